@@ -1,0 +1,208 @@
+package main
+
+// This file holds the table of the images that the cluster itself needs. They carry the names under which users pull
+// them, and are made from what is at hand: the tools of this repository and packages of the distribution.
+
+import (
+	"fmt"
+	"path"
+	"strings"
+)
+
+const (
+	pauseImage = "registry.k8s.io/pause:3.10"
+	olmImage   = "quay.io/operator-framework/olm"
+	opmImage   = "quay.io/operator-framework/opm"
+
+	busyboxPath = "/bin/busybox"
+
+	// nginxUser is the user of the image nginxinc/nginx-unprivileged.
+	nginxUser = 101
+)
+
+// recipe says how an image is made.
+type recipe struct {
+	names  []string
+	config imageConfig
+	write  func(w *layerWriter) error
+}
+
+// clusterImages returns the recipes. nginxPackages are the .deb files that nginx is made of.
+func (l layout) clusterImages(nginxPackages []string) ([]recipe, error) {
+	olmVersion, err := l.moduleVersion(worldOLM, moduleOLM)
+	if err != nil {
+		return nil, err
+	}
+	opmVersion, err := l.moduleVersion(worldOLM, moduleRegistry)
+	if err != nil {
+		return nil, err
+	}
+	sdkVersion, err := l.moduleVersion(worldOperatorSDK, moduleOperatorSDK)
+	if err != nil {
+		return nil, err
+	}
+	return []recipe{
+		{
+			names:  []string{pauseImage},
+			config: imageConfig{User: "65535:65535", Entrypoint: []string{"/pause"}},
+			write:  func(w *layerWriter) error { return w.program("pause", l.bin("pause")) },
+		},
+		{
+			// registry.access.redhat.com/ubi9/ubi:9.7 is what `operator-sdk run bundle` takes for its init container,
+			// which needs a shell and gzip.
+			names:  []string{"docker.io/library/busybox:1.36", "registry.access.redhat.com/ubi9/ubi:9.7"},
+			config: imageConfig{Env: []string{"PATH=/bin"}, Cmd: []string{"sh"}},
+			write:  writeBusybox,
+		},
+		l.nginxImage(nginxPackages),
+		l.toolImage(
+			[]string{olmImage + ":" + olmVersion},
+			imageConfig{Entrypoint: []string{"/bin/olm"}},
+			"olm", "catalog", "package-server", "copy-content", "cpb"),
+		// latest is the index image that `operator-sdk run bundle` takes when none is named. OLM finds the catalog by
+		// the label.
+		l.toolImage(
+			[]string{opmImage + ":" + opmVersion, opmImage + ":latest"},
+			imageConfig{
+				Entrypoint: []string{"/bin/opm"},
+				Cmd:        []string{"serve", "/configs"},
+				WorkingDir: "/work",
+				Labels:     map[string]string{"operators.operatorframework.io.index.configs.v1": "/configs"},
+			},
+			"opm", "grpc_health_probe"),
+		l.toolImage(
+			[]string{"quay.io/operator-framework/scorecard-test:" + sdkVersion},
+			imageConfig{Entrypoint: []string{"/bin/scorecard-test"}},
+			"scorecard-test"),
+	}, nil
+}
+
+// toolImage is busybox with tools of this repository in /bin.
+func (l layout) toolImage(names []string, config imageConfig, programs ...string) recipe {
+	config.User = "1001"
+	config.Env = []string{"PATH=/bin"}
+	return recipe{names: names, config: config, write: func(w *layerWriter) error {
+		for _, program := range programs {
+			if err := w.program("bin/"+program, l.bin(program)); err != nil {
+				return err
+			}
+		}
+		// A catalog without operators, and a folder that every user can write to.
+		if err := w.text("configs/.indexignore", ""); err != nil {
+			return err
+		}
+		if err := w.dir("work", 0o1777, 0); err != nil {
+			return err
+		}
+		return writeBusybox(w)
+	}}
+}
+
+// nginxImage stands in for nginxinc/nginx-unprivileged: on the local cluster Debian's nginx runs under that name, with the
+// same user, port, paths and signals. There are two tags of the same files, so that a change of image can be tested.
+func (l layout) nginxImage(packages []string) recipe {
+	return recipe{
+		names: []string{"docker.io/nginxinc/nginx-unprivileged:1.28.0", "docker.io/nginxinc/nginx-unprivileged:1.29.0"},
+		config: imageConfig{
+			User:         fmt.Sprint(nginxUser),
+			ExposedPorts: map[string]struct{}{"8080/tcp": {}},
+			Env:          []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin"},
+			// No entrypoint: Pods may give a command of their own.
+			Cmd:        []string{"nginx", "-g", "daemon off;"},
+			StopSignal: "SIGQUIT",
+		},
+		write: func(w *layerWriter) error {
+			for _, file := range [][2]string{
+				{"etc/nginx/nginx.conf", "nginx.conf"},
+				{"etc/nginx/conf.d/default.conf", "nginx-default.conf"},
+				{"usr/share/nginx/html/index.html", "nginx-index.html"},
+			} {
+				data, err := render(file[1], nil)
+				if err != nil {
+					return err
+				}
+				if err := w.text(file[0], string(data)); err != nil {
+					return err
+				}
+			}
+			for _, link := range [][2]string{{"access.log", "/dev/stdout"}, {"error.log", "/dev/stderr"}} {
+				if err := w.link("var/log/nginx/"+link[0], link[1]); err != nil {
+					return err
+				}
+			}
+			for _, dir := range []string{"var/cache/nginx", "var/lib/nginx"} {
+				if err := w.dir(dir, 0o755, nginxUser); err != nil {
+					return err
+				}
+			}
+			for _, file := range packages {
+				if err := w.debianPackage(file, skipNginxFile); err != nil {
+					return err
+				}
+			}
+			// Where the distribution's packages rely on these links (which another package brings) they are needed.
+			for _, link := range [][2]string{{"lib", "usr/lib"}, {"lib64", "usr/lib64"}} {
+				if err := w.link(link[0], link[1]); err != nil {
+					return err
+				}
+			}
+			return writeBusybox(w)
+		},
+	}
+}
+
+// skipNginxFile leaves out what nginx does not need in a container.
+func skipNginxFile(name string) bool {
+	for _, dir := range []string{
+		"/usr/share/doc", "/usr/share/locale", "/usr/share/man", "/usr/share/lintian", "/etc/init.d", "/etc/logrotate.d", "/etc/ufw",
+		"/etc/nginx/sites-available", "/etc/nginx/sites-enabled", "/etc/nginx/modules-enabled",
+	} {
+		if name == dir || strings.HasPrefix(name, dir+"/") {
+			return true
+		}
+	}
+	// The static busybox would load these plug-ins of another build of the C library, and crash.
+	return strings.Contains(name, "/gconv") || strings.HasPrefix(path.Base(name), "libnss_")
+}
+
+// busyboxCommands are those that Pods of the cluster and of its tests call.
+var busyboxCommands = []string{
+	"[", "awk", "basename", "cat", "chmod", "chown", "cp", "cut", "date", "dirname", "echo", "env", "expr", "false", "find", "grep",
+	"gunzip", "gzip", "head", "hostname", "id", "kill", "ln", "ls", "mkdir", "mktemp", "mv", "nc", "nslookup", "printf", "ps", "pwd",
+	"readlink", "rm", "rmdir", "sed", "seq", "sh", "sleep", "sort", "stat", "sync", "tail", "tar", "tee", "test", "time", "timeout",
+	"touch", "tr", "true", "uname", "uniq", "vi", "wc", "wget", "which", "whoami", "xargs", "yes", "zcat",
+}
+
+const (
+	passwdFile = `root:x:0:0:root:/root:/bin/sh
+nginx:x:%[1]d:%[1]d:nginx:/nonexistent:/bin/false
+user:x:1001:0:user:/tmp:/bin/sh
+nobody:x:65534:65534:nobody:/nonexistent:/bin/false
+`
+	groupFile = `root:x:0:
+nginx:x:%d:
+nogroup:x:65534:
+`
+)
+
+// writeBusybox adds a shell with the usual commands and the files that make users and host names work.
+func writeBusybox(w *layerWriter) error {
+	if err := w.program("bin/busybox", busyboxPath); err != nil {
+		return err
+	}
+	for _, command := range busyboxCommands {
+		if err := w.link("bin/"+command, "busybox"); err != nil {
+			return err
+		}
+	}
+	for _, file := range [][2]string{
+		{"etc/passwd", fmt.Sprintf(passwdFile, nginxUser)},
+		{"etc/group", fmt.Sprintf(groupFile, nginxUser)},
+		{"etc/nsswitch.conf", "hosts: files dns\n"},
+	} {
+		if err := w.text(file[0], file[1]); err != nil {
+			return err
+		}
+	}
+	return w.dir("tmp", 0o1777, 0)
+}
