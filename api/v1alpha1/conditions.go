@@ -1,0 +1,58 @@
+package v1alpha1
+
+// Condition types of a NginxOperator. Each carries the generation of the object that it speaks of
+// (observedGeneration); a condition of an older generation says nothing about the current one.
+const (
+	// ConditionReady is True when all desired replicas serve the configuration that the current generation
+	// declares, and none serves an older one.
+	ConditionReady = "Ready"
+	// ConditionProgressing is True while the operands are being brought to what the current generation declares.
+	ConditionProgressing = "Progressing"
+	// ConditionDegraded is True when something keeps the operands from the declared state and will not pass by
+	// itself, or has not passed for a while. Its reason and message say what, and what to do.
+	ConditionDegraded = "Degraded"
+)
+
+// Reasons that conditions carry when nothing is wrong.
+const (
+	// ReasonAllReplicasReady (Ready=True): every desired replica serves the declared configuration.
+	ReasonAllReplicasReady = "AllReplicasReady"
+	// ReasonScaledToZero (Ready=True): replicas is 0, so there is nothing that could serve.
+	ReasonScaledToZero = "ScaledToZero"
+	// ReasonRolloutInProgress (Ready=False, Progressing=True): new operands are being started or old ones drained.
+	ReasonRolloutInProgress = "RolloutInProgress"
+	// ReasonReplicasUnavailable (Ready=False): the rollout had finished, and since then replicas stopped being ready.
+	ReasonReplicasUnavailable = "ReplicasUnavailable"
+	// ReasonRolloutComplete (Progressing=False): the operands are what the object declares.
+	ReasonRolloutComplete = "RolloutComplete"
+	// ReasonAsExpected (Degraded=False): nothing is known to be wrong.
+	ReasonAsExpected = "AsExpected"
+)
+
+// Reasons that name a failure. Degraded=True carries them, and so does Ready when it is False because of it.
+const (
+	// ReasonNameConflict: an object that the operator has to create exists already and belongs to somebody else.
+	// It is left as it is.
+	ReasonNameConflict = "NameConflict"
+	// ReasonQuotaExceeded: a ResourceQuota of the namespace leaves no room for a child object or a Pod.
+	ReasonQuotaExceeded = "QuotaExceeded"
+	// ReasonForbidden: the API server or an admission policy refused a child object or a Pod, for example the
+	// Pod Security level of the namespace.
+	ReasonForbidden = "Forbidden"
+	// ReasonInvalidChild: the API server found a child object invalid.
+	ReasonInvalidChild = "InvalidChild"
+	// ReasonNamespaceTerminating: the namespace is being deleted, so nothing can be created in it.
+	ReasonNamespaceTerminating = "NamespaceTerminating"
+	// ReasonAPIError: a request to the API server failed for another reason; it is retried with back-off.
+	ReasonAPIError = "APIError"
+	// ReasonImagePullFailed: the image of an operand cannot be pulled.
+	ReasonImagePullFailed = "ImagePullFailed"
+	// ReasonContainerConfigError: the kubelet cannot make the container, for example because the image runs as root.
+	ReasonContainerConfigError = "ContainerConfigError"
+	// ReasonCrashLoop: nginx ends again and again; the message has its exit code and the end of its log.
+	ReasonCrashLoop = "CrashLoop"
+	// ReasonUnschedulable: no node can take a Pod.
+	ReasonUnschedulable = "Unschedulable"
+	// ReasonProgressDeadlineExceeded: the rollout made no progress for its deadline, and no other reason is known.
+	ReasonProgressDeadlineExceeded = "ProgressDeadlineExceeded"
+)

@@ -1,0 +1,132 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Defaults of the API. The schema of the CustomResourceDefinition sets them, so a stored object always has them.
+const (
+	// DefaultPort is the TCP port on which nginx listens when spec.port is not given.
+	DefaultPort int32 = 8080
+	// DefaultReplicas is the number of operands when spec.replicas is not given.
+	DefaultReplicas int32 = 1
+)
+
+// NginxOperatorSpec declares one NGINX server.
+type NginxOperatorSpec struct {
+	// port is the TCP port on which nginx listens and the Service serves, 1 to 65535. Defaults to 8080.
+	// A change moves the server: the Service changes over at once and follows each Pod to the port that it listens on.
+	// +optional
+	// +default=8080
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Port",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:number"}
+	Port *int32 `json:"port,omitempty"`
+
+	// replicas is the number of NGINX Pods, 0 to 1000. Defaults to 1. With 0 nothing serves.
+	// It is also what the scale subresource sets (kubectl scale, HorizontalPodAutoscaler).
+	// +optional
+	// +default=1
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Replicas",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:podCount"}
+	Replicas *int32 `json:"replicas,omitempty"`
+
+	// forceRedeploy replaces all Pods, one after the other, whenever it changes, and changes nothing else.
+	// The value has no meaning; a date does well. At most 256 characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Force redeploy",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text","urn:alm:descriptor:com.tectonic.ui:advanced"}
+	ForceRedeploy string `json:"forceRedeploy,omitempty"`
+}
+
+// NginxOperatorStatus is what the operator observed of one NGINX server.
+type NginxOperatorStatus struct {
+	// observedGeneration is the metadata.generation that this status speaks of.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Observed generation"
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// replicas is the number of Pods that exist, of the current and of older configurations.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Replicas",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:podCount"}
+	Replicas int32 `json:"replicas"`
+
+	// readyReplicas is the number of Pods that serve the current configuration.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Ready replicas",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:podCount"}
+	ReadyReplicas int32 `json:"readyReplicas"`
+
+	// selector is the label selector of the Pods in its string form, for the scale subresource.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Selector"
+	Selector string `json:"selector,omitempty"`
+
+	// image is the container image that the operands run.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Image"
+	Image string `json:"image,omitempty"`
+
+	// url is the address of the Service inside the cluster.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="URL",xDescriptors={"urn:alm:descriptor:org.w3:link"}
+	URL string `json:"url,omitempty"`
+
+	// conditions are Ready, Progressing and Degraded; their reasons are documented in the troubleshooting guide.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Conditions",xDescriptors={"urn:alm:descriptor:io.kubernetes.conditions"}
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// NginxOperator declares an NGINX server. The operator creates what it needs (a Deployment, a Service, a ConfigMap, a
+// NetworkPolicy and, from two replicas up, a PodDisruptionBudget), keeps it as declared and reports on it.
+//
+// The name is also the name of the Service, so it has to be a DNS label (RFC 1035): at most 63 lower-case letters,
+// digits and hyphens, beginning with a letter.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.replicas,selectorpath=.status.selector
+// +kubebuilder:resource:path=nginxoperators,singular=nginxoperator,shortName=ngx,categories=all,scope=Namespaced
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$')",message="metadata.name must be a DNS label, because the Service gets the same name: at most 63 lower-case letters, digits and hyphens, beginning with a letter and not ending with a hyphen; choose another name"
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether all replicas serve the declared configuration"
+// +kubebuilder:printcolumn:name="Desired",type=integer,JSONPath=`.spec.replicas`,description="Replicas that are declared"
+// +kubebuilder:printcolumn:name="Available",type=integer,JSONPath=`.status.readyReplicas`,description="Replicas that serve the current configuration"
+// +kubebuilder:printcolumn:name="Image",type=string,JSONPath=`.status.image`,description="Image that the operands run"
+// +kubebuilder:printcolumn:name="URL",type=string,JSONPath=`.status.url`,description="Address inside the cluster"
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,priority=1,description="Reason of the Ready condition"
+// +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1,description="Message of the Ready condition"
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +operator-sdk:csv:customresourcedefinitions:displayName="NGINX server",resources={{Deployment,v1,""},{ReplicaSet,v1,""},{Pod,v1,""},{Service,v1,""},{ConfigMap,v1,""},{PodDisruptionBudget,v1,""},{NetworkPolicy,v1,""}}
+type NginxOperator struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// metadata is the standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec declares the server. Every field has a default, so it may be left out.
+	// +optional
+	// +default={}
+	Spec NginxOperatorSpec `json:"spec,omitempty"`
+
+	// status is what the operator observed; only the operator writes it.
+	// +optional
+	Status NginxOperatorStatus `json:"status,omitempty"`
+}
+
+// NginxOperatorList is a list of NginxOperators.
+//
+// +kubebuilder:object:root=true
+type NginxOperatorList struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// metadata is the standard list metadata.
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	// items are the objects of this list.
+	Items []NginxOperator `json:"items"`
+}

@@ -1,0 +1,86 @@
+// Package assets holds what the operands are made of: the manifests of the child objects and the template of the nginx
+// configuration. They are embedded into the operator, decoded once at start, and handed out as copies.
+package assets
+
+import (
+	"embed"
+	"fmt"
+	"strings"
+	"text/template"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"sigs.k8s.io/yaml"
+)
+
+//go:embed manifests/*.yaml
+var manifests embed.FS
+
+//go:embed nginx/nginx.conf.tmpl
+var nginxConfSource string
+
+// The assets are part of the binary, so a mistake in one is a mistake of the build: it ends the program at start,
+// and a test decodes them all.
+var (
+	configMap           = mustDecode[corev1.ConfigMap]("configmap.yaml")
+	deployment          = mustDecode[appsv1.Deployment]("deployment.yaml")
+	networkPolicy       = mustDecode[networkingv1.NetworkPolicy]("networkpolicy.yaml")
+	podDisruptionBudget = mustDecode[policyv1.PodDisruptionBudget]("poddisruptionbudget.yaml")
+	service             = mustDecode[corev1.Service]("service.yaml")
+	nginxConf           = template.Must(template.New("nginx.conf").Option("missingkey=error").Parse(nginxConfSource))
+)
+
+// ConfigMap returns a new copy of the ConfigMap that holds the nginx configuration.
+func ConfigMap() *corev1.ConfigMap { return configMap.DeepCopy() }
+
+// Deployment returns a new copy of the Deployment that runs nginx.
+func Deployment() *appsv1.Deployment { return deployment.DeepCopy() }
+
+// NetworkPolicy returns a new copy of the NetworkPolicy of the operands.
+func NetworkPolicy() *networkingv1.NetworkPolicy { return networkPolicy.DeepCopy() }
+
+// PodDisruptionBudget returns a new copy of the PodDisruptionBudget of the operands.
+func PodDisruptionBudget() *policyv1.PodDisruptionBudget { return podDisruptionBudget.DeepCopy() }
+
+// Service returns a new copy of the Service in front of the operands.
+func Service() *corev1.Service { return service.DeepCopy() }
+
+// NginxConfParams are the values that the template of nginx.conf takes.
+type NginxConfParams struct {
+	// Port is the TCP port of the server.
+	Port int32
+	// HealthPort is the TCP port of the operator's own server for the kubelet's probes. It differs from Port.
+	HealthPort int32
+}
+
+// NginxConf returns the text of nginx.conf for the parameters.
+func NginxConf(params NginxConfParams) (string, error) {
+	var text strings.Builder
+	if err := nginxConf.Execute(&text, params); err != nil {
+		return "", fmt.Errorf("failed to render nginx.conf: %w", err)
+	}
+	return text.String(), nil
+}
+
+func mustDecode[T any](file string) *T {
+	object, err := decode[T](file)
+	if err != nil {
+		panic(err)
+	}
+	return object
+}
+
+// decode reads an embedded manifest strictly: a field that the type does not have is an error.
+func decode[T any](file string) (*T, error) {
+	raw, err := manifests.ReadFile("manifests/" + file)
+	if err != nil {
+		return nil, fmt.Errorf("failed to read asset %s: %w", file, err)
+	}
+	object := new(T)
+	if err := yaml.UnmarshalStrict(raw, object); err != nil {
+		return nil, fmt.Errorf("failed to decode asset %s: %w", file, err)
+	}
+	return object, nil
+}

@@ -1,0 +1,83 @@
+package assets
+
+import (
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Every manifest in the folder decodes strictly into the type that its kind names, and none is forgotten here.
+func TestEveryAssetDecodes(t *testing.T) {
+	decoders := map[string]func(string) (runtime.Object, error){
+		"configmap.yaml":           func(f string) (runtime.Object, error) { return decode[corev1.ConfigMap](f) },
+		"deployment.yaml":          func(f string) (runtime.Object, error) { return decode[appsv1.Deployment](f) },
+		"networkpolicy.yaml":       func(f string) (runtime.Object, error) { return decode[networkingv1.NetworkPolicy](f) },
+		"poddisruptionbudget.yaml": func(f string) (runtime.Object, error) { return decode[policyv1.PodDisruptionBudget](f) },
+		"service.yaml":             func(f string) (runtime.Object, error) { return decode[corev1.Service](f) },
+	}
+	files, err := manifests.ReadDir("manifests")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		decoder, found := decoders[file.Name()]
+		if !found {
+			t.Errorf("no test decodes %s", file.Name())
+			continue
+		}
+		object, err := decoder(file.Name())
+		if err != nil {
+			t.Errorf("%s: %v", file.Name(), err)
+			continue
+		}
+		kind := object.GetObjectKind().GroupVersionKind().Kind
+		if strings.ToLower(kind)+".yaml" != file.Name() {
+			t.Errorf("%s holds a %s", file.Name(), kind)
+		}
+	}
+	if len(files) != len(decoders) {
+		t.Errorf("%d files, %d decoders", len(files), len(decoders))
+	}
+}
+
+func TestDecodeIsStrict(t *testing.T) {
+	if _, err := decode[corev1.Service]("deployment.yaml"); err == nil {
+		t.Error("a Deployment decodes as a Service")
+	}
+	if _, err := decode[corev1.Service]("none.yaml"); err == nil {
+		t.Error("a file that does not exist decodes")
+	}
+}
+
+// What is handed out is a copy: changing it does not change what the next caller gets.
+func TestAssetsAreCopies(t *testing.T) {
+	Deployment().Spec.Template.Spec.Containers[0].Name = "changed"
+	if name := Deployment().Spec.Template.Spec.Containers[0].Name; name != "nginx" {
+		t.Errorf("the asset was changed to %q", name)
+	}
+}
+
+func TestNginxConf(t *testing.T) {
+	conf, err := NginxConf(NginxConfParams{Port: 80, HealthPort: 18080})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"listen 80 default_server;", "listen 18080;", "daemon off;"} {
+		if strings.Count(conf, want) != 1 {
+			t.Errorf("want %q once in:\n%s", want, conf)
+		}
+	}
+	// The shutdown of the workers has to fit between preStop and the end of the grace period.
+	if !strings.Contains(conf, "worker_shutdown_timeout 20s;") {
+		t.Error("workers may outlive the grace period")
+	}
+	pod := Deployment().Spec.Template.Spec
+	if drain := pod.Containers[0].Lifecycle.PreStop.Sleep.Seconds + 20; *pod.TerminationGracePeriodSeconds <= drain {
+		t.Errorf("grace period of %d s does not hold a drain of %d s", *pod.TerminationGracePeriodSeconds, drain)
+	}
+}

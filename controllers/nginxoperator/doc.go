@@ -1,0 +1,20 @@
+// Package nginxoperator reconciles NginxOperator objects: it reads the object, computes the complete list of its
+// children with pure functions, lets internal/apply write what differs, observes the result and reports it as status.
+package nginxoperator
+
+// Rights of the operator. They are the verbs that it really uses, no more: a test on a real API server compares them
+// with the API server's audit log.
+//
+// +kubebuilder:rbac:groups=operator.example.com,resources=nginxoperators,verbs=list;watch
+// +kubebuilder:rbac:groups=operator.example.com,resources=nginxoperators/status,verbs=patch
+// +kubebuilder:rbac:groups=operator.example.com,resources=nginxoperators/finalizers,verbs=update
+// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch;create;patch
+// +kubebuilder:rbac:groups="",resources=services,verbs=get;list;watch;create;patch
+// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=networking.k8s.io,resources=networkpolicies,verbs=get;list;watch;create;patch
+// +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=apps,resources=replicasets,verbs=list;watch
+// +kubebuilder:rbac:groups="",resources=pods,verbs=list;watch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+// +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
+// +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create

@@ -1,0 +1,104 @@
+package nginxoperator
+
+import (
+	"context"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/example/nginx-operator/api/v1alpha1"
+	"github.com/example/nginx-operator/internal/metadata"
+)
+
+const (
+	// reconcileTimeout bounds one pass, so that a request without an answer cannot hold a worker for ever.
+	reconcileTimeout = time.Minute
+	// firstRetry and lastRetry bound the back-off of an object whose pass failed.
+	firstRetry = 200 * time.Millisecond
+	lastRetry  = time.Minute
+)
+
+// Wrap goes around the reconciler, to watch over it.
+type Wrap func(reconcile.Reconciler) reconcile.Reconciler
+
+// SetupWithManager adds the controller to the manager, with the number of objects that are reconciled at a time.
+func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrency int, wrap Wrap) error {
+	return builder.ControllerManagedBy(mgr).
+		For(&v1alpha1.NginxOperator{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Owns(&appsv1.Deployment{}).
+		Owns(&corev1.Service{}).
+		Owns(&corev1.ConfigMap{}).
+		Owns(&networkingv1.NetworkPolicy{}).
+		Owns(&policyv1.PodDisruptionBudget{}, builder.WithPredicates(predicate.Not(statusOnly()))).
+		Watches(&appsv1.ReplicaSet{}, handler.EnqueueRequestsFromMapFunc(toInstance), builder.WithPredicates(onlyDeletion())).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(toInstance), builder.WithPredicates(podFailureChanged())).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: concurrency,
+			ReconciliationTimeout:   reconcileTimeout,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
+		}).
+		Complete(wrap(reconcile.AsReconciler(mgr.GetClient(), r)))
+}
+
+// toInstance maps an object that carries the instance label to the NginxOperator of that name.
+func toInstance(_ context.Context, object client.Object) []reconcile.Request {
+	name := object.GetLabels()[metadata.LabelInstance]
+	if name == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: name}}}
+}
+
+// statusOnly passes updates that changed nothing but the status.
+func statusOnly() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		DeleteFunc: func(event.DeleteEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			declared := predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{})
+			return !declared.Update(e)
+		},
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
+}
+
+// onlyDeletion passes the end of a revision: its ConfigMap may go then.
+func onlyDeletion() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc:  func(event.CreateEvent) bool { return false },
+		UpdateFunc:  func(event.UpdateEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
+}
+
+// podFailureChanged passes a Pod whose reason not to serve came, went or changed. All else that happens to a Pod
+// reaches the object through the Deployment's status.
+func podFailureChanged() predicate.Predicate {
+	of := func(object client.Object) failure {
+		if pod, ok := object.(*corev1.Pod); ok && pod.DeletionTimestamp.IsZero() {
+			if found := podFailure(pod); found != nil {
+				return *found
+			}
+		}
+		return failure{}
+	}
+	return predicate.Funcs{
+		CreateFunc:  func(e event.CreateEvent) bool { return of(e.Object) != failure{} },
+		UpdateFunc:  func(e event.UpdateEvent) bool { return of(e.ObjectOld) != of(e.ObjectNew) },
+		DeleteFunc:  func(e event.DeleteEvent) bool { return of(e.Object) != failure{} },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
+}

@@ -1,0 +1,51 @@
+package nginxoperator
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/example/nginx-operator/api/v1alpha1"
+)
+
+// transition is a change of the conditions that users are told of by an Event and a line of log.
+type transition struct {
+	eventType, reason, message string
+}
+
+// reasonRecovered is the reason of the Event that ends a Degraded=True.
+const reasonRecovered = "Recovered"
+
+// transitions returns what changed between two statuses that is worth an Event. The same status twice gives none, so
+// Events come with changes and not with passes.
+func transitions(old, updated []metav1.Condition) []transition {
+	var out []transition
+	changed := func(conditionType string) (was, is metav1.Condition, differs bool) {
+		if found := meta.FindStatusCondition(old, conditionType); found != nil {
+			was = *found
+		}
+		if found := meta.FindStatusCondition(updated, conditionType); found != nil {
+			is = *found
+		}
+		return was, is, was.Status != is.Status || was.Reason != is.Reason
+	}
+	if was, is, differs := changed(v1alpha1.ConditionDegraded); differs {
+		switch {
+		case is.Status == metav1.ConditionTrue:
+			out = append(out, transition{corev1.EventTypeWarning, is.Reason, is.Message})
+		case was.Status == metav1.ConditionTrue:
+			out = append(out, transition{corev1.EventTypeNormal, reasonRecovered, "no longer degraded: " + was.Reason})
+		}
+	}
+	if was, is, differs := changed(v1alpha1.ConditionProgressing); differs && is.Status == metav1.ConditionTrue && was.Status != metav1.ConditionTrue {
+		eventType := corev1.EventTypeNormal
+		if is.Reason == v1alpha1.ReasonReplicasUnavailable {
+			eventType = corev1.EventTypeWarning
+		}
+		out = append(out, transition{eventType, is.Reason, is.Message})
+	}
+	if _, is, differs := changed(v1alpha1.ConditionReady); differs && is.Status == metav1.ConditionTrue {
+		out = append(out, transition{corev1.EventTypeNormal, is.Reason, is.Message})
+	}
+	return out
+}

@@ -1,0 +1,269 @@
+// Package apply is the only writer of child objects.
+//
+// A child is created with POST, so that an object which exists already and belongs to somebody else is never taken
+// over, not even when the narrowed cache does not show it. A child that exists is compared by the three-way merge of
+// kubectl apply: what was declared last (kept in an annotation), what is declared now, and what is stored. Only if
+// that merge asks for something is one PATCH sent. Fields that were never declared belong to others and stay as they
+// are; fields that are no longer declared are removed; drift in a declared field is repaired.
+// docs/adr/0002-three-way-merge.md says why this is not server-side apply.
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// FieldOwner is the field manager under which the operator writes.
+const FieldOwner = client.FieldOwner("nginx-operator")
+
+// Verb is what a write did: create, patch or delete.
+type Verb string
+
+// The verbs of the writes, as the API server's audit log names them.
+const (
+	VerbCreate Verb = "create"
+	VerbPatch  Verb = "patch"
+	VerbDelete Verb = "delete"
+)
+
+// NotOurs is the error for a child whose name is taken by an object that the owner does not control.
+type NotOurs struct {
+	// Kind and Name are those of the object in the way.
+	Kind, Name string
+	// Controller describes the owner that controls it, "" where none does.
+	Controller string
+}
+
+// Error says what is in the way and what to do about it.
+func (e *NotOurs) Error() string {
+	owner := "nobody controls it"
+	if e.Controller != "" {
+		owner = "it is controlled by " + e.Controller
+	}
+	return fmt.Sprintf("%s %q exists already and is not ours (%s): delete or rename it, or choose another name", e.Kind, e.Name, owner)
+}
+
+// Applier writes children. The zero value is not usable; all fields are required.
+type Applier struct {
+	// Client reads from the cache, with read-your-writes consistency, and writes to the API server.
+	Client client.Client
+	// Reader reads from the API server. It is asked only when a create says that the name is taken.
+	Reader client.Reader
+	// Annotation is the key under which a child keeps what was declared last.
+	Annotation string
+	// Wrote is called after each successful write.
+	Wrote func(kind string, verb Verb)
+}
+
+// Apply makes the children what they are declared to be, in their order, and stops at the first error, so that
+// nothing is written that depends on a child which is not there. The owner becomes the controller of each. A child
+// that was declared as a function of the stored one carries the latter's resourceVersion.
+// Errors are *NotOurs, or those of the API server; a conflict means that the pass was made from an old state.
+func (a *Applier) Apply(ctx context.Context, owner client.Object, children ...client.Object) error {
+	for _, child := range children {
+		if err := controllerutil.SetControllerReference(owner, child, a.Client.Scheme()); err != nil {
+			return fmt.Errorf("failed to own child %s: %w", child.GetName(), err)
+		}
+		if err := a.applyOne(ctx, owner, child); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Delete removes a child that is no longer wanted. One that is gone already, or was replaced meanwhile by another
+// object of its name, is no error.
+func (a *Applier) Delete(ctx context.Context, child client.Object) error {
+	gvk, err := apiutil.GVKForObject(child, a.Client.Scheme())
+	if err != nil {
+		return fmt.Errorf("failed to find kind of %s: %w", child.GetName(), err)
+	}
+	uid := child.GetUID()
+	err = a.Client.Delete(ctx, child, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("failed to delete %s %q: %w", gvk.Kind, child.GetName(), err)
+	}
+	a.wrote(ctx, gvk, child, VerbDelete)
+	return nil
+}
+
+func (a *Applier) applyOne(ctx context.Context, owner, child client.Object) error {
+	gvk, err := apiutil.GVKForObject(child, a.Client.Scheme())
+	if err != nil {
+		return fmt.Errorf("failed to find kind of %s: %w", child.GetName(), err)
+	}
+	declared, err := declaration(child)
+	if err != nil {
+		return fmt.Errorf("failed to encode %s %q: %w", gvk.Kind, child.GetName(), err)
+	}
+	live := child.DeepCopyObject().(client.Object)
+	err = a.Client.Get(ctx, client.ObjectKeyFromObject(child), live)
+	if apierrors.IsNotFound(err) {
+		created, err := a.create(ctx, gvk, child, declared)
+		if err != nil || created {
+			return err
+		}
+		if err := a.Reader.Get(ctx, client.ObjectKeyFromObject(child), live); err != nil {
+			return fmt.Errorf("failed to read %s %q, which exists already: %w", gvk.Kind, child.GetName(), err)
+		}
+	} else if err != nil {
+		return fmt.Errorf("failed to read %s %q: %w", gvk.Kind, child.GetName(), err)
+	}
+	if !metav1.IsControlledBy(live, owner) {
+		return notOurs(gvk, live)
+	}
+	if from := child.GetResourceVersion(); from != "" && from != live.GetResourceVersion() {
+		return apierrors.NewConflict(schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, child.GetName(),
+			errors.New("it changed after the declaration was made from it"))
+	}
+	return a.patch(ctx, gvk, live, declared)
+}
+
+// create tells whether it created the child; false without an error means that the name is taken.
+func (a *Applier) create(ctx context.Context, gvk schema.GroupVersionKind, child client.Object, declared []byte) (bool, error) {
+	child = child.DeepCopyObject().(client.Object)
+	annotations := map[string]string{a.Annotation: string(declared)}
+	maps.Copy(annotations, child.GetAnnotations())
+	child.SetAnnotations(annotations)
+	err := a.Client.Create(ctx, child, FieldOwner)
+	if apierrors.IsAlreadyExists(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("failed to create %s %q: %w", gvk.Kind, child.GetName(), err)
+	}
+	a.wrote(ctx, gvk, child, VerbCreate)
+	return true, nil
+}
+
+func (a *Applier) patch(ctx context.Context, gvk schema.GroupVersionKind, live client.Object, declared []byte) error {
+	patch, err := threeWay(live, a.Annotation, declared)
+	if err != nil {
+		return fmt.Errorf("failed to compare %s %q: %w", gvk.Kind, live.GetName(), err)
+	}
+	if patch == nil {
+		return nil
+	}
+	// The response of the API server is decoded into the object, which must not be the cache's.
+	live = live.DeepCopyObject().(client.Object)
+	err = a.Client.Patch(ctx, live, client.RawPatch(types.StrategicMergePatchType, patch), FieldOwner)
+	if apierrors.IsInvalid(err) {
+		// Somebody changed the key of a list's element, its port for example: merged with ours that gives two elements
+		// of one name. What cannot be merged is replaced, list by list.
+		replacement, encodeErr := withPreconditions(declared, live, a.Annotation, declared)
+		if encodeErr != nil {
+			return fmt.Errorf("failed to encode %s %q: %w", gvk.Kind, live.GetName(), encodeErr)
+		}
+		err = a.Client.Patch(ctx, live, client.RawPatch(types.MergePatchType, replacement), FieldOwner)
+	}
+	if err != nil {
+		return fmt.Errorf("failed to patch %s %q: %w", gvk.Kind, live.GetName(), err)
+	}
+	a.wrote(ctx, gvk, live, VerbPatch)
+	return nil
+}
+
+func (a *Applier) wrote(ctx context.Context, gvk schema.GroupVersionKind, child client.Object, verb Verb) {
+	log.FromContext(ctx).Info("Wrote child", "verb", verb, "kind", gvk.Kind, "child", child.GetName())
+	a.Wrote(gvk.Kind, verb)
+}
+
+// threeWay returns the strategic merge patch that makes the live object what is declared, nil where it is already.
+func threeWay(live client.Object, annotation string, declared []byte) ([]byte, error) {
+	last := []byte(live.GetAnnotations()[annotation])
+	if !json.Valid(last) {
+		// Somebody removed or damaged the annotation: without it nothing counts as declared before.
+		last = []byte("{}")
+	}
+	current, err := json.Marshal(live)
+	if err != nil {
+		return nil, err
+	}
+	meta, err := strategicpatch.NewPatchMetaFromStruct(live)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := strategicpatch.CreateThreeWayMergePatch(last, declared, current, meta, true)
+	if err != nil || string(raw) == "{}" {
+		return nil, err
+	}
+	// Fields with the patch strategy "replace" (the selector of a PodDisruptionBudget) are in the patch even when they
+	// do not differ, so what counts is whether the patch changes anything.
+	patched, err := strategicpatch.StrategicMergePatchUsingLookupPatchMeta(current, raw, meta)
+	if err != nil {
+		return nil, err
+	}
+	if jsonpatch.Equal(current, patched) {
+		return nil, nil
+	}
+	return withPreconditions(raw, live, annotation, declared)
+}
+
+// withPreconditions completes a patch: it records the declaration in the annotation, and it names the UID, so that
+// the patch does not reach another object that took the name since.
+func withPreconditions(patch []byte, live client.Object, annotation string, declared []byte) ([]byte, error) {
+	object := &unstructured.Unstructured{}
+	if err := json.Unmarshal(patch, &object.Object); err != nil {
+		return nil, err
+	}
+	object.SetUID(live.GetUID())
+	if err := unstructured.SetNestedField(object.Object, string(declared), "metadata", "annotations", annotation); err != nil {
+		return nil, err
+	}
+	return json.Marshal(object.Object)
+}
+
+// declaration encodes what is declared of a child and compared with what is stored: not the status, not the kind, and
+// not the content of an immutable object. The latter cannot change, and a large ConfigMap would not fit into the
+// annotation that keeps the declaration.
+func declaration(child client.Object) ([]byte, error) {
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(child)
+	if err != nil {
+		return nil, err
+	}
+	for _, field := range []string{"apiVersion", "kind", "status"} {
+		delete(object, field)
+	}
+	unstructured.RemoveNestedField(object, "metadata", "resourceVersion")
+	if object["immutable"] == true {
+		delete(object, "data")
+		delete(object, "binaryData")
+	}
+	return json.Marshal(object)
+}
+
+func notOurs(gvk schema.GroupVersionKind, live client.Object) error {
+	err := &NotOurs{Kind: gvk.Kind, Name: live.GetName()}
+	if controller := metav1.GetControllerOf(live); controller != nil {
+		err.Controller = fmt.Sprintf("%s %q", controller.Kind, controller.Name)
+	}
+	return err
+}
+
+// IsNotOurs returns the *NotOurs in the error's chain, nil where there is none.
+func IsNotOurs(err error) *NotOurs {
+	var notOurs *NotOurs
+	if errors.As(err, &notOurs) {
+		return notOurs
+	}
+	return nil
+}

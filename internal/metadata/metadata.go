@@ -1,0 +1,73 @@
+// Package metadata holds the names, labels and annotations that the operator puts on what it creates.
+package metadata
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// OperatorName is the operator's name: its field manager, its event source, its leader election, and the value of the
+// label app.kubernetes.io/managed-by.
+const OperatorName = "nginx-operator"
+
+// Labels recommended by Kubernetes for all objects of an application.
+const (
+	LabelName      = "app.kubernetes.io/name"
+	LabelInstance  = "app.kubernetes.io/instance"
+	LabelVersion   = "app.kubernetes.io/version"
+	LabelComponent = "app.kubernetes.io/component"
+	LabelPartOf    = "app.kubernetes.io/part-of"
+	LabelManagedBy = "app.kubernetes.io/managed-by"
+)
+
+// Annotations of the operator.
+const (
+	// AnnotationLastDeclared is on every child and keeps what the operator declared last, so that a field that is no
+	// longer declared can be told from one that somebody else set.
+	AnnotationLastDeclared = "operator.example.com/last-declared"
+	// AnnotationReplicas is on the Deployment and keeps the spec.replicas of the object that it was made from. While
+	// they agree, replicas that came through the Deployment's scale subresource stay.
+	AnnotationReplicas = "operator.example.com/replicas"
+	// AnnotationForceRedeploy is on the Pods and keeps spec.forceRedeploy.
+	AnnotationForceRedeploy = "operator.example.com/force-redeploy"
+)
+
+// Selector returns the labels that tell the Pods of one instance from all others of its namespace. They never change:
+// the selector of a Deployment is immutable.
+func Selector(instance string) map[string]string {
+	return map[string]string{
+		LabelName:      "nginx",
+		LabelInstance:  instance,
+		LabelManagedBy: OperatorName,
+	}
+}
+
+// PodLabels returns the labels of the Pods of an instance. They hold nothing that changes with a release of the
+// operator, because a change would roll the Pods.
+func PodLabels(instance string) map[string]string {
+	labels := Selector(instance)
+	labels[LabelComponent] = "server"
+	labels[LabelPartOf] = OperatorName
+	return labels
+}
+
+// ChildLabels returns the labels of the child objects of an instance. The version is the image's tag; it is left out
+// where the image has none.
+func ChildLabels(instance, image string) map[string]string {
+	labels := PodLabels(instance)
+	if tag := imageTag(image); tag != "" && len(validation.IsValidLabelValue(tag)) == 0 {
+		labels[LabelVersion] = tag
+	}
+	return labels
+}
+
+// imageTag returns the tag of an image reference, "" where it has none.
+func imageTag(image string) string {
+	image, _, _ = strings.Cut(image, "@")
+	_, tag, found := strings.Cut(image[strings.LastIndex(image, "/")+1:], ":")
+	if !found {
+		return ""
+	}
+	return tag
+}

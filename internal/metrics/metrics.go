@@ -1,0 +1,122 @@
+// Package metrics holds the operator's own metrics. They are served beside those of controller-runtime. Labels have few
+// values and never name an object, so the number of series does not grow with the cluster.
+package metrics
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/api/v1alpha1"
+	"github.com/example/nginx-operator/internal/apply"
+)
+
+// Metrics counts what the operator does. Make it with New.
+type Metrics struct {
+	childWrites *prometheus.CounterVec
+	timeToReady prometheus.Histogram
+
+	mu sync.Mutex
+	// started holds when an object's current change was first seen, for objects that are not ready yet.
+	started map[types.UID]start
+}
+
+type start struct {
+	generation int64
+	at         time.Time
+}
+
+// New returns the metrics and registers them. The reader lists objects when metrics are scraped; it should be the cache.
+func New(registry prometheus.Registerer, reader client.Reader) (*Metrics, error) {
+	m := &Metrics{
+		childWrites: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "nginx_operator_child_writes_total",
+			Help: "Writes of child objects, by kind and verb (create, patch, delete). At steady state it does not grow.",
+		}, []string{"kind", "verb"}),
+		timeToReady: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "nginx_operator_time_to_ready_seconds",
+			Help:    "Time from when a change of a NginxOperator's spec was seen until it was Ready.",
+			Buckets: []float64{0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600},
+		}),
+		started: map[types.UID]start{},
+	}
+	for _, collector := range []prometheus.Collector{m.childWrites, m.timeToReady, &objects{reader: reader}} {
+		if err := registry.Register(collector); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// ChildWritten counts one write of a child object.
+func (m *Metrics) ChildWritten(kind string, verb apply.Verb) {
+	m.childWrites.WithLabelValues(kind, string(verb)).Inc()
+}
+
+// Started notes when a generation of an object was first seen, if its status does not speak of it yet.
+func (m *Metrics) Started(object *v1alpha1.NginxOperator) {
+	if object.Status.ObservedGeneration == object.Generation {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.started[object.UID].generation != object.Generation {
+		m.started[object.UID] = start{object.Generation, time.Now()}
+	}
+}
+
+// Ready observes how long the current change of an object took, once for each change.
+func (m *Metrics) Ready(object *v1alpha1.NginxOperator) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if began, found := m.started[object.UID]; found {
+		m.timeToReady.Observe(time.Since(began.at).Seconds())
+		delete(m.started, object.UID)
+	}
+}
+
+// Forget drops what is known of an object that is being deleted.
+func (m *Metrics) Forget(object *v1alpha1.NginxOperator) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.started, object.UID)
+}
+
+// objects counts the objects of the cache by the status of their Ready condition.
+type objects struct {
+	reader client.Reader
+}
+
+var objectsDesc = prometheus.NewDesc("nginx_operator_objects",
+	"NginxOperators by the status of their Ready condition (True, False, Unknown). Every replica of the operator reports all.",
+	[]string{"ready"}, nil)
+
+// Describe implements prometheus.Collector.
+func (o *objects) Describe(descs chan<- *prometheus.Desc) { descs <- objectsDesc }
+
+// Collect implements prometheus.Collector.
+func (o *objects) Collect(metrics chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	list := &v1alpha1.NginxOperatorList{}
+	if err := o.reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		// The cache is not filled yet. An invalid metric would take all others of the scrape along.
+		return
+	}
+	counts := map[string]int{"True": 0, "False": 0, "Unknown": 0}
+	for i := range list.Items {
+		status := "Unknown"
+		if ready := meta.FindStatusCondition(list.Items[i].Status.Conditions, v1alpha1.ConditionReady); ready != nil {
+			status = string(ready.Status)
+		}
+		counts[status]++
+	}
+	for status, count := range counts {
+		metrics <- prometheus.MustNewConstMetric(objectsDesc, prometheus.GaugeValue, float64(count), status)
+	}
+}

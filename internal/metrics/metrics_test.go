@@ -1,0 +1,105 @@
+package metrics
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/example/nginx-operator/api/v1alpha1"
+	"github.com/example/nginx-operator/internal/apply"
+)
+
+func newObject(name string, ready metav1.ConditionStatus) *v1alpha1.NginxOperator {
+	object := &v1alpha1.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: "u", Generation: 2}}
+	if ready != "" {
+		object.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: ready}}
+	}
+	return object
+}
+
+func newMetrics(t *testing.T, objects ...client.Object) (*Metrics, *prometheus.Registry) {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	registry := prometheus.NewRegistry()
+	m, err := New(registry, fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, registry
+}
+
+func TestObjectsAndWrites(t *testing.T) {
+	m, registry := newMetrics(t, newObject("a", metav1.ConditionTrue), newObject("b", metav1.ConditionTrue), newObject("c", metav1.ConditionFalse), newObject("d", ""))
+	m.ChildWritten("Deployment", apply.VerbCreate)
+	m.ChildWritten("Deployment", apply.VerbCreate)
+	m.ChildWritten("ConfigMap", apply.VerbDelete)
+	want := `
+# HELP nginx_operator_child_writes_total Writes of child objects, by kind and verb (create, patch, delete). At steady state it does not grow.
+# TYPE nginx_operator_child_writes_total counter
+nginx_operator_child_writes_total{kind="ConfigMap",verb="delete"} 1
+nginx_operator_child_writes_total{kind="Deployment",verb="create"} 2
+# HELP nginx_operator_objects NginxOperators by the status of their Ready condition (True, False, Unknown). Every replica of the operator reports all.
+# TYPE nginx_operator_objects gauge
+nginx_operator_objects{ready="False"} 1
+nginx_operator_objects{ready="True"} 2
+nginx_operator_objects{ready="Unknown"} 1
+`
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "nginx_operator_child_writes_total", "nginx_operator_objects"); err != nil {
+		t.Error(err)
+	}
+}
+
+// One change is one observation, however many passes it takes; a pass without a change is none.
+func TestTimeToReady(t *testing.T) {
+	m, registry := newMetrics(t)
+	observations := func() uint64 {
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, family := range families {
+			if family.GetName() == "nginx_operator_time_to_ready_seconds" {
+				return family.GetMetric()[0].GetHistogram().GetSampleCount()
+			}
+		}
+		return 0
+	}
+	object := newObject("a", "")
+	m.Started(object)
+	m.Started(object)
+	m.Ready(object)
+	m.Ready(object)
+	if n := observations(); n != 1 {
+		t.Errorf("%d observations of one change", n)
+	}
+	object.Status.ObservedGeneration = 2
+	m.Started(object)
+	m.Ready(object)
+	if n := observations(); n != 1 {
+		t.Errorf("a pass without a change was observed")
+	}
+	object.Generation = 3
+	m.Started(object)
+	m.Forget(object)
+	m.Ready(object)
+	if n := observations(); n != 1 {
+		t.Errorf("a deleted object was observed")
+	}
+}
+
+// A second registration is a mistake of the program, and is told.
+func TestRegistersOnce(t *testing.T) {
+	_, registry := newMetrics(t)
+	if _, err := New(registry, nil); err == nil {
+		t.Error("the same metrics were registered twice")
+	}
+}

@@ -1,0 +1,134 @@
+// Package options reads the command line of the operator. Each flag has an environment variable that is used where the
+// flag is not given.
+package options
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/pflag"
+)
+
+// Options are the settings of the operator.
+type Options struct {
+	// LeaderElect makes replicas elect the one that reconciles.
+	LeaderElect bool
+	// LeaderElectionNamespace holds the Lease; "" is the operator's own namespace.
+	LeaderElectionNamespace string
+	// MetricsBindAddress is host:port of the HTTPS metrics endpoint, "0" for none.
+	MetricsBindAddress string
+	// MetricsCertDir holds tls.crt and tls.key for it; "" makes a self-signed certificate.
+	MetricsCertDir string
+	// HealthProbeBindAddress is host:port of /healthz and /readyz.
+	HealthProbeBindAddress string
+	// NginxImage is the container image of the operands.
+	NginxImage string
+	// MaxConcurrentReconciles is how many objects are reconciled at a time.
+	MaxConcurrentReconciles int
+	// KubeAPIQPS and KubeAPIBurst limit the requests to the API server, per second and at once.
+	KubeAPIQPS   float32
+	KubeAPIBurst int
+	// LogLevel is debug, info, warn or error; LogFormat is json or text.
+	LogLevel, LogFormat string
+	// Version asks for the version instead of a run.
+	Version bool
+}
+
+// ErrHelp is what Parse returns when it printed the help.
+var ErrHelp = pflag.ErrHelp
+
+const envPrefix = "NGINX_OPERATOR_"
+
+// Parse reads the arguments (without the program's name); lookupEnv is os.LookupEnv. Help goes to the writer. An error
+// names the flag or the variable that is wrong.
+func Parse(args []string, lookupEnv func(string) (string, bool), help io.Writer) (*Options, error) {
+	o := &Options{}
+	flags := pflag.NewFlagSet("nginx-operator", pflag.ContinueOnError)
+	flags.SortFlags = false
+	flags.BoolVar(&o.LeaderElect, "leader-elect", false, "elect one of several replicas to reconcile; needed with more than one")
+	flags.StringVar(&o.LeaderElectionNamespace, "leader-election-namespace", "", "namespace of the election's Lease (default: the namespace the operator runs in)")
+	flags.StringVar(&o.MetricsBindAddress, "metrics-bind-address", ":8443", `address of the HTTPS metrics endpoint, "0" for none; callers need the right to get /metrics`)
+	flags.StringVar(&o.MetricsCertDir, "metrics-cert-dir", "", "directory with tls.crt and tls.key of the metrics endpoint (default: a self-signed certificate)")
+	flags.StringVar(&o.HealthProbeBindAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz")
+	flags.StringVar(&o.NginxImage, "nginx-image", "", "container image of the operands, required")
+	flags.IntVar(&o.MaxConcurrentReconciles, "max-concurrent-reconciles", 10, "objects that are reconciled at a time")
+	flags.Float32Var(&o.KubeAPIQPS, "kube-api-qps", 500, "requests to the API server per second")
+	flags.IntVar(&o.KubeAPIBurst, "kube-api-burst", 1000, "requests to the API server at once")
+	flags.StringVar(&o.LogLevel, "log-level", "info", "debug, info, warn or error")
+	flags.StringVar(&o.LogFormat, "log-format", "json", "json or text")
+	flags.BoolVar(&o.Version, "version", false, "print the version and exit")
+	flags.VisitAll(func(flag *pflag.Flag) { flag.Usage += " [" + envName(flag.Name) + "]" })
+	flags.SetOutput(io.Discard)
+	flags.Usage = func() {
+		_, _ = fmt.Fprintf(help, "nginx-operator manages NGINX servers declared as NginxOperator objects.\n\n"+
+			"Flags, each with the environment variable that is used where it is not given:\n%s", flags.FlagUsagesWrapped(120))
+	}
+	if err := flags.Parse(args); err != nil {
+		return nil, err
+	}
+	if flags.NArg() > 0 {
+		return nil, fmt.Errorf("unexpected argument %q: the operator takes flags only, see --help", flags.Arg(0))
+	}
+	var errs []error
+	flags.VisitAll(func(flag *pflag.Flag) {
+		value, found := lookupEnv(envName(flag.Name))
+		if !found || flag.Changed {
+			return
+		}
+		if err := flags.Set(flag.Name, value); err != nil {
+			errs = append(errs, fmt.Errorf("environment variable %s: %w", envName(flag.Name), err))
+		}
+	})
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return o, o.validate()
+}
+
+func (o *Options) validate() error {
+	if o.Version {
+		return nil
+	}
+	if o.NginxImage == "" {
+		return errors.New("no operand image: set --nginx-image or RELATED_IMAGE_NGINX, for example docker.io/nginxinc/nginx-unprivileged:1.28.0")
+	}
+	if o.MaxConcurrentReconciles < 1 {
+		return fmt.Errorf("--max-concurrent-reconciles is %d, must be at least 1", o.MaxConcurrentReconciles)
+	}
+	if o.KubeAPIQPS <= 0 || o.KubeAPIBurst < 1 {
+		return fmt.Errorf("--kube-api-qps is %v and --kube-api-burst is %d, both must be above 0", o.KubeAPIQPS, o.KubeAPIBurst)
+	}
+	if o.LogFormat != "json" && o.LogFormat != "text" {
+		return fmt.Errorf("--log-format is %q, must be json or text", o.LogFormat)
+	}
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(o.LogLevel)); err != nil {
+		return fmt.Errorf("--log-level is %q, must be debug, info, warn or error", o.LogLevel)
+	}
+	return nil
+}
+
+// Logger returns the logger that the options ask for. It writes to standard error.
+func (o *Options) Logger() logr.Logger {
+	var level slog.Level
+	_ = level.UnmarshalText([]byte(o.LogLevel)) // validated
+	options := &slog.HandlerOptions{Level: level}
+	if o.LogFormat == "text" {
+		return logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, options))
+	}
+	return logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, options))
+}
+
+// envName returns the environment variable of a flag. That of the operand image is the one by which OLM finds related
+// images.
+func envName(flag string) string {
+	if flag == "nginx-image" {
+		return "RELATED_IMAGE_NGINX"
+	}
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}

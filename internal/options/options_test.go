@@ -1,0 +1,78 @@
+package options
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+func parse(args []string, env map[string]string) (*Options, error) {
+	return Parse(args, func(key string) (string, bool) { value, found := env[key]; return value, found }, &bytes.Buffer{})
+}
+
+// A flag wins over its variable, a variable over the default.
+func TestPrecedence(t *testing.T) {
+	env := map[string]string{"RELATED_IMAGE_NGINX": "from-env", "NGINX_OPERATOR_MAX_CONCURRENT_RECONCILES": "3", "NGINX_OPERATOR_LEADER_ELECT": "true"}
+	got, err := parse([]string{"--max-concurrent-reconciles=4"}, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.NginxImage != "from-env" || got.MaxConcurrentReconciles != 4 || !got.LeaderElect || got.HealthProbeBindAddress != ":8081" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	image := map[string]string{"RELATED_IMAGE_NGINX": "nginx:1"}
+	for name, test := range map[string]struct {
+		args []string
+		env  map[string]string
+		want string
+	}{
+		"no image":       {nil, nil, "set --nginx-image or RELATED_IMAGE_NGINX"},
+		"empty image":    {nil, map[string]string{"RELATED_IMAGE_NGINX": ""}, "set --nginx-image or RELATED_IMAGE_NGINX"},
+		"unknown flag":   {[]string{"--nope"}, image, "--nope"},
+		"argument":       {[]string{"nope"}, image, `unexpected argument "nope"`},
+		"bad variable":   {nil, map[string]string{"RELATED_IMAGE_NGINX": "nginx:1", "NGINX_OPERATOR_KUBE_API_QPS": "fast"}, "NGINX_OPERATOR_KUBE_API_QPS"},
+		"bad flag":       {[]string{"--kube-api-burst=many"}, image, "--kube-api-burst"},
+		"no concurrency": {[]string{"--max-concurrent-reconciles=0"}, image, "--max-concurrent-reconciles"},
+		"no requests":    {[]string{"--kube-api-qps=0"}, image, "--kube-api-qps"},
+		"log level":      {[]string{"--log-level=loud"}, image, "--log-level"},
+		"log format":     {[]string{"--log-format=xml"}, image, "--log-format"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := parse(test.args, test.env); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("want an error with %q, got %v", test.want, err)
+			}
+		})
+	}
+}
+
+// Help names every flag with its variable; the version is told without an image.
+func TestHelpAndVersion(t *testing.T) {
+	var help bytes.Buffer
+	if _, err := Parse([]string{"--help"}, func(string) (string, bool) { return "", false }, &help); !errors.Is(err, pflag.ErrHelp) {
+		t.Errorf("error %v", err)
+	}
+	for _, want := range []string{"--leader-elect ", "[NGINX_OPERATOR_LEADER_ELECT]", "--nginx-image ", "[RELATED_IMAGE_NGINX]", "[NGINX_OPERATOR_LOG_LEVEL]"} {
+		if !strings.Contains(help.String(), want) {
+			t.Errorf("help lacks %q:\n%s", want, help.String())
+		}
+	}
+	if got, err := parse([]string{"--version"}, nil); err != nil || !got.Version {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func TestLogger(t *testing.T) {
+	for _, format := range []string{"json", "text"} {
+		for level, info := range map[string]bool{"debug": true, "info": true, "warn": false, "error": false} {
+			if got := (&Options{LogLevel: level, LogFormat: format}).Logger().Enabled(); got != info {
+				t.Errorf("%s, level %s: informs %t, want %t", format, level, got, info)
+			}
+		}
+	}
+}
