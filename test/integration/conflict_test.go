@@ -1,0 +1,123 @@
+package integration
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/api/v1alpha1"
+)
+
+// An object of somebody else that has the name of a child is left exactly as it is, with and without our labels; the
+// status and an Event name it.
+func TestNameConflict(t *testing.T) {
+	for _, labels := range []map[string]string{nil, {"app.kubernetes.io/managed-by": "nginx-operator", "app.kubernetes.io/instance": "web"}} {
+		for _, foreign := range []client.Object{
+			&appsv1.Deployment{Spec: appsv1.DeploymentSpec{
+				Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "theirs"}},
+				Template: corev1.PodTemplateSpec{
+					ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "theirs"}},
+					Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "theirs", Image: "theirs"}}},
+				},
+			}},
+			&corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 1}}}},
+			&networkingv1.NetworkPolicy{},
+			&policyv1.PodDisruptionBudget{},
+		} {
+			kind := strings.TrimPrefix(fmt.Sprintf("%T", foreign), "*")
+			t.Run(fmt.Sprintf("%s/ours=%t", kind, labels != nil), func(t *testing.T) {
+				namespace := newNamespace(t)
+				foreign.SetNamespace(namespace)
+				foreign.SetName("web")
+				foreign.SetLabels(labels)
+				create(t, foreign)
+				object := newObject(namespace, "web")
+				object.Spec.Replicas = ptr.To[int32](2)
+				create(t, object)
+				degraded := waitForCondition(t, namespace, "web", v1alpha1.ConditionDegraded, metav1.ConditionTrue, v1alpha1.ReasonNameConflict)
+				waitForCondition(t, namespace, "web", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonNameConflict)
+				if name := kind[strings.Index(kind, ".")+1:]; !strings.Contains(degraded.Message, name+` "web"`) {
+					t.Errorf("the message does not name the %s: %s", name, degraded.Message)
+				}
+				waitForEvent(t, namespace, corev1.EventTypeWarning, v1alpha1.ReasonNameConflict, 1)
+				now := foreign.DeepCopyObject().(client.Object)
+				must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(foreign), now))
+				if diff := cmp.Diff(foreign, now); diff != "" {
+					t.Errorf("the foreign object was changed:\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+// A child of another NginxOperator is somebody else's as well, and the message says whose.
+func TestChildOfAnotherObject(t *testing.T) {
+	namespace := newNamespace(t)
+	foreign := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web", OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: "operator.example.com/v1alpha1", Kind: "NginxOperator", Name: "other", UID: "1-2-3", Controller: ptr.To(true),
+		}}},
+		Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 1}}},
+	}
+	create(t, foreign)
+	create(t, newObject(namespace, "web"))
+	degraded := waitForCondition(t, namespace, "web", v1alpha1.ConditionDegraded, metav1.ConditionTrue, v1alpha1.ReasonNameConflict)
+	if !strings.Contains(degraded.Message, `NginxOperator "other"`) {
+		t.Errorf("the message does not name the owner: %s", degraded.Message)
+	}
+}
+
+// A refusal of the API server is in the status with its reason, and passes when its cause does.
+func TestQuota(t *testing.T) {
+	namespace := newNamespace(t)
+	quota := &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "none"},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/deployments.apps": *resourceQuantity("0")}},
+	}
+	create(t, quota)
+	// Without a kube-controller-manager nobody else computes the quota's status.
+	quota.Status = corev1.ResourceQuotaStatus{Hard: quota.Spec.Hard, Used: quota.Spec.Hard}
+	must(t, suite.admin.Status().Update(t.Context(), quota))
+	create(t, newObject(namespace, "web"))
+	waitForCondition(t, namespace, "web", v1alpha1.ConditionDegraded, metav1.ConditionTrue, v1alpha1.ReasonQuotaExceeded)
+	waitForEvent(t, namespace, corev1.EventTypeWarning, v1alpha1.ReasonQuotaExceeded, 1)
+	must(t, suite.admin.Delete(t.Context(), quota))
+	waitForCondition(t, namespace, "web", v1alpha1.ConditionDegraded, metav1.ConditionFalse, v1alpha1.ReasonAsExpected)
+	waitForEvent(t, namespace, corev1.EventTypeNormal, "Recovered", 1)
+}
+
+// waitForEvent waits for Events of a reason, and then makes sure that no more come than wanted.
+func waitForEvent(t *testing.T, namespace, eventType, reason string, want int) {
+	t.Helper()
+	count := func() (int, error) {
+		list := &corev1.EventList{}
+		err := suite.admin.List(t.Context(), list, client.InNamespace(namespace))
+		n := 0
+		for i := range list.Items {
+			if list.Items[i].Type == eventType && list.Items[i].Reason == reason {
+				n += max(1, int(list.Items[i].Count))
+			}
+		}
+		return n, err
+	}
+	waitFor(t, func() error {
+		if n, err := count(); err != nil || n < want {
+			return fmt.Errorf("%d %s Events of reason %s, want %d: %w", n, eventType, reason, want, err)
+		}
+		return nil
+	})
+	time.Sleep(300 * time.Millisecond)
+	if n, err := count(); err != nil || n != want {
+		t.Errorf("%d %s Events of reason %s, want %d (%v)", n, eventType, reason, want, err)
+	}
+}

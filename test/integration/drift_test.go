@@ -1,0 +1,300 @@
+package integration
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/example/nginx-operator/api/v1alpha1"
+	"github.com/example/nginx-operator/internal/metadata"
+)
+
+// Every field that the operator declares, in every child, is changed and removed; whatever of it the API server takes
+// must be put back, and nothing else may be lost by it. The fields are those of the record that each child keeps.
+func TestDriftInEveryField(t *testing.T) {
+	namespace := newNamespace(t)
+	object := newObject(namespace, "web")
+	object.Spec = v1alpha1.NginxOperatorSpec{Port: ptr.To[int32](80), Replicas: ptr.To[int32](2), ForceRedeploy: "now"}
+	create(t, object)
+	waitForChildren(t, namespace, "web")
+	waitFor(t, func() error {
+		if got, err := childrenOf(t.Context(), namespace, "web"); err != nil || got.budget == nil {
+			return fmt.Errorf("no PodDisruptionBudget: %w", err)
+		}
+		return nil
+	})
+	got := must1(childrenOf(t.Context(), namespace, "web"))(t)
+	for _, child := range []client.Object{got.deployment, got.service, got.policy, got.budget, &got.configMaps[0]} {
+		gvk := must1(apiutil.GVKForObject(child, suite.admin.Scheme()))(t)
+		t.Run(gvk.Kind, func(t *testing.T) { driftIn(t, gvk, client.ObjectKeyFromObject(child)) })
+	}
+}
+
+func driftIn(t *testing.T, gvk schema.GroupVersionKind, key client.ObjectKey) {
+	read := func() *unstructured.Unstructured {
+		live := &unstructured.Unstructured{}
+		live.SetGroupVersionKind(gvk)
+		must(t, suite.admin.Get(t.Context(), key, live))
+		return live
+	}
+	declared := map[string]any{}
+	must(t, json.Unmarshal([]byte(read().GetAnnotations()[metadata.AnnotationLastDeclared]), &declared))
+	original, repaired := read(), 0
+	for _, path := range leaves(declared, nil) {
+		for _, drift := range []func(any) any{another, func(any) any { return nil }} {
+			live := read()
+			want, found := at(live.Object, path)
+			if !found {
+				t.Fatalf("declared field %v is not stored", path)
+			}
+			set(live.Object, path, drift(want))
+			if suite.admin.Update(t.Context(), live) != nil {
+				continue // immutable, or not valid: nobody can change it so
+			}
+			if now, _ := at(live.Object, path); reflect.DeepEqual(now, want) {
+				continue // the API server's default is what we declare
+			}
+			repaired++
+			if isListKey(path) {
+				// Under another key the element is somebody else's: ours has to come back beside it.
+				list, before := path[:len(path)-2], must1(elements(live.Object, path))(t)
+				waitFor(t, func() error {
+					if now, err := elements(read().Object, path); err != nil || !slices.Contains(now, want) {
+						return fmt.Errorf("%s %v has %v, want also %v (after %v)", gvk.Kind, list, now, want, before)
+					}
+					return nil
+				})
+				live = read()
+				original, _ := at(original.Object, list)
+				set(live.Object, list, original)
+				must(t, suite.admin.Update(t.Context(), live))
+				continue
+			}
+			waitFor(t, func() error {
+				if now, _ := at(read().Object, path); !reflect.DeepEqual(now, want) {
+					return fmt.Errorf("%s %v is %v, want %v", gvk.Kind, path, now, want)
+				}
+				return nil
+			})
+		}
+	}
+	t.Logf("%d drifts repaired", repaired)
+	if repaired == 0 {
+		t.Error("no field could be changed, so nothing was shown")
+	}
+}
+
+// leaves returns the paths of all values that are neither a map nor a list of maps.
+func leaves(value any, path []any) [][]any {
+	var out [][]any
+	switch value := value.(type) {
+	case map[string]any:
+		for key, inner := range value {
+			if len(path) == 1 && path[0] == "metadata" && slices.Contains([]string{"name", "namespace", "ownerReferences"}, key) {
+				continue // who these are changed for is another object, or no longer ours
+			}
+			out = append(out, leaves(inner, append(path[:len(path):len(path)], key))...)
+		}
+		return out
+	case []any:
+		for i, inner := range value {
+			if _, isMap := inner.(map[string]any); isMap {
+				out = append(out, leaves(inner, append(path[:len(path):len(path)], i))...)
+			}
+		}
+		if out != nil {
+			return out
+		}
+	}
+	return [][]any{path}
+}
+
+// isListKey tells whether a path ends in the field by which the API server tells the elements of a list apart.
+func isListKey(path []any) bool {
+	if len(path) < 2 {
+		return false
+	}
+	_, inList := path[len(path)-2].(int)
+	return inList && slices.Contains([]any{"name", "mountPath", "containerPort", "port"}, path[len(path)-1])
+}
+
+// elements returns the value of the key at the end of the path in every element of the list that the path goes through.
+func elements(object any, path []any) ([]any, error) {
+	list, _ := at(object, path[:len(path)-2])
+	items, ok := list.([]any)
+	if !ok {
+		return nil, fmt.Errorf("no list at %v", path)
+	}
+	var out []any
+	for _, item := range items {
+		value, _ := at(item, path[len(path)-1:])
+		out = append(out, value)
+	}
+	return out, nil
+}
+
+func at(value any, path []any) (any, bool) {
+	for _, step := range path {
+		switch step := step.(type) {
+		case string:
+			inner, ok := value.(map[string]any)
+			if !ok {
+				return nil, false
+			}
+			if value, ok = inner[step]; !ok {
+				return nil, false
+			}
+		case int:
+			inner, ok := value.([]any)
+			if !ok || step >= len(inner) {
+				return nil, false
+			}
+			value = inner[step]
+		}
+	}
+	return value, true
+}
+
+// set writes a value at a path that exists; nil removes it.
+func set(value any, path []any, to any) {
+	parent, _ := at(value, path[:len(path)-1])
+	switch last := path[len(path)-1].(type) {
+	case string:
+		if to == nil {
+			delete(parent.(map[string]any), last)
+		} else {
+			parent.(map[string]any)[last] = to
+		}
+	case int:
+		parent.([]any)[last] = to
+	}
+}
+
+// another returns a value of the same type that is likely to be valid and is not the same.
+func another(value any) any {
+	switch value := value.(type) {
+	case bool:
+		return !value
+	case int64:
+		return value + 1
+	case float64:
+		return value + 1
+	case string:
+		for _, pair := range [][2]string{
+			{"IfNotPresent", "Always"}, {"ClusterIP", "NodePort"}, {"FallbackToLogsOnError", "File"}, {"TCP", "UDP"},
+			{"25%", "50%"}, {"10m", "20m"}, {"32Mi", "64Mi"}, {"0", "1"}, {"RuntimeDefault", "Unconfined"}, {"AlwaysAllow", "IfHealthyBudget"},
+		} {
+			if value == pair[0] {
+				return pair[1]
+			}
+		}
+		return value + "x"
+	case []any:
+		return append([]any{"drift"}, value...)
+	}
+	return value
+}
+
+// What others put into the children, and never was declared, stays through passes that do write.
+func TestForeignFieldsStay(t *testing.T) {
+	namespace := newNamespace(t)
+	object := newObject(namespace, "web")
+	create(t, object)
+	got := waitForChildren(t, namespace, "web")
+	update(t, got.deployment, func(d *appsv1.Deployment) {
+		d.Annotations["example.com/injected"] = "yes"
+		// kubectl rollout restart
+		d.Spec.Template.Annotations = map[string]string{"kubectl.kubernetes.io/restartedAt": "2026-01-01T00:00:00Z"}
+		d.Spec.Template.Spec.Containers = append(d.Spec.Template.Spec.Containers, corev1.Container{Name: "sidecar", Image: "sidecar"})
+		d.Spec.Template.Spec.NodeSelector = map[string]string{"disk": "ssd"}
+	})
+	update(t, got.service, func(s *corev1.Service) { metav1.SetMetaDataAnnotation(&s.ObjectMeta, "example.com/injected", "yes") })
+
+	update(t, object, func(o *v1alpha1.NginxOperator) {
+		o.Spec.Port, o.Spec.ForceRedeploy = ptr.To[int32](9090), "again"
+	})
+	waitFor(t, func() error {
+		now, err := childrenOf(t.Context(), namespace, "web")
+		if err != nil {
+			return err
+		}
+		if now.service.Spec.Ports[0].Port != 9090 || now.deployment.Spec.Template.Annotations[metadata.AnnotationForceRedeploy] != "again" {
+			return fmt.Errorf("not applied yet")
+		}
+		template := now.deployment.Spec.Template
+		if now.deployment.Annotations["example.com/injected"] != "yes" || now.service.Annotations["example.com/injected"] != "yes" ||
+			template.Annotations["kubectl.kubernetes.io/restartedAt"] == "" || len(template.Spec.Containers) != 2 || template.Spec.NodeSelector["disk"] != "ssd" {
+			t.Errorf("a foreign field was lost: %+v", template)
+		}
+		return nil
+	})
+	update(t, object, func(o *v1alpha1.NginxOperator) { o.Spec.ForceRedeploy = "" })
+	waitFor(t, func() error {
+		now, err := childrenOf(t.Context(), namespace, "web")
+		if err != nil {
+			return err
+		}
+		if _, left := now.deployment.Spec.Template.Annotations[metadata.AnnotationForceRedeploy]; left {
+			return fmt.Errorf("a field that is no longer declared stays")
+		}
+		return nil
+	})
+}
+
+// Replicas that a HorizontalPodAutoscaler sets through the Deployment's scale subresource stay, until the object itself
+// asks for others. Replicas that an edit of the Deployment sets are drift.
+func TestScaleOfTheDeploymentStays(t *testing.T) {
+	namespace := newNamespace(t)
+	object := newObject(namespace, "web")
+	object.Spec.Replicas = ptr.To[int32](2)
+	create(t, object)
+	deployment := waitForChildren(t, namespace, "web").deployment
+	replicasBecome := func(want int32) {
+		t.Helper()
+		waitFor(t, func() error {
+			must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(deployment), deployment))
+			if *deployment.Spec.Replicas != want {
+				return fmt.Errorf("Deployment has %d replicas, want %d", *deployment.Spec.Replicas, want)
+			}
+			return nil
+		})
+	}
+	update(t, deployment, func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](7) })
+	replicasBecome(2)
+
+	scale := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: 5}}
+	must(t, suite.admin.SubResource("scale").Update(t.Context(), deployment, client.WithSubResourceBody(scale), client.FieldOwner("kube-controller-manager")))
+	update(t, object, func(o *v1alpha1.NginxOperator) { o.Spec.ForceRedeploy = "pass" })
+	waitFor(t, func() error {
+		must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(deployment), deployment))
+		if deployment.Spec.Template.Annotations[metadata.AnnotationForceRedeploy] != "pass" {
+			return fmt.Errorf("not applied yet")
+		}
+		return nil
+	})
+	replicasBecome(5)
+	rollOut(t, namespace, "web")
+	ready := waitForCondition(t, namespace, "web", v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonAllReplicasReady)
+	if !strings.Contains(ready.Message, "5 of 5") {
+		t.Errorf("Ready says %q", ready.Message)
+	}
+	if !meta.IsStatusConditionTrue(must1(waitForStatusOnce(t.Context(), namespace, "web"))(t).Status.Conditions, v1alpha1.ConditionReady) {
+		t.Error("not Ready")
+	}
+	update(t, object, func(o *v1alpha1.NginxOperator) { o.Spec.Replicas = ptr.To[int32](3) })
+	replicasBecome(3)
+}

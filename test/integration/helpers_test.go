@@ -1,0 +1,208 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/api/v1alpha1"
+)
+
+// patience bounds every wait.
+const patience = 20 * time.Second
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func must1[T any](value T, err error) func(*testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		must(t, err)
+		return value
+	}
+}
+
+// eventually repeats a check until it passes or the context ends, and returns the check's last error then.
+func eventually(ctx context.Context, check func() error) error {
+	for {
+		err := check()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(25 * time.Millisecond):
+		}
+	}
+}
+
+func waitFor(t *testing.T, check func() error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	must(t, eventually(ctx, check))
+}
+
+func newObject(namespace, name string) *v1alpha1.NginxOperator {
+	return &v1alpha1.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+}
+
+func create(t *testing.T, object client.Object) {
+	t.Helper()
+	must(t, suite.admin.Create(t.Context(), object))
+}
+
+// update changes an object as kubectl edit does.
+func update[T client.Object](t *testing.T, object T, change func(T)) {
+	t.Helper()
+	waitFor(t, func() error {
+		if err := suite.admin.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+			return err
+		}
+		change(object)
+		return suite.admin.Update(t.Context(), object)
+	})
+}
+
+// children are the child objects of one NginxOperator; what does not exist is nil.
+type children struct {
+	deployment *appsv1.Deployment
+	service    *corev1.Service
+	policy     *networkingv1.NetworkPolicy
+	budget     *policyv1.PodDisruptionBudget
+	configMaps []corev1.ConfigMap
+}
+
+func childrenOf(ctx context.Context, namespace, name string) (children, error) {
+	var out children
+	var errs []error
+	read := func(object client.Object) bool {
+		err := suite.admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object)
+		errs = append(errs, client.IgnoreNotFound(err))
+		return err == nil
+	}
+	if object := (&appsv1.Deployment{}); read(object) {
+		out.deployment = object
+	}
+	if object := (&corev1.Service{}); read(object) {
+		out.service = object
+	}
+	if object := (&networkingv1.NetworkPolicy{}); read(object) {
+		out.policy = object
+	}
+	if object := (&policyv1.PodDisruptionBudget{}); read(object) {
+		out.budget = object
+	}
+	list := &corev1.ConfigMapList{}
+	errs = append(errs, suite.admin.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels{"app.kubernetes.io/instance": name}))
+	out.configMaps = list.Items
+	return out, errors.Join(errs...)
+}
+
+// waitForChildren waits until an object of one replica has all its children and a status.
+func waitForChildren(t *testing.T, namespace, name string) children {
+	t.Helper()
+	var out children
+	waitFor(t, func() error {
+		var err error
+		out, err = childrenOf(t.Context(), namespace, name)
+		if err != nil {
+			return err
+		}
+		if out.deployment == nil || out.service == nil || out.policy == nil || len(out.configMaps) == 0 {
+			return fmt.Errorf("children are missing: %+v", out)
+		}
+		_, err = waitForStatusOnce(t.Context(), namespace, name)
+		return err
+	})
+	return out
+}
+
+func waitForStatusOnce(ctx context.Context, namespace, name string) (*v1alpha1.NginxOperator, error) {
+	object := newObject(namespace, name)
+	if err := suite.admin.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+		return nil, err
+	}
+	if object.Status.ObservedGeneration != object.Generation {
+		return nil, fmt.Errorf("status speaks of generation %d, want %d", object.Status.ObservedGeneration, object.Generation)
+	}
+	return object, nil
+}
+
+// waitForCondition waits for a condition of the current generation and returns it.
+func waitForCondition(t *testing.T, namespace, name, conditionType string, status metav1.ConditionStatus, reason string) metav1.Condition {
+	t.Helper()
+	var found *metav1.Condition
+	waitFor(t, func() error {
+		object, err := waitForStatusOnce(t.Context(), namespace, name)
+		if err != nil {
+			return err
+		}
+		found = meta.FindStatusCondition(object.Status.Conditions, conditionType)
+		if found == nil || found.Status != status || found.Reason != reason {
+			return fmt.Errorf("want %s=%s %s, got %+v", conditionType, status, reason, found)
+		}
+		return nil
+	})
+	return *found
+}
+
+// rollOut writes the status that the Deployment controller writes when all replicas of the newest revision are ready.
+func rollOut(t *testing.T, namespace, name string) {
+	t.Helper()
+	setDeploymentStatus(t, namespace, name, func(deployment *appsv1.Deployment) {
+		n := ptr.Deref(deployment.Spec.Replicas, 1)
+		deployment.Status = appsv1.DeploymentStatus{
+			ObservedGeneration: deployment.Generation, Replicas: n, UpdatedReplicas: n, ReadyReplicas: n, AvailableReplicas: n,
+			Conditions: []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: "NewReplicaSetAvailable"}},
+		}
+	})
+}
+
+func setDeploymentStatus(t *testing.T, namespace, name string, change func(*appsv1.Deployment)) {
+	t.Helper()
+	waitFor(t, func() error {
+		deployment := &appsv1.Deployment{}
+		if err := suite.admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, deployment); err != nil {
+			return err
+		}
+		change(deployment)
+		return suite.admin.Status().Update(t.Context(), deployment)
+	})
+}
+
+// get does a GET with a bearer token and returns the status code and the body.
+func get(t *testing.T, http_ *http.Client, url, token string) (int, string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	must(t, err)
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	response, err := http_.Do(request)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	must(t, err)
+	return response.StatusCode, string(body)
+}

@@ -1,0 +1,236 @@
+package integration
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/api/v1alpha1"
+)
+
+// An object with an empty spec gets its defaults, all children of one replica, and no PodDisruptionBudget; each child
+// is controlled by the object, so that the garbage collector removes it with the object.
+func TestCreate(t *testing.T) {
+	namespace := newNamespace(t)
+	object := newObject(namespace, "web")
+	create(t, object)
+	if diff := cmp.Diff(v1alpha1.NginxOperatorSpec{Port: ptr.To[int32](8080), Replicas: ptr.To[int32](1)}, object.Spec); diff != "" {
+		t.Errorf("defaults (-want +got):\n%s", diff)
+	}
+	got := waitForChildren(t, namespace, "web")
+	if got.budget != nil {
+		t.Error("one replica has a PodDisruptionBudget")
+	}
+	for _, child := range []client.Object{got.deployment, got.service, got.policy, &got.configMaps[0]} {
+		owner := metav1.GetControllerOf(child)
+		if owner == nil || owner.UID != object.UID || !ptr.Deref(owner.BlockOwnerDeletion, false) {
+			t.Errorf("%T: controller is %+v", child, owner)
+		}
+	}
+	pod := got.deployment.Spec.Template.Spec
+	if mounted := pod.Volumes[0].ConfigMap.Name; mounted != got.configMaps[0].Name {
+		t.Errorf("the Deployment mounts %s, the ConfigMap is %s", mounted, got.configMaps[0].Name)
+	}
+	if !strings.Contains(got.configMaps[0].Data["nginx.conf"], "listen 8080 default_server;") {
+		t.Errorf("nginx does not listen on 8080:\n%s", got.configMaps[0].Data["nginx.conf"])
+	}
+	status := must1(waitForStatusOnce(t.Context(), namespace, "web"))(t).Status
+	if want := fmt.Sprintf("http://web.%s.svc:8080", namespace); status.URL != want || status.Image != operandImage {
+		t.Errorf("status has url %q and image %q", status.URL, status.Image)
+	}
+}
+
+// The operator's children pass the Pod Security level restricted: a Pod made from the Deployment is admitted.
+func TestPodsAreRestricted(t *testing.T) {
+	namespace := newNamespace(t)
+	update(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, func(n *corev1.Namespace) {
+		metav1.SetMetaDataLabel(&n.ObjectMeta, "pod-security.kubernetes.io/enforce", "restricted")
+	})
+	create(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "default"}})
+	object := newObject(namespace, "web")
+	object.Spec.Port = ptr.To[int32](80)
+	create(t, object)
+	template := waitForChildren(t, namespace, "web").deployment.Spec.Template
+	pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
+	pod.Namespace, pod.GenerateName = namespace, "web-"
+	create(t, pod)
+	pod = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "web-"}, Spec: template.Spec}
+	pod.Spec.SecurityContext.RunAsNonRoot = nil
+	if err := suite.admin.Create(t.Context(), pod); err == nil {
+		t.Error("the namespace takes any Pod, so this test shows nothing")
+	}
+}
+
+// Port 80 to 8081: the Service, the container port and the configuration move; the old configuration stays while a
+// revision mounts it and goes with that revision.
+func TestMovePort(t *testing.T) {
+	namespace := newNamespace(t)
+	object := newObject(namespace, "web")
+	object.Spec.Port = ptr.To[int32](80)
+	create(t, object)
+	before := waitForChildren(t, namespace, "web")
+	sysctls := []corev1.Sysctl{{Name: "net.ipv4.ip_unprivileged_port_start", Value: "0"}}
+	if diff := cmp.Diff(sysctls, before.deployment.Spec.Template.Spec.SecurityContext.Sysctls); diff != "" {
+		t.Errorf("sysctls of port 80 (-want +got):\n%s", diff)
+	}
+	revision := replicaSet(before.deployment)
+	create(t, revision)
+
+	update(t, object, func(o *v1alpha1.NginxOperator) { o.Spec.Port = ptr.To[int32](8081) })
+	waitFor(t, func() error {
+		after, err := childrenOf(t.Context(), namespace, "web")
+		if err != nil {
+			return err
+		}
+		template := after.deployment.Spec.Template.Spec
+		ports := []corev1.ContainerPort{
+			{Name: "http", ContainerPort: 8081, Protocol: corev1.ProtocolTCP},
+			{Name: "health", ContainerPort: 18080, Protocol: corev1.ProtocolTCP},
+		}
+		if diff := cmp.Diff(ports, template.Containers[0].Ports); diff != "" {
+			return fmt.Errorf("container ports (-want +got):\n%s", diff)
+		}
+		if len(after.service.Spec.Ports) != 1 || after.service.Spec.Ports[0].Port != 8081 || template.SecurityContext.Sysctls != nil {
+			return fmt.Errorf("service ports %+v, sysctls %+v", after.service.Spec.Ports, template.SecurityContext.Sysctls)
+		}
+		if len(after.configMaps) != 2 {
+			return fmt.Errorf("want the old and the new ConfigMap, got %d", len(after.configMaps))
+		}
+		return nil
+	})
+	must(t, suite.admin.Delete(t.Context(), revision))
+	waitFor(t, func() error {
+		after, err := childrenOf(t.Context(), namespace, "web")
+		if err != nil {
+			return err
+		}
+		if len(after.configMaps) != 1 || after.configMaps[0].Name == before.configMaps[0].Name {
+			return fmt.Errorf("the ConfigMap of a revision that is gone stays: %d", len(after.configMaps))
+		}
+		return nil
+	})
+}
+
+// replicaSet is what the Deployment controller makes of a revision.
+func replicaSet(deployment *appsv1.Deployment) *appsv1.ReplicaSet {
+	set := &appsv1.ReplicaSet{}
+	set.Namespace, set.Name, set.Labels = deployment.Namespace, deployment.Name+"-1", deployment.Spec.Template.Labels
+	set.Spec.Selector, set.Spec.Template = deployment.Spec.Selector, *deployment.Spec.Template.DeepCopy()
+	set.Spec.Replicas = ptr.To[int32](0)
+	return set
+}
+
+// forceRedeploy changes one annotation of the Pods and nothing else.
+func TestForceRedeploy(t *testing.T) {
+	namespace := newNamespace(t)
+	object := newObject(namespace, "web")
+	create(t, object)
+	before := waitForChildren(t, namespace, "web")
+	update(t, object, func(o *v1alpha1.NginxOperator) { o.Spec.ForceRedeploy = "2026-01-01" })
+	waitFor(t, func() error {
+		after, err := childrenOf(t.Context(), namespace, "web")
+		if err != nil {
+			return err
+		}
+		want := before.deployment.Spec.DeepCopy()
+		want.Template.Annotations = map[string]string{"operator.example.com/force-redeploy": "2026-01-01"}
+		if diff := cmp.Diff(*want, after.deployment.Spec); diff != "" {
+			return fmt.Errorf("Deployment (-want +got):\n%s", diff)
+		}
+		if after.service.ResourceVersion != before.service.ResourceVersion || after.policy.ResourceVersion != before.policy.ResourceVersion {
+			t.Error("another child was written")
+		}
+		return nil
+	})
+}
+
+// From two replicas up there is a PodDisruptionBudget; back at one it goes. The scale subresource does the same as an edit.
+func TestScale(t *testing.T) {
+	namespace := newNamespace(t)
+	object := newObject(namespace, "web")
+	create(t, object)
+	waitForChildren(t, namespace, "web")
+	for _, n := range []int32{3, 1, 0, 2} {
+		scale := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: n}}
+		must(t, suite.admin.SubResource("scale").Update(t.Context(), object, client.WithSubResourceBody(scale)))
+		waitFor(t, func() error {
+			got, err := childrenOf(t.Context(), namespace, "web")
+			if err != nil {
+				return err
+			}
+			if *got.deployment.Spec.Replicas != n || (got.budget != nil) != (n > 1) {
+				return fmt.Errorf("at %d: Deployment has %d replicas, PodDisruptionBudget %t", n, *got.deployment.Spec.Replicas, got.budget != nil)
+			}
+			return nil
+		})
+	}
+}
+
+// A deleted child comes back.
+func TestDeletedChildComesBack(t *testing.T) {
+	namespace := newNamespace(t)
+	object := newObject(namespace, "web")
+	object.Spec.Replicas = ptr.To[int32](2)
+	create(t, object)
+	waitForChildren(t, namespace, "web")
+	waitFor(t, func() error { // the last of the children
+		if got, err := childrenOf(t.Context(), namespace, "web"); err != nil || got.budget == nil {
+			return fmt.Errorf("no PodDisruptionBudget: %w", err)
+		}
+		return nil
+	})
+	got := must1(childrenOf(t.Context(), namespace, "web"))(t)
+	for _, child := range []client.Object{got.deployment, got.service, got.policy, got.budget, &got.configMaps[0]} {
+		must(t, suite.admin.Delete(t.Context(), child, client.PropagationPolicy(metav1.DeletePropagationBackground)))
+		waitFor(t, func() error {
+			again := child.DeepCopyObject().(client.Object)
+			if err := suite.admin.Get(t.Context(), client.ObjectKeyFromObject(child), again); err != nil {
+				return err
+			}
+			if again.GetUID() == child.GetUID() {
+				return fmt.Errorf("%T is still the old one", child)
+			}
+			return nil
+		})
+	}
+}
+
+// While an object is being deleted in the foreground, its children are not made anew.
+func TestNothingIsMadeDuringDeletion(t *testing.T) {
+	namespace := newNamespace(t)
+	object := newObject(namespace, "web")
+	object.Finalizers = []string{"example.com/hold"}
+	create(t, object)
+	got := waitForChildren(t, namespace, "web")
+	must(t, suite.admin.Delete(t.Context(), object))
+	must(t, suite.admin.Delete(t.Context(), got.service))
+	// Another object, made later and reconciled, shows that the deletion of the Service has been looked at as well.
+	create(t, newObject(namespace, "later"))
+	waitForChildren(t, namespace, "later")
+	if again := must1(childrenOf(t.Context(), namespace, "web"))(t); again.service != nil {
+		t.Error("the Service was made anew")
+	}
+	update(t, object, func(o *v1alpha1.NginxOperator) { o.Finalizers = nil })
+}
+
+// Two objects in one namespace do not meet: each Service and Deployment selects its own Pods.
+func TestTwoObjectsInOneNamespace(t *testing.T) {
+	namespace := newNamespace(t)
+	create(t, newObject(namespace, "one"))
+	create(t, newObject(namespace, "two"))
+	one, two := waitForChildren(t, namespace, "one"), waitForChildren(t, namespace, "two")
+	if cmp.Equal(one.service.Spec.Selector, two.service.Spec.Selector) || cmp.Equal(one.deployment.Spec.Selector, two.deployment.Spec.Selector) {
+		t.Error("the objects share a selector")
+	}
+	if one.configMaps[0].Name == two.configMaps[0].Name {
+		t.Error("the objects share a ConfigMap")
+	}
+}

@@ -1,0 +1,244 @@
+package integration
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// process is one running operator.
+type process struct {
+	cmd                    *exec.Cmd
+	log                    lockedBuffer
+	done                   chan struct{}
+	healthPort, metricPort int
+}
+
+// lockedBuffer is written by the process and read by the tests.
+type lockedBuffer struct {
+	mu     sync.Mutex
+	buffer bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.String()
+}
+
+// startOperator starts the operator's binary and waits until it is ready.
+func startOperator(flags ...string) (*process, error) {
+	p := &process{healthPort: freePort(), metricPort: freePort(), done: make(chan struct{})}
+	p.cmd = exec.Command(suite.binary, append([]string{
+		"--leader-elect", "--leader-election-namespace=" + operatorNamespace,
+		fmt.Sprintf("--health-probe-bind-address=127.0.0.1:%d", p.healthPort),
+		fmt.Sprintf("--metrics-bind-address=127.0.0.1:%d", p.metricPort),
+	}, flags...)...)
+	p.cmd.Env = append(os.Environ(), "KUBECONFIG="+suite.kubeconfig, "RELATED_IMAGE_NGINX="+operandImage)
+	p.cmd.Stdout, p.cmd.Stderr = &p.log, &p.log
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() { _ = p.cmd.Wait(); close(p.done) }()
+	for range 300 {
+		if response, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/readyz", p.healthPort)); err == nil {
+			_ = response.Body.Close()
+			if response.StatusCode == http.StatusOK {
+				return p, nil
+			}
+		}
+		select {
+		case <-p.done:
+			return nil, fmt.Errorf("the operator ended:\n%s", p.log.String())
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	return nil, fmt.Errorf("the operator was not ready after 30 s:\n%s", p.stop())
+}
+
+// stop ends the operator as a kubelet does and returns its log.
+func (p *process) stop() string { return p.end(syscall.SIGTERM) }
+
+func (p *process) end(signal os.Signal) string {
+	_ = p.cmd.Process.Signal(signal)
+	select {
+	case <-p.done:
+	case <-time.After(15 * time.Second):
+		_ = p.cmd.Process.Kill()
+		<-p.done
+	}
+	return p.log.String()
+}
+
+func freePort() int {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().(*net.TCPAddr).Port
+}
+
+// A wrong command line or environment ends in one line that says what to do, and a status that is not zero.
+func TestRefusesToStart(t *testing.T) {
+	kubeconfig := string(must1(os.ReadFile(suite.kubeconfig))(t))
+	server := regexp.MustCompile(`server: .*`)
+	if !server.MatchString(kubeconfig) {
+		t.Fatal("the kubeconfig names no server")
+	}
+	unreachable := server.ReplaceAllString(kubeconfig, fmt.Sprintf("server: https://127.0.0.1:%d", freePort()))
+	wrongKubeconfig := suite.dir + "/unreachable.kubeconfig"
+	must(t, os.WriteFile(wrongKubeconfig, []byte(unreachable), 0o600))
+	image := "RELATED_IMAGE_NGINX=" + operandImage
+	for name, test := range map[string]struct {
+		args, env []string
+		want      string
+	}{
+		"unknown flag":           {args: []string{"--no-such-flag"}, want: "unknown flag: --no-such-flag"},
+		"argument":               {args: []string{"run"}, env: []string{image}, want: `unexpected argument "run"`},
+		"no operand image":       {want: "set --nginx-image or RELATED_IMAGE_NGINX"},
+		"empty operand image":    {env: []string{"RELATED_IMAGE_NGINX="}, want: "set --nginx-image or RELATED_IMAGE_NGINX"},
+		"bad variable":           {env: []string{image, "NGINX_OPERATOR_KUBE_API_BURST=many"}, want: "environment variable NGINX_OPERATOR_KUBE_API_BURST"},
+		"bad log level":          {args: []string{"--log-level=loud"}, env: []string{image}, want: "--log-level"},
+		"no concurrency":         {args: []string{"--max-concurrent-reconciles=0"}, env: []string{image}, want: "--max-concurrent-reconciles"},
+		"unreachable API server": {env: []string{image, "KUBECONFIG=" + wrongKubeconfig}, want: "failed to reach the API server"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			cmd := exec.CommandContext(ctx, suite.binary, test.args...)
+			cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "KUBECONFIG=") }), test.env...)
+			out, err := cmd.CombinedOutput()
+			var exit *exec.ExitError
+			if !errors.As(err, &exit) || exit.ExitCode() != 1 {
+				t.Errorf("want exit status 1, got %v", err)
+			}
+			if lines := strings.Split(strings.TrimSpace(string(out)), "\n"); len(lines) != 1 || !strings.Contains(lines[0], test.want) {
+				t.Errorf("want one line with %q, got:\n%s", test.want, out)
+			}
+		})
+	}
+}
+
+func TestHelpAndVersion(t *testing.T) {
+	help, err := exec.Command(suite.binary, "--help").CombinedOutput()
+	must(t, err)
+	for _, want := range []string{"--leader-elect", "NGINX_OPERATOR_METRICS_BIND_ADDRESS", "RELATED_IMAGE_NGINX"} {
+		if !strings.Contains(string(help), want) {
+			t.Errorf("--help does not speak of %s:\n%s", want, help)
+		}
+	}
+	version, err := exec.Command(suite.binary, "--version").CombinedOutput()
+	must(t, err)
+	if string(version) != "integration\n" {
+		t.Errorf("--version printed %q", version)
+	}
+}
+
+// The metrics are served over HTTPS, to whom the API server knows and allows to read them, and to nobody else.
+func TestMetricsEndpoint(t *testing.T) {
+	namespace := newNamespace(t)
+	token := func(name string) string {
+		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+		must(t, suite.admin.Create(t.Context(), account))
+		request := &authenticationv1.TokenRequest{}
+		must(t, suite.admin.SubResource("token").Create(t.Context(), account, request))
+		return request.Status.Token
+	}
+	stranger, scraper := token("stranger"), token("scraper")
+	must(t, suite.admin.Create(t.Context(), &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: namespace},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "nginx-operator-metrics-reader"},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: namespace, Name: "scraper"}},
+	}))
+
+	scrape := func(token string) (int, string) {
+		http := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // self-signed
+		return get(t, http, fmt.Sprintf("https://127.0.0.1:%d/metrics", suite.operator.metricPort), token)
+	}
+	if code, _ := scrape(""); code != http.StatusUnauthorized {
+		t.Errorf("without a token: want 401, got %d", code)
+	}
+	if code, _ := scrape(stranger); code != http.StatusForbidden {
+		t.Errorf("without the right: want 403, got %d", code)
+	}
+	create(t, newObject(namespace, "counted"))
+	waitFor(t, func() error {
+		code, body := scrape(scraper)
+		if code != http.StatusOK {
+			return fmt.Errorf("with the right: want 200, got %d", code)
+		}
+		for _, want := range []string{
+			`nginx_operator_objects{ready="False"}`, `nginx_operator_child_writes_total{kind="Deployment",verb="create"}`,
+			"nginx_operator_time_to_ready_seconds_count", "controller_runtime_reconcile_total",
+		} {
+			if !strings.Contains(body, want) {
+				return fmt.Errorf("metrics lack %s", want)
+			}
+		}
+		if strings.Contains(body, `"counted"`) {
+			return errors.New("a metric names an object")
+		}
+		return nil
+	})
+}
+
+// After a clean stop the next replica leads in under 2 s; the standby has not written anything before.
+func TestHandoverAfterCleanStop(t *testing.T) {
+	standby, err := startOperator()
+	must(t, err)
+	holder := leaseHolder(t)
+	began := time.Now()
+	suite.operator.stop()
+	waitFor(t, func() error {
+		if now := leaseHolder(t); now == holder || now == "" {
+			return fmt.Errorf("the Lease is held by %q", now)
+		}
+		return nil
+	})
+	namespace := newNamespace(t)
+	create(t, newObject(namespace, "after-handover"))
+	waitForChildren(t, namespace, "after-handover")
+	took := time.Since(began)
+	t.Logf("a new object had its children %s after the leader was told to stop", took.Round(time.Millisecond))
+	if took > 4*time.Second {
+		t.Errorf("handover and reconcile took %s", took)
+	}
+	suite.operator = standby
+}
+
+func leaseHolder(t *testing.T) string {
+	t.Helper()
+	lease := &coordinationv1.Lease{}
+	must(t, suite.admin.Get(t.Context(), client.ObjectKey{Namespace: operatorNamespace, Name: "nginx-operator.operator.example.com"}, lease))
+	if lease.Spec.HolderIdentity == nil {
+		return ""
+	}
+	return *lease.Spec.HolderIdentity
+}

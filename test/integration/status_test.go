@@ -1,0 +1,158 @@
+package integration
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/api/v1alpha1"
+)
+
+func resourceQuantity(value string) *resource.Quantity { return ptr.To(resource.MustParse(value)) }
+
+// Ready is True only for the generation that serves: it falls with a change of the spec and comes back with its rollout.
+func TestReadyIsTruthful(t *testing.T) {
+	namespace := newNamespace(t)
+	object := newObject(namespace, "web")
+	create(t, object)
+	waitForChildren(t, namespace, "web")
+	waitForCondition(t, namespace, "web", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonRolloutInProgress)
+	rollOut(t, namespace, "web")
+	ready := waitForCondition(t, namespace, "web", v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonAllReplicasReady)
+	if ready.ObservedGeneration != 1 {
+		t.Errorf("Ready speaks of generation %d", ready.ObservedGeneration)
+	}
+	update(t, object, func(o *v1alpha1.NginxOperator) { o.Spec.Port = ptr.To[int32](8081) })
+	waitForCondition(t, namespace, "web", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonRolloutInProgress)
+	// One new Pod is ready, an old one is still there: not yet.
+	setDeploymentStatus(t, namespace, "web", func(d *appsv1.Deployment) {
+		d.Status.ObservedGeneration, d.Status.Replicas, d.Status.UpdatedReplicas, d.Status.ReadyReplicas, d.Status.AvailableReplicas = d.Generation, 2, 1, 2, 2
+	})
+	waitForCondition(t, namespace, "web", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonRolloutInProgress)
+	rollOut(t, namespace, "web")
+	ready = waitForCondition(t, namespace, "web", v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonAllReplicasReady)
+	if ready.ObservedGeneration != 2 {
+		t.Errorf("Ready speaks of generation %d", ready.ObservedGeneration)
+	}
+	waitForEvent(t, namespace, corev1.EventTypeNormal, v1alpha1.ReasonRolloutInProgress, 2)
+	waitForEvent(t, namespace, corev1.EventTypeNormal, v1alpha1.ReasonAllReplicasReady, 2)
+}
+
+// What a Pod, a Deployment or an admission plugin reports becomes a reason that is recognisable, once, and goes with
+// its cause. The kubelet's and the controllers' words are those that they really use.
+func TestFailuresOfOperands(t *testing.T) {
+	for reason, test := range map[string]struct {
+		pod        corev1.PodStatus
+		deployment appsv1.DeploymentStatus
+		want       string
+	}{
+		v1alpha1.ReasonImagePullFailed: {
+			pod: waitingPod("ImagePullBackOff", `Back-off pulling image "nginx:none": ErrImagePull: manifest unknown`), want: "manifest unknown",
+		},
+		v1alpha1.ReasonContainerConfigError: {
+			pod: waitingPod("CreateContainerConfigError", "container has runAsNonRoot and image will run as root"), want: "image will run as root",
+		},
+		v1alpha1.ReasonCrashLoop: {
+			pod: crashingPod("2026/01/01 00:00:00 [emerg] 1#1: bind() to 0.0.0.0:80 failed (13: Permission denied)\n"), want: "exit code 1 (Error): [emerg] bind() to 0.0.0.0:80 failed",
+		},
+		v1alpha1.ReasonUnschedulable: {
+			pod: corev1.PodStatus{Conditions: []corev1.PodCondition{{
+				Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "0/1 nodes are available",
+			}}}, want: "0/1 nodes are available",
+		},
+		v1alpha1.ReasonQuotaExceeded: {
+			deployment: replicaFailure(`pods "web-5d-x7" is forbidden: exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1`), want: "Pods are forbidden: exceeded quota",
+		},
+		v1alpha1.ReasonForbidden: {
+			deployment: replicaFailure(`pods "web-5d-x7" is forbidden: violates PodSecurity "restricted:latest"`), want: "violates PodSecurity",
+		},
+		v1alpha1.ReasonProgressDeadlineExceeded: {
+			deployment: appsv1.DeploymentStatus{Conditions: []appsv1.DeploymentCondition{{
+				Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Reason: "ProgressDeadlineExceeded", Message: "has timed out progressing",
+			}}}, want: "has timed out progressing",
+		},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			namespace := newNamespace(t)
+			create(t, newObject(namespace, "web"))
+			template := waitForChildren(t, namespace, "web").deployment.Spec.Template
+			create(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "default"}})
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web-1", Labels: template.Labels}, Spec: template.Spec}
+			create(t, pod)
+			pod.Status = test.pod
+			must(t, suite.admin.Status().Update(t.Context(), pod))
+			setDeploymentStatus(t, namespace, "web", func(d *appsv1.Deployment) {
+				d.Status = test.deployment
+				d.Status.ObservedGeneration = d.Generation
+			})
+			degraded := waitForCondition(t, namespace, "web", v1alpha1.ConditionDegraded, metav1.ConditionTrue, reason)
+			if !strings.Contains(degraded.Message, test.want) {
+				t.Errorf("message %q does not say %q", degraded.Message, test.want)
+			}
+			waitForCondition(t, namespace, "web", v1alpha1.ConditionReady, metav1.ConditionFalse, reason)
+			waitForEvent(t, namespace, corev1.EventTypeWarning, reason, 1)
+
+			must(t, suite.admin.Delete(t.Context(), pod, client.GracePeriodSeconds(0)))
+			rollOut(t, namespace, "web")
+			waitForCondition(t, namespace, "web", v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonAllReplicasReady)
+			waitForCondition(t, namespace, "web", v1alpha1.ConditionDegraded, metav1.ConditionFalse, v1alpha1.ReasonAsExpected)
+			waitForEvent(t, namespace, corev1.EventTypeNormal, "Recovered", 1)
+		})
+	}
+}
+
+func waitingPod(reason, message string) corev1.PodStatus {
+	return corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
+		Name: "nginx", Image: "nginx:none", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}},
+	}}}
+}
+
+func crashingPod(log string) corev1.PodStatus {
+	status := waitingPod("CrashLoopBackOff", "back-off 10s restarting failed container")
+	status.ContainerStatuses[0].RestartCount = 1
+	status.ContainerStatuses[0].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", Message: log}
+	return status
+}
+
+func replicaFailure(message string) appsv1.DeploymentStatus {
+	return appsv1.DeploymentStatus{Conditions: []appsv1.DeploymentCondition{{
+		Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate", Message: message,
+	}}}
+}
+
+// A server that is scaled to zero is Ready and says why nothing answers; one that lost a replica is not.
+func TestReplicasComeAndGo(t *testing.T) {
+	namespace := newNamespace(t)
+	object := newObject(namespace, "web")
+	object.Spec.Replicas = ptr.To[int32](2)
+	create(t, object)
+	waitForChildren(t, namespace, "web")
+	rollOut(t, namespace, "web")
+	waitForCondition(t, namespace, "web", v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonAllReplicasReady)
+	setDeploymentStatus(t, namespace, "web", func(d *appsv1.Deployment) { d.Status.ReadyReplicas, d.Status.AvailableReplicas = 1, 1 })
+	waitForCondition(t, namespace, "web", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonReplicasUnavailable)
+	waitForEvent(t, namespace, corev1.EventTypeWarning, v1alpha1.ReasonReplicasUnavailable, 1)
+
+	update(t, object, func(o *v1alpha1.NginxOperator) { o.Spec.Replicas = ptr.To[int32](0) })
+	waitFor(t, func() error {
+		got, err := childrenOf(t.Context(), namespace, "web")
+		if err != nil || *got.deployment.Spec.Replicas != 0 {
+			return fmt.Errorf("not scaled yet: %w", err)
+		}
+		return nil
+	})
+	rollOut(t, namespace, "web")
+	waitForCondition(t, namespace, "web", v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonScaledToZero)
+	status := must1(waitForStatusOnce(t.Context(), namespace, "web"))(t).Status
+	if status.Replicas != 0 || status.ReadyReplicas != 0 || !meta.IsStatusConditionFalse(status.Conditions, v1alpha1.ConditionProgressing) {
+		t.Errorf("status of nothing: %+v", status)
+	}
+}
