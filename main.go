@@ -146,6 +146,7 @@ func wire(mgr manager.Manager, opts *options.Options) error {
 		Recorder: mgr.GetEventRecorder(metadata.OperatorName),
 		Metrics:  counts,
 		Image:    opts.NginxImage,
+		IPv6:     opts.IPv6(),
 	}
 	watchdog := operatormanager.NewWatchdog(stuckAfter)
 	if err := reconciler.SetupWithManager(mgr, opts.MaxConcurrentReconciles, watchdog.Watch); err != nil {

@@ -53,6 +53,8 @@ type NginxConfParams struct {
 	Port int32
 	// HealthPort is the TCP port of the operator's own server for the kubelet's probes. It differs from Port.
 	HealthPort int32
+	// IPv6 adds IPv6 to IPv4. nginx does not start with it on a node without IPv6.
+	IPv6 bool
 }
 
 // NginxConf returns the text of nginx.conf for the parameters.

@@ -17,6 +17,8 @@ import (
 type inputs struct {
 	// image is the container image of the operands.
 	image string
+	// ipv6 tells that the cluster's Pods have IPv6 addresses.
+	ipv6 bool
 	// deployment is the live Deployment of the object, nil where there is none. Only who scales it matters.
 	deployment *appsv1.Deployment
 }
@@ -33,7 +35,7 @@ var healthPorts = [2]int32{18080, 18081}
 
 // desired returns the complete list of children of an object, in the order in which they depend on each other.
 func desired(object *v1alpha1.NginxOperator, in inputs) ([]client.Object, error) {
-	conf, err := assets.NginxConf(assets.NginxConfParams{Port: port(object), HealthPort: healthPort(object)})
+	conf, err := assets.NginxConf(assets.NginxConfParams{Port: port(object), HealthPort: healthPort(object), IPv6: in.ipv6})
 	if err != nil {
 		return nil, err
 	}

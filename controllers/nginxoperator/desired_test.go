@@ -17,15 +17,19 @@ import (
 
 // The complete list of children, for the declarations that differ in which children there are or in their form.
 func TestDesired(t *testing.T) {
-	for name, object := range map[string]*v1alpha1.NginxOperator{
-		"defaults": newObject(),
-		"port-80":  newObject(func(s *v1alpha1.NginxOperatorSpec) { s.Port = ptr.To[int32](80) }),
-		"three-replicas": newObject(func(s *v1alpha1.NginxOperatorSpec) {
+	for name, test := range map[string]struct {
+		object *v1alpha1.NginxOperator
+		ipv6   bool
+	}{
+		"defaults": {object: newObject()},
+		"port-80":  {object: newObject(func(s *v1alpha1.NginxOperatorSpec) { s.Port = ptr.To[int32](80) })},
+		"ipv6":     {object: newObject(), ipv6: true},
+		"three-replicas": {object: newObject(func(s *v1alpha1.NginxOperatorSpec) {
 			s.Replicas, s.ForceRedeploy = ptr.To[int32](3), "2026-01-01"
-		}),
+		})},
 	} {
 		t.Run(name, func(t *testing.T) {
-			children, err := desired(object, inputs{image: testImage})
+			children, err := desired(test.object, inputs{image: testImage, ipv6: test.ipv6})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -37,6 +37,8 @@ type Reconciler struct {
 	Metrics *metrics.Metrics
 	// Image is the container image of the operands.
 	Image string
+	// IPv6 makes the operands listen on IPv6 as well.
+	IPv6 bool
 }
 
 var _ reconcile.ObjectReconciler[*v1alpha1.NginxOperator] = &Reconciler{}
@@ -55,7 +57,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha1.NginxOperat
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	in := inputs{image: r.Image, deployment: live}
+	in := inputs{image: r.Image, ipv6: r.IPv6, deployment: live}
 	applyErr := r.apply(ctx, object, in)
 	if apierrors.IsConflict(applyErr) {
 		return reconcile.Result{RequeueAfter: staleRetry}, nil

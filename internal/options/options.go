@@ -8,10 +8,12 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
+	netutils "k8s.io/utils/net"
 )
 
 // Options are the settings of the operator.
@@ -28,6 +30,8 @@ type Options struct {
 	HealthProbeBindAddress string
 	// NginxImage is the container image of the operands.
 	NginxImage string
+	// PodIPs are the addresses of the operator's own Pod, by which it knows the IP families of the cluster.
+	PodIPs []string
 	// MaxConcurrentReconciles is how many objects are reconciled at a time.
 	MaxConcurrentReconciles int
 	// KubeAPIQPS and KubeAPIBurst limit the requests to the API server, per second and at once.
@@ -56,6 +60,7 @@ func Parse(args []string, lookupEnv func(string) (string, bool), help io.Writer)
 	flags.StringVar(&o.MetricsCertDir, "metrics-cert-dir", "", "directory with tls.crt and tls.key of the metrics endpoint (default: a self-signed certificate)")
 	flags.StringVar(&o.HealthProbeBindAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz")
 	flags.StringVar(&o.NginxImage, "nginx-image", "", "container image of the operands, required")
+	flags.StringSliceVar(&o.PodIPs, "pod-ips", nil, "addresses of the operator's Pod; where one is IPv6, the operands listen on IPv6 as well")
 	flags.IntVar(&o.MaxConcurrentReconciles, "max-concurrent-reconciles", 10, "objects that are reconciled at a time")
 	flags.Float32Var(&o.KubeAPIQPS, "kube-api-qps", 500, "requests to the API server per second")
 	flags.IntVar(&o.KubeAPIBurst, "kube-api-burst", 1000, "requests to the API server at once")
@@ -113,6 +118,11 @@ func (o *Options) validate() error {
 	return nil
 }
 
+// IPv6 tells whether the Pods of the cluster have IPv6 addresses.
+func (o *Options) IPv6() bool {
+	return slices.ContainsFunc(o.PodIPs, netutils.IsIPv6String)
+}
+
 // Logger returns the logger that the options ask for. It writes to standard error.
 func (o *Options) Logger() logr.Logger {
 	var level slog.Level
@@ -125,10 +135,13 @@ func (o *Options) Logger() logr.Logger {
 }
 
 // envName returns the environment variable of a flag. That of the operand image is the one by which OLM finds related
-// images.
+// images, that of the addresses has the name that manifests commonly use.
 func envName(flag string) string {
-	if flag == "nginx-image" {
+	switch flag {
+	case "nginx-image":
 		return "RELATED_IMAGE_NGINX"
+	case "pod-ips":
+		return "POD_IPS"
 	}
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }

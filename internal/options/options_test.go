@@ -25,6 +25,19 @@ func TestPrecedence(t *testing.T) {
 	}
 }
 
+// The operands listen on IPv6 where the operator's own Pod has such an address.
+func TestIPv6(t *testing.T) {
+	for ips, want := range map[string]bool{"": false, "192.0.2.1": false, "2001:db8::1": true, "192.0.2.1,2001:db8::1": true} {
+		got, err := parse(nil, map[string]string{"RELATED_IMAGE_NGINX": "nginx:1", "POD_IPS": ips})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.IPv6() != want {
+			t.Errorf("%q: %t, want %t", ips, got.IPv6(), want)
+		}
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	image := map[string]string{"RELATED_IMAGE_NGINX": "nginx:1"}
 	for name, test := range map[string]struct {
