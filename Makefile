@@ -1,0 +1,279 @@
+# Everything that is done with this project; `make help` lists it.
+
+SHELL := /usr/bin/env bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+
+VERSION := $(shell cat VERSION)
+export PATH := $(CURDIR)/bin:$(PATH)
+
+# Which cluster. This is the only place that tells the two apart:
+#
+#   local     (default) the one that test/cluster builds and starts on this machine. It finds every image under its real
+#             name, so manifests, bundle and catalog are used as they are.
+#   external  the one that KUBECONFIG names. Images go to IMAGE_REGISTRY (for example quay.io/me), and manifests, bundle
+#             and catalog are used as copies in dist/external that name the images there.
+CLUSTER ?= local
+PUBLISHED_REGISTRY := ghcr.io/example
+ifeq ($(CLUSTER),local)
+  REGISTRY   := $(PUBLISHED_REGISTRY)
+  DELIVERY   := .
+  PLATFORMS  := linux/$(shell go env GOARCH)
+  IN_CLUSTER := bin/cluster exec --
+  # The local registry starts with the cluster.
+  REGISTRY_NEEDS := cluster-up
+else ifeq ($(CLUSTER),external)
+  REGISTRY    = $(or $(IMAGE_REGISTRY),$(error CLUSTER=external needs IMAGE_REGISTRY, a registry that you can push to and the cluster can pull from, for example IMAGE_REGISTRY=quay.io/me))
+  DELIVERY   := dist/external
+  PLATFORMS  ?= linux/amd64 linux/arm64
+  IN_CLUSTER :=
+else
+  $(error CLUSTER is local or external, not '$(CLUSTER)')
+endif
+
+OPERATOR_IMAGE = $(REGISTRY)/nginx-operator:v$(VERSION)
+BUNDLE_IMAGE   = $(REGISTRY)/nginx-operator-bundle:v$(VERSION)
+CATALOG_IMAGE  = $(REGISTRY)/nginx-operator-catalog:v$(VERSION)
+# The image that the operator runs when nothing else is asked for; the manager's manifest is where it is declared.
+NGINX_IMAGE    = $(shell sed -n '/RELATED_IMAGE_NGINX/{n;s/ *value: //p;}' config/manager/manager.yaml)
+# What the programs under test/ are told.
+TEST_ENV = REPO_ROOT=$(CURDIR) VERSION=$(VERSION) CLUSTER=$(CLUSTER) DELIVERY=$(abspath $(DELIVERY)) \
+	OPERATOR_IMAGE=$(OPERATOR_IMAGE) BUNDLE_IMAGE=$(BUNDLE_IMAGE) CATALOG_IMAGE=$(CATALOG_IMAGE)
+
+CHANNELS        := alpha,stable
+# For whoever names no channel: what has proven itself.
+DEFAULT_CHANNEL := stable
+BUNDLE_CSV      := bundle/manifests/nginx-operator.clusterserviceversion.yaml
+CSV_BASE        := config/manifests/bases/nginx-operator.clusterserviceversion.yaml
+PUT_ICON         = sed "s|@ICON@|$$(base64 < config/manifests/icon.svg | tr -d '\n')|"
+
+##@ Start here
+
+.PHONY: help
+help: ## List the targets.
+	@awk 'BEGIN { FS = ":.*## " } \
+	  /^##@ / { printf "\n%s\n", substr($$0, 5) } \
+	  /^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@printf '\nCLUSTER=external with KUBECONFIG and IMAGE_REGISTRY uses a cluster of your own instead of the local one.\n'
+
+.PHONY: demo
+demo: bin/demo bin/cluster ## From nothing to a served page: cluster, OLM, operator, NGINX.
+	$(TEST_ENV) bin/demo
+
+.PHONY: check
+check: ## Everything that has to pass: verify, test, e2e. With CI=true the cluster is stopped at the end.
+	@rc=0; { $(MAKE) verify && $(MAKE) test && $(MAKE) e2e; } || rc=$$?; \
+	if [[ "$${CI:-}" == true && $(CLUSTER) == local ]]; then \
+	  if [[ $$rc != 0 && -d .cluster/logs ]]; then \
+	    mkdir -p dist && rm -rf dist/cluster-logs && cp -R .cluster/logs dist/cluster-logs; \
+	    echo "The logs of the cluster and of its Pods are in $(CURDIR)/dist/cluster-logs"; \
+	  fi; \
+	  $(MAKE) cluster-down || rc=1; \
+	fi; exit $$rc
+
+##@ Code
+
+.PHONY: generate
+generate: bin/controller-gen bin/crd-ref-docs ## Deep copies and the API reference, from api/.
+	controller-gen object paths=./api/...
+	mkdir -p docs/reference
+	crd-ref-docs --log-level=ERROR --config=hack/crd-ref-docs.yaml --source-path=api --renderer=markdown --output-path=docs/reference/api.md
+
+.PHONY: manifests
+manifests: bin/controller-gen ## CRD and RBAC, from api/ and controllers/.
+	controller-gen crd paths=./api/... output:crd:dir=config/crd/bases
+	controller-gen rbac:roleName=manager-role paths=./controllers/... output:rbac:dir=config/rbac
+	sed -i.bak 's/newTag: .*/newTag: v$(VERSION)/' config/manager/kustomization.yaml && rm config/manager/kustomization.yaml.bak
+
+# A copy of the tree's content, as the name of a git tree: tracked or not, committed or not, all but what is ignored.
+SNAPSHOT = index=$$(mktemp -u) && GIT_INDEX_FILE=$$index git add -A && GIT_INDEX_FILE=$$index git write-tree && rm -f $$index
+
+.PHONY: verify
+verify: bin/golangci-lint bin/operator-sdk bin/opm ## Generated files are up to date, lint and validation find nothing.
+	@before=$$($(SNAPSHOT)); $(MAKE) generate catalog; after=$$($(SNAPSHOT)); \
+	git --no-pager diff --exit-code $$before $$after || { \
+	  echo "Generated files were not up to date (the difference is above). They are now: commit them."; exit 1; }
+	go mod tidy -diff
+	go vet -tags=bench,soak ./...
+	golangci-lint run
+	$(MAKE) validate
+
+.PHONY: test
+test: bin/kube-apiserver bin/etcd bin/kubectl ## Unit and integration tests; the latter on a real API server.
+	packages=$$(go list ./... | grep -v /test/e2e); \
+	KUBEBUILDER_ASSETS=$(CURDIR)/bin go test $(RACE) -timeout=15m $$packages
+
+# The race detector needs a C compiler.
+RACE = $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
+
+.PHONY: e2e
+e2e: cluster-olm images bin/operator-sdk bin/kubectl ## End-to-end tests on the cluster: OLM, run bundle, Subscription, scorecard.
+	go test -c -o bin/e2e.test ./test/e2e
+	$(TEST_ENV) $(IN_CLUSTER) bin/e2e.test -test.v -test.timeout=30m
+
+.PHONY: bench
+bench: bin/kube-apiserver bin/etcd bin/kubectl ## Measure the operator: requests, memory, time for many objects.
+	KUBEBUILDER_ASSETS=$(CURDIR)/bin go test -tags=bench -v -count=1 -timeout=60m ./test/bench
+
+.PHONY: soak
+soak: bin/kube-apiserver bin/etcd bin/kubectl ## Let the operator run for hours and watch what grows.
+	KUBEBUILDER_ASSETS=$(CURDIR)/bin go test -tags=soak -v -count=1 -timeout=24h -run=Soak ./test/bench
+
+##@ Delivery
+
+.PHONY: build
+build: $(PLATFORMS:linux/%=dist/linux_%/manager) ## The operator's binary, static, for each of PLATFORMS.
+
+dist/linux_%/manager: FORCE
+	CGO_ENABLED=0 GOOS=linux GOARCH=$* go build -trimpath -ldflags='-s -w -X main.version=$(VERSION)' -o $@ .
+
+# operator-sdk keeps no createdAt: it writes the current time. The base's is put back, so that the same input gives the
+# same bundle.
+.PHONY: bundle
+bundle: manifests bin/kubectl bin/operator-sdk ## The release's bundle, from config/manifests.
+	operator-sdk generate kustomize manifests --quiet
+	rm -rf bundle
+	kubectl kustomize config/manifests | $(PUT_ICON) | operator-sdk generate bundle --quiet \
+	  --version=$(VERSION) --channels=$(CHANNELS) --default-channel=$(DEFAULT_CHANNEL)
+	created=$$(sed -n 's/^ *createdAt: //p' $(CSV_BASE)); \
+	sed -i.bak "s/^\( *createdAt: \).*/\1$$created/" $(BUNDLE_CSV) && rm $(BUNDLE_CSV).bak
+
+# The graph is rendered from the template, the release's bundle from bundle/; neither needs a registry.
+.PHONY: catalog
+catalog: bundle bin/opm ## The file-based catalog: this release's bundle and the upgrade graph.
+	mkdir -p catalog/nginx-operator/bundles
+	opm render bundle --output=yaml --migrate-level=bundle-object-to-csv-metadata \
+	  --alpha-image-ref-template='$(PUBLISHED_REGISTRY)/{{.Package}}-bundle:v{{.Version}}' \
+	  > catalog/nginx-operator/bundles/v$(VERSION).yaml
+	$(PUT_ICON) catalog/template.yaml | opm alpha render-template basic --output=yaml > catalog/nginx-operator/catalog.yaml
+	opm validate catalog
+
+.PHONY: validate
+validate: bin/operator-sdk bin/opm ## Validate bundle and catalog; a warning is a failure.
+	@report=$$(operator-sdk bundle validate bundle --select-optional=suite=operatorframework 2>&1) || { echo "$$report"; exit 1; }; \
+	echo "$$report"; [[ "$$report" != *level=warning* ]]
+	opm validate catalog
+
+.PHONY: images operator-image bundle-image catalog-image
+images: operator-image bundle-image catalog-image ## Build the operator, bundle and catalog images and push them to the cluster's registry.
+
+operator-image: build $(REGISTRY_NEEDS)
+	$(call publish,$(OPERATOR_IMAGE),Dockerfile,.)
+
+bundle-image: $(REGISTRY_NEEDS) $(DELIVERY)
+	$(call publish,$(BUNDLE_IMAGE),$(DELIVERY)/bundle.Dockerfile,$(DELIVERY))
+
+catalog-image: $(REGISTRY_NEEDS) $(DELIVERY)
+	$(call publish,$(CATALOG_IMAGE),$(DELIVERY)/catalog.Dockerfile,$(DELIVERY))
+
+# The copies for an external cluster.
+dist/external: FORCE
+	rm -rf $@ && mkdir -p $@
+	cp -R config bundle bundle.Dockerfile catalog catalog.Dockerfile $@/
+	find $@ -type f -exec sed -i.bak 's|$(PUBLISHED_REGISTRY)/|$(REGISTRY)/|g' {} +
+	find $@ -name '*.bak' -delete
+
+# publish,IMAGE,DOCKERFILE,CONTEXT: build an image and push it, for an external cluster as one image for all PLATFORMS.
+# Older engines do not know the build arguments that newer ones set by themselves.
+ifeq ($(CLUSTER),local)
+define publish
+bin/cluster image build -t $(1) -f $(2) $(3)
+bin/cluster image push $(1)
+endef
+else
+# The first one that works: a client without its daemon is not enough.
+ENGINE = $(or $(CONTAINER_TOOL),$(shell for engine in docker podman buildah; do \
+	$$engine info >/dev/null 2>&1 && { echo $$engine; break; }; done),$(error \
+	no container engine works here. Install and start docker, podman or buildah, or name one with CONTAINER_TOOL))
+define publish
+@engine=$(ENGINE); echo "$$engine: $(1)"; \
+if [[ $$engine == *docker ]]; then \
+  for platform in $(PLATFORMS); do \
+    arch=$${platform#linux/}; \
+    BUILDX_NO_DEFAULT_ATTESTATIONS=1 $$engine build --platform=$$platform --build-arg=TARGETARCH=$$arch -t $(1)-$$arch -f $(2) $(3); \
+    $$engine push $(1)-$$arch; \
+  done; \
+  $$engine manifest rm $(1) >/dev/null 2>&1 || true; \
+  $$engine manifest create $(1) $(PLATFORMS:linux/%=$(1)-%); \
+  $$engine manifest push --purge $(1); \
+else \
+  $$engine manifest rm $(1) >/dev/null 2>&1 || true; \
+  for platform in $(PLATFORMS); do \
+    $$engine build --platform=$$platform --build-arg=TARGETARCH=$${platform#linux/} \
+      --build-arg=BUILDPLATFORM=linux/$$(go env GOARCH) --manifest=$(1) -f $(2) $(3); \
+  done; \
+  $$engine manifest push --all $(1) docker://$(1); \
+fi
+endef
+endif
+
+##@ Cluster
+
+.PHONY: run
+run: bin/kubectl cluster-up ## Run the operator on this machine against the cluster.
+	go build -ldflags='-X main.version=$(VERSION)' -o bin/manager .
+	$(IN_CLUSTER) kubectl apply --server-side -k config/crd
+	$(IN_CLUSTER) bin/manager --leader-elect=false --metrics-bind-address=0 --nginx-image=$(NGINX_IMAGE)
+
+.PHONY: deploy
+deploy: bin/kubectl cluster-up operator-image $(DELIVERY) ## Deploy the operator without OLM.
+	$(IN_CLUSTER) kubectl apply --server-side -k $(DELIVERY)/config/default
+	$(IN_CLUSTER) kubectl -n nginx-operator-system rollout status --timeout=2m deployment/nginx-operator-controller-manager
+
+.PHONY: undeploy
+undeploy: bin/kubectl ## Take away what deploy made. The API goes too, and with it every NginxOperator object.
+	@objects=$$($(IN_CLUSTER) kubectl get nginxoperators --all-namespaces --ignore-not-found --no-headers 2>/dev/null || true); \
+	if [[ -n "$$objects" && "$(CONFIRM)" != yes ]]; then \
+	  echo "These servers would be deleted with the API:"; echo "$$objects"; \
+	  echo "If that is what you want: make undeploy CONFIRM=yes"; exit 1; \
+	fi
+	$(IN_CLUSTER) kubectl delete --ignore-not-found -k config/default
+
+.PHONY: cluster-up cluster-olm cluster-down cluster-exec
+ifeq ($(CLUSTER),local)
+cluster-up: bin/cluster ## Start the local cluster.
+	bin/cluster up
+
+cluster-olm: bin/cluster ## Start the local cluster with OLM.
+	bin/cluster olm
+
+cluster-down: bin/cluster ## Stop the local cluster; nothing is left behind.
+	bin/cluster down
+else
+cluster-up: bin/kubectl
+	@kubectl get --raw=/readyz >/dev/null || { \
+	  echo "CLUSTER=external: the cluster of KUBECONFIG=$${KUBECONFIG:-~/.kube/config} does not answer"; exit 1; }
+
+cluster-olm: cluster-up
+	@kubectl get crd subscriptions.operators.coreos.com >/dev/null || { \
+	  echo "CLUSTER=external: the cluster has no OLM; 'operator-sdk olm install' installs it"; exit 1; }
+
+cluster-down:
+	@echo "CLUSTER=external: the cluster is yours and is left alone"
+endif
+
+cluster-exec: export COMMAND := $(value CMD)
+cluster-exec: bin/cluster ## Run CMD='...' where the cluster can be reached.
+	@[[ -n "$$COMMAND" ]] || { echo "say what to run: make cluster-exec CMD='kubectl get nodes'"; exit 1; }
+	@$(IN_CLUSTER) bash -c "$$COMMAND"
+
+.PHONY: clean
+clean: cluster-down ## Stop the local cluster and remove everything that was built.
+	rm -rf bin dist
+
+# Programs of this repository. Go knows best what has changed, so it is always asked.
+bin/cluster: FORCE
+	@go build -o $@ ./test/cluster
+
+bin/demo: FORCE
+	@go build -o $@ ./test/demo
+
+# Tools in the versions that hack/tools pins. bin/cluster knows how each is built, and whether it is up to date.
+TOOLS := controller-gen crd-ref-docs etcd golangci-lint kube-apiserver kubectl operator-sdk opm
+$(TOOLS:%=bin/%): bin/cluster FORCE
+	@bin/cluster build $(@F)
+
+.PHONY: FORCE
+FORCE:
