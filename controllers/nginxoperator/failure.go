@@ -21,14 +21,18 @@ type failure struct {
 	reason, message string
 }
 
-// applyFailure tells why a child could not be written, nil without an error.
+// applyFailure tells why a child could not be written, nil without an error. The reason is RolloutInProgress where that
+// is no failure but a matter of waiting.
 func applyFailure(err error) *failure {
 	if err == nil {
 		return nil
 	}
 	reason := v1alpha1.ReasonAPIError
+	found := apply.IsNotOurs(err)
 	switch {
-	case apply.IsNotOurs(err) != nil:
+	case found != nil && found.Predecessor:
+		reason = v1alpha1.ReasonRolloutInProgress
+	case found != nil:
 		reason = v1alpha1.ReasonNameConflict
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		reason = v1alpha1.ReasonNamespaceTerminating

@@ -43,6 +43,13 @@ func computeStatus(object *v1alpha1.NginxOperator, in inputs, state observed, ap
 
 // conditions returns Ready, Progressing and Degraded, as a function of what is there now and nothing else.
 func conditions(state observed, applying *failure) []metav1.Condition {
+	if applying != nil && applying.reason == v1alpha1.ReasonRolloutInProgress {
+		return []metav1.Condition{
+			condition(v1alpha1.ConditionReady, metav1.ConditionFalse, applying.reason, applying.message),
+			condition(v1alpha1.ConditionProgressing, metav1.ConditionTrue, applying.reason, applying.message),
+			condition(v1alpha1.ConditionDegraded, metav1.ConditionFalse, v1alpha1.ReasonAsExpected, ""),
+		}
+	}
 	if applying != nil {
 		return []metav1.Condition{
 			condition(v1alpha1.ConditionReady, metav1.ConditionFalse, applying.reason, applying.message),

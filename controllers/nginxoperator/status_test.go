@@ -42,6 +42,7 @@ func TestStatus(t *testing.T) {
 		"rolling":       {state: observed{deployment: newDeployment(2, rolling)}},
 		"lost-a-pod":    {state: observed{deployment: newDeployment(2, half)}},
 		"name-conflict": {applying: applyFailure(&apply.NotOurs{Kind: "Service", Name: "web"})},
+		"predecessor":   {applying: applyFailure(&apply.NotOurs{Kind: "Service", Name: "web", Predecessor: true})},
 		"image-missing": {state: observed{deployment: newDeployment(2, failing), pods: []*corev1.Pod{newPod(waiting("ErrImagePull", "not found"))}}},
 		"image-missing-for-long": {state: observed{
 			deployment: newDeployment(2, stalled), pods: []*corev1.Pod{newPod(waiting("ErrImagePull", "not found"))},

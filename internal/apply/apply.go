@@ -48,10 +48,16 @@ type NotOurs struct {
 	Kind, Name string
 	// Controller describes the owner that controls it, "" where none does.
 	Controller string
+	// Predecessor: it was made for an earlier object of the owner's kind and name, so the garbage collector is about to
+	// delete it.
+	Predecessor bool
 }
 
 // Error says what is in the way and what to do about it.
 func (e *NotOurs) Error() string {
+	if e.Predecessor {
+		return fmt.Sprintf("waiting for the deletion of %s %q, which belongs to an earlier object of this name", e.Kind, e.Name)
+	}
 	owner := "nobody controls it"
 	if e.Controller != "" {
 		owner = "it is controlled by " + e.Controller
@@ -129,7 +135,7 @@ func (a *Applier) applyOne(ctx context.Context, owner, child client.Object) erro
 		return fmt.Errorf("failed to read %s %q: %w", gvk.Kind, child.GetName(), err)
 	}
 	if !metav1.IsControlledBy(live, owner) {
-		return notOurs(gvk, live)
+		return notOurs(gvk, child, live)
 	}
 	if from := child.GetResourceVersion(); from != "" && from != live.GetResourceVersion() {
 		return apierrors.NewConflict(schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, child.GetName(),
@@ -251,10 +257,13 @@ func declaration(child client.Object) ([]byte, error) {
 	return json.Marshal(object)
 }
 
-func notOurs(gvk schema.GroupVersionKind, live client.Object) error {
+// notOurs expects the child that was to be stored with its reference to the owner.
+func notOurs(gvk schema.GroupVersionKind, child, live client.Object) error {
 	err := &NotOurs{Kind: gvk.Kind, Name: live.GetName()}
 	if controller := metav1.GetControllerOf(live); controller != nil {
+		ours := metav1.GetControllerOf(child)
 		err.Controller = fmt.Sprintf("%s %q", controller.Kind, controller.Name)
+		err.Predecessor = controller.APIVersion == ours.APIVersion && controller.Kind == ours.Kind && controller.Name == ours.Name
 	}
 	return err
 }

@@ -77,6 +77,35 @@ func TestChildOfAnotherObject(t *testing.T) {
 	}
 }
 
+// An object that is deleted and created again under its name waits for the garbage collector to delete the children of
+// the first one, which is no conflict, and then gets its own. There is no garbage collector here but the test.
+func TestCreatedAgain(t *testing.T) {
+	namespace := newNamespace(t)
+	object := newObject(namespace, "web")
+	create(t, object)
+	first := waitForChildren(t, namespace, "web")
+	must(t, suite.admin.Delete(t.Context(), object))
+	create(t, newObject(namespace, "web"))
+	waiting := waitForCondition(t, namespace, "web", v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonRolloutInProgress)
+	if !strings.Contains(waiting.Message, "an earlier object of this name") {
+		t.Errorf("Progressing says %q", waiting.Message)
+	}
+	waitForCondition(t, namespace, "web", v1alpha1.ConditionDegraded, metav1.ConditionFalse, v1alpha1.ReasonAsExpected)
+	for _, child := range []client.Object{first.deployment, first.service, first.policy, &first.configMaps[0]} {
+		must(t, suite.admin.Delete(t.Context(), child, client.PropagationPolicy(metav1.DeletePropagationBackground)))
+	}
+	waitFor(t, func() error {
+		second, err := childrenOf(t.Context(), namespace, "web")
+		if err != nil {
+			return err
+		}
+		if second.deployment == nil || second.deployment.UID == first.deployment.UID || second.service == nil || second.policy == nil || len(second.configMaps) != 1 {
+			return fmt.Errorf("children are missing: %+v", second)
+		}
+		return nil
+	})
+}
+
 // A refusal of the API server is in the status with its reason, and passes when its cause does.
 func TestQuota(t *testing.T) {
 	namespace := newNamespace(t)

@@ -22,7 +22,7 @@ import (
 )
 
 // patience bounds every wait.
-const patience = 20 * time.Second
+const patience = 30 * time.Second
 
 func must(t *testing.T, err error) {
 	t.Helper()

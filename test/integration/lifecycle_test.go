@@ -2,8 +2,10 @@ package integration
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -233,4 +235,38 @@ func TestTwoObjectsInOneNamespace(t *testing.T) {
 	if one.configMaps[0].Name == two.configMaps[0].Name {
 		t.Error("the objects share a ConfigMap")
 	}
+}
+
+// An operator that is killed in the middle of its work leaves nothing that its successor cannot finish.
+func TestKilledOperator(t *testing.T) {
+	namespace := newNamespace(t)
+	const objects = 40
+	for i := range objects {
+		object := newObject(namespace, fmt.Sprintf("web-%d", i))
+		object.Spec.Replicas = ptr.To[int32](2)
+		create(t, object)
+	}
+	waitFor(t, func() error { // some children are there, and surely not all
+		list := &appsv1.DeploymentList{}
+		if err := suite.admin.List(t.Context(), list, client.InNamespace(namespace)); err != nil || len(list.Items) == 0 {
+			return fmt.Errorf("no Deployment yet: %w", err)
+		}
+		return nil
+	})
+	suite.operator.end(os.Kill)
+	var err error
+	suite.operator, err = startOperator()
+	must(t, err)
+	began := time.Now()
+	for i := range objects {
+		name := fmt.Sprintf("web-%d", i)
+		waitForChildren(t, namespace, name)
+		waitFor(t, func() error {
+			if got, err := childrenOf(t.Context(), namespace, name); err != nil || got.budget == nil || len(got.configMaps) != 1 {
+				return fmt.Errorf("%s has %d ConfigMaps and PodDisruptionBudget %v: %w", name, len(got.configMaps), got.budget, err)
+			}
+			return nil
+		})
+	}
+	t.Logf("all children were there %s after the successor was ready", time.Since(began).Round(time.Millisecond))
 }
