@@ -34,7 +34,7 @@ func applyFailure(err error) *failure {
 		reason = v1alpha1.ReasonRolloutInProgress
 	case found != nil:
 		reason = v1alpha1.ReasonNameConflict
-	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+	case inTerminatingNamespace(err):
 		reason = v1alpha1.ReasonNamespaceTerminating
 	case apierrors.IsForbidden(err):
 		reason = refusal(err.Error())
@@ -42,6 +42,11 @@ func applyFailure(err error) *failure {
 		reason = v1alpha1.ReasonInvalidChild
 	}
 	return &failure{reason, err.Error()}
+}
+
+// inTerminatingNamespace tells whether the API server refused a child because its namespace is being deleted.
+func inTerminatingNamespace(err error) bool {
+	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
 // operandFailure tells why the operands do not serve, nil where nothing is known to be wrong.

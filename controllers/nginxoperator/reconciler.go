@@ -19,7 +19,8 @@ import (
 	"github.com/example/nginx-operator/internal/metrics"
 )
 
-// conflictRetry is how often a name that belongs to somebody else is tried again: that object is not watched.
+// conflictRetry is how often a pass is repeated that waits for somebody else: an object with the name of a child, which
+// is not watched, or the end of a namespace.
 const conflictRetry = 30 * time.Second
 
 // staleRetry is when a pass is repeated that was made from a state which had changed meanwhile.
@@ -68,7 +69,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha1.NginxOperat
 	}
 	status := computeStatus(object, in, state, applyFailure(applyErr))
 	delay, statusErr := r.writeStatus(ctx, object, status)
-	if apply.IsNotOurs(applyErr) != nil {
+	if apply.IsNotOurs(applyErr) != nil || inTerminatingNamespace(applyErr) {
 		return reconcile.Result{RequeueAfter: conflictRetry}, statusErr
 	}
 	return reconcile.Result{RequeueAfter: delay}, errors.Join(applyErr, statusErr)
@@ -113,6 +114,9 @@ func (r *Reconciler) writeStatus(ctx context.Context, object *v1alpha1.NginxOper
 		return 0, fmt.Errorf("failed to write status: %w", err)
 	}
 	for _, change := range transitions(before, status.Conditions) {
+		if change.reason == v1alpha1.ReasonNamespaceTerminating {
+			continue // such a namespace takes no Events
+		}
 		log.FromContext(ctx).Info("Condition changed", "reason", change.reason, "message", change.message)
 		r.Recorder.Eventf(object, nil, change.eventType, change.reason, "Reconcile", "%s", change.message)
 	}

@@ -141,7 +141,8 @@ func truncate(message string) string {
 
 // writeDelay tells how long a status may wait before it is written: not at all when it says something new, and to the
 // end of the current slot when, while a rollout runs, only counts moved. A rollout of many Pods thus costs a few
-// writes and not one for each Pod. Negative: nothing differs, there is nothing to write.
+// writes and not one for each Pod. Negative: there is nothing to write, because nothing differs, or nothing but counts
+// while no Pod is ready yet: those go with the next write, be it about readiness or a failure.
 func writeDelay(old, updated *v1alpha1.NginxOperatorStatus, now time.Time) time.Duration {
 	if equality.Semantic.DeepEqual(old, updated) {
 		return -1
@@ -149,6 +150,9 @@ func writeDelay(old, updated *v1alpha1.NginxOperatorStatus, now time.Time) time.
 	progressing := meta.FindStatusCondition(updated.Conditions, v1alpha1.ConditionProgressing)
 	if progressing == nil || progressing.Status != metav1.ConditionTrue || !equality.Semantic.DeepEqual(withoutCounts(old), withoutCounts(updated)) {
 		return 0
+	}
+	if old.ReadyReplicas == 0 && updated.ReadyReplicas == 0 {
+		return -1
 	}
 	elapsed := now.Sub(progressing.LastTransitionTime.Time)
 	if sinceSlot := elapsed % statusSlot; elapsed < statusSlot || sinceSlot > time.Second {

@@ -155,6 +155,8 @@ func TestWriteDelay(t *testing.T) {
 		}}
 	}
 	one, two := status(1, metav1.ConditionTrue, v1alpha1.ReasonRolloutInProgress), status(2, metav1.ConditionTrue, v1alpha1.ReasonRolloutInProgress)
+	none, noneYet := status(0, metav1.ConditionTrue, v1alpha1.ReasonRolloutInProgress), status(0, metav1.ConditionTrue, v1alpha1.ReasonRolloutInProgress)
+	noneYet.Replicas = 3
 	waitingForLast := status(2, metav1.ConditionTrue, v1alpha1.ReasonReplicasUnavailable)
 	degraded := two.DeepCopy()
 	degraded.Conditions = append(degraded.Conditions, metav1.Condition{Type: v1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonCrashLoop})
@@ -174,6 +176,7 @@ func TestWriteDelay(t *testing.T) {
 		"another generation":                  {one, generation, time.Second, 0},
 		"the end of the rollout":              {one, done, time.Second, 0},
 		"a count while no rollout is running": {status(1, metav1.ConditionFalse, v1alpha1.ReasonRolloutComplete), done, time.Second, 0},
+		"a count while nothing is ready":      {none, noneYet, 12 * time.Second, -1},
 		"the first status":                    {&v1alpha1.NginxOperatorStatus{}, one, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -3,17 +3,21 @@
 // A child is created with POST, so that an object which exists already and belongs to somebody else is never taken
 // over, not even when the narrowed cache does not show it. A child that exists is compared by the three-way merge of
 // kubectl apply: what was declared last (kept in an annotation), what is declared now, and what is stored. Only if
-// that merge asks for something is one PATCH sent. Fields that were never declared belong to others and stay as they
+// that merge asks for something, or the declaration is another one, is one PATCH sent. Fields that were never declared belong to others and stay as they
 // are; fields that are no longer declared are removed; drift in a declared field is repaired.
 // docs/adr/0002-three-way-merge.md says why this is not server-side apply.
 package apply
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -69,7 +73,8 @@ func (e *NotOurs) Error() string {
 type Applier struct {
 	// Client reads from the cache, with read-your-writes consistency, and writes to the API server.
 	Client client.Client
-	// Reader reads from the API server. It is asked only when a create says that the name is taken.
+	// Reader reads from the API server. It is asked only when a create says that the name is taken, and for the last
+	// declaration when another one is about to be written.
 	Reader client.Reader
 	// Annotation is the key under which a child keeps what was declared last.
 	Annotation string
@@ -162,12 +167,19 @@ func (a *Applier) create(ctx context.Context, gvk schema.GroupVersionKind, child
 }
 
 func (a *Applier) patch(ctx context.Context, gvk schema.GroupVersionKind, live client.Object, declared []byte) error {
-	patch, err := threeWay(live, a.Annotation, declared)
+	last, err := a.lastDeclared(ctx, live, declared)
+	if err != nil {
+		return fmt.Errorf("failed to read the last declaration of %s %q: %w", gvk.Kind, live.GetName(), err)
+	}
+	patch, err := threeWay(live, last, declared)
 	if err != nil {
 		return fmt.Errorf("failed to compare %s %q: %w", gvk.Kind, live.GetName(), err)
 	}
-	if patch == nil {
+	if patch == nil && bytes.Equal(last, declared) {
 		return nil
+	}
+	if patch, err = a.complete(patch, live, declared); err != nil {
+		return fmt.Errorf("failed to encode the patch of %s %q: %w", gvk.Kind, live.GetName(), err)
 	}
 	// The response of the API server is decoded into the object, which must not be the cache's.
 	live = live.DeepCopyObject().(client.Object)
@@ -175,11 +187,10 @@ func (a *Applier) patch(ctx context.Context, gvk schema.GroupVersionKind, live c
 	if apierrors.IsInvalid(err) {
 		// Somebody changed the key of a list's element, its port for example: merged with ours that gives two elements
 		// of one name. What cannot be merged is replaced, list by list.
-		replacement, encodeErr := withPreconditions(declared, live, a.Annotation, declared)
-		if encodeErr != nil {
-			return fmt.Errorf("failed to encode %s %q: %w", gvk.Kind, live.GetName(), encodeErr)
+		if patch, err = a.complete(declared, live, declared); err != nil {
+			return fmt.Errorf("failed to encode the patch of %s %q: %w", gvk.Kind, live.GetName(), err)
 		}
-		err = a.Client.Patch(ctx, live, client.RawPatch(types.MergePatchType, replacement), FieldOwner)
+		err = a.Client.Patch(ctx, live, client.RawPatch(types.MergePatchType, patch), FieldOwner)
 	}
 	if err != nil {
 		return fmt.Errorf("failed to patch %s %q: %w", gvk.Kind, live.GetName(), err)
@@ -188,54 +199,105 @@ func (a *Applier) patch(ctx context.Context, gvk schema.GroupVersionKind, live c
 	return nil
 }
 
+// lastDeclared returns what was declared last. The cache holds only its digest, which does as long as the declaration
+// is the same; one that differs will be written anyway, and is worth a read from the API server.
+func (a *Applier) lastDeclared(ctx context.Context, live client.Object, declared []byte) ([]byte, error) {
+	record := live.GetAnnotations()[a.Annotation]
+	if record == Digest(string(declared)) {
+		return declared, nil
+	}
+	if !strings.HasPrefix(record, "{") {
+		full := live.DeepCopyObject().(client.Object)
+		if err := a.Reader.Get(ctx, client.ObjectKeyFromObject(live), full); err != nil {
+			return nil, err
+		}
+		record = full.GetAnnotations()[a.Annotation]
+	}
+	if !json.Valid([]byte(record)) {
+		// Somebody removed or damaged the annotation: without it nothing counts as declared before.
+		return []byte("{}"), nil
+	}
+	return []byte(record), nil
+}
+
+// complete adds to a patch, which may be nil, the record of the declaration, and the UID as a precondition: it is meant
+// for this object and not for another that took the name since.
+func (a *Applier) complete(patch []byte, live client.Object, declared []byte) ([]byte, error) {
+	object := &unstructured.Unstructured{Object: map[string]any{}}
+	if patch != nil {
+		if err := json.Unmarshal(patch, &object.Object); err != nil {
+			return nil, err
+		}
+	}
+	object.SetUID(live.GetUID())
+	if err := unstructured.SetNestedField(object.Object, string(declared), "metadata", "annotations", a.Annotation); err != nil {
+		return nil, err
+	}
+	return json.Marshal(object.Object)
+}
+
+// Digest returns what stands in the cache for the record of a declaration, which is larger than all else that is read
+// of a child.
+func Digest(record string) string {
+	sum := sha256.Sum256([]byte(record))
+	return hex.EncodeToString(sum[:])
+}
+
 func (a *Applier) wrote(ctx context.Context, gvk schema.GroupVersionKind, child client.Object, verb Verb) {
 	log.FromContext(ctx).Info("Wrote child", "verb", verb, "kind", gvk.Kind, "child", child.GetName())
 	a.Wrote(gvk.Kind, verb)
 }
 
+// atomicFields are maps that mean something only as a whole, and that the strategic merge would merge key by key: with a
+// key more, a selector selects other Pods.
+var atomicFields = [][]string{{"spec", "selector"}, {"spec", "podSelector"}}
+
 // threeWay returns the strategic merge patch that makes the live object what is declared, nil where it is already.
-func threeWay(live client.Object, annotation string, declared []byte) ([]byte, error) {
-	last := []byte(live.GetAnnotations()[annotation])
-	if !json.Valid(last) {
-		// Somebody removed or damaged the annotation: without it nothing counts as declared before.
-		last = []byte("{}")
-	}
+func threeWay(live client.Object, last, declared []byte) ([]byte, error) {
 	current, err := json.Marshal(live)
 	if err != nil {
+		return nil, err
+	}
+	if last, err = withAtomicFields(last, current); err != nil {
 		return nil, err
 	}
 	meta, err := strategicpatch.NewPatchMetaFromStruct(live)
 	if err != nil {
 		return nil, err
 	}
-	raw, err := strategicpatch.CreateThreeWayMergePatch(last, declared, current, meta, true)
-	if err != nil || string(raw) == "{}" {
+	patch, err := strategicpatch.CreateThreeWayMergePatch(last, declared, current, meta, true)
+	if err != nil || string(patch) == "{}" {
 		return nil, err
 	}
 	// Fields with the patch strategy "replace" (the selector of a PodDisruptionBudget) are in the patch even when they
 	// do not differ, so what counts is whether the patch changes anything.
-	patched, err := strategicpatch.StrategicMergePatchUsingLookupPatchMeta(current, raw, meta)
+	patched, err := strategicpatch.StrategicMergePatchUsingLookupPatchMeta(current, patch, meta)
 	if err != nil {
 		return nil, err
 	}
 	if jsonpatch.Equal(current, patched) {
 		return nil, nil
 	}
-	return withPreconditions(raw, live, annotation, declared)
+	return patch, nil
 }
 
-// withPreconditions completes a patch: it records the declaration in the annotation, and it names the UID, so that
-// the patch does not reach another object that took the name since.
-func withPreconditions(patch []byte, live client.Object, annotation string, declared []byte) ([]byte, error) {
-	object := &unstructured.Unstructured{}
-	if err := json.Unmarshal(patch, &object.Object); err != nil {
+// withAtomicFields adds what is stored in the atomic fields to the last declaration, as if we had declared it all:
+// what is not declared now goes then.
+func withAtomicFields(last, current []byte) ([]byte, error) {
+	var declared, stored map[string]any
+	if err := errors.Join(json.Unmarshal(last, &declared), json.Unmarshal(current, &stored)); err != nil {
 		return nil, err
 	}
-	object.SetUID(live.GetUID())
-	if err := unstructured.SetNestedField(object.Object, string(declared), "metadata", "annotations", annotation); err != nil {
-		return nil, err
+	for _, path := range atomicFields {
+		value, found, err := unstructured.NestedMap(stored, path...)
+		if err != nil || !found {
+			continue
+		}
+		if err := unstructured.SetNestedMap(declared, value, path...); err != nil {
+			return nil, err
+		}
 	}
-	return json.Marshal(object.Object)
+	return json.Marshal(declared)
 }
 
 // declaration encodes what is declared of a child and compared with what is stored: not the status, not the kind, and

@@ -10,9 +10,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -85,14 +87,7 @@ func TestThreeWay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			live := stored(t, deployment())
 			test.drift(live)
-			declared, err := declaration(deployment(test.declare))
-			if err != nil {
-				t.Fatal(err)
-			}
-			patch, err := threeWay(live, annotation, declared)
-			if err != nil {
-				t.Fatal(err)
-			}
+			patch := patchOf(t, live, deployment(test.declare))
 			if test.want == "" {
 				if patch != nil {
 					t.Errorf("want no patch, got %s", patch)
@@ -106,18 +101,6 @@ func TestThreeWay(t *testing.T) {
 			if err := json.Unmarshal(patch, &got); err != nil {
 				t.Fatalf("%v in %s", err, patch)
 			}
-			metadata := got["metadata"].(map[string]any)
-			if metadata["uid"] != "child-uid" {
-				t.Errorf("the patch may hit another object: %s", patch)
-			}
-			if diff := cmp.Diff(map[string]any{annotation: string(declared)}, metadata["annotations"]); diff != "" {
-				t.Errorf("record (-want +got):\n%s", diff)
-			}
-			delete(metadata, "uid")
-			delete(metadata, "annotations")
-			if len(metadata) == 0 {
-				delete(got, "metadata")
-			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("patch (-want +got):\n%s", diff)
 			}
@@ -125,19 +108,120 @@ func TestThreeWay(t *testing.T) {
 	}
 }
 
+// patchOf returns the patch for an object that is stored so, read from the API server, and declared so.
+func patchOf(t *testing.T, live, child client.Object) []byte {
+	t.Helper()
+	applier, _ := newApplier(interceptor.Funcs{}, live)
+	declared, err := declaration(child)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last, err := applier.lastDeclared(t.Context(), live, declared)
+	if err != nil {
+		t.Fatal(err)
+	}
+	patch, err := threeWay(live, last, declared)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return patch
+}
+
+// The cache holds a digest of the record; what was declared before is then read from the API server, but only when
+// something else is declared now.
+func TestRecordOfTheCache(t *testing.T) {
+	full := stored(t, deployment())
+	cached := full.DeepCopy()
+	cached.Annotations[annotation] = Digest(full.Annotations[annotation])
+	reads := 0
+	applier, counted := newApplier(interceptor.Funcs{
+		Get: func(_ context.Context, _ client.WithWatch, _ client.ObjectKey, object client.Object, _ ...client.GetOption) error {
+			cached.DeepCopyInto(object.(*appsv1.Deployment))
+			return nil
+		},
+	}, full)
+	cached.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, owner.GroupVersionKind())}
+	for _, declare := range []struct {
+		change func(*appsv1.Deployment)
+		reads  int
+		want   writes
+	}{
+		{func(*appsv1.Deployment) {}, 0, writes{}},
+		{func(d *appsv1.Deployment) { d.Spec.Template.Annotations = nil }, 1, writes{"patch Deployment": 1}},
+	} {
+		applier.Reader = fake.NewClientBuilder().WithObjects(full.DeepCopy()).WithInterceptorFuncs(interceptor.Funcs{
+			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
+				reads++
+				return c.Get(ctx, key, object, opts...)
+			},
+		}).Build()
+		child := deployment(declare.change)
+		child.OwnerReferences = cached.OwnerReferences
+		if declare.reads == 0 { // the record is of this very declaration
+			raw, err := declaration(child)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cached.Annotations[annotation] = Digest(string(raw))
+		}
+		if err := applier.applyOne(t.Context(), owner, child); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(declare.want, counted); diff != "" || reads != declare.reads {
+			t.Errorf("%d reads, want %d; writes (-want +got):\n%s", reads, declare.reads, diff)
+		}
+	}
+}
+
+// A patch is meant for one object and leaves the record of what it makes.
+func TestComplete(t *testing.T) {
+	applier, _ := newApplier(interceptor.Funcs{})
+	for _, patch := range [][]byte{nil, []byte(`{"spec":{"replicas":2}}`)} {
+		raw, err := applier.complete(patch, stored(t, deployment()), []byte(`{"d":1}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := &unstructured.Unstructured{}
+		if err := json.Unmarshal(raw, &got.Object); err != nil {
+			t.Fatal(err)
+		}
+		replicas, found, _ := unstructured.NestedFloat64(got.Object, "spec", "replicas")
+		if got.GetUID() != "child-uid" || got.GetAnnotations()[annotation] != `{"d":1}` || found != (patch != nil) || found && replicas != 2 {
+			t.Errorf("patch %s", raw)
+		}
+	}
+}
+
+// A key more in a selector selects other Pods: what is not declared of it goes, though it was never declared.
+func TestSelectorsAreAtomic(t *testing.T) {
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: corev1.ServiceSpec{Selector: map[string]string{"a": "1"}}}
+	live := stored(t, service)
+	live.Spec.Selector["b"] = "2"
+	if got, want := string(patchOf(t, live, service)), `{"spec":{"selector":{"b":null}}}`; got != want {
+		t.Errorf("patch %s, want %s", got, want)
+	}
+	policy := &networkingv1.NetworkPolicy{ObjectMeta: service.ObjectMeta, Spec: networkingv1.NetworkPolicySpec{
+		PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{"a": "1"}},
+	}}
+	drifted := stored(t, policy)
+	drifted.Spec.PodSelector.MatchLabels["b"] = "2"
+	if got, want := string(patchOf(t, drifted, policy)), `{"spec":{"podSelector":{"matchLabels":{"b":null}}}}`; got != want {
+		t.Errorf("patch %s, want %s", got, want)
+	}
+}
+
 // A field with the patch strategy "replace" is not written again and again.
 func TestThreeWayOfReplacedField(t *testing.T) {
-	budget := &policyv1.PodDisruptionBudget{Spec: policyv1.PodDisruptionBudgetSpec{
+	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: policyv1.PodDisruptionBudgetSpec{
 		Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "1"}},
 	}}
-	declared, _ := declaration(budget)
-	if patch, err := threeWay(stored(t, budget), annotation, declared); err != nil || patch != nil {
-		t.Errorf("want no patch, got %s, %v", patch, err)
+	if patch := patchOf(t, stored(t, budget), budget); patch != nil {
+		t.Errorf("want no patch, got %s", patch)
 	}
 	drifted := stored(t, budget)
 	drifted.Spec.Selector.MatchLabels["a"] = "2"
-	if patch, err := threeWay(drifted, annotation, declared); err != nil || patch == nil {
-		t.Errorf("want a patch, got %s, %v", patch, err)
+	if patch := patchOf(t, drifted, budget); patch == nil {
+		t.Error("want a patch, got none")
 	}
 }
 

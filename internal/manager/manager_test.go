@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/metadata"
 )
 
@@ -59,6 +60,17 @@ func TestTransforms(t *testing.T) {
 	}
 	if len(deployment.ManagedFields) != 1 || deployment.ManagedFields[0].Subresource != "scale" {
 		t.Errorf("Deployment keeps %v", deployment.ManagedFields)
+	}
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{ManagedFields: managed, Annotations: map[string]string{
+		metadata.AnnotationLastDeclared: `{"spec":{}}`, "theirs": "{}",
+	}}}
+	for range 2 { // a second time changes nothing
+		if _, err := slimChild(service); err != nil {
+			t.Error(err)
+		}
+		if service.Annotations[metadata.AnnotationLastDeclared] != apply.Digest(`{"spec":{}}`) || service.Annotations["theirs"] != "{}" || service.ManagedFields != nil {
+			t.Errorf("Service keeps %+v", service.ObjectMeta)
+		}
 	}
 	if configMap.Data != nil || configMap.ManagedFields != nil || mutable.Data == nil {
 		t.Error("ConfigMaps keep too much or too little")

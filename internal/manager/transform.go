@@ -2,18 +2,41 @@ package manager
 
 import (
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/internal/apply"
+	"github.com/example/nginx-operator/internal/metadata"
 )
 
 // The functions of this file take from an object, before it enters the cache, what no reader of the cache looks at.
 // They pass anything else through (the cache also hands over tombstones).
 
+// slimChild keeps what is compared with the declaration.
+func slimChild(in any) (any, error) {
+	if child, ok := in.(client.Object); ok {
+		digestRecord(child)
+		child.SetManagedFields(nil)
+	}
+	return in, nil
+}
+
+// digestRecord puts a digest in the place of the record of what was declared last. A record that has been digested
+// already stays: the cache may hand an object in twice.
+func digestRecord(child client.Object) {
+	if record, found := child.GetAnnotations()[metadata.AnnotationLastDeclared]; found && strings.HasPrefix(record, "{") {
+		child.GetAnnotations()[metadata.AnnotationLastDeclared] = apply.Digest(record)
+	}
+}
+
 // slimDeployment keeps of the managed fields who used the scale subresource, and how.
 func slimDeployment(in any) (any, error) {
 	if deployment, ok := in.(*appsv1.Deployment); ok {
+		digestRecord(deployment)
 		deployment.ManagedFields = slices.DeleteFunc(deployment.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool {
 			return entry.Subresource != "scale"
 		})
@@ -24,6 +47,7 @@ func slimDeployment(in any) (any, error) {
 // slimConfigMap drops the content: our ConfigMaps are immutable and named by its hash.
 func slimConfigMap(in any) (any, error) {
 	if configMap, ok := in.(*corev1.ConfigMap); ok {
+		digestRecord(configMap)
 		configMap.ManagedFields = nil
 		if configMap.Immutable != nil && *configMap.Immutable {
 			configMap.Data, configMap.BinaryData = nil, nil
