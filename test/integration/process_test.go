@@ -53,13 +53,13 @@ func (b *lockedBuffer) String() string {
 }
 
 // startOperator starts the operator's binary and waits until it is ready.
-func startOperator(flags ...string) (*process, error) {
+func startOperator() (*process, error) {
 	p := &process{healthPort: freePort(), metricPort: freePort(), done: make(chan struct{})}
-	p.cmd = exec.Command(suite.binary, append([]string{
-		"--leader-elect", "--leader-election-namespace=" + operatorNamespace,
+	p.cmd = exec.Command(suite.binary,
+		"--leader-elect", "--leader-election-namespace="+operatorNamespace,
 		fmt.Sprintf("--health-probe-bind-address=127.0.0.1:%d", p.healthPort),
 		fmt.Sprintf("--metrics-bind-address=127.0.0.1:%d", p.metricPort),
-	}, flags...)...)
+	)
 	p.cmd.Env = append(os.Environ(), "KUBECONFIG="+suite.kubeconfig, "RELATED_IMAGE_NGINX="+operandImage)
 	p.cmd.Stdout, p.cmd.Stderr = &p.log, &p.log
 	if err := p.cmd.Start(); err != nil {

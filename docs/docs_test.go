@@ -1,0 +1,188 @@
+// Package docs_test holds the documentation against the code: what it has to name, and whether its links and examples are right.
+package docs_test
+
+import (
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/example/nginx-operator/api/v1alpha1"
+	"github.com/example/nginx-operator/internal/options"
+)
+
+// repository is what all paths of this file are relative to.
+var repository = os.DirFS("..")
+
+// pages returns every page of the documentation, the README included, by its path.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	out := map[string]string{"README.md": read(t, "README.md")}
+	err := fs.WalkDir(repository, "docs", func(name string, _ fs.DirEntry, err error) error {
+		if err == nil && path.Ext(name) == ".md" {
+			out[name] = read(t, name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := fs.ReadFile(repository, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// literals returns the string literals of a Go file for which the function tells that they count. It is handed the
+// declared name of a constant, "" for any other literal.
+func literals(t *testing.T, file string, counts func(name, value string) bool) []string {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), file, read(t, file), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	add := func(name string, node ast.Node) {
+		literal, ok := node.(*ast.BasicLit)
+		if !ok || literal.Kind != token.STRING {
+			return
+		}
+		value, err := strconv.Unquote(literal.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if counts(name, value) {
+			out = append(out, value)
+		}
+	}
+	ast.Inspect(parsed, func(node ast.Node) bool {
+		if spec, ok := node.(*ast.ValueSpec); ok {
+			for i, value := range spec.Values {
+				add(spec.Names[i].Name, value)
+			}
+			return true
+		}
+		add("", node)
+		return true
+	})
+	if len(out) == 0 {
+		t.Fatalf("found nothing in %s", file)
+	}
+	return out
+}
+
+// Each reason that a condition can have is explained.
+func TestEveryReasonHasASection(t *testing.T) {
+	guide := read(t, "docs/troubleshooting.md")
+	reasons := literals(t, "api/v1alpha1/conditions.go", func(name, _ string) bool { return strings.HasPrefix(name, "Reason") })
+	for _, reason := range reasons {
+		if !regexp.MustCompile(`(?m)^#+ ` + reason + `$`).MatchString(guide) {
+			t.Errorf("troubleshooting.md has no heading %q", reason)
+		}
+	}
+}
+
+// Each metric and each flag, with its variable, is in the user guide.
+func TestUserGuideNamesMetricsAndFlags(t *testing.T) {
+	guide := read(t, "docs/user-guide.md")
+	for _, metric := range literals(t, "internal/metrics/metrics.go", func(_, value string) bool { return strings.HasPrefix(value, "nginx_operator_") }) {
+		if !strings.Contains(guide, "`"+metric+"`") {
+			t.Errorf("user-guide.md does not name the metric %s", metric)
+		}
+	}
+	var help strings.Builder
+	if _, err := options.Parse([]string{"--help"}, os.LookupEnv, &help); !errors.Is(err, options.ErrHelp) {
+		t.Fatal(err)
+	}
+	flags := regexp.MustCompile(`(?m)^ +(--[a-z-]+)`).FindAllStringSubmatch(help.String(), -1)
+	variables := regexp.MustCompile(`\[([A-Z_]+)\]`).FindAllStringSubmatch(help.String(), -1)
+	if len(flags) == 0 || len(flags) != len(variables) {
+		t.Fatalf("found %d flags and %d variables in the help:\n%s", len(flags), len(variables), help.String())
+	}
+	for i := range flags {
+		if row := "| `" + flags[i][1] + "` | `" + variables[i][1] + "` |"; !strings.Contains(guide, row) {
+			t.Errorf("user-guide.md has no row that begins with %s", row)
+		}
+	}
+}
+
+var (
+	linkPattern    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	headingPattern = regexp.MustCompile(`(?m)^#+ (.+)$`)
+	fencePattern   = regexp.MustCompile("(?ms)^( *)```([a-z]*)\n(.*?)^ *```$")
+)
+
+// anchors returns what the headings of a page can be linked by, as GitHub names them.
+func anchors(page string) map[string]bool {
+	out := map[string]bool{}
+	for _, heading := range headingPattern.FindAllStringSubmatch(fencePattern.ReplaceAllString(page, ""), -1) {
+		name := strings.ReplaceAll(strings.ToLower(heading[1]), " ", "-")
+		out[regexp.MustCompile(`[^a-z0-9_-]`).ReplaceAllString(name, "")] = true
+	}
+	return out
+}
+
+// Relative links lead to files that exist, and to headings of theirs.
+func TestLinks(t *testing.T) {
+	for page, text := range pages(t) {
+		for _, link := range linkPattern.FindAllStringSubmatch(fencePattern.ReplaceAllString(text, ""), -1) {
+			target, anchor, _ := strings.Cut(link[1], "#")
+			if strings.Contains(target, "://") {
+				continue
+			}
+			file := page
+			if target != "" {
+				file = path.Join(path.Dir(page), target)
+			}
+			if _, err := fs.Stat(repository, file); err != nil {
+				t.Errorf("%s links to %s, which does not exist", page, link[1])
+				continue
+			}
+			if anchor != "" && !anchors(read(t, file))[anchor] {
+				t.Errorf("%s links to %s, and there is no such heading", page, link[1])
+			}
+		}
+	}
+}
+
+// The examples of NginxOperators are objects of the API, without a field that it does not have.
+func TestExamples(t *testing.T) {
+	found := 0
+	for page, text := range pages(t) {
+		for _, fence := range fencePattern.FindAllStringSubmatch(text, -1) {
+			if fence[2] != "yaml" {
+				continue
+			}
+			for _, document := range regexp.MustCompile(`(?m)^---$`).Split(fence[3], -1) {
+				if !regexp.MustCompile(`(?m)^kind: NginxOperator$`).MatchString(document) {
+					continue
+				}
+				found++
+				object := &v1alpha1.NginxOperator{}
+				if err := yaml.UnmarshalStrict([]byte(document), object); err != nil {
+					t.Errorf("%s: %v\n%s", page, err, document)
+				} else if object.APIVersion != v1alpha1.GroupVersion.String() {
+					t.Errorf("%s: an example has apiVersion %s", page, object.APIVersion)
+				}
+			}
+		}
+	}
+	if found < 2 {
+		t.Errorf("found %d examples, the README and the user guide have one each", found)
+	}
+}
