@@ -1,0 +1,211 @@
+package main
+
+// This file holds the steps.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+const (
+	// operatorNamespace is the one that the bundle suggests; serverNamespace is for the example.
+	operatorNamespace = "nginx-operator-system"
+	serverNamespace   = "nginx-demo"
+	// server and port are those of config/samples.
+	server = "instance"
+	port   = 80
+)
+
+// installManifest is what an administrator applies to install the operator from a catalog. CATALOG_IMAGE is filled in.
+const installManifest = `
+apiVersion: operators.coreos.com/v1
+kind: OperatorGroup
+metadata:
+  name: nginx-operator
+  namespace: nginx-operator-system
+spec: {}
+---
+apiVersion: operators.coreos.com/v1alpha1
+kind: CatalogSource
+metadata:
+  name: nginx-operator
+  namespace: nginx-operator-system
+spec:
+  sourceType: grpc
+  image: CATALOG_IMAGE
+  displayName: NGINX Operator
+  grpcPodConfig:
+    securityContextConfig: restricted
+---
+apiVersion: operators.coreos.com/v1alpha1
+kind: Subscription
+metadata:
+  name: nginx-operator
+  namespace: nginx-operator-system
+spec:
+  name: nginx-operator
+  channel: stable
+  source: nginx-operator
+  sourceNamespace: nginx-operator-system
+  installPlanApproval: Automatic
+`
+
+// namespaceManifest has the label by which the end-to-end tests know what they may remove.
+const namespaceManifest = `
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: NAME
+  labels:
+    operator.example.com/made-by: demo
+    pod-security.kubernetes.io/enforce: restricted
+`
+
+// demo is what the steps share; the Makefile sets it through the environment.
+type demo struct {
+	repo, version, delivery, catalogImage string
+	local                                 bool
+}
+
+func newDemo() (*demo, error) {
+	d := &demo{local: os.Getenv("CLUSTER") == "local"}
+	for name, field := range map[string]*string{
+		"REPO_ROOT": &d.repo, "VERSION": &d.version, "DELIVERY": &d.delivery, "CATALOG_IMAGE": &d.catalogImage,
+	} {
+		if *field = os.Getenv(name); *field == "" {
+			return nil, fmt.Errorf("%s is not set: run `make demo`", name)
+		}
+	}
+	return d, nil
+}
+
+func (d *demo) steps() []step {
+	build := "the output above"
+	if d.local {
+		build += ", and the logs that `bin/cluster logs` lists"
+	}
+	return []step{
+		{"A cluster with OLM (the first time builds Kubernetes from source)", time.Hour, func(ctx context.Context) error {
+			return d.make(ctx, "bin/kubectl", "cluster-olm")
+		}, build},
+		{"The images of the operator, its bundle and its catalog", 15 * time.Minute, func(ctx context.Context) error {
+			return d.make(ctx, "images")
+		}, build},
+		{"The operator, through a Subscription to the catalog", 5 * time.Minute, d.install,
+			d.line("kubectl get catalogsource,subscription,installplan,csv,pod -n " + operatorNamespace)},
+		{"A server: config/samples", 3 * time.Minute, d.declare,
+			d.line("kubectl get nginxoperators,pods,events -n " + serverNamespace)},
+		{"What there is", time.Minute, d.show, d.line("kubectl get all -n " + serverNamespace)},
+		{"A request to it, through its Service", time.Minute, d.request, d.line("kubectl get service,endpointslice -n " + serverNamespace)},
+	}
+}
+
+// install applies what is needed and waits until OLM says that the operator is installed.
+func (d *demo) install(ctx context.Context) error {
+	if err := d.notElsewhere(ctx); err != nil {
+		return err
+	}
+	if err := d.createNamespace(ctx, operatorNamespace); err != nil {
+		return err
+	}
+	if err := d.apply(ctx, strings.ReplaceAll(installManifest, "CATALOG_IMAGE", d.catalogImage)); err != nil {
+		return err
+	}
+	csv, last := "nginx-operator.v"+d.version, ""
+	for {
+		phase, err := d.kubectl(ctx, "get", "csv", csv, "-n", operatorNamespace, "--ignore-not-found", "--output=jsonpath={.status.phase}")
+		if err == nil && phase == "Succeeded" {
+			return nil
+		}
+		if err == nil && phase != "" && phase != last {
+			fmt.Printf("    %s: %s\n", csv, phase)
+			last = phase
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(fmt.Errorf("%s is %q", csv, phase), err)
+		case <-time.After(500 * time.Millisecond):
+		}
+	}
+}
+
+// notElsewhere returns an error where the operator is on the cluster in another way: there it can be only once.
+func (d *demo) notElsewhere(ctx context.Context) error {
+	found, err := d.kubectl(ctx, "get", "subscriptions.operators.coreos.com", "--all-namespaces",
+		`--output=jsonpath={range .items[?(@.spec.name=="nginx-operator")]}{.metadata.namespace}{"\n"}{end}`)
+	if err != nil {
+		return err
+	}
+	here := false
+	for _, namespace := range strings.Fields(found) {
+		if namespace != operatorNamespace {
+			return fmt.Errorf("the operator is installed already, by a Subscription in namespace %s: delete that and its CSV first", namespace)
+		}
+		here = true
+	}
+	if here {
+		return nil
+	}
+	found, err = d.kubectl(ctx, "get", "deployment", "nginx-operator-controller-manager", "-n", operatorNamespace, "--ignore-not-found", "--output=name")
+	if err == nil && found != "" {
+		err = errors.New("the operator is deployed already without OLM: remove it first, with `make undeploy` if `make deploy` made it")
+	}
+	return err
+}
+
+// createNamespace leaves a namespace that is there as it is: it may be somebody's.
+func (d *demo) createNamespace(ctx context.Context, name string) error {
+	found, err := d.kubectl(ctx, "get", "namespace", name, "--ignore-not-found", "--output=name")
+	if err != nil || found != "" {
+		return err
+	}
+	return d.apply(ctx, strings.ReplaceAll(namespaceManifest, "NAME", name))
+}
+
+// declare applies the example and waits until it is ready.
+func (d *demo) declare(ctx context.Context) error {
+	if err := d.createNamespace(ctx, serverNamespace); err != nil {
+		return err
+	}
+	if _, err := d.kubectl(ctx, "apply", "-n", serverNamespace, "-k", filepath.Join(d.delivery, "config", "samples")); err != nil {
+		return err
+	}
+	_, err := d.kubectl(ctx, "wait", "-n", serverNamespace, "--for=condition=Ready", "--timeout=2m", "nginxoperator/"+server)
+	return err
+}
+
+func (d *demo) show(ctx context.Context) error {
+	out, err := d.kubectl(ctx, "get", "nginxoperators", "-n", serverNamespace)
+	if err == nil {
+		fmt.Printf("    $ kubectl get nginxoperators -n %s\n%s", serverNamespace, indent(out))
+	}
+	return err
+}
+
+// request shows the answer of the server. A cluster of the user's own has its network elsewhere: there the request goes
+// through the API server's proxy.
+func (d *demo) request(ctx context.Context) error {
+	if !d.local {
+		path := fmt.Sprintf("/api/v1/namespaces/%s/services/%s:%d/proxy/", serverNamespace, server, port)
+		out, err := d.kubectl(ctx, "get", "--raw", path)
+		if err == nil {
+			fmt.Printf("    $ kubectl get --raw %s\n%s", path, indent(firstLines(out)))
+		}
+		return err
+	}
+	url := serviceURL(port)
+	out, err := d.inCluster(ctx, "", filepath.Join(d.repo, "bin", "demo"), "get", url)
+	if err == nil {
+		fmt.Printf("    GET %s\n%s", url, indent(out))
+	}
+	return err
+}
+
+func serviceURL(port int) string {
+	return fmt.Sprintf("http://%s.%s.svc.cluster.local:%d", server, serverNamespace, port)
+}

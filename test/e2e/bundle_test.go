@@ -1,0 +1,205 @@
+package e2e
+
+// The bundle, as the tools of operator-sdk see it.
+//
+//   - `operator-sdk bundle validate` with all optional checks of the operatorframework suite has no error and no warning.
+//   - `operator-sdk scorecard` passes every basic and OLM test, and has no suggestion left.
+//   - `operator-sdk run bundle` gives a working operator: a server becomes ready and serves.
+//   - `operator-sdk cleanup` takes all of it away, the API and with it the servers included, as is its default. What OLM
+//     itself leaves is named in the test; nothing else stays.
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/api/v1alpha1"
+)
+
+func TestBundle(t *testing.T) {
+	t.Run("validate", func(t *testing.T) { t.Parallel(); testValidate(t) })
+	t.Run("scorecard", func(t *testing.T) { t.Parallel(); testScorecard(t) })
+	t.Run("run and clean up", func(t *testing.T) { t.Parallel(); testRunBundle(t) })
+}
+
+func testValidate(t *testing.T) {
+	out, err := command(t.Context(), "operator-sdk", "bundle", "validate", filepath.Join(suite.delivery, "bundle"),
+		"--select-optional=suite=operatorframework", "--output=json-alpha1")
+	must(t, err)
+	var result struct {
+		Passed  bool
+		Outputs []struct{ Type, Message string }
+	}
+	if err := json.Unmarshal([]byte(out), &result); err != nil {
+		t.Fatalf("failed to decode the result: %v\n%s", err, out)
+	}
+	if !result.Passed || len(result.Outputs) > 0 {
+		t.Errorf("the bundle is not without warnings:\n%s", out)
+	}
+}
+
+// scorecardTests is the number of tests that operator-sdk scaffolds: one basic, five of OLM.
+const scorecardTests = 6
+
+func testScorecard(t *testing.T) {
+	namespace := newNamespace(t, baseline)
+	// Pods need the namespace's ServiceAccount, which comes a moment after it.
+	waitFor(t, namespace, "a ServiceAccount", patience, func(ctx context.Context) error {
+		return suite.admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "default"}, &corev1.ServiceAccount{})
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	// The default of --untar-image names an image by a digest of operator-sdk's own registry.
+	out, err := command(ctx, "operator-sdk", "scorecard", filepath.Join(suite.delivery, "bundle"), "--namespace="+namespace,
+		"--untar-image=docker.io/library/busybox:1.36", "--wait-time=2m", "--output=json")
+	if err != nil {
+		// The program also fails where a test does; what the tests say comes below.
+		t.Errorf("scorecard: %.4000s\n%s", err, report(namespace))
+	}
+	var list struct {
+		Items []struct {
+			Spec   struct{ Labels map[string]string }
+			Status struct {
+				Results []struct {
+					Name, State         string
+					Errors, Suggestions []string
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &list); err != nil {
+		t.Fatalf("failed to decode the result: %v\n%s", err, out)
+	}
+	results := 0
+	for _, item := range list.Items {
+		for _, result := range item.Status.Results {
+			results++
+			t.Logf("scorecard %s %s: %s", item.Spec.Labels["suite"], result.Name, result.State)
+			if result.State != "pass" || len(result.Errors) > 0 || len(result.Suggestions) > 0 {
+				t.Errorf("%s: %s, errors %q, suggestions %q", result.Name, result.State, result.Errors, result.Suggestions)
+			}
+		}
+	}
+	if results != scorecardTests {
+		t.Errorf("%d tests ran instead of %d", results, scorecardTests)
+	}
+}
+
+func testRunBundle(t *testing.T) {
+	namespace := newNamespace(t, baseline)
+	suite.operatorNamespace = namespace
+	ctx, cancel := context.WithTimeout(t.Context(), installPatience+30*time.Second)
+	defer cancel()
+	began := time.Now()
+	out, err := command(ctx, "operator-sdk", "run", "bundle", suite.bundleImage, "--namespace="+namespace, "--timeout="+installPatience.String())
+	if err != nil {
+		t.Fatalf("%v\n%s", err, report(namespace))
+	}
+	t.Logf("FIGURE run bundle: %s\n%s", seconds(time.Since(began)), out)
+	waitForInstall(t, namespace)
+
+	servers := newNamespace(t, restricted)
+	server := newServer(t, servers, "web", 1)
+	serviceServes(t, servers, "web", 8080)
+
+	began = time.Now()
+	out, err = command(ctx, "operator-sdk", "cleanup", packageName, "--namespace="+namespace)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, report(namespace))
+	}
+	t.Logf("FIGURE cleanup: %s\n%s", seconds(time.Since(began)), out)
+	waitFor(t, servers, "the API and its servers to be gone", patience, func(ctx context.Context) error {
+		pods, err := podsOf(ctx, server)
+		if err == nil && len(pods) > 0 {
+			err = fmt.Errorf("%d Pods are left", len(pods))
+		}
+		crd := objectOf("apiextensions.k8s.io/v1", "CustomResourceDefinition", crdName)
+		if suite.admin.Get(ctx, client.ObjectKeyFromObject(crd), crd) == nil {
+			err = errors.Join(err, errors.New("the definition of the API is left"))
+		}
+		if suite.admin.Get(ctx, client.ObjectKeyFromObject(server), &v1alpha1.NginxOperator{}) == nil {
+			err = errors.Join(err, errors.New("the object is left"))
+		}
+		return err
+	})
+	waitFor(t, namespace, "nothing of the operator to be left", patience, func(ctx context.Context) error {
+		return errors.Join(nothingIn(ctx, namespace), onlyLeftByOLM(ctx))
+	})
+	suite.operatorNamespace = ""
+}
+
+// nothingIn returns an error as long as the operator's namespace has anything that the installation made.
+func nothingIn(ctx context.Context, namespace string) error {
+	var errs []error
+	for _, list := range []client.ObjectList{
+		&appsv1.DeploymentList{}, &appsv1.ReplicaSetList{}, &corev1.PodList{}, &corev1.ServiceList{}, &corev1.SecretList{},
+		&rbacv1.RoleList{}, &rbacv1.RoleBindingList{},
+		metadataList("policy/v1", "PodDisruptionBudgetList"),
+		metadataList("operators.coreos.com/v1", "OperatorGroupList"),
+		metadataList("operators.coreos.com/v2", "OperatorConditionList"),
+		metadataList("operators.coreos.com/v1alpha1", "CatalogSourceList"),
+		metadataList("operators.coreos.com/v1alpha1", "SubscriptionList"),
+		metadataList("operators.coreos.com/v1alpha1", "InstallPlanList"),
+		metadataList("operators.coreos.com/v1alpha1", "ClusterServiceVersionList"),
+	} {
+		names, err := namesIn(ctx, namespace, list)
+		if len(names) > 0 {
+			errs = append(errs, fmt.Errorf("%T: %s", list, strings.Join(names, ", ")))
+		}
+		errs = append(errs, err)
+	}
+	// Every namespace has some of these.
+	for _, list := range []client.ObjectList{&corev1.ConfigMapList{}, &corev1.ServiceAccountList{}} {
+		names, err := namesIn(ctx, namespace, list)
+		names = slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, packageName) })
+		if len(names) > 0 {
+			errs = append(errs, fmt.Errorf("%T: %s", list, strings.Join(names, ", ")))
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// namesIn returns the names of the objects of a kind in a namespace.
+func namesIn(ctx context.Context, namespace string, list client.ObjectList, options ...client.ListOption) ([]string, error) {
+	if err := suite.admin.List(ctx, list, append(options, client.InNamespace(namespace))...); err != nil {
+		return nil, err
+	}
+	var names []string
+	err := meta.EachListItem(list, func(item runtime.Object) error {
+		names = append(names, item.(client.Object).GetName())
+		return nil
+	})
+	return names, err
+}
+
+// onlyLeftByOLM returns an error as long as anything is left outside of namespaces, beside what OLM leaves of every
+// operator: the ClusterRoles that are files of the bundle, and the Operator object, its summary of the installation.
+func onlyLeftByOLM(ctx context.Context) error {
+	left, err := clusterScoped(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, object := range left {
+		kind, name := object.GetObjectKind().GroupVersionKind().Kind, object.GetName()
+		fromBundle := []string{metricsRole, "nginx-operator-nginxoperator-editor-role", "nginx-operator-nginxoperator-viewer-role"}
+		if kind != "Operator" && (kind != "ClusterRole" || !slices.Contains(fromBundle, name)) {
+			errs = append(errs, fmt.Errorf("%s %s", kind, name))
+		}
+	}
+	return errors.Join(errs...)
+}

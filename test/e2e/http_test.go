@@ -1,0 +1,213 @@
+package e2e
+
+// This file sends HTTP requests to servers in the cluster, one at a time and as a load.
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+)
+
+// reach is how requests get into the cluster.
+type reach interface {
+	// service and pod return the address of a server.
+	service(namespace, name string, port int32) string
+	pod(pod *corev1.Pod, port int32) string
+	// client returns a new HTTP client that opens connections of its own.
+	client(keepAlive bool) (*http.Client, error)
+}
+
+// requestTimeout bounds one request. It is above the second after which a lost TCP packet is sent again.
+const requestTimeout = 5 * time.Second
+
+func newReach(config *rest.Config, local bool) (reach, error) {
+	if local {
+		return direct{}, nil
+	}
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("failed to make an HTTP client: %w", err)
+	}
+	client.Timeout = requestTimeout
+	return &proxied{host: strings.TrimSuffix(config.Host, "/"), http: client}, nil
+}
+
+// direct is for tests that run in the cluster's network: `bin/cluster exec` puts them there, DNS included.
+type direct struct{}
+
+func (direct) service(namespace, name string, port int32) string {
+	return fmt.Sprintf("http://%s.%s.svc.cluster.local:%d/", name, namespace, port)
+}
+
+func (direct) pod(pod *corev1.Pod, port int32) string {
+	return "http://" + net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(int(port))) + "/"
+}
+
+func (direct) client(keepAlive bool) (*http.Client, error) {
+	return &http.Client{Timeout: requestTimeout, Transport: &http.Transport{DisableKeepAlives: !keepAlive}}, nil
+}
+
+// proxied goes through the API server, for clusters whose network is elsewhere.
+type proxied struct {
+	host string
+	http *http.Client
+}
+
+func (p *proxied) service(namespace, name string, port int32) string {
+	return fmt.Sprintf("%s/api/v1/namespaces/%s/services/%s:%d/proxy/", p.host, namespace, name, port)
+}
+
+func (p *proxied) pod(pod *corev1.Pod, port int32) string {
+	return fmt.Sprintf("%s/api/v1/namespaces/%s/pods/%s:%d/proxy/", p.host, pod.Namespace, pod.Name, port)
+}
+
+// client returns the one client: the connections to the servers are the API server's.
+func (p *proxied) client(bool) (*http.Client, error) { return p.http, nil }
+
+// page is what nginx's own start page says, in every image of it.
+const page = "Welcome to nginx!"
+
+// fetch asks for nginx's start page once. Any other answer is an error.
+func fetch(ctx context.Context, client *http.Client, url string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return fmt.Errorf("failed to make a request: %w", err)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(response.Body, 1<<16))
+	if err != nil {
+		return fmt.Errorf("failed to read the answer of %s: %w", url, err)
+	}
+	if response.StatusCode != http.StatusOK || !strings.Contains(string(body), page) {
+		return fmt.Errorf("%s answered %s: %.200s", url, response.Status, body)
+	}
+	return nil
+}
+
+// serves requires an address to answer, at the first try, with nginx's page on a new connection.
+func serves(t *testing.T, namespace, url string) {
+	t.Helper()
+	if err := fetchOnce(t.Context(), url); err != nil {
+		t.Fatalf("nothing serves: %v\n%s", err, report(namespace))
+	}
+}
+
+// serviceDelay bounds how long the nodes may take to follow a Service whose Pods are ready. kube-proxy collects changes
+// for a second by default; nothing in the API tells when it is done.
+const serviceDelay = 5 * time.Second
+
+// serviceServes requires a Service to answer as soon as the nodes have followed it, and returns how long that took.
+func serviceServes(t *testing.T, namespace, name string, port int32) time.Duration {
+	t.Helper()
+	return addressServes(t, namespace, suite.reach.service(namespace, name, port))
+}
+
+func addressServes(t *testing.T, namespace, url string) time.Duration {
+	t.Helper()
+	return waitFor(t, namespace, url+" to answer", serviceDelay, func(ctx context.Context) error { return fetchOnce(ctx, url) })
+}
+
+// refuses requires an address not to answer with nginx's page.
+func refuses(t *testing.T, namespace, url string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	if err := fetchOnce(ctx, url); err == nil {
+		t.Fatalf("%s still serves\n%s", url, report(namespace))
+	}
+}
+
+func fetchOnce(ctx context.Context, url string) error {
+	client, err := suite.reach.client(false)
+	if err != nil {
+		return err
+	}
+	return fetch(ctx, client, url)
+}
+
+// load is a number of clients that ask one address again and again, half of them with a new connection each time.
+type load struct {
+	url           string
+	stop          context.CancelFunc
+	clients       sync.WaitGroup
+	began         time.Time
+	total, failed atomic.Int64
+	// firstFailure and lastFailure say when and how requests failed.
+	firstFailure, lastFailure atomic.Pointer[string]
+}
+
+const (
+	loadClients = 4
+	// loadPause keeps the load from taking the processor away from what is tested.
+	loadPause = 10 * time.Millisecond
+	// loadMinimum is the number of requests below which no failure would say little.
+	loadMinimum = 300
+)
+
+// startLoad begins to load an address once it serves. It ends with finish, or with the test.
+func startLoad(t *testing.T, namespace, url string) *load {
+	t.Helper()
+	addressServes(t, namespace, url)
+	ctx, cancel := context.WithCancel(t.Context())
+	l := &load{url: url, stop: cancel, began: time.Now()}
+	t.Cleanup(func() {
+		cancel()
+		l.clients.Wait()
+	})
+	for i := range loadClients {
+		client, err := suite.reach.client(i%2 == 0)
+		must(t, err)
+		l.clients.Go(func() { l.run(ctx, client) })
+	}
+	return l
+}
+
+func (l *load) run(ctx context.Context, client *http.Client) {
+	defer client.CloseIdleConnections()
+	for ctx.Err() == nil {
+		// A request that has begun is finished, so that the end of the load is not counted as a failure.
+		err := fetch(context.WithoutCancel(ctx), client, l.url)
+		l.total.Add(1)
+		if err != nil {
+			l.failed.Add(1)
+			text := fmt.Sprintf("after %s: %v", seconds(time.Since(l.began)), err)
+			l.firstFailure.CompareAndSwap(nil, &text)
+			l.lastFailure.Store(&text)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(loadPause):
+		}
+	}
+}
+
+// finish ends the load and requires that no request failed.
+func (l *load) finish(t *testing.T, namespace, during string) {
+	t.Helper()
+	l.stop()
+	l.clients.Wait()
+	took := time.Since(l.began)
+	total, failed := l.total.Load(), l.failed.Load()
+	t.Logf("FIGURE %s: %d requests in %s, %d failed", during, total, seconds(took), failed)
+	if failed > 0 {
+		t.Fatalf("%d of %d requests failed, the first %s, the last %s\n%s", failed, total, *l.firstFailure.Load(), *l.lastFailure.Load(), report(namespace))
+	}
+	if total < loadMinimum {
+		t.Fatalf("only %d requests were made, that shows nothing", total)
+	}
+}

@@ -1,0 +1,184 @@
+package e2e
+
+// This file installs the operator through OLM and looks at what OLM and the operator's Pods do.
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	packageName = "nginx-operator"
+	// operatorName is the name of the operator's Deployment and of its ServiceAccount.
+	operatorName     = "nginx-operator-controller-manager"
+	operatorSelector = "app.kubernetes.io/name=nginx-operator,app.kubernetes.io/component=controller-manager"
+	metricsService   = "nginx-operator-controller-manager-metrics-service"
+	metricsRole      = "nginx-operator-metrics-reader"
+	leaseName        = "nginx-operator.operator.example.com"
+	crdName          = "nginxoperators.operator.example.com"
+	// catalogName is the CatalogSource's.
+	catalogName = "nginx-operator-e2e"
+)
+
+func csvName() string { return packageName + ".v" + suite.version }
+
+// The kinds of OLM are written as users write them, and read without types: their Go package would bring dependencies
+// that nothing else here needs.
+const (
+	// prepareManifest is what a Subscription needs: an OperatorGroup for all namespaces and the catalog.
+	prepareManifest = `
+apiVersion: operators.coreos.com/v1
+kind: OperatorGroup
+metadata:
+  name: nginx-operator
+  namespace: NAMESPACE
+spec: {}
+---
+apiVersion: operators.coreos.com/v1alpha1
+kind: CatalogSource
+metadata:
+  name: nginx-operator-e2e
+  namespace: NAMESPACE
+spec:
+  sourceType: grpc
+  image: CATALOG_IMAGE
+  displayName: NGINX Operator (e2e)
+  grpcPodConfig:
+    securityContextConfig: restricted
+`
+	// subscriptionManifest names no channel: it is for those who choose none.
+	subscriptionManifest = `
+apiVersion: operators.coreos.com/v1alpha1
+kind: Subscription
+metadata:
+  name: nginx-operator
+  namespace: NAMESPACE
+spec:
+  name: nginx-operator
+  source: nginx-operator-e2e
+  sourceNamespace: NAMESPACE
+  installPlanApproval: Automatic
+`
+)
+
+// applyManifest applies one of the manifests for a namespace with kubectl.
+func applyManifest(t *testing.T, namespace, manifest string) {
+	t.Helper()
+	text := strings.NewReplacer("NAMESPACE", namespace, "CATALOG_IMAGE", suite.catalogImage).Replace(manifest)
+	file := filepath.Join(t.TempDir(), "manifest.yaml")
+	must(t, os.WriteFile(file, []byte(text), 0o600))
+	kubectl(t, "apply", "-f", file)
+}
+
+// olmObject returns an empty object of a kind of OLM.
+func olmObject(kind, namespace, name string) *unstructured.Unstructured {
+	object := objectOf("operators.coreos.com/v1alpha1", kind, name)
+	object.SetNamespace(namespace)
+	return object
+}
+
+// text returns the string at a path of an object, "" where there is none.
+func text(object *unstructured.Unstructured, path ...string) string {
+	value, _, _ := unstructured.NestedString(object.Object, path...)
+	return value
+}
+
+// waitForInstall waits until OLM has installed the operator and says so, and all replicas of it are ready.
+func waitForInstall(t *testing.T, namespace string) time.Duration {
+	t.Helper()
+	return waitFor(t, namespace, "the operator to be installed", installPatience, func(ctx context.Context) error {
+		csv := olmObject("ClusterServiceVersion", namespace, csvName())
+		if err := suite.admin.Get(ctx, client.ObjectKeyFromObject(csv), csv); err != nil {
+			return err
+		}
+		if phase := text(csv, "status", "phase"); phase != "Succeeded" {
+			return fmt.Errorf("%s is %q, %s: %s", csv.GetName(), phase, text(csv, "status", "reason"), text(csv, "status", "message"))
+		}
+		return operatorRolledOut(ctx, namespace)
+	})
+}
+
+// operatorRolledOut tells whether all replicas of the operator are ready, of the newest revision, and no other is left.
+func operatorRolledOut(ctx context.Context, namespace string) error {
+	const replicas = 2
+	pods, err := operatorPods(ctx, namespace)
+	if err != nil {
+		return err
+	}
+	readyPods := 0
+	for i := range pods {
+		for _, condition := range pods[i].Status.Conditions {
+			if condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue {
+				readyPods++
+			}
+		}
+	}
+	if len(pods) != replicas || readyPods != replicas {
+		return fmt.Errorf("the operator has %d Pods, %d of them ready, instead of %d", len(pods), readyPods, replicas)
+	}
+	return nil
+}
+
+// operatorPods returns all Pods of the operator, those that are ending as well.
+func operatorPods(ctx context.Context, namespace string) ([]corev1.Pod, error) {
+	list := &corev1.PodList{}
+	selector, err := metav1.ParseToLabelSelector(operatorSelector)
+	if err != nil {
+		return nil, err
+	}
+	err = suite.admin.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels(selector.MatchLabels))
+	return list.Items, err
+}
+
+// uninstall removes the operator as OLM's documentation says: the Subscription, then the ClusterServiceVersion. It waits
+// until no Pod of it is left.
+func uninstall(t *testing.T, namespace string) {
+	t.Helper()
+	must(t, suite.admin.Delete(t.Context(), olmObject("Subscription", namespace, packageName)))
+	must(t, suite.admin.Delete(t.Context(), olmObject("ClusterServiceVersion", namespace, csvName())))
+	waitFor(t, namespace, "the operator to be gone", patience, func(ctx context.Context) error {
+		pods, err := operatorPods(ctx, namespace)
+		if err != nil || len(pods) > 0 {
+			return fmt.Errorf("%d Pods of the operator are left (%w)", len(pods), err)
+		}
+		return nil
+	})
+}
+
+// leader returns the identity of the replica that leads; it begins with the Pod's name. An error says that none does.
+func leader(ctx context.Context, namespace string) (string, error) {
+	lease := &coordinationv1.Lease{}
+	if err := suite.admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: leaseName}, lease); err != nil {
+		return "", err
+	}
+	identity := ptr.Deref(lease.Spec.HolderIdentity, "")
+	if identity == "" {
+		return "", fmt.Errorf("nobody holds Lease %s", leaseName)
+	}
+	return identity, nil
+}
+
+// waitForOtherLeader waits until another than the one before leads, and returns who and how long it took.
+func waitForOtherLeader(t *testing.T, namespace, before string) (string, time.Duration) {
+	t.Helper()
+	var now string
+	took := waitFor(t, namespace, "another leader", patience, func(ctx context.Context) (err error) {
+		if now, err = leader(ctx, namespace); err == nil && now == before {
+			err = fmt.Errorf("%s still leads", before)
+		}
+		return err
+	})
+	return now, took
+}

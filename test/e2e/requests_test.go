@@ -1,0 +1,113 @@
+package e2e
+
+// What a new server costs the API server, counted from its audit log. Only the local cluster has one that can be read.
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// What a server of one replica is written for: ConfigMap, Service, NetworkPolicy, Deployment; and its status, once when
+// it is new and once when it is ready.
+const (
+	childWrites  = 4
+	statusWrites = 2
+)
+
+func testRequests(t *testing.T) {
+	const servers = 10
+	namespace := newNamespace(t, restricted)
+	objects := make([]client.ObjectKey, servers)
+	for i := range objects {
+		object := newObject(namespace, fmt.Sprintf("web-%d", i), 1)
+		objects[i] = client.ObjectKeyFromObject(object)
+		must(t, suite.admin.Create(t.Context(), object))
+	}
+	for _, key := range objects {
+		waitForReady(t, newObject(key.Namespace, key.Name, 1))
+	}
+	writes, err := operatorWrites(namespace)
+	must(t, err)
+	kinds := make([]string, 0, len(writes))
+	children, status, events := 0, 0, 0
+	for kind, count := range writes {
+		kinds = append(kinds, fmt.Sprintf("%s: %d", kind, count))
+		switch {
+		case strings.HasSuffix(kind, " events"):
+			events += count
+		case kind == "patch nginxoperators/status":
+			status += count
+		default:
+			children += count
+		}
+	}
+	slices.Sort(kinds)
+	t.Logf("FIGURE write requests for %d new servers until ready: %d for children, %d for status, %d Events (%s); per server %.1f without Events",
+		servers, children, status, events, strings.Join(kinds, ", "), float64(children+status)/servers)
+	if children != servers*childWrites {
+		t.Errorf("%d writes of children for %d servers, want %d each", children, servers, childWrites)
+	}
+	if status < servers || status > servers*statusWrites {
+		t.Errorf("%d writes of status for %d servers, want at most %d each", status, servers, statusWrites)
+	}
+}
+
+// operatorWrites counts the write requests of the operator in a namespace, by verb and resource, whatever their outcome.
+func operatorWrites(namespace string) (map[string]int, error) {
+	user := "system:serviceaccount:" + suite.operatorNamespace + ":" + operatorName
+	out := map[string]int{}
+	// The log may have been rotated meanwhile.
+	files, err := filepath.Glob(strings.TrimSuffix(suite.auditLog, ".log") + "*.log")
+	if err != nil {
+		return nil, fmt.Errorf("failed to find the audit log: %w", err)
+	}
+	for _, name := range files {
+		if err := countWrites(name, namespace, user, out); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func countWrites(name, namespace, user string, counts map[string]int) error {
+	file, err := os.Open(name)
+	if err != nil {
+		return fmt.Errorf("failed to open the audit log: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		// Most lines speak of something else; decoding them would take its time.
+		if !bytes.Contains(lines.Bytes(), []byte(user)) || !bytes.Contains(lines.Bytes(), []byte(namespace)) {
+			continue
+		}
+		var event struct {
+			Verb string
+			User struct{ Username string }
+			// ObjectRef is what the request is about.
+			ObjectRef struct{ Namespace, Resource, Subresource string }
+		}
+		if err := json.Unmarshal(lines.Bytes(), &event); err != nil {
+			return fmt.Errorf("failed to decode the audit log: %w", err)
+		}
+		if event.User.Username != user || event.ObjectRef.Namespace != namespace || !slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, event.Verb) {
+			continue
+		}
+		what := event.Verb + " " + event.ObjectRef.Resource
+		if event.ObjectRef.Subresource != "" {
+			what += "/" + event.ObjectRef.Subresource
+		}
+		counts[what]++
+	}
+	return lines.Err()
+}

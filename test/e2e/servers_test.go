@@ -1,0 +1,179 @@
+package e2e
+
+// The life of a server.
+//
+//   - The sample of config/samples becomes ready; nginx answers with its page on port 80, through the Service and on the
+//     Pod itself; `kubectl get` and `kubectl explain` tell what there is.
+//   - `kubectl wait --for=condition=Ready` right after a change returns when the Pods serve the change, and not before: the
+//     new port answers at the first try, the old one no longer. The Service follows as soon as the nodes do.
+//   - `kubectl scale` works both ways; from two replicas up there is a PodDisruptionBudget.
+//   - forceRedeploy replaces all Pods and writes no other child; a load through the Service loses no request.
+//   - With the object goes everything that belongs to it.
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/api/v1alpha1"
+	"github.com/example/nginx-operator/internal/metadata"
+)
+
+func testSample(t *testing.T) {
+	namespace := newNamespace(t, restricted)
+	kubectl(t, "apply", "-n", namespace, "-k", filepath.Join(suite.delivery, "config", "samples"))
+	waitWithKubectl(t, namespace, "instance")
+	object := newObject(namespace, "instance", 1)
+	must(t, ready(t.Context(), object))
+	if port, replicas := ptr.Deref(object.Spec.Port, 0), ptr.Deref(object.Spec.Replicas, 0); port != 80 || replicas != 1 {
+		t.Fatalf("the sample declares port %d and %d replicas, so what follows shows something else", port, replicas)
+	}
+	// The URL of the status is the address in the Service's own domain.
+	if want := fmt.Sprintf("http://instance.%s.svc", namespace); object.Status.URL != want {
+		t.Errorf("status.url is %q, want %q", object.Status.URL, want)
+	}
+	serves(t, namespace, suite.reach.pod(onlyPod(t, object), 80))
+	t.Logf("FIGURE Service of a new server answers %s after Ready", seconds(serviceServes(t, namespace, "instance", 80)))
+
+	table := strings.Split(strings.TrimSpace(kubectl(t, "get", "ngx", "-n", namespace)), "\n")
+	if got, want := strings.Join(strings.Fields(table[0]), " "), "NAME READY DESIRED AVAILABLE IMAGE URL AGE"; got != want {
+		t.Errorf("kubectl get has the columns %q, want %q", got, want)
+	}
+	row := strings.Fields(table[len(table)-1])
+	want := []string{"instance", "True", "1", "1", object.Status.Image, object.Status.URL}
+	if len(row) != len(want)+1 || strings.Join(row[:len(want)], " ") != strings.Join(want, " ") {
+		t.Errorf("kubectl get has the row %q, want %q and the age", row, want)
+	}
+	if out := kubectl(t, "explain", "nginxoperator.spec.port"); !strings.Contains(out, "port is the TCP port on which nginx listens") {
+		t.Errorf("kubectl explain does not say what port is:\n%s", out)
+	}
+
+	kubectl(t, "patch", "nginxoperator", "instance", "-n", namespace, "--type=merge", `--patch={"spec":{"port":8081}}`)
+	waitWithKubectl(t, namespace, "instance")
+	must(t, ready(t.Context(), object))
+	pod := onlyPod(t, object)
+	serves(t, namespace, suite.reach.pod(pod, 8081))
+	refuses(t, namespace, suite.reach.pod(pod, 80))
+	t.Logf("FIGURE Service of a moved server answers %s after Ready", seconds(serviceServes(t, namespace, "instance", 8081)))
+	refuses(t, namespace, suite.reach.service(namespace, "instance", 80))
+}
+
+// waitWithKubectl waits as users do. The time that it takes is kubectl's to bound.
+func waitWithKubectl(t *testing.T, namespace, name string) {
+	t.Helper()
+	_, err := command(t.Context(), "kubectl", "wait", "-n", namespace, "--for=condition=Ready", "--timeout="+patience.String(), "nginxoperator/"+name)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, report(namespace))
+	}
+}
+
+func onlyPod(t *testing.T, object *v1alpha1.NginxOperator) *corev1.Pod {
+	t.Helper()
+	pods, err := podsOf(t.Context(), object)
+	must(t, err)
+	if len(pods) != 1 {
+		t.Fatalf("%s has %d Pods\n%s", object.Name, len(pods), report(object.Namespace))
+	}
+	return &pods[0]
+}
+
+func testScale(t *testing.T) {
+	namespace := newNamespace(t, restricted)
+	object := newServer(t, namespace, "web", 1)
+	for _, step := range []struct {
+		replicas int32
+		budget   bool
+	}{{3, true}, {1, false}} {
+		kubectl(t, "scale", "nginxoperator", "web", "-n", namespace, fmt.Sprintf("--replicas=%d", step.replicas))
+		waitFor(t, namespace, fmt.Sprintf("%d replicas", step.replicas), patience, func(ctx context.Context) error {
+			if err := ready(ctx, object); err != nil {
+				return err
+			}
+			if object.Status.ReadyReplicas != step.replicas || object.Status.Replicas != step.replicas {
+				return fmt.Errorf("the status has %d replicas, %d of them ready", object.Status.Replicas, object.Status.ReadyReplicas)
+			}
+			children, err := childrenOf(ctx, object)
+			if _, found := children["PodDisruptionBudget"]; err == nil && found != step.budget {
+				err = fmt.Errorf("with %d replicas: there is a PodDisruptionBudget: %t", step.replicas, found)
+			}
+			return err
+		})
+		serviceServes(t, namespace, "web", 8080)
+	}
+	// All three were of one revision: scaling is no reason to start a server anew.
+	sets := &appsv1.ReplicaSetList{}
+	must(t, suite.admin.List(t.Context(), sets, client.InNamespace(namespace), client.MatchingLabels(metadata.Selector("web"))))
+	if len(sets.Items) != 1 {
+		t.Errorf("scaling made %d revisions", len(sets.Items))
+	}
+}
+
+func testForceRedeploy(t *testing.T) {
+	namespace := newNamespace(t, restricted)
+	object := newServer(t, namespace, "web", 2)
+	pods := uidsOf(t, object)
+	before, err := childrenOf(t.Context(), object)
+	must(t, err)
+	load := startLoad(t, namespace, suite.reach.service(namespace, "web", 8080))
+	began := time.Now()
+	update(t, object, func(o *v1alpha1.NginxOperator) { o.Spec.ForceRedeploy = "once" })
+	waitForNewPods(t, object, pods)
+	t.Logf("FIGURE redeploy of 2 replicas: %s", seconds(time.Since(began)))
+	// Until the last of the old Pods has drained.
+	waitFor(t, namespace, "the old Pods to be gone", patience, func(ctx context.Context) error {
+		list := &corev1.PodList{}
+		err := suite.admin.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels(metadata.Selector("web")))
+		if err == nil && len(list.Items) != 2 {
+			err = fmt.Errorf("there are %d Pods", len(list.Items))
+		}
+		return err
+	})
+	load.finish(t, namespace, "load during a redeploy")
+	after, err := childrenOf(t.Context(), object)
+	must(t, err)
+	// The disruption controller writes the status of the PodDisruptionBudget, and the Deployment is what changes.
+	for _, kind := range []string{"Service", "ConfigMap", "NetworkPolicy"} {
+		if before[kind].GetResourceVersion() != after[kind].GetResourceVersion() || before[kind].GetUID() != after[kind].GetUID() {
+			t.Errorf("a redeploy wrote the %s", kind)
+		}
+	}
+	if before["PodDisruptionBudget"].GetGeneration() != after["PodDisruptionBudget"].GetGeneration() {
+		t.Error("a redeploy changed the PodDisruptionBudget")
+	}
+	if now := after["Deployment"].GetGeneration(); now != before["Deployment"].GetGeneration()+1 {
+		t.Errorf("the Deployment went from generation %d to %d: more than one change", before["Deployment"].GetGeneration(), now)
+	}
+}
+
+func testDelete(t *testing.T) {
+	namespace := newNamespace(t, restricted)
+	object := newServer(t, namespace, "web", 2)
+	other := newServer(t, namespace, "other", 1)
+	must(t, suite.admin.Delete(t.Context(), object))
+	waitFor(t, namespace, "everything of the object to be gone", patience, func(ctx context.Context) error {
+		children, err := childrenOf(ctx, object)
+		if err != nil {
+			return err
+		}
+		for kind, child := range children {
+			return fmt.Errorf("%s %s is still there", kind, child.GetName())
+		}
+		for _, list := range []client.ObjectList{&corev1.PodList{}, &appsv1.ReplicaSetList{}} {
+			names, err := namesIn(ctx, namespace, list, client.MatchingLabels(metadata.Selector("web")))
+			if err != nil || len(names) > 0 {
+				return fmt.Errorf("%T: %v are still there (%w)", list, names, err)
+			}
+		}
+		return nil
+	})
+	must(t, ready(t.Context(), other))
+	serviceServes(t, namespace, "other", 8080)
+}

@@ -1,0 +1,119 @@
+package e2e
+
+// The catalog through a Subscription, and the life of servers and of the operator on that installation. The tests
+// share one installation, because the operator can be on a cluster only once.
+//
+//   - A Subscription that names no channel ends in a ClusterServiceVersion that has Succeeded, in a namespace that
+//     enforces the Pod Security level restricted; both replicas of the operator are ready.
+//   - The operator tells OLM that it may be upgraded; the catalog offers the channels alpha and stable.
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	operatorv2 "github.com/operator-framework/api/pkg/operators/v2"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+func TestSubscription(t *testing.T) {
+	namespace := newNamespace(t, restricted)
+	suite.operatorNamespace = namespace
+	applyManifest(t, namespace, prepareManifest)
+	applyManifest(t, namespace, subscriptionManifest)
+	t.Logf("FIGURE install by Subscription: %s", seconds(waitForInstall(t, namespace)))
+
+	// Each has objects of its own, so these run at the same time.
+	servers := map[string]func(*testing.T){
+		"catalog":        testCatalog,
+		"upgradeable":    testUpgradeable,
+		"metrics":        testMetrics,
+		"sample":         testSample,
+		"scale":          testScale,
+		"children":       testChildren,
+		"drift":          testDrift,
+		"selector":       testSelector,
+		"quota":          testQuota,
+		"unschedulable":  testUnschedulable,
+		"delete":         testDelete,
+		"force redeploy": testForceRedeploy,
+	}
+	t.Run("servers", func(t *testing.T) {
+		for name, test := range servers {
+			t.Run(name, func(t *testing.T) { t.Parallel(); test(t) })
+		}
+	})
+	// These measure, or concern the operator itself: one after the other.
+	if suite.local {
+		t.Run("requests", testRequests)
+	}
+	t.Run("bad image", testBadImage)
+	t.Run("leader stops", testLeaderStops)
+	if suite.local {
+		t.Run("leader is killed", testLeaderIsKilled)
+	}
+	t.Run("uninstall and reinstall", testReinstall)
+	suite.operatorNamespace = ""
+}
+
+func testUpgradeable(t *testing.T) {
+	waitFor(t, suite.operatorNamespace, "the operator to say that it may be upgraded", patience, func(ctx context.Context) error {
+		condition := &operatorv2.OperatorCondition{}
+		if err := suite.admin.Get(ctx, client.ObjectKey{Namespace: suite.operatorNamespace, Name: csvName()}, condition); err != nil {
+			return err
+		}
+		if !meta.IsStatusConditionTrue(condition.Spec.Conditions, operatorv2.Upgradeable) {
+			return fmt.Errorf("the OperatorCondition has %v", condition.Spec.Conditions)
+		}
+		return nil
+	})
+}
+
+func testCatalog(t *testing.T) {
+	waitFor(t, suite.operatorNamespace, "the package to be offered", patience, func(ctx context.Context) error {
+		// There may be other catalogs with a package of this name.
+		list := &unstructured.UnstructuredList{}
+		list.SetAPIVersion("packages.operators.coreos.com/v1")
+		list.SetKind("PackageManifestList")
+		err := suite.admin.List(ctx, list, client.InNamespace(suite.operatorNamespace), client.MatchingLabels{"catalog": catalogName})
+		if err != nil {
+			return err
+		}
+		for i := range list.Items {
+			item := &list.Items[i]
+			if item.GetName() != packageName {
+				continue
+			}
+			channels, _, err := unstructured.NestedSlice(item.Object, "status", "channels")
+			if err != nil {
+				return err
+			}
+			offered := map[string]string{}
+			for _, channel := range channels {
+				channel := &unstructured.Unstructured{Object: channel.(map[string]any)}
+				offered[text(channel, "name")] = text(channel, "currentCSV")
+			}
+			names := []string{}
+			for name, head := range offered {
+				if head != csvName() {
+					return fmt.Errorf("channel %s has %s at its head", name, head)
+				}
+				names = append(names, name)
+			}
+			slices.Sort(names)
+			if !slices.Equal(names, []string{"alpha", "stable"}) || text(item, "status", "defaultChannel") != "stable" {
+				return fmt.Errorf("channels %v, default %s", names, text(item, "status", "defaultChannel"))
+			}
+			return nil
+		}
+		return fmt.Errorf("catalog %s has no package %s among %d", catalogName, packageName, len(list.Items))
+	})
+	subscription := olmObject("Subscription", suite.operatorNamespace, packageName)
+	must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(subscription), subscription))
+	if installed := text(subscription, "status", "installedCSV"); installed != csvName() {
+		t.Errorf("the Subscription installed %q", installed)
+	}
+}

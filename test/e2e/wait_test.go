@@ -1,0 +1,128 @@
+package e2e
+
+// This file waits, and says what there is where a wait fails.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+// patience bounds a wait for the operator and the operands; installing takes OLM longer.
+const (
+	patience        = time.Minute
+	installPatience = 3 * time.Minute
+	pollInterval    = 50 * time.Millisecond
+)
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// seconds writes a duration as figures in a log are read.
+func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
+
+// eventually repeats a check until it passes or the context ends, and returns the check's last error then.
+func eventually(ctx context.Context, check func(context.Context) error) error {
+	var last error
+	for {
+		err := check(ctx)
+		if err == nil {
+			return nil
+		}
+		// A check that the end of the time interrupted says less than the one before it.
+		if last == nil || ctx.Err() == nil {
+			last = err
+		}
+		select {
+		case <-ctx.Done():
+			return last
+		case <-time.After(pollInterval):
+		}
+	}
+}
+
+// waitFor waits until a check passes and returns how long that took. Where it does not, the test ends with what is in
+// the namespace and in the operator's.
+func waitFor(t *testing.T, namespace, what string, limit time.Duration, check func(context.Context) error) time.Duration {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	began := time.Now()
+	if err := eventually(ctx, check); err != nil {
+		t.Fatalf("failed to wait %s for %s: %v\n%s", limit, what, err, report(namespace))
+	}
+	return time.Since(began)
+}
+
+// holds checks for a while that something stays as it is. It ends the test at the first time that it does not.
+func holds(t *testing.T, namespace, what string, duration time.Duration, check func(context.Context) error) {
+	t.Helper()
+	for end := time.Now().Add(duration); time.Now().Before(end); time.Sleep(pollInterval) {
+		if err := check(t.Context()); err != nil {
+			t.Fatalf("%s: %v\n%s", what, err, report(namespace))
+		}
+	}
+}
+
+// report tells what is in a namespace and what the operator said last.
+func report(namespace string) string {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	var out strings.Builder
+	show := func(title string, args ...string) {
+		text, err := command(ctx, "kubectl", args...)
+		if err != nil {
+			text = err.Error()
+		}
+		fmt.Fprintf(&out, "--- %s\n%s\n", title, strings.TrimSpace(text))
+	}
+	describe := func(namespace string) {
+		show("objects in "+namespace, "get", "-n", namespace, "deployments,replicasets,pods,services,jobs", "-o", "wide")
+		show("events in "+namespace, "get", "-n", namespace, "events", "--sort-by=.metadata.creationTimestamp",
+			"-o", "custom-columns=LAST:.lastTimestamp,TYPE:.type,REASON:.reason,OBJECT:.involvedObject.name,MESSAGE:.message")
+	}
+	if namespace != "" && namespace != suite.operatorNamespace {
+		show("conditions in "+namespace, "get", "-n", namespace, "nginxoperators", "-o",
+			`jsonpath={range .items[*]}{.metadata.name} {.spec} generation {.metadata.generation}{"\n"}{range .status.conditions[*]}  {.type}={.status} {.reason}: {.message}{"\n"}{end}{end}`)
+		describe(namespace)
+	}
+	if namespace := suite.operatorNamespace; namespace != "" {
+		show("OLM in "+namespace, "get", "-n", namespace, "catalogsources,subscriptions,installplans,clusterserviceversions", "-o", "wide")
+		describe(namespace)
+		show("log of the operator", "logs", "-n", namespace, "-l", operatorSelector, "--prefix", "--tail=30")
+	}
+	return out.String()
+}
+
+// command runs a program and returns what it printed. Its error holds that, too.
+func command(ctx context.Context, name string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, name, args...)
+	// Some of them leave files where they run.
+	cmd.Dir = suite.dir
+	// A child that keeps the output open must not hold the test up.
+	cmd.WaitDelay = 5 * time.Second
+	var stdout, stderr strings.Builder
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return stdout.String(), fmt.Errorf("failed to run %s %s: %w\n%s%s", name, strings.Join(args, " "), errors.Join(err, ctx.Err()), stdout.String(), stderr.String())
+	}
+	return stdout.String(), nil
+}
+
+// kubectl runs kubectl as a user does and returns what it printed.
+func kubectl(t *testing.T, args ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	out, err := command(ctx, "kubectl", args...)
+	must(t, err)
+	return out
+}
