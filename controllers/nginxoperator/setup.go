@@ -42,7 +42,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrency int, wrap
 		Owns(&corev1.Service{}).
 		Owns(&corev1.ConfigMap{}).
 		Owns(&networkingv1.NetworkPolicy{}).
-		Owns(&policyv1.PodDisruptionBudget{}, builder.WithPredicates(predicate.Not(statusOnly()))).
+		Owns(&policyv1.PodDisruptionBudget{}).
 		Watches(&appsv1.ReplicaSet{}, handler.EnqueueRequestsFromMapFunc(toInstance), builder.WithPredicates(onlyDeletion())).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(toInstance), builder.WithPredicates(podFailureChanged())).
 		WithOptions(controller.Options{
@@ -60,19 +60,6 @@ func toInstance(_ context.Context, object client.Object) []reconcile.Request {
 		return nil
 	}
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: name}}}
-}
-
-// statusOnly passes updates that changed nothing but the status.
-func statusOnly() predicate.Predicate {
-	return predicate.Funcs{
-		CreateFunc: func(event.CreateEvent) bool { return false },
-		DeleteFunc: func(event.DeleteEvent) bool { return false },
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			declared := predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{})
-			return !declared.Update(e)
-		},
-		GenericFunc: func(event.GenericEvent) bool { return false },
-	}
 }
 
 // onlyDeletion passes the end of a revision: its ConfigMap may go then.

@@ -3,7 +3,9 @@
 // A child is created with POST, so that an object which exists already and belongs to somebody else is never taken
 // over, not even when the narrowed cache does not show it. A child that exists is compared by the three-way merge of
 // kubectl apply: what was declared last (kept in an annotation), what is declared now, and what is stored. Only if
-// that merge asks for something, or the declaration is another one, is one PATCH sent. Fields that were never declared belong to others and stay as they
+// that merge asks for something, or the declaration is another one, is one PATCH sent. The comparison of a child with
+// its own record is made when it enters the cache (Digest); a pass then compares digests, and reads the child from the
+// API server only when there is something to write. Fields that were never declared belong to others and stay as they
 // are; fields that are no longer declared are removed; drift in a declared field is repaired.
 // docs/adr/0002-three-way-merge.md says why this is not server-side apply.
 package apply
@@ -71,10 +73,10 @@ func (e *NotOurs) Error() string {
 
 // Applier writes children. The zero value is not usable; all fields are required.
 type Applier struct {
-	// Client reads from the cache, with read-your-writes consistency, and writes to the API server.
+	// Client reads from the cache, with read-your-writes consistency, and writes to the API server. In the cache a
+	// child need not be whole; see Digest.
 	Client client.Client
-	// Reader reads from the API server. It is asked only when a create says that the name is taken, and for the last
-	// declaration when another one is about to be written.
+	// Reader reads from the API server. It is asked before a patch, and when a create says that the name is taken.
 	Reader client.Reader
 	// Annotation is the key under which a child keeps what was declared last.
 	Annotation string
@@ -129,24 +131,21 @@ func (a *Applier) applyOne(ctx context.Context, owner, child client.Object) erro
 	live := child.DeepCopyObject().(client.Object)
 	err = a.Client.Get(ctx, client.ObjectKeyFromObject(child), live)
 	if apierrors.IsNotFound(err) {
-		created, err := a.create(ctx, gvk, child, declared)
-		if err != nil || created {
+		if created, err := a.create(ctx, gvk, child, declared); err != nil || created {
 			return err
 		}
-		if err := a.Reader.Get(ctx, client.ObjectKeyFromObject(child), live); err != nil {
-			return fmt.Errorf("failed to read %s %q, which exists already: %w", gvk.Kind, child.GetName(), err)
-		}
-	} else if err != nil {
+		return a.patch(ctx, gvk, owner, child, declared)
+	}
+	if err != nil {
 		return fmt.Errorf("failed to read %s %q: %w", gvk.Kind, child.GetName(), err)
 	}
 	if !metav1.IsControlledBy(live, owner) {
 		return notOurs(gvk, child, live)
 	}
-	if from := child.GetResourceVersion(); from != "" && from != live.GetResourceVersion() {
-		return apierrors.NewConflict(schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, child.GetName(),
-			errors.New("it changed after the declaration was made from it"))
+	if live.GetAnnotations()[a.Annotation] == digest(declared) {
+		return nil
 	}
-	return a.patch(ctx, gvk, live, declared)
+	return a.patch(ctx, gvk, owner, child, declared)
 }
 
 // create tells whether it created the child; false without an error means that the name is taken.
@@ -166,10 +165,29 @@ func (a *Applier) create(ctx context.Context, gvk schema.GroupVersionKind, child
 	return true, nil
 }
 
-func (a *Applier) patch(ctx context.Context, gvk schema.GroupVersionKind, live client.Object, declared []byte) error {
-	last, err := a.lastDeclared(ctx, live, declared)
+// patch compares the declaration with what the API server stores, and writes the difference.
+func (a *Applier) patch(ctx context.Context, gvk schema.GroupVersionKind, owner, child client.Object, declared []byte) error {
+	live := child.DeepCopyObject().(client.Object)
+	stale := func(why string) error {
+		return apierrors.NewConflict(schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, child.GetName(), errors.New(why))
+	}
+	err := a.Reader.Get(ctx, client.ObjectKeyFromObject(child), live)
+	if apierrors.IsNotFound(err) {
+		return stale("it was deleted a moment ago")
+	}
 	if err != nil {
-		return fmt.Errorf("failed to read the last declaration of %s %q: %w", gvk.Kind, live.GetName(), err)
+		return fmt.Errorf("failed to read %s %q before a write: %w", gvk.Kind, child.GetName(), err)
+	}
+	if !metav1.IsControlledBy(live, owner) {
+		return notOurs(gvk, child, live)
+	}
+	if from := child.GetResourceVersion(); from != "" && from != live.GetResourceVersion() {
+		return stale("it changed after the declaration was made from it")
+	}
+	last := []byte(live.GetAnnotations()[a.Annotation])
+	if !json.Valid(last) {
+		// Somebody removed or damaged the record: without it nothing counts as declared before.
+		last = []byte("{}")
 	}
 	patch, err := threeWay(live, last, declared)
 	if err != nil {
@@ -181,8 +199,6 @@ func (a *Applier) patch(ctx context.Context, gvk schema.GroupVersionKind, live c
 	if patch, err = a.complete(patch, live, declared); err != nil {
 		return fmt.Errorf("failed to encode the patch of %s %q: %w", gvk.Kind, live.GetName(), err)
 	}
-	// The response of the API server is decoded into the object, which must not be the cache's.
-	live = live.DeepCopyObject().(client.Object)
 	err = a.Client.Patch(ctx, live, client.RawPatch(types.StrategicMergePatchType, patch), FieldOwner)
 	if apierrors.IsInvalid(err) {
 		// Somebody changed the key of a list's element, its port for example: merged with ours that gives two elements
@@ -197,27 +213,6 @@ func (a *Applier) patch(ctx context.Context, gvk schema.GroupVersionKind, live c
 	}
 	a.wrote(ctx, gvk, live, VerbPatch)
 	return nil
-}
-
-// lastDeclared returns what was declared last. The cache holds only its digest, which does as long as the declaration
-// is the same; one that differs will be written anyway, and is worth a read from the API server.
-func (a *Applier) lastDeclared(ctx context.Context, live client.Object, declared []byte) ([]byte, error) {
-	record := live.GetAnnotations()[a.Annotation]
-	if record == Digest(string(declared)) {
-		return declared, nil
-	}
-	if !strings.HasPrefix(record, "{") {
-		full := live.DeepCopyObject().(client.Object)
-		if err := a.Reader.Get(ctx, client.ObjectKeyFromObject(live), full); err != nil {
-			return nil, err
-		}
-		record = full.GetAnnotations()[a.Annotation]
-	}
-	if !json.Valid([]byte(record)) {
-		// Somebody removed or damaged the annotation: without it nothing counts as declared before.
-		return []byte("{}"), nil
-	}
-	return []byte(record), nil
 }
 
 // complete adds to a patch, which may be nil, the record of the declaration, and the UID as a precondition: it is meant
@@ -236,10 +231,22 @@ func (a *Applier) complete(patch []byte, live client.Object, declared []byte) ([
 	return json.Marshal(object.Object)
 }
 
-// Digest returns what stands in the cache for the record of a declaration, which is larger than all else that is read
-// of a child.
-func Digest(record string) string {
-	sum := sha256.Sum256([]byte(record))
+// Digest returns what stands in the cache for the record of what was declared last: a digest of it where the child is
+// as declared, and "" where it drifted or has no record. With it the rest of the child need not be cached, and a pass
+// over a child that is as declared compares two digests. A digest in the place of the record is returned as it is.
+func Digest(child client.Object, annotation string) string {
+	record := child.GetAnnotations()[annotation]
+	if !strings.HasPrefix(record, "{") {
+		return record
+	}
+	if patch, err := threeWay(child, []byte(record), []byte(record)); err != nil || patch != nil {
+		return ""
+	}
+	return digest([]byte(record))
+}
+
+func digest(record []byte) string {
+	sum := sha256.Sum256(record)
 	return hex.EncodeToString(sum[:])
 }
 

@@ -108,17 +108,16 @@ func TestThreeWay(t *testing.T) {
 	}
 }
 
-// patchOf returns the patch for an object that is stored so, read from the API server, and declared so.
+// patchOf returns the patch for an object that is stored so and declared so.
 func patchOf(t *testing.T, live, child client.Object) []byte {
 	t.Helper()
-	applier, _ := newApplier(interceptor.Funcs{}, live)
 	declared, err := declaration(child)
 	if err != nil {
 		t.Fatal(err)
 	}
-	last, err := applier.lastDeclared(t.Context(), live, declared)
-	if err != nil {
-		t.Fatal(err)
+	last := []byte(live.GetAnnotations()[annotation])
+	if !json.Valid(last) {
+		last = []byte("{}")
 	}
 	patch, err := threeWay(live, last, declared)
 	if err != nil {
@@ -127,49 +126,85 @@ func patchOf(t *testing.T, live, child client.Object) []byte {
 	return patch
 }
 
-// The cache holds a digest of the record; what was declared before is then read from the API server, but only when
-// something else is declared now.
+// The digest tells a child that is as declared from one that drifted, was declared otherwise, or has no record.
+func TestDigest(t *testing.T) {
+	child := stored(t, deployment())
+	same := Digest(child, annotation)
+	if same == "" {
+		t.Error("a child that is as declared has no digest")
+	}
+	foreign := child.DeepCopy()
+	foreign.Labels["theirs"], foreign.Status.Replicas = "1", 5
+	if Digest(foreign, annotation) != same {
+		t.Error("what is not declared changes the digest")
+	}
+	drifted := child.DeepCopy()
+	drifted.Spec.Replicas = ptr.To[int32](9)
+	damaged := child.DeepCopy()
+	damaged.Annotations[annotation] = "{"
+	unknown := child.DeepCopy()
+	unknown.Annotations = nil
+	for name, object := range map[string]client.Object{"drifted": drifted, "damaged": damaged, "without a record": unknown} {
+		if got := Digest(object, annotation); got != "" {
+			t.Errorf("a child that is %s has digest %s", name, got)
+		}
+	}
+	if other := stored(t, deployment(func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](3) })); Digest(other, annotation) == same {
+		t.Error("two declarations have one digest")
+	}
+	child.Annotations[annotation] = same
+	if got := Digest(child, annotation); got != same {
+		t.Errorf("the digest of a digest is %s", got)
+	}
+}
+
+// A child that the cache says to be as declared costs no request; any other is read before it is written.
 func TestRecordOfTheCache(t *testing.T) {
-	full := stored(t, deployment())
-	cached := full.DeepCopy()
-	cached.Annotations[annotation] = Digest(full.Annotations[annotation])
-	reads := 0
-	applier, counted := newApplier(interceptor.Funcs{
-		Get: func(_ context.Context, _ client.WithWatch, _ client.ObjectKey, object client.Object, _ ...client.GetOption) error {
-			cached.DeepCopyInto(object.(*appsv1.Deployment))
-			return nil
-		},
-	}, full)
-	cached.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, owner.GroupVersionKind())}
-	for _, declare := range []struct {
+	full := deployment()
+	full.UID = "child-uid"
+	full.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, owner.GroupVersionKind())}
+	declared := full.DeepCopy()
+	declared.UID = ""
+	raw, err := declaration(declared)
+	if err != nil {
+		t.Fatal(err)
+	}
+	full.Annotations = map[string]string{annotation: string(raw)}
+	for name, test := range map[string]struct {
+		cached string
 		change func(*appsv1.Deployment)
 		reads  int
 		want   writes
 	}{
-		{func(*appsv1.Deployment) {}, 0, writes{}},
-		{func(d *appsv1.Deployment) { d.Spec.Template.Annotations = nil }, 1, writes{"patch Deployment": 1}},
+		"as declared":        {Digest(full, annotation), func(*appsv1.Deployment) {}, 0, writes{}},
+		"drift that is over": {"", func(*appsv1.Deployment) {}, 1, writes{}},
+		"declared otherwise": {Digest(full, annotation), func(d *appsv1.Deployment) { d.Spec.Template.Annotations = nil }, 1, writes{"patch Deployment": 1}},
 	} {
-		applier.Reader = fake.NewClientBuilder().WithObjects(full.DeepCopy()).WithInterceptorFuncs(interceptor.Funcs{
-			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
-				reads++
-				return c.Get(ctx, key, object, opts...)
-			},
-		}).Build()
-		child := deployment(declare.change)
-		child.OwnerReferences = cached.OwnerReferences
-		if declare.reads == 0 { // the record is of this very declaration
-			raw, err := declaration(child)
-			if err != nil {
+		t.Run(name, func(t *testing.T) {
+			reads := 0
+			applier, counted := newApplier(interceptor.Funcs{
+				Get: func(_ context.Context, _ client.WithWatch, _ client.ObjectKey, object client.Object, _ ...client.GetOption) error {
+					cached := &appsv1.Deployment{ObjectMeta: *full.ObjectMeta.DeepCopy()}
+					cached.Annotations[annotation] = test.cached
+					cached.DeepCopyInto(object.(*appsv1.Deployment))
+					return nil
+				},
+			}, full.DeepCopy())
+			applier.Reader = fake.NewClientBuilder().WithObjects(full.DeepCopy()).WithInterceptorFuncs(interceptor.Funcs{
+				Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
+					reads++
+					return c.Get(ctx, key, object, opts...)
+				},
+			}).Build()
+			child := deployment(test.change)
+			child.OwnerReferences = full.OwnerReferences
+			if err := applier.applyOne(t.Context(), owner, child); err != nil {
 				t.Fatal(err)
 			}
-			cached.Annotations[annotation] = Digest(string(raw))
-		}
-		if err := applier.applyOne(t.Context(), owner, child); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(declare.want, counted); diff != "" || reads != declare.reads {
-			t.Errorf("%d reads, want %d; writes (-want +got):\n%s", reads, declare.reads, diff)
-		}
+			if diff := cmp.Diff(test.want, counted); diff != "" || reads != test.reads {
+				t.Errorf("%d reads, want %d; writes (-want +got):\n%s", reads, test.reads, diff)
+			}
+		})
 	}
 }
 

@@ -46,9 +46,9 @@ func CacheOptions() cache.Options {
 			&appsv1.ReplicaSet{}:            narrow(slimReplicaSet),
 			&corev1.ConfigMap{}:             narrow(slimConfigMap),
 			&corev1.Pod{}:                   narrow(slimPod),
-			&corev1.Service{}:               narrow(slimChild),
-			&networkingv1.NetworkPolicy{}:   narrow(slimChild),
-			&policyv1.PodDisruptionBudget{}: narrow(slimChild),
+			&corev1.Service{}:               narrow(slimService),
+			&networkingv1.NetworkPolicy{}:   narrow(slimNetworkPolicy),
+			&policyv1.PodDisruptionBudget{}: narrow(slimPodDisruptionBudget),
 		},
 	}
 }

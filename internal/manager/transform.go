@@ -1,11 +1,13 @@
 package manager
 
 import (
+	"maps"
 	"slices"
-	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -16,44 +18,70 @@ import (
 // The functions of this file take from an object, before it enters the cache, what no reader of the cache looks at.
 // They pass anything else through (the cache also hands over tombstones).
 
-// slimChild keeps what is compared with the declaration.
-func slimChild(in any) (any, error) {
-	if child, ok := in.(client.Object); ok {
-		digestRecord(child)
-		child.SetManagedFields(nil)
-	}
-	return in, nil
-}
-
-// digestRecord puts a digest in the place of the record of what was declared last. A record that has been digested
-// already stays: the cache may hand an object in twice.
-func digestRecord(child client.Object) {
-	if record, found := child.GetAnnotations()[metadata.AnnotationLastDeclared]; found && strings.HasPrefix(record, "{") {
-		child.GetAnnotations()[metadata.AnnotationLastDeclared] = apply.Digest(record)
-	}
-}
-
-// slimDeployment keeps of the managed fields who used the scale subresource, and how.
+// slimDeployment keeps the number of replicas and who used the scale subresource to set it, and the status.
 func slimDeployment(in any) (any, error) {
 	if deployment, ok := in.(*appsv1.Deployment); ok {
-		digestRecord(deployment)
-		deployment.ManagedFields = slices.DeleteFunc(deployment.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool {
+		scaled := slices.DeleteFunc(deployment.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool {
 			return entry.Subresource != "scale"
 		})
+		slimMetadata(deployment)
+		deployment.ManagedFields = slices.Clip(scaled)
+		deployment.Spec = appsv1.DeploymentSpec{Replicas: deployment.Spec.Replicas}
 	}
 	return in, nil
 }
 
-// slimConfigMap drops the content: our ConfigMaps are immutable and named by its hash.
 func slimConfigMap(in any) (any, error) {
 	if configMap, ok := in.(*corev1.ConfigMap); ok {
-		digestRecord(configMap)
-		configMap.ManagedFields = nil
-		if configMap.Immutable != nil && *configMap.Immutable {
-			configMap.Data, configMap.BinaryData = nil, nil
-		}
+		slimMetadata(configMap)
+		configMap.Data, configMap.BinaryData = nil, nil
 	}
 	return in, nil
+}
+
+func slimService(in any) (any, error) {
+	if service, ok := in.(*corev1.Service); ok {
+		slimMetadata(service)
+		service.Spec, service.Status = corev1.ServiceSpec{}, corev1.ServiceStatus{}
+	}
+	return in, nil
+}
+
+func slimNetworkPolicy(in any) (any, error) {
+	if policy, ok := in.(*networkingv1.NetworkPolicy); ok {
+		slimMetadata(policy)
+		policy.Spec = networkingv1.NetworkPolicySpec{}
+	}
+	return in, nil
+}
+
+func slimPodDisruptionBudget(in any) (any, error) {
+	if budget, ok := in.(*policyv1.PodDisruptionBudget); ok {
+		slimMetadata(budget)
+		budget.Spec, budget.Status = policyv1.PodDisruptionBudgetSpec{}, policyv1.PodDisruptionBudgetStatus{}
+	}
+	return in, nil
+}
+
+// slimMetadata keeps of a child's metadata what identifies it, and in the place of the record of what was declared last
+// whether the child still is as declared. It has to be called while the child is whole.
+func slimMetadata(child client.Object) {
+	annotations := map[string]string{metadata.AnnotationLastDeclared: apply.Digest(child, metadata.AnnotationLastDeclared)}
+	if replicas, found := child.GetAnnotations()[metadata.AnnotationReplicas]; found {
+		annotations[metadata.AnnotationReplicas] = replicas
+	}
+	child.SetAnnotations(annotations)
+	child.SetManagedFields(nil)
+	// The strings of the selector are shared by all children; each decoded label would have its own.
+	if instance := child.GetLabels()[metadata.LabelInstance]; maps.Equal(metadata.PodLabels(instance), withoutVersion(child.GetLabels())) {
+		child.SetLabels(metadata.Selector(instance))
+	}
+}
+
+func withoutVersion(labels map[string]string) map[string]string {
+	out := maps.Clone(labels)
+	delete(out, metadata.LabelVersion)
+	return out
 }
 
 // slimReplicaSet keeps which ConfigMaps a revision mounts.
