@@ -1,0 +1,264 @@
+//go:build bench || soak
+
+package bench
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/example/nginx-operator/api/v1alpha1"
+	operatormanager "github.com/example/nginx-operator/internal/manager"
+)
+
+const (
+	operatorNamespace = "nginx-operator-system"
+	operatorUser      = "system:serviceaccount:nginx-operator-system:nginx-operator-controller-manager"
+	operandImage      = "docker.io/nginxinc/nginx-unprivileged:1.28.0"
+	leaseName         = "nginx-operator.operator.example.com"
+	// concurrency is that of the operator and of what it is compared with.
+	concurrency = 10
+)
+
+// binary is the operator, built as a release is.
+var binary string
+
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard())
+	code, err := run(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+	os.Exit(code)
+}
+
+func run(m *testing.M) (int, error) {
+	dir, err := os.MkdirTemp("", "nginx-operator-bench-")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	binary = filepath.Join(dir, "manager")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -X main.version=bench", "-o", binary, "../..")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return 0, fmt.Errorf("failed to build the operator: %w\n%s", err, out)
+	}
+	return m.Run(), nil
+}
+
+// report prints one figure.
+func report(metric string, value float64, unit string) {
+	fmt.Printf("%s: %s %s\n", metric, strconv.FormatFloat(value, 'f', -1, 64), unit)
+}
+
+// round keeps a figure readable.
+func round(value float64) float64 {
+	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(value, 'f', 2, 64), 64)
+	return rounded
+}
+
+// seconds returns a time as a figure.
+func seconds(duration time.Duration) float64 { return round(duration.Seconds()) }
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// intFromEnv reads a number that the environment may set.
+func intFromEnv(t *testing.T, name string, otherwise int) int {
+	t.Helper()
+	value := os.Getenv(name)
+	if value == "" {
+		return otherwise
+	}
+	number, err := strconv.Atoi(value)
+	if err != nil || number < 0 {
+		t.Fatalf("%s is %q, must be a number", name, value)
+	}
+	return number
+}
+
+// waitFor repeats a check until it passes, and fails with the check's last error after the time.
+func waitFor(t *testing.T, patience time.Duration, check func() error) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for {
+		err := check()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("after %s: %v", patience, err)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// environment is an API server with the operator's manifests applied.
+type environment struct {
+	// admin may do everything; bare has the rights of the operator, and like admin no limit of its own.
+	admin, bare client.WithWatch
+	// metrics reads the API server's own metrics.
+	metrics rest.Interface
+	// dir is a temporary folder; kubeconfig is the file with the operator's rights.
+	dir, kubeconfig string
+}
+
+func newEnvironment(t *testing.T) *environment {
+	t.Helper()
+	e := &environment{dir: t.TempDir()}
+	control := &envtest.Environment{}
+	// Each object has a Service, and the default range holds 254.
+	control.ControlPlane.GetAPIServer().Configure().Set("service-cluster-ip-range", "10.0.0.0/14")
+	config, err := control.Start()
+	must(t, err)
+	t.Cleanup(func() {
+		if err := control.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	config.QPS = -1
+	e.admin, err = client.NewWithWatch(config, client.Options{Scheme: operatormanager.NewScheme()})
+	must(t, err)
+	clients, err := kubernetes.NewForConfig(config)
+	must(t, err)
+	e.metrics = clients.RESTClient()
+
+	admin, err := control.AddUser(envtest.User{Name: "admin", Groups: []string{"system:masters"}}, nil)
+	must(t, err)
+	kubectl, err := admin.Kubectl()
+	must(t, err)
+	_, stderr, err := kubectl.Run("apply", "--server-side", "-k", "../../config/default")
+	if err != nil {
+		t.Fatalf("failed to apply config/default: %v\n%s", err, readAll(stderr))
+	}
+	user, err := control.AddUser(envtest.User{Name: operatorUser, Groups: []string{"system:serviceaccounts", "system:authenticated"}}, nil)
+	must(t, err)
+	kubeconfig, err := user.KubeConfig()
+	must(t, err)
+	e.kubeconfig = filepath.Join(e.dir, "operator.kubeconfig")
+	must(t, os.WriteFile(e.kubeconfig, kubeconfig, 0o600))
+	bareConfig := user.Config()
+	bareConfig.QPS = -1
+	e.bare, err = client.NewWithWatch(bareConfig, client.Options{Scheme: operatormanager.NewScheme()})
+	must(t, err)
+	waitFor(t, time.Minute, func() error { return e.admin.List(t.Context(), &v1alpha1.NginxOperatorList{}) })
+	return e
+}
+
+func (e *environment) newNamespace(t *testing.T, name string) string {
+	t.Helper()
+	must(t, e.admin.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}))
+	return name
+}
+
+func newObject(namespace string, i int) *v1alpha1.NginxOperator {
+	return &v1alpha1.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("web-%05d", i)}}
+}
+
+// inParallel calls the function for 0 to n-1 with so many workers, and fails with the first error.
+func inParallel(t *testing.T, workers, n int, do func(ctx context.Context, i int) error) {
+	t.Helper()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	work := make(chan int)
+	var group sync.WaitGroup
+	for range workers {
+		group.Go(func() {
+			for i := range work {
+				if err := do(ctx, i); err != nil {
+					cancel(err)
+					return
+				}
+			}
+		})
+	}
+	for i := range n {
+		select {
+		case work <- i:
+		case <-ctx.Done():
+		}
+	}
+	close(work)
+	group.Wait()
+	if err := context.Cause(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// waitForStatus waits until so many objects of a namespace have a status of their current generation. The operator writes
+// it after the children. It looks by a watch, which costs the API server little.
+func (e *environment) waitForStatus(t *testing.T, namespace string, n int, patience time.Duration) {
+	t.Helper()
+	if err := e.watchStatus(t.Context(), namespace, n, patience); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (e *environment) watchStatus(ctx context.Context, namespace string, n int, patience time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	done := map[string]bool{}
+	watcher, err := e.admin.Watch(ctx, &v1alpha1.NginxOperatorList{}, client.InNamespace(namespace))
+	if err != nil {
+		return err
+	}
+	defer watcher.Stop()
+	for len(done) < n {
+		select {
+		case event, open := <-watcher.ResultChan():
+			if !open {
+				return fmt.Errorf("the watch ended with %d of %d objects done", len(done), n)
+			}
+			if object, ok := event.Object.(*v1alpha1.NginxOperator); ok && object.Status.ObservedGeneration == object.Generation {
+				done[object.Name] = true
+			}
+		case <-ctx.Done():
+			return fmt.Errorf("%d of %d objects have a status after %s", len(done), n, patience)
+		}
+	}
+	return nil
+}
+
+// rollOut writes the status that the Deployment controller writes when all replicas of the newest revision are ready.
+func (e *environment) rollOut(ctx context.Context, deployment *appsv1.Deployment) error {
+	n := ptr.Deref(deployment.Spec.Replicas, 1)
+	before := deployment.DeepCopy()
+	deployment.Status = appsv1.DeploymentStatus{
+		ObservedGeneration: deployment.Generation, Replicas: n, UpdatedReplicas: n, ReadyReplicas: n, AvailableReplicas: n,
+		Conditions: []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: "NewReplicaSetAvailable"}},
+	}
+	return e.admin.Status().Patch(ctx, deployment, client.MergeFrom(before))
+}
+
+// leader returns who holds the Lease, "" where nobody does.
+func (e *environment) leader(t *testing.T) string {
+	t.Helper()
+	lease := &coordinationv1.Lease{}
+	err := e.admin.Get(t.Context(), client.ObjectKey{Namespace: operatorNamespace, Name: leaseName}, lease)
+	must(t, client.IgnoreNotFound(err))
+	return ptr.Deref(lease.Spec.HolderIdentity, "")
+}

@@ -1,0 +1,117 @@
+//go:build bench || soak
+
+package bench
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// request is a kind of write request, as the API server's metric apiserver_request_total tells them apart.
+type request struct {
+	verb, group, resource, subresource string
+}
+
+func (r request) String() string {
+	name := r.resource
+	if r.group != "" {
+		name += "." + r.group
+	}
+	if r.subresource != "" {
+		name += "/" + r.subresource
+	}
+	return r.verb + " " + name
+}
+
+// requests are numbers of write requests.
+type requests map[request]int
+
+var (
+	writeVerbs   = []string{"POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION"}
+	labelPattern = regexp.MustCompile(`(\w+)="([^"]*)"`)
+)
+
+// writes returns the write requests that the API server has counted so far, whoever sent them, but for Leases: those of
+// the leader election and of the API server itself.
+func (e *environment) writes(t *testing.T) requests {
+	t.Helper()
+	raw, err := e.metrics.Get().AbsPath("/metrics").DoRaw(t.Context())
+	must(t, err)
+	out := requests{}
+	scanner := bufio.NewScanner(bytes.NewReader(raw))
+	scanner.Buffer(nil, 1<<20)
+	for scanner.Scan() {
+		line := scanner.Text()
+		if !strings.HasPrefix(line, "apiserver_request_total{") {
+			continue
+		}
+		labels := map[string]string{}
+		for _, pair := range labelPattern.FindAllStringSubmatch(line, -1) {
+			labels[pair[1]] = pair[2]
+		}
+		if !slices.Contains(writeVerbs, labels["verb"]) || labels["resource"] == "leases" {
+			continue
+		}
+		var n float64
+		_, err := fmt.Sscan(line[strings.LastIndex(line, " ")+1:], &n)
+		must(t, err)
+		out[request{labels["verb"], labels["group"], labels["resource"], labels["subresource"]}] += int(n)
+	}
+	return out
+}
+
+// since returns what came after an earlier count.
+func (r requests) since(before requests) requests {
+	out := requests{}
+	for key, n := range r {
+		if n > before[key] {
+			out[key] = n - before[key]
+		}
+	}
+	return out
+}
+
+func (r requests) total() int {
+	sum := 0
+	for _, n := range r {
+		sum += n
+	}
+	return sum
+}
+
+func (r requests) String() string {
+	lines := make([]string, 0, len(r))
+	for key := range maps.Keys(r) {
+		lines = append(lines, fmt.Sprintf("%d x %s", r[key], key))
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, ", ")
+}
+
+// leaderEvent is the Event by which client-go tells who leads. It goes to the core API; the operator's own Events go to
+// events.k8s.io.
+var leaderEvent = request{"POST", "", "events", ""}
+
+// waitForQuiet waits until nothing has been written for a while.
+func (e *environment) waitForQuiet(t *testing.T, quiet, patience time.Duration) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	last, since := e.writes(t), time.Now()
+	for time.Since(since) < quiet {
+		time.Sleep(250 * time.Millisecond)
+		now := e.writes(t)
+		if written := now.since(last); written.total() > 0 {
+			if time.Now().After(deadline) {
+				t.Fatalf("still writing after %s: %s", patience, written)
+			}
+			last, since = now, time.Now()
+		}
+	}
+}

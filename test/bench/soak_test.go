@@ -1,0 +1,323 @@
+//go:build soak
+
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/api/v1alpha1"
+	"github.com/example/nginx-operator/internal/metadata"
+)
+
+const (
+	soakNamespace = "soak"
+	// soakObjects is how many objects there are, more or less.
+	soakObjects = 200
+	// soakRate is how many things are done to them, per second.
+	soakRate = 20
+	// soakRounds is how often it is quiet, so that invariants can be looked at.
+	soakRounds = 10
+	// soakGrowth is how much memory may grow from the first round on: by a quarter and some MiB, which is what the garbage
+	// collector of Go leaves open.
+	soakGrowth, soakSlack = 1.25, 16
+)
+
+// soak is the state of a soak test.
+type soak struct {
+	*environment
+	random *rand.Rand
+	// names are those of the objects that exist; next is the number of the next one.
+	names []string
+	next  int
+	// done counts what was done, by name.
+	done map[string]int
+}
+
+// TestSoak changes and deletes objects and children at random and at a steady rate for SOAK_DURATION (1h if it is not set).
+// Now and then it stops, and looks: every object converges, nothing is written once it is quiet, memory does not grow.
+func TestSoak(t *testing.T) {
+	duration := time.Hour
+	if value := os.Getenv("SOAK_DURATION"); value != "" {
+		var err error
+		duration, err = time.ParseDuration(value)
+		must(t, err)
+	}
+	seed := uint64(time.Now().UnixNano()) //nolint:gosec // any number does
+	t.Logf("seed %d", seed)
+	s := &soak{environment: newEnvironment(t), random: rand.New(rand.NewPCG(seed, seed)), done: map[string]int{}} //nolint:gosec // not for secrets
+	s.newNamespace(t, soakNamespace)
+	operator := s.startLeader(t)
+	for range soakObjects {
+		must(t, s.create(t.Context()))
+	}
+	var first float64
+	for round := 1; round <= soakRounds; round++ {
+		s.disturb(t, duration/soakRounds)
+		took := s.waitForConvergence(t)
+		s.waitForQuiet(t, 6*time.Second, time.Minute)
+		before := s.writes(t)
+		time.Sleep(5 * time.Second)
+		if written := s.writes(t).since(before); written.total() > 0 {
+			t.Errorf("round %d: written while nothing happened: %s", round, written)
+		}
+		now, most := operator.memory(t)
+		report(fmt.Sprintf("soak-round-%02d-converged-after", round), seconds(took), "s")
+		report(fmt.Sprintf("soak-round-%02d-memory", round), now, "MiB")
+		if round == 1 {
+			first = now
+		}
+		if limit := first*soakGrowth + soakSlack; now > limit {
+			t.Errorf("round %d: memory grew from %v to %v MiB, at most %.0f are allowed", round, first, now, limit)
+		}
+		if round == soakRounds {
+			report("soak-memory-peak", most, "MiB")
+		}
+	}
+	for _, name := range sortedKeys(s.done) {
+		report("soak-"+name, float64(s.done[name]), "times")
+	}
+	select {
+	case <-operator.done:
+		t.Errorf("the operator ended:\n%s", operator.logTail())
+	default:
+	}
+}
+
+// disturb does things at random for the time.
+func (s *soak) disturb(t *testing.T, duration time.Duration) {
+	t.Helper()
+	ticker := time.NewTicker(time.Second / soakRate)
+	defer ticker.Stop()
+	actions := []struct {
+		name string
+		do   func(context.Context) error
+	}{
+		{"port", s.edit(func(o *v1alpha1.NginxOperator) { o.Spec.Port = ptr.To(1 + s.random.Int32N(65535)) })},
+		{"replicas", s.edit(func(o *v1alpha1.NginxOperator) { o.Spec.Replicas = ptr.To(s.random.Int32N(4)) })},
+		{"redeploy", s.edit(func(o *v1alpha1.NginxOperator) { o.Spec.ForceRedeploy = fmt.Sprint(s.random.Int32()) })},
+		{"recreate", s.recreate},
+		{"child-deleted", s.deleteChild},
+		{"child-edited", s.editChild},
+		{"rolled-out", s.rollOutOne},
+		{"rolled-out", s.rollOutOne},
+	}
+	for end := time.Now().Add(duration); time.Now().Before(end); <-ticker.C {
+		action := actions[s.random.IntN(len(actions))]
+		err := action.do(t.Context())
+		// What is changed at random may have been changed by the operator, or not exist yet.
+		if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+			t.Fatalf("%s: %v", action.name, err)
+		}
+		s.done[action.name]++
+	}
+}
+
+func (s *soak) anyName() string { return s.names[s.random.IntN(len(s.names))] }
+
+func (s *soak) create(ctx context.Context) error {
+	object := newObject(soakNamespace, s.next)
+	s.next++
+	object.Spec.Replicas = ptr.To(s.random.Int32N(4))
+	s.names = append(s.names, object.Name)
+	return s.admin.Create(ctx, object)
+}
+
+func (s *soak) edit(change func(*v1alpha1.NginxOperator)) func(context.Context) error {
+	return func(ctx context.Context) error {
+		object := &v1alpha1.NginxOperator{}
+		if err := s.admin.Get(ctx, client.ObjectKey{Namespace: soakNamespace, Name: s.anyName()}, object); err != nil {
+			return err
+		}
+		change(object)
+		return s.admin.Update(ctx, object)
+	}
+}
+
+// recreate deletes an object and its children, as the garbage collector would, and creates another one.
+func (s *soak) recreate(ctx context.Context) error {
+	name := s.anyName()
+	s.names = slices.DeleteFunc(s.names, func(other string) bool { return other == name })
+	if err := s.admin.Delete(ctx, &v1alpha1.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: soakNamespace, Name: name}}); err != nil {
+		return err
+	}
+	// A pass that began before the deletion may still write.
+	time.Sleep(200 * time.Millisecond)
+	children, err := s.childrenOf(ctx, name)
+	if err != nil {
+		return err
+	}
+	for _, child := range children {
+		if err := client.IgnoreNotFound(s.admin.Delete(ctx, child)); err != nil {
+			return err
+		}
+	}
+	return s.create(ctx)
+}
+
+// childrenOf returns the children of one object, or of all where the name is "".
+func (s *soak) childrenOf(ctx context.Context, name string) ([]client.Object, error) {
+	selector := client.MatchingLabels{metadata.LabelManagedBy: metadata.OperatorName}
+	if name != "" {
+		selector[metadata.LabelInstance] = name
+	}
+	var out []client.Object
+	for _, list := range childLists() {
+		if err := s.admin.List(ctx, list, client.InNamespace(soakNamespace), selector); err != nil {
+			return nil, err
+		}
+		out = append(out, items(list)...)
+	}
+	return out, nil
+}
+
+func (s *soak) anyChild(ctx context.Context) (client.Object, error) {
+	children, err := s.childrenOf(ctx, s.anyName())
+	if err != nil {
+		return nil, err
+	}
+	if len(children) == 0 {
+		return nil, apierrors.NewNotFound(v1alpha1.GroupVersion.WithResource("children").GroupResource(), "any")
+	}
+	return children[s.random.IntN(len(children))], nil
+}
+
+func (s *soak) deleteChild(ctx context.Context) error {
+	child, err := s.anyChild(ctx)
+	if err != nil {
+		return err
+	}
+	return s.admin.Delete(ctx, child)
+}
+
+// editChild makes a child drift in something that the operator declares.
+func (s *soak) editChild(ctx context.Context) error {
+	child, err := s.anyChild(ctx)
+	if err != nil {
+		return err
+	}
+	switch child := child.(type) {
+	case *appsv1.Deployment:
+		child.Spec.Template.Spec.Containers[0].Image = "example.com/drift:1"
+	case *corev1.Service:
+		child.Spec.Ports[0].Port = 1 + s.random.Int32N(65535)
+	case *networkingv1.NetworkPolicy:
+		child.Spec.Ingress = nil
+	case *policyv1.PodDisruptionBudget:
+		child.Spec.MaxUnavailable.IntVal = 2
+	default:
+		child.SetLabels(map[string]string{"drift": "true"})
+	}
+	return s.admin.Update(ctx, child)
+}
+
+func (s *soak) rollOutOne(ctx context.Context) error {
+	deployment := &appsv1.Deployment{}
+	if err := s.admin.Get(ctx, client.ObjectKey{Namespace: soakNamespace, Name: s.anyName()}, deployment); err != nil {
+		return err
+	}
+	return s.rollOut(ctx, deployment)
+}
+
+// waitForConvergence waits until every object has what it declares, and returns how long that took.
+func (s *soak) waitForConvergence(t *testing.T) time.Duration {
+	t.Helper()
+	began := time.Now()
+	waitFor(t, 2*time.Minute, func() error {
+		objects := &v1alpha1.NginxOperatorList{}
+		if err := s.admin.List(t.Context(), objects, client.InNamespace(soakNamespace)); err != nil {
+			return err
+		}
+		children, err := s.childrenOf(t.Context(), "")
+		if err != nil {
+			return err
+		}
+		byOwner := map[string][]client.Object{}
+		for _, child := range children {
+			if owner := metav1.GetControllerOf(child); owner != nil {
+				byOwner[string(owner.UID)] = append(byOwner[string(owner.UID)], child)
+			}
+		}
+		var errs []error
+		for i := range objects.Items {
+			object := &objects.Items[i]
+			if err := converged(object, byOwner[string(object.UID)]); err != nil {
+				errs = append(errs, fmt.Errorf("%s: %w", object.Name, err))
+			}
+		}
+		if len(objects.Items) != len(s.names) || len(byOwner) != len(s.names) {
+			errs = append(errs, fmt.Errorf("%d objects and %d families of children, want %d", len(objects.Items), len(byOwner), len(s.names)))
+		}
+		return errors.Join(errs...)
+	})
+	return time.Since(began)
+}
+
+// converged tells what of an object's children is not as the object declares.
+func converged(object *v1alpha1.NginxOperator, children []client.Object) error {
+	port, replicas := ptr.Deref(object.Spec.Port, v1alpha1.DefaultPort), ptr.Deref(object.Spec.Replicas, v1alpha1.DefaultReplicas)
+	var wrong []string
+	check := func(fine bool, what string) {
+		if !fine {
+			wrong = append(wrong, what)
+		}
+	}
+	kinds := map[string]int{}
+	for _, child := range children {
+		switch child := child.(type) {
+		case *appsv1.Deployment:
+			kinds["Deployment"]++
+			nginx := &child.Spec.Template.Spec.Containers[0]
+			check(nginx.Image == operandImage, "image of the Deployment")
+			check(nginx.Ports[0].ContainerPort == port, "port of the Deployment")
+			check(*child.Spec.Replicas == replicas, "replicas of the Deployment")
+			check(child.Spec.Template.Annotations[metadata.AnnotationForceRedeploy] == object.Spec.ForceRedeploy, "forceRedeploy of the Deployment")
+		case *corev1.Service:
+			kinds["Service"]++
+			check(len(child.Spec.Ports) == 1 && child.Spec.Ports[0].Port == port, "port of the Service")
+		case *networkingv1.NetworkPolicy:
+			kinds["NetworkPolicy"]++
+			check(len(child.Spec.Ingress) == 1, "rules of the NetworkPolicy")
+		case *policyv1.PodDisruptionBudget:
+			kinds["PodDisruptionBudget"]++
+			check(child.Spec.MaxUnavailable.IntVal == 1, "limit of the PodDisruptionBudget")
+		case *corev1.ConfigMap:
+			kinds["ConfigMap"]++
+			check(strings.Contains(child.Data["nginx.conf"], fmt.Sprintf("listen %d default_server;", port)), "port of the ConfigMap")
+		}
+	}
+	for _, kind := range []string{"ConfigMap", "Service", "NetworkPolicy", "Deployment"} {
+		check(kinds[kind] == 1, "number of "+kind)
+	}
+	check(kinds["PodDisruptionBudget"] == 1 == (replicas > 1), "number of PodDisruptionBudget")
+	check(object.Status.ObservedGeneration == object.Generation, "generation of the status")
+	if len(wrong) > 0 {
+		return errors.New(strings.Join(wrong, ", "))
+	}
+	return nil
+}
+
+func sortedKeys(counts map[string]int) []string {
+	out := make([]string, 0, len(counts))
+	for key := range counts {
+		out = append(out, key)
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,136 @@
+//go:build bench
+
+package bench
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/api/v1alpha1"
+)
+
+const (
+	steadyObjects = 1000
+	steadyTime    = 10 * time.Second
+)
+
+// TestSteadyState counts what is written while nothing happens, and after a restart, when the operator looks at every
+// object anew.
+func TestSteadyState(t *testing.T) {
+	e := newEnvironment(t)
+	operator := e.startLeader(t)
+	namespace := e.newNamespace(t, "steady")
+	inParallel(t, concurrency, steadyObjects, func(ctx context.Context, i int) error {
+		return e.admin.Create(ctx, newObject(namespace, i))
+	})
+	e.waitForStatus(t, namespace, steadyObjects, 3*time.Minute)
+	e.rollOutAll(t, namespace)
+	e.waitForReady(t, namespace, steadyObjects)
+	e.waitForQuiet(t, 6*time.Second, time.Minute)
+
+	before := e.writes(t)
+	time.Sleep(steadyTime)
+	written := e.writes(t).since(before)
+	report("steady-state-writes-in-10s", float64(written.total()), "requests (0)")
+	if written.total() != 0 {
+		t.Errorf("written while nothing happened: %s", written)
+	}
+
+	operator.stop()
+	before = e.writes(t)
+	e.startLeader(t)
+	time.Sleep(steadyTime)
+	written = e.writes(t).since(before)
+	if written[leaderEvent] == 1 {
+		delete(written, leaderEvent)
+	}
+	report("restart-writes-with-1000-objects", float64(written.total()), "requests (0)")
+	if written.total() != 0 {
+		t.Errorf("written after a restart: %s", written)
+	}
+}
+
+func (e *environment) rollOutAll(t *testing.T, namespace string) {
+	t.Helper()
+	deployments := &appsv1.DeploymentList{}
+	must(t, e.admin.List(t.Context(), deployments, client.InNamespace(namespace)))
+	inParallel(t, concurrency, len(deployments.Items), func(ctx context.Context, i int) error {
+		return e.rollOut(ctx, &deployments.Items[i])
+	})
+}
+
+func (e *environment) waitForReady(t *testing.T, namespace string, n int) {
+	t.Helper()
+	waitFor(t, 10*time.Minute, func() error {
+		list := &v1alpha1.NginxOperatorList{}
+		if err := e.admin.List(t.Context(), list, client.InNamespace(namespace)); err != nil {
+			return err
+		}
+		ready := 0
+		for i := range list.Items {
+			if meta.IsStatusConditionTrue(list.Items[i].Status.Conditions, v1alpha1.ConditionReady) {
+				ready++
+			}
+		}
+		if ready < n {
+			time.Sleep(500 * time.Millisecond)
+			return errors.New("not all objects are Ready")
+		}
+		return nil
+	})
+}
+
+// leaderRounds is how often the leader is stopped cleanly.
+const leaderRounds = 3
+
+// TestLeaderChange takes the time from the end of a leader until the other replica holds the Lease, and until it has made
+// the children of an object that was created in between.
+func TestLeaderChange(t *testing.T) {
+	e := newEnvironment(t)
+	namespace := e.newNamespace(t, "leaders")
+	first, second := e.startLeader(t), e.startOperator(t)
+	change := func(i int, end func(*process)) (lease, work time.Duration) {
+		holder, object := e.leader(t), newObject(namespace, i)
+		began := time.Now()
+		go end(first)
+		must(t, e.admin.Create(t.Context(), object))
+		waitFor(t, time.Minute, func() error {
+			if now := e.leader(t); now == holder || now == "" {
+				return errors.New("nobody else leads")
+			}
+			return nil
+		})
+		lease = time.Since(began)
+		waitFor(t, time.Minute, func() error {
+			return e.admin.Get(t.Context(), client.ObjectKeyFromObject(object), &appsv1.Deployment{})
+		})
+		work = time.Since(began)
+		<-first.done
+		first, second = second, e.startOperator(t)
+		time.Sleep(2 * time.Second) // the standby has to know who leads
+		return lease, work
+	}
+	var worst, worstWork time.Duration
+	for i := range leaderRounds {
+		lease, work := change(i, (*process).stop)
+		worst, worstWork = max(worst, lease), max(worstWork, work)
+	}
+	report("leader-change-clean-stop", seconds(worst), "s (under 2, the worst of 3)")
+	report("leader-change-clean-stop-until-work", seconds(worstWork), "s")
+	if worst >= 2*time.Second {
+		t.Errorf("a clean change of leader took %s", worst)
+	}
+	lease, work := change(leaderRounds, func(p *process) { _ = p.cmd.Process.Kill() })
+	report("leader-change-kill", seconds(lease), "s (under 20)")
+	report("leader-change-kill-until-work", seconds(work), "s")
+	if lease >= 20*time.Second {
+		t.Errorf("the change of leader after a kill took %s", lease)
+	}
+	second.stop()
+}
