@@ -26,11 +26,29 @@ type observed struct {
 	pods []*corev1.Pod
 }
 
+// instanceIndex is the cache's index of the kinds that are listed, by the instance that they are labelled with. Without
+// it each list would walk through all objects of the namespace.
+const instanceIndex = "instance"
+
+// indexInstances adds the index to a cache.
+func indexInstances(ctx context.Context, indexer client.FieldIndexer) error {
+	for _, kind := range []client.Object{&appsv1.ReplicaSet{}, &corev1.ConfigMap{}, &corev1.Pod{}, &policyv1.PodDisruptionBudget{}} {
+		err := indexer.IndexField(ctx, kind, instanceIndex, func(object client.Object) []string {
+			return []string{object.GetLabels()[metadata.LabelInstance]}
+		})
+		if err != nil {
+			return fmt.Errorf("failed to index %T: %w", kind, err)
+		}
+	}
+	return nil
+}
+
 // ofInstance selects in the cache what belongs to an object, by label. The lists that use it hold kinds that only
 // others write, or bear to be a moment old, so they need not wait for the writes of other workers.
 func ofInstance(object *v1alpha1.NginxOperator) []client.ListOption {
 	return []client.ListOption{
 		client.InNamespace(object.Namespace),
+		client.MatchingFields{instanceIndex: object.Name},
 		client.MatchingLabels(metadata.Selector(object.Name)),
 		client.DisableReadYourWritesConsistency,
 	}

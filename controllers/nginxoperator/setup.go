@@ -36,6 +36,9 @@ type Wrap func(reconcile.Reconciler) reconcile.Reconciler
 
 // SetupWithManager adds the controller to the manager, with the number of objects that are reconciled at a time.
 func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrency int, wrap Wrap) error {
+	if err := indexInstances(context.Background(), mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
 	return builder.ControllerManagedBy(mgr).
 		For(&v1alpha1.NginxOperator{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Owns(&appsv1.Deployment{}).
