@@ -115,6 +115,20 @@ func testRunBundle(t *testing.T) {
 	server := newServer(t, servers, "web", 1)
 	serviceServes(t, servers, "web", 8080)
 
+	// The garbage collector learns of a new kind within half a minute. A definition that goes before that leaves the
+	// children of its objects behind, so the end of another object shows first that the kind is known.
+	other := newServer(t, servers, "other", 1)
+	must(t, suite.admin.Delete(t.Context(), other))
+	waitFor(t, servers, "the garbage collector to know the API", 2*time.Minute, func(ctx context.Context) error {
+		pods, err := podsOf(ctx, other)
+		if err == nil && len(pods) > 0 {
+			err = fmt.Errorf("%d Pods are left", len(pods))
+		}
+		return err
+	})
+
+	ctx, cancel = context.WithTimeout(t.Context(), installPatience)
+	defer cancel()
 	began = time.Now()
 	out, err = command(ctx, "operator-sdk", "cleanup", packageName, "--namespace="+namespace)
 	if err != nil {
