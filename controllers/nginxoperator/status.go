@@ -5,6 +5,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -111,14 +112,14 @@ func rolloutOf(deployment *appsv1.Deployment) rollout {
 		reason:  v1alpha1.ReasonRolloutInProgress,
 		message: fmt.Sprintf("%d of %d replicas are ready, %d are up to date", status.ReadyReplicas, desired, status.UpdatedReplicas),
 	}
+	rolledOut := status.UpdatedReplicas == desired && status.Replicas == desired
 	if progressing := deploymentCondition(deployment, appsv1.DeploymentProgressing); progressing != nil {
-		out.stalled = progressing.Status == "False"
-		rolledOut := status.UpdatedReplicas == desired && status.Replicas == desired
+		out.stalled = progressing.Status == corev1.ConditionFalse
 		if progressing.Reason == "NewReplicaSetAvailable" && rolledOut {
 			out.reason = v1alpha1.ReasonReplicasUnavailable
 		}
 	}
-	out.complete = status.UpdatedReplicas == desired && status.Replicas == desired && status.AvailableReplicas >= desired
+	out.complete = rolledOut && status.AvailableReplicas >= desired
 	if out.complete {
 		out.message = fmt.Sprintf("%d of %d replicas are ready", status.ReadyReplicas, desired)
 	}
