@@ -90,6 +90,7 @@ manifests: bin/controller-gen ## CRD and RBAC, from api/ and controllers/.
 # A copy of the tree's content, as the name of a git tree: tracked or not, committed or not, all but what is ignored.
 SNAPSHOT = index=$$(mktemp -u) && GIT_INDEX_FILE=$$index git add -A && GIT_INDEX_FILE=$$index git write-tree && rm -f $$index
 
+# The linter keeps what it found under the paths of the clone in which it found it, so each clone has a cache of its own.
 .PHONY: verify
 verify: bin/golangci-lint bin/operator-sdk bin/opm ## Generated files are up to date, lint and validation find nothing.
 	@before=$$($(SNAPSHOT)); $(MAKE) generate catalog; after=$$($(SNAPSHOT)); \
@@ -97,7 +98,7 @@ verify: bin/golangci-lint bin/operator-sdk bin/opm ## Generated files are up to 
 	  echo "Generated files were not up to date (the difference is above). They are now: commit them."; exit 1; }
 	go mod tidy -diff
 	go vet -tags=bench,soak ./...
-	golangci-lint run
+	GOLANGCI_LINT_CACHE=$(CURDIR)/bin/lint-cache golangci-lint run
 	$(MAKE) validate
 
 .PHONY: test
