@@ -36,15 +36,26 @@ endif
 OPERATOR_IMAGE = $(REGISTRY)/nginx-operator:v$(VERSION)
 BUNDLE_IMAGE   = $(REGISTRY)/nginx-operator-bundle:v$(VERSION)
 CATALOG_IMAGE  = $(REGISTRY)/nginx-operator-catalog:v$(VERSION)
+SCORECARD_IMAGE = $(REGISTRY)/nginx-operator-scorecard:v$(VERSION)
 # The image that the operator runs when nothing else is asked for; the manager's manifest is where it is declared.
 NGINX_IMAGE    = $(shell sed -n '/RELATED_IMAGE_NGINX/{n;s/ *value: //p;}' config/manager/manager.yaml)
 # What the programs under test/ are told.
 TEST_ENV = REPO_ROOT=$(CURDIR) VERSION=$(VERSION) CLUSTER=$(CLUSTER) DELIVERY=$(abspath $(DELIVERY)) \
-	OPERATOR_IMAGE=$(OPERATOR_IMAGE) BUNDLE_IMAGE=$(BUNDLE_IMAGE) CATALOG_IMAGE=$(CATALOG_IMAGE)
+	OPERATOR_IMAGE=$(OPERATOR_IMAGE) BUNDLE_IMAGE=$(BUNDLE_IMAGE) CATALOG_IMAGE=$(CATALOG_IMAGE) \
+	PREVIOUS_VERSION=$(PREVIOUS) PREVIOUS_DELIVERY=$(CURDIR)/dist/releases/v$(PREVIOUS) \
+	PREVIOUS_CATALOG_IMAGE=$(REGISTRY)/nginx-operator-catalog:v$(PREVIOUS) \
+	NEXT_VERSION=$(NEXT) NEXT_DELIVERY=$(CURDIR)/dist/next NEXT_CATALOG_IMAGE=$(REGISTRY)/nginx-operator-catalog:v$(NEXT)
 
-CHANNELS        := alpha,stable
+# The releases that the catalog holds, without the current one, and the last of them.
+OLDER    := $(filter-out $(VERSION),$(patsubst catalog/nginx-operator/bundles/v%.yaml,%,$(wildcard catalog/nginx-operator/bundles/v*.yaml)))
+# The number after this one, which only upgrade tests use: the same code as a release of its own.
+NEXT     := $(shell awk -F. '{ print $$1 "." $$2 "." $$3 + 1 }' VERSION)
+PREVIOUS := $(lastword $(shell printf '%s\n' $(OLDER) | sort -V))
+
+CHANNELS        := alpha
 # For whoever names no channel: what has proven itself.
 DEFAULT_CHANNEL := stable
+BUNDLE_CRD      := bundle/manifests/operator.example.com_nginxoperators.yaml
 BUNDLE_CSV      := bundle/manifests/nginx-operator.clusterserviceversion.yaml
 CSV_BASE        := config/manifests/bases/nginx-operator.clusterserviceversion.yaml
 PUT_ICON         = sed "s|@ICON@|$$(base64 < config/manifests/icon.svg | tr -d '\n')|"
@@ -84,8 +95,10 @@ generate: bin/controller-gen bin/crd-ref-docs ## Deep copies and the API referen
 .PHONY: manifests
 manifests: bin/controller-gen ## CRD and RBAC, from api/ and controllers/.
 	controller-gen crd paths=./api/... output:crd:dir=config/crd/bases
-	controller-gen rbac:roleName=manager-role paths=./controllers/... output:rbac:dir=config/rbac
+	controller-gen rbac:roleName=manager-role paths=./controllers/... paths=./internal/guard/... output:rbac:dir=config/rbac
+	controller-gen webhook paths=./internal/webhook/... output:webhook:dir=config/webhook
 	sed -i.bak 's/newTag: .*/newTag: v$(VERSION)/' config/manager/kustomization.yaml && rm config/manager/kustomization.yaml.bak
+	sed -i.bak 's|\(nginx-operator-scorecard\):.*|\1:v$(VERSION)|' config/scorecard/config.yaml && rm config/scorecard/config.yaml.bak
 
 # A copy of the tree's content, as the name of a git tree: tracked or not, committed or not, all but what is ignored.
 SNAPSHOT = index=$$(mktemp -u) && GIT_INDEX_FILE=$$index git add -A && GIT_INDEX_FILE=$$index git write-tree && rm -f $$index
@@ -99,7 +112,7 @@ verify: bin/golangci-lint bin/operator-sdk bin/opm ## Generated files are up to 
 	go mod tidy -diff
 	go vet -tags=bench,soak ./...
 	GOLANGCI_LINT_CACHE=$(CURDIR)/bin/lint-cache golangci-lint run
-	$(MAKE) validate
+	$(MAKE) validate compatible
 
 .PHONY: test
 test: bin/kube-apiserver bin/etcd bin/kubectl ## Unit and integration tests; the latter on a real API server.
@@ -110,7 +123,7 @@ test: bin/kube-apiserver bin/etcd bin/kubectl ## Unit and integration tests; the
 RACE = $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
 .PHONY: e2e
-e2e: cluster-olm images bin/operator-sdk bin/kubectl ## End-to-end tests on the cluster: OLM, run bundle, Subscription, scorecard.
+e2e: cluster-olm images release-images bin/operator-sdk bin/kubectl ## End-to-end tests on the cluster: OLM, run bundle, Subscription, scorecard.
 	go test -c -o bin/e2e.test ./test/e2e
 	$(TEST_ENV) $(IN_CLUSTER) bin/e2e.test -test.v -test.timeout=30m
 
@@ -127,9 +140,13 @@ soak: bin/kube-apiserver bin/etcd bin/kubectl ## Let the operator run for hours 
 .PHONY: build
 build: $(PLATFORMS:linux/%=dist/linux_%/manager) ## The operator's binary, static, for each of PLATFORMS.
 
+dist/linux_%/scorecard: FORCE
+	CGO_ENABLED=0 GOOS=linux GOARCH=$* go build -trimpath -ldflags='-s -w' -o $@ ./test/scorecard
+
 dist/linux_%/manager: FORCE
 	CGO_ENABLED=0 GOOS=linux GOARCH=$* go build -trimpath -ldflags='-s -w -X main.version=$(VERSION)' -o $@ .
 
+# OLM makes the Service of the webhooks itself, under another name, so that of config/webhook does not go along.
 # operator-sdk keeps no createdAt: it writes the current time. The base's is put back, so that the same input gives the
 # same bundle.
 .PHONY: bundle
@@ -138,6 +155,7 @@ bundle: manifests bin/kubectl bin/operator-sdk ## The release's bundle, from con
 	rm -rf bundle
 	kubectl kustomize config/manifests | $(PUT_ICON) | operator-sdk generate bundle --quiet \
 	  --version=$(VERSION) --channels=$(CHANNELS) --default-channel=$(DEFAULT_CHANNEL)
+	rm bundle/manifests/nginx-operator-webhook-service_v1_service.yaml
 	created=$$(sed -n 's/^ *createdAt: //p' $(CSV_BASE)); \
 	sed -i.bak "s/^\( *createdAt: \).*/\1$$created/" $(BUNDLE_CSV) && rm $(BUNDLE_CSV).bak
 
@@ -149,6 +167,9 @@ catalog: bundle bin/opm ## The file-based catalog: this release's bundle and the
 	  --alpha-image-ref-template='$(PUBLISHED_REGISTRY)/{{.Package}}-bundle:v{{.Version}}' \
 	  > catalog/nginx-operator/bundles/v$(VERSION).yaml
 	$(PUT_ICON) catalog/template.yaml | opm alpha render-template basic --output=yaml > catalog/nginx-operator/catalog.yaml
+	mkdir -p docs/reference
+	{ printf '# Upgrade graph\n\nGenerated from `catalog/template.yaml`. [Upgrades](../upgrades.md) says what it means.\n\n```mermaid\n'; \
+	  $(PUT_ICON) catalog/template.yaml | opm alpha render-template basic --output=mermaid; echo '```'; } > docs/reference/upgrade-graph.md
 	opm validate catalog
 
 .PHONY: validate
@@ -157,8 +178,13 @@ validate: bin/operator-sdk bin/opm ## Validate bundle and catalog; a warning is 
 	echo "$$report"; [[ "$$report" != *level=warning* ]]
 	opm validate catalog
 
-.PHONY: images operator-image bundle-image catalog-image
-images: operator-image bundle-image catalog-image ## Build the operator, bundle and catalog images and push them to the cluster's registry.
+# What clients of the release before could rely on.
+.PHONY: compatible
+compatible: bin/crdify dist/releases/v$(PREVIOUS) ## Compare the API with that of the release before; a change that breaks clients is a failure.
+	crdify --config=hack/crdify.yaml file://$(CURDIR)/dist/releases/v$(PREVIOUS)/$(BUNDLE_CRD) file://$(CURDIR)/$(BUNDLE_CRD)
+
+.PHONY: images operator-image bundle-image catalog-image scorecard-image
+images: operator-image bundle-image catalog-image scorecard-image ## Build all images of this release and push them to the cluster's registry.
 
 operator-image: build $(REGISTRY_NEEDS)
 	$(call publish,$(OPERATOR_IMAGE),Dockerfile,.)
@@ -168,6 +194,54 @@ bundle-image: $(REGISTRY_NEEDS) $(DELIVERY)
 
 catalog-image: $(REGISTRY_NEEDS) $(DELIVERY)
 	$(call publish,$(CATALOG_IMAGE),$(DELIVERY)/catalog.Dockerfile,$(DELIVERY))
+
+scorecard-image: $(PLATFORMS:linux/%=dist/linux_%/scorecard) $(REGISTRY_NEEDS)
+	$(call publish,$(SCORECARD_IMAGE),test/scorecard/Dockerfile,.)
+
+# Older releases are history: each is built from the last commit that carried its version, with the registry's name
+# changed where the cluster has another.
+.PHONY: release-images
+release-images: $(OLDER:%=release-image-%) next-images ## Build the images of the releases before and after, for upgrade tests.
+
+release-image-%: dist/releases/v% $(REGISTRY_NEEDS)
+	for platform in $(PLATFORMS:linux/%=%); do \
+	  CGO_ENABLED=0 GOOS=linux GOARCH=$$platform go build -C $< -trimpath -ldflags='-s -w -X main.version=$*' -o dist/linux_$$platform/manager .; \
+	done
+	$(call publish,$(REGISTRY)/nginx-operator:v$*,$</Dockerfile,$<)
+	$(call publish,$(REGISTRY)/nginx-operator-bundle:v$*,$</bundle.Dockerfile,$<)
+	$(call publish,$(REGISTRY)/nginx-operator-catalog:v$*,$</catalog.Dockerfile,$<)
+
+# The same code, bundle and channel as a release with the number after this one.
+.PHONY: next-images
+next-images: operator-image dist/next
+	$(call publish,$(REGISTRY)/nginx-operator:v$(NEXT),Dockerfile,.)
+	$(call publish,$(REGISTRY)/nginx-operator-bundle:v$(NEXT),dist/next/bundle.Dockerfile,dist/next)
+	$(call publish,$(REGISTRY)/nginx-operator-catalog:v$(NEXT),dist/next/catalog.Dockerfile,dist/next)
+
+dist/next: bin/opm $(DELIVERY) FORCE
+	@rm -rf $@ && mkdir -p $@
+	cp -R $(addprefix $(DELIVERY)/,config bundle bundle.Dockerfile catalog catalog.Dockerfile) $@/
+	find $@/config $@/bundle -type f -exec sed -i.bak 's|$(subst .,\.,$(VERSION))|$(NEXT)|g' {} +
+	find $@ -name '*.bak' -delete
+	opm render $@/bundle --output=yaml --migrate-level=bundle-object-to-csv-metadata \
+	  --alpha-image-ref-template='$(REGISTRY)/{{.Package}}-bundle:v{{.Version}}' > $@/catalog/nginx-operator/bundles/v$(NEXT).yaml
+	awk '/^- schema: olm.channel/ && ++channels == 2 { \
+	  print "  - name: nginx-operator.v$(NEXT)\n    replaces: nginx-operator.v$(VERSION)" } { print }' catalog/template.yaml | \
+	  $(PUT_ICON) | opm alpha render-template basic --output=yaml > $@/catalog/nginx-operator/catalog.yaml
+	opm validate $@/catalog
+
+dist/releases/v%: FORCE
+	@for commit in $$(git rev-list HEAD); do \
+	  if [[ $$(git show $$commit:VERSION 2>/dev/null) == $* ]]; then \
+	    rm -rf $@ && mkdir -p $@ && git archive $$commit | tar -x -C $@; \
+	    if [[ $(REGISTRY) != $(PUBLISHED_REGISTRY) ]]; then \
+	      find $@/config $@/bundle $@/catalog -type f -exec sed -i.bak 's|$(PUBLISHED_REGISTRY)/|$(REGISTRY)/|g' {} +; \
+	      find $@ -name '*.bak' -delete; \
+	    fi; \
+	    echo "release $* is commit $$commit"; exit 0; \
+	  fi; \
+	done; \
+	echo "the history of this clone has no commit with VERSION $*: fetch all of it (git fetch --unshallow)"; exit 1
 
 # The copies for an external cluster.
 dist/external: FORCE
@@ -212,11 +286,15 @@ endif
 
 ##@ Cluster
 
+# Where the API server reaches an operator that runs here: on the local cluster they are in one network.
+WEBHOOK_URL ?= https://127.0.0.1:9443
+
 .PHONY: run
-run: bin/kubectl cluster-up ## Run the operator on this machine against the cluster.
+run: bin/kubectl cluster-up ## Run the operator on this machine against the cluster, which reaches it at WEBHOOK_URL.
 	go build -ldflags='-X main.version=$(VERSION)' -o bin/manager .
-	$(IN_CLUSTER) kubectl apply --server-side -k config/crd
-	$(IN_CLUSTER) bin/manager --leader-elect=false --metrics-bind-address=0 --nginx-image=$(NGINX_IMAGE)
+	$(IN_CLUSTER) kubectl apply --server-side -f config/crd/bases
+	$(IN_CLUSTER) bin/manager --leader-elect=false --metrics-bind-address=0 --nginx-image=$(NGINX_IMAGE) \
+	  --operator-namespace=default --webhook-url=$(WEBHOOK_URL)
 
 .PHONY: deploy
 deploy: bin/kubectl cluster-up operator-image $(DELIVERY) ## Deploy the operator without OLM.
@@ -272,7 +350,7 @@ bin/demo: FORCE
 	@go build -o $@ ./test/demo
 
 # Tools in the versions that hack/tools pins. bin/cluster knows how each is built, and whether it is up to date.
-TOOLS := controller-gen crd-ref-docs etcd golangci-lint kube-apiserver kubectl operator-sdk opm
+TOOLS := controller-gen crd-ref-docs crdify etcd golangci-lint kube-apiserver kubectl operator-sdk opm
 $(TOOLS:%=bin/%): bin/cluster FORCE
 	@bin/cluster build $(@F)
 

@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
@@ -17,18 +19,24 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/example/nginx-operator/controllers/nginxoperator"
 	"github.com/example/nginx-operator/internal/apply"
+	"github.com/example/nginx-operator/internal/conversion"
+	"github.com/example/nginx-operator/internal/guard"
 	operatormanager "github.com/example/nginx-operator/internal/manager"
 	"github.com/example/nginx-operator/internal/metadata"
 	"github.com/example/nginx-operator/internal/metrics"
 	"github.com/example/nginx-operator/internal/olm"
 	"github.com/example/nginx-operator/internal/options"
+	"github.com/example/nginx-operator/internal/reference"
+	operatorwebhook "github.com/example/nginx-operator/internal/webhook"
 )
 
 // version is set by the linker to the content of the file VERSION.
@@ -43,6 +51,9 @@ const (
 	stuckAfter = 3 * time.Minute
 	// Less than the Pod's terminationGracePeriodSeconds: the Lease is released after it.
 	shutdownTimeout = 8 * time.Second
+	// How long the webhooks answer after that has begun: nodes take a second or two to follow the Service. Less than the
+	// Pod's terminationGracePeriodSeconds as well.
+	webhookLinger = 5 * time.Second
 )
 
 func main() {
@@ -78,18 +89,41 @@ func run(ctx context.Context, args []string) error {
 	if err := reachable(cfg); err != nil {
 		return err
 	}
-	mgr, err := newManager(cfg, opts)
+	keeper, err := newGuard(cfg, opts)
+	if err != nil {
+		return err
+	}
+	server, err := newWebhookServer(opts, keeper)
+	if err != nil {
+		return err
+	}
+	mgr, err := newManager(cfg, opts, server)
 	if err != nil {
 		return fmt.Errorf("failed to make the manager: %w", err)
 	}
-	if err := wire(mgr, opts); err != nil {
+	if err := wire(mgr, opts, keeper); err != nil {
 		return err
 	}
 	ctrl.Log.Info("Starting", "version", version, "image", opts.NginxImage)
-	if err := mgr.Start(ctx); err != nil {
+	// The guard is no runnable of the manager: the manager fills its cache first, for which the guard's work is needed.
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return keeper.Start(log.IntoContext(ctx, ctrl.Log)) })
+	group.Go(func() error { return mgr.Start(ctx) })
+	if err := group.Wait(); err != nil {
 		return fmt.Errorf("operator ended: %w", err)
 	}
-	return nil
+	return server.Wait()
+}
+
+func newGuard(cfg *rest.Config, opts *options.Options) (*guard.Guard, error) {
+	return guard.New(cfg, guard.Options{
+		Namespace:      opts.OperatorNamespace,
+		Secret:         opts.WebhookSecretName,
+		Endpoint:       guard.Endpoint{Namespace: opts.OperatorNamespace, Name: opts.WebhookServiceName, URL: opts.WebhookURL},
+		ConversionPath: conversion.Path,
+		CSV:            opts.ClusterServiceVersion,
+		Repaired:       metrics.NewRepairs(ctrlmetrics.Registry),
+	})
 }
 
 // reachable asks the API server for its version, so that a wrong address ends in one clear line and not in retries.
@@ -106,7 +140,19 @@ func reachable(cfg *rest.Config) error {
 	return nil
 }
 
-func newManager(cfg *rest.Config, opts *options.Options) (manager.Manager, error) {
+func newWebhookServer(opts *options.Options, keeper *guard.Guard) (*operatormanager.LingeringServer, error) {
+	host, port, err := opts.WebhookAddress()
+	if err != nil {
+		return nil, err
+	}
+	return operatormanager.NewLingeringServer(webhook.NewServer(webhook.Options{
+		Host:    host,
+		Port:    port,
+		TLSOpts: []func(*tls.Config){func(config *tls.Config) { config.GetCertificate = keeper.GetCertificate }},
+	}), webhookLinger), nil
+}
+
+func newManager(cfg *rest.Config, opts *options.Options, server webhook.Server) (manager.Manager, error) {
 	return ctrl.NewManager(cfg, ctrl.Options{
 		Scheme: operatormanager.NewScheme(),
 		Cache:  operatormanager.CacheOptions(),
@@ -117,6 +163,7 @@ func newManager(cfg *rest.Config, opts *options.Options) (manager.Manager, error
 			CertDir:        opts.MetricsCertDir,
 			FilterProvider: filters.WithAuthenticationAndAuthorization,
 		},
+		WebhookServer:                 server,
 		HealthProbeBindAddress:        opts.HealthProbeBindAddress,
 		LeaderElection:                opts.LeaderElect,
 		LeaderElectionID:              metadata.OperatorName + ".operator.example.com",
@@ -131,8 +178,8 @@ func newManager(cfg *rest.Config, opts *options.Options) (manager.Manager, error
 	})
 }
 
-// wire adds the controller, the probes and the runnables to the manager.
-func wire(mgr manager.Manager, opts *options.Options) error {
+// wire adds the controller, the webhooks, the probes and the runnables to the manager.
+func wire(mgr manager.Manager, opts *options.Options, keeper *guard.Guard) error {
 	counts, err := metrics.New(ctrlmetrics.Registry, mgr.GetCache())
 	if err != nil {
 		return fmt.Errorf("failed to register metrics: %w", err)
@@ -140,6 +187,10 @@ func wire(mgr manager.Manager, opts *options.Options) error {
 	uncached, err := client.New(mgr.GetConfig(), client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient()})
 	if err != nil {
 		return fmt.Errorf("failed to make the uncached client: %w", err)
+	}
+	configMaps, secrets, err := reference.NewTrackers(mgr.GetConfig(), mgr.GetHTTPClient(), mgr.GetAPIReader())
+	if err != nil {
+		return err
 	}
 	reconciler := &nginxoperator.Reconciler{
 		Client: mgr.GetClient(),
@@ -149,10 +200,12 @@ func wire(mgr manager.Manager, opts *options.Options) error {
 			Annotation: metadata.AnnotationLastDeclared,
 			Wrote:      counts.ChildWritten,
 		},
-		Recorder: mgr.GetEventRecorder(metadata.OperatorName),
-		Metrics:  counts,
-		Image:    opts.NginxImage,
-		IPv6:     opts.IPv6(),
+		Recorder:   mgr.GetEventRecorder(metadata.OperatorName),
+		Metrics:    counts,
+		ConfigMaps: configMaps,
+		Secrets:    secrets,
+		Image:      opts.NginxImage,
+		IPv6:       opts.IPv6(),
 	}
 	watchdog := operatormanager.NewWatchdog(stuckAfter)
 	if err := reconciler.SetupWithManager(mgr, opts.MaxConcurrentReconciles, watchdog.Watch); err != nil {
@@ -164,15 +217,22 @@ func wire(mgr manager.Manager, opts *options.Options) error {
 	if err := mgr.AddHealthzCheck("reconcile", watchdog.Check); err != nil {
 		return fmt.Errorf("failed to add the liveness check: %w", err)
 	}
-	err = mgr.AddReadyzCheck("cache", func(request *http.Request) error {
-		ctx, cancel := context.WithTimeout(request.Context(), time.Second)
-		defer cancel()
-		if !mgr.GetCache().WaitForCacheSync(ctx) {
-			return errors.New("the cache is not filled yet")
+	if err := conversion.Register(mgr); err != nil {
+		return fmt.Errorf("failed to set up the conversion: %w", err)
+	}
+	if err := operatorwebhook.Setup(mgr); err != nil {
+		return fmt.Errorf("failed to set up admission: %w", err)
+	}
+	// Ready means that the webhooks answer. The cache is no part of it: it is filled through the webhooks, which the API
+	// server reaches only on Pods that are ready.
+	started := mgr.GetWebhookServer().StartedChecker()
+	ready := func(request *http.Request) error {
+		if err := keeper.Ready(); err != nil {
+			return err
 		}
-		return nil
-	})
-	if err != nil {
+		return started(request)
+	}
+	if err := mgr.AddReadyzCheck("webhooks", ready); err != nil {
 		return fmt.Errorf("failed to add the readiness check: %w", err)
 	}
 	return nil

@@ -49,12 +49,27 @@ func Service() *corev1.Service { return service.DeepCopy() }
 
 // NginxConfParams are the values that the template of nginx.conf takes.
 type NginxConfParams struct {
-	// Port is the TCP port of the server.
-	Port int32
-	// HealthPort is the TCP port of the operator's own server for the kubelet's probes. It differs from Port.
+	// Ports are the TCP ports on which the operator's own server listens for plain HTTP.
+	Ports []int32
+	// TLS are the ports on which it listens for TLS.
+	TLS []NginxTLS
+	// HealthPort is the TCP port of the operator's own server for the kubelet's probes. It differs from all others.
 	HealthPort int32
 	// IPv6 adds IPv6 to IPv4. nginx does not start with it on a node without IPv6.
 	IPv6 bool
+	// WorkerShutdownSeconds is how long a worker that was told to end goes on with what it has begun.
+	WorkerShutdownSeconds int64
+	// Include is the file with the user's servers; where it is given, the operator's own server is left out.
+	Include string
+	// Given holds the directives that the user's servers set in the http context; the operator's own are left out,
+	// because nginx takes most of them only once.
+	Given map[string]bool
+}
+
+// NginxTLS is a port with the files of its certificate.
+type NginxTLS struct {
+	Port             int32
+	Certificate, Key string
 }
 
 // NginxConf returns the text of nginx.conf for the parameters.

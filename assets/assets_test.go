@@ -63,19 +63,20 @@ func TestAssetsAreCopies(t *testing.T) {
 }
 
 func TestNginxConf(t *testing.T) {
-	conf, err := NginxConf(NginxConfParams{Port: 80, HealthPort: 18080})
+	conf, err := NginxConf(NginxConfParams{Ports: []int32{80}, HealthPort: 18080, WorkerShutdownSeconds: 20})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"listen 80 default_server;", "listen 18080;", "daemon off;"} {
+	for _, want := range []string{"listen 80 default_server;", "listen 18080;", "daemon off;", "worker_shutdown_timeout 20s;"} {
 		if strings.Count(conf, want) != 1 {
 			t.Errorf("want %q once in:\n%s", want, conf)
 		}
 	}
-	// The shutdown of the workers has to fit between preStop and the end of the grace period.
-	if !strings.Contains(conf, "worker_shutdown_timeout 20s;") {
-		t.Error("workers may outlive the grace period")
-	}
+}
+
+// The manifest holds the drain that is used when spec.drainSeconds is not given: preStop and the shutdown of the
+// workers have to fit into the grace period.
+func TestDrainFitsIntoTheGracePeriod(t *testing.T) {
 	pod := Deployment().Spec.Template.Spec
 	if drain := pod.Containers[0].Lifecycle.PreStop.Sleep.Seconds + 20; *pod.TerminationGracePeriodSeconds <= drain {
 		t.Errorf("grace period of %d s does not hold a drain of %d s", *pod.TerminationGracePeriodSeconds, drain)

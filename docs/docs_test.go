@@ -3,6 +3,7 @@ package docs_test
 
 import (
 	"errors"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -14,10 +15,14 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 
 	"github.com/example/nginx-operator/api/v1alpha1"
+	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/options"
+	"github.com/example/nginx-operator/internal/validation"
 )
 
 // repository is what all paths of this file are relative to.
@@ -89,7 +94,7 @@ func literals(t *testing.T, file string, counts func(name, value string) bool) [
 // Each reason that a condition can have is explained.
 func TestEveryReasonHasASection(t *testing.T) {
 	guide := read(t, "docs/troubleshooting.md")
-	reasons := literals(t, "api/v1alpha1/conditions.go", func(name, _ string) bool { return strings.HasPrefix(name, "Reason") })
+	reasons := literals(t, "api/v1alpha2/conditions.go", func(name, _ string) bool { return strings.HasPrefix(name, "Reason") })
 	for _, reason := range reasons {
 		if !regexp.MustCompile(`(?m)^#+ ` + reason + `$`).MatchString(guide) {
 			t.Errorf("troubleshooting.md has no heading %q", reason)
@@ -160,7 +165,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// The examples of NginxOperators are objects of the API, without a field that it does not have.
+// The examples of NginxOperators are objects of the API: without a field that it does not have, and valid.
 func TestExamples(t *testing.T) {
 	found := 0
 	for page, text := range pages(t) {
@@ -173,11 +178,8 @@ func TestExamples(t *testing.T) {
 					continue
 				}
 				found++
-				object := &v1alpha1.NginxOperator{}
-				if err := yaml.UnmarshalStrict([]byte(document), object); err != nil {
+				if err := valid([]byte(document)); err != nil {
 					t.Errorf("%s: %v\n%s", page, err, document)
-				} else if object.APIVersion != v1alpha1.GroupVersion.String() {
-					t.Errorf("%s: an example has apiVersion %s", page, object.APIVersion)
 				}
 			}
 		}
@@ -185,4 +187,23 @@ func TestExamples(t *testing.T) {
 	if found < 2 {
 		t.Errorf("found %d examples, the README and the user guide have one each", found)
 	}
+}
+
+// valid tells whether a document is a NginxOperator that the API would take.
+func valid(document []byte) error {
+	var kind metav1.TypeMeta
+	if err := yaml.Unmarshal(document, &kind); err != nil {
+		return err
+	}
+	switch kind.APIVersion {
+	case v1alpha1.GroupVersion.String():
+		return yaml.UnmarshalStrict(document, &v1alpha1.NginxOperator{})
+	case v1alpha2.GroupVersion.String():
+		object := &v1alpha2.NginxOperator{}
+		if err := yaml.UnmarshalStrict(document, object); err != nil {
+			return err
+		}
+		return validation.Spec(&object.Spec, field.NewPath("spec")).ToAggregate()
+	}
+	return fmt.Errorf("an example has apiVersion %q", kind.APIVersion)
 }

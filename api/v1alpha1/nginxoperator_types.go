@@ -57,6 +57,11 @@ type NginxOperatorStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Ready replicas",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:podCount"}
 	ReadyReplicas int32 `json:"readyReplicas"`
 
+	// updatedReplicas is the number of Pods that run the current configuration.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Updated replicas",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:podCount"}
+	UpdatedReplicas int32 `json:"updatedReplicas,omitempty"`
+
 	// selector is the label selector of the Pods in its string form, for the scale subresource.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Selector"
@@ -72,12 +77,54 @@ type NginxOperatorStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="URL",xDescriptors={"urn:alm:descriptor:org.w3:link"}
 	URL string `json:"url,omitempty"`
 
+	// blockedBy is what holds changes back, empty when nothing does. What runs goes on to run meanwhile.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Blocked by"
+	BlockedBy []Blocker `json:"blockedBy,omitempty"`
+
+	// relatedObjects are the objects that the operator keeps for this one, in its namespace.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Related objects"
+	RelatedObjects []RelatedObject `json:"relatedObjects,omitempty"`
+
 	// conditions are Ready, Progressing and Degraded; their reasons are documented in the troubleshooting guide.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Conditions",xDescriptors={"urn:alm:descriptor:io.kubernetes.conditions"}
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// Blocker is something that holds changes back.
+type Blocker struct {
+	// reason is one of the reasons of the condition Degraded, or Paused.
+	// +required
+	// +kubebuilder:validation:MaxLength=1024
+	Reason string `json:"reason"`
+
+	// message names the field, what is wrong with what it names, and the way out.
+	// +required
+	// +kubebuilder:validation:MaxLength=32768
+	Message string `json:"message"`
+}
+
+// RelatedObject is an object in the namespace of the NginxOperator.
+type RelatedObject struct {
+	// apiVersion is its API group and version, for example apps/v1.
+	// +required
+	APIVersion string `json:"apiVersion"`
+
+	// kind is its kind, for example Deployment.
+	// +required
+	Kind string `json:"kind"`
+
+	// name is its name.
+	// +required
+	Name string `json:"name"`
 }
 
 // NginxOperator declares an NGINX server. The operator creates what it needs (a Deployment, a Service, a ConfigMap, a
@@ -88,6 +135,7 @@ type NginxOperatorStatus struct {
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
+// +kubebuilder:storageversion
 // +kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.replicas,selectorpath=.status.selector
 // +kubebuilder:resource:path=nginxoperators,singular=nginxoperator,shortName=ngx,categories=all,scope=Namespaced
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$')",message="metadata.name must be a DNS label, because the Service gets the same name: at most 63 lower-case letters, digits and hyphens, beginning with a letter and not ending with a hyphen; choose another name"

@@ -1,102 +1,198 @@
 package nginxoperator
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/example/nginx-operator/api/v1alpha1"
+	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/metadata"
+	"github.com/example/nginx-operator/internal/nginxconf"
 )
+
+// asYAML returns objects as kubectl shows them.
+func asYAML(t *testing.T, objects []client.Object) string {
+	t.Helper()
+	var text strings.Builder
+	for _, object := range objects {
+		raw, err := yaml.Marshal(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text.WriteString("---\n" + string(raw))
+	}
+	return text.String()
+}
+
+// asIn010 are declarations that v1alpha1 can make, and whose children release 0.1.0 made as testdata/v0.1.0-*.yaml have them.
+var asIn010 = map[string]struct {
+	object *v1alpha2.NginxOperator
+	ipv6   bool
+}{
+	"defaults": {object: newObject()},
+	"port-80":  {object: newObject(onPort(80))},
+	"ipv6":     {object: newObject(), ipv6: true},
+	"three-replicas": {object: newObject(func(s *v1alpha2.NginxOperatorSpec) {
+		s.Replicas, s.ForceRedeploy = ptr.To[int32](3), "2026-01-01"
+	})},
+}
 
 // The complete list of children, for the declarations that differ in which children there are or in their form.
 func TestDesired(t *testing.T) {
-	for name, test := range map[string]struct {
-		object *v1alpha1.NginxOperator
-		ipv6   bool
-	}{
-		"defaults": {object: newObject()},
-		"port-80":  {object: newObject(func(s *v1alpha1.NginxOperatorSpec) { s.Port = ptr.To[int32](80) })},
-		"ipv6":     {object: newObject(), ipv6: true},
-		"three-replicas": {object: newObject(func(s *v1alpha1.NginxOperatorSpec) {
-			s.Replicas, s.ForceRedeploy = ptr.To[int32](3), "2026-01-01"
-		})},
-	} {
+	for name, test := range asIn010 {
 		t.Run(name, func(t *testing.T) {
-			children, err := desired(test.object, inputs{image: testImage, ipv6: test.ipv6})
+			golden(t, name+".yaml", asYAML(t, desired(test.object, newInputs(t, test.object, "", test.ipv6))))
+		})
+	}
+	full := fullObject()
+	in := newInputs(t, full, full.Spec.Config.Inline, false)
+	in.content = ptr.To(newContent(&corev1.ConfigMap{Data: map[string]string{"index.html": "<p>hello\n"}, BinaryData: map[string][]byte{"icon.png": {0x89, 'P'}}}))
+	in.certificates = "0123456789abcdef"
+	golden(t, "all-fields.yaml", asYAML(t, desired(full, in)))
+}
+
+// fullObject returns an object that uses every field.
+func fullObject() *v1alpha2.NginxOperator {
+	return newObject(func(s *v1alpha2.NginxOperatorSpec) {
+		s.Replicas, s.Image, s.ForceRedeploy = ptr.To[int32](2), "registry.example.com/nginx:1.29.1", "2026-01-01"
+		s.Ports = []v1alpha2.Port{{Name: "web", Port: 80, Protocol: corev1.ProtocolTCP}, {Name: "admin", Port: 8081}}
+		s.Config = &v1alpha2.Config{Inline: "server {\n    listen 80;\n    listen 8081;\n    listen 8443 ssl;\n}\n"}
+		s.Content = &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: "pages"}}
+		s.TLS = []v1alpha2.TLS{{SecretName: "shop.example.com", Port: ptr.To[int32](8443)}, {SecretName: "client-ca"}}
+		s.Service = &v1alpha2.Service{
+			Type: corev1.ServiceTypeLoadBalancer, LoadBalancerClass: ptr.To("example.com/lb"), ExternalTrafficPolicy: corev1.ServiceExternalTrafficPolicyLocal,
+			Labels:      map[string]string{"team": "shop", metadata.LabelInstance: "not-yours"},
+			Annotations: map[string]string{"example.com/lb-size": "small", metadata.AnnotationLastDeclared: "not-yours"},
+		}
+		s.Resources = &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("128Mi")}}
+		s.PodTemplate = &v1alpha2.PodTemplate{
+			Labels:                    map[string]string{"team": "shop", metadata.LabelName: "not-yours"},
+			Annotations:               map[string]string{"example.com/scrape": "true", metadata.AnnotationForceRedeploy: "not-yours"},
+			NodeSelector:              map[string]string{"disk": "ssd"},
+			Tolerations:               []corev1.Toleration{{Key: "edge", Operator: corev1.TolerationOpExists}},
+			Affinity:                  &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{}},
+			TopologySpreadConstraints: []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.ScheduleAnyway}},
+			PriorityClassName:         "important",
+			ImagePullSecrets:          []corev1.LocalObjectReference{{Name: "registry"}},
+		}
+		s.DrainSeconds = ptr.To[int32](60)
+	})
+}
+
+// An upgrade rolls no Pod: for what v1alpha1 can say, the Pod template and the configuration with its name are those of
+// release 0.1.0 to the last byte.
+func TestPodsAreThoseOf010(t *testing.T) {
+	for name, test := range asIn010 {
+		t.Run(name, func(t *testing.T) {
+			before, err := os.ReadFile(filepath.Join("testdata", "v0.1.0-"+name+".yaml")) //nolint:gosec // a file of testdata
 			if err != nil {
 				t.Fatal(err)
 			}
-			var text strings.Builder
-			for _, child := range children {
-				raw, err := yaml.Marshal(child)
-				if err != nil {
-					t.Fatal(err)
-				}
-				text.WriteString("---\n" + string(raw))
+			now := asYAML(t, desired(test.object, newInputs(t, test.object, "", test.ipv6)))
+			if diff := gocmp.Diff(whatRolls(t, string(before)), whatRolls(t, now)); diff != "" {
+				t.Errorf("(-0.1.0 +now):\n%s", diff)
 			}
-			golden(t, name+".yaml", text.String())
 		})
 	}
 }
 
+// whatRolls returns, of a list of children, the Pod template as it is written, and the names and data of ConfigMaps.
+func whatRolls(t *testing.T, children string) []string {
+	t.Helper()
+	var out []string
+	for _, document := range strings.Split(children, "---\n")[1:] {
+		child := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(document), &child.Object); err != nil {
+			t.Fatal(err)
+		}
+		switch child.GetKind() {
+		case "ConfigMap":
+			raw, _ := yaml.Marshal(child.Object["data"])
+			out = append(out, child.GetName(), string(raw))
+		case "Deployment":
+			template, found, err := unstructured.NestedMap(child.Object, "spec", "template")
+			raw, _ := yaml.Marshal(template)
+			if err != nil || !found {
+				t.Fatalf("no Pod template: %v", err)
+			}
+			out = append(out, string(raw))
+		}
+	}
+	if len(out) != 3 {
+		t.Fatalf("found %d parts, want the name and data of a ConfigMap and a Pod template", len(out))
+	}
+	return out
+}
+
 // The same declaration gives the same children, in all their bytes; otherwise every pass would write.
 func TestDesiredIsPure(t *testing.T) {
-	object := newObject()
-	before := object.DeepCopy()
-	first, _ := desired(object, inputs{image: testImage})
-	second, _ := desired(object, inputs{image: testImage})
-	if diff := cmp.Diff(first, second); diff != "" {
+	object := fullObject()
+	before, in := object.DeepCopy(), newInputs(t, object, "server { listen 80; }", false)
+	in.content = &content{hash: "abc"}
+	first, second := desired(object, in), desired(object, in)
+	for _, child := range first {
+		// What is written into a child must not reach the object or the next pass.
+		if deployment, ok := child.(*appsv1.Deployment); ok {
+			deployment.Spec.Template.Spec.NodeSelector["changed"] = "yes"
+			deployment.Spec.Template.Spec.Containers[0].Resources.Limits["changed"] = resource.MustParse("1")
+			deployment.Spec.Template.Labels["changed"] = "yes"
+		}
+	}
+	if diff := gocmp.Diff(asYAML(t, second), asYAML(t, desired(object, in))); diff != "" {
 		t.Errorf("two passes differ:\n%s", diff)
 	}
-	if diff := cmp.Diff(before, object); diff != "" {
+	if diff := gocmp.Diff(before, object); diff != "" {
 		t.Errorf("the object was changed:\n%s", diff)
 	}
 }
 
 // An object that was stored without the schema's defaults is treated as if it had them.
 func TestDesiredWithoutDefaults(t *testing.T) {
-	bare := newObject()
-	bare.Spec = v1alpha1.NginxOperatorSpec{}
-	got, _ := desired(bare, inputs{image: testImage})
-	want, _ := desired(newObject(), inputs{image: testImage})
-	if diff := cmp.Diff(want, got); diff != "" {
+	bare, full := newObject(), newObject(onPort(v1alpha2.DefaultPort))
+	bare.Spec = v1alpha2.NginxOperatorSpec{}
+	got, want := desired(bare, newInputs(t, bare, "", false)), desired(full, newInputs(t, full, "", false))
+	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Errorf("(-with defaults +without):\n%s", diff)
 	}
 }
 
-// The operator's own server gives way to the user's.
-func TestHealthPort(t *testing.T) {
-	for userPort, want := range map[int32]int32{8080: 18080, 18080: 18081, 18081: 18080, 1: 18080, 65535: 18080} {
-		object := newObject(func(s *v1alpha1.NginxOperatorSpec) { s.Port = &userPort })
-		if got := healthPort(object); got != want {
-			t.Errorf("port %d: health port %d, want %d", userPort, got, want)
+// Files that differ, in name or content, have another name; the same keep it. It fits where the object's name does.
+func TestNamesOfConfigMaps(t *testing.T) {
+	names := map[string]bool{}
+	for _, files := range []nginxconf.Files{
+		{"nginx.conf": "a"}, {"nginx.conf": "b"}, {"nginx.conf": "a", "servers.conf": "b"}, {"nginx.conf": "b", "servers.conf": "a"},
+		{"nginx.conf": "a", "servers.conf": "b "}, {"nginx.conf": "a", "other.conf": "b"},
+	} {
+		name := desiredConfigMap(newObject(), inputs{config: newConfiguration(files)}).Name
+		if names[name] || name != desiredConfigMap(newObject(), inputs{config: newConfiguration(files)}).Name {
+			t.Errorf("%v: name %s", files, name)
+		}
+		names[name] = true
+		if !strings.HasPrefix(name, "web-") || len(name) != len("web-")+10 {
+			t.Errorf("name %s", name)
 		}
 	}
-}
-
-// A configuration that differs has another name; one that does not keeps it.
-func TestConfigMapName(t *testing.T) {
-	object := newObject()
-	a, b, again := desiredConfigMap(object, inputs{}, "a"), desiredConfigMap(object, inputs{}, "b"), desiredConfigMap(object, inputs{}, "a")
-	if a.Name == b.Name || a.Name != again.Name {
-		t.Errorf("names %s, %s, %s", a.Name, b.Name, again.Name)
-	}
-	if !strings.HasPrefix(a.Name, "web-") || len(a.Name) != len("web-")+10 {
-		t.Errorf("name %s", a.Name)
+	text, binary := newContent(&corev1.ConfigMap{Data: map[string]string{"a": "b"}}), newContent(&corev1.ConfigMap{BinaryData: map[string][]byte{"a": []byte("b")}})
+	if name := desiredContentConfigMap(newObject(), inputs{content: &text}).Name; !strings.HasPrefix(name, "web-content-") || text.hash == binary.hash {
+		t.Errorf("name %s, hashes %s and %s", name, text.hash, binary.hash)
 	}
 }
 
 // Nothing that a release of the operator changes is in the Pods, or an upgrade would roll them; the rest of the
 // children may say which version of nginx it is.
 func TestPodsHoldNoVersion(t *testing.T) {
-	deployment := desiredDeployment(newObject(), inputs{image: testImage}, "c")
+	deployment := desiredDeployment(newObject(), inputs{image: testImage})
 	if version := deployment.Labels[metadata.LabelVersion]; version != "1.28.0" {
 		t.Errorf("the Deployment's version is %q", version)
 	}
@@ -132,7 +228,7 @@ func TestDeploymentReplicas(t *testing.T) {
 		"the Deployment's status was wrote": {scaled("2", "status"), 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			object := newObject(func(s *v1alpha1.NginxOperatorSpec) { s.Replicas = ptr.To[int32](2) })
+			object := newObject(func(s *v1alpha2.NginxOperatorSpec) { s.Replicas = ptr.To[int32](2) })
 			if got := deploymentReplicas(object, test.live); got != test.want {
 				t.Errorf("%d replicas, want %d", got, test.want)
 			}
@@ -142,7 +238,7 @@ func TestDeploymentReplicas(t *testing.T) {
 
 func TestServiceURL(t *testing.T) {
 	for userPort, want := range map[int32]string{80: "http://web.shop.svc", 8080: "http://web.shop.svc:8080", 443: "http://web.shop.svc:443"} {
-		object := newObject(func(s *v1alpha1.NginxOperatorSpec) { s.Port = &userPort })
+		object := newObject(onPort(userPort))
 		if got := serviceURL(object); got != want {
 			t.Errorf("port %d: %s, want %s", userPort, got, want)
 		}
@@ -151,17 +247,59 @@ func TestServiceURL(t *testing.T) {
 
 // The Service and the NetworkPolicy reach the Pods by the names of their ports.
 func TestNamedPorts(t *testing.T) {
-	object := newObject()
-	names := map[string]bool{}
-	for _, port := range desiredDeployment(object, inputs{image: testImage}, "c").Spec.Template.Spec.Containers[0].Ports {
-		names[port.Name] = port.Protocol == corev1.ProtocolTCP
+	for name, object := range map[string]*v1alpha2.NginxOperator{"defaults": newObject(), "all fields": fullObject()} {
+		t.Run(name, func(t *testing.T) {
+			var names, targets, allowed []string
+			for _, port := range desiredDeployment(object, inputs{image: testImage}).Spec.Template.Spec.Containers[0].Ports {
+				names = append(names, port.Name)
+			}
+			for _, port := range desiredService(object, inputs{}).Spec.Ports {
+				targets = append(targets, port.TargetPort.StrVal)
+			}
+			for _, port := range desiredNetworkPolicy(object, inputs{}).Spec.Ingress[0].Ports {
+				allowed = append(allowed, port.Port.StrVal)
+			}
+			if diff := gocmp.Diff(names, allowed); diff != "" {
+				t.Errorf("ports of the Pods and those that the NetworkPolicy lets in (-Pods +policy):\n%s", diff)
+			}
+			if diff := gocmp.Diff(names, append(targets, "health")); diff != "" {
+				t.Errorf("ports of the Pods and those of the Service (-Pods +Service):\n%s", diff)
+			}
+		})
 	}
-	if target := desiredService(object, inputs{}).Spec.Ports[0].TargetPort.StrVal; !names[target] {
-		t.Errorf("the Service targets %q, the Pods have %v", target, names)
-	}
-	for _, port := range desiredNetworkPolicy(object, inputs{}).Spec.Ingress[0].Ports {
-		if !names[port.Port.StrVal] {
-			t.Errorf("the NetworkPolicy lets %q in, the Pods have %v", port.Port.StrVal, names)
+}
+
+// Each of these changes the Pods or it does not: a change of the Service rolls nothing.
+func TestWhatRollsThePods(t *testing.T) {
+	base := newObject()
+	template := func(object *v1alpha2.NginxOperator) string {
+		raw, err := yaml.Marshal(desiredDeployment(object, newInputs(t, object, "", false)).Spec.Template)
+		if err != nil {
+			t.Fatal(err)
 		}
+		return string(raw)
+	}
+	for name, test := range map[string]struct {
+		change func(*v1alpha2.NginxOperatorSpec)
+		rolls  bool
+	}{
+		"service":  {func(s *v1alpha2.NginxOperatorSpec) { s.Service = &v1alpha2.Service{Type: corev1.ServiceTypeNodePort} }, false},
+		"replicas": {func(s *v1alpha2.NginxOperatorSpec) { s.Replicas = ptr.To[int32](5) }, false},
+		"paused":   {func(s *v1alpha2.NginxOperatorSpec) { s.Paused = true }, false},
+		"drain":    {func(s *v1alpha2.NginxOperatorSpec) { s.DrainSeconds = ptr.To[int32](26) }, true},
+		"the default of drainSeconds": {func(s *v1alpha2.NginxOperatorSpec) {
+			s.DrainSeconds = ptr.To(v1alpha2.DefaultDrainSeconds)
+		}, false},
+		"image":             {func(s *v1alpha2.NginxOperatorSpec) { s.Image = "nginx:2" }, true},
+		"an empty template": {func(s *v1alpha2.NginxOperatorSpec) { s.PodTemplate = &v1alpha2.PodTemplate{} }, false},
+		"a label of the Pods": {func(s *v1alpha2.NginxOperatorSpec) {
+			s.PodTemplate = &v1alpha2.PodTemplate{Labels: map[string]string{"a": "b"}}
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if rolls := template(base) != template(newObject(test.change)); rolls != test.rolls {
+				t.Errorf("rolls: %t, want %t", rolls, test.rolls)
+			}
+		})
 	}
 }

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/example/nginx-operator/api/v1alpha1"
+	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/apply"
 )
 
@@ -27,19 +27,19 @@ func applyFailure(err error) *failure {
 	if err == nil {
 		return nil
 	}
-	reason := v1alpha1.ReasonAPIError
+	reason := v1alpha2.ReasonAPIError
 	found := apply.IsNotOurs(err)
 	switch {
 	case found != nil && found.Predecessor:
-		reason = v1alpha1.ReasonRolloutInProgress
+		reason = v1alpha2.ReasonRolloutInProgress
 	case found != nil:
-		reason = v1alpha1.ReasonNameConflict
+		reason = v1alpha2.ReasonNameConflict
 	case inTerminatingNamespace(err):
-		reason = v1alpha1.ReasonNamespaceTerminating
+		reason = v1alpha2.ReasonNamespaceTerminating
 	case apierrors.IsForbidden(err):
 		reason = refusal(err.Error())
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
-		reason = v1alpha1.ReasonInvalidChild
+		reason = v1alpha2.ReasonInvalidChild
 	}
 	return &failure{reason, err.Error()}
 }
@@ -64,7 +64,7 @@ func operandFailure(state observed) *failure {
 		}
 	}
 	if condition := deploymentCondition(state.deployment, appsv1.DeploymentProgressing); condition != nil && condition.Status == corev1.ConditionFalse {
-		return &failure{v1alpha1.ReasonProgressDeadlineExceeded, condition.Message}
+		return &failure{v1alpha2.ReasonProgressDeadlineExceeded, condition.Message}
 	}
 	return nil
 }
@@ -73,7 +73,7 @@ func operandFailure(state observed) *failure {
 func podFailure(pod *corev1.Pod) *failure {
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse && condition.Reason == corev1.PodReasonUnschedulable {
-			return &failure{v1alpha1.ReasonUnschedulable, "no node can take a Pod: " + condition.Message}
+			return &failure{v1alpha2.ReasonUnschedulable, "no node can take a Pod: " + condition.Message}
 		}
 	}
 	for i := range pod.Status.ContainerStatuses {
@@ -96,10 +96,10 @@ func containerFailure(status *corev1.ContainerStatus) *failure {
 			if !found {
 				cause = waiting.Message
 			}
-			return &failure{v1alpha1.ReasonImagePullFailed, fmt.Sprintf("cannot pull image %q: %s", status.Image, cmp.Or(cause, waiting.Reason))}
+			return &failure{v1alpha2.ReasonImagePullFailed, fmt.Sprintf("cannot pull image %q: %s", status.Image, cmp.Or(cause, waiting.Reason))}
 		case "CreateContainerConfigError", "CreateContainerError", "RunContainerError":
 			message := podReference.ReplaceAllString(waiting.Message, "")
-			return &failure{v1alpha1.ReasonContainerConfigError, fmt.Sprintf("cannot start container %q: %s", status.Name, message)}
+			return &failure{v1alpha2.ReasonContainerConfigError, fmt.Sprintf("cannot start container %q: %s", status.Name, message)}
 		}
 	}
 	// Between two crashes the container runs for a moment; that must not look like a recovery.
@@ -112,7 +112,7 @@ func containerFailure(status *corev1.ContainerStatus) *failure {
 	if line := lastLogLine(ended.Message); line != "" {
 		message += ": " + line
 	}
-	return &failure{v1alpha1.ReasonCrashLoop, message}
+	return &failure{v1alpha2.ReasonCrashLoop, message}
 }
 
 var (
@@ -137,9 +137,9 @@ func lastLogLine(log string) string {
 // refusal tells a quota from any other reason for which the API server forbids an object.
 func refusal(message string) string {
 	if strings.Contains(message, "exceeded quota") {
-		return v1alpha1.ReasonQuotaExceeded
+		return v1alpha2.ReasonQuotaExceeded
 	}
-	return v1alpha1.ReasonForbidden
+	return v1alpha2.ReasonForbidden
 }
 
 func deploymentCondition(deployment *appsv1.Deployment, conditionType appsv1.DeploymentConditionType) *appsv1.DeploymentCondition {

@@ -1,18 +1,19 @@
 package nginxoperator
 
 import (
+	"cmp"
 	"flag"
 	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/example/nginx-operator/api/v1alpha1"
+	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
 // update makes the golden files anew: go test ./controllers/nginxoperator -update
@@ -33,21 +34,38 @@ func golden(t *testing.T, name, got string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
+	if diff := gocmp.Diff(string(want), got); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", path, diff)
 	}
 }
 
 // newObject returns an object as the API server stores it: with the defaults of the schema.
-func newObject(change ...func(*v1alpha1.NginxOperatorSpec)) *v1alpha1.NginxOperator {
-	object := &v1alpha1.NginxOperator{
+func newObject(change ...func(*v1alpha2.NginxOperatorSpec)) *v1alpha2.NginxOperator {
+	object := &v1alpha2.NginxOperator{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "u-1", Generation: 3},
-		Spec:       v1alpha1.NginxOperatorSpec{Port: ptr.To(v1alpha1.DefaultPort), Replicas: ptr.To(v1alpha1.DefaultReplicas)},
+		Spec:       v1alpha2.NginxOperatorSpec{Replicas: ptr.To(v1alpha2.DefaultReplicas)},
 	}
 	for _, f := range change {
 		f(&object.Spec)
 	}
 	return object
+}
+
+// onPort returns a change of a spec to one port, as v1alpha1 declares it.
+func onPort(port int32) func(*v1alpha2.NginxOperatorSpec) {
+	return func(s *v1alpha2.NginxOperatorSpec) {
+		s.Ports = []v1alpha2.Port{{Name: v1alpha2.DefaultPortName, Port: port, Protocol: corev1.ProtocolTCP}}
+	}
+}
+
+// newInputs returns what a pass reads for an object that names nothing, or whose configuration is given here.
+func newInputs(t *testing.T, object *v1alpha2.NginxOperator, servers string, ipv6 bool) inputs {
+	t.Helper()
+	config, blockers := (&Reconciler{IPv6: ipv6}).render(object, servers)
+	if len(blockers) > 0 {
+		t.Fatal(blockers)
+	}
+	return inputs{image: cmp.Or(object.Spec.Image, testImage), config: config}
 }
 
 // newDeployment returns a Deployment whose rollout of that many replicas is complete.

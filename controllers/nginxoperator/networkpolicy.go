@@ -3,15 +3,29 @@ package nginxoperator
 import (
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
-	"github.com/example/nginx-operator/api/v1alpha1"
+	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/assets"
 	"github.com/example/nginx-operator/internal/metadata"
 )
 
-func desiredNetworkPolicy(object *v1alpha1.NginxOperator, in inputs) *networkingv1.NetworkPolicy {
+func desiredNetworkPolicy(object *v1alpha2.NginxOperator, in inputs) *networkingv1.NetworkPolicy {
 	policy := assets.NetworkPolicy()
 	policy.ObjectMeta = childMeta(object, in)
 	policy.Spec.PodSelector = metav1.LabelSelector{MatchLabels: metadata.Selector(object.Name)}
+	ingress := &policy.Spec.Ingress[0]
+	template := ingress.Ports[0]
+	ingress.Ports = nil
+	allow := func(name string) {
+		port := template
+		port.Port = ptr.To(intstr.FromString(name))
+		ingress.Ports = append(ingress.Ports, port)
+	}
+	for _, port := range servedPorts(&object.Spec) {
+		allow(port.name)
+	}
+	allow(portHealth)
 	return policy
 }

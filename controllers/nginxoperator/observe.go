@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/nginx-operator/api/v1alpha1"
+	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/metadata"
 )
 
@@ -45,7 +45,7 @@ func indexInstances(ctx context.Context, indexer client.FieldIndexer) error {
 
 // ofInstance selects in the cache what belongs to an object, by label. The lists that use it hold kinds that only
 // others write, or bear to be a moment old, so they need not wait for the writes of other workers.
-func ofInstance(object *v1alpha1.NginxOperator) []client.ListOption {
+func ofInstance(object *v1alpha2.NginxOperator) []client.ListOption {
 	return []client.ListOption{
 		client.InNamespace(object.Namespace),
 		client.MatchingFields{instanceIndex: object.Name},
@@ -55,7 +55,7 @@ func ofInstance(object *v1alpha1.NginxOperator) []client.ListOption {
 }
 
 // liveDeployment returns the Deployment that belongs to the object, nil where there is none.
-func (r *Reconciler) liveDeployment(ctx context.Context, object *v1alpha1.NginxOperator) (*appsv1.Deployment, error) {
+func (r *Reconciler) liveDeployment(ctx context.Context, object *v1alpha2.NginxOperator) (*appsv1.Deployment, error) {
 	deployment := &appsv1.Deployment{}
 	err := r.Client.Get(ctx, client.ObjectKeyFromObject(object), deployment)
 	if apierrors.IsNotFound(err) {
@@ -70,7 +70,7 @@ func (r *Reconciler) liveDeployment(ctx context.Context, object *v1alpha1.NginxO
 	return deployment, nil
 }
 
-func (r *Reconciler) observe(ctx context.Context, object *v1alpha1.NginxOperator) (observed, error) {
+func (r *Reconciler) observe(ctx context.Context, object *v1alpha2.NginxOperator) (observed, error) {
 	deployment, err := r.liveDeployment(ctx, object)
 	if err != nil || deployment == nil {
 		return observed{}, err
@@ -91,7 +91,7 @@ func (r *Reconciler) observe(ctx context.Context, object *v1alpha1.NginxOperator
 
 // unwanted returns the children that exist and are no longer declared. A ConfigMap stays as long as a revision of the
 // Deployment mounts it, because Pods of that revision may still start.
-func (r *Reconciler) unwanted(ctx context.Context, object *v1alpha1.NginxOperator, declared []client.Object) ([]client.Object, error) {
+func (r *Reconciler) unwanted(ctx context.Context, object *v1alpha2.NginxOperator, declared []client.Object) ([]client.Object, error) {
 	budgets, configMaps, replicaSets := &policyv1.PodDisruptionBudgetList{}, &corev1.ConfigMapList{}, &appsv1.ReplicaSetList{}
 	for _, list := range []client.ObjectList{budgets, configMaps, replicaSets} {
 		if err := r.Client.List(ctx, list, ofInstance(object)...); err != nil {
@@ -108,11 +108,7 @@ func (r *Reconciler) unwanted(ctx context.Context, object *v1alpha1.NginxOperato
 		}
 	}
 	for i := range replicaSets.Items {
-		for _, volume := range replicaSets.Items[i].Spec.Template.Spec.Volumes {
-			if volume.ConfigMap != nil {
-				wantedConfigMaps.Insert(volume.ConfigMap.Name)
-			}
-		}
+		wantedConfigMaps.Insert(mountedConfigMaps(&replicaSets.Items[i].Spec.Template)...)
 	}
 	var out []client.Object
 	add := func(child client.Object, wanted sets.Set[string]) {

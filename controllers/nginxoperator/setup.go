@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -19,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/example/nginx-operator/api/v1alpha1"
+	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/metadata"
 )
 
@@ -36,11 +37,13 @@ type Wrap func(reconcile.Reconciler) reconcile.Reconciler
 
 // SetupWithManager adds the controller to the manager, with the number of objects that are reconciled at a time.
 func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrency int, wrap Wrap) error {
-	if err := indexInstances(context.Background(), mgr.GetFieldIndexer()); err != nil {
-		return err
+	for _, index := range []func(context.Context, client.FieldIndexer) error{indexInstances, indexReferences} {
+		if err := index(context.Background(), mgr.GetFieldIndexer()); err != nil {
+			return err
+		}
 	}
 	return builder.ControllerManagedBy(mgr).
-		For(&v1alpha1.NginxOperator{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		For(&v1alpha2.NginxOperator{}, builder.WithPredicates(specChanged())).
 		Owns(&appsv1.Deployment{}).
 		Owns(&corev1.Service{}).
 		Owns(&corev1.ConfigMap{}).
@@ -48,6 +51,8 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrency int, wrap
 		Owns(&policyv1.PodDisruptionBudget{}).
 		Watches(&appsv1.ReplicaSet{}, handler.EnqueueRequestsFromMapFunc(toInstance), builder.WithPredicates(onlyDeletion())).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(toInstance), builder.WithPredicates(podFailureChanged())).
+		WatchesRawSource(r.ConfigMaps.Source(r.referrers(configMapIndex))).
+		WatchesRawSource(r.Secrets.Source(r.referrers(secretIndex))).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: concurrency,
 			ReconciliationTimeout:   reconcileTimeout,
@@ -63,6 +68,18 @@ func toInstance(_ context.Context, object client.Object) []reconcile.Request {
 		return nil
 	}
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: name}}}
+}
+
+// specChanged passes an object whose declaration changed, or that is being deleted. The generation alone does not tell: what
+// v1alpha1 cannot say is kept in an annotation of the stored form, and a change of that is none of the generation.
+func specChanged() predicate.Predicate {
+	return predicate.Or(predicate.GenerationChangedPredicate{}, predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, isBefore := e.ObjectOld.(*v1alpha2.NginxOperator)
+			after, isAfter := e.ObjectNew.(*v1alpha2.NginxOperator)
+			return isBefore && isAfter && !equality.Semantic.DeepEqual(before.Spec, after.Spec)
+		},
+	})
 }
 
 // onlyDeletion passes the end of a revision: its ConfigMap may go then.

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 
-	"github.com/example/nginx-operator/api/v1alpha1"
+	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/apply"
 )
 
@@ -31,11 +31,24 @@ func TestStatus(t *testing.T) {
 		rolling(d)
 		d.Status.Conditions[0].Status, d.Status.Conditions[0].Reason, d.Status.Conditions[0].Message = corev1.ConditionFalse, "ProgressDeadlineExceeded", "has timed out"
 	}
+	missing := failure{v1alpha2.ReasonReferenceNotFound, `spec.tls[0].secretName: Secret "shop" does not exist`}
+	wrong := failure{v1alpha2.ReasonInvalidConfiguration, `spec.config.configMapRef: ConfigMap "servers", key "nginx.conf": line 3: listen: no such port`}
+	paused := func(s *v1alpha2.NginxOperatorSpec) { s.Paused = true }
 	for name, test := range map[string]struct {
 		state    observed
 		applying *failure
+		blockers []failure
+		waiting  []string
+		change   func(*v1alpha2.NginxOperatorSpec)
 	}{
-		"nothing-yet":   {},
+		"nothing-yet":          {},
+		"blocked":              {state: observed{deployment: newDeployment(2)}, blockers: []failure{missing, wrong}},
+		"blocked-at-first":     {blockers: []failure{missing}},
+		"paused":               {state: observed{deployment: newDeployment(2)}, change: paused},
+		"paused-while-rolling": {state: observed{deployment: newDeployment(2, rolling)}, change: paused},
+		"paused-with-changes":  {state: observed{deployment: newDeployment(2)}, change: paused, waiting: []string{`Deployment "web"`, `the deletion of PodDisruptionBudget "web"`}},
+		"paused-and-blocked":   {state: observed{deployment: newDeployment(2)}, change: paused, blockers: []failure{missing}},
+
 		"not-seen-yet":  {state: observed{deployment: newDeployment(2, func(d *appsv1.Deployment) { d.Generation = 8 })}},
 		"complete":      {state: observed{deployment: newDeployment(2)}},
 		"zero":          {state: observed{deployment: newDeployment(0)}},
@@ -52,7 +65,17 @@ func TestStatus(t *testing.T) {
 		"complete-with-a-failing-pod": {state: observed{deployment: newDeployment(2), pods: []*corev1.Pod{newPod(waiting("ErrImagePull", "not found"))}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			status := computeStatus(newObject(), inputs{image: testImage}, test.state, test.applying)
+			object := newObject(func(s *v1alpha2.NginxOperatorSpec) {
+				if test.change != nil {
+					test.change(s)
+				}
+			})
+			result := newOutcome(t, object)
+			result.failure, result.blockers, result.waiting = test.applying, test.blockers, test.waiting
+			if len(test.blockers) > 0 {
+				result.children = nil
+			}
+			status := computeStatus(object, test.state, result)
 			for i := range status.Conditions {
 				if status.Conditions[i].LastTransitionTime.IsZero() {
 					t.Errorf("%s has no time", status.Conditions[i].Type)
@@ -68,23 +91,68 @@ func TestStatus(t *testing.T) {
 	}
 }
 
+// newOutcome returns that of a pass in which nothing went wrong.
+func newOutcome(t *testing.T, object *v1alpha2.NginxOperator) outcome {
+	t.Helper()
+	return outcome{image: testImage, children: desired(object, newInputs(t, object, "", false))}
+}
+
+// While changes are held back, the status says of the operands what was applied before.
+func TestStatusWhileHeld(t *testing.T) {
+	object := newObject()
+	object.Status = computeStatus(object, observed{deployment: newDeployment(1)}, newOutcome(t, object))
+	before := object.Status.DeepCopy()
+	object.Spec.Image, object.Generation = "nginx:other", 4
+	onPort(9090)(&object.Spec)
+	for name, result := range map[string]outcome{
+		"blocked": {image: object.Spec.Image, blockers: []failure{{v1alpha2.ReasonReferenceNotFound, "missing"}}},
+		"paused":  {image: object.Spec.Image, waiting: []string{`Deployment "web"`}, children: desired(object, newInputs(t, object, "", false))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			object.Spec.Paused = len(result.waiting) > 0
+			status := computeStatus(object, observed{deployment: newDeployment(1)}, result)
+			if status.Image != before.Image || status.URL != before.URL || status.ObservedGeneration != 4 {
+				t.Errorf("image %s, url %s, generation %d", status.Image, status.URL, status.ObservedGeneration)
+			}
+			if diff := cmp.Diff(before.RelatedObjects, status.RelatedObjects); diff != "" {
+				t.Errorf("related objects (-before +after):\n%s", diff)
+			}
+			if meta.IsStatusConditionTrue(status.Conditions, v1alpha2.ConditionReady) {
+				t.Error("Ready, and the current generation is not what serves")
+			}
+		})
+	}
+}
+
+// However much is wrong, the status fits its schema.
+func TestManyBlockers(t *testing.T) {
+	result := outcome{waiting: []string{"more"}}
+	for range 100 {
+		result.blockers = append(result.blockers, failure{v1alpha2.ReasonInvalidConfiguration, strings.Repeat("x", 5000)})
+	}
+	got := computeStatus(newObject(), observed{}, result).BlockedBy
+	if len(got) != 64 || got[63].Reason != v1alpha2.ReasonPaused || len([]rune(got[0].Message)) != maxMessage {
+		t.Errorf("%d blockers, the last %s, messages of %d", len(got), got[len(got)-1].Reason, len(got[0].Message))
+	}
+}
+
 // Conditions that did not change keep the time of their transition.
 func TestStatusKeepsTimes(t *testing.T) {
 	object := newObject()
 	old := metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-	object.Status = computeStatus(object, inputs{image: testImage}, observed{deployment: newDeployment(2)}, nil)
+	object.Status = computeStatus(object, observed{deployment: newDeployment(2)}, newOutcome(t, object))
 	for i := range object.Status.Conditions {
 		object.Status.Conditions[i].LastTransitionTime = old
 	}
-	same := computeStatus(object, inputs{image: testImage}, observed{deployment: newDeployment(2)}, nil)
+	same := computeStatus(object, observed{deployment: newDeployment(2)}, newOutcome(t, object))
 	if diff := cmp.Diff(object.Status, same); diff != "" {
 		t.Errorf("nothing happened, and the status changed:\n%s", diff)
 	}
-	lost := computeStatus(object, inputs{image: testImage}, observed{}, nil)
-	if ready := meta.FindStatusCondition(lost.Conditions, v1alpha1.ConditionReady); !ready.LastTransitionTime.After(old.Time) {
+	lost := computeStatus(object, observed{}, newOutcome(t, object))
+	if ready := meta.FindStatusCondition(lost.Conditions, v1alpha2.ConditionReady); !ready.LastTransitionTime.After(old.Time) {
 		t.Error("Ready fell without a time")
 	}
-	if degraded := meta.FindStatusCondition(lost.Conditions, v1alpha1.ConditionDegraded); !degraded.LastTransitionTime.Equal(&old) {
+	if degraded := meta.FindStatusCondition(lost.Conditions, v1alpha2.ConditionDegraded); !degraded.LastTransitionTime.Equal(&old) {
 		t.Error("Degraded did not change and has a new time")
 	}
 }
@@ -95,12 +163,12 @@ func TestApplyFailure(t *testing.T) {
 	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
 	for want, err := range map[string]error{
 		"":                                  nil,
-		v1alpha1.ReasonNameConflict:         &apply.NotOurs{Kind: "Deployment", Name: "web"},
-		v1alpha1.ReasonQuotaExceeded:        apierrors.NewForbidden(resource, "web", errors.New("exceeded quota: q")),
-		v1alpha1.ReasonForbidden:            apierrors.NewForbidden(resource, "web", errors.New("not you")),
-		v1alpha1.ReasonNamespaceTerminating: terminating,
-		v1alpha1.ReasonInvalidChild:         apierrors.NewInvalid(kind, "web", field.ErrorList{field.Required(field.NewPath("spec"), "")}),
-		v1alpha1.ReasonAPIError:             errors.New("connection refused"),
+		v1alpha2.ReasonNameConflict:         &apply.NotOurs{Kind: "Deployment", Name: "web"},
+		v1alpha2.ReasonQuotaExceeded:        apierrors.NewForbidden(resource, "web", errors.New("exceeded quota: q")),
+		v1alpha2.ReasonForbidden:            apierrors.NewForbidden(resource, "web", errors.New("not you")),
+		v1alpha2.ReasonNamespaceTerminating: terminating,
+		v1alpha2.ReasonInvalidChild:         apierrors.NewInvalid(kind, "web", field.ErrorList{field.Required(field.NewPath("spec"), "")}),
+		v1alpha2.ReasonAPIError:             errors.New("connection refused"),
 	} {
 		got := ""
 		if found := applyFailure(err); found != nil {
@@ -124,15 +192,15 @@ func TestPodFailure(t *testing.T) {
 		message string
 	}{
 		"starting":     {status: waiting("ContainerCreating", "")},
-		"pull error":   {waiting("ErrImagePull", "no such host"), v1alpha1.ReasonImagePullFailed, `cannot pull image "` + testImage + `": no such host`},
-		"back-off":     {waiting("ImagePullBackOff", `Back-off pulling image "x": ErrImagePull: no such host`), v1alpha1.ReasonImagePullFailed, `cannot pull image "` + testImage + `": no such host`},
-		"no message":   {waiting("InvalidImageName", ""), v1alpha1.ReasonImagePullFailed, `cannot pull image "` + testImage + `": InvalidImageName`},
-		"root image":   {waiting("CreateContainerConfigError", `container has runAsNonRoot and image will run as root (pod: "web-1_shop(uid)", container: nginx)`), v1alpha1.ReasonContainerConfigError, `cannot start container "nginx": container has runAsNonRoot and image will run as root`},
+		"pull error":   {waiting("ErrImagePull", "no such host"), v1alpha2.ReasonImagePullFailed, `cannot pull image "` + testImage + `": no such host`},
+		"back-off":     {waiting("ImagePullBackOff", `Back-off pulling image "x": ErrImagePull: no such host`), v1alpha2.ReasonImagePullFailed, `cannot pull image "` + testImage + `": no such host`},
+		"no message":   {waiting("InvalidImageName", ""), v1alpha2.ReasonImagePullFailed, `cannot pull image "` + testImage + `": InvalidImageName`},
+		"root image":   {waiting("CreateContainerConfigError", `container has runAsNonRoot and image will run as root (pod: "web-1_shop(uid)", container: nginx)`), v1alpha2.ReasonContainerConfigError, `cannot start container "nginx": container has runAsNonRoot and image will run as root`},
 		"first crash":  {status: corev1.ContainerStatus{RestartCount: 1, State: running, LastTerminationState: corev1.ContainerState{Terminated: &crashed}}},
-		"crash loop":   {corev1.ContainerStatus{RestartCount: 3, State: waiting("CrashLoopBackOff", "").State, LastTerminationState: corev1.ContainerState{Terminated: &crashed}}, v1alpha1.ReasonCrashLoop, `container "nginx" ends again and again with exit code 1 (Error): [emerg] unknown directive`},
-		"between two":  {corev1.ContainerStatus{RestartCount: 3, State: running, LastTerminationState: corev1.ContainerState{Terminated: &crashed}}, v1alpha1.ReasonCrashLoop, `container "nginx" ends again and again with exit code 1 (Error): [emerg] unknown directive`},
+		"crash loop":   {corev1.ContainerStatus{RestartCount: 3, State: waiting("CrashLoopBackOff", "").State, LastTerminationState: corev1.ContainerState{Terminated: &crashed}}, v1alpha2.ReasonCrashLoop, `container "nginx" ends again and again with exit code 1 (Error): [emerg] unknown directive`},
+		"between two":  {corev1.ContainerStatus{RestartCount: 3, State: running, LastTerminationState: corev1.ContainerState{Terminated: &crashed}}, v1alpha2.ReasonCrashLoop, `container "nginx" ends again and again with exit code 1 (Error): [emerg] unknown directive`},
 		"recovered":    {status: corev1.ContainerStatus{Ready: true, RestartCount: 3, State: running, LastTerminationState: corev1.ContainerState{Terminated: &crashed}}},
-		"just crashed": {corev1.ContainerStatus{RestartCount: 2, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled"}}}, v1alpha1.ReasonCrashLoop, `container "nginx" ends again and again with exit code 137 (OOMKilled)`},
+		"just crashed": {corev1.ContainerStatus{RestartCount: 2, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled"}}}, v1alpha2.ReasonCrashLoop, `container "nginx" ends again and again with exit code 137 (OOMKilled)`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var want *failure
@@ -149,22 +217,27 @@ func TestPodFailure(t *testing.T) {
 // A status that says something new is written at once; counts that move while a rollout runs wait for their slot.
 func TestWriteDelay(t *testing.T) {
 	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	status := func(ready int32, progressing metav1.ConditionStatus, reason string) *v1alpha1.NginxOperatorStatus {
-		return &v1alpha1.NginxOperatorStatus{ReadyReplicas: ready, Conditions: []metav1.Condition{
-			{Type: v1alpha1.ConditionProgressing, Status: progressing, Reason: reason, LastTransitionTime: metav1.NewTime(began)},
+	status := func(ready int32, progressing metav1.ConditionStatus, reason string) *v1alpha2.NginxOperatorStatus {
+		return &v1alpha2.NginxOperatorStatus{ReadyReplicas: ready, Conditions: []metav1.Condition{
+			{Type: v1alpha2.ConditionProgressing, Status: progressing, Reason: reason, LastTransitionTime: metav1.NewTime(began)},
 		}}
 	}
-	one, two := status(1, metav1.ConditionTrue, v1alpha1.ReasonRolloutInProgress), status(2, metav1.ConditionTrue, v1alpha1.ReasonRolloutInProgress)
-	none, noneYet := status(0, metav1.ConditionTrue, v1alpha1.ReasonRolloutInProgress), status(0, metav1.ConditionTrue, v1alpha1.ReasonRolloutInProgress)
+	one, two := status(1, metav1.ConditionTrue, v1alpha2.ReasonRolloutInProgress), status(2, metav1.ConditionTrue, v1alpha2.ReasonRolloutInProgress)
+	none, noneYet := status(0, metav1.ConditionTrue, v1alpha2.ReasonRolloutInProgress), status(0, metav1.ConditionTrue, v1alpha2.ReasonRolloutInProgress)
 	noneYet.Replicas = 3
-	waitingForLast := status(2, metav1.ConditionTrue, v1alpha1.ReasonReplicasUnavailable)
+	waitingForLast := status(2, metav1.ConditionTrue, v1alpha2.ReasonReplicasUnavailable)
 	degraded := two.DeepCopy()
-	degraded.Conditions = append(degraded.Conditions, metav1.Condition{Type: v1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonCrashLoop})
+	degraded.Conditions = append(degraded.Conditions, metav1.Condition{Type: v1alpha2.ConditionDegraded, Status: metav1.ConditionTrue, Reason: v1alpha2.ReasonCrashLoop})
 	generation := two.DeepCopy()
 	generation.ObservedGeneration = 2
-	done := status(2, metav1.ConditionFalse, v1alpha1.ReasonRolloutComplete)
+	done := status(2, metav1.ConditionFalse, v1alpha2.ReasonRolloutComplete)
+	held := status(1, metav1.ConditionFalse, v1alpha2.ReasonPaused)
+	held.BlockedBy = []v1alpha2.Blocker{{Reason: v1alpha2.ReasonPaused}}
+	heldWithout, heldAnew := held.DeepCopy(), held.DeepCopy()
+	heldWithout.ReadyReplicas = 0
+	heldAnew.BlockedBy[0].Message = "more"
 	for name, test := range map[string]struct {
-		old, updated *v1alpha1.NginxOperatorStatus
+		old, updated *v1alpha2.NginxOperatorStatus
 		after, want  time.Duration
 	}{
 		"nothing new":                         {one, one, time.Second, -1},
@@ -175,9 +248,11 @@ func TestWriteDelay(t *testing.T) {
 		"a failure":                           {one, degraded, time.Second, 0},
 		"another generation":                  {one, generation, time.Second, 0},
 		"the end of the rollout":              {one, done, time.Second, 0},
-		"a count while no rollout is running": {status(1, metav1.ConditionFalse, v1alpha1.ReasonRolloutComplete), done, time.Second, 0},
+		"a count while no rollout is running": {status(1, metav1.ConditionFalse, v1alpha2.ReasonRolloutComplete), done, time.Second, 0},
 		"a count while nothing is ready":      {none, noneYet, 12 * time.Second, -1},
-		"the first status":                    {&v1alpha1.NginxOperatorStatus{}, one, 0, 0},
+		"a count while changes are held back": {held, heldWithout, 12 * time.Second, 3 * time.Second},
+		"another reason to hold changes back": {held, heldAnew, 12 * time.Second, 0},
+		"the first status":                    {&v1alpha2.NginxOperatorStatus{}, one, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := writeDelay(test.old, test.updated, began.Add(test.after)); got != test.want {
@@ -189,7 +264,7 @@ func TestWriteDelay(t *testing.T) {
 
 func TestTransitions(t *testing.T) {
 	of := func(failing, progressing, ready metav1.Condition) []metav1.Condition {
-		failing.Type, progressing.Type, ready.Type = v1alpha1.ConditionDegraded, v1alpha1.ConditionProgressing, v1alpha1.ConditionReady
+		failing.Type, progressing.Type, ready.Type = v1alpha2.ConditionDegraded, v1alpha2.ConditionProgressing, v1alpha2.ConditionReady
 		return []metav1.Condition{failing, progressing, ready}
 	}
 	yes := func(reason string) metav1.Condition {
@@ -198,11 +273,11 @@ func TestTransitions(t *testing.T) {
 	no := func(reason string) metav1.Condition {
 		return metav1.Condition{Status: metav1.ConditionFalse, Reason: reason}
 	}
-	rolling := of(no(v1alpha1.ReasonAsExpected), yes(v1alpha1.ReasonRolloutInProgress), no(v1alpha1.ReasonRolloutInProgress))
-	ready := of(no(v1alpha1.ReasonAsExpected), no(v1alpha1.ReasonRolloutComplete), yes(v1alpha1.ReasonAllReplicasReady))
-	lost := of(no(v1alpha1.ReasonAsExpected), yes(v1alpha1.ReasonReplicasUnavailable), no(v1alpha1.ReasonReplicasUnavailable))
-	crashing := of(yes(v1alpha1.ReasonCrashLoop), yes(v1alpha1.ReasonRolloutInProgress), no(v1alpha1.ReasonCrashLoop))
-	pulling := of(yes(v1alpha1.ReasonImagePullFailed), yes(v1alpha1.ReasonRolloutInProgress), no(v1alpha1.ReasonImagePullFailed))
+	rolling := of(no(v1alpha2.ReasonAsExpected), yes(v1alpha2.ReasonRolloutInProgress), no(v1alpha2.ReasonRolloutInProgress))
+	ready := of(no(v1alpha2.ReasonAsExpected), no(v1alpha2.ReasonRolloutComplete), yes(v1alpha2.ReasonAllReplicasReady))
+	lost := of(no(v1alpha2.ReasonAsExpected), yes(v1alpha2.ReasonReplicasUnavailable), no(v1alpha2.ReasonReplicasUnavailable))
+	crashing := of(yes(v1alpha2.ReasonCrashLoop), yes(v1alpha2.ReasonRolloutInProgress), no(v1alpha2.ReasonCrashLoop))
+	pulling := of(yes(v1alpha2.ReasonImagePullFailed), yes(v1alpha2.ReasonRolloutInProgress), no(v1alpha2.ReasonImagePullFailed))
 	for name, test := range map[string]struct {
 		old, updated []metav1.Condition
 		want         []string

@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/example/nginx-operator/api/v1alpha1"
+	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
 // transition is a change of the conditions that users are told of by an Event and a line of log.
@@ -29,7 +29,7 @@ func transitions(old, updated []metav1.Condition) []transition {
 		}
 		return was, is, was.Status != is.Status || was.Reason != is.Reason
 	}
-	if was, is, differs := changed(v1alpha1.ConditionDegraded); differs {
+	if was, is, differs := changed(v1alpha2.ConditionDegraded); differs {
 		switch {
 		case is.Status == metav1.ConditionTrue:
 			out = append(out, transition{corev1.EventTypeWarning, is.Reason, is.Message})
@@ -37,14 +37,14 @@ func transitions(old, updated []metav1.Condition) []transition {
 			out = append(out, transition{corev1.EventTypeNormal, reasonRecovered, "no longer degraded: " + was.Reason})
 		}
 	}
-	if was, is, differs := changed(v1alpha1.ConditionProgressing); differs && is.Status == metav1.ConditionTrue && was.Status != metav1.ConditionTrue {
+	if was, is, differs := changed(v1alpha2.ConditionProgressing); differs && is.Status == metav1.ConditionTrue && was.Status != metav1.ConditionTrue {
 		eventType := corev1.EventTypeNormal
-		if is.Reason == v1alpha1.ReasonReplicasUnavailable {
+		if is.Reason == v1alpha2.ReasonReplicasUnavailable {
 			eventType = corev1.EventTypeWarning
 		}
 		out = append(out, transition{eventType, is.Reason, is.Message})
 	}
-	if _, is, differs := changed(v1alpha1.ConditionReady); differs && is.Status == metav1.ConditionTrue {
+	if _, is, differs := changed(v1alpha2.ConditionReady); differs && is.Status == metav1.ConditionTrue {
 		out = append(out, transition{corev1.EventTypeNormal, is.Reason, is.Message})
 	}
 	return out

@@ -13,22 +13,17 @@ package apply
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"strings"
 
-	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -84,20 +79,37 @@ type Applier struct {
 	Wrote func(kind string, verb Verb)
 }
 
+// Fill adds to an immutable child, before it is created, content that its declaration leaves out: no comparison needs
+// it, so it is read only then. It returns a conflict where the content is no longer that of the declaration.
+type Fill func(ctx context.Context, child client.Object) error
+
 // Apply makes the children what they are declared to be, in their order, and stops at the first error, so that
 // nothing is written that depends on a child which is not there. The owner becomes the controller of each. A child
-// that was declared as a function of the stored one carries the latter's resourceVersion.
-// Errors are *NotOurs, or those of the API server; a conflict means that the pass was made from an old state.
-func (a *Applier) Apply(ctx context.Context, owner client.Object, children ...client.Object) error {
+// that was declared as a function of the stored one carries the latter's resourceVersion. Fill may be nil.
+// Errors are *NotOurs, those of fill, or those of the API server; a conflict means that the pass was made from an old state.
+func (a *Applier) Apply(ctx context.Context, owner client.Object, fill Fill, children ...client.Object) error {
 	for _, child := range children {
-		if err := controllerutil.SetControllerReference(owner, child, a.Client.Scheme()); err != nil {
-			return fmt.Errorf("failed to own child %s: %w", child.GetName(), err)
-		}
-		if err := a.applyOne(ctx, owner, child); err != nil {
+		if err := a.applyOne(ctx, owner, fill, child); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// Pending returns the children that Apply would look at more closely: those that the cache does not show as they are
+// declared. It sends no request.
+func (a *Applier) Pending(ctx context.Context, owner client.Object, children ...client.Object) ([]client.Object, error) {
+	var out []client.Object
+	for _, child := range children {
+		found, err := a.compare(ctx, owner, child)
+		if err != nil && IsNotOurs(err) == nil {
+			return nil, err
+		}
+		if err != nil || found.state != asDeclared {
+			out = append(out, child)
+		}
+	}
+	return out, nil
 }
 
 // Delete removes a child that is no longer wanted. One that is gone already, or was replaced meanwhile by another
@@ -119,40 +131,75 @@ func (a *Applier) Delete(ctx context.Context, child client.Object) error {
 	return nil
 }
 
-func (a *Applier) applyOne(ctx context.Context, owner, child client.Object) error {
+// state is how a child in the cache relates to its declaration.
+type state int
+
+const (
+	missing state = iota
+	differs
+	asDeclared
+)
+
+// comparison is a declared child beside what the cache has.
+type comparison struct {
+	gvk      schema.GroupVersionKind
+	declared []byte
+	state    state
+}
+
+// compare makes the owner the controller of the child and looks the child up in the cache.
+func (a *Applier) compare(ctx context.Context, owner, child client.Object) (comparison, error) {
+	if err := controllerutil.SetControllerReference(owner, child, a.Client.Scheme()); err != nil {
+		return comparison{}, fmt.Errorf("failed to own child %s: %w", child.GetName(), err)
+	}
 	gvk, err := apiutil.GVKForObject(child, a.Client.Scheme())
 	if err != nil {
-		return fmt.Errorf("failed to find kind of %s: %w", child.GetName(), err)
+		return comparison{}, fmt.Errorf("failed to find kind of %s: %w", child.GetName(), err)
 	}
 	declared, err := declaration(child)
 	if err != nil {
-		return fmt.Errorf("failed to encode %s %q: %w", gvk.Kind, child.GetName(), err)
+		return comparison{}, fmt.Errorf("failed to encode %s %q: %w", gvk.Kind, child.GetName(), err)
 	}
+	out := comparison{gvk: gvk, declared: declared, state: differs}
 	live := child.DeepCopyObject().(client.Object)
 	err = a.Client.Get(ctx, client.ObjectKeyFromObject(child), live)
-	if apierrors.IsNotFound(err) {
-		if created, err := a.create(ctx, gvk, child, declared); err != nil || created {
+	switch {
+	case apierrors.IsNotFound(err):
+		out.state = missing
+	case err != nil:
+		return comparison{}, fmt.Errorf("failed to read %s %q: %w", gvk.Kind, child.GetName(), err)
+	case !metav1.IsControlledBy(live, owner):
+		return comparison{}, notOurs(gvk, child, live)
+	case live.GetAnnotations()[a.Annotation] == digest(declared):
+		out.state = asDeclared
+	}
+	return out, nil
+}
+
+func (a *Applier) applyOne(ctx context.Context, owner client.Object, fill Fill, child client.Object) error {
+	found, err := a.compare(ctx, owner, child)
+	if err != nil || found.state == asDeclared {
+		return err
+	}
+	if found.state == missing {
+		if fill != nil {
+			if err := fill(ctx, child); err != nil {
+				return err
+			}
+		}
+		if created, err := a.create(ctx, found.gvk, child, found.declared); err != nil || created {
 			return err
 		}
-		return a.patch(ctx, gvk, owner, child, declared)
 	}
-	if err != nil {
-		return fmt.Errorf("failed to read %s %q: %w", gvk.Kind, child.GetName(), err)
-	}
-	if !metav1.IsControlledBy(live, owner) {
-		return notOurs(gvk, child, live)
-	}
-	if live.GetAnnotations()[a.Annotation] == digest(declared) {
-		return nil
-	}
-	return a.patch(ctx, gvk, owner, child, declared)
+	return a.patch(ctx, found.gvk, owner, child, found.declared)
 }
 
 // create tells whether it created the child; false without an error means that the name is taken.
 func (a *Applier) create(ctx context.Context, gvk schema.GroupVersionKind, child client.Object, declared []byte) (bool, error) {
 	child = child.DeepCopyObject().(client.Object)
-	annotations := map[string]string{a.Annotation: string(declared)}
+	annotations := map[string]string{}
 	maps.Copy(annotations, child.GetAnnotations())
+	annotations[a.Annotation] = string(declared)
 	child.SetAnnotations(annotations)
 	err := a.Client.Create(ctx, child, FieldOwner)
 	if apierrors.IsAlreadyExists(err) {
@@ -190,29 +237,33 @@ func (a *Applier) patch(ctx context.Context, gvk schema.GroupVersionKind, owner,
 		last = []byte("{}")
 	}
 	patch, err := threeWay(live, last, declared)
-	if err != nil {
-		return fmt.Errorf("failed to compare %s %q: %w", gvk.Kind, live.GetName(), err)
-	}
-	if patch == nil && bytes.Equal(last, declared) {
-		return nil
-	}
-	if patch, err = a.complete(patch, live, declared); err != nil {
-		return fmt.Errorf("failed to encode the patch of %s %q: %w", gvk.Kind, live.GetName(), err)
-	}
-	err = a.Client.Patch(ctx, live, client.RawPatch(types.StrategicMergePatchType, patch), FieldOwner)
-	if apierrors.IsInvalid(err) {
-		// Somebody changed the key of a list's element, its port for example: merged with ours that gives two elements
-		// of one name. What cannot be merged is replaced, list by list.
-		if patch, err = a.complete(declared, live, declared); err != nil {
-			return fmt.Errorf("failed to encode the patch of %s %q: %w", gvk.Kind, live.GetName(), err)
+	if err == nil {
+		if patch == nil && bytes.Equal(last, declared) {
+			return nil
 		}
-		err = a.Client.Patch(ctx, live, client.RawPatch(types.MergePatchType, patch), FieldOwner)
+		err = a.send(ctx, types.StrategicMergePatchType, patch, live, declared)
+	}
+	if errors.Is(err, errNotMerged) || apierrors.IsInvalid(err) {
+		// Somebody changed the key of a list's element, its port for example, or took it away: merged with ours that gives
+		// two elements of one name, or nothing at all. What cannot be merged is replaced, list by list.
+		if patch, err = replacing(live, last, declared); err == nil {
+			err = a.send(ctx, types.MergePatchType, patch, live, declared)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("failed to patch %s %q: %w", gvk.Kind, live.GetName(), err)
 	}
 	a.wrote(ctx, gvk, live, VerbPatch)
 	return nil
+}
+
+// send sends a patch, which may be nil, with the record of the declaration.
+func (a *Applier) send(ctx context.Context, patchType types.PatchType, patch []byte, live client.Object, declared []byte) error {
+	patch, err := a.complete(patch, live, declared)
+	if err != nil {
+		return fmt.Errorf("failed to encode: %w", err)
+	}
+	return a.Client.Patch(ctx, live, client.RawPatch(patchType, patch), FieldOwner)
 }
 
 // complete adds to a patch, which may be nil, the record of the declaration, and the UID as a precondition: it is meant
@@ -231,99 +282,9 @@ func (a *Applier) complete(patch []byte, live client.Object, declared []byte) ([
 	return json.Marshal(object.Object)
 }
 
-// Digest returns what stands in the cache for the record of what was declared last: a digest of it where the child is
-// as declared, and "" where it drifted or has no record. With it the rest of the child need not be cached, and a pass
-// over a child that is as declared compares two digests. A digest in the place of the record is returned as it is.
-func Digest(child client.Object, annotation string) string {
-	record := child.GetAnnotations()[annotation]
-	if !strings.HasPrefix(record, "{") {
-		return record
-	}
-	if patch, err := threeWay(child, []byte(record), []byte(record)); err != nil || patch != nil {
-		return ""
-	}
-	return digest([]byte(record))
-}
-
-func digest(record []byte) string {
-	sum := sha256.Sum256(record)
-	return hex.EncodeToString(sum[:])
-}
-
 func (a *Applier) wrote(ctx context.Context, gvk schema.GroupVersionKind, child client.Object, verb Verb) {
 	log.FromContext(ctx).Info("Wrote child", "verb", verb, "kind", gvk.Kind, "child", child.GetName())
 	a.Wrote(gvk.Kind, verb)
-}
-
-// atomicFields are maps that mean something only as a whole, and that the strategic merge would merge key by key: with a
-// key more, a selector selects other Pods.
-var atomicFields = [][]string{{"spec", "selector"}, {"spec", "podSelector"}}
-
-// threeWay returns the strategic merge patch that makes the live object what is declared, nil where it is already.
-func threeWay(live client.Object, last, declared []byte) ([]byte, error) {
-	current, err := json.Marshal(live)
-	if err != nil {
-		return nil, err
-	}
-	if last, err = withAtomicFields(last, current); err != nil {
-		return nil, err
-	}
-	meta, err := strategicpatch.NewPatchMetaFromStruct(live)
-	if err != nil {
-		return nil, err
-	}
-	patch, err := strategicpatch.CreateThreeWayMergePatch(last, declared, current, meta, true)
-	if err != nil || string(patch) == "{}" {
-		return nil, err
-	}
-	// Fields with the patch strategy "replace" (the selector of a PodDisruptionBudget) are in the patch even when they
-	// do not differ, so what counts is whether the patch changes anything.
-	patched, err := strategicpatch.StrategicMergePatchUsingLookupPatchMeta(current, patch, meta)
-	if err != nil {
-		return nil, err
-	}
-	if jsonpatch.Equal(current, patched) {
-		return nil, nil
-	}
-	return patch, nil
-}
-
-// withAtomicFields adds what is stored in the atomic fields to the last declaration, as if we had declared it all:
-// what is not declared now goes then.
-func withAtomicFields(last, current []byte) ([]byte, error) {
-	var declared, stored map[string]any
-	if err := errors.Join(json.Unmarshal(last, &declared), json.Unmarshal(current, &stored)); err != nil {
-		return nil, err
-	}
-	for _, path := range atomicFields {
-		value, found, err := unstructured.NestedMap(stored, path...)
-		if err != nil || !found {
-			continue
-		}
-		if err := unstructured.SetNestedMap(declared, value, path...); err != nil {
-			return nil, err
-		}
-	}
-	return json.Marshal(declared)
-}
-
-// declaration encodes what is declared of a child and compared with what is stored: not the status, not the kind, and
-// not the content of an immutable object. The latter cannot change, and a large ConfigMap would not fit into the
-// annotation that keeps the declaration.
-func declaration(child client.Object) ([]byte, error) {
-	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(child)
-	if err != nil {
-		return nil, err
-	}
-	for _, field := range []string{"apiVersion", "kind", "status"} {
-		delete(object, field)
-	}
-	unstructured.RemoveNestedField(object, "metadata", "resourceVersion")
-	if object["immutable"] == true {
-		delete(object, "data")
-		delete(object, "binaryData")
-	}
-	return json.Marshal(object)
 }
 
 // notOurs expects the child that was to be stored with its reference to the owner.
@@ -332,9 +293,18 @@ func notOurs(gvk schema.GroupVersionKind, child, live client.Object) error {
 	if controller := metav1.GetControllerOf(live); controller != nil {
 		ours := metav1.GetControllerOf(child)
 		err.Controller = fmt.Sprintf("%s %q", controller.Kind, controller.Name)
-		err.Predecessor = controller.APIVersion == ours.APIVersion && controller.Kind == ours.Kind && controller.Name == ours.Name
+		err.Predecessor = groupOf(controller) == groupOf(ours) && controller.Kind == ours.Kind && controller.Name == ours.Name
 	}
 	return err
+}
+
+// groupOf returns the API group of an owner. Its version says only with which one the reference was written.
+func groupOf(owner *metav1.OwnerReference) string {
+	group, _, found := strings.Cut(owner.APIVersion, "/")
+	if !found {
+		return ""
+	}
+	return group
 }
 
 // IsNotOurs returns the *NotOurs in the error's chain, nil where there is none.

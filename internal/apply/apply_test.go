@@ -4,14 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -55,109 +55,6 @@ func deployment(change ...func(*appsv1.Deployment)) *appsv1.Deployment {
 	return d
 }
 
-// The patch for what was declared, what is declared, and what is stored; "" is no patch at all.
-func TestThreeWay(t *testing.T) {
-	same := func(*appsv1.Deployment) {}
-	for name, test := range map[string]struct {
-		declare func(*appsv1.Deployment)
-		drift   func(*appsv1.Deployment)
-		want    string
-	}{
-		"nothing differs": {same, same, ""},
-		"defaults, status and what others set": {same, func(d *appsv1.Deployment) {
-			d.Spec.RevisionHistoryLimit = ptr.To[int32](10)
-			d.Status.Replicas = 2
-			d.Labels["theirs"], d.Annotations["theirs"] = "1", "1"
-			d.Spec.Template.Annotations["kubectl.kubernetes.io/restartedAt"] = "now"
-			d.Spec.Template.Spec.Containers = append([]corev1.Container{{Name: "sidecar", Image: "s"}}, d.Spec.Template.Spec.Containers...)
-		}, ""},
-		"a declared field drifted": {same, func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](9) }, `{"spec":{"replicas":2}}`},
-		"a declared field is gone": {same, func(d *appsv1.Deployment) { d.Labels = nil }, `{"metadata":{"labels":{"a":"1"}}}`},
-		"another value is declared": {
-			func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "nginx:2" }, same,
-			`{"spec":{"template":{"spec":{"$setElementOrder/containers":[{"name":"nginx"}],"containers":[{"image":"nginx:2","name":"nginx"}]}}}}`,
-		},
-		"a field is no longer declared": {
-			func(d *appsv1.Deployment) { d.Spec.Template.Annotations = nil }, same,
-			`{"spec":{"template":{"metadata":{"annotations":null}}}}`,
-		},
-		"the record is gone":    {same, func(d *appsv1.Deployment) { d.Annotations = nil; d.Spec.Replicas = ptr.To[int32](9) }, `{"spec":{"replicas":2}}`},
-		"the record is damaged": {same, func(d *appsv1.Deployment) { d.Annotations[annotation] = "{"; d.Spec.Replicas = ptr.To[int32](9) }, `{"spec":{"replicas":2}}`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			live := stored(t, deployment())
-			test.drift(live)
-			patch := patchOf(t, live, deployment(test.declare))
-			if test.want == "" {
-				if patch != nil {
-					t.Errorf("want no patch, got %s", patch)
-				}
-				return
-			}
-			var got, want map[string]any
-			if err := json.Unmarshal([]byte(test.want), &want); err != nil {
-				t.Fatal(err)
-			}
-			if err := json.Unmarshal(patch, &got); err != nil {
-				t.Fatalf("%v in %s", err, patch)
-			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("patch (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-// patchOf returns the patch for an object that is stored so and declared so.
-func patchOf(t *testing.T, live, child client.Object) []byte {
-	t.Helper()
-	declared, err := declaration(child)
-	if err != nil {
-		t.Fatal(err)
-	}
-	last := []byte(live.GetAnnotations()[annotation])
-	if !json.Valid(last) {
-		last = []byte("{}")
-	}
-	patch, err := threeWay(live, last, declared)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return patch
-}
-
-// The digest tells a child that is as declared from one that drifted, was declared otherwise, or has no record.
-func TestDigest(t *testing.T) {
-	child := stored(t, deployment())
-	same := Digest(child, annotation)
-	if same == "" {
-		t.Error("a child that is as declared has no digest")
-	}
-	foreign := child.DeepCopy()
-	foreign.Labels["theirs"], foreign.Status.Replicas = "1", 5
-	if Digest(foreign, annotation) != same {
-		t.Error("what is not declared changes the digest")
-	}
-	drifted := child.DeepCopy()
-	drifted.Spec.Replicas = ptr.To[int32](9)
-	damaged := child.DeepCopy()
-	damaged.Annotations[annotation] = "{"
-	unknown := child.DeepCopy()
-	unknown.Annotations = nil
-	for name, object := range map[string]client.Object{"drifted": drifted, "damaged": damaged, "without a record": unknown} {
-		if got := Digest(object, annotation); got != "" {
-			t.Errorf("a child that is %s has digest %s", name, got)
-		}
-	}
-	if other := stored(t, deployment(func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](3) })); Digest(other, annotation) == same {
-		t.Error("two declarations have one digest")
-	}
-	child.Annotations[annotation] = same
-	if got := Digest(child, annotation); got != same {
-		t.Errorf("the digest of a digest is %s", got)
-	}
-}
-
 // A child that the cache says to be as declared costs no request; any other is read before it is written.
 func TestRecordOfTheCache(t *testing.T) {
 	full := deployment()
@@ -198,7 +95,7 @@ func TestRecordOfTheCache(t *testing.T) {
 			}).Build()
 			child := deployment(test.change)
 			child.OwnerReferences = full.OwnerReferences
-			if err := applier.applyOne(t.Context(), owner, child); err != nil {
+			if err := applier.applyOne(t.Context(), owner, nil, child); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(test.want, counted); diff != "" || reads != test.reads {
@@ -227,52 +124,6 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// A key more in a selector selects other Pods: what is not declared of it goes, though it was never declared.
-func TestSelectorsAreAtomic(t *testing.T) {
-	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: corev1.ServiceSpec{Selector: map[string]string{"a": "1"}}}
-	live := stored(t, service)
-	live.Spec.Selector["b"] = "2"
-	if got, want := string(patchOf(t, live, service)), `{"spec":{"selector":{"b":null}}}`; got != want {
-		t.Errorf("patch %s, want %s", got, want)
-	}
-	policy := &networkingv1.NetworkPolicy{ObjectMeta: service.ObjectMeta, Spec: networkingv1.NetworkPolicySpec{
-		PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{"a": "1"}},
-	}}
-	drifted := stored(t, policy)
-	drifted.Spec.PodSelector.MatchLabels["b"] = "2"
-	if got, want := string(patchOf(t, drifted, policy)), `{"spec":{"podSelector":{"matchLabels":{"b":null}}}}`; got != want {
-		t.Errorf("patch %s, want %s", got, want)
-	}
-}
-
-// A field with the patch strategy "replace" is not written again and again.
-func TestThreeWayOfReplacedField(t *testing.T) {
-	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: policyv1.PodDisruptionBudgetSpec{
-		Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "1"}},
-	}}
-	if patch := patchOf(t, stored(t, budget), budget); patch != nil {
-		t.Errorf("want no patch, got %s", patch)
-	}
-	drifted := stored(t, budget)
-	drifted.Spec.Selector.MatchLabels["a"] = "2"
-	if patch := patchOf(t, drifted, budget); patch == nil {
-		t.Error("want a patch, got none")
-	}
-}
-
-// The record of an immutable object leaves its content out, which may be larger than an annotation.
-func TestRecordOfImmutableObject(t *testing.T) {
-	configMap := &corev1.ConfigMap{Immutable: ptr.To(true), Data: map[string]string{"k": strings.Repeat("x", 1<<19)}}
-	raw, err := declaration(configMap)
-	if err != nil || len(raw) > 100 {
-		t.Errorf("record of %d bytes, %v", len(raw), err)
-	}
-	configMap.Immutable = nil
-	if raw, err = declaration(configMap); err != nil || len(raw) < 1<<19 {
-		t.Errorf("record of %d bytes, %v", len(raw), err)
-	}
-}
-
 type writes map[string]int
 
 func newApplier(funcs interceptor.Funcs, objects ...client.Object) (*Applier, writes) {
@@ -294,7 +145,7 @@ func TestApply(t *testing.T) {
 	applier, counted := newApplier(interceptor.Funcs{})
 	pass := func(want writes, children ...client.Object) {
 		t.Helper()
-		if err := applier.Apply(t.Context(), owner, children...); err != nil {
+		if err := applier.Apply(t.Context(), owner, nil, children...); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want, counted); diff != "" {
@@ -334,7 +185,7 @@ func TestApplyStopsAtAnError(t *testing.T) {
 			return c.Create(ctx, object, opts...)
 		},
 	})
-	err := applier.Apply(t.Context(), owner, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}, deployment())
+	err := applier.Apply(t.Context(), owner, nil, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}, deployment())
 	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), `failed to create Service "web"`) {
 		t.Errorf("error %v", err)
 	}
@@ -357,7 +208,7 @@ func TestApplyLeavesForeignObjects(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			applier, counted := newApplier(funcs, foreign.DeepCopy())
 			applier.Reader = fake.NewClientBuilder().WithObjects(foreign.DeepCopy()).Build()
-			err := applier.Apply(t.Context(), owner, deployment())
+			err := applier.Apply(t.Context(), owner, nil, deployment())
 			if found := IsNotOurs(err); found == nil || !strings.Contains(err.Error(), `Deployment "web" exists already and is not ours (it is controlled by Other "theirs")`) {
 				t.Errorf("error %v", err)
 			}
@@ -371,11 +222,11 @@ func TestApplyLeavesForeignObjects(t *testing.T) {
 // A child that was declared from a stored one which has changed since is not written.
 func TestApplyRefusesAnOldState(t *testing.T) {
 	applier, counted := newApplier(interceptor.Funcs{})
-	if err := applier.Apply(t.Context(), owner, deployment()); err != nil {
+	if err := applier.Apply(t.Context(), owner, nil, deployment()); err != nil {
 		t.Fatal(err)
 	}
 	clear(counted)
-	err := applier.Apply(t.Context(), owner, deployment(func(d *appsv1.Deployment) { d.ResourceVersion, d.Spec.Replicas = "0", ptr.To[int32](5) }))
+	err := applier.Apply(t.Context(), owner, nil, deployment(func(d *appsv1.Deployment) { d.ResourceVersion, d.Spec.Replicas = "0", ptr.To[int32](5) }))
 	if !apierrors.IsConflict(err) || len(counted) != 0 {
 		t.Errorf("error %v, writes %v", err, counted)
 	}
@@ -397,7 +248,7 @@ func TestApplyReplacesWhatCannotBeMerged(t *testing.T) {
 			return c.Patch(ctx, object, patch, opts...)
 		},
 	})
-	if err := applier.Apply(t.Context(), owner, service(80)); err != nil {
+	if err := applier.Apply(t.Context(), owner, nil, service(80)); err != nil {
 		t.Fatal(err)
 	}
 	live := service(80)
@@ -409,7 +260,7 @@ func TestApplyReplacesWhatCannotBeMerged(t *testing.T) {
 		t.Fatal(err)
 	}
 	clear(counted)
-	if err := applier.Apply(t.Context(), owner, service(80)); err != nil {
+	if err := applier.Apply(t.Context(), owner, nil, service(80)); err != nil {
 		t.Fatal(err)
 	}
 	if err := applier.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
@@ -417,5 +268,180 @@ func TestApplyReplacesWhatCannotBeMerged(t *testing.T) {
 	}
 	if len(live.Spec.Ports) != 1 || live.Spec.Ports[0].Port != 80 || counted["patch Service"] != 1 {
 		t.Errorf("ports %+v, writes %v", live.Spec.Ports, counted)
+	}
+}
+
+// What is told of a child without a request is what Apply then does.
+func TestPending(t *testing.T) {
+	applier, counted := newApplier(interceptor.Funcs{})
+	configMap := func() client.Object {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Immutable: ptr.To(true)}
+	}
+	foreign := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
+	if err := applier.Client.Create(t.Context(), foreign.DeepCopy()); err != nil {
+		t.Fatal(err)
+	}
+	if err := applier.Apply(t.Context(), owner, nil, configMap()); err != nil {
+		t.Fatal(err)
+	}
+	live := configMap()
+	if err := applier.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
+		t.Fatal(err)
+	}
+	// In the cache the digest stands for the record.
+	live.SetAnnotations(map[string]string{annotation: Digest(live, annotation)})
+	if err := applier.Client.Update(t.Context(), live); err != nil {
+		t.Fatal(err)
+	}
+	clear(counted)
+	pending, err := applier.Pending(t.Context(), owner, configMap(), foreign, deployment())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, child := range pending {
+		got = append(got, fmt.Sprintf("%T", child))
+	}
+	if diff := cmp.Diff([]string{"*v1.Service", "*v1.Deployment"}, got); diff != "" || len(counted) != 0 {
+		t.Errorf("writes %v, pending (-want +got):\n%s", counted, diff)
+	}
+}
+
+// Content that no comparison needs is asked for when a child is created, and only then; without it nothing is created.
+func TestFill(t *testing.T) {
+	applier, counted := newApplier(interceptor.Funcs{})
+	configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Immutable: ptr.To(true)}
+	changed := apierrors.NewConflict(schema.GroupResource{Resource: "configmaps"}, "web", errors.New("changed"))
+	err := applier.Apply(t.Context(), owner, func(context.Context, client.Object) error { return changed }, configMap.DeepCopy())
+	if !apierrors.IsConflict(err) || len(counted) != 0 {
+		t.Errorf("error %v, writes %v", err, counted)
+	}
+	asked := 0
+	fill := func(_ context.Context, child client.Object) error {
+		asked++
+		child.(*corev1.ConfigMap).Data = map[string]string{"k": "v"}
+		return nil
+	}
+	for range 2 {
+		if err := applier.Apply(t.Context(), owner, fill, configMap.DeepCopy()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	live := configMap.DeepCopy()
+	if err := applier.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
+		t.Fatal(err)
+	}
+	if live.Data["k"] != "v" || asked != 1 || counted["create ConfigMap"] != 1 {
+		t.Errorf("data %v, asked %d times, writes %v", live.Data, asked, counted)
+	}
+}
+
+// A child that an earlier release made names an earlier version of the owner's API. It is the owner's all the same, and
+// the reference is written anew, once.
+func TestReferenceOfAnEarlierVersion(t *testing.T) {
+	child := deployment()
+	child.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v0", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID, Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true)}}
+	applier, counted := newApplier(interceptor.Funcs{}, stored(t, child))
+	for range 2 {
+		if err := applier.Apply(t.Context(), owner, nil, deployment()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	live := deployment()
+	if err := applier.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
+		t.Fatal(err)
+	}
+	if len(live.OwnerReferences) != 1 || live.OwnerReferences[0].APIVersion != "v1" || counted["patch Deployment"] != 1 {
+		t.Errorf("references %+v, writes %v", live.OwnerReferences, counted)
+	}
+}
+
+// Whose deletion is waited for is told by group, kind and name, whatever the version.
+func TestPredecessor(t *testing.T) {
+	ours := &metav1.OwnerReference{APIVersion: "operator.example.com/v1alpha2", Kind: "NginxOperator", Name: "web", UID: "new", Controller: ptr.To(true)}
+	for name, test := range map[string]struct {
+		change func(*metav1.OwnerReference)
+		want   bool
+	}{
+		"the same version":   {func(*metav1.OwnerReference) {}, true},
+		"an earlier version": {func(r *metav1.OwnerReference) { r.APIVersion = "operator.example.com/v1alpha1" }, true},
+		"another group":      {func(r *metav1.OwnerReference) { r.APIVersion = "example.com/v1alpha2" }, false},
+		"another kind":       {func(r *metav1.OwnerReference) { r.Kind = "Other" }, false},
+		"another name":       {func(r *metav1.OwnerReference) { r.Name = "other" }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			theirs := *ours
+			theirs.UID = "old"
+			test.change(&theirs)
+			child := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web", OwnerReferences: []metav1.OwnerReference{*ours}}}
+			live := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web", OwnerReferences: []metav1.OwnerReference{theirs}}}
+			if got := IsNotOurs(notOurs(schema.GroupVersionKind{Kind: "Service"}, child, live)); got.Predecessor != test.want {
+				t.Errorf("predecessor %t, want %t", got.Predecessor, test.want)
+			}
+		})
+	}
+}
+
+// An element of a list that lost the field which tells it from others cannot be merged; the list is replaced, and
+// what is no longer declared goes all the same.
+func TestApplyReplacesWhatHasNoKey(t *testing.T) {
+	declared := deployment(func(d *appsv1.Deployment) {
+		d.Spec.Template.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "registry"}}
+	})
+	before := declared.DeepCopy()
+	before.Spec.Template.Spec.NodeSelector = map[string]string{"no longer": "declared"}
+	applier, counted := newApplier(interceptor.Funcs{})
+	if err := applier.Apply(t.Context(), owner, nil, before); err != nil {
+		t.Fatal(err)
+	}
+	live := deployment()
+	if err := applier.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
+		t.Fatal(err)
+	}
+	live.Spec.Template.Spec.ImagePullSecrets[0].Name = ""
+	if err := applier.Client.Update(t.Context(), live); err != nil {
+		t.Fatal(err)
+	}
+	clear(counted)
+	if Digest(live, annotation) != "" {
+		t.Error("the drift is not seen")
+	}
+	if err := applier.Apply(t.Context(), owner, nil, declared.DeepCopy()); err != nil {
+		t.Fatal(err)
+	}
+	if err := applier.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(declared.Spec, live.Spec); diff != "" || counted["patch Deployment"] != 1 {
+		t.Errorf("writes %v, stored (-want +got):\n%s", counted, diff)
+	}
+}
+
+// Annotations of a child are declared, then others, then none: what others set stays, and so does the record.
+func TestAnnotationsComeAndGo(t *testing.T) {
+	service := func(annotations map[string]string) *corev1.Service {
+		return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Annotations: annotations}}
+	}
+	applier, _ := newApplier(interceptor.Funcs{})
+	live := service(nil)
+	for i, annotations := range []map[string]string{{"a": "1"}, {"a": "2", "b": "1"}, nil, {"c": "1"}} {
+		if err := applier.Apply(t.Context(), owner, nil, service(annotations)); err != nil {
+			t.Fatal(err)
+		}
+		if err := applier.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]string{annotation: live.Annotations[annotation]}
+		maps.Copy(want, annotations)
+		if i > 0 {
+			want["theirs"] = "1"
+		}
+		if diff := cmp.Diff(want, live.Annotations); diff != "" || live.Annotations[annotation] == "" {
+			t.Errorf("annotations (-want +got):\n%s", diff)
+		}
+		live.Annotations["theirs"] = "1"
+		if err := applier.Client.Update(t.Context(), live); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

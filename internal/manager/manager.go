@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha1"
+	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/metadata"
 )
 
@@ -27,12 +28,14 @@ func NewScheme() *runtime.Scheme {
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(operatorv2.AddToScheme(scheme))
 	utilruntime.Must(v1alpha1.AddToScheme(scheme))
+	utilruntime.Must(v1alpha2.AddToScheme(scheme))
 	return scheme
 }
 
 // CacheOptions returns the options of the cache: of the kinds of children only the objects that carry our label, and
 // of each object only what is read. A cluster full of foreign Pods and ConfigMaps costs no memory. Reading a kind that
-// no controller watches is an error instead of one more informer.
+// no controller watches is an error instead of one more informer. ConfigMaps and Secrets that are only named are no part
+// of it (internal/reference).
 func CacheOptions() cache.Options {
 	ours := labels.SelectorFromSet(labels.Set{metadata.LabelManagedBy: metadata.OperatorName})
 	narrow := func(transform toolscache.TransformFunc) cache.ByObject {
@@ -42,6 +45,7 @@ func CacheOptions() cache.Options {
 		ReaderFailOnMissingInformer: true,
 		DefaultTransform:            cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
+			&v1alpha2.NginxOperator{}:       {Transform: slimNginxOperator},
 			&appsv1.Deployment{}:            narrow(slimDeployment),
 			&appsv1.ReplicaSet{}:            narrow(slimReplicaSet),
 			&corev1.ConfigMap{}:             narrow(slimConfigMap),

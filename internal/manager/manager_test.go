@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/metadata"
 )
@@ -28,6 +29,9 @@ func TestCacheIsNarrow(t *testing.T) {
 		t.Error("a read may start an informer for a whole kind")
 	}
 	for object, by := range options.ByObject {
+		if _, isOwn := object.(*v1alpha2.NginxOperator); isOwn {
+			continue
+		}
 		if by.Label == nil || by.Label.Matches(labels.Set{"app": "foreign"}) {
 			t.Errorf("%T is cached for the whole cluster", object)
 			continue
@@ -65,6 +69,7 @@ func TestTransforms(t *testing.T) {
 		ObjectMeta: meta(`{"spec":{"podSelector":{}}}`),
 		Spec:       networkingv1.NetworkPolicySpec{PolicyTypes: []networkingv1.PolicyType{"Ingress"}},
 	}
+	volume := corev1.Volume{Name: "config", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{}}}
 	if whole == "" || empty == "" || apply.Digest(policy, metadata.AnnotationLastDeclared) == "" {
 		t.Fatal("the fixtures are not as declared")
 	}
@@ -72,6 +77,28 @@ func TestTransforms(t *testing.T) {
 		transform cache.TransformFunc
 		in, want  any
 	}{
+		"NginxOperator": {
+			slimNginxOperator, &v1alpha2.NginxOperator{
+				ObjectMeta: metav1.ObjectMeta{
+					Namespace: "shop", Name: "web", UID: "u", Generation: 2, ResourceVersion: "7",
+					Annotations: map[string]string{"theirs": "{}", metadata.AnnotationV1alpha2Unreadable: "{"},
+					Labels:      map[string]string{"theirs": "1"}, ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "a"}},
+				},
+				Spec: v1alpha2.NginxOperatorSpec{Replicas: ptr.To[int32](2)},
+				Status: v1alpha2.NginxOperatorStatus{
+					Replicas: 2, Image: "nginx:1", Conditions: []metav1.Condition{{Type: "Ready", Status: "True", Reason: "r", Message: "m"}},
+					RelatedObjects: []v1alpha2.RelatedObject{{APIVersion: "v1", Kind: "Service", Name: "web"}},
+				},
+			},
+			&v1alpha2.NginxOperator{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "u", Generation: 2, ResourceVersion: "7", Annotations: map[string]string{metadata.AnnotationV1alpha2Unreadable: "{"}},
+				Spec:       v1alpha2.NginxOperatorSpec{Replicas: ptr.To[int32](2)},
+				Status: v1alpha2.NginxOperatorStatus{
+					Replicas: 2, Image: "nginx:1", Conditions: []metav1.Condition{{Type: "Ready", Status: "True", Reason: "r", Message: "m"}},
+					RelatedObjects: []v1alpha2.RelatedObject{{APIVersion: "v1", Kind: "Service", Name: "web"}},
+				},
+			},
+		},
 		"Service": {slimService, asDeclared, &corev1.Service{ObjectMeta: slim(whole)}},
 		"Service that drifted": {
 			slimService, &corev1.Service{ObjectMeta: meta(`{"spec":{"type":"ClusterIP"}}`), Spec: corev1.ServiceSpec{Type: "NodePort"}},
@@ -96,9 +123,9 @@ func TestTransforms(t *testing.T) {
 		},
 		"ReplicaSet": {
 			slimReplicaSet, &appsv1.ReplicaSet{Spec: appsv1.ReplicaSetSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
-				Volumes: []corev1.Volume{{Name: "config"}}, Containers: []corev1.Container{{Name: "nginx"}},
+				Volumes: []corev1.Volume{volume, {Name: "tmp"}}, Containers: []corev1.Container{{Name: "nginx"}},
 			}}}},
-			&appsv1.ReplicaSet{Spec: appsv1.ReplicaSetSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Volumes: []corev1.Volume{{Name: "config"}}}}}},
+			&appsv1.ReplicaSet{Spec: appsv1.ReplicaSetSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Volumes: []corev1.Volume{volume}}}}},
 		},
 		"Pod": {
 			slimPod, &corev1.Pod{

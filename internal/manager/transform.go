@@ -3,6 +3,7 @@ package manager
 import (
 	"maps"
 	"slices"
+	"unique"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -11,12 +12,45 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/metadata"
 )
 
 // The functions of this file take from an object, before it enters the cache, what no reader of the cache looks at.
 // They pass anything else through (the cache also hands over tombstones).
+
+// slimNginxOperator keeps what a pass reads: the declaration, the status, and of the metadata what identifies the object and
+// whether it could be read whole. An annotation like that of kubectl apply is as large as all the rest.
+func slimNginxOperator(in any) (any, error) {
+	object, ok := in.(*v1alpha2.NginxOperator)
+	if !ok {
+		return in, nil
+	}
+	unreadable, isUnreadable := object.Annotations[metadata.AnnotationV1alpha2Unreadable]
+	object.ManagedFields, object.Annotations, object.Labels, object.OwnerReferences, object.Finalizers = nil, nil, nil, nil, nil
+	if isUnreadable {
+		object.Annotations = map[string]string{metadata.AnnotationV1alpha2Unreadable: unreadable}
+	}
+	share(&object.Namespace, &object.Name, &object.Status.Image)
+	for i := range object.Status.Conditions {
+		condition := &object.Status.Conditions[i]
+		share(&condition.Type, &condition.Reason, &condition.Message)
+		condition.Status = unique.Make(condition.Status).Value()
+	}
+	for i := range object.Status.RelatedObjects {
+		related := &object.Status.RelatedObjects[i]
+		share(&related.APIVersion, &related.Kind, &related.Name)
+	}
+	return in, nil
+}
+
+// share puts one text in the place of all that are equal. Most of what the cache holds says the same of many objects.
+func share(texts ...*string) {
+	for _, text := range texts {
+		*text = unique.Make(*text).Value()
+	}
+}
 
 // slimDeployment keeps the number of replicas and who used the scale subresource to set it, and the status.
 func slimDeployment(in any) (any, error) {
@@ -72,6 +106,16 @@ func slimMetadata(child client.Object) {
 	}
 	child.SetAnnotations(annotations)
 	child.SetManagedFields(nil)
+	namespace, name := child.GetNamespace(), child.GetName()
+	share(&namespace, &name)
+	child.SetNamespace(namespace)
+	child.SetName(name)
+	owners := child.GetOwnerReferences()
+	for i := range owners {
+		share(&owners[i].APIVersion, &owners[i].Kind, &owners[i].Name)
+		owners[i].UID = unique.Make(owners[i].UID).Value()
+	}
+	child.SetOwnerReferences(owners)
 	// The strings of the selector are shared by all children; each decoded label would have its own.
 	if instance := child.GetLabels()[metadata.LabelInstance]; maps.Equal(metadata.PodLabels(instance), withoutVersion(child.GetLabels())) {
 		child.SetLabels(metadata.Selector(instance))
@@ -88,9 +132,10 @@ func withoutVersion(labels map[string]string) map[string]string {
 func slimReplicaSet(in any) (any, error) {
 	if replicaSet, ok := in.(*appsv1.ReplicaSet); ok {
 		replicaSet.ManagedFields, replicaSet.Annotations = nil, nil
+		volumes := slices.DeleteFunc(replicaSet.Spec.Template.Spec.Volumes, func(volume corev1.Volume) bool { return volume.ConfigMap == nil })
 		replicaSet.Spec = appsv1.ReplicaSetSpec{
 			Template: corev1.PodTemplateSpec{
-				Spec: corev1.PodSpec{Volumes: replicaSet.Spec.Template.Spec.Volumes},
+				Spec: corev1.PodSpec{Volumes: slices.Clip(volumes)},
 			},
 		}
 		replicaSet.Status = appsv1.ReplicaSetStatus{}

@@ -31,7 +31,22 @@ const (
 	AnnotationReplicas = "operator.example.com/replicas"
 	// AnnotationForceRedeploy is on the Pods and keeps spec.forceRedeploy.
 	AnnotationForceRedeploy = "operator.example.com/force-redeploy"
+	// AnnotationCertificates is on the Pods and stands for the content of the Secrets that they mount: another certificate
+	// makes new Pods.
+	AnnotationCertificates = "operator.example.com/certificates"
+	// AnnotationV1alpha2 is on the v1alpha1 form of a NginxOperator and keeps, as JSON, what v1alpha1 cannot say. The
+	// v1alpha2 form never has it.
+	AnnotationV1alpha2 = "operator.example.com/v1alpha2"
+	// AnnotationV1alpha2Unreadable is on a NginxOperator whose AnnotationV1alpha2 was damaged and has its text, so that the
+	// object can be read and repaired. Part of the declaration may be missing while it is there.
+	AnnotationV1alpha2Unreadable = "operator.example.com/v1alpha2-unreadable"
 )
+
+// domain is that of the operator's own annotations.
+const domain = "operator.example.com/"
+
+// IsReserved tells whether a label or annotation is the operator's, so that users cannot set it on what it creates.
+func IsReserved(key string) bool { return strings.HasPrefix(key, domain) }
 
 // Selector returns the labels that tell the Pods of one instance from all others of its namespace. They never change:
 // the selector of a Deployment is immutable.

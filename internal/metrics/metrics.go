@@ -4,6 +4,7 @@ package metrics
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/nginx-operator/api/v1alpha1"
+	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/apply"
 )
 
@@ -59,7 +60,7 @@ func (m *Metrics) ChildWritten(kind string, verb apply.Verb) {
 }
 
 // Started notes when a generation of an object was first seen, if its status does not speak of it yet.
-func (m *Metrics) Started(object *v1alpha1.NginxOperator) {
+func (m *Metrics) Started(object *v1alpha2.NginxOperator) {
 	if object.Status.ObservedGeneration == object.Generation {
 		return
 	}
@@ -71,7 +72,7 @@ func (m *Metrics) Started(object *v1alpha1.NginxOperator) {
 }
 
 // Ready observes how long the current change of an object took, once for each change.
-func (m *Metrics) Ready(object *v1alpha1.NginxOperator) {
+func (m *Metrics) Ready(object *v1alpha2.NginxOperator) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if began, found := m.started[object.UID]; found {
@@ -81,13 +82,13 @@ func (m *Metrics) Ready(object *v1alpha1.NginxOperator) {
 }
 
 // Forget drops what is known of an object that is being deleted.
-func (m *Metrics) Forget(object *v1alpha1.NginxOperator) {
+func (m *Metrics) Forget(object *v1alpha2.NginxOperator) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.started, object.UID)
 }
 
-// objects counts the objects of the cache by the status of their Ready condition.
+// objects counts the objects of the cache by the status of their Ready condition, and by what holds their changes back.
 type objects struct {
 	reader client.Reader
 }
@@ -96,27 +97,48 @@ var objectsDesc = prometheus.NewDesc("nginx_operator_objects",
 	"NginxOperators by the status of their Ready condition (True, False, Unknown). Every replica of the operator reports all.",
 	[]string{"ready"}, nil)
 
+var blockedDesc = prometheus.NewDesc("nginx_operator_blocked_objects",
+	"NginxOperators whose changes are held back, by the reason in status.blockedBy. Every replica of the operator reports all.",
+	[]string{"reason"}, nil)
+
+// blockingReasons are all reasons that status.blockedBy can have.
+var blockingReasons = []string{
+	v1alpha2.ReasonReferenceNotFound, v1alpha2.ReasonInvalidReference, v1alpha2.ReasonInvalidConfiguration, v1alpha2.ReasonPaused,
+}
+
 // Describe implements prometheus.Collector.
-func (o *objects) Describe(descs chan<- *prometheus.Desc) { descs <- objectsDesc }
+func (o *objects) Describe(descs chan<- *prometheus.Desc) {
+	descs <- objectsDesc
+	descs <- blockedDesc
+}
 
 // Collect implements prometheus.Collector.
 func (o *objects) Collect(metrics chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	list := &v1alpha1.NginxOperatorList{}
+	list := &v1alpha2.NginxOperatorList{}
 	if err := o.reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		// The cache is not filled yet. An invalid metric would take all others of the scrape along.
 		return
 	}
+	blocked := map[string]int{}
 	counts := map[string]int{"True": 0, "False": 0, "Unknown": 0}
 	for i := range list.Items {
 		status := "Unknown"
-		if ready := meta.FindStatusCondition(list.Items[i].Status.Conditions, v1alpha1.ConditionReady); ready != nil {
+		if ready := meta.FindStatusCondition(list.Items[i].Status.Conditions, v1alpha2.ConditionReady); ready != nil {
 			status = string(ready.Status)
 		}
 		counts[status]++
+		for _, reason := range blockingReasons {
+			if slices.ContainsFunc(list.Items[i].Status.BlockedBy, func(b v1alpha2.Blocker) bool { return b.Reason == reason }) {
+				blocked[reason]++
+			}
+		}
 	}
 	for status, count := range counts {
 		metrics <- prometheus.MustNewConstMetric(objectsDesc, prometheus.GaugeValue, float64(count), status)
+	}
+	for _, reason := range blockingReasons {
+		metrics <- prometheus.MustNewConstMetric(blockedDesc, prometheus.GaugeValue, float64(blocked[reason]), reason)
 	}
 }

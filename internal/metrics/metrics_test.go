@@ -11,14 +11,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	"github.com/example/nginx-operator/api/v1alpha1"
+	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/apply"
 )
 
-func newObject(name string, ready metav1.ConditionStatus) *v1alpha1.NginxOperator {
-	object := &v1alpha1.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: "u", Generation: 2}}
+func newObject(name string, ready metav1.ConditionStatus) *v1alpha2.NginxOperator {
+	object := &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: "u", Generation: 2}}
 	if ready != "" {
-		object.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: ready}}
+		object.Status.Conditions = []metav1.Condition{{Type: v1alpha2.ConditionReady, Status: ready}}
 	}
 	return object
 }
@@ -26,7 +26,7 @@ func newObject(name string, ready metav1.ConditionStatus) *v1alpha1.NginxOperato
 func newMetrics(t *testing.T, objects ...client.Object) (*Metrics, *prometheus.Registry) {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
+	if err := v1alpha2.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
 	registry := prometheus.NewRegistry()
@@ -38,11 +38,21 @@ func newMetrics(t *testing.T, objects ...client.Object) (*Metrics, *prometheus.R
 }
 
 func TestObjectsAndWrites(t *testing.T) {
-	m, registry := newMetrics(t, newObject("a", metav1.ConditionTrue), newObject("b", metav1.ConditionTrue), newObject("c", metav1.ConditionFalse), newObject("d", ""))
+	held := newObject("c", metav1.ConditionFalse)
+	held.Status.BlockedBy = []v1alpha2.Blocker{
+		{Reason: v1alpha2.ReasonReferenceNotFound, Message: "one"}, {Reason: v1alpha2.ReasonReferenceNotFound, Message: "two"}, {Reason: v1alpha2.ReasonPaused},
+	}
+	m, registry := newMetrics(t, newObject("a", metav1.ConditionTrue), newObject("b", metav1.ConditionTrue), held, newObject("d", ""))
 	m.ChildWritten("Deployment", apply.VerbCreate)
 	m.ChildWritten("Deployment", apply.VerbCreate)
 	m.ChildWritten("ConfigMap", apply.VerbDelete)
 	want := `
+# HELP nginx_operator_blocked_objects NginxOperators whose changes are held back, by the reason in status.blockedBy. Every replica of the operator reports all.
+# TYPE nginx_operator_blocked_objects gauge
+nginx_operator_blocked_objects{reason="InvalidConfiguration"} 0
+nginx_operator_blocked_objects{reason="InvalidReference"} 0
+nginx_operator_blocked_objects{reason="Paused"} 1
+nginx_operator_blocked_objects{reason="ReferenceNotFound"} 1
 # HELP nginx_operator_child_writes_total Writes of child objects, by kind and verb (create, patch, delete). At steady state it does not grow.
 # TYPE nginx_operator_child_writes_total counter
 nginx_operator_child_writes_total{kind="ConfigMap",verb="delete"} 1
@@ -53,7 +63,7 @@ nginx_operator_objects{ready="False"} 1
 nginx_operator_objects{ready="True"} 2
 nginx_operator_objects{ready="Unknown"} 1
 `
-	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "nginx_operator_child_writes_total", "nginx_operator_objects"); err != nil {
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "nginx_operator_blocked_objects", "nginx_operator_child_writes_total", "nginx_operator_objects"); err != nil {
 		t.Error(err)
 	}
 }

@@ -3,12 +3,16 @@
 package options
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
+	"net/url"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-logr/logr"
@@ -28,6 +32,16 @@ type Options struct {
 	MetricsCertDir string
 	// HealthProbeBindAddress is host:port of /healthz and /readyz.
 	HealthProbeBindAddress string
+	// OperatorNamespace is the namespace that the operator runs in: that of its webhooks' Service and Secret.
+	OperatorNamespace string
+	// WebhookBindAddress is host:port of the HTTPS endpoint for conversion and admission.
+	WebhookBindAddress string
+	// WebhookServiceName is the Service by which the API server finds it, WebhookSecretName the Secret with its certificate.
+	WebhookServiceName, WebhookSecretName string
+	// WebhookURL takes the place of the Service, for an operator that runs outside of the cluster: https://host:port.
+	WebhookURL string
+	// ClusterServiceVersion is the name of the own one, empty outside OLM.
+	ClusterServiceVersion string
 	// NginxImage is the container image of the operands.
 	NginxImage string
 	// PodIPs are the addresses of the operator's own Pod, by which it knows the IP families of the cluster.
@@ -48,6 +62,9 @@ var ErrHelp = pflag.ErrHelp
 
 const envPrefix = "NGINX_OPERATOR_"
 
+// conditionNameEnv is set by OLM in the containers of an operator; outside OLM it is not set.
+const conditionNameEnv = "OPERATOR_CONDITION_NAME"
+
 // Parse reads the arguments (without the program's name); lookupEnv is os.LookupEnv. Help goes to the writer. An error
 // names the flag or the variable that is wrong.
 func Parse(args []string, lookupEnv func(string) (string, bool), help io.Writer) (*Options, error) {
@@ -59,6 +76,11 @@ func Parse(args []string, lookupEnv func(string) (string, bool), help io.Writer)
 	flags.StringVar(&o.MetricsBindAddress, "metrics-bind-address", ":8443", `address of the HTTPS metrics endpoint, "0" for none; callers need the right to get /metrics`)
 	flags.StringVar(&o.MetricsCertDir, "metrics-cert-dir", "", "directory with tls.crt and tls.key of the metrics endpoint (default: a self-signed certificate)")
 	flags.StringVar(&o.HealthProbeBindAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz")
+	flags.StringVar(&o.OperatorNamespace, "operator-namespace", "nginx-operator-system", "namespace that the operator runs in, and its webhooks' Service and certificate are in")
+	flags.StringVar(&o.WebhookBindAddress, "webhook-bind-address", ":9443", "address of the HTTPS endpoint for conversion and admission")
+	flags.StringVar(&o.WebhookServiceName, "webhook-service-name", "", "Service by which the API server finds the webhooks (default: "+webhookService+"; under OLM the one that OLM makes)")
+	flags.StringVar(&o.WebhookSecretName, "webhook-secret-name", "", "Secret with the certificate of the webhooks (default: "+webhookSecret+"; under OLM the one that OLM makes)")
+	flags.StringVar(&o.WebhookURL, "webhook-url", "", "https://host:port under which the API server reaches the webhooks, for an operator outside of the cluster")
 	flags.StringVar(&o.NginxImage, "nginx-image", "", "container image of the operands, required")
 	flags.StringSliceVar(&o.PodIPs, "pod-ips", nil, "addresses of the operator's Pod; where one is IPv6, the operands listen on IPv6 as well")
 	flags.IntVar(&o.MaxConcurrentReconciles, "max-concurrent-reconciles", 10, "objects that are reconciled at a time")
@@ -92,7 +114,28 @@ func Parse(args []string, lookupEnv func(string) (string, bool), help io.Writer)
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
+	o.complete(lookupEnv)
 	return o, o.validate()
+}
+
+// Names of what OLM makes for the Deployment of the bundle, and of what config/ installs without OLM.
+const (
+	webhookService    = "nginx-operator-webhook-service"
+	webhookSecret     = "nginx-operator-webhook-server-cert" // #nosec G101 -- the name of a Secret
+	olmWebhookService = "nginx-operator-controller-manager-service"
+	olmWebhookSecret  = olmWebhookService + "-cert"
+)
+
+// complete fills in what depends on who installed the operator. OLM sets the name of the ClusterServiceVersion, which is
+// that of the OperatorCondition as well.
+func (o *Options) complete(lookupEnv func(string) (string, bool)) {
+	service, secret := webhookService, webhookSecret
+	if o.ClusterServiceVersion, _ = lookupEnv(conditionNameEnv); o.ClusterServiceVersion != "" {
+		service, secret = olmWebhookService, olmWebhookSecret
+	}
+	o.WebhookURL = strings.TrimSuffix(o.WebhookURL, "/")
+	o.WebhookServiceName = cmp.Or(o.WebhookServiceName, service)
+	o.WebhookSecretName = cmp.Or(o.WebhookSecretName, secret)
 }
 
 func (o *Options) validate() error {
@@ -108,6 +151,12 @@ func (o *Options) validate() error {
 	if o.KubeAPIQPS <= 0 || o.KubeAPIBurst < 1 {
 		return fmt.Errorf("--kube-api-qps is %v and --kube-api-burst is %d, both must be above 0", o.KubeAPIQPS, o.KubeAPIBurst)
 	}
+	if _, _, err := o.WebhookAddress(); err != nil {
+		return err
+	}
+	if parsed, err := url.Parse(o.WebhookURL); err != nil || o.WebhookURL != "" && (parsed.Scheme != "https" || parsed.Host == "" || parsed.Path+parsed.RawQuery+parsed.Fragment != "") {
+		return fmt.Errorf("--webhook-url is %q, must be https://host:port", o.WebhookURL)
+	}
 	if o.LogFormat != "json" && o.LogFormat != "text" {
 		return fmt.Errorf("--log-format is %q, must be json or text", o.LogFormat)
 	}
@@ -116,6 +165,18 @@ func (o *Options) validate() error {
 		return fmt.Errorf("--log-level is %q, must be debug, info, warn or error", o.LogLevel)
 	}
 	return nil
+}
+
+// WebhookAddress returns host and port of the webhook server.
+func (o *Options) WebhookAddress() (host string, port int, err error) {
+	host, text, err := net.SplitHostPort(o.WebhookBindAddress)
+	if err == nil {
+		port, err = strconv.Atoi(text)
+	}
+	if err != nil || port < 1 || port > 65535 {
+		return "", 0, fmt.Errorf("--webhook-bind-address is %q, must be host:port or :port", o.WebhookBindAddress)
+	}
+	return host, port, nil
 }
 
 // IPv6 tells whether the Pods of the cluster have IPv6 addresses.
@@ -135,13 +196,15 @@ func (o *Options) Logger() logr.Logger {
 }
 
 // envName returns the environment variable of a flag. That of the operand image is the one by which OLM finds related
-// images, that of the addresses has the name that manifests commonly use.
+// images, those of the addresses and of the namespace have the names that manifests commonly use.
 func envName(flag string) string {
 	switch flag {
 	case "nginx-image":
 		return "RELATED_IMAGE_NGINX"
 	case "pod-ips":
 		return "POD_IPS"
+	case "operator-namespace":
+		return "POD_NAMESPACE"
 	}
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }

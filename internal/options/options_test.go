@@ -3,9 +3,11 @@ package options
 import (
 	"bytes"
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 )
 
@@ -53,6 +55,15 @@ func TestRefusals(t *testing.T) {
 		"bad flag":       {[]string{"--kube-api-burst=many"}, image, "--kube-api-burst"},
 		"no concurrency": {[]string{"--max-concurrent-reconciles=0"}, image, "--max-concurrent-reconciles"},
 		"no requests":    {[]string{"--kube-api-qps=0"}, image, "--kube-api-qps"},
+		"no port":        {[]string{"--webhook-bind-address=127.0.0.1"}, image, "--webhook-bind-address"},
+		"port name":      {[]string{"--webhook-bind-address=:https"}, image, "--webhook-bind-address"},
+		"port 0":         {[]string{"--webhook-bind-address=:0"}, image, "--webhook-bind-address"},
+		"port too large": {[]string{"--webhook-bind-address=:65536"}, image, "--webhook-bind-address"},
+		"URL scheme":     {[]string{"--webhook-url=http://127.0.0.1:9443"}, image, "--webhook-url"},
+		"URL path":       {[]string{"--webhook-url=https://127.0.0.1:9443/convert"}, image, "--webhook-url"},
+		"URL query":      {[]string{"--webhook-url=https://127.0.0.1:9443?a=b"}, image, "--webhook-url"},
+		"URL host":       {[]string{"--webhook-url=https://"}, image, "--webhook-url"},
+		"no URL":         {[]string{"--webhook-url=127.0.0.1:9443"}, image, "--webhook-url"},
 		"log level":      {[]string{"--log-level=loud"}, image, "--log-level"},
 		"log format":     {[]string{"--log-format=xml"}, image, "--log-format"},
 	} {
@@ -61,6 +72,49 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("want an error with %q, got %v", test.want, err)
 			}
 		})
+	}
+}
+
+// Where the webhooks are found depends on who installed the operator, unless it is told.
+func TestWebhooks(t *testing.T) {
+	type found struct{ Service, Secret, CSV, Namespace, Host string }
+	for name, test := range map[string]struct {
+		args []string
+		env  map[string]string
+		want found
+	}{
+		"config/": {nil, nil, found{"nginx-operator-webhook-service", "nginx-operator-webhook-server-cert", "", "nginx-operator-system", ""}},
+		"OLM": {nil, map[string]string{"OPERATOR_CONDITION_NAME": "nginx-operator.v0.2.0", "POD_NAMESPACE": "operators"},
+			found{"nginx-operator-controller-manager-service", "nginx-operator-controller-manager-service-cert", "nginx-operator.v0.2.0", "operators", ""}},
+		"told": {[]string{"--webhook-service-name=a", "--webhook-secret-name=b", "--operator-namespace=c", "--webhook-bind-address=127.0.0.1:9444"},
+			map[string]string{"OPERATOR_CONDITION_NAME": "d", "POD_NAMESPACE": "e"}, found{"a", "b", "d", "c", "127.0.0.1"}},
+		"told by variables": {nil, map[string]string{"NGINX_OPERATOR_WEBHOOK_SERVICE_NAME": "a", "NGINX_OPERATOR_WEBHOOK_SECRET_NAME": "b"},
+			found{"a", "b", "", "nginx-operator-system", ""}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			env := maps.Clone(test.env)
+			if env == nil {
+				env = map[string]string{}
+			}
+			env["RELATED_IMAGE_NGINX"] = "nginx:1"
+			o, err := parse(test.args, env)
+			if err != nil {
+				t.Fatal(err)
+			}
+			host, port, err := o.WebhookAddress()
+			if err != nil || port < 9443 || port > 9444 {
+				t.Errorf("port %d, %v", port, err)
+			}
+			if diff := cmp.Diff(test.want, found{o.WebhookServiceName, o.WebhookSecretName, o.ClusterServiceVersion, o.OperatorNamespace, host}); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	for url, want := range map[string]string{"": "", "https://127.0.0.1:9443": "https://127.0.0.1:9443", "https://laptop.example.com/": "https://laptop.example.com"} {
+		o, err := parse([]string{"--webhook-url=" + url}, map[string]string{"RELATED_IMAGE_NGINX": "nginx:1"})
+		if err != nil || o.WebhookURL != want {
+			t.Errorf("%q: %v, %v", url, o, err)
+		}
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/nginx-operator/api/v1alpha1"
+	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/metadata"
 )
@@ -32,7 +32,7 @@ const (
 
 // family is an object with its children, as they were written.
 type family struct {
-	object   *v1alpha1.NginxOperator
+	object   *v1alpha2.NginxOperator
 	children []client.Object
 }
 
@@ -108,7 +108,7 @@ func best(a, b time.Duration) time.Duration {
 // reportWrites reports the operator's writes for the new objects and holds them against the bar. Events are beside it.
 func reportWrites(t *testing.T, written requests) {
 	t.Helper()
-	delete(written, request{"POST", v1alpha1.GroupVersion.Group, "nginxoperators", ""}) // this test's
+	delete(written, request{"POST", v1alpha2.GroupVersion.Group, "nginxoperators", ""}) // this test's
 	counted, events := 0, 0
 	for key, n := range written {
 		switch key.resource {
@@ -132,9 +132,9 @@ func reportWrites(t *testing.T, written requests) {
 
 // timeCreation creates the objects and waits until each has its children and its status. Each object is handed to the
 // writer as soon as it exists; without one the operator is what writes.
-func (e *environment) timeCreation(t *testing.T, namespace string, write func(context.Context, *v1alpha1.NginxOperator) error) time.Duration {
+func (e *environment) timeCreation(t *testing.T, namespace string, write func(context.Context, *v1alpha2.NginxOperator) error) time.Duration {
 	t.Helper()
-	created := make(chan *v1alpha1.NginxOperator, createObjects)
+	created := make(chan *v1alpha2.NginxOperator, createObjects)
 	waited := make(chan error, 1)
 	go func() { waited <- e.watchStatus(t.Context(), namespace, createObjects, 3*time.Minute) }()
 	began := time.Now()
@@ -154,7 +154,7 @@ func (e *environment) timeCreation(t *testing.T, namespace string, write func(co
 		}
 	}
 	inParallel(t, concurrency, createObjects, func(ctx context.Context, i int) error {
-		object := newObject(namespace, i)
+		object := newServer(namespace, i)
 		err := e.admin.Create(ctx, object)
 		created <- object
 		return err
@@ -186,7 +186,7 @@ func (e *environment) timeCreation(t *testing.T, namespace string, write func(co
 func (e *environment) harvest(t *testing.T, namespace string) map[string]*family {
 	t.Helper()
 	out := map[string]*family{}
-	objects := &v1alpha1.NginxOperatorList{}
+	objects := &v1alpha2.NginxOperatorList{}
 	must(t, e.admin.List(t.Context(), objects, client.InNamespace(namespace)))
 	for i := range objects.Items {
 		out[objects.Items[i].Name] = &family{object: &objects.Items[i]}
@@ -215,14 +215,14 @@ func asSent(child client.Object) client.Object {
 }
 
 // bareWriter returns a function that sends for an object the writes that the operator sent for the object of its name.
-func (e *environment) bareWriter(families map[string]*family) func(context.Context, *v1alpha1.NginxOperator) error {
+func (e *environment) bareWriter(families map[string]*family) func(context.Context, *v1alpha2.NginxOperator) error {
 	children := map[string][]client.Object{}
 	for name, member := range families {
 		for _, child := range member.children {
 			children[name] = append(children[name], child.DeepCopyObject().(client.Object))
 		}
 	}
-	return func(ctx context.Context, object *v1alpha1.NginxOperator) error {
+	return func(ctx context.Context, object *v1alpha2.NginxOperator) error {
 		for _, child := range children[object.Name] {
 			child.SetNamespace(object.Namespace)
 			owners := child.GetOwnerReferences()
@@ -242,7 +242,7 @@ func (e *environment) bareWriter(families map[string]*family) func(context.Conte
 func (e *environment) clean(t *testing.T, namespace string) {
 	t.Helper()
 	for _, kind := range []client.Object{
-		&v1alpha1.NginxOperator{}, &appsv1.Deployment{}, &corev1.Service{}, &corev1.ConfigMap{}, &networkingv1.NetworkPolicy{},
+		&v1alpha2.NginxOperator{}, &appsv1.Deployment{}, &corev1.Service{}, &corev1.ConfigMap{}, &networkingv1.NetworkPolicy{},
 	} {
 		must(t, e.admin.DeleteAllOf(t.Context(), kind, client.InNamespace(namespace)))
 	}

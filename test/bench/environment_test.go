@@ -26,7 +26,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/example/nginx-operator/api/v1alpha1"
+	"github.com/example/nginx-operator/api/v1alpha2"
 	operatormanager "github.com/example/nginx-operator/internal/manager"
+	"github.com/example/nginx-operator/test/harness"
 )
 
 const (
@@ -125,11 +127,17 @@ type environment struct {
 	metrics rest.Interface
 	// dir is a temporary folder; kubeconfig is the file with the operator's rights.
 	dir, kubeconfig string
+	// service is what the API server calls for conversion and admission.
+	service *harness.Service
 }
 
 func newEnvironment(t *testing.T) *environment {
 	t.Helper()
 	e := &environment{dir: t.TempDir()}
+	service, err := harness.NewService()
+	must(t, err)
+	t.Cleanup(service.Close)
+	e.service = service
 	control := &envtest.Environment{}
 	// Each object has a Service, and the default range holds 254.
 	control.ControlPlane.GetAPIServer().Configure().Set("service-cluster-ip-range", "10.0.0.0/14")
@@ -165,7 +173,7 @@ func newEnvironment(t *testing.T) *environment {
 	bareConfig.QPS = -1
 	e.bare, err = client.NewWithWatch(bareConfig, client.Options{Scheme: operatormanager.NewScheme()})
 	must(t, err)
-	waitFor(t, time.Minute, func() error { return e.admin.List(t.Context(), &v1alpha1.NginxOperatorList{}) })
+	waitFor(t, time.Minute, func() error { return e.admin.List(t.Context(), &v1alpha2.NginxOperatorList{}) })
 	return e
 }
 
@@ -175,8 +183,18 @@ func (e *environment) newNamespace(t *testing.T, name string) string {
 	return name
 }
 
+func newServer(namespace string, i int) *v1alpha2.NginxOperator {
+	return &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("web-%05d", i)}}
+}
+
+// newObject returns an object as clients of v1alpha1 know it.
 func newObject(namespace string, i int) *v1alpha1.NginxOperator {
 	return &v1alpha1.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("web-%05d", i)}}
+}
+
+// onPort returns the ports of a server that listens on one.
+func onPort(port int32) []v1alpha2.Port {
+	return []v1alpha2.Port{{Name: v1alpha2.DefaultPortName, Port: port, Protocol: corev1.ProtocolTCP}}
 }
 
 // inParallel calls the function for 0 to n-1 with so many workers, and fails with the first error.
@@ -222,7 +240,7 @@ func (e *environment) watchStatus(ctx context.Context, namespace string, n int, 
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	done := map[string]bool{}
-	watcher, err := e.admin.Watch(ctx, &v1alpha1.NginxOperatorList{}, client.InNamespace(namespace))
+	watcher, err := e.admin.Watch(ctx, &v1alpha2.NginxOperatorList{}, client.InNamespace(namespace))
 	if err != nil {
 		return err
 	}
@@ -233,7 +251,7 @@ func (e *environment) watchStatus(ctx context.Context, namespace string, n int, 
 			if !open {
 				return fmt.Errorf("the watch ended with %d of %d objects done", len(done), n)
 			}
-			if object, ok := event.Object.(*v1alpha1.NginxOperator); ok && object.Status.ObservedGeneration == object.Generation {
+			if object, ok := event.Object.(*v1alpha2.NginxOperator); ok && object.Status.ObservedGeneration == object.Generation {
 				done[object.Name] = true
 			}
 		case <-ctx.Done():

@@ -38,7 +38,7 @@ func TestMemory(t *testing.T) {
 	namespace := e.newNamespace(t, "memory")
 	began = time.Now()
 	inParallel(t, concurrency, objects, func(ctx context.Context, i int) error {
-		return e.admin.Create(ctx, newObject(namespace, i))
+		return e.admin.Create(ctx, newServer(namespace, i))
 	})
 	e.waitForStatus(t, namespace, objects, 20*time.Minute)
 	report(fmt.Sprintf("time-until-%d-objects-have-their-children", objects), seconds(time.Since(began)), "s")

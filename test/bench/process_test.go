@@ -21,10 +21,12 @@ import (
 
 // process is one running operator.
 type process struct {
-	cmd    *exec.Cmd
-	log    string
-	health string
-	done   chan struct{}
+	cmd              *exec.Cmd
+	log              string
+	health, webhooks string
+	done             chan struct{}
+	// gone is called before the process ends.
+	gone func()
 }
 
 // startOperator starts the operator with the settings of the manifests and waits until it is ready. It ends with the test
@@ -34,9 +36,11 @@ func (e *environment) startOperator(t *testing.T) *process {
 	log, err := os.CreateTemp(e.dir, "operator-*.log")
 	must(t, err)
 	defer func() { _ = log.Close() }()
-	p := &process{log: log.Name(), health: freeAddress(t), done: make(chan struct{})}
+	p := &process{log: log.Name(), health: freeAddress(t), webhooks: freeAddress(t), done: make(chan struct{})}
+	p.gone = func() { e.service.Remove(p.webhooks) }
 	p.cmd = exec.Command(binary, "--leader-elect", "--leader-election-namespace="+operatorNamespace,
-		"--health-probe-bind-address="+p.health, "--metrics-bind-address="+freeAddress(t))
+		"--health-probe-bind-address="+p.health, "--metrics-bind-address="+freeAddress(t),
+		"--operator-namespace="+operatorNamespace, "--webhook-bind-address="+p.webhooks, "--webhook-url="+e.service.URL())
 	p.cmd.Env = append(os.Environ(), "KUBECONFIG="+e.kubeconfig, "RELATED_IMAGE_NGINX="+operandImage)
 	p.cmd.Stdout, p.cmd.Stderr = log, log
 	must(t, p.cmd.Start())
@@ -58,6 +62,7 @@ func (e *environment) startOperator(t *testing.T) *process {
 		}
 		return nil
 	})
+	e.service.Add(p.webhooks)
 	return p
 }
 
@@ -78,6 +83,7 @@ func (e *environment) startLeader(t *testing.T) *process {
 func (p *process) stop() { p.end(syscall.SIGTERM) }
 
 func (p *process) end(signal os.Signal) {
+	p.gone()
 	_ = p.cmd.Process.Signal(signal)
 	select {
 	case <-p.done:

@@ -22,7 +22,8 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/nginx-operator/api/v1alpha1"
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/defaults"
 	"github.com/example/nginx-operator/internal/metadata"
 )
 
@@ -109,9 +110,9 @@ func (s *soak) disturb(t *testing.T, duration time.Duration) {
 		name string
 		do   func(context.Context) error
 	}{
-		{"port", s.edit(func(o *v1alpha1.NginxOperator) { o.Spec.Port = ptr.To(1 + s.random.Int32N(65535)) })},
-		{"replicas", s.edit(func(o *v1alpha1.NginxOperator) { o.Spec.Replicas = ptr.To(s.random.Int32N(4)) })},
-		{"redeploy", s.edit(func(o *v1alpha1.NginxOperator) { o.Spec.ForceRedeploy = fmt.Sprint(s.random.Int32()) })},
+		{"port", s.edit(func(o *v1alpha2.NginxOperator) { o.Spec.Ports = onPort(1 + s.random.Int32N(65535)) })},
+		{"replicas", s.edit(func(o *v1alpha2.NginxOperator) { o.Spec.Replicas = ptr.To(s.random.Int32N(4)) })},
+		{"redeploy", s.edit(func(o *v1alpha2.NginxOperator) { o.Spec.ForceRedeploy = fmt.Sprint(s.random.Int32()) })},
 		{"recreate", s.recreate},
 		{"child-deleted", s.deleteChild},
 		{"child-edited", s.editChild},
@@ -132,16 +133,16 @@ func (s *soak) disturb(t *testing.T, duration time.Duration) {
 func (s *soak) anyName() string { return s.names[s.random.IntN(len(s.names))] }
 
 func (s *soak) create(ctx context.Context) error {
-	object := newObject(soakNamespace, s.next)
+	object := newServer(soakNamespace, s.next)
 	s.next++
 	object.Spec.Replicas = ptr.To(s.random.Int32N(4))
 	s.names = append(s.names, object.Name)
 	return s.admin.Create(ctx, object)
 }
 
-func (s *soak) edit(change func(*v1alpha1.NginxOperator)) func(context.Context) error {
+func (s *soak) edit(change func(*v1alpha2.NginxOperator)) func(context.Context) error {
 	return func(ctx context.Context) error {
-		object := &v1alpha1.NginxOperator{}
+		object := &v1alpha2.NginxOperator{}
 		if err := s.admin.Get(ctx, client.ObjectKey{Namespace: soakNamespace, Name: s.anyName()}, object); err != nil {
 			return err
 		}
@@ -154,7 +155,7 @@ func (s *soak) edit(change func(*v1alpha1.NginxOperator)) func(context.Context) 
 func (s *soak) recreate(ctx context.Context) error {
 	name := s.anyName()
 	s.names = slices.DeleteFunc(s.names, func(other string) bool { return other == name })
-	if err := s.admin.Delete(ctx, &v1alpha1.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: soakNamespace, Name: name}}); err != nil {
+	if err := s.admin.Delete(ctx, &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: soakNamespace, Name: name}}); err != nil {
 		return err
 	}
 	// A pass that began before the deletion may still write.
@@ -193,7 +194,7 @@ func (s *soak) anyChild(ctx context.Context) (client.Object, error) {
 		return nil, err
 	}
 	if len(children) == 0 {
-		return nil, apierrors.NewNotFound(v1alpha1.GroupVersion.WithResource("children").GroupResource(), "any")
+		return nil, apierrors.NewNotFound(v1alpha2.GroupVersion.WithResource("children").GroupResource(), "any")
 	}
 	return children[s.random.IntN(len(children))], nil
 }
@@ -240,7 +241,7 @@ func (s *soak) waitForConvergence(t *testing.T) time.Duration {
 	t.Helper()
 	began := time.Now()
 	waitFor(t, 2*time.Minute, func() error {
-		objects := &v1alpha1.NginxOperatorList{}
+		objects := &v1alpha2.NginxOperatorList{}
 		if err := s.admin.List(t.Context(), objects, client.InNamespace(soakNamespace)); err != nil {
 			return err
 		}
@@ -270,8 +271,8 @@ func (s *soak) waitForConvergence(t *testing.T) time.Duration {
 }
 
 // converged tells what of an object's children is not as the object declares.
-func converged(object *v1alpha1.NginxOperator, children []client.Object) error {
-	port, replicas := ptr.Deref(object.Spec.Port, v1alpha1.DefaultPort), ptr.Deref(object.Spec.Replicas, v1alpha1.DefaultReplicas)
+func converged(object *v1alpha2.NginxOperator, children []client.Object) error {
+	port, replicas := defaults.Ports(&object.Spec)[0].Port, defaults.Replicas(&object.Spec)
 	var wrong []string
 	check := func(fine bool, what string) {
 		if !fine {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/nginx-operator/api/v1alpha1"
+	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
 const (
@@ -27,7 +27,7 @@ func TestSteadyState(t *testing.T) {
 	operator := e.startLeader(t)
 	namespace := e.newNamespace(t, "steady")
 	inParallel(t, concurrency, steadyObjects, func(ctx context.Context, i int) error {
-		return e.admin.Create(ctx, newObject(namespace, i))
+		return e.admin.Create(ctx, newServer(namespace, i))
 	})
 	e.waitForStatus(t, namespace, steadyObjects, 3*time.Minute)
 	e.rollOutAll(t, namespace)
@@ -68,13 +68,13 @@ func (e *environment) rollOutAll(t *testing.T, namespace string) {
 func (e *environment) waitForReady(t *testing.T, namespace string, n int) {
 	t.Helper()
 	waitFor(t, 10*time.Minute, func() error {
-		list := &v1alpha1.NginxOperatorList{}
+		list := &v1alpha2.NginxOperatorList{}
 		if err := e.admin.List(t.Context(), list, client.InNamespace(namespace)); err != nil {
 			return err
 		}
 		ready := 0
 		for i := range list.Items {
-			if meta.IsStatusConditionTrue(list.Items[i].Status.Conditions, v1alpha1.ConditionReady) {
+			if meta.IsStatusConditionTrue(list.Items[i].Status.Conditions, v1alpha2.ConditionReady) {
 				ready++
 			}
 		}
@@ -96,7 +96,7 @@ func TestLeaderChange(t *testing.T) {
 	namespace := e.newNamespace(t, "leaders")
 	first, second := e.startLeader(t), e.startOperator(t)
 	change := func(i int, end func(*process)) (lease, work time.Duration) {
-		holder, object := e.leader(t), newObject(namespace, i)
+		holder, object := e.leader(t), newServer(namespace, i)
 		began := time.Now()
 		go end(first)
 		must(t, e.admin.Create(t.Context(), object))

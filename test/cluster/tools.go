@@ -31,6 +31,7 @@ const (
 	worldHealthProbe = "grpc-health-probe"
 	worldLint        = "lint"
 	worldGenerate    = "generate"
+	worldCRDify      = "crdify"
 )
 
 const (
@@ -85,6 +86,7 @@ var tools = []tool{
 	{name: "golangci-lint", world: worldLint, pkg: "github.com/golangci/golangci-lint/v2/cmd/golangci-lint"},
 	{name: "controller-gen", world: worldGenerate, pkg: "sigs.k8s.io/controller-tools/cmd/controller-gen"},
 	{name: "crd-ref-docs", world: worldGenerate, pkg: "github.com/elastic/crd-ref-docs"},
+	{name: "crdify", world: worldCRDify, pkg: "sigs.k8s.io/crdify"},
 }
 
 // kubernetesFlags set the version that the API server reports; without them OLM and clients see v0.0.0.

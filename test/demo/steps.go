@@ -49,7 +49,7 @@ metadata:
   namespace: nginx-operator-system
 spec:
   name: nginx-operator
-  channel: stable
+  channel: alpha
   source: nginx-operator
   sourceNamespace: nginx-operator-system
   installPlanApproval: Automatic
@@ -98,10 +98,15 @@ func (d *demo) steps() []step {
 		}, build},
 		{"The operator, through a Subscription to the catalog", 5 * time.Minute, d.install,
 			d.line("kubectl get catalogsource,subscription,installplan,csv,pod -n " + operatorNamespace)},
-		{"A server: config/samples", 3 * time.Minute, d.declare,
+		{"Servers: config/samples", 3 * time.Minute, d.declare,
 			d.line("kubectl get nginxoperators,pods,events -n " + serverNamespace)},
 		{"What there is", time.Minute, d.show, d.line("kubectl get all -n " + serverNamespace)},
 		{"A request to it, through its Service", time.Minute, d.request, d.line("kubectl get service,endpointslice -n " + serverNamespace)},
+		{"A server with TLS and a configuration of its own, at v1alpha2", 3 * time.Minute, d.declareSecure,
+			d.line("kubectl get nginxoperators,pods,events -n " + serverNamespace)},
+		{"A request to it, over TLS", time.Minute, d.requestSecure, d.line("kubectl get service,endpointslice -n " + serverNamespace)},
+		{"The same server, read and changed at v1alpha1", time.Minute, d.showAtV1alpha1,
+			d.line("kubectl get nginxoperators.v1alpha1.operator.example.com -n " + serverNamespace + " -o yaml")},
 	}
 }
 
@@ -167,7 +172,7 @@ func (d *demo) createNamespace(ctx context.Context, name string) error {
 	return d.apply(ctx, strings.ReplaceAll(namespaceManifest, "NAME", name))
 }
 
-// declare applies the example and waits until it is ready.
+// declare applies the examples and waits until they are ready.
 func (d *demo) declare(ctx context.Context) error {
 	if err := d.createNamespace(ctx, serverNamespace); err != nil {
 		return err
@@ -175,7 +180,7 @@ func (d *demo) declare(ctx context.Context) error {
 	if _, err := d.kubectl(ctx, "apply", "-n", serverNamespace, "-k", filepath.Join(d.delivery, "config", "samples")); err != nil {
 		return err
 	}
-	_, err := d.kubectl(ctx, "wait", "-n", serverNamespace, "--for=condition=Ready", "--timeout=2m", "nginxoperator/"+server)
+	_, err := d.kubectl(ctx, "wait", "-n", serverNamespace, "--for=condition=Ready", "--timeout=2m", "nginxoperator/"+server, "nginxoperator/greeter")
 	return err
 }
 

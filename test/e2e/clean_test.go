@@ -64,6 +64,7 @@ func refuseOthers(ctx context.Context, ours sets.Set[string]) error {
 	subscriptions.SetAPIVersion("operators.coreos.com/v1alpha1")
 	subscriptions.SetKind("SubscriptionList")
 	deployments := &appsv1.DeploymentList{}
+	// In the version that is stored: the other one takes an operator that works.
 	objects := &v1alpha1.NginxOperatorList{}
 	for _, list := range []client.ObjectList{subscriptions, deployments, objects} {
 		if err := suite.admin.List(ctx, list); err != nil && !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) {

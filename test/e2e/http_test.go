@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -21,8 +22,9 @@ import (
 
 // reach is how requests get into the cluster.
 type reach interface {
-	// service and pod return the address of a server.
+	// service and pod return the address of a server, secure that of one which speaks TLS.
 	service(namespace, name string, port int32) string
+	secure(namespace, name string, port int32) string
 	pod(pod *corev1.Pod, port int32) string
 	// client returns a new HTTP client that opens connections of its own.
 	client(keepAlive bool) (*http.Client, error)
@@ -50,12 +52,20 @@ func (direct) service(namespace, name string, port int32) string {
 	return fmt.Sprintf("http://%s.%s.svc.cluster.local:%d/", name, namespace, port)
 }
 
+func (direct) secure(namespace, name string, port int32) string {
+	return fmt.Sprintf("https://%s.%s.svc.cluster.local:%d/", name, namespace, port)
+}
+
 func (direct) pod(pod *corev1.Pod, port int32) string {
 	return "http://" + net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(int(port))) + "/"
 }
 
 func (direct) client(keepAlive bool) (*http.Client, error) {
-	return &http.Client{Timeout: requestTimeout, Transport: &http.Transport{DisableKeepAlives: !keepAlive}}, nil
+	return &http.Client{Timeout: requestTimeout, Transport: &http.Transport{
+		DisableKeepAlives: !keepAlive,
+		// #nosec G402 -- the certificates are made by the tests, which look at them where they matter.
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
+	}}, nil
 }
 
 // proxied goes through the API server, for clusters whose network is elsewhere.
@@ -66,6 +76,10 @@ type proxied struct {
 
 func (p *proxied) service(namespace, name string, port int32) string {
 	return fmt.Sprintf("%s/api/v1/namespaces/%s/services/%s:%d/proxy/", p.host, namespace, name, port)
+}
+
+func (p *proxied) secure(namespace, name string, port int32) string {
+	return fmt.Sprintf("%s/api/v1/namespaces/%s/services/https:%s:%d/proxy/", p.host, namespace, name, port)
 }
 
 func (p *proxied) pod(pod *corev1.Pod, port int32) string {
@@ -80,6 +94,11 @@ const page = "Welcome to nginx!"
 
 // fetch asks for nginx's start page once. Any other answer is an error.
 func fetch(ctx context.Context, client *http.Client, url string) error {
+	return fetchText(ctx, client, url, page)
+}
+
+// fetchText asks for a page that has a text in it, once. Any other answer is an error.
+func fetchText(ctx context.Context, client *http.Client, url, want string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return fmt.Errorf("failed to make a request: %w", err)
@@ -93,7 +112,7 @@ func fetch(ctx context.Context, client *http.Client, url string) error {
 	if err != nil {
 		return fmt.Errorf("failed to read the answer of %s: %w", url, err)
 	}
-	if response.StatusCode != http.StatusOK || !strings.Contains(string(body), page) {
+	if response.StatusCode != http.StatusOK || !strings.Contains(string(body), want) {
 		return fmt.Errorf("%s answered %s: %.200s", url, response.Status, body)
 	}
 	return nil
@@ -122,6 +141,14 @@ func addressServes(t *testing.T, namespace, url string) time.Duration {
 	return waitFor(t, namespace, url+" to answer", serviceDelay, func(ctx context.Context) error { return fetchOnce(ctx, url) })
 }
 
+// answers requires an address to answer with a text, as soon as the nodes have followed its Service.
+func answers(t *testing.T, namespace, url, want string) {
+	t.Helper()
+	client, err := suite.reach.client(false)
+	must(t, err)
+	waitFor(t, namespace, url+" to answer "+want, serviceDelay, func(ctx context.Context) error { return fetchText(ctx, client, url, want) })
+}
+
 // refuses requires an address not to answer with nginx's page.
 func refuses(t *testing.T, namespace, url string) {
 	t.Helper()
@@ -142,7 +169,7 @@ func fetchOnce(ctx context.Context, url string) error {
 
 // load is a number of clients that ask one address again and again, half of them with a new connection each time.
 type load struct {
-	url           string
+	url, want     string
 	stop          context.CancelFunc
 	clients       sync.WaitGroup
 	began         time.Time
@@ -159,12 +186,18 @@ const (
 	loadMinimum = 300
 )
 
-// startLoad begins to load an address once it serves. It ends with finish, or with the test.
+// startLoad begins to load an address once it serves nginx's start page. It ends with finish, or with the test.
 func startLoad(t *testing.T, namespace, url string) *load {
 	t.Helper()
-	addressServes(t, namespace, url)
+	return startLoadOf(t, namespace, url, page)
+}
+
+// startLoadOf begins to load an address once its answer has a text in it.
+func startLoadOf(t *testing.T, namespace, url, want string) *load {
+	t.Helper()
+	answers(t, namespace, url, want)
 	ctx, cancel := context.WithCancel(t.Context())
-	l := &load{url: url, stop: cancel, began: time.Now()}
+	l := &load{url: url, want: want, stop: cancel, began: time.Now()}
 	t.Cleanup(func() {
 		cancel()
 		l.clients.Wait()
@@ -181,7 +214,7 @@ func (l *load) run(ctx context.Context, client *http.Client) {
 	defer client.CloseIdleConnections()
 	for ctx.Err() == nil {
 		// A request that has begun is finished, so that the end of the load is not counted as a failure.
-		err := fetch(context.WithoutCancel(ctx), client, l.url)
+		err := fetchText(context.WithoutCancel(ctx), client, l.url, l.want)
 		l.total.Add(1)
 		if err != nil {
 			l.failed.Add(1)

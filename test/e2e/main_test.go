@@ -34,6 +34,8 @@ var suite struct {
 	version, delivery string
 	// bundleImage and catalogImage are what is installed from.
 	bundleImage, catalogImage string
+	// previous is the release before, next a release after this one with the same code: where upgrades start and end.
+	previous, next release
 	// auditLog is the API server's audit log; only the local cluster has one that can be read.
 	auditLog string
 	// dir is a temporary folder in which commands run.
@@ -41,6 +43,9 @@ var suite struct {
 	// operatorNamespace is where the operator is installed at the moment, for the diagnostics of a failure.
 	operatorNamespace string
 }
+
+// release is a release other than the one that is tested. Its delivery is the folder with its config.
+type release struct{ version, delivery, catalogImage string }
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -82,6 +87,8 @@ func newSuite() error {
 	suite.local = env("CLUSTER") == "local"
 	suite.version, suite.delivery = env("VERSION"), env("DELIVERY")
 	suite.bundleImage, suite.catalogImage = env("BUNDLE_IMAGE"), env("CATALOG_IMAGE")
+	suite.previous = release{env("PREVIOUS_VERSION"), env("PREVIOUS_DELIVERY"), env("PREVIOUS_CATALOG_IMAGE")}
+	suite.next = release{env("NEXT_VERSION"), env("NEXT_DELIVERY"), env("NEXT_CATALOG_IMAGE")}
 	if suite.local {
 		suite.auditLog = env("CLUSTER_AUDIT_LOG")
 	}

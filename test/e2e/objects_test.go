@@ -22,7 +22,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/nginx-operator/api/v1alpha1"
+	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/metadata"
 )
 
@@ -43,22 +43,22 @@ func newNamespace(t *testing.T, level string) string {
 	must(t, suite.admin.Create(t.Context(), namespace))
 	t.Cleanup(func() {
 		// Its content goes meanwhile; the cleanup at the end of the run waits for it.
-		if err := suite.admin.Delete(context.Background(), namespace); err != nil {
+		if err := client.IgnoreNotFound(suite.admin.Delete(context.Background(), namespace)); err != nil {
 			t.Errorf("failed to delete namespace %s: %v", namespace.Name, err)
 		}
 	})
 	return namespace.Name
 }
 
-func newObject(namespace, name string, replicas int32) *v1alpha1.NginxOperator {
-	return &v1alpha1.NginxOperator{
+func newObject(namespace, name string, replicas int32) *v1alpha2.NginxOperator {
+	return &v1alpha2.NginxOperator{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-		Spec:       v1alpha1.NginxOperatorSpec{Port: ptr.To[int32](8080), Replicas: ptr.To(replicas)},
+		Spec:       v1alpha2.NginxOperatorSpec{Ports: []v1alpha2.Port{{Name: "http", Port: 8080}}, Replicas: ptr.To(replicas)},
 	}
 }
 
 // newServer creates an object on port 8080 and waits until it is ready.
-func newServer(t *testing.T, namespace, name string, replicas int32) *v1alpha1.NginxOperator {
+func newServer(t *testing.T, namespace, name string, replicas int32) *v1alpha2.NginxOperator {
 	t.Helper()
 	object := newObject(namespace, name, replicas)
 	must(t, suite.admin.Create(t.Context(), object))
@@ -79,12 +79,12 @@ func update[T client.Object](t *testing.T, object T, change func(T)) {
 }
 
 // ready tells whether an object's condition Ready is True for its current generation.
-func ready(ctx context.Context, object *v1alpha1.NginxOperator) error {
-	return hasCondition(ctx, object, v1alpha1.ConditionReady, metav1.ConditionTrue, "")
+func ready(ctx context.Context, object *v1alpha2.NginxOperator) error {
+	return hasCondition(ctx, object, v1alpha2.ConditionReady, metav1.ConditionTrue, "")
 }
 
 // hasCondition tells whether a condition speaks of the object's current generation and says this; "" is any reason.
-func hasCondition(ctx context.Context, object *v1alpha1.NginxOperator, conditionType string, status metav1.ConditionStatus, reason string) error {
+func hasCondition(ctx context.Context, object *v1alpha2.NginxOperator, conditionType string, status metav1.ConditionStatus, reason string) error {
 	if err := suite.admin.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 		return err
 	}
@@ -99,16 +99,16 @@ func hasCondition(ctx context.Context, object *v1alpha1.NginxOperator, condition
 	return nil
 }
 
-func waitForReady(t *testing.T, object *v1alpha1.NginxOperator) time.Duration {
+func waitForReady(t *testing.T, object *v1alpha2.NginxOperator) time.Duration {
 	t.Helper()
 	return waitFor(t, object.Namespace, object.Name+" to be ready", patience, func(ctx context.Context) error { return ready(ctx, object) })
 }
 
 // waitForDegraded waits until an object says with that reason what is wrong, also by an Event.
-func waitForDegraded(t *testing.T, object *v1alpha1.NginxOperator, reason string) time.Duration {
+func waitForDegraded(t *testing.T, object *v1alpha2.NginxOperator, reason string) time.Duration {
 	t.Helper()
 	took := waitFor(t, object.Namespace, object.Name+" to be degraded: "+reason, patience, func(ctx context.Context) error {
-		return hasCondition(ctx, object, v1alpha1.ConditionDegraded, metav1.ConditionTrue, reason)
+		return hasCondition(ctx, object, v1alpha2.ConditionDegraded, metav1.ConditionTrue, reason)
 	})
 	waitFor(t, object.Namespace, "an Event with reason "+reason, 10*time.Second, func(ctx context.Context) error {
 		return hasEvent(ctx, object, corev1.EventTypeWarning, reason)
@@ -116,7 +116,7 @@ func waitForDegraded(t *testing.T, object *v1alpha1.NginxOperator, reason string
 	return took
 }
 
-func hasEvent(ctx context.Context, object *v1alpha1.NginxOperator, eventType, reason string) error {
+func hasEvent(ctx context.Context, object *v1alpha2.NginxOperator, eventType, reason string) error {
 	list := &corev1.EventList{}
 	if err := suite.admin.List(ctx, list, client.InNamespace(object.Namespace)); err != nil {
 		return err
@@ -131,7 +131,7 @@ func hasEvent(ctx context.Context, object *v1alpha1.NginxOperator, eventType, re
 }
 
 // podsOf returns the Pods of an object that are not being deleted, ordered by name.
-func podsOf(ctx context.Context, object *v1alpha1.NginxOperator) ([]corev1.Pod, error) {
+func podsOf(ctx context.Context, object *v1alpha2.NginxOperator) ([]corev1.Pod, error) {
 	list := &corev1.PodList{}
 	err := suite.admin.List(ctx, list, client.InNamespace(object.Namespace), client.MatchingLabels(metadata.Selector(object.Name)))
 	if err != nil {
@@ -143,7 +143,7 @@ func podsOf(ctx context.Context, object *v1alpha1.NginxOperator) ([]corev1.Pod, 
 }
 
 // uidsOf returns who the Pods of an object are.
-func uidsOf(t *testing.T, object *v1alpha1.NginxOperator) []types.UID {
+func uidsOf(t *testing.T, object *v1alpha2.NginxOperator) []types.UID {
 	t.Helper()
 	pods, err := podsOf(t.Context(), object)
 	must(t, err)
@@ -155,7 +155,7 @@ func uidsOf(t *testing.T, object *v1alpha1.NginxOperator) []types.UID {
 }
 
 // waitForNewPods waits until none of the Pods of before is left, and the object is ready.
-func waitForNewPods(t *testing.T, object *v1alpha1.NginxOperator, before []types.UID) {
+func waitForNewPods(t *testing.T, object *v1alpha2.NginxOperator, before []types.UID) {
 	t.Helper()
 	waitFor(t, object.Namespace, "other Pods", patience, func(ctx context.Context) error {
 		pods, err := podsOf(ctx, object)
@@ -172,7 +172,7 @@ func waitForNewPods(t *testing.T, object *v1alpha1.NginxOperator, before []types
 }
 
 // childrenOf returns the child objects by kind; without a second replica there is no PodDisruptionBudget.
-func childrenOf(ctx context.Context, object *v1alpha1.NginxOperator) (map[string]client.Object, error) {
+func childrenOf(ctx context.Context, object *v1alpha2.NginxOperator) (map[string]client.Object, error) {
 	out := map[string]client.Object{}
 	var errs []error
 	for kind, child := range map[string]client.Object{
@@ -199,7 +199,7 @@ func childrenOf(ctx context.Context, object *v1alpha1.NginxOperator) (map[string
 	return out, errors.Join(errs...)
 }
 
-func deploymentOf(t *testing.T, object *v1alpha1.NginxOperator) *appsv1.Deployment {
+func deploymentOf(t *testing.T, object *v1alpha2.NginxOperator) *appsv1.Deployment {
 	t.Helper()
 	deployment := &appsv1.Deployment{}
 	must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(object), deployment))

@@ -32,7 +32,9 @@ const (
 	catalogName = "nginx-operator-e2e"
 )
 
-func csvName() string { return packageName + ".v" + suite.version }
+func csvName() string { return csvNameOf(suite.version) }
+
+func csvNameOf(version string) string { return packageName + ".v" + version }
 
 // The kinds of OLM are written as users write them, and read without types: their Go package would bring dependencies
 // that nothing else here needs.
@@ -58,7 +60,7 @@ spec:
   grpcPodConfig:
     securityContextConfig: restricted
 `
-	// subscriptionManifest names no channel: it is for those who choose none.
+	// subscriptionManifest follows the channel that has every release.
 	subscriptionManifest = `
 apiVersion: operators.coreos.com/v1alpha1
 kind: Subscription
@@ -67,18 +69,24 @@ metadata:
   namespace: NAMESPACE
 spec:
   name: nginx-operator
+  channel: alpha
   source: nginx-operator-e2e
   sourceNamespace: NAMESPACE
   installPlanApproval: Automatic
 `
 )
 
-// applyManifest applies one of the manifests for a namespace with kubectl.
+// applyManifest applies one of the manifests for a namespace with kubectl, with this release's catalog.
 func applyManifest(t *testing.T, namespace, manifest string) {
 	t.Helper()
-	text := strings.NewReplacer("NAMESPACE", namespace, "CATALOG_IMAGE", suite.catalogImage).Replace(manifest)
+	applyText(t, strings.NewReplacer("NAMESPACE", namespace, "CATALOG_IMAGE", suite.catalogImage).Replace(manifest))
+}
+
+// applyText applies manifests with kubectl.
+func applyText(t *testing.T, manifests string) {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "manifest.yaml")
-	must(t, os.WriteFile(file, []byte(text), 0o600))
+	must(t, os.WriteFile(file, []byte(manifests), 0o600))
 	kubectl(t, "apply", "-f", file)
 }
 
@@ -98,16 +106,30 @@ func text(object *unstructured.Unstructured, path ...string) string {
 // waitForInstall waits until OLM has installed the operator and says so, and all replicas of it are ready.
 func waitForInstall(t *testing.T, namespace string) time.Duration {
 	t.Helper()
-	return waitFor(t, namespace, "the operator to be installed", installPatience, func(ctx context.Context) error {
-		csv := olmObject("ClusterServiceVersion", namespace, csvName())
-		if err := suite.admin.Get(ctx, client.ObjectKeyFromObject(csv), csv); err != nil {
+	return waitForRelease(t, namespace, suite.version)
+}
+
+// waitForRelease does the same for any release.
+func waitForRelease(t *testing.T, namespace, version string) time.Duration {
+	t.Helper()
+	return waitFor(t, namespace, "release "+version+" of the operator to be installed", installPatience, func(ctx context.Context) error {
+		if err := succeeded(ctx, namespace, version); err != nil {
 			return err
-		}
-		if phase := text(csv, "status", "phase"); phase != "Succeeded" {
-			return fmt.Errorf("%s is %q, %s: %s", csv.GetName(), phase, text(csv, "status", "reason"), text(csv, "status", "message"))
 		}
 		return operatorRolledOut(ctx, namespace)
 	})
+}
+
+// succeeded tells whether OLM says that a release is installed.
+func succeeded(ctx context.Context, namespace, version string) error {
+	csv := olmObject("ClusterServiceVersion", namespace, csvNameOf(version))
+	if err := suite.admin.Get(ctx, client.ObjectKeyFromObject(csv), csv); err != nil {
+		return err
+	}
+	if phase := text(csv, "status", "phase"); phase != "Succeeded" {
+		return fmt.Errorf("%s is %q, %s: %s", csv.GetName(), phase, text(csv, "status", "reason"), text(csv, "status", "message"))
+	}
+	return nil
 }
 
 // operatorRolledOut tells whether all replicas of the operator are ready, of the newest revision, and no other is left.

@@ -32,6 +32,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha1"
+	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
 func testMetrics(t *testing.T) {
@@ -153,12 +154,12 @@ func testBadImage(t *testing.T) {
 		}
 		return nil
 	})
-	took := waitForDegraded(t, object, v1alpha1.ReasonImagePullFailed)
+	took := waitForDegraded(t, object, v1alpha2.ReasonImagePullFailed)
 	t.Logf("FIGURE bad image: the operator that has it leads %s after the change of the Subscription; Degraded %s later", seconds(restart), seconds(took))
 	if took > badImageLimit {
 		t.Errorf("the bad image took %s to show in the status", seconds(took))
 	}
-	must(t, hasCondition(t.Context(), object, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonImagePullFailed))
+	must(t, hasCondition(t.Context(), object, v1alpha2.ConditionReady, metav1.ConditionFalse, v1alpha2.ReasonImagePullFailed))
 	now := uidsOf(t, object)
 	for _, pod := range pods {
 		if !slices.Contains(now, pod) {
@@ -248,8 +249,9 @@ func testReinstall(t *testing.T) {
 	load := startLoad(t, namespace, suite.reach.service(namespace, "web", 8080))
 
 	uninstall(t, operator)
-	must(t, ready(t.Context(), object))
-	update(t, object, func(o *v1alpha1.NginxOperator) { o.Spec.Replicas = ptr.To[int32](3) })
+	// Without the operator nothing converts, so only the version that is stored can be read and written.
+	older := &v1alpha1.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: object.Name}}
+	update(t, older, func(o *v1alpha1.NginxOperator) { o.Spec.Replicas = ptr.To[int32](3) })
 	holds(t, namespace, "a server changed while nobody looks after it", 2*time.Second, func(ctx context.Context) error {
 		now, err := podsOf(ctx, object)
 		if err == nil && len(now) != len(pods) {

@@ -22,7 +22,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/nginx-operator/api/v1alpha1"
+	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/metadata"
 )
 
@@ -100,7 +100,7 @@ func testDrift(t *testing.T) {
 	must(t, hasReplicas(t.Context(), 3))
 	serviceServes(t, namespace, "web", 8080)
 
-	update(t, object, func(o *v1alpha1.NginxOperator) { o.Spec.Replicas = ptr.To[int32](2) })
+	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Replicas = ptr.To[int32](2) })
 	waitFor(t, namespace, "what the object declares", patience, func(ctx context.Context) error { return hasReplicas(ctx, 2) })
 
 	const restartedAt = "kubectl.kubernetes.io/restartedAt"
@@ -149,7 +149,7 @@ func testQuota(t *testing.T) {
 	must(t, suite.admin.Create(t.Context(), quota))
 	object := newObject(namespace, "web", 1)
 	must(t, suite.admin.Create(t.Context(), object))
-	waitForDegraded(t, object, v1alpha1.ReasonQuotaExceeded)
+	waitForDegraded(t, object, v1alpha2.ReasonQuotaExceeded)
 	must(t, suite.admin.Delete(t.Context(), quota))
 	waitForRecovery(t, object)
 }
@@ -168,7 +168,7 @@ func testUnschedulable(t *testing.T) {
 	must(t, suite.admin.Create(t.Context(), limits))
 	object := newObject(namespace, "web", 1)
 	must(t, suite.admin.Create(t.Context(), object))
-	waitForDegraded(t, object, v1alpha1.ReasonUnschedulable)
+	waitForDegraded(t, object, v1alpha2.ReasonUnschedulable)
 	must(t, suite.admin.Delete(t.Context(), limits))
 	// The limits are in the Pod; it takes a new one.
 	must(t, suite.admin.DeleteAllOf(t.Context(), &corev1.Pod{}, client.InNamespace(namespace)))
@@ -176,13 +176,13 @@ func testUnschedulable(t *testing.T) {
 }
 
 // waitForRecovery waits until an object that was degraded is ready and says, also by an Event, that all is well.
-func waitForRecovery(t *testing.T, object *v1alpha1.NginxOperator) {
+func waitForRecovery(t *testing.T, object *v1alpha2.NginxOperator) {
 	t.Helper()
 	waitFor(t, object.Namespace, object.Name+" to recover", patience, func(ctx context.Context) error {
 		if err := ready(ctx, object); err != nil {
 			return err
 		}
-		if err := hasCondition(ctx, object, v1alpha1.ConditionDegraded, metav1.ConditionFalse, v1alpha1.ReasonAsExpected); err != nil {
+		if err := hasCondition(ctx, object, v1alpha2.ConditionDegraded, metav1.ConditionFalse, v1alpha2.ReasonAsExpected); err != nil {
 			return err
 		}
 		return hasEvent(ctx, object, corev1.EventTypeNormal, "Recovered")

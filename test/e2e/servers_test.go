@@ -2,7 +2,7 @@ package e2e
 
 // The life of a server.
 //
-//   - The sample of config/samples becomes ready; nginx answers with its page on port 80, through the Service and on the
+//   - The samples of config/samples become ready; nginx answers with its page on port 80, through the Service and on the
 //     Pod itself; `kubectl get` and `kubectl explain` tell what there is.
 //   - `kubectl wait --for=condition=Ready` right after a change returns when the Pods serve the change, and not before: the
 //     new port answers at the first try, the old one no longer. The Service follows as soon as the nodes do.
@@ -23,7 +23,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/nginx-operator/api/v1alpha1"
+	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/metadata"
 )
 
@@ -33,8 +33,8 @@ func testSample(t *testing.T) {
 	waitWithKubectl(t, namespace, "instance")
 	object := newObject(namespace, "instance", 1)
 	must(t, ready(t.Context(), object))
-	if port, replicas := ptr.Deref(object.Spec.Port, 0), ptr.Deref(object.Spec.Replicas, 0); port != 80 || replicas != 1 {
-		t.Fatalf("the sample declares port %d and %d replicas, so what follows shows something else", port, replicas)
+	if ports := object.Spec.Ports; len(ports) != 1 || ports[0].Port != 80 || ptr.Deref(object.Spec.Replicas, 0) != 1 {
+		t.Fatalf("the sample declares %+v, so what follows shows something else", object.Spec)
 	}
 	// The URL of the status is the address in the Service's own domain.
 	if want := fmt.Sprintf("http://instance.%s.svc", namespace); object.Status.URL != want {
@@ -43,7 +43,11 @@ func testSample(t *testing.T) {
 	serves(t, namespace, suite.reach.pod(onlyPod(t, object), 80))
 	t.Logf("FIGURE Service of a new server answers %s after Ready", seconds(serviceServes(t, namespace, "instance", 80)))
 
-	table := strings.Split(strings.TrimSpace(kubectl(t, "get", "ngx", "-n", namespace)), "\n")
+	waitWithKubectl(t, namespace, "greeter")
+	answers(t, namespace, suite.reach.service(namespace, "greeter", 8080), "Hello from greeter-")
+	serviceServes(t, namespace, "greeter", 8081)
+
+	table := strings.Split(strings.TrimSpace(kubectl(t, "get", "ngx", "instance", "-n", namespace)), "\n")
 	if got, want := strings.Join(strings.Fields(table[0]), " "), "NAME READY DESIRED AVAILABLE IMAGE URL AGE"; got != want {
 		t.Errorf("kubectl get has the columns %q, want %q", got, want)
 	}
@@ -52,11 +56,15 @@ func testSample(t *testing.T) {
 	if len(row) != len(want)+1 || strings.Join(row[:len(want)], " ") != strings.Join(want, " ") {
 		t.Errorf("kubectl get has the row %q, want %q and the age", row, want)
 	}
-	if out := kubectl(t, "explain", "nginxoperator.spec.port"); !strings.Contains(out, "port is the TCP port on which nginx listens") {
+	if out := kubectl(t, "explain", "nginxoperator.spec.port", "--api-version=operator.example.com/v1alpha1"); !strings.Contains(out, "port is the TCP port on which nginx listens") {
 		t.Errorf("kubectl explain does not say what port is:\n%s", out)
 	}
 
-	kubectl(t, "patch", "nginxoperator", "instance", "-n", namespace, "--type=merge", `--patch={"spec":{"port":8081}}`)
+	if out := kubectl(t, "explain", "nginxoperator.spec.config.inline"); !strings.Contains(out, "inline is the configuration itself") {
+		t.Errorf("kubectl explain does not say what config.inline is:\n%s", out)
+	}
+
+	kubectl(t, "patch", "nginxoperators.v1alpha1.operator.example.com", "instance", "-n", namespace, "--type=merge", `--patch={"spec":{"port":8081}}`)
 	waitWithKubectl(t, namespace, "instance")
 	must(t, ready(t.Context(), object))
 	pod := onlyPod(t, object)
@@ -75,7 +83,7 @@ func waitWithKubectl(t *testing.T, namespace, name string) {
 	}
 }
 
-func onlyPod(t *testing.T, object *v1alpha1.NginxOperator) *corev1.Pod {
+func onlyPod(t *testing.T, object *v1alpha2.NginxOperator) *corev1.Pod {
 	t.Helper()
 	pods, err := podsOf(t.Context(), object)
 	must(t, err)
@@ -124,7 +132,7 @@ func testForceRedeploy(t *testing.T) {
 	must(t, err)
 	load := startLoad(t, namespace, suite.reach.service(namespace, "web", 8080))
 	began := time.Now()
-	update(t, object, func(o *v1alpha1.NginxOperator) { o.Spec.ForceRedeploy = "once" })
+	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.ForceRedeploy = "once" })
 	waitForNewPods(t, object, pods)
 	t.Logf("FIGURE redeploy of 2 replicas: %s", seconds(time.Since(began)))
 	// Until the last of the old Pods has drained.

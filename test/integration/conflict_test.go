@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/nginx-operator/api/v1alpha1"
+	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
 // An object of somebody else that has the name of a child is left exactly as it is, with and without our labels; the
@@ -41,15 +41,15 @@ func TestNameConflict(t *testing.T) {
 				foreign.SetName("web")
 				foreign.SetLabels(labels)
 				create(t, foreign)
-				object := newObject(namespace, "web")
+				object := newServer(namespace, "web")
 				object.Spec.Replicas = ptr.To[int32](2)
 				create(t, object)
-				degraded := waitForCondition(t, namespace, "web", v1alpha1.ConditionDegraded, metav1.ConditionTrue, v1alpha1.ReasonNameConflict)
-				waitForCondition(t, namespace, "web", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonNameConflict)
+				degraded := waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonNameConflict)
+				waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionFalse, v1alpha2.ReasonNameConflict)
 				if name := kind[strings.Index(kind, ".")+1:]; !strings.Contains(degraded.Message, name+` "web"`) {
 					t.Errorf("the message does not name the %s: %s", name, degraded.Message)
 				}
-				waitForEvent(t, namespace, corev1.EventTypeWarning, v1alpha1.ReasonNameConflict, 1)
+				waitForEvent(t, namespace, corev1.EventTypeWarning, v1alpha2.ReasonNameConflict, 1)
 				now := foreign.DeepCopyObject().(client.Object)
 				must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(foreign), now))
 				if diff := cmp.Diff(foreign, now); diff != "" {
@@ -70,8 +70,8 @@ func TestChildOfAnotherObject(t *testing.T) {
 		Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 1}}},
 	}
 	create(t, foreign)
-	create(t, newObject(namespace, "web"))
-	degraded := waitForCondition(t, namespace, "web", v1alpha1.ConditionDegraded, metav1.ConditionTrue, v1alpha1.ReasonNameConflict)
+	create(t, newServer(namespace, "web"))
+	degraded := waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonNameConflict)
 	if !strings.Contains(degraded.Message, `NginxOperator "other"`) {
 		t.Errorf("the message does not name the owner: %s", degraded.Message)
 	}
@@ -81,16 +81,16 @@ func TestChildOfAnotherObject(t *testing.T) {
 // the first one, which is no conflict, and then gets its own. There is no garbage collector here but the test.
 func TestCreatedAgain(t *testing.T) {
 	namespace := newNamespace(t)
-	object := newObject(namespace, "web")
+	object := newServer(namespace, "web")
 	create(t, object)
 	first := waitForChildren(t, namespace, "web")
 	must(t, suite.admin.Delete(t.Context(), object))
-	create(t, newObject(namespace, "web"))
-	waiting := waitForCondition(t, namespace, "web", v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonRolloutInProgress)
+	create(t, newServer(namespace, "web"))
+	waiting := waitForCondition(t, namespace, "web", v1alpha2.ConditionProgressing, metav1.ConditionTrue, v1alpha2.ReasonRolloutInProgress)
 	if !strings.Contains(waiting.Message, "an earlier object of this name") {
 		t.Errorf("Progressing says %q", waiting.Message)
 	}
-	waitForCondition(t, namespace, "web", v1alpha1.ConditionDegraded, metav1.ConditionFalse, v1alpha1.ReasonAsExpected)
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionFalse, v1alpha2.ReasonAsExpected)
 	for _, child := range []client.Object{first.deployment, first.service, first.policy, &first.configMaps[0]} {
 		must(t, suite.admin.Delete(t.Context(), child, client.PropagationPolicy(metav1.DeletePropagationBackground)))
 	}
@@ -117,11 +117,11 @@ func TestQuota(t *testing.T) {
 	// Without a kube-controller-manager nobody else computes the quota's status.
 	quota.Status = corev1.ResourceQuotaStatus{Hard: quota.Spec.Hard, Used: quota.Spec.Hard}
 	must(t, suite.admin.Status().Update(t.Context(), quota))
-	create(t, newObject(namespace, "web"))
-	waitForCondition(t, namespace, "web", v1alpha1.ConditionDegraded, metav1.ConditionTrue, v1alpha1.ReasonQuotaExceeded)
-	waitForEvent(t, namespace, corev1.EventTypeWarning, v1alpha1.ReasonQuotaExceeded, 1)
+	create(t, newServer(namespace, "web"))
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonQuotaExceeded)
+	waitForEvent(t, namespace, corev1.EventTypeWarning, v1alpha2.ReasonQuotaExceeded, 1)
 	must(t, suite.admin.Delete(t.Context(), quota))
-	waitForCondition(t, namespace, "web", v1alpha1.ConditionDegraded, metav1.ConditionFalse, v1alpha1.ReasonAsExpected)
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionFalse, v1alpha2.ReasonAsExpected)
 	waitForEvent(t, namespace, corev1.EventTypeNormal, "Recovered", 1)
 }
 

@@ -12,6 +12,7 @@ import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -19,28 +20,63 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
-	"github.com/example/nginx-operator/api/v1alpha1"
+	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/metadata"
 )
 
 // Every field that the operator declares, in every child, is changed and removed; whatever of it the API server takes
 // must be put back, and nothing else may be lost by it. The fields are those of the record that each child keeps.
 func TestDriftInEveryField(t *testing.T) {
-	namespace := newNamespace(t)
-	object := newObject(namespace, "web")
-	object.Spec = v1alpha1.NginxOperatorSpec{Port: ptr.To[int32](80), Replicas: ptr.To[int32](2), ForceRedeploy: "now"}
-	create(t, object)
-	waitForChildren(t, namespace, "web")
-	waitFor(t, func() error {
-		if got, err := childrenOf(t.Context(), namespace, "web"); err != nil || got.budget == nil {
-			return fmt.Errorf("no PodDisruptionBudget: %w", err)
-		}
-		return nil
-	})
-	got := must1(childrenOf(t.Context(), namespace, "web"))(t)
-	for _, child := range []client.Object{got.deployment, got.service, got.policy, got.budget, &got.configMaps[0]} {
-		gvk := must1(apiutil.GVKForObject(child, suite.admin.Scheme()))(t)
-		t.Run(gvk.Kind, func(t *testing.T) { driftIn(t, gvk, client.ObjectKeyFromObject(child)) })
+	for name, spec := range map[string]v1alpha2.NginxOperatorSpec{
+		"as v1alpha1 declares it": {Ports: onPort(80), Replicas: ptr.To[int32](2), ForceRedeploy: "now"},
+		"all fields":              allFields(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			namespace := newNamespace(t)
+			create(t, newConfigMap(namespace, "pages", map[string]string{"index.html": "<p>one"}))
+			create(t, newSecret(namespace, "named", newCertificate(t)))
+			object := newServer(namespace, "web")
+			object.Spec = spec
+			create(t, object)
+			waitForChildren(t, namespace, "web")
+			waitFor(t, func() error {
+				if got, err := childrenOf(t.Context(), namespace, "web"); err != nil || got.budget == nil {
+					return fmt.Errorf("no PodDisruptionBudget: %w", err)
+				}
+				return nil
+			})
+			got := must1(childrenOf(t.Context(), namespace, "web"))(t)
+			all := []client.Object{got.deployment, got.service, got.policy, got.budget}
+			for i := range got.configMaps {
+				all = append(all, &got.configMaps[i])
+			}
+			for _, child := range all {
+				gvk := must1(apiutil.GVKForObject(child, suite.admin.Scheme()))(t)
+				t.Run(gvk.Kind, func(t *testing.T) { driftIn(t, gvk, client.ObjectKeyFromObject(child)) })
+			}
+		})
+	}
+}
+
+// allFields uses every field that reaches a child.
+func allFields() v1alpha2.NginxOperatorSpec {
+	spread := corev1.TopologySpreadConstraint{MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.ScheduleAnyway}
+	return v1alpha2.NginxOperatorSpec{
+		Replicas: ptr.To[int32](2), Image: "registry.example.com/nginx:1.29.1", DrainSeconds: ptr.To[int32](60),
+		Ports:   []v1alpha2.Port{{Name: "web", Port: 80}, {Name: "admin", Port: 9000}},
+		Content: &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: "pages"}},
+		TLS:     []v1alpha2.TLS{{SecretName: "named", Port: ptr.To[int32](8443)}},
+		Service: &v1alpha2.Service{
+			Type: corev1.ServiceTypeLoadBalancer, LoadBalancerClass: ptr.To("example.com/lb"), ExternalTrafficPolicy: corev1.ServiceExternalTrafficPolicyLocal,
+			Labels: map[string]string{"team": "shop"}, Annotations: map[string]string{"example.com/lb": "small"},
+		},
+		Resources: &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("96Mi")}},
+		PodTemplate: &v1alpha2.PodTemplate{
+			Labels: map[string]string{"team": "shop"}, Annotations: map[string]string{"example.com/scrape": "true"},
+			NodeSelector: map[string]string{"disk": "ssd"}, Tolerations: []corev1.Toleration{{Key: "edge", Operator: corev1.TolerationOpExists}},
+			TopologySpreadConstraints: []corev1.TopologySpreadConstraint{spread}, PriorityClassName: "important",
+			ImagePullSecrets: []corev1.LocalObjectReference{{Name: "registry"}},
+		},
 	}
 }
 
@@ -197,6 +233,7 @@ func another(value any) any {
 		for _, pair := range [][2]string{
 			{"IfNotPresent", "Always"}, {"ClusterIP", "NodePort"}, {"FallbackToLogsOnError", "File"}, {"TCP", "UDP"},
 			{"25%", "50%"}, {"10m", "20m"}, {"32Mi", "64Mi"}, {"0", "1"}, {"RuntimeDefault", "Unconfined"}, {"AlwaysAllow", "IfHealthyBudget"},
+			{"96Mi", "128Mi"}, {"Local", "Cluster"}, {"ScheduleAnyway", "DoNotSchedule"}, {"LoadBalancer", "NodePort"},
 		} {
 			if value == pair[0] {
 				return pair[1]
@@ -212,7 +249,7 @@ func another(value any) any {
 // What others put into the children, and never was declared, stays through passes that do write.
 func TestForeignFieldsStay(t *testing.T) {
 	namespace := newNamespace(t)
-	object := newObject(namespace, "web")
+	object := newServer(namespace, "web")
 	create(t, object)
 	got := waitForChildren(t, namespace, "web")
 	update(t, got.deployment, func(d *appsv1.Deployment) {
@@ -224,8 +261,8 @@ func TestForeignFieldsStay(t *testing.T) {
 	})
 	update(t, got.service, func(s *corev1.Service) { metav1.SetMetaDataAnnotation(&s.ObjectMeta, "example.com/injected", "yes") })
 
-	update(t, object, func(o *v1alpha1.NginxOperator) {
-		o.Spec.Port, o.Spec.ForceRedeploy = ptr.To[int32](9090), "again"
+	update(t, object, func(o *v1alpha2.NginxOperator) {
+		o.Spec.Ports, o.Spec.ForceRedeploy = onPort(9090), "again"
 	})
 	waitFor(t, func() error {
 		now, err := childrenOf(t.Context(), namespace, "web")
@@ -242,7 +279,7 @@ func TestForeignFieldsStay(t *testing.T) {
 		}
 		return nil
 	})
-	update(t, object, func(o *v1alpha1.NginxOperator) { o.Spec.ForceRedeploy = "" })
+	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.ForceRedeploy = "" })
 	waitFor(t, func() error {
 		now, err := childrenOf(t.Context(), namespace, "web")
 		if err != nil {
@@ -250,6 +287,9 @@ func TestForeignFieldsStay(t *testing.T) {
 		}
 		if _, left := now.deployment.Spec.Template.Annotations[metadata.AnnotationForceRedeploy]; left {
 			return fmt.Errorf("a field that is no longer declared stays")
+		}
+		if now.deployment.Spec.Template.Annotations["kubectl.kubernetes.io/restartedAt"] == "" {
+			t.Error("a foreign annotation went with ours")
 		}
 		return nil
 	})
@@ -259,7 +299,7 @@ func TestForeignFieldsStay(t *testing.T) {
 // asks for others. Replicas that an edit of the Deployment sets are drift.
 func TestScaleOfTheDeploymentStays(t *testing.T) {
 	namespace := newNamespace(t)
-	object := newObject(namespace, "web")
+	object := newServer(namespace, "web")
 	object.Spec.Replicas = ptr.To[int32](2)
 	create(t, object)
 	deployment := waitForChildren(t, namespace, "web").deployment
@@ -278,7 +318,7 @@ func TestScaleOfTheDeploymentStays(t *testing.T) {
 
 	scale := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: 5}}
 	must(t, suite.admin.SubResource("scale").Update(t.Context(), deployment, client.WithSubResourceBody(scale), client.FieldOwner("kube-controller-manager")))
-	update(t, object, func(o *v1alpha1.NginxOperator) { o.Spec.ForceRedeploy = "pass" })
+	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.ForceRedeploy = "pass" })
 	waitFor(t, func() error {
 		must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(deployment), deployment))
 		if deployment.Spec.Template.Annotations[metadata.AnnotationForceRedeploy] != "pass" {
@@ -288,13 +328,13 @@ func TestScaleOfTheDeploymentStays(t *testing.T) {
 	})
 	replicasBecome(5)
 	rollOut(t, namespace, "web")
-	ready := waitForCondition(t, namespace, "web", v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonAllReplicasReady)
+	ready := waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
 	if !strings.Contains(ready.Message, "5 of 5") {
 		t.Errorf("Ready says %q", ready.Message)
 	}
-	if !meta.IsStatusConditionTrue(must1(waitForStatusOnce(t.Context(), namespace, "web"))(t).Status.Conditions, v1alpha1.ConditionReady) {
+	if !meta.IsStatusConditionTrue(must1(waitForStatusOnce(t.Context(), namespace, "web"))(t).Status.Conditions, v1alpha2.ConditionReady) {
 		t.Error("not Ready")
 	}
-	update(t, object, func(o *v1alpha1.NginxOperator) { o.Spec.Replicas = ptr.To[int32](3) })
+	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Replicas = ptr.To[int32](3) })
 	replicasBecome(3)
 }

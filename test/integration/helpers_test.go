@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha1"
+	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
 // patience bounds every wait.
@@ -61,8 +62,18 @@ func waitFor(t *testing.T, check func() error) {
 	must(t, eventually(ctx, check))
 }
 
+func newServer(namespace, name string) *v1alpha2.NginxOperator {
+	return &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+}
+
+// newObject returns an object as clients of v1alpha1 know it.
 func newObject(namespace, name string) *v1alpha1.NginxOperator {
 	return &v1alpha1.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+}
+
+// onPort returns the ports of a server that listens on one.
+func onPort(port int32) []v1alpha2.Port {
+	return []v1alpha2.Port{{Name: "http", Port: port, Protocol: corev1.ProtocolTCP}}
 }
 
 func create(t *testing.T, object client.Object) {
@@ -136,8 +147,8 @@ func waitForChildren(t *testing.T, namespace, name string) children {
 	return out
 }
 
-func waitForStatusOnce(ctx context.Context, namespace, name string) (*v1alpha1.NginxOperator, error) {
-	object := newObject(namespace, name)
+func waitForStatusOnce(ctx context.Context, namespace, name string) (*v1alpha2.NginxOperator, error) {
+	object := newServer(namespace, name)
 	if err := suite.admin.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 		return nil, err
 	}

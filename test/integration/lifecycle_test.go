@@ -15,16 +15,16 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/nginx-operator/api/v1alpha1"
+	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
 // An object with an empty spec gets its defaults, all children of one replica, and no PodDisruptionBudget; each child
 // is controlled by the object, so that the garbage collector removes it with the object.
 func TestCreate(t *testing.T) {
 	namespace := newNamespace(t)
-	object := newObject(namespace, "web")
+	object := newServer(namespace, "web")
 	create(t, object)
-	if diff := cmp.Diff(v1alpha1.NginxOperatorSpec{Port: ptr.To[int32](8080), Replicas: ptr.To[int32](1)}, object.Spec); diff != "" {
+	if diff := cmp.Diff(v1alpha2.NginxOperatorSpec{Replicas: ptr.To[int32](1)}, object.Spec); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
 	}
 	got := waitForChildren(t, namespace, "web")
@@ -57,8 +57,8 @@ func TestPodsAreRestricted(t *testing.T) {
 		metav1.SetMetaDataLabel(&n.ObjectMeta, "pod-security.kubernetes.io/enforce", "restricted")
 	})
 	create(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "default"}})
-	object := newObject(namespace, "web")
-	object.Spec.Port = ptr.To[int32](80)
+	object := newServer(namespace, "web")
+	object.Spec.Ports = onPort(80)
 	create(t, object)
 	template := waitForChildren(t, namespace, "web").deployment.Spec.Template
 	pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
@@ -75,8 +75,8 @@ func TestPodsAreRestricted(t *testing.T) {
 // revision mounts it and goes with that revision.
 func TestMovePort(t *testing.T) {
 	namespace := newNamespace(t)
-	object := newObject(namespace, "web")
-	object.Spec.Port = ptr.To[int32](80)
+	object := newServer(namespace, "web")
+	object.Spec.Ports = onPort(80)
 	create(t, object)
 	before := waitForChildren(t, namespace, "web")
 	sysctls := []corev1.Sysctl{{Name: "net.ipv4.ip_unprivileged_port_start", Value: "0"}}
@@ -86,7 +86,7 @@ func TestMovePort(t *testing.T) {
 	revision := replicaSet(before.deployment)
 	create(t, revision)
 
-	update(t, object, func(o *v1alpha1.NginxOperator) { o.Spec.Port = ptr.To[int32](8081) })
+	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Ports = onPort(8081) })
 	waitFor(t, func() error {
 		after, err := childrenOf(t.Context(), namespace, "web")
 		if err != nil {
@@ -133,10 +133,10 @@ func replicaSet(deployment *appsv1.Deployment) *appsv1.ReplicaSet {
 // forceRedeploy changes one annotation of the Pods and nothing else.
 func TestForceRedeploy(t *testing.T) {
 	namespace := newNamespace(t)
-	object := newObject(namespace, "web")
+	object := newServer(namespace, "web")
 	create(t, object)
 	before := waitForChildren(t, namespace, "web")
-	update(t, object, func(o *v1alpha1.NginxOperator) { o.Spec.ForceRedeploy = "2026-01-01" })
+	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.ForceRedeploy = "2026-01-01" })
 	waitFor(t, func() error {
 		after, err := childrenOf(t.Context(), namespace, "web")
 		if err != nil {
@@ -157,7 +157,7 @@ func TestForceRedeploy(t *testing.T) {
 // From two replicas up there is a PodDisruptionBudget; back at one it goes. The scale subresource does the same as an edit.
 func TestScale(t *testing.T) {
 	namespace := newNamespace(t)
-	object := newObject(namespace, "web")
+	object := newServer(namespace, "web")
 	create(t, object)
 	waitForChildren(t, namespace, "web")
 	for _, n := range []int32{3, 1, 0, 2} {
@@ -179,7 +179,7 @@ func TestScale(t *testing.T) {
 // A deleted child comes back.
 func TestDeletedChildComesBack(t *testing.T) {
 	namespace := newNamespace(t)
-	object := newObject(namespace, "web")
+	object := newServer(namespace, "web")
 	object.Spec.Replicas = ptr.To[int32](2)
 	create(t, object)
 	waitForChildren(t, namespace, "web")
@@ -208,26 +208,26 @@ func TestDeletedChildComesBack(t *testing.T) {
 // While an object is being deleted in the foreground, its children are not made anew.
 func TestNothingIsMadeDuringDeletion(t *testing.T) {
 	namespace := newNamespace(t)
-	object := newObject(namespace, "web")
+	object := newServer(namespace, "web")
 	object.Finalizers = []string{"example.com/hold"}
 	create(t, object)
 	got := waitForChildren(t, namespace, "web")
 	must(t, suite.admin.Delete(t.Context(), object))
 	must(t, suite.admin.Delete(t.Context(), got.service))
 	// Another object, made later and reconciled, shows that the deletion of the Service has been looked at as well.
-	create(t, newObject(namespace, "later"))
+	create(t, newServer(namespace, "later"))
 	waitForChildren(t, namespace, "later")
 	if again := must1(childrenOf(t.Context(), namespace, "web"))(t); again.service != nil {
 		t.Error("the Service was made anew")
 	}
-	update(t, object, func(o *v1alpha1.NginxOperator) { o.Finalizers = nil })
+	update(t, object, func(o *v1alpha2.NginxOperator) { o.Finalizers = nil })
 }
 
 // Two objects in one namespace do not meet: each Service and Deployment selects its own Pods.
 func TestTwoObjectsInOneNamespace(t *testing.T) {
 	namespace := newNamespace(t)
-	create(t, newObject(namespace, "one"))
-	create(t, newObject(namespace, "two"))
+	create(t, newServer(namespace, "one"))
+	create(t, newServer(namespace, "two"))
 	one, two := waitForChildren(t, namespace, "one"), waitForChildren(t, namespace, "two")
 	if cmp.Equal(one.service.Spec.Selector, two.service.Spec.Selector) || cmp.Equal(one.deployment.Spec.Selector, two.deployment.Spec.Selector) {
 		t.Error("the objects share a selector")
@@ -242,7 +242,7 @@ func TestKilledOperator(t *testing.T) {
 	namespace := newNamespace(t)
 	const objects = 40
 	for i := range objects {
-		object := newObject(namespace, fmt.Sprintf("web-%d", i))
+		object := newServer(namespace, fmt.Sprintf("web-%d", i))
 		object.Spec.Replicas = ptr.To[int32](2)
 		create(t, object)
 	}

@@ -27,6 +27,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha1"
 	operatormanager "github.com/example/nginx-operator/internal/manager"
+	"github.com/example/nginx-operator/test/harness"
 )
 
 const (
@@ -55,6 +56,8 @@ var suite struct {
 	// dir is a temporary folder; binary is the operator in it, kubeconfig the file with the operator's rights.
 	dir, binary, kubeconfig, auditLog string
 	operator                          *process
+	// service is what the API server calls for conversion and admission.
+	service *harness.Service
 }
 
 func TestMain(m *testing.M) {
@@ -88,6 +91,10 @@ func run(m *testing.M) (code int, err error) {
 	if err := installConfig(); err != nil {
 		return 0, err
 	}
+	if suite.service, err = harness.NewService(); err != nil {
+		return 0, err
+	}
+	defer suite.service.Close()
 	if suite.operator, err = startOperator(); err != nil {
 		return 0, err
 	}

@@ -32,6 +32,8 @@ type process struct {
 	log                    lockedBuffer
 	done                   chan struct{}
 	healthPort, metricPort int
+	// webhooks is the address of its webhook server.
+	webhooks string
 }
 
 // lockedBuffer is written by the process and read by the tests.
@@ -52,15 +54,16 @@ func (b *lockedBuffer) String() string {
 	return b.buffer.String()
 }
 
-// startOperator starts the operator's binary and waits until it is ready.
-func startOperator() (*process, error) {
-	p := &process{healthPort: freePort(), metricPort: freePort(), done: make(chan struct{})}
+// startOperator starts the operator's binary, with more variables in its environment, and waits until it is ready.
+func startOperator(env ...string) (*process, error) {
+	p := &process{healthPort: freePort(), metricPort: freePort(), webhooks: fmt.Sprintf("127.0.0.1:%d", freePort()), done: make(chan struct{})}
 	p.cmd = exec.Command(suite.binary,
 		"--leader-elect", "--leader-election-namespace="+operatorNamespace,
 		fmt.Sprintf("--health-probe-bind-address=127.0.0.1:%d", p.healthPort),
 		fmt.Sprintf("--metrics-bind-address=127.0.0.1:%d", p.metricPort),
+		"--operator-namespace="+operatorNamespace, "--webhook-bind-address="+p.webhooks, "--webhook-url="+suite.service.URL(),
 	)
-	p.cmd.Env = append(os.Environ(), "KUBECONFIG="+suite.kubeconfig, "RELATED_IMAGE_NGINX="+operandImage)
+	p.cmd.Env = append(append(os.Environ(), "KUBECONFIG="+suite.kubeconfig, "RELATED_IMAGE_NGINX="+operandImage), env...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.log, &p.log
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
@@ -70,6 +73,7 @@ func startOperator() (*process, error) {
 		if response, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/readyz", p.healthPort)); err == nil {
 			_ = response.Body.Close()
 			if response.StatusCode == http.StatusOK {
+				suite.service.Add(p.webhooks)
 				return p, nil
 			}
 		}
@@ -86,6 +90,7 @@ func startOperator() (*process, error) {
 func (p *process) stop() string { return p.end(syscall.SIGTERM) }
 
 func (p *process) end(signal os.Signal) string {
+	suite.service.Remove(p.webhooks)
 	_ = p.cmd.Process.Signal(signal)
 	select {
 	case <-p.done:
@@ -125,6 +130,8 @@ func TestRefusesToStart(t *testing.T) {
 		"no operand image":       {want: "set --nginx-image or RELATED_IMAGE_NGINX"},
 		"empty operand image":    {env: []string{"RELATED_IMAGE_NGINX="}, want: "set --nginx-image or RELATED_IMAGE_NGINX"},
 		"bad variable":           {env: []string{image, "NGINX_OPERATOR_KUBE_API_BURST=many"}, want: "environment variable NGINX_OPERATOR_KUBE_API_BURST"},
+		"bad webhook address":    {args: []string{"--webhook-bind-address=here"}, env: []string{image}, want: "--webhook-bind-address"},
+		"bad webhook URL":        {args: []string{"--webhook-url=http://127.0.0.1:9443"}, env: []string{image}, want: "--webhook-url"},
 		"bad log level":          {args: []string{"--log-level=loud"}, env: []string{image}, want: "--log-level"},
 		"no concurrency":         {args: []string{"--max-concurrent-reconciles=0"}, env: []string{image}, want: "--max-concurrent-reconciles"},
 		"unreachable API server": {env: []string{image, "KUBECONFIG=" + wrongKubeconfig}, want: "failed to reach the API server"},
@@ -215,7 +222,11 @@ func TestHandoverAfterCleanStop(t *testing.T) {
 	must(t, err)
 	holder := leaseHolder(t)
 	began := time.Now()
-	suite.operator.stop()
+	// Its webhooks go on to answer for a while; the Lease is free at once.
+	before := suite.operator
+	ended := make(chan struct{})
+	go func() { before.stop(); close(ended) }()
+	t.Cleanup(func() { <-ended })
 	waitFor(t, func() error {
 		if now := leaseHolder(t); now == holder || now == "" {
 			return fmt.Errorf("the Lease is held by %q", now)

@@ -3,14 +3,19 @@ package integration
 import (
 	"bufio"
 	"bytes"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -18,7 +23,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/nginx-operator/api/v1alpha1"
+	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
 // writes returns the write requests that the API server has counted in its own request metric, but for the Lease of the
@@ -51,12 +56,12 @@ func TestWritesOfAFirstReconcile(t *testing.T) {
 	namespace := newNamespace(t)
 	audited := len(audit(t))
 	for i := range 5 {
-		object := newObject(namespace, fmt.Sprintf("web-%d", i))
+		object := newServer(namespace, fmt.Sprintf("web-%d", i))
 		object.Spec.Replicas = ptr.To[int32](2)
 		create(t, object)
 	}
 	for i := range 5 {
-		waitForCondition(t, namespace, fmt.Sprintf("web-%d", i), v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonRolloutInProgress)
+		waitForCondition(t, namespace, fmt.Sprintf("web-%d", i), v1alpha2.ConditionReady, metav1.ConditionFalse, v1alpha2.ReasonRolloutInProgress)
 	}
 	count := func(resource string) int {
 		n := 0
@@ -76,20 +81,162 @@ func TestWritesOfAFirstReconcile(t *testing.T) {
 		rollOut(t, namespace, fmt.Sprintf("web-%d", i))
 	}
 	for i := range 5 {
-		waitForCondition(t, namespace, fmt.Sprintf("web-%d", i), v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonAllReplicasReady)
+		waitForCondition(t, namespace, fmt.Sprintf("web-%d", i), v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
 	}
 	if n := count("nginxoperators/status"); n != 10 {
 		t.Errorf("%d status writes until 5 objects were Ready, want 10", n)
 	}
 }
 
+// writesOf counts the operator's writes in a namespace since an entry of the audit log, by resource and subresource.
+func writesOf(t *testing.T, audited int, namespace string) map[string]int {
+	t.Helper()
+	out := map[string]int{}
+	for _, entry := range audit(t)[audited:] {
+		if entry.ObjectRef.Namespace == namespace && entry.isWrite() {
+			out[entry.ObjectRef.Resource+"/"+entry.ObjectRef.Subresource]++
+		}
+	}
+	return out
+}
+
+// What is named costs one read when it is new, and one for each of its changes; a change of anything but its content costs
+// no write, and one of what nobody names not even a pass.
+func TestRequestsForReferences(t *testing.T) {
+	namespace, other := newNamespace(t), newNamespace(t)
+	audited := len(audit(t))
+	reads := func() int {
+		n := 0
+		for _, entry := range audit(t)[audited:] {
+			if entry.ObjectRef.Namespace == namespace && entry.Verb == "get" && slices.Contains([]string{"configmaps", "secrets"}, entry.ObjectRef.Resource) {
+				n++
+			}
+		}
+		return n
+	}
+	pages := newConfigMap(namespace, "pages", map[string]string{"index.html": "<p>one"})
+	certificate := newSecret(namespace, "named", newCertificate(t))
+	for _, source := range []client.Object{newConfigMap(namespace, "named", map[string]string{"web.conf": servers}), pages, certificate} {
+		create(t, source)
+	}
+	object := newServer(namespace, "web")
+	for _, reference := range references {
+		reference.spec(&object.Spec)
+	}
+	object.Spec.Content.ConfigMapRef.Name = "pages"
+	create(t, object)
+	waitForChildren(t, namespace, "web")
+	want := map[string]int{"configmaps/": 2, "services/": 1, "networkpolicies/": 1, "deployments/": 1, "nginxoperators/status": 1}
+	if diff := cmp.Diff(want, withoutEvents(writesOf(t, audited, namespace))); diff != "" || reads() != 3 {
+		t.Errorf("%d reads of 3 objects, writes (-want +got):\n%s", reads(), diff)
+	}
+	rollOut(t, namespace, "web")
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+	want["nginxoperators/status"] = 2
+	if diff := cmp.Diff(want, withoutEvents(writesOf(t, audited, namespace))); diff != "" || reads() != 3 {
+		t.Errorf("until Ready: %d reads, writes (-want +got):\n%s", reads(), diff)
+	}
+
+	quiet := func(what string, passed bool, readMore int, do func()) {
+		t.Helper()
+		passesBefore, readsBefore := passes(t), reads()
+		do()
+		time.Sleep(700 * time.Millisecond)
+		if now := passes(t); (now != passesBefore) != passed {
+			t.Errorf("%s: %d passes", what, now-passesBefore)
+		}
+		if n := reads() - readsBefore; n != readMore {
+			t.Errorf("%s: %d reads, want %d", what, n, readMore)
+		}
+	}
+	label := func(object client.Object) {
+		update(t, object, func(o client.Object) { o.SetLabels(map[string]string{"touched": time.Now().Format("150405.000")}) })
+	}
+	time.Sleep(6 * time.Second) // what other tests left behind
+	quiet("objects of the same names in another namespace", false, 0, func() {
+		create(t, newConfigMap(other, "named", nil))
+		foreign := newSecret(other, "named", newCertificate(t))
+		create(t, foreign)
+		label(foreign)
+		must(t, suite.admin.Delete(t.Context(), foreign))
+	})
+	quiet("objects that nobody names", false, 0, func() {
+		unnamed := newSecret(namespace, "unnamed", newCertificate(t))
+		create(t, unnamed)
+		label(unnamed)
+		must(t, suite.admin.Delete(t.Context(), unnamed))
+		create(t, newConfigMap(namespace, "unnamed", nil))
+		create(t, newSecret(namespace, "pages", newCertificate(t)))
+	})
+	quiet("a label of a Secret that is named", true, 1, func() { label(certificate) })
+	quiet("a label of a ConfigMap that is named", true, 1, func() { label(pages) })
+	if diff := cmp.Diff(want, withoutEvents(writesOf(t, audited, namespace))); diff != "" {
+		t.Errorf("at the end, writes (-want +got):\n%s", diff)
+	}
+}
+
+func withoutEvents(writes map[string]int) map[string]int {
+	delete(writes, "events/")
+	return writes
+}
+
+// passes returns how many passes the operator has made, from its metrics.
+func passes(t *testing.T) int {
+	t.Helper()
+	total := 0
+	for line := range strings.Lines(scrape(t)) {
+		if strings.HasPrefix(line, `controller_runtime_reconcile_total{controller="nginxoperator"`) {
+			var n float64
+			must1(fmt.Sscan(line[strings.LastIndex(line, " ")+1:], &n))(t)
+			total += int(n)
+		}
+	}
+	if total == 0 {
+		t.Fatal("the metrics count no pass")
+	}
+	return total
+}
+
+// scrape reads the operator's metrics as somebody who may.
+func scrape(t *testing.T) string {
+	t.Helper()
+	namespace := newNamespace(t)
+	create(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "scraper"}})
+	create(t, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: namespace},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "nginx-operator-metrics-reader"},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: namespace, Name: "scraper"}},
+	})
+	request := &authenticationv1.TokenRequest{}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "scraper"}}
+	must(t, suite.admin.SubResource("token").Create(t.Context(), account, request))
+	insecure := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // self-signed
+	var body string
+	waitFor(t, func() error {
+		var code int
+		if code, body = get(t, insecure, fmt.Sprintf("https://127.0.0.1:%d/metrics", suite.operator.metricPort), request.Status.Token); code != http.StatusOK {
+			return fmt.Errorf("metrics answer %d", code)
+		}
+		return nil
+	})
+	return body
+}
+
 // At steady state nobody writes anything: not over time, and not when the operator starts again and looks at every
 // object anew.
 func TestNoWritesAtSteadyState(t *testing.T) {
 	namespace := newNamespace(t)
+	for _, source := range []client.Object{newConfigMap(namespace, "named", map[string]string{"web.conf": servers}), newSecret(namespace, "named", newCertificate(t))} {
+		create(t, source)
+	}
 	for i := range 20 {
-		object := newObject(namespace, fmt.Sprintf("web-%d", i))
+		object := newServer(namespace, fmt.Sprintf("web-%d", i))
 		object.Spec.Replicas = ptr.To(int32(i % 3))
+		if i == 0 {
+			for _, reference := range references {
+				reference.spec(&object.Spec)
+			}
+		}
 		create(t, object)
 	}
 	for i := range 20 {
@@ -124,9 +271,9 @@ func TestNoWritesAtSteadyState(t *testing.T) {
 	}
 }
 
-func isReady(object *v1alpha1.NginxOperator) bool {
+func isReady(object *v1alpha2.NginxOperator) bool {
 	return slices.ContainsFunc(object.Status.Conditions, func(c metav1.Condition) bool {
-		return c.Type == v1alpha1.ConditionReady && c.Status == metav1.ConditionTrue
+		return c.Type == v1alpha2.ConditionReady && c.Status == metav1.ConditionTrue
 	})
 }
 
@@ -166,20 +313,22 @@ func TestZRights(t *testing.T) {
 			t.Errorf("refused: %s %s", entry.Verb, resource)
 		}
 	}
-	// Rights that the audit log does not show: admission asks for the first on the operator's behalf
-	// (OwnerReferencesPermissionEnforcement), the second is for an Event that repeats within minutes, and an API server
+	// Rights that the audit log does not show: admission asks for the first five on the operator's behalf
+	// (OwnerReferencesPermissionEnforcement), the sixth is for an Event that repeats within minutes, and an API server
 	// that cannot stream a list (before Kubernetes 1.34) is asked to list what is watched.
-	used.Insert("update operator.example.com/nginxoperators/finalizers", "patch events.k8s.io/events")
+	used.Insert("update operator.example.com/nginxoperators/finalizers",
+		"delete /secrets", "delete apps/deployments", "delete /services", "delete networking.k8s.io/networkpolicies", "patch events.k8s.io/events")
 	for grant := range used {
 		if watched, found := strings.CutPrefix(grant, "watch "); found {
 			used.Insert("list " + watched)
 		}
 	}
 
-	cluster, local := &rbacv1.ClusterRole{}, &rbacv1.Role{}
+	cluster, election, local := &rbacv1.ClusterRole{}, &rbacv1.Role{}, &rbacv1.Role{}
 	must(t, suite.admin.Get(t.Context(), client.ObjectKey{Name: "nginx-operator-manager-role"}, cluster))
-	must(t, suite.admin.Get(t.Context(), client.ObjectKey{Namespace: operatorNamespace, Name: "nginx-operator-leader-election-role"}, local))
-	for _, rule := range append(cluster.Rules, local.Rules...) {
+	must(t, suite.admin.Get(t.Context(), client.ObjectKey{Namespace: operatorNamespace, Name: "nginx-operator-leader-election-role"}, election))
+	must(t, suite.admin.Get(t.Context(), client.ObjectKey{Namespace: operatorNamespace, Name: "nginx-operator-manager-role"}, local))
+	for _, rule := range slices.Concat(cluster.Rules, election.Rules, local.Rules) {
 		for _, group := range rule.APIGroups {
 			for _, resource := range rule.Resources {
 				for _, verb := range rule.Verbs {

@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/nginx-operator/api/v1alpha1"
+	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
 func resourceQuantity(value string) *resource.Quantity { return ptr.To(resource.MustParse(value)) }
@@ -21,29 +21,29 @@ func resourceQuantity(value string) *resource.Quantity { return ptr.To(resource.
 // Ready is True only for the generation that serves: it falls with a change of the spec and comes back with its rollout.
 func TestReadyIsTruthful(t *testing.T) {
 	namespace := newNamespace(t)
-	object := newObject(namespace, "web")
+	object := newServer(namespace, "web")
 	create(t, object)
 	waitForChildren(t, namespace, "web")
-	waitForCondition(t, namespace, "web", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonRolloutInProgress)
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionFalse, v1alpha2.ReasonRolloutInProgress)
 	rollOut(t, namespace, "web")
-	ready := waitForCondition(t, namespace, "web", v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonAllReplicasReady)
+	ready := waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
 	if ready.ObservedGeneration != 1 {
 		t.Errorf("Ready speaks of generation %d", ready.ObservedGeneration)
 	}
-	update(t, object, func(o *v1alpha1.NginxOperator) { o.Spec.Port = ptr.To[int32](8081) })
-	waitForCondition(t, namespace, "web", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonRolloutInProgress)
+	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Ports = onPort(8081) })
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionFalse, v1alpha2.ReasonRolloutInProgress)
 	// One new Pod is ready, an old one is still there: not yet.
 	setDeploymentStatus(t, namespace, "web", func(d *appsv1.Deployment) {
 		d.Status.ObservedGeneration, d.Status.Replicas, d.Status.UpdatedReplicas, d.Status.ReadyReplicas, d.Status.AvailableReplicas = d.Generation, 2, 1, 2, 2
 	})
-	waitForCondition(t, namespace, "web", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonRolloutInProgress)
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionFalse, v1alpha2.ReasonRolloutInProgress)
 	rollOut(t, namespace, "web")
-	ready = waitForCondition(t, namespace, "web", v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonAllReplicasReady)
+	ready = waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
 	if ready.ObservedGeneration != 2 {
 		t.Errorf("Ready speaks of generation %d", ready.ObservedGeneration)
 	}
-	waitForEvent(t, namespace, corev1.EventTypeNormal, v1alpha1.ReasonRolloutInProgress, 2)
-	waitForEvent(t, namespace, corev1.EventTypeNormal, v1alpha1.ReasonAllReplicasReady, 2)
+	waitForEvent(t, namespace, corev1.EventTypeNormal, v1alpha2.ReasonRolloutInProgress, 2)
+	waitForEvent(t, namespace, corev1.EventTypeNormal, v1alpha2.ReasonAllReplicasReady, 2)
 }
 
 // What a Pod, a Deployment or an admission plugin reports becomes a reason that is recognisable, once, and goes with
@@ -54,27 +54,27 @@ func TestFailuresOfOperands(t *testing.T) {
 		deployment appsv1.DeploymentStatus
 		want       string
 	}{
-		v1alpha1.ReasonImagePullFailed: {
+		v1alpha2.ReasonImagePullFailed: {
 			pod: waitingPod("ImagePullBackOff", `Back-off pulling image "nginx:none": ErrImagePull: manifest unknown`), want: "manifest unknown",
 		},
-		v1alpha1.ReasonContainerConfigError: {
+		v1alpha2.ReasonContainerConfigError: {
 			pod: waitingPod("CreateContainerConfigError", "container has runAsNonRoot and image will run as root"), want: "image will run as root",
 		},
-		v1alpha1.ReasonCrashLoop: {
+		v1alpha2.ReasonCrashLoop: {
 			pod: crashingPod("2026/01/01 00:00:00 [emerg] 1#1: bind() to 0.0.0.0:80 failed (13: Permission denied)\n"), want: "exit code 1 (Error): [emerg] bind() to 0.0.0.0:80 failed",
 		},
-		v1alpha1.ReasonUnschedulable: {
+		v1alpha2.ReasonUnschedulable: {
 			pod: corev1.PodStatus{Conditions: []corev1.PodCondition{{
 				Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "0/1 nodes are available",
 			}}}, want: "0/1 nodes are available",
 		},
-		v1alpha1.ReasonQuotaExceeded: {
+		v1alpha2.ReasonQuotaExceeded: {
 			deployment: replicaFailure(`pods "web-5d-x7" is forbidden: exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1`), want: "Pods are forbidden: exceeded quota",
 		},
-		v1alpha1.ReasonForbidden: {
+		v1alpha2.ReasonForbidden: {
 			deployment: replicaFailure(`pods "web-5d-x7" is forbidden: violates PodSecurity "restricted:latest"`), want: "violates PodSecurity",
 		},
-		v1alpha1.ReasonProgressDeadlineExceeded: {
+		v1alpha2.ReasonProgressDeadlineExceeded: {
 			deployment: appsv1.DeploymentStatus{Conditions: []appsv1.DeploymentCondition{{
 				Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Reason: "ProgressDeadlineExceeded", Message: "has timed out progressing",
 			}}}, want: "has timed out progressing",
@@ -82,7 +82,7 @@ func TestFailuresOfOperands(t *testing.T) {
 	} {
 		t.Run(reason, func(t *testing.T) {
 			namespace := newNamespace(t)
-			create(t, newObject(namespace, "web"))
+			create(t, newServer(namespace, "web"))
 			template := waitForChildren(t, namespace, "web").deployment.Spec.Template
 			create(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "default"}})
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web-1", Labels: template.Labels}, Spec: template.Spec}
@@ -93,17 +93,17 @@ func TestFailuresOfOperands(t *testing.T) {
 				d.Status = test.deployment
 				d.Status.ObservedGeneration = d.Generation
 			})
-			degraded := waitForCondition(t, namespace, "web", v1alpha1.ConditionDegraded, metav1.ConditionTrue, reason)
+			degraded := waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, reason)
 			if !strings.Contains(degraded.Message, test.want) {
 				t.Errorf("message %q does not say %q", degraded.Message, test.want)
 			}
-			waitForCondition(t, namespace, "web", v1alpha1.ConditionReady, metav1.ConditionFalse, reason)
+			waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionFalse, reason)
 			waitForEvent(t, namespace, corev1.EventTypeWarning, reason, 1)
 
 			must(t, suite.admin.Delete(t.Context(), pod, client.GracePeriodSeconds(0)))
 			rollOut(t, namespace, "web")
-			waitForCondition(t, namespace, "web", v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonAllReplicasReady)
-			waitForCondition(t, namespace, "web", v1alpha1.ConditionDegraded, metav1.ConditionFalse, v1alpha1.ReasonAsExpected)
+			waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+			waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionFalse, v1alpha2.ReasonAsExpected)
 			waitForEvent(t, namespace, corev1.EventTypeNormal, "Recovered", 1)
 		})
 	}
@@ -131,17 +131,17 @@ func replicaFailure(message string) appsv1.DeploymentStatus {
 // A server that is scaled to zero is Ready and says why nothing answers; one that lost a replica is not.
 func TestReplicasComeAndGo(t *testing.T) {
 	namespace := newNamespace(t)
-	object := newObject(namespace, "web")
+	object := newServer(namespace, "web")
 	object.Spec.Replicas = ptr.To[int32](2)
 	create(t, object)
 	waitForChildren(t, namespace, "web")
 	rollOut(t, namespace, "web")
-	waitForCondition(t, namespace, "web", v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonAllReplicasReady)
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
 	setDeploymentStatus(t, namespace, "web", func(d *appsv1.Deployment) { d.Status.ReadyReplicas, d.Status.AvailableReplicas = 1, 1 })
-	waitForCondition(t, namespace, "web", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonReplicasUnavailable)
-	waitForEvent(t, namespace, corev1.EventTypeWarning, v1alpha1.ReasonReplicasUnavailable, 1)
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionFalse, v1alpha2.ReasonReplicasUnavailable)
+	waitForEvent(t, namespace, corev1.EventTypeWarning, v1alpha2.ReasonReplicasUnavailable, 1)
 
-	update(t, object, func(o *v1alpha1.NginxOperator) { o.Spec.Replicas = ptr.To[int32](0) })
+	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Replicas = ptr.To[int32](0) })
 	waitFor(t, func() error {
 		got, err := childrenOf(t.Context(), namespace, "web")
 		if err != nil || *got.deployment.Spec.Replicas != 0 {
@@ -150,9 +150,9 @@ func TestReplicasComeAndGo(t *testing.T) {
 		return nil
 	})
 	rollOut(t, namespace, "web")
-	waitForCondition(t, namespace, "web", v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonScaledToZero)
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonScaledToZero)
 	status := must1(waitForStatusOnce(t.Context(), namespace, "web"))(t).Status
-	if status.Replicas != 0 || status.ReadyReplicas != 0 || !meta.IsStatusConditionFalse(status.Conditions, v1alpha1.ConditionProgressing) {
+	if status.Replicas != 0 || status.ReadyReplicas != 0 || !meta.IsStatusConditionFalse(status.Conditions, v1alpha2.ConditionProgressing) {
 		t.Errorf("status of nothing: %+v", status)
 	}
 }

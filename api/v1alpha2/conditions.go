@@ -1,4 +1,4 @@
-package v1alpha1
+package v1alpha2
 
 // Condition types of a NginxOperator. Each carries the generation of the object that it speaks of
 // (observedGeneration); a condition of an older generation says nothing about the current one.
@@ -25,12 +25,24 @@ const (
 	ReasonReplicasUnavailable = "ReplicasUnavailable"
 	// ReasonRolloutComplete (Progressing=False): the operands are what the object declares.
 	ReasonRolloutComplete = "RolloutComplete"
+	// ReasonPaused (Progressing=False, and Ready=False where a change waits): spec.paused keeps the operator from changing
+	// the operands.
+	ReasonPaused = "Paused"
 	// ReasonAsExpected (Degraded=False): nothing is known to be wrong.
 	ReasonAsExpected = "AsExpected"
 )
 
 // Reasons that name a failure. Degraded=True carries them, and so does Ready when it is False because of it.
 const (
+	// ReasonReferenceNotFound: a ConfigMap or Secret that the spec names, or the key in it, does not exist. What runs goes
+	// on to run, and changes are held back until it is there.
+	ReasonReferenceNotFound = "ReferenceNotFound"
+	// ReasonInvalidReference: a ConfigMap or Secret that the spec names cannot be used: a Secret of another type, or a
+	// certificate that does not belong to its key. What runs goes on to run.
+	ReasonInvalidReference = "InvalidReference"
+	// ReasonInvalidConfiguration: the spec, or the nginx configuration that it or a ConfigMap gives, cannot be used. What
+	// runs goes on to run.
+	ReasonInvalidConfiguration = "InvalidConfiguration"
 	// ReasonNameConflict: an object that the operator has to create exists already and belongs to somebody else.
 	// It is left as it is.
 	ReasonNameConflict = "NameConflict"

@@ -1,0 +1,356 @@
+package v1alpha2
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Defaults of the API. Those of a field that other fields depend on are not stored, so that a later apply which sets
+// the field does not find a value there that nobody declared.
+const (
+	// DefaultPortName is the name of the port that exists when spec.ports is not given.
+	DefaultPortName = "http"
+	// DefaultPort is the TCP port on which nginx listens when spec.ports is not given.
+	DefaultPort int32 = 8080
+	// DefaultReplicas is the number of operands when spec.replicas is not given.
+	DefaultReplicas int32 = 1
+	// DefaultTLSPort is the port of the first certificate when neither spec.config nor a port of it is given.
+	DefaultTLSPort int32 = 8443
+	// DefaultConfigKey is the key of a ConfigMap that holds the configuration when spec.config.configMapRef.key is not
+	// given.
+	DefaultConfigKey = "nginx.conf"
+	// DefaultDrainSeconds is the time an operand has to end when spec.drainSeconds is not given, in seconds.
+	DefaultDrainSeconds int32 = 25
+)
+
+// NginxOperatorSpec declares one NGINX server.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.ports) || self.ports.all(p, self.ports.exists_one(q, q.port == p.port))",message="ports: two ports have the same number; nginx listens on each number once, so remove one of them",fieldPath=".ports",reason=FieldValueInvalid
+// +kubebuilder:validation:XValidation:rule="!has(self.tls) || self.tls.all(t, !has(t.port) || self.tls.exists_one(u, has(u.port) && u.port == t.port))",message="tls: two certificates have the same port; leave port out of one of them and choose between them by server_name in config",fieldPath=".tls",reason=FieldValueInvalid
+// +kubebuilder:validation:XValidation:rule="!has(self.tls) || !self.tls.exists(t, has(t.port) && (has(self.ports) ? self.ports.exists(p, p.port == t.port) : t.port == 8080))",message="tls: a port is either in ports (plain HTTP; 8080 when ports is not given) or in tls, not in both; give the certificate another port",fieldPath=".tls",reason=FieldValueInvalid
+// +kubebuilder:validation:XValidation:rule="!has(self.tls) || size(self.tls) == 0 || has(self.config) || !has(self.ports) || self.tls.exists(t, has(t.port)) || !self.ports.exists(p, p.port == 8443)",message="tls: the first certificate has port 8443 by default, which is in ports (plain HTTP) already; give the certificate another port",fieldPath=".tls",reason=FieldValueInvalid
+type NginxOperatorSpec struct {
+	// replicas is the number of NGINX Pods, 0 to 1000. Defaults to 1. With 0 nothing serves.
+	// It is also what the scale subresource sets (kubectl scale, HorizontalPodAutoscaler).
+	// +optional
+	// +default=1
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Replicas",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:podCount"}
+	Replicas *int32 `json:"replicas,omitempty"`
+
+	// image is the container image of the operands, at most 512 characters. Defaults to the image that this release of
+	// the operator was tested with. It has to run as a user other than root and to have nginx in its PATH.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule="!self.matches('[[:space:]]')",message="image must not contain white space, for example docker.io/nginxinc/nginx-unprivileged:1.28.0"
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Image",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
+	Image string `json:"image,omitempty"`
+
+	// ports are the TCP ports on which nginx listens for plain HTTP and which the Service serves, 1 to 16 of them.
+	// Defaults to one port http with the number 8080. With config, each has to be listened on there.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Ports"
+	Ports []Port `json:"ports,omitempty"`
+
+	// forceRedeploy replaces all Pods, one after the other, whenever it changes, and changes nothing else.
+	// The value has no meaning; a date does well. At most 256 characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Force redeploy",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text","urn:alm:descriptor:com.tectonic.ui:advanced"}
+	ForceRedeploy string `json:"forceRedeploy,omitempty"`
+
+	// config is the nginx configuration of the servers: what may stand in the http context, server blocks above all.
+	// Defaults to one server that serves content (or nginx's welcome page) on every port. The operator owns the rest of
+	// nginx.conf: the main and events contexts, the server for the kubelet's probes, temporary paths and logs.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Configuration"
+	Config *Config `json:"config,omitempty"`
+
+	// content is where static files come from. nginx finds them in /usr/share/nginx/html.
+	// Defaults to nginx's welcome page.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Content"
+	Content *Content `json:"content,omitempty"`
+
+	// tls are certificates, at most 16. nginx finds each as tls.crt and tls.key in /etc/nginx/tls/<secretName>. A new
+	// certificate in a Secret is taken over by a rolling update.
+	// +optional
+	// +listType=map
+	// +listMapKey=secretName
+	// +kubebuilder:validation:MaxItems=16
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="TLS"
+	TLS []TLS `json:"tls,omitempty"`
+
+	// service says how the Service looks. Defaults to type ClusterIP.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Service"
+	Service *Service `json:"service,omitempty"`
+
+	// resources are the compute resources of the nginx container. Defaults to requests of cpu 10m and memory 32Mi and no
+	// limits; what is given replaces all of the default.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="!has(self.claims)",message="resources.claims is not supported: a claim of a Pod cannot be declared here; remove it"
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Resources",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:resourceRequirements"}
+	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
+
+	// podTemplate adds to the Pods: labels, annotations, and where they run.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Pod template",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:advanced"}
+	PodTemplate *PodTemplate `json:"podTemplate,omitempty"`
+
+	// drainSeconds is the time in seconds that a Pod has from its deletion until its last open connection is cut, 5 to
+	// 3600. Defaults to 25. The Pod goes on to serve for the first fifth of it, at most 5 seconds, while the cluster takes
+	// it out of its endpoint lists; then nginx ends requests in progress (worker_shutdown_timeout).
+	// +optional
+	// +kubebuilder:validation:Minimum=5
+	// +kubebuilder:validation:Maximum=3600
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Drain seconds",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:number","urn:alm:descriptor:com.tectonic.ui:advanced"}
+	DrainSeconds *int32 `json:"drainSeconds,omitempty"`
+
+	// paused keeps the operator from changing the operands, while it goes on to report on them. Defaults to false.
+	// What changed meanwhile is done when it is set to false again.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Paused",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:booleanSwitch","urn:alm:descriptor:com.tectonic.ui:advanced"}
+	Paused bool `json:"paused,omitempty"`
+}
+
+// Port is a port on which nginx listens for plain HTTP.
+type Port struct {
+	// name of the port in the Service: a DNS label of at most 15 characters with at least one letter (RFC 6335).
+	// The names health and those that begin with tls- are the operator's.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=15
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$') && self.matches('[a-z]') && !self.contains('--')",message="a port's name must be lower-case letters, digits and single hyphens, with at least one letter and no hyphen at either end, for example http"
+	// +kubebuilder:validation:XValidation:rule="self != 'health' && !self.startsWith('tls-')",message="the port names health and tls-... are used by the operator; choose another name"
+	Name string `json:"name"`
+
+	// port is the number, 1 to 65535.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	Port int32 `json:"port"`
+
+	// protocol of the port. Defaults to TCP, the only one that there is for HTTP/1.1 and HTTP/2.
+	// +optional
+	// +default="TCP"
+	// +kubebuilder:validation:Enum=TCP
+	Protocol corev1.Protocol `json:"protocol,omitempty"`
+}
+
+// Config is nginx configuration, from one of two places.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.inline) != has(self.configMapRef)",message="config takes exactly one of inline and configMapRef"
+type Config struct {
+	// inline is the configuration itself, at most 65536 characters; a longer one belongs into a ConfigMap.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=65536
+	Inline string `json:"inline,omitempty"`
+
+	// configMapRef names a ConfigMap of the object's namespace. A change of its content is taken over by a rolling
+	// update; one that nginx would not accept is not, and is told of in the status.
+	// +optional
+	ConfigMapRef *ConfigMapKeyReference `json:"configMapRef,omitempty"`
+}
+
+// ConfigMapKeyReference names one key of a ConfigMap in the namespace of the object.
+type ConfigMapKeyReference struct {
+	// name of the ConfigMap.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="name must be lower-case letters, digits, hyphens and dots, and begin and end with a letter or digit, as names of objects do"
+	Name string `json:"name"`
+
+	// key in its data. Defaults to nginx.conf.
+	// +optional
+	// +default="nginx.conf"
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[-._a-zA-Z0-9]+$') && self != '.' && !self.startsWith('..')",message="key must be letters, digits, hyphens, dots and underscores, as keys of a ConfigMap are, for example nginx.conf"
+	Key string `json:"key,omitempty"`
+}
+
+// Content is where static files come from.
+type Content struct {
+	// configMapRef names a ConfigMap of the object's namespace; each key of its data and binaryData becomes a file.
+	// A change of it is taken over by a rolling update.
+	// +required
+	ConfigMapRef ConfigMapReference `json:"configMapRef"`
+}
+
+// ConfigMapReference names a ConfigMap in the namespace of the object.
+type ConfigMapReference struct {
+	// name of the ConfigMap.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="name must be lower-case letters, digits, hyphens and dots, and begin and end with a letter or digit, as names of objects do"
+	Name string `json:"name"`
+}
+
+// TLS is a certificate and the port that is served with it.
+type TLS struct {
+	// secretName names a Secret of type kubernetes.io/tls in the object's namespace.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="secretName must be lower-case letters, digits, hyphens and dots, and begin and end with a letter or digit, as names of objects do"
+	SecretName string `json:"secretName"`
+
+	// port is the number of the port on which nginx speaks TLS with this certificate and which the Service serves, 1 to
+	// 65535. Without config, the first certificate defaults to 8443. A certificate without a port is only mounted, for
+	// config to use. With config, a port given here has to be listened on there.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	Port *int32 `json:"port,omitempty"`
+}
+
+// Service says how the Service in front of the operands looks.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.loadBalancerClass) || self.type == 'LoadBalancer'",message="loadBalancerClass needs type LoadBalancer; set the type or remove loadBalancerClass",fieldPath=".loadBalancerClass"
+// +kubebuilder:validation:XValidation:rule="!has(self.externalTrafficPolicy) || self.type != 'ClusterIP'",message="externalTrafficPolicy needs type NodePort or LoadBalancer; set the type or remove externalTrafficPolicy",fieldPath=".externalTrafficPolicy"
+// +kubebuilder:validation:XValidation:rule=`self.type != 'LoadBalancer' || oldSelf.type != 'LoadBalancer' || (has(self.loadBalancerClass) ? self.loadBalancerClass : "") == (has(oldSelf.loadBalancerClass) ? oldSelf.loadBalancerClass : "")`,message="loadBalancerClass cannot be changed while type is LoadBalancer (Kubernetes forbids it); set type ClusterIP first, then type and class again",fieldPath=".loadBalancerClass"
+type Service struct {
+	// type is ClusterIP, NodePort or LoadBalancer. Defaults to ClusterIP.
+	// +optional
+	// +default="ClusterIP"
+	// +kubebuilder:validation:Enum=ClusterIP;NodePort;LoadBalancer
+	Type corev1.ServiceType `json:"type,omitempty"`
+
+	// annotations of the Service, at most 64, for example those that configure a cloud's load balancer.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=64
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('operator.example.com/'))",message="the annotations that begin with operator.example.com/ are the operator's; remove them, or use a prefix of your own"
+	Annotations map[string]string `json:"annotations,omitempty"`
+
+	// labels of the Service, at most 64, beside those of the operator.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=64
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('operator.example.com/') && !(k in ['app.kubernetes.io/name', 'app.kubernetes.io/instance', 'app.kubernetes.io/version', 'app.kubernetes.io/component', 'app.kubernetes.io/part-of', 'app.kubernetes.io/managed-by']))",message="the labels app.kubernetes.io/name, instance, version, component, part-of and managed-by and those that begin with operator.example.com/ are the operator's; remove them, or use a key with a prefix of your own"
+	Labels map[string]string `json:"labels,omitempty"`
+
+	// loadBalancerClass says which load balancer implementation serves a Service of type LoadBalancer. Defaults to the
+	// cluster's. It cannot be changed while the type is LoadBalancer.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=316
+	LoadBalancerClass *string `json:"loadBalancerClass,omitempty"`
+
+	// externalTrafficPolicy is Cluster or Local, for the types NodePort and LoadBalancer. Local keeps the client's address
+	// and goes only to nodes that run an operand. Defaults to Cluster.
+	// +optional
+	// +kubebuilder:validation:Enum=Cluster;Local
+	ExternalTrafficPolicy corev1.ServiceExternalTrafficPolicy `json:"externalTrafficPolicy,omitempty"`
+}
+
+// PodTemplate adds to the Pods of the operands. Fields have the meaning that they have in a Pod.
+type PodTemplate struct {
+	// labels of the Pods, at most 64, beside those of the operator (app.kubernetes.io/...), which cannot be set here.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=64
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('operator.example.com/') && !(k in ['app.kubernetes.io/name', 'app.kubernetes.io/instance', 'app.kubernetes.io/version', 'app.kubernetes.io/component', 'app.kubernetes.io/part-of', 'app.kubernetes.io/managed-by']))",message="the labels app.kubernetes.io/name, instance, version, component, part-of and managed-by and those that begin with operator.example.com/ are the operator's; remove them, or use a key with a prefix of your own"
+	Labels map[string]string `json:"labels,omitempty"`
+
+	// annotations of the Pods, at most 64.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=64
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('operator.example.com/'))",message="the annotations that begin with operator.example.com/ are the operator's; remove them, or use a prefix of your own"
+	Annotations map[string]string `json:"annotations,omitempty"`
+
+	// nodeSelector is the set of labels that a node must have.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=64
+	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
+
+	// tolerations of the Pods, at most 64.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:XValidation:rule="self.all(t, !has(t.effect) || size(t.effect) == 0 || t.effect in ['NoSchedule', 'PreferNoSchedule', 'NoExecute'])",message="the effect of a toleration is NoSchedule, PreferNoSchedule or NoExecute, or left out to tolerate all of them"
+	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
+
+	// affinity of the Pods.
+	// +optional
+	Affinity *corev1.Affinity `json:"affinity,omitempty"`
+
+	// topologySpreadConstraints of the Pods, at most 16. One without a labelSelector is about the operands of this object.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:XValidation:rule="self.all(c, c.maxSkew >= 1)",message="maxSkew must be at least 1"
+	// +kubebuilder:validation:XValidation:rule="self.all(c, c.whenUnsatisfiable in ['DoNotSchedule', 'ScheduleAnyway'])",message="whenUnsatisfiable must be DoNotSchedule or ScheduleAnyway"
+	TopologySpreadConstraints []corev1.TopologySpreadConstraint `json:"topologySpreadConstraints,omitempty"`
+
+	// priorityClassName of the Pods.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="size(self) == 0 || self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="priorityClassName must be lower-case letters, digits, hyphens and dots, and begin and end with a letter or digit, as names of objects do"
+	PriorityClassName string `json:"priorityClassName,omitempty"`
+
+	// imagePullSecrets names Secrets of the object's namespace that the kubelet pulls the image with, at most 16.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	ImagePullSecrets []corev1.LocalObjectReference `json:"imagePullSecrets,omitempty"`
+}
+
+// NginxOperator declares an NGINX server. The operator creates what it needs (a Deployment, a Service, a ConfigMap, a
+// NetworkPolicy and, from two replicas up, a PodDisruptionBudget), keeps it as declared and reports on it.
+//
+// The name is also the name of the Service, so it has to be a DNS label (RFC 1035): at most 63 lower-case letters,
+// digits and hyphens, beginning with a letter.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.replicas,selectorpath=.status.selector
+// +kubebuilder:resource:path=nginxoperators,singular=nginxoperator,shortName=ngx,categories=all,scope=Namespaced
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$')",message="metadata.name must be a DNS label, because the Service gets the same name: at most 63 lower-case letters, digits and hyphens, beginning with a letter and not ending with a hyphen; choose another name"
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether all replicas serve the declared configuration"
+// +kubebuilder:printcolumn:name="Desired",type=integer,JSONPath=`.spec.replicas`,description="Replicas that are declared"
+// +kubebuilder:printcolumn:name="Available",type=integer,JSONPath=`.status.readyReplicas`,description="Replicas that serve"
+// +kubebuilder:printcolumn:name="Image",type=string,JSONPath=`.status.image`,description="Image that the operands run"
+// +kubebuilder:printcolumn:name="URL",type=string,JSONPath=`.status.url`,description="Address inside the cluster"
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,priority=1,description="Reason of the Ready condition"
+// +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1,description="Message of the Ready condition"
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +operator-sdk:csv:customresourcedefinitions:displayName="NGINX server",resources={{Deployment,v1,""},{ReplicaSet,v1,""},{Pod,v1,""},{Service,v1,""},{ConfigMap,v1,""},{PodDisruptionBudget,v1,""},{NetworkPolicy,v1,""}}
+type NginxOperator struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// metadata is the standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec declares the server. Every field has a default, so it may be left out.
+	// +optional
+	// +default={}
+	Spec NginxOperatorSpec `json:"spec,omitempty"`
+
+	// status is what the operator observed; only the operator writes it.
+	// +optional
+	Status NginxOperatorStatus `json:"status,omitempty"`
+}
+
+// NginxOperatorList is a list of NginxOperators.
+//
+// +kubebuilder:object:root=true
+type NginxOperatorList struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// metadata is the standard list metadata.
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	// items are the objects of this list.
+	Items []NginxOperator `json:"items"`
+}

@@ -1,0 +1,203 @@
+package apply
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Digest returns what stands in the cache for the record of what was declared last: a digest of it where the child is
+// as declared, and "" where it drifted or has no record. With it the rest of the child need not be cached, and a pass
+// over a child that is as declared compares two digests. A digest in the place of the record is returned as it is.
+func Digest(child client.Object, annotation string) string {
+	record := child.GetAnnotations()[annotation]
+	if !strings.HasPrefix(record, "{") {
+		return record
+	}
+	if patch, err := threeWay(child, []byte(record), []byte(record)); err != nil || patch != nil {
+		return ""
+	}
+	return digest([]byte(record))
+}
+
+// digest is short, for the cache has one of each child.
+func digest(record []byte) string {
+	sum := sha256.Sum256(record)
+	return base64.RawStdEncoding.EncodeToString(sum[:16])
+}
+
+// atomicFields are maps that mean something only as a whole, and that the strategic merge would merge key by key: with a
+// key more, a selector selects other Pods.
+var atomicFields = [][]string{{"spec", "selector"}, {"spec", "podSelector"}}
+
+// atomicLists are lists whose elements the strategic merge cannot tell apart: it looks only at the topology of a
+// constraint, and there may be two of one topology.
+var atomicLists = [][]string{{"spec", "template", "spec", "topologySpreadConstraints"}}
+
+// sharedMaps are maps into which others write as well. When none of our keys is declared any more, ours go and theirs stay.
+var sharedMaps = [][]string{{"metadata", "annotations"}, {"spec", "template", "metadata", "annotations"}, {"spec", "template", "spec", "nodeSelector"}}
+
+// decode returns what was declared, is declared, and is stored, made ready to be merged.
+func decode(live client.Object, last, declared []byte) (was, is, stored map[string]any, err error) {
+	current, err := json.Marshal(live)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if err := errors.Join(json.Unmarshal(last, &was), json.Unmarshal(declared, &is), json.Unmarshal(current, &stored)); err != nil {
+		return nil, nil, nil, err
+	}
+	// We count as having declared all that is stored of an atomic field: what is not declared now goes then.
+	for _, path := range atomicFields {
+		if value, found, err := unstructured.NestedMap(stored, path...); err == nil && found {
+			if err := unstructured.SetNestedMap(was, value, path...); err != nil {
+				return nil, nil, nil, err
+			}
+		}
+	}
+	for _, path := range sharedMaps {
+		_, before, err1 := unstructured.NestedMap(was, path...)
+		_, now, err2 := unstructured.NestedMap(is, path...)
+		if err1 == nil && err2 == nil && before && !now {
+			if err := unstructured.SetNestedMap(is, map[string]any{}, path...); err != nil {
+				return nil, nil, nil, err
+			}
+		}
+	}
+	return was, is, stored, nil
+}
+
+// threeWay returns the strategic merge patch that makes the live object what is declared, nil where it is already.
+func threeWay(live client.Object, last, declared []byte) ([]byte, error) {
+	was, is, stored, err := decode(live, last, declared)
+	if err != nil {
+		return nil, err
+	}
+	lists, err := takeAtomicLists(was, is, stored)
+	if err != nil {
+		return nil, err
+	}
+	patch, err := merge(live, was, is, stored)
+	if err != nil || patch == nil && len(lists) == 0 {
+		return nil, err
+	}
+	if patch == nil {
+		patch = map[string]any{}
+	}
+	for _, list := range lists {
+		if err := unstructured.SetNestedField(patch, list.value, list.path...); err != nil {
+			return nil, err
+		}
+	}
+	return json.Marshal(patch)
+}
+
+// replacing returns the JSON merge patch that makes the live object what is declared: a list that differs is replaced as a
+// whole, with what others have put into it.
+func replacing(live client.Object, last, declared []byte) ([]byte, error) {
+	was, is, stored, err := decode(live, last, declared)
+	if err != nil {
+		return nil, err
+	}
+	last, err1 := json.Marshal(was)
+	declared, err2 := json.Marshal(is)
+	current, err3 := json.Marshal(stored)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return nil, err
+	}
+	return jsonmergepatch.CreateThreeWayJSONMergePatch(last, declared, current)
+}
+
+// errNotMerged is the error of a merge that finds no way, because an element of a list has lost the field that tells it
+// from others.
+var errNotMerged = errors.New("failed to merge")
+
+// merge returns the strategic merge patch for what was declared, is declared and is stored, nil where it would change
+// nothing.
+func merge(live client.Object, was, is, stored map[string]any) (map[string]any, error) {
+	last, err1 := json.Marshal(was)
+	declared, err2 := json.Marshal(is)
+	current, err3 := json.Marshal(stored)
+	meta, err4 := strategicpatch.NewPatchMetaFromStruct(live)
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
+		return nil, err
+	}
+	patch, err := strategicpatch.CreateThreeWayMergePatch(last, declared, current, meta, true)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errNotMerged, err)
+	}
+	if string(patch) == "{}" {
+		return nil, nil
+	}
+	// Fields with the patch strategy "replace" (the selector of a PodDisruptionBudget) are in the patch even when they
+	// do not differ, so what counts is whether the patch changes anything.
+	patched, err := strategicpatch.StrategicMergePatchUsingLookupPatchMeta(current, patch, meta)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errNotMerged, err)
+	}
+	if jsonpatch.Equal(current, patched) {
+		return nil, nil
+	}
+	var out map[string]any
+	return out, json.Unmarshal(patch, &out)
+}
+
+// replacement is what a patch says of an atomic list.
+type replacement struct {
+	path  []string
+	value any
+}
+
+// takeAtomicLists takes the atomic lists out of the three, and returns what a patch has to say of those that differ.
+func takeAtomicLists(was, is, stored map[string]any) ([]replacement, error) {
+	var out []replacement
+	for _, path := range atomicLists {
+		var lists [3][]any
+		for i, object := range []map[string]any{was, is, stored} {
+			list, _, err := unstructured.NestedSlice(object, path...)
+			if err != nil {
+				return nil, err
+			}
+			lists[i] = list
+			unstructured.RemoveNestedField(object, path...)
+		}
+		before, declared, current := lists[0], lists[1], lists[2]
+		switch {
+		case reflect.DeepEqual(declared, current):
+		case len(declared) > 0:
+			out = append(out, replacement{path, append([]any{map[string]any{"$patch": "replace"}}, declared...)})
+		case len(before) > 0 && len(current) > 0:
+			out = append(out, replacement{path, nil})
+		}
+	}
+	return out, nil
+}
+
+// declaration encodes what is declared of a child and compared with what is stored: not the status, not the kind, and
+// not the content of an immutable object. The latter cannot change, and a large ConfigMap would not fit into the
+// annotation that keeps the declaration.
+func declaration(child client.Object) ([]byte, error) {
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(child)
+	if err != nil {
+		return nil, err
+	}
+	for _, field := range []string{"apiVersion", "kind", "status"} {
+		delete(object, field)
+	}
+	unstructured.RemoveNestedField(object, "metadata", "resourceVersion")
+	if object["immutable"] == true {
+		delete(object, "data")
+		delete(object, "binaryData")
+	}
+	return json.Marshal(object)
+}

@@ -1,0 +1,200 @@
+package apply
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+)
+
+// The patch for what was declared, what is declared, and what is stored; "" is no patch at all.
+func TestThreeWay(t *testing.T) {
+	same := func(*appsv1.Deployment) {}
+	for name, test := range map[string]struct {
+		declare func(*appsv1.Deployment)
+		drift   func(*appsv1.Deployment)
+		want    string
+	}{
+		"nothing differs": {same, same, ""},
+		"defaults, status and what others set": {same, func(d *appsv1.Deployment) {
+			d.Spec.RevisionHistoryLimit = ptr.To[int32](10)
+			d.Status.Replicas = 2
+			d.Labels["theirs"], d.Annotations["theirs"] = "1", "1"
+			d.Spec.Template.Annotations["kubectl.kubernetes.io/restartedAt"] = "now"
+			d.Spec.Template.Spec.Containers = append([]corev1.Container{{Name: "sidecar", Image: "s"}}, d.Spec.Template.Spec.Containers...)
+		}, ""},
+		"a declared field drifted": {same, func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](9) }, `{"spec":{"replicas":2}}`},
+		"a declared field is gone": {same, func(d *appsv1.Deployment) { d.Labels = nil }, `{"metadata":{"labels":{"a":"1"}}}`},
+		"another value is declared": {
+			func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "nginx:2" }, same,
+			`{"spec":{"template":{"spec":{"$setElementOrder/containers":[{"name":"nginx"}],"containers":[{"image":"nginx:2","name":"nginx"}]}}}}`,
+		},
+		"a field is no longer declared": {
+			func(d *appsv1.Deployment) { d.Spec.Template.Annotations = nil }, same,
+			`{"spec":{"template":{"metadata":{"annotations":{"note":null}}}}}`,
+		},
+		"a field is no longer declared, and others set some beside it": {
+			func(d *appsv1.Deployment) { d.Spec.Template.Annotations = nil },
+			func(d *appsv1.Deployment) { d.Spec.Template.Annotations["theirs"] = "1" },
+			`{"spec":{"template":{"metadata":{"annotations":{"note":null}}}}}`,
+		},
+		"the record is gone":    {same, func(d *appsv1.Deployment) { d.Annotations = nil; d.Spec.Replicas = ptr.To[int32](9) }, `{"spec":{"replicas":2}}`},
+		"the record is damaged": {same, func(d *appsv1.Deployment) { d.Annotations[annotation] = "{"; d.Spec.Replicas = ptr.To[int32](9) }, `{"spec":{"replicas":2}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			live := stored(t, deployment())
+			test.drift(live)
+			patch := patchOf(t, live, deployment(test.declare))
+			if test.want == "" {
+				if patch != nil {
+					t.Errorf("want no patch, got %s", patch)
+				}
+				return
+			}
+			var got, want map[string]any
+			if err := json.Unmarshal([]byte(test.want), &want); err != nil {
+				t.Fatal(err)
+			}
+			if err := json.Unmarshal(patch, &got); err != nil {
+				t.Fatalf("%v in %s", err, patch)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("patch (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// patchOf returns the patch for an object that is stored so and declared so.
+func patchOf(t *testing.T, live, child client.Object) []byte {
+	t.Helper()
+	declared, err := declaration(child)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := []byte(live.GetAnnotations()[annotation])
+	if !json.Valid(last) {
+		last = []byte("{}")
+	}
+	patch, err := threeWay(live, last, declared)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return patch
+}
+
+// The digest tells a child that is as declared from one that drifted, was declared otherwise, or has no record.
+func TestDigest(t *testing.T) {
+	child := stored(t, deployment())
+	same := Digest(child, annotation)
+	if same == "" {
+		t.Error("a child that is as declared has no digest")
+	}
+	foreign := child.DeepCopy()
+	foreign.Labels["theirs"], foreign.Status.Replicas = "1", 5
+	if Digest(foreign, annotation) != same {
+		t.Error("what is not declared changes the digest")
+	}
+	drifted := child.DeepCopy()
+	drifted.Spec.Replicas = ptr.To[int32](9)
+	damaged := child.DeepCopy()
+	damaged.Annotations[annotation] = "{"
+	unknown := child.DeepCopy()
+	unknown.Annotations = nil
+	for name, object := range map[string]client.Object{"drifted": drifted, "damaged": damaged, "without a record": unknown} {
+		if got := Digest(object, annotation); got != "" {
+			t.Errorf("a child that is %s has digest %s", name, got)
+		}
+	}
+	if other := stored(t, deployment(func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](3) })); Digest(other, annotation) == same {
+		t.Error("two declarations have one digest")
+	}
+	child.Annotations[annotation] = same
+	if got := Digest(child, annotation); got != same {
+		t.Errorf("the digest of a digest is %s", got)
+	}
+}
+
+// A key more in a selector selects other Pods: what is not declared of it goes, though it was never declared.
+func TestSelectorsAreAtomic(t *testing.T) {
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: corev1.ServiceSpec{Selector: map[string]string{"a": "1"}}}
+	live := stored(t, service)
+	live.Spec.Selector["b"] = "2"
+	if got, want := string(patchOf(t, live, service)), `{"spec":{"selector":{"b":null}}}`; got != want {
+		t.Errorf("patch %s, want %s", got, want)
+	}
+	policy := &networkingv1.NetworkPolicy{ObjectMeta: service.ObjectMeta, Spec: networkingv1.NetworkPolicySpec{
+		PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{"a": "1"}},
+	}}
+	drifted := stored(t, policy)
+	drifted.Spec.PodSelector.MatchLabels["b"] = "2"
+	if got, want := string(patchOf(t, drifted, policy)), `{"spec":{"podSelector":{"matchLabels":{"b":null}}}}`; got != want {
+		t.Errorf("patch %s, want %s", got, want)
+	}
+}
+
+// A field with the patch strategy "replace" is not written again and again.
+func TestThreeWayOfReplacedField(t *testing.T) {
+	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: policyv1.PodDisruptionBudgetSpec{
+		Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "1"}},
+	}}
+	if patch := patchOf(t, stored(t, budget), budget); patch != nil {
+		t.Errorf("want no patch, got %s", patch)
+	}
+	drifted := stored(t, budget)
+	drifted.Spec.Selector.MatchLabels["a"] = "2"
+	if patch := patchOf(t, drifted, budget); patch == nil {
+		t.Error("want a patch, got none")
+	}
+}
+
+// The record of an immutable object leaves its content out, which may be larger than an annotation.
+func TestRecordOfImmutableObject(t *testing.T) {
+	configMap := &corev1.ConfigMap{Immutable: ptr.To(true), Data: map[string]string{"k": strings.Repeat("x", 1<<19)}}
+	raw, err := declaration(configMap)
+	if err != nil || len(raw) > 100 {
+		t.Errorf("record of %d bytes, %v", len(raw), err)
+	}
+	configMap.Immutable = nil
+	if raw, err = declaration(configMap); err != nil || len(raw) < 1<<19 {
+		t.Errorf("record of %d bytes, %v", len(raw), err)
+	}
+}
+
+// Two constraints on one topology differ only in what is not the key of the list; they are compared and written all the same.
+func TestElementsOfOneKey(t *testing.T) {
+	skews := func(hard, soft int32) func(*appsv1.Deployment) {
+		return func(d *appsv1.Deployment) {
+			d.Spec.Template.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{
+				{MaxSkew: hard, TopologyKey: "zone", WhenUnsatisfiable: corev1.DoNotSchedule},
+				{MaxSkew: soft, TopologyKey: "zone", WhenUnsatisfiable: corev1.ScheduleAnyway},
+			}
+		}
+	}
+	spread := skews(1, 3)
+	if patch := patchOf(t, stored(t, deployment(spread)), deployment(spread)); patch != nil {
+		t.Errorf("want no patch, got %s", patch)
+	}
+	applier, counted := newApplier(interceptor.Funcs{})
+	for _, change := range []func(*appsv1.Deployment){func(*appsv1.Deployment) {}, skews(1, 2), skews(1, 2), spread, spread} {
+		if err := applier.Apply(t.Context(), owner, nil, deployment(change)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	live := deployment()
+	if err := applier.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(deployment(spread).Spec.Template.Spec, live.Spec.Template.Spec); diff != "" || counted["patch Deployment"] != 2 {
+		t.Errorf("writes %v, stored (-want +got):\n%s", counted, diff)
+	}
+}

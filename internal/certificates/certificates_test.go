@@ -1,0 +1,111 @@
+package certificates
+
+import (
+	"crypto/x509"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+var hosts = []string{"webhooks.system.svc", "webhooks.system.svc.cluster.local", "127.0.0.1"}
+
+func newData(t *testing.T, hosts []string, lifetime time.Duration) map[string][]byte {
+	t.Helper()
+	data, err := New(hosts, lifetime)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// The authority and nobody else vouches for the certificate, for every host, and it can do nothing but serve.
+func TestNew(t *testing.T) {
+	data, other := newData(t, hosts, Lifetime), newData(t, hosts, Lifetime)
+	certificate, err := Load(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	authority := func(data map[string][]byte) *x509.CertPool {
+		pool := x509.NewCertPool()
+		if !pool.AppendCertsFromPEM(data[CAKey]) {
+			t.Fatal("no authority")
+		}
+		return pool
+	}
+	for _, host := range hosts {
+		if _, err := certificate.Leaf.Verify(x509.VerifyOptions{Roots: authority(data), DNSName: host}); err != nil {
+			t.Error(err)
+		}
+		if _, err := certificate.Leaf.Verify(x509.VerifyOptions{Roots: authority(other), DNSName: host}); err == nil {
+			t.Errorf("%s: another authority vouches for it", host)
+		}
+	}
+	if certificate.Leaf.IsCA {
+		t.Error("it can sign others")
+	}
+	if left := time.Until(certificate.Leaf.NotAfter); left < Lifetime-2*time.Hour || left > Lifetime {
+		t.Errorf("it is valid for %s", left)
+	}
+	if len(data) != 3 || strings.Count(string(data[corev1.TLSPrivateKeyKey]), "PRIVATE KEY-----") != 2 {
+		t.Errorf("a Secret would hold more than the certificate, its key and the authority's certificate: %d keys", len(data))
+	}
+}
+
+func TestRenew(t *testing.T) {
+	now := time.Now()
+	data := newData(t, hosts, Lifetime)
+	with := func(key string, value []byte) map[string][]byte {
+		out := maps.Clone(data)
+		out[key] = value
+		return out
+	}
+	for name, test := range map[string]struct {
+		data  map[string][]byte
+		hosts []string
+		now   time.Time
+		want  string // "" where it stays
+	}{
+		"new":                     {data, hosts, now, ""},
+		"fewer hosts":             {data, hosts[:1], now, ""},
+		"well before two thirds":  {data, hosts, now.Add(Lifetime*2/3 - 2*time.Hour), ""},
+		"after two thirds":        {data, hosts, now.Add(Lifetime * 2 / 3), "it ends at"},
+		"over":                    {data, hosts, now.Add(Lifetime), "it ends at"},
+		"another host":            {data, append([]string{"new.system.svc"}, hosts...), now, "new.system.svc"},
+		"another address":         {data, []string{"127.0.0.2"}, now, "127.0.0.2"},
+		"nothing":                 {nil, hosts, now, "failed to read"},
+		"no key":                  {with(corev1.TLSPrivateKeyKey, nil), hosts, now, "failed to read"},
+		"another key":             {with(corev1.TLSPrivateKeyKey, newData(t, hosts, Lifetime)[corev1.TLSPrivateKeyKey]), hosts, now, "failed to read"},
+		"no authority":            {with(CAKey, nil), hosts, now, "no authority"},
+		"authority is no PEM":     {with(CAKey, []byte("x")), hosts, now, "no authority"},
+		"another one's authority": {with(CAKey, newData(t, hosts, Lifetime)[CAKey]), hosts, now, "unknown authority"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := Renew(test.data, test.hosts, test.now)
+			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+				t.Errorf("want %q, got %v", test.want, err)
+			}
+		})
+	}
+}
+
+// The moment for which a renewal is planned is the one at which Renew asks for it.
+func TestRenewAt(t *testing.T) {
+	data := newData(t, hosts, 90*24*time.Hour)
+	certificate, err := Load(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := RenewAt(certificate.Leaf)
+	if err := Renew(data, hosts, at.Add(-time.Second)); err != nil {
+		t.Errorf("before: %v", err)
+	}
+	if Renew(data, hosts, at) == nil {
+		t.Error("it stays")
+	}
+	if days := time.Until(at).Hours() / 24; days < 59 || days > 61 {
+		t.Errorf("renewed after %.1f of 90 days", days)
+	}
+}

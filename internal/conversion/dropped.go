@@ -1,0 +1,198 @@
+package conversion
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/example/nginx-operator/api/v1alpha1"
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/defaults"
+)
+
+// RemoveDropped ends a server-side apply at v1alpha2. The old object is the stored one, the other what the API server has
+// merged.
+//
+// To remove what an applier no longer declares, the API server compares the object before and after the removal in the
+// version of every field manager. In v1alpha1, which some manager nearly always used, most of the spec is one
+// annotation. It is there before and after, so the API server takes all of it back, and nothing is removed. The field
+// managers are right, though, so they tell what has to go: what an applier owned and no longer owns, and nobody else does.
+func RemoveDropped(old, object *v1alpha2.NginxOperator) error {
+	owned, dropped := fieldpath.NewSet(), fieldpath.NewSet()
+	for i := range object.ManagedFields {
+		set, err := fieldsOf(&object.ManagedFields[i], &object.Spec)
+		if err != nil {
+			return err
+		}
+		owned = owned.Union(set)
+	}
+	for i := range old.ManagedFields {
+		before := &old.ManagedFields[i]
+		applies := slices.ContainsFunc(object.ManagedFields, func(now metav1.ManagedFieldsEntry) bool {
+			return before.Operation == metav1.ManagedFieldsOperationApply && before.Subresource == "" && now.Manager == before.Manager &&
+				now.Operation == before.Operation && now.Subresource == "" && now.APIVersion == v1alpha2.GroupVersion.String()
+		})
+		if !applies {
+			continue
+		}
+		set, err := fieldsOf(before, &old.Spec)
+		if err != nil {
+			return err
+		}
+		dropped = dropped.Union(set.Difference(owned))
+	}
+	if dropped.Empty() {
+		return nil
+	}
+	// Without ports the merged v1alpha1 form has the number alone, which makes a port of the default name.
+	for _, port := range object.Spec.Ports {
+		known := slices.ContainsFunc(old.Spec.Ports, func(other v1alpha2.Port) bool { return other.Name == port.Name })
+		if item := portPath(port.Name); !known && !owned.Has(item) {
+			dropped.Insert(item)
+		}
+	}
+	return removeFields(&object.Spec, dropped)
+}
+
+// fieldsOf returns what a field manager owns, in terms of v1alpha2.
+func fieldsOf(entry *metav1.ManagedFieldsEntry, spec *v1alpha2.NginxOperatorSpec) (*fieldpath.Set, error) {
+	set := fieldpath.NewSet()
+	if entry.FieldsV1 == nil {
+		return set, nil
+	}
+	if err := set.FromJSON(entry.FieldsV1.GetRawReader()); err != nil {
+		return nil, fmt.Errorf("failed to read the fields of manager %q: %w", entry.Manager, err)
+	}
+	if entry.APIVersion != v1alpha1.GroupVersion.String() {
+		return set, nil
+	}
+	out := fieldpath.NewSet()
+	for _, path := range []fieldpath.Path{fieldpath.MakePathOrDie("spec", "replicas"), fieldpath.MakePathOrDie("spec", "forceRedeploy")} {
+		if set.Has(path) {
+			out.Insert(path)
+		}
+	}
+	if set.Has(fieldpath.MakePathOrDie("spec", "port")) {
+		item := portPath(defaults.Ports(spec)[0].Name)
+		out.Insert(item)
+		for _, field := range []string{"name", "port"} {
+			out.Insert(append(item.Copy(), fieldpath.MakePathOrDie(field)...))
+		}
+	}
+	return out, nil
+}
+
+// LosesPort returns the field manager whose server-side apply at v1alpha1 has not got the port that it declares: it applied
+// at v1alpha2 before, with a port that has another name than http. The API server takes that port to be dropped and the
+// one at v1alpha1 to be the same, so it removes both, and the port would be the default one.
+func LosesPort(before, now []metav1.ManagedFieldsEntry) (manager string, found bool) {
+	applied := func(entries []metav1.ManagedFieldsEntry, manager, version string) *fieldpath.Set {
+		set := fieldpath.NewSet()
+		for _, entry := range entries {
+			if entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" && entry.Manager == manager &&
+				entry.APIVersion == version && entry.FieldsV1 != nil && set.FromJSON(entry.FieldsV1.GetRawReader()) != nil {
+				return fieldpath.NewSet()
+			}
+		}
+		return set
+	}
+	for _, entry := range now {
+		if !applied(now, entry.Manager, v1alpha1.GroupVersion.String()).Has(fieldpath.MakePathOrDie("spec", "port")) {
+			continue
+		}
+		applied(before, entry.Manager, v1alpha2.GroupVersion.String()).Iterate(func(path fieldpath.Path) {
+			if len(path) == 3 && path[:2].Equals(fieldpath.MakePathOrDie("spec", "ports")) && !path.Equals(portPath(v1alpha2.DefaultPortName)) {
+				manager, found = entry.Manager, true
+			}
+		})
+	}
+	return manager, found
+}
+
+func portPath(name string) fieldpath.Path {
+	return fieldpath.MakePathOrDie("spec", "ports", fieldpath.KeyByFields("name", name))
+}
+
+func removeFields(spec *v1alpha2.NginxOperatorSpec, set *fieldpath.Set) error {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(spec)
+	if err != nil {
+		return fmt.Errorf("failed to take the spec apart: %w", err)
+	}
+	var paths []fieldpath.Path
+	set.Iterate(func(path fieldpath.Path) { paths = append(paths, path.Copy()) })
+	// An item of a list goes before its key does, by which it is found.
+	slices.SortStableFunc(paths, func(a, b fieldpath.Path) int { return cmp.Compare(len(a), len(b)) })
+	root := map[string]any{"spec": fields}
+	for _, path := range paths {
+		remove(root, path)
+	}
+	fields, _ = root["spec"].(map[string]any)
+	*spec = v1alpha2.NginxOperatorSpec{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, spec); err != nil {
+		return fmt.Errorf("failed to put the spec together: %w", err)
+	}
+	return nil
+}
+
+// remove takes a field out of a value and returns what is left, nil when that is nothing: a structure that has lost its
+// last field is not what anybody declared.
+func remove(value any, path fieldpath.Path) any {
+	if len(path) == 0 {
+		return nil
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		if path[0].FieldName == nil {
+			return value
+		}
+		name := *path[0].FieldName
+		child, found := value[name]
+		if !found {
+			return value
+		}
+		if child = remove(child, path[1:]); child != nil {
+			value[name] = child
+			return value
+		}
+		delete(value, name)
+		if len(value) == 0 {
+			return nil
+		}
+		return value
+	case []any:
+		for i, item := range value {
+			if !hasKey(item, path[0]) {
+				continue
+			}
+			if item = remove(item, path[1:]); item != nil {
+				value[i] = item
+				return value
+			}
+			if value = slices.Delete(value, i, i+1); len(value) == 0 {
+				return nil
+			}
+			return value
+		}
+		return value
+	default:
+		return value
+	}
+}
+
+// hasKey tells whether an item of a list map is the one that the path speaks of.
+func hasKey(item any, element fieldpath.PathElement) bool {
+	fields, isMap := item.(map[string]any)
+	if !isMap || element.Key == nil {
+		return false
+	}
+	for _, field := range *element.Key {
+		if fields[field.Name] != field.Value.Unstructured() {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,158 @@
+package conversion
+
+import (
+	"math/rand"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/apitesting/fuzzer"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metafuzzer "k8s.io/apimachinery/pkg/apis/meta/fuzzer"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/randfill"
+
+	"github.com/example/nginx-operator/api/v1alpha1"
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/defaults"
+	"github.com/example/nginx-operator/internal/metadata"
+)
+
+const rounds = 10_000
+
+// newFuzzer fills objects of both versions as a client could: with anything in any field. The seed is fixed, so that a
+// failure comes back.
+func newFuzzer() *randfill.Filler {
+	ports := func(serializer.CodecFactory) []any {
+		return []any{
+			// What v1alpha1 can say is rare among random ports, and is what the conversion decides upon.
+			func(spec *v1alpha2.NginxOperatorSpec, c randfill.Continue) {
+				c.FillNoCustom(spec)
+				switch c.Int31n(4) {
+				case 0:
+					spec.Ports = []v1alpha2.Port{onlyPort(c.Int31n(65535) + 1)}
+				case 1:
+					spec.Ports = []v1alpha2.Port{onlyPort(v1alpha2.DefaultPort)}
+				case 2:
+					spec.Ports = append(spec.Ports, v1alpha2.Port{Name: "other", Port: v1alpha2.DefaultPort})
+				}
+				if c.Bool() {
+					*spec = v1alpha2.NginxOperatorSpec{Replicas: spec.Replicas, Ports: spec.Ports, ForceRedeploy: spec.ForceRedeploy}
+				}
+			},
+			// The schema's default; an object of this version always has a port.
+			func(spec *v1alpha1.NginxOperatorSpec, c randfill.Continue) {
+				c.FillNoCustom(spec)
+				if spec.Port == nil {
+					spec.Port = ptr.To(v1alpha1.DefaultPort)
+				}
+			},
+		}
+	}
+	codecs := serializer.NewCodecFactory(runtime.NewScheme())
+	return fuzzer.FuzzerFor(fuzzer.MergeFuzzerFuncs(metafuzzer.Funcs, ports), rand.NewSource(1), codecs)
+}
+
+// equal compares as the API server does: nil and empty are the same for lists and maps, for nothing else.
+func equal(t testing.TB, round int, want, got any) {
+	t.Helper()
+	if !equality.Semantic.DeepEqual(want, got) {
+		t.Fatalf("round %d (-want +got)\n%s", round, cmp.Diff(want, got))
+	}
+}
+
+func up(t testing.TB, in *v1alpha1.NginxOperator) *v1alpha2.NginxOperator {
+	t.Helper()
+	return convert(t, in, &v1alpha2.NginxOperator{}, ToV1alpha2)
+}
+
+func down(t testing.TB, in *v1alpha2.NginxOperator) *v1alpha1.NginxOperator {
+	t.Helper()
+	return convert(t, in, &v1alpha1.NginxOperator{}, ToV1alpha1)
+}
+
+// convert converts, and fails where that changes its input.
+func convert[D runtime.Object](t testing.TB, in runtime.Object, out D, function func(src, dst *unstructured.Unstructured) error) D {
+	t.Helper()
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	src, dst := &unstructured.Unstructured{Object: fields}, &unstructured.Unstructured{Object: map[string]any{}}
+	before := src.DeepCopy()
+	if err := function(src, dst); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(before, src) {
+		t.Fatalf("the input was changed: %s", cmp.Diff(before, src))
+	}
+	delete(dst.Object, "apiVersion") // the handler sets both
+	delete(dst.Object, "kind")
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(dst.Object, out, true); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestFuzzFromV1alpha2(t *testing.T) {
+	t.Parallel()
+	f := newFuzzer()
+	for round := range rounds {
+		hub := &v1alpha2.NginxOperator{}
+		f.Fill(hub)
+		hub.TypeMeta.Reset()
+		spoke := down(t, hub)
+		equal(t, round, hub, up(t, spoke))
+
+		// A client of v1alpha1 changes what it knows; all else stays.
+		var edit v1alpha1.NginxOperatorSpec
+		f.Fill(&edit)
+		spoke.Spec = edit
+		want := hub.DeepCopy()
+		want.Spec.Replicas, want.Spec.ForceRedeploy = edit.Replicas, edit.ForceRedeploy
+		want.Spec.Ports = slices.Clone(defaults.Ports(&want.Spec))
+		want.Spec.Ports[0].Port = *edit.Port
+		edited := up(t, spoke)
+		again := down(t, edited)
+		equal(t, round, edit, again.Spec)
+		equal(t, round, edited, up(t, again))
+		// Ports that are not given mean one; which of the two it is plays no part in an edit.
+		edited.Spec.Ports = defaults.Ports(&edited.Spec)
+		equal(t, round, want, edited)
+	}
+}
+
+func TestFuzzFromV1alpha1(t *testing.T) {
+	t.Parallel()
+	f, kept := newFuzzer(), 0
+	for round := range rounds {
+		spoke := &v1alpha1.NginxOperator{}
+		f.Fill(spoke)
+		spoke.TypeMeta.Reset()
+		if round%2 == 0 {
+			var spec v1alpha2.NginxOperatorSpec
+			f.Fill(&spec)
+			from := down(t, &v1alpha2.NginxOperator{Spec: spec})
+			if text, found := from.Annotations[metadata.AnnotationV1alpha2]; found {
+				kept++
+				if spoke.Annotations == nil {
+					spoke.Annotations = map[string]string{}
+				}
+				spoke.Annotations[metadata.AnnotationV1alpha2] = text
+				spoke.Spec.Port = from.Spec.Port
+			}
+		}
+		hub := up(t, spoke)
+		if _, found := hub.Annotations[metadata.AnnotationV1alpha2]; found {
+			t.Fatalf("round %d: the v1alpha2 form shows the annotation", round)
+		}
+		equal(t, round, spoke, down(t, hub))
+	}
+	if kept < rounds/4 {
+		t.Errorf("only %d of %d objects had kept data", kept, rounds)
+	}
+}

@@ -1,0 +1,88 @@
+// Package defaults says what a spec means: it answers for each field that may be left out what holds then. Admission,
+// the controller and the conversion ask it, so that none has an opinion of its own.
+package defaults
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+)
+
+// firstHealthPort is where the operator's own server for probes listens, unless the user's servers do.
+const firstHealthPort int32 = 18080
+
+// Replicas returns the number of operands.
+func Replicas(spec *v1alpha2.NginxOperatorSpec) int32 {
+	return ptr.Deref(spec.Replicas, v1alpha2.DefaultReplicas)
+}
+
+// Ports returns the ports for plain HTTP; there is at least one.
+func Ports(spec *v1alpha2.NginxOperatorSpec) []v1alpha2.Port {
+	if len(spec.Ports) > 0 {
+		return spec.Ports
+	}
+	return []v1alpha2.Port{{Name: v1alpha2.DefaultPortName, Port: v1alpha2.DefaultPort, Protocol: corev1.ProtocolTCP}}
+}
+
+// TLS returns the certificates, with the port of the first where it is not given and the operator's own server uses it.
+func TLS(spec *v1alpha2.NginxOperatorSpec) []v1alpha2.TLS {
+	given := func(tls v1alpha2.TLS) bool { return tls.Port != nil }
+	if len(spec.TLS) == 0 || spec.Config != nil || slices.ContainsFunc(spec.TLS, given) {
+		return spec.TLS
+	}
+	out := slices.Clone(spec.TLS)
+	out[0].Port = ptr.To(v1alpha2.DefaultTLSPort)
+	return out
+}
+
+// ListenPorts returns the numbers of all ports that the spec declares, plain and TLS.
+func ListenPorts(spec *v1alpha2.NginxOperatorSpec) []int32 {
+	var out []int32
+	for _, port := range Ports(spec) {
+		out = append(out, port.Port)
+	}
+	for _, tls := range TLS(spec) {
+		if tls.Port != nil {
+			out = append(out, *tls.Port)
+		}
+	}
+	return out
+}
+
+// HealthPort returns the port of the operator's own server for the kubelet's probes: the first from 18080 on that the
+// spec does not declare.
+func HealthPort(spec *v1alpha2.NginxOperatorSpec) int32 {
+	port, taken := firstHealthPort, ListenPorts(spec)
+	for slices.Contains(taken, port) {
+		port++
+	}
+	return port
+}
+
+// Drain is what follows from drainSeconds: the three times are one after the other, each in seconds.
+type Drain struct {
+	// PreStop is how long a Pod that is being deleted goes on as if nothing had happened.
+	PreStop int64
+	// WorkerShutdown is how long nginx then ends what it has begun (worker_shutdown_timeout).
+	WorkerShutdown int64
+	// GracePeriod is the Pod's terminationGracePeriodSeconds: both, and 5 seconds for the process to end.
+	GracePeriod int64
+}
+
+// DrainOf returns the times of the drain.
+func DrainOf(spec *v1alpha2.NginxOperatorSpec) Drain {
+	total := int64(ptr.Deref(spec.DrainSeconds, v1alpha2.DefaultDrainSeconds))
+	preStop := min(5, (total+4)/5)
+	return Drain{PreStop: preStop, WorkerShutdown: total - preStop, GracePeriod: total + 5}
+}
+
+// ConfigKey returns the key of a reference.
+func ConfigKey(reference *v1alpha2.ConfigMapKeyReference) string {
+	if reference.Key == "" {
+		return v1alpha2.DefaultConfigKey
+	}
+	return reference.Key
+}

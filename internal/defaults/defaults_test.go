@@ -1,0 +1,70 @@
+package defaults
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+)
+
+func TestEmptySpec(t *testing.T) {
+	spec := &v1alpha2.NginxOperatorSpec{}
+	if got := Replicas(spec); got != 1 {
+		t.Errorf("replicas %d", got)
+	}
+	if diff := cmp.Diff([]v1alpha2.Port{{Name: "http", Port: 8080, Protocol: "TCP"}}, Ports(spec)); diff != "" {
+		t.Error(diff)
+	}
+	if got := TLS(spec); len(got) != 0 {
+		t.Errorf("tls %v", got)
+	}
+	if got := HealthPort(spec); got != 18080 {
+		t.Errorf("health port %d", got)
+	}
+	if got := ConfigKey(&v1alpha2.ConfigMapKeyReference{}); got != "nginx.conf" {
+		t.Errorf("key %q", got)
+	}
+}
+
+// The first certificate has a port by default, but only where the operator's own server listens on it.
+func TestTLSPort(t *testing.T) {
+	two := []v1alpha2.TLS{{SecretName: "a"}, {SecretName: "b"}}
+	spec := &v1alpha2.NginxOperatorSpec{TLS: two}
+	if diff := cmp.Diff([]v1alpha2.TLS{{SecretName: "a", Port: ptr.To[int32](8443)}, {SecretName: "b"}}, TLS(spec)); diff != "" {
+		t.Error(diff)
+	}
+	if two[0].Port != nil {
+		t.Error("the spec itself was changed")
+	}
+	spec.Config = &v1alpha2.Config{Inline: "server {}"}
+	if diff := cmp.Diff(two, TLS(spec)); diff != "" {
+		t.Error(diff)
+	}
+	given := &v1alpha2.NginxOperatorSpec{TLS: []v1alpha2.TLS{{SecretName: "a"}, {SecretName: "b", Port: ptr.To[int32](443)}}}
+	if diff := cmp.Diff(given.TLS, TLS(given)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestHealthPortGivesWay(t *testing.T) {
+	spec := &v1alpha2.NginxOperatorSpec{
+		Ports: []v1alpha2.Port{{Name: "a", Port: 18080}},
+		TLS:   []v1alpha2.TLS{{SecretName: "b", Port: ptr.To[int32](18081)}},
+	}
+	if got := HealthPort(spec); got != 18082 {
+		t.Errorf("health port %d", got)
+	}
+}
+
+func TestDrain(t *testing.T) {
+	for seconds, want := range map[int32]Drain{5: {1, 4, 10}, 6: {2, 4, 11}, 25: {5, 20, 30}, 3600: {5, 3595, 3605}} {
+		if got := DrainOf(&v1alpha2.NginxOperatorSpec{DrainSeconds: &seconds}); got != want {
+			t.Errorf("%d: %+v, want %+v", seconds, got, want)
+		}
+	}
+	if got := DrainOf(&v1alpha2.NginxOperatorSpec{}); got != (Drain{5, 20, 30}) {
+		t.Errorf("default: %+v", got)
+	}
+}

@@ -1,0 +1,438 @@
+package guard
+
+import (
+	"context"
+	"crypto/x509"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/example/nginx-operator/internal/certificates"
+	"github.com/example/nginx-operator/internal/metadata"
+)
+
+// cluster is what replicas of the operator share.
+type cluster struct {
+	t      *testing.T
+	client client.WithWatch
+	// repairs are counted by their kinds; writes are all requests that change something.
+	repairs map[string]int
+	writes  int
+	// refuse is asked before each write.
+	refuse func(object client.Object) error
+}
+
+// newCluster has the definition and the webhook configurations as config/ installs them, and more objects.
+func newCluster(t *testing.T, objects ...client.Object) *cluster {
+	t.Helper()
+	c := &cluster{t: t, repairs: map[string]int{}, refuse: func(client.Object) error { return nil }}
+	objects = append(objects, newDefinition(),
+		&admissionregistrationv1.MutatingWebhookConfiguration{
+			ObjectMeta: metav1.ObjectMeta{Name: MutatingName},
+			Webhooks:   []admissionregistrationv1.MutatingWebhook{{Name: "m", ClientConfig: admissionTo("/mutate")}},
+		},
+		&admissionregistrationv1.ValidatingWebhookConfiguration{
+			ObjectMeta: metav1.ObjectMeta{Name: ValidatingName},
+			Webhooks:   []admissionregistrationv1.ValidatingWebhook{{Name: "v", ClientConfig: admissionTo("/validate")}, {Name: "w", ClientConfig: admissionTo("/w")}},
+		})
+	c.client = fake.NewClientBuilder().WithScheme(newScheme()).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
+		Create: func(ctx context.Context, w client.WithWatch, object client.Object, options ...client.CreateOption) error {
+			c.writes++
+			if err := c.refuse(object); err != nil {
+				return err
+			}
+			return w.Create(ctx, object, options...)
+		},
+		Update: func(ctx context.Context, w client.WithWatch, object client.Object, options ...client.UpdateOption) error {
+			c.writes++
+			if err := c.refuse(object); err != nil {
+				return err
+			}
+			return w.Update(ctx, object, options...)
+		},
+	}).Build()
+	return c
+}
+
+func admissionTo(path string) admissionregistrationv1.WebhookClientConfig {
+	return admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{Namespace: "system", Name: "webhooks", Path: &path}}
+}
+
+func newDefinition() *apiextensionsv1.CustomResourceDefinition {
+	return &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: DefinitionName},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Versions:   []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1alpha1", Storage: true}, {Name: "v1alpha2"}},
+			Conversion: conversionTo(serviceConfig("webhooks"), nil),
+		},
+	}
+}
+
+// replica returns a guard as one replica of the operator has it.
+func (c *cluster) replica(csv string) *Guard {
+	return newGuard(Options{
+		Namespace: "system", Secret: "cert", Endpoint: service, ConversionPath: "/convert", CSV: csv,
+		Repaired: func(kind string) { c.repairs[kind]++ },
+	}, c.client, c.client)
+}
+
+func (c *cluster) must(err error) {
+	c.t.Helper()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// pass does a pass that succeeds, and returns when to look again.
+func (c *cluster) pass(g *Guard) time.Duration {
+	c.t.Helper()
+	again, err := g.pass(c.t.Context())
+	c.must(err)
+	return again
+}
+
+func (c *cluster) secret() *corev1.Secret {
+	c.t.Helper()
+	secret := &corev1.Secret{}
+	c.must(c.client.Get(c.t.Context(), client.ObjectKey{Namespace: "system", Name: "cert"}, secret))
+	return secret
+}
+
+func (c *cluster) definition() *apiextensionsv1.CustomResourceDefinition {
+	c.t.Helper()
+	definition := &apiextensionsv1.CustomResourceDefinition{}
+	c.must(c.client.Get(c.t.Context(), client.ObjectKey{Name: DefinitionName}, definition))
+	return definition
+}
+
+// bundles returns the authorities that conversion and admission trust, each as PEM.
+func (c *cluster) bundles() map[string][]byte {
+	c.t.Helper()
+	mutating, validating := &admissionregistrationv1.MutatingWebhookConfiguration{}, &admissionregistrationv1.ValidatingWebhookConfiguration{}
+	c.must(c.client.Get(c.t.Context(), client.ObjectKey{Name: MutatingName}, mutating))
+	c.must(c.client.Get(c.t.Context(), client.ObjectKey{Name: ValidatingName}, validating))
+	return map[string][]byte{
+		"convert":  c.definition().Spec.Conversion.Webhook.ClientConfig.CABundle,
+		"mutate":   mutating.Webhooks[0].ClientConfig.CABundle,
+		"validate": validating.Webhooks[0].ClientConfig.CABundle,
+		"w":        validating.Webhooks[1].ClientConfig.CABundle,
+	}
+}
+
+// works requires that the API server can call all webhooks of a replica, and returns the certificate that it meets.
+func (c *cluster) works(g *Guard) *x509.Certificate {
+	c.t.Helper()
+	c.must(g.Ready())
+	certificate, err := g.GetCertificate(nil)
+	c.must(err)
+	for name, bundle := range c.bundles() {
+		if err := verify(certificate.Leaf, bundle); err != nil {
+			c.t.Errorf("%s: %v", name, err)
+		}
+	}
+	return certificate.Leaf
+}
+
+func verify(leaf *x509.Certificate, bundle []byte) error {
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(bundle)
+	_, err := leaf.Verify(x509.VerifyOptions{Roots: pool, DNSName: "webhooks.system.svc", CurrentTime: time.Now()})
+	return err
+}
+
+// On a bare cluster the operator makes its certificate and has it trusted; after that there is nothing to write.
+func TestFirstPass(t *testing.T) {
+	c := newCluster(t)
+	g := c.replica("")
+	if _, err := g.GetCertificate(nil); err == nil || g.Ready() == nil {
+		t.Error("it is ready without a certificate")
+	}
+	if again := c.pass(g); again < certificates.Lifetime/2 {
+		t.Errorf("it looks again after %s", again)
+	}
+	c.works(g)
+	if diff := cmp.Diff(map[string]int{RepairedCertificate: 1, RepairedConversion: 1, RepairedWebhooks: 2}, c.repairs); diff != "" {
+		t.Error(diff)
+	}
+	secret := c.secret()
+	if secret.Type != corev1.SecretTypeTLS || secret.Labels[metadata.LabelManagedBy] != metadata.OperatorName {
+		t.Errorf("the Secret is %+v", secret.ObjectMeta)
+	}
+	before := c.writes
+	c.pass(g)
+	if c.writes != before {
+		t.Errorf("%d writes in a pass in which nothing was wrong", c.writes-before)
+	}
+}
+
+// Two replicas that start at once end with one certificate, whichever was first.
+func TestReplicasAgree(t *testing.T) {
+	c := newCluster(t)
+	first, second := c.replica(""), c.replica("")
+	late := c.client.Get // what the second one's watch has not told yet
+	second.reader = readerFunc(func(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+		if _, isSecret := object.(*corev1.Secret); isSecret {
+			return apierrors.NewNotFound(schema.GroupResource{Resource: "secrets"}, key.Name)
+		}
+		return late(ctx, key, object, options...)
+	})
+	c.pass(first)
+	if _, err := second.pass(t.Context()); !apierrors.IsAlreadyExists(err) {
+		t.Fatalf("want AlreadyExists, got %v", err)
+	}
+	if second.Ready() == nil {
+		t.Error("the second one is ready with nothing")
+	}
+	second.reader = c.client
+	c.pass(second)
+	if !c.works(first).Equal(c.works(second)) {
+		t.Error("they serve different certificates")
+	}
+	if c.repairs[RepairedCertificate] != 1 {
+		t.Errorf("%d certificates were made", c.repairs[RepairedCertificate])
+	}
+}
+
+type readerFunc func(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error
+
+func (f readerFunc) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	return f(ctx, key, object, options...)
+}
+
+func (readerFunc) List(context.Context, client.ObjectList, ...client.ListOption) error {
+	panic("the guard lists nothing")
+}
+
+// Over three years, and whichever replica looks first: at every moment each replica serves a certificate that is valid
+// and trusted, the next one is trusted for a while before it is used, and bundles do not grow.
+func TestRotation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		replicas := []*Guard{c.replica(""), c.replica("")}
+		for _, g := range replicas {
+			c.pass(g)
+		}
+		served := map[string]bool{}
+		for began := time.Now(); time.Since(began) < 3*certificates.Lifetime; {
+			served[c.works(replicas[0]).SerialNumber.String()] = true
+			time.Sleep(30 * 24 * time.Hour)
+			first := replicas[len(served)%2]
+			old := c.works(first)
+			if c.pass(first) > propagation {
+				continue
+			}
+			// The first one has made another certificate and waits; the second one learns of it a moment later.
+			time.Sleep(time.Second)
+			second := replicas[(len(served)+1)%2]
+			if again := c.pass(second); again != propagation {
+				t.Errorf("the second replica waits for %s", again)
+			}
+			for _, g := range replicas {
+				if !c.works(g).Equal(old) {
+					t.Error("the new certificate is used at once")
+				}
+			}
+			time.Sleep(propagation - time.Second)
+			c.pass(first)
+			if c.works(first).Equal(old) || !c.works(second).Equal(old) {
+				t.Error("the new certificate is not used when its time has come, or used before")
+			}
+			time.Sleep(time.Second)
+			c.pass(second)
+			if !c.works(first).Equal(c.works(second)) {
+				t.Error("the replicas serve different certificates")
+			}
+			for name, bundle := range c.bundles() {
+				if n := strings.Count(string(bundle), "BEGIN"); n != 2 {
+					t.Errorf("the bundle of %s has %d authorities", name, n)
+				}
+			}
+		}
+		if len(served) != 5 || c.repairs[RepairedCertificate] != 5 {
+			t.Errorf("%d certificates were served and %d made in three years", len(served), c.repairs[RepairedCertificate])
+		}
+	})
+}
+
+// Where the authority of what is served is not trusted any more, there is nothing to wait for.
+func TestNoOverlap(t *testing.T) {
+	c := newCluster(t)
+	g := c.replica("")
+	c.pass(g)
+	old := c.works(g)
+	secret := c.secret()
+	data, err := certificates.New(service.hosts(), certificates.Lifetime)
+	c.must(err)
+	secret.Data = data
+	c.must(c.client.Update(t.Context(), secret))
+	definition := c.definition()
+	definition.Spec.Conversion.Webhook.ClientConfig.CABundle = data[certificates.CAKey]
+	c.must(c.client.Update(t.Context(), definition))
+	c.pass(g)
+	if c.works(g).Equal(old) {
+		t.Error("a certificate is served that nobody trusts")
+	}
+}
+
+// A write that meets a newer object is no failure: the pass that follows the event sees what is there.
+func TestConflict(t *testing.T) {
+	for name, kind := range map[string]client.Object{
+		"definition":            &apiextensionsv1.CustomResourceDefinition{},
+		"webhook configuration": &admissionregistrationv1.ValidatingWebhookConfiguration{},
+		"secret":                &corev1.Secret{},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+				Namespace: "system", Name: "cert", Labels: map[string]string{metadata.LabelManagedBy: metadata.OperatorName},
+			}})
+			g := c.replica("")
+			conflicts := 0
+			c.refuse = func(object client.Object) error {
+				if conflicts > 0 || cmp.Diff(typeName(kind), typeName(object)) != "" {
+					return nil
+				}
+				conflicts++
+				return apierrors.NewConflict(schema.GroupResource{}, object.GetName(), nil)
+			}
+			if _, err := g.pass(t.Context()); !apierrors.IsConflict(err) || conflicts != 1 {
+				t.Fatalf("want a conflict, got %v", err)
+			}
+			c.pass(g)
+			c.works(g)
+		})
+	}
+}
+
+func typeName(object client.Object) string {
+	gvks, _, err := newScheme().ObjectKinds(object)
+	if err != nil {
+		return err.Error()
+	}
+	return gvks[0].Kind
+}
+
+// An administrator or OLM undoes what the guard did: all of it comes back, and is counted.
+func TestRepairs(t *testing.T) {
+	c := newCluster(t)
+	g := c.replica("")
+	c.pass(g)
+	for name, undo := range map[string]func(*apiextensionsv1.CustomResourceDefinition){
+		"no conversion": func(d *apiextensionsv1.CustomResourceDefinition) {
+			d.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.NoneConverter}
+		},
+		"no authority": func(d *apiextensionsv1.CustomResourceDefinition) {
+			d.Spec.Conversion.Webhook.ClientConfig.CABundle = nil
+		},
+		"another Service": func(d *apiextensionsv1.CustomResourceDefinition) {
+			d.Spec.Conversion.Webhook.ClientConfig.Service.Name = "x"
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			definition, before := c.definition(), c.repairs[RepairedConversion]
+			undo(definition)
+			c.must(c.client.Update(t.Context(), definition))
+			c.pass(g)
+			c.works(g)
+			if got := c.repairs[RepairedConversion]; got != before+1 {
+				t.Errorf("%d repairs were counted", got-before)
+			}
+		})
+	}
+}
+
+// Webhook configurations are somebody else's to install: without them the conversion works all the same.
+func TestWithoutAdmission(t *testing.T) {
+	c := newCluster(t)
+	for _, object := range []client.Object{
+		&admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: MutatingName}},
+		&admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: ValidatingName}},
+	} {
+		c.must(c.client.Delete(t.Context(), object))
+	}
+	g := c.replica("")
+	c.pass(g)
+	c.must(g.Ready())
+	if len(c.definition().Spec.Conversion.Webhook.ClientConfig.CABundle) == 0 {
+		t.Error("the conversion has no authority")
+	}
+}
+
+// Somebody who undoes every write does not make the guard write without end.
+func TestFight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		g := c.replica("")
+		c.pass(g)
+		undone, began := 0, time.Now()
+		for time.Since(began) < time.Minute {
+			definition := c.definition()
+			definition.Spec.Conversion.Webhook.ClientConfig.CABundle = nil
+			c.must(c.client.Update(t.Context(), definition))
+			undone++
+			_, _ = g.pass(t.Context())
+			time.Sleep(10 * time.Millisecond)
+		}
+		if n := c.repairs[RepairedConversion]; n < 60 || n > 60+writesAtOnce {
+			t.Errorf("%d repairs in a minute, undone %d times", n, undone)
+		}
+		time.Sleep(2 * time.Second)
+		c.pass(g)
+		c.works(g)
+	})
+}
+
+// A Secret that cert-manager writes is cert-manager's, also where the operator had made it before.
+func TestCertManager(t *testing.T) {
+	t.Run("made", func(t *testing.T) {
+		c := newCluster(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "system", Name: "cert"}})
+		g := c.replica("")
+		if _, err := g.pass(t.Context()); err == nil || !strings.Contains(err.Error(), "waiting for tls.crt") {
+			t.Errorf("want that it waits, got %v", err)
+		}
+		issue(c, 24*time.Hour)
+		c.pass(g)
+		c.works(g)
+	})
+	t.Run("taken over", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			c := newCluster(t)
+			g := c.replica("")
+			c.pass(g)
+			issue(c, 24*time.Hour)
+			issued := c.secret().Data[corev1.TLSCertKey]
+			time.Sleep(c.pass(g))
+			c.pass(g)
+			c.works(g)
+			time.Sleep(20 * time.Hour)
+			if again := c.pass(g); again != renewalOfOthers {
+				t.Errorf("it looks again after %s at what it cannot renew", again)
+			}
+			if diff := cmp.Diff(string(issued), string(c.secret().Data[corev1.TLSCertKey])); diff != "" {
+				t.Errorf("the operator wrote over what cert-manager issued:\n%s", diff)
+			}
+		})
+	})
+}
+
+// issue writes a certificate into the Secret as cert-manager does.
+func issue(c *cluster, lifetime time.Duration) {
+	c.t.Helper()
+	secret := c.secret()
+	data, err := certificates.New(service.hosts(), lifetime)
+	c.must(err)
+	secret.Annotations = map[string]string{issuedByAnnotation: "nginx-operator-serving-cert"}
+	secret.Data = data
+	c.must(c.client.Update(c.t.Context(), secret))
+}

@@ -1,0 +1,139 @@
+package guard
+
+import (
+	"bytes"
+	"net/url"
+	"slices"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/client-go/util/cert"
+	"k8s.io/utils/ptr"
+)
+
+// The functions of this file decide; they read and write nothing.
+
+// trusts tells whether a bundle of certificate authorities (PEM) has all those of another one.
+func trusts(bundle, authority []byte) bool {
+	have, err := cert.ParseCertsPEM(bundle)
+	if err != nil {
+		return false
+	}
+	want, err := cert.ParseCertsPEM(authority)
+	if err != nil {
+		return false
+	}
+	for _, one := range want {
+		if !slices.ContainsFunc(have, one.Equal) {
+			return false
+		}
+	}
+	return true
+}
+
+// withAuthority returns a bundle that trusts an authority and, for the time in which replicas change from one
+// certificate to the next, the first other one of the old bundle that is still valid.
+func withAuthority(bundle, authority []byte, now time.Time) []byte {
+	out := slices.Clone(authority)
+	if len(out) > 0 && !bytes.HasSuffix(out, []byte("\n")) {
+		out = append(out, '\n')
+	}
+	old, err := cert.ParseCertsPEM(bundle)
+	if err != nil {
+		return out
+	}
+	for _, one := range old {
+		encoded, err := cert.EncodeCertificates(one)
+		if err == nil && now.Before(one.NotAfter) && !trusts(authority, encoded) {
+			return append(out, encoded...)
+		}
+	}
+	return out
+}
+
+// Endpoint is where the API server finds the operator's webhooks.
+type Endpoint struct {
+	// Namespace and Name are those of the Service, whose port is 443.
+	Namespace, Name string
+	// URL takes the place of the Service where it is set: for an operator that runs outside of the cluster.
+	URL string
+}
+
+// hosts returns the names that the certificate has to be for, the most usual first.
+func (e Endpoint) hosts() []string {
+	out := []string{e.Name + "." + e.Namespace + ".svc", e.Name + "." + e.Namespace + ".svc.cluster.local"}
+	if parsed, err := url.Parse(e.URL); err == nil && parsed.Hostname() != "" {
+		out = append(out, parsed.Hostname())
+	}
+	return out
+}
+
+// repairAdmission puts the authority into the configuration of one admission webhook, and the URL where there is one.
+// Which Service it names is the manifest's matter.
+func (e Endpoint) repairAdmission(config *admissionregistrationv1.WebhookClientConfig, authority []byte, now time.Time) (changed bool) {
+	path := ""
+	if config.Service != nil {
+		path = ptr.Deref(config.Service.Path, "")
+	} else if parsed, err := url.Parse(ptr.Deref(config.URL, "")); err == nil {
+		path = parsed.Path
+	}
+	switch {
+	case e.URL != "" && ptr.Deref(config.URL, "") != e.URL+path:
+		config.URL, config.Service = ptr.To(e.URL+path), nil
+		changed = true
+	case e.URL == "" && config.Service == nil:
+		// An operator that ran outside of the cluster left it.
+		config.URL = nil
+		config.Service = &admissionregistrationv1.ServiceReference{Namespace: e.Namespace, Name: e.Name, Path: &path, Port: ptr.To[int32](servicePort)}
+		changed = true
+	}
+	if !trusts(config.CABundle, authority) {
+		config.CABundle = withAuthority(config.CABundle, authority, now)
+		changed = true
+	}
+	return changed
+}
+
+// servicePort is the Service's; the API's default, which OLM and config/webhook have as well.
+const servicePort = 443
+
+// convertedVersion is the version for which objects are converted. A definition that does not have it needs no
+// conversion: it is that of a release before it.
+const convertedVersion = "v1alpha2"
+
+// repairConversion returns what spec.conversion of a definition has to be, nil where it is right.
+func repairConversion(definition *apiextensionsv1.CustomResourceDefinition, endpoint Endpoint, path string, authority []byte, now time.Time) *apiextensionsv1.CustomResourceConversion {
+	converts := slices.ContainsFunc(definition.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == convertedVersion })
+	if !converts {
+		return nil
+	}
+	want := apiextensionsv1.WebhookClientConfig{}
+	if endpoint.URL != "" {
+		want.URL = ptr.To(endpoint.URL + path)
+	} else {
+		want.Service = &apiextensionsv1.ServiceReference{Namespace: endpoint.Namespace, Name: endpoint.Name, Path: &path, Port: ptr.To[int32](servicePort)}
+	}
+	versions := []string{"v1"}
+	if is := definition.Spec.Conversion; is != nil && is.Strategy == apiextensionsv1.WebhookConverter && is.Webhook != nil && is.Webhook.ClientConfig != nil {
+		found := is.Webhook.ClientConfig
+		if sameService(found.Service, want.Service) && ptr.Equal(found.URL, want.URL) && trusts(found.CABundle, authority) {
+			return nil
+		}
+		want.CABundle = found.CABundle
+		versions = is.Webhook.ConversionReviewVersions
+	}
+	want.CABundle = withAuthority(want.CABundle, authority, now)
+	return &apiextensionsv1.CustomResourceConversion{
+		Strategy: apiextensionsv1.WebhookConverter,
+		Webhook:  &apiextensionsv1.WebhookConversion{ClientConfig: &want, ConversionReviewVersions: versions},
+	}
+}
+
+func sameService(a, b *apiextensionsv1.ServiceReference) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Namespace == b.Namespace && a.Name == b.Name && ptr.Equal(a.Path, b.Path) &&
+		ptr.Deref(a.Port, servicePort) == ptr.Deref(b.Port, servicePort)
+}

@@ -1,0 +1,106 @@
+package nginxconf
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/utils/ptr"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+)
+
+// update makes the golden files anew: go test ./internal/nginxconf -update
+var update = flag.Bool("update", false, "write golden files")
+
+func TestRender(t *testing.T) {
+	servers := "server {\n    listen 8080;\n}\n"
+	for name, test := range map[string]struct {
+		spec    v1alpha2.NginxOperatorSpec
+		servers string
+		ipv6    bool
+	}{
+		"ports": {spec: v1alpha2.NginxOperatorSpec{
+			Ports: []v1alpha2.Port{{Name: "http", Port: 8080}, {Name: "admin", Port: 18080}}, DrainSeconds: ptr.To[int32](60),
+		}},
+		"tls": {ipv6: true, spec: v1alpha2.NginxOperatorSpec{
+			TLS: []v1alpha2.TLS{{SecretName: "shop"}, {SecretName: "mounted-only"}},
+		}},
+		"config":       {servers: servers, spec: v1alpha2.NginxOperatorSpec{TLS: []v1alpha2.TLS{{SecretName: "shop", Port: ptr.To[int32](8443)}}}},
+		"config-given": {servers: "access_log /dev/stdout main; # twice\nsendfile off;\nproxy_temp_path /tmp/p;\n" + servers, ipv6: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files, err := Render(&test.spec, test.servers, test.ipv6)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := files[ServersFile]; got != test.servers {
+				t.Errorf("the user's text was changed to %q", got)
+			}
+			golden := filepath.Join("testdata", name+".conf")
+			if *update {
+				if err := os.WriteFile(golden, []byte(files[MainFile]), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden) //nolint:gosec // a file of testdata
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), files[MainFile]); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// What the first API version can say renders as release 0.1.0 did, or an upgrade of the operator would roll every
+// operand. The controller's golden files are that release's.
+func TestRenderAsTheFirstRelease(t *testing.T) {
+	for name, test := range map[string]struct {
+		spec v1alpha2.NginxOperatorSpec
+		ipv6 bool
+	}{
+		"defaults": {},
+		"ipv6":     {ipv6: true},
+		"port-80":  {spec: v1alpha2.NginxOperatorSpec{Ports: []v1alpha2.Port{{Name: "http", Port: 80, Protocol: corev1.ProtocolTCP}}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files, err := Render(&test.spec, "", test.ipv6)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := Files(releasedConfigMap(t, name))
+			if diff := cmp.Diff(want, files); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func releasedConfigMap(t *testing.T, name string) map[string]string {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join("..", "..", "controllers", "nginxoperator", "testdata", name+".yaml")) //nolint:gosec // a golden file
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(raw), len(raw))
+	for {
+		object := corev1.ConfigMap{}
+		if err := decoder.Decode(&object); errors.Is(err, io.EOF) {
+			t.Fatalf("%s holds no ConfigMap", name)
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if object.Kind == "ConfigMap" {
+			return object.Data
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package nginxconf
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+)
+
+func TestWarnings(t *testing.T) {
+	for name, test := range map[string]struct {
+		text string
+		spec v1alpha2.NginxOperatorSpec
+		want []string
+	}{
+		"nothing": {text: inServer("location / { proxy_pass http://127.0.0.1:3000; }")},
+		"names that are looked up at start": {
+			text: inServer("location /a { proxy_pass http://app:3000; }", "location /b { proxy_pass http://app; }", "location /c { proxy_pass http://own; }") +
+				"upstream own {\nserver api.default.svc:80;\n}",
+			want: []string{
+				"line 2: proxy_pass: nginx looks app up when it starts, and does not start where it is unknown; be sure that it exists first",
+				"line 7: server: nginx looks api.default.svc up when it starts, and does not start where it is unknown; be sure that it exists first",
+			},
+		},
+		"name in a variable": {
+			text: "upstream own { server 127.0.0.1; }\n" + inServer("location /a { proxy_pass http://$arg_host; }", "location /b { proxy_pass http://own$uri; }"),
+			want: []string{
+				"line 3: proxy_pass: a name that stands in a variable is looked up for each request, which needs a resolver; add `resolver` with the address of the cluster's DNS, unless the variable holds an upstream",
+			},
+		},
+		"name in a variable with a resolver": {text: inServer("resolver 10.96.0.10;", "location /a { proxy_pass http://$arg_host; }")},
+		"resolver with a name": {
+			text: inServer("resolver 10.96.0.10 dns.example.com valid=5s;"),
+			want: []string{"line 2: resolver: nginx looks dns.example.com up when it starts, and does not start where it is unknown; be sure that it exists first"},
+		},
+		"port that is not declared": {
+			text: "server { listen 8080; }\nserver { listen 9090; }\nserver { listen 127.0.0.1:9091; }\nserver { listen 9443 ssl; ssl_reject_handshake on; }",
+			want: []string{
+				"line 2: listen: port 9090 is not declared, so the Service does not serve it; add it to spec.ports",
+				"line 4: listen: port 9443 is not declared, so the Service does not serve it; add it to spec.tls",
+			},
+		},
+		"server without a listen": {
+			text: "server { listen 8080; }\nserver { server_name a; }",
+			want: []string{"line 2: server: it has no listen, so nginx listens on port 8000 for it; add for example `listen 8080;`"},
+		},
+		"deprecated": {
+			text: "server { listen 8080 http2; }\n",
+			want: []string{"line 1: listen: the parameter http2 is deprecated; remove it and write `http2 on;` in the server"},
+		},
+		"not deprecated there": {text: "server { listen 8080 http2; }\n", spec: v1alpha2.NginxOperatorSpec{Image: "nginx:1.24.0"}},
+		"QUIC": {
+			text: "server { listen 8080;\nlisten 8080 quic; }\n",
+			want: []string{"line 2: listen: QUIC needs UDP, and the Service serves TCP only, so nothing arrives there"},
+		},
+		"certificates of the image": {
+			text: inServer("proxy_ssl_trusted_certificate /etc/ssl/certs/ca-certificates.crt;", "ssl_dhparam /opt/dhparam.pem;"),
+			want: []string{"line 3: ssl_dhparam: nginx does not start where the image has no /opt/dhparam.pem; put the certificate into a Secret and name it in spec.tls"},
+		},
+		"another key of a Secret": {
+			spec: mounted(),
+			text: inServer("ssl_client_certificate /etc/nginx/tls/shop/ca.crt;"),
+			want: []string{"line 2: ssl_client_certificate: nginx does not start where the Secret shop has no key ca.crt; be sure that it has"},
+		},
+		"links of the image": {
+			text: inServer("access_log /var/log/nginx/access.log;", "error_log /var/log/nginx/error.log warn;"),
+			want: []string{
+				"line 2: access_log: /var/log/nginx/access.log is only a link to the container's output in nginx's own image; write /dev/stdout",
+				"line 3: error_log: /var/log/nginx/error.log is only a link to the container's output in nginx's own image; write /dev/stderr",
+			},
+		},
+		"passwords among static files": {
+			text: inServer("auth_basic_user_file /usr/share/nginx/html/.htpasswd;"),
+			want: []string{"line 2: auth_basic_user_file: /usr/share/nginx/html/.htpasswd is among the static files, so that anybody may be able to fetch it; deny its location"},
+		},
+		"include of static files": {
+			spec: v1alpha2.NginxOperatorSpec{Content: &v1alpha2.Content{}},
+			text: "include /usr/share/nginx/html/servers.inc;",
+			want: []string{
+				"listen: port 8080 (the default of spec.ports): no server in the text listens on it; be sure that an included file does",
+				"line 1: include: /usr/share/nginx/html/servers.inc is not checked before nginx reads it, and is served as a static file; put its text here",
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			test.spec.Config = &v1alpha2.Config{}
+			if problems := Check(&test.spec, test.text); len(problems) > 0 {
+				t.Error(problems)
+			}
+			if diff := cmp.Diff(test.want, texts(Warnings(&test.spec, test.text))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestNoConfiguration(t *testing.T) {
+	if got := inspect(&v1alpha2.NginxOperatorSpec{}, ""); len(got.problems)+len(got.warnings) > 0 {
+		t.Error(got.problems, got.warnings)
+	}
+}

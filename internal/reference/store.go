@@ -1,0 +1,144 @@
+package reference
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+)
+
+// store is a tracker as the reflector sees it: the place where it keeps what it lists and watches.
+type store Tracker
+
+var _ cache.TransformingStore = &store{}
+
+// entry is what is kept of an object.
+type entry struct {
+	key     types.NamespacedName
+	version string
+}
+
+// Transformer makes the reflector keep entries, and not whole metadata, while a streamed list is not complete.
+func (s *store) Transformer() cache.TransformFunc {
+	return func(object any) (any, error) { return entryOf(object) }
+}
+
+func entryOf(object any) (entry, error) {
+	if found, ok := object.(entry); ok {
+		return found, nil
+	}
+	metadata, err := meta.Accessor(object)
+	if err != nil {
+		return entry{}, fmt.Errorf("failed to read the metadata of a %T: %w", object, err)
+	}
+	return entry{
+		key:     types.NamespacedName{Namespace: metadata.GetNamespace(), Name: metadata.GetName()},
+		version: metadata.GetResourceVersion(),
+	}, nil
+}
+
+// Add implements cache.ReflectorStore.
+func (s *store) Add(object any) error { return s.Update(object) }
+
+// Update implements cache.ReflectorStore.
+func (s *store) Update(object any) error {
+	found, err := entryOf(object)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	differs := s.versions[found.key.Namespace][found.key.Name] != found.version
+	if differs {
+		put(s.versions, found)
+		s.forget(found.key, found.version)
+	}
+	s.mu.Unlock()
+	if differs {
+		s.changed(found.key)
+	}
+	return nil
+}
+
+// Delete implements cache.ReflectorStore.
+func (s *store) Delete(object any) error {
+	found, err := entryOf(object)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	delete(s.versions[found.key.Namespace], found.key.Name)
+	if len(s.versions[found.key.Namespace]) == 0 {
+		delete(s.versions, found.key.Namespace)
+	}
+	delete(s.derived, found.key)
+	s.mu.Unlock()
+	s.changed(found.key)
+	return nil
+}
+
+// Replace implements cache.ReflectorStore. The first list is not told of: the controller looks at every object then.
+func (s *store) Replace(objects []any, _ string) error {
+	versions := map[string]map[string]string{}
+	for _, object := range objects {
+		found, err := entryOf(object)
+		if err != nil {
+			return err
+		}
+		put(versions, found)
+	}
+	s.mu.Lock()
+	before := s.versions
+	s.versions = versions
+	var differ []types.NamespacedName
+	eachDifference(before, versions, func(key types.NamespacedName, version string) {
+		s.forget(key, version)
+		differ = append(differ, key)
+	})
+	s.mu.Unlock()
+	select {
+	case <-s.synced:
+		for _, key := range differ {
+			s.changed(key)
+		}
+	default:
+		close(s.synced)
+	}
+	return nil
+}
+
+// Resync implements cache.ReflectorStore; there is nothing to do.
+func (s *store) Resync() error { return nil }
+
+// forget drops what is known of an object, unless it was read in this resourceVersion already. The lock is held.
+func (s *store) forget(key types.NamespacedName, version string) {
+	if known, found := s.derived[key]; found && known.version != version {
+		delete(s.derived, key)
+	}
+}
+
+func put(versions map[string]map[string]string, found entry) {
+	if versions[found.key.Namespace] == nil {
+		versions[found.key.Namespace] = map[string]string{}
+	}
+	versions[found.key.Namespace][found.key.Name] = found.version
+}
+
+// eachDifference calls the function for every object that is not in both maps with the same resourceVersion, with the
+// new one, "" where the object is gone.
+func eachDifference(before, now map[string]map[string]string, do func(types.NamespacedName, string)) {
+	for namespace, names := range before {
+		for name := range names {
+			if _, found := now[namespace][name]; !found {
+				do(types.NamespacedName{Namespace: namespace, Name: name}, "")
+			}
+		}
+	}
+	for namespace, names := range now {
+		for name, version := range names {
+			if before[namespace][name] != version {
+				do(types.NamespacedName{Namespace: namespace, Name: name}, version)
+			}
+		}
+	}
+}

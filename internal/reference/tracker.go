@@ -1,0 +1,133 @@
+// Package reference follows the ConfigMaps and Secrets that NginxOperators name.
+//
+// Any object of a namespace can be named, so all of them are watched; but only their metadata is, and of that only the
+// resourceVersion is kept. What an object holds is read once for each resourceVersion and only if somebody names it, and
+// what is remembered of it are the conclusions (Derive), never the content. So neither a Secret nor a ConfigMap of the
+// cluster is ever in the operator's cache, and a pass over an object whose references have not changed costs no request.
+// docs/adr/0014-references.md says why it is done this way.
+package reference
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+)
+
+// Referrers returns a request for every object that names the object of that key.
+type Referrers func(ctx context.Context, key types.NamespacedName) []reconcile.Request
+
+// Tracker knows of every object of one kind that it exists, and in which resourceVersion. Make it with NewTracker.
+type Tracker struct {
+	client    metadata.Interface
+	resource  schema.GroupVersionResource
+	reader    client.Reader
+	referrers Referrers
+	synced    chan struct{}
+
+	mu sync.RWMutex
+	// versions holds the resourceVersions by namespace and name: so many strings and nothing else.
+	versions map[string]map[string]string
+	// derived holds what is known of the few objects that are named.
+	derived map[types.NamespacedName]derived
+	// changed is called after each change of a tracked object but for the first list.
+	changed func(types.NamespacedName)
+}
+
+// NewTrackers returns the trackers of all ConfigMaps and of all Secrets.
+func NewTrackers(config *rest.Config, http *http.Client, reader client.Reader) (configMaps, secrets *Tracker, err error) {
+	watcher, err := metadata.NewForConfigAndClient(config, http)
+	if err != nil {
+		return nil, nil, fmt.Errorf("failed to make the metadata client: %w", err)
+	}
+	core := corev1.SchemeGroupVersion
+	return NewTracker(watcher, core.WithResource("configmaps"), reader), NewTracker(watcher, core.WithResource("secrets"), reader), nil
+}
+
+// NewTracker returns a tracker of all objects of a resource. The reader reads their content from the API server.
+func NewTracker(watcher metadata.Interface, resource schema.GroupVersionResource, reader client.Reader) *Tracker {
+	return &Tracker{
+		client: watcher, resource: resource, reader: reader, synced: make(chan struct{}),
+		versions: map[string]map[string]string{}, derived: map[types.NamespacedName]derived{},
+	}
+}
+
+// Version returns the resourceVersion of an object, and whether it exists.
+func (t *Tracker) Version(key types.NamespacedName) (string, bool) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	version, found := t.versions[key.Namespace][key.Name]
+	return version, found
+}
+
+// Source returns the source of a controller that starts the tracker, and makes a request for every referrer of an object
+// that came, changed or went. The controller does nothing before the tracker knows all objects.
+func (t *Tracker) Source(referrers Referrers) source.SyncingSource {
+	t.referrers = referrers
+	return t
+}
+
+// Start implements source.Source.
+func (t *Tracker) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	t.changed = func(key types.NamespacedName) {
+		for _, request := range t.referrers(ctx, key) {
+			queue.Add(request)
+		}
+	}
+	reflector := cache.NewReflectorWithOptions(t.listWatch(), &metav1.PartialObjectMetadata{}, (*store)(t), cache.ReflectorOptions{
+		Name: "reference", TypeDescription: t.resource.Resource,
+	})
+	go reflector.RunWithContext(ctx)
+	return nil
+}
+
+// WaitForSync implements source.SyncingSource.
+func (t *Tracker) WaitForSync(ctx context.Context) error {
+	select {
+	case <-t.synced:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("failed to list the metadata of all %s: %w", t.resource.Resource, context.Cause(ctx))
+	}
+}
+
+// pageSize is that of a list. Servers that stream lists (Kubernetes 1.34 and later) are not asked for one.
+const pageSize = 500
+
+func (t *Tracker) listWatch() cache.ListerWatcher {
+	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			// From the watch cache ("0") an older server sends all objects at once, whatever the limit is.
+			if options.ResourceVersion == "0" {
+				options.ResourceVersion = ""
+			}
+			options.Limit = pageSize
+			list, err := t.client.Resource(t.resource).List(ctx, options)
+			if err != nil {
+				return nil, err
+			}
+			for i := range list.Items {
+				metadata := &list.Items[i].ObjectMeta
+				*metadata = metav1.ObjectMeta{Namespace: metadata.Namespace, Name: metadata.Name, ResourceVersion: metadata.ResourceVersion}
+			}
+			return list, nil
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			return t.client.Resource(t.resource).Watch(ctx, options)
+		},
+	}, t.client)
+}

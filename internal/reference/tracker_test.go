@@ -1,0 +1,248 @@
+package reference
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	metadatafake "k8s.io/client-go/metadata/fake"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+var secrets = corev1.SchemeGroupVersion.WithResource("secrets")
+
+func metadataOf(name, version string) *metav1.PartialObjectMetadata {
+	return &metav1.PartialObjectMetadata{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, ResourceVersion: version, Labels: map[string]string{"a": "b"}},
+	}
+}
+
+func keyOf(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: "shop", Name: name}
+}
+
+// newTracker returns a tracker that is not started, and the names of the objects whose changes it told of.
+func newTracker(reader client.Reader) (*Tracker, func() []string) {
+	t := NewTracker(nil, secrets, reader)
+	var mu sync.Mutex
+	var told []string
+	t.changed = func(key types.NamespacedName) {
+		mu.Lock()
+		defer mu.Unlock()
+		told = append(told, key.Name)
+	}
+	return t, func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		out := told
+		told = nil
+		slices.Sort(out)
+		return out
+	}
+}
+
+// What the reflector hands over is what is known afterwards, and each difference is told of once; the first list is not.
+func TestStore(t *testing.T) {
+	tracker, told := newTracker(nil)
+	s := (*store)(tracker)
+	list := func(objects ...any) func() error { return func() error { return s.Replace(objects, "1") } }
+	for _, step := range []struct {
+		name  string
+		do    func() error
+		known map[string]string
+		told  []string
+	}{
+		{"the first list", list(metadataOf("a", "1"), entry{keyOf("b"), "2"}), map[string]string{"a": "1", "b": "2"}, nil},
+		{"an object comes", func() error { return s.Add(metadataOf("c", "3")) }, map[string]string{"a": "1", "b": "2", "c": "3"}, []string{"c"}},
+		{"an object changes", func() error { return s.Update(metadataOf("a", "4")) }, map[string]string{"a": "4", "b": "2", "c": "3"}, []string{"a"}},
+		{"the same again", func() error { return s.Update(metadataOf("a", "4")) }, map[string]string{"a": "4", "b": "2", "c": "3"}, nil},
+		{"an object goes", func() error { return s.Delete(metadataOf("b", "5")) }, map[string]string{"a": "4", "c": "3"}, []string{"b"}},
+		{
+			"another list, after the watch was lost", list(metadataOf("c", "6"), metadataOf("d", "7")),
+			map[string]string{"c": "6", "d": "7"}, []string{"a", "c", "d"},
+		},
+		{"an empty list", list(), nil, []string{"c", "d"}},
+	} {
+		if err := step.do(); err != nil {
+			t.Fatal(err)
+		}
+		known := tracker.versions["shop"]
+		if diff := cmp.Diff(step.known, known); diff != "" {
+			t.Errorf("%s: known (-want +got):\n%s", step.name, diff)
+		}
+		if diff := cmp.Diff(step.told, told()); diff != "" {
+			t.Errorf("%s: told (-want +got):\n%s", step.name, diff)
+		}
+	}
+	if err := s.Add("text"); err == nil {
+		t.Error("what is no object was taken")
+	}
+}
+
+// A controller that uses the tracker waits until all objects are known, and then gets a request for every referrer.
+func TestSource(t *testing.T) {
+	scheme := metadatafake.NewTestScheme()
+	if err := metav1.AddMetaToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	objects := metadatafake.NewSimpleMetadataClient(scheme, metadataOf("a", "1"))
+	tracker := NewTracker(objects, secrets, nil)
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	source := tracker.Source(func(_ context.Context, key types.NamespacedName) []reconcile.Request {
+		if key.Name == "nobody's" {
+			return nil
+		}
+		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: key.Namespace, Name: "names-" + key.Name}}}
+	})
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := source.WaitForSync(ended); err == nil {
+		t.Error("what was not started has all objects")
+	}
+	if err := errors.Join(source.Start(t.Context(), queue), source.WaitForSync(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	if version, found := tracker.Version(keyOf("a")); !found || version != "1" {
+		t.Errorf("version %q, %t", version, found)
+	}
+	for _, name := range []string{"nobody's", "b"} {
+		created := metadataOf(name, "2")
+		resource := objects.Resource(secrets).Namespace("shop").(metadatafake.MetadataClient)
+		// The watch begins a moment after the list.
+		for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+			if _, err := resource.CreateFake(created, metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(20 * time.Millisecond)
+			if _, found := tracker.Version(keyOf(name)); found {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("%s is not known", name)
+			}
+			if err := objects.Resource(secrets).Namespace("shop").Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	request, _ := queue.Get()
+	if request.Name != "names-b" || queue.Len() != 0 {
+		t.Errorf("request %v, and %d more", request, queue.Len())
+	}
+}
+
+// A conclusion is drawn once for each version of an object and each question, and goes with the version.
+func TestDerive(t *testing.T) {
+	reads, version, down := 0, "1", error(nil)
+	reader := fake.NewClientBuilder().WithObjects(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a"}}).
+		WithInterceptorFuncs(interceptor.Funcs{
+			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
+				reads++
+				err := c.Get(ctx, key, object, opts...)
+				object.SetResourceVersion(version)
+				return errors.Join(err, down)
+			},
+		}).Build()
+	tracker, _ := newTracker(reader)
+	s := (*store)(tracker)
+	ask := func(name, question string) (string, bool, error) {
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
+		return Derive(t.Context(), tracker, question, secret, func() string { return question + " of version " + secret.ResourceVersion })
+	}
+	expect := func(step, name, question, want string, wantReads int) {
+		t.Helper()
+		before := reads
+		got, found, err := ask(name, question)
+		if err != nil || found != (want != "") || got != want || reads-before != wantReads {
+			t.Errorf("%s: %q after %d reads, want %q after %d (%v)", step, got, reads-before, want, wantReads, err)
+		}
+	}
+	expect("not known", "a", "type", "", 0)
+	must(t, s.Add(metadataOf("a", "1")))
+	down = errors.New("connection refused")
+	if _, _, err := ask("a", "type"); !errors.Is(err, down) {
+		t.Errorf("error %v", err)
+	}
+	down = nil
+	expect("known", "a", "type", "type of version 1", 1)
+	expect("asked again", "a", "type", "type of version 1", 0)
+	expect("another question", "a", "size", "size of version 1", 1)
+	must(t, s.Update(metadataOf("a", "2")))
+	version = "3"
+	expect("it changed, and has changed again since", "a", "type", "type of version 3", 1)
+	expect("the watch is behind what was read", "a", "type", "type of version 3", 1)
+	must(t, s.Update(metadataOf("a", "3")))
+	expect("the watch has come up to what was read", "a", "type", "type of version 3", 0)
+	must(t, s.Add(metadataOf("b", "4")))
+	expect("deleted, and the watch is behind", "b", "type", "", 1)
+	must(t, s.Delete(metadataOf("a", "5")))
+	expect("deleted", "a", "type", "", 0)
+	if len(tracker.derived) != 0 {
+		t.Errorf("remembered of what is gone: %v", tracker.derived)
+	}
+}
+
+// What is remembered of one object is bounded, however many ask.
+func TestDeriveIsBounded(t *testing.T) {
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a"}}
+	tracker, _ := newTracker(fake.NewClientBuilder().WithObjects(secret).Build())
+	must(t, (*store)(tracker).Add(metadataOf("a", "999")))
+	for i := range 3 * maxValues {
+		value, found, err := Derive(t.Context(), tracker, fmt.Sprint(i), secret.DeepCopy(), func() int { return i })
+		if err != nil || !found || value != i {
+			t.Fatalf("%d, %t, %v", value, found, err)
+		}
+	}
+	if n := len(tracker.derived[keyOf("a")].values); n > maxValues {
+		t.Errorf("%d values", n)
+	}
+}
+
+// A cluster's Secrets cost little memory, and so does the list that fills the tracker while it is not complete.
+func TestMemory(t *testing.T) {
+	const objects, bound = 100_000, 250 // bytes for each
+	before := heap()
+	tracker, _ := newTracker(nil)
+	s := (*store)(tracker)
+	for i := range objects {
+		must(t, s.Add(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+			Namespace: fmt.Sprintf("namespace-%03d", i%500), Name: fmt.Sprintf("object-with-a-usual-name-%06d", i), ResourceVersion: fmt.Sprint(1_000_000 + i),
+		}}))
+	}
+	each := (heap() - before) / objects
+	t.Logf("%.0f bytes for each of %d objects", each, objects)
+	if each > bound {
+		t.Errorf("%.0f bytes for each object, at most %d are allowed", each, bound)
+	}
+	if _, found := tracker.Version(types.NamespacedName{Namespace: "namespace-000", Name: "object-with-a-usual-name-000000"}); !found {
+		t.Error("nothing was kept")
+	}
+}
+
+func heap() float64 {
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return float64(stats.HeapAlloc)
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,42 @@
+package validation
+
+import (
+	"slices"
+	"strings"
+
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/example/nginx-operator/internal/metadata"
+)
+
+// ownLabels are the labels by which the operator, the Service and the NetworkPolicy find the Pods, and those that tell
+// people what an object is.
+var ownLabels = []string{
+	metadata.LabelName, metadata.LabelInstance, metadata.LabelVersion,
+	metadata.LabelComponent, metadata.LabelPartOf, metadata.LabelManagedBy,
+}
+
+// ownPrefix begins the keys of everything that the operator notes on objects.
+const ownPrefix = "operator.example.com/"
+
+func validateLabels(labels map[string]string, path *field.Path) field.ErrorList {
+	errs := metav1validation.ValidateLabels(labels, path)
+	for _, key := range sortedKeys(labels) {
+		if slices.Contains(ownLabels, key) || strings.HasPrefix(key, ownPrefix) {
+			errs = append(errs, field.Forbidden(path.Key(key), "the operator sets this label itself; remove it, or use a key with a prefix of your own"))
+		}
+	}
+	return errs
+}
+
+func validateAnnotations(annotations map[string]string, path *field.Path) field.ErrorList {
+	errs := apivalidation.ValidateAnnotations(annotations, path)
+	for _, key := range sortedKeys(annotations) {
+		if strings.HasPrefix(key, ownPrefix) {
+			errs = append(errs, field.Forbidden(path.Key(key), "the operator sets annotations with this prefix itself; remove it, or use a prefix of your own"))
+		}
+	}
+	return errs
+}

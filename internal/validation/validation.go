@@ -1,0 +1,186 @@
+// Package validation says what is wrong with a declaration. It holds the rules that the schema cannot hold, and those of
+// the schema that matter beyond the API server: what v1alpha1 cannot say travels in an annotation, which no schema checks.
+// Admission and the controller ask it, so that nothing depends on the webhook being there.
+package validation
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/distribution/reference"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/defaults"
+	"github.com/example/nginx-operator/internal/nginxconf"
+)
+
+// maxSpecBytes is how large a spec may be as JSON: v1alpha1 keeps it in an annotation, and all annotations of an object
+// together may have 256 KiB.
+const maxSpecBytes = 200 << 10
+
+const exampleImage = "docker.io/nginxinc/nginx-unprivileged:1.28.0"
+
+// Spec returns what is wrong with a spec. path is where the spec is in its object.
+func Spec(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	errs = append(errs, validateNumbers(spec, path)...)
+	errs = append(errs, validateImage(spec.Image, path.Child("image"))...)
+	errs = append(errs, validatePorts(spec, path)...)
+	errs = append(errs, validateReferences(spec, path)...)
+	errs = append(errs, validateService(spec.Service, path.Child("service"))...)
+	errs = append(errs, validateResources(spec.Resources, path.Child("resources"))...)
+	errs = append(errs, validatePodTemplate(spec.PodTemplate, path.Child("podTemplate"))...)
+	errs = append(errs, validateSize(spec, path)...)
+	// What the configuration has to listen on is only known where the ports are right.
+	if len(errs) == 0 {
+		errs = append(errs, validateConfiguration(spec, path)...)
+	}
+	return errs
+}
+
+func validateNumbers(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if n := defaults.Replicas(spec); n < 0 || n > 1000 {
+		errs = append(errs, field.Invalid(path.Child("replicas"), n, "must be between 0 and 1000"))
+	}
+	if n := ptr.Deref(spec.DrainSeconds, v1alpha2.DefaultDrainSeconds); n < 5 || n > 3600 {
+		errs = append(errs, field.Invalid(path.Child("drainSeconds"), n, "must be between 5 and 3600"))
+	}
+	return errs
+}
+
+func validateImage(image string, path *field.Path) field.ErrorList {
+	if image == "" {
+		return nil
+	}
+	if _, err := reference.ParseNormalizedNamed(image); err != nil {
+		return field.ErrorList{field.Invalid(path, image, fmt.Sprintf("%v; write for example %s", err, exampleImage))}
+	}
+	return nil
+}
+
+// validatePorts finds numbers that are taken twice, those that hold by default included.
+func validatePorts(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	taken := map[int32]string{}
+	take := func(number int32, at *field.Path, label string) {
+		for _, message := range utilvalidation.IsValidPortNum(int(number)) {
+			errs = append(errs, field.Invalid(at, number, message))
+		}
+		if by, found := taken[number]; found {
+			errs = append(errs, field.Invalid(at, number, fmt.Sprintf("the port is %s already; nginx listens on a port once, so choose another", by)))
+			return
+		}
+		taken[number] = label
+	}
+	for i, port := range defaults.Ports(spec) {
+		at := path.Child("ports").Index(i)
+		label := at.Child("port").String()
+		if len(spec.Ports) == 0 {
+			label = "the default of " + path.Child("ports").String()
+		}
+		take(port.Port, at.Child("port"), label)
+		for _, message := range utilvalidation.IsValidPortName(port.Name) {
+			errs = append(errs, field.Invalid(at.Child("name"), port.Name, message))
+		}
+	}
+	for i, tls := range defaults.TLS(spec) {
+		if tls.Port == nil {
+			continue
+		}
+		at := path.Child("tls").Index(i).Child("port")
+		label := at.String()
+		if spec.TLS[i].Port == nil {
+			label = "the default of " + label
+		}
+		take(*tls.Port, at, label)
+	}
+	return errs
+}
+
+// validateReferences looks at the names of the ConfigMaps and Secrets. Whether they exist the controller finds out.
+func validateReferences(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if spec.Config != nil {
+		at := path.Child("config")
+		if (spec.Config.Inline == "") == (spec.Config.ConfigMapRef == nil) {
+			errs = append(errs, field.Invalid(at, field.OmitValueType{}, "takes exactly one of inline and configMapRef"))
+		}
+		if ref := spec.Config.ConfigMapRef; ref != nil {
+			errs = append(errs, validateName(ref.Name, at.Child("configMapRef", "name"))...)
+			for _, message := range utilvalidation.IsConfigMapKey(defaults.ConfigKey(ref)) {
+				errs = append(errs, field.Invalid(at.Child("configMapRef", "key"), ref.Key, message))
+			}
+		}
+	}
+	if spec.Content != nil {
+		errs = append(errs, validateName(spec.Content.ConfigMapRef.Name, path.Child("content", "configMapRef", "name"))...)
+	}
+	for i, tls := range spec.TLS {
+		errs = append(errs, validateName(tls.SecretName, path.Child("tls").Index(i).Child("secretName"))...)
+	}
+	return errs
+}
+
+func validateName(name string, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for _, message := range apivalidation.NameIsDNSSubdomain(name, false) {
+		errs = append(errs, field.Invalid(path, name, message))
+	}
+	return errs
+}
+
+func validateService(service *v1alpha2.Service, path *field.Path) field.ErrorList {
+	if service == nil {
+		return nil
+	}
+	errs := validateLabels(service.Labels, path.Child("labels"))
+	errs = append(errs, validateAnnotations(service.Annotations, path.Child("annotations"))...)
+	if class := service.LoadBalancerClass; class != nil {
+		for _, message := range utilvalidation.IsQualifiedName(*class) {
+			errs = append(errs, field.Invalid(path.Child("loadBalancerClass"), *class, message))
+		}
+	}
+	return errs
+}
+
+func validateSize(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
+	raw, err := json.Marshal(spec)
+	if err != nil {
+		return field.ErrorList{field.InternalError(path, fmt.Errorf("failed to encode the spec: %w", err))}
+	}
+	if len(raw) <= maxSpecBytes {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, field.OmitValueType{}, fmt.Sprintf(
+		"has %d bytes as JSON, and at most %d can be stored; put the configuration into a ConfigMap and name it in %s", len(raw), maxSpecBytes, path.Child("config", "configMapRef")))}
+}
+
+// validateConfiguration reports the problems of a configuration that is in the object itself. One from a ConfigMap is for
+// the controller: admission reads nothing.
+func validateConfiguration(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
+	if spec.Config == nil || spec.Config.Inline == "" {
+		return nil
+	}
+	var errs field.ErrorList
+	for _, problem := range nginxconf.Check(spec, spec.Config.Inline) {
+		errs = append(errs, field.Invalid(path.Child("config", "inline"), field.OmitValueType{}, problem.String()))
+	}
+	return errs
+}
+
+// sortedKeys makes what is said about a map come in the same order each time.
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, strings.Compare)
+	return keys
+}

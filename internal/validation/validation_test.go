@@ -1,0 +1,264 @@
+package validation
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/yaml"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+)
+
+const servers = `
+config:
+  inline: |
+    server {
+      listen 8080;
+    }
+`
+
+func specOf(t *testing.T, text string) *v1alpha2.NginxOperatorSpec {
+	t.Helper()
+	spec := &v1alpha2.NginxOperatorSpec{}
+	if err := yaml.UnmarshalStrict([]byte(text), spec); err != nil {
+		t.Fatal(err)
+	}
+	return spec
+}
+
+func TestSpec(t *testing.T) {
+	for name, test := range map[string]struct {
+		spec string
+		want []string
+	}{
+		"empty": {spec: "{}"},
+		"everything": {spec: servers + `
+replicas: 3
+image: registry.example.com:5000/nginx@sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
+ports: [{name: http, port: 8080}]
+content: {configMapRef: {name: pages.v1}}
+tls: [{secretName: shop.example.com}]
+service: {type: LoadBalancer, loadBalancerClass: example.com/lb, labels: {team: shop}, annotations: {example.com/lb: internal}}
+resources: {requests: {cpu: 100m, memory: 32Mi, example.com/nic: 1}, limits: {memory: 64Mi, example.com/nic: 1}}
+drainSeconds: 5
+podTemplate:
+  labels: {team: shop}
+  annotations: {example.com/note: "anything at all"}
+  nodeSelector: {kubernetes.io/os: linux}
+  tolerations:
+  - {operator: Exists}
+  - {key: dedicated, value: web, effect: NoSchedule}
+  - {key: node.kubernetes.io/not-ready, operator: Exists, effect: NoExecute, tolerationSeconds: 30}
+  affinity:
+    nodeAffinity:
+      requiredDuringSchedulingIgnoredDuringExecution:
+        nodeSelectorTerms:
+        - matchExpressions: [{key: cores, operator: Gt, values: ["4"]}, {key: gpu, operator: DoesNotExist}]
+        - matchFields: [{key: metadata.name, operator: In, values: [node-1]}]
+      preferredDuringSchedulingIgnoredDuringExecution:
+      - {weight: 1, preference: {matchExpressions: [{key: zone, operator: In, values: [a, b]}]}}
+    podAntiAffinity:
+      preferredDuringSchedulingIgnoredDuringExecution:
+      - weight: 100
+        podAffinityTerm: {topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {team: shop}}, namespaces: [shop]}
+  topologySpreadConstraints:
+  - {maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule, minDomains: 2, nodeTaintsPolicy: Honor}
+  - {maxSkew: 1, topologyKey: zone, whenUnsatisfiable: ScheduleAnyway}
+  priorityClassName: high
+  imagePullSecrets: [{name: registry}]
+`},
+		"numbers": {spec: "{replicas: -1, drainSeconds: 4}", want: []string{
+			"spec.replicas: Invalid value: -1: must be between 0 and 1000",
+			"spec.drainSeconds: Invalid value: 4: must be between 5 and 3600",
+		}},
+		"image": {spec: "image: Docker.io/Me/nginx:1.28", want: []string{
+			`spec.image: Invalid value: "Docker.io/Me/nginx:1.28": invalid reference format: repository name (Me/nginx) must be lowercase; write for example docker.io/nginxinc/nginx-unprivileged:1.28.0`,
+		}},
+		"image with a scheme": {spec: "image: https://docker.io/nginx", want: []string{
+			`spec.image: Invalid value: "https://docker.io/nginx": invalid reference format; write for example docker.io/nginxinc/nginx-unprivileged:1.28.0`,
+		}},
+		"port twice": {spec: "ports: [{name: a, port: 80}, {name: b, port: 80}]", want: []string{
+			"spec.ports[1].port: Invalid value: 80: the port is spec.ports[0].port already; nginx listens on a port once, so choose another",
+		}},
+		"port of a certificate by default": {spec: "{ports: [{name: http, port: 8443}], tls: [{secretName: shop}]}", want: []string{
+			"spec.tls[0].port: Invalid value: 8443: the port is spec.ports[0].port already; nginx listens on a port once, so choose another",
+		}},
+		"port of HTTP by default": {spec: "tls: [{secretName: shop, port: 8080}]", want: []string{
+			"spec.tls[0].port: Invalid value: 8080: the port is the default of spec.ports already; nginx listens on a port once, so choose another",
+		}},
+		"kept ports that no schema has seen": {spec: "ports: [{name: HTTP, port: 70000}]", want: []string{
+			"spec.ports[0].port: Invalid value: 70000: must be between 1 and 65535, inclusive",
+			`spec.ports[0].name: Invalid value: "HTTP": must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)`,
+			`spec.ports[0].name: Invalid value: "HTTP": must contain at least one letter (a-z)`,
+		}},
+		"both configurations": {spec: "config: {inline: a, configMapRef: {name: b}}", want: []string{
+			"spec.config: Invalid value: takes exactly one of inline and configMapRef",
+		}},
+		"no configuration": {spec: "config: {}", want: []string{
+			"spec.config: Invalid value: takes exactly one of inline and configMapRef",
+		}},
+		"names": {spec: "{config: {configMapRef: {name: Servers, key: ../nginx.conf}}, content: {configMapRef: {name: a_b}}, tls: [{secretName: a..b}]}", want: []string{
+			`spec.config.configMapRef.name: Invalid value: "Servers": ` + subdomain,
+			`spec.config.configMapRef.key: Invalid value: "../nginx.conf": a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')`,
+			`spec.config.configMapRef.key: Invalid value: "../nginx.conf": must not start with '..'`,
+			`spec.content.configMapRef.name: Invalid value: "a_b": ` + subdomain,
+			`spec.tls[0].secretName: Invalid value: "a..b": ` + subdomain,
+		}},
+		"labels and annotations of the operator": {spec: `
+service: {labels: {app.kubernetes.io/managed-by: me}, annotations: {operator.example.com/last-declared: "{}"}}
+podTemplate: {labels: {app.kubernetes.io/name: shop, operator.example.com/x: a}, annotations: {operator.example.com/force-redeploy: a}}
+`, want: []string{
+			"spec.service.labels[app.kubernetes.io/managed-by]: Forbidden: the operator sets this label itself; remove it, or use a key with a prefix of your own",
+			"spec.service.annotations[operator.example.com/last-declared]: Forbidden: the operator sets annotations with this prefix itself; remove it, or use a prefix of your own",
+			"spec.podTemplate.labels[app.kubernetes.io/name]: Forbidden: the operator sets this label itself; remove it, or use a key with a prefix of your own",
+			"spec.podTemplate.labels[operator.example.com/x]: Forbidden: the operator sets this label itself; remove it, or use a key with a prefix of your own",
+			"spec.podTemplate.annotations[operator.example.com/force-redeploy]: Forbidden: the operator sets annotations with this prefix itself; remove it, or use a prefix of your own",
+		}},
+		"class": {spec: "service: {type: LoadBalancer, loadBalancerClass: a/b/c}", want: []string{
+			`spec.service.loadBalancerClass: Invalid value: "a/b/c": a valid label key must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
+		}},
+		"resources": {spec: "resources: {requests: {cpu: 2, memory: -1, disk: 1, example.com/nic: 1}, limits: {cpu: 1, example.com/nic: 2}}", want: []string{
+			`spec.resources.requests[disk]: Invalid value: "disk": is no resource of a container; write cpu, memory, ephemeral-storage, hugepages-<size>, or a name with a domain`,
+			`spec.resources.requests[memory]: Invalid value: "-1": must not be negative`,
+			`spec.resources.requests[cpu]: Invalid value: "2": must not be more than the limit of 1; raise the limit or lower the request`,
+			`spec.resources.requests[disk]: Invalid value: "1": must be the same in requests and limits, because it cannot be overcommitted`,
+			`spec.resources.requests[example.com/nic]: Invalid value: "1": must be the same in requests and limits, because it cannot be overcommitted`,
+		}},
+		"tolerations": {spec: `
+podTemplate:
+  tolerations:
+  - {value: a}
+  - {key: a, operator: Exists, value: b}
+  - {key: a, operator: Is}
+  - {key: a, effect: Never}
+  - {key: a, operator: Exists, effect: NoSchedule, tolerationSeconds: 3}
+`, want: []string{
+			`spec.podTemplate.tolerations[0].operator: Invalid value: "": must be Exists where key is empty: that tolerates every taint`,
+			`spec.podTemplate.tolerations[1].value: Invalid value: "b": must be empty with the operator Exists; remove it or use Equal`,
+			`spec.podTemplate.tolerations[2].operator: Unsupported value: "Is": supported values: "Equal", "Exists"`,
+			`spec.podTemplate.tolerations[3].effect: Unsupported value: "Never": supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"`,
+			`spec.podTemplate.tolerations[4].effect: Invalid value: "NoSchedule": must be NoExecute where tolerationSeconds is given`,
+		}},
+		"node affinity": {spec: `
+podTemplate:
+  affinity:
+    nodeAffinity:
+      requiredDuringSchedulingIgnoredDuringExecution:
+        nodeSelectorTerms:
+        - matchExpressions: [{key: a, operator: In}, {key: a, operator: Exists, values: [b]}, {key: a, operator: Gt, values: [b]}, {key: a, operator: Lt}, {key: a, operator: Is}]
+          matchFields: [{key: metadata.namespace, operator: In, values: [a]}, {key: metadata.name, operator: Exists}, {key: metadata.name, operator: In}]
+      preferredDuringSchedulingIgnoredDuringExecution: [{weight: 0, preference: {}}]
+`, want: []string{
+			"spec.podTemplate.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0].values: Required value: must be given with the operators In and NotIn",
+			"spec.podTemplate.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[1].values: Forbidden: may not be given with the operators Exists and DoesNotExist",
+			`spec.podTemplate.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[2].values[0]: Invalid value: "b": must be a whole number with the operators Gt and Lt`,
+			"spec.podTemplate.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[3].values: Required value: must be one whole number with the operators Gt and Lt",
+			`spec.podTemplate.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[4].operator: Unsupported value: "Is": supported values: "In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"`,
+			`spec.podTemplate.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchFields[0].key: Unsupported value: "metadata.namespace": supported values: "metadata.name"`,
+			`spec.podTemplate.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchFields[1].operator: Unsupported value: "Exists": supported values: "In", "NotIn"`,
+			"spec.podTemplate.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchFields[2].values: Required value: must have exactly one value",
+			"spec.podTemplate.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight: Invalid value: 0: must be between 1 and 100",
+		}},
+		"no node term": {spec: "podTemplate: {affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: []}}}}", want: []string{
+			"spec.podTemplate.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms: Required value: must have at least one term",
+		}},
+		"pod affinity": {spec: `
+podTemplate:
+  affinity:
+    podAffinity:
+      requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: "", namespaces: [A]}]
+      preferredDuringSchedulingIgnoredDuringExecution:
+      - {weight: 101, podAffinityTerm: {topologyKey: zone, labelSelector: {matchExpressions: [{key: a, operator: In}]}}}
+`, want: []string{
+			"spec.podTemplate.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey: Required value: must be a label of nodes, for example kubernetes.io/hostname",
+			`spec.podTemplate.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].namespaces[0]: Invalid value: "A": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')`,
+			"spec.podTemplate.affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight: Invalid value: 101: must be between 1 and 100",
+			"spec.podTemplate.affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].podAffinityTerm.labelSelector.matchExpressions[0].values: Required value: must be specified when `operator` is 'In' or 'NotIn'",
+		}},
+		"spread": {spec: `
+podTemplate:
+  topologySpreadConstraints:
+  - {maxSkew: 0, topologyKey: zone, whenUnsatisfiable: Perhaps}
+  - {maxSkew: 1, topologyKey: zone, whenUnsatisfiable: ScheduleAnyway, minDomains: 2}
+  - {maxSkew: 1, topologyKey: zone, whenUnsatisfiable: ScheduleAnyway, nodeTaintsPolicy: Obey}
+  - {maxSkew: 1, topologyKey: host, whenUnsatisfiable: DoNotSchedule, minDomains: 0}
+`, want: []string{
+			"spec.podTemplate.topologySpreadConstraints[0].maxSkew: Invalid value: 0: must be at least 1",
+			`spec.podTemplate.topologySpreadConstraints[0].whenUnsatisfiable: Unsupported value: "Perhaps": supported values: "DoNotSchedule", "ScheduleAnyway"`,
+			"spec.podTemplate.topologySpreadConstraints[1].minDomains: Invalid value: 2: needs whenUnsatisfiable DoNotSchedule",
+			`spec.podTemplate.topologySpreadConstraints[2]: Duplicate value: "zone, ScheduleAnyway"`,
+			`spec.podTemplate.topologySpreadConstraints[2].nodeTaintsPolicy: Unsupported value: "Obey": supported values: "Honor", "Ignore"`,
+			"spec.podTemplate.topologySpreadConstraints[3].minDomains: Invalid value: 0: must be at least 1",
+		}},
+		"names in the Pod template": {spec: "podTemplate: {priorityClassName: High, imagePullSecrets: [{name: A}]}", want: []string{
+			`spec.podTemplate.priorityClassName: Invalid value: "High": ` + subdomain,
+			`spec.podTemplate.imagePullSecrets[0].name: Invalid value: "A": ` + subdomain,
+		}},
+		"configuration": {spec: "config: {inline: \"server {\\n  listen 8080;\\n  daemon off;\\n  proxy_pas x;\\n}\"}", want: []string{
+			"spec.config.inline: Invalid value: line 3: daemon: cannot be set here: nginx runs in the foreground, or its container would end; remove it",
+			"spec.config.inline: Invalid value: line 4: proxy_pas: nginx does not know it; did you mean proxy_pass?",
+		}},
+		"configuration without a declared port": {spec: "ports: [{name: http, port: 8080}, {name: admin, port: 8081}]" + servers, want: []string{
+			"spec.config.inline: Invalid value: listen: spec.ports[1].port 8081: no server listens on it; add `listen 8081;` to a server, or declare the ports that the servers listen on",
+		}},
+		"configuration that listens on the port of the probes": {spec: "config: {inline: 'server { listen 8080; listen 18080; }'}", want: []string{
+			"spec.config.inline: Invalid value: line 1: listen: port 18080 is where the operator's own server answers the kubelet's probes; choose another port",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, err := range Spec(specOf(t, test.spec), field.NewPath("spec")) {
+				got = append(got, err.Error())
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+const subdomain = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+
+// Beyond some size v1alpha1 could not keep the spec in an annotation.
+func TestSpecIsTooLarge(t *testing.T) {
+	spec := &v1alpha2.NginxOperatorSpec{Config: &v1alpha2.Config{Inline: "server { listen 8080; }\n# " + strings.Repeat("ü", 120_000)}}
+	want := "spec: Invalid value: has 240051 bytes as JSON, and at most 204800 can be stored; put the configuration into a ConfigMap and name it in spec.config.configMapRef"
+	if got := Spec(spec, field.NewPath("spec")).ToAggregate().Error(); got != want {
+		t.Error(cmp.Diff(want, got))
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	for name, test := range map[string]struct {
+		spec string
+		want []string
+	}{
+		"empty":                {spec: "{}"},
+		"nothing unused":       {spec: "{tls: [{secretName: shop}], content: {configMapRef: {name: pages}}, image: 'nginx:1.28.0', drainSeconds: 600}"},
+		"moving tag":           {spec: "image: quay.io/me/nginx:latest", want: []string{"spec.image: the tag is latest, which means another image from one day to the next, also among the Pods of this object; name a version or a digest"}},
+		"no tag":               {spec: "image: quay.io/me/nginx", want: []string{"spec.image: it has no tag, and without one it is latest, which means another image from one day to the next, also among the Pods of this object; name a version or a digest"}},
+		"digest":               {spec: "image: quay.io/me/nginx@sha256:" + strings.Repeat("a", 64)},
+		"long drain":           {spec: "drainSeconds: 3600", want: []string{"spec.drainSeconds: a node that is being emptied waits 3600 seconds for each Pod, and the cluster's autoscaler gives up after 600"}},
+		"little memory":        {spec: "resources: {limits: {memory: 8Mi}}", want: []string{"spec.resources.limits[memory]: nginx may not start with 8Mi; allow 16Mi or more"}},
+		"annotation of no use": {spec: "podTemplate: {annotations: {seccomp.security.alpha.kubernetes.io/pod: runtime/default}}", want: []string{"spec.podTemplate.annotations[seccomp.security.alpha.kubernetes.io/pod]: Kubernetes reads it no more; remove it"}},
+		"certificate of no use": {spec: "tls: [{secretName: a}, {secretName: b}]", want: []string{
+			"spec.tls[1]: it has no port, so nothing serves it without spec.config; give it a port",
+		}},
+		"unused with a configuration": {spec: servers + "content: {configMapRef: {name: pages}}\ntls: [{secretName: shop}]", want: []string{
+			"spec.content: spec.config.inline does not name /usr/share/nginx/html, so nothing serves the content; add `root /usr/share/nginx/html;`",
+			"spec.tls[0]: spec.config.inline does not name /etc/nginx/tls/shop, so nothing serves the certificate",
+		}},
+		"configuration": {spec: "config: {inline: 'server { listen 8080 http2; }'}", want: []string{
+			"spec.config.inline: line 1: listen: the parameter http2 is deprecated; remove it and write `http2 on;` in the server",
+		}},
+		"paused": {spec: "paused: true", want: []string{"spec.paused: changes wait until it is false"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, Warnings(specOf(t, test.spec))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

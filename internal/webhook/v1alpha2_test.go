@@ -1,0 +1,130 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/example/nginx-operator/api/v1alpha1"
+	"github.com/example/nginx-operator/api/v1alpha2"
+)
+
+func TestDefault(t *testing.T) {
+	object := &v1alpha2.NginxOperator{Spec: v1alpha2.NginxOperatorSpec{TLS: []v1alpha2.TLS{{SecretName: "a"}, {SecretName: "b"}}}}
+	if err := (Defaulter{}).Default(t.Context(), object); err != nil {
+		t.Fatal(err)
+	}
+	want := v1alpha2.NginxOperatorSpec{TLS: []v1alpha2.TLS{{SecretName: "a", Port: ptr.To[int32](8443)}, {SecretName: "b"}}}
+	if diff := cmp.Diff(want, object.Spec); diff != "" {
+		t.Error(diff)
+	}
+
+	leaving := &v1alpha2.NginxOperator{Spec: v1alpha2.NginxOperatorSpec{TLS: []v1alpha2.TLS{{SecretName: "a"}}}}
+	leaving.DeletionTimestamp = ptr.To(metav1.NewTime(time.Unix(1, 0)))
+	if err := (Defaulter{}).Default(t.Context(), leaving); err != nil || leaving.Spec.TLS[0].Port != nil {
+		t.Errorf("changed an object that is being deleted: %v", leaving.Spec)
+	}
+}
+
+// at returns the context in which the webhook is asked about a write at a version of the API.
+func at(t *testing.T, version string) context.Context {
+	request := admission.Request{}
+	request.RequestKind = &metav1.GroupVersionKind{Group: v1alpha2.GroupVersion.Group, Version: version, Kind: "NginxOperator"}
+	return admission.NewContextWithRequest(t.Context(), request)
+}
+
+func object(spec v1alpha2.NginxOperatorSpec) *v1alpha2.NginxOperator {
+	return &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: spec}
+}
+
+func TestRefusalNamesTheFields(t *testing.T) {
+	spec := v1alpha2.NginxOperatorSpec{
+		Ports:  []v1alpha2.Port{{Name: "http", Port: 9090}},
+		Config: &v1alpha2.Config{Inline: "server { listen 8080; }"},
+	}
+	badPort := v1alpha2.NginxOperatorSpec{Ports: []v1alpha2.Port{{Name: "http", Port: 0}}, Replicas: ptr.To[int32](-1)}
+	for _, test := range []struct {
+		name, version string
+		spec          v1alpha2.NginxOperatorSpec
+		want          []metav1.StatusCause
+	}{
+		{"configuration at v1alpha2", v1alpha2.GroupVersion.Version, spec, []metav1.StatusCause{{
+			Type: "FieldValueInvalid", Field: "spec.config.inline",
+			Message: "Invalid value: listen: spec.ports[0].port 9090: no server listens on it; add `listen 9090;` to a server, or declare the ports that the servers listen on",
+		}}},
+		{"configuration at v1alpha1", v1alpha1.GroupVersion.Version, spec, []metav1.StatusCause{{
+			Type: "FieldValueInvalid", Field: "spec.config.inline",
+			Message: "Invalid value: listen: spec.port 9090: no server listens on it; add `listen 9090;` to a server, or declare the ports that the servers listen on" +
+				" (a field of v1alpha2; kubectl edit nginxoperators.v1alpha2.operator.example.com web changes it)",
+		}}},
+		{"port at v1alpha2", v1alpha2.GroupVersion.Version, badPort, []metav1.StatusCause{
+			{Type: "FieldValueInvalid", Field: "spec.replicas", Message: "Invalid value: -1: must be between 0 and 1000"},
+			{Type: "FieldValueInvalid", Field: "spec.ports[0].port", Message: "Invalid value: 0: must be between 1 and 65535, inclusive"},
+		}},
+		{"port at v1alpha1", v1alpha1.GroupVersion.Version, badPort, []metav1.StatusCause{
+			{Type: "FieldValueInvalid", Field: "spec.replicas", Message: "Invalid value: -1: must be between 0 and 1000"},
+			{Type: "FieldValueInvalid", Field: "spec.port", Message: "Invalid value: 0: must be between 1 and 65535, inclusive"},
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := Validator{}.ValidateCreate(at(t, test.version), object(test.spec))
+			var status apierrors.APIStatus
+			if !apierrors.IsInvalid(err) || !errors.As(err, &status) {
+				t.Fatalf("error %v", err)
+			}
+			if diff := cmp.Diff(test.want, status.Status().Details.Causes); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestUpdatesThatAreAdmitted(t *testing.T) {
+	bad, other := v1alpha2.NginxOperatorSpec{Image: "No Image"}, v1alpha2.NginxOperatorSpec{Image: "Other Image"}
+	labelled := object(bad)
+	labelled.Labels = map[string]string{"team": "shop"}
+	leaving := object(other)
+	leaving.DeletionTimestamp = ptr.To(metav1.NewTime(time.Unix(1, 0)))
+	for name, test := range map[string]struct {
+		object  *v1alpha2.NginxOperator
+		refused bool
+	}{
+		"the spec stays":               {object: labelled},
+		"the object is going":          {object: leaving},
+		"the spec is as bad as before": {object: object(other), refused: true},
+		"the spec is repaired":         {object: object(v1alpha2.NginxOperatorSpec{})},
+	} {
+		t.Run(name, func(t *testing.T) {
+			warnings, err := Validator{}.ValidateUpdate(at(t, "v1alpha2"), object(bad), test.object)
+			if (err != nil) != test.refused || len(warnings) > 0 {
+				t.Errorf("error %v, warnings %q", err, warnings)
+			}
+		})
+	}
+	if _, err := (Validator{}).ValidateDelete(t.Context(), object(bad)); err != nil {
+		t.Error(err)
+	}
+}
+
+// Who writes at v1alpha1 is not told about fields of v1alpha2 that somebody else set.
+func TestWarningsAreForV1alpha2(t *testing.T) {
+	for version, want := range map[string]admission.Warnings{
+		"v1alpha1": nil,
+		"v1alpha2": {"spec.paused: changes wait until it is false"},
+	} {
+		got, err := Validator{}.ValidateCreate(at(t, version), object(v1alpha2.NginxOperatorSpec{Paused: true}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", version, diff)
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package main
+
+// This file shows what v1alpha2 can say: a certificate and a configuration, and how v1alpha1 sees them.
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/cert"
+	"sigs.k8s.io/yaml"
+)
+
+const (
+	secureServer = "secure"
+	securePort   = 8443
+)
+
+// secureManifest declares a server that speaks TLS with a configuration of its own.
+const secureManifest = `
+apiVersion: operator.example.com/v1alpha2
+kind: NginxOperator
+metadata:
+  name: secure
+  namespace: nginx-demo
+spec:
+  replicas: 2
+  ports:
+  - name: http
+    port: 8080
+  tls:
+  - secretName: secure-certificate
+    port: 8443
+  config:
+    inline: |
+      server {
+          listen 8080;
+          return 301 https://$host:8443$request_uri;
+      }
+      server {
+          listen 8443 ssl;
+          ssl_certificate /etc/nginx/tls/secure-certificate/tls.crt;
+          ssl_certificate_key /etc/nginx/tls/secure-certificate/tls.key;
+          location / {
+              default_type text/plain;
+              return 200 "Hello from $hostname, with $ssl_protocol\n";
+          }
+      }
+  drainSeconds: 10
+`
+
+// declareSecure makes a certificate, applies the server and waits until it is ready.
+func (d *demo) declareSecure(ctx context.Context) error {
+	secret, err := certificateManifest()
+	if err != nil {
+		return err
+	}
+	// A second run keeps the certificate: another one would roll the Pods.
+	found, err := d.kubectl(ctx, "get", "secret", "secure-certificate", "-n", serverNamespace, "--ignore-not-found", "--output=name")
+	if err == nil && found == "" {
+		err = d.apply(ctx, secret)
+	}
+	if err != nil {
+		return err
+	}
+	if err := d.apply(ctx, secureManifest); err != nil {
+		return err
+	}
+	if _, err := d.kubectl(ctx, "wait", "-n", serverNamespace, "--for=condition=Ready", "--timeout=2m", "nginxoperator/"+secureServer); err != nil {
+		return err
+	}
+	fmt.Print(indent(strings.TrimSpace(secureManifest)))
+	return nil
+}
+
+// certificateManifest returns a Secret with a certificate that signs itself.
+func certificateManifest() (string, error) {
+	certificate, key, err := cert.GenerateSelfSignedCertKey(fmt.Sprintf("%s.%s.svc.cluster.local", secureServer, serverNamespace), nil, nil)
+	if err != nil {
+		return "", fmt.Errorf("failed to make a certificate: %w", err)
+	}
+	manifest, err := yaml.Marshal(corev1.Secret{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: serverNamespace, Name: "secure-certificate"},
+		Type:       corev1.SecretTypeTLS,
+		Data:       map[string][]byte{corev1.TLSCertKey: certificate, corev1.TLSPrivateKeyKey: key},
+	})
+	return string(manifest), err
+}
+
+// requestSecure shows the answer over TLS.
+func (d *demo) requestSecure(ctx context.Context) error {
+	if !d.local {
+		path := fmt.Sprintf("/api/v1/namespaces/%s/services/https:%s:%d/proxy/", serverNamespace, secureServer, securePort)
+		out, err := d.kubectl(ctx, "get", "--raw", path)
+		if err == nil {
+			fmt.Printf("    $ kubectl get --raw %s\n%s", path, indent(firstLines(out)))
+		}
+		return err
+	}
+	url := fmt.Sprintf("https://%s.%s.svc.cluster.local:%d", secureServer, serverNamespace, securePort)
+	out, err := d.inCluster(ctx, "", filepath.Join(d.repo, "bin", "demo"), "get", url)
+	if err == nil {
+		fmt.Printf("    GET %s\n%s", url, indent(out))
+	}
+	return err
+}
+
+// showAtV1alpha1 shows the same object to a client that knows only the first version of the API, and that a change made
+// by it keeps what it cannot say.
+func (d *demo) showAtV1alpha1(ctx context.Context) error {
+	const object = "nginxoperators.v1alpha1.operator.example.com/" + secureServer
+	spec, err := d.kubectl(ctx, "get", object, "-n", serverNamespace, "--output=jsonpath={.apiVersion} {.spec}")
+	if err != nil {
+		return err
+	}
+	fmt.Printf("    $ kubectl get %s\n%s", object, indent(spec))
+	if _, err := d.kubectl(ctx, "patch", object, "-n", serverNamespace, "--type=merge", `--patch={"spec":{"forceRedeploy":"by a client of v1alpha1"}}`); err != nil {
+		return err
+	}
+	kept, err := d.kubectl(ctx, "get", "nginxoperators.v1alpha2.operator.example.com/"+secureServer, "-n", serverNamespace,
+		"--output=jsonpath={.apiVersion}: forceRedeploy {.spec.forceRedeploy}, tls {.spec.tls}, drainSeconds {.spec.drainSeconds}")
+	if err == nil {
+		fmt.Printf("    after a change of forceRedeploy at v1alpha1:\n%s", indent(kept))
+	}
+	return err
+}

@@ -1,0 +1,90 @@
+package e2e
+
+// The certificate of the operator's webhooks under OLM, while clients read in the version that has to be converted.
+//
+//   - OLM renews the certificate when its time has come: no read fails, and none is wrong.
+//   - Somebody takes the conversion out of the CustomResourceDefinition: it is back at once, and no answer is wrong for
+//     longer than that takes.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/cert"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const certificateSecret = operatorName + "-service-cert"
+
+func testWebhookCertificate(t *testing.T) {
+	operator := suite.operatorNamespace
+	namespace := newNamespace(t, restricted)
+	ports := map[string]int32{}
+	for i := range int32(10) {
+		name := fmt.Sprintf("object-%d", i)
+		must(t, suite.admin.Create(t.Context(), newV1alpha1(namespace, name, 10000+i, 0)))
+		ports[name] = 10000 + i
+	}
+	secret := &corev1.Secret{}
+	key := client.ObjectKey{Namespace: operator, Name: certificateSecret}
+	must(t, suite.admin.Get(t.Context(), key, secret))
+	before := string(secret.Data[corev1.TLSCertKey])
+
+	reader := startReader(t, namespace, "v1alpha2", ports)
+	reader.strictly()
+	seen := watchDefinition(t)
+	// OLM renews a certificate that has less than a day left, so it gets one.
+	service := operatorName + "-service." + operator + ".svc"
+	chain, private, err := cert.GenerateSelfSignedCertKeyWithOptions(cert.SelfSignedCertKeyOptions{
+		Host: service, AlternateDNS: []string{service + ".cluster.local"}, MaxAge: 12 * time.Hour,
+	})
+	must(t, err)
+	parts, err := cert.ParseCertsPEM(chain)
+	must(t, err)
+	authority, err := cert.EncodeCertificates(parts[1])
+	must(t, err)
+	short := map[string][]byte{corev1.TLSCertKey: chain, corev1.TLSPrivateKeyKey: private, "olmCAKey": authority}
+	update(t, secret, func(s *corev1.Secret) { s.Data = short })
+	// It looks when something about the ClusterServiceVersion changes.
+	kubectl(t, "annotate", "-n", operator, "--overwrite", "csv", csvName(), "example.com/looked-at="+time.Now().Format("150405"))
+	took := waitFor(t, operator, "OLM to renew the certificate", installPatience, func(ctx context.Context) error {
+		if err := suite.admin.Get(ctx, key, secret); err != nil {
+			return err
+		}
+		if now := string(secret.Data[corev1.TLSCertKey]); now == before || now == string(chain) {
+			return errors.New("it is still the same")
+		}
+		return nil
+	})
+	t.Logf("FIGURE OLM renewed the certificate after %s", seconds(took))
+	waitForInstall(t, operator)
+	time.Sleep(3 * time.Second)
+	seen()
+	reader.finish(t, "while OLM renews the certificate of the webhooks")
+
+	testConversionComesBack(t)
+}
+
+func testConversionComesBack(t *testing.T) {
+	definition := objectOf("apiextensions.k8s.io/v1", "CustomResourceDefinition", crdName)
+	removed := []byte(`{"spec":{"conversion":{"strategy":"None","webhook":null}}}`)
+	must(t, suite.admin.Patch(t.Context(), definition, client.RawPatch(types.MergePatchType, removed)))
+	took := waitFor(t, suite.operatorNamespace, "the conversion to be back", patience, func(ctx context.Context) error {
+		if err := suite.admin.Get(ctx, client.ObjectKeyFromObject(definition), definition); err != nil {
+			return err
+		}
+		if found := conversionOf(definition); text(definition, "spec", "conversion", "webhook", "clientConfig", "caBundle") == "" {
+			return fmt.Errorf("it is %s", found)
+		}
+		return nil
+	})
+	t.Logf("FIGURE the conversion is back in the CustomResourceDefinition after %d ms", took.Milliseconds())
+	if took > time.Second {
+		t.Errorf("it took %s", seconds(took))
+	}
+}

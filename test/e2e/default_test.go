@@ -1,0 +1,94 @@
+package e2e
+
+// config/default, without OLM: installed, upgraded and removed with kubectl.
+//
+//   - `kubectl apply --server-side -k config/default` is all that it takes on a cluster with nothing else: the operator
+//     makes the certificate of its webhooks itself.
+//   - The same command with the next release upgrades. The invariants are those of an upgrade through OLM: the same Pods,
+//     no failed request, no failed read or write at v1alpha1, no wrong read at v1alpha2.
+//   - `kubectl delete -k config/default` leaves nothing, outside of namespaces either.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// defaultNamespace is the one in config/default.
+const defaultNamespace = "nginx-operator-system"
+
+func TestDefault(t *testing.T) {
+	startClean(t)
+	suite.operatorNamespace = defaultNamespace
+	defer func() { suite.operatorNamespace = "" }()
+	deploy := func(delivery string) {
+		t.Helper()
+		kubectl(t, "apply", "--server-side", "-k", filepath.Join(delivery, "config", "default"))
+		// The label by which the tests know what they may remove.
+		kubectl(t, "label", "--overwrite", "namespace", defaultNamespace, testLabel+"=e2e")
+		kubectl(t, "rollout", "status", "-n", defaultNamespace, "--timeout=2m", "deployment/"+operatorName)
+	}
+	began := time.Now()
+	deploy(suite.previous.delivery)
+	t.Logf("FIGURE release %s without OLM: %s", suite.previous.version, seconds(time.Since(began)))
+
+	fleet := newFleet(t)
+	began = time.Now()
+	fleet.step(t, "from "+suite.previous.version+" to "+suite.version+", without OLM", func() {
+		deploy(suite.delivery)
+		t.Logf("FIGURE release %s without OLM: %s", suite.version, seconds(time.Since(began)))
+		waitFor(t, defaultNamespace, "the release before to be gone", patience, func(ctx context.Context) error {
+			return operatorRolledOut(ctx, defaultNamespace)
+		})
+	}, false)
+	fleet.useNewFields(t)
+	fleet.step(t, "from "+suite.version+" to "+suite.next.version+", without OLM", func() { deploy(suite.next.delivery) }, true)
+
+	// Admission works without OLM as well.
+	bad := newObject(fleet.namespace, "bad", 1)
+	bad.Spec.Image = "not an image"
+	if err := suite.admin.Create(t.Context(), bad); !apierrors.IsInvalid(err) {
+		t.Errorf("a bad image is answered with: %v", err)
+	}
+
+	servers := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fleet.namespace}}
+	must(t, suite.admin.Delete(t.Context(), servers))
+	waitFor(t, fleet.namespace, "the servers to be gone", 2*time.Minute, func(ctx context.Context) error {
+		err := suite.admin.Get(ctx, client.ObjectKey{Name: fleet.namespace}, &corev1.Namespace{})
+		if err == nil {
+			err = errors.New("the namespace is still there")
+		}
+		return client.IgnoreNotFound(err)
+	})
+	kubectl(t, "delete", "--wait", "-k", filepath.Join(suite.next.delivery, "config", "default"))
+	waitFor(t, "", "nothing of the operator to be left", patience, func(ctx context.Context) error {
+		left, err := clusterScoped(ctx)
+		var names []string
+		for _, object := range left {
+			names = append(names, object.GetObjectKind().GroupVersionKind().Kind+" "+object.GetName())
+		}
+		for _, list := range []client.ObjectList{&admissionv1.MutatingWebhookConfigurationList{}, &admissionv1.ValidatingWebhookConfigurationList{}} {
+			found, listErr := namesIn(ctx, "", list)
+			err = errors.Join(err, listErr)
+			for _, name := range found {
+				if strings.HasPrefix(name, packageName) {
+					names = append(names, name)
+				}
+			}
+		}
+		if len(names) > 0 {
+			err = errors.Join(err, fmt.Errorf("left: %s", strings.Join(names, ", ")))
+		}
+		return err
+	})
+}

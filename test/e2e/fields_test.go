@@ -1,0 +1,268 @@
+package e2e
+
+// The fields of v1alpha2 on real operands.
+//
+//   - A server with a configuration, content and a certificate serves them, through a Service of the type that it asks for.
+//   - While a client loads it through its Service, plain and with TLS, nothing of these loses a request: another image,
+//     another configuration in the spec, another in the ConfigMap it names, other content, another certificate in the
+//     Secret, an eviction of its Pods one after the other as a node drain does it.
+//   - A ConfigMap or Secret that is missing, or that nginx could not use, is named in the status, and what runs goes on.
+//   - A paused object is left alone, and does what it missed when it is resumed.
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/cert"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/metadata"
+)
+
+// otherImage is a second image of nginx, under a tag of its own.
+const otherImage = "docker.io/nginxinc/nginx-unprivileged:1.29.0"
+
+// newCertificate returns the data of a Secret of type kubernetes.io/tls for a host.
+func newCertificate(t *testing.T, host string) map[string][]byte {
+	t.Helper()
+	certificate, key, err := cert.GenerateSelfSignedCertKey(host, nil, nil)
+	must(t, err)
+	return map[string][]byte{corev1.TLSCertKey: certificate, corev1.TLSPrivateKeyKey: key}
+}
+
+func newSecret(t *testing.T, namespace, name string) *corev1.Secret {
+	t.Helper()
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Type:       corev1.SecretTypeTLS,
+		Data:       newCertificate(t, "first.example.com"),
+	}
+	must(t, suite.admin.Create(t.Context(), secret))
+	return secret
+}
+
+func newConfigMap(t *testing.T, namespace, name, key, value string) *corev1.ConfigMap {
+	t.Helper()
+	configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: map[string]string{key: value}}
+	must(t, suite.admin.Create(t.Context(), configMap))
+	return configMap
+}
+
+func testFields(t *testing.T) {
+	namespace := newNamespace(t, restricted)
+	object := newObject(namespace, "web", 1)
+	object.Spec.TLS = []v1alpha2.TLS{{SecretName: "certificate"}}
+	object.Spec.Content = &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: "content"}}
+	object.Spec.Service = &v1alpha2.Service{Type: corev1.ServiceTypeNodePort, ExternalTrafficPolicy: "Local", Annotations: map[string]string{"example.com/team": "web"}}
+	object.Spec.PodTemplate = &v1alpha2.PodTemplate{Labels: map[string]string{"team": "web"}, NodeSelector: map[string]string{"kubernetes.io/os": "linux"}}
+	object.Spec.DrainSeconds = ptr.To[int32](5)
+	must(t, suite.admin.Create(t.Context(), object))
+
+	// What it names does not exist yet, and is waited for.
+	waitForDegraded(t, object, v1alpha2.ReasonReferenceNotFound)
+	if blocked := object.Status.BlockedBy; len(blocked) != 2 {
+		t.Errorf("a missing ConfigMap and a missing Secret show as %+v", blocked)
+	}
+	newConfigMap(t, namespace, "content", "index.html", "content of our own")
+	newSecret(t, namespace, "certificate")
+	waitForReady(t, object)
+	answers(t, namespace, suite.reach.service(namespace, "web", 8080), "content of our own")
+	answers(t, namespace, suite.reach.secure(namespace, "web", 8443), "content of our own")
+	service := &corev1.Service{}
+	must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(object), service))
+	if service.Spec.Type != corev1.ServiceTypeNodePort || service.Spec.ExternalTrafficPolicy != "Local" || service.Annotations["example.com/team"] != "web" {
+		t.Errorf("the Service is of type %s with policy %s and annotations %v", service.Spec.Type, service.Spec.ExternalTrafficPolicy, service.Annotations)
+	}
+	pod := onlyPod(t, object)
+	if pod.Labels["team"] != "web" || pod.Spec.NodeSelector["kubernetes.io/os"] != "linux" || ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, 0) != 10 {
+		t.Errorf("the Pod has labels %v, node selector %v, grace period %d", pod.Labels, pod.Spec.NodeSelector, ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, 0))
+	}
+
+	pods := uidsOf(t, object)
+	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Paused, o.Spec.ForceRedeploy = true, "later" })
+	waitFor(t, namespace, "the object to say that it is paused", patience, func(ctx context.Context) error {
+		return hasCondition(ctx, object, v1alpha2.ConditionReady, metav1.ConditionFalse, v1alpha2.ReasonPaused)
+	})
+	if now := uidsOf(t, object); !slices.Equal(now, pods) {
+		t.Errorf("a paused object has other Pods: %v, not %v", now, pods)
+	}
+	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Paused = false })
+	waitForNewPods(t, object, pods)
+
+	// A configuration that nginx would not take is refused, with its line.
+	err := suite.admin.Patch(t.Context(), object.DeepCopy(), client.RawPatch("application/merge-patch+json",
+		[]byte(`{"spec":{"config":{"inline":"server {\n    listen 8080;\n    lisn 8443 ssl;\n}\n"}}}`)))
+	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "spec.config.inline") || !strings.Contains(err.Error(), "lisn") {
+		t.Errorf("a bad configuration is answered with: %v", err)
+	}
+}
+
+// serverText is a configuration that answers with a text on the plain and on the TLS port.
+func serverText(text string) string {
+	return fmt.Sprintf(`server {
+    listen 8080;
+    listen 8443 ssl;
+    ssl_certificate /etc/nginx/tls/certificate/tls.crt;
+    ssl_certificate_key /etc/nginx/tls/certificate/tls.key;
+    location = /revision { return 200 %q; }
+    location / { root /usr/share/nginx/html; }
+}
+`, text)
+}
+
+func testChangesUnderLoad(t *testing.T) {
+	namespace := newNamespace(t, restricted)
+	content := newConfigMap(t, namespace, "content", "index.html", page+" first")
+	secret := newSecret(t, namespace, "certificate")
+	config := newConfigMap(t, namespace, "config", v1alpha2.DefaultConfigKey, serverText("from a ConfigMap"))
+	object := newObject(namespace, "web", 2)
+	object.Spec.TLS = []v1alpha2.TLS{{SecretName: "certificate", Port: ptr.To[int32](8443)}}
+	object.Spec.Content = &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: "content"}}
+	object.Spec.Config = &v1alpha2.Config{Inline: serverText("inline")}
+	must(t, suite.admin.Create(t.Context(), object))
+	waitForReady(t, object)
+
+	plain, secure := suite.reach.service(namespace, "web", 8080), suite.reach.secure(namespace, "web", 8443)
+	loads := []*load{startLoad(t, namespace, plain), startLoad(t, namespace, secure)}
+	change := func(what string, do func(), check func()) {
+		t.Helper()
+		pods, began := uidsOf(t, object), time.Now()
+		do()
+		waitForNewPods(t, object, pods)
+		t.Logf("FIGURE change of %s: done after %s", what, seconds(time.Since(began)))
+		check()
+	}
+	revision := func(want string) func() {
+		return func() { t.Helper(); answers(t, namespace, plain+"revision", want) }
+	}
+	change("image", func() {
+		update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Image = otherImage })
+	}, func() {
+		if image := onePodOf(t, object).Spec.Containers[0].Image; image != otherImage || object.Status.Image != otherImage {
+			t.Errorf("the Pods run %s, the status says %s", image, object.Status.Image)
+		}
+	})
+	change("configuration in the spec", func() {
+		update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Config.Inline = serverText("inline, changed") })
+	}, revision("inline, changed"))
+	change("configuration to a ConfigMap", func() {
+		update(t, object, func(o *v1alpha2.NginxOperator) {
+			o.Spec.Config = &v1alpha2.Config{ConfigMapRef: &v1alpha2.ConfigMapKeyReference{Name: "config"}}
+		})
+	}, revision("from a ConfigMap"))
+	change("the ConfigMap", func() {
+		update(t, config, func(c *corev1.ConfigMap) { c.Data[v1alpha2.DefaultConfigKey] = serverText("from a ConfigMap, changed") })
+	}, revision("from a ConfigMap, changed"))
+	change("content", func() {
+		update(t, content, func(c *corev1.ConfigMap) { c.Data["index.html"] = page + " second" })
+	}, func() { answers(t, namespace, plain, page+" second") })
+	change("certificate", func() {
+		update(t, secret, func(s *corev1.Secret) { s.Data = newCertificate(t, "second.example.com") })
+	}, func() {
+		if suite.local {
+			waitFor(t, namespace, "the new certificate", serviceDelay, func(ctx context.Context) error { return presents(ctx, namespace, "second.example.com") })
+		}
+	})
+
+	// A bad revision of what the object names is held back, and what runs goes on, even with new Pods.
+	pods := uidsOf(t, object)
+	update(t, config, func(c *corev1.ConfigMap) {
+		c.Data[v1alpha2.DefaultConfigKey] = "server {\n    listen 8080;\n    lisn;\n}\n"
+	})
+	waitForDegraded(t, object, v1alpha2.ReasonInvalidConfiguration)
+	if message := object.Status.BlockedBy[0].Message; !strings.Contains(message, "line 7") || !strings.Contains(message, "rot") {
+		t.Errorf("the bad line shows as %q", message)
+	}
+	must(t, suite.admin.Delete(t.Context(), config))
+	waitForDegraded(t, object, v1alpha2.ReasonReferenceNotFound)
+	if now := uidsOf(t, object); !slices.Equal(now, pods) {
+		t.Errorf("Pods were replaced: %v, now %v", pods, now)
+	}
+	evictAll(t, object)
+	answers(t, namespace, plain+"revision", "from a ConfigMap, changed")
+	newConfigMap(t, namespace, "config", v1alpha2.DefaultConfigKey, serverText("mended"))
+	waitForRecovery(t, object)
+	answers(t, namespace, plain+"revision", "mended")
+
+	for _, load := range loads {
+		load.finish(t, namespace, "load of "+load.url+" through all changes")
+	}
+}
+
+func onePodOf(t *testing.T, object *v1alpha2.NginxOperator) *corev1.Pod {
+	t.Helper()
+	pods, err := podsOf(t.Context(), object)
+	must(t, err)
+	if len(pods) == 0 {
+		t.Fatalf("%s has no Pods\n%s", object.Name, report(object.Namespace))
+	}
+	return &pods[0]
+}
+
+// evictAll evicts each Pod of an object as `kubectl drain` does: again and again until the PodDisruptionBudget allows it.
+func evictAll(t *testing.T, object *v1alpha2.NginxOperator) {
+	t.Helper()
+	began := time.Now()
+	pods, err := podsOf(t.Context(), object)
+	must(t, err)
+	for i := range pods {
+		waitFor(t, object.Namespace, "an eviction", patience, func(ctx context.Context) error {
+			return client.IgnoreNotFound(suite.admin.SubResource("eviction").Create(ctx, &pods[i], &policyv1.Eviction{}))
+		})
+	}
+	waitFor(t, object.Namespace, "new Pods after an eviction", patience, func(ctx context.Context) error {
+		now := &corev1.PodList{}
+		err := suite.admin.List(ctx, now, client.InNamespace(object.Namespace), client.MatchingLabels(metadata.Selector(object.Name)))
+		if err != nil {
+			return err
+		}
+		if len(now.Items) != len(pods) {
+			return fmt.Errorf("there are %d Pods", len(now.Items))
+		}
+		for i := range now.Items {
+			status := now.Items[i].Status
+			if !slices.ContainsFunc(status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue }) {
+				return fmt.Errorf("%s is not ready", now.Items[i].Name)
+			}
+		}
+		return nil
+	})
+	t.Logf("FIGURE eviction of %d Pods: %s", len(pods), seconds(time.Since(began)))
+}
+
+// presents tells whether the Service presents a certificate for a host.
+func presents(ctx context.Context, namespace, host string) error {
+	dialer := &tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} // #nosec G402 -- the certificate is what is looked at
+	connection, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(fmt.Sprintf("web.%s.svc.cluster.local", namespace), strconv.Itoa(8443)))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = connection.Close() }()
+	chain := connection.(*tls.Conn).ConnectionState().PeerCertificates
+	if len(chain) == 0 {
+		return errors.New("there is no certificate")
+	}
+	return verifyHost(chain[0], host)
+}
+
+func verifyHost(certificate *x509.Certificate, host string) error {
+	if err := certificate.VerifyHostname(host); err != nil {
+		return fmt.Errorf("failed to find the host in the certificate: %w", err)
+	}
+	return nil
+}

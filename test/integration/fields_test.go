@@ -1,0 +1,288 @@
+package integration
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+)
+
+// servedBy returns the ports of a Service by name, with what they target.
+func servedBy(service *corev1.Service) map[string]string {
+	out := map[string]string{}
+	for _, port := range service.Spec.Ports {
+		out[port.Name] = fmt.Sprintf("%d %s %s", port.Port, ptr.Deref(port.AppProtocol, ""), port.TargetPort.String())
+	}
+	return out
+}
+
+// containerPorts returns the numbers of the ports of a Deployment's container by name.
+func containerPorts(deployment *appsv1.Deployment) map[string]int32 {
+	out := map[string]int32{}
+	for _, port := range deployment.Spec.Template.Spec.Containers[0].Ports {
+		out[port.Name] = port.ContainerPort
+	}
+	return out
+}
+
+// podOf returns the Pods' specification.
+func podOf(c children) *corev1.PodSpec { return &c.deployment.Spec.Template.Spec }
+
+// equal is a check that a part of the children is what it should be.
+func equal[T any](part func(children) T, want T) func(children) error {
+	return func(c children) error {
+		if diff := cmp.Diff(want, part(c)); diff != "" {
+			return fmt.Errorf("(-want +got):\n%s", diff)
+		}
+		return nil
+	}
+}
+
+// Each field, set on an object that runs and removed again, reaches the children and leaves no trace.
+func TestFields(t *testing.T) {
+	zone := corev1.TopologySpreadConstraint{MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.ScheduleAnyway}
+	ownZone, twoZones := zone, zone
+	ownZone.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "shop"}}
+	twoZones.WhenUnsatisfiable = corev1.DoNotSchedule
+	selecting := func(c corev1.TopologySpreadConstraint, name string) corev1.TopologySpreadConstraint {
+		c.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{
+			"app.kubernetes.io/name": "nginx", "app.kubernetes.io/instance": name, "app.kubernetes.io/managed-by": "nginx-operator",
+		}}
+		return c
+	}
+	memory := corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("96Mi")}
+	affinity := &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+		NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "disk", Operator: corev1.NodeSelectorOpExists}}}},
+	}}}
+	template := func(p v1alpha2.PodTemplate) func(*v1alpha2.NginxOperatorSpec) {
+		return func(s *v1alpha2.NginxOperatorSpec) { s.PodTemplate = &p }
+	}
+	service := func(form v1alpha2.Service) func(*v1alpha2.NginxOperatorSpec) {
+		return func(s *v1alpha2.NginxOperatorSpec) { s.Service = &form }
+	}
+	for name, test := range map[string]struct {
+		set   func(*v1alpha2.NginxOperatorSpec)
+		check func(children) error
+	}{
+		"image": {
+			func(s *v1alpha2.NginxOperatorSpec) { s.Image = "registry.example.com/nginx:1.29.1" },
+			equal(func(c children) []string {
+				return []string{podOf(c).Containers[0].Image, c.deployment.Labels["app.kubernetes.io/version"], c.service.Labels["app.kubernetes.io/version"]}
+			}, []string{"registry.example.com/nginx:1.29.1", "1.29.1", "1.29.1"}),
+		},
+		"ports of the Service": {
+			func(s *v1alpha2.NginxOperatorSpec) {
+				s.Ports = []v1alpha2.Port{{Name: "web", Port: 80}, {Name: "admin", Port: 9000}}
+			},
+			equal(func(c children) map[string]string { return servedBy(c.service) }, map[string]string{"web": "80 http web", "admin": "9000 http admin"}),
+		},
+		"ports of the Pods": {
+			func(s *v1alpha2.NginxOperatorSpec) {
+				s.Ports = []v1alpha2.Port{{Name: "web", Port: 18080}, {Name: "admin", Port: 9000}}
+			},
+			equal(func(c children) map[string]int32 { return containerPorts(c.deployment) }, map[string]int32{"web": 18080, "admin": 9000, "health": 18081}),
+		},
+		"ports that are let in": {
+			func(s *v1alpha2.NginxOperatorSpec) { s.Ports = []v1alpha2.Port{{Name: "web", Port: 80}} },
+			equal(func(c children) []string {
+				var out []string
+				for _, port := range c.policy.Spec.Ingress[0].Ports {
+					out = append(out, port.Port.StrVal)
+				}
+				return out
+			}, []string{"web", "health"}),
+		},
+		"config": {
+			func(s *v1alpha2.NginxOperatorSpec) {
+				s.Config = &v1alpha2.Config{Inline: "server {\n  listen 8080;\n  return 204;\n}\n"}
+			},
+			equal(func(c children) string { return mountedBy(c)["servers.conf"] }, "server {\n  listen 8080;\n  return 204;\n}\n"),
+		},
+		"type of the Service": {
+			service(v1alpha2.Service{Type: corev1.ServiceTypeNodePort, ExternalTrafficPolicy: corev1.ServiceExternalTrafficPolicyLocal}),
+			equal(func(c children) [2]string {
+				return [2]string{string(c.service.Spec.Type), string(c.service.Spec.ExternalTrafficPolicy)}
+			}, [2]string{"NodePort", "Local"}),
+		},
+		"load balancer": {
+			service(v1alpha2.Service{Type: corev1.ServiceTypeLoadBalancer, LoadBalancerClass: ptr.To("example.com/lb")}),
+			equal(func(c children) [2]string {
+				return [2]string{string(c.service.Spec.Type), ptr.Deref(c.service.Spec.LoadBalancerClass, "")}
+			}, [2]string{"LoadBalancer", "example.com/lb"}),
+		},
+		"labels and annotations of the Service": {
+			service(v1alpha2.Service{Labels: map[string]string{"team": "shop"}, Annotations: map[string]string{"example.com/lb": "small"}}),
+			equal(func(c children) [3]string {
+				return [3]string{c.service.Labels["team"], c.service.Annotations["example.com/lb"], c.service.Labels["app.kubernetes.io/managed-by"]}
+			}, [3]string{"shop", "small", "nginx-operator"}),
+		},
+		"resources": {
+			func(s *v1alpha2.NginxOperatorSpec) { s.Resources = &corev1.ResourceRequirements{Limits: memory} },
+			func(c children) error {
+				got := podOf(c).Containers[0].Resources
+				if _, left := got.Requests[corev1.ResourceCPU]; left || !got.Limits.Memory().Equal(*memory.Memory()) {
+					return fmt.Errorf("resources %+v", got)
+				}
+				return nil
+			},
+		},
+		"labels and annotations of the Pods": {
+			template(v1alpha2.PodTemplate{Labels: map[string]string{"team": "shop"}, Annotations: map[string]string{"example.com/scrape": "true"}}),
+			equal(func(c children) [3]string {
+				meta := c.deployment.Spec.Template.ObjectMeta
+				return [3]string{meta.Labels["team"], meta.Annotations["example.com/scrape"], meta.Labels["app.kubernetes.io/name"]}
+			}, [3]string{"shop", "true", "nginx"}),
+		},
+		"node selector": {
+			template(v1alpha2.PodTemplate{NodeSelector: map[string]string{"disk": "ssd"}}),
+			equal(func(c children) map[string]string { return podOf(c).NodeSelector }, map[string]string{"disk": "ssd"}),
+		},
+		"tolerations": {
+			template(v1alpha2.PodTemplate{Tolerations: []corev1.Toleration{{Key: "edge", Operator: corev1.TolerationOpExists}}}),
+			equal(func(c children) []corev1.Toleration { return podOf(c).Tolerations }, []corev1.Toleration{{Key: "edge", Operator: corev1.TolerationOpExists}}),
+		},
+		"affinity": {
+			template(v1alpha2.PodTemplate{Affinity: affinity}),
+			equal(func(c children) *corev1.Affinity { return podOf(c).Affinity }, affinity),
+		},
+		"topology spread": {
+			template(v1alpha2.PodTemplate{TopologySpreadConstraints: []corev1.TopologySpreadConstraint{zone, twoZones}}),
+			equal(func(c children) []corev1.TopologySpreadConstraint { return podOf(c).TopologySpreadConstraints },
+				[]corev1.TopologySpreadConstraint{selecting(zone, "web"), selecting(twoZones, "web")}),
+		},
+		"topology spread with a selector": {
+			template(v1alpha2.PodTemplate{TopologySpreadConstraints: []corev1.TopologySpreadConstraint{ownZone}}),
+			equal(func(c children) []corev1.TopologySpreadConstraint { return podOf(c).TopologySpreadConstraints }, []corev1.TopologySpreadConstraint{ownZone}),
+		},
+		"priority and pull secrets": {
+			template(v1alpha2.PodTemplate{PriorityClassName: "important", ImagePullSecrets: []corev1.LocalObjectReference{{Name: "registry"}}}),
+			equal(func(c children) [2]string {
+				if len(podOf(c).ImagePullSecrets) != 1 {
+					return [2]string{}
+				}
+				return [2]string{podOf(c).PriorityClassName, podOf(c).ImagePullSecrets[0].Name}
+			}, [2]string{"important", "registry"}),
+		},
+		"drainSeconds": {
+			func(s *v1alpha2.NginxOperatorSpec) { s.DrainSeconds = ptr.To[int32](60) },
+			equal(func(c children) [2]int64 {
+				return [2]int64{podOf(c).Containers[0].Lifecycle.PreStop.Sleep.Seconds, *podOf(c).TerminationGracePeriodSeconds}
+			}, [2]int64{5, 65}),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			namespace := newNamespace(t)
+			object := newServer(namespace, "web")
+			create(t, object)
+			before := waitForChildren(t, namespace, "web")
+			update(t, object, func(o *v1alpha2.NginxOperator) { test.set(&o.Spec) })
+			waitFor(t, func() error {
+				got, err := childrenOf(t.Context(), namespace, "web")
+				if err != nil {
+					return err
+				}
+				return test.check(got)
+			})
+			update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec = v1alpha2.NginxOperatorSpec{} })
+			waitFor(t, func() error {
+				got, err := childrenOf(t.Context(), namespace, "web")
+				if err != nil {
+					return err
+				}
+				if diff := cmp.Diff(before.deployment.Spec, got.deployment.Spec); diff != "" {
+					return fmt.Errorf("Deployment (-before +after):\n%s", diff)
+				}
+				if diff := cmp.Diff(before.service.Spec, got.service.Spec); diff != "" {
+					return fmt.Errorf("Service (-before +after):\n%s", diff)
+				}
+				if diff := cmp.Diff(before.policy.Spec, got.policy.Spec); diff != "" {
+					return fmt.Errorf("NetworkPolicy (-before +after):\n%s", diff)
+				}
+				return equal(func(c children) map[string]string { return c.service.Labels }, before.service.Labels)(got)
+			})
+		})
+	}
+}
+
+// mountedBy returns the files of the configuration that the Pods mount.
+func mountedBy(c children) map[string]string {
+	for _, configMap := range c.configMaps {
+		if configMap.Name == podOf(c).Volumes[0].ConfigMap.Name {
+			return configMap.Data
+		}
+	}
+	return nil
+}
+
+// The status names the image, the address and the children of what was declared.
+func TestStatusOfFields(t *testing.T) {
+	namespace := newNamespace(t)
+	object := newServer(namespace, "web")
+	object.Spec.Replicas, object.Spec.Image = ptr.To[int32](2), "registry.example.com/nginx:1.29.1"
+	object.Spec.Ports = []v1alpha2.Port{{Name: "web", Port: 80}, {Name: "admin", Port: 9000}}
+	create(t, object)
+	waitForChildren(t, namespace, "web")
+	rollOut(t, namespace, "web")
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+	status := must1(waitForStatusOnce(t.Context(), namespace, "web"))(t).Status
+	if want := fmt.Sprintf("http://web.%s.svc", namespace); status.URL != want || status.Image != object.Spec.Image || status.UpdatedReplicas != 2 || status.BlockedBy != nil {
+		t.Errorf("status %+v", status)
+	}
+	got := must1(childrenOf(t.Context(), namespace, "web"))(t)
+	want := []v1alpha2.RelatedObject{
+		{APIVersion: "v1", Kind: "ConfigMap", Name: got.configMaps[0].Name},
+		{APIVersion: "v1", Kind: "Service", Name: "web"},
+		{APIVersion: "networking.k8s.io/v1", Kind: "NetworkPolicy", Name: "web"},
+		{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"},
+		{APIVersion: "policy/v1", Kind: "PodDisruptionBudget", Name: "web"},
+	}
+	if diff := cmp.Diff(want, status.RelatedObjects); diff != "" {
+		t.Errorf("related objects (-want +got):\n%s", diff)
+	}
+}
+
+// Children that release 0.1.0 made name v1alpha1 in their reference to the object. They are taken over with one write
+// each, and their Pods are not touched.
+func TestChildrenOf010(t *testing.T) {
+	namespace := newNamespace(t)
+	object := newServer(namespace, "web")
+	create(t, object)
+	before := waitForChildren(t, namespace, "web")
+	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Paused = true })
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionProgressing, metav1.ConditionFalse, v1alpha2.ReasonPaused)
+	all := []client.Object{before.deployment, before.service, before.policy, &before.configMaps[0]}
+	for _, child := range all {
+		update(t, child, func(o client.Object) {
+			references := o.GetOwnerReferences()
+			references[0].APIVersion = "operator.example.com/v1alpha1"
+			o.SetOwnerReferences(references)
+		})
+	}
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionFalse, v1alpha2.ReasonPaused)
+	audited := len(audit(t))
+	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Paused = false })
+	for _, child := range all {
+		waitFor(t, func() error {
+			must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(child), child))
+			if version := child.GetOwnerReferences()[0].APIVersion; version != "operator.example.com/v1alpha2" || len(child.GetOwnerReferences()) != 1 {
+				return fmt.Errorf("%T: reference with version %s", child, version)
+			}
+			return nil
+		})
+	}
+	if n := writesOf(t, audited, namespace); n["configmaps/"] != 1 || n["services/"] != 1 || n["networkpolicies/"] != 1 || n["deployments/"] != 1 {
+		t.Errorf("writes %v", n)
+	}
+	after := must1(childrenOf(t.Context(), namespace, "web"))(t)
+	if after.deployment.Generation != before.deployment.Generation {
+		t.Errorf("generation of the Deployment %d, was %d", after.deployment.Generation, before.deployment.Generation)
+	}
+}

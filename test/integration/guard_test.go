@@ -1,0 +1,406 @@
+package integration
+
+// What keeps conversion working: the API server calls the operators that these tests start, by their real certificates,
+// while a client reads in the version that has to be converted.
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/certificates"
+)
+
+const (
+	ownSecret = "nginx-operator-webhook-server-cert"
+	olmSecret = "nginx-operator-controller-manager-service-cert"
+)
+
+// reader lists the objects of a namespace at v1alpha2, fifty times a second, and remembers what was not right.
+type reader struct {
+	stop context.CancelFunc
+	done sync.WaitGroup
+
+	mu                   sync.Mutex
+	total, failed, wrong int
+	// first is the first failure; lastWrong is when the last wrong answer came, lastRight that of the last right one.
+	first                string
+	lastWrong, lastRight time.Time
+	// gap is the longest time between two right answers.
+	gap time.Duration
+}
+
+// startReader makes objects at v1alpha1 and reads them until finish.
+func startReader(t *testing.T) *reader {
+	t.Helper()
+	namespace, ports := newNamespace(t), map[string]int32{}
+	for i := range int32(5) {
+		object := newObject(namespace, fmt.Sprintf("web-%d", i))
+		object.Spec.Port, object.Spec.Replicas = ptr.To(10000+i), ptr.To[int32](0)
+		create(t, object)
+		ports[object.Name] = 10000 + i
+	}
+	config := rest.CopyConfig(suite.config)
+	config.QPS, config.APIPath, config.GroupVersion = -1, "/apis", &v1alpha2.GroupVersion
+	config.NegotiatedSerializer = clientgoscheme.Codecs.WithoutConversion()
+	api := must1(rest.RESTClientFor(config))(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	r := &reader{stop: cancel}
+	t.Cleanup(func() { cancel(); r.done.Wait() })
+	r.done.Go(func() {
+		ticker := time.NewTicker(20 * time.Millisecond)
+		defer ticker.Stop()
+		for ctx.Err() == nil {
+			raw, err := api.Get().Namespace(namespace).Resource("nginxoperators").Timeout(5 * time.Second).DoRaw(context.WithoutCancel(ctx))
+			r.record(err, err == nil && !hasPorts(raw, ports))
+			select {
+			case <-ctx.Done():
+			case <-ticker.C:
+			}
+		}
+	})
+	return r
+}
+
+func (r *reader) record(err error, wrong bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.total++
+	switch {
+	case err != nil:
+		r.failed++
+		r.first = cmp.Or(r.first, err.Error())
+	case wrong:
+		r.wrong++
+		r.lastWrong = time.Now()
+	default:
+		if !r.lastRight.IsZero() {
+			r.gap = max(r.gap, time.Since(r.lastRight))
+		}
+		r.lastRight = time.Now()
+	}
+}
+
+// wrongSince tells for how long since a moment answers were wrong.
+func (r *reader) wrongSince(began time.Time) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return max(0, r.lastWrong.Sub(began))
+}
+
+func hasPorts(raw []byte, ports map[string]int32) bool {
+	list := &v1alpha2.NginxOperatorList{}
+	if json.Unmarshal(raw, list) != nil || len(list.Items) != len(ports) {
+		return false
+	}
+	return !slices.ContainsFunc(list.Items, func(o v1alpha2.NginxOperator) bool {
+		return len(o.Spec.Ports) != 1 || o.Spec.Ports[0].Port != ports[o.Name]
+	})
+}
+
+// finish ends the reading and requires that each read succeeded and was right.
+func (r *reader) finish(t *testing.T) {
+	t.Helper()
+	r.stop()
+	r.done.Wait()
+	t.Logf("%d reads at v1alpha2, %d failed, %d wrong, at most %s between two answers", r.total, r.failed, r.wrong, r.gap.Round(time.Millisecond))
+	if r.failed > 0 || r.wrong > 0 {
+		t.Errorf("%d of %d reads failed, %d were wrong; the first failure: %s", r.failed, r.total, r.wrong, r.first)
+	}
+	if r.total < 50 {
+		t.Errorf("only %d reads, that shows nothing", r.total)
+	}
+}
+
+// definition reads the CustomResourceDefinition.
+func definition(t *testing.T) *unstructured.Unstructured {
+	t.Helper()
+	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}}
+	must(t, suite.admin.Get(t.Context(), client.ObjectKey{Name: "nginxoperators.operator.example.com"}, object))
+	return object
+}
+
+// authorities returns those that the API server trusts for the conversion, none where nothing is converted.
+func authorities(t *testing.T) *x509.CertPool {
+	t.Helper()
+	raw, _, err := unstructured.NestedString(definition(t).Object, "spec", "conversion", "webhook", "clientConfig", "caBundle")
+	must(t, err)
+	var bundle []byte
+	must(t, json.Unmarshal([]byte(`"`+raw+`"`), &bundle))
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(bundle)
+	return pool
+}
+
+// served returns the certificate that an operator presents.
+func served(t *testing.T, p *process) *x509.Certificate {
+	t.Helper()
+	connection := must1(tls.Dial("tcp", p.webhooks, &tls.Config{InsecureSkipVerify: true}))(t) //nolint:gosec // it is what is looked at
+	defer func() { _ = connection.Close() }()
+	return connection.ConnectionState().PeerCertificates[0]
+}
+
+// webhookHosts are the names that a certificate has to be for here.
+func webhookHosts(t *testing.T) []string {
+	t.Helper()
+	address := must1(url.Parse(suite.service.URL()))(t)
+	service := "nginx-operator-webhook-service." + operatorNamespace
+	return []string{service + ".svc", service + ".svc.cluster.local", address.Hostname()}
+}
+
+func getSecret(t *testing.T, name string) *corev1.Secret {
+	t.Helper()
+	secret := &corev1.Secret{}
+	must(t, suite.admin.Get(t.Context(), client.ObjectKey{Namespace: operatorNamespace, Name: name}, secret))
+	return secret
+}
+
+// serves tells whether an operator presents the certificate of a Secret's data, and the API server trusts it.
+func serves(t *testing.T, p *process, data map[string][]byte) error {
+	t.Helper()
+	want := must1(certificates.Load(data))(t)
+	leaf := served(t, p)
+	if !leaf.Equal(want.Leaf) {
+		return fmt.Errorf("%s serves number %s, want %s", p.webhooks, leaf.SerialNumber, want.Leaf.SerialNumber)
+	}
+	_, err := leaf.Verify(x509.VerifyOptions{Roots: authorities(t), DNSName: webhookHosts(t)[0]})
+	return err
+}
+
+// An administrator takes the conversion away, in each way there is. It is back at once, and no client is answered
+// wrongly for longer than that takes. Reads may fail meanwhile: that is what the API server does without a conversion.
+func TestConversionComesBack(t *testing.T) {
+	const atRest = 500 * time.Millisecond
+	for name, patch := range map[string]string{
+		"none":         `{"spec":{"conversion":{"strategy":"None","webhook":null}}}`,
+		"no authority": `{"spec":{"conversion":{"webhook":{"clientConfig":{"caBundle":null}}}}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			reads := startReader(t)
+			var repairs, wrongs, writes []time.Duration
+			for range 5 {
+				time.Sleep(atRest)
+				began := time.Now()
+				took, write := awaitRepair(t, patch)
+				time.Sleep(atRest)
+				wrong := reads.wrongSince(began)
+				t.Logf("back after %s, answers were wrong for %s; the write that took the conversion away needed %s",
+					took.Round(time.Millisecond), wrong.Round(time.Millisecond), write.Round(time.Millisecond))
+				repairs, wrongs, writes = append(repairs, took), append(wrongs, wrong), append(writes, write)
+			}
+			// Most of the time is the API server's, for a write of the same kind, and a busy machine makes single ones slow.
+			if limit := max(atRest, 5*median(writes)); median(repairs) > limit || median(wrongs) > limit {
+				t.Errorf("want %s at most", limit)
+			}
+			must(t, serves(t, suite.operator, getSecret(t, ownSecret).Data))
+			reads.stop()
+			reads.done.Wait()
+			t.Logf("%d reads at v1alpha2, %d failed, %d wrong", reads.total, reads.failed, reads.wrong)
+		})
+	}
+}
+
+func median(durations []time.Duration) time.Duration {
+	slices.Sort(durations)
+	return durations[len(durations)/2]
+}
+
+// awaitRepair patches the CustomResourceDefinition, and returns the time from when a watch shows that its conversion is
+// broken until it shows that it is repaired, and how long the patch took.
+func awaitRepair(t *testing.T, patch string) (repair, write time.Duration) {
+	t.Helper()
+	watching := must1(client.NewWithWatch(suite.config, client.Options{}))(t)
+	list := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinitionList"}}
+	events := must1(watching.Watch(t.Context(), list, client.MatchingFields{"metadata.name": "nginxoperators.operator.example.com"}))(t)
+	defer events.Stop()
+	object, patched := definition(t), make(chan error, 1)
+	go func() {
+		began := time.Now()
+		err := suite.admin.Patch(t.Context(), object, client.RawPatch(types.MergePatchType, []byte(patch)))
+		write = time.Since(began)
+		patched <- err
+	}()
+	var broken time.Time
+	for deadline := time.After(patience); ; {
+		select {
+		case event := <-events.ResultChan():
+			bundle, _, _ := unstructured.NestedString(event.Object.(*unstructured.Unstructured).Object, "spec", "conversion", "webhook", "clientConfig", "caBundle")
+			if bundle == "" && broken.IsZero() {
+				broken = time.Now()
+			}
+			if bundle != "" && !broken.IsZero() {
+				repair = time.Since(broken)
+				must(t, <-patched)
+				return repair, write
+			}
+		case <-deadline:
+			t.Fatal("the conversion is not taken away, or does not come back")
+		}
+	}
+}
+
+// Somebody puts another certificate into the Secret, and that one comes near its end: both replicas follow the first
+// and renew the second, without a restart and without a read that fails.
+func TestCertificateIsFollowedAndRenewed(t *testing.T) {
+	standby := must1(startOperator())(t)
+	defer standby.stop()
+	reads := startReader(t)
+	// A certificate begins an hour before it is made, and is renewed after two thirds of its time.
+	const due = 10 * time.Second
+	given := must1(certificates.New(webhookHosts(t), (time.Hour+due)*3/2))(t)
+	secret := getSecret(t, ownSecret)
+	secret.Data = given
+	began := time.Now()
+	must(t, suite.admin.Update(t.Context(), secret))
+	followed := func(data map[string][]byte) {
+		t.Helper()
+		for _, p := range []*process{suite.operator, standby} {
+			waitFor(t, func() error { return serves(t, p, data) })
+		}
+	}
+	followed(given)
+	t.Logf("the new certificate was served after %s", time.Since(began).Round(time.Millisecond))
+
+	waitFor(t, func() error {
+		secret = getSecret(t, ownSecret)
+		if string(secret.Data[corev1.TLSCertKey]) == string(given[corev1.TLSCertKey]) {
+			return fmt.Errorf("nobody renews it")
+		}
+		return nil
+	})
+	if at := time.Since(began); at < due-2*time.Second {
+		t.Errorf("it was renewed after %s already, it was due after %s", at, due)
+	}
+	followed(secret.Data)
+	t.Logf("the certificate was renewed and served after %s, due after %s", time.Since(began).Round(time.Millisecond), due)
+	if left := time.Until(must1(certificates.Load(secret.Data))(t).Leaf.NotAfter); left < certificates.Lifetime*9/10 {
+		t.Errorf("the next one ends in %s", left)
+	}
+	reads.finish(t)
+}
+
+// Replicas that start at once without a certificate end with one.
+func TestReplicasAgreeOnACertificate(t *testing.T) {
+	suite.operator.stop()
+	must(t, suite.admin.Delete(t.Context(), getSecret(t, ownSecret)))
+	const replicas = 3
+	started, errs := make([]*process, replicas), make([]error, replicas)
+	var starts sync.WaitGroup
+	for i := range replicas {
+		starts.Go(func() { started[i], errs[i] = startOperator() })
+	}
+	starts.Wait()
+	must(t, errors.Join(errs...))
+	suite.operator = started[0]
+	reads := startReader(t)
+	data, made := getSecret(t, ownSecret).Data, 0
+	for _, p := range started {
+		must(t, serves(t, p, data))
+		made += strings.Count(p.log.String(), "Made the certificate of the webhooks")
+	}
+	if made != 1 {
+		t.Errorf("%d certificates were made", made)
+	}
+	time.Sleep(2 * time.Second)
+	for _, p := range started[1:] {
+		p.stop()
+	}
+	reads.finish(t)
+}
+
+// Under OLM a new release makes its ClusterServiceVersion an owner of the Secret before it is ready, beside that of the
+// release before.
+func TestOwnerOfTheCertificateUnderOLM(t *testing.T) {
+	installCSVDefinition(t)
+	before, now := newCSV(t, "nginx-operator.v0.1.0"), newCSV(t, "nginx-operator.v0.2.0")
+	data := must1(certificates.New(webhookHosts(t), certificates.Lifetime))(t)
+	data["olmCAKey"] = data[certificates.CAKey]
+	delete(data, certificates.CAKey)
+	owner := func(csv *unstructured.Unstructured) metav1.OwnerReference {
+		return metav1.OwnerReference{
+			APIVersion: csv.GetAPIVersion(), Kind: csv.GetKind(), Name: csv.GetName(), UID: csv.GetUID(),
+			Controller: ptr.To(false), BlockOwnerDeletion: ptr.To(false),
+		}
+	}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: operatorNamespace, Name: olmSecret, OwnerReferences: []metav1.OwnerReference{owner(before)}},
+		Type:       corev1.SecretTypeTLS,
+		Data:       data,
+	}
+	create(t, secret.DeepCopy())
+	t.Cleanup(func() { must(t, suite.admin.Delete(context.Background(), secret)) })
+
+	reads := startReader(t)
+	standby := must1(startOperator("OPERATOR_CONDITION_NAME=" + now.GetName()))(t)
+	defer standby.stop()
+	owners := []metav1.OwnerReference{owner(before), owner(now)}
+	if diff := gocmp.Diff(owners, getSecret(t, olmSecret).OwnerReferences); diff != "" {
+		t.Errorf("when the operator is ready the owners are wrong:\n%s", diff)
+	}
+	must(t, serves(t, standby, data))
+
+	// OLM makes the Secret anew.
+	must(t, suite.admin.Delete(t.Context(), getSecret(t, olmSecret)))
+	create(t, secret.DeepCopy())
+	waitFor(t, func() error {
+		if diff := gocmp.Diff(owners, getSecret(t, olmSecret).OwnerReferences); diff != "" {
+			return errors.New(diff)
+		}
+		return nil
+	})
+	time.Sleep(time.Second)
+	reads.finish(t)
+}
+
+func installCSVDefinition(t *testing.T) {
+	t.Helper()
+	module := must1(exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/operator-framework/api").Output())(t)
+	file := filepath.Join(strings.TrimSpace(string(module)), "crds", "operators.coreos.com_clusterserviceversions.yaml")
+	object := &unstructured.Unstructured{}
+	must(t, yaml.Unmarshal(must1(os.ReadFile(file))(t), &object.Object))
+	create(t, object)
+	t.Cleanup(func() { must(t, suite.admin.Delete(context.Background(), object)) })
+}
+
+func newCSV(t *testing.T, name string) *unstructured.Unstructured {
+	t.Helper()
+	csv := &unstructured.Unstructured{}
+	must(t, yaml.Unmarshal([]byte(`
+apiVersion: operators.coreos.com/v1alpha1
+kind: ClusterServiceVersion
+spec:
+  displayName: NGINX
+  install:
+    strategy: deployment
+    spec: {deployments: []}
+`), &csv.Object))
+	csv.SetNamespace(operatorNamespace)
+	csv.SetName(name)
+	waitFor(t, func() error { return suite.admin.Create(t.Context(), csv) })
+	return csv
+}

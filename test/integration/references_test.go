@@ -1,0 +1,417 @@
+package integration
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/metadata"
+)
+
+// newCertificate returns a certificate and its key as a Secret of type kubernetes.io/tls holds them.
+func newCertificate(t *testing.T) map[string][]byte {
+	t.Helper()
+	key := must1(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"web.example.com"}, NotAfter: time.Now().Add(time.Hour)}
+	certificate := must1(x509.CreateCertificate(rand.Reader, template, template, key.Public(), key))(t)
+	private := must1(x509.MarshalPKCS8PrivateKey(key))(t)
+	return map[string][]byte{
+		corev1.TLSCertKey:       pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate}),
+		corev1.TLSPrivateKeyKey: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}),
+	}
+}
+
+func newConfigMap(namespace, name string, data map[string]string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: data}
+}
+
+func newSecret(namespace, name string, data map[string][]byte) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Type: corev1.SecretTypeTLS, Data: data}
+}
+
+const servers = "server {\n    listen 8080;\n    return 204;\n}\n"
+
+// named is a kind of reference: how a spec names an object, the object, a change of what it holds, and what of it is in
+// the children.
+type named struct {
+	spec   func(*v1alpha2.NginxOperatorSpec)
+	object func(t *testing.T, namespace string) client.Object
+	change func(t *testing.T, object client.Object)
+	field  string
+	// seen is different for different content, and the same for the same.
+	seen func(children) string
+}
+
+var references = map[string]named{
+	"config": {
+		spec: func(s *v1alpha2.NginxOperatorSpec) {
+			s.Config = &v1alpha2.Config{ConfigMapRef: &v1alpha2.ConfigMapKeyReference{Name: "named", Key: "web.conf"}}
+		},
+		object: func(_ *testing.T, namespace string) client.Object {
+			return newConfigMap(namespace, "named", map[string]string{"web.conf": servers})
+		},
+		change: func(_ *testing.T, object client.Object) { object.(*corev1.ConfigMap).Data["web.conf"] += "# more\n" },
+		field:  "spec.config.configMapRef.name", seen: func(c children) string { return mountedBy(c)["servers.conf"] },
+	},
+	"content": {
+		spec: func(s *v1alpha2.NginxOperatorSpec) {
+			s.Content = &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: "named"}}
+		},
+		object: func(_ *testing.T, namespace string) client.Object {
+			object := newConfigMap(namespace, "named", map[string]string{"index.html": "<p>one"})
+			object.BinaryData = map[string][]byte{"icon.png": {0x89, 'P', 'N', 'G', 0}}
+			return object
+		},
+		change: func(_ *testing.T, object client.Object) { object.(*corev1.ConfigMap).Data["index.html"] = "<p>two" },
+		field:  "spec.content.configMapRef.name",
+		seen: func(c children) string {
+			for _, volume := range podOf(c).Volumes {
+				for _, configMap := range c.configMaps {
+					if volume.Name == "content" && configMap.Name == volume.ConfigMap.Name {
+						return configMap.Data["index.html"] + string(configMap.BinaryData["icon.png"])
+					}
+				}
+			}
+			return ""
+		},
+	},
+	"tls": {
+		spec: func(s *v1alpha2.NginxOperatorSpec) { s.TLS = []v1alpha2.TLS{{SecretName: "named"}} },
+		object: func(t *testing.T, namespace string) client.Object {
+			return newSecret(namespace, "named", newCertificate(t))
+		},
+		change: func(t *testing.T, object client.Object) { object.(*corev1.Secret).Data = newCertificate(t) },
+		field:  "spec.tls[0].secretName",
+		seen: func(c children) string {
+			return c.deployment.Spec.Template.Annotations[metadata.AnnotationCertificates]
+		},
+	},
+}
+
+// An object that is named comes late, changes, goes, and comes back. Nothing is created before it is there, a change makes
+// new Pods once, and without it all goes on as it was, with every other change held back until it is there again.
+func TestReferences(t *testing.T) {
+	for name, reference := range references {
+		t.Run(name, func(t *testing.T) {
+			namespace := newNamespace(t)
+			object := newServer(namespace, "web")
+			reference.spec(&object.Spec)
+			create(t, object)
+			waitForBlocker(t, namespace, v1alpha2.ReasonReferenceNotFound, reference.field+": ")
+			if got := must1(childrenOf(t.Context(), namespace, "web"))(t); got.deployment != nil || got.service != nil || got.policy != nil || len(got.configMaps) != 0 {
+				t.Errorf("children were created: %+v", got)
+			}
+
+			source := reference.object(t, namespace)
+			create(t, source)
+			first := waitForChildren(t, namespace, "web")
+			waitForNoBlocker(t, namespace)
+			if reference.seen(first) == "" {
+				t.Errorf("what is named does not reach the Deployment: %+v", first.deployment.Spec.Template)
+			}
+
+			update(t, source, func(o client.Object) { reference.change(t, o) })
+			second := waitForGeneration(t, namespace, first.deployment.Generation+1)
+			if reference.seen(second) == reference.seen(first) || reference.seen(second) == "" {
+				t.Error("the new content does not reach the Deployment")
+			}
+			update(t, source, func(o client.Object) { o.SetLabels(map[string]string{"touched": "yes"}) })
+			time.Sleep(500 * time.Millisecond)
+			waitForGeneration(t, namespace, second.deployment.Generation)
+
+			must(t, suite.admin.Delete(t.Context(), source))
+			waitForBlocker(t, namespace, v1alpha2.ReasonReferenceNotFound, reference.field+": ")
+			waitForEvent(t, namespace, corev1.EventTypeWarning, v1alpha2.ReasonReferenceNotFound, 2)
+			update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Replicas = ptr.To[int32](3) })
+			waitForBlocker(t, namespace, v1alpha2.ReasonReferenceNotFound, reference.field+": ")
+			held := must1(childrenOf(t.Context(), namespace, "web"))(t)
+			if *held.deployment.Spec.Replicas != 1 || len(held.configMaps) != len(second.configMaps) || reference.seen(held) != reference.seen(second) {
+				t.Errorf("something was written meanwhile: %+v", held.deployment)
+			}
+
+			again := source.DeepCopyObject().(client.Object)
+			again.SetResourceVersion("")
+			again.SetUID("")
+			create(t, again)
+			waitForNoBlocker(t, namespace)
+			third := waitForGeneration(t, namespace, second.deployment.Generation+1)
+			if *third.deployment.Spec.Replicas != 3 {
+				t.Errorf("%d replicas", *third.deployment.Spec.Replicas)
+			}
+			if diff := cmp.Diff(second.deployment.Spec.Template, third.deployment.Spec.Template); diff != "" {
+				t.Errorf("the same content makes other Pods:\n%s", diff)
+			}
+			waitForEvent(t, namespace, corev1.EventTypeNormal, "Recovered", 2)
+		})
+	}
+}
+
+// waitForBlocker waits until the status of the current generation says that changes are held back, and why.
+func waitForBlocker(t *testing.T, namespace, reason, message string) {
+	t.Helper()
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, reason)
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionFalse, reason)
+	waitFor(t, func() error {
+		object, err := waitForStatusOnce(t.Context(), namespace, "web")
+		if err != nil {
+			return err
+		}
+		if got := object.Status.BlockedBy; len(got) != 1 || got[0].Reason != reason || !strings.Contains(got[0].Message, message) {
+			return fmt.Errorf("blocked by %+v, want %s: %s", got, reason, message)
+		}
+		return nil
+	})
+}
+
+func waitForNoBlocker(t *testing.T, namespace string) {
+	t.Helper()
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionFalse, v1alpha2.ReasonAsExpected)
+	if got := must1(waitForStatusOnce(t.Context(), namespace, "web"))(t).Status.BlockedBy; len(got) != 0 {
+		t.Errorf("blocked by %+v", got)
+	}
+}
+
+// waitForGeneration waits until the Deployment has a generation, and fails when it has a later one.
+func waitForGeneration(t *testing.T, namespace string, want int64) children {
+	t.Helper()
+	var out children
+	waitFor(t, func() error {
+		var err error
+		if out, err = childrenOf(t.Context(), namespace, "web"); err != nil {
+			return err
+		}
+		if out.deployment.Generation < want {
+			return fmt.Errorf("the Deployment has generation %d, want %d", out.deployment.Generation, want)
+		}
+		return nil
+	})
+	if out.deployment.Generation > want {
+		t.Errorf("the Deployment has generation %d, want %d", out.deployment.Generation, want)
+	}
+	return out
+}
+
+// What is named turns into something that nginx could not use, and is mended: nothing of it reaches the Pods, and the
+// status says what is wrong and where.
+func TestUnusableReferences(t *testing.T) {
+	config := func(text string) func(*testing.T, client.Object) {
+		return func(_ *testing.T, object client.Object) { object.(*corev1.ConfigMap).Data["web.conf"] = text }
+	}
+	for name, test := range map[string]struct {
+		reference string
+		spoil     func(*testing.T, client.Object)
+		reason    string
+		message   string
+	}{
+		"a directive that there is not": {
+			"config", config("server {\n    listen 8080;\n    lissten 1;\n}\n"), v1alpha2.ReasonInvalidConfiguration,
+			`spec.config.configMapRef: ConfigMap "named", key "web.conf": line 3: lissten: `,
+		},
+		"a directive of the operator's": {
+			"config", config(servers + "daemon on;\n"), v1alpha2.ReasonInvalidConfiguration, `key "web.conf": line 5: daemon: `,
+		},
+		"a configuration that misses a port": {
+			"config", config("server {\n    listen 9999;\n}\n"), v1alpha2.ReasonInvalidConfiguration, `spec.config.configMapRef: ConfigMap "named"`,
+		},
+		"no configuration": {"config", config(""), v1alpha2.ReasonInvalidConfiguration, "it is empty"},
+		"another key": {
+			"config", func(_ *testing.T, object client.Object) {
+				object.(*corev1.ConfigMap).Data = map[string]string{"other.conf": servers}
+			}, v1alpha2.ReasonReferenceNotFound, `spec.config.configMapRef.key: ConfigMap "named" has no key "web.conf"`,
+		},
+		"a certificate of another key": {
+			"tls", func(t *testing.T, object client.Object) {
+				object.(*corev1.Secret).Data[corev1.TLSCertKey] = newCertificate(t)[corev1.TLSCertKey]
+			}, v1alpha2.ReasonInvalidReference, `spec.tls[0].secretName: Secret "named" holds no certificate that nginx could use`,
+		},
+		"a certificate that is none": {
+			"tls", func(_ *testing.T, object client.Object) {
+				object.(*corev1.Secret).Data[corev1.TLSCertKey] = []byte("none")
+			},
+			v1alpha2.ReasonInvalidReference, `spec.tls[0].secretName: Secret "named" holds no certificate that nginx could use`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			reference := references[test.reference]
+			namespace := newNamespace(t)
+			source := reference.object(t, namespace)
+			create(t, source)
+			object := newServer(namespace, "web")
+			reference.spec(&object.Spec)
+			create(t, object)
+			before := waitForChildren(t, namespace, "web")
+			update(t, source, func(o client.Object) { test.spoil(t, o) })
+			waitForBlocker(t, namespace, test.reason, test.message)
+			held := waitForGeneration(t, namespace, before.deployment.Generation)
+			if reference.seen(held) != reference.seen(before) {
+				t.Error("the Pods get what is wrong")
+			}
+			update(t, source, func(o client.Object) {
+				mended := reference.object(t, namespace)
+				reference.change(t, mended)
+				switch o := o.(type) {
+				case *corev1.ConfigMap:
+					o.Data = mended.(*corev1.ConfigMap).Data
+				case *corev1.Secret:
+					o.Data = mended.(*corev1.Secret).Data
+				}
+			})
+			after := waitForGeneration(t, namespace, before.deployment.Generation+1)
+			waitForNoBlocker(t, namespace)
+			if reference.seen(after) == reference.seen(before) {
+				t.Error("what was mended does not reach the Deployment")
+			}
+		})
+	}
+}
+
+// A Secret of another type is named as such, and does once it is made anew; several blockers are all told of.
+func TestSecretOfAnotherType(t *testing.T) {
+	namespace := newNamespace(t)
+	opaque := newSecret(namespace, "named", newCertificate(t))
+	opaque.Type = corev1.SecretTypeOpaque
+	create(t, opaque)
+	object := newServer(namespace, "web")
+	references["tls"].spec(&object.Spec)
+	references["config"].spec(&object.Spec)
+	create(t, object)
+	degraded := waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonReferenceNotFound)
+	if !strings.Contains(degraded.Message, "and 1 more in status.blockedBy") {
+		t.Errorf("Degraded says %q", degraded.Message)
+	}
+	create(t, newConfigMap(namespace, "named", map[string]string{"web.conf": servers}))
+	waitForBlocker(t, namespace, v1alpha2.ReasonInvalidReference, "has type Opaque")
+	must(t, suite.admin.Delete(t.Context(), opaque))
+	waitForBlocker(t, namespace, v1alpha2.ReasonReferenceNotFound, `Secret "named" does not exist`)
+	create(t, newSecret(namespace, "named", newCertificate(t)))
+	waitForChildren(t, namespace, "web")
+	waitForNoBlocker(t, namespace)
+}
+
+// A copy that somebody deletes is made anew from the original, with the same content.
+func TestDeletedCopyComesBack(t *testing.T) {
+	namespace := newNamespace(t)
+	object := newServer(namespace, "web")
+	for _, name := range []string{"config", "content"} {
+		references[name].spec(&object.Spec)
+	}
+	source := newConfigMap(namespace, "named", map[string]string{"web.conf": servers, "index.html": "<p>one"})
+	create(t, source)
+	create(t, object)
+	before := waitForChildren(t, namespace, "web")
+	if len(before.configMaps) != 2 {
+		t.Fatalf("%d ConfigMaps", len(before.configMaps))
+	}
+	for i := range before.configMaps {
+		deleted := &before.configMaps[i]
+		must(t, suite.admin.Delete(t.Context(), deleted))
+		waitFor(t, func() error {
+			again := &corev1.ConfigMap{}
+			if err := suite.admin.Get(t.Context(), client.ObjectKeyFromObject(deleted), again); err != nil {
+				return err
+			}
+			if diff := cmp.Diff(deleted.Data, again.Data); diff != "" || again.UID == deleted.UID {
+				t.Errorf("%s (-before +after):\n%s", again.Name, diff)
+			}
+			return nil
+		})
+	}
+}
+
+// While an object is paused nothing is written, whatever changes; the status says what waits, and all of it is done
+// afterwards.
+func TestPaused(t *testing.T) {
+	namespace := newNamespace(t)
+	object := newServer(namespace, "web")
+	object.Spec.Replicas = ptr.To[int32](2)
+	create(t, object)
+	before := waitForChildren(t, namespace, "web")
+	rollOut(t, namespace, "web")
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+	set := func(change func(*v1alpha2.NginxOperatorSpec)) {
+		t.Helper()
+		update(t, object, func(o *v1alpha2.NginxOperator) { change(&o.Spec) })
+	}
+	waits := func(names ...string) {
+		t.Helper()
+		waitFor(t, func() error {
+			object, err := waitForStatusOnce(t.Context(), namespace, "web")
+			if err != nil {
+				return err
+			}
+			want := []v1alpha2.Blocker{{Reason: v1alpha2.ReasonPaused, Message: "spec.paused holds back: " + strings.Join(names, ", ")}}
+			if diff := cmp.Diff(want, object.Status.BlockedBy); diff != "" {
+				return fmt.Errorf("blockedBy (-want +got):\n%s", diff)
+			}
+			return nil
+		})
+		waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionFalse, v1alpha2.ReasonPaused)
+		waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionFalse, v1alpha2.ReasonAsExpected)
+	}
+	audited := len(audit(t))
+	set(func(s *v1alpha2.NginxOperatorSpec) { s.Paused = true })
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionProgressing, metav1.ConditionFalse, v1alpha2.ReasonPaused)
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+
+	set(func(s *v1alpha2.NginxOperatorSpec) { s.Replicas = ptr.To[int32](1) })
+	waits(`Deployment "web"`, `the deletion of PodDisruptionBudget "web"`)
+	must(t, suite.admin.Delete(t.Context(), before.service))
+	waits(`Service "web"`, `Deployment "web"`, `the deletion of PodDisruptionBudget "web"`)
+	update(t, before.policy, func(o *networkingv1.NetworkPolicy) { o.Labels = nil })
+	waits(`Service "web"`, `NetworkPolicy "web"`, `Deployment "web"`, `the deletion of PodDisruptionBudget "web"`)
+	for resource, n := range writesOf(t, audited, namespace) {
+		if resource != "nginxoperators/status" && resource != "events/" {
+			t.Errorf("%d writes of %s while paused", n, resource)
+		}
+	}
+
+	set(func(s *v1alpha2.NginxOperatorSpec) { s.Paused = false })
+	waitFor(t, func() error {
+		got, err := childrenOf(t.Context(), namespace, "web")
+		if err != nil {
+			return err
+		}
+		if got.service == nil || got.budget != nil || *got.deployment.Spec.Replicas != 1 || got.policy.Labels[metadata.LabelInstance] != "web" {
+			return fmt.Errorf("not all is done: %+v", got)
+		}
+		return nil
+	})
+	rollOut(t, namespace, "web")
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+	waitForNoBlocker(t, namespace)
+
+	set(func(s *v1alpha2.NginxOperatorSpec) { s.Paused = true })
+	must(t, suite.admin.Delete(t.Context(), object))
+	if err := suite.admin.Get(t.Context(), client.ObjectKeyFromObject(object), object); client.IgnoreNotFound(err) != nil || err == nil {
+		t.Errorf("a paused object is not deleted: %v", err)
+	}
+}
+
+// An object that is paused from the start gets no child before it goes on.
+func TestPausedFromTheStart(t *testing.T) {
+	namespace := newNamespace(t)
+	object := newServer(namespace, "web")
+	object.Spec.Paused = true
+	create(t, object)
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionFalse, v1alpha2.ReasonPaused)
+	if got := must1(childrenOf(t.Context(), namespace, "web"))(t); got.deployment != nil || got.service != nil || len(got.configMaps) != 0 {
+		t.Errorf("children were created: %+v", got)
+	}
+	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Paused = false })
+	waitForChildren(t, namespace, "web")
+}

@@ -1,0 +1,372 @@
+package integration
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/util/retry"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/example/nginx-operator/api/v1alpha1"
+	"github.com/example/nginx-operator/api/v1alpha2"
+	operatormanager "github.com/example/nginx-operator/internal/manager"
+	"github.com/example/nginx-operator/internal/metadata"
+)
+
+// fullSpec uses what v1alpha1 does not know.
+func fullSpec() v1alpha2.NginxOperatorSpec {
+	return v1alpha2.NginxOperatorSpec{
+		Replicas: ptr.To[int32](2),
+		Ports:    []v1alpha2.Port{{Name: "web", Port: 8000, Protocol: corev1.ProtocolTCP}, {Name: "other", Port: 8001, Protocol: corev1.ProtocolTCP}},
+		Config: &v1alpha2.Config{Inline: "server {\n  listen 8000;\n  listen 8001;\n  listen 8443 ssl;\n  ssl_certificate /etc/nginx/tls/cert/tls.crt;\n" +
+			"  ssl_certificate_key /etc/nginx/tls/cert/tls.key;\n  location / {\n    return 200 \"<b>\";\n  }\n}\n"},
+		TLS:          []v1alpha2.TLS{{SecretName: "cert", Port: ptr.To[int32](8443)}},
+		Service:      &v1alpha2.Service{Type: corev1.ServiceTypeNodePort, Annotations: map[string]string{"example.com/a": "1"}},
+		Resources:    &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")}},
+		PodTemplate:  &v1alpha2.PodTemplate{NodeSelector: map[string]string{"disk": "fast"}},
+		DrainSeconds: ptr.To[int32](60),
+	}
+}
+
+func newFullObject(namespace string) *v1alpha2.NginxOperator {
+	return &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"}, Spec: fullSpec()}
+}
+
+func readV1alpha2(t *testing.T, namespace, name string) *v1alpha2.NginxOperator {
+	t.Helper()
+	object := &v1alpha2.NginxOperator{}
+	must(t, suite.admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, object))
+	return object
+}
+
+// manifest is an object as a user writes it.
+func manifest(t *testing.T, version, namespace, name, spec string) *unstructured.Unstructured {
+	t.Helper()
+	object := &unstructured.Unstructured{}
+	must(t, yaml.Unmarshal([]byte("apiVersion: operator.example.com/"+version+"\nkind: NginxOperator\nspec: "+spec), &object.Object))
+	object.SetNamespace(namespace)
+	object.SetName(name)
+	return object
+}
+
+// apply applies a manifest as kubectl apply --server-side does.
+func apply(t *testing.T, manager string, object *unstructured.Unstructured, options ...client.PatchOption) error {
+	t.Helper()
+	raw := must1(json.Marshal(object))(t)
+	return suite.admin.Patch(t.Context(), object, client.RawPatch(types.ApplyPatchType, raw), append(options, client.FieldOwner(manager))...)
+}
+
+func mustApply(t *testing.T, manager string, object *unstructured.Unstructured, options ...client.PatchOption) {
+	t.Helper()
+	must(t, apply(t, manager, object, options...))
+}
+
+// A client that knows v1alpha1 only writes in every way there is. It changes what it means to, and loses nothing else.
+func TestV1alpha1WritesLoseNothing(t *testing.T) {
+	patch := func(kind types.PatchType, text string) func(*testing.T, string) {
+		return func(t *testing.T, namespace string) {
+			must(t, suite.admin.Patch(t.Context(), newObject(namespace, "web"), client.RawPatch(kind, []byte(text))))
+		}
+	}
+	edit := func(change func(*v1alpha1.NginxOperator)) func(*testing.T, string) {
+		return func(t *testing.T, namespace string) { update(t, newObject(namespace, "web"), change) }
+	}
+	replace := func(spec string) func(*testing.T, string) {
+		return func(t *testing.T, namespace string) {
+			// The operator writes the status meanwhile.
+			must(t, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+				object := manifest(t, "v1alpha1", namespace, "web", spec)
+				object.SetResourceVersion(readV1alpha2(t, namespace, "web").ResourceVersion)
+				return suite.admin.Update(t.Context(), object)
+			}))
+		}
+	}
+	scale := func(of client.Object) func(*testing.T, string) {
+		return func(t *testing.T, namespace string) {
+			of = of.DeepCopyObject().(client.Object)
+			of.SetNamespace(namespace)
+			of.SetName("web")
+			body := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: 4}}
+			must(t, suite.admin.SubResource("scale").Update(t.Context(), of, client.WithSubResourceBody(body)))
+		}
+	}
+	escaped := strings.ReplaceAll(metadata.AnnotationV1alpha2, "/", "~1")
+	replicas4 := func(spec *v1alpha2.NginxOperatorSpec) { spec.Replicas = ptr.To[int32](4) }
+	nothing := func(*v1alpha2.NginxOperatorSpec) {}
+	for name, test := range map[string]struct {
+		write func(t *testing.T, namespace string)
+		want  func(*v1alpha2.NginxOperatorSpec)
+	}{
+		"update":         {edit(func(o *v1alpha1.NginxOperator) { o.Spec.Replicas = ptr.To[int32](4) }), replicas4},
+		"update of port": {edit(func(o *v1alpha1.NginxOperator) { o.Spec.Port = ptr.To[int32](8000) }), nothing},
+		"update of labels": {edit(func(o *v1alpha1.NginxOperator) {
+			o.Labels = map[string]string{"a": "1"}
+			o.Annotations["example.com/mine"] = "1"
+		}), nothing},
+		"update without annotations": {edit(func(o *v1alpha1.NginxOperator) {
+			o.Annotations = nil
+			o.Spec.Replicas = ptr.To[int32](4)
+		}), replicas4},
+		"update of the annotation": {edit(func(o *v1alpha1.NginxOperator) {
+			o.Annotations[metadata.AnnotationV1alpha2] = `{"tls":[]}`
+			o.Spec.Replicas = ptr.To[int32](4)
+		}), replicas4},
+		"replace with a manifest":        {replace("{port: 8000, replicas: 4}"), replicas4},
+		"replace with a manifest, empty": {replace("{port: 8000}"), func(spec *v1alpha2.NginxOperatorSpec) { spec.Replicas = ptr.To[int32](1) }},
+		"merge patch":                    {patch(types.MergePatchType, `{"spec":{"replicas":4}}`), replicas4},
+		"merge patch of all annotations": {patch(types.MergePatchType, `{"metadata":{"annotations":null},"spec":{"replicas":4}}`), replicas4},
+		"JSON patch":                     {patch(types.JSONPatchType, `[{"op":"replace","path":"/spec/replicas","value":4}]`), replicas4},
+		"JSON patch of the annotation":   {patch(types.JSONPatchType, `[{"op":"remove","path":"/metadata/annotations/`+escaped+`"}]`), nothing},
+		"apply": {func(t *testing.T, namespace string) {
+			mustApply(t, "old", manifest(t, "v1alpha1", namespace, "web", "{replicas: 4}"), client.ForceOwnership)
+		}, replicas4},
+		"apply twice, then less": {func(t *testing.T, namespace string) {
+			mustApply(t, "old", manifest(t, "v1alpha1", namespace, "web", "{replicas: 4, forceRedeploy: now}"), client.ForceOwnership)
+			mustApply(t, "old", manifest(t, "v1alpha1", namespace, "web", "{replicas: 4, forceRedeploy: later}"))
+			mustApply(t, "old", manifest(t, "v1alpha1", namespace, "web", "{replicas: 4}"))
+		}, replicas4},
+		"scale at v1alpha1": {scale(&v1alpha1.NginxOperator{}), replicas4},
+		"scale at v1alpha2": {scale(&v1alpha2.NginxOperator{}), replicas4},
+		"status at v1alpha1": {func(t *testing.T, namespace string) {
+			body := client.RawPatch(types.MergePatchType, []byte(`{"status":{"image":"another"},"metadata":{"annotations":null}}`))
+			must(t, suite.admin.Status().Patch(t.Context(), newObject(namespace, "web"), body))
+		}, nothing},
+		"an edit of all that v1alpha1 knows": {edit(func(o *v1alpha1.NginxOperator) {
+			o.Spec = v1alpha1.NginxOperatorSpec{Port: ptr.To[int32](8002), Replicas: ptr.To[int32](0), ForceRedeploy: "now"}
+			// The user's configuration has to listen on the new port too; at v1alpha1 it cannot be changed.
+		}), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			namespace := newNamespace(t)
+			object := newFullObject(namespace)
+			want := fullSpec()
+			if test.want == nil {
+				object.Spec.Config, want.Config = nil, nil
+				want.Ports[0].Port, want.Replicas, want.ForceRedeploy = 8002, ptr.To[int32](0), "now"
+			} else {
+				test.want(&want)
+			}
+			create(t, object)
+			test.write(t, namespace)
+			got := readV1alpha2(t, namespace, "web")
+			if diff := cmp.Diff(want, got.Spec); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+			if _, found := got.Annotations[metadata.AnnotationV1alpha2]; found {
+				t.Error("v1alpha2 shows the annotation")
+			}
+			checkManagedFields(t, got)
+		})
+	}
+}
+
+// checkManagedFields: an apply by somebody who never came by reads all of them.
+func checkManagedFields(t *testing.T, object *v1alpha2.NginxOperator) {
+	t.Helper()
+	if len(object.ManagedFields) == 0 {
+		t.Error("there are no managed fields")
+	}
+	for _, entry := range object.ManagedFields {
+		if entry.Manager == "" || entry.FieldsV1 == nil || !json.Valid(entry.FieldsV1.GetRawBytes()) {
+			t.Errorf("managed fields of %q cannot be read", entry.Manager)
+		}
+	}
+	for _, version := range []string{"v1alpha1", "v1alpha2"} {
+		visitor := manifest(t, version, object.Namespace, object.Name, "{}")
+		visitor.SetLabels(map[string]string{"visited-" + version: "yes"})
+		mustApply(t, "visitor-"+version, visitor)
+	}
+	if diff := cmp.Diff(object.Spec, readV1alpha2(t, object.Namespace, object.Name).Spec); diff != "" {
+		t.Errorf("an apply that declares a label changed the spec\n%s", diff)
+	}
+}
+
+// Who changes the annotation is told where these fields are changed; who does not know it is not bothered.
+func TestV1alpha1Warning(t *testing.T) {
+	namespace, warned := newNamespace(t), &recordedWarnings{}
+	listening := warningClient(t, warned)
+	create(t, newFullObject(namespace))
+	object := newObject(namespace, "web")
+	must(t, listening.Patch(t.Context(), object, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":null}}`))))
+	if texts := warned.list(); len(texts) != 0 {
+		t.Errorf("warnings %q", texts)
+	}
+	must(t, listening.Patch(t.Context(), object, client.RawPatch(types.MergePatchType,
+		[]byte(fmt.Sprintf(`{"metadata":{"annotations":{%q:"{}"}}}`, metadata.AnnotationV1alpha2)))))
+	if texts := warned.list(); len(texts) != 1 || !strings.Contains(texts[0], "kubectl edit nginxoperators.v1alpha2.operator.example.com web") {
+		t.Errorf("warnings %q", texts)
+	}
+}
+
+// A backup that was taken at v1alpha1 is restored with all that v1alpha2 knows, and a damaged one is refused.
+func TestRestoreAtV1alpha1(t *testing.T) {
+	namespace := newNamespace(t)
+	create(t, newFullObject(namespace))
+	saved := newObject(namespace, "web")
+	must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(saved), saved))
+	restored := newObject(namespace, "restored")
+	restored.Annotations, restored.Spec = saved.Annotations, saved.Spec
+	create(t, restored)
+	if diff := cmp.Diff(fullSpec(), readV1alpha2(t, namespace, "restored").Spec); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	damaged := newObject(namespace, "damaged")
+	damaged.Annotations = map[string]string{metadata.AnnotationV1alpha2: saved.Annotations[metadata.AnnotationV1alpha2][:20]}
+	if err := suite.admin.Create(t.Context(), damaged); err == nil || !strings.Contains(err.Error(), "declare its fields through v1alpha2") {
+		t.Errorf("a damaged annotation: %v", err)
+	}
+}
+
+// A watch at v1alpha1 sees each change that is made at v1alpha2, in its own terms, and so does one at v1alpha2.
+func TestWatchInBothVersions(t *testing.T) {
+	namespace := newNamespace(t)
+	watching := must1(client.NewWithWatch(suite.config, client.Options{Scheme: operatormanager.NewScheme()}))(t)
+	old := must1(watching.Watch(t.Context(), &v1alpha1.NginxOperatorList{}, client.InNamespace(namespace)))(t)
+	defer old.Stop()
+	current := must1(watching.Watch(t.Context(), &v1alpha2.NginxOperatorList{}, client.InNamespace(namespace)))(t)
+	defer current.Stop()
+
+	create(t, newFullObject(namespace))
+	waitForWatched(t, old, func(o *v1alpha1.NginxOperator) bool { return *o.Spec.Port == 8000 && *o.Spec.Replicas == 2 })
+	update(t, newFullObject(namespace), func(o *v1alpha2.NginxOperator) { o.Spec.Paused = true })
+	waitForWatched(t, old, func(o *v1alpha1.NginxOperator) bool {
+		return *o.Spec.Port == 8000 && strings.Contains(o.Annotations[metadata.AnnotationV1alpha2], `"paused":true`)
+	})
+	update(t, newObject(namespace, "web"), func(o *v1alpha1.NginxOperator) { o.Spec.Replicas = ptr.To[int32](3) })
+	waitForWatched(t, current, func(o *v1alpha2.NginxOperator) bool {
+		return *o.Spec.Replicas == 3 && o.Spec.Paused && len(o.Spec.Ports) == 2 && len(o.Annotations) == 0
+	})
+}
+
+func waitForWatched[T client.Object](t *testing.T, watcher watch.Interface, wanted func(T) bool) {
+	t.Helper()
+	deadline := time.After(patience)
+	for {
+		select {
+		case event, open := <-watcher.ResultChan():
+			object, ok := event.Object.(T)
+			if !open || !ok {
+				t.Fatalf("the watch ended with %+v", event)
+			}
+			if wanted(object) {
+				return
+			}
+		case <-deadline:
+			t.Fatal("the watch did not show the change")
+		}
+	}
+}
+
+// Two appliers, one in each version: who declares a field owns it, in whatever version it is.
+func TestAppliersInBothVersions(t *testing.T) {
+	namespace := newNamespace(t)
+	spec := func() v1alpha2.NginxOperatorSpec { return readV1alpha2(t, namespace, "web").Spec }
+	mustApply(t, "old", manifest(t, "v1alpha1", namespace, "web", "{port: 8000, forceRedeploy: now}"))
+	mustApply(t, "new", manifest(t, "v1alpha2", namespace, "web", "{drainSeconds: 60, replicas: 2}"))
+	want := v1alpha2.NginxOperatorSpec{
+		Replicas: ptr.To[int32](2), ForceRedeploy: "now", DrainSeconds: ptr.To[int32](60),
+		Ports: []v1alpha2.Port{{Name: "http", Port: 8000, Protocol: corev1.ProtocolTCP}},
+	}
+	if diff := cmp.Diff(want, spec()); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	for name, object := range map[string]*unstructured.Unstructured{
+		"port at v1alpha2":     manifest(t, "v1alpha2", namespace, "web", "{drainSeconds: 60, replicas: 2, ports: [{name: http, port: 8001}]}"),
+		"replicas at v1alpha1": manifest(t, "v1alpha1", namespace, "web", "{port: 8000, forceRedeploy: now, replicas: 3}"),
+	} {
+		manager := map[string]string{"port at v1alpha2": "new", "replicas at v1alpha1": "old"}[name]
+		if err := apply(t, manager, object); !apierrors.IsConflict(err) {
+			t.Errorf("%s belongs to the other: %v", name, err)
+		}
+	}
+	mustApply(t, "old", manifest(t, "v1alpha1", namespace, "web", "{port: 8001}"))
+	want.Ports[0].Port, want.ForceRedeploy = 8001, ""
+	if diff := cmp.Diff(want, spec()); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	checkManagedFields(t, readV1alpha2(t, namespace, "web"))
+}
+
+// What an applier at v1alpha2 drops from its manifest goes, though v1alpha1 clients have written the object too. The port
+// that one of those declared is theirs and stays.
+func TestApplierAtV1alpha2Drops(t *testing.T) {
+	namespace := newNamespace(t)
+	create(t, newObject(namespace, "web"))
+	mustApply(t, "new", manifest(t, "v1alpha2", namespace, "web",
+		"{drainSeconds: 60, ports: [{name: web, port: 8000}, {name: other, port: 8001}], service: {type: NodePort}, resources: {limits: {cpu: '0.5', memory: 64Mi}}}"),
+		client.ForceOwnership)
+	for _, step := range []struct {
+		spec string
+		want v1alpha2.NginxOperatorSpec
+	}{
+		{"{ports: [{name: other, port: 8001}], resources: {limits: {memory: 64Mi}}}", v1alpha2.NginxOperatorSpec{
+			Replicas:  ptr.To[int32](1),
+			Ports:     []v1alpha2.Port{{Name: "http", Port: 8080, Protocol: corev1.ProtocolTCP}, {Name: "other", Port: 8001, Protocol: corev1.ProtocolTCP}},
+			Resources: &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")}},
+		}},
+		{"{drainSeconds: 30}", v1alpha2.NginxOperatorSpec{
+			Replicas: ptr.To[int32](1), Ports: []v1alpha2.Port{{Name: "http", Port: 8080, Protocol: corev1.ProtocolTCP}}, DrainSeconds: ptr.To[int32](30),
+		}},
+	} {
+		mustApply(t, "new", manifest(t, "v1alpha2", namespace, "web", step.spec))
+		if diff := cmp.Diff(step.want, readV1alpha2(t, namespace, "web").Spec); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", step.spec, diff)
+		}
+	}
+}
+
+// One applier goes over from v1alpha1 to v1alpha2, gives its port a name or not, and goes back.
+func TestApplierChangesItsVersion(t *testing.T) {
+	namespace := newNamespace(t)
+	for _, port := range []string{"web", "http"} {
+		old := func() *unstructured.Unstructured {
+			return manifest(t, "v1alpha1", namespace, port, "{port: 8000, replicas: 2}")
+		}
+		mustApply(t, "gitops", old())
+		mustApply(t, "gitops", manifest(t, "v1alpha2", namespace, port, "{ports: [{name: "+port+", port: 8000}], replicas: 2, drainSeconds: 60}"))
+		want := v1alpha2.NginxOperatorSpec{
+			Replicas: ptr.To[int32](2), DrainSeconds: ptr.To[int32](60), Ports: []v1alpha2.Port{{Name: port, Port: 8000, Protocol: corev1.ProtocolTCP}},
+		}
+		if diff := cmp.Diff(want, readV1alpha2(t, namespace, port).Spec); diff != "" {
+			t.Errorf("-want +got\n%s", diff)
+		}
+		// The API server would make 8080 of it.
+		if err := apply(t, "gitops", old()); port == "web" && (err == nil || !strings.Contains(err.Error(), "as another field manager")) || port == "http" && err != nil {
+			t.Errorf("back to v1alpha1 with port %s: %v", port, err)
+		}
+		mustApply(t, "another", old(), client.ForceOwnership)
+		if diff := cmp.Diff(want, readV1alpha2(t, namespace, port).Spec); diff != "" {
+			t.Errorf("-want +got\n%s", diff)
+		}
+	}
+}
+
+// Applying the same again changes nothing, also where the Go types would write the values in another way.
+func TestApplyTwiceChangesNothing(t *testing.T) {
+	namespace := newNamespace(t)
+	for version, spec := range map[string]string{
+		"v1alpha1": "{port: 8080, forceRedeploy: ''}",
+		"v1alpha2": "{paused: false, resources: {limits: {cpu: '0.5', memory: 1024Mi}}, podTemplate: {labels: {}}, ports: [{name: http, port: 8080}]}",
+	} {
+		mustApply(t, "gitops", manifest(t, version, namespace, version, spec))
+		before := readV1alpha2(t, namespace, version).Generation
+		mustApply(t, "gitops", manifest(t, version, namespace, version, spec))
+		if after := readV1alpha2(t, namespace, version).Generation; after != before {
+			t.Errorf("%s: generation %d, was %d", version, after, before)
+		}
+	}
+}

@@ -1,0 +1,147 @@
+// Command scorecard holds the tests of our own that `operator-sdk scorecard` runs beside its basic and OLM tests. Each
+// is a Pod in the namespace that scorecard is given, with the operator running on the cluster, and prints its result as
+// scorecard's TestStatus. Its ServiceAccount needs the rights of the ClusterRole
+// nginx-operator-nginxoperator-editor-role.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	scorecard "github.com/operator-framework/api/pkg/apis/scorecard/v1alpha3"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatormanager "github.com/example/nginx-operator/internal/manager"
+)
+
+// limit bounds one test. Scorecard has a limit of its own (--wait-time), which says less about what was waited for.
+const limit = 90 * time.Second
+
+// test is one test: its steps, each told in the log, end with the first error.
+type test func(ctx context.Context, run *run) error
+
+var tests = map[string]test{
+	"operand-serves":    operandServes,
+	"status-truthful":   statusTruthful,
+	"versions-agree":    versionsAgree,
+	"bad-input-refused": badInputRefused,
+}
+
+// run is what a test works with.
+type run struct {
+	client    client.Client
+	namespace string
+	name      string
+	log       strings.Builder
+}
+
+func (r *run) say(format string, args ...any) {
+	fmt.Fprintf(&r.log, format+"\n", args...)
+}
+
+func main() {
+	if len(os.Args) != 2 || tests[os.Args[1]] == nil {
+		names := make([]string, 0, len(tests))
+		for name := range tests {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		fmt.Fprintf(os.Stderr, "say which test to run: %s\n", strings.Join(names, ", "))
+		os.Exit(2)
+	}
+	status := result(os.Args[1])
+	encoder := json.NewEncoder(os.Stdout)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(status); err != nil {
+		fmt.Fprintln(os.Stderr, "failed to print the result:", err)
+		os.Exit(1)
+	}
+}
+
+// result runs a test. Scorecard wants the result of a failure as well, so an error is no failure of the program.
+func result(name string) scorecard.TestStatus {
+	out := scorecard.TestResult{Name: name, State: scorecard.PassState}
+	r, err := newRun(name)
+	if err == nil {
+		ctx, cancel := context.WithTimeout(context.Background(), limit)
+		defer cancel()
+		err = errors.Join(tests[name](ctx, r), r.clean())
+		out.Log = r.log.String()
+	}
+	if err != nil {
+		out.State, out.Errors = scorecard.FailState, []string{err.Error()}
+	}
+	return scorecard.TestStatus{Results: []scorecard.TestResult{out}}
+}
+
+func newRun(name string) (*run, error) {
+	namespace := os.Getenv("SCORECARD_NAMESPACE")
+	if namespace == "" {
+		return nil, errors.New("SCORECARD_NAMESPACE is not set: run this with operator-sdk scorecard")
+	}
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return nil, fmt.Errorf("failed to find the cluster: %w", err)
+	}
+	api, err := client.New(config, client.Options{Scheme: operatormanager.NewScheme()})
+	if err != nil {
+		return nil, fmt.Errorf("failed to make a client: %w", err)
+	}
+	return &run{client: api, namespace: namespace, name: "scorecard-" + name}, nil
+}
+
+// clean removes the object of the test, whether it passed or not.
+func (r *run) clean() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := r.client.Delete(ctx, r.object()); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("failed to clean up: %w", err)
+	}
+	return nil
+}
+
+// eventually repeats a check until it passes or the context ends, and returns the check's last error then.
+func eventually(ctx context.Context, check func() error) error {
+	for {
+		err := check()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("gave up after %s: %w", limit, err)
+		case <-time.After(250 * time.Millisecond):
+		}
+	}
+}
+
+// fetch returns what an address answers with status 200.
+func fetch(ctx context.Context, url string) (string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return "", err
+	}
+	client := &http.Client{Timeout: 5 * time.Second}
+	response, err := client.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(response.Body, 1<<16))
+	if err != nil {
+		return "", err
+	}
+	if response.StatusCode != http.StatusOK {
+		return "", fmt.Errorf("%s answered %s", url, response.Status)
+	}
+	return string(body), nil
+}
