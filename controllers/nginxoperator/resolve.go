@@ -73,7 +73,7 @@ func (r *Reconciler) resolveConfig(ctx context.Context, object *v1alpha2.NginxOp
 		in.config, blockers = r.render(object, text)
 		return blockers, nil
 	}
-	question, err := questionOf(object)
+	question, err := questionOf(object, valid)
 	if err != nil {
 		return nil, err
 	}
@@ -107,13 +107,13 @@ func (r *Reconciler) resolveConfig(ctx context.Context, object *v1alpha2.NginxOp
 
 // questionOf tells the questions that different specs put to one ConfigMap apart: whether a configuration is right depends
 // on ports and certificates as well.
-func questionOf(object *v1alpha2.NginxOperator) (string, error) {
+func questionOf(object *v1alpha2.NginxOperator, valid bool) (string, error) {
 	raw, err := json.Marshal(object.Spec)
 	if err != nil {
 		return "", fmt.Errorf("failed to encode spec: %w", err)
 	}
 	sum := sha256.Sum256(raw)
-	return string(sum[:]), nil
+	return fmt.Sprintf("config %t %s", valid, sum), nil
 }
 
 // checkConfig returns what is wrong with a configuration.

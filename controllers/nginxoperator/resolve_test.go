@@ -28,6 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/metadata"
 	"github.com/example/nginx-operator/internal/reference"
 )
 
@@ -275,6 +276,21 @@ func TestFillRefusesOtherContent(t *testing.T) {
 		if err := r.fill(object, in)(t.Context(), child); !apierrors.IsConflict(err) {
 			t.Errorf("%s: %v", child.GetName(), err)
 		}
+	}
+}
+
+// A spec that could not be read whole is held back, and once it was completed the configuration is looked at.
+func TestUnreadableSpec(t *testing.T) {
+	r, _ := newResolver(t, func(object client.Object) error { object.SetResourceVersion("999"); return nil },
+		newConfigMap("servers", map[string]string{"nginx.conf": goodConfig}))
+	object := newObject(configFrom(""))
+	object.Annotations = map[string]string{metadata.AnnotationV1alpha2Unreadable: "{"}
+	if _, blockers, err := r.resolve(t.Context(), object); err != nil || len(blockers) != 1 || blockers[0].reason != v1alpha2.ReasonInvalidConfiguration {
+		t.Errorf("blockers %v, %v", blockers, err)
+	}
+	object.Annotations = nil
+	if in, blockers, err := r.resolve(t.Context(), object); err != nil || len(blockers) != 0 || in.config.hash == "" {
+		t.Errorf("hash %q, blockers %v, %v", in.config.hash, blockers, err)
 	}
 }
 

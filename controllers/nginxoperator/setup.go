@@ -77,7 +77,12 @@ func specChanged() predicate.Predicate {
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, isBefore := e.ObjectOld.(*v1alpha2.NginxOperator)
 			after, isAfter := e.ObjectNew.(*v1alpha2.NginxOperator)
-			return isBefore && isAfter && !equality.Semantic.DeepEqual(before.Spec, after.Spec)
+			if !isBefore || !isAfter {
+				return false
+			}
+			_, wasUnreadable := before.Annotations[metadata.AnnotationV1alpha2Unreadable]
+			_, isUnreadable := after.Annotations[metadata.AnnotationV1alpha2Unreadable]
+			return wasUnreadable != isUnreadable || !equality.Semantic.DeepEqual(before.Spec, after.Spec)
 		},
 	})
 }

@@ -48,11 +48,11 @@ type reader struct {
 
 	mu                   sync.Mutex
 	total, failed, wrong int
-	// first is the first failure; lastWrong is when the last wrong answer came, lastRight that of the last right one.
-	first                string
-	lastWrong, lastRight time.Time
-	// gap is the longest time between two right answers.
-	gap time.Duration
+	// first is the first failure; lastWrong is when the last read began whose answer was wrong.
+	first     string
+	lastWrong time.Time
+	// longest is how long the slowest read took.
+	longest time.Duration
 }
 
 // startReader makes objects at v1alpha1 and reads them until finish.
@@ -76,8 +76,12 @@ func startReader(t *testing.T) *reader {
 		ticker := time.NewTicker(20 * time.Millisecond)
 		defer ticker.Stop()
 		for ctx.Err() == nil {
-			raw, err := api.Get().Namespace(namespace).Resource("nginxoperators").Timeout(5 * time.Second).DoRaw(context.WithoutCancel(ctx))
-			r.record(err, err == nil && !hasPorts(raw, ports))
+			// Each on its own: a read that is held up must not keep the next ones from seeing what is wrong.
+			r.done.Go(func() {
+				began := time.Now()
+				raw, err := api.Get().Namespace(namespace).Resource("nginxoperators").Timeout(5 * time.Second).DoRaw(context.WithoutCancel(ctx))
+				r.record(began, err, err == nil && !hasPorts(raw, ports))
+			})
 			select {
 			case <-ctx.Done():
 			case <-ticker.C:
@@ -87,26 +91,24 @@ func startReader(t *testing.T) *reader {
 	return r
 }
 
-func (r *reader) record(err error, wrong bool) {
+func (r *reader) record(began time.Time, err error, wrong bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.total++
+	r.longest = max(r.longest, time.Since(began))
 	switch {
 	case err != nil:
 		r.failed++
 		r.first = cmp.Or(r.first, err.Error())
 	case wrong:
 		r.wrong++
-		r.lastWrong = time.Now()
-	default:
-		if !r.lastRight.IsZero() {
-			r.gap = max(r.gap, time.Since(r.lastRight))
+		if began.After(r.lastWrong) {
+			r.lastWrong = began
 		}
-		r.lastRight = time.Now()
 	}
 }
 
-// wrongSince tells for how long since a moment answers were wrong.
+// wrongSince tells for how long after a moment reads began that were answered wrongly.
 func (r *reader) wrongSince(began time.Time) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -128,7 +130,7 @@ func (r *reader) finish(t *testing.T) {
 	t.Helper()
 	r.stop()
 	r.done.Wait()
-	t.Logf("%d reads at v1alpha2, %d failed, %d wrong, at most %s between two answers", r.total, r.failed, r.wrong, r.gap.Round(time.Millisecond))
+	t.Logf("%d reads at v1alpha2, %d failed, %d wrong, the slowest took %s", r.total, r.failed, r.wrong, r.longest.Round(time.Millisecond))
 	if r.failed > 0 || r.wrong > 0 {
 		t.Errorf("%d of %d reads failed, %d were wrong; the first failure: %s", r.failed, r.total, r.wrong, r.first)
 	}
@@ -214,13 +216,13 @@ func TestConversionComesBack(t *testing.T) {
 				repairs, wrongs, writes = append(repairs, took), append(wrongs, wrong), append(writes, write)
 			}
 			// Most of the time is the API server's, for a write of the same kind, and a busy machine makes single ones slow.
-			if limit := max(atRest, 5*median(writes)); median(repairs) > limit || median(wrongs) > limit {
+			if limit := max(atRest, 8*median(writes)); median(repairs) > limit || median(wrongs) > limit {
 				t.Errorf("want %s at most", limit)
 			}
 			must(t, serves(t, suite.operator, getSecret(t, ownSecret).Data))
 			reads.stop()
 			reads.done.Wait()
-			t.Logf("%d reads at v1alpha2, %d failed, %d wrong", reads.total, reads.failed, reads.wrong)
+			t.Logf("%d reads at v1alpha2, %d failed, %d wrong; %s", reads.total, reads.failed, reads.wrong, reads.first)
 		})
 	}
 }
