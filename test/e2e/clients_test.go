@@ -34,7 +34,7 @@ const readInterval = 20 * time.Millisecond
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
 // readsAtOnce bounds how many reads overlap.
-const readsAtOnce = 10
+const readsAtOnce = 20
 
 // rawClient sends requests as they are, without discovery, limits and retries that would hide a failure.
 func rawClient() (rest.Interface, error) {

@@ -146,6 +146,8 @@ func testChangesUnderLoad(t *testing.T) {
 		waitForNewPods(t, object, pods)
 		t.Logf("FIGURE change of %s: done after %s", what, seconds(time.Since(began)))
 		check()
+		// Until the last of the old Pods has drained, the change is not over.
+		waitForOnly(t, object, 2)
 	}
 	revision := func(want string) func() {
 		return func() { t.Helper(); answers(t, namespace, plain+"revision", want) }

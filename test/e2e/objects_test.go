@@ -171,6 +171,19 @@ func waitForNewPods(t *testing.T, object *v1alpha2.NginxOperator, before []types
 	})
 }
 
+// waitForOnly waits until so many Pods of an object are left, those that drain included.
+func waitForOnly(t *testing.T, object *v1alpha2.NginxOperator, count int) {
+	t.Helper()
+	waitFor(t, object.Namespace, "the old Pods to be gone", patience, func(ctx context.Context) error {
+		list := &corev1.PodList{}
+		err := suite.admin.List(ctx, list, client.InNamespace(object.Namespace), client.MatchingLabels(metadata.Selector(object.Name)))
+		if err == nil && len(list.Items) != count {
+			err = fmt.Errorf("there are %d Pods", len(list.Items))
+		}
+		return err
+	})
+}
+
 // childrenOf returns the child objects by kind; without a second replica there is no PodDisruptionBudget.
 func childrenOf(ctx context.Context, object *v1alpha2.NginxOperator) (map[string]client.Object, error) {
 	out := map[string]client.Object{}

@@ -136,14 +136,7 @@ func testForceRedeploy(t *testing.T) {
 	waitForNewPods(t, object, pods)
 	t.Logf("FIGURE redeploy of 2 replicas: %s", seconds(time.Since(began)))
 	// Until the last of the old Pods has drained.
-	waitFor(t, namespace, "the old Pods to be gone", patience, func(ctx context.Context) error {
-		list := &corev1.PodList{}
-		err := suite.admin.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels(metadata.Selector("web")))
-		if err == nil && len(list.Items) != 2 {
-			err = fmt.Errorf("there are %d Pods", len(list.Items))
-		}
-		return err
-	})
+	waitForOnly(t, object, 2)
 	load.finish(t, namespace, "load during a redeploy")
 	after, err := childrenOf(t.Context(), object)
 	must(t, err)

@@ -229,13 +229,6 @@ func (f *fleet) useNewFields(t *testing.T) {
 	if port != "8080" {
 		t.Errorf("v1alpha1 shows port %q", port)
 	}
-	// The old Pods drain for a while.
-	waitFor(t, f.namespace, "the old Pods to be gone", patience, func(ctx context.Context) error {
-		pods, err := podsOf(ctx, f.web)
-		if err == nil && len(pods) != 2 {
-			err = fmt.Errorf("there are %d Pods", len(pods))
-		}
-		return err
-	})
+	waitForOnly(t, f.web, 2)
 	f.pods = uidsOf(t, f.web)
 }
