@@ -36,7 +36,9 @@ var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Ver
 // readsAtOnce bounds how many reads overlap.
 const readsAtOnce = 20
 
-// rawClient sends requests as they are, without discovery, limits and retries that would hide a failure.
+// rawClient sends requests as they are, without discovery and limits that would hide a failure. Like every client of
+// client-go it comes again where the API server asks for that (Retry-After), which it does while it rebuilds its storage
+// for a changed definition.
 func rawClient() (rest.Interface, error) {
 	config, err := ctrl.GetConfig()
 	if err != nil {
