@@ -184,10 +184,10 @@ func testChangesUnderLoad(t *testing.T) {
 	// A bad revision of what the object names is held back, and what runs goes on, even with new Pods.
 	pods := uidsOf(t, object)
 	update(t, config, func(c *corev1.ConfigMap) {
-		c.Data[v1alpha2.DefaultConfigKey] = "server {\n    listen 8080;\n    lisn;\n}\n"
+		c.Data[v1alpha2.DefaultConfigKey] = strings.Replace(serverText("bad"), "location / {", "daemon on; location / {", 1)
 	})
 	waitForDegraded(t, object, v1alpha2.ReasonInvalidConfiguration)
-	if message := object.Status.BlockedBy[0].Message; !strings.Contains(message, "line 7") || !strings.Contains(message, "rot") {
+	if message := object.Status.BlockedBy[0].Message; !strings.Contains(message, "line 7: daemon") {
 		t.Errorf("the bad line shows as %q", message)
 	}
 	must(t, suite.admin.Delete(t.Context(), config))
