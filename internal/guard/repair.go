@@ -146,8 +146,8 @@ func (g *Guard) adopt(ctx context.Context, secret *corev1.Secret) error {
 // hosts are the names under which the API server calls the webhooks.
 func (g *Guard) hosts() []string { return g.options.Endpoint.hosts() }
 
-// repair puts the authority and the address of the webhooks where they are missing. It tells whether the authority of
-// the certificate that is served is trusted as well, by all of them.
+// repair puts the authority and the address of the webhooks where they are missing. It tells whether the conversion
+// trusts the authority of the certificate that is served as well.
 func (g *Guard) repair(ctx context.Context, authority []byte) (overlap bool, err error) {
 	definition := &apiextensionsv1.CustomResourceDefinition{}
 	err = g.change(ctx, client.ObjectKey{Name: DefinitionName}, definition, RepairedConversion, func() bool {
@@ -161,10 +161,8 @@ func (g *Guard) repair(ctx context.Context, authority []byte) (overlap bool, err
 	if err != nil {
 		return false, err
 	}
-	overlap = true
-	if conversion := definition.Spec.Conversion; conversion == nil || conversion.Webhook == nil || conversion.Webhook.ClientConfig == nil ||
-		!trusts(conversion.Webhook.ClientConfig.CABundle, g.authority) {
-		overlap = false
+	if conversion := definition.Spec.Conversion; conversion != nil && conversion.Webhook != nil && conversion.Webhook.ClientConfig != nil {
+		overlap = trusts(conversion.Webhook.ClientConfig.CABundle, g.authority)
 	}
 	if g.options.underOLM() {
 		return overlap, nil

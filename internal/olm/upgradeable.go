@@ -14,8 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// conditionNameEnv is set by OLM in the containers of an operator; outside OLM it is not set.
-const conditionNameEnv = "OPERATOR_CONDITION_NAME"
+// ConditionNameEnv is set by OLM in the containers of an operator, to the name of its OperatorCondition, which is that of
+// its ClusterServiceVersion as well; outside OLM it is not set.
+const ConditionNameEnv = "OPERATOR_CONDITION_NAME"
 
 // Upgradeable is a runnable of the leader that tells OLM, by the condition Upgradeable of the OperatorCondition, that
 // the operator may be replaced. Outside OLM it does nothing, and nothing fails for want of it.
@@ -30,7 +31,7 @@ func (u *Upgradeable) NeedLeaderElection() bool { return true }
 // Start sets the condition, with retries: OLM creates the OperatorCondition about when it starts the operator.
 func (u *Upgradeable) Start(ctx context.Context) error {
 	logger := log.FromContext(ctx).WithName("olm")
-	if os.Getenv(conditionNameEnv) == "" {
+	if os.Getenv(ConditionNameEnv) == "" {
 		logger.V(1).Info("Not installed by OLM, no OperatorCondition to set")
 		return nil
 	}

@@ -37,7 +37,7 @@ func (r *recorded) Set(_ context.Context, status metav1.ConditionStatus, options
 
 // Outside OLM there is nothing to set, and that is no error.
 func TestOutsideOLM(t *testing.T) {
-	t.Setenv(conditionNameEnv, "")
+	t.Setenv(ConditionNameEnv, "")
 	if err := (&Upgradeable{}).Start(t.Context()); err != nil {
 		t.Error(err)
 	}

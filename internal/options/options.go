@@ -18,6 +18,8 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
 	netutils "k8s.io/utils/net"
+
+	"github.com/example/nginx-operator/internal/olm"
 )
 
 // Options are the settings of the operator.
@@ -61,9 +63,6 @@ type Options struct {
 var ErrHelp = pflag.ErrHelp
 
 const envPrefix = "NGINX_OPERATOR_"
-
-// conditionNameEnv is set by OLM in the containers of an operator; outside OLM it is not set.
-const conditionNameEnv = "OPERATOR_CONDITION_NAME"
 
 // Parse reads the arguments (without the program's name); lookupEnv is os.LookupEnv. Help goes to the writer. An error
 // names the flag or the variable that is wrong.
@@ -126,11 +125,10 @@ const (
 	olmWebhookSecret  = olmWebhookService + "-cert"
 )
 
-// complete fills in what depends on who installed the operator. OLM sets the name of the ClusterServiceVersion, which is
-// that of the OperatorCondition as well.
+// complete fills in what depends on who installed the operator.
 func (o *Options) complete(lookupEnv func(string) (string, bool)) {
 	service, secret := webhookService, webhookSecret
-	if o.ClusterServiceVersion, _ = lookupEnv(conditionNameEnv); o.ClusterServiceVersion != "" {
+	if o.ClusterServiceVersion, _ = lookupEnv(olm.ConditionNameEnv); o.ClusterServiceVersion != "" {
 		service, secret = olmWebhookService, olmWebhookSecret
 	}
 	o.WebhookURL = strings.TrimSuffix(o.WebhookURL, "/")

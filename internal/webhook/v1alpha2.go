@@ -90,9 +90,11 @@ func (Validator) ValidateDelete(context.Context, *v1alpha2.NginxOperator) (admis
 
 func validate(ctx context.Context, object *v1alpha2.NginxOperator) (admission.Warnings, error) {
 	errs := validation.Spec(&object.Spec, field.NewPath("spec"))
-	warnings := validation.Warnings(&object.Spec)
+	var warnings admission.Warnings
 	if request, err := admission.RequestFromContext(ctx); err == nil && isV1alpha1(request) {
-		errs, warnings = forV1alpha1(errs, object.Name), nil
+		errs = forV1alpha1(errs, object.Name)
+	} else {
+		warnings = validation.Warnings(&object.Spec)
 	}
 	if len(errs) > 0 {
 		return warnings, apierrors.NewInvalid(v1alpha2.GroupVersion.WithKind("NginxOperator").GroupKind(), object.Name, errs)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/example/nginx-operator/test/harness"
 )
 
 // patience bounds a wait for the operator and the operands; installing takes OLM longer.
@@ -31,22 +33,7 @@ func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds())
 
 // eventually repeats a check until it passes or the context ends, and returns the check's last error then.
 func eventually(ctx context.Context, check func(context.Context) error) error {
-	var last error
-	for {
-		err := check(ctx)
-		if err == nil {
-			return nil
-		}
-		// A check that the end of the time interrupted says less than the one before it.
-		if last == nil || ctx.Err() == nil {
-			last = err
-		}
-		select {
-		case <-ctx.Done():
-			return last
-		case <-time.After(pollInterval):
-		}
-	}
+	return harness.Eventually(ctx, pollInterval, check)
 }
 
 // waitFor waits until a check passes and returns how long that took. Where it does not, the test ends with what is in

@@ -1,5 +1,5 @@
-// Package harness has what the tests on a bare API server share: that one has no Services and no Pods, so operators run
-// as processes, and this stands in for what the cluster would have between them and the API server.
+// Package harness has what tests of several kinds share. Those on a bare API server have no Services and no Pods, so
+// operators run as processes, and Service stands in for what the cluster would have between them and the API server.
 package harness
 
 import (

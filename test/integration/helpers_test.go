@@ -20,6 +20,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha1"
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/test/harness"
 )
 
 // patience bounds every wait.
@@ -42,17 +43,7 @@ func must1[T any](value T, err error) func(*testing.T) T {
 
 // eventually repeats a check until it passes or the context ends, and returns the check's last error then.
 func eventually(ctx context.Context, check func() error) error {
-	for {
-		err := check()
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(25 * time.Millisecond):
-		}
-	}
+	return harness.Eventually(ctx, 25*time.Millisecond, func(context.Context) error { return check() })
 }
 
 func waitFor(t *testing.T, check func() error) {

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatormanager "github.com/example/nginx-operator/internal/manager"
+	"github.com/example/nginx-operator/test/harness"
 )
 
 // limit bounds one test. Scorecard has a limit of its own (--wait-time), which says less about what was waited for.
@@ -109,19 +110,12 @@ func (r *run) clean() error {
 	return nil
 }
 
-// eventually repeats a check until it passes or the context ends, and returns the check's last error then.
-func eventually(ctx context.Context, check func() error) error {
-	for {
-		err := check()
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("gave up after %s: %w", limit, err)
-		case <-time.After(250 * time.Millisecond):
-		}
+// eventually repeats a check until it passes, and says when it gave up.
+func eventually(ctx context.Context, check func(context.Context) error) error {
+	if err := harness.Eventually(ctx, 250*time.Millisecond, check); err != nil {
+		return fmt.Errorf("gave up after %s: %w", limit, err)
 	}
+	return nil
 }
 
 // fetch returns what an address answers with status 200.

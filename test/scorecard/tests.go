@@ -34,7 +34,7 @@ func (r *run) object() *v1alpha2.NginxOperator {
 
 // ready waits until an object says that its current generation is what serves.
 func (r *run) ready(ctx context.Context, object *v1alpha2.NginxOperator) error {
-	return eventually(ctx, func() error {
+	return eventually(ctx, func(ctx context.Context) error {
 		if err := r.client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 			return err
 		}
@@ -49,9 +49,18 @@ func (r *run) ready(ctx context.Context, object *v1alpha2.NginxOperator) error {
 	})
 }
 
+// server creates the object of the test and waits until it is ready.
+func (r *run) server(ctx context.Context) (*v1alpha2.NginxOperator, error) {
+	object := r.object()
+	if err := r.client.Create(ctx, object); err != nil {
+		return nil, fmt.Errorf("failed to create: %w", err)
+	}
+	return object, r.ready(ctx, object)
+}
+
 func (r *run) serves(ctx context.Context, port int32) error {
 	url := fmt.Sprintf("http://%s.%s.svc:%d/", r.name, r.namespace, port)
-	return eventually(ctx, func() error {
+	return eventually(ctx, func(ctx context.Context) error {
 		body, err := fetch(ctx, url)
 		if err == nil && body != answer {
 			err = fmt.Errorf("%s answered %.200q", url, body)
@@ -65,11 +74,8 @@ func (r *run) serves(ctx context.Context, port int32) error {
 
 // operandServes: a new object becomes ready, and its Service answers on every port with what is configured.
 func operandServes(ctx context.Context, r *run) error {
-	object := r.object()
-	if err := r.client.Create(ctx, object); err != nil {
-		return fmt.Errorf("failed to create: %w", err)
-	}
-	if err := r.ready(ctx, object); err != nil {
+	object, err := r.server(ctx)
+	if err != nil {
 		return err
 	}
 	r.say("%s is ready", object.Name)
@@ -84,11 +90,8 @@ func operandServes(ctx context.Context, r *run) error {
 // statusTruthful: the status speaks of the current generation and counts what is there; a change that cannot be made
 // is told of, and Ready is not True for it.
 func statusTruthful(ctx context.Context, r *run) error {
-	object := r.object()
-	if err := r.client.Create(ctx, object); err != nil {
-		return fmt.Errorf("failed to create: %w", err)
-	}
-	if err := r.ready(ctx, object); err != nil {
+	object, err := r.server(ctx)
+	if err != nil {
 		return err
 	}
 	status := object.Status
@@ -99,7 +102,7 @@ func statusTruthful(ctx context.Context, r *run) error {
 		return fmt.Errorf("a server that serves is degraded or blocked: %+v", status)
 	}
 	// The nodes follow a new Service within a moment.
-	err := eventually(ctx, func() error {
+	err = eventually(ctx, func(ctx context.Context) error {
 		body, err := fetch(ctx, status.URL)
 		if err == nil && body != answer {
 			err = fmt.Errorf("status.url %s answers %.200q", status.URL, body)
@@ -116,7 +119,7 @@ func statusTruthful(ctx context.Context, r *run) error {
 	if err := r.client.Patch(ctx, object, client.MergeFrom(before)); err != nil {
 		return fmt.Errorf("failed to name a Secret that does not exist: %w", err)
 	}
-	err = eventually(ctx, func() error {
+	err = eventually(ctx, func(ctx context.Context) error {
 		if err := r.client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 			return err
 		}
