@@ -96,7 +96,7 @@ generate: bin/controller-gen bin/crd-ref-docs ## Deep copies and the API referen
 manifests: bin/controller-gen ## CRD and RBAC, from api/ and controllers/.
 	controller-gen crd paths=./api/... output:crd:dir=config/crd/bases
 	controller-gen rbac:roleName=manager-role paths=./controllers/... paths=./internal/guard/... output:rbac:dir=config/rbac
-	controller-gen webhook paths=./internal/webhook/... output:webhook:dir=config/webhook
+	controller-gen webhook paths=./internal/webhook/... paths=./internal/guard/... output:webhook:dir=config/webhook
 	sed -i.bak 's/newTag: .*/newTag: v$(VERSION)/' config/manager/kustomization.yaml && rm config/manager/kustomization.yaml.bak
 	sed -i.bak 's|\(nginx-operator-scorecard\):.*|\1:v$(VERSION)|' config/scorecard/config.yaml && rm config/scorecard/config.yaml.bak
 

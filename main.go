@@ -220,6 +220,7 @@ func wire(mgr manager.Manager, opts *options.Options, keeper *guard.Guard) error
 	if err := conversion.Register(mgr); err != nil {
 		return fmt.Errorf("failed to set up the conversion: %w", err)
 	}
+	mgr.GetWebhookServer().Register(guard.PathDefinition, keeper.Admission())
 	if err := operatorwebhook.Setup(mgr); err != nil {
 		return fmt.Errorf("failed to set up admission: %w", err)
 	}

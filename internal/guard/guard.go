@@ -93,7 +93,9 @@ type Guard struct {
 	authority []byte
 	next      *tls.Certificate
 	nextSince time.Time
-	ready     atomic.Bool
+	// trusted is the bundle of authorities that the definition has, for admission.
+	trusted atomic.Pointer[[]byte]
+	ready   atomic.Bool
 }
 
 // New returns a guard for a cluster.

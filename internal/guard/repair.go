@@ -27,6 +27,9 @@ const (
 	RepairedCertificate = "certificate"
 )
 
+// fieldManager is the guard's, by which admission knows its writes.
+const fieldManager = metadata.OperatorName + "-guard"
+
 // csvKind is ClusterServiceVersion, of which only the metadata is read.
 var csvKind = metav1.TypeMeta{APIVersion: "operators.coreos.com/v1alpha1", Kind: "ClusterServiceVersion"}
 
@@ -162,7 +165,9 @@ func (g *Guard) repair(ctx context.Context, authority []byte) (overlap bool, err
 		return false, err
 	}
 	if conversion := definition.Spec.Conversion; conversion != nil && conversion.Webhook != nil && conversion.Webhook.ClientConfig != nil {
-		overlap = trusts(conversion.Webhook.ClientConfig.CABundle, g.authority)
+		bundle := conversion.Webhook.ClientConfig.CABundle
+		overlap = trusts(bundle, g.authority)
+		g.trusted.Store(&bundle)
 	}
 	if g.options.underOLM() {
 		return overlap, nil
@@ -197,7 +202,7 @@ func (g *Guard) change(ctx context.Context, key client.ObjectKey, object client.
 	if !mutate() {
 		return nil
 	}
-	if err := g.write(func() error { return g.client.Update(ctx, object) }); err != nil {
+	if err := g.write(func() error { return g.client.Update(ctx, object, client.FieldOwner(fieldManager)) }); err != nil {
 		return fmt.Errorf("failed to repair %T %s: %w", object, key.Name, err)
 	}
 	g.repaired(ctx, kind, "Repaired how the API server finds the webhooks", "object", key.Name, "took", time.Since(began).String())

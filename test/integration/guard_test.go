@@ -22,12 +22,14 @@ import (
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -194,14 +196,64 @@ func serves(t *testing.T, p *process, data map[string][]byte) error {
 	return err
 }
 
-// An administrator takes the conversion away, in each way there is. It is back at once, and no client is answered
-// wrongly for longer than that takes. Reads may fail meanwhile: that is what the API server does without a conversion.
+// withoutConversion are the ways to take the conversion away.
+var withoutConversion = map[string]string{
+	"none":         `{"spec":{"conversion":{"strategy":"None","webhook":null}}}`,
+	"no authority": `{"spec":{"conversion":{"webhook":{"clientConfig":{"caBundle":null}}}}}`,
+}
+
+// Who writes the definition without the conversion, as OLM does in each upgrade, writes it with the one that works: there
+// is no time in which a read fails or is wrong.
+func TestConversionCannotBeTakenAway(t *testing.T) {
+	reads := startReader(t)
+	for name, patch := range withoutConversion {
+		for range 5 {
+			written := definition(t)
+			must(t, suite.admin.Patch(t.Context(), written, client.RawPatch(types.MergePatchType, []byte(patch))))
+			if bundle, _, _ := unstructured.NestedString(written.Object, "spec", "conversion", "webhook", "clientConfig", "caBundle"); bundle == "" {
+				t.Errorf("%s: the conversion was stored as %v", name, written.Object["spec"].(map[string]any)["conversion"])
+			}
+		}
+	}
+	time.Sleep(500 * time.Millisecond)
+	reads.stop()
+	reads.done.Wait()
+	t.Logf("%d reads at v1alpha2, %d failed, %d wrong", reads.total, reads.failed, reads.wrong)
+	if reads.failed > 0 || reads.wrong > 0 {
+		t.Errorf("%d reads failed, %d were wrong: %s", reads.failed, reads.wrong, reads.first)
+	}
+}
+
+// withoutAdmission takes the webhook away by which writes of the definition are put right, until the test ends: the API
+// server may fail to ask it, and then the guard repairs what was written.
+func withoutAdmission(t *testing.T) {
+	t.Helper()
+	configuration := &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "nginx-operator-mutating-webhook-configuration"}}
+	change := func(operations ...admissionregistrationv1.OperationType) {
+		must(t, retry.RetryOnConflict(retry.DefaultRetry, func() error {
+			if err := suite.admin.Get(context.WithoutCancel(t.Context()), client.ObjectKeyFromObject(configuration), configuration); err != nil {
+				return err
+			}
+			for i := range configuration.Webhooks {
+				if configuration.Webhooks[i].Name == "conversion.nginxoperators.operator.example.com" {
+					configuration.Webhooks[i].Rules[0].Operations = operations
+					return suite.admin.Update(context.WithoutCancel(t.Context()), configuration)
+				}
+			}
+			return errors.New("there is no such webhook")
+		}))
+	}
+	change(admissionregistrationv1.Delete)
+	t.Cleanup(func() { change(admissionregistrationv1.Create, admissionregistrationv1.Update) })
+}
+
+// An administrator takes the conversion away, in each way there is, while nothing keeps that from being stored. It is back
+// at once, and no client is answered wrongly for longer than that takes. Reads may fail meanwhile: that is what the API
+// server does without a conversion.
 func TestConversionComesBack(t *testing.T) {
 	const atRest = 500 * time.Millisecond
-	for name, patch := range map[string]string{
-		"none":         `{"spec":{"conversion":{"strategy":"None","webhook":null}}}`,
-		"no authority": `{"spec":{"conversion":{"webhook":{"clientConfig":{"caBundle":null}}}}}`,
-	} {
+	withoutAdmission(t)
+	for name, patch := range withoutConversion {
 		t.Run(name, func(t *testing.T) {
 			reads := startReader(t)
 			var repairs, wrongs, writes []time.Duration
