@@ -42,15 +42,18 @@ NGINX_IMAGE    = $(shell sed -n '/RELATED_IMAGE_NGINX/{n;s/ *value: //p;}' confi
 # What the programs under test/ are told.
 TEST_ENV = REPO_ROOT=$(CURDIR) VERSION=$(VERSION) CLUSTER=$(CLUSTER) DELIVERY=$(abspath $(DELIVERY)) \
 	OPERATOR_IMAGE=$(OPERATOR_IMAGE) BUNDLE_IMAGE=$(BUNDLE_IMAGE) CATALOG_IMAGE=$(CATALOG_IMAGE) \
+	FIRST_VERSION=$(FIRST) FIRST_DELIVERY=$(CURDIR)/dist/releases/v$(FIRST) \
+	FIRST_CATALOG_IMAGE=$(REGISTRY)/nginx-operator-catalog:v$(FIRST) \
 	PREVIOUS_VERSION=$(PREVIOUS) PREVIOUS_DELIVERY=$(CURDIR)/dist/releases/v$(PREVIOUS) \
-	PREVIOUS_CATALOG_IMAGE=$(REGISTRY)/nginx-operator-catalog:v$(PREVIOUS) \
+	PREVIOUS_BUNDLE_IMAGE=$(REGISTRY)/nginx-operator-bundle:v$(PREVIOUS) PREVIOUS_CATALOG_IMAGE=$(REGISTRY)/nginx-operator-catalog:v$(PREVIOUS) \
 	NEXT_VERSION=$(NEXT) NEXT_DELIVERY=$(CURDIR)/dist/next NEXT_CATALOG_IMAGE=$(REGISTRY)/nginx-operator-catalog:v$(NEXT)
 
-# The releases that the catalog holds, without the current one, and the last of them.
-OLDER    := $(filter-out $(VERSION),$(patsubst catalog/nginx-operator/bundles/v%.yaml,%,$(wildcard catalog/nginx-operator/bundles/v*.yaml)))
+# The releases that the catalog holds, without the current one, oldest first; the first and the last of them.
+OLDER    := $(shell printf '%s\n' $(filter-out $(VERSION),$(patsubst catalog/nginx-operator/bundles/v%.yaml,%,$(wildcard catalog/nginx-operator/bundles/v*.yaml))) | sort -V)
+FIRST    := $(firstword $(OLDER))
+PREVIOUS := $(lastword $(OLDER))
 # The number after this one, which only upgrade tests use: the same code as a release of its own.
 NEXT     := $(shell awk -F. '{ print $$1 "." $$2 "." $$3 + 1 }' VERSION)
-PREVIOUS := $(lastword $(shell printf '%s\n' $(OLDER) | sort -V))
 
 CHANNELS        := alpha
 # For whoever names no channel: what has proven itself.
@@ -72,6 +75,10 @@ help: ## List the targets.
 .PHONY: demo
 demo: bin/demo bin/cluster ## From nothing to a served page: cluster, OLM, operator, NGINX.
 	$(TEST_ENV) bin/demo
+
+.PHONY: demo-upgrade
+demo-upgrade: bin/demo bin/cluster ## Walk the upgrade graph from the first release to this one, with clients that count.
+	$(TEST_ENV) bin/demo upgrade
 
 .PHONY: check
 check: ## Everything that has to pass: verify, test, e2e. With CI=true the cluster is stopped at the end.
@@ -115,7 +122,7 @@ verify: bin/golangci-lint bin/operator-sdk bin/opm ## Generated files are up to 
 	$(MAKE) validate compatible
 
 .PHONY: test
-test: bin/kube-apiserver bin/etcd bin/kubectl ## Unit and integration tests; the latter on a real API server.
+test: bin/kube-apiserver bin/kube-controller-manager bin/etcd bin/kubectl ## Unit and integration tests; the latter on a real API server.
 	packages=$$(go list ./... | grep -v /test/e2e); \
 	KUBEBUILDER_ASSETS=$(CURDIR)/bin go test $(RACE) -timeout=15m $$packages
 
@@ -125,10 +132,10 @@ RACE = $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 .PHONY: e2e
 e2e: cluster-olm images release-images bin/operator-sdk bin/kubectl ## End-to-end tests on the cluster: OLM, run bundle, Subscription, scorecard.
 	go test -c -o bin/e2e.test ./test/e2e
-	$(TEST_ENV) $(IN_CLUSTER) bin/e2e.test -test.v -test.timeout=30m
+	$(TEST_ENV) $(IN_CLUSTER) bin/e2e.test -test.v -test.timeout=45m
 
 .PHONY: bench
-bench: bin/kube-apiserver bin/etcd bin/kubectl ## Measure the operator: requests, memory, time for many objects.
+bench: bin/kube-apiserver bin/kube-controller-manager bin/etcd bin/kubectl ## Measure the operator: requests, memory, time for many objects.
 	KUBEBUILDER_ASSETS=$(CURDIR)/bin go test -tags=bench -v -count=1 -timeout=60m ./test/bench
 
 .PHONY: soak
@@ -294,7 +301,8 @@ run: bin/kubectl cluster-up ## Run the operator on this machine against the clus
 	go build -ldflags='-X main.version=$(VERSION)' -o bin/manager .
 	$(IN_CLUSTER) kubectl apply --server-side -f config/crd/bases
 	$(IN_CLUSTER) bin/manager --leader-elect=false --metrics-bind-address=0 --nginx-image=$(NGINX_IMAGE) \
-	  --operator-namespace=default --webhook-url=$(WEBHOOK_URL)
+	  --operator-namespace=default --webhook-url=$(WEBHOOK_URL) \
+	  --storage-migration-manifest=config/storagemigration/storageversionmigration.yaml
 
 .PHONY: deploy
 deploy: bin/kubectl cluster-up operator-image $(DELIVERY) ## Deploy the operator without OLM.
@@ -350,7 +358,7 @@ bin/demo: FORCE
 	@go build -o $@ ./test/demo
 
 # Tools in the versions that hack/tools pins. bin/cluster knows how each is built, and whether it is up to date.
-TOOLS := controller-gen crd-ref-docs crdify etcd golangci-lint kube-apiserver kubectl operator-sdk opm
+TOOLS := controller-gen crd-ref-docs crdify etcd golangci-lint kube-apiserver kube-controller-manager kubectl operator-sdk opm
 $(TOOLS:%=bin/%): bin/cluster FORCE
 	@bin/cluster build $(@F)
 

@@ -26,7 +26,9 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/controllers/nginxoperator"
+	"github.com/example/nginx-operator/controllers/storagemigration"
 	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/conversion"
 	"github.com/example/nginx-operator/internal/guard"
@@ -211,8 +213,8 @@ func wire(mgr manager.Manager, opts *options.Options, keeper *guard.Guard) error
 	if err := reconciler.SetupWithManager(mgr, opts.MaxConcurrentReconciles, watchdog.Watch); err != nil {
 		return fmt.Errorf("failed to set up the controller: %w", err)
 	}
-	if err := mgr.Add(&olm.Upgradeable{Client: uncached}); err != nil {
-		return fmt.Errorf("failed to add the OLM condition: %w", err)
+	if err := wireMigration(mgr, opts, uncached); err != nil {
+		return fmt.Errorf("failed to set up the storage migration: %w", err)
 	}
 	if err := mgr.AddHealthzCheck("reconcile", watchdog.Check); err != nil {
 		return fmt.Errorf("failed to add the liveness check: %w", err)
@@ -237,4 +239,28 @@ func wire(mgr manager.Manager, opts *options.Options, keeper *guard.Guard) error
 		return fmt.Errorf("failed to add the readiness check: %w", err)
 	}
 	return nil
+}
+
+// wireMigration adds the controller of the storage migration, which speaks to OLM as well.
+func wireMigration(mgr manager.Manager, opts *options.Options, uncached client.Client) error {
+	asker, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return fmt.Errorf("failed to configure discovery: %w", err)
+	}
+	reconciler := &storagemigration.Reconciler{
+		Client:    uncached,
+		Discovery: asker,
+		Target:    v1alpha2.GroupVersion.WithKind("NginxOperator"),
+		Recorder:  mgr.GetEventRecorder(metadata.OperatorName),
+		Condition: olm.NewUpgradeable(uncached, ctrl.Log.WithName("olm")),
+		Metrics:   metrics.NewMigration(ctrlmetrics.Registry),
+	}
+	if opts.StorageMigrationManifest != "" {
+		manifest, err := storagemigration.Load(opts.StorageMigrationManifest)
+		if err != nil {
+			return err
+		}
+		reconciler.Manifest = manifest
+	}
+	return reconciler.SetupWithManager(mgr)
 }

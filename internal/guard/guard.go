@@ -31,12 +31,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/example/nginx-operator/internal/certificates"
+	"github.com/example/nginx-operator/internal/metadata"
 )
 
 // Names of what config/ installs and the guard looks after.
 const (
-	// DefinitionName is the name of the API's CustomResourceDefinition.
-	DefinitionName = "nginxoperators.operator.example.com"
 	// MutatingName and ValidatingName are the names of the webhook configurations outside OLM, which makes its own.
 	MutatingName   = "nginx-operator-mutating-webhook-configuration"
 	ValidatingName = "nginx-operator-validating-webhook-configuration"
@@ -104,7 +103,7 @@ func New(config *rest.Config, options Options) (*Guard, error) {
 	named := func(name string) fields.Selector { return fields.OneTermEqualSelector("metadata.name", name) }
 	objects := map[client.Object]cache.ByObject{
 		&corev1.Secret{}: {Namespaces: map[string]cache.Config{options.Namespace: {FieldSelector: named(options.Secret)}}},
-		&apiextensionsv1.CustomResourceDefinition{}: {Field: named(DefinitionName)},
+		&apiextensionsv1.CustomResourceDefinition{}: {Field: named(metadata.DefinitionName)},
 	}
 	if !options.underOLM() {
 		objects[&admissionregistrationv1.MutatingWebhookConfiguration{}] = cache.ByObject{Field: named(MutatingName)}

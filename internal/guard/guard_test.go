@@ -72,7 +72,7 @@ func admissionTo(path string) admissionregistrationv1.WebhookClientConfig {
 
 func newDefinition() *apiextensionsv1.CustomResourceDefinition {
 	return &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: DefinitionName},
+		ObjectMeta: metav1.ObjectMeta{Name: metadata.DefinitionName},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 			Versions:   []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1alpha1", Storage: true}, {Name: "v1alpha2"}},
 			Conversion: conversionTo(serviceConfig("webhooks"), nil),
@@ -113,7 +113,7 @@ func (c *cluster) secret() *corev1.Secret {
 func (c *cluster) definition() *apiextensionsv1.CustomResourceDefinition {
 	c.t.Helper()
 	definition := &apiextensionsv1.CustomResourceDefinition{}
-	c.must(c.client.Get(c.t.Context(), client.ObjectKey{Name: DefinitionName}, definition))
+	c.must(c.client.Get(c.t.Context(), client.ObjectKey{Name: metadata.DefinitionName}, definition))
 	return definition
 }
 

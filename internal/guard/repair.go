@@ -153,7 +153,7 @@ func (g *Guard) hosts() []string { return g.options.Endpoint.hosts() }
 // trusts the authority of the certificate that is served as well.
 func (g *Guard) repair(ctx context.Context, authority []byte) (overlap bool, err error) {
 	definition := &apiextensionsv1.CustomResourceDefinition{}
-	err = g.change(ctx, client.ObjectKey{Name: DefinitionName}, definition, RepairedConversion, func() bool {
+	err = g.change(ctx, client.ObjectKey{Name: metadata.DefinitionName}, definition, RepairedConversion, func() bool {
 		want := repairConversion(definition, g.options.Endpoint, g.options.ConversionPath, authority, time.Now())
 		if want == nil {
 			return false

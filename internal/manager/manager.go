@@ -8,6 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -27,6 +29,7 @@ func NewScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(operatorv2.AddToScheme(scheme))
+	utilruntime.Must(apiextensionsv1.AddToScheme(scheme))
 	utilruntime.Must(v1alpha1.AddToScheme(scheme))
 	utilruntime.Must(v1alpha2.AddToScheme(scheme))
 	return scheme
@@ -45,7 +48,12 @@ func CacheOptions() cache.Options {
 		ReaderFailOnMissingInformer: true,
 		DefaultTransform:            cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
-			&v1alpha2.NginxOperator{}:       {Transform: slimNginxOperator},
+			&v1alpha2.NginxOperator{}: {Transform: slimNginxOperator},
+			&apiextensionsv1.CustomResourceDefinition{}: {
+				Field:                 fields.OneTermEqualSelector("metadata.name", metadata.DefinitionName),
+				Transform:             slimDefinition,
+				UnsafeDisableDeepCopy: ptr.To(true),
+			},
 			&appsv1.Deployment{}:            narrow(slimDeployment),
 			&appsv1.ReplicaSet{}:            narrow(slimReplicaSet),
 			&corev1.ConfigMap{}:             narrow(slimConfigMap),

@@ -11,7 +11,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
@@ -30,6 +32,12 @@ func TestCacheIsNarrow(t *testing.T) {
 	}
 	for object, by := range options.ByObject {
 		if _, isOwn := object.(*v1alpha2.NginxOperator); isOwn {
+			continue
+		}
+		if _, isDefinition := object.(*apiextensionsv1.CustomResourceDefinition); isDefinition {
+			if by.Field == nil || by.Field.Matches(fields.Set{"metadata.name": "foreign.example.com"}) || !by.Field.Matches(fields.Set{"metadata.name": metadata.DefinitionName}) {
+				t.Errorf("of the definitions the cache has %v", by.Field)
+			}
 			continue
 		}
 		if by.Label == nil || by.Label.Matches(labels.Set{"app": "foreign"}) {

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -41,6 +42,15 @@ func slimNginxOperator(in any) (any, error) {
 	for i := range object.Status.RelatedObjects {
 		related := &object.Status.RelatedObjects[i]
 		share(&related.APIVersion, &related.Kind, &related.Name)
+	}
+	return in, nil
+}
+
+// slimDefinition keeps the name: a change of the definition is what matters, and who looks closer asks the API server.
+func slimDefinition(in any) (any, error) {
+	if definition, ok := in.(*apiextensionsv1.CustomResourceDefinition); ok {
+		definition.ManagedFields, definition.Annotations = nil, nil
+		definition.Spec, definition.Status = apiextensionsv1.CustomResourceDefinitionSpec{}, apiextensionsv1.CustomResourceDefinitionStatus{}
 	}
 	return in, nil
 }

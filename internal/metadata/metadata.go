@@ -11,6 +11,9 @@ import (
 // label app.kubernetes.io/managed-by.
 const OperatorName = "nginx-operator"
 
+// DefinitionName is the name of the API's CustomResourceDefinition, and of the StorageVersionMigration for it.
+const DefinitionName = "nginxoperators.operator.example.com"
+
 // Labels recommended by Kubernetes for all objects of an application.
 const (
 	LabelName      = "app.kubernetes.io/name"

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/go-logr/logr"
 	"github.com/operator-framework/operator-lib/conditions"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -38,24 +39,38 @@ func (r *recorded) Set(_ context.Context, status metav1.ConditionStatus, options
 // Outside OLM there is nothing to set, and that is no error.
 func TestOutsideOLM(t *testing.T) {
 	t.Setenv(ConditionNameEnv, "")
-	if err := (&Upgradeable{}).Start(t.Context()); err != nil {
+	upgradeable := NewUpgradeable(nil, logr.Discard())
+	if err := upgradeable.Set(t.Context(), metav1.ConditionFalse, "Reason", "message"); err != nil {
 		t.Error(err)
 	}
 }
 
-// The condition is written once; a restart of the operator writes nothing.
-func TestSetUpgradeable(t *testing.T) {
+// The condition is written when it changes, and only then.
+func TestSet(t *testing.T) {
 	condition := &recorded{}
-	for range 2 {
-		if err := setUpgradeable(t.Context(), condition); err != nil {
+	upgradeable := &Upgradeable{condition: condition}
+	set := func(status metav1.ConditionStatus, message string) error {
+		return upgradeable.Set(t.Context(), status, "Reason", message)
+	}
+	for _, step := range []struct {
+		status  metav1.ConditionStatus
+		message string
+		sets    int
+	}{
+		{metav1.ConditionTrue, "idle", 1},
+		{metav1.ConditionTrue, "idle", 1},
+		{metav1.ConditionFalse, "idle", 2},
+		{metav1.ConditionFalse, "busy", 3},
+	} {
+		if err := set(step.status, step.message); err != nil {
 			t.Fatal(err)
 		}
+		if is := condition.condition; condition.sets != step.sets || is.Status != step.status || is.Reason != "Reason" || is.Message != step.message {
+			t.Errorf("%d writes instead of %d, %+v", condition.sets, step.sets, is)
+		}
 	}
-	if condition.sets != 1 || condition.condition.Status != metav1.ConditionTrue || condition.condition.Reason == "" || condition.condition.Message == "" {
-		t.Errorf("%d writes, %+v", condition.sets, condition.condition)
-	}
-	condition.condition.Status, condition.err = metav1.ConditionFalse, errors.New("conflict")
-	if err := setUpgradeable(t.Context(), condition); err == nil {
+	condition.err = errors.New("conflict")
+	if err := set(metav1.ConditionTrue, "idle"); err == nil {
 		t.Error("a failed write was not told")
 	}
 }

@@ -44,6 +44,9 @@ type Options struct {
 	WebhookURL string
 	// ClusterServiceVersion is the name of the own one, empty outside OLM.
 	ClusterServiceVersion string
+	// StorageMigrationManifest is the file with the StorageVersionMigration that the release carries; "" makes the operator rewrite
+	// stored objects itself when they have to be.
+	StorageMigrationManifest string
 	// NginxImage is the container image of the operands.
 	NginxImage string
 	// PodIPs are the addresses of the operator's own Pod, by which it knows the IP families of the cluster.
@@ -80,6 +83,7 @@ func Parse(args []string, lookupEnv func(string) (string, bool), help io.Writer)
 	flags.StringVar(&o.WebhookServiceName, "webhook-service-name", "", "Service by which the API server finds the webhooks (default: "+webhookService+"; under OLM the one that OLM makes)")
 	flags.StringVar(&o.WebhookSecretName, "webhook-secret-name", "", "Secret with the certificate of the webhooks (default: "+webhookSecret+"; under OLM the one that OLM makes)")
 	flags.StringVar(&o.WebhookURL, "webhook-url", "", "https://host:port under which the API server reaches the webhooks, for an operator outside of the cluster")
+	flags.StringVar(&o.StorageMigrationManifest, "storage-migration-manifest", "", "file with the StorageVersionMigration for the control plane (default: the operator rewrites stored objects itself where they have to be)")
 	flags.StringVar(&o.NginxImage, "nginx-image", "", "container image of the operands, required")
 	flags.StringSliceVar(&o.PodIPs, "pod-ips", nil, "addresses of the operator's Pod; where one is IPv6, the operands listen on IPv6 as well")
 	flags.IntVar(&o.MaxConcurrentReconciles, "max-concurrent-reconciles", 10, "objects that are reconciled at a time")

@@ -18,6 +18,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
@@ -236,27 +237,26 @@ func (e *environment) waitForStatus(t *testing.T, namespace string, n int, patie
 	}
 }
 
+// watchStatus begins to watch again where the API server ends a watch, as it does with one that does not keep up.
 func (e *environment) watchStatus(ctx context.Context, namespace string, n int, patience time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	done := map[string]bool{}
-	watcher, err := e.admin.Watch(ctx, &v1alpha2.NginxOperatorList{}, client.InNamespace(namespace))
-	if err != nil {
-		return err
-	}
-	defer watcher.Stop()
 	for len(done) < n {
-		select {
-		case event, open := <-watcher.ResultChan():
-			if !open {
-				return fmt.Errorf("the watch ended with %d of %d objects done", len(done), n)
+		watcher, err := e.admin.Watch(ctx, &v1alpha2.NginxOperatorList{}, client.InNamespace(namespace))
+		if err != nil {
+			return fmt.Errorf("%d of %d objects have a status: %w", len(done), n, err)
+		}
+		for open := true; open && len(done) < n; {
+			var event watch.Event
+			if event, open = <-watcher.ResultChan(); !open {
+				break
 			}
 			if object, ok := event.Object.(*v1alpha2.NginxOperator); ok && object.Status.ObservedGeneration == object.Generation {
 				done[object.Name] = true
 			}
-		case <-ctx.Done():
-			return fmt.Errorf("%d of %d objects have a status after %s", len(done), n, patience)
 		}
+		watcher.Stop()
 	}
 	return nil
 }

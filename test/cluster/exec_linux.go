@@ -23,6 +23,7 @@ func (l layout) environment() []string {
 		"CURL_CA_BUNDLE=" + l.state("pki", "bundle.crt"),
 		"IMAGE_REGISTRY=" + registryAddress,
 		"CLUSTER_AUDIT_LOG=" + l.auditLog(),
+		"CLUSTER_ETCD_URL=" + etcdURL,
 		// A module that is not in the cache cannot be fetched: say so at once.
 		"GOPROXY=off",
 		"BUILDAH_ISOLATION=chroot",

@@ -1,7 +1,12 @@
 // Command demo goes from a fresh clone to a page that nginx serves: cluster, OLM, images, catalog, Subscription, an
 // NginxOperator, and a request to it. What is there already is used, so a second run takes seconds. `make demo` runs it.
 //
+// It can also show what happens when the operator is upgraded, from the first release to this one, with clients that count
+// every answer that fails. `make demo-upgrade` runs that.
+//
 //	demo           run all steps
+//	demo upgrade   walk from the first release to this one
+//	demo walk      the part of `upgrade` that runs inside of the cluster's network; `upgrade` comes to it by itself
 //	demo get URL   send one HTTP request and print the answer; for use inside of the cluster's network
 package main
 
@@ -11,6 +16,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -29,18 +35,27 @@ func run(ctx context.Context, args []string) error {
 	if len(args) == 2 && args[0] == "get" {
 		return get(ctx, args[1], os.Stdout)
 	}
-	if len(args) > 0 {
-		return errors.New("unknown arguments: run `make demo`, or `demo get URL`")
+	switch strings.Join(args, " ") {
+	case "":
+		return serve(ctx)
+	case "upgrade":
+		return prepareUpgrade(ctx)
+	case "walk":
+		return walk(ctx)
+	default:
+		return errors.New("unknown arguments: run `make demo`, `make demo-upgrade`, or `demo get URL`")
 	}
-	d, err := newDemo()
+}
+
+// serve goes from a fresh clone to a page.
+func serve(ctx context.Context) error {
+	d, err := newDemo("make demo")
 	if err != nil {
 		return err
 	}
 	began := time.Now()
-	for _, step := range d.steps() {
-		if err := step.do(ctx); err != nil {
-			return err
-		}
+	if err := doAll(ctx, d.steps()); err != nil {
+		return err
 	}
 	fmt.Printf("\nDone in %s. Try next:\n\n%s", seconds(time.Since(began)), d.hints())
 	return nil
@@ -54,6 +69,16 @@ type step struct {
 	run   func(context.Context) error
 	// look is a command that shows more where the step fails.
 	look string
+}
+
+// doAll runs steps one after the other, up to the first that fails.
+func doAll(ctx context.Context, steps []step) error {
+	for _, step := range steps {
+		if err := step.do(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // do runs a step and tells how long it took, or what to look at where it failed.

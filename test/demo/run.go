@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/example/nginx-operator/test/harness"
 )
 
 // make makes targets of this repository and passes on what is printed, because the first time takes minutes.
@@ -42,20 +44,26 @@ func (d *demo) make(ctx context.Context, targets ...string) error {
 
 // inCluster runs a command where the cluster can be reached and returns what it printed. Its error holds that, too.
 func (d *demo) inCluster(ctx context.Context, stdin, name string, args ...string) (string, error) {
+	stdout, _, err := d.outputs(ctx, stdin, name, args...)
+	return stdout, err
+}
+
+// outputs does the same and returns what went to stderr as well.
+func (d *demo) outputs(ctx context.Context, stdin, name string, args ...string) (stdout, stderr string, err error) {
 	args = append([]string{name}, args...)
-	if d.local {
+	if d.local && !d.inside {
 		args = append([]string{filepath.Join(d.repo, "bin", "cluster"), "exec", "--"}, args...)
 	}
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Dir = d.repo
 	cmd.WaitDelay = 5 * time.Second
 	cmd.Stdin = strings.NewReader(stdin)
-	var stdout, stderr strings.Builder
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		return stdout.String(), fmt.Errorf("failed to run %s: %w\n%s", strings.Join(args, " "), errors.Join(err, ctx.Err()), stderr.String())
+	var out, errOut strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &errOut
+	if err = cmd.Run(); err != nil {
+		err = fmt.Errorf("failed to run %s: %w\n%s", strings.Join(args, " "), errors.Join(err, ctx.Err()), errOut.String())
 	}
-	return stdout.String(), nil
+	return out.String(), errOut.String(), err
 }
 
 func (d *demo) kubectl(ctx context.Context, args ...string) (string, error) {
@@ -70,20 +78,31 @@ func (d *demo) apply(ctx context.Context, manifest string) error {
 // get sends a request and prints the status line and the first lines of the answer. It tries again for a moment, because
 // the nodes follow a Service that is new or has moved within about a second.
 func get(ctx context.Context, url string, out io.Writer) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, serviceDelay)
 	defer cancel()
-	for {
-		response, err := getOnce(ctx, url)
-		if err == nil {
-			_, err = fmt.Fprintf(out, "%s %s\nServer: %s\n\n%s", response.Proto, response.Status, response.Header.Get("Server"), response.text)
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("failed to get %s: %w", url, err)
-		case <-time.After(200 * time.Millisecond):
-		}
+	client := newClient(2*time.Second, false)
+	var response *answer
+	err := harness.Eventually(ctx, 200*time.Millisecond, func(ctx context.Context) (err error) {
+		response, err = getOnce(ctx, client, url)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("failed to get %s: %w", url, err)
 	}
+	_, err = fmt.Fprintf(out, "%s %s\nServer: %s\n\n%s", response.Proto, response.Status, response.Header.Get("Server"), response.text)
+	return err
+}
+
+// serviceDelay bounds how long the nodes may take to follow a Service.
+const serviceDelay = 10 * time.Second
+
+// newClient returns a client whose requests take no longer than a limit, on one connection or with a new one for each.
+func newClient(limit time.Duration, keepAlive bool) *http.Client {
+	return &http.Client{Timeout: limit, Transport: &http.Transport{
+		DisableKeepAlives: !keepAlive,
+		// #nosec G402 -- the certificate of the demo signs itself
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
+	}}
 }
 
 type answer struct {
@@ -91,16 +110,11 @@ type answer struct {
 	text string
 }
 
-func getOnce(ctx context.Context, url string) (*answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
-	defer cancel()
+func getOnce(ctx context.Context, client *http.Client, url string) (*answer, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil) // #nosec G704 -- the user says what to ask
 	if err != nil {
 		return nil, err
 	}
-	// #nosec G402 -- the certificate of the demo signs itself
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
-	defer client.CloseIdleConnections()
 	response, err := client.Do(request) // #nosec G704 -- the user says what to ask
 	if err != nil {
 		return nil, err
@@ -126,41 +140,4 @@ func firstLines(text string) string {
 // indent sets a text off from the names of the steps.
 func indent(text string) string {
 	return "    " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n    ") + "\n"
-}
-
-// line returns what to type to run a command where the cluster can be reached.
-func (d *demo) line(command string) string {
-	if d.local {
-		return "make cluster-exec CMD='" + command + "'"
-	}
-	return "make cluster-exec CLUSTER=external CMD='" + command + "'"
-}
-
-// hints are commands that show what the operator does.
-func (d *demo) hints() string {
-	const moved = 8081
-	request := "bin/demo get " + serviceURL(moved)
-	if !d.local {
-		request = fmt.Sprintf("kubectl get --raw /api/v1/namespaces/%s/services/%s:%d/proxy/", serverNamespace, server, moved)
-	}
-	object := fmt.Sprintf("nginxoperator/%s -n %s", server, serverNamespace)
-	wait := "kubectl wait --for=condition=Ready --timeout=60s " + object
-	deployment := fmt.Sprintf("deployment/%s -n %s", server, serverNamespace)
-	var out strings.Builder
-	for _, hint := range []struct{ what, command string }{
-		{"Scale it", "kubectl scale --replicas=3 " + object + " && " + wait + " && kubectl get " + object},
-		{"Move it to another port", fmt.Sprintf(`kubectl patch %s --type=merge --patch="spec: {ports: [{name: http, port: %d}]}" && %s && %s`, object, moved, wait, request)},
-		{"Delete a child and watch it come back", "kubectl delete " + deployment + " && kubectl wait --for=create " + deployment + " && kubectl rollout status " + deployment},
-		{"Replace its Pods and nothing else", `kubectl patch ` + object + ` --type=merge --patch="spec: {forceRedeploy: now}" && ` + wait + " && kubectl get pods -n " + serverNamespace},
-		{"Read what each field means", "kubectl explain nginxoperator.spec"},
-	} {
-		fmt.Fprintf(&out, "  # %s\n  %s\n\n", hint.what, d.line(hint.command))
-	}
-	if d.local {
-		out.WriteString("  # Stop the cluster; nothing is left behind\n  make cluster-down\n")
-	} else {
-		fmt.Fprintf(&out, "  # Remove the server, then the operator\n  %s\n  %s\n",
-			d.line("kubectl delete namespace "+serverNamespace), d.line("kubectl delete namespace "+operatorNamespace))
-	}
-	return out.String()
 }

@@ -112,7 +112,7 @@ func (d *demo) requestSecure(ctx context.Context) error {
 // showAtV1alpha1 shows the same object to a client that knows only the first version of the API, and that a change made
 // by it keeps what it cannot say.
 func (d *demo) showAtV1alpha1(ctx context.Context) error {
-	const object = "nginxoperators.v1alpha1.operator.example.com/" + secureServer
+	const object = oldServers + "/" + secureServer
 	spec, err := d.kubectl(ctx, "get", object, "-n", serverNamespace, "--output=jsonpath={.apiVersion} {.spec}")
 	if err != nil {
 		return err

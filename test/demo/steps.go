@@ -21,6 +21,17 @@ const (
 	port   = 80
 )
 
+const (
+	// firstAPI is the version that the first release has, finalAPI the only one in which objects are stored in the end.
+	firstAPI = "v1alpha1"
+	finalAPI = "v1alpha2"
+	// oldServers is the resource as a client asks for it that knows only the first version.
+	oldServers = "nginxoperators." + firstAPI + ".operator.example.com"
+)
+
+// csvPrefix begins the name of each release's ClusterServiceVersion; the version follows.
+const csvPrefix = "nginx-operator.v"
+
 // installManifest is what an administrator applies to install the operator from a catalog. CATALOG_IMAGE is filled in.
 const installManifest = `
 apiVersion: operators.coreos.com/v1
@@ -70,21 +81,29 @@ metadata:
 type demo struct {
 	repo, version, delivery, catalogImage string
 	local                                 bool
+	// inside says that this process is in the cluster's network already.
+	inside bool
 }
 
-func newDemo() (*demo, error) {
+// newDemo reads the environment. Target is what sets it.
+func newDemo(target string) (*demo, error) {
 	d := &demo{local: os.Getenv("CLUSTER") == "local"}
-	for name, field := range map[string]*string{
+	return d, readEnv(target, map[string]*string{
 		"REPO_ROOT": &d.repo, "VERSION": &d.version, "DELIVERY": &d.delivery, "CATALOG_IMAGE": &d.catalogImage,
-	} {
+	})
+}
+
+func readEnv(target string, fields map[string]*string) error {
+	for name, field := range fields {
 		if *field = os.Getenv(name); *field == "" {
-			return nil, fmt.Errorf("%s is not set: run `make demo`", name)
+			return fmt.Errorf("%s is not set: run `%s`", name, target)
 		}
 	}
-	return d, nil
+	return nil
 }
 
-func (d *demo) steps() []step {
+// buildSteps make the cluster and the images of some targets.
+func (d *demo) buildSteps(what string, targets ...string) []step {
 	build := "the output above"
 	if d.local {
 		build += ", and the logs that `bin/cluster logs` lists"
@@ -93,11 +112,25 @@ func (d *demo) steps() []step {
 		{"A cluster with OLM (the first time builds Kubernetes from source)", time.Hour, func(ctx context.Context) error {
 			return d.make(ctx, "bin/kubectl", "cluster-olm")
 		}, build},
-		{"The images of the operator, its bundle and its catalog", 15 * time.Minute, func(ctx context.Context) error {
-			return d.make(ctx, "images")
+		{what, 15 * time.Minute, func(ctx context.Context) error {
+			return d.make(ctx, targets...)
 		}, build},
-		{"The operator, through a Subscription to the catalog", 5 * time.Minute, d.install,
-			d.line("kubectl get catalogsource,subscription,installplan,csv,pod -n " + operatorNamespace)},
+	}
+}
+
+// installStep installs a release and waits for it.
+func (d *demo) installStep(name, version, catalogImage string) step {
+	return step{name, 5 * time.Minute, func(ctx context.Context) error {
+		return d.install(ctx, version, catalogImage)
+	}, d.line(lookAtOLM)}
+}
+
+// lookAtOLM shows how far OLM is.
+const lookAtOLM = "kubectl get catalogsource,subscription,installplan,csv,pod -n " + operatorNamespace
+
+func (d *demo) steps() []step {
+	return append(d.buildSteps("The images of the operator, its bundle and its catalog", "images"), []step{
+		d.installStep("The operator, through a Subscription to the catalog", d.version, d.catalogImage),
 		{"Servers: config/samples", 3 * time.Minute, d.declare,
 			d.line("kubectl get nginxoperators,pods,events -n " + serverNamespace)},
 		{"What there is", time.Minute, d.show, d.line("kubectl get all -n " + serverNamespace)},
@@ -106,22 +139,22 @@ func (d *demo) steps() []step {
 			d.line("kubectl get nginxoperators,pods,events -n " + serverNamespace)},
 		{"A request to it, over TLS", time.Minute, d.requestSecure, d.line("kubectl get service,endpointslice -n " + serverNamespace)},
 		{"The same server, read and changed at v1alpha1", time.Minute, d.showAtV1alpha1,
-			d.line("kubectl get nginxoperators.v1alpha1.operator.example.com -n " + serverNamespace + " -o yaml")},
-	}
+			d.line("kubectl get " + oldServers + " -n " + serverNamespace + " -o yaml")},
+	}...)
 }
 
 // install applies what is needed and waits until OLM says that the operator is installed.
-func (d *demo) install(ctx context.Context) error {
+func (d *demo) install(ctx context.Context, version, catalogImage string) error {
 	if err := d.notElsewhere(ctx); err != nil {
 		return err
 	}
 	if err := d.createNamespace(ctx, operatorNamespace); err != nil {
 		return err
 	}
-	if err := d.apply(ctx, strings.ReplaceAll(installManifest, "CATALOG_IMAGE", d.catalogImage)); err != nil {
+	if err := d.apply(ctx, strings.ReplaceAll(installManifest, "CATALOG_IMAGE", catalogImage)); err != nil {
 		return err
 	}
-	csv, last := "nginx-operator.v"+d.version, ""
+	csv, last := csvPrefix+version, ""
 	for {
 		phase, err := d.kubectl(ctx, "get", "csv", csv, "-n", operatorNamespace, "--ignore-not-found", "--output=jsonpath={.status.phase}")
 		if err == nil && phase == "Succeeded" {
@@ -141,26 +174,35 @@ func (d *demo) install(ctx context.Context) error {
 
 // notElsewhere returns an error where the operator is on the cluster in another way: there it can be only once.
 func (d *demo) notElsewhere(ctx context.Context) error {
-	found, err := d.kubectl(ctx, "get", "subscriptions.operators.coreos.com", "--all-namespaces",
-		`--output=jsonpath={range .items[?(@.spec.name=="nginx-operator")]}{.metadata.namespace}{"\n"}{end}`)
+	here, err := d.subscribedHere(ctx)
 	if err != nil {
 		return err
-	}
-	here := false
-	for _, namespace := range strings.Fields(found) {
-		if namespace != operatorNamespace {
-			return fmt.Errorf("the operator is installed already, by a Subscription in namespace %s: delete that and its CSV first", namespace)
-		}
-		here = true
 	}
 	if here {
 		return nil
 	}
-	found, err = d.kubectl(ctx, "get", "deployment", "nginx-operator-controller-manager", "-n", operatorNamespace, "--ignore-not-found", "--output=name")
+	found, err := d.kubectl(ctx, "get", "deployment", "nginx-operator-controller-manager", "-n", operatorNamespace, "--ignore-not-found", "--output=name")
 	if err == nil && found != "" {
 		err = errors.New("the operator is deployed already without OLM: remove it first, with `make undeploy` if `make deploy` made it")
 	}
 	return err
+}
+
+// subscribedHere tells whether there is a Subscription where the demo makes it. One that is elsewhere is an error.
+func (d *demo) subscribedHere(ctx context.Context) (bool, error) {
+	found, err := d.kubectl(ctx, "get", "subscriptions.operators.coreos.com", "--all-namespaces",
+		`--output=jsonpath={range .items[?(@.spec.name=="nginx-operator")]}{.metadata.namespace}{"\n"}{end}`)
+	if err != nil {
+		return false, err
+	}
+	here := false
+	for _, namespace := range strings.Fields(found) {
+		if namespace != operatorNamespace {
+			return false, fmt.Errorf("the operator is installed already, by a Subscription in namespace %s: delete that and its CSV first", namespace)
+		}
+		here = true
+	}
+	return here, nil
 }
 
 // createNamespace leaves a namespace that is there as it is: it may be somebody's.

@@ -5,6 +5,8 @@ package e2e
 //   - `operator-sdk bundle validate` with all optional checks of the operatorframework suite has no error and no warning.
 //   - `operator-sdk scorecard` passes every basic and OLM test, and has no suggestion left.
 //   - `operator-sdk run bundle` gives a working operator: a server becomes ready and serves.
+//   - `operator-sdk run bundle` of the release before and `operator-sdk run bundle-upgrade` to this one: the invariants of an
+//     upgrade hold, and the storage is migrated.
 //   - `operator-sdk cleanup` takes all of it away, the API and with it the servers included, as is its default. What OLM
 //     itself leaves is named in the test; nothing else stays.
 
@@ -124,14 +126,7 @@ func scorecard(t *testing.T, namespace, selector string, count int) {
 func testRunBundle(t *testing.T) {
 	namespace := newNamespace(t, baseline)
 	suite.operatorNamespace = namespace
-	ctx, cancel := context.WithTimeout(t.Context(), installPatience+30*time.Second)
-	defer cancel()
-	began := time.Now()
-	out, err := command(ctx, "operator-sdk", "run", "bundle", suite.bundleImage, "--namespace="+namespace, "--timeout="+installPatience.String())
-	if err != nil {
-		t.Fatalf("%v\n%s", err, report(namespace))
-	}
-	t.Logf("FIGURE run bundle: %s\n%s", seconds(time.Since(began)), out)
+	operatorSDK(t, namespace, "run", "bundle", suite.bundleImage)
 	waitForInstall(t, namespace)
 
 	servers := newNamespace(t, restricted)
@@ -150,14 +145,7 @@ func testRunBundle(t *testing.T) {
 		return err
 	})
 
-	ctx, cancel = context.WithTimeout(t.Context(), installPatience)
-	defer cancel()
-	began = time.Now()
-	out, err = command(ctx, "operator-sdk", "cleanup", packageName, "--namespace="+namespace)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, report(namespace))
-	}
-	t.Logf("FIGURE cleanup: %s\n%s", seconds(time.Since(began)), out)
+	operatorSDK(t, namespace, "cleanup", packageName)
 	waitFor(t, servers, "the API and its servers to be gone", patience, func(ctx context.Context) error {
 		pods, err := podsOf(ctx, server)
 		if err == nil && len(pods) > 0 {
@@ -176,6 +164,33 @@ func testRunBundle(t *testing.T) {
 		return errors.Join(nothingIn(ctx, namespace), onlyLeftByOLM(ctx))
 	})
 	suite.operatorNamespace = ""
+}
+
+// operatorSDK runs one of the commands of operator-sdk that take a namespace and a time limit.
+func operatorSDK(t *testing.T, namespace string, args ...string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), installPatience+30*time.Second)
+	defer cancel()
+	began := time.Now()
+	out, err := command(ctx, "operator-sdk", append(args, "--namespace="+namespace, "--timeout="+installPatience.String())...)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, report(namespace))
+	}
+	t.Logf("FIGURE operator-sdk %s: %s\n%s", strings.Join(args, " "), seconds(time.Since(began)), out)
+}
+
+func TestBundleUpgrade(t *testing.T) {
+	startClean(t)
+	namespace := newNamespace(t, baseline)
+	suite.operatorNamespace = namespace
+	defer func() { suite.operatorNamespace = "" }()
+	operatorSDK(t, namespace, "run", "bundle", suite.previous.bundleImage)
+	waitForRelease(t, namespace, suite.previous.version)
+	fleet := newFleet(t, fewObjects)
+	fleet.step(t, "from "+suite.previous.version+" to "+suite.version+", run bundle-upgrade", func(func()) {
+		operatorSDK(t, namespace, "run", "bundle-upgrade", suite.bundleImage)
+		storageMigrated(t, namespace, fleet.namespace, csvName())
+	}, true)
 }
 
 // nothingIn returns an error as long as the operator's namespace has anything that the installation made.

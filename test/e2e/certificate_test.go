@@ -3,7 +3,7 @@ package e2e
 // The certificate of the operator's webhooks under OLM, while clients read in the version that has to be converted.
 //
 //   - OLM renews the certificate when its time has come: no read fails, and none is wrong.
-//   - Somebody takes the conversion out of the CustomResourceDefinition: it is back at once.
+//   - Somebody takes the conversion out of the CustomResourceDefinition: admission keeps it, or the guard puts it back at once.
 
 import (
 	"context"
@@ -34,7 +34,7 @@ func testWebhookCertificate(t *testing.T) {
 	must(t, suite.admin.Get(t.Context(), key, secret))
 	before := string(secret.Data[corev1.TLSCertKey])
 
-	reader := startReader(t, namespace, "v1alpha2", ports)
+	reader := startReader(t, namespace, older, ports)
 	reader.strictly()
 	seen := watchDefinition(t)
 	// OLM renews a certificate that has less than a day left, so it gets one.

@@ -15,10 +15,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/nginx-operator/api/v1alpha1"
+	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
 // testLabel is on every namespace that the tests or the demo made: these may be removed with all that is in them.
@@ -48,7 +49,10 @@ func clean(ctx context.Context) error {
 	for i := range namespaces.Items {
 		errs = append(errs, client.IgnoreNotFound(suite.admin.Delete(ctx, &namespaces.Items[i])))
 	}
-	errs = append(errs, client.IgnoreNotFound(suite.admin.Delete(ctx, objectOf("apiextensions.k8s.io/v1", "CustomResourceDefinition", crdName))))
+	// The objects go with the definition, also those that only an operator could convert.
+	definition := objectOf("apiextensions.k8s.io/v1", "CustomResourceDefinition", crdName)
+	unconverted := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"conversion":{"strategy":"None","webhook":null}}}`))
+	errs = append(errs, client.IgnoreNotFound(suite.admin.Patch(ctx, definition, unconverted)), client.IgnoreNotFound(suite.admin.Delete(ctx, definition)))
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("failed to remove what tests left: %w", err)
 	}
@@ -64,12 +68,14 @@ func refuseOthers(ctx context.Context, ours sets.Set[string]) error {
 	subscriptions.SetAPIVersion("operators.coreos.com/v1alpha1")
 	subscriptions.SetKind("SubscriptionList")
 	deployments := &appsv1.DeploymentList{}
-	// In the version that is stored: the other one takes an operator that works.
-	objects := &v1alpha1.NginxOperatorList{}
-	for _, list := range []client.ObjectList{subscriptions, deployments, objects} {
-		if err := suite.admin.List(ctx, list); err != nil && !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) {
+	for _, list := range []client.ObjectList{subscriptions, deployments} {
+		if err := suite.admin.List(ctx, list); err != nil && !meta.IsNoMatchError(err) {
 			return fmt.Errorf("failed to look for the operator: %w", err)
 		}
+	}
+	objects, err := anyObjects(ctx)
+	if err != nil {
+		return fmt.Errorf("failed to look for servers: %w", err)
 	}
 	var errs []error
 	for i := range subscriptions.Items {
@@ -88,6 +94,23 @@ func refuseOthers(ctx context.Context, ours sets.Set[string]) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// anyObjects lists the servers in the version that can be read: where no operator works it is the one that is stored.
+func anyObjects(ctx context.Context) (*metav1.PartialObjectMetadataList, error) {
+	var errs []error
+	for _, version := range []string{newer, older} {
+		list := metadataList(v1alpha2.GroupVersion.Group+"/"+version, "NginxOperatorList")
+		err := suite.admin.List(ctx, list)
+		if err == nil || meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+			if len(list.Items) > 0 || version == older {
+				return list, nil
+			}
+			continue
+		}
+		errs = append(errs, err)
+	}
+	return nil, errors.Join(errs...)
 }
 
 // cleanOnce removes what OLM leaves outside of namespaces, and returns an error as long as anything is left.

@@ -5,7 +5,7 @@ package e2e
 //   - `kubectl apply --server-side -k config/default` is all that it takes on a cluster with nothing else: the operator
 //     makes the certificate of its webhooks itself.
 //   - The same command with the next release upgrades. The invariants are those of an upgrade through OLM: the same Pods,
-//     no failed request, no failed read or write at v1alpha1, no wrong read at v1alpha2.
+//     no failed request, no failed or wrong read or write at either version, and the storage is migrated.
 //   - `kubectl delete -k config/default` leaves nothing, outside of namespaces either.
 
 import (
@@ -27,32 +27,59 @@ import (
 // defaultNamespace is the one in config/default.
 const defaultNamespace = "nginx-operator-system"
 
+// deploy applies config/default of a release.
+func deploy(t *testing.T, delivery string) {
+	t.Helper()
+	kubectl(t, "apply", "--server-side", "-k", filepath.Join(delivery, "config", "default"))
+	// The label by which the tests know what they may remove.
+	kubectl(t, "label", "--overwrite", "namespace", defaultNamespace, testLabel+"=e2e")
+	kubectl(t, "rollout", "status", "-n", defaultNamespace, "--timeout=2m", "deployment/"+operatorName)
+}
+
+// Nothing but the catalog's graph keeps anybody from leaving a release out. Whoever does loses nothing: no answer is wrong,
+// no request to a server is lost, and everything is stored as it should be in the end. Reads and writes may fail until the
+// new operator converts.
+func TestDefaultLeavingOneOut(t *testing.T) {
+	startClean(t)
+	suite.operatorNamespace = defaultNamespace
+	defer func() { suite.operatorNamespace = "" }()
+	deploy(t, suite.first.delivery)
+	fleet := newFleet(t, 10)
+	load := startLoad(t, fleet.namespace, suite.reach.service(fleet.namespace, "web", 8080))
+	reads := []*reader{startReader(t, fleet.namespace, older, fleet.ports), startReader(t, fleet.namespace, newer, fleet.ports)}
+	deploy(t, suite.delivery)
+	storageMigrated(t, defaultNamespace, fleet.namespace, "")
+	must(t, errors.Join(fleet.asCreated(t.Context(), older), fleet.asCreated(t.Context(), newer)))
+	during := "from " + suite.first.version + " straight to " + suite.version
+	for _, reader := range reads {
+		reader.finish(t, during)
+	}
+	load.finish(t, fleet.namespace, "load "+during)
+	waitForReady(t, fleet.web)
+	fleet.samePods(t, during)
+}
+
 func TestDefault(t *testing.T) {
 	startClean(t)
 	suite.operatorNamespace = defaultNamespace
 	defer func() { suite.operatorNamespace = "" }()
-	deploy := func(delivery string) {
-		t.Helper()
-		kubectl(t, "apply", "--server-side", "-k", filepath.Join(delivery, "config", "default"))
-		// The label by which the tests know what they may remove.
-		kubectl(t, "label", "--overwrite", "namespace", defaultNamespace, testLabel+"=e2e")
-		kubectl(t, "rollout", "status", "-n", defaultNamespace, "--timeout=2m", "deployment/"+operatorName)
-	}
 	began := time.Now()
-	deploy(suite.previous.delivery)
+	deploy(t, suite.previous.delivery)
 	t.Logf("FIGURE release %s without OLM: %s", suite.previous.version, seconds(time.Since(began)))
 
-	fleet := newFleet(t)
+	fleet := newFleet(t, fewObjects)
 	began = time.Now()
-	fleet.step(t, "from "+suite.previous.version+" to "+suite.version+", without OLM", func() {
-		deploy(suite.delivery)
+	fleet.step(t, "from "+suite.previous.version+" to "+suite.version+", without OLM", func(func()) {
+		deploy(t, suite.delivery)
 		t.Logf("FIGURE release %s without OLM: %s", suite.version, seconds(time.Since(began)))
 		waitFor(t, defaultNamespace, "the release before to be gone", patience, func(ctx context.Context) error {
 			return operatorRolledOut(ctx, defaultNamespace)
 		})
-	}, false)
+		storageMigrated(t, defaultNamespace, fleet.namespace, "")
+	}, true)
 	fleet.useNewFields(t)
-	fleet.step(t, "from "+suite.version+" to "+suite.next.version+", without OLM", func() { deploy(suite.next.delivery) }, true)
+	fleet.step(t, "from "+suite.version+" to "+suite.next.version+", without OLM", func(func()) { deploy(t, suite.next.delivery) }, true)
+	storageMigratedAlready(t, fleet.namespace)
 
 	// Admission works without OLM as well.
 	bad := newObject(fleet.namespace, "bad", 1)

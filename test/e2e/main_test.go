@@ -34,10 +34,13 @@ var suite struct {
 	version, delivery string
 	// bundleImage and catalogImage are what is installed from.
 	bundleImage, catalogImage string
-	// previous is the release before, next a release after this one with the same code: where upgrades start and end.
-	previous, next release
+	// first is the oldest release, previous the one before this, next a release after this one with the same code: where
+	// upgrades start and end.
+	first, previous, next release
 	// auditLog is the API server's audit log; only the local cluster has one that can be read.
 	auditLog string
+	// etcd is the address of the API server's etcd, of the local cluster only.
+	etcd string
 	// dir is a temporary folder in which commands run.
 	dir string
 	// operatorNamespace is where the operator is installed at the moment, for the diagnostics of a failure.
@@ -45,7 +48,7 @@ var suite struct {
 }
 
 // release is a release other than the one that is tested. Its delivery is the folder with its config.
-type release struct{ version, delivery, catalogImage string }
+type release struct{ version, delivery, catalogImage, bundleImage string }
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -87,10 +90,12 @@ func newSuite() error {
 	suite.local = env("CLUSTER") == "local"
 	suite.version, suite.delivery = env("VERSION"), env("DELIVERY")
 	suite.bundleImage, suite.catalogImage = env("BUNDLE_IMAGE"), env("CATALOG_IMAGE")
-	suite.previous = release{env("PREVIOUS_VERSION"), env("PREVIOUS_DELIVERY"), env("PREVIOUS_CATALOG_IMAGE")}
-	suite.next = release{env("NEXT_VERSION"), env("NEXT_DELIVERY"), env("NEXT_CATALOG_IMAGE")}
+	suite.first = release{version: env("FIRST_VERSION"), delivery: env("FIRST_DELIVERY"), catalogImage: env("FIRST_CATALOG_IMAGE")}
+	suite.previous = release{env("PREVIOUS_VERSION"), env("PREVIOUS_DELIVERY"), env("PREVIOUS_CATALOG_IMAGE"), env("PREVIOUS_BUNDLE_IMAGE")}
+	suite.next = release{version: env("NEXT_VERSION"), delivery: env("NEXT_DELIVERY"), catalogImage: env("NEXT_CATALOG_IMAGE")}
 	if suite.local {
 		suite.auditLog = env("CLUSTER_AUDIT_LOG")
+		suite.etcd = env("CLUSTER_ETCD_URL")
 	}
 	// The tools of this repository come first.
 	tools := filepath.Join(env("REPO_ROOT"), "bin")

@@ -31,7 +31,6 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/nginx-operator/api/v1alpha1"
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
@@ -215,15 +214,7 @@ func testLeaderIsKilled(t *testing.T) {
 	operator := suite.operatorNamespace
 	before, err := leader(t.Context(), operator)
 	must(t, err)
-	name, _, _ := strings.Cut(before, "_")
-	pod := &corev1.Pod{}
-	must(t, suite.admin.Get(t.Context(), client.ObjectKey{Namespace: operator, Name: name}, pod))
-	_, container, found := strings.Cut(pod.Status.ContainerStatuses[0].ContainerID, "containerd://")
-	if !found {
-		t.Fatalf("the container of %s is %q", name, pod.Status.ContainerStatuses[0].ContainerID)
-	}
-	_, err = command(t.Context(), "ctr", "tasks", "kill", "--signal=SIGKILL", container)
-	must(t, err)
+	killLeader(t, operator, before)
 	after, took := waitForOtherLeader(t, operator, before)
 	t.Logf("FIGURE leader killed: %s leads after %s", after, seconds(took))
 	if took > 20*time.Second {
@@ -231,6 +222,20 @@ func testLeaderIsKilled(t *testing.T) {
 	}
 	operatorWorks(t)
 	waitForInstall(t, operator)
+}
+
+// killLeader kills the process of the replica that has the identity of a Lease.
+func killLeader(t *testing.T, operator, identity string) {
+	t.Helper()
+	name, _, _ := strings.Cut(identity, "_")
+	pod := &corev1.Pod{}
+	must(t, suite.admin.Get(t.Context(), client.ObjectKey{Namespace: operator, Name: name}, pod))
+	_, container, found := strings.Cut(pod.Status.ContainerStatuses[0].ContainerID, "containerd://")
+	if !found {
+		t.Fatalf("the container of %s is %q", name, pod.Status.ContainerStatuses[0].ContainerID)
+	}
+	_, err := command(t.Context(), "ctr", "tasks", "kill", "--signal=SIGKILL", container)
+	must(t, err)
 }
 
 // operatorWorks requires a new server to become ready.
@@ -250,8 +255,7 @@ func testReinstall(t *testing.T) {
 
 	uninstall(t, operator)
 	// Without the operator nothing converts, so only the version that is stored can be read and written.
-	older := &v1alpha1.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: object.Name}}
-	update(t, older, func(o *v1alpha1.NginxOperator) { o.Spec.Replicas = ptr.To[int32](3) })
+	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Replicas = ptr.To[int32](3) })
 	holds(t, namespace, "a server changed while nobody looks after it", 2*time.Second, func(ctx context.Context) error {
 		now, err := podsOf(ctx, object)
 		if err == nil && len(now) != len(pods) {

@@ -13,8 +13,7 @@ import (
 	"maps"
 	"testing"
 
-	operatorv2 "github.com/operator-framework/api/pkg/operators/v2"
-	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -54,6 +53,7 @@ func TestSubscription(t *testing.T) {
 	}
 	t.Run("changes under load", testChangesUnderLoad)
 	t.Run("certificate of the webhooks", testWebhookCertificate)
+	t.Run("storage migration", testStorageMigration)
 	t.Run("bad image", testBadImage)
 	t.Run("leader stops", testLeaderStops)
 	if suite.local {
@@ -65,14 +65,11 @@ func TestSubscription(t *testing.T) {
 
 func testUpgradeable(t *testing.T) {
 	waitFor(t, suite.operatorNamespace, "the operator to say that it may be upgraded", patience, func(ctx context.Context) error {
-		condition := &operatorv2.OperatorCondition{}
-		if err := suite.admin.Get(ctx, client.ObjectKey{Namespace: suite.operatorNamespace, Name: csvName()}, condition); err != nil {
-			return err
+		upgradeable, err := upgradeableOf(ctx, suite.operatorNamespace, csvName())
+		if err == nil && upgradeable.Status != metav1.ConditionTrue {
+			err = fmt.Errorf("the OperatorCondition has %v", upgradeable)
 		}
-		if !meta.IsStatusConditionTrue(condition.Spec.Conditions, operatorv2.Upgradeable) {
-			return fmt.Errorf("the OperatorCondition has %v", condition.Spec.Conditions)
-		}
-		return nil
+		return err
 	})
 }
 

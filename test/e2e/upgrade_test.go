@@ -1,20 +1,22 @@
 package e2e
 
-// Upgrades through OLM, from the release before this one to this one, and on to the same code under the next number.
+// Upgrades through OLM: from the first release to this one, over each in between, and on to the same code under the next
+// number; and the one step back that is supported.
 //
 // Invariants, for each step, while it happens:
 //
 //   - The Pods of the operands are the same before and after; a client that loads an operand through its Service sees no
 //     request fail.
-//   - A client that lists every object fifty times a second sees no wrong answer, at v1alpha1 and at v1alpha2: each object
-//     is there with its port. At v1alpha1 no read fails. At v1alpha2 none fails either, in the step that introduces it from
-//     the moment on at which OLM says that the release is installed.
-//   - Writes at v1alpha1 succeed before, during and after.
+//   - A client that reads fifty times a second, every object in turn and now and then all of them, sees no wrong answer, at
+//     v1alpha1 and at v1alpha2: each object is there with its port. No read fails but in one gap of less than 100 ms; at
+//     v1alpha2, in the step that introduces it, from the moment on at which OLM says that the release is installed.
+//   - Writes succeed, at each version that is there, and what is created meanwhile at either version is right.
 //   - OLM rolls the operator out once, not twice: the certificate of its webhooks outlives the release before.
-//   - Afterwards the fields of v1alpha2 work on objects that were made at v1alpha1 before.
+//   - The release that stores v1alpha2 has moved every object there, etcd says so, and OLM was held off until then.
 //
-// Automatic: the image of the CatalogSource changes, as it does for users of OperatorHub. Manual: each InstallPlan is
-// approved by hand.
+// Automatic: nothing but the image of the CatalogSource changes, as for users of OperatorHub. The catalog of this release
+// meets the first one, and OLM goes over the one in between, because nothing else is in the graph: that protects whoever
+// comes from there. Manual: each InstallPlan is approved by hand.
 
 import (
 	"context"
@@ -25,20 +27,98 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+)
 
-	"github.com/example/nginx-operator/api/v1alpha2"
+const (
+	// manyObjects are migrated in the automatic upgrade, fewObjects where something else is looked at.
+	manyObjects = 300
+	fewObjects  = 50
 )
 
 func TestUpgrade(t *testing.T) {
-	for name, approval := range map[string]string{"automatic": "Automatic", "manual": "Manual"} {
-		t.Run(name, func(t *testing.T) {
-			startClean(t)
-			testUpgrade(t, approval)
+	t.Run("automatic", func(t *testing.T) { testUpgrade(t, testAutomatic) })
+	t.Run("manual", func(t *testing.T) { testUpgrade(t, testManual) })
+}
+
+// testUpgrade makes a namespace for the operator, for one way to upgrade it.
+func testUpgrade(t *testing.T, test func(t *testing.T, operator string)) {
+	startClean(t)
+	operator := newNamespace(t, restricted)
+	suite.operatorNamespace = operator
+	defer func() { suite.operatorNamespace = "" }()
+	test(t, operator)
+}
+
+// subscribe offers a catalog and asks for a release.
+func subscribe(t *testing.T, operator, catalogImage, approval, version string) {
+	t.Helper()
+	applyText(t, strings.NewReplacer("NAMESPACE", operator, "CATALOG_IMAGE", catalogImage).Replace(prepareManifest))
+	applyText(t, strings.NewReplacer("NAMESPACE", operator,
+		"installPlanApproval: Automatic", "installPlanApproval: "+approval+"\n  startingCSV: "+csvNameOf(version),
+	).Replace(subscriptionManifest))
+}
+
+// offer changes the image of the catalog.
+func offer(t *testing.T, operator, image string) {
+	t.Helper()
+	update(t, olmObject("CatalogSource", operator, catalogName), func(catalog *unstructured.Unstructured) {
+		must(t, unstructured.SetNestedField(catalog.Object, image, "spec", "image"))
+	})
+}
+
+func testAutomatic(t *testing.T, operator string) {
+	subscribe(t, operator, suite.first.catalogImage, "Automatic", suite.first.version)
+	arrive(t, operator, "Automatic", suite.first.version)
+	fleet := newFleet(t, manyObjects)
+
+	fleet.step(t, "from "+suite.first.version+" to "+suite.version+", automatic", func(introduced func()) {
+		offer(t, operator, suite.catalogImage)
+		// OLM goes on as soon as the release in between is installed, so it may have been replaced already.
+		waitFor(t, operator, "release "+suite.previous.version, installPatience, func(ctx context.Context) error {
+			return either(succeeded(ctx, operator, suite.previous.version), succeeded(ctx, operator, suite.version))
 		})
-	}
+		introduced()
+		arrive(t, operator, "Automatic", suite.version)
+		storageMigrated(t, operator, fleet.namespace, csvName())
+	}, false)
+	installedInOrder(t, operator, suite.first.version, suite.previous.version, suite.version)
+	rolledOutOnce(t, operator, suite.version)
+	fleet.useNewFields(t)
+
+	fleet.step(t, "from "+suite.version+" to "+suite.next.version+", automatic", func(func()) {
+		offer(t, operator, suite.next.catalogImage)
+		arrive(t, operator, "Automatic", suite.next.version)
+	}, true)
+	rolledOutOnce(t, operator, suite.next.version)
+	keepsManifest(t, operator)
+	storageMigratedAlready(t, fleet.namespace)
+}
+
+func testManual(t *testing.T, operator string) {
+	subscribe(t, operator, suite.catalogImage, "Manual", suite.first.version)
+	arrive(t, operator, "Manual", suite.first.version)
+	waitForDeprecation(t, operator)
+	fleet := newFleet(t, fewObjects)
+
+	fleet.step(t, "from "+suite.first.version+" to "+suite.previous.version+", manual", func(introduced func()) {
+		arrive(t, operator, "Manual", suite.previous.version)
+		introduced()
+	}, false)
+	rolledOutOnce(t, operator, suite.previous.version)
+	fleet.useNewFields(t)
+	fleet.step(t, "from "+suite.previous.version+" to "+suite.version+", manual", func(func()) {
+		arrive(t, operator, "Manual", suite.version)
+		storageMigrated(t, operator, fleet.namespace, csvName())
+	}, true)
+	rolledOutOnce(t, operator, suite.version)
+
+	testTooFarBack(t, operator)
+	fleet.back(t, operator)
+	fleet.heldUp(t, operator)
 }
 
 // startClean takes away what the test before left, the API included.
@@ -49,50 +129,26 @@ func startClean(t *testing.T) {
 	must(t, clean(ctx))
 }
 
-func testUpgrade(t *testing.T, approval string) {
-	operator := newNamespace(t, restricted)
-	suite.operatorNamespace = operator
-	defer func() { suite.operatorNamespace = "" }()
-
-	first := suite.previous.catalogImage
-	if approval == "Manual" {
-		first = suite.catalogImage
-	}
-	applyText(t, strings.NewReplacer("NAMESPACE", operator, "CATALOG_IMAGE", first).Replace(prepareManifest))
-	applyText(t, strings.NewReplacer("NAMESPACE", operator,
-		"installPlanApproval: Automatic", "installPlanApproval: "+approval+"\n  startingCSV: "+csvNameOf(suite.previous.version),
-	).Replace(subscriptionManifest))
-	arrive(t, operator, approval, suite.previous.version)
-
-	fleet := newFleet(t)
-	offer := func(image string) {
-		catalog := olmObject("CatalogSource", operator, catalogName)
-		update(t, catalog, func(catalog *unstructured.Unstructured) {
-			must(t, unstructured.SetNestedField(catalog.Object, image, "spec", "image"))
-		})
-	}
-	fleet.step(t, "from "+suite.previous.version+" to "+suite.version+", "+approval, func() {
-		offer(suite.catalogImage)
-		arrive(t, operator, approval, suite.version)
-	}, false)
-	rolledOutOnce(t, operator, suite.version)
-	fleet.useNewFields(t)
-
-	fleet.step(t, "from "+suite.version+" to "+suite.next.version+", "+approval, func() {
-		offer(suite.next.catalogImage)
-		arrive(t, operator, approval, suite.next.version)
-	}, true)
-	rolledOutOnce(t, operator, suite.next.version)
-}
+// resolveInterval is how often OLM is made to look at the Subscription. A resolution that meets the release before while that
+// is being deleted fails, and OLM comes back for the next event in the namespace, or after a quarter of an hour.
+const resolveInterval = 20 * time.Second
 
 // arrive waits until a release is installed, and approves what has to be approved on the way. OLM may make a second
 // InstallPlan for a release after a conflict, so this goes on until it is there.
 func arrive(t *testing.T, operator, approval, version string) {
 	t.Helper()
 	began := time.Now()
+	looked := began
 	waitFor(t, operator, "release "+version, installPatience, func(ctx context.Context) error {
 		if approval == "Manual" {
 			if err := approve(ctx, operator, version); err != nil {
+				return err
+			}
+		}
+		if time.Since(looked) > resolveInterval {
+			looked = time.Now()
+			patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"example.com/looked-at":%q}}}`, looked.Format(time.RFC3339))
+			if err := suite.admin.Patch(ctx, olmObject("Subscription", operator, packageName), client.RawPatch(types.MergePatchType, patch)); err != nil {
 				return err
 			}
 		}
@@ -101,7 +157,11 @@ func arrive(t *testing.T, operator, approval, version string) {
 	t.Logf("FIGURE release %s is installed after %s", version, seconds(time.Since(began)))
 }
 
-// approve approves the InstallPlans of a release.
+// approvalDelay is how old an InstallPlan is when it is approved. OLM writes it again after it has made it; who is faster than
+// that, as no administrator is, makes it begin anew.
+const approvalDelay = 3 * time.Second
+
+// approve approves the InstallPlans of a release that wait for it.
 func approve(ctx context.Context, operator, version string) error {
 	plans := &unstructured.UnstructuredList{}
 	plans.SetAPIVersion("operators.coreos.com/v1alpha1")
@@ -113,7 +173,8 @@ func approve(ctx context.Context, operator, version string) error {
 		plan := &plans.Items[i]
 		names, _, _ := unstructured.NestedStringSlice(plan.Object, "spec", "clusterServiceVersionNames")
 		approved, _, _ := unstructured.NestedBool(plan.Object, "spec", "approved")
-		if approved || !slices.Contains(names, csvNameOf(version)) {
+		waits := text(plan, "status", "phase") == "RequiresApproval" && time.Since(plan.GetCreationTimestamp().Time) > approvalDelay
+		if approved || !waits || !slices.Contains(names, csvNameOf(version)) {
 			continue
 		}
 		before := plan.DeepCopy()
@@ -149,86 +210,76 @@ func rolledOutOnce(t *testing.T, operator, version string) {
 	})
 }
 
-// fleet is a number of objects made at v1alpha1: one with Pods and a load on it, and many without.
-type fleet struct {
-	namespace string
-	web       *v1alpha2.NginxOperator
-	pods      []types.UID
-	ports     map[string]int32
-	steps     int
+// either returns nil if one of two things is true, and else what is missing for the first.
+func either(first, second error) error {
+	if second == nil {
+		return nil
+	}
+	return first
 }
 
-// fleetSize is the number of objects. Each has a port of its own, so that no answer can be right by chance.
-const fleetSize = 50
-
-func newFleet(t *testing.T) *fleet {
+// installedInOrder requires OLM to have made its InstallPlans for these releases, one after the other.
+func installedInOrder(t *testing.T, operator string, versions ...string) {
 	t.Helper()
-	f := &fleet{namespace: newNamespace(t, restricted), ports: map[string]int32{}}
-	f.web = newObject(f.namespace, "web", 2)
-	must(t, suite.admin.Create(t.Context(), newV1alpha1(f.namespace, "web", 8080, 2)))
-	f.ports["web"] = 8080
-	for i := range int32(fleetSize) {
-		name := fmt.Sprintf("object-%d", i)
-		must(t, suite.admin.Create(t.Context(), newV1alpha1(f.namespace, name, 10000+i, 0)))
-		f.ports[name] = 10000 + i
-	}
-	kubectl(t, "wait", "-n", f.namespace, "--for=condition=Ready", "--timeout=2m", "nginxoperators.v1alpha1.operator.example.com/web")
-	f.pods = uidsOf(t, f.web)
-	return f
-}
-
-// step makes a step of an upgrade while clients go on. Both versions are there already where it is not the step that
-// introduces v1alpha2.
-func (f *fleet) step(t *testing.T, name string, upgrade func(), both bool) {
-	t.Helper()
-	f.steps++
-	load := startLoad(t, f.namespace, suite.reach.service(f.namespace, "web", 8080))
-	older := startReader(t, f.namespace, "v1alpha1", f.ports)
-	older.strictly()
-	newer := startReader(t, f.namespace, "v1alpha2", f.ports)
-	if both {
-		newer.strictly()
-	}
-	writer := startWriter(t, f.namespace)
-	seen := watchDefinition(t)
-
-	upgrade()
-	newer.strictly()
-	// What OLM does after it says that all is done belongs to the upgrade: it deletes the release before.
-	time.Sleep(10 * time.Second)
-
-	seen()
-	writer.finish(t, name)
-	must(t, suite.admin.Delete(t.Context(), writer.object))
-	older.finish(t, name)
-	newer.finish(t, name)
-	load.finish(t, f.namespace, "load "+name)
-	if now := uidsOf(t, f.web); !slices.Equal(now, f.pods) {
-		t.Errorf("%s: the Pods were %v and are %v", name, f.pods, now)
-	}
-	if t.Failed() {
-		t.Log(report(f.namespace))
-	}
-}
-
-// useNewFields gives an object that was made at v1alpha1 a configuration of its own, and looks at it at v1alpha1.
-func (f *fleet) useNewFields(t *testing.T) {
-	t.Helper()
-	waitForReady(t, f.web)
-	if now := uidsOf(t, f.web); !slices.Equal(now, f.pods) {
-		t.Errorf("the release replaced Pods: they were %v and are %v", f.pods, now)
-	}
-	update(t, f.web, func(o *v1alpha2.NginxOperator) {
-		o.Spec.Ports = append(o.Spec.Ports, v1alpha2.Port{Name: "second", Port: 8081})
-		o.Spec.Config = &v1alpha2.Config{Inline: "server {\n    listen 8080;\n    location / { root /usr/share/nginx/html; }\n}\n" +
-			"server {\n    listen 8081;\n    return 200 \"the second port\";\n}\n"}
+	plans := &unstructured.UnstructuredList{}
+	plans.SetAPIVersion("operators.coreos.com/v1alpha1")
+	plans.SetKind("InstallPlanList")
+	must(t, suite.admin.List(t.Context(), plans, client.InNamespace(operator)))
+	slices.SortFunc(plans.Items, func(a, b unstructured.Unstructured) int {
+		generation := func(plan unstructured.Unstructured) int64 {
+			n, _, _ := unstructured.NestedInt64(plan.Object, "spec", "generation")
+			return n
+		}
+		return int(generation(a) - generation(b))
 	})
-	waitForReady(t, f.web)
-	answers(t, f.namespace, suite.reach.service(f.namespace, "web", 8081), "the second port")
-	port := kubectl(t, "get", "-n", f.namespace, "nginxoperators.v1alpha1.operator.example.com", "web", "-o", "jsonpath={.spec.port}")
-	if port != "8080" {
-		t.Errorf("v1alpha1 shows port %q", port)
+	var installed []string
+	for i := range plans.Items {
+		names, _, _ := unstructured.NestedStringSlice(plans.Items[i].Object, "spec", "clusterServiceVersionNames")
+		installed = append(installed, strings.Join(names, "+"))
 	}
-	waitForOnly(t, f.web, 2)
-	f.pods = uidsOf(t, f.web)
+	var want []string
+	for _, version := range versions {
+		want = append(want, csvNameOf(version))
+	}
+	// OLM may make a second InstallPlan for a release after a conflict.
+	if got := slices.Compact(installed); !slices.Equal(got, want) {
+		t.Errorf("OLM installed %v instead of %v", got, want)
+	}
+}
+
+// waitForDeprecation requires OLM to tell who runs the first release that it is deprecated.
+func waitForDeprecation(t *testing.T, operator string) {
+	t.Helper()
+	waitFor(t, operator, "the Subscription to say that the release is deprecated", patience, func(ctx context.Context) error {
+		subscription := olmObject("Subscription", operator, packageName)
+		if err := suite.admin.Get(ctx, client.ObjectKeyFromObject(subscription), subscription); err != nil {
+			return err
+		}
+		conditions, _, _ := unstructured.NestedSlice(subscription.Object, "status", "conditions")
+		for _, condition := range conditions {
+			condition := &unstructured.Unstructured{Object: condition.(map[string]any)}
+			if text(condition, "type") == "BundleDeprecated" && text(condition, "status") == "True" &&
+				strings.Contains(text(condition, "message"), csvNameOf(suite.first.version)+" has the API v1alpha1 only") {
+				return nil
+			}
+		}
+		return fmt.Errorf("it has the conditions %v", conditions)
+	})
+}
+
+// keepsManifest requires the ConfigMap with the storage migration to have outlived the release before.
+func keepsManifest(t *testing.T, operator string) {
+	t.Helper()
+	must(t, suite.admin.Get(t.Context(), client.ObjectKey{Namespace: operator, Name: "nginx-operator-storage-migration"}, &corev1.ConfigMap{}))
+}
+
+// storageMigratedAlready requires that nothing is left to migrate.
+func storageMigratedAlready(t *testing.T, namespace string) {
+	t.Helper()
+	definition, err := readDefinition(t.Context())
+	must(t, err)
+	if stored := definition.Status.StoredVersions; !slices.Equal(stored, []string{newer}) {
+		t.Errorf("status.storedVersions is %v", stored)
+	}
+	must(t, allStoredAs(t.Context(), namespace, newer))
 }

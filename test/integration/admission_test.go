@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/example/nginx-operator/api/v1alpha1"
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
@@ -178,14 +177,13 @@ func TestAdmissionOfV1alpha1KnowsTheRest(t *testing.T) {
 	}
 }
 
-// While the operator is away, v1alpha1, which is what is stored, is created, changed and deleted as always.
+// While the operator is away, v1alpha2, which is what is stored, is created, changed and deleted as always.
 // What then came in and cannot be carried out is told in the status, and whoever labels or deletes it later is not held up.
 func TestAdmissionIsAway(t *testing.T) {
 	namespace := newNamespace(t)
-	kept := newObject(namespace, "kept")
-	create(t, kept)
-	gone := newObject(namespace, "gone")
-	create(t, gone)
+	create(t, newObject(namespace, "kept"))
+	kept, gone := newServer(namespace, "kept"), newServer(namespace, "gone")
+	create(t, newObject(namespace, "gone"))
 	waitForChildren(t, namespace, "gone")
 
 	suite.operator.stop()
@@ -199,16 +197,16 @@ func TestAdmissionIsAway(t *testing.T) {
 		}
 	}
 	t.Cleanup(comeBack)
-	// v1alpha2 has to be converted, so it waits.
-	if err := suite.admin.Create(t.Context(), newServer(namespace, "waits")); !apierrors.IsInternalError(err) && !strings.Contains(fmt.Sprint(err), "conversion webhook") {
+	// v1alpha1 has to be converted, so it waits.
+	if err := suite.admin.Create(t.Context(), newObject(namespace, "waits")); !apierrors.IsInternalError(err) && !strings.Contains(fmt.Sprint(err), "conversion webhook") {
 		t.Errorf("want an error of the conversion webhook, got %v", err)
 	}
 
-	bad := newObject(namespace, "bad")
-	bad.Annotations = map[string]string{"operator.example.com/v1alpha2": `{"config":{"inline":"server { listen 8080; daemon on; }"}}`}
+	bad := newServer(namespace, "bad")
+	bad.Spec.Config = &v1alpha2.Config{Inline: "server { listen 8080; daemon on; }"}
 	must(t, suite.admin.Create(t.Context(), bad))
-	update(t, kept, func(object *v1alpha1.NginxOperator) { object.Spec.ForceRedeploy = "now" })
-	update(t, kept, func(object *v1alpha1.NginxOperator) { object.Labels = map[string]string{"team": "shop"} })
+	update(t, kept, func(object *v1alpha2.NginxOperator) { object.Spec.ForceRedeploy = "now" })
+	update(t, kept, func(object *v1alpha2.NginxOperator) { object.Labels = map[string]string{"team": "shop"} })
 	must(t, suite.admin.Status().Update(t.Context(), kept))
 	must(t, suite.admin.Delete(t.Context(), gone))
 

@@ -210,6 +210,9 @@ func TestV1alpha1Warning(t *testing.T) {
 	if texts := warned.list(); len(texts) != 1 || !strings.Contains(texts[0], "kubectl edit nginxoperators.v1alpha2.operator.example.com web") {
 		t.Errorf("warnings %q", texts)
 	}
+	if warned.deprecated != 2 {
+		t.Errorf("%d of 2 answers say that v1alpha1 is deprecated", warned.deprecated)
+	}
 }
 
 // A backup that was taken at v1alpha1 is restored with all that v1alpha2 knows, and a damaged one is refused.

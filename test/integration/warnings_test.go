@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"strings"
 	"sync"
 	"testing"
 
@@ -10,16 +11,23 @@ import (
 	operatormanager "github.com/example/nginx-operator/internal/manager"
 )
 
-// recordedWarnings keeps what the API server warns a client of.
+// recordedWarnings keeps what the API server warns a client of. That v1alpha1 is deprecated it says each time; that is counted.
 type recordedWarnings struct {
-	mu    sync.Mutex
-	texts []string
+	mu         sync.Mutex
+	texts      []string
+	deprecated int
 }
+
+const deprecation = "operator.example.com/v1alpha1 NginxOperator is deprecated; use operator.example.com/v1alpha2"
 
 // HandleWarningHeader is called for each warning.
 func (w *recordedWarnings) HandleWarningHeader(_ int, _, text string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if strings.HasPrefix(text, deprecation) {
+		w.deprecated++
+		return
+	}
 	w.texts = append(w.texts, text)
 }
 

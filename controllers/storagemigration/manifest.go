@@ -1,0 +1,70 @@
+package storagemigration
+
+import (
+	"fmt"
+	"os"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/example/nginx-operator/internal/metadata"
+)
+
+const manifestKind = "StorageVersionMigration"
+
+// kubeMigratorGroup is the group of kube-storage-version-migrator, whose resource names the version as well.
+const kubeMigratorGroup = "migration.k8s.io"
+
+// apis are those of a StorageVersionMigration, the best first: that of Kubernetes 1.37, of 1.35 and 1.36, and of
+// kube-storage-version-migrator.
+var apis = []schema.GroupVersionKind{
+	{Group: "storagemigration.k8s.io", Version: "v1", Kind: manifestKind},
+	{Group: "storagemigration.k8s.io", Version: "v1beta1", Kind: manifestKind},
+	{Group: kubeMigratorGroup, Version: "v1alpha1", Kind: manifestKind},
+}
+
+// Load reads the StorageVersionMigration that the release carries, at storagemigration.k8s.io/v1. An error names the file and
+// the field.
+func Load(file string) (*unstructured.Unstructured, error) {
+	raw, err := os.ReadFile(file) // #nosec G304 -- a flag of the operator names it
+	if err != nil {
+		return nil, fmt.Errorf("failed to read the storage migration: %w", err)
+	}
+	object := &unstructured.Unstructured{}
+	if err := yaml.UnmarshalStrict(raw, &object.Object); err != nil {
+		return nil, fmt.Errorf("failed to read the storage migration in %s: %w", file, err)
+	}
+	field := func(path ...string) string {
+		value, _, _ := unstructured.NestedString(object.Object, path...)
+		return value
+	}
+	group, resource := field("spec", "resource", "group"), field("spec", "resource", "resource")
+	for _, want := range []struct{ field, is, want string }{
+		{"kind", object.GetKind(), manifestKind},
+		{"metadata.name", object.GetName(), metadata.DefinitionName},
+		{"spec.resource", resource + "." + group, metadata.DefinitionName},
+	} {
+		if want.is != want.want {
+			return nil, fmt.Errorf("the storage migration in %s has %s %q, it must be %q", file, want.field, want.is, want.want)
+		}
+	}
+	return object, nil
+}
+
+// forDefinition returns the manifest as an object of an API, made for a definition as it is now. It goes with the definition.
+func forDefinition(manifest *unstructured.Unstructured, api schema.GroupVersionKind, definition *apiextensionsv1.CustomResourceDefinition) (*unstructured.Unstructured, error) {
+	object := manifest.DeepCopy()
+	object.SetGroupVersionKind(api)
+	object.SetAnnotations(map[string]string{generationAnnotation: generationOf(definition)})
+	object.SetLabels(map[string]string{metadata.LabelManagedBy: metadata.OperatorName})
+	object.SetOwnerReferences([]metav1.OwnerReference{{
+		APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition", Name: definition.Name, UID: definition.UID,
+	}})
+	if api.Group != kubeMigratorGroup {
+		return object, nil
+	}
+	return object, unstructured.SetNestedField(object.Object, storedVersion(definition), "spec", "resource", "version")
+}

@@ -1,0 +1,116 @@
+package storagemigration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// Reasons of the Events on the definition; the last one is on an object that was refused as well.
+const (
+	ReasonStarted   = "StorageMigrationStarted"
+	ReasonSucceeded = "StorageMigrationSucceeded"
+	ReasonFailed    = "StorageMigrationFailed"
+)
+
+// Reasons of the OperatorCondition Upgradeable: True and False, False.
+const (
+	ReasonIdle      = "Idle"
+	ReasonMigrating = "MigratingStorage"
+)
+
+const (
+	// namedAtOnce is how many refused objects get an Event and a line in the log after one pass, namedInMessage how many are
+	// named in a message.
+	namedAtOnce    = 20
+	namedInMessage = 3
+)
+
+// report tells log, Events, metrics and OLM what a pass found, where that is news.
+func (r *Reconciler) report(ctx context.Context, s *situation, next action) error {
+	if next != actNothing {
+		r.settled = false
+		if r.began.IsZero() {
+			r.began = time.Now()
+			r.Metrics.Running(true)
+			message := fmt.Sprintf("moving stored objects to %s (status.storedVersions is %s)", s.target, strings.Join(s.definition.Status.StoredVersions, ", "))
+			r.event(ctx, s, corev1.EventTypeNormal, ReasonStarted, message)
+		}
+		return r.holdOff(ctx, s.target)
+	}
+	r.settled = s.pruned()
+	if !r.began.IsZero() {
+		if r.settled {
+			r.Metrics.Finished(true)
+			message := fmt.Sprintf("all stored objects are %s, after %s", s.target, time.Since(r.began).Round(time.Second/10))
+			r.event(ctx, s, corev1.EventTypeNormal, ReasonSucceeded, message)
+		}
+		r.progress = progress{settled: r.settled, generation: r.generation, since: r.since}
+	}
+	r.Metrics.Running(false)
+	r.Metrics.Unmigrated(0)
+	return r.Condition.Set(ctx, metav1.ConditionTrue, ReasonIdle, "no migration is running, the operator may be upgraded")
+}
+
+// holdOff tells OLM not to replace the operator while stored objects are being moved, or cannot be.
+func (r *Reconciler) holdOff(ctx context.Context, target string) error {
+	if r.problem != "" {
+		return r.Condition.Set(ctx, metav1.ConditionFalse, ReasonFailed, r.problem)
+	}
+	return r.Condition.Set(ctx, metav1.ConditionFalse, ReasonMigrating, "stored objects are being moved to "+target)
+}
+
+// event sends an Event on the definition and says the same in the log.
+func (r *Reconciler) event(ctx context.Context, s *situation, kind, reason, message string) {
+	log.FromContext(ctx).Info("Storage migration: "+message, "reason", reason)
+	r.Recorder.Eventf(s.definition, nil, kind, reason, "Migrate", "%s", message)
+}
+
+// failed reports an attempt that did not migrate everything, and returns the error that makes another one.
+func (r *Reconciler) failed(ctx context.Context, s *situation, err error) error {
+	r.Metrics.Finished(false)
+	news := r.problem != err.Error()
+	r.problem = err.Error()
+	if !news {
+		return err
+	}
+	r.event(ctx, s, corev1.EventTypeWarning, ReasonFailed, r.problem)
+	return errors.Join(err, r.holdOff(ctx, s.target))
+}
+
+// describe says in one error which objects were refused.
+func describe(failed []refused) error {
+	var names []string
+	for _, f := range failed[:min(len(failed), namedInMessage)] {
+		names = append(names, f.String())
+	}
+	more := ""
+	if len(failed) > namedInMessage {
+		more = fmt.Sprintf("; and %d more", len(failed)-namedInMessage)
+	}
+	return fmt.Errorf("%d objects could not be stored anew and are tried again: %s%s", len(failed), strings.Join(names, "; "), more)
+}
+
+// nameRefused names objects that were refused, where that or the reason is new.
+func (r *Reconciler) nameRefused(ctx context.Context, failed, before []refused) {
+	known := map[string]bool{}
+	for _, f := range before {
+		known[f.String()] = true
+	}
+	named := 0
+	for _, f := range failed {
+		if known[f.String()] || named == namedAtOnce {
+			continue
+		}
+		named++
+		log.FromContext(ctx).Error(f.err, "An object cannot be stored anew", "namespace", f.object.Namespace, "name", f.object.Name)
+		r.Recorder.Eventf(f.object, nil, corev1.EventTypeWarning, ReasonFailed, "Migrate",
+			"the object cannot be stored as %s, so this release of the operator cannot finish its upgrade: %v", r.Target.Version, f.err)
+	}
+}

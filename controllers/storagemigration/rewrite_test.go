@@ -1,0 +1,109 @@
+package storagemigration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	operatormanager "github.com/example/nginx-operator/internal/manager"
+)
+
+// rewriterWith returns a rewriter for so many objects, each write of which is answered by a function.
+func rewriterWith(t *testing.T, objects int, answer func(name string) error) (*rewriter, *atomic.Int32) {
+	t.Helper()
+	builder := fake.NewClientBuilder().WithScheme(operatormanager.NewScheme())
+	for i := range objects {
+		builder = builder.WithObjects(&v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: fmt.Sprintf("web-%03d", i)}})
+	}
+	writes := &atomic.Int32{}
+	builder = builder.WithInterceptorFuncs(interceptor.Funcs{
+		SubResourcePatch: func(_ context.Context, _ client.Client, subresource string, object client.Object, patch client.Patch, _ ...client.SubResourcePatchOption) error {
+			writes.Add(1)
+			data, err := patch.Data(object)
+			if err != nil || subresource != "status" || !strings.HasPrefix(string(data), `{"metadata":{"resourceVersion":"`) {
+				t.Errorf("a patch of %s: %s, %v", subresource, data, err)
+			}
+			return answer(object.GetName())
+		},
+	})
+	return &rewriter{client: builder.Build(), kind: v1alpha2.GroupVersion.WithKind("NginxOperator")}, writes
+}
+
+// An object that is refused does not stop the others; one that changed or went is as good as rewritten.
+func TestRefusedObjectsAreNamed(t *testing.T) {
+	resource := schema.GroupResource{Group: "operator.example.com", Resource: "nginxoperators"}
+	r, writes := rewriterWith(t, 30, func(name string) error {
+		switch name {
+		case "web-004", "web-007":
+			return apierrors.NewForbidden(resource, name, errors.New("a policy"))
+		case "web-011":
+			return apierrors.NewConflict(resource, name, errors.New("it changed"))
+		case "web-012":
+			return apierrors.NewNotFound(resource, name)
+		}
+		return nil
+	})
+	total, failed, err := r.rewrite(t.Context(), r.all)
+	if err != nil || total != 30 || writes.Load() != 30 {
+		t.Errorf("%d of %d writes, %v", total, writes.Load(), err)
+	}
+	if len(failed) != 2 || !strings.HasPrefix(failed[0].String(), "shop/web-004: ") || !strings.Contains(failed[1].String(), "shop/web-007: ") ||
+		!strings.Contains(failed[1].String(), "a policy") {
+		t.Errorf("refused: %v", failed)
+	}
+	// Only these are tried again.
+	total, failed, err = r.rewrite(t.Context(), only(failed))
+	if err != nil || total != 2 || len(failed) != 2 {
+		t.Errorf("the second time %d, %v, %v", total, failed, err)
+	}
+}
+
+// An API server that stores nothing is not asked for each of a hundred objects.
+func TestHopelessPassEnds(t *testing.T) {
+	r, writes := rewriterWith(t, 100, func(string) error { return apierrors.NewInternalError(errors.New("no webhook answers")) })
+	if _, _, err := r.rewrite(t.Context(), r.all); err == nil || !strings.Contains(err.Error(), "no webhook answers") {
+		t.Errorf("error %v", err)
+	}
+	if n := writes.Load(); n < hopelessAfter || n >= hopelessAfter+2*rewritesAtOnce {
+		t.Errorf("%d writes", n)
+	}
+}
+
+// A few failures that pass do not end it.
+func TestPassingFailures(t *testing.T) {
+	n := atomic.Int32{}
+	r, _ := rewriterWith(t, 100, func(string) error {
+		if n.Add(1)%2 == 0 {
+			return apierrors.NewInternalError(errors.New("no webhook answers"))
+		}
+		return nil
+	})
+	total, failed, err := r.rewrite(t.Context(), r.all)
+	if err != nil || total != 100 || len(failed) != 50 {
+		t.Errorf("%d objects, %d refused, %v", total, len(failed), err)
+	}
+}
+
+func TestDescribe(t *testing.T) {
+	var failed []refused
+	for i := range 5 {
+		object := &metav1.PartialObjectMetadata{}
+		object.Namespace, object.Name = "shop", fmt.Sprintf("web-%d", i)
+		failed = append(failed, refused{object, errors.New("refused")})
+	}
+	const want = "5 objects could not be stored anew and are tried again: shop/web-0: refused; shop/web-1: refused; shop/web-2: refused; and 2 more"
+	if got := describe(failed).Error(); got != want {
+		t.Errorf("%s", got)
+	}
+}

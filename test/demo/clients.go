@@ -1,0 +1,206 @@
+package main
+
+// This file has the clients that go on while the operator is upgraded, and count every answer that fails or is wrong.
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/example/nginx-operator/test/harness"
+)
+
+const (
+	// requestLimit bounds one request. It is above the second after which a lost TCP packet is sent again, and above the
+	// one or two for which the API server lets reads wait while a definition changes.
+	requestLimit = 10 * time.Second
+	// The pauses keep the clients from taking the processor away from what is shown.
+	pagePause = 20 * time.Millisecond
+	readPause = 100 * time.Millisecond
+	// leastAnswers is the number below which no failure would say little.
+	leastAnswers = 50
+	// page is what nginx's own start page says.
+	page = "Welcome to nginx!"
+)
+
+// ask is one request, with a look at its answer.
+type ask func(context.Context) error
+
+// counter asks the same again and again, and counts.
+type counter struct {
+	name    string
+	stop    context.CancelFunc
+	running sync.WaitGroup
+
+	mu            sync.Mutex
+	total, failed int
+	slowest       time.Duration
+	// first is the first failure.
+	first error
+}
+
+// startCounter begins to ask, each way on its own. It outlives the step that starts it: only finish ends it.
+func startCounter(ctx context.Context, name string, pause time.Duration, ways ...ask) *counter {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	c := &counter{name: name, stop: cancel}
+	for _, way := range ways {
+		c.running.Go(func() {
+			for ctx.Err() == nil {
+				began := time.Now()
+				// A request that has begun is finished, so that the end of the client is not counted as a failure.
+				err := way(context.WithoutCancel(ctx))
+				c.record(time.Since(began), err)
+				select {
+				case <-ctx.Done():
+				case <-time.After(pause):
+				}
+			}
+		})
+	}
+	return c
+}
+
+func (c *counter) record(took time.Duration, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.total++
+	c.slowest = max(c.slowest, took)
+	if err == nil {
+		return
+	}
+	c.failed++
+	if c.first == nil {
+		c.first = fmt.Errorf("at %s: %w", time.Now().Format(time.TimeOnly), err)
+	}
+}
+
+// finish ends the client once the requests that have begun are answered.
+func (c *counter) finish() {
+	c.stop()
+	c.running.Wait()
+}
+
+// short returns the counts for a cell of a table. A client that has not begun has none.
+func (c *counter) short() string {
+	if c == nil {
+		return "-"
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return fmt.Sprintf("%d/%d", c.total, c.failed)
+}
+
+// String returns the counts in words.
+func (c *counter) String() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return fmt.Sprintf("%s: %d, %d failed, the slowest took %s", c.name, c.total, c.failed, seconds(c.slowest))
+}
+
+// failure returns an error where an answer failed.
+func (c *counter) failure() error {
+	if c == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.failed > 0 {
+		return fmt.Errorf("%s: %d of %d failed, the first %w", c.name, c.failed, c.total, c.first)
+	}
+	return nil
+}
+
+// enough returns an error where too few answers came to show anything.
+func (c *counter) enough() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.total < leastAnswers {
+		return fmt.Errorf("%s: only %d, that shows nothing", c.name, c.total)
+	}
+	return nil
+}
+
+// connect makes the client for the API server.
+func (u *upgrade) connect() error {
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
+		clientcmd.NewDefaultClientConfigLoadingRules(), &clientcmd.ConfigOverrides{}).ClientConfig()
+	if err != nil {
+		return fmt.Errorf("failed to find the cluster: %w", err)
+	}
+	config.QPS = -1 // no limit that would hide what the API server does
+	config.Timeout = requestLimit
+	// Each read of a deprecated version brings a warning; the demo shows it once, at its end.
+	config.WarningHandler = rest.NoWarnings{}
+	if u.api, err = dynamic.NewForConfig(config); err != nil {
+		return fmt.Errorf("failed to make a client: %w", err)
+	}
+	u.config = config
+	return nil
+}
+
+// startClients starts those that can be answered by the first release, once the page is there.
+func (u *upgrade) startClients(ctx context.Context) error {
+	url, ways, err := u.pageRequests()
+	if err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeout(ctx, serviceDelay)
+	defer cancel()
+	for _, way := range ways {
+		if err := harness.Eventually(limited, 200*time.Millisecond, way); err != nil {
+			return fmt.Errorf("failed to get %s: %w", url, err)
+		}
+	}
+	u.page = startCounter(ctx, "requests to the page", pagePause, ways...)
+	u.older = u.startReader(ctx, firstAPI)
+	fmt.Printf("    GET %s (%d at a time)\n", url, len(ways))
+	fmt.Printf("    a list of all %d servers at v1alpha1\n", len(u.fleet))
+	fmt.Println("    the same at v1alpha2, from the moment on at which OLM says that a release with it is installed")
+	return nil
+}
+
+// startReader lists all servers in a version, and looks whether each is there with its port.
+func (u *upgrade) startReader(ctx context.Context, version string) *counter {
+	servers := u.api.Resource(serverKind.WithVersion(version)).Namespace(fleetNamespace)
+	return startCounter(ctx, "reads at "+version, readPause, func(ctx context.Context) error {
+		list, err := servers.List(ctx, listAll)
+		if err != nil {
+			return err
+		}
+		return u.fleet.check(version, list.Items)
+	})
+}
+
+// pageRequests are the ways to ask for the page of the server that has Pods: on one connection, and with a new one each
+// time. A cluster of the user's own has its network
+// elsewhere: there the requests go through the API server's proxy.
+func (u *upgrade) pageRequests() (url string, ways []ask, err error) {
+	if u.local {
+		url = fmt.Sprintf("http://%s.%s.svc.cluster.local:%d/", fleetServer, fleetNamespace, fleetPort)
+		for _, keepAlive := range []bool{true, false} {
+			client := newClient(requestLimit, keepAlive)
+			ways = append(ways, func(ctx context.Context) error { return checkPage(getOnce(ctx, client, url)) })
+		}
+		return url, ways, nil
+	}
+	client, err := rest.HTTPClientFor(u.config)
+	if err != nil {
+		return "", nil, fmt.Errorf("failed to make an HTTP client: %w", err)
+	}
+	url = fmt.Sprintf("%s/api/v1/namespaces/%s/services/%s:%d/proxy/", strings.TrimSuffix(u.config.Host, "/"), fleetNamespace, fleetServer, fleetPort)
+	return url, []ask{func(ctx context.Context) error { return checkPage(getOnce(ctx, client, url)) }}, nil
+}
+
+// checkPage returns an error where an answer is not nginx's start page.
+func checkPage(response *answer, err error) error {
+	if err == nil && !strings.Contains(response.text, page) {
+		err = fmt.Errorf("the answer is another page: %.100q", response.text)
+	}
+	return err
+}

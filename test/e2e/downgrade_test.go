@@ -1,0 +1,94 @@
+package e2e
+
+// The way back. One step is supported: from the release that stores v1alpha2 to the one before it, which has that version
+// too. The operator is uninstalled, the objects stay, and the release before is installed. It stores v1alpha1 again, object
+// by object as they are written, and reads both.
+//
+//   - Objects and operands are untouched, and no request is lost.
+//   - What the new release could say and v1alpha1 cannot is still there.
+//   - A release that does not have v1alpha2 is refused by OLM, which says why, and nothing is changed.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// testTooFarBack uninstalls the operator, and asks for the first release.
+func testTooFarBack(t *testing.T, operator string) {
+	t.Helper()
+	before, err := readDefinition(t.Context())
+	must(t, err)
+	uninstall(t, operator)
+	subscribe(t, operator, suite.catalogImage, "Manual", suite.first.version)
+	waitFor(t, operator, "OLM to refuse the first release", installPatience, func(ctx context.Context) error {
+		if err := approve(ctx, operator, suite.first.version); err != nil {
+			return err
+		}
+		plans := &unstructured.UnstructuredList{}
+		plans.SetAPIVersion("operators.coreos.com/v1alpha1")
+		plans.SetKind("InstallPlanList")
+		if err := suite.admin.List(ctx, plans, client.InNamespace(operator)); err != nil {
+			return err
+		}
+		for i := range plans.Items {
+			if said := fmt.Sprint(plans.Items[i].Object["status"]); strings.Contains(said, "risk of data loss") {
+				t.Logf("OLM refuses: %.400s", said)
+				return nil
+			}
+		}
+		return fmt.Errorf("none of %d InstallPlans says so", len(plans.Items))
+	})
+	now, err := readDefinition(t.Context())
+	must(t, err)
+	if !equality.Semantic.DeepEqual(now.Spec.Versions, before.Spec.Versions) || !slices.Equal(now.Status.StoredVersions, before.Status.StoredVersions) {
+		t.Errorf("the versions of the definition were changed, status.storedVersions is %v", now.Status.StoredVersions)
+	}
+	must(t, suite.admin.Delete(t.Context(), olmObject("Subscription", operator, packageName)))
+	must(t, client.IgnoreNotFound(suite.admin.Delete(t.Context(), olmObject("ClusterServiceVersion", operator, csvNameOf(suite.first.version)))))
+}
+
+// back installs the release before, and looks whether everything is as it was.
+func (f *fleet) back(t *testing.T, operator string) {
+	t.Helper()
+	load := startLoad(t, f.namespace, suite.reach.service(f.namespace, "web", 8080))
+	// Without an operator the version that is stored can be read.
+	must(t, f.asCreated(t.Context(), newer))
+	began := time.Now()
+	subscribe(t, operator, suite.catalogImage, "Manual", suite.previous.version)
+	arrive(t, operator, "Manual", suite.previous.version)
+	t.Logf("FIGURE step back to %s: %s", suite.previous.version, seconds(time.Since(began)))
+	waitFor(t, f.namespace, "both versions to be readable", patience, func(ctx context.Context) error {
+		return errors.Join(f.asCreated(ctx, older), f.asCreated(ctx, newer))
+	})
+	waitForReady(t, f.web)
+	f.samePods(t, "on the way back")
+	answers(t, f.namespace, suite.reach.service(f.namespace, "web", 8081), "the second port")
+
+	definition, err := readDefinition(t.Context())
+	must(t, err)
+	if stored := slices.Sorted(slices.Values(definition.Status.StoredVersions)); !slices.Equal(stored, []string{older, newer}) {
+		t.Errorf("status.storedVersions is %v", stored)
+	}
+	// What is written is stored as the release before stores it.
+	touched := newV1alpha1(f.namespace, refusedName, 0, 0)
+	must(t, suite.admin.Patch(t.Context(), touched, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"touched":"yes"}}}`))))
+	if suite.local {
+		counts, err := storedAs(t.Context(), f.namespace)
+		must(t, err)
+		t.Logf("FIGURE objects in etcd after the step back: %v", counts)
+		if counts[older] == 0 {
+			t.Error("nothing is stored as the release before stores it")
+		}
+	}
+	load.finish(t, f.namespace, "load on the way back")
+}

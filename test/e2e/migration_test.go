@@ -1,0 +1,119 @@
+package e2e
+
+// The storage migration, with what may happen meanwhile. Each test makes the definition store v1alpha1 again, writes every
+// object so that it is stored so (etcd says it), flips the definition as the upgrade does, and then makes trouble.
+//
+//   - The leader is killed: the other replica finishes. No answer is wrong, no write is lost.
+//   - No webhook answers for a while: nothing is lost, and the migration ends by itself once one does.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+func testStorageMigration(t *testing.T) {
+	fleet := newFleet(t, fewObjects)
+	if suite.local {
+		t.Run("leader is killed", func(t *testing.T) { testMigrationKilled(t, fleet) })
+	}
+	t.Run("no webhook", func(t *testing.T) { testMigrationWithoutWebhook(t, fleet) })
+}
+
+// store makes the definition store a version.
+func store(t *testing.T, version string) {
+	t.Helper()
+	definition := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: crdName}}
+	update(t, definition, func(definition *apiextensionsv1.CustomResourceDefinition) {
+		for i := range definition.Spec.Versions {
+			definition.Spec.Versions[i].Storage = definition.Spec.Versions[i].Name == version
+		}
+	})
+}
+
+// storeOlder brings everything to where it was before the upgrade: each object is stored as v1alpha1.
+func (f *fleet) storeOlder(t *testing.T) {
+	t.Helper()
+	store(t, older)
+	waitFor(t, f.namespace, "the objects to be stored as "+older, patience, func(ctx context.Context) error {
+		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"example.com/touched":"%d"}}}`, time.Now().UnixNano())
+		for name := range f.ports {
+			// An API server that has not read the definition yet stores what it stored before.
+			if err := suite.admin.Patch(ctx, newObject(f.namespace, name, 0), client.RawPatch(types.MergePatchType, patch)); err != nil {
+				return err
+			}
+		}
+		return allStoredAs(ctx, f.namespace, older)
+	})
+}
+
+// running waits until the control plane has begun to migrate.
+func running(t *testing.T, operator string) {
+	t.Helper()
+	waitFor(t, operator, "the control plane to migrate", patience, func(ctx context.Context) error {
+		migration := objectOf("storagemigration.k8s.io/v1", "StorageVersionMigration", crdName)
+		if err := suite.admin.Get(ctx, client.ObjectKeyFromObject(migration), migration); err != nil {
+			return err
+		}
+		definition, err := readDefinition(ctx)
+		if err == nil && migration.GetAnnotations()["operator.example.com/definition-generation"] != fmt.Sprint(definition.Generation) {
+			err = errors.New("the migration is one from before")
+		}
+		return err
+	})
+}
+
+func testMigrationKilled(t *testing.T, f *fleet) {
+	operator := suite.operatorNamespace
+	f.storeOlder(t)
+	reads := []*reader{startReader(t, f.namespace, older, f.ports), startReader(t, f.namespace, newer, f.ports)}
+	before, err := leader(t.Context(), operator)
+	must(t, err)
+	store(t, newer)
+	running(t, operator)
+	killLeader(t, operator, before)
+	storageMigrated(t, operator, f.namespace, csvName())
+	after, _ := waitForOtherLeader(t, operator, before)
+	t.Logf("%s finished what %s began", after, before)
+	for _, reader := range reads {
+		// A process that is killed takes the requests along that it was answering.
+		reader.finish(t, "while the leader is killed in a migration")
+	}
+	must(t, errors.Join(f.asCreated(t.Context(), older), f.asCreated(t.Context(), newer)))
+	waitForInstall(t, operator)
+}
+
+func testMigrationWithoutWebhook(t *testing.T, f *fleet) {
+	operator := suite.operatorNamespace
+	f.storeOlder(t)
+	store(t, newer)
+	running(t, operator)
+	scale := func(replicas int32) {
+		deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: operator, Name: operatorName}}
+		update(t, deployment, func(deployment *appsv1.Deployment) { deployment.Spec.Replicas = ptr.To(replicas) })
+	}
+	scale(0)
+	waitFor(t, operator, "no webhook to answer", patience, func(ctx context.Context) error {
+		pods, err := operatorPods(ctx, operator)
+		if err == nil && len(pods) > 0 {
+			err = fmt.Errorf("there are %d Pods", len(pods))
+		}
+		return err
+	})
+	// The control plane meets that.
+	time.Sleep(5 * time.Second)
+	scale(2)
+	waitForInstall(t, operator)
+	storageMigrated(t, operator, f.namespace, csvName())
+	must(t, errors.Join(f.asCreated(t.Context(), older), f.asCreated(t.Context(), newer)))
+	f.samePods(t, "without webhooks")
+}

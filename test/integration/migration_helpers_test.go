@@ -1,0 +1,498 @@
+package integration
+
+// What the tests of the storage migration share: API servers of their own, because they change what the API server
+// stores, and need a kube-controller-manager or an API server without the migration's API.
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/example/nginx-operator/api/v1alpha1"
+	"github.com/example/nginx-operator/api/v1alpha2"
+	operatormanager "github.com/example/nginx-operator/internal/manager"
+	"github.com/example/nginx-operator/internal/metadata"
+	"github.com/example/nginx-operator/test/harness"
+)
+
+const (
+	migrated = 120
+	// definitionName is also the name of the StorageVersionMigration.
+	definitionName = "nginxoperators.operator.example.com"
+	// storedNamespace has the objects that are there from the start, busyNamespace those of clients that go on to write.
+	storedNamespace, busyNamespace = "stored", "busy"
+)
+
+// migration is an API server with the operator's manifests, objects, and an operator.
+type migration struct {
+	admin client.Client
+	// etcd is where what is stored can be read.
+	etcd string
+	// dir is a temporary folder; kubeconfig is the file with the operator's rights, adminKubeconfig that with all rights.
+	dir, kubeconfig, adminKubeconfig string
+	// auditLog has the requests of the operator.
+	auditLog string
+	// service is what the webhooks' address leads to, when relay lets it.
+	service *harness.Service
+	relay   *relay
+	// binary is the operator; operator is the replica that leads, or will once there is no Lease of another one.
+	binary   string
+	operator *process
+	token    string
+	// owner is the test that all of it ends with.
+	owner *testing.T
+}
+
+// startMigration starts all of it. The arguments are those of the API server, each a name and a value.
+func startMigration(t *testing.T, binary string, args ...[2]string) *migration {
+	t.Helper()
+	m := &migration{owner: t, binary: binary, dir: t.TempDir(), service: must1(harness.NewService())(t)}
+	t.Cleanup(m.service.Close)
+	m.relay = newRelay(t, m.service)
+	env := &envtest.Environment{}
+	m.auditLog = recordRequests(t, env, m.dir)
+	for _, arg := range args {
+		env.ControlPlane.GetAPIServer().Configure().Append(arg[0], arg[1])
+	}
+	// Each object has a Service, and the default range holds 254.
+	env.ControlPlane.GetAPIServer().Configure().Set("service-cluster-ip-range", "10.0.0.0/16")
+	config := must1(env.Start())(t)
+	t.Cleanup(func() { must(t, env.Stop()) })
+	config.QPS = -1
+	m.etcd = env.ControlPlane.Etcd.URL.String()
+	m.admin = must1(client.New(config, client.Options{Scheme: operatormanager.NewScheme()}))(t)
+
+	admin := must1(env.AddUser(envtest.User{Name: "admin", Groups: []string{"system:masters"}}, nil))(t)
+	m.adminKubeconfig = m.writeKubeconfig(t, "admin", admin)
+	kubectl := must1(admin.Kubectl())(t)
+	if _, stderr, err := kubectl.Run("apply", "--server-side", "-k", "../../config/default"); err != nil {
+		t.Fatalf("failed to apply config/default: %v\n%s", err, must1(io.ReadAll(stderr))(t))
+	}
+	user := envtest.User{Name: operatorUser, Groups: []string{"system:serviceaccounts", "system:authenticated"}}
+	m.kubeconfig = m.writeKubeconfig(t, "operator", must1(env.AddUser(user, nil))(t))
+	t.Cleanup(func() {
+		if t.Failed() {
+			definition, err := m.definition(context.Background())
+			t.Logf("generation %d of the definition has the status %v, %v", definition.Generation, definition.Status, err)
+			stdout, _, err := kubectl.Run("get", "storageversionmigrations", "--output=yaml")
+			t.Logf("%s%v", must1(io.ReadAll(stdout))(t), err)
+		}
+	})
+	m.operator = m.startOperator(t)
+	// As the releases before 0.3.0.
+	m.store(t, "v1alpha1")
+	for _, name := range []string{storedNamespace, busyNamespace} {
+		must(t, m.admin.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}))
+	}
+	m.createObjects(t)
+	return m
+}
+
+// await is waitFor with more patience and fewer looks: hundreds of objects are written meanwhile.
+func await(t *testing.T, check func() error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
+	defer cancel()
+	must(t, harness.Eventually(ctx, 100*time.Millisecond, func(context.Context) error { return check() }))
+}
+
+func (m *migration) writeKubeconfig(t *testing.T, name string, user *envtest.AuthenticatedUser) string {
+	t.Helper()
+	file := filepath.Join(m.dir, name+".kubeconfig")
+	must(t, os.WriteFile(file, must1(user.KubeConfig())(t), 0o600))
+	return file
+}
+
+// startControllerManager starts the control plane's own migrator.
+func (m *migration) startControllerManager(t *testing.T) {
+	t.Helper()
+	binary := filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kube-controller-manager")
+	manager := must1(harness.StartControllerManager(t.Context(), binary, m.adminKubeconfig, m.dir))(t)
+	t.Cleanup(func() {
+		manager.Stop()
+		if log := manager.Log(); t.Failed() {
+			t.Logf("--- log of the kube-controller-manager\n%s", log[max(0, len(log)-3000):])
+		}
+	})
+}
+
+// startOperator starts one replica more and waits until it is ready.
+func (m *migration) startOperator(t *testing.T) *process {
+	t.Helper()
+	p := &process{healthPort: freePort(), metricPort: freePort(), webhooks: fmt.Sprintf("127.0.0.1:%d", freePort()), done: make(chan struct{})}
+	p.cmd = exec.Command(m.binary,
+		"--leader-elect", "--leader-election-namespace="+operatorNamespace,
+		fmt.Sprintf("--health-probe-bind-address=127.0.0.1:%d", p.healthPort),
+		fmt.Sprintf("--metrics-bind-address=127.0.0.1:%d", p.metricPort),
+		"--operator-namespace="+operatorNamespace, "--webhook-bind-address="+p.webhooks, "--webhook-url="+m.relay.url(),
+		"--storage-migration-manifest=../../config/storagemigration/storageversionmigration.yaml",
+	)
+	p.cmd.Env = append(os.Environ(), "KUBECONFIG="+m.kubeconfig, "RELATED_IMAGE_NGINX="+operandImage)
+	p.cmd.Stdout, p.cmd.Stderr = &p.log, &p.log
+	must(t, p.cmd.Start())
+	go func() { _ = p.cmd.Wait(); close(p.done) }()
+	m.owner.Cleanup(func() {
+		m.end(p, os.Kill)
+		if m.owner.Failed() {
+			m.owner.Logf("--- log of the operator %s\n%s", p.webhooks, withoutObjects(p.log.String()))
+		}
+	})
+	await(t, func() error {
+		select {
+		case <-p.done:
+			t.Fatal("the operator ended")
+		default:
+		}
+		if code, body := get(t, http.DefaultClient, fmt.Sprintf("http://127.0.0.1:%d/readyz", p.healthPort), ""); code != http.StatusOK {
+			return fmt.Errorf("/readyz answers %d %s", code, body)
+		}
+		return nil
+	})
+	m.service.Add(p.webhooks)
+	return p
+}
+
+func (m *migration) end(p *process, signal os.Signal) {
+	m.service.Remove(p.webhooks)
+	p.end(signal)
+}
+
+// kill ends the leader as a node does that fails, and takes away its Lease, which would run out 15 s later.
+func (m *migration) kill(t *testing.T) {
+	t.Helper()
+	m.end(m.operator, os.Kill)
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: operatorNamespace, Name: "nginx-operator.operator.example.com"}}
+	must(t, client.IgnoreNotFound(m.admin.Delete(t.Context(), lease)))
+}
+
+// createObjects makes objects, two of three by a client of v1alpha1, the third with what v1alpha1 cannot say, and waits
+// until the operator is done with them. Most are paused: nobody looks at their children, and making them takes long.
+func (m *migration) createObjects(t *testing.T) {
+	t.Helper()
+	inParallel(t, migrated, func(ctx context.Context, i int) error {
+		if i%3 == 0 {
+			object := newServer(storedNamespace, storedName(i))
+			object.Spec = fullSpec()
+			object.Spec.Replicas, object.Spec.Paused = ptr.To[int32](0), true
+			return m.admin.Create(ctx, object)
+		}
+		object := newObject(storedNamespace, storedName(i))
+		if i%10 != 1 {
+			object.Annotations = map[string]string{metadata.AnnotationV1alpha2: `{"paused":true}`}
+		}
+		object.Spec.Replicas, object.Spec.Port = ptr.To[int32](0), ptr.To(10000+int32(i)) //nolint:gosec // it is small
+		return m.admin.Create(ctx, object)
+	})
+	await(t, func() error {
+		list := &v1alpha2.NginxOperatorList{}
+		if err := m.admin.List(t.Context(), list); err != nil {
+			return err
+		}
+		done := slices.DeleteFunc(list.Items, func(o v1alpha2.NginxOperator) bool { return o.Status.ObservedGeneration != o.Generation })
+		if len(done) < migrated {
+			return fmt.Errorf("only %d objects have a status", len(done))
+		}
+		return nil
+	})
+}
+
+func storedName(i int) string { return fmt.Sprintf("web-%03d", i) }
+
+// inParallel calls the function for 0 to n-1, ten at a time.
+func inParallel(t *testing.T, n int, do func(ctx context.Context, i int) error) {
+	t.Helper()
+	group, ctx := errgroup.WithContext(t.Context())
+	group.SetLimit(10)
+	for i := range n {
+		group.Go(func() error { return do(ctx, i) })
+	}
+	must(t, group.Wait())
+}
+
+func (m *migration) definition(ctx context.Context) (*apiextensionsv1.CustomResourceDefinition, error) {
+	definition := &apiextensionsv1.CustomResourceDefinition{}
+	return definition, m.admin.Get(ctx, client.ObjectKey{Name: definitionName}, definition)
+}
+
+func (m *migration) changeDefinition(t *testing.T, change func(*apiextensionsv1.CustomResourceDefinition)) {
+	t.Helper()
+	must(t, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		definition, err := m.definition(t.Context())
+		if err != nil {
+			return err
+		}
+		change(definition)
+		return m.admin.Update(t.Context(), definition)
+	}))
+}
+
+// store lets the API server store a version from now on.
+func (m *migration) store(t *testing.T, version string) {
+	t.Helper()
+	m.changeDefinition(t, func(definition *apiextensionsv1.CustomResourceDefinition) {
+		for i := range definition.Spec.Versions {
+			definition.Spec.Versions[i].Storage = definition.Spec.Versions[i].Name == version
+		}
+	})
+}
+
+// flip stores all objects at v1alpha1, as releases before 0.3.0 have left them, and has the API server store v1alpha2 from
+// then on. It returns what clients are told of the objects before. What has to be done in between can be given.
+func (m *migration) flip(t *testing.T, between ...func()) map[string]map[string]any {
+	t.Helper()
+	m.store(t, "v1alpha1")
+	await(t, func() error {
+		stored := must1(harness.StoredVersions(t.Context(), m.etcd))(t)
+		keys := slices.Sorted(maps.Keys(stored))
+		inParallel(t, len(keys), func(ctx context.Context, i int) error {
+			if stored[keys[i]] == v1alpha1.GroupVersion.String() {
+				return nil
+			}
+			return m.touch(ctx, keys[i])
+		})
+		return m.allStored(t, "v1alpha1")
+	})
+	content := m.content(t)
+	if len(content) != 2*migrated {
+		t.Fatalf("%d objects at two versions, want %d", len(content), 2*migrated)
+	}
+	for _, do := range between {
+		do()
+	}
+	m.store(t, "v1alpha2")
+	return content
+}
+
+// touch writes an object, by namespace/name, as it is: it is stored anew where it was stored in another version.
+func (m *migration) touch(ctx context.Context, key string) error {
+	namespace, name, _ := strings.Cut(key, "/")
+	return m.admin.Patch(ctx, newServer(namespace, name), client.RawPatch(types.MergePatchType, []byte("{}")))
+}
+
+// allStored tells whether etcd has all objects at one version, but for those that are excepted.
+func (m *migration) allStored(t *testing.T, version string, except ...string) error {
+	t.Helper()
+	stored, err := harness.StoredVersions(t.Context(), m.etcd)
+	if err != nil {
+		return err
+	}
+	if len(stored) < migrated {
+		return fmt.Errorf("only %d objects are stored", len(stored))
+	}
+	var others []string
+	for key, apiVersion := range stored {
+		if apiVersion != v1alpha2.GroupVersion.Group+"/"+version {
+			others = append(others, key)
+		}
+	}
+	slices.Sort(others)
+	if !slices.Equal(others, except) {
+		return fmt.Errorf("%d of %d objects are not stored at %s, want %v: %v", len(others), len(stored), version, except, others[:min(len(others), 5)])
+	}
+	return nil
+}
+
+// storedVersions tells whether the definition names these versions as those in which objects may be stored.
+func (m *migration) storedVersions(t *testing.T, want ...string) error {
+	t.Helper()
+	definition := must1(m.definition(t.Context()))(t)
+	if got := slices.Sorted(slices.Values(definition.Status.StoredVersions)); !slices.Equal(got, want) {
+		return fmt.Errorf("status.storedVersions is %v, want %v", got, want)
+	}
+	return nil
+}
+
+// content returns what clients are told of the objects in storedNamespace, in both versions.
+func (m *migration) content(t *testing.T) map[string]map[string]any {
+	t.Helper()
+	out := map[string]map[string]any{}
+	for _, version := range []string{"v1alpha1", "v1alpha2"} {
+		list := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "operator.example.com/" + version, "kind": "NginxOperatorList"}}
+		must(t, m.admin.List(t.Context(), list, client.InNamespace(storedNamespace)))
+		for _, object := range list.Items {
+			out[version+" "+object.GetName()] = map[string]any{
+				"uid": object.GetUID(), "generation": object.GetGeneration(), "labels": object.GetLabels(),
+				"annotations": object.GetAnnotations(), "spec": object.Object["spec"],
+			}
+		}
+	}
+	return out
+}
+
+// busy writes an object over and over until the returned function is called, as clients and the operator do in a cluster
+// of some size. The control plane's migrator waits for a change of some object or for a bookmark of the API server, and
+// there is one of those a minute.
+func (m *migration) busy(t *testing.T) (stop func()) {
+	t.Helper()
+	object := newServer(busyNamespace, "busy")
+	object.Spec.Paused = true
+	must(t, client.IgnoreAlreadyExists(m.admin.Create(t.Context(), object)))
+	ctx, cancel := context.WithCancel(t.Context())
+	var done sync.WaitGroup
+	done.Go(func() {
+		for i := 0; ctx.Err() == nil; i++ {
+			patch := must1(json.Marshal(map[string]any{"metadata": map[string]any{"labels": map[string]string{"written": strconv.Itoa(i)}}}))(t)
+			// It may fail where the test takes away what converts.
+			_ = m.admin.Patch(ctx, newServer(busyNamespace, "busy"), client.RawPatch(types.MergePatchType, patch))
+			select {
+			case <-ctx.Done():
+			case <-time.After(200 * time.Millisecond):
+			}
+		}
+	})
+	stop = func() { cancel(); done.Wait() }
+	t.Cleanup(stop)
+	return stop
+}
+
+// svm returns the operator's StorageVersionMigration of an API, nil where there is none, or no such API.
+func (m *migration) svm(t *testing.T, apiVersion string) *unstructured.Unstructured {
+	t.Helper()
+	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": "StorageVersionMigration"}}
+	err := m.admin.Get(t.Context(), client.ObjectKey{Name: definitionName}, object)
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		return nil
+	}
+	must(t, err)
+	return object
+}
+
+// is tells whether an object, which may be nil, has a condition.
+func is(object *unstructured.Unstructured, condition string) bool {
+	if object == nil {
+		return false
+	}
+	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+	return slices.ContainsFunc(conditions, func(one any) bool {
+		fields, _ := one.(map[string]any)
+		return fields["type"] == condition && fields["status"] == "True"
+	})
+}
+
+// metric returns one metric of the leader.
+func (m *migration) metric(t *testing.T, name string) float64 {
+	t.Helper()
+	if m.token == "" {
+		m.token = m.newToken(t)
+	}
+	scraper := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true, //nolint:gosec // self-signed
+	}}
+	code, body := get(t, scraper, fmt.Sprintf("https://127.0.0.1:%d/metrics", m.operator.metricPort), m.token)
+	found := regexp.MustCompile("(?m)^" + regexp.QuoteMeta(name) + " (.*)$").FindStringSubmatch(body)
+	if code != http.StatusOK || found == nil {
+		t.Fatalf("no metric %s: %d\n%s", name, code, body)
+	}
+	return must1(strconv.ParseFloat(found[1], 64))(t)
+}
+
+// newToken returns a token that is allowed to read the metrics.
+func (m *migration) newToken(t *testing.T) string {
+	t.Helper()
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: busyNamespace, Name: "scraper"}}
+	must(t, m.admin.Create(t.Context(), account))
+	must(t, m.admin.Create(t.Context(), &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "scraper"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "nginx-operator-metrics-reader"},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: busyNamespace, Name: "scraper"}},
+	}))
+	request := &authenticationv1.TokenRequest{}
+	must(t, m.admin.SubResource("token").Create(t.Context(), account, request))
+	return request.Status.Token
+}
+
+// withoutObjects returns the end of the operator's log, without what it says of single objects.
+func withoutObjects(log string) string {
+	lines := slices.DeleteFunc(slices.Collect(strings.Lines(log)), func(line string) bool {
+		return strings.Contains(line, `"controller":"nginxoperator"`)
+	})
+	return strings.Join(lines[max(0, len(lines)-40):], "")
+}
+
+// relay stands before a Service and can cut it off.
+type relay struct {
+	listener net.Listener
+	target   string
+
+	mu   sync.Mutex
+	cut  bool
+	open []net.Conn
+}
+
+func newRelay(t *testing.T, service *harness.Service) *relay {
+	t.Helper()
+	listener := must1(net.Listen("tcp", "127.0.0.1:0"))(t)
+	t.Cleanup(func() { _ = listener.Close() })
+	r := &relay{listener: listener, target: strings.TrimPrefix(service.URL(), "https://")}
+	go func() {
+		for {
+			connection, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go r.forward(connection)
+		}
+	}()
+	return r
+}
+
+func (r *relay) url() string { return "https://" + r.listener.Addr().String() }
+
+// set cuts the Service off, or lets new connections pass. Those that are open end.
+func (r *relay) set(cut bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, connection := range r.open {
+		_ = connection.Close()
+	}
+	r.cut, r.open = cut, nil
+}
+
+func (r *relay) forward(from net.Conn) {
+	defer func() { _ = from.Close() }()
+	r.mu.Lock()
+	cut := r.cut
+	r.open = append(r.open, from)
+	r.mu.Unlock()
+	if cut {
+		return
+	}
+	to, err := net.Dial("tcp", r.target)
+	if err != nil {
+		return
+	}
+	defer func() { _ = to.Close() }()
+	go func() { _, _ = io.Copy(to, from); _ = to.Close() }()
+	_, _ = io.Copy(from, to)
+}
