@@ -42,11 +42,7 @@ func (r *Reconciler) api() (*schema.GroupVersionKind, error) {
 }
 
 func (r *Reconciler) create(ctx context.Context, s *situation) error {
-	api, err := r.api()
-	if err != nil || api == nil {
-		return err
-	}
-	object, err := forDefinition(r.Manifest, *api, s.definition)
+	object, err := forDefinition(r.Manifest, *s.migrator, s.definition)
 	if err != nil {
 		return fmt.Errorf("failed to make the %s: %w", manifestKind, err)
 	}
@@ -54,7 +50,7 @@ func (r *Reconciler) create(ctx context.Context, s *situation) error {
 	if err := r.Client.Create(ctx, object); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("failed to create the %s: %w", manifestKind, err)
 	}
-	log.FromContext(ctx).Info("Asked the control plane to migrate the stored objects", "api", api.GroupVersion().String())
+	log.FromContext(ctx).Info("Asked the control plane to migrate the stored objects", "api", s.migrator.GroupVersion().String())
 	return nil
 }
 

@@ -112,13 +112,12 @@ func (r *Reconciler) observe(ctx context.Context, name string) (*situation, erro
 	if storedVersion(definition) != s.target || r.settled && s.pruned() {
 		return s, nil
 	}
-	api, err := r.api()
-	if err != nil || api == nil {
+	var err error
+	if s.migrator, err = r.api(); err != nil || s.migrator == nil {
 		return s, err
 	}
-	s.migrator = true
 	object := &unstructured.Unstructured{}
-	object.SetGroupVersionKind(*api)
+	object.SetGroupVersionKind(*s.migrator)
 	err = r.Client.Get(ctx, client.ObjectKey{Name: metadata.DefinitionName}, object)
 	if apierrors.IsNotFound(err) {
 		return s, nil

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -41,8 +42,8 @@ type situation struct {
 	settledFor time.Duration
 	// target is the version that this release wants to be stored.
 	target string
-	// migrator tells whether the cluster has an API for StorageVersionMigrations; migration is ours, nil where there is none.
-	migrator  bool
+	// migrator is the cluster's API of StorageVersionMigrations, migration is ours; nil where there is none.
+	migrator  *schema.GroupVersionKind
 	migration *migration
 	// unverified: the migration was not seen to be over yet.
 	unverified bool
@@ -140,7 +141,7 @@ func decide(s *situation, now time.Time) action {
 		return actNothing
 	case s.settledFor < settleTime:
 		return actSettle
-	case s.migrator:
+	case s.migrator != nil:
 		return actCreate
 	}
 	return actRewrite

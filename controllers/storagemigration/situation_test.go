@@ -70,8 +70,8 @@ func TestDecide(t *testing.T) {
 	}{
 		"the release before's definition": {situation: situation{definition: definitionOf(older, older), settledFor: time.Hour}, want: actNothing},
 		"all stored as it should be":      {situation: situation{definition: definitionOf(newer, newer)}, want: actNothing},
-		"flipped just now":                {situation: situation{definition: definitionOf(newer, older, newer), migrator: true}, want: actSettle},
-		"flipped and settled":             {situation: situation{definition: definitionOf(newer, older, newer), settledFor: settleTime, migrator: true}, want: actCreate},
+		"flipped just now":                {situation: situation{definition: definitionOf(newer, older, newer), migrator: &apis[0]}, want: actSettle},
+		"flipped and settled":             {situation: situation{definition: definitionOf(newer, older, newer), settledFor: settleTime, migrator: &apis[0]}, want: actCreate},
 		"there is no migrator":            {situation: situation{definition: definitionOf(newer, older, newer), settledFor: settleTime}, want: actRewrite},
 		"not seen by the control plane yet": {situation: situation{definition: definitionOf(newer, older, newer), migration: migrationOf("7", time.Second)},
 			want: actWait},

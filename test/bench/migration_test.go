@@ -205,9 +205,7 @@ func (e *environment) store(t *testing.T, version string) {
 		if err != nil {
 			return err
 		}
-		for i := range definition.Spec.Versions {
-			definition.Spec.Versions[i].Storage = definition.Spec.Versions[i].Name == version
-		}
+		harness.SetStorageVersion(definition, version)
 		return e.admin.Update(t.Context(), definition)
 	}))
 }

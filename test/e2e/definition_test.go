@@ -60,10 +60,17 @@ func allStoredAs(ctx context.Context, namespace, version string) error {
 		return nil
 	}
 	counts, err := storedAs(ctx, namespace)
-	if err == nil && (len(counts) != 1 || counts[version] == 0) {
-		err = fmt.Errorf("objects are stored as %v", counts)
+	if err != nil {
+		return err
 	}
-	return err
+	return onlyIn(counts, version)
+}
+
+func onlyIn(counts map[string]int, version string) error {
+	if len(counts) != 1 || counts[version] == 0 {
+		return fmt.Errorf("objects are stored as %v", counts)
+	}
+	return nil
 }
 
 // storageMigrated waits until the API server promises that everything is stored in the newer version, and looks into etcd
@@ -99,7 +106,7 @@ func storageMigrated(t *testing.T, operator, namespace, csv string) {
 		counts, err := storedAs(t.Context(), namespace)
 		must(t, err)
 		t.Logf("FIGURE objects in etcd: %v", counts)
-		must(t, allStoredAs(t.Context(), namespace, newer))
+		must(t, onlyIn(counts, newer))
 	}
 }
 

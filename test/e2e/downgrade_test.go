@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -34,19 +33,17 @@ func testTooFarBack(t *testing.T, operator string) {
 		if err := approve(ctx, operator, suite.first.version); err != nil {
 			return err
 		}
-		plans := &unstructured.UnstructuredList{}
-		plans.SetAPIVersion("operators.coreos.com/v1alpha1")
-		plans.SetKind("InstallPlanList")
-		if err := suite.admin.List(ctx, plans, client.InNamespace(operator)); err != nil {
+		plans, err := installPlans(ctx, operator)
+		if err != nil {
 			return err
 		}
-		for i := range plans.Items {
-			if said := fmt.Sprint(plans.Items[i].Object["status"]); strings.Contains(said, "risk of data loss") {
+		for i := range plans {
+			if said := fmt.Sprint(plans[i].Object["status"]); strings.Contains(said, "risk of data loss") {
 				t.Logf("OLM refuses: %.400s", said)
 				return nil
 			}
 		}
-		return fmt.Errorf("none of %d InstallPlans says so", len(plans.Items))
+		return fmt.Errorf("none of %d InstallPlans says so", len(plans))
 	})
 	now, err := readDefinition(t.Context())
 	must(t, err)

@@ -19,6 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/test/harness"
 )
 
 func testStorageMigration(t *testing.T) {
@@ -34,9 +36,7 @@ func store(t *testing.T, version string) {
 	t.Helper()
 	definition := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: crdName}}
 	update(t, definition, func(definition *apiextensionsv1.CustomResourceDefinition) {
-		for i := range definition.Spec.Versions {
-			definition.Spec.Versions[i].Storage = definition.Spec.Versions[i].Name == version
-		}
+		harness.SetStorageVersion(definition, version)
 	})
 }
 

@@ -23,34 +23,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/test/harness"
 )
-
-// refusal refuses every update of one object, of its status as well.
-const refusal = `
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicy
-metadata:
-  name: nginx-operator-e2e-refusal
-spec:
-  failurePolicy: Fail
-  matchConstraints:
-    resourceRules:
-    - apiGroups: [operator.example.com]
-      apiVersions: ["*"]
-      operations: [UPDATE]
-      resources: [nginxoperators, nginxoperators/status]
-  validations:
-  - expression: object.metadata.name != "object-7"
-    message: nobody changes object-7
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicyBinding
-metadata:
-  name: nginx-operator-e2e-refusal
-spec:
-  policyName: nginx-operator-e2e-refusal
-  validationActions: [Deny]
-`
 
 // refusedName is the object of the policy. It is stored in the older version since the step back.
 const refusedName = "object-7"
@@ -58,10 +32,10 @@ const refusedName = "object-7"
 // refuse applies the policy and waits until it works. It ends with the function that is returned, or with the test.
 func refuse(t *testing.T, object *v1alpha2.NginxOperator) (end func()) {
 	t.Helper()
-	applyText(t, refusal)
+	applyText(t, harness.Refusal(refusedName))
 	end = func() {
 		for _, kind := range []string{"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"} {
-			policy := objectOf("admissionregistration.k8s.io/v1", kind, "nginx-operator-e2e-refusal")
+			policy := objectOf("admissionregistration.k8s.io/v1", kind, harness.RefusalName)
 			if err := client.IgnoreNotFound(suite.admin.Delete(context.WithoutCancel(t.Context()), policy)); err != nil {
 				t.Errorf("failed to delete the policy: %v", err)
 			}

@@ -157,20 +157,27 @@ func arrive(t *testing.T, operator, approval, version string) {
 	t.Logf("FIGURE release %s is installed after %s", version, seconds(time.Since(began)))
 }
 
+// installPlans returns what OLM has planned in the operator's namespace.
+func installPlans(ctx context.Context, operator string) ([]unstructured.Unstructured, error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetAPIVersion("operators.coreos.com/v1alpha1")
+	list.SetKind("InstallPlanList")
+	err := suite.admin.List(ctx, list, client.InNamespace(operator))
+	return list.Items, err
+}
+
 // approvalDelay is how old an InstallPlan is when it is approved. OLM writes it again after it has made it; who is faster than
 // that, as no administrator is, makes it begin anew.
 const approvalDelay = 3 * time.Second
 
 // approve approves the InstallPlans of a release that wait for it.
 func approve(ctx context.Context, operator, version string) error {
-	plans := &unstructured.UnstructuredList{}
-	plans.SetAPIVersion("operators.coreos.com/v1alpha1")
-	plans.SetKind("InstallPlanList")
-	if err := suite.admin.List(ctx, plans, client.InNamespace(operator)); err != nil {
+	plans, err := installPlans(ctx, operator)
+	if err != nil {
 		return err
 	}
-	for i := range plans.Items {
-		plan := &plans.Items[i]
+	for i := range plans {
+		plan := &plans[i]
 		names, _, _ := unstructured.NestedStringSlice(plan.Object, "spec", "clusterServiceVersionNames")
 		approved, _, _ := unstructured.NestedBool(plan.Object, "spec", "approved")
 		waits := text(plan, "status", "phase") == "RequiresApproval" && time.Since(plan.GetCreationTimestamp().Time) > approvalDelay
@@ -221,11 +228,9 @@ func either(first, second error) error {
 // installedInOrder requires OLM to have made its InstallPlans for these releases, one after the other.
 func installedInOrder(t *testing.T, operator string, versions ...string) {
 	t.Helper()
-	plans := &unstructured.UnstructuredList{}
-	plans.SetAPIVersion("operators.coreos.com/v1alpha1")
-	plans.SetKind("InstallPlanList")
-	must(t, suite.admin.List(t.Context(), plans, client.InNamespace(operator)))
-	slices.SortFunc(plans.Items, func(a, b unstructured.Unstructured) int {
+	plans, err := installPlans(t.Context(), operator)
+	must(t, err)
+	slices.SortFunc(plans, func(a, b unstructured.Unstructured) int {
 		generation := func(plan unstructured.Unstructured) int64 {
 			n, _, _ := unstructured.NestedInt64(plan.Object, "spec", "generation")
 			return n
@@ -233,8 +238,8 @@ func installedInOrder(t *testing.T, operator string, versions ...string) {
 		return int(generation(a) - generation(b))
 	})
 	var installed []string
-	for i := range plans.Items {
-		names, _, _ := unstructured.NestedStringSlice(plans.Items[i].Object, "spec", "clusterServiceVersionNames")
+	for i := range plans {
+		names, _, _ := unstructured.NestedStringSlice(plans[i].Object, "spec", "clusterServiceVersionNames")
 		installed = append(installed, strings.Join(names, "+"))
 	}
 	var want []string

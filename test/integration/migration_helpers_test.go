@@ -261,9 +261,7 @@ func (m *migration) changeDefinition(t *testing.T, change func(*apiextensionsv1.
 func (m *migration) store(t *testing.T, version string) {
 	t.Helper()
 	m.changeDefinition(t, func(definition *apiextensionsv1.CustomResourceDefinition) {
-		for i := range definition.Spec.Versions {
-			definition.Spec.Versions[i].Storage = definition.Spec.Versions[i].Name == version
-		}
+		harness.SetStorageVersion(definition, version)
 	})
 }
 

@@ -223,34 +223,11 @@ func (m *migration) createMeanwhile(t *testing.T) (look func(*testing.T)) {
 	}
 }
 
-// policy rejects each update of one object, whoever asks for it and whatever it changes.
-const policy = `
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicy
-metadata: {name: keeps-one}
-spec:
-  failurePolicy: Fail
-  matchConstraints:
-    resourceRules:
-    - apiGroups: [operator.example.com]
-      apiVersions: ["*"]
-      operations: [UPDATE]
-      resources: [nginxoperators, nginxoperators/status]
-  validations:
-  - expression: object.metadata.name != 'web-100'
-    message: nobody changes web-100
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicyBinding
-metadata: {name: keeps-one}
-spec: {policyName: keeps-one, validationActions: [Deny]}
-`
-
 func testMigrationOfRejectedObject(t *testing.T, m *migration) {
 	const name = "web-100"
 	rejected := storedNamespace + "/" + name
 	var objects []client.Object
-	for document := range strings.SplitSeq(policy, "---\n") {
+	for document := range strings.SplitSeq(harness.Refusal(name), "---\n") {
 		object := &unstructured.Unstructured{}
 		must(t, yaml.Unmarshal([]byte(document), &object.Object))
 		objects = append(objects, object)

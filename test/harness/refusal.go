@@ -1,0 +1,36 @@
+package harness
+
+import "strings"
+
+// RefusalName is the name of the policy of Refusal, and of its binding.
+const RefusalName = "nginx-operator-test-refusal"
+
+// Refusal returns the manifests of an admission policy and its binding, which refuse every update of the NginxOperators of
+// one name, of their status as well, with the message "nobody changes NAME".
+func Refusal(object string) string {
+	return strings.NewReplacer("OBJECT", object, "POLICY", RefusalName).Replace(`
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata:
+  name: POLICY
+spec:
+  failurePolicy: Fail
+  matchConstraints:
+    resourceRules:
+    - apiGroups: [operator.example.com]
+      apiVersions: ["*"]
+      operations: [UPDATE]
+      resources: [nginxoperators, nginxoperators/status]
+  validations:
+  - expression: object.metadata.name != "OBJECT"
+    message: nobody changes OBJECT
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata:
+  name: POLICY
+spec:
+  policyName: POLICY
+  validationActions: [Deny]
+`)
+}
