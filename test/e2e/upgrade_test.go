@@ -20,6 +20,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -133,8 +134,10 @@ func startClean(t *testing.T) {
 // is being deleted fails, and OLM comes back for the next event in the namespace, or after a quarter of an hour.
 const resolveInterval = 20 * time.Second
 
-// arrive waits until a release is installed, and approves what has to be approved on the way. OLM may make a second
-// InstallPlan for a release after a conflict, so this goes on until it is there.
+// arrive waits until a release is installed and OLM is done with its InstallPlan, and approves what has to be approved on the
+// way. OLM may make a second InstallPlan for a release after a conflict, so this goes on until it is there. A release can run
+// while its InstallPlan is tried again after a conflict; who approves the next one then lets OLM write the definition of both, in
+// any order.
 func arrive(t *testing.T, operator, approval, version string) {
 	t.Helper()
 	began := time.Now()
@@ -152,7 +155,7 @@ func arrive(t *testing.T, operator, approval, version string) {
 				return err
 			}
 		}
-		return succeeded(ctx, operator, version)
+		return errors.Join(succeeded(ctx, operator, version), nothingInstalling(ctx, operator))
 	})
 	t.Logf("FIGURE release %s is installed after %s", version, seconds(time.Since(began)))
 }
@@ -164,6 +167,20 @@ func installPlans(ctx context.Context, operator string) ([]unstructured.Unstruct
 	list.SetKind("InstallPlanList")
 	err := suite.admin.List(ctx, list, client.InNamespace(operator))
 	return list.Items, err
+}
+
+// nothingInstalling tells whether OLM is done with every InstallPlan that was approved.
+func nothingInstalling(ctx context.Context, operator string) error {
+	plans, err := installPlans(ctx, operator)
+	if err != nil {
+		return err
+	}
+	for i := range plans {
+		if text(&plans[i], "status", "phase") == "Installing" {
+			return fmt.Errorf("%s is still being installed: %s", plans[i].GetName(), text(&plans[i], "status", "message"))
+		}
+	}
+	return nil
 }
 
 // approvalDelay is how old an InstallPlan is when it is approved. OLM writes it again after it has made it; who is faster than
