@@ -123,6 +123,9 @@ func newGuard(cfg *rest.Config, opts *options.Options) (*guard.Guard, error) {
 		Secret:         opts.WebhookSecretName,
 		Endpoint:       guard.Endpoint{Namespace: opts.OperatorNamespace, Name: opts.WebhookServiceName, URL: opts.WebhookURL},
 		ConversionPath: conversion.Path,
+		Definition:     metadata.DefinitionName,
+		Mutating:       guard.MutatingName,
+		Validating:     guard.ValidatingName,
 		CSV:            opts.ClusterServiceVersion,
 		Repaired:       metrics.NewRepairs(ctrlmetrics.Registry),
 	})

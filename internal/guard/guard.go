@@ -31,7 +31,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/example/nginx-operator/internal/certificates"
-	"github.com/example/nginx-operator/internal/metadata"
 )
 
 // Names of what config/ installs and the guard looks after.
@@ -68,6 +67,9 @@ type Options struct {
 	// Endpoint is where the API server finds the webhooks, and ConversionPath the path of the conversion there.
 	Endpoint       Endpoint
 	ConversionPath string
+	// Definition is the name of the CustomResourceDefinition whose conversion is kept, empty for an operator that converts
+	// nothing. Mutating and Validating are the names of the webhook configurations outside OLM.
+	Definition, Mutating, Validating string
 	// CSV is the name of the own ClusterServiceVersion, empty outside OLM.
 	CSV string
 	// Repaired is called after each repair, with the kind of what was repaired.
@@ -103,11 +105,13 @@ func New(config *rest.Config, options Options) (*Guard, error) {
 	named := func(name string) fields.Selector { return fields.OneTermEqualSelector("metadata.name", name) }
 	objects := map[client.Object]cache.ByObject{
 		&corev1.Secret{}: {Namespaces: map[string]cache.Config{options.Namespace: {FieldSelector: named(options.Secret)}}},
-		&apiextensionsv1.CustomResourceDefinition{}: {Field: named(metadata.DefinitionName)},
+	}
+	if options.Definition != "" {
+		objects[&apiextensionsv1.CustomResourceDefinition{}] = cache.ByObject{Field: named(options.Definition)}
 	}
 	if !options.underOLM() {
-		objects[&admissionregistrationv1.MutatingWebhookConfiguration{}] = cache.ByObject{Field: named(MutatingName)}
-		objects[&admissionregistrationv1.ValidatingWebhookConfiguration{}] = cache.ByObject{Field: named(ValidatingName)}
+		objects[&admissionregistrationv1.MutatingWebhookConfiguration{}] = cache.ByObject{Field: named(options.Mutating)}
+		objects[&admissionregistrationv1.ValidatingWebhookConfiguration{}] = cache.ByObject{Field: named(options.Validating)}
 	}
 	watched, err := cache.New(config, cache.Options{Scheme: scheme, ByObject: objects, ReaderFailOnMissingInformer: true})
 	if err != nil {
@@ -203,7 +207,10 @@ func (g *Guard) Start(ctx context.Context) error {
 }
 
 func (g *Guard) watchedKinds() map[client.Object]struct{} {
-	kinds := map[client.Object]struct{}{&corev1.Secret{}: {}, &apiextensionsv1.CustomResourceDefinition{}: {}}
+	kinds := map[client.Object]struct{}{&corev1.Secret{}: {}}
+	if g.options.Definition != "" {
+		kinds[&apiextensionsv1.CustomResourceDefinition{}] = struct{}{}
+	}
 	if !g.options.underOLM() {
 		kinds[&admissionregistrationv1.MutatingWebhookConfiguration{}] = struct{}{}
 		kinds[&admissionregistrationv1.ValidatingWebhookConfiguration{}] = struct{}{}

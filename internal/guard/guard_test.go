@@ -84,6 +84,7 @@ func newDefinition() *apiextensionsv1.CustomResourceDefinition {
 func (c *cluster) replica(csv string) *Guard {
 	return newGuard(Options{
 		Namespace: "system", Secret: "cert", Endpoint: service, ConversionPath: "/convert", CSV: csv,
+		Definition: metadata.DefinitionName, Mutating: MutatingName, Validating: ValidatingName,
 		Repaired: func(kind string) { c.repairs[kind]++ },
 	}, c.client, c.client)
 }
@@ -366,6 +367,26 @@ func TestWithoutAdmission(t *testing.T) {
 	c.must(g.Ready())
 	if len(c.definition().Spec.Conversion.Webhook.ClientConfig.CABundle) == 0 {
 		t.Error("the conversion has no authority")
+	}
+}
+
+// An operator that converts nothing has its admission kept working, and no definition touched. The certificate that
+// follows another one is used only after its authority is trusted.
+func TestWithoutConversion(t *testing.T) {
+	c := newCluster(t)
+	g := c.replica("")
+	g.options.Definition = ""
+	c.pass(g)
+	c.must(g.Ready())
+	before, authority := g.serving.Load(), g.authority
+	c.must(c.client.Delete(t.Context(), c.secret()))
+	if again := c.pass(g); again <= 0 || again > propagation || g.serving.Load() != before {
+		t.Errorf("the next certificate is used at once, or after %s", again)
+	}
+	for path, bundle := range c.bundles() {
+		if want := path != "convert"; trusts(bundle, authority) != want || trusts(bundle, c.secret().Data[certificates.CAKey]) != want {
+			t.Errorf("%s trusts both authorities: want %t", path, want)
+		}
 	}
 }
 

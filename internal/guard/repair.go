@@ -149,11 +149,44 @@ func (g *Guard) adopt(ctx context.Context, secret *corev1.Secret) error {
 // hosts are the names under which the API server calls the webhooks.
 func (g *Guard) hosts() []string { return g.options.Endpoint.hosts() }
 
-// repair puts the authority and the address of the webhooks where they are missing. It tells whether the conversion
-// trusts the authority of the certificate that is served as well.
+// repair puts the authority and the address of the webhooks where they are missing. It tells whether the conversion, or
+// the admission of an operator that converts nothing, trusts the authority of the certificate that is served as well.
 func (g *Guard) repair(ctx context.Context, authority []byte) (overlap bool, err error) {
+	if g.options.Definition != "" {
+		if overlap, err = g.repairDefinition(ctx, authority); err != nil {
+			return false, err
+		}
+	}
+	if g.options.underOLM() {
+		return overlap, nil
+	}
+	mutating, validating := &admissionregistrationv1.MutatingWebhookConfiguration{}, &admissionregistrationv1.ValidatingWebhookConfiguration{}
+	fix := func(config *admissionregistrationv1.WebhookClientConfig) bool {
+		return g.options.Endpoint.repairAdmission(config, authority, time.Now())
+	}
+	errMutating := g.change(ctx, client.ObjectKey{Name: g.options.Mutating}, mutating, RepairedWebhooks, func() (changed bool) {
+		for i := range mutating.Webhooks {
+			changed = fix(&mutating.Webhooks[i].ClientConfig) || changed
+		}
+		return changed
+	})
+	errValidating := g.change(ctx, client.ObjectKey{Name: g.options.Validating}, validating, RepairedWebhooks, func() (changed bool) {
+		for i := range validating.Webhooks {
+			changed = fix(&validating.Webhooks[i].ClientConfig) || changed
+		}
+		return changed
+	})
+	if g.options.Definition == "" && len(mutating.Webhooks) > 0 {
+		overlap = trusts(mutating.Webhooks[0].ClientConfig.CABundle, g.authority)
+	}
+	// Without them admission is missing, which blocks nobody; the conversion does not have to wait for them.
+	return overlap, errors.Join(client.IgnoreNotFound(errMutating), client.IgnoreNotFound(errValidating))
+}
+
+// repairDefinition is the part of repair that is about the conversion.
+func (g *Guard) repairDefinition(ctx context.Context, authority []byte) (overlap bool, err error) {
 	definition := &apiextensionsv1.CustomResourceDefinition{}
-	err = g.change(ctx, client.ObjectKey{Name: metadata.DefinitionName}, definition, RepairedConversion, func() bool {
+	err = g.change(ctx, client.ObjectKey{Name: g.options.Definition}, definition, RepairedConversion, func() bool {
 		want := repairConversion(definition, g.options.Endpoint, g.options.ConversionPath, authority, time.Now())
 		if want == nil {
 			return false
@@ -169,27 +202,7 @@ func (g *Guard) repair(ctx context.Context, authority []byte) (overlap bool, err
 		overlap = trusts(bundle, g.authority)
 		g.trusted.Store(&bundle)
 	}
-	if g.options.underOLM() {
-		return overlap, nil
-	}
-	mutating, validating := &admissionregistrationv1.MutatingWebhookConfiguration{}, &admissionregistrationv1.ValidatingWebhookConfiguration{}
-	fix := func(config *admissionregistrationv1.WebhookClientConfig) bool {
-		return g.options.Endpoint.repairAdmission(config, authority, time.Now())
-	}
-	errMutating := g.change(ctx, client.ObjectKey{Name: MutatingName}, mutating, RepairedWebhooks, func() (changed bool) {
-		for i := range mutating.Webhooks {
-			changed = fix(&mutating.Webhooks[i].ClientConfig) || changed
-		}
-		return changed
-	})
-	errValidating := g.change(ctx, client.ObjectKey{Name: ValidatingName}, validating, RepairedWebhooks, func() (changed bool) {
-		for i := range validating.Webhooks {
-			changed = fix(&validating.Webhooks[i].ClientConfig) || changed
-		}
-		return changed
-	})
-	// Without them admission is missing, which blocks nobody; the conversion does not have to wait for them.
-	return overlap, errors.Join(client.IgnoreNotFound(errMutating), client.IgnoreNotFound(errValidating))
+	return overlap, nil
 }
 
 // change updates an object where the function says that it changed it. Where the cache is behind, that is a conflict,
