@@ -36,6 +36,7 @@ endif
 OPERATOR_IMAGE = $(REGISTRY)/nginx-operator:v$(VERSION)
 BUNDLE_IMAGE   = $(REGISTRY)/nginx-operator-bundle:v$(VERSION)
 CATALOG_IMAGE  = $(REGISTRY)/nginx-operator-catalog:v$(VERSION)
+EXAMPLES_IMAGE = $(REGISTRY)/nginx-operator-examples:v$(VERSION)
 SCORECARD_IMAGE = $(REGISTRY)/nginx-operator-scorecard:v$(VERSION)
 # The image that the operator runs when nothing else is asked for; the manager's manifest is where it is declared.
 NGINX_IMAGE    = $(shell sed -n '/RELATED_IMAGE_NGINX/{n;s/ *value: //p;}' config/manager/manager.yaml)
@@ -95,7 +96,7 @@ check: ## Everything that has to pass: verify, test, e2e. With CI=true the clust
 
 .PHONY: generate
 generate: bin/controller-gen bin/crd-ref-docs ## Deep copies and the API reference, from api/.
-	controller-gen object paths=./api/...
+	controller-gen object paths=./api/... paths=./examples/...
 	mkdir -p docs/reference
 	crd-ref-docs --log-level=ERROR --config=hack/crd-ref-docs.yaml --source-path=api --renderer=markdown --output-path=docs/reference/api.md
 
@@ -104,7 +105,12 @@ manifests: bin/controller-gen ## CRD and RBAC, from api/ and controllers/.
 	controller-gen crd paths=./api/... output:crd:dir=config/crd/bases
 	controller-gen rbac:roleName=manager-role paths=./controllers/... paths=./internal/guard/... output:rbac:dir=config/rbac
 	controller-gen webhook paths=./internal/webhook/... paths=./internal/guard/... output:webhook:dir=config/webhook
-	sed -i.bak 's/newTag: .*/newTag: v$(VERSION)/' config/manager/kustomization.yaml && rm config/manager/kustomization.yaml.bak
+	controller-gen crd paths=./examples/... output:crd:dir=examples/config/crd
+	controller-gen rbac:roleName=manager-role paths=./examples/... output:rbac:dir=examples/config/rbac
+	controller-gen webhook paths=./examples/... output:webhook:dir=examples/config/webhook
+	for folder in config/manager examples/config/manager; do \
+	  sed -i.bak 's/newTag: .*/newTag: v$(VERSION)/' $$folder/kustomization.yaml && rm $$folder/kustomization.yaml.bak; \
+	done
 	sed -i.bak 's|\(nginx-operator-scorecard\):.*|\1:v$(VERSION)|' config/scorecard/config.yaml && rm config/scorecard/config.yaml.bak
 
 # A copy of the tree's content, as the name of a git tree: tracked or not, committed or not, all but what is ignored.
@@ -130,13 +136,14 @@ test: bin/kube-apiserver bin/kube-controller-manager bin/etcd bin/kubectl ## Uni
 RACE = $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
 .PHONY: e2e
-e2e: cluster-olm images release-images bin/operator-sdk bin/kubectl ## End-to-end tests on the cluster: OLM, run bundle, Subscription, scorecard.
+e2e: cluster-olm images release-images examples-image bin/operator-sdk bin/kubectl ## End-to-end tests on the cluster: OLM, run bundle, Subscription, scorecard.
 	go test -c -o bin/e2e.test ./test/e2e
 	$(TEST_ENV) $(IN_CLUSTER) bin/e2e.test -test.v -test.timeout=45m
 
 .PHONY: bench
 bench: bin/kube-apiserver bin/kube-controller-manager bin/etcd bin/kubectl ## Measure the operator: requests, memory, time for many objects.
 	KUBEBUILDER_ASSETS=$(CURDIR)/bin go test -tags=bench -v -count=1 -timeout=60m ./test/bench
+	KUBEBUILDER_ASSETS=$(CURDIR)/bin go test -tags=bench -v -count=1 -timeout=15m -run=TestTenThousandPods ./examples/test/integration
 
 .PHONY: soak
 soak: bin/kube-apiserver bin/etcd bin/kubectl ## Let the operator run for hours and watch what grows.
@@ -149,6 +156,9 @@ build: $(PLATFORMS:linux/%=dist/linux_%/manager) ## The operator's binary, stati
 
 dist/linux_%/scorecard: FORCE
 	CGO_ENABLED=0 GOOS=linux GOARCH=$* go build -trimpath -ldflags='-s -w' -o $@ ./test/scorecard
+
+dist/linux_%/examples: FORCE
+	CGO_ENABLED=0 GOOS=linux GOARCH=$* go build -trimpath -ldflags='-s -w' -o $@ ./examples
 
 dist/linux_%/manager: FORCE
 	CGO_ENABLED=0 GOOS=linux GOARCH=$* go build -trimpath -ldflags='-s -w -X main.version=$(VERSION)' -o $@ .
@@ -205,6 +215,10 @@ catalog-image: $(REGISTRY_NEEDS) $(DELIVERY)
 scorecard-image: $(PLATFORMS:linux/%=dist/linux_%/scorecard) $(REGISTRY_NEEDS)
 	$(call publish,$(SCORECARD_IMAGE),test/scorecard/Dockerfile,.)
 
+.PHONY: examples-image
+examples-image: $(PLATFORMS:linux/%=dist/linux_%/examples) $(REGISTRY_NEEDS)
+	$(call publish,$(EXAMPLES_IMAGE),examples/Dockerfile,.)
+
 # Older releases are history: each is built from the last commit that carried its version, with the registry's name
 # changed where the cluster has another.
 .PHONY: release-images
@@ -254,6 +268,7 @@ dist/releases/v%: FORCE
 dist/external: FORCE
 	rm -rf $@ && mkdir -p $@
 	cp -R config bundle bundle.Dockerfile catalog catalog.Dockerfile $@/
+	mkdir -p $@/examples && cp -R examples/config $@/examples/
 	find $@ -type f -exec sed -i.bak 's|$(PUBLISHED_REGISTRY)/|$(REGISTRY)/|g' {} +
 	find $@ -name '*.bak' -delete
 
@@ -318,6 +333,21 @@ undeploy: bin/kubectl ## Take away what deploy made. The API goes too, and with 
 	fi
 	$(IN_CLUSTER) kubectl delete --ignore-not-found -k config/default
 
+.PHONY: examples-deploy
+examples-deploy: bin/kubectl cluster-up examples-image $(DELIVERY) ## Deploy the four examples, beside the operator or without it.
+	$(IN_CLUSTER) kubectl apply --server-side -k $(DELIVERY)/examples/config
+	$(IN_CLUSTER) kubectl -n nginx-operator-examples-system rollout status --timeout=2m deployment/nginx-operator-examples-controller-manager
+
+.PHONY: examples-demo
+examples-demo: examples-deploy bin/examples-demo ## Walk through the four examples, as their READMEs do.
+	$(IN_CLUSTER) bin/examples-demo
+
+.PHONY: examples-undeploy
+examples-undeploy: bin/kubectl ## Take away what examples-deploy made, with all objects of the four kinds.
+	for kind in activities.ego.example.com foos.tutorial.my.domain myapps.example.com sidecarsets.apps.kruise.io; do \
+	  $(IN_CLUSTER) kubectl delete --ignore-not-found --all --all-namespaces $$kind; done
+	$(IN_CLUSTER) kubectl delete --ignore-not-found -k examples/config
+
 .PHONY: cluster-up cluster-olm cluster-down cluster-exec
 ifeq ($(CLUSTER),local)
 cluster-up: bin/cluster ## Start the local cluster.
@@ -356,6 +386,9 @@ bin/cluster: FORCE
 
 bin/demo: FORCE
 	@go build -o $@ ./test/demo
+
+bin/examples-demo: FORCE
+	@go build -o $@ ./examples/test/demo
 
 # Tools in the versions that hack/tools pins. bin/cluster knows how each is built, and whether it is up to date.
 TOOLS := controller-gen crd-ref-docs crdify etcd golangci-lint kube-apiserver kube-controller-manager kubectl operator-sdk opm

@@ -32,14 +32,16 @@ var repository = os.DirFS("..")
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{"README.md": read(t, "README.md")}
-	err := fs.WalkDir(repository, "docs", func(name string, _ fs.DirEntry, err error) error {
-		if err == nil && path.Ext(name) == ".md" {
-			out[name] = read(t, name)
+	for _, root := range []string{"docs", "examples"} {
+		err := fs.WalkDir(repository, root, func(name string, _ fs.DirEntry, err error) error {
+			if err == nil && path.Ext(name) == ".md" {
+				out[name] = read(t, name)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	return out
 }

@@ -49,8 +49,11 @@ func (l layout) clusterImages(nginxPackages []string) ([]recipe, error) {
 		},
 		{
 			// registry.access.redhat.com/ubi9/ubi:9.7 is what `operator-sdk run bundle` takes for its init container,
-			// which needs a shell and gzip.
-			names:  []string{"docker.io/library/busybox:1.36", "registry.access.redhat.com/ubi9/ubi:9.7"},
+			// which needs a shell and gzip. ubuntu is what the document of an example (examples/foo) has a Pod sleep in.
+			names: []string{
+				"docker.io/library/busybox:1.36", "docker.io/library/busybox:latest", "docker.io/library/ubuntu:latest",
+				"registry.access.redhat.com/ubi9/ubi:9.7",
+			},
 			config: imageConfig{Env: []string{"PATH=/bin"}, Cmd: []string{"sh"}},
 			write:  writeBusybox,
 		},
@@ -99,10 +102,14 @@ func (l layout) toolImage(names []string, config imageConfig, programs ...string
 }
 
 // nginxImage stands in for nginxinc/nginx-unprivileged: on the local cluster Debian's nginx runs under that name, with the
-// same user, port, paths and signals. There are two tags of the same files, so that a change of image can be tested.
+// same user, port, paths and signals. There are two tags of the same files, so that a change of image can be tested. The two other
+// names are those of the applications in the documents of the examples (examples/sidecarset, examples/myapp).
 func (l layout) nginxImage(packages []string) recipe {
 	return recipe{
-		names: []string{"docker.io/nginxinc/nginx-unprivileged:1.28.0", "docker.io/nginxinc/nginx-unprivileged:1.29.0"},
+		names: []string{
+			"docker.io/nginxinc/nginx-unprivileged:1.28.0", "docker.io/nginxinc/nginx-unprivileged:1.29.0",
+			"docker.io/library/nginx:1.15.1", "docker.io/library/myapp:latest",
+		},
 		config: imageConfig{
 			User:         fmt.Sprint(nginxUser),
 			ExposedPorts: map[string]struct{}{"8080/tcp": {}},

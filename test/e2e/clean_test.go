@@ -149,7 +149,8 @@ func clusterScoped(ctx context.Context) ([]client.Object, error) {
 			return nil, fmt.Errorf("failed to list %s: %w", list.Kind, err)
 		}
 		for i := range list.Items {
-			if name := list.Items[i].Name; strings.HasPrefix(name, packageName) || strings.HasPrefix(name, crdName) {
+			name := list.Items[i].Name
+			if strings.HasPrefix(name, packageName) && !strings.HasPrefix(name, examplesName) || strings.HasPrefix(name, crdName) {
 				out = append(out, objectOf(list.APIVersion, strings.TrimSuffix(list.Kind, "List"), name))
 			}
 		}

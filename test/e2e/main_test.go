@@ -30,6 +30,8 @@ var suite struct {
 	reach reach
 	// local tells the cluster of test/cluster from a user's own.
 	local bool
+	// repository is the folder of this repository.
+	repository string
 	// version is the release that is tested; delivery is the folder with its config and bundle.
 	version, delivery string
 	// bundleImage and catalogImage are what is installed from.
@@ -98,7 +100,8 @@ func newSuite() error {
 		suite.etcd = env("CLUSTER_ETCD_URL")
 	}
 	// The tools of this repository come first.
-	tools := filepath.Join(env("REPO_ROOT"), "bin")
+	suite.repository = env("REPO_ROOT")
+	tools := filepath.Join(suite.repository, "bin")
 	errs = append(errs, os.Setenv("PATH", tools+string(filepath.ListSeparator)+os.Getenv("PATH")))
 	if err := errors.Join(errs...); err != nil {
 		return err

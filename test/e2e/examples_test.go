@@ -1,0 +1,273 @@
+package e2e
+
+// The four examples (examples/), deployed with kustomize as their README says, with real Pods.
+//
+//   - Each document's steps work as the README of its example shows them, step by step and word by word.
+//   - An Activity runs on the node that it names, as user and group, and its exit code is told.
+//   - A changed image of a SidecarSet goes into running Pods one at a time: never are two away, no Pod is made anew, and no
+//     other container restarts.
+//   - Without the webhook Pods are created all the same.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/examples/sidecarset/sidecar"
+	"github.com/example/nginx-operator/examples/test/walkthrough"
+)
+
+const (
+	// examplesName begins the names of all that examples/config has outside of namespaces.
+	examplesName       = "nginx-operator-examples"
+	examplesNamespace  = examplesName + "-system"
+	examplesDeployment = "deployment/" + examplesName + "-controller-manager"
+)
+
+func TestExamples(t *testing.T) {
+	deployExamples(t)
+	for _, example := range walkthrough.Examples {
+		t.Run(example.Kind, func(t *testing.T) {
+			var shown strings.Builder
+			show := func(command, output string) { fmt.Fprintf(&shown, "$ %s\n%s", command, output) }
+			if err := walkthrough.Run(t.Context(), suite.repository, example, show); err != nil {
+				t.Errorf("%v\n--- all steps\n%s\n%s", err, shown.String(), reportExamples("default"))
+			}
+		})
+	}
+	t.Run("Activity as it was asked for", testActivity)
+	t.Run("SidecarSet one Pod at a time", testOnePodAtATime)
+	t.Run("SidecarSet without the webhook", testWithoutTheWebhook)
+}
+
+// deployExamples does what make examples-deploy does. It refuses where somebody else uses the examples.
+func deployExamples(t *testing.T) {
+	t.Helper()
+	if !suite.local {
+		namespace := &corev1.Namespace{}
+		err := suite.admin.Get(t.Context(), client.ObjectKey{Name: examplesNamespace}, namespace)
+		if err == nil && namespace.Labels[testLabel] == "" {
+			t.Fatalf("the cluster is in use, the examples are in namespace %s: take them away with `make examples-undeploy`", examplesNamespace)
+		}
+		must(t, client.IgnoreNotFound(err))
+	}
+	config := filepath.Join(suite.delivery, "examples", "config")
+	kubectl(t, "apply", "--server-side", "-k", config)
+	t.Cleanup(func() {
+		if out, err := command(context.WithoutCancel(t.Context()), "kubectl", "delete", "--ignore-not-found", "--timeout=2m", "-k", config); err != nil {
+			t.Errorf("failed to remove the examples: %v\n%s", err, out)
+		}
+	})
+	kubectl(t, "label", "--overwrite", "namespace", examplesNamespace, testLabel+"=e2e")
+	kubectl(t, "rollout", "status", "-n", examplesNamespace, "--timeout=2m", examplesDeployment)
+}
+
+// reportExamples tells what is in a namespace, and what the examples said last.
+func reportExamples(namespace string) string {
+	var out strings.Builder
+	for _, args := range [][]string{
+		{"get", "-n", namespace, "foos,activities,myapps,sidecarsets,deployments,pods", "-o", "wide"},
+		{"get", "-n", namespace, "events", "--sort-by=.metadata.creationTimestamp"},
+		{"logs", "-n", examplesNamespace, "-l", "app.kubernetes.io/component=controller-manager", "--prefix", "--tail=40"},
+	} {
+		text, err := command(context.Background(), "kubectl", args...)
+		fmt.Fprintf(&out, "--- kubectl %s\n%s\n", strings.Join(args, " "), text)
+		if err != nil {
+			fmt.Fprintln(&out, err)
+		}
+	}
+	return out.String()
+}
+
+func testActivity(t *testing.T) {
+	namespace := newNamespace(t, restricted)
+	nodes := &corev1.NodeList{}
+	must(t, suite.admin.List(t.Context(), nodes))
+	// Not the last one of several, for which a scheduler would have a reason of its own.
+	host := nodes.Items[0].Name
+	applyText(t, fmt.Sprintf(`
+apiVersion: ego.example.com/v1
+kind: Activity
+metadata: {name: asked, namespace: %s}
+spec:
+  command: 'echo "$(id -u):$(id -g) in $PWD with $ONE"; exit 7'
+  host: %s
+  execuser: "1000:2000"
+  execcwd: /tmp
+  envs: ['ONE=$(id) $$ = two']
+`, namespace, host))
+	activity := objectOf("ego.example.com/v1", "Activity", "asked")
+	activity.SetNamespace(namespace)
+	waitFor(t, namespace, "the Activity to end", patience, func(ctx context.Context) error {
+		if err := suite.admin.Get(ctx, client.ObjectKeyFromObject(activity), activity); err != nil {
+			return err
+		}
+		if prosta := text(activity, "status", "prosta"); prosta != "Failed" {
+			return fmt.Errorf("it is %s: %s", prosta, text(activity, "status", "message"))
+		}
+		return nil
+	})
+	if code, _, _ := unstructured.NestedInt64(activity.Object, "status", "exitCode"); code != 7 {
+		t.Errorf("the exit code is %d", code)
+	}
+	for _, field := range []string{"startTime", "finishTime"} {
+		if _, err := time.Parse(time.RFC3339, text(activity, "status", field)); err != nil {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+	pod := &corev1.Pod{}
+	must(t, suite.admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: text(activity, "status", "pod")}, pod))
+	if pod.Spec.NodeName != host {
+		t.Errorf("it ran on %s instead of %s", pod.Spec.NodeName, host)
+	}
+	if said, want := kubectl(t, "logs", "-n", namespace, pod.Name), "1000:2000 in /tmp with $(id) $$ = two\n"; said != want {
+		t.Errorf("it said %q, want %q", said, want)
+	}
+}
+
+// newSidecarSet makes a SidecarSet for the Pods of one namespace, and waits until they get its container.
+func newSidecarSet(t *testing.T, namespace string) *unstructured.Unstructured {
+	t.Helper()
+	applyText(t, fmt.Sprintf(`
+apiVersion: apps.kruise.io/v1alpha1
+kind: SidecarSet
+metadata: {name: %[1]s}
+spec:
+  selector: {matchLabels: {of: %[1]s}}
+  containers:
+  - {name: sidecar, image: "docker.io/library/busybox:latest", imagePullPolicy: IfNotPresent, command: [sh, -c, "trap exit TERM; sleep infinity & wait"]}
+`, namespace))
+	set := objectOf("apps.kruise.io/v1alpha1", "SidecarSet", namespace)
+	t.Cleanup(func() {
+		if err := suite.admin.Delete(context.WithoutCancel(t.Context()), set); err != nil {
+			t.Errorf("failed to delete the SidecarSet: %v", err)
+		}
+	})
+	waitForInjection(t, namespace)
+	return set
+}
+
+// selectedPod returns a Pod that the SidecarSet of its namespace selects.
+func selectedPod(namespace, name string) *corev1.Pod {
+	pod := &corev1.Pod{}
+	pod.Namespace, pod.Name, pod.Labels = namespace, name, map[string]string{"of": namespace}
+	pod.Spec.Containers = []corev1.Container{{
+		Name: "app", Image: "docker.io/library/busybox:1.36", Command: []string{"sh", "-c", "trap exit TERM; sleep infinity & wait"},
+	}}
+	return pod
+}
+
+func waitForInjection(t *testing.T, namespace string) {
+	t.Helper()
+	waitFor(t, examplesNamespace, "Pods to get a sidecar", patience, func(ctx context.Context) error {
+		pod := selectedPod(namespace, "probe")
+		if err := suite.admin.Create(ctx, pod, client.DryRunAll); err != nil || len(pod.Spec.Containers) == 2 {
+			return err
+		}
+		return errors.New("they get none")
+	})
+}
+
+// counted tells whether the status of a SidecarSet has these numbers.
+func counted(ctx context.Context, set *unstructured.Unstructured, matched, updated, ready int64) error {
+	if err := suite.admin.Get(ctx, client.ObjectKeyFromObject(set), set); err != nil {
+		return err
+	}
+	for field, want := range map[string]int64{"matchedPods": matched, "updatedPods": updated, "readyPods": ready, "observedGeneration": set.GetGeneration()} {
+		if got, _, _ := unstructured.NestedInt64(set.Object, "status", field); got != want {
+			return fmt.Errorf("%s is %d, want %d", field, got, want)
+		}
+	}
+	return nil
+}
+
+func testOnePodAtATime(t *testing.T) {
+	namespace := newNamespace(t, "baseline")
+	set := newSidecarSet(t, namespace)
+	const count = 3
+	for i := range count {
+		must(t, suite.admin.Create(t.Context(), selectedPod(namespace, fmt.Sprint("pod-", i))))
+	}
+	waitFor(t, namespace, "the Pods to be counted", patience, func(ctx context.Context) error { return counted(ctx, set, count, count, count) })
+	before := map[string]types.UID{}
+	eachPod(t, namespace, func(pod *corev1.Pod) { before[pod.Name] = pod.UID })
+
+	const image = "docker.io/library/busybox:1.36"
+	update(t, set, func(set *unstructured.Unstructured) {
+		containers, _, _ := unstructured.NestedSlice(set.Object, "spec", "containers")
+		containers[0].(map[string]any)["image"] = image
+		must(t, unstructured.SetNestedSlice(set.Object, containers, "spec", "containers"))
+	})
+	most := 0
+	took := waitFor(t, namespace, "the image to be everywhere", installPatience, func(ctx context.Context) error {
+		away := 0
+		eachPod(t, namespace, func(pod *corev1.Pod) {
+			if !sidecar.Ready(pod) || !sidecar.Settled(pod) {
+				away++
+			}
+		})
+		most = max(most, away)
+		return counted(ctx, set, count, count, count)
+	})
+	t.Logf("FIGURE another image in %d running Pods, one at a time: %s", count, seconds(took))
+	if most != 1 {
+		t.Errorf("%d Pods were away at a time", most)
+	}
+	waitFor(t, namespace, "the containers to be replaced", patience, func(context.Context) error {
+		var errs []error
+		eachPod(t, namespace, func(pod *corev1.Pod) {
+			if !sidecar.Ready(pod) || !sidecar.Settled(pod) || pod.Spec.Containers[1].Image != image {
+				errs = append(errs, fmt.Errorf("%s is not there yet", pod.Name))
+			}
+		})
+		return errors.Join(errs...)
+	})
+	eachPod(t, namespace, func(pod *corev1.Pod) {
+		if pod.UID != before[pod.Name] {
+			t.Errorf("%s was made anew", pod.Name)
+		}
+		for _, status := range pod.Status.ContainerStatuses {
+			if want := map[string]int32{"app": 0, "sidecar": 1}[status.Name]; status.RestartCount != want {
+				t.Errorf("%s of %s was restarted %d times", status.Name, pod.Name, status.RestartCount)
+			}
+		}
+	})
+}
+
+func eachPod(t *testing.T, namespace string, visit func(*corev1.Pod)) {
+	t.Helper()
+	pods := &corev1.PodList{}
+	must(t, suite.admin.List(t.Context(), pods, client.InNamespace(namespace)))
+	for i := range pods.Items {
+		visit(&pods.Items[i])
+	}
+}
+
+func testWithoutTheWebhook(t *testing.T) {
+	namespace := newNamespace(t, "baseline")
+	set := newSidecarSet(t, namespace)
+	must(t, suite.admin.Create(t.Context(), selectedPod(namespace, "with")))
+	kubectl(t, "scale", "-n", examplesNamespace, "--replicas=0", examplesDeployment)
+	kubectl(t, "wait", "-n", examplesNamespace, "--for=delete", "--timeout=1m", "pods", "-l", "app.kubernetes.io/component=controller-manager")
+	bare := selectedPod(namespace, "bare")
+	began := time.Now()
+	must(t, suite.admin.Create(t.Context(), bare))
+	t.Logf("FIGURE a Pod is created without the webhook after %s", seconds(time.Since(began)))
+	if len(bare.Spec.Containers) != 1 {
+		t.Errorf("it has the containers %+v", bare.Spec.Containers)
+	}
+	kubectl(t, "scale", "-n", examplesNamespace, "--replicas=2", examplesDeployment)
+	kubectl(t, "rollout", "status", "-n", examplesNamespace, "--timeout=2m", examplesDeployment)
+	waitForInjection(t, namespace)
+	// What has no sidecar is not counted.
+	waitFor(t, namespace, "the Pod to be counted", patience, func(ctx context.Context) error { return counted(ctx, set, 1, 1, 1) })
+}
