@@ -70,7 +70,7 @@ PUT_ICON         = sed "s|@ICON@|$$(base64 < config/manifests/icon.svg | tr -d '
 help: ## List the targets.
 	@awk 'BEGIN { FS = ":.*## " } \
 	  /^##@ / { printf "\n%s\n", substr($$0, 5) } \
-	  /^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	  /^[a-z0-9-]+:.*## / { printf "  %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@printf '\nCLUSTER=external with KUBECONFIG and IMAGE_REGISTRY uses a cluster of your own instead of the local one.\n'
 
 .PHONY: demo
@@ -224,6 +224,7 @@ examples-image: $(PLATFORMS:linux/%=dist/linux_%/examples) $(REGISTRY_NEEDS)
 .PHONY: release-images
 release-images: $(OLDER:%=release-image-%) next-images ## Build the images of the releases before and after, for upgrade tests.
 
+.PRECIOUS: dist/releases/v%
 release-image-%: dist/releases/v% $(REGISTRY_NEEDS)
 	for platform in $(PLATFORMS:linux/%=%); do \
 	  CGO_ENABLED=0 GOOS=linux GOARCH=$$platform go build -C $< -trimpath -ldflags='-s -w -X main.version=$*' -o dist/linux_$$platform/manager .; \
@@ -342,10 +343,21 @@ examples-deploy: bin/kubectl cluster-up examples-image $(DELIVERY) ## Deploy the
 examples-demo: examples-deploy bin/examples-demo ## Walk through the four examples, as their READMEs do.
 	$(IN_CLUSTER) bin/examples-demo
 
+# One of the APIs is OpenKruise's by name: where somebody else installed it, it stays.
+EXAMPLES_APIS = activities.ego.example.com foos.tutorial.my.domain myapps.example.com sidecarsets.apps.kruise.io
+
 .PHONY: examples-undeploy
-examples-undeploy: bin/kubectl ## Take away what examples-deploy made, with all objects of the four kinds.
-	for kind in activities.ego.example.com foos.tutorial.my.domain myapps.example.com sidecarsets.apps.kruise.io; do \
-	  $(IN_CLUSTER) kubectl delete --ignore-not-found --all --all-namespaces $$kind; done
+examples-undeploy: bin/kubectl ## Take away what examples-deploy made. The APIs go too, and with them every object of theirs.
+	@theirs=$$($(IN_CLUSTER) kubectl get crd -l app.kubernetes.io/name!=nginx-operator-examples -o name | \
+	  grep -xF "$$(printf 'customresourcedefinition.apiextensions.k8s.io/%s\n' $(EXAMPLES_APIS))" || true); \
+	if [[ -n "$$theirs" ]]; then echo "Somebody else installed this, and nothing is taken away:"; echo "$$theirs"; exit 1; fi; \
+	objects=$$(for api in $(EXAMPLES_APIS); do \
+	  $(IN_CLUSTER) kubectl get $$api --all-namespaces --ignore-not-found -o name 2>/dev/null || true; done); \
+	if [[ -n "$$objects" && "$(CONFIRM)" != yes ]]; then \
+	  echo "These objects would be deleted with their APIs:"; echo "$$objects"; \
+	  echo "If that is what you want: make examples-undeploy CONFIRM=yes"; exit 1; \
+	fi; \
+	for api in $(EXAMPLES_APIS); do $(IN_CLUSTER) kubectl delete --all --all-namespaces $$api 2>/dev/null || true; done
 	$(IN_CLUSTER) kubectl delete --ignore-not-found -k examples/config
 
 .PHONY: cluster-up cluster-olm cluster-down cluster-exec

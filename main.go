@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"runtime/debug"
 	"time"
@@ -231,14 +230,7 @@ func wire(mgr manager.Manager, opts *options.Options, keeper *guard.Guard) error
 	}
 	// Ready means that the webhooks answer. The cache is no part of it: it is filled through the webhooks, which the API
 	// server reaches only on Pods that are ready.
-	started := mgr.GetWebhookServer().StartedChecker()
-	ready := func(request *http.Request) error {
-		if err := keeper.Ready(); err != nil {
-			return err
-		}
-		return started(request)
-	}
-	if err := mgr.AddReadyzCheck("webhooks", ready); err != nil {
+	if err := mgr.AddReadyzCheck("webhooks", keeper.Readiness(mgr.GetWebhookServer().StartedChecker())); err != nil {
 		return fmt.Errorf("failed to add the readiness check: %w", err)
 	}
 	return nil

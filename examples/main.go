@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"net/http"
 	"os"
 	"time"
 
@@ -186,14 +185,7 @@ func wire(mgr manager.Manager, keeper *guard.Guard) error {
 		return fmt.Errorf("failed to add the liveness check: %w", err)
 	}
 	// Ready means that the webhooks answer.
-	started := mgr.GetWebhookServer().StartedChecker()
-	ready := func(request *http.Request) error {
-		if err := keeper.Ready(); err != nil {
-			return err
-		}
-		return started(request)
-	}
-	if err := mgr.AddReadyzCheck("webhooks", ready); err != nil {
+	if err := mgr.AddReadyzCheck("webhooks", keeper.Readiness(mgr.GetWebhookServer().StartedChecker())); err != nil {
 		return fmt.Errorf("failed to add the readiness check: %w", err)
 	}
 	return nil

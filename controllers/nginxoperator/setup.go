@@ -2,7 +2,6 @@ package nginxoperator
 
 import (
 	"context"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -10,10 +9,8 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -21,15 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	operatormanager "github.com/example/nginx-operator/internal/manager"
 	"github.com/example/nginx-operator/internal/metadata"
-)
-
-const (
-	// reconcileTimeout bounds one pass, so that a request without an answer cannot hold a worker for ever.
-	reconcileTimeout = time.Minute
-	// firstRetry and lastRetry bound the back-off of an object whose pass failed.
-	firstRetry = 200 * time.Millisecond
-	lastRetry  = time.Minute
 )
 
 // Wrap goes around the reconciler, to watch over it.
@@ -42,6 +32,8 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrency int, wrap
 			return err
 		}
 	}
+	options := operatormanager.ControllerOptions()
+	options.MaxConcurrentReconciles = concurrency
 	return builder.ControllerManagedBy(mgr).
 		For(&v1alpha2.NginxOperator{}, builder.WithPredicates(specChanged())).
 		Owns(&appsv1.Deployment{}).
@@ -53,11 +45,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrency int, wrap
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(toInstance), builder.WithPredicates(podFailureChanged())).
 		WatchesRawSource(r.ConfigMaps.Source(r.referrers(configMapIndex))).
 		WatchesRawSource(r.Secrets.Source(r.referrers(secretIndex))).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: concurrency,
-			ReconciliationTimeout:   reconcileTimeout,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
-		}).
+		WithOptions(options).
 		Complete(wrap(reconcile.AsReconciler(mgr.GetClient(), r)))
 }
 

@@ -11,6 +11,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net/http"
 	"sync/atomic"
 	"time"
 
@@ -28,6 +29,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/example/nginx-operator/internal/certificates"
@@ -153,6 +155,17 @@ func (g *Guard) Ready() error {
 		return errors.New("the certificate or the conversion of the API is not there yet")
 	}
 	return nil
+}
+
+// Readiness returns a check that passes when the webhooks answer, and all that the guard looks after was right once. It is handed
+// the check of the webhook server.
+func (g *Guard) Readiness(started healthz.Checker) healthz.Checker {
+	return func(request *http.Request) error {
+		if err := g.Ready(); err != nil {
+			return err
+		}
+		return started(request)
+	}
 }
 
 // Start watches and repairs until the context ends.

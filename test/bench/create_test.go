@@ -51,7 +51,7 @@ func TestCreate(t *testing.T) {
 		before := e.writes(t)
 		took := e.timeCreation(t, namespace, nil)
 		e.waitForQuiet(t, 2*time.Second, time.Minute) // its Events come a moment later
-		operator.stop()
+		operator.Stop()
 		if round == 0 {
 			reportWrites(t, e.writes(t).since(before))
 			families = e.harvest(t, namespace)

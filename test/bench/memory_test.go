@@ -32,7 +32,7 @@ func TestMemory(t *testing.T) {
 	e.fill(t, foreign)
 	t.Logf("%d Pods, ConfigMaps and Secrets each after %s", foreign, time.Since(began).Round(time.Second))
 	operator := e.startLeader(t)
-	empty, _ := operator.memory(t)
+	empty, _ := memory(t, operator)
 	report("memory-with-0-objects", empty, "MiB")
 
 	namespace := e.newNamespace(t, "memory")
@@ -42,22 +42,22 @@ func TestMemory(t *testing.T) {
 	})
 	e.waitForStatus(t, namespace, objects, 20*time.Minute)
 	report(fmt.Sprintf("time-until-%d-objects-have-their-children", objects), seconds(time.Since(began)), "s")
-	_, making := operator.memory(t)
+	_, making := memory(t, operator)
 	e.rollOutAll(t, namespace)
 	e.waitForReady(t, namespace, objects)
 	e.waitForQuiet(t, 6*time.Second, 5*time.Minute)
 	report("memory-peak-while-children-are-made", making, "MiB")
-	now, most := operator.memory(t)
+	now, most := memory(t, operator)
 	report(fmt.Sprintf("memory-with-%d-objects", objects), now, "MiB")
 	report("memory-peak-until-all-are-ready", most, fmt.Sprintf("MiB (under %d)", maxMemory))
 	if most >= maxMemory {
 		t.Errorf("the operator took %v MiB, at most %d are allowed", most, maxMemory)
 	}
-	operator.stop()
+	operator.Stop()
 
 	operator = e.startLeader(t)
 	time.Sleep(20 * time.Second) // it looks at every object
-	now, most = operator.memory(t)
+	now, most = memory(t, operator)
 	report("memory-after-restart", now, "MiB")
 	report("memory-peak-after-restart", most, fmt.Sprintf("MiB (under %d)", maxMemory))
 	if most >= maxMemory {

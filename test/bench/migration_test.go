@@ -59,7 +59,7 @@ func TestStorageMigration(t *testing.T) {
 		return e.admin.Create(ctx, object)
 	})
 	e.waitForStatus(t, namespace, objects, 10*time.Minute)
-	leader.stop()
+	leader.Stop()
 	controllerManager := e.startControllerManager(t)
 
 	e.holdLease(t)
@@ -69,7 +69,7 @@ func TestStorageMigration(t *testing.T) {
 	})
 	must(t, e.admin.Delete(t.Context(), byHand()))
 	e.storeAtV1alpha1(t, namespace)
-	converting.stop()
+	converting.Stop()
 	e.releaseLease(t)
 
 	manifest, err := filepath.Abs("../../config/storagemigration/storageversionmigration.yaml")
@@ -78,7 +78,7 @@ func TestStorageMigration(t *testing.T) {
 	leader = e.startLeader(t)
 	e.measure(t, "control-plane-asked-by-operator", namespace, objects, func() {})
 	e.storeAtV1alpha1(t, namespace)
-	leader.stop()
+	leader.Stop()
 	controllerManager.Stop()
 
 	t.Setenv(manifestVariable, "")

@@ -5,69 +5,33 @@ package bench
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
-	"net"
-	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
-)
 
-// process is one running operator.
-type process struct {
-	cmd              *exec.Cmd
-	log              string
-	health, webhooks string
-	done             chan struct{}
-	// gone is called before the process ends.
-	gone func()
-}
+	"github.com/example/nginx-operator/test/harness"
+)
 
 // startOperator starts the operator with the settings of the manifests and waits until it is ready. It ends with the test
 // at the latest.
-func (e *environment) startOperator(t *testing.T) *process {
+func (e *environment) startOperator(t *testing.T) *harness.Manager {
 	t.Helper()
-	log, err := os.CreateTemp(e.dir, "operator-*.log")
-	must(t, err)
-	defer func() { _ = log.Close() }()
-	p := &process{log: log.Name(), health: freeAddress(t), webhooks: freeAddress(t), done: make(chan struct{})}
-	p.gone = func() { e.service.Remove(p.webhooks) }
-	p.cmd = exec.Command(binary, "--leader-elect", "--leader-election-namespace="+operatorNamespace,
-		"--health-probe-bind-address="+p.health, "--metrics-bind-address="+freeAddress(t),
-		"--operator-namespace="+operatorNamespace, "--webhook-bind-address="+p.webhooks, "--webhook-url="+e.service.URL())
-	p.cmd.Env = append(os.Environ(), "KUBECONFIG="+e.kubeconfig, "RELATED_IMAGE_NGINX="+operandImage)
-	p.cmd.Stdout, p.cmd.Stderr = log, log
-	must(t, p.cmd.Start())
-	go func() { _ = p.cmd.Wait(); close(p.done) }()
-	t.Cleanup(func() { p.end(os.Kill) })
-	waitFor(t, 2*time.Minute, func() error {
-		select {
-		case <-p.done:
-			t.Fatalf("the operator ended:\n%s", p.logTail())
-		default:
-		}
-		response, err := http.Get("http://" + p.health + "/readyz")
-		if err != nil {
-			return err
-		}
-		_ = response.Body.Close()
-		if response.StatusCode != http.StatusOK {
-			return fmt.Errorf("/readyz answers %d", response.StatusCode)
-		}
-		return nil
+	operator, err := harness.StartManager(harness.ManagerOptions{
+		Binary: binary, Kubeconfig: e.kubeconfig, Namespace: operatorNamespace, Dir: e.dir, Service: e.service,
+		Args: []string{"--leader-elect", "--leader-election-namespace=" + operatorNamespace},
+		Env:  []string{"RELATED_IMAGE_NGINX=" + operandImage},
 	})
-	e.service.Add(p.webhooks)
-	return p
+	must(t, err)
+	t.Cleanup(operator.Kill)
+	return operator
 }
 
 // startLeader starts the operator and waits until one leads. Nobody else may run.
-func (e *environment) startLeader(t *testing.T) *process {
+func (e *environment) startLeader(t *testing.T) *harness.Manager {
 	t.Helper()
 	p := e.startOperator(t)
 	waitFor(t, 30*time.Second, func() error {
@@ -79,24 +43,10 @@ func (e *environment) startLeader(t *testing.T) *process {
 	return p
 }
 
-// stop ends the operator as a kubelet does.
-func (p *process) stop() { p.end(syscall.SIGTERM) }
-
-func (p *process) end(signal os.Signal) {
-	p.gone()
-	_ = p.cmd.Process.Signal(signal)
-	select {
-	case <-p.done:
-	case <-time.After(15 * time.Second):
-		_ = p.cmd.Process.Kill()
-		<-p.done
-	}
-}
-
-// memory returns what the kernel counts for the process, in MiB: VmRSS is now, VmHWM was the most.
-func (p *process) memory(t *testing.T) (now, most float64) {
+// memory returns what the kernel counts for an operator, in MiB: VmRSS is now, VmHWM was the most.
+func memory(t *testing.T, operator *harness.Manager) (now, most float64) {
 	t.Helper()
-	status, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(p.cmd.Process.Pid), "status"))
+	status, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(operator.Pid()), "status"))
 	must(t, err)
 	of := func(name string) float64 {
 		for line := range strings.Lines(string(status)) {
@@ -110,23 +60,6 @@ func (p *process) memory(t *testing.T) (now, most float64) {
 		return 0
 	}
 	return of("VmRSS"), of("VmHWM")
-}
-
-// logTail returns the end of the operator's log.
-func (p *process) logTail() string {
-	log, err := os.ReadFile(p.log)
-	if err != nil {
-		return err.Error()
-	}
-	return string(log[max(0, len(log)-4000):])
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String()
 }
 
 func readAll(reader io.Reader) string {

@@ -78,7 +78,7 @@ func TestSoak(t *testing.T) {
 		if written := s.writes(t).since(before); written.total() > 0 {
 			t.Errorf("round %d: written while nothing happened: %s", round, written)
 		}
-		now, most := operator.memory(t)
+		now, most := memory(t, operator)
 		report(fmt.Sprintf("soak-round-%02d-converged-after", round), seconds(took), "s")
 		report(fmt.Sprintf("soak-round-%02d-memory", round), now, "MiB")
 		if round == 1 {
@@ -95,8 +95,8 @@ func TestSoak(t *testing.T) {
 		report("soak-"+name, float64(s.done[name]), "times")
 	}
 	select {
-	case <-operator.done:
-		t.Errorf("the operator ended:\n%s", operator.logTail())
+	case <-operator.Done():
+		t.Errorf("the operator ended:\n%s", operator.Log())
 	default:
 	}
 }

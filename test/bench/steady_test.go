@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/test/harness"
 )
 
 const (
@@ -42,7 +43,7 @@ func TestSteadyState(t *testing.T) {
 		t.Errorf("written while nothing happened: %s", written)
 	}
 
-	operator.stop()
+	operator.Stop()
 	before = e.writes(t)
 	e.startLeader(t)
 	time.Sleep(steadyTime)
@@ -95,7 +96,7 @@ func TestLeaderChange(t *testing.T) {
 	e := newEnvironment(t)
 	namespace := e.newNamespace(t, "leaders")
 	first, second := e.startLeader(t), e.startOperator(t)
-	change := func(i int, end func(*process)) (lease, work time.Duration) {
+	change := func(i int, end func(*harness.Manager)) (lease, work time.Duration) {
 		holder, object := e.leader(t), newServer(namespace, i)
 		began := time.Now()
 		go end(first)
@@ -111,14 +112,14 @@ func TestLeaderChange(t *testing.T) {
 			return e.admin.Get(t.Context(), client.ObjectKeyFromObject(object), &appsv1.Deployment{})
 		})
 		work = time.Since(began)
-		<-first.done
+		<-first.Done()
 		first, second = second, e.startOperator(t)
 		time.Sleep(2 * time.Second) // the standby has to know who leads
 		return lease, work
 	}
 	var worst, worstWork time.Duration
 	for i := range leaderRounds {
-		lease, work := change(i, (*process).stop)
+		lease, work := change(i, (*harness.Manager).Stop)
 		worst, worstWork = max(worst, lease), max(worstWork, work)
 	}
 	report("leader-change-clean-stop", seconds(worst), "s (under 2, the worst of 3)")
@@ -126,11 +127,11 @@ func TestLeaderChange(t *testing.T) {
 	if worst >= 2*time.Second {
 		t.Errorf("a clean change of leader took %s", worst)
 	}
-	lease, work := change(leaderRounds, func(p *process) { _ = p.cmd.Process.Kill() })
+	lease, work := change(leaderRounds, (*harness.Manager).Kill)
 	report("leader-change-kill", seconds(lease), "s (under 20)")
 	report("leader-change-kill-until-work", seconds(work), "s")
 	if lease >= 20*time.Second {
 		t.Errorf("the change of leader after a kill took %s", lease)
 	}
-	second.stop()
+	second.Stop()
 }

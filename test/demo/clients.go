@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"k8s.io/client-go/dynamic"
@@ -30,60 +29,17 @@ const (
 )
 
 // ask is one request, with a look at its answer.
-type ask func(context.Context) error
+type ask = func(ctx context.Context, n int) error
 
 // counter asks the same again and again, and counts.
 type counter struct {
-	name    string
-	stop    context.CancelFunc
-	running sync.WaitGroup
-
-	mu            sync.Mutex
-	total, failed int
-	slowest       time.Duration
-	// first is the first failure.
-	first error
+	*harness.Repeated
+	name string
 }
 
-// startCounter begins to ask, each way on its own. It outlives the step that starts it: only finish ends it.
+// startCounter begins to ask, each way on its own. It outlives the step that starts it: only Stop ends it.
 func startCounter(ctx context.Context, name string, pause time.Duration, ways ...ask) *counter {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	c := &counter{name: name, stop: cancel}
-	for _, way := range ways {
-		c.running.Go(func() {
-			for ctx.Err() == nil {
-				began := time.Now()
-				// A request that has begun is finished, so that the end of the client is not counted as a failure.
-				err := way(context.WithoutCancel(ctx))
-				c.record(time.Since(began), err)
-				select {
-				case <-ctx.Done():
-				case <-time.After(pause):
-				}
-			}
-		})
-	}
-	return c
-}
-
-func (c *counter) record(took time.Duration, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.total++
-	c.slowest = max(c.slowest, took)
-	if err == nil {
-		return
-	}
-	c.failed++
-	if c.first == nil {
-		c.first = fmt.Errorf("at %s: %w", time.Now().Format(time.TimeOnly), err)
-	}
-}
-
-// finish ends the client once the requests that have begun are answered.
-func (c *counter) finish() {
-	c.stop()
-	c.running.Wait()
+	return &counter{harness.Repeat(context.WithoutCancel(ctx), pause, ways...), name}
 }
 
 // short returns the counts for a cell of a table. A client that has not begun has none.
@@ -91,16 +47,14 @@ func (c *counter) short() string {
 	if c == nil {
 		return "-"
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return fmt.Sprintf("%d/%d", c.total, c.failed)
+	counts := c.Counts()
+	return fmt.Sprintf("%d/%d", counts.Total, counts.Failed)
 }
 
 // String returns the counts in words.
 func (c *counter) String() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return fmt.Sprintf("%s: %d, %d failed, the slowest took %s", c.name, c.total, c.failed, seconds(c.slowest))
+	counts := c.Counts()
+	return fmt.Sprintf("%s: %d, %d failed, the slowest took %s", c.name, counts.Total, counts.Failed, seconds(counts.Slowest))
 }
 
 // failure returns an error where an answer failed.
@@ -108,20 +62,16 @@ func (c *counter) failure() error {
 	if c == nil {
 		return nil
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.failed > 0 {
-		return fmt.Errorf("%s: %d of %d failed, the first %w", c.name, c.failed, c.total, c.first)
+	if counts := c.Counts(); counts.Failed > 0 {
+		return fmt.Errorf("%s: %d of %d failed, the first after %s: %w", c.name, counts.Failed, counts.Total, seconds(counts.FirstAfter), counts.First)
 	}
 	return nil
 }
 
 // enough returns an error where too few answers came to show anything.
 func (c *counter) enough() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.total < leastAnswers {
-		return fmt.Errorf("%s: only %d, that shows nothing", c.name, c.total)
+	if total := c.Counts().Total; total < leastAnswers {
+		return fmt.Errorf("%s: only %d, that shows nothing", c.name, total)
 	}
 	return nil
 }
@@ -153,7 +103,7 @@ func (u *upgrade) startClients(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, serviceDelay)
 	defer cancel()
 	for _, way := range ways {
-		if err := harness.Eventually(limited, 200*time.Millisecond, way); err != nil {
+		if err := harness.Eventually(limited, 200*time.Millisecond, func(ctx context.Context) error { return way(ctx, 0) }); err != nil {
 			return fmt.Errorf("failed to get %s: %w", url, err)
 		}
 	}
@@ -168,7 +118,7 @@ func (u *upgrade) startClients(ctx context.Context) error {
 // startReader lists all servers in a version, and looks whether each is there with its port.
 func (u *upgrade) startReader(ctx context.Context, version string) *counter {
 	servers := u.api.Resource(serverKind.WithVersion(version)).Namespace(fleetNamespace)
-	return startCounter(ctx, "reads at "+version, readPause, func(ctx context.Context) error {
+	return startCounter(ctx, "reads at "+version, readPause, func(ctx context.Context, _ int) error {
 		list, err := servers.List(ctx, listAll)
 		if err != nil {
 			return err
@@ -178,14 +128,13 @@ func (u *upgrade) startReader(ctx context.Context, version string) *counter {
 }
 
 // pageRequests are the ways to ask for the page of the server that has Pods: on one connection, and with a new one each
-// time. A cluster of the user's own has its network
-// elsewhere: there the requests go through the API server's proxy.
+// time. A cluster of the user's own has its network elsewhere: there the requests go through the API server's proxy.
 func (u *upgrade) pageRequests() (url string, ways []ask, err error) {
 	if u.local {
 		url = fmt.Sprintf("http://%s.%s.svc.cluster.local:%d/", fleetServer, fleetNamespace, fleetPort)
 		for _, keepAlive := range []bool{true, false} {
 			client := newClient(requestLimit, keepAlive)
-			ways = append(ways, func(ctx context.Context) error { return checkPage(getOnce(ctx, client, url)) })
+			ways = append(ways, func(ctx context.Context, _ int) error { return checkPage(getOnce(ctx, client, url)) })
 		}
 		return url, ways, nil
 	}
@@ -194,7 +143,7 @@ func (u *upgrade) pageRequests() (url string, ways []ask, err error) {
 		return "", nil, fmt.Errorf("failed to make an HTTP client: %w", err)
 	}
 	url = fmt.Sprintf("%s/api/v1/namespaces/%s/services/%s:%d/proxy/", strings.TrimSuffix(u.config.Host, "/"), fleetNamespace, fleetServer, fleetPort)
-	return url, []ask{func(ctx context.Context) error { return checkPage(getOnce(ctx, client, url)) }}, nil
+	return url, []ask{func(ctx context.Context, _ int) error { return checkPage(getOnce(ctx, client, url)) }}, nil
 }
 
 // checkPage returns an error where an answer is not nginx's start page.

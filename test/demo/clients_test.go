@@ -7,66 +7,44 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
-// A client counts what it asks, goes on after a failure, and keeps the first one.
+// A client outlives the step that started it, and keeps its first failure.
 func TestCounter(t *testing.T) {
-	var asked int
-	step, cancel := context.WithCancel(t.Context())
-	enough := make(chan struct{})
-	c := startCounter(step, "reads", time.Microsecond, func(ctx context.Context) error {
-		asked++
-		switch asked {
-		case 2:
-			cancel() // the end of the step that started it is not the end of the client
-			return errors.New("no answer")
-		case 4:
-			return errors.New("another error")
-		case 2 * leastAnswers:
-			close(enough)
+	synctest.Test(t, func(t *testing.T) {
+		step, cancel := context.WithCancel(t.Context())
+		c := startCounter(step, "reads", time.Second, func(ctx context.Context, n int) error {
+			switch n {
+			case 1:
+				cancel()
+				return errors.New("no answer")
+			case 3:
+				return errors.New("another error")
+			}
+			time.Sleep(500 * time.Millisecond)
+			return ctx.Err()
+		})
+		time.Sleep(time.Second)
+		if err := c.enough(); err == nil || c.failure() != nil || c.short() != "1/0" || c.String() != "reads: 1, 0 failed, the slowest took 0.5 s" {
+			t.Errorf("at first %v, %v, %q, %q", err, c.failure(), c.short(), c)
 		}
-		return ctx.Err()
+		time.Sleep(100 * time.Second)
+		c.Stop()
+		if err := c.failure(); err == nil || !strings.Contains(err.Error(), "reads: 2 of ") || !strings.Contains(err.Error(), "the first after 1.5 s: no answer") {
+			t.Errorf("failure is %v", err)
+		}
+		if err := c.enough(); err != nil {
+			t.Error(err)
+		}
 	})
-	select {
-	case <-enough:
-	case <-time.After(10 * time.Second):
-		t.Error("it does not go on")
-	}
-	c.finish()
-	after := asked
-	if c.total != after || c.failed != 2 {
-		t.Errorf("%d asked, but %s", after, c)
-	}
-	if err := c.failure(); err == nil || !strings.Contains(err.Error(), "no answer") || !strings.Contains(err.Error(), "reads: 2 of ") {
-		t.Errorf("failure is %v", err)
-	}
-	if err := c.enough(); err != nil {
-		t.Error(err)
-	}
-	time.Sleep(10 * time.Millisecond)
-	if asked != after {
-		t.Error("it goes on after its end")
-	}
 }
 
-func TestCounterTexts(t *testing.T) {
+func TestCounterNotBegun(t *testing.T) {
 	var none *counter
 	if none.short() != "-" || none.failure() != nil {
 		t.Errorf("a client that has not begun is %q, %v", none.short(), none.failure())
-	}
-	c := &counter{name: "reads"}
-	c.record(1500*time.Millisecond, nil)
-	c.record(time.Millisecond, nil)
-	if c.short() != "2/0" || c.String() != "reads: 2, 0 failed, the slowest took 1.5 s" || c.failure() != nil {
-		t.Errorf("%q, %q, %v", c.short(), c, c.failure())
-	}
-	if err := c.enough(); err == nil {
-		t.Error("two answers are enough")
-	}
-	c.record(0, errors.New("gone"))
-	if c.short() != "3/1" {
-		t.Errorf("%q", c.short())
 	}
 }
 

@@ -199,7 +199,7 @@ func (u *upgrade) sumUp(ctx context.Context) error {
 	fmt.Print(indent(u.journal.String()))
 	var errs []error
 	for _, client := range []*counter{u.page, u.older, u.newer} {
-		client.finish()
+		client.Stop()
 		fmt.Print(indent(client.String()))
 		errs = append(errs, client.failure(), client.enough())
 	}

@@ -11,13 +11,13 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
+
+	"github.com/example/nginx-operator/test/harness"
 )
 
 // reach is how requests get into the cluster.
@@ -173,13 +173,9 @@ func fetchOnce(ctx context.Context, url string) error {
 // connection meets a socket that is closed already, the client's port is free at once, and the node's connection
 // tracking seems to remember the Pod that is gone.
 type load struct {
-	url, want     string
-	stop          context.CancelFunc
-	clients       sync.WaitGroup
-	began         time.Time
-	total, failed atomic.Int64
-	// firstFailure and lastFailure say when and how requests failed.
-	firstFailure, lastFailure atomic.Pointer[string]
+	*harness.Repeated
+	url   string
+	began time.Time
 }
 
 const (
@@ -200,51 +196,29 @@ func startLoad(t *testing.T, namespace, url string) *load {
 func startLoadOf(t *testing.T, namespace, url, want string) *load {
 	t.Helper()
 	answers(t, namespace, url, want)
-	ctx, cancel := context.WithCancel(t.Context())
-	l := &load{url: url, want: want, stop: cancel, began: time.Now()}
-	t.Cleanup(func() {
-		cancel()
-		l.clients.Wait()
-	})
+	var clients []func(context.Context, int) error
 	for i := range loadClients {
 		client, err := suite.reach.client(i%2 == 0 || strings.HasPrefix(url, "https:"))
 		must(t, err)
-		l.clients.Go(func() { l.run(ctx, client) })
+		t.Cleanup(client.CloseIdleConnections)
+		clients = append(clients, func(ctx context.Context, _ int) error { return fetchText(ctx, client, url, want) })
 	}
+	l := &load{harness.Repeat(t.Context(), loadPause, clients...), url, time.Now()}
+	t.Cleanup(func() { l.Stop() })
 	return l
-}
-
-func (l *load) run(ctx context.Context, client *http.Client) {
-	defer client.CloseIdleConnections()
-	for ctx.Err() == nil {
-		// A request that has begun is finished, so that the end of the load is not counted as a failure.
-		err := fetchText(context.WithoutCancel(ctx), client, l.url, l.want)
-		l.total.Add(1)
-		if err != nil {
-			l.failed.Add(1)
-			text := fmt.Sprintf("after %s: %v", seconds(time.Since(l.began)), err)
-			l.firstFailure.CompareAndSwap(nil, &text)
-			l.lastFailure.Store(&text)
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(loadPause):
-		}
-	}
 }
 
 // finish ends the load and requires that no request failed.
 func (l *load) finish(t *testing.T, namespace, during string) {
 	t.Helper()
-	l.stop()
-	l.clients.Wait()
+	counts := l.Stop()
 	took := time.Since(l.began)
-	total, failed := l.total.Load(), l.failed.Load()
-	t.Logf("FIGURE %s: %d requests in %s, %d failed", during, total, seconds(took), failed)
-	if failed > 0 {
-		t.Fatalf("%d of %d requests failed, the first %s, the last %s\n%s", failed, total, *l.firstFailure.Load(), *l.lastFailure.Load(), report(namespace))
+	t.Logf("FIGURE %s: %d requests in %s, %d failed", during, counts.Total, seconds(took), counts.Failed)
+	if counts.Failed > 0 {
+		t.Fatalf("%d of %d requests failed, the first after %s: %v, the last after %s: %v\n%s", counts.Failed, counts.Total,
+			seconds(counts.FirstAfter), counts.First, seconds(counts.LastAfter), counts.Last, report(namespace))
 	}
-	if total < loadMinimum {
-		t.Fatalf("only %d requests were made, that shows nothing", total)
+	if counts.Total < loadMinimum {
+		t.Fatalf("only %d requests were made, that shows nothing", counts.Total)
 	}
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha1"
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/test/harness"
 )
 
 // Each write and each new object makes the operator and the control plane write ten times as much, so there are a few.
@@ -29,48 +30,28 @@ const (
 
 // background is something that is done again and again until it is stopped, and counted.
 type background struct {
-	what          string
-	stop          context.CancelFunc
-	done          sync.WaitGroup
-	total, failed int
-	first         string
+	*harness.Repeated
+	what string
 }
 
 // startBackground begins. It ends with finish, or with the test.
 func startBackground(t *testing.T, what string, pause time.Duration, do func(ctx context.Context, n int) error) *background {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	b := &background{what: what, stop: cancel}
-	t.Cleanup(func() { cancel(); b.done.Wait() })
-	b.done.Go(func() {
-		for n := 0; ctx.Err() == nil; n++ {
-			b.total++
-			if err := do(context.WithoutCancel(ctx), n); err != nil {
-				b.failed++
-				if b.first == "" {
-					b.first = err.Error()
-				}
-			}
-			select {
-			case <-ctx.Done():
-			case <-time.After(pause):
-			}
-		}
-	})
+	b := &background{harness.Repeat(t.Context(), pause, do), what}
+	t.Cleanup(func() { b.Stop() })
 	return b
 }
 
 // finish ends it and requires that nothing failed, and that it was done so often at least.
 func (b *background) finish(t *testing.T, during string, atLeast int) {
 	t.Helper()
-	b.stop()
-	b.done.Wait()
-	t.Logf("FIGURE %s %s: %d, %d failed", b.what, during, b.total, b.failed)
-	if b.failed > 0 {
-		t.Errorf("%s: %d of %d failed, the first: %s", b.what, b.failed, b.total, b.first)
+	counts := b.Stop()
+	t.Logf("FIGURE %s %s: %d, %d failed", b.what, during, counts.Total, counts.Failed)
+	if counts.Failed > 0 {
+		t.Errorf("%s: %d of %d failed, the first: %v", b.what, counts.Failed, counts.Total, counts.First)
 	}
-	if b.total < atLeast {
-		t.Errorf("%s: only %d, that shows nothing", b.what, b.total)
+	if counts.Total < atLeast {
+		t.Errorf("%s: only %d, that shows nothing", b.what, counts.Total)
 	}
 }
 

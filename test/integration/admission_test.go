@@ -186,7 +186,7 @@ func TestAdmissionIsAway(t *testing.T) {
 	create(t, newObject(namespace, "gone"))
 	waitForChildren(t, namespace, "gone")
 
-	suite.operator.stop()
+	suite.operator.Stop()
 	away := true
 	comeBack := func() {
 		if away {

@@ -36,6 +36,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/certificates"
+	"github.com/example/nginx-operator/test/harness"
 )
 
 const (
@@ -162,9 +163,9 @@ func authorities(t *testing.T) *x509.CertPool {
 }
 
 // served returns the certificate that an operator presents.
-func served(t *testing.T, p *process) *x509.Certificate {
+func served(t *testing.T, p *harness.Manager) *x509.Certificate {
 	t.Helper()
-	connection := must1(tls.Dial("tcp", p.webhooks, &tls.Config{InsecureSkipVerify: true}))(t) //nolint:gosec // it is what is looked at
+	connection := must1(tls.Dial("tcp", p.Webhooks, &tls.Config{InsecureSkipVerify: true}))(t) //nolint:gosec // it is what is looked at
 	defer func() { _ = connection.Close() }()
 	return connection.ConnectionState().PeerCertificates[0]
 }
@@ -185,12 +186,12 @@ func getSecret(t *testing.T, name string) *corev1.Secret {
 }
 
 // serves tells whether an operator presents the certificate of a Secret's data, and the API server trusts it.
-func serves(t *testing.T, p *process, data map[string][]byte) error {
+func serves(t *testing.T, p *harness.Manager, data map[string][]byte) error {
 	t.Helper()
 	want := must1(certificates.Load(data))(t)
 	leaf := served(t, p)
 	if !leaf.Equal(want.Leaf) {
-		return fmt.Errorf("%s serves number %s, want %s", p.webhooks, leaf.SerialNumber, want.Leaf.SerialNumber)
+		return fmt.Errorf("%s serves number %s, want %s", p.Webhooks, leaf.SerialNumber, want.Leaf.SerialNumber)
 	}
 	_, err := leaf.Verify(x509.VerifyOptions{Roots: authorities(t), DNSName: webhookHosts(t)[0]})
 	return err
@@ -322,7 +323,7 @@ func awaitRepair(t *testing.T, patch string) (repair, write time.Duration) {
 // and renew the second, without a restart and without a read that fails.
 func TestCertificateIsFollowedAndRenewed(t *testing.T) {
 	standby := must1(startOperator())(t)
-	defer standby.stop()
+	defer standby.Stop()
 	reads := startReader(t)
 	// A certificate begins an hour before it is made, and is renewed after two thirds of its time.
 	const due = 10 * time.Second
@@ -333,7 +334,7 @@ func TestCertificateIsFollowedAndRenewed(t *testing.T) {
 	must(t, suite.admin.Update(t.Context(), secret))
 	followed := func(data map[string][]byte) {
 		t.Helper()
-		for _, p := range []*process{suite.operator, standby} {
+		for _, p := range []*harness.Manager{suite.operator, standby} {
 			waitFor(t, func() error { return serves(t, p, data) })
 		}
 	}
@@ -360,10 +361,10 @@ func TestCertificateIsFollowedAndRenewed(t *testing.T) {
 
 // Replicas that start at once without a certificate end with one.
 func TestReplicasAgreeOnACertificate(t *testing.T) {
-	suite.operator.stop()
+	suite.operator.Stop()
 	must(t, suite.admin.Delete(t.Context(), getSecret(t, ownSecret)))
 	const replicas = 3
-	started, errs := make([]*process, replicas), make([]error, replicas)
+	started, errs := make([]*harness.Manager, replicas), make([]error, replicas)
 	var starts sync.WaitGroup
 	for i := range replicas {
 		starts.Go(func() { started[i], errs[i] = startOperator() })
@@ -375,14 +376,14 @@ func TestReplicasAgreeOnACertificate(t *testing.T) {
 	data, made := getSecret(t, ownSecret).Data, 0
 	for _, p := range started {
 		must(t, serves(t, p, data))
-		made += strings.Count(p.log.String(), "Made the certificate of the webhooks")
+		made += strings.Count(p.Log(), "Made the certificate of the webhooks")
 	}
 	if made != 1 {
 		t.Errorf("%d certificates were made", made)
 	}
 	time.Sleep(2 * time.Second)
 	for _, p := range started[1:] {
-		p.stop()
+		p.Stop()
 	}
 	reads.finish(t)
 }
@@ -411,7 +412,7 @@ func TestOwnerOfTheCertificateUnderOLM(t *testing.T) {
 
 	reads := startReader(t)
 	standby := must1(startOperator("OPERATOR_CONDITION_NAME=" + now.GetName()))(t)
-	defer standby.stop()
+	defer standby.Stop()
 	owners := []metav1.OwnerReference{owner(before), owner(now)}
 	if diff := gocmp.Diff(owners, getSecret(t, olmSecret).OwnerReferences); diff != "" {
 		t.Errorf("when the operator is ready the owners are wrong:\n%s", diff)

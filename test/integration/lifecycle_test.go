@@ -2,7 +2,6 @@ package integration
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -253,7 +252,7 @@ func TestKilledOperator(t *testing.T) {
 		}
 		return nil
 	})
-	suite.operator.end(os.Kill)
+	suite.operator.Kill()
 	var err error
 	suite.operator, err = startOperator()
 	must(t, err)

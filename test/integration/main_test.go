@@ -20,14 +20,11 @@ import (
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
-	"sigs.k8s.io/kustomize/api/krusty"
-	"sigs.k8s.io/kustomize/kyaml/filesys"
-	"sigs.k8s.io/yaml"
 
 	"github.com/example/nginx-operator/api/v1alpha1"
 	operatormanager "github.com/example/nginx-operator/internal/manager"
 	"github.com/example/nginx-operator/test/harness"
+	"github.com/example/nginx-operator/test/harness/apiserver"
 )
 
 const (
@@ -35,17 +32,6 @@ const (
 	operatorUser      = "system:serviceaccount:nginx-operator-system:nginx-operator-controller-manager"
 	operandImage      = "docker.io/nginxinc/nginx-unprivileged:1.28.0"
 )
-
-// auditPolicy records who asked for what, without the bodies.
-const auditPolicy = `
-apiVersion: audit.k8s.io/v1
-kind: Policy
-omitStages: [RequestReceived]
-rules:
-- level: Metadata
-  users: ["` + operatorUser + `"]
-- level: None
-`
 
 // suite is what all tests share.
 var suite struct {
@@ -55,7 +41,7 @@ var suite struct {
 	config, operatorConfig *rest.Config
 	// dir is a temporary folder; binary is the operator in it, kubeconfig the file with the operator's rights.
 	dir, binary, kubeconfig, auditLog string
-	operator                          *process
+	operator                          *harness.Manager
 	// service is what the API server calls for conversion and admission.
 	service *harness.Service
 }
@@ -83,11 +69,13 @@ func run(m *testing.M) (code int, err error) {
 		return 0, fmt.Errorf("failed to build the operator: %w\n%s", err, out)
 	}
 
-	env, err := startAPIServer()
+	server, err := startAPIServer()
+	if server != nil {
+		defer func() { _ = server.Stop() }()
+	}
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = env.Stop() }()
 	if err := installConfig(); err != nil {
 		return 0, err
 	}
@@ -99,68 +87,28 @@ func run(m *testing.M) (code int, err error) {
 		return 0, err
 	}
 	code = m.Run()
-	if log := suite.operator.stop(); code != 0 {
-		fmt.Printf("--- log of the operator\n%s\n", log)
+	if suite.operator.Stop(); code != 0 {
+		fmt.Printf("--- log of the operator\n%s\n", suite.operator.Log())
 	}
 	return code, nil
 }
 
-func startAPIServer() (*envtest.Environment, error) {
-	policy := filepath.Join(suite.dir, "audit-policy.yaml")
-	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
+func startAPIServer() (*apiserver.Server, error) {
+	server, err := apiserver.Start(suite.dir, operatorUser)
+	if err != nil {
 		return nil, err
 	}
-	suite.auditLog = filepath.Join(suite.dir, "audit.log")
-	env := &envtest.Environment{}
-	args := env.ControlPlane.GetAPIServer().Configure()
-	args.Set("audit-policy-file", policy)
-	args.Set("audit-log-path", suite.auditLog)
-	// OpenShift has this plugin on: it asks for the right on finalizers that the operator's role grants.
-	args.Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
-	config, err := env.Start()
-	if err != nil {
-		return nil, fmt.Errorf("failed to start the API server: %w", err)
-	}
-	suite.config = config
-	suite.admin, err = client.New(config, client.Options{Scheme: operatormanager.NewScheme()})
-	if err != nil {
-		return env, err
-	}
-	user, err := env.AddUser(envtest.User{Name: operatorUser, Groups: []string{"system:serviceaccounts", "system:authenticated"}}, nil)
-	if err != nil {
-		return env, err
-	}
-	suite.operatorConfig = user.Config()
-	kubeconfig, err := user.KubeConfig()
-	if err != nil {
-		return env, err
-	}
-	suite.kubeconfig = filepath.Join(suite.dir, "operator.kubeconfig")
-	return env, os.WriteFile(suite.kubeconfig, kubeconfig, 0o600)
+	suite.config, suite.operatorConfig, suite.kubeconfig, suite.auditLog = server.Admin, server.Operator, server.Kubeconfig, server.AuditLog
+	suite.admin, err = client.New(server.Admin, client.Options{Scheme: operatormanager.NewScheme()})
+	return server, err
 }
 
 // installConfig applies all of config/default, the operator's Deployment included: a real API server has to take it.
 func installConfig() error {
-	options := krusty.MakeDefaultOptions()
-	options.Reorder = krusty.ReorderOptionLegacy // namespaces first, as kubectl apply -k does
-	rendered, err := krusty.MakeKustomizer(options).Run(filesys.MakeFsOnDisk(), "../../config/default")
-	if err != nil {
-		return fmt.Errorf("failed to render config/default: %w", err)
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	for _, resource := range rendered.Resources() {
-		raw, err := resource.AsYAML()
-		if err != nil {
-			return err
-		}
-		object := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal(raw, &object.Object); err != nil {
-			return err
-		}
-		if err := suite.admin.Create(ctx, object); err != nil {
-			return fmt.Errorf("failed to create %s %s: %w", object.GetKind(), object.GetName(), err)
-		}
+	if err := apiserver.Apply(ctx, suite.admin, "../../config/default"); err != nil {
+		return err
 	}
 	return eventually(ctx, func() error {
 		return suite.admin.List(ctx, &unstructured.UnstructuredList{Object: map[string]any{

@@ -13,7 +13,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -44,6 +43,7 @@ import (
 	operatormanager "github.com/example/nginx-operator/internal/manager"
 	"github.com/example/nginx-operator/internal/metadata"
 	"github.com/example/nginx-operator/test/harness"
+	"github.com/example/nginx-operator/test/harness/apiserver"
 )
 
 const (
@@ -68,7 +68,7 @@ type migration struct {
 	relay   *relay
 	// binary is the operator; operator is the replica that leads, or will once there is no Lease of another one.
 	binary   string
-	operator *process
+	operator *harness.Manager
 	token    string
 	// owner is the test that all of it ends with.
 	owner *testing.T
@@ -81,7 +81,7 @@ func startMigration(t *testing.T, binary string, args ...[2]string) *migration {
 	t.Cleanup(m.service.Close)
 	m.relay = newRelay(t, m.service)
 	env := &envtest.Environment{}
-	m.auditLog = recordRequests(t, env, m.dir)
+	m.auditLog = must1(apiserver.RecordRequests(env, m.dir, operatorUser))(t)
 	for _, arg := range args {
 		env.ControlPlane.GetAPIServer().Configure().Append(arg[0], arg[1])
 	}
@@ -148,50 +148,29 @@ func (m *migration) startControllerManager(t *testing.T) {
 }
 
 // startOperator starts one replica more and waits until it is ready.
-func (m *migration) startOperator(t *testing.T) *process {
+func (m *migration) startOperator(t *testing.T) *harness.Manager {
 	t.Helper()
-	p := &process{healthPort: freePort(), metricPort: freePort(), webhooks: fmt.Sprintf("127.0.0.1:%d", freePort()), done: make(chan struct{})}
-	p.cmd = exec.Command(m.binary,
-		"--leader-elect", "--leader-election-namespace="+operatorNamespace,
-		fmt.Sprintf("--health-probe-bind-address=127.0.0.1:%d", p.healthPort),
-		fmt.Sprintf("--metrics-bind-address=127.0.0.1:%d", p.metricPort),
-		"--operator-namespace="+operatorNamespace, "--webhook-bind-address="+p.webhooks, "--webhook-url="+m.relay.url(),
-		"--storage-migration-manifest=../../config/storagemigration/storageversionmigration.yaml",
-	)
-	p.cmd.Env = append(os.Environ(), "KUBECONFIG="+m.kubeconfig, "RELATED_IMAGE_NGINX="+operandImage)
-	p.cmd.Stdout, p.cmd.Stderr = &p.log, &p.log
-	must(t, p.cmd.Start())
-	go func() { _ = p.cmd.Wait(); close(p.done) }()
+	operator := must1(harness.StartManager(harness.ManagerOptions{
+		Binary: m.binary, Kubeconfig: m.kubeconfig, Namespace: operatorNamespace, Dir: m.dir, Service: m.service, WebhookURL: m.relay.url(),
+		Args: []string{
+			"--leader-elect", "--leader-election-namespace=" + operatorNamespace,
+			"--storage-migration-manifest=../../config/storagemigration/storageversionmigration.yaml",
+		},
+		Env: []string{"RELATED_IMAGE_NGINX=" + operandImage},
+	}))(t)
 	m.owner.Cleanup(func() {
-		m.end(p, os.Kill)
+		operator.Kill()
 		if m.owner.Failed() {
-			m.owner.Logf("--- log of the operator %s\n%s", p.webhooks, withoutObjects(p.log.String()))
+			m.owner.Logf("--- log of the operator %s\n%s", operator.Webhooks, withoutObjects(operator.Log()))
 		}
 	})
-	await(t, func() error {
-		select {
-		case <-p.done:
-			t.Fatal("the operator ended")
-		default:
-		}
-		if code, body := get(t, http.DefaultClient, fmt.Sprintf("http://127.0.0.1:%d/readyz", p.healthPort), ""); code != http.StatusOK {
-			return fmt.Errorf("/readyz answers %d %s", code, body)
-		}
-		return nil
-	})
-	m.service.Add(p.webhooks)
-	return p
-}
-
-func (m *migration) end(p *process, signal os.Signal) {
-	m.service.Remove(p.webhooks)
-	p.end(signal)
+	return operator
 }
 
 // kill ends the leader as a node does that fails, and takes away its Lease, which would run out 15 s later.
 func (m *migration) kill(t *testing.T) {
 	t.Helper()
-	m.end(m.operator, os.Kill)
+	m.operator.Kill()
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: operatorNamespace, Name: "nginx-operator.operator.example.com"}}
 	must(t, client.IgnoreNotFound(m.admin.Delete(t.Context(), lease)))
 }
@@ -407,7 +386,7 @@ func (m *migration) metric(t *testing.T, name string) float64 {
 	scraper := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true, //nolint:gosec // self-signed
 	}}
-	code, body := get(t, scraper, fmt.Sprintf("https://127.0.0.1:%d/metrics", m.operator.metricPort), m.token)
+	code, body := get(t, scraper, "https://"+m.operator.Metrics+"/metrics", m.token)
 	found := regexp.MustCompile("(?m)^" + regexp.QuoteMeta(name) + " (.*)$").FindStringSubmatch(body)
 	if code != http.StatusOK || found == nil {
 		t.Fatalf("no metric %s: %d\n%s", name, code, body)

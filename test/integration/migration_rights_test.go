@@ -1,12 +1,9 @@
 package integration
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/util/sets"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
 // The rights that a migration takes, and those that it takes where kube-storage-version-migrator is installed.
@@ -18,16 +15,6 @@ var (
 	}
 	kubeMigratorRights = []string{"create migration.k8s.io/storageversionmigrations", "get migration.k8s.io/storageversionmigrations"}
 )
-
-// recordRequests makes an API server keep an audit log of the operator's requests.
-func recordRequests(t *testing.T, env *envtest.Environment, dir string) (auditLog string) {
-	t.Helper()
-	policy := filepath.Join(dir, "audit-policy.yaml")
-	must(t, os.WriteFile(policy, []byte(auditPolicy), 0o600))
-	auditLog = filepath.Join(dir, "audit.log")
-	env.ControlPlane.GetAPIServer().Configure().Set("audit-policy-file", policy).Set("audit-log-path", auditLog)
-	return auditLog
-}
 
 // hasUsed requires that the operator has used rights.
 func (m *migration) hasUsed(t *testing.T, rights []string) {

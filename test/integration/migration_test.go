@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -256,7 +255,7 @@ func testMigrationOfRejectedObject(t *testing.T, m *migration) {
 			m.event(t, name, "Warning", "StorageMigrationFailed"), m.event(t, definitionName, "Warning", "StorageMigrationFailed"),
 		)
 	})
-	if !strings.Contains(m.operator.log.String(), `"name":"`+name+`"`) {
+	if !strings.Contains(m.operator.Log(), `"name":"`+name+`"`) {
 		t.Error("the log does not name the object")
 	}
 	// It goes on to try, and to say that it is not done.
@@ -354,7 +353,7 @@ func testMigrationByKilledReplicas(t *testing.T, m *migration) {
 	})
 	replace()
 	m.migrate(t, before)
-	m.end(standby, os.Kill)
+	standby.Kill()
 }
 
 func testMigrationWithoutMigrator(t *testing.T, m *migration) {

@@ -1,20 +1,16 @@
 package integration
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -24,90 +20,17 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/test/harness"
 )
 
-// process is one running operator.
-type process struct {
-	cmd                    *exec.Cmd
-	log                    lockedBuffer
-	done                   chan struct{}
-	healthPort, metricPort int
-	// webhooks is the address of its webhook server.
-	webhooks string
-}
-
-// lockedBuffer is written by the process and read by the tests.
-type lockedBuffer struct {
-	mu     sync.Mutex
-	buffer bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buffer.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buffer.String()
-}
-
 // startOperator starts the operator's binary, with more variables in its environment, and waits until it is ready.
-func startOperator(env ...string) (*process, error) {
-	p := &process{healthPort: freePort(), metricPort: freePort(), webhooks: fmt.Sprintf("127.0.0.1:%d", freePort()), done: make(chan struct{})}
-	p.cmd = exec.Command(suite.binary,
-		"--leader-elect", "--leader-election-namespace="+operatorNamespace,
-		fmt.Sprintf("--health-probe-bind-address=127.0.0.1:%d", p.healthPort),
-		fmt.Sprintf("--metrics-bind-address=127.0.0.1:%d", p.metricPort),
-		"--operator-namespace="+operatorNamespace, "--webhook-bind-address="+p.webhooks, "--webhook-url="+suite.service.URL(),
-	)
-	p.cmd.Env = append(append(os.Environ(), "KUBECONFIG="+suite.kubeconfig, "RELATED_IMAGE_NGINX="+operandImage), env...)
-	p.cmd.Stdout, p.cmd.Stderr = &p.log, &p.log
-	if err := p.cmd.Start(); err != nil {
-		return nil, err
-	}
-	go func() { _ = p.cmd.Wait(); close(p.done) }()
-	for range 300 {
-		if response, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/readyz", p.healthPort)); err == nil {
-			_ = response.Body.Close()
-			if response.StatusCode == http.StatusOK {
-				suite.service.Add(p.webhooks)
-				return p, nil
-			}
-		}
-		select {
-		case <-p.done:
-			return nil, fmt.Errorf("the operator ended:\n%s", p.log.String())
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
-	return nil, fmt.Errorf("the operator was not ready after 30 s:\n%s", p.stop())
-}
-
-// stop ends the operator as a kubelet does and returns its log.
-func (p *process) stop() string { return p.end(syscall.SIGTERM) }
-
-func (p *process) end(signal os.Signal) string {
-	suite.service.Remove(p.webhooks)
-	_ = p.cmd.Process.Signal(signal)
-	select {
-	case <-p.done:
-	case <-time.After(15 * time.Second):
-		_ = p.cmd.Process.Kill()
-		<-p.done
-	}
-	return p.log.String()
-}
-
-func freePort() int {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		panic(err)
-	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().(*net.TCPAddr).Port
+func startOperator(env ...string) (*harness.Manager, error) {
+	return harness.StartManager(harness.ManagerOptions{
+		Binary: suite.binary, Kubeconfig: suite.kubeconfig, Namespace: operatorNamespace, Dir: suite.dir, Service: suite.service,
+		Args: []string{"--leader-elect", "--leader-election-namespace=" + operatorNamespace},
+		Env:  append([]string{"RELATED_IMAGE_NGINX=" + operandImage}, env...),
+	})
 }
 
 // A wrong command line or environment ends in one line that says what to do, and a status that is not zero.
@@ -117,7 +40,7 @@ func TestRefusesToStart(t *testing.T) {
 	if !server.MatchString(kubeconfig) {
 		t.Fatal("the kubeconfig names no server")
 	}
-	unreachable := server.ReplaceAllString(kubeconfig, fmt.Sprintf("server: https://127.0.0.1:%d", freePort()))
+	unreachable := server.ReplaceAllString(kubeconfig, "server: https://"+must1(harness.FreeAddress())(t))
 	wrongKubeconfig := suite.dir + "/unreachable.kubeconfig"
 	must(t, os.WriteFile(wrongKubeconfig, []byte(unreachable), 0o600))
 	image := "RELATED_IMAGE_NGINX=" + operandImage
@@ -187,7 +110,7 @@ func TestMetricsEndpoint(t *testing.T) {
 
 	scrape := func(token string) (int, string) {
 		http := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // self-signed
-		return get(t, http, fmt.Sprintf("https://127.0.0.1:%d/metrics", suite.operator.metricPort), token)
+		return get(t, http, "https://"+suite.operator.Metrics+"/metrics", token)
 	}
 	if code, _ := scrape(""); code != http.StatusUnauthorized {
 		t.Errorf("without a token: want 401, got %d", code)
@@ -225,7 +148,7 @@ func TestHandoverAfterCleanStop(t *testing.T) {
 	// Its webhooks go on to answer for a while; the Lease is free at once.
 	before := suite.operator
 	ended := make(chan struct{})
-	go func() { before.stop(); close(ended) }()
+	go func() { before.Stop(); close(ended) }()
 	t.Cleanup(func() { <-ended })
 	waitFor(t, func() error {
 		if now := leaseHolder(t); now == holder || now == "" {

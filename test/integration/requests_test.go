@@ -214,7 +214,7 @@ func scrape(t *testing.T) string {
 	var body string
 	waitFor(t, func() error {
 		var code int
-		if code, body = get(t, insecure, fmt.Sprintf("https://127.0.0.1:%d/metrics", suite.operator.metricPort), request.Status.Token); code != http.StatusOK {
+		if code, body = get(t, insecure, "https://"+suite.operator.Metrics+"/metrics", request.Status.Token); code != http.StatusOK {
 			return fmt.Errorf("metrics answer %d", code)
 		}
 		return nil
@@ -256,7 +256,7 @@ func TestNoWritesAtSteadyState(t *testing.T) {
 	if n := writes(t) - before; n != 0 {
 		t.Errorf("%d write requests in 3 s in which nothing happened", n)
 	}
-	suite.operator.stop()
+	suite.operator.Stop()
 	var err error
 	before = writes(t)
 	suite.operator, err = startOperator()

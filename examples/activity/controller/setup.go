@@ -9,22 +9,18 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/example/nginx-operator/examples/activity/api/v1"
@@ -52,11 +48,6 @@ const (
 	name = "activity"
 	// heldIndex is the index of Pods that are being deleted and have our finalizer, by the name of their Activity.
 	heldIndex = "held"
-	// reconcileTimeout bounds one pass, so that a request without an answer cannot hold a worker for ever.
-	reconcileTimeout = time.Minute
-	// firstRetry and lastRetry bound the back-off of an Activity whose pass failed.
-	firstRetry = 200 * time.Millisecond
-	lastRetry  = time.Minute
 )
 
 // Setup adds the controller to the manager, whose scheme has to know Activities and whose client has to have
@@ -85,10 +76,7 @@ func Setup(mgr ctrl.Manager) error {
 		Named(name).
 		For(&v1.Activity{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesRawSource(source.Kind(pods.GetCache(), &corev1.Pod{}, owner, processChanged())).
-		WithOptions(controller.Options{
-			ReconciliationTimeout: reconcileTimeout,
-			RateLimiter:           workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
-		}).
+		WithOptions(operatormanager.ControllerOptions()).
 		Complete(reconciler)
 	if err != nil {
 		return fmt.Errorf("failed to set up the controller of Activities: %w", err)

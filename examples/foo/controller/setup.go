@@ -9,16 +9,13 @@ package controller
 import (
 	"context"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -43,11 +40,6 @@ const (
 	// friendIndex is the index of Foos by spec.name, podIndex that of Pods by metadata.name.
 	friendIndex = "spec.name"
 	podIndex    = "metadata.name"
-	// reconcileTimeout bounds one pass, so that a request without an answer cannot hold a worker for ever.
-	reconcileTimeout = time.Minute
-	// firstRetry and lastRetry bound the back-off of an object whose pass failed.
-	firstRetry = 200 * time.Millisecond
-	lastRetry  = time.Minute
 )
 
 // Setup adds the controller to the manager, whose scheme has to know Foos and whose client has to have read-your-writes
@@ -70,10 +62,7 @@ func Setup(mgr ctrl.Manager) error {
 		For(&v1.Foo{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesRawSource(source.Kind(pods.GetCache(), podMetadata(),
 			handler.TypedEnqueueRequestsFromMapFunc(lookingFor(mgr.GetClient())), comesOrGoes())).
-		WithOptions(controller.Options{
-			ReconciliationTimeout: reconcileTimeout,
-			RateLimiter:           workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
-		}).
+		WithOptions(operatormanager.ControllerOptions()).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), reconciler))
 	if err != nil {
 		return fmt.Errorf("failed to set up the controller of Foos: %w", err)

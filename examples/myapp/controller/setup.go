@@ -2,29 +2,19 @@ package controller
 
 import (
 	"fmt"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/example/nginx-operator/examples/myapp/api/v1alpha1"
 	"github.com/example/nginx-operator/internal/apply"
+	operatormanager "github.com/example/nginx-operator/internal/manager"
 	"github.com/example/nginx-operator/internal/metadata"
-)
-
-const (
-	// reconcileTimeout bounds one pass, so that a request without an answer cannot hold a worker for ever.
-	reconcileTimeout = time.Minute
-	// firstRetry and lastRetry bound the back-off of an object whose pass failed.
-	firstRetry = 200 * time.Millisecond
-	lastRetry  = time.Minute
 )
 
 // Setup adds the controller to the manager, whose scheme has v1alpha1 and whose cache keeps Deployments as CacheByObject
@@ -44,10 +34,7 @@ func Setup(mgr ctrl.Manager) error {
 		// Events of the own status writes are not left out: a pass that read an older status than the stored one is made right by them.
 		For(&v1alpha1.MyApp{}).
 		Owns(&appsv1.Deployment{}).
-		WithOptions(controller.Options{
-			ReconciliationTimeout: reconcileTimeout,
-			RateLimiter:           workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
-		}).
+		WithOptions(operatormanager.ControllerOptions()).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), reconciler))
 	if err != nil {
 		return fmt.Errorf("failed to set up the controller of MyApps: %w", err)

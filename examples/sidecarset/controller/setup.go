@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -28,11 +27,6 @@ const (
 	// batch is how long the events of Pods are collected before a pass: many Pods that start at once cost a few writes of
 	// the status, not one each.
 	batch = 100 * time.Millisecond
-	// reconcileTimeout bounds one pass, so that a request without an answer cannot hold a worker for ever.
-	reconcileTimeout = time.Minute
-	// firstRetry and lastRetry bound the back-off of an object whose pass failed.
-	firstRetry = 200 * time.Millisecond
-	lastRetry  = time.Minute
 )
 
 // Setup adds the controller to the manager, whose scheme has v1alpha1. Of Pods only those that carry sidecars are cached, and
@@ -60,10 +54,7 @@ func Setup(mgr ctrl.Manager) error {
 		For(&v1alpha1.SidecarSet{}).
 		// Before the first pass the source waits until its handler has seen every Pod of the cache.
 		WatchesRawSource(source.Kind(pods.GetCache(), &corev1.Pod{}, countPods(reconciler.Tally))).
-		WithOptions(controller.Options{
-			ReconciliationTimeout: reconcileTimeout,
-			RateLimiter:           workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
-		}).
+		WithOptions(operatormanager.ControllerOptions()).
 		Complete(reconciler)
 	if err != nil {
 		return fmt.Errorf("failed to set up the controller of SidecarSets: %w", err)

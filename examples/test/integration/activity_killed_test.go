@@ -48,7 +48,7 @@ func TestActivityKilledBeforeTheRecord(t *testing.T) {
 			withoutRights(t, func() {
 				create(t, activity)
 				pod = waitForPod(t, activity, true)
-				suite.operator.kill()
+				suite.operator.Kill()
 				test.meanwhile(t, pod)
 			})
 			restart(t)
@@ -72,7 +72,7 @@ func TestActivityKilledAtAnyTime(t *testing.T) {
 			all = append(all, activity)
 		}
 		time.Sleep(time.Duration(round) * 30 * time.Millisecond)
-		suite.operator.kill()
+		suite.operator.Kill()
 		for _, activity := range all {
 			for _, pod := range podsOf(t, activity) {
 				remove(t, &pod)
@@ -107,7 +107,7 @@ func TestActivityOrphan(t *testing.T) {
 	withoutRights(t, func() {
 		create(t, activity)
 		pod = waitForPod(t, activity, true)
-		suite.operator.kill()
+		suite.operator.Kill()
 		remove(t, activity)
 		remove(t, pod)
 		read(t, pod) // it is held

@@ -59,7 +59,7 @@ func TestTenThousandPods(t *testing.T) {
 		t.Error("the work grows with the number of Pods")
 	}
 
-	suite.operator.kill()
+	suite.operator.Kill()
 	began := time.Now()
 	restart(t)
 	// What the status says by then was counted anew.

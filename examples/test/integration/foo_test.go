@@ -130,7 +130,7 @@ func TestFooMissedEvents(t *testing.T) {
 	waitForHappy(t, same, true)
 	unchanged := same.ResourceVersion
 
-	suite.operator.kill()
+	suite.operator.Kill()
 	create(t, newPod(namespace, "late"))
 	remove(t, early)
 	restart(t)

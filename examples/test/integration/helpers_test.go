@@ -241,7 +241,7 @@ func scrape(t *testing.T) string {
 	insecure := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // self-signed
 	var body []byte
 	waitFor(t, func() error {
-		ask, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("https://127.0.0.1:%d/metrics", suite.operator.metricPort), nil)
+		ask, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+suite.operator.Metrics+"/metrics", nil)
 		if err != nil {
 			return err
 		}

@@ -16,22 +16,18 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
-	"sigs.k8s.io/kustomize/api/krusty"
-	"sigs.k8s.io/kustomize/kyaml/filesys"
-	"sigs.k8s.io/yaml"
 
 	activityv1 "github.com/example/nginx-operator/examples/activity/api/v1"
 	foov1 "github.com/example/nginx-operator/examples/foo/api/v1"
 	myappv1alpha1 "github.com/example/nginx-operator/examples/myapp/api/v1alpha1"
 	sidecarsetv1alpha1 "github.com/example/nginx-operator/examples/sidecarset/api/v1alpha1"
 	"github.com/example/nginx-operator/test/harness"
+	"github.com/example/nginx-operator/test/harness/apiserver"
 )
 
 const (
@@ -39,17 +35,6 @@ const (
 	operatorNamespace = operatorName + "-system"
 	operatorUser      = "system:serviceaccount:" + operatorNamespace + ":" + operatorName + "-controller-manager"
 )
-
-// auditPolicy records what the manager asked for, without the bodies.
-const auditPolicy = `
-apiVersion: audit.k8s.io/v1
-kind: Policy
-omitStages: [RequestReceived]
-rules:
-- level: Metadata
-  users: ["` + operatorUser + `"]
-- level: None
-`
 
 // suite is what all tests share.
 var suite struct {
@@ -59,7 +44,7 @@ var suite struct {
 	config *rest.Config
 	// dir is a temporary folder; binary is the manager in it, kubeconfig the file with the manager's rights.
 	dir, binary, kubeconfig, auditLog string
-	operator                          *process
+	operator                          *harness.Manager
 	// scraper is a token with which the metrics can be read, "" until it is made.
 	scraper string
 	// service is what the API server calls for admission.
@@ -88,9 +73,9 @@ func run(m *testing.M) (code int, err error) {
 	if out, err := build.CombinedOutput(); err != nil {
 		return 0, fmt.Errorf("failed to build the manager: %w\n%s", err, out)
 	}
-	env, err := startAPIServer()
-	if env != nil {
-		defer func() { _ = env.Stop() }()
+	server, err := startAPIServer()
+	if server != nil {
+		defer func() { _ = server.Stop() }()
 	}
 	if err != nil {
 		return 0, err
@@ -106,8 +91,8 @@ func run(m *testing.M) (code int, err error) {
 		return 0, err
 	}
 	code = m.Run()
-	if log := suite.operator.stop(); code != 0 {
-		fmt.Printf("--- log of the manager\n%s\n", log)
+	if suite.operator.Stop(); code != 0 {
+		fmt.Printf("--- log of the manager\n%s\n", suite.operator.Log())
 	}
 	return code, nil
 }
@@ -118,65 +103,27 @@ func newScheme() (*runtime.Scheme, error) {
 		myappv1alpha1.AddToScheme(scheme), sidecarsetv1alpha1.AddToScheme(scheme))
 }
 
-// startAPIServer returns an environment that has to be stopped, with an error as well, unless it is nil.
-func startAPIServer() (*envtest.Environment, error) {
-	policy := filepath.Join(suite.dir, "audit-policy.yaml")
-	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
+// startAPIServer returns a server that has to be stopped, with an error as well, unless it is nil.
+func startAPIServer() (*apiserver.Server, error) {
+	server, err := apiserver.Start(suite.dir, operatorUser)
+	if err != nil {
 		return nil, err
 	}
-	suite.auditLog = filepath.Join(suite.dir, "audit.log")
-	env := &envtest.Environment{}
-	args := env.ControlPlane.GetAPIServer().Configure()
-	args.Set("audit-policy-file", policy)
-	args.Set("audit-log-path", suite.auditLog)
-	// OpenShift has this plugin on: it asks for the right on finalizers that the role grants.
-	args.Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
-	config, err := env.Start()
-	if err != nil {
-		return nil, fmt.Errorf("failed to start the API server: %w", err)
-	}
-	suite.config = config
+	suite.config, suite.kubeconfig, suite.auditLog = server.Admin, server.Kubeconfig, server.AuditLog
 	scheme, err := newScheme()
 	if err != nil {
-		return env, err
+		return server, err
 	}
-	if suite.admin, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
-		return env, err
-	}
-	user, err := env.AddUser(envtest.User{Name: operatorUser, Groups: []string{"system:serviceaccounts", "system:authenticated"}}, nil)
-	if err != nil {
-		return env, err
-	}
-	kubeconfig, err := user.KubeConfig()
-	if err != nil {
-		return env, err
-	}
-	suite.kubeconfig = filepath.Join(suite.dir, "operator.kubeconfig")
-	return env, os.WriteFile(suite.kubeconfig, kubeconfig, 0o600)
+	suite.admin, err = client.New(server.Admin, client.Options{Scheme: scheme})
+	return server, err
 }
 
 // installConfig applies all of examples/config, the manager's Deployment included, and waits for the four APIs.
 func installConfig() error {
-	options := krusty.MakeDefaultOptions()
-	options.Reorder = krusty.ReorderOptionLegacy // namespaces first, as kubectl apply -k does
-	rendered, err := krusty.MakeKustomizer(options).Run(filesys.MakeFsOnDisk(), "../../config")
-	if err != nil {
-		return fmt.Errorf("failed to render examples/config: %w", err)
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	for _, resource := range rendered.Resources() {
-		raw, err := resource.AsYAML()
-		if err != nil {
-			return err
-		}
-		object := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal(raw, &object.Object); err != nil {
-			return err
-		}
-		if err := suite.admin.Create(ctx, object); err != nil {
-			return fmt.Errorf("failed to create %s %s: %w", object.GetKind(), object.GetName(), err)
-		}
+	if err := apiserver.Apply(ctx, suite.admin, "../../config"); err != nil {
+		return err
 	}
 	return eventually(ctx, func() error {
 		return errors.Join(suite.admin.List(ctx, &foov1.FooList{}), suite.admin.List(ctx, &activityv1.ActivityList{}),

@@ -164,7 +164,7 @@ func TestMyAppAtRest(t *testing.T) {
 	deployment.Status.CollisionCount = ptr.To[int32](1)
 	must(t, suite.admin.Status().Update(t.Context(), deployment))
 	settled(t, "myapp")
-	suite.operator.stop()
+	suite.operator.Stop()
 	restart(t)
 	settled(t, "myapp")
 	if requests := audit(t, namespace, "")[before:]; len(requests) > 0 {

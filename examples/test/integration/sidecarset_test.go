@@ -169,7 +169,7 @@ func TestSidecarSetUpdate(t *testing.T) {
 	for done := int32(1); done <= 3; done++ {
 		waitForCounts(t, set, 3, done, 3)
 		if done == 2 {
-			suite.operator.kill()
+			suite.operator.Kill()
 			restart(t)
 		}
 		settled(t, "sidecarset")
@@ -243,7 +243,7 @@ func TestSidecarSetWithoutTheOperator(t *testing.T) {
 	set := newSidecarSet(t, namespace)
 	gone, stays := newSelected(t, namespace, "gone"), newSelected(t, namespace, "stays")
 	waitForCounts(t, set, 2, 2, 0)
-	suite.operator.kill()
+	suite.operator.Kill()
 	if bare := newSelected(t, namespace, "bare"); len(bare.Spec.Containers) != 1 {
 		t.Errorf("got %+v", bare.Spec.Containers)
 	}

@@ -1,0 +1,174 @@
+package harness
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+// Process is a program that runs beside the tests. Its log is a file.
+type Process struct {
+	cmd  *exec.Cmd
+	log  string
+	done chan struct{}
+}
+
+// startProcess starts a program, with its log in a file of a folder.
+func startProcess(cmd *exec.Cmd, dir, name string) (*Process, error) {
+	log, err := os.CreateTemp(dir, name+"-*.log")
+	if err != nil {
+		return nil, fmt.Errorf("failed to make the log: %w", err)
+	}
+	defer func() { _ = log.Close() }()
+	p := &Process{cmd: cmd, log: log.Name(), done: make(chan struct{})}
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("failed to start %s: %w", name, err)
+	}
+	go func() { _ = cmd.Wait(); close(p.done) }()
+	return p, nil
+}
+
+// Pid is the number of the process.
+func (p *Process) Pid() int { return p.cmd.Process.Pid }
+
+// Done is closed when the process has ended.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Log returns what the process has logged.
+func (p *Process) Log() string {
+	log, err := os.ReadFile(p.log)
+	if err != nil {
+		return err.Error()
+	}
+	return string(log)
+}
+
+// end sends a signal and returns when the process has ended, after 15 seconds by force.
+func (p *Process) end(signal os.Signal) {
+	_ = p.cmd.Process.Signal(signal)
+	select {
+	case <-p.done:
+	case <-time.After(15 * time.Second):
+		_ = p.cmd.Process.Kill()
+		<-p.done
+	}
+}
+
+// awaitOK waits until a path is answered with 200, and gives up once the process has ended.
+func (p *Process) awaitOK(ctx context.Context, url string, patience time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	asker := &http.Client{Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true, //nolint:gosec // self-signed
+	}}
+	err := Eventually(ctx, 50*time.Millisecond, func(ctx context.Context) error {
+		select {
+		case <-p.done:
+			cancel()
+			return errors.New("it ended")
+		default:
+		}
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			return err
+		}
+		response, err := asker.Do(request)
+		if err != nil {
+			return err
+		}
+		_ = response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			return fmt.Errorf("%s answers %s", request.URL.Path, response.Status)
+		}
+		return nil
+	})
+	if err != nil {
+		log := p.Log()
+		return fmt.Errorf("%w\n%s", err, log[max(0, len(log)-8000):])
+	}
+	return nil
+}
+
+// startPatience is how long a process may take to start.
+const startPatience = 2 * time.Minute
+
+// ManagerOptions say how a manager is started: that of the operator, or that of the examples.
+type ManagerOptions struct {
+	// Binary is the program, Kubeconfig the file with its rights.
+	Binary, Kubeconfig string
+	// Namespace is where it is told to run, Dir the folder of its log.
+	Namespace, Dir string
+	// Service sends it connections once it is ready. Its address is where the API server finds the webhooks, unless
+	// WebhookURL is another one.
+	Service    *Service
+	WebhookURL string
+	// Args and Env are further arguments and variables.
+	Args, Env []string
+}
+
+// Manager is a running manager.
+type Manager struct {
+	*Process
+	// Health, Metrics and Webhooks are host:port of the probes, the metrics and the webhook server.
+	Health, Metrics, Webhooks string
+	service                   *Service
+}
+
+// StartManager starts a manager and waits until it is ready. It ends with Stop or Kill.
+func StartManager(options ManagerOptions) (*Manager, error) {
+	m := &Manager{service: options.Service}
+	var err error
+	for _, address := range []*string{&m.Health, &m.Metrics, &m.Webhooks} {
+		if *address, err = FreeAddress(); err != nil {
+			return nil, err
+		}
+	}
+	url := options.WebhookURL
+	if url == "" {
+		url = options.Service.URL()
+	}
+	cmd := exec.Command(options.Binary, append([]string{ //nolint:gosec // the binary is the project's own
+		"--health-probe-bind-address=" + m.Health, "--metrics-bind-address=" + m.Metrics, "--operator-namespace=" + options.Namespace,
+		"--webhook-bind-address=" + m.Webhooks, "--webhook-url=" + url,
+	}, options.Args...)...)
+	cmd.Env = append(append(os.Environ(), "KUBECONFIG="+options.Kubeconfig), options.Env...)
+	if m.Process, err = startProcess(cmd, options.Dir, "manager"); err != nil {
+		return nil, err
+	}
+	if err := m.awaitOK(context.Background(), "http://"+m.Health+"/readyz", startPatience); err != nil {
+		m.Kill()
+		return nil, fmt.Errorf("the manager is not ready: %w", err)
+	}
+	m.service.Add(m.Webhooks)
+	return m, nil
+}
+
+// Stop ends the manager as a kubelet does; Kill gives it no time to do anything more. Both return when it has ended, and may be
+// called again.
+func (m *Manager) Stop() { m.leave(syscall.SIGTERM) }
+
+// Kill is described with Stop.
+func (m *Manager) Kill() { m.leave(syscall.SIGKILL) }
+
+func (m *Manager) leave(signal os.Signal) {
+	m.service.Remove(m.Webhooks)
+	m.end(signal)
+}
+
+// FreeAddress returns an address of 127.0.0.1 on which nothing listens.
+func FreeAddress() (string, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("failed to choose a port: %w", err)
+	}
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().String(), nil
+}
