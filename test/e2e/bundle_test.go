@@ -123,6 +123,9 @@ func scorecard(t *testing.T, namespace, selector string, count int) {
 	}
 }
 
+// collectorDelay is how old an API is when the garbage collector watches it.
+const collectorDelay = 40 * time.Second
+
 func testRunBundle(t *testing.T) {
 	namespace := newNamespace(t, baseline)
 	suite.operatorNamespace = namespace
@@ -133,8 +136,12 @@ func testRunBundle(t *testing.T) {
 	server := newServer(t, servers, "web", 1)
 	serviceServes(t, servers, "web", 8080)
 
-	// The garbage collector learns of a new kind within half a minute. A definition that goes before that leaves the
-	// children of its objects behind, so the end of another object shows first that the kind is known.
+	// The garbage collector learns of a new kind within half a minute, and then begins to watch it. A definition that goes
+	// before that leaves the children of its objects behind. The end of another object shows that the kind is known, though not
+	// that it is watched already.
+	definition, err := readDefinition(t.Context())
+	must(t, err)
+	time.Sleep(time.Until(definition.CreationTimestamp.Add(collectorDelay)))
 	other := newServer(t, servers, "other", 1)
 	must(t, suite.admin.Delete(t.Context(), other))
 	waitFor(t, servers, "the garbage collector to know the API", 2*time.Minute, func(ctx context.Context) error {

@@ -78,7 +78,7 @@ func onlyIn(counts map[string]int, version string) error {
 func storageMigrated(t *testing.T, operator, namespace, csv string) {
 	t.Helper()
 	heldOff := csv == ""
-	took := waitFor(t, operator, "the storage migration", installPatience, func(ctx context.Context) error {
+	took := waitFor(t, operator, "the storage migration", migrationPatience, func(ctx context.Context) error {
 		definition, err := readDefinition(ctx)
 		if err != nil {
 			return err

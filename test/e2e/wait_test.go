@@ -14,11 +14,13 @@ import (
 	"github.com/example/nginx-operator/test/harness"
 )
 
-// patience bounds a wait for the operator and the operands; installing takes OLM longer.
+// patience bounds a wait for the operator and the operands; installing takes OLM longer, and so does the control plane the
+// migration of hundreds of objects, on a processor that readers, writers and a load share with it.
 const (
-	patience        = time.Minute
-	installPatience = 3 * time.Minute
-	pollInterval    = 50 * time.Millisecond
+	patience          = time.Minute
+	installPatience   = 3 * time.Minute
+	migrationPatience = 5 * time.Minute
+	pollInterval      = 50 * time.Millisecond
 )
 
 func must(t *testing.T, err error) {
