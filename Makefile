@@ -128,17 +128,19 @@ verify: bin/golangci-lint bin/operator-sdk bin/opm ## Generated files are up to 
 	$(MAKE) validate compatible
 
 .PHONY: test
-test: bin/kube-apiserver bin/kube-controller-manager bin/etcd bin/kubectl ## Unit and integration tests; the latter on a real API server.
+test: bin/kube-apiserver bin/kube-controller-manager bin/etcd bin/kubectl bin/gotestsum ## Unit and integration tests; the latter on a real API server.
 	packages=$$(go list ./... | grep -v /test/e2e); \
-	KUBEBUILDER_ASSETS=$(CURDIR)/bin go test $(RACE) -timeout=15m $$packages
+	TEST_LOGS=$(CURDIR)/dist/test-logs KUBEBUILDER_ASSETS=$(CURDIR)/bin \
+	gotestsum --format=pkgname-and-test-fails --hide-summary=skipped -- $(RACE) -timeout=15m $$packages
 
 # The race detector needs a C compiler.
 RACE = $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
 .PHONY: e2e
-e2e: cluster-olm images release-images examples-image bin/operator-sdk bin/kubectl ## End-to-end tests on the cluster: OLM, run bundle, Subscription, scorecard.
+e2e: cluster-olm images release-images examples-image bin/operator-sdk bin/kubectl bin/gotestsum ## End-to-end tests on the cluster: OLM, run bundle, Subscription, scorecard.
 	go test -c -o bin/e2e.test ./test/e2e
-	$(TEST_ENV) $(IN_CLUSTER) bin/e2e.test -test.v -test.timeout=45m
+	$(TEST_ENV) gotestsum --format=standard-verbose --raw-command -- \
+	  $(IN_CLUSTER) go tool test2json -t -p test/e2e bin/e2e.test -test.v=test2json -test.timeout=45m
 
 .PHONY: bench
 bench: bin/kube-apiserver bin/kube-controller-manager bin/etcd bin/kubectl ## Measure the operator: requests, memory, time for many objects.
@@ -403,7 +405,7 @@ bin/examples-demo: FORCE
 	@go build -o $@ ./examples/test/demo
 
 # Tools in the versions that hack/tools pins. bin/cluster knows how each is built, and whether it is up to date.
-TOOLS := controller-gen crd-ref-docs crdify etcd golangci-lint kube-apiserver kube-controller-manager kubectl operator-sdk opm
+TOOLS := controller-gen crd-ref-docs crdify etcd golangci-lint gotestsum kube-apiserver kube-controller-manager kubectl operator-sdk opm
 $(TOOLS:%=bin/%): bin/cluster FORCE
 	@bin/cluster build $(@F)
 

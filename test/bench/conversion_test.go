@@ -24,7 +24,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
 
 	"github.com/example/nginx-operator/api/v1alpha1"
@@ -32,6 +31,8 @@ import (
 	"github.com/example/nginx-operator/internal/conversion"
 	operatormanager "github.com/example/nginx-operator/internal/manager"
 	"github.com/example/nginx-operator/internal/metadata"
+	"github.com/example/nginx-operator/test/harness"
+	"github.com/example/nginx-operator/test/harness/apiserver"
 )
 
 const (
@@ -50,15 +51,15 @@ const kept = `{"config":{"inline":"server {\n  listen 80;\n  listen 443 ssl;\n  
 func TestConversion(t *testing.T) {
 	e := newConversionEnvironment(t, true)
 	e.createAll(t)
-	report("conversion-handler", round(e.convertDirectly(t)), "conversions/s, 10000 objects in one request")
+	harness.Report("conversion-handler", harness.Round(e.convertDirectly(t)), "conversions/s, 10000 objects in one request")
 
 	converted := e.converted.Load()
 	stored, other := e.lists(t, 11)
-	report("list-10000-stored-version", seconds(stored), "s (median)")
-	report("list-10000-other-version", seconds(other), "s (median)")
-	report("list-10000-conversions", float64(e.converted.Load()-converted), "objects converted for these lists")
-	ratio := round(other.Seconds() / stored.Seconds())
-	report("list-10000-ratio", ratio, "(under 3)")
+	harness.Report("list-10000-stored-version", seconds(stored), "s (median)")
+	harness.Report("list-10000-other-version", seconds(other), "s (median)")
+	harness.Report("list-10000-conversions", float64(e.converted.Load()-converted), "objects converted for these lists")
+	ratio := harness.Round(other.Seconds() / stored.Seconds())
+	harness.Report("list-10000-ratio", ratio, "(under 3)")
 	if ratio >= listRatio {
 		t.Errorf("a list in the other version takes %.2f times as long", ratio)
 	}
@@ -76,7 +77,7 @@ func TestConversion(t *testing.T) {
 		}
 		return nil
 	})
-	report("list-10000-after-crd-change", seconds(time.Since(began)), "s until the other version is answered from the cache again")
+	harness.Report("list-10000-after-crd-change", seconds(time.Since(began)), "s until the other version is answered from the cache again")
 }
 
 // TestConversionWithoutWatchCache is the same on an API server without a watch cache, that is, what a list costs which has
@@ -86,10 +87,10 @@ func TestConversionWithoutWatchCache(t *testing.T) {
 	e.createAll(t)
 	converted := e.converted.Load()
 	stored, other := e.lists(t, 3)
-	report("list-10000-stored-version-from-etcd", seconds(stored), "s (median)")
-	report("list-10000-other-version-from-etcd", seconds(other), "s (median)")
-	report("list-10000-ratio-from-etcd", round(other.Seconds()/stored.Seconds()), "")
-	report("conversion-one-by-one", round(convertedObjects/other.Seconds()), "conversions/s, one object in one request")
+	harness.Report("list-10000-stored-version-from-etcd", seconds(stored), "s (median)")
+	harness.Report("list-10000-other-version-from-etcd", seconds(other), "s (median)")
+	harness.Report("list-10000-ratio-from-etcd", harness.Round(other.Seconds()/stored.Seconds()), "")
+	harness.Report("conversion-one-by-one", harness.Round(convertedObjects/other.Seconds()), "conversions/s, one object in one request")
 	if n := e.converted.Load() - converted; n < 3*convertedObjects {
 		t.Errorf("only %d objects were converted, so these lists do not come from etcd", n)
 	}
@@ -123,7 +124,7 @@ func newConversionEnvironment(t *testing.T, watchCache bool) *conversionEnvironm
 	e.webhook.StartTLS()
 	t.Cleanup(e.webhook.Close)
 
-	control := &envtest.Environment{}
+	control := apiserver.NewEnvironment()
 	control.ControlPlane.GetAPIServer().Configure().Set("watch-cache", fmt.Sprint(watchCache))
 	config, err := control.Start()
 	must(t, err)

@@ -20,6 +20,7 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/metadata"
+	"github.com/example/nginx-operator/test/harness"
 )
 
 const (
@@ -74,14 +75,14 @@ func TestCreate(t *testing.T) {
 		} else {
 			bare, operator = byBareClient(round), byOperator(round)
 		}
-		report(fmt.Sprintf("create-%d-operator-round-%d", createObjects, round), seconds(operator), "s")
-		report(fmt.Sprintf("create-%d-bare-client-round-%d", createObjects, round), seconds(bare), "s")
+		harness.Report(fmt.Sprintf("create-%d-operator-round-%d", createObjects, round), seconds(operator), "s")
+		harness.Report(fmt.Sprintf("create-%d-bare-client-round-%d", createObjects, round), seconds(bare), "s")
 		operatorBest, bareBest = best(operatorBest, operator), best(bareBest, bare)
 	}
 	ratio := operatorBest.Seconds() / bareBest.Seconds()
-	report("create-operator-best", seconds(operatorBest), "s")
-	report("create-bare-client-best", seconds(bareBest), "s")
-	report("create-ratio", round(ratio), fmt.Sprintf("(at most %v)", maxRatio))
+	harness.Report("create-operator-best", seconds(operatorBest), "s")
+	harness.Report("create-bare-client-best", seconds(bareBest), "s")
+	harness.Report("create-ratio", harness.Round(ratio), fmt.Sprintf("(at most %v)", maxRatio))
 	if ratio > maxRatio {
 		t.Errorf("the operator takes %.2f times as long as a bare client, at most %v is allowed", ratio, maxRatio)
 	}
@@ -95,7 +96,7 @@ func reportLoad(t *testing.T) {
 	var load float64
 	_, err = fmt.Sscan(string(average), &load)
 	must(t, err)
-	report("load-average-before", load, "processes")
+	harness.Report("load-average-before", load, "processes")
 }
 
 func best(a, b time.Duration) time.Duration {
@@ -123,8 +124,8 @@ func reportWrites(t *testing.T, written requests) {
 		}
 	}
 	t.Logf("writes: %s", written)
-	report("first-reconcile-writes-per-object", round(float64(counted)/createObjects), fmt.Sprintf("requests (%d children and 1 status)", childrenPerObject))
-	report("first-reconcile-events-per-object", round(float64(events)/createObjects), "requests")
+	harness.Report("first-reconcile-writes-per-object", harness.Round(float64(counted)/createObjects), fmt.Sprintf("requests (%d children and 1 status)", childrenPerObject))
+	harness.Report("first-reconcile-events-per-object", harness.Round(float64(events)/createObjects), "requests")
 	if want := createObjects * (childrenPerObject + 1); counted != want {
 		t.Errorf("%d writes for %d objects, want %d", counted, createObjects, want)
 	}

@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"sync"
 	"testing"
 	"time"
 
@@ -30,6 +29,7 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 	operatormanager "github.com/example/nginx-operator/internal/manager"
 	"github.com/example/nginx-operator/test/harness"
+	"github.com/example/nginx-operator/test/harness/apiserver"
 )
 
 const (
@@ -69,19 +69,8 @@ func run(m *testing.M) (int, error) {
 	return m.Run(), nil
 }
 
-// report prints one figure.
-func report(metric string, value float64, unit string) {
-	fmt.Printf("%s: %s %s\n", metric, strconv.FormatFloat(value, 'f', -1, 64), unit)
-}
-
-// round keeps a figure readable.
-func round(value float64) float64 {
-	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(value, 'f', 2, 64), 64)
-	return rounded
-}
-
 // seconds returns a time as a figure.
-func seconds(duration time.Duration) float64 { return round(duration.Seconds()) }
+func seconds(duration time.Duration) float64 { return harness.Round(duration.Seconds()) }
 
 func must(t *testing.T, err error) {
 	t.Helper()
@@ -139,7 +128,7 @@ func newEnvironment(t *testing.T) *environment {
 	must(t, err)
 	t.Cleanup(service.Close)
 	e.service = service
-	control := &envtest.Environment{}
+	control := apiserver.NewEnvironment()
 	// Each object has a Service, and the default range holds 254.
 	control.ControlPlane.GetAPIServer().Configure().Set("service-cluster-ip-range", "10.0.0.0/14")
 	config, err := control.Start()
@@ -198,34 +187,10 @@ func onPort(port int32) []v1alpha2.Port {
 	return []v1alpha2.Port{{Name: v1alpha2.DefaultPortName, Port: port, Protocol: corev1.ProtocolTCP}}
 }
 
-// inParallel calls the function for 0 to n-1 with so many workers, and fails with the first error.
+// inParallel is harness.InParallel, and fails with the first error.
 func inParallel(t *testing.T, workers, n int, do func(ctx context.Context, i int) error) {
 	t.Helper()
-	ctx, cancel := context.WithCancelCause(t.Context())
-	defer cancel(nil)
-	work := make(chan int)
-	var group sync.WaitGroup
-	for range workers {
-		group.Go(func() {
-			for i := range work {
-				if err := do(ctx, i); err != nil {
-					cancel(err)
-					return
-				}
-			}
-		})
-	}
-	for i := range n {
-		select {
-		case work <- i:
-		case <-ctx.Done():
-		}
-	}
-	close(work)
-	group.Wait()
-	if err := context.Cause(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must(t, harness.InParallel(t.Context(), workers, n, do))
 }
 
 // waitForStatus waits until so many objects of a namespace have a status of their current generation. The operator writes

@@ -11,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/test/harness"
 )
 
 const (
@@ -33,7 +35,7 @@ func TestMemory(t *testing.T) {
 	t.Logf("%d Pods, ConfigMaps and Secrets each after %s", foreign, time.Since(began).Round(time.Second))
 	operator := e.startLeader(t)
 	empty, _ := memory(t, operator)
-	report("memory-with-0-objects", empty, "MiB")
+	harness.Report("memory-with-0-objects", empty, "MiB")
 
 	namespace := e.newNamespace(t, "memory")
 	began = time.Now()
@@ -41,15 +43,15 @@ func TestMemory(t *testing.T) {
 		return e.admin.Create(ctx, newServer(namespace, i))
 	})
 	e.waitForStatus(t, namespace, objects, 20*time.Minute)
-	report(fmt.Sprintf("time-until-%d-objects-have-their-children", objects), seconds(time.Since(began)), "s")
+	harness.Report(fmt.Sprintf("time-until-%d-objects-have-their-children", objects), seconds(time.Since(began)), "s")
 	_, making := memory(t, operator)
 	e.rollOutAll(t, namespace)
 	e.waitForReady(t, namespace, objects)
 	e.waitForQuiet(t, 6*time.Second, 5*time.Minute)
-	report("memory-peak-while-children-are-made", making, "MiB")
+	harness.Report("memory-peak-while-children-are-made", making, "MiB")
 	now, most := memory(t, operator)
-	report(fmt.Sprintf("memory-with-%d-objects", objects), now, "MiB")
-	report("memory-peak-until-all-are-ready", most, fmt.Sprintf("MiB (under %d)", maxMemory))
+	harness.Report(fmt.Sprintf("memory-with-%d-objects", objects), now, "MiB")
+	harness.Report("memory-peak-until-all-are-ready", most, fmt.Sprintf("MiB (under %d)", maxMemory))
 	if most >= maxMemory {
 		t.Errorf("the operator took %v MiB, at most %d are allowed", most, maxMemory)
 	}
@@ -58,8 +60,8 @@ func TestMemory(t *testing.T) {
 	operator = e.startLeader(t)
 	time.Sleep(20 * time.Second) // it looks at every object
 	now, most = memory(t, operator)
-	report("memory-after-restart", now, "MiB")
-	report("memory-peak-after-restart", most, fmt.Sprintf("MiB (under %d)", maxMemory))
+	harness.Report("memory-after-restart", now, "MiB")
+	harness.Report("memory-peak-after-restart", most, fmt.Sprintf("MiB (under %d)", maxMemory))
 	if most >= maxMemory {
 		t.Errorf("the operator took %v MiB after a restart, at most %d are allowed", most, maxMemory)
 	}

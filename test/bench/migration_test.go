@@ -117,9 +117,9 @@ func (e *environment) measure(t *testing.T, who, namespace string, objects int, 
 		return rewrites.all()
 	})
 	took := time.Since(began)
-	report(figure, seconds(took), "s")
-	report(figure+"-until-first-write", seconds(rewrites.first.Sub(began)), "s")
-	report(figure+"-rate", round(float64(objects)/(took-rewrites.first.Sub(began)).Seconds()), "objects/s")
+	harness.Report(figure, seconds(took), "s")
+	harness.Report(figure+"-until-first-write", seconds(rewrites.first.Sub(began)), "s")
+	harness.Report(figure+"-rate", harness.Round(float64(objects)/(took-rewrites.first.Sub(began)).Seconds()), "objects/s")
 }
 
 // rewrites tell which objects were written since then.

@@ -53,7 +53,7 @@ func memory(t *testing.T, operator *harness.Manager) (now, most float64) {
 			if fields := strings.Fields(line); len(fields) == 3 && fields[0] == name+":" {
 				kibibytes, err := strconv.ParseFloat(fields[1], 64)
 				must(t, err)
-				return round(kibibytes / 1024)
+				return harness.Round(kibibytes / 1024)
 			}
 		}
 		t.Fatalf("the kernel does not tell %s", name)

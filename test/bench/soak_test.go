@@ -25,6 +25,7 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/defaults"
 	"github.com/example/nginx-operator/internal/metadata"
+	"github.com/example/nginx-operator/test/harness"
 )
 
 const (
@@ -79,8 +80,8 @@ func TestSoak(t *testing.T) {
 			t.Errorf("round %d: written while nothing happened: %s", round, written)
 		}
 		now, most := memory(t, operator)
-		report(fmt.Sprintf("soak-round-%02d-converged-after", round), seconds(took), "s")
-		report(fmt.Sprintf("soak-round-%02d-memory", round), now, "MiB")
+		harness.Report(fmt.Sprintf("soak-round-%02d-converged-after", round), seconds(took), "s")
+		harness.Report(fmt.Sprintf("soak-round-%02d-memory", round), now, "MiB")
 		if round == 1 {
 			first = now
 		}
@@ -88,11 +89,11 @@ func TestSoak(t *testing.T) {
 			t.Errorf("round %d: memory grew from %v to %v MiB, at most %.0f are allowed", round, first, now, limit)
 		}
 		if round == soakRounds {
-			report("soak-memory-peak", most, "MiB")
+			harness.Report("soak-memory-peak", most, "MiB")
 		}
 	}
 	for _, name := range sortedKeys(s.done) {
-		report("soak-"+name, float64(s.done[name]), "times")
+		harness.Report("soak-"+name, float64(s.done[name]), "times")
 	}
 	select {
 	case <-operator.Done():

@@ -38,7 +38,7 @@ func TestSteadyState(t *testing.T) {
 	before := e.writes(t)
 	time.Sleep(steadyTime)
 	written := e.writes(t).since(before)
-	report("steady-state-writes-in-10s", float64(written.total()), "requests (0)")
+	harness.Report("steady-state-writes-in-10s", float64(written.total()), "requests (0)")
 	if written.total() != 0 {
 		t.Errorf("written while nothing happened: %s", written)
 	}
@@ -51,7 +51,7 @@ func TestSteadyState(t *testing.T) {
 	if written[leaderEvent] == 1 {
 		delete(written, leaderEvent)
 	}
-	report("restart-writes-with-1000-objects", float64(written.total()), "requests (0)")
+	harness.Report("restart-writes-with-1000-objects", float64(written.total()), "requests (0)")
 	if written.total() != 0 {
 		t.Errorf("written after a restart: %s", written)
 	}
@@ -122,14 +122,14 @@ func TestLeaderChange(t *testing.T) {
 		lease, work := change(i, (*harness.Manager).Stop)
 		worst, worstWork = max(worst, lease), max(worstWork, work)
 	}
-	report("leader-change-clean-stop", seconds(worst), "s (under 2, the worst of 3)")
-	report("leader-change-clean-stop-until-work", seconds(worstWork), "s")
+	harness.Report("leader-change-clean-stop", seconds(worst), "s (under 2, the worst of 3)")
+	harness.Report("leader-change-clean-stop-until-work", seconds(worstWork), "s")
 	if worst >= 2*time.Second {
 		t.Errorf("a clean change of leader took %s", worst)
 	}
 	lease, work := change(leaderRounds, (*harness.Manager).Kill)
-	report("leader-change-kill", seconds(lease), "s (under 20)")
-	report("leader-change-kill-until-work", seconds(work), "s")
+	harness.Report("leader-change-kill", seconds(lease), "s (under 20)")
+	harness.Report("leader-change-kill-until-work", seconds(work), "s")
 	if lease >= 20*time.Second {
 		t.Errorf("the change of leader after a kill took %s", lease)
 	}

@@ -32,6 +32,7 @@ const (
 	worldLint        = "lint"
 	worldGenerate    = "generate"
 	worldCRDify      = "crdify"
+	worldGoTestSum   = "gotestsum"
 )
 
 const (
@@ -87,6 +88,7 @@ var tools = []tool{
 	{name: "controller-gen", world: worldGenerate, pkg: "sigs.k8s.io/controller-tools/cmd/controller-gen"},
 	{name: "crd-ref-docs", world: worldGenerate, pkg: "github.com/elastic/crd-ref-docs"},
 	{name: "crdify", world: worldCRDify, pkg: "sigs.k8s.io/crdify"},
+	{name: "gotestsum", world: worldGoTestSum, pkg: "gotest.tools/gotestsum"},
 }
 
 // kubernetesFlags set the version that the API server reports; without them OLM and clients see v0.0.0.

@@ -92,7 +92,8 @@ func scorecard(t *testing.T, namespace, selector string, count int) {
 		"--selector="+selector, "--untar-image=docker.io/library/busybox:1.36", "--wait-time=2m", "--output=json")
 	if err != nil {
 		// The program also fails where a test does; what the tests say comes below.
-		t.Errorf("scorecard: %.4000s\n%s", err, report(namespace))
+		t.Log(report(namespace))
+		t.Errorf("scorecard: %.4000s", err)
 	}
 	var list struct {
 		Items []struct {
@@ -181,7 +182,7 @@ func operatorSDK(t *testing.T, namespace string, args ...string) {
 	began := time.Now()
 	out, err := command(ctx, "operator-sdk", append(args, "--namespace="+namespace, "--timeout="+installPatience.String())...)
 	if err != nil {
-		t.Fatalf("%v\n%s", err, report(namespace))
+		fatal(t, namespace, "%v", err)
 	}
 	t.Logf("FIGURE operator-sdk %s: %s\n%s", strings.Join(args, " "), seconds(time.Since(began)), out)
 }

@@ -211,7 +211,7 @@ func onePodOf(t *testing.T, object *v1alpha2.NginxOperator) *corev1.Pod {
 	pods, err := podsOf(t.Context(), object)
 	must(t, err)
 	if len(pods) == 0 {
-		t.Fatalf("%s has no Pods\n%s", object.Name, report(object.Namespace))
+		fatal(t, object.Namespace, "%s has no Pods", object.Name)
 	}
 	return &pods[0]
 }

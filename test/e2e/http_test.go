@@ -122,7 +122,7 @@ func fetchText(ctx context.Context, client *http.Client, url, want string) error
 func serves(t *testing.T, namespace, url string) {
 	t.Helper()
 	if err := fetchOnce(t.Context(), url); err != nil {
-		t.Fatalf("nothing serves: %v\n%s", err, report(namespace))
+		fatal(t, namespace, "nothing serves: %v", err)
 	}
 }
 
@@ -155,7 +155,7 @@ func refuses(t *testing.T, namespace, url string) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	if err := fetchOnce(ctx, url); err == nil {
-		t.Fatalf("%s still serves\n%s", url, report(namespace))
+		fatal(t, namespace, "%s still serves", url)
 	}
 }
 
@@ -215,8 +215,8 @@ func (l *load) finish(t *testing.T, namespace, during string) {
 	took := time.Since(l.began)
 	t.Logf("FIGURE %s: %d requests in %s, %d failed", during, counts.Total, seconds(took), counts.Failed)
 	if counts.Failed > 0 {
-		t.Fatalf("%d of %d requests failed, the first after %s: %v, the last after %s: %v\n%s", counts.Failed, counts.Total,
-			seconds(counts.FirstAfter), counts.First, seconds(counts.LastAfter), counts.Last, report(namespace))
+		fatal(t, namespace, "%d of %d requests failed, the first after %s: %v, the last after %s: %v", counts.Failed, counts.Total,
+			seconds(counts.FirstAfter), counts.First, seconds(counts.LastAfter), counts.Last)
 	}
 	if counts.Total < loadMinimum {
 		t.Fatalf("only %d requests were made, that shows nothing", counts.Total)

@@ -125,7 +125,7 @@ func forward(t *testing.T, namespace, target string, port int) string {
 			return "https://" + match[1]
 		}
 	}
-	t.Fatalf("kubectl port-forward ended: %s\n%s", stderr.String(), report(namespace))
+	fatal(t, namespace, "kubectl port-forward ended: %s", stderr.String())
 	return ""
 }
 

@@ -37,7 +37,7 @@ func testChildren(t *testing.T) {
 		must(t, err)
 		child := children[kind]
 		if child == nil {
-			t.Fatalf("there is no %s\n%s", kind, report(namespace))
+			fatal(t, namespace, "there is no %s", kind)
 		}
 		must(t, suite.admin.Delete(t.Context(), child, client.PropagationPolicy(metav1.DeletePropagationBackground)))
 		took := waitFor(t, namespace, kind+" to come back", patience, func(ctx context.Context) error {

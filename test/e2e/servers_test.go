@@ -79,7 +79,7 @@ func waitWithKubectl(t *testing.T, namespace, name string) {
 	t.Helper()
 	_, err := command(t.Context(), "kubectl", "wait", "-n", namespace, "--for=condition=Ready", "--timeout="+patience.String(), "nginxoperator/"+name)
 	if err != nil {
-		t.Fatalf("%v\n%s", err, report(namespace))
+		fatal(t, namespace, "%v", err)
 	}
 }
 
@@ -88,7 +88,7 @@ func onlyPod(t *testing.T, object *v1alpha2.NginxOperator) *corev1.Pod {
 	pods, err := podsOf(t.Context(), object)
 	must(t, err)
 	if len(pods) != 1 {
-		t.Fatalf("%s has %d Pods\n%s", object.Name, len(pods), report(object.Namespace))
+		fatal(t, object.Namespace, "%s has %d Pods", object.Name, len(pods))
 	}
 	return &pods[0]
 }

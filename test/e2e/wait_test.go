@@ -46,7 +46,7 @@ func waitFor(t *testing.T, namespace, what string, limit time.Duration, check fu
 	defer cancel()
 	began := time.Now()
 	if err := eventually(ctx, check); err != nil {
-		t.Fatalf("failed to wait %s for %s: %v\n%s", limit, what, err, report(namespace))
+		fatal(t, namespace, "failed to wait %s for %s: %v", limit, what, err)
 	}
 	return time.Since(began)
 }
@@ -56,9 +56,17 @@ func holds(t *testing.T, namespace, what string, duration time.Duration, check f
 	t.Helper()
 	for end := time.Now().Add(duration); time.Now().Before(end); time.Sleep(pollInterval) {
 		if err := check(t.Context()); err != nil {
-			t.Fatalf("%s: %v\n%s", what, err, report(namespace))
+			fatal(t, namespace, "%s: %v", what, err)
 		}
 	}
+}
+
+// fatal ends a test with a message. What is in the namespace and in the operator's comes before it, so that the message is the
+// last thing to read.
+func fatal(t *testing.T, namespace, format string, args ...any) {
+	t.Helper()
+	t.Log(report(namespace))
+	t.Fatalf(format, args...)
 }
 
 // report tells what is in a namespace and what the operator said last.

@@ -9,6 +9,10 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -49,6 +53,26 @@ func (p *Process) Log() string {
 		return err.Error()
 	}
 	return string(log)
+}
+
+// wrong are the lines of a log that are likely to say why a test failed.
+var wrong = regexp.MustCompile(`"level":"ERROR"|^[EF]\d{4} |^panic: |DATA RACE`)
+
+// Account is what a test that failed says of the process: its last errors, few of them so that the test's own message is not
+// lost among them, and where its whole log is. That is kept in the folder TEST_LOGS, where that is set.
+func (p *Process) Account() string {
+	log := p.Log()
+	lines := slices.DeleteFunc(strings.Split(log, "\n"), func(line string) bool { return !wrong.MatchString(line) })
+	out := strings.Join(lines[max(0, len(lines)-5):], "\n")
+	folder := os.Getenv("TEST_LOGS")
+	if folder == "" {
+		return out
+	}
+	file := filepath.Join(folder, filepath.Base(p.log))
+	if err := errors.Join(os.MkdirAll(folder, 0o755), os.WriteFile(file, []byte(log), 0o600)); err != nil { //nolint:gosec // for whoever looks
+		return fmt.Sprintf("%s\nits log could not be kept: %v", out, err)
+	}
+	return out + "\nits log: " + file
 }
 
 // end sends a signal and returns when the process has ended, after 15 seconds by force.

@@ -30,6 +30,7 @@ import (
 const (
 	operatorNamespace = "nginx-operator-system"
 	operatorUser      = "system:serviceaccount:nginx-operator-system:nginx-operator-controller-manager"
+	metricsRole       = "nginx-operator-metrics-reader"
 	operandImage      = "docker.io/nginxinc/nginx-unprivileged:1.28.0"
 )
 
@@ -44,6 +45,8 @@ var suite struct {
 	operator                          *harness.Manager
 	// service is what the API server calls for conversion and admission.
 	service *harness.Service
+	// scraper is nil until the metrics are read.
+	scraper *apiserver.Scraper
 }
 
 func TestMain(m *testing.M) {
@@ -88,7 +91,7 @@ func run(m *testing.M) (code int, err error) {
 	}
 	code = m.Run()
 	if suite.operator.Stop(); code != 0 {
-		fmt.Printf("--- log of the operator\n%s\n", suite.operator.Log())
+		fmt.Println("the operator:", suite.operator.Account())
 	}
 	return code, nil
 }

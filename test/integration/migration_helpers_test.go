@@ -5,14 +5,13 @@ package integration
 
 import (
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"net"
-	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -22,11 +21,8 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-	authenticationv1 "k8s.io/api/authentication/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -48,6 +44,8 @@ import (
 
 const (
 	migrated = 120
+	// writers is how many objects the tests write at a time.
+	writers = 10
 	// definitionName is also the name of the StorageVersionMigration.
 	definitionName = "nginxoperators.operator.example.com"
 	// storedNamespace has the objects that are there from the start, busyNamespace those of clients that go on to write.
@@ -69,7 +67,7 @@ type migration struct {
 	// binary is the operator; operator is the replica that leads, or will once there is no Lease of another one.
 	binary   string
 	operator *harness.Manager
-	token    string
+	scraper  *apiserver.Scraper
 	// owner is the test that all of it ends with.
 	owner *testing.T
 }
@@ -80,7 +78,7 @@ func startMigration(t *testing.T, binary string, args ...[2]string) *migration {
 	m := &migration{owner: t, binary: binary, dir: t.TempDir(), service: must1(harness.NewService())(t)}
 	t.Cleanup(m.service.Close)
 	m.relay = newRelay(t, m.service)
-	env := &envtest.Environment{}
+	env := apiserver.NewEnvironment()
 	m.auditLog = must1(apiserver.RecordRequests(env, m.dir, operatorUser))(t)
 	for _, arg := range args {
 		env.ControlPlane.GetAPIServer().Configure().Append(arg[0], arg[1])
@@ -105,13 +103,12 @@ func startMigration(t *testing.T, binary string, args ...[2]string) *migration {
 		if t.Failed() {
 			definition, err := m.definition(context.Background())
 			t.Logf("generation %d of the definition has the status %v, %v", definition.Generation, definition.Status, err)
-			stdout, _, err := kubectl.Run("get", "storageversionmigrations", "--output=yaml")
+			stdout, _, err := kubectl.Run("get", "storageversionmigrations", "--output=jsonpath={.items[*].status}")
 			t.Logf("%s%v", must1(io.ReadAll(stdout))(t), err)
 		}
 	})
 	m.operator = m.startOperator(t)
-	// As the releases before 0.3.0.
-	m.store(t, "v1alpha1")
+	m.storeAsBefore(t)
 	for _, name := range []string{storedNamespace, busyNamespace} {
 		must(t, m.admin.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}))
 	}
@@ -141,8 +138,8 @@ func (m *migration) startControllerManager(t *testing.T) {
 	manager := must1(harness.StartControllerManager(t.Context(), binary, m.adminKubeconfig, m.dir))(t)
 	t.Cleanup(func() {
 		manager.Stop()
-		if log := manager.Log(); t.Failed() {
-			t.Logf("--- log of the kube-controller-manager\n%s", log[max(0, len(log)-3000):])
+		if t.Failed() {
+			t.Log("the kube-controller-manager:", manager.Account())
 		}
 	})
 }
@@ -161,7 +158,7 @@ func (m *migration) startOperator(t *testing.T) *harness.Manager {
 	m.owner.Cleanup(func() {
 		operator.Kill()
 		if m.owner.Failed() {
-			m.owner.Logf("--- log of the operator %s\n%s", operator.Webhooks, withoutObjects(operator.Log()))
+			m.owner.Log("a replica of the operator:", operator.Account())
 		}
 	})
 	return operator
@@ -179,7 +176,7 @@ func (m *migration) kill(t *testing.T) {
 // until the operator is done with them. Most are paused: nobody looks at their children, and making them takes long.
 func (m *migration) createObjects(t *testing.T) {
 	t.Helper()
-	inParallel(t, migrated, func(ctx context.Context, i int) error {
+	must(t, harness.InParallel(t.Context(), writers, migrated, func(ctx context.Context, i int) error {
 		if i%3 == 0 {
 			object := newServer(storedNamespace, storedName(i))
 			object.Spec = fullSpec()
@@ -192,7 +189,7 @@ func (m *migration) createObjects(t *testing.T) {
 		}
 		object.Spec.Replicas, object.Spec.Port = ptr.To[int32](0), ptr.To(10000+int32(i)) //nolint:gosec // it is small
 		return m.admin.Create(ctx, object)
-	})
+	}))
 	await(t, func() error {
 		list := &v1alpha2.NginxOperatorList{}
 		if err := m.admin.List(t.Context(), list); err != nil {
@@ -207,17 +204,6 @@ func (m *migration) createObjects(t *testing.T) {
 }
 
 func storedName(i int) string { return fmt.Sprintf("web-%03d", i) }
-
-// inParallel calls the function for 0 to n-1, ten at a time.
-func inParallel(t *testing.T, n int, do func(ctx context.Context, i int) error) {
-	t.Helper()
-	group, ctx := errgroup.WithContext(t.Context())
-	group.SetLimit(10)
-	for i := range n {
-		group.Go(func() error { return do(ctx, i) })
-	}
-	must(t, group.Wait())
-}
 
 func (m *migration) definition(ctx context.Context) (*apiextensionsv1.CustomResourceDefinition, error) {
 	definition := &apiextensionsv1.CustomResourceDefinition{}
@@ -236,11 +222,11 @@ func (m *migration) changeDefinition(t *testing.T, change func(*apiextensionsv1.
 	}))
 }
 
-// store lets the API server store a version from now on.
-func (m *migration) store(t *testing.T, version string) {
+// storeAsBefore has the API server store v1alpha1, as the releases before 0.3.0.
+func (m *migration) storeAsBefore(t *testing.T) {
 	t.Helper()
 	m.changeDefinition(t, func(definition *apiextensionsv1.CustomResourceDefinition) {
-		harness.SetStorageVersion(definition, version)
+		harness.SetStorageVersion(definition, "v1alpha1")
 	})
 }
 
@@ -248,16 +234,16 @@ func (m *migration) store(t *testing.T, version string) {
 // then on. It returns what clients are told of the objects before. What has to be done in between can be given.
 func (m *migration) flip(t *testing.T, between ...func()) map[string]map[string]any {
 	t.Helper()
-	m.store(t, "v1alpha1")
+	m.storeAsBefore(t)
 	await(t, func() error {
 		stored := must1(harness.StoredVersions(t.Context(), m.etcd))(t)
 		keys := slices.Sorted(maps.Keys(stored))
-		inParallel(t, len(keys), func(ctx context.Context, i int) error {
+		must(t, harness.InParallel(t.Context(), writers, len(keys), func(ctx context.Context, i int) error {
 			if stored[keys[i]] == v1alpha1.GroupVersion.String() {
 				return nil
 			}
 			return m.touch(ctx, keys[i])
-		})
+		}))
 		return m.allStored(t, "v1alpha1")
 	})
 	content := m.content(t)
@@ -267,8 +253,23 @@ func (m *migration) flip(t *testing.T, between ...func()) map[string]map[string]
 	for _, do := range between {
 		do()
 	}
-	m.store(t, "v1alpha2")
+	m.storeAsDocumented(t)
 	return content
+}
+
+// storeAsDocumented has the API server store v1alpha2, by the command that the documentation has for who finds that it does not.
+func (m *migration) storeAsDocumented(t *testing.T) {
+	t.Helper()
+	page := must1(os.ReadFile("../../docs/troubleshooting.md"))(t)
+	command := regexp.MustCompile(`(?s)kubectl patch crd nginxoperators\.operator\.example\.com .*?\]'`).Find(page)
+	if command == nil {
+		t.Fatal("docs/troubleshooting.md has no such command")
+	}
+	shell := exec.CommandContext(t.Context(), "bash", "-c", string(command)) //nolint:gosec // the documentation is the project's own
+	shell.Env = append(os.Environ(), "KUBECONFIG="+m.adminKubeconfig, "PATH="+os.Getenv("KUBEBUILDER_ASSETS")+":"+os.Getenv("PATH"))
+	if out, err := shell.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", command, err, out)
+	}
 }
 
 // touch writes an object, by namespace/name, as it is: it is stored anew where it was stored in another version.
@@ -380,41 +381,15 @@ func is(object *unstructured.Unstructured, condition string) bool {
 // metric returns one metric of the leader.
 func (m *migration) metric(t *testing.T, name string) float64 {
 	t.Helper()
-	if m.token == "" {
-		m.token = m.newToken(t)
+	if m.scraper == nil {
+		m.scraper = must1(apiserver.NewScraper(t.Context(), m.admin, busyNamespace, metricsRole))(t)
 	}
-	scraper := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true, //nolint:gosec // self-signed
-	}}
-	code, body := get(t, scraper, "https://"+m.operator.Metrics+"/metrics", m.token)
-	found := regexp.MustCompile("(?m)^" + regexp.QuoteMeta(name) + " (.*)$").FindStringSubmatch(body)
-	if code != http.StatusOK || found == nil {
-		t.Fatalf("no metric %s: %d\n%s", name, code, body)
+	metrics := must1(m.scraper.Scrape(t.Context(), m.operator.Metrics))(t)
+	found := regexp.MustCompile("(?m)^" + regexp.QuoteMeta(name) + " (.*)$").FindStringSubmatch(metrics)
+	if found == nil {
+		t.Fatalf("no metric %s:\n%s", name, metrics)
 	}
 	return must1(strconv.ParseFloat(found[1], 64))(t)
-}
-
-// newToken returns a token that is allowed to read the metrics.
-func (m *migration) newToken(t *testing.T) string {
-	t.Helper()
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: busyNamespace, Name: "scraper"}}
-	must(t, m.admin.Create(t.Context(), account))
-	must(t, m.admin.Create(t.Context(), &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "scraper"},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "nginx-operator-metrics-reader"},
-		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: busyNamespace, Name: "scraper"}},
-	}))
-	request := &authenticationv1.TokenRequest{}
-	must(t, m.admin.SubResource("token").Create(t.Context(), account, request))
-	return request.Status.Token
-}
-
-// withoutObjects returns the end of the operator's log, without what it says of single objects.
-func withoutObjects(log string) string {
-	lines := slices.DeleteFunc(slices.Collect(strings.Lines(log)), func(line string) bool {
-		return strings.Contains(line, `"controller":"nginxoperator"`)
-	})
-	return strings.Join(lines[max(0, len(lines)-40):], "")
 }
 
 // relay stands before a Service and can cut it off.

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
+
+	"github.com/example/nginx-operator/test/harness"
 )
 
 // kubeMigratorDefinition is the part of kube-storage-version-migrator's API that matters.
@@ -68,7 +70,9 @@ func testMigrationByKubeMigrator(t *testing.T, m *migration) {
 		t.Errorf("the migrator is asked for another resource (-want +got):\n%s", diff)
 	}
 	m.setKubeMigration(t, svm, "Running")
-	inParallel(t, migrated, func(ctx context.Context, i int) error { return m.touch(ctx, storedNamespace+"/"+storedName(i)) })
+	must(t, harness.InParallel(t.Context(), writers, migrated, func(ctx context.Context, i int) error {
+		return m.touch(ctx, storedNamespace+"/"+storedName(i))
+	}))
 	must(t, errors.Join(m.allStored(t, "v1alpha2"), m.storedVersions(t, "v1alpha1", "v1alpha2")))
 	m.setKubeMigration(t, svm, "Succeeded")
 	m.migrate(t, before)

@@ -17,7 +17,6 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -94,36 +93,19 @@ func TestHelpAndVersion(t *testing.T) {
 // The metrics are served over HTTPS, to whom the API server knows and allows to read them, and to nobody else.
 func TestMetricsEndpoint(t *testing.T) {
 	namespace := newNamespace(t)
-	token := func(name string) string {
-		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-		must(t, suite.admin.Create(t.Context(), account))
-		request := &authenticationv1.TokenRequest{}
-		must(t, suite.admin.SubResource("token").Create(t.Context(), account, request))
-		return request.Status.Token
-	}
-	stranger, scraper := token("stranger"), token("scraper")
-	must(t, suite.admin.Create(t.Context(), &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: namespace},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "nginx-operator-metrics-reader"},
-		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: namespace, Name: "scraper"}},
-	}))
-
-	scrape := func(token string) (int, string) {
-		http := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // self-signed
-		return get(t, http, "https://"+suite.operator.Metrics+"/metrics", token)
-	}
-	if code, _ := scrape(""); code != http.StatusUnauthorized {
-		t.Errorf("without a token: want 401, got %d", code)
-	}
-	if code, _ := scrape(stranger); code != http.StatusForbidden {
-		t.Errorf("without the right: want 403, got %d", code)
+	stranger := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "stranger"}}
+	create(t, stranger)
+	token := &authenticationv1.TokenRequest{}
+	must(t, suite.admin.SubResource("token").Create(t.Context(), stranger, token))
+	for token, want := range map[string]int{"": http.StatusUnauthorized, token.Status.Token: http.StatusForbidden} {
+		insecure := &http.Client{Timeout: patience, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // self-signed
+		if code, body := get(t, insecure, "https://"+suite.operator.Metrics+"/metrics", token); code != want {
+			t.Errorf("want %d, got %d: %s", want, code, body)
+		}
 	}
 	create(t, newObject(namespace, "counted"))
 	waitFor(t, func() error {
-		code, body := scrape(scraper)
-		if code != http.StatusOK {
-			return fmt.Errorf("with the right: want 200, got %d", code)
-		}
+		body := scrape(t)
 		for _, want := range []string{
 			`nginx_operator_objects{ready="False"}`, `nginx_operator_child_writes_total{kind="Deployment",verb="create"}`,
 			"nginx_operator_time_to_ready_seconds_count", "controller_runtime_reconcile_total",
@@ -139,7 +121,8 @@ func TestMetricsEndpoint(t *testing.T) {
 	})
 }
 
-// After a clean stop the next replica leads in under 2 s; the standby has not written anything before.
+// After a clean stop the next replica leads without waiting until the Lease runs out, which is 15 s after its last renewal. How
+// soon it is the end-to-end tests measure, where nothing else runs beside.
 func TestHandoverAfterCleanStop(t *testing.T) {
 	standby, err := startOperator()
 	must(t, err)
@@ -156,15 +139,15 @@ func TestHandoverAfterCleanStop(t *testing.T) {
 		}
 		return nil
 	})
+	suite.operator = standby
+	took := time.Since(began)
+	t.Logf("another replica led %s after the leader was told to stop", took.Round(time.Millisecond))
+	if took > 10*time.Second {
+		t.Errorf("the handover took %s", took)
+	}
 	namespace := newNamespace(t)
 	create(t, newObject(namespace, "after-handover"))
 	waitForChildren(t, namespace, "after-handover")
-	took := time.Since(began)
-	t.Logf("a new object had its children %s after the leader was told to stop", took.Round(time.Millisecond))
-	if took > 4*time.Second {
-		t.Errorf("handover and reconcile took %s", took)
-	}
-	suite.operator = standby
 }
 
 func leaseHolder(t *testing.T) string {

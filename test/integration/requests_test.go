@@ -3,10 +3,8 @@ package integration
 import (
 	"bufio"
 	"bytes"
-	"crypto/tls"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -14,8 +12,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	authenticationv1 "k8s.io/api/authentication/v1"
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -24,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/test/harness/apiserver"
 )
 
 // writes returns the write requests that the API server has counted in its own request metric, but for the Lease of the
@@ -200,26 +197,10 @@ func passes(t *testing.T) int {
 // scrape reads the operator's metrics as somebody who may.
 func scrape(t *testing.T) string {
 	t.Helper()
-	namespace := newNamespace(t)
-	create(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "scraper"}})
-	create(t, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: namespace},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "nginx-operator-metrics-reader"},
-		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: namespace, Name: "scraper"}},
-	})
-	request := &authenticationv1.TokenRequest{}
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "scraper"}}
-	must(t, suite.admin.SubResource("token").Create(t.Context(), account, request))
-	insecure := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // self-signed
-	var body string
-	waitFor(t, func() error {
-		var code int
-		if code, body = get(t, insecure, "https://"+suite.operator.Metrics+"/metrics", request.Status.Token); code != http.StatusOK {
-			return fmt.Errorf("metrics answer %d", code)
-		}
-		return nil
-	})
-	return body
+	if suite.scraper == nil {
+		suite.scraper = must1(apiserver.NewScraper(t.Context(), suite.admin, newNamespace(t), metricsRole))(t)
+	}
+	return must1(suite.scraper.Scrape(t.Context(), suite.operator.Metrics))(t)
 }
 
 // At steady state nobody writes anything: not over time, and not when the operator starts again and looks at every

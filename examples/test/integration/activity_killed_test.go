@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/examples/activity/api/v1"
+	"github.com/example/nginx-operator/test/harness/apiserver"
 )
 
 // withoutRights takes from the manager the right to write the status of Activities while a function runs. What it finds then
@@ -25,7 +27,10 @@ func withoutRights(t *testing.T, do func()) {
 		role.Rules = slices.DeleteFunc(role.Rules, func(rule rbacv1.PolicyRule) bool { return slices.Contains(rule.Resources, "activities/status") })
 	})
 	defer update(t, role, func(role *rbacv1.ClusterRole) { role.Rules = whole.Rules })
-	time.Sleep(time.Second) // the API server learns of it
+	access := authorizationv1.SubjectAccessReviewSpec{User: operatorUser, ResourceAttributes: &authorizationv1.ResourceAttributes{
+		Group: v1.GroupVersion.Group, Resource: "activities", Subresource: "status", Verb: "patch",
+	}}
+	must(t, apiserver.AwaitAccess(t.Context(), suite.admin, access, false))
 	do()
 }
 
@@ -43,6 +48,7 @@ func TestActivityKilledBeforeTheRecord(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			namespace := newNamespace(t)
+			pods := countPods(t, namespace)
 			activity := newActivity(namespace, name)
 			var pod *corev1.Pod
 			withoutRights(t, func() {
@@ -54,7 +60,7 @@ func TestActivityKilledBeforeTheRecord(t *testing.T) {
 			restart(t)
 			waitForProsta(t, activity, test.want)
 			barrier(t, namespace)
-			if made := podsMade(t, namespace); made[pod.Name] != 1 || activity.Status.Pod != pod.Name {
+			if made := pods(); made[pod.Name] != 1 || activity.Status.Pod != pod.Name {
 				t.Errorf("Pods made: %v, status %+v", made, activity.Status)
 			}
 		})
@@ -64,6 +70,7 @@ func TestActivityKilledBeforeTheRecord(t *testing.T) {
 // The operator is killed again and again while it has much to do.
 func TestActivityKilledAtAnyTime(t *testing.T) {
 	namespace := newNamespace(t)
+	pods := countPods(t, namespace)
 	var all []*v1.Activity
 	for round := range 5 {
 		for i := range 10 {
@@ -88,7 +95,7 @@ func TestActivityKilledAtAnyTime(t *testing.T) {
 			return nil
 		})
 	}
-	made := podsMade(t, namespace)
+	made := pods()
 	for _, activity := range all {
 		if n := made[activity.Status.Pod]; n != 1 {
 			t.Errorf("%s ran %d times", activity.Name, n)

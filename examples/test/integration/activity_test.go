@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/examples/activity/api/v1"
@@ -63,16 +64,42 @@ func waitForPod(t *testing.T, activity *v1.Activity, held bool) *corev1.Pod {
 	return &pods[0]
 }
 
-// podsMade counts the Pods that the API server made for the manager in a namespace, by their names.
-func podsMade(t *testing.T, namespace string) map[string]int {
+// countPods counts the Pods that are made in a namespace from now on. The returned function tells how many of each name there
+// were until its call. It watches, because the audit log does not tell what became of a request whose client was killed.
+func countPods(t *testing.T, namespace string) (made func() map[string]int) {
 	t.Helper()
-	out := map[string]int{}
-	for _, entry := range audit(t, namespace, "create") {
-		if entry.ObjectRef.Resource == "pods" && entry.Response.Code == 201 {
-			out[entry.ObjectRef.Name]++
+	watching, err := suite.admin.Watch(t.Context(), &corev1.PodList{}, client.InNamespace(namespace))
+	must(t, err)
+	names := make(chan string, 1000)
+	go func() {
+		defer close(names)
+		for event := range watching.ResultChan() {
+			if pod, ok := event.Object.(*corev1.Pod); ok && event.Type == watch.Added {
+				names <- pod.Name
+			}
+		}
+	}()
+	return func() map[string]int {
+		t.Helper()
+		last := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "the-last-one"}}
+		last.Spec.Containers = []corev1.Container{{Name: "a", Image: "i"}}
+		create(t, last)
+		out := map[string]int{}
+		for deadline := time.After(patience); ; {
+			select {
+			case name, open := <-names:
+				if !open {
+					t.Fatal("the watch ended")
+				}
+				if name == last.Name {
+					return out
+				}
+				out[name]++
+			case <-deadline:
+				t.Fatal("the watch does not tell of the last Pod")
+			}
 		}
 	}
-	return out
 }
 
 var began = metav1.NewTime(time.Date(2024, 1, 2, 3, 4, 5, 0, time.UTC))

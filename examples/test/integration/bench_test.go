@@ -3,16 +3,17 @@
 package integration
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/examples/sidecarset/api/v1alpha1"
+	"github.com/example/nginx-operator/test/harness"
 )
 
 // race is how the manager is built: whoever measures it builds it as it is delivered.
@@ -27,21 +28,21 @@ func TestTenThousandPods(t *testing.T) {
 	set := newSidecarSet(t, namespace)
 	create := func(from, to, ready int) {
 		began := time.Now()
-		inParallel(t, from, to, func(i int) error {
-			pod := newPod(namespace, fmt.Sprint("pod-", i))
+		must(t, harness.InParallel(t.Context(), 8, to-from, func(ctx context.Context, i int) error {
+			pod := newPod(namespace, fmt.Sprint("pod-", from+i))
 			pod.Labels = map[string]string{"app": namespace}
-			return suite.admin.Create(t.Context(), pod)
-		})
+			return suite.admin.Create(ctx, pod)
+		}))
 		waitForMany(t, set, to, ready)
-		figure(fmt.Sprintf("sidecarset-create-and-count-%d", to-from), time.Since(began).Seconds(), "s")
+		harness.Report(fmt.Sprintf("sidecarset-create-and-count-%d", to-from), harness.Round(time.Since(began).Seconds()), "s")
 	}
 	// change makes Pods ready, and returns what that cost.
 	change := func(from int) (work, passed float64) {
 		before, began := settled(t, "sidecarset"), metric(t, "process_cpu_seconds_total ")
-		inParallel(t, from, from+changed, func(i int) error {
+		must(t, harness.InParallel(t.Context(), 8, changed, func(ctx context.Context, i int) error {
 			ready := []byte(`{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`)
-			return suite.admin.Status().Patch(t.Context(), newPod(namespace, fmt.Sprint("pod-", i)), client.RawPatch(types.StrategicMergePatchType, ready))
-		})
+			return suite.admin.Status().Patch(ctx, newPod(namespace, fmt.Sprint("pod-", from+i)), client.RawPatch(types.StrategicMergePatchType, ready))
+		}))
 		after := settled(t, "sidecarset")
 		return metric(t, "process_cpu_seconds_total ") - began, float64(after - before)
 	}
@@ -51,10 +52,10 @@ func TestTenThousandPods(t *testing.T) {
 	create(few, many, changed)
 	manyWork, manyPasses := change(changed)
 	waitForMany(t, set, many, 2*changed)
-	figure("sidecarset-change-100-among-1000", fewWork, "s of the processor")
-	figure("sidecarset-change-100-among-1000-passes", fewPasses, "passes")
-	figure("sidecarset-change-100-among-10000", manyWork, "s of the processor")
-	figure("sidecarset-change-100-among-10000-passes", manyPasses, "passes")
+	harness.Report("sidecarset-change-100-among-1000", harness.Round(fewWork), "s of the processor")
+	harness.Report("sidecarset-change-100-among-1000-passes", harness.Round(fewPasses), "passes")
+	harness.Report("sidecarset-change-100-among-10000", harness.Round(manyWork), "s of the processor")
+	harness.Report("sidecarset-change-100-among-10000-passes", harness.Round(manyPasses), "passes")
 	if manyPasses > changed+1 || manyWork > 2*fewWork+1 {
 		t.Error("the work grows with the number of Pods")
 	}
@@ -69,32 +70,16 @@ func TestTenThousandPods(t *testing.T) {
 		}
 		return nil
 	})
-	figure("sidecarset-restart-with-10000", time.Since(began).Seconds(), "s")
+	harness.Report("sidecarset-restart-with-10000", harness.Round(time.Since(began).Seconds()), "s")
 	if n := settled(t, "sidecarset"); n > 1 {
 		t.Errorf("a restart costs %d passes", n)
 	}
 	waitForMany(t, set, many, 2*changed)
 	resident := metric(t, "process_resident_memory_bytes ")
-	figure("sidecarset-memory-with-10000", resident/(1<<20), "MiB")
+	harness.Report("sidecarset-memory-with-10000", harness.Round(resident/(1<<20)), "MiB")
 	if resident > limit {
 		t.Errorf("%.0f bytes are more than the limit", resident)
 	}
-}
-
-// figure prints a measurement as `make bench` does.
-func figure(metric string, value float64, unit string) {
-	fmt.Printf("%s: %.2f %s\n", metric, value, unit)
-}
-
-// inParallel calls a function for each number, eight at a time.
-func inParallel(t *testing.T, from, to int, call func(int) error) {
-	t.Helper()
-	group := errgroup.Group{}
-	group.SetLimit(8)
-	for i := from; i < to; i++ {
-		group.Go(func() error { return call(i) })
-	}
-	must(t, group.Wait())
 }
 
 // waitForMany waits until so many Pods are counted, all with the sidecar as it is declared.

@@ -3,21 +3,16 @@ package integration
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,6 +20,7 @@ import (
 	activityv1 "github.com/example/nginx-operator/examples/activity/api/v1"
 	foov1 "github.com/example/nginx-operator/examples/foo/api/v1"
 	"github.com/example/nginx-operator/test/harness"
+	"github.com/example/nginx-operator/test/harness/apiserver"
 )
 
 // patience bounds every wait.
@@ -215,47 +211,15 @@ func metric(t *testing.T, prefix string) float64 {
 	return total
 }
 
-// scraper returns the token of somebody who may read the metrics.
-func scraper(t *testing.T) string {
-	t.Helper()
-	if suite.scraper != "" {
-		return suite.scraper
-	}
-	namespace := newNamespace(t)
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "scraper"}}
-	create(t, account, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: namespace},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: operatorName + "-metrics-reader"},
-		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: namespace, Name: "scraper"}},
-	})
-	request := &authenticationv1.TokenRequest{}
-	must(t, suite.admin.SubResource("token").Create(t.Context(), account, request))
-	suite.scraper = request.Status.Token
-	return suite.scraper
-}
-
-// scrape reads the manager's metrics. The right to do so takes a moment to be known.
+// scrape reads the manager's metrics as somebody who may.
 func scrape(t *testing.T) string {
 	t.Helper()
-	token := scraper(t)
-	insecure := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // self-signed
-	var body []byte
-	waitFor(t, func() error {
-		ask, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+suite.operator.Metrics+"/metrics", nil)
-		if err != nil {
-			return err
-		}
-		ask.Header.Set("Authorization", "Bearer "+token)
-		response, err := insecure.Do(ask)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = response.Body.Close() }()
-		if response.StatusCode != http.StatusOK {
-			return fmt.Errorf("metrics answer %d", response.StatusCode)
-		}
-		body, err = io.ReadAll(response.Body)
-		return err
-	})
-	return string(body)
+	var err error
+	if suite.scraper == nil {
+		suite.scraper, err = apiserver.NewScraper(t.Context(), suite.admin, newNamespace(t), operatorName+"-metrics-reader")
+		must(t, err)
+	}
+	metrics, err := suite.scraper.Scrape(t.Context(), suite.operator.Metrics)
+	must(t, err)
+	return metrics
 }

@@ -39,14 +39,14 @@ const (
 // suite is what all tests share.
 var suite struct {
 	// admin may do everything and reads from the API server itself.
-	admin client.Client
+	admin client.WithWatch
 	// config is the connection of admin.
 	config *rest.Config
 	// dir is a temporary folder; binary is the manager in it, kubeconfig the file with the manager's rights.
 	dir, binary, kubeconfig, auditLog string
 	operator                          *harness.Manager
-	// scraper is a token with which the metrics can be read, "" until it is made.
-	scraper string
+	// scraper is nil until the metrics are read.
+	scraper *apiserver.Scraper
 	// service is what the API server calls for admission.
 	service *harness.Service
 }
@@ -92,7 +92,7 @@ func run(m *testing.M) (code int, err error) {
 	}
 	code = m.Run()
 	if suite.operator.Stop(); code != 0 {
-		fmt.Printf("--- log of the manager\n%s\n", suite.operator.Log())
+		fmt.Println("the manager:", suite.operator.Account())
 	}
 	return code, nil
 }
@@ -114,7 +114,7 @@ func startAPIServer() (*apiserver.Server, error) {
 	if err != nil {
 		return server, err
 	}
-	suite.admin, err = client.New(server.Admin, client.Options{Scheme: scheme})
+	suite.admin, err = client.NewWithWatch(server.Admin, client.Options{Scheme: scheme})
 	return server, err
 }
 

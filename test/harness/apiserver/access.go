@@ -1,0 +1,105 @@
+package apiserver
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/test/harness"
+)
+
+// AwaitAccess waits until the API server lets somebody do something, or no longer lets them: it learns of a role or a binding
+// a moment after that is written.
+func AwaitAccess(ctx context.Context, admin client.Client, access authorizationv1.SubjectAccessReviewSpec, allowed bool) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	return harness.Eventually(ctx, 50*time.Millisecond, func(ctx context.Context) error {
+		review := &authorizationv1.SubjectAccessReview{Spec: access}
+		if err := admin.Create(ctx, review); err != nil {
+			return err
+		}
+		if review.Status.Allowed != allowed {
+			return fmt.Errorf("access of %s: allowed %t, want %t: %s", access.User, review.Status.Allowed, allowed, review.Status.Reason)
+		}
+		return nil
+	})
+}
+
+// Scraper reads the metrics of managers as somebody who may.
+type Scraper struct {
+	token string
+	http  *http.Client
+}
+
+// NewScraper makes a ServiceAccount in a namespace, with the rights of a ClusterRole that grants the metrics. It returns when
+// the API server knows of them: a manager remembers for half a minute whom it refused.
+func NewScraper(ctx context.Context, admin client.Client, namespace, role string) (*Scraper, error) {
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "scraper"}}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "scraper-of-" + namespace},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: account.Name}},
+	}
+	for _, object := range []client.Object{account, binding} {
+		if err := admin.Create(ctx, object); err != nil {
+			return nil, fmt.Errorf("failed to create who reads the metrics: %w", err)
+		}
+	}
+	request := &authenticationv1.TokenRequest{}
+	if err := admin.SubResource("token").Create(ctx, account, request); err != nil {
+		return nil, fmt.Errorf("failed to create a token: %w", err)
+	}
+	access := authorizationv1.SubjectAccessReviewSpec{
+		User:                  "system:serviceaccount:" + namespace + ":" + account.Name,
+		NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: "/metrics", Verb: "get"},
+	}
+	if err := AwaitAccess(ctx, admin, access, true); err != nil {
+		return nil, err
+	}
+	return &Scraper{token: request.Status.Token, http: &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true, //nolint:gosec // self-signed
+	}}}, nil
+}
+
+// Scrape returns what a manager tells at its metrics address, host:port. One that has just become ready may take a moment more
+// until it tells anything.
+func (s *Scraper) Scrape(ctx context.Context, address string) (metrics string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	err = harness.Eventually(ctx, 100*time.Millisecond, func(ctx context.Context) error {
+		metrics, err = s.scrape(ctx, address)
+		return err
+	})
+	return metrics, err
+}
+
+func (s *Scraper) scrape(ctx context.Context, address string) (string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address+"/metrics", nil)
+	if err != nil {
+		return "", err
+	}
+	request.Header.Set("Authorization", "Bearer "+s.token)
+	response, err := s.http.Do(request)
+	if err != nil {
+		return "", fmt.Errorf("failed to read the metrics: %w", err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return "", fmt.Errorf("failed to read the metrics: %w", err)
+	}
+	if response.StatusCode != http.StatusOK {
+		return "", fmt.Errorf("failed to read the metrics: %s: %s", response.Status, body)
+	}
+	return string(body), nil
+}
