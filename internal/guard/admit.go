@@ -11,8 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
-
-	"github.com/example/nginx-operator/internal/metadata"
 )
 
 // PathDefinition is where the webhook server answers for the definition of the API.
@@ -32,7 +30,7 @@ func (g *Guard) Admission() *admission.Webhook {
 
 func (g *Guard) admit(ctx context.Context, request admission.Request) admission.Response {
 	bundle := g.trusted.Load()
-	if request.Name != metadata.DefinitionName || bundle == nil || byGuard(request) {
+	if request.Name != g.options.Definition || bundle == nil || byGuard(request) {
 		return admission.Allowed("")
 	}
 	definition := &apiextensionsv1.CustomResourceDefinition{}

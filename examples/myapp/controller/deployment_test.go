@@ -13,19 +13,13 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/example/nginx-operator/examples/myapp/api/v1alpha1"
+	"github.com/example/nginx-operator/examples/test/sample"
 )
 
-// sample returns the MyApp of the document.
-func sample(t *testing.T) *v1alpha1.MyApp {
+// sampleApp returns the MyApp of the document.
+func sampleApp(t *testing.T) *v1alpha1.MyApp {
 	t.Helper()
-	app := &v1alpha1.MyApp{}
-	raw, err := os.ReadFile("../sample/myapp.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := yaml.UnmarshalStrict(raw, app); err != nil {
-		t.Fatal(err)
-	}
+	app := sample.Read[v1alpha1.MyApp](t, "../sample/myapp.yaml")
 	app.Namespace, app.UID, app.Generation = "default", "app-uid", 1
 	return app
 }
@@ -46,7 +40,7 @@ func TestDesiredDeployment(t *testing.T) {
 			},
 		},
 	}
-	if diff := cmp.Diff(want, desiredDeployment(sample(t))); diff != "" {
+	if diff := cmp.Diff(want, desiredDeployment(sampleApp(t))); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -61,7 +55,7 @@ func TestReplicas(t *testing.T) {
 		"none is one":  {nil, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			app := sample(t)
+			app := sampleApp(t)
 			app.Spec.Replicas = test.declared
 			if got := *desiredDeployment(app).Spec.Replicas; got != test.want {
 				t.Errorf("got %d, want %d", got, test.want)
@@ -72,7 +66,7 @@ func TestReplicas(t *testing.T) {
 
 // Two MyApps of one namespace never select each other's Pods.
 func TestSelectorsDiffer(t *testing.T) {
-	one, other := sample(t), sample(t)
+	one, other := sampleApp(t), sampleApp(t)
 	other.Name = "other"
 	selects, err := metav1.LabelSelectorAsSelector(desiredDeployment(one).Spec.Selector)
 	if err != nil {

@@ -82,7 +82,7 @@ func (w *world) deployment(t *testing.T) *appsv1.Deployment {
 
 // The life of the document's MyApp: created, left alone, scaled, drifted.
 func TestLifecycle(t *testing.T) {
-	w := newWorld(t, sample(t))
+	w := newWorld(t, sampleApp(t))
 	if writes, _ := w.pass(t); !cmp.Equal(writes, map[string]int{"create": 1, "status": 1}) {
 		t.Errorf("a new MyApp wrote %v", writes)
 	}
@@ -118,7 +118,7 @@ func TestLifecycle(t *testing.T) {
 // A Deployment of somebody else is left as it is, and the status says so.
 func TestNameConflict(t *testing.T) {
 	taken := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "myapp-sample", Labels: map[string]string{"of": "others"}}}
-	w := newWorld(t, sample(t), taken)
+	w := newWorld(t, sampleApp(t), taken)
 	writes, app := w.pass(t)
 	if !cmp.Equal(writes, map[string]int{"status": 1}) || w.deployment(t).Labels["of"] != "others" {
 		t.Errorf("wrote %v", writes)
@@ -130,7 +130,7 @@ func TestNameConflict(t *testing.T) {
 
 // The transform keeps what the next pass compares: a Deployment as it was declared differs from one that drifted.
 func TestSlimDeployment(t *testing.T) {
-	w := newWorld(t, sample(t))
+	w := newWorld(t, sampleApp(t))
 	w.pass(t)
 	kept := func(change func(*appsv1.Deployment)) string {
 		deployment := w.deployment(t)

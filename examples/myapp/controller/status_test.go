@@ -46,7 +46,7 @@ func TestComputeStatus(t *testing.T) {
 		"refused": {rolledOut(3, 3, 3), errors.New("no quota"), 3, 3, metav1.ConditionFalse, v1alpha1.ReasonAPIError, "no quota"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			app := sample(t)
+			app := sampleApp(t)
 			want := v1alpha1.MyAppStatus{
 				ObservedGeneration: 1, Replicas: test.replicas, ReadyReplicas: test.ready,
 				Selector: "app=myapp,app.kubernetes.io/instance=myapp-sample",
@@ -64,7 +64,7 @@ func TestComputeStatus(t *testing.T) {
 
 // A pass over an unchanged object computes the status that it has, down to the time, so nothing is written.
 func TestStatusIsStable(t *testing.T) {
-	app := sample(t)
+	app := sampleApp(t)
 	app.Status = computeStatus(app, rolledOut(3, 3, 3), nil)
 	app.Status.Conditions[0].LastTransitionTime = metav1.NewTime(time.Unix(1, 0))
 	if diff := cmp.Diff(app.Status, computeStatus(app, rolledOut(3, 3, 3), nil)); diff != "" {

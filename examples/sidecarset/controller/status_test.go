@@ -2,7 +2,6 @@ package controller
 
 import (
 	"errors"
-	"os"
 	"testing"
 	"time"
 
@@ -10,22 +9,15 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"sigs.k8s.io/yaml"
 
 	"github.com/example/nginx-operator/examples/sidecarset/api/v1alpha1"
+	"github.com/example/nginx-operator/examples/test/sample"
 )
 
 // sampleSet returns the SidecarSet of the document, as it is stored.
 func sampleSet(t *testing.T) *v1alpha1.SidecarSet {
 	t.Helper()
-	raw, err := os.ReadFile("../sample/sidecarset.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	set := &v1alpha1.SidecarSet{}
-	if err := yaml.UnmarshalStrict(raw, set); err != nil {
-		t.Fatal(err)
-	}
+	set := sample.Read[v1alpha1.SidecarSet](t, "../sample/sidecarset.yaml")
 	set.UID, set.Generation = "set-uid", 1
 	return set
 }

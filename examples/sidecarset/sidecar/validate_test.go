@@ -6,6 +6,7 @@ import (
 
 	"github.com/example/nginx-operator/examples/sidecarset/api/v1alpha1"
 	"github.com/example/nginx-operator/examples/test/refusal"
+	"github.com/example/nginx-operator/examples/test/sample"
 )
 
 // Each manifest of testdata/refused/webhook has in its first line the message that its user sees.
@@ -16,7 +17,7 @@ func TestRefused(t *testing.T) {
 	}
 	for _, manifest := range manifests {
 		t.Run(manifest.Name, func(t *testing.T) {
-			errs := Validate(read[v1alpha1.SidecarSet](t, "../testdata/refused/webhook/"+manifest.Name+".yaml"))
+			errs := Validate(sample.Read[v1alpha1.SidecarSet](t, "../testdata/refused/webhook/"+manifest.Name+".yaml"))
 			if len(errs) != 1 || !strings.Contains(errs.ToAggregate().Error(), manifest.Want) {
 				t.Errorf("want one error with\n%s\ngot\n%v", manifest.Want, errs)
 			}
@@ -27,7 +28,7 @@ func TestRefused(t *testing.T) {
 // What the schema refuses is refused here as well: it may have been stored before the schema had the rule.
 func TestRulesOfTheSchema(t *testing.T) {
 	for _, name := range []string{"no-selector", "no-containers", "empty-containers", "container-without-name", "name", "apiserver/container-twice", "apiserver/volume-twice"} {
-		set := read[v1alpha1.SidecarSet](t, "../testdata/refused/"+name+".yaml")
+		set := sample.Read[v1alpha1.SidecarSet](t, "../testdata/refused/"+name+".yaml")
 		if errs := Validate(set); len(errs) != 1 {
 			t.Errorf("%s: got %v", name, errs)
 		}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -25,20 +24,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/example/nginx-operator/examples/sidecarset/api/v1alpha1"
+	"github.com/example/nginx-operator/examples/test/sample"
 )
-
-func read[T any](t *testing.T, file string) *T {
-	t.Helper()
-	raw, err := os.ReadFile(filepath.Clean(file))
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := new(T)
-	if err := yaml.UnmarshalStrict(raw, out); err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
 
 // newInjector returns the webhook of an operator in the namespace "operators", with the sample SidecarSet.
 func newInjector(t *testing.T, funcs interceptor.Funcs) *Injector {
@@ -47,7 +34,7 @@ func newInjector(t *testing.T, funcs interceptor.Funcs) *Injector {
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	set := read[v1alpha1.SidecarSet](t, "../sample/sidecarset.yaml")
+	set := sample.Read[v1alpha1.SidecarSet](t, "../sample/sidecarset.yaml")
 	return &Injector{
 		Reader:    fake.NewClientBuilder().WithScheme(scheme).WithObjects(set).WithInterceptorFuncs(funcs).Build(),
 		Namespace: "operators",
@@ -63,7 +50,7 @@ func creation(t *testing.T, namespace string, raw []byte) admission.Request {
 
 func samplePod(t *testing.T) []byte {
 	t.Helper()
-	pod := read[map[string]any](t, "../sample/pod.yaml")
+	pod := sample.Read[map[string]any](t, "../sample/pod.yaml")
 	raw, err := json.Marshal(pod)
 	if err != nil {
 		t.Fatal(err)

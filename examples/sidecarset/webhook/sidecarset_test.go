@@ -12,10 +12,11 @@ import (
 
 	"github.com/example/nginx-operator/examples/sidecarset/api/v1alpha1"
 	"github.com/example/nginx-operator/examples/sidecarset/sidecar"
+	"github.com/example/nginx-operator/examples/test/sample"
 )
 
 func TestDefaults(t *testing.T) {
-	set := read[v1alpha1.SidecarSet](t, "../sample/sidecarset.yaml")
+	set := sample.Read[v1alpha1.SidecarSet](t, "../sample/sidecarset.yaml")
 	want := set.DeepCopy()
 	want.Spec.Containers[0].ImagePullPolicy = corev1.PullAlways
 	want.Spec.Containers[0].TerminationMessagePath = "/dev/termination-log"
@@ -34,7 +35,7 @@ func TestDefaults(t *testing.T) {
 		t.Errorf("with defaults already, it answers %+v", response)
 	}
 
-	leaving := read[v1alpha1.SidecarSet](t, "../sample/sidecarset.yaml")
+	leaving := sample.Read[v1alpha1.SidecarSet](t, "../sample/sidecarset.yaml")
 	leaving.DeletionTimestamp = ptr.To(metav1.Now())
 	before := leaving.DeepCopy()
 	if setDefaults(leaving); !cmp.Equal(before, leaving) {
@@ -49,7 +50,7 @@ func TestDefaultOfNothing(t *testing.T) {
 }
 
 func TestValidator(t *testing.T) {
-	valid := read[v1alpha1.SidecarSet](t, "../sample/sidecarset.yaml")
+	valid := sample.Read[v1alpha1.SidecarSet](t, "../sample/sidecarset.yaml")
 	if _, err := (Validator{}).ValidateCreate(t.Context(), valid); err != nil {
 		t.Errorf("the sample is refused: %v", err)
 	}

@@ -3,7 +3,6 @@ package integration
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -14,21 +13,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/example/nginx-operator/examples/sidecarset/api/v1alpha1"
 	"github.com/example/nginx-operator/examples/sidecarset/sidecar"
 	"github.com/example/nginx-operator/examples/test/refusal"
+	"github.com/example/nginx-operator/examples/test/sample"
 )
 
 // newSidecarSet makes the SidecarSet of the document, under the name of a namespace and for Pods with that name as their
 // label, since SidecarSets have no namespace and tests should not meet. The webhook learns of it a moment later.
 func newSidecarSet(t *testing.T, namespace string) *v1alpha1.SidecarSet {
 	t.Helper()
-	raw, err := os.ReadFile("../../sidecarset/sample/sidecarset.yaml")
-	must(t, err)
-	set := &v1alpha1.SidecarSet{}
-	must(t, yaml.UnmarshalStrict(raw, set))
+	set := sample.Read[v1alpha1.SidecarSet](t, "../../sidecarset/sample/sidecarset.yaml")
 	set.Name, set.Spec.Selector.MatchLabels["app"] = namespace, namespace
 	create(t, set)
 	t.Cleanup(func() { remove(t, set) })
