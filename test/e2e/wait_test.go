@@ -19,7 +19,7 @@ import (
 const (
 	patience          = time.Minute
 	installPatience   = 3 * time.Minute
-	migrationPatience = 5 * time.Minute
+	migrationPatience = 10 * time.Minute
 	pollInterval      = 50 * time.Millisecond
 )
 
