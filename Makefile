@@ -130,8 +130,12 @@ verify: bin/golangci-lint bin/operator-sdk bin/opm ## Generated files are up to 
 .PHONY: test
 test: bin/kube-apiserver bin/kube-controller-manager bin/etcd bin/kubectl bin/gotestsum ## Unit and integration tests; the latter on a real API server.
 	packages=$$(go list ./... | grep -v /test/e2e); \
-	TEST_LOGS=$(CURDIR)/dist/test-logs KUBEBUILDER_ASSETS=$(CURDIR)/bin \
-	gotestsum --format=pkgname-and-test-fails --hide-summary=skipped -- $(RACE) -timeout=15m $$packages
+	rm -rf $(TEST_LOGS); \
+	$(ON_API_SERVER) gotestsum --format=pkgname-and-test-fails --hide-summary=skipped -- $(RACE) -timeout=15m $$packages
+
+# What tests on an API server of their own are told: where its programs are, and where the logs of managers go after a failure.
+TEST_LOGS     = $(CURDIR)/dist/test-logs
+ON_API_SERVER = KUBEBUILDER_ASSETS=$(CURDIR)/bin TEST_LOGS=$(TEST_LOGS)
 
 # The race detector needs a C compiler.
 RACE = $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
@@ -144,12 +148,12 @@ e2e: cluster-olm images release-images examples-image bin/operator-sdk bin/kubec
 
 .PHONY: bench
 bench: bin/kube-apiserver bin/kube-controller-manager bin/etcd bin/kubectl ## Measure the operator: requests, memory, time for many objects.
-	KUBEBUILDER_ASSETS=$(CURDIR)/bin go test -tags=bench -v -count=1 -timeout=60m ./test/bench
-	KUBEBUILDER_ASSETS=$(CURDIR)/bin go test -tags=bench -v -count=1 -timeout=15m -run=TestTenThousandPods ./examples/test/integration
+	$(ON_API_SERVER) go test -tags=bench -v -count=1 -timeout=60m ./test/bench
+	$(ON_API_SERVER) go test -tags=bench -v -count=1 -timeout=15m -run=TestTenThousandPods ./examples/test/integration
 
 .PHONY: soak
 soak: bin/kube-apiserver bin/etcd bin/kubectl ## Let the operator run for hours and watch what grows.
-	KUBEBUILDER_ASSETS=$(CURDIR)/bin go test -tags=soak -v -count=1 -timeout=24h -run=Soak ./test/bench
+	$(ON_API_SERVER) go test -tags=soak -v -count=1 -timeout=24h -run=Soak ./test/bench
 
 ##@ Delivery
 

@@ -97,7 +97,7 @@ func TestSoak(t *testing.T) {
 	}
 	select {
 	case <-operator.Done():
-		t.Errorf("the operator ended:\n%s", operator.Log())
+		t.Errorf("the operator ended:\n%s", operator.Account())
 	default:
 	}
 }

@@ -12,7 +12,6 @@ package e2e
 import (
 	"bufio"
 	"context"
-	"crypto/tls"
 	"fmt"
 	"io"
 	"net/http"
@@ -32,6 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/test/harness"
 )
 
 func testMetrics(t *testing.T) {
@@ -60,7 +60,9 @@ func testMetrics(t *testing.T) {
 				return 0, "", err
 			}
 		}
-		return getMetrics(ctx, url, token.Status.Token)
+		ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+		defer cancel()
+		return harness.GetMetrics(ctx, url, token.Status.Token)
 	}
 	// The operator caches what the API server decides, so the binding may take a moment.
 	waitFor(t, suite.operatorNamespace, "metrics", patience, func(ctx context.Context) error {
@@ -81,29 +83,6 @@ func testMetrics(t *testing.T) {
 			t.Errorf("%s: the answer is %d instead of %d: %.200s", test.who, status, test.status, body)
 		}
 	}
-}
-
-// getMetrics asks for metrics with a token, "" for none.
-func getMetrics(ctx context.Context, url, token string) (int, string, error) {
-	client := &http.Client{Timeout: requestTimeout, Transport: &http.Transport{
-		// #nosec G402 -- the operator's certificate is self-signed; what is tested is who may read.
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
-	}}
-	defer client.CloseIdleConnections()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/metrics", nil)
-	if err != nil {
-		return 0, "", err
-	}
-	if token != "" {
-		request.Header.Set("Authorization", "Bearer "+token)
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return 0, "", err
-	}
-	defer func() { _ = response.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(response.Body, 4<<20))
-	return response.StatusCode, string(body), err
 }
 
 // forward makes a port of something in the cluster reachable until the end of the test and returns its HTTPS address.

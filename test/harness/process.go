@@ -58,11 +58,15 @@ func (p *Process) Log() string {
 // wrong are the lines of a log that are likely to say why a test failed.
 var wrong = regexp.MustCompile(`"level":"ERROR"|^[EF]\d{4} |^panic: |DATA RACE`)
 
-// Account is what a test that failed says of the process: its last errors, few of them so that the test's own message is not
-// lost among them, and where its whole log is. That is kept in the folder TEST_LOGS, where that is set.
+// Account is what a test that failed says of the process: its last errors, or its last lines where it logged none, few of them so
+// that the test's own message is not lost among them, and where its whole log is. That is kept in the folder TEST_LOGS, where that is set.
 func (p *Process) Account() string {
 	log := p.Log()
-	lines := slices.DeleteFunc(strings.Split(log, "\n"), func(line string) bool { return !wrong.MatchString(line) })
+	all := strings.Split(strings.TrimSpace(log), "\n")
+	lines := slices.DeleteFunc(slices.Clone(all), func(line string) bool { return !wrong.MatchString(line) })
+	if len(lines) == 0 {
+		lines = all
+	}
 	out := strings.Join(lines[max(0, len(lines)-5):], "\n")
 	folder := os.Getenv("TEST_LOGS")
 	if folder == "" {
@@ -115,8 +119,7 @@ func (p *Process) awaitOK(ctx context.Context, url string, patience time.Duratio
 		return nil
 	})
 	if err != nil {
-		log := p.Log()
-		return fmt.Errorf("%w\n%s", err, log[max(0, len(log)-8000):])
+		return fmt.Errorf("%w\n%s", err, p.Account())
 	}
 	return nil
 }

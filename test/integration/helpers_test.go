@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"testing"
 	"time"
 
@@ -189,22 +187,4 @@ func setDeploymentStatus(t *testing.T, namespace, name string, change func(*apps
 		change(deployment)
 		return suite.admin.Status().Update(t.Context(), deployment)
 	})
-}
-
-// get does a GET with a bearer token and returns the status code and the body.
-func get(t *testing.T, http_ *http.Client, url, token string) (int, string) {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	must(t, err)
-	if token != "" {
-		request.Header.Set("Authorization", "Bearer "+token)
-	}
-	response, err := http_.Do(request)
-	if err != nil {
-		return 0, err.Error()
-	}
-	defer func() { _ = response.Body.Close() }()
-	body, err := io.ReadAll(response.Body)
-	must(t, err)
-	return response.StatusCode, string(body)
 }

@@ -2,7 +2,6 @@ package integration
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
@@ -98,8 +97,9 @@ func TestMetricsEndpoint(t *testing.T) {
 	token := &authenticationv1.TokenRequest{}
 	must(t, suite.admin.SubResource("token").Create(t.Context(), stranger, token))
 	for token, want := range map[string]int{"": http.StatusUnauthorized, token.Status.Token: http.StatusForbidden} {
-		insecure := &http.Client{Timeout: patience, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // self-signed
-		if code, body := get(t, insecure, "https://"+suite.operator.Metrics+"/metrics", token); code != want {
+		code, body, err := harness.GetMetrics(t.Context(), "https://"+suite.operator.Metrics, token)
+		must(t, err)
+		if code != want {
 			t.Errorf("want %d, got %d: %s", want, code, body)
 		}
 	}

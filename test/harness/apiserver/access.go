@@ -2,9 +2,7 @@ package apiserver
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
-	"io"
 	"net/http"
 	"time"
 
@@ -38,7 +36,6 @@ func AwaitAccess(ctx context.Context, admin client.Client, access authorizationv
 // Scraper reads the metrics of managers as somebody who may.
 type Scraper struct {
 	token string
-	http  *http.Client
 }
 
 // NewScraper makes a ServiceAccount in a namespace, with the rights of a ClusterRole that grants the metrics. It returns when
@@ -66,9 +63,7 @@ func NewScraper(ctx context.Context, admin client.Client, namespace, role string
 	if err := AwaitAccess(ctx, admin, access, true); err != nil {
 		return nil, err
 	}
-	return &Scraper{token: request.Status.Token, http: &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true, //nolint:gosec // self-signed
-	}}}, nil
+	return &Scraper{request.Status.Token}, nil
 }
 
 // Scrape returns what a manager tells at its metrics address, host:port. One that has just become ready may take a moment more
@@ -77,29 +72,12 @@ func (s *Scraper) Scrape(ctx context.Context, address string) (metrics string, e
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	err = harness.Eventually(ctx, 100*time.Millisecond, func(ctx context.Context) error {
-		metrics, err = s.scrape(ctx, address)
+		code, body, err := harness.GetMetrics(ctx, "https://"+address, s.token)
+		if err == nil && code != http.StatusOK {
+			err = fmt.Errorf("the metrics are answered with %d: %s", code, body)
+		}
+		metrics = body
 		return err
 	})
 	return metrics, err
-}
-
-func (s *Scraper) scrape(ctx context.Context, address string) (string, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address+"/metrics", nil)
-	if err != nil {
-		return "", err
-	}
-	request.Header.Set("Authorization", "Bearer "+s.token)
-	response, err := s.http.Do(request)
-	if err != nil {
-		return "", fmt.Errorf("failed to read the metrics: %w", err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		return "", fmt.Errorf("failed to read the metrics: %w", err)
-	}
-	if response.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("failed to read the metrics: %s: %s", response.Status, body)
-	}
-	return string(body), nil
 }
