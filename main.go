@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime/debug"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -18,6 +17,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/leaderelection"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -31,10 +31,10 @@ import (
 	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/conversion"
 	"github.com/example/nginx-operator/internal/guard"
-	operatormanager "github.com/example/nginx-operator/internal/manager"
 	"github.com/example/nginx-operator/internal/metadata"
 	"github.com/example/nginx-operator/internal/metrics"
 	"github.com/example/nginx-operator/internal/olm"
+	"github.com/example/nginx-operator/internal/operatormanager"
 	"github.com/example/nginx-operator/internal/options"
 	"github.com/example/nginx-operator/internal/reference"
 	operatorwebhook "github.com/example/nginx-operator/internal/webhook"
@@ -48,8 +48,14 @@ const (
 	renewDeadline = 10 * time.Second
 	// A standby asks for the Lease after one to 2.2 times this, so it bounds what a handover after a clean stop takes.
 	retryPeriod = 500 * time.Millisecond
-	// A pass is bounded to a minute, so one that runs for three is stuck.
+	// How often the leader renews it. It has to stop before a standby may begin, so renewEvery, renewDeadline and retryPeriod are less
+	// than leaseDuration together.
+	renewEvery = 3 * time.Second
+	// A reconcile is bounded to a minute, so one that runs for three is stuck.
 	stuckAfter = 3 * time.Minute
+	// An object whose reconcile failed has another one after a minute at the latest, so a leader that ends none for ten, though objects
+	// wait, is stuck.
+	idleAfter = 10 * time.Minute
 	// Less than the Pod's terminationGracePeriodSeconds: the Lease is released after it.
 	shutdownTimeout = 8 * time.Second
 	// How long the webhooks answer after that has begun: nodes take a second or two to follow the Service. Less than the
@@ -58,11 +64,6 @@ const (
 )
 
 func main() {
-	// Most of the operator's memory is its cache. Collecting garbage at half the usual growth takes little time and much
-	// less memory; GOGC has its way where it is set.
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(50)
-	}
 	err := run(ctrl.SetupSignalHandler(), os.Args[1:])
 	if err != nil && !errors.Is(err, options.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "nginx-operator:", err)
@@ -79,6 +80,10 @@ func run(ctx context.Context, args []string) error {
 		fmt.Println(version)
 		return nil
 	}
+	if err := operatormanager.LimitMemory(os.LookupEnv); err != nil {
+		return err
+	}
+	operatormanager.PaceGC(os.LookupEnv)
 	ctrl.SetLogger(opts.Logger())
 	klog.SetLogger(opts.Logger())
 
@@ -90,11 +95,11 @@ func run(ctx context.Context, args []string) error {
 	if err := reachable(cfg); err != nil {
 		return err
 	}
-	keeper, err := newGuard(cfg, opts)
+	lifecycleGuard, err := newGuard(cfg, opts)
 	if err != nil {
 		return err
 	}
-	server, err := newWebhookServer(opts, keeper)
+	server, err := newWebhookServer(opts, lifecycleGuard)
 	if err != nil {
 		return err
 	}
@@ -102,13 +107,13 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return fmt.Errorf("failed to make the manager: %w", err)
 	}
-	if err := wire(mgr, opts, keeper); err != nil {
+	if err := setupControllers(mgr, opts, lifecycleGuard); err != nil {
 		return err
 	}
 	ctrl.Log.Info("Starting", "version", version, "image", opts.NginxImage)
 	// The guard is no runnable of the manager: the manager fills its cache first, for which the guard's work is needed.
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return keeper.Start(log.IntoContext(ctx, ctrl.Log)) })
+	group.Go(func() error { return lifecycleGuard.Start(log.IntoContext(ctx, ctrl.Log)) })
 	group.Go(func() error { return mgr.Start(ctx) })
 	if err := group.Wait(); err != nil {
 		return fmt.Errorf("operator ended: %w", err)
@@ -122,11 +127,11 @@ func newGuard(cfg *rest.Config, opts *options.Options) (*guard.Guard, error) {
 		Secret:         opts.WebhookSecretName,
 		Endpoint:       guard.Endpoint{Namespace: opts.OperatorNamespace, Name: opts.WebhookServiceName, URL: opts.WebhookURL},
 		ConversionPath: conversion.Path,
-		Definition:     metadata.DefinitionName,
+		CRD:            metadata.CRDName,
 		Mutating:       guard.MutatingName,
 		Validating:     guard.ValidatingName,
 		CSV:            opts.ClusterServiceVersion,
-		Repaired:       metrics.NewRepairs(ctrlmetrics.Registry),
+		Restored:       metrics.NewRestores(ctrlmetrics.Registry),
 	})
 }
 
@@ -134,32 +139,47 @@ func newGuard(cfg *rest.Config, opts *options.Options) (*guard.Guard, error) {
 func reachable(cfg *rest.Config) error {
 	cfg = rest.CopyConfig(cfg)
 	cfg.Timeout = 10 * time.Second
-	asker, err := discovery.NewDiscoveryClientForConfig(cfg)
+	discoveryClient, err := discovery.NewDiscoveryClientForConfig(cfg)
 	if err != nil {
 		return fmt.Errorf("failed to configure the API client: %w", err)
 	}
-	if _, err := asker.ServerVersion(); err != nil {
+	if _, err := discoveryClient.ServerVersion(); err != nil {
 		return fmt.Errorf("failed to reach the API server %s: %w", cfg.Host, err)
 	}
 	return nil
 }
 
-func newWebhookServer(opts *options.Options, keeper *guard.Guard) (*operatormanager.LingeringServer, error) {
+func newWebhookServer(opts *options.Options, lifecycleGuard *guard.Guard) (*operatormanager.LingeringServer, error) {
 	host, port, err := opts.WebhookAddress()
 	if err != nil {
 		return nil, err
 	}
-	return operatormanager.NewLingeringServer(webhook.NewServer(webhook.Options{
+	server := operatormanager.NewLimitedServer(webhook.Options{
 		Host:    host,
 		Port:    port,
-		TLSOpts: []func(*tls.Config){func(config *tls.Config) { config.GetCertificate = keeper.GetCertificate }},
-	}), webhookLinger), nil
+		TLSOpts: []func(*tls.Config){func(config *tls.Config) { config.GetCertificate = lifecycleGuard.GetCertificate }},
+	}, conversion.Path)
+	return operatormanager.NewLingeringServer(server, webhookLinger), nil
 }
 
 func newManager(cfg *rest.Config, opts *options.Options, server webhook.Server) (manager.Manager, error) {
+	scheme := operatormanager.NewScheme()
+	lease, err := operatormanager.NewLease(cfg, scheme, renewEvery, leaderelection.Options{
+		LeaderElection:          opts.LeaderElect,
+		LeaderElectionID:        metadata.OperatorName + ".operator.example.com",
+		LeaderElectionNamespace: opts.LeaderElectionNamespace,
+		RenewDeadline:           renewDeadline,
+	})
+	if err != nil {
+		return nil, err
+	}
+	cacheOptions := operatormanager.CacheOptions()
+	if cacheOptions.NewInformer, err = operatormanager.ReadEachAlone(cfg); err != nil {
+		return nil, err
+	}
 	return ctrl.NewManager(cfg, ctrl.Options{
-		Scheme: operatormanager.NewScheme(),
-		Cache:  operatormanager.CacheOptions(),
+		Scheme: scheme,
+		Cache:  cacheOptions,
 		Client: client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: ptr.To(true)}},
 		Metrics: metricsserver.Options{
 			BindAddress:    opts.MetricsBindAddress,
@@ -167,28 +187,28 @@ func newManager(cfg *rest.Config, opts *options.Options, server webhook.Server) 
 			CertDir:        opts.MetricsCertDir,
 			FilterProvider: filters.WithAuthenticationAndAuthorization,
 		},
-		WebhookServer:                 server,
-		HealthProbeBindAddress:        opts.HealthProbeBindAddress,
-		LeaderElection:                opts.LeaderElect,
-		LeaderElectionID:              metadata.OperatorName + ".operator.example.com",
-		LeaderElectionNamespace:       opts.LeaderElectionNamespace,
-		LeaderElectionReleaseOnCancel: true,
-		LeaseDuration:                 ptr.To(leaseDuration),
-		RenewDeadline:                 ptr.To(renewDeadline),
-		RetryPeriod:                   ptr.To(retryPeriod),
-		GracefulShutdownTimeout:       ptr.To(shutdownTimeout),
+		WebhookServer:                       server,
+		HealthProbeBindAddress:              opts.HealthProbeBindAddress,
+		LeaderElection:                      opts.LeaderElect,
+		LeaderElectionResourceLockInterface: lease,
+		LeaderElectionReleaseOnCancel:       true,
+		LeaseDuration:                       ptr.To(leaseDuration),
+		RenewDeadline:                       ptr.To(renewDeadline),
+		RetryPeriod:                         ptr.To(retryPeriod),
+		GracefulShutdownTimeout:             ptr.To(shutdownTimeout),
 		// Standbys keep their caches filled, so that a new leader works at once.
 		Controller: config.Controller{EnableWarmup: ptr.To(true)},
 	})
 }
 
-// wire adds the controller, the webhooks, the probes and the runnables to the manager.
-func wire(mgr manager.Manager, opts *options.Options, keeper *guard.Guard) error {
+// setupControllers adds the controller, the webhooks, the probes and the runnables to the manager.
+func setupControllers(mgr manager.Manager, opts *options.Options, lifecycleGuard *guard.Guard) error {
 	counts, err := metrics.New(ctrlmetrics.Registry, mgr.GetCache())
 	if err != nil {
 		return fmt.Errorf("failed to register metrics: %w", err)
 	}
-	uncached, err := client.New(mgr.GetConfig(), client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient()})
+	uncached, err := client.New(mgr.GetConfig(),
+		client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient()})
 	if err != nil {
 		return fmt.Errorf("failed to make the uncached client: %w", err)
 	}
@@ -212,39 +232,36 @@ func wire(mgr manager.Manager, opts *options.Options, keeper *guard.Guard) error
 		IPv6:       opts.IPv6(),
 	}
 	watchdog := operatormanager.NewWatchdog(stuckAfter)
+	watchdog.WatchQueue(idleAfter, mgr.Elected(), operatormanager.Waiting(mgr.GetCache()))
 	if err := reconciler.SetupWithManager(mgr, opts.MaxConcurrentReconciles, watchdog.Watch); err != nil {
 		return fmt.Errorf("failed to set up the controller: %w", err)
 	}
-	if err := wireMigration(mgr, opts, uncached); err != nil {
+	if err := setupMigration(mgr, opts, uncached); err != nil {
 		return fmt.Errorf("failed to set up the storage migration: %w", err)
 	}
 	if err := mgr.AddHealthzCheck("reconcile", watchdog.Check); err != nil {
 		return fmt.Errorf("failed to add the liveness check: %w", err)
 	}
-	if err := conversion.Register(mgr); err != nil {
-		return fmt.Errorf("failed to set up the conversion: %w", err)
-	}
-	mgr.GetWebhookServer().Register(guard.PathDefinition, keeper.Admission())
-	if err := operatorwebhook.Setup(mgr); err != nil {
-		return fmt.Errorf("failed to set up admission: %w", err)
-	}
+	conversion.Register(mgr)
+	mgr.GetWebhookServer().Register(guard.PathCRD, lifecycleGuard.Admission())
+	operatorwebhook.Setup(mgr)
 	// Ready means that the webhooks answer. The cache is no part of it: it is filled through the webhooks, which the API
 	// server reaches only on Pods that are ready.
-	if err := mgr.AddReadyzCheck("webhooks", keeper.Readiness(mgr.GetWebhookServer().StartedChecker())); err != nil {
+	if err := mgr.AddReadyzCheck("webhooks", lifecycleGuard.Readiness(mgr.GetWebhookServer().StartedChecker())); err != nil {
 		return fmt.Errorf("failed to add the readiness check: %w", err)
 	}
 	return nil
 }
 
-// wireMigration adds the controller of the storage migration, which speaks to OLM as well.
-func wireMigration(mgr manager.Manager, opts *options.Options, uncached client.Client) error {
-	asker, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+// setupMigration adds the controller of the storage migration, which speaks to OLM as well.
+func setupMigration(mgr manager.Manager, opts *options.Options, uncached client.Client) error {
+	discoveryClient, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return fmt.Errorf("failed to configure discovery: %w", err)
 	}
 	reconciler := &storagemigration.Reconciler{
 		Client:    uncached,
-		Discovery: asker,
+		Discovery: discoveryClient,
 		Target:    v1alpha2.GroupVersion.WithKind("NginxOperator"),
 		Recorder:  mgr.GetEventRecorder(metadata.OperatorName),
 		Condition: olm.NewUpgradeable(uncached, ctrl.Log.WithName("olm")),

@@ -57,6 +57,8 @@ type NginxConfParams struct {
 	HealthPort int32
 	// IPv6 adds IPv6 to IPv4. nginx does not start with it on a node without IPv6.
 	IPv6 bool
+	// Workers is how many worker processes nginx starts; 0 is one for each processor of the node.
+	Workers int
 	// WorkerShutdownSeconds is how long a worker that was told to end goes on with what it has begun.
 	WorkerShutdownSeconds int64
 	// Include is the file with the user's servers; where it is given, the operator's own server is left out.

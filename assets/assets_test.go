@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Every manifest in the folder decodes strictly into the type that its kind names, and none is forgotten here.
+// Every manifest in the directory decodes strictly into the type that its kind names, and none is forgotten here.
 func TestEveryAssetDecodes(t *testing.T) {
 	decoders := map[string]func(string) (runtime.Object, error){
 		"configmap.yaml":           func(f string) (runtime.Object, error) { return decode[corev1.ConfigMap](f) },

@@ -31,7 +31,10 @@ var repository = os.DirFS("..")
 // pages returns every page of the documentation, the README included, by its path.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
-	out := map[string]string{"README.md": read(t, "README.md")}
+	out := map[string]string{}
+	for _, name := range []string{"README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"} {
+		out[name] = read(t, name)
+	}
 	for _, root := range []string{"docs", "examples"} {
 		err := fs.WalkDir(repository, root, func(name string, _ fs.DirEntry, err error) error {
 			if err == nil && path.Ext(name) == ".md" {
@@ -55,8 +58,8 @@ func read(t *testing.T, name string) string {
 	return string(text)
 }
 
-// literals returns the string literals of a Go file for which the function tells that they count. It is handed the
-// declared name of a constant, "" for any other literal.
+// literals returns the string literals of a Go file that the function counts. It gets the declared name of a constant, "" for
+// any other literal.
 func literals(t *testing.T, file string, counts func(name, value string) bool) []string {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), file, read(t, file), 0)
@@ -106,10 +109,12 @@ func TestEveryReasonHasASection(t *testing.T) {
 
 // Each metric and each flag, with its variable, is in the user guide.
 func TestUserGuideNamesMetricsAndFlags(t *testing.T) {
-	guide := read(t, "docs/user-guide.md")
-	for _, metric := range literals(t, "internal/metrics/metrics.go", func(_, value string) bool { return strings.HasPrefix(value, "nginx_operator_") }) {
+	const page = "docs/guide/operations.md"
+	guide := read(t, page)
+	isMetric := func(_, value string) bool { return strings.HasPrefix(value, "nginx_operator_") }
+	for _, metric := range literals(t, "internal/metrics/metrics.go", isMetric) {
 		if !strings.Contains(guide, "`"+metric+"`") {
-			t.Errorf("user-guide.md does not name the metric %s", metric)
+			t.Errorf("%s does not name the metric %s", page, metric)
 		}
 	}
 	var help strings.Builder
@@ -123,7 +128,7 @@ func TestUserGuideNamesMetricsAndFlags(t *testing.T) {
 	}
 	for i := range flags {
 		if row := "| `" + flags[i][1] + "` | `" + variables[i][1] + "` |"; !strings.Contains(guide, row) {
-			t.Errorf("user-guide.md has no row that begins with %s", row)
+			t.Errorf("%s has no row that begins with %s", page, row)
 		}
 	}
 }
@@ -131,13 +136,18 @@ func TestUserGuideNamesMetricsAndFlags(t *testing.T) {
 var (
 	linkPattern    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	headingPattern = regexp.MustCompile(`(?m)^#+ (.+)$`)
+	anchorPattern  = regexp.MustCompile(`<a id="([^"]+)"></a>`)
 	fencePattern   = regexp.MustCompile("(?ms)^( *)```([a-z]*)\n(.*?)^ *```$")
 )
 
-// anchors returns what the headings of a page can be linked by, as GitHub names them.
+// anchors returns what a page can be linked by: its headings, as GitHub names them, and the older names of renamed ones.
 func anchors(page string) map[string]bool {
 	out := map[string]bool{}
-	for _, heading := range headingPattern.FindAllStringSubmatch(fencePattern.ReplaceAllString(page, ""), -1) {
+	text := fencePattern.ReplaceAllString(page, "")
+	for _, anchor := range anchorPattern.FindAllStringSubmatch(text, -1) {
+		out[anchor[1]] = true
+	}
+	for _, heading := range headingPattern.FindAllStringSubmatch(text, -1) {
 		name := strings.ReplaceAll(strings.ToLower(heading[1]), " ", "-")
 		out[regexp.MustCompile(`[^a-z0-9_-]`).ReplaceAllString(name, "")] = true
 	}
@@ -186,12 +196,12 @@ func TestExamples(t *testing.T) {
 			}
 		}
 	}
-	if found < 2 {
-		t.Errorf("found %d examples, the README and the user guide have one each", found)
+	if found < 15 {
+		t.Errorf("found %d examples, the user guide has one of each field", found)
 	}
 }
 
-// valid tells whether a document is a NginxOperator that the API would take.
+// valid reports whether a document is a NginxOperator that the API accepts.
 func valid(document []byte) error {
 	var kind metav1.TypeMeta
 	if err := yaml.Unmarshal(document, &kind); err != nil {

@@ -1,15 +1,18 @@
-// Command examples runs the four example operators in one manager: Foo, Activity, MyApp and SidecarSet. They are what the
-// source documents of this repository describe, each the shortest complete example of its pattern; README.md lists them.
+// Command examples runs the four example operators in one manager: Foo, Activity, MyApp and SidecarSet.
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"maps"
+	"net"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -40,11 +43,10 @@ import (
 	sidecarset "github.com/example/nginx-operator/examples/sidecarset/controller"
 	sidecarsetwebhook "github.com/example/nginx-operator/examples/sidecarset/webhook"
 	"github.com/example/nginx-operator/internal/guard"
-	operatormanager "github.com/example/nginx-operator/internal/manager"
+	"github.com/example/nginx-operator/internal/operatormanager"
 )
 
-// Rights of the manager itself: those of the guard, each for one object by its name where the API server can tell, and
-// those by which it lets the API server decide who may read the metrics. Each example adds its own.
+// RBAC permissions of the guard and of the metrics. Each example adds its own.
 //
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations,resourceNames=nginx-operator-examples-mutating-webhook-configuration,verbs=list;watch;update
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingwebhookconfigurations,resourceNames=nginx-operator-examples-validating-webhook-configuration,verbs=list;watch;update
@@ -53,32 +55,49 @@ import (
 // +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
 
+// Names of what examples/config installs.
 const (
-	// retryPeriod is how often a standby asks for the Lease, so it bounds what a handover after a clean stop takes.
-	retryPeriod = 500 * time.Millisecond
+	operatorName    = "nginx-operator-examples"
+	webhookService  = operatorName + "-webhook-service"
+	webhookSecret   = operatorName + "-webhook-server-cert" // #nosec G101 -- the name of a Secret
+	mutatingName    = operatorName + "-mutating-webhook-configuration"
+	validatingName  = operatorName + "-validating-webhook-configuration"
+	systemNamespace = operatorName + "-system"
+)
+
+const (
+	// webhookLinger is how long the webhooks answer after a stop has begun: nodes take a moment to follow the Service.
+	webhookLinger = 5 * time.Second
 	// shutdownTimeout is less than the Pod's terminationGracePeriodSeconds: the Lease is released after it.
 	shutdownTimeout = 8 * time.Second
-	// webhookLinger is how long the webhooks answer after that has begun: nodes take a second or two to follow the Service.
-	webhookLinger = 5 * time.Second
+	// retryPeriod is how often a standby asks for the Lease.
+	retryPeriod = 500 * time.Millisecond
 )
 
-// requestsPerSecond and requestsAtOnce bound what the manager asks of the API server.
-const (
-	requestsPerSecond = 200
-	requestsAtOnce    = 400
-)
+// options are the flags.
+type options struct {
+	leaderElect                                  bool
+	namespace, metrics, probes, webhooks, webURL string
+}
 
 func main() {
-	err := run(ctrl.SetupSignalHandler(), os.Args[1:])
-	if err != nil && !errors.Is(err, errHelp) {
+	if err := run(ctrl.SetupSignalHandler(), os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, operatorName+":", err)
 		os.Exit(1)
 	}
 }
 
 func run(ctx context.Context, args []string) error {
-	opts, err := parse(args, os.LookupEnv, os.Stdout)
-	if err != nil {
+	o := options{}
+	flags := flag.NewFlagSet(operatorName, flag.ContinueOnError)
+	flags.BoolVar(&o.leaderElect, "leader-elect", false, "elect one of several replicas to reconcile")
+	namespace := cmp.Or(os.Getenv("POD_NAMESPACE"), systemNamespace)
+	flags.StringVar(&o.namespace, "operator-namespace", namespace, "namespace of the manager, its webhooks' Service and certificate")
+	flags.StringVar(&o.metrics, "metrics-bind-address", ":8443", `address of the HTTPS metrics endpoint, "0" for none`)
+	flags.StringVar(&o.probes, "health-probe-bind-address", ":8081", "address of /healthz and /readyz")
+	flags.StringVar(&o.webhooks, "webhook-bind-address", ":9443", "address of the HTTPS endpoint for admission")
+	flags.StringVar(&o.webURL, "webhook-url", "", "https://host:port at which the API server reaches a manager outside of the cluster")
+	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	logger := logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, nil))
@@ -88,31 +107,39 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return fmt.Errorf("failed to find a cluster: %w; run inside one or set KUBECONFIG", err)
 	}
-	cfg.QPS, cfg.Burst, cfg.UserAgent = requestsPerSecond, requestsAtOnce, operatorName
-	keeper, err := guard.New(cfg, guard.Options{
-		Namespace:  opts.namespace,
+	cfg.QPS, cfg.Burst, cfg.UserAgent = 200, 400, operatorName
+	lifecycleGuard, err := guard.New(cfg, guard.Options{
+		Namespace:  o.namespace,
 		Secret:     webhookSecret,
-		Endpoint:   guard.Endpoint{Namespace: opts.namespace, Name: webhookService, URL: opts.webhookURL},
+		Endpoint:   guard.Endpoint{Namespace: o.namespace, Name: webhookService, URL: o.webURL},
 		Mutating:   mutatingName,
 		Validating: validatingName,
 	})
 	if err != nil {
 		return err
 	}
+	host, text, _ := net.SplitHostPort(o.webhooks)
+	port, err := strconv.Atoi(text)
+	if err != nil {
+		return fmt.Errorf("--webhook-bind-address is %q, must be host:port or :port", o.webhooks)
+	}
 	server := operatormanager.NewLingeringServer(webhook.NewServer(webhook.Options{
-		Host:    opts.webhookHost,
-		Port:    opts.webhookPort,
-		TLSOpts: []func(*tls.Config){func(config *tls.Config) { config.GetCertificate = keeper.GetCertificate }},
+		Host:    host,
+		Port:    port,
+		TLSOpts: []func(*tls.Config){func(config *tls.Config) { config.GetCertificate = lifecycleGuard.GetCertificate }},
 	}), webhookLinger)
-	mgr, err := newManager(cfg, opts, server)
+	mgr, err := newManager(cfg, o, server)
 	if err != nil {
 		return fmt.Errorf("failed to make the manager: %w", err)
 	}
-	if err := wire(mgr, keeper); err != nil {
+	// Ready means that the webhooks answer.
+	err = errors.Join(foo.Setup(mgr), activity.Setup(mgr), myapp.Setup(mgr), sidecarset.Setup(mgr), sidecarsetwebhook.Setup(mgr, o.namespace),
+		mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("webhooks", lifecycleGuard.Readiness(server.StartedChecker())))
+	if err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return keeper.Start(log.IntoContext(ctx, ctrl.Log)) })
+	group.Go(func() error { return lifecycleGuard.Start(log.IntoContext(ctx, ctrl.Log)) })
 	group.Go(func() error { return mgr.Start(ctx) })
 	if err := group.Wait(); err != nil {
 		return fmt.Errorf("manager ended: %w", err)
@@ -120,73 +147,31 @@ func run(ctx context.Context, args []string) error {
 	return server.Wait()
 }
 
-// newScheme returns the scheme with every type that the examples read or write.
-func newScheme() (*runtime.Scheme, error) {
+func newManager(cfg *rest.Config, o options, server webhook.Server) (manager.Manager, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, foov1.AddToScheme, activityv1.AddToScheme, myappv1alpha1.AddToScheme, sidecarsetv1alpha1.AddToScheme,
-	} {
-		if err := add(scheme); err != nil {
-			return nil, fmt.Errorf("failed to make the scheme: %w", err)
-		}
-	}
-	return scheme, nil
-}
-
-// cacheOptions returns the options of the manager's cache. Examples that watch Pods have caches of their own, each narrowed
-// to what it reads. Reading a kind that no controller watches is an error instead of one more informer.
-func cacheOptions() cache.Options {
-	byObject := map[client.Object]cache.ByObject{}
-	maps.Copy(byObject, myapp.CacheByObject())
-	return cache.Options{
-		ReaderFailOnMissingInformer: true,
-		DefaultTransform:            cache.TransformStripManagedFields(),
-		ByObject:                    byObject,
-	}
-}
-
-func newManager(cfg *rest.Config, opts *options, server webhook.Server) (manager.Manager, error) {
-	scheme, err := newScheme()
+	err := errors.Join(clientgoscheme.AddToScheme(scheme), foov1.AddToScheme(scheme), activityv1.AddToScheme(scheme),
+		myappv1alpha1.AddToScheme(scheme), sidecarsetv1alpha1.AddToScheme(scheme))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("failed to make the scheme: %w", err)
 	}
+	// Examples that want Pods in another way than Foo have caches of their own.
+	byObject := foo.CacheByObject()
+	maps.Copy(byObject, myapp.CacheByObject())
 	return ctrl.NewManager(cfg, ctrl.Options{
 		Scheme: scheme,
-		Cache:  cacheOptions(),
+		Cache:  cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: byObject},
 		Client: client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: ptr.To(true)}},
 		Metrics: metricsserver.Options{
-			BindAddress:    opts.metricsBindAddress,
-			SecureServing:  true,
-			FilterProvider: filters.WithAuthenticationAndAuthorization,
+			BindAddress: o.metrics, SecureServing: true, FilterProvider: filters.WithAuthenticationAndAuthorization,
 		},
 		WebhookServer:                 server,
-		HealthProbeBindAddress:        opts.healthProbeBindAddress,
-		LeaderElection:                opts.leaderElect,
-		LeaderElectionID:              leaderElection,
-		LeaderElectionNamespace:       opts.leaderElectionNamespace,
+		HealthProbeBindAddress:        o.probes,
+		LeaderElection:                o.leaderElect,
+		LeaderElectionID:              operatorName + ".operator.example.com",
 		LeaderElectionReleaseOnCancel: true,
 		RetryPeriod:                   ptr.To(retryPeriod),
 		GracefulShutdownTimeout:       ptr.To(shutdownTimeout),
 		// Standbys keep their caches filled, so that a new leader works at once.
 		Controller: config.Controller{EnableWarmup: ptr.To(true)},
 	})
-}
-
-// wire adds the four examples and the probes to the manager.
-func wire(mgr manager.Manager, keeper *guard.Guard) error {
-	for _, setup := range []func(ctrl.Manager) error{
-		foo.Setup, activity.Setup, myapp.Setup, sidecarset.Setup, sidecarsetwebhook.Setup,
-	} {
-		if err := setup(mgr); err != nil {
-			return err
-		}
-	}
-	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
-		return fmt.Errorf("failed to add the liveness check: %w", err)
-	}
-	// Ready means that the webhooks answer.
-	if err := mgr.AddReadyzCheck("webhooks", keeper.Readiness(mgr.GetWebhookServer().StartedChecker())); err != nil {
-		return fmt.Errorf("failed to add the readiness check: %w", err)
-	}
-	return nil
 }

@@ -35,14 +35,17 @@ const (
 // Reasons that name a failure. Degraded=True carries them, and so does Ready when it is False because of it.
 const (
 	// ReasonReferenceNotFound: a ConfigMap or Secret that the spec names, or the key in it, does not exist. What runs goes
-	// on to run, and changes are held back until it is there.
+	// on to run, and changes are blocked until it is there.
 	ReasonReferenceNotFound = "ReferenceNotFound"
 	// ReasonInvalidReference: a ConfigMap or Secret that the spec names cannot be used: a Secret of another type, or a
-	// certificate that does not belong to its key. What runs goes on to run.
+	// certificate that does not belong to its key. Running Pods are unchanged.
 	ReasonInvalidReference = "InvalidReference"
-	// ReasonInvalidConfiguration: the spec, or the nginx configuration that it or a ConfigMap gives, cannot be used. What
-	// runs goes on to run.
+	// ReasonInvalidConfiguration: the spec, or the nginx configuration that it or a ConfigMap gives, cannot be used. Running
+	// Pods are unchanged.
 	ReasonInvalidConfiguration = "InvalidConfiguration"
+	// ReasonUnreadable: the object is stored with a value that its type does not have, so nothing of it is applied. Running Pods
+	// are unchanged.
+	ReasonUnreadable = "Unreadable"
 	// ReasonNameConflict: an object that the operator has to create exists already and belongs to somebody else.
 	// It is left as it is.
 	ReasonNameConflict = "NameConflict"
@@ -61,7 +64,7 @@ const (
 	ReasonImagePullFailed = "ImagePullFailed"
 	// ReasonContainerConfigError: the kubelet cannot make the container, for example because the image runs as root.
 	ReasonContainerConfigError = "ContainerConfigError"
-	// ReasonCrashLoop: nginx ends again and again; the message has its exit code and the end of its log.
+	// ReasonCrashLoop: nginx keeps crashing; the message has its exit code and the end of its log.
 	ReasonCrashLoop = "CrashLoop"
 	// ReasonUnschedulable: no node can take a Pod.
 	ReasonUnschedulable = "Unschedulable"

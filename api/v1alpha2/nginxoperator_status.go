@@ -41,7 +41,7 @@ type NginxOperatorStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="URL",xDescriptors={"urn:alm:descriptor:org.w3:link"}
 	URL string `json:"url,omitempty"`
 
-	// blockedBy is what holds changes back, empty when nothing does. What runs goes on to run meanwhile.
+	// blockedBy is what blocks changes, empty when nothing does. Running Pods are unchanged meanwhile.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
@@ -63,7 +63,7 @@ type NginxOperatorStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// Blocker is something that holds changes back.
+// Blocker is something that blocks changes.
 type Blocker struct {
 	// reason is one of the reasons of the condition Degraded, or Paused.
 	// +required

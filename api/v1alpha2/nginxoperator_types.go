@@ -105,8 +105,8 @@ type NginxOperatorSpec struct {
 	PodTemplate *PodTemplate `json:"podTemplate,omitempty"`
 
 	// drainSeconds is the time in seconds that a Pod has from its deletion until its last open connection is cut, 5 to
-	// 3600. Defaults to 25. The Pod goes on to serve for the first fifth of it, at most 5 seconds, while the cluster takes
-	// it out of its endpoint lists; then nginx ends requests in progress (worker_shutdown_timeout).
+	// 3600. Defaults to 25. The Pod goes on to serve for the first 5 seconds of it (4 of 5), while the cluster takes it out of
+	// its endpoint lists; then nginx ends requests in progress (worker_shutdown_timeout).
 	// +optional
 	// +kubebuilder:validation:Minimum=5
 	// +kubebuilder:validation:Maximum=3600
@@ -324,7 +324,7 @@ type PodTemplate struct {
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,priority=1,description="Reason of the Ready condition"
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1,description="Message of the Ready condition"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +operator-sdk:csv:customresourcedefinitions:displayName="NGINX server",resources={{Deployment,v1,""},{ReplicaSet,v1,""},{Pod,v1,""},{Service,v1,""},{ConfigMap,v1,""},{PodDisruptionBudget,v1,""},{NetworkPolicy,v1,""}}
+// +operator-sdk:csv:customresourcedefinitions:displayName="NGINX server",resources={{Deployment,v1,""},{ReplicaSet,v1,""},{Pod,v1,""},{Service,v1,""},{ConfigMap,v1,""},{PodDisruptionBudget,v1,""},{NetworkPolicy,v1,""},{ControllerRevision,v1,""}}
 type NginxOperator struct {
 	metav1.TypeMeta `json:",inline"`
 

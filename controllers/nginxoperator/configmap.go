@@ -18,7 +18,7 @@ import (
 type configuration struct {
 	// hash stands for the files in the name of the ConfigMap.
 	hash string
-	// files is nil where they were read in an earlier pass, and only the hash is remembered.
+	// files is nil where they were read in an earlier reconcile, and only the hash is remembered.
 	files nginxconf.Files
 }
 

@@ -11,7 +11,7 @@ import (
 type content struct {
 	// hash stands for the files in the name of the ConfigMap.
 	hash string
-	// text and binary are the files; both are nil where they were read in an earlier pass.
+	// text and binary are the files; both are nil where they were read in an earlier reconcile.
 	text   map[string]string
 	binary map[string][]byte
 }

@@ -3,7 +3,6 @@ package nginxoperator
 import (
 	"slices"
 	"strconv"
-	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +13,7 @@ import (
 	"github.com/example/nginx-operator/assets"
 	"github.com/example/nginx-operator/internal/defaults"
 	"github.com/example/nginx-operator/internal/metadata"
+	"github.com/example/nginx-operator/internal/operatormanager"
 )
 
 func desiredDeployment(object *v1alpha2.NginxOperator, in inputs) *appsv1.Deployment {
@@ -42,12 +42,9 @@ func deploymentReplicas(object *v1alpha2.NginxOperator, live *appsv1.Deployment)
 	return *live.Spec.Replicas
 }
 
-// scaledByOthers tells whether spec.replicas was last set through the scale subresource, which the operator never uses.
+// scaledByOthers reports whether spec.replicas was last set through the scale subresource, which the operator never uses.
 func scaledByOthers(deployment *appsv1.Deployment) bool {
-	return slices.ContainsFunc(deployment.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool {
-		return entry.Subresource == "scale" && entry.FieldsV1 != nil &&
-			strings.Contains(entry.FieldsV1.GetRawString(), `"f:replicas"`)
-	})
+	return slices.ContainsFunc(deployment.ManagedFields, operatormanager.SetsReplicasByScale)
 }
 
 // mountedConfigMaps returns the names of the ConfigMaps that Pods of a template mount.

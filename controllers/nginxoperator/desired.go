@@ -12,7 +12,7 @@ import (
 	"github.com/example/nginx-operator/internal/metadata"
 )
 
-// inputs is everything beside the object itself that the desired state depends on, read once per pass.
+// inputs is everything beside the object itself that the desired state depends on, read once per reconcile.
 type inputs struct {
 	// image is the container image of the operands.
 	image string
@@ -24,6 +24,8 @@ type inputs struct {
 	certificates string
 	// deployment is the live Deployment of the object, nil where there is none. Only who scales it matters.
 	deployment *appsv1.Deployment
+	// running is what Pods listen on: the names of container ports follow it, and the ports that are on their way out.
+	running running
 }
 
 // desired returns the complete list of children of an object, in the order in which they depend on each other.

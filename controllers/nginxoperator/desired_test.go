@@ -57,7 +57,10 @@ func TestDesired(t *testing.T) {
 	}
 	full := fullObject()
 	in := newInputs(t, full, full.Spec.Config.Inline, false)
-	in.content = ptr.To(newContent(&corev1.ConfigMap{Data: map[string]string{"index.html": "<p>hello\n"}, BinaryData: map[string][]byte{"icon.png": {0x89, 'P'}}}))
+	in.content = ptr.To(newContent(&corev1.ConfigMap{
+		Data:       map[string]string{"index.html": "<p>hello\n"},
+		BinaryData: map[string][]byte{"icon.png": {0x89, 'P'}},
+	}))
 	in.certificates = "0123456789abcdef"
 	golden(t, "all-fields.yaml", asYAML(t, desired(full, in)))
 }
@@ -71,20 +74,24 @@ func fullObject() *v1alpha2.NginxOperator {
 		s.Content = &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: "pages"}}
 		s.TLS = []v1alpha2.TLS{{SecretName: "shop.example.com", Port: ptr.To[int32](8443)}, {SecretName: "client-ca"}}
 		s.Service = &v1alpha2.Service{
-			Type: corev1.ServiceTypeLoadBalancer, LoadBalancerClass: ptr.To("example.com/lb"), ExternalTrafficPolicy: corev1.ServiceExternalTrafficPolicyLocal,
-			Labels:      map[string]string{"team": "shop", metadata.LabelInstance: "not-yours"},
-			Annotations: map[string]string{"example.com/lb-size": "small", metadata.AnnotationLastDeclared: "not-yours"},
+			Type:                  corev1.ServiceTypeLoadBalancer,
+			LoadBalancerClass:     ptr.To("example.com/lb"),
+			ExternalTrafficPolicy: corev1.ServiceExternalTrafficPolicyLocal,
+			Labels:                map[string]string{"team": "shop", metadata.LabelInstance: "not-yours"},
+			Annotations:           map[string]string{"example.com/lb-size": "small", metadata.AnnotationLastDeclared: "not-yours"},
 		}
 		s.Resources = &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("128Mi")}}
 		s.PodTemplate = &v1alpha2.PodTemplate{
-			Labels:                    map[string]string{"team": "shop", metadata.LabelName: "not-yours"},
-			Annotations:               map[string]string{"example.com/scrape": "true", metadata.AnnotationForceRedeploy: "not-yours"},
-			NodeSelector:              map[string]string{"disk": "ssd"},
-			Tolerations:               []corev1.Toleration{{Key: "edge", Operator: corev1.TolerationOpExists}},
-			Affinity:                  &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{}},
-			TopologySpreadConstraints: []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.ScheduleAnyway}},
-			PriorityClassName:         "important",
-			ImagePullSecrets:          []corev1.LocalObjectReference{{Name: "registry"}},
+			Labels:       map[string]string{"team": "shop", metadata.LabelName: "not-yours"},
+			Annotations:  map[string]string{"example.com/scrape": "true", metadata.AnnotationForceRedeploy: "not-yours"},
+			NodeSelector: map[string]string{"disk": "ssd"},
+			Tolerations:  []corev1.Toleration{{Key: "edge", Operator: corev1.TolerationOpExists}},
+			Affinity:     &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{}},
+			TopologySpreadConstraints: []corev1.TopologySpreadConstraint{
+				{MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.ScheduleAnyway},
+			},
+			PriorityClassName: "important",
+			ImagePullSecrets:  []corev1.LocalObjectReference{{Name: "registry"}},
 		}
 		s.DrainSeconds = ptr.To[int32](60)
 	})
@@ -135,14 +142,14 @@ func whatRolls(t *testing.T, children string) []string {
 	return out
 }
 
-// The same declaration gives the same children, in all their bytes; otherwise every pass would write.
+// The same declaration gives the same children, in all their bytes; otherwise every reconcile would write.
 func TestDesiredIsPure(t *testing.T) {
 	object := fullObject()
 	before, in := object.DeepCopy(), newInputs(t, object, "server { listen 80; }", false)
 	in.content = &content{hash: "abc"}
 	first, second := desired(object, in), desired(object, in)
 	for _, child := range first {
-		// What is written into a child must not reach the object or the next pass.
+		// What is written into a child must not reach the object or the next reconcile.
 		if deployment, ok := child.(*appsv1.Deployment); ok {
 			deployment.Spec.Template.Spec.NodeSelector["changed"] = "yes"
 			deployment.Spec.Template.Spec.Containers[0].Resources.Limits["changed"] = resource.MustParse("1")
@@ -150,7 +157,7 @@ func TestDesiredIsPure(t *testing.T) {
 		}
 	}
 	if diff := gocmp.Diff(asYAML(t, second), asYAML(t, desired(object, in))); diff != "" {
-		t.Errorf("two passes differ:\n%s", diff)
+		t.Errorf("two reconciles differ:\n%s", diff)
 	}
 	if diff := gocmp.Diff(before, object); diff != "" {
 		t.Errorf("the object was changed:\n%s", diff)
@@ -171,8 +178,12 @@ func TestDesiredWithoutDefaults(t *testing.T) {
 func TestNamesOfConfigMaps(t *testing.T) {
 	names := map[string]bool{}
 	for _, files := range []nginxconf.Files{
-		{"nginx.conf": "a"}, {"nginx.conf": "b"}, {"nginx.conf": "a", "servers.conf": "b"}, {"nginx.conf": "b", "servers.conf": "a"},
-		{"nginx.conf": "a", "servers.conf": "b "}, {"nginx.conf": "a", "other.conf": "b"},
+		{"nginx.conf": "a"},
+		{"nginx.conf": "b"},
+		{"nginx.conf": "a", "servers.conf": "b"},
+		{"nginx.conf": "b", "servers.conf": "a"},
+		{"nginx.conf": "a", "servers.conf": "b "},
+		{"nginx.conf": "a", "other.conf": "b"},
 	} {
 		name := desiredConfigMap(newObject(), inputs{config: newConfiguration(files)}).Name
 		if names[name] || name != desiredConfigMap(newObject(), inputs{config: newConfiguration(files)}).Name {
@@ -183,8 +194,10 @@ func TestNamesOfConfigMaps(t *testing.T) {
 			t.Errorf("name %s", name)
 		}
 	}
-	text, binary := newContent(&corev1.ConfigMap{Data: map[string]string{"a": "b"}}), newContent(&corev1.ConfigMap{BinaryData: map[string][]byte{"a": []byte("b")}})
-	if name := desiredContentConfigMap(newObject(), inputs{content: &text}).Name; !strings.HasPrefix(name, "web-content-") || text.hash == binary.hash {
+	text := newContent(&corev1.ConfigMap{Data: map[string]string{"a": "b"}})
+	binary := newContent(&corev1.ConfigMap{BinaryData: map[string][]byte{"a": []byte("b")}})
+	name := desiredContentConfigMap(newObject(), inputs{content: &text}).Name
+	if !strings.HasPrefix(name, "web-content-") || text.hash == binary.hash {
 		t.Errorf("name %s, hashes %s and %s", name, text.hash, binary.hash)
 	}
 }

@@ -3,15 +3,19 @@ package nginxoperator
 import (
 	"cmp"
 	"fmt"
+	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/apply"
+	"github.com/example/nginx-operator/internal/nginxconf"
 )
 
 // failure is something that keeps operands from serving: a reason of the API package and a message for the user. The
@@ -44,7 +48,7 @@ func applyFailure(err error) *failure {
 	return &failure{reason, err.Error()}
 }
 
-// inTerminatingNamespace tells whether the API server refused a child because its namespace is being deleted.
+// inTerminatingNamespace reports whether the API server refused a child because its namespace is being deleted.
 func inTerminatingNamespace(err error) bool {
 	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
@@ -54,8 +58,9 @@ func operandFailure(state observed) *failure {
 	if state.deployment == nil {
 		return nil
 	}
-	if condition := deploymentCondition(state.deployment, appsv1.DeploymentReplicaFailure); condition != nil && condition.Status == corev1.ConditionTrue {
-		message := randomPodName.ReplaceAllString(condition.Message, "Pods are ")
+	failing := deploymentCondition(state.deployment, appsv1.DeploymentReplicaFailure)
+	if failing != nil && failing.Status == corev1.ConditionTrue {
+		message := randomPodName.ReplaceAllString(failing.Message, "Pods are ")
 		return &failure{refusal(message), message}
 	}
 	for _, pod := range state.pods {
@@ -63,8 +68,9 @@ func operandFailure(state observed) *failure {
 			return found
 		}
 	}
-	if condition := deploymentCondition(state.deployment, appsv1.DeploymentProgressing); condition != nil && condition.Status == corev1.ConditionFalse {
-		return &failure{v1alpha2.ReasonProgressDeadlineExceeded, condition.Message}
+	progressing := deploymentCondition(state.deployment, appsv1.DeploymentProgressing)
+	if progressing != nil && progressing.Status == corev1.ConditionFalse {
+		return &failure{v1alpha2.ReasonProgressDeadlineExceeded, progressing.Message}
 	}
 	return nil
 }
@@ -72,7 +78,8 @@ func operandFailure(state observed) *failure {
 // podFailure tells why a Pod does not serve, nil where nothing is known to be wrong.
 func podFailure(pod *corev1.Pod) *failure {
 	for _, condition := range pod.Status.Conditions {
-		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse && condition.Reason == corev1.PodReasonUnschedulable {
+		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse &&
+			condition.Reason == corev1.PodReasonUnschedulable {
 			return &failure{v1alpha2.ReasonUnschedulable, "no node can take a Pod: " + condition.Message}
 		}
 	}
@@ -90,7 +97,8 @@ func containerFailure(status *corev1.ContainerStatus) *failure {
 	}
 	if waiting := status.State.Waiting; waiting != nil {
 		switch waiting.Reason {
-		case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError", "RegistryUnavailable", "SignatureValidationFailed":
+		case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError",
+			"RegistryUnavailable", "SignatureValidationFailed":
 			// The kubelet goes to and fro between the error and "Back-off pulling ...: ErrImagePull: the error".
 			_, cause, found := strings.Cut(waiting.Message, "ErrImagePull: ")
 			if !found {
@@ -102,14 +110,20 @@ func containerFailure(status *corev1.ContainerStatus) *failure {
 			return &failure{v1alpha2.ReasonContainerConfigError, fmt.Sprintf("cannot start container %q: %s", status.Name, message)}
 		}
 	}
-	// Between two crashes the container runs for a moment; that must not look like a recovery.
-	looping := status.RestartCount > 1 || status.State.Waiting != nil && status.State.Waiting.Reason == "CrashLoopBackOff"
 	ended := cmp.Or(status.State.Terminated, status.LastTerminationState.Terminated)
-	if !looping || ended == nil {
+	// The startup probe tells a container that came up since its last end from one that runs for a moment between two
+	// crashes. That moment must not look like a recovery.
+	if came := status.State.Running != nil && ptr.Deref(status.Started, false); ended == nil || came {
 		return nil
 	}
-	message := fmt.Sprintf("container %q ends again and again with exit code %d (%s)", status.Name, ended.ExitCode, ended.Reason)
-	if line := lastLogLine(ended.Message); line != "" {
+	if refused := nginxVerdict(ended); refused != nil {
+		return refused
+	}
+	if looping := status.RestartCount > 1 || status.State.Waiting != nil && status.State.Waiting.Reason == "CrashLoopBackOff"; !looping {
+		return nil
+	}
+	message := fmt.Sprintf("container %q keeps crashing with exit code %d (%s)", status.Name, ended.ExitCode, ended.Reason)
+	if line := tellingLine(ended.Message); line != "" {
 		message += ": " + line
 	}
 	return &failure{v1alpha2.ReasonCrashLoop, message}
@@ -118,20 +132,49 @@ func containerFailure(status *corev1.ContainerStatus) *failure {
 var (
 	randomPodName = regexp.MustCompile(`pods "[^"]*" is `)
 	podReference  = regexp.MustCompile(` \(pod: ".*\)$`)
-	// nginxLogPrefix is what an nginx error log line begins with and what differs from crash to crash.
-	nginxLogPrefix = regexp.MustCompile(`^\d{4}/\d{2}/\d{2} \d{2}:\d{2}:\d{2} (\[\w+\]) \d+#\d+: `)
+	// nginxLogPrefix is what an nginx error log line begins with; the time and the process differ from crash to crash.
+	nginxLogPrefix = regexp.MustCompile(`^(?:nginx: |\d{4}/\d{2}/\d{2} \d{2}:\d{2}:\d{2} )(\[\w+\]) (?:\d+#\d+: )?`)
+	// nginxLocation is where in a configuration nginx found what it tells.
+	nginxLocation = regexp.MustCompile(` in (/\S+):(\d+)$`)
+	// systemCall begins a message about the machine and not the configuration, such as "bind() to 0.0.0.0:80 failed".
+	systemCall = regexp.MustCompile(`^(still could not )?\w+\(.*\)`)
 )
 
-// lastLogLine returns the line that explains the end of nginx: the last with [emerg], else the last.
-func lastLogLine(log string) string {
+// maxLogLine bounds what of nginx's own words, which quote the user's, is told.
+const maxLogLine = 512
+
+// tellingLine returns the line that explains the end of nginx: the first with [emerg], else the last.
+func tellingLine(log string) string {
 	lines := strings.Split(strings.TrimSpace(log), "\n")
-	last := lines[len(lines)-1]
-	for _, line := range lines {
-		if strings.Contains(line, "[emerg]") {
-			last = line
-		}
+	telling := lines[len(lines)-1]
+	if i := slices.IndexFunc(lines, func(line string) bool { return strings.Contains(line, "[emerg]") }); i >= 0 {
+		telling = lines[i]
 	}
-	return nginxLogPrefix.ReplaceAllString(last, "$1 ")
+	telling = nginxLogPrefix.ReplaceAllString(telling, "$1 ")
+	if len(telling) > maxLogLine {
+		telling = strings.ToValidUTF8(telling[:maxLogLine], "") + "…"
+	}
+	return telling
+}
+
+// nginxVerdict tells what nginx has against its configuration, nil where it ended for another reason. One exit is enough:
+// nginx reads the same text again at the next. A line of the user's text is told as the user counts it, for the file that
+// holds the text has nothing else in it. What nginx finds in the operator's own file is the image's fault, and a failed
+// system call the machine's; both are told once they come again.
+func nginxVerdict(ended *corev1.ContainerStateTerminated) *failure {
+	verdict, refused := strings.CutPrefix(tellingLine(ended.Message), "[emerg] ")
+	if !refused || ended.ExitCode != 1 {
+		return nil
+	}
+	found := nginxLocation.FindStringSubmatch(verdict)
+	switch {
+	case found == nil && systemCall.MatchString(verdict), found != nil && found[1] == path.Join(nginxconf.Directory, nginxconf.MainFile):
+		return nil
+	case found != nil && found[1] == path.Join(nginxconf.Directory, nginxconf.ServersFile):
+		words := strings.TrimSuffix(verdict, found[0])
+		return &failure{v1alpha2.ReasonInvalidConfiguration, fmt.Sprintf("nginx refuses spec.config, line %s: %s", found[2], words)}
+	}
+	return &failure{v1alpha2.ReasonInvalidConfiguration, "nginx refuses its configuration: " + verdict}
 }
 
 // refusal tells a quota from any other reason for which the API server forbids an object.

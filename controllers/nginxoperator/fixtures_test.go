@@ -58,7 +58,7 @@ func onPort(port int32) func(*v1alpha2.NginxOperatorSpec) {
 	}
 }
 
-// newInputs returns what a pass reads for an object that names nothing, or whose configuration is given here.
+// newInputs returns what a reconcile reads for an object that names nothing, or whose configuration is given here.
 func newInputs(t *testing.T, object *v1alpha2.NginxOperator, servers string, ipv6 bool) inputs {
 	t.Helper()
 	config, blockers := (&Reconciler{IPv6: ipv6}).render(object, servers)
@@ -75,7 +75,9 @@ func newDeployment(replicas int32, change ...func(*appsv1.Deployment)) *appsv1.D
 		Spec:       appsv1.DeploymentSpec{Replicas: ptr.To(replicas)},
 		Status: appsv1.DeploymentStatus{
 			ObservedGeneration: 7, Replicas: replicas, UpdatedReplicas: replicas, ReadyReplicas: replicas, AvailableReplicas: replicas,
-			Conditions: []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: "NewReplicaSetAvailable"}},
+			Conditions: []appsv1.DeploymentCondition{
+				{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: "NewReplicaSetAvailable"},
+			},
 		},
 	}
 	for _, f := range change {

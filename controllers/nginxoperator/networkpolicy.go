@@ -23,8 +23,8 @@ func desiredNetworkPolicy(object *v1alpha2.NginxOperator, in inputs) *networking
 		port.Port = ptr.To(intstr.FromString(name))
 		ingress.Ports = append(ingress.Ports, port)
 	}
-	for _, port := range servedPorts(&object.Spec) {
-		allow(port.name)
+	for _, port := range servedPorts(&object.Spec, in.running) {
+		allow(port.target)
 	}
 	allow(portHealth)
 	return policy

@@ -1,6 +1,7 @@
 package nginxoperator
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -8,78 +9,215 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/metadata"
 )
 
-// observed is the state of the operands at the end of a pass.
+// observed is the state of the operands at the end of a reconcile.
 type observed struct {
 	// deployment is nil where there is none that belongs to the object.
 	deployment *appsv1.Deployment
 	// pods are those of the Deployment that are not being deleted, in the order of their names.
 	pods []*corev1.Pod
+	// service are the ports of the Service that belongs to the object, nil where there is none.
+	service []corev1.ServicePort
+	// related are the children that exist and belong to the object, of those that are or were declared.
+	related []v1alpha2.RelatedObject
 }
 
-// instanceIndex is the cache's index of the kinds that are listed, by the instance that they are labelled with. Without
-// it each list would walk through all objects of the namespace.
+// instanceIndex is the cache's index of the kinds that are listed, by the name of the NginxOperator that controls them or, where
+// others make them, that they are labelled with. Without it each list would walk through all objects of the namespace.
 const instanceIndex = "instance"
 
 // indexInstances adds the index to a cache.
 func indexInstances(ctx context.Context, indexer client.FieldIndexer) error {
-	for _, kind := range []client.Object{&appsv1.ReplicaSet{}, &corev1.ConfigMap{}, &corev1.Pod{}, &policyv1.PodDisruptionBudget{}} {
-		err := indexer.IndexField(ctx, kind, instanceIndex, func(object client.Object) []string {
-			return []string{object.GetLabels()[metadata.LabelInstance]}
-		})
-		if err != nil {
+	for kind, instance := range map[client.Object]client.IndexerFunc{
+		&appsv1.ControllerRevision{}:    controllingInstance,
+		&corev1.ConfigMap{}:             controllingInstance,
+		&policyv1.PodDisruptionBudget{}: controllingInstance,
+		&appsv1.ReplicaSet{}:            labelledInstance,
+		&corev1.Pod{}:                   labelledInstance,
+	} {
+		if err := indexer.IndexField(ctx, kind, instanceIndex, instance); err != nil {
 			return fmt.Errorf("failed to index %T: %w", kind, err)
 		}
 	}
 	return nil
 }
 
-// ofInstance selects in the cache what belongs to an object, by label. The lists that use it hold kinds that only
-// others write, or bear to be a moment old, so they need not wait for the writes of other workers.
-func ofInstance(object *v1alpha2.NginxOperator) []client.ListOption {
-	return []client.ListOption{
-		client.InNamespace(object.Namespace),
-		client.MatchingFields{instanceIndex: object.Name},
-		client.MatchingLabels(metadata.Selector(object.Name)),
-		client.DisableReadYourWritesConsistency,
+func controllingInstance(child client.Object) []string {
+	if owner := metav1.GetControllerOfNoCopy(child); owner != nil && owner.Kind == "NginxOperator" {
+		return []string{owner.Name}
 	}
+	return nil
+}
+
+// labelledInstance is for what the Service of an instance selects, and for that which makes it.
+func labelledInstance(object client.Object) []string {
+	instance := object.GetLabels()[metadata.LabelInstance]
+	if !labels.SelectorFromSet(metadata.Selector(instance)).Matches(labels.Set(object.GetLabels())) {
+		return nil
+	}
+	return []string{instance}
+}
+
+// writtenOf selects in the cache what belongs to an object. A list waits until the cache has what was written of its kind.
+func writtenOf(object *v1alpha2.NginxOperator) []client.ListOption {
+	return []client.ListOption{client.InNamespace(object.Namespace), client.MatchingFields{instanceIndex: object.Name}}
+}
+
+// ofInstance is writtenOf for kinds that only others write, or that bear to be a moment old: a list need not wait for the writes
+// of other workers.
+func ofInstance(object *v1alpha2.NginxOperator) []client.ListOption {
+	return append(writtenOf(object), client.DisableReadYourWritesConsistency)
 }
 
 // liveDeployment returns the Deployment that belongs to the object, nil where there is none.
 func (r *Reconciler) liveDeployment(ctx context.Context, object *v1alpha2.NginxOperator) (*appsv1.Deployment, error) {
 	deployment := &appsv1.Deployment{}
-	err := r.Client.Get(ctx, client.ObjectKeyFromObject(object), deployment)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("failed to read Deployment: %w", err)
-	}
-	if !metav1.IsControlledBy(deployment, object) {
-		return nil, nil
+	if found, err := r.live(ctx, object, "Deployment", deployment); !found {
+		return nil, err
 	}
 	return deployment, nil
 }
 
-func (r *Reconciler) observe(ctx context.Context, object *v1alpha2.NginxOperator) (observed, error) {
+// liveService returns the ports of the Service that belongs to the object, nil where there is none.
+func (r *Reconciler) liveService(ctx context.Context, object *v1alpha2.NginxOperator) ([]corev1.ServicePort, error) {
+	service := &corev1.Service{}
+	if found, err := r.live(ctx, object, "Service", service); !found {
+		return nil, err
+	}
+	return service.Spec.Ports, nil
+}
+
+// live reads the child that has the object's name, and reports whether it exists and belongs to the object.
+func (r *Reconciler) live(ctx context.Context, object *v1alpha2.NginxOperator, kind string, child client.Object) (bool, error) {
+	err := r.Client.Get(ctx, client.ObjectKeyFromObject(object), child)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("failed to read %s: %w", kind, err)
+	}
+	return metav1.IsControlledBy(child, object), nil
+}
+
+// related returns, of the children that are named, those that exist and belong to the object, each once.
+func (r *Reconciler) related(
+	ctx context.Context, object *v1alpha2.NginxOperator, named []v1alpha2.RelatedObject,
+) ([]v1alpha2.RelatedObject, error) {
+	var out []v1alpha2.RelatedObject
+	for _, related := range named {
+		child := newChild(related)
+		if child == nil || slices.Contains(out, related) {
+			continue
+		}
+		err := r.Client.Get(ctx, client.ObjectKey{Namespace: object.Namespace, Name: related.Name}, child)
+		if client.IgnoreNotFound(err) != nil {
+			return nil, fmt.Errorf("failed to read %s %q: %w", related.Kind, related.Name, err)
+		}
+		if err == nil && metav1.IsControlledBy(child, object) && child.GetDeletionTimestamp().IsZero() {
+			out = append(out, related)
+		}
+	}
+	return out, nil
+}
+
+// newChild returns an empty object of the kind of a child, nil for any other kind.
+func newChild(related v1alpha2.RelatedObject) client.Object {
+	switch related.Kind {
+	case "ConfigMap":
+		return &corev1.ConfigMap{}
+	case "Service":
+		return &corev1.Service{}
+	case "NetworkPolicy":
+		return &networkingv1.NetworkPolicy{}
+	case "Deployment":
+		return &appsv1.Deployment{}
+	case "PodDisruptionBudget":
+		return &policyv1.PodDisruptionBudget{}
+	}
+	return nil
+}
+
+// running returns what Pods listen on and what the Service serves. A Pod that is being deleted serves until it is gone.
+func (r *Reconciler) running(ctx context.Context, object *v1alpha2.NginxOperator) (running, error) {
+	service, err := r.liveService(ctx, object)
+	if err != nil {
+		return running{}, err
+	}
+	out := running{service: service}
+	replicaSets, pods := &appsv1.ReplicaSetList{}, &corev1.PodList{}
+	for _, list := range []client.ObjectList{replicaSets, pods} {
+		if err := r.Client.List(ctx, list, ofInstance(object)...); err != nil {
+			return running{}, fmt.Errorf("failed to list what runs: %w", err)
+		}
+	}
+	slices.SortFunc(replicaSets.Items, func(a, b appsv1.ReplicaSet) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
+	})
+	slices.SortFunc(pods.Items, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
+	seen := sets.New[corev1.ContainerPort]()
+	add := func(pod *corev1.PodSpec) {
+		for i := range pod.Containers {
+			for _, port := range pod.Containers[i].Ports {
+				if !seen.Has(port) {
+					seen.Insert(port)
+					out.containers = append(out.containers, port)
+				}
+			}
+		}
+	}
+	for i := range replicaSets.Items {
+		if wantsPods(&replicaSets.Items[i]) {
+			add(&replicaSets.Items[i].Spec.Template.Spec)
+		}
+	}
+	for i := range pods.Items {
+		if !hasEnded(&pods.Items[i]) {
+			add(&pods.Items[i].Spec)
+		}
+	}
+	return out, nil
+}
+
+// wantsPods reports whether Pods of a revision exist or may be made.
+func wantsPods(replicaSet *appsv1.ReplicaSet) bool { return ptr.Deref(replicaSet.Spec.Replicas, 0) > 0 }
+
+// hasEnded reports whether the containers of a Pod have ended for good, though the Pod is still there: one that was evicted
+// stays for as long as it likes.
+func hasEnded(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
+}
+
+func (r *Reconciler) observe(ctx context.Context, object *v1alpha2.NginxOperator, declared []client.Object) (observed, error) {
+	service, err := r.liveService(ctx, object)
+	if err != nil {
+		return observed{}, err
+	}
+	related, err := r.related(ctx, object, slices.Concat(relatedObjects(declared), object.Status.RelatedObjects))
+	if err != nil {
+		return observed{}, err
+	}
+	out := observed{service: service, related: related}
 	deployment, err := r.liveDeployment(ctx, object)
 	if err != nil || deployment == nil {
-		return observed{}, err
+		return out, err
 	}
 	pods := &corev1.PodList{}
 	if err := r.Client.List(ctx, pods, ofInstance(object)...); err != nil {
 		return observed{}, fmt.Errorf("failed to list Pods: %w", err)
 	}
-	out := observed{deployment: deployment}
+	out.deployment = deployment
 	for i := range pods.Items {
 		if pods.Items[i].DeletionTimestamp.IsZero() {
 			out.pods = append(out.pods, &pods.Items[i])
@@ -89,38 +227,50 @@ func (r *Reconciler) observe(ctx context.Context, object *v1alpha2.NginxOperator
 	return out, nil
 }
 
-// unwanted returns the children that exist and are no longer declared. A ConfigMap stays as long as a revision of the
+// staleChildren returns the children that exist and are no longer declared. A ConfigMap stays as long as a revision of the
 // Deployment mounts it, because Pods of that revision may still start.
-func (r *Reconciler) unwanted(ctx context.Context, object *v1alpha2.NginxOperator, declared []client.Object) ([]client.Object, error) {
-	budgets, configMaps, replicaSets := &policyv1.PodDisruptionBudgetList{}, &corev1.ConfigMapList{}, &appsv1.ReplicaSetList{}
-	for _, list := range []client.ObjectList{budgets, configMaps, replicaSets} {
+func (r *Reconciler) staleChildren(
+	ctx context.Context, object *v1alpha2.NginxOperator, declared []client.Object,
+) ([]client.Object, error) {
+	revisions, replicaSets := &appsv1.ControllerRevisionList{}, &appsv1.ReplicaSetList{}
+	budgets, configMaps := &policyv1.PodDisruptionBudgetList{}, &corev1.ConfigMapList{}
+	for _, list := range []client.ObjectList{revisions, budgets, configMaps, replicaSets} {
 		if err := r.Client.List(ctx, list, ofInstance(object)...); err != nil {
 			return nil, fmt.Errorf("failed to list children: %w", err)
 		}
 	}
-	wantedBudgets, wantedConfigMaps := sets.New[string](), sets.New[string]()
-	for _, child := range declared {
-		switch child.(type) {
-		case *policyv1.PodDisruptionBudget:
-			wantedBudgets.Insert(child.GetName())
-		case *corev1.ConfigMap:
-			wantedConfigMaps.Insert(child.GetName())
-		}
-	}
+	neededBudgets, neededConfigMaps := namesOfKind[*policyv1.PodDisruptionBudget](declared), namesOfKind[*corev1.ConfigMap](declared)
 	for i := range replicaSets.Items {
-		wantedConfigMaps.Insert(mountedConfigMaps(&replicaSets.Items[i].Spec.Template)...)
+		neededConfigMaps.Insert(mountedConfigMaps(&replicaSets.Items[i].Spec.Template)...)
 	}
 	var out []client.Object
-	add := func(child client.Object, wanted sets.Set[string]) {
-		if !wanted.Has(child.GetName()) && metav1.IsControlledBy(child, object) && child.GetDeletionTimestamp().IsZero() {
+	add := func(child client.Object, needed sets.Set[string]) {
+		if !needed.Has(child.GetName()) && metav1.IsControlledBy(child, object) && child.GetDeletionTimestamp().IsZero() {
 			out = append(out, child.DeepCopyObject().(client.Object))
 		}
 	}
 	for i := range budgets.Items {
-		add(&budgets.Items[i], wantedBudgets)
+		add(&budgets.Items[i], neededBudgets)
 	}
 	for i := range configMaps.Items {
-		add(&configMaps.Items[i], wantedConfigMaps)
+		add(&configMaps.Items[i], neededConfigMaps)
+	}
+	// A record is stale once there is another one; what only looks at what would change has none.
+	if current := namesOfKind[*appsv1.ControllerRevision](declared); len(current) > 0 {
+		for i := range revisions.Items {
+			add(&revisions.Items[i], current)
+		}
 	}
 	return out, nil
+}
+
+// namesOfKind returns the names of the children that are of a kind.
+func namesOfKind[T client.Object](children []client.Object) sets.Set[string] {
+	out := sets.New[string]()
+	for _, child := range children {
+		if _, ok := child.(T); ok {
+			out.Insert(child.GetName())
+		}
+	}
+	return out
 }

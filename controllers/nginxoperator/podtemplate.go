@@ -27,7 +27,7 @@ const (
 func setPodTemplate(template *corev1.PodTemplateSpec, object *v1alpha2.NginxOperator, in inputs) {
 	spec, pod := &object.Spec, &template.Spec
 	setPodMetadata(template, object, in)
-	ports := append(servedPorts(spec), served{name: portHealth, number: defaults.HealthPort(spec)})
+	ports := append(declaredPorts(spec, in.running), served{target: portHealth, number: defaults.HealthPort(spec)})
 	if slices.ContainsFunc(ports, func(port served) bool { return port.number < firstUnprivilegedPort }) {
 		pod.SecurityContext.Sysctls = []corev1.Sysctl{{Name: "net.ipv4.ip_unprivileged_port_start", Value: "0"}}
 	}
@@ -39,22 +39,26 @@ func setPodTemplate(template *corev1.PodTemplateSpec, object *v1alpha2.NginxOper
 	nginx.Image = in.image
 	nginx.Ports = nil
 	for _, port := range ports {
-		nginx.Ports = append(nginx.Ports, corev1.ContainerPort{Name: port.name, ContainerPort: port.number, Protocol: corev1.ProtocolTCP})
+		nginx.Ports = append(nginx.Ports, corev1.ContainerPort{
+			Name: port.target, ContainerPort: port.number, Protocol: corev1.ProtocolTCP,
+		})
 	}
 	nginx.Lifecycle.PreStop.Sleep.Seconds = drain.PreStop
 	if spec.Resources != nil {
 		nginx.Resources = *spec.Resources.DeepCopy()
 	}
 	if in.content != nil {
-		mount(pod, nginxconf.ContentDirectory, corev1.Volume{Name: "content", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
-			LocalObjectReference: corev1.LocalObjectReference{Name: contentName(object, in)},
-		}}})
+		source := &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: contentName(object, in)}}
+		mount(pod, nginxconf.ContentDirectory, corev1.Volume{
+			Name: "content", VolumeSource: corev1.VolumeSource{ConfigMap: source},
+		})
 	}
 	for _, tls := range spec.TLS {
 		// The name of a Secret may be longer than that of a volume, and may hold dots.
-		mount(pod, path.Join(nginxconf.TLSDirectory, tls.SecretName), corev1.Volume{Name: "tls-" + shortHash(tls.SecretName), VolumeSource: corev1.VolumeSource{
-			Secret: &corev1.SecretVolumeSource{SecretName: tls.SecretName, DefaultMode: ptr.To(secretMode)},
-		}})
+		source := &corev1.SecretVolumeSource{SecretName: tls.SecretName, DefaultMode: ptr.To(secretMode)}
+		mount(pod, path.Join(nginxconf.TLSDirectory, tls.SecretName), corev1.Volume{
+			Name: "tls-" + shortHash(tls.SecretName), VolumeSource: corev1.VolumeSource{Secret: source},
+		})
 	}
 	if spec.PodTemplate != nil {
 		setPlacement(pod, object)
@@ -75,10 +79,10 @@ func setPodMetadata(template *corev1.PodTemplateSpec, object *v1alpha2.NginxOper
 	template.Annotations = withUsers(users.Annotations, operators)
 }
 
-func mount(pod *corev1.PodSpec, folder string, volume corev1.Volume) {
+func mount(pod *corev1.PodSpec, directory string, volume corev1.Volume) {
 	pod.Volumes = append(pod.Volumes, volume)
 	nginx := &pod.Containers[0]
-	nginx.VolumeMounts = append(nginx.VolumeMounts, corev1.VolumeMount{Name: volume.Name, MountPath: folder, ReadOnly: true})
+	nginx.VolumeMounts = append(nginx.VolumeMounts, corev1.VolumeMount{Name: volume.Name, MountPath: directory, ReadOnly: true})
 }
 
 // setPlacement sets where the Pods run and with what they are pulled.

@@ -1,33 +1,146 @@
 package nginxoperator
 
 import (
+	"fmt"
+	"slices"
 	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/defaults"
 )
 
 // portHealth is the name of the container port for probes. The Service, the NetworkPolicy and the probes use the names of
-// ports, so that Pods of two configurations can serve side by side on different ports.
+// container ports, so that Pods of two configurations can serve side by side on different ports.
 const portHealth = "health"
+
+// Values of a Service port's appProtocol.
+const (
+	protocolHTTP  = "http"
+	protocolHTTPS = "https"
+)
 
 // served is a port that the Service serves.
 type served struct {
-	name        string
-	number      int32
-	appProtocol string
+	// name is the port's in the Service, the user's choice; target is the name of the container port with this number.
+	name, target string
+	number       int32
+	appProtocol  string
 }
 
-// servedPorts returns the ports for plain HTTP, then those of the certificates.
-func servedPorts(spec *v1alpha2.NginxOperatorSpec) []served {
+// running is what Pods listen on and what the Service serves, whatever the object declares by now.
+type running struct {
+	// containers are the container ports of every Pod that exists and of every revision that wants Pods, the oldest first.
+	containers []corev1.ContainerPort
+	// service are the ports of the Service, nil where there is none.
+	service []corev1.ServicePort
+}
+
+// declaredPorts returns the ports for plain HTTP, then those of the certificates, each with the container port that serves
+// its number.
+func declaredPorts(spec *v1alpha2.NginxOperatorSpec, now running) []served {
 	var out []served
 	for _, port := range defaults.Ports(spec) {
-		out = append(out, served{port.Name, port.Port, "http"})
+		out = append(out, served{name: port.Name, number: port.Port, appProtocol: protocolHTTP})
 	}
 	for _, tls := range defaults.TLS(spec) {
 		if tls.Port != nil {
-			out = append(out, served{"tls-" + strconv.FormatInt(int64(*tls.Port), 10), *tls.Port, "https"})
+			out = append(out, served{name: "tls-" + strconv.FormatInt(int64(*tls.Port), 10), number: *tls.Port, appProtocol: protocolHTTPS})
 		}
 	}
+	setTargets(out, now.containers)
+	return out
+}
+
+// setTargets names the container ports. A name belongs to its number for as long as Pods have it, whatever the object calls
+// the port by now: so a Pod is reached on the number that was asked for, and another name changes no Pod.
+func setTargets(ports []served, containers []corev1.ContainerPort) {
+	names, taken := namesOf(containers), sets.New(portHealth)
+	for i := range ports {
+		if name, found := names[ports[i].number]; found && !taken.Has(name) {
+			ports[i].target = name
+			taken.Insert(name)
+		}
+	}
+	for i := range ports {
+		port := &ports[i]
+		if port.target == "" {
+			port.target = freeName(port.name, port.number, func(name string) bool {
+				return taken.Has(name) || isOfOther(containers, name, port.number)
+			})
+			taken.Insert(port.target)
+		}
+	}
+}
+
+// namesOf returns the names of container ports by number, without those for probes.
+func namesOf(containers []corev1.ContainerPort) map[int32]string {
+	out := map[int32]string{}
+	for _, port := range containers {
+		if _, found := out[port.ContainerPort]; !found && port.Name != "" && port.Name != portHealth {
+			out[port.ContainerPort] = port.Name
+		}
+	}
+	return out
+}
+
+// isOfOther reports whether Pods use a name for another number.
+func isOfOther(containers []corev1.ContainerPort, name string, number int32) bool {
+	for _, port := range containers {
+		if port.Name == name && port.ContainerPort != number {
+			return true
+		}
+	}
+	return false
+}
+
+// freeName returns the name that is preferred, or one made of the number where that is taken.
+func freeName(preferred string, number int32, taken func(string) bool) string {
+	name := preferred
+	for i := 0; taken(name); i++ {
+		name = fmt.Sprintf("p%s-%d", numbered(i), number)
+	}
+	return name
+}
+
+// numbered returns nothing for the first of several.
+func numbered(i int) string {
+	if i == 0 {
+		return ""
+	}
+	return strconv.Itoa(i)
+}
+
+// leavingPorts returns the ports that are no longer declared and that Pods serve all the same. They stay in the Service until
+// the last of these Pods is gone.
+func leavingPorts(declared []served, now running) []served {
+	numbers, names := sets.New[int32](), sets.New[string]()
+	for _, port := range declared {
+		numbers.Insert(port.number)
+		names.Insert(port.name)
+	}
+	var out []served
+	targets := namesOf(now.containers)
+	for _, port := range now.service {
+		target, runs := targets[port.Port]
+		if !runs || numbers.Has(port.Port) {
+			continue
+		}
+		name := freeName(port.Name, port.Port, names.Has)
+		numbers.Insert(port.Port)
+		names.Insert(name)
+		out = append(out, served{name: name, target: target, number: port.Port, appProtocol: ptr.Deref(port.AppProtocol, protocolHTTP)})
+	}
+	return out
+}
+
+// servedPorts returns all ports of the Service: those that the object declares, and those that Pods still serve.
+func servedPorts(spec *v1alpha2.NginxOperatorSpec, now running) []served {
+	declared := declaredPorts(spec, now)
+	out := slices.Concat(declared, leavingPorts(declared, now))
+	interim(out, now.service)
 	return out
 }

@@ -2,13 +2,18 @@ package nginxoperator
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -16,16 +21,15 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/apply"
+	"github.com/example/nginx-operator/internal/bounds"
+	"github.com/example/nginx-operator/internal/defaults"
 	"github.com/example/nginx-operator/internal/metrics"
 	"github.com/example/nginx-operator/internal/reference"
 )
 
-// conflictRetry is how often a pass is repeated that waits for somebody else: an object with the name of a child, which
+// conflictRetry is how often a reconcile is repeated that waits for somebody else: an object with the name of a child, which
 // is not watched, or the end of a namespace.
 const conflictRetry = 30 * time.Second
-
-// staleRetry is when a pass is repeated that was made from a state which had changed meanwhile.
-const staleRetry = 50 * time.Millisecond
 
 // Reconciler brings NginxOperators to what they declare. All fields are required.
 type Reconciler struct {
@@ -43,104 +47,184 @@ type Reconciler struct {
 	Image string
 	// IPv6 makes the operands listen on IPv6 as well.
 	IPv6 bool
+
+	// revisions has a remembered for each blocked object, by its name.
+	revisions sync.Map
 }
 
 var _ reconcile.ObjectReconciler[*v1alpha2.NginxOperator] = &Reconciler{}
 
-// Reconcile is one pass over one object: inputs, desired, check, apply, observe, status. It remembers nothing between
-// passes but what it concluded from ConfigMaps and Secrets that have not changed. A failure of the user's or the cluster's
+// Reconcile reconciles one object: inputs, desired, check, apply, observe, status. It remembers nothing between
+// reconciles but what it concluded from ConfigMaps and Secrets that have not changed. A failure of the user's or the cluster's
 // making ends in the status; what may pass by itself is also returned, so that it is tried again with back-off.
 func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha2.NginxOperator) (reconcile.Result, error) {
 	if !object.DeletionTimestamp.IsZero() {
-		// The garbage collector deletes the children; making them anew would be in its way.
-		r.Metrics.Forget(object)
+		// The garbage collector deletes the children; recreating them would be in its way.
+		r.forget(client.ObjectKeyFromObject(object))
 		return reconcile.Result{}, nil
 	}
-	r.Metrics.Started(object)
-	result, applyErr := r.bring(ctx, object)
-	if apierrors.IsConflict(applyErr) {
-		return reconcile.Result{RequeueAfter: staleRetry}, nil
+	if why, unreadable := bounds.Unreadable(object); unreadable {
+		again, err := r.settle(ctx, object)
+		return reconcile.Result{RequeueAfter: again}, errors.Join(err, r.reportUnreadable(ctx, object, why))
 	}
-	state, err := r.observe(ctx, object)
+	r.Metrics.Started(object)
+	result, applyErr := r.reconcileChildren(ctx, object)
+	if apierrors.IsConflict(applyErr) {
+		// The reconcile was made from a state that had changed meanwhile. It is repeated, with the back-off of a failure, but it is none.
+		return reconcile.Result{Requeue: true}, nil //nolint:staticcheck // an error would be logged as one
+	}
+	if result.hold {
+		return reconcile.Result{RequeueAfter: result.again}, nil
+	}
+	state, err := r.observe(ctx, object, result.children)
 	if err != nil {
 		return reconcile.Result{}, errors.Join(applyErr, err)
 	}
+	result.lasting = lasts(object.Status.Conditions, time.Now())
 	status := computeStatus(object, state, result)
 	delay, statusErr := r.writeStatus(ctx, object, status)
 	if apply.IsNotOurs(applyErr) != nil || inTerminatingNamespace(applyErr) {
 		return reconcile.Result{RequeueAfter: conflictRetry}, statusErr
 	}
-	return reconcile.Result{RequeueAfter: delay}, errors.Join(applyErr, statusErr)
+	return reconcile.Result{RequeueAfter: sooner(delay, result.again)}, errors.Join(applyErr, statusErr)
 }
 
-// outcome is what a pass came to before it looked at the operands.
+// sooner returns the shorter of two times, of which 0 is none.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
+}
+
+// outcome is what a reconcile came to before it looked at the operands.
 type outcome struct {
 	// image is the container image that the object declares.
 	image string
 	// children are those that the object declares, nil where that is not known.
 	children []client.Object
-	// blockers hold all changes back.
+	// blockers block all changes.
 	blockers []failure
-	// waiting are the changes that spec.paused holds back, in words.
+	// waiting are the changes that spec.paused blocks, in words.
 	waiting []string
+	// hold: nothing may be changed, or told of, before the reconcile is made again.
+	hold bool
+	// again is when the reconcile is to be made again though nothing may have changed, 0 for never.
+	again time.Duration
+	// lasting: what the API server refuses it has refused for a while.
+	lasting bool
 	// failure is that of the writes, nil where they succeeded.
 	failure *failure
 }
 
-// held tells whether changes are held back: the operands are what was applied before.
+// held reports whether changes are blocked: the operands are what was applied before.
 func (o outcome) held() bool { return len(o.blockers) > 0 || len(o.waiting) > 0 }
 
-// bring brings the children to what the object declares, unless something holds that back.
-func (r *Reconciler) bring(ctx context.Context, object *v1alpha2.NginxOperator) (outcome, error) {
+// forget drops what is remembered of an object that is deleted.
+func (r *Reconciler) forget(object types.NamespacedName) {
+	r.Applier.Forget(object)
+	r.Metrics.Forget(object)
+	r.revisions.Delete(object)
+}
+
+// reconcileChildren brings the children to what the object declares. While that is blocked, they stay what was applied last, with
+// the replicas that the object has now.
+func (r *Reconciler) reconcileChildren(ctx context.Context, object *v1alpha2.NginxOperator) (outcome, error) {
 	in, blockers, err := r.resolve(ctx, object)
 	result := outcome{image: in.image, blockers: blockers, failure: applyFailure(err)}
-	if err != nil || len(blockers) > 0 {
+	if err != nil {
 		return result, err
 	}
-	if in.deployment, err = r.liveDeployment(ctx, object); err == nil {
-		result.children = desired(object, in)
-		if object.Spec.Paused {
-			result.waiting, err = r.pending(ctx, object, result.children)
-		} else {
-			err = r.apply(ctx, object, in, result.children)
+	declared, filling := object, fill(object, in, r.readFiles(object, in))
+	if len(blockers) == 0 {
+		r.revisions.Delete(client.ObjectKeyFromObject(object))
+	} else {
+		declared, in, filling, err = r.lastApplied(ctx, object)
+		if err != nil || declared == nil || object.Spec.Paused {
+			again, settleErr := r.settle(ctx, object)
+			err = errors.Join(err, settleErr)
+			result.again, result.failure = again, applyFailure(err)
+			return result, err
 		}
+	}
+	if in.deployment, err = r.liveDeployment(ctx, object); err == nil {
+		in.running, err = r.running(ctx, object)
+	}
+	if err == nil {
+		children := desired(declared, in)
+		if len(blockers) == 0 {
+			result.children = children
+		}
+		err = r.change(ctx, declared, in, filling, children, &result)
 	}
 	result.failure = applyFailure(err)
 	return result, err
 }
 
-// apply writes the children that differ and removes those that are no longer declared.
-func (r *Reconciler) apply(ctx context.Context, object *v1alpha2.NginxOperator, in inputs, children []client.Object) error {
-	if err := r.Applier.Apply(ctx, object, r.fill(object, in), children...); err != nil {
+// change applies the children, or says what it would apply where the object is paused.
+func (r *Reconciler) change(
+	ctx context.Context, object *v1alpha2.NginxOperator, in inputs, filling apply.Fill, children []client.Object, result *outcome,
+) (err error) {
+	if object.Spec.Paused {
+		if _, result.again, err = r.bridge(ctx, object, in.running, nil); err == nil {
+			result.waiting, err = r.pending(ctx, object, in, children)
+		}
 		return err
 	}
-	unwanted, err := r.unwanted(ctx, object, children)
+	result.hold, result.again, err = r.bridge(ctx, object, in.running, servedPorts(&object.Spec, in.running))
+	if err != nil || result.hold {
+		return err
+	}
+	again, err := r.apply(ctx, object, in, filling, children)
+	result.again = sooner(result.again, again)
+	return err
+}
+
+// apply writes the children that differ, then the record of their declaration, and removes those that are no longer declared. It
+// returns after what time it has to be done again, 0 where that is not known.
+func (r *Reconciler) apply(
+	ctx context.Context, object *v1alpha2.NginxOperator, in inputs, filling apply.Fill, children []client.Object,
+) (time.Duration, error) {
+	revision, err := desiredRevision(object, in)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	for _, child := range unwanted {
+	children = append(slices.Clip(children), revision)
+	again, err := r.Applier.Apply(ctx, object, filling, children...)
+	if err != nil {
+		return 0, err
+	}
+	stale, err := r.staleChildren(ctx, object, children)
+	if err != nil {
+		return 0, err
+	}
+	for _, child := range stale {
 		if err := r.Applier.Delete(ctx, child); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	return nil
+	return again, nil
 }
 
 // pending returns in words what apply would write.
-func (r *Reconciler) pending(ctx context.Context, object *v1alpha2.NginxOperator, children []client.Object) ([]string, error) {
+func (r *Reconciler) pending(ctx context.Context, object *v1alpha2.NginxOperator, in inputs, children []client.Object) ([]string, error) {
 	differ, err := r.Applier.Pending(ctx, object, children...)
 	if err != nil {
 		return nil, err
 	}
-	unwanted, err := r.unwanted(ctx, object, children)
+	stale, err := r.staleChildren(ctx, object, children)
 	if err != nil {
 		return nil, err
 	}
 	var out []string
+	if *desiredDeployment(object, in).Spec.Replicas != defaults.Replicas(&object.Spec) {
+		// An autoscaler may go to and fro between one replica and more; that is no change that waits.
+		differ, stale = slices.DeleteFunc(differ, isBudget), slices.DeleteFunc(stale, isBudget)
+	}
 	for _, child := range differ {
 		out = append(out, fmt.Sprintf("%s %q", child.GetObjectKind().GroupVersionKind().Kind, child.GetName()))
 	}
-	for _, child := range unwanted {
+	for _, child := range stale {
 		gvk, err := r.Client.GroupVersionKindFor(child)
 		if err != nil {
 			return nil, fmt.Errorf("failed to find kind of %s: %w", child.GetName(), err)
@@ -150,17 +234,26 @@ func (r *Reconciler) pending(ctx context.Context, object *v1alpha2.NginxOperator
 	return out, nil
 }
 
+func isBudget(child client.Object) bool {
+	_, ok := child.(*policyv1.PodDisruptionBudget)
+	return ok
+}
+
 // writeStatus writes a status that differs with one patch, then tells of the transitions in it. It returns how long to
-// wait before the pass is repeated because the write was put off, 0 where nothing is left to write.
-func (r *Reconciler) writeStatus(ctx context.Context, object *v1alpha2.NginxOperator, status v1alpha2.NginxOperatorStatus) (time.Duration, error) {
+// wait before the reconcile is repeated because the write was deferred, 0 where nothing is left to write.
+func (r *Reconciler) writeStatus(
+	ctx context.Context, object *v1alpha2.NginxOperator, status v1alpha2.NginxOperatorStatus,
+) (time.Duration, error) {
 	now := time.Now()
 	if delay := writeDelay(&object.Status, &status, now); delay != 0 {
 		return max(delay, 0), nil
 	}
 	before := object.Status.Conditions
-	patched := object.DeepCopy()
-	patched.Status = status
-	err := r.Client.Status().Patch(ctx, patched, client.MergeFrom(object), apply.FieldOwner)
+	patch, err := statusPatch(object, operation{"add", "/status", status})
+	if err != nil {
+		return 0, err
+	}
+	err = r.Client.Status().Patch(ctx, object.DeepCopy(), client.RawPatch(types.JSONPatchType, patch), apply.FieldOwner)
 	if apierrors.IsNotFound(err) {
 		return 0, nil
 	}
@@ -178,4 +271,21 @@ func (r *Reconciler) writeStatus(ctx context.Context, object *v1alpha2.NginxOper
 		r.Metrics.Ready(object)
 	}
 	return 0, nil
+}
+
+// operation is one of a JSON patch (RFC 6902).
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value"`
+}
+
+// statusPatch returns the patch that does something to the status of this object and of no later one of its name. A UID in a merge
+// patch would not do: the API server does not compare it in a write to a custom resource's status.
+func statusPatch(object *v1alpha2.NginxOperator, operations ...operation) ([]byte, error) {
+	patch, err := json.Marshal(append([]operation{{"test", "/metadata/uid", object.UID}}, operations...))
+	if err != nil {
+		return nil, fmt.Errorf("failed to encode status: %w", err)
+	}
+	return patch, nil
 }

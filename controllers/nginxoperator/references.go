@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -26,7 +28,10 @@ const (
 
 // indexReferences adds the indexes to a cache.
 func indexReferences(ctx context.Context, indexer client.FieldIndexer) error {
-	for index, names := range map[string]func(*v1alpha2.NginxOperatorSpec) []string{configMapIndex: namedConfigMaps, secretIndex: namedSecrets} {
+	for index, names := range map[string]func(*v1alpha2.NginxOperatorSpec) []string{
+		configMapIndex: namedConfigMaps,
+		secretIndex:    namedSecrets,
+	} {
 		err := indexer.IndexField(ctx, &v1alpha2.NginxOperator{}, index, func(object client.Object) []string {
 			return names(&object.(*v1alpha2.NginxOperator).Spec)
 		})
@@ -85,30 +90,74 @@ func named[T any, P interface {
 	return out
 }
 
-// fill adds to the ConfigMaps that have to be created what was read in an earlier pass, of which only a hash is remembered.
-func (r *Reconciler) fill(object *v1alpha2.NginxOperator, in inputs) apply.Fill {
+// fill returns the function that adds to children, before they are created, the files that their declarations leave out.
+func fill(object *v1alpha2.NginxOperator, in inputs, read func(context.Context) (files, error)) apply.Fill {
+	var found files
+	have := false
+	once := func(ctx context.Context) (err error) {
+		if !have {
+			found, err = read(ctx)
+			have = err == nil
+		}
+		return err
+	}
 	return func(ctx context.Context, child client.Object) error {
-		configMap, ok := child.(*corev1.ConfigMap)
-		switch {
-		case !ok || configMap.Data != nil || configMap.BinaryData != nil:
-			return nil
-		case configMap.Name == contentName(object, in):
-			source, err := r.readConfigMap(ctx, object, object.Spec.Content.ConfigMapRef.Name)
-			if err != nil {
+		switch child := child.(type) {
+		case *corev1.ConfigMap:
+			if child.Data != nil || child.BinaryData != nil {
+				return nil
+			}
+			if err := once(ctx); err != nil {
 				return err
 			}
-			found := newContent(source)
-			configMap.Data, configMap.BinaryData = found.text, found.binary
-			return sameHash(source, found.hash, in.content.hash)
-		default:
+			if child.Name == contentName(object, in) {
+				// Others make their copies of the same.
+				child.Data, child.BinaryData = maps.Clone(found.Text), maps.Clone(found.Binary)
+			} else {
+				child.Data = found.Config
+			}
+		case *appsv1.ControllerRevision:
+			err := once(ctx)
+			if err == nil {
+				child.Data.Raw, err = revisionOf(object, in).encode(found)
+			}
+			return err
+		}
+		return nil
+	}
+}
+
+// readFiles returns the function that reads the files of a declaration. Of what was read in an earlier reconcile only a hash is
+// remembered, so it is read again.
+func (r *Reconciler) readFiles(object *v1alpha2.NginxOperator, in inputs) func(context.Context) (files, error) {
+	return func(ctx context.Context) (files, error) {
+		out := files{Config: in.config.files}
+		if out.Config == nil {
 			source, err := r.readConfigMap(ctx, object, object.Spec.Config.ConfigMapRef.Name)
 			if err != nil {
-				return err
+				return files{}, err
 			}
 			found, _ := r.render(object, source.Data[defaults.ConfigKey(object.Spec.Config.ConfigMapRef)])
-			configMap.Data = found.files
-			return sameHash(source, found.hash, in.config.hash)
+			if err := sameHash(source, found.hash, in.config.hash); err != nil {
+				return files{}, err
+			}
+			out.Config = found.files
 		}
+		if in.content != nil {
+			found := *in.content
+			if found.text == nil && found.binary == nil {
+				source, err := r.readConfigMap(ctx, object, object.Spec.Content.ConfigMapRef.Name)
+				if err != nil {
+					return files{}, err
+				}
+				found = newContent(source)
+				if err := sameHash(source, found.hash, in.content.hash); err != nil {
+					return files{}, err
+				}
+			}
+			out.Text, out.Binary = found.text, found.binary
+		}
+		return out, nil
 	}
 }
 
@@ -128,7 +177,7 @@ func sameHash(source *corev1.ConfigMap, now, before string) error {
 	return nil
 }
 
-// changedSince is the error for content that is not the one which was looked at: the pass is made again.
+// changedSince is the error for content that is not the one which was looked at: the reconcile is made again.
 func changedSince(source *corev1.ConfigMap) error {
 	return apierrors.NewConflict(corev1.Resource("configmaps"), source.Name, errors.New("it has changed since it was looked at"))
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"crypto/tls"
 	"encoding/json"
 	"fmt"
 
@@ -13,6 +12,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/defaults"
+	"github.com/example/nginx-operator/internal/keypair"
 	"github.com/example/nginx-operator/internal/metadata"
 	"github.com/example/nginx-operator/internal/nginxconf"
 	"github.com/example/nginx-operator/internal/reference"
@@ -23,13 +23,14 @@ import (
 var specPath = field.NewPath("spec")
 
 // resolve checks the spec and reads what it names. It returns the inputs of the desired state, and in the order of the
-// spec's fields what holds changes back; where anything does, the inputs are not complete.
+// spec's fields what blocks changes; where anything does, the inputs are not complete.
 func (r *Reconciler) resolve(ctx context.Context, object *v1alpha2.NginxOperator) (inputs, []failure, error) {
 	in := inputs{image: cmp.Or(object.Spec.Image, r.Image)}
 	var blockers []failure
 	if _, damaged := object.Annotations[metadata.AnnotationV1alpha2Unreadable]; damaged {
 		blockers = append(blockers, failure{v1alpha2.ReasonInvalidConfiguration, fmt.Sprintf(
-			"metadata.annotations[%s]: what v1alpha2 declared was damaged at v1alpha1, so the spec may lack a part of it: complete the spec at v1alpha2, then remove the annotation",
+			"metadata.annotations[%s]: what v1alpha2 declared was damaged at v1alpha1, so the spec may lack a part of it: "+
+				"complete the spec at v1alpha2, then remove the annotation",
 			metadata.AnnotationV1alpha2Unreadable)})
 	}
 	for _, problem := range validation.Spec(&object.Spec, specPath) {
@@ -192,19 +193,28 @@ func (r *Reconciler) resolveCertificates(ctx context.Context, object *v1alpha2.N
 // the same, and holding changes back would not make it better.
 func certificateOf(secret *corev1.Secret) certificate {
 	if secret.Type != corev1.SecretTypeTLS {
-		return certificate{reason: v1alpha2.ReasonInvalidReference, problem: fmt.Sprintf("has type %s: make it again with type %s, or name another", secret.Type, corev1.SecretTypeTLS)}
+		return certificate{
+			reason:  v1alpha2.ReasonInvalidReference,
+			problem: fmt.Sprintf("has type %s: make it again with type %s, or name another", secret.Type, corev1.SecretTypeTLS),
+		}
 	}
 	for _, key := range []string{corev1.TLSCertKey, corev1.TLSPrivateKeyKey} {
 		if _, found := secret.Data[key]; !found {
 			return certificate{reason: v1alpha2.ReasonReferenceNotFound, problem: fmt.Sprintf("has no key %q: add it, or name another Secret", key)}
 		}
 	}
-	if _, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey]); err != nil {
-		return certificate{reason: v1alpha2.ReasonInvalidReference, problem: fmt.Sprintf("holds no certificate that nginx could use (%v): put a certificate and its key in PEM form there", err)}
+	if err := keypair.Check(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey]); err != nil {
+		return certificate{
+			reason:  v1alpha2.ReasonInvalidReference,
+			problem: fmt.Sprintf("holds no certificate that nginx could use (%v): put a certificate and its key in PEM form there", err),
+		}
 	}
 	return certificate{digest: digest(secret.Data)}
 }
 
 func notFound(path *field.Path, kind, name string) failure {
-	return failure{v1alpha2.ReasonReferenceNotFound, fmt.Sprintf("%s: %s %q does not exist in this namespace: create it, or name another", path, kind, name)}
+	return failure{
+		v1alpha2.ReasonReferenceNotFound,
+		fmt.Sprintf("%s: %s %q does not exist in this namespace: create it, or name another", path, kind, name),
+	}
 }

@@ -67,7 +67,8 @@ func newResolver(t *testing.T, read func(client.Object) error, objects ...client
 			metadata.Namespace, metadata.Name, metadata.ResourceVersion = object.GetNamespace(), object.GetName(), "999"
 			known = append(known, metadata)
 		}
-		tracker := reference.NewTracker(metadatafake.NewSimpleMetadataClient(scheme, known...), corev1.SchemeGroupVersion.WithResource(resource), reader)
+		cluster := metadatafake.NewSimpleMetadataClient(scheme, known...)
+		tracker := reference.NewTracker(cluster, corev1.SchemeGroupVersion.WithResource(resource), reader)
 		source := tracker.Source(func(context.Context, types.NamespacedName) []reconcile.Request { return nil })
 		queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 		if err := errors.Join(source.Start(t.Context(), queue), source.WaitForSync(t.Context())); err != nil {
@@ -75,7 +76,8 @@ func newResolver(t *testing.T, read func(client.Object) error, objects ...client
 		}
 		return tracker
 	}
-	return &Reconciler{Image: testImage, ConfigMaps: follow("ConfigMap", "configmaps"), Secrets: follow("Secret", "secrets")}, func() int { return reads }
+	r := &Reconciler{Image: testImage, ConfigMaps: follow("ConfigMap", "configmaps"), Secrets: follow("Secret", "secrets")}
+	return r, func() int { return reads }
 }
 
 func asRead(client.Object) error { return nil }
@@ -132,7 +134,7 @@ func certificateFrom(names ...string) func(*v1alpha2.NginxOperatorSpec) {
 	}
 }
 
-// What holds changes back, in the order of the fields, each with the field, the object, what is wrong and the way out.
+// What blocks changes, in the order of the fields, each with the field, the object, what is wrong and the way out.
 func TestBlockers(t *testing.T) {
 	good, other := newCertificate(t), newCertificate(t)
 	opaque := newSecret("shop-tls", good)
@@ -144,8 +146,10 @@ func TestBlockers(t *testing.T) {
 	}{
 		"nothing named": {},
 		"all is there": {
-			change:  []func(*v1alpha2.NginxOperatorSpec){configFrom(""), contentFrom("pages"), certificateFrom("shop-tls")},
-			objects: []client.Object{newConfigMap("servers", map[string]string{"nginx.conf": goodConfig}), newConfigMap("pages", nil), newSecret("shop-tls", good)},
+			change: []func(*v1alpha2.NginxOperatorSpec){configFrom(""), contentFrom("pages"), certificateFrom("shop-tls")},
+			objects: []client.Object{
+				newConfigMap("servers", map[string]string{"nginx.conf": goodConfig}), newConfigMap("pages", nil), newSecret("shop-tls", good),
+			},
 		},
 		"nothing is there": {
 			change:  []func(*v1alpha2.NginxOperatorSpec){certificateFrom("a", "b"), contentFrom("pages"), configFrom("")},
@@ -160,12 +164,17 @@ func TestBlockers(t *testing.T) {
 		"no such key": {
 			change:  []func(*v1alpha2.NginxOperatorSpec){configFrom("web.conf")},
 			objects: []client.Object{newConfigMap("servers", map[string]string{"nginx.conf": goodConfig})},
-			want:    []string{`ReferenceNotFound spec.config.configMapRef.key: ConfigMap "servers" has no key "web.conf" in its data: add it, or name another key`},
+			want: []string{
+				`ReferenceNotFound spec.config.configMapRef.key: ConfigMap "servers" has no key "web.conf" in its data: add it, or name another key`,
+			},
 		},
 		"an empty configuration": {
 			change:  []func(*v1alpha2.NginxOperatorSpec){configFrom("")},
 			objects: []client.Object{newConfigMap("servers", map[string]string{"nginx.conf": ""})},
-			want:    []string{`InvalidConfiguration spec.config.configMapRef: ConfigMap "servers", key "nginx.conf": it is empty: write a server block, or remove spec.config`},
+			want: []string{
+				`InvalidConfiguration spec.config.configMapRef: ConfigMap "servers", key "nginx.conf": it is empty: ` +
+					`write a server block, or remove spec.config`,
+			},
 		},
 		"a configuration that nginx refuses": {
 			change:  []func(*v1alpha2.NginxOperatorSpec){configFrom("")},
@@ -174,28 +183,38 @@ func TestBlockers(t *testing.T) {
 		},
 		"a Secret of another type": {
 			change: []func(*v1alpha2.NginxOperatorSpec){certificateFrom("shop-tls")}, objects: []client.Object{opaque},
-			want: []string{`InvalidReference spec.tls[0].secretName: Secret "shop-tls" has type Opaque: make it again with type kubernetes.io/tls, or name another`},
+			want: []string{
+				`InvalidReference spec.tls[0].secretName: Secret "shop-tls" has type Opaque: ` +
+					`make it again with type kubernetes.io/tls, or name another`,
+			},
 		},
 		"a Secret without a key": {
-			change: []func(*v1alpha2.NginxOperatorSpec){certificateFrom("shop-tls")}, objects: []client.Object{newSecret("shop-tls", map[string][]byte{"tls.crt": good["tls.crt"]})},
-			want: []string{`ReferenceNotFound spec.tls[0].secretName: Secret "shop-tls" has no key "tls.key": add it, or name another Secret`},
+			change:  []func(*v1alpha2.NginxOperatorSpec){certificateFrom("shop-tls")},
+			objects: []client.Object{newSecret("shop-tls", map[string][]byte{"tls.crt": good["tls.crt"]})},
+			want:    []string{`ReferenceNotFound spec.tls[0].secretName: Secret "shop-tls" has no key "tls.key": add it, or name another Secret`},
 		},
 		"a certificate of another key": {
 			change:  []func(*v1alpha2.NginxOperatorSpec){certificateFrom("shop-tls")},
 			objects: []client.Object{newSecret("shop-tls", map[string][]byte{"tls.crt": good["tls.crt"], "tls.key": other["tls.key"]})},
-			want:    []string{`InvalidReference spec.tls[0].secretName: Secret "shop-tls" holds no certificate that nginx could use (tls: private key does not match public key): put`},
+			want: []string{
+				`InvalidReference spec.tls[0].secretName: Secret "shop-tls" holds no certificate that nginx could use ` +
+					`(the certificate and the key cannot be read, or do not belong together): put`,
+			},
 		},
 		"a certificate that is none": {
 			change:  []func(*v1alpha2.NginxOperatorSpec){certificateFrom("shop-tls")},
 			objects: []client.Object{newSecret("shop-tls", map[string][]byte{"tls.crt": []byte("x"), "tls.key": good["tls.key"]})},
-			want:    []string{`InvalidReference spec.tls[0].secretName: Secret "shop-tls" holds no certificate that nginx could use (tls: failed to find any PEM data in certificate input): put`},
+			want: []string{
+				`InvalidReference spec.tls[0].secretName: Secret "shop-tls" holds no certificate that nginx could use ` +
+					`(there is no CERTIFICATE in PEM form): put`,
+			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, reads := newResolver(t, asRead, test.objects...)
 			object := newObject(test.change...)
 			var first int
-			for pass := range 2 {
+			for reconcile := range 2 {
 				_, blockers, err := r.resolve(t.Context(), object)
 				if err != nil {
 					t.Fatal(err)
@@ -208,21 +227,23 @@ func TestBlockers(t *testing.T) {
 						t.Errorf("got  %s\nwant %s", got, test.want[i])
 					}
 				}
-				if pass == 0 {
+				if reconcile == 0 {
 					first = reads()
 				}
 			}
 			if reads() != first && name != "nothing is there" {
-				t.Errorf("the first pass read %d objects, the second %d more", first, reads()-first)
+				t.Errorf("the first reconcile read %d objects, the second %d more", first, reads()-first)
 			}
 		})
 	}
 }
 
-// The second pass reads nothing, knows the same names, and a ConfigMap that then has to be created is filled all the same.
+// The second reconcile reads nothing, knows the same names, and a ConfigMap that then has to be created is filled all the same.
 func TestResolveRemembersConclusions(t *testing.T) {
 	r, reads := newResolver(t, func(object client.Object) error { object.SetResourceVersion("999"); return nil },
-		newConfigMap("servers", map[string]string{"nginx.conf": goodConfig}), newConfigMap("pages", map[string]string{"a": "b"}), newSecret("shop-tls", newCertificate(t)))
+		newConfigMap("servers", map[string]string{"nginx.conf": goodConfig}),
+		newConfigMap("pages", map[string]string{"a": "b"}),
+		newSecret("shop-tls", newCertificate(t)))
 	object := newObject(configFrom(""), contentFrom("pages"), certificateFrom("shop-tls"))
 	first, _, err := r.resolve(t.Context(), object)
 	if err != nil || reads() != 3 {
@@ -230,7 +251,7 @@ func TestResolveRemembersConclusions(t *testing.T) {
 	}
 	second, _, err := r.resolve(t.Context(), object)
 	if err != nil || reads() != 3 {
-		t.Fatalf("the second pass read %d objects, %v", reads()-3, err)
+		t.Fatalf("the second reconcile read %d objects, %v", reads()-3, err)
 	}
 	if second.config.files != nil || second.content.text != nil {
 		t.Error("content is kept in memory")
@@ -239,7 +260,7 @@ func TestResolveRemembersConclusions(t *testing.T) {
 		t.Errorf("certificates %q and %q", first.certificates, second.certificates)
 	}
 	for i, child := range desired(object, second)[:2] {
-		if err := r.fill(object, second)(t.Context(), child); err != nil {
+		if err := fill(object, second, r.readFiles(object, second))(t.Context(), child); err != nil {
 			t.Fatal(err)
 		}
 		if diff := gocmp.Diff(desired(object, first)[i], child); diff != "" {
@@ -247,7 +268,7 @@ func TestResolveRemembersConclusions(t *testing.T) {
 		}
 	}
 	service := desiredService(object, second)
-	if err := r.fill(object, second)(t.Context(), service); err != nil {
+	if err := fill(object, second, r.readFiles(object, second))(t.Context(), service); err != nil {
 		t.Error(err)
 	}
 }
@@ -273,19 +294,20 @@ func TestFillRefusesOtherContent(t *testing.T) {
 	}
 	version = "1000"
 	for _, child := range desired(object, in)[:2] {
-		if err := r.fill(object, in)(t.Context(), child); !apierrors.IsConflict(err) {
+		if err := fill(object, in, r.readFiles(object, in))(t.Context(), child); !apierrors.IsConflict(err) {
 			t.Errorf("%s: %v", child.GetName(), err)
 		}
 	}
 }
 
-// A spec that could not be read whole is held back, and once it was completed the configuration is looked at.
+// A spec that could not be read whole is blocked, and once it was completed the configuration is looked at.
 func TestUnreadableSpec(t *testing.T) {
 	r, _ := newResolver(t, func(object client.Object) error { object.SetResourceVersion("999"); return nil },
 		newConfigMap("servers", map[string]string{"nginx.conf": goodConfig}))
 	object := newObject(configFrom(""))
 	object.Annotations = map[string]string{metadata.AnnotationV1alpha2Unreadable: "{"}
-	if _, blockers, err := r.resolve(t.Context(), object); err != nil || len(blockers) != 1 || blockers[0].reason != v1alpha2.ReasonInvalidConfiguration {
+	_, blockers, err := r.resolve(t.Context(), object)
+	if err != nil || len(blockers) != 1 || blockers[0].reason != v1alpha2.ReasonInvalidConfiguration {
 		t.Errorf("blockers %v, %v", blockers, err)
 	}
 	object.Annotations = nil

@@ -18,9 +18,9 @@ func desiredService(object *v1alpha2.NginxOperator, in inputs) *corev1.Service {
 	service.Spec.Selector = metadata.Selector(object.Name)
 	template := service.Spec.Ports[0]
 	service.Spec.Ports = nil
-	for _, port := range servedPorts(&object.Spec) {
+	for _, port := range servedPorts(&object.Spec, in.running) {
 		declared := template
-		declared.Name, declared.Port, declared.TargetPort = port.name, port.number, intstr.FromString(port.name)
+		declared.Name, declared.Port, declared.TargetPort = port.name, port.number, intstr.FromString(port.target)
 		declared.AppProtocol = ptr.To(port.appProtocol)
 		service.Spec.Ports = append(service.Spec.Ports, declared)
 	}

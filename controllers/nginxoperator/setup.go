@@ -5,6 +5,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -18,8 +19,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	operatormanager "github.com/example/nginx-operator/internal/manager"
+	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/metadata"
+	"github.com/example/nginx-operator/internal/operatormanager"
 )
 
 // Wrap goes around the reconciler, to watch over it.
@@ -37,16 +39,18 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrency int, wrap
 	return builder.ControllerManagedBy(mgr).
 		For(&v1alpha2.NginxOperator{}, builder.WithPredicates(specChanged())).
 		Owns(&appsv1.Deployment{}).
+		Owns(&appsv1.ControllerRevision{}).
 		Owns(&corev1.Service{}).
 		Owns(&corev1.ConfigMap{}).
 		Owns(&networkingv1.NetworkPolicy{}).
 		Owns(&policyv1.PodDisruptionBudget{}).
-		Watches(&appsv1.ReplicaSet{}, handler.EnqueueRequestsFromMapFunc(toInstance), builder.WithPredicates(onlyDeletion())).
+		Owns(&discoveryv1.EndpointSlice{}).
+		Watches(&appsv1.ReplicaSet{}, handler.EnqueueRequestsFromMapFunc(toInstance), builder.WithPredicates(revisionEnds())).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(toInstance), builder.WithPredicates(podFailureChanged())).
 		WatchesRawSource(r.ConfigMaps.Source(r.referrers(configMapIndex))).
 		WatchesRawSource(r.Secrets.Source(r.referrers(secretIndex))).
 		WithOptions(options).
-		Complete(wrap(reconcile.AsReconciler(mgr.GetClient(), r)))
+		Complete(wrap(apply.AsReconciler(mgr.GetClient(), r, r.forget)))
 }
 
 // toInstance maps an object that carries the instance label to the NginxOperator of that name.
@@ -75,17 +79,21 @@ func specChanged() predicate.Predicate {
 	})
 }
 
-// onlyDeletion passes the end of a revision: its ConfigMap may go then.
-func onlyDeletion() predicate.Predicate {
+// revisionEnds passes the end of a revision: its ConfigMap may go when it is deleted, and its ports when it wants no Pods.
+func revisionEnds() predicate.Predicate {
+	wanted := func(object client.Object) bool {
+		replicaSet, ok := object.(*appsv1.ReplicaSet)
+		return ok && wantsPods(replicaSet)
+	}
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },
-		UpdateFunc:  func(event.UpdateEvent) bool { return false },
+		UpdateFunc:  func(e event.UpdateEvent) bool { return wanted(e.ObjectOld) && !wanted(e.ObjectNew) },
 		GenericFunc: func(event.GenericEvent) bool { return false },
 	}
 }
 
-// podFailureChanged passes a Pod whose reason not to serve came, went or changed. All else that happens to a Pod
-// reaches the object through the Deployment's status.
+// podFailureChanged passes a Pod whose reason not to serve came, went or changed, and the end of a Pod: a port that is no longer
+// declared may go with it. All else that happens to a Pod reaches the object through the Deployment's status.
 func podFailureChanged() predicate.Predicate {
 	of := func(object client.Object) failure {
 		if pod, ok := object.(*corev1.Pod); ok && pod.DeletionTimestamp.IsZero() {
@@ -95,10 +103,15 @@ func podFailureChanged() predicate.Predicate {
 		}
 		return failure{}
 	}
+	ended := func(object client.Object) bool {
+		pod, ok := object.(*corev1.Pod)
+		return ok && hasEnded(pod)
+	}
 	return predicate.Funcs{
-		CreateFunc:  func(e event.CreateEvent) bool { return of(e.Object) != failure{} },
-		UpdateFunc:  func(e event.UpdateEvent) bool { return of(e.ObjectOld) != of(e.ObjectNew) },
-		DeleteFunc:  func(e event.DeleteEvent) bool { return of(e.Object) != failure{} },
+		CreateFunc: func(e event.CreateEvent) bool { return of(e.Object) != failure{} },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return of(e.ObjectOld) != of(e.ObjectNew) || ended(e.ObjectOld) != ended(e.ObjectNew)
+		},
 		GenericFunc: func(event.GenericEvent) bool { return false },
 	}
 }

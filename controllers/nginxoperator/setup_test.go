@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -12,7 +14,7 @@ import (
 	"github.com/example/nginx-operator/internal/metadata"
 )
 
-// A pass is made for a change of what is declared, whether it counts as a generation or not, and for a deletion; not for
+// A reconcile is made for a change of what is declared, whether it counts as a generation or not, and for a deletion; not for
 // what the operator or others write beside it.
 func TestSpecChanged(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -43,5 +45,27 @@ func TestSpecChanged(t *testing.T) {
 	}
 	if !specChanged().Create(event.CreateEvent{Object: newObject()}) {
 		t.Error("a new object is not passed")
+	}
+}
+
+// A reconcile is made for the end of a Pod and of a revision: with it a port may go that is no longer declared.
+func TestTheEndOfPods(t *testing.T) {
+	running, evicted := &corev1.Pod{}, &corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodFailed}}
+	wanted, unwanted := &appsv1.ReplicaSet{}, &appsv1.ReplicaSet{}
+	wanted.Spec.Replicas, unwanted.Spec.Replicas = ptr.To[int32](2), ptr.To[int32](0)
+	for name, test := range map[string]struct{ got, want bool }{
+		"a Pod is gone":              {podFailureChanged().Delete(event.DeleteEvent{Object: running}), true},
+		"a Pod ends":                 {podFailureChanged().Update(event.UpdateEvent{ObjectOld: running, ObjectNew: evicted}), true},
+		"a Pod stays":                {podFailureChanged().Update(event.UpdateEvent{ObjectOld: running, ObjectNew: running}), false},
+		"a revision is gone":         {revisionEnds().Delete(event.DeleteEvent{Object: unwanted}), true},
+		"a revision wants no Pods":   {revisionEnds().Update(event.UpdateEvent{ObjectOld: wanted, ObjectNew: unwanted}), true},
+		"a revision wants Pods":      {revisionEnds().Update(event.UpdateEvent{ObjectOld: unwanted, ObjectNew: wanted}), false},
+		"a revision is scaled":       {revisionEnds().Update(event.UpdateEvent{ObjectOld: wanted, ObjectNew: wanted}), false},
+		"there is another revision":  {revisionEnds().Create(event.CreateEvent{Object: wanted}), false},
+		"there is another Pod to be": {podFailureChanged().Create(event.CreateEvent{Object: running}), false},
+	} {
+		if test.got != test.want {
+			t.Errorf("%s: passed %t", name, test.got)
+		}
 	}
 }

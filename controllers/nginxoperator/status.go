@@ -2,8 +2,10 @@ package nginxoperator
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -15,40 +17,73 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/defaults"
 	"github.com/example/nginx-operator/internal/metadata"
 )
 
-// statusSlot is the time that passes between two status writes that only count on while a rollout runs.
+// statusSlot is the time that reconciles between two status writes that only count on while a rollout runs.
 const statusSlot = 5 * time.Second
 
-// computeStatus returns the status for what was observed and what the pass came to. From the status that the object has
-// it takes over the times of transitions; and, while changes are held back, what it says of the operands' declaration,
+// computeStatus returns the status for what was observed and what the reconcile came to. From the status that the object has
+// it takes over the times of transitions; and, while changes are blocked, what it says of the operands' declaration,
 // which is that of the last one that was applied.
 func computeStatus(object *v1alpha2.NginxOperator, state observed, result outcome) v1alpha2.NginxOperatorStatus {
 	status := v1alpha2.NginxOperatorStatus{
 		ObservedGeneration: object.Generation,
 		Selector:           labels.SelectorFromSet(metadata.Selector(object.Name)).String(),
-		Image:              result.image,
-		URL:                serviceURL(object),
-		RelatedObjects:     relatedObjects(result.children),
+		RelatedObjects:     related(object, state, result),
 		BlockedBy:          blockedBy(result),
 	}
-	if result.held() || result.children == nil {
-		status.Image, status.URL, status.RelatedObjects = object.Status.Image, object.Status.URL, object.Status.RelatedObjects
+	unchanged := result.held() || result.children == nil
+	if len(state.service) > 0 {
+		status.URL = object.Status.URL
+		if !unchanged && serves(state.service, defaults.Ports(&object.Spec)[0].Port) {
+			status.URL = serviceURL(object)
+		}
 	}
 	if state.deployment != nil {
+		status.Image = object.Status.Image
+		if !unchanged && (result.failure == nil || status.Image == "") {
+			status.Image = result.image
+		}
 		status.Replicas = state.deployment.Status.Replicas
 		status.ReadyReplicas = state.deployment.Status.ReadyReplicas
 		status.UpdatedReplicas = state.deployment.Status.UpdatedReplicas
 	}
+	updated := conditions(object, state, result)
 	for _, condition := range object.Status.Conditions {
+		now := meta.FindStatusCondition(updated, condition.Type)
+		if now != nil && now.Reason == v1alpha2.ReasonAPIError && condition.Reason != now.Reason {
+			condition.LastTransitionTime = metav1.Now() // from here on it counts how long it lasts
+		}
 		meta.SetStatusCondition(&status.Conditions, condition)
 	}
-	for _, condition := range conditions(object, state, result) {
+	for _, condition := range updated {
 		condition.ObservedGeneration = object.Generation
 		meta.SetStatusCondition(&status.Conditions, condition)
 	}
 	return status
+}
+
+// serves reports whether a Service has a port of that number.
+func serves(ports []corev1.ServicePort, number int32) bool {
+	return slices.ContainsFunc(ports, func(port corev1.ServicePort) bool { return port.Port == number })
+}
+
+// related returns the children that exist of those that were applied: those that are declared now or, while changes are
+// blocked, those of before.
+func related(object *v1alpha2.NginxOperator, state observed, result outcome) []v1alpha2.RelatedObject {
+	applied := relatedObjects(result.children)
+	if result.held() || result.children == nil {
+		applied = object.Status.RelatedObjects
+	}
+	var out []v1alpha2.RelatedObject
+	for _, child := range applied {
+		if slices.Contains(state.related, child) {
+			out = append(out, child)
+		}
+	}
+	return out
 }
 
 func relatedObjects(children []client.Object) []v1alpha2.RelatedObject {
@@ -60,13 +95,22 @@ func relatedObjects(children []client.Object) []v1alpha2.RelatedObject {
 	return out
 }
 
-// maxBlockers is what the schema allows; one place is left for Paused.
-const maxBlockers = 63
+const (
+	// maxBlockers is what the schema allows; one place is left for Paused.
+	maxBlockers = 63
+	// maxBlockerBytes bounds the messages of all blockers together: they carry the user's text.
+	maxBlockerBytes = 16 << 10
+)
 
 func blockedBy(result outcome) []v1alpha2.Blocker {
 	var out []v1alpha2.Blocker
+	bytes := 0
 	for _, blocker := range result.blockers[:min(len(result.blockers), maxBlockers)] {
-		out = append(out, v1alpha2.Blocker{Reason: blocker.reason, Message: truncate(blocker.message)})
+		message := truncate(blocker.message)
+		if bytes += len(message); bytes > maxBlockerBytes {
+			break
+		}
+		out = append(out, v1alpha2.Blocker{Reason: blocker.reason, Message: message})
 	}
 	if len(result.waiting) > 0 {
 		out = append(out, v1alpha2.Blocker{Reason: v1alpha2.ReasonPaused, Message: truncate(pausedMessage(result))})
@@ -75,7 +119,7 @@ func blockedBy(result outcome) []v1alpha2.Blocker {
 }
 
 func pausedMessage(result outcome) string {
-	return "spec.paused holds back: " + strings.Join(result.waiting, ", ")
+	return "spec.paused blocks: " + strings.Join(result.waiting, ", ")
 }
 
 // conditions returns Ready, Progressing and Degraded, as a function of what is there now and nothing else.
@@ -87,10 +131,16 @@ func conditions(object *v1alpha2.NginxOperator, state observed, result outcome) 
 			condition(v1alpha2.ConditionProgressing, metav1.ConditionTrue, failed.reason, failed.message),
 			condition(v1alpha2.ConditionDegraded, metav1.ConditionFalse, v1alpha2.ReasonAsExpected, ""),
 		}
+	case failed != nil && failed.reason == v1alpha2.ReasonAPIError && !result.lasting:
+		return []metav1.Condition{
+			condition(v1alpha2.ConditionReady, metav1.ConditionFalse, failed.reason, failed.message),
+			condition(v1alpha2.ConditionProgressing, metav1.ConditionTrue, failed.reason, "a request failed, and is tried again"),
+			condition(v1alpha2.ConditionDegraded, metav1.ConditionFalse, v1alpha2.ReasonAsExpected, ""),
+		}
 	case failed != nil:
 		return stopped(failed.reason, failed.message, "stopped by a failure, see Degraded")
 	case len(result.blockers) > 0:
-		return stopped(result.blockers[0].reason, blockedMessage(state, result.blockers), "changes are held back, see Degraded")
+		return stopped(result.blockers[0].reason, blockedMessage(state, result.blockers), "changes are blocked, see Degraded")
 	}
 	out := operandConditions(state)
 	if object.Spec.Paused {
@@ -102,6 +152,16 @@ func conditions(object *v1alpha2.NginxOperator, state observed, result outcome) 
 		out[1] = condition(v1alpha2.ConditionProgressing, metav1.ConditionFalse, v1alpha2.ReasonPaused, message)
 	}
 	return out
+}
+
+// apiErrorLasts is how long requests have to fail before the object counts as degraded: servers are restarted.
+const apiErrorLasts = 30 * time.Second
+
+// lasts reports whether the conditions say for long enough that requests fail.
+func lasts(conditions []metav1.Condition, now time.Time) bool {
+	found := meta.FindStatusCondition(conditions, v1alpha2.ConditionProgressing)
+	return found != nil && found.Reason == v1alpha2.ReasonAPIError &&
+		(found.Status == metav1.ConditionFalse || now.Sub(found.LastTransitionTime.Time) >= apiErrorLasts)
 }
 
 // stopped returns the conditions of an object whose operands cannot be brought to what it declares.
@@ -121,7 +181,7 @@ func blockedMessage(state observed, blockers []failure) string {
 	if state.deployment == nil {
 		return message + "; nothing is created before that"
 	}
-	return message + "; what runs goes on to run as it is"
+	return message + "; running Pods are unchanged"
 }
 
 // operandConditions returns Ready, Progressing and Degraded of operands that are declared as the object asks.
@@ -172,13 +232,17 @@ func rolloutOf(deployment *appsv1.Deployment) rollout {
 		return rollout{reason: v1alpha2.ReasonRolloutInProgress, message: "the Deployment does not exist yet"}
 	}
 	status, desired := deployment.Status, ptr.Deref(deployment.Spec.Replicas, 1)
+	if desired == 0 && status.ObservedGeneration == 0 && status.Replicas == 0 {
+		// Nobody has looked at it yet, and nobody has to: it has no Pods and asks for none.
+		return rollout{complete: true, reason: v1alpha2.ReasonRolloutInProgress, message: "0 of 0 replicas are ready"}
+	}
 	if status.ObservedGeneration < deployment.Generation {
 		return rollout{desired: desired, reason: v1alpha2.ReasonRolloutInProgress, message: "the Deployment was changed, its rollout begins"}
 	}
 	out := rollout{
 		desired: desired,
 		reason:  v1alpha2.ReasonRolloutInProgress,
-		message: fmt.Sprintf("%d of %d replicas are ready, %d are up to date", status.ReadyReplicas, desired, status.UpdatedReplicas),
+		message: fmt.Sprintf("%d of %d replicas are ready, %d updated", status.ReadyReplicas, desired, status.UpdatedReplicas),
 	}
 	rolledOut := status.UpdatedReplicas == desired && status.Replicas == desired
 	if progressing := deploymentCondition(deployment, appsv1.DeploymentProgressing); progressing != nil {
@@ -198,18 +262,27 @@ func condition(conditionType string, status metav1.ConditionStatus, reason, mess
 	return metav1.Condition{Type: conditionType, Status: status, Reason: reason, Message: truncate(message)}
 }
 
-// maxMessage keeps a condition readable; the schema of conditions allows 32768 characters.
+// maxMessage keeps a condition readable, and is how many bytes the API server takes as the note of an Event.
 const maxMessage = 1024
 
+// ellipsis ends what was cut.
+const ellipsis = "…"
+
+// truncate cuts a message that has too many bytes, at the end of a character.
 func truncate(message string) string {
-	if runes := []rune(message); len(runes) > maxMessage {
-		return string(runes[:maxMessage-1]) + "…"
+	message = strings.ToValidUTF8(message, "\uFFFD")
+	if len(message) <= maxMessage {
+		return message
 	}
-	return message
+	end := maxMessage - len(ellipsis)
+	for !utf8.RuneStart(message[end]) {
+		end--
+	}
+	return message[:end] + ellipsis
 }
 
 // writeDelay tells how long a status may wait before it is written: not at all when it says something new, and to the
-// end of the current slot when, while a rollout runs or changes are held back, only counts moved. A rollout of many Pods thus costs a few
+// end of the current slot when, while a rollout runs or changes are blocked, only counts moved. A rollout of many Pods thus costs a few
 // writes and not one for each Pod. Negative: there is nothing to write, because nothing differs, or nothing but counts
 // while no Pod is ready yet: those go with the next write, be it about readiness or a failure.
 func writeDelay(old, updated *v1alpha2.NginxOperatorStatus, now time.Time) time.Duration {
@@ -218,7 +291,8 @@ func writeDelay(old, updated *v1alpha2.NginxOperatorStatus, now time.Time) time.
 	}
 	progressing := meta.FindStatusCondition(updated.Conditions, v1alpha2.ConditionProgressing)
 	held := len(updated.BlockedBy) > 0
-	if progressing == nil || progressing.Status != metav1.ConditionTrue && !held || !equality.Semantic.DeepEqual(withoutCounts(old), withoutCounts(updated)) {
+	if progressing == nil || progressing.Status != metav1.ConditionTrue && !held ||
+		!equality.Semantic.DeepEqual(withoutCounts(old), withoutCounts(updated)) {
 		return 0
 	}
 	if old.ReadyReplicas == 0 && updated.ReadyReplicas == 0 && !held {

@@ -29,10 +29,14 @@ func TestStatus(t *testing.T) {
 	failing := func(d *appsv1.Deployment) { rolling(d); d.Status.UpdatedReplicas = 1 }
 	stalled := func(d *appsv1.Deployment) {
 		rolling(d)
-		d.Status.Conditions[0].Status, d.Status.Conditions[0].Reason, d.Status.Conditions[0].Message = corev1.ConditionFalse, "ProgressDeadlineExceeded", "has timed out"
+		condition := &d.Status.Conditions[0]
+		condition.Status, condition.Reason, condition.Message = corev1.ConditionFalse, "ProgressDeadlineExceeded", "has timed out"
 	}
 	missing := failure{v1alpha2.ReasonReferenceNotFound, `spec.tls[0].secretName: Secret "shop" does not exist`}
-	wrong := failure{v1alpha2.ReasonInvalidConfiguration, `spec.config.configMapRef: ConfigMap "servers", key "nginx.conf": line 3: listen: no such port`}
+	wrong := failure{
+		v1alpha2.ReasonInvalidConfiguration,
+		`spec.config.configMapRef: ConfigMap "servers", key "nginx.conf": line 3: listen: no such port`,
+	}
 	paused := func(s *v1alpha2.NginxOperatorSpec) { s.Paused = true }
 	for name, test := range map[string]struct {
 		state    observed
@@ -46,8 +50,12 @@ func TestStatus(t *testing.T) {
 		"blocked-at-first":     {blockers: []failure{missing}},
 		"paused":               {state: observed{deployment: newDeployment(2)}, change: paused},
 		"paused-while-rolling": {state: observed{deployment: newDeployment(2, rolling)}, change: paused},
-		"paused-with-changes":  {state: observed{deployment: newDeployment(2)}, change: paused, waiting: []string{`Deployment "web"`, `the deletion of PodDisruptionBudget "web"`}},
-		"paused-and-blocked":   {state: observed{deployment: newDeployment(2)}, change: paused, blockers: []failure{missing}},
+		"paused-with-changes": {
+			state:   observed{deployment: newDeployment(2)},
+			change:  paused,
+			waiting: []string{`Deployment "web"`, `the deletion of PodDisruptionBudget "web"`},
+		},
+		"paused-and-blocked": {state: observed{deployment: newDeployment(2)}, change: paused, blockers: []failure{missing}},
 
 		"not-seen-yet":  {state: observed{deployment: newDeployment(2, func(d *appsv1.Deployment) { d.Generation = 8 })}},
 		"complete":      {state: observed{deployment: newDeployment(2)}},
@@ -56,13 +64,17 @@ func TestStatus(t *testing.T) {
 		"lost-a-pod":    {state: observed{deployment: newDeployment(2, half)}},
 		"name-conflict": {applying: applyFailure(&apply.NotOurs{Kind: "Service", Name: "web"})},
 		"predecessor":   {applying: applyFailure(&apply.NotOurs{Kind: "Service", Name: "web", Predecessor: true})},
-		"image-missing": {state: observed{deployment: newDeployment(2, failing), pods: []*corev1.Pod{newPod(waiting("ErrImagePull", "not found"))}}},
+		"image-missing": {
+			state: observed{deployment: newDeployment(2, failing), pods: []*corev1.Pod{newPod(waiting("ErrImagePull", "not found"))}},
+		},
 		"image-missing-for-long": {state: observed{
 			deployment: newDeployment(2, stalled), pods: []*corev1.Pod{newPod(waiting("ErrImagePull", "not found"))},
 		}},
 		"stalled": {state: observed{deployment: newDeployment(2, stalled)}},
 		// Only a Pod that nobody needs any more fails: all replicas serve.
-		"complete-with-a-failing-pod": {state: observed{deployment: newDeployment(2), pods: []*corev1.Pod{newPod(waiting("ErrImagePull", "not found"))}}},
+		"complete-with-a-failing-pod": {
+			state: observed{deployment: newDeployment(2), pods: []*corev1.Pod{newPod(waiting("ErrImagePull", "not found"))}},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			object := newObject(func(s *v1alpha2.NginxOperatorSpec) {
@@ -75,7 +87,11 @@ func TestStatus(t *testing.T) {
 			if len(test.blockers) > 0 {
 				result.children = nil
 			}
-			status := computeStatus(object, test.state, result)
+			exists := test.state
+			if test.state.deployment != nil {
+				exists = exists.with(object, newOutcome(t, object))
+			}
+			status := computeStatus(object, exists, result)
 			for i := range status.Conditions {
 				if status.Conditions[i].LastTransitionTime.IsZero() {
 					t.Errorf("%s has no time", status.Conditions[i].Type)
@@ -91,16 +107,17 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// newOutcome returns that of a pass in which nothing went wrong.
+// newOutcome returns that of a reconcile in which nothing went wrong.
 func newOutcome(t *testing.T, object *v1alpha2.NginxOperator) outcome {
 	t.Helper()
 	return outcome{image: testImage, children: desired(object, newInputs(t, object, "", false))}
 }
 
-// While changes are held back, the status says of the operands what was applied before.
+// While changes are blocked, the status says of the operands what was applied before.
 func TestStatusWhileHeld(t *testing.T) {
 	object := newObject()
-	object.Status = computeStatus(object, observed{deployment: newDeployment(1)}, newOutcome(t, object))
+	state := observed{deployment: newDeployment(1)}.with(object, newOutcome(t, object))
+	object.Status = computeStatus(object, state, newOutcome(t, object))
 	before := object.Status.DeepCopy()
 	object.Spec.Image, object.Generation = "nginx:other", 4
 	onPort(9090)(&object.Spec)
@@ -110,7 +127,7 @@ func TestStatusWhileHeld(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			object.Spec.Paused = len(result.waiting) > 0
-			status := computeStatus(object, observed{deployment: newDeployment(1)}, result)
+			status := computeStatus(object, state, result)
 			if status.Image != before.Image || status.URL != before.URL || status.ObservedGeneration != 4 {
 				t.Errorf("image %s, url %s, generation %d", status.Image, status.URL, status.ObservedGeneration)
 			}
@@ -124,14 +141,25 @@ func TestStatusWhileHeld(t *testing.T) {
 	}
 }
 
-// However much is wrong, the status fits its schema.
+// However much is wrong, the status fits its schema, and stays small.
 func TestManyBlockers(t *testing.T) {
+	short := outcome{waiting: []string{"more"}}
+	for range 100 {
+		short.blockers = append(short.blockers, failure{v1alpha2.ReasonInvalidConfiguration, "x"})
+	}
+	if got := computeStatus(newObject(), observed{}, short).BlockedBy; len(got) != 64 || got[63].Reason != v1alpha2.ReasonPaused {
+		t.Errorf("%d blockers, the last %s", len(got), got[len(got)-1].Reason)
+	}
 	result := outcome{waiting: []string{"more"}}
 	for range 100 {
 		result.blockers = append(result.blockers, failure{v1alpha2.ReasonInvalidConfiguration, strings.Repeat("x", 5000)})
 	}
 	got := computeStatus(newObject(), observed{}, result).BlockedBy
-	if len(got) != 64 || got[63].Reason != v1alpha2.ReasonPaused || len([]rune(got[0].Message)) != maxMessage {
+	bytes := 0
+	for _, blocker := range got {
+		bytes += len(blocker.Message)
+	}
+	if len(got) != 17 || bytes > maxBlockerBytes+maxMessage || got[16].Reason != v1alpha2.ReasonPaused || len(got[0].Message) != maxMessage {
 		t.Errorf("%d blockers, the last %s, messages of %d", len(got), got[len(got)-1].Reason, len(got[0].Message))
 	}
 }
@@ -183,38 +211,6 @@ func TestApplyFailure(t *testing.T) {
 	}
 }
 
-func TestPodFailure(t *testing.T) {
-	crashed := corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", Message: "line\n2026/01/02 03:04:05 [emerg] 7#7: unknown directive\nlast"}
-	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
-	for name, test := range map[string]struct {
-		status  corev1.ContainerStatus
-		reason  string
-		message string
-	}{
-		"starting":     {status: waiting("ContainerCreating", "")},
-		"pull error":   {waiting("ErrImagePull", "no such host"), v1alpha2.ReasonImagePullFailed, `cannot pull image "` + testImage + `": no such host`},
-		"back-off":     {waiting("ImagePullBackOff", `Back-off pulling image "x": ErrImagePull: no such host`), v1alpha2.ReasonImagePullFailed, `cannot pull image "` + testImage + `": no such host`},
-		"no message":   {waiting("InvalidImageName", ""), v1alpha2.ReasonImagePullFailed, `cannot pull image "` + testImage + `": InvalidImageName`},
-		"root image":   {waiting("CreateContainerConfigError", `container has runAsNonRoot and image will run as root (pod: "web-1_shop(uid)", container: nginx)`), v1alpha2.ReasonContainerConfigError, `cannot start container "nginx": container has runAsNonRoot and image will run as root`},
-		"first crash":  {status: corev1.ContainerStatus{RestartCount: 1, State: running, LastTerminationState: corev1.ContainerState{Terminated: &crashed}}},
-		"crash loop":   {corev1.ContainerStatus{RestartCount: 3, State: waiting("CrashLoopBackOff", "").State, LastTerminationState: corev1.ContainerState{Terminated: &crashed}}, v1alpha2.ReasonCrashLoop, `container "nginx" ends again and again with exit code 1 (Error): [emerg] unknown directive`},
-		"between two":  {corev1.ContainerStatus{RestartCount: 3, State: running, LastTerminationState: corev1.ContainerState{Terminated: &crashed}}, v1alpha2.ReasonCrashLoop, `container "nginx" ends again and again with exit code 1 (Error): [emerg] unknown directive`},
-		"recovered":    {status: corev1.ContainerStatus{Ready: true, RestartCount: 3, State: running, LastTerminationState: corev1.ContainerState{Terminated: &crashed}}},
-		"just crashed": {corev1.ContainerStatus{RestartCount: 2, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled"}}}, v1alpha2.ReasonCrashLoop, `container "nginx" ends again and again with exit code 137 (OOMKilled)`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var want *failure
-			if test.reason != "" {
-				want = &failure{test.reason, test.message}
-			}
-			if diff := cmp.Diff(want, podFailure(newPod(test.status)), cmp.AllowUnexported(failure{})); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-// A status that says something new is written at once; counts that move while a rollout runs wait for their slot.
 func TestWriteDelay(t *testing.T) {
 	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	status := func(ready int32, progressing metav1.ConditionStatus, reason string) *v1alpha2.NginxOperatorStatus {
@@ -222,12 +218,15 @@ func TestWriteDelay(t *testing.T) {
 			{Type: v1alpha2.ConditionProgressing, Status: progressing, Reason: reason, LastTransitionTime: metav1.NewTime(began)},
 		}}
 	}
-	one, two := status(1, metav1.ConditionTrue, v1alpha2.ReasonRolloutInProgress), status(2, metav1.ConditionTrue, v1alpha2.ReasonRolloutInProgress)
-	none, noneYet := status(0, metav1.ConditionTrue, v1alpha2.ReasonRolloutInProgress), status(0, metav1.ConditionTrue, v1alpha2.ReasonRolloutInProgress)
+	one := status(1, metav1.ConditionTrue, v1alpha2.ReasonRolloutInProgress)
+	two := status(2, metav1.ConditionTrue, v1alpha2.ReasonRolloutInProgress)
+	none := status(0, metav1.ConditionTrue, v1alpha2.ReasonRolloutInProgress)
+	noneYet := none.DeepCopy()
 	noneYet.Replicas = 3
 	waitingForLast := status(2, metav1.ConditionTrue, v1alpha2.ReasonReplicasUnavailable)
 	degraded := two.DeepCopy()
-	degraded.Conditions = append(degraded.Conditions, metav1.Condition{Type: v1alpha2.ConditionDegraded, Status: metav1.ConditionTrue, Reason: v1alpha2.ReasonCrashLoop})
+	degraded.Conditions = append(degraded.Conditions,
+		metav1.Condition{Type: v1alpha2.ConditionDegraded, Status: metav1.ConditionTrue, Reason: v1alpha2.ReasonCrashLoop})
 	generation := two.DeepCopy()
 	generation.ObservedGeneration = 2
 	done := status(2, metav1.ConditionFalse, v1alpha2.ReasonRolloutComplete)
@@ -250,8 +249,8 @@ func TestWriteDelay(t *testing.T) {
 		"the end of the rollout":              {one, done, time.Second, 0},
 		"a count while no rollout is running": {status(1, metav1.ConditionFalse, v1alpha2.ReasonRolloutComplete), done, time.Second, 0},
 		"a count while nothing is ready":      {none, noneYet, 12 * time.Second, -1},
-		"a count while changes are held back": {held, heldWithout, 12 * time.Second, 3 * time.Second},
-		"another reason to hold changes back": {held, heldAnew, 12 * time.Second, 0},
+		"a count while changes are blocked":   {held, heldWithout, 12 * time.Second, 3 * time.Second},
+		"another reason to block changes":     {held, heldAnew, 12 * time.Second, 0},
 		"the first status":                    {&v1alpha2.NginxOperatorStatus{}, one, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -282,7 +281,7 @@ func TestTransitions(t *testing.T) {
 		old, updated []metav1.Condition
 		want         []string
 	}{
-		"first status":       {nil, rolling, []string{"Normal RolloutInProgress"}},
+		"first status":       {nil, rolling, nil},
 		"the same":           {rolling, rolling, nil},
 		"ready":              {rolling, ready, []string{"Normal AllReplicasReady"}},
 		"lost a replica":     {ready, lost, []string{"Warning ReplicasUnavailable"}},
@@ -303,11 +302,104 @@ func TestTransitions(t *testing.T) {
 	}
 }
 
+// with returns a state in which the children of an outcome exist and the Service serves what is declared.
+func (o observed) with(object *v1alpha2.NginxOperator, result outcome) observed {
+	o.related = relatedObjects(result.children)
+	o.service = desiredService(object, inputs{}).Spec.Ports
+	return o
+}
+
+// A message is cut to what the API server takes as the note of an Event, which it counts in bytes, at the end of a character.
 func TestTruncate(t *testing.T) {
-	if got := truncate(strings.Repeat("ä", 2000)); len([]rune(got)) != maxMessage || !strings.HasSuffix(got, "…") {
-		t.Errorf("%d characters", len([]rune(got)))
+	for name, test := range map[string]struct{ in, want string }{
+		"short":           {"short", "short"},
+		"as long as fits": {strings.Repeat("x", 1024), strings.Repeat("x", 1024)},
+		"longer":          {strings.Repeat("x", 1025), strings.Repeat("x", 1021) + "…"},
+		"wide characters": {strings.Repeat("🚀", 300), strings.Repeat("🚀", 255) + "…"},
+		"no characters":   {"\xff", "\uFFFD"},
+	} {
+		if got := truncate(test.in); got != test.want || len(got) > 1024 {
+			t.Errorf("%s: %d bytes: %.40q", name, len(got), got)
+		}
 	}
-	if got := truncate("short"); got != "short" {
-		t.Errorf("%q", got)
+	old := []metav1.Condition{}
+	updated := stopped(v1alpha2.ReasonInvalidConfiguration, strings.Repeat("🚀", 2000), "stopped")
+	for i := range updated {
+		updated[i].Message = truncate(updated[i].Message)
+	}
+	for _, change := range transitions(old, updated) {
+		if len(change.message) > 1024 {
+			t.Errorf("the note of an Event has %d bytes", len(change.message))
+		}
+	}
+}
+
+// What a request could not do once is no trouble yet; what it could not do for a while is.
+func TestAPIErrorThatLasts(t *testing.T) {
+	object := newObject()
+	result := newOutcome(t, object)
+	result.failure = applyFailure(errors.New("connection refused"))
+	began := time.Now()
+	object.Status = computeStatus(object, observed{}, result)
+	for _, want := range []struct {
+		conditionType string
+		status        metav1.ConditionStatus
+	}{
+		{v1alpha2.ConditionReady, metav1.ConditionFalse},
+		{v1alpha2.ConditionProgressing, metav1.ConditionTrue},
+		{v1alpha2.ConditionDegraded, metav1.ConditionFalse},
+	} {
+		if !meta.IsStatusConditionPresentAndEqual(object.Status.Conditions, want.conditionType, want.status) {
+			t.Errorf("at first: want %s=%s: %+v", want.conditionType, want.status, object.Status.Conditions)
+		}
+	}
+	if lasts(object.Status.Conditions, began.Add(20*time.Second)) || !lasts(object.Status.Conditions, began.Add(40*time.Second)) {
+		t.Error("it does not last from its beginning on")
+	}
+	result.lasting = true
+	object.Status = computeStatus(object, observed{}, result)
+	if !meta.IsStatusConditionTrue(object.Status.Conditions, v1alpha2.ConditionDegraded) || !lasts(object.Status.Conditions, began) {
+		t.Errorf("when it lasts: %+v", object.Status.Conditions)
+	}
+	// An object that was not Ready for long anyway begins to count with the error.
+	rolling := newObject()
+	rolling.Status.Conditions = []metav1.Condition{{
+		Type:               v1alpha2.ConditionProgressing,
+		Status:             metav1.ConditionTrue,
+		Reason:             v1alpha2.ReasonRolloutInProgress,
+		LastTransitionTime: metav1.NewTime(began.Add(-time.Hour)),
+	}}
+	result.lasting = lasts(rolling.Status.Conditions, began)
+	rolling.Status = computeStatus(rolling, observed{}, result)
+	if lasts(rolling.Status.Conditions, time.Now()) {
+		t.Error("the time of a rollout counts as that of an error")
+	}
+}
+
+// The status names nothing that does not exist or is somebody else's.
+func TestStatusNamesWhatExists(t *testing.T) {
+	object := newObject()
+	result := newOutcome(t, object)
+	result.failure = &failure{v1alpha2.ReasonQuotaExceeded, "exceeded quota"}
+	status := computeStatus(object, observed{related: relatedObjects(result.children[:1])}, result)
+	if status.URL != "" || status.Image != "" || !cmp.Equal(status.RelatedObjects, relatedObjects(result.children[:1])) {
+		t.Errorf("without Service and Deployment: url %q, image %q, objects %v", status.URL, status.Image, status.RelatedObjects)
+	}
+	// The Service still has the port of before.
+	moved := newObject(onPort(9090))
+	moved.Status.URL = serviceURL(object)
+	state := observed{service: desiredService(object, inputs{}).Spec.Ports}
+	if got := computeStatus(moved, state, newOutcome(t, moved)); got.URL != serviceURL(object) {
+		t.Errorf("url %s", got.URL)
+	}
+}
+
+// A status is written to the object that it speaks of, and to no later one of its name.
+func TestStatusPatch(t *testing.T) {
+	object := newObject()
+	patch, err := statusPatch(object, operation{"add", "/status", v1alpha2.NginxOperatorStatus{Replicas: 2}})
+	const want = `[{"op":"test","path":"/metadata/uid","value":"u-1"},{"op":"add","path":"/status","value":{`
+	if err != nil || !strings.HasPrefix(string(patch), want) {
+		t.Errorf("%s, %v", patch, err)
 	}
 }

@@ -17,7 +17,7 @@ type transition struct {
 const reasonRecovered = "Recovered"
 
 // transitions returns what changed between two statuses that is worth an Event. The same status twice gives none, so
-// Events come with changes and not with passes.
+// Events come with changes and not with reconciles.
 func transitions(old, updated []metav1.Condition) []transition {
 	var out []transition
 	changed := func(conditionType string) (was, is metav1.Condition, differs bool) {
@@ -37,12 +37,16 @@ func transitions(old, updated []metav1.Condition) []transition {
 			out = append(out, transition{corev1.EventTypeNormal, reasonRecovered, "no longer degraded: " + was.Reason})
 		}
 	}
-	if was, is, differs := changed(v1alpha2.ConditionProgressing); differs && is.Status == metav1.ConditionTrue && was.Status != metav1.ConditionTrue {
+	was, is, _ := changed(v1alpha2.ConditionProgressing)
+	if is.Status == metav1.ConditionTrue && was.Status != metav1.ConditionTrue {
 		eventType := corev1.EventTypeNormal
-		if is.Reason == v1alpha2.ReasonReplicasUnavailable {
+		if is.Reason == v1alpha2.ReasonReplicasUnavailable || is.Reason == v1alpha2.ReasonAPIError {
 			eventType = corev1.EventTypeWarning
 		}
-		out = append(out, transition{eventType, is.Reason, is.Message})
+		// That a new object is being brought up is no news; that it is ready, or why it is not, is.
+		if was.Status != "" || eventType == corev1.EventTypeWarning {
+			out = append(out, transition{eventType, is.Reason, is.Message})
+		}
 	}
 	if _, is, differs := changed(v1alpha2.ConditionReady); differs && is.Status == metav1.ConditionTrue {
 		out = append(out, transition{corev1.EventTypeNormal, is.Reason, is.Message})

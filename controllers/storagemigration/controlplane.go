@@ -17,9 +17,33 @@ import (
 
 // This file speaks with the control plane's migrator.
 
-// nudgeInterval is how often the migrator is asked to go on. By itself it waits, after a webhook was away for seconds, or while
-// its own cache is behind, up to 17 minutes.
+// nudgeInterval is when the migrator is asked for the second time to go on. By itself it waits, after a webhook was away for seconds, or
+// while its own cache is behind, up to 17 minutes. Each time it gets twice as long as before: a migration that ends after a nudge is in
+// conflict with it and starts again, for ever where it takes longer than the interval.
 const nudgeInterval = 5 * time.Second
+
+// nudges is when a migration may be nudged.
+type nudges struct {
+	// of is the UID of the StorageVersionMigration.
+	of   types.UID
+	next time.Time
+	// pause is the time from the last nudge to the next.
+	pause time.Duration
+}
+
+// due reports whether a migration is to be nudged now.
+func (n *nudges) due(of types.UID, now time.Time) bool {
+	if n.of != of {
+		*n = nudges{of: of}
+	}
+	return !now.Before(n.next)
+}
+
+// done notes that a migration was nudged.
+func (n *nudges) done(now time.Time) {
+	n.pause = max(2*n.pause, nudgeInterval)
+	n.next = now.Add(n.pause)
+}
 
 // nudgeAnnotation is on the StorageVersionMigration; a change of it makes the migrator look at once.
 const nudgeAnnotation = "operator.example.com/nudged-at"
@@ -42,7 +66,7 @@ func (r *Reconciler) api() (*schema.GroupVersionKind, error) {
 }
 
 func (r *Reconciler) create(ctx context.Context, s *situation) error {
-	object, err := forDefinition(r.Manifest, *s.migrator, s.definition)
+	object, err := forCRD(r.Manifest, *s.migrator, s.crd)
 	if err != nil {
 		return fmt.Errorf("failed to make the %s: %w", manifestKind, err)
 	}
@@ -57,19 +81,20 @@ func (r *Reconciler) create(ctx context.Context, s *situation) error {
 // nudge makes the control plane look at a migration that runs. While it works on it, it looks once more when it is done.
 func (r *Reconciler) nudge(ctx context.Context, m *migration) error {
 	over := m.is(conditionSucceeded) || m.is(conditionFailed)
-	if time.Since(r.nudged) < nudgeInterval || !m.is(conditionRunning) || over || m.object.GroupVersionKind().Group == kubeMigratorGroup {
+	now := time.Now()
+	if !m.is(conditionRunning) || over || m.object.GroupVersionKind().Group == kubeMigratorGroup || !r.nudges.due(m.object.GetUID(), now) {
 		return nil
 	}
 	// The migrator first notes the newest change of an object; only one that comes after that wakes it.
 	since, _, _ := unstructured.NestedString(m.object.Object, "status", "resourceVersion")
-	if since == "" && time.Since(m.object.GetCreationTimestamp().Time) < nudgeInterval {
+	if since == "" && now.Sub(m.object.GetCreationTimestamp().Time) < nudgeInterval {
 		return nil
 	}
-	r.nudged = time.Now()
+	r.nudges.done(now)
 	if since != "" {
 		r.wake(ctx)
 	}
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, nudgeAnnotation, r.nudged.UTC().Format(time.RFC3339))
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, nudgeAnnotation, now.UTC().Format(time.RFC3339))
 	if err := r.Client.Patch(ctx, m.object, client.RawPatch(types.MergePatchType, patch)); err != nil {
 		return fmt.Errorf("failed to have the control plane look at the %s: %w", manifestKind, err)
 	}

@@ -44,8 +44,8 @@ func Load(file string) (*unstructured.Unstructured, error) {
 	group, resource := field("spec", "resource", "group"), field("spec", "resource", "resource")
 	for _, want := range []struct{ field, is, want string }{
 		{"kind", object.GetKind(), manifestKind},
-		{"metadata.name", object.GetName(), metadata.DefinitionName},
-		{"spec.resource", resource + "." + group, metadata.DefinitionName},
+		{"metadata.name", object.GetName(), metadata.CRDName},
+		{"spec.resource", resource + "." + group, metadata.CRDName},
 	} {
 		if want.is != want.want {
 			return nil, fmt.Errorf("the storage migration in %s has %s %q, it must be %q", file, want.field, want.is, want.want)
@@ -54,17 +54,19 @@ func Load(file string) (*unstructured.Unstructured, error) {
 	return object, nil
 }
 
-// forDefinition returns the manifest as an object of an API, made for a definition as it is now. It goes with the definition.
-func forDefinition(manifest *unstructured.Unstructured, api schema.GroupVersionKind, definition *apiextensionsv1.CustomResourceDefinition) (*unstructured.Unstructured, error) {
+// forCRD returns the manifest as an object of an API, made for a CRD as it is now. It goes with the CRD.
+func forCRD(
+	manifest *unstructured.Unstructured, api schema.GroupVersionKind, crd *apiextensionsv1.CustomResourceDefinition,
+) (*unstructured.Unstructured, error) {
 	object := manifest.DeepCopy()
 	object.SetGroupVersionKind(api)
-	object.SetAnnotations(map[string]string{generationAnnotation: generationOf(definition)})
+	object.SetAnnotations(map[string]string{generationAnnotation: generationOf(crd)})
 	object.SetLabels(map[string]string{metadata.LabelManagedBy: metadata.OperatorName})
 	object.SetOwnerReferences([]metav1.OwnerReference{{
-		APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition", Name: definition.Name, UID: definition.UID,
+		APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition", Name: crd.Name, UID: crd.UID,
 	}})
 	if api.Group != kubeMigratorGroup {
 		return object, nil
 	}
-	return object, unstructured.SetNestedField(object.Object, storedVersion(definition), "spec", "resource", "version")
+	return object, unstructured.SetNestedField(object.Object, storedVersion(crd), "spec", "resource", "version")
 }

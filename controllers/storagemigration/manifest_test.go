@@ -18,7 +18,7 @@ func TestManifest(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, api := range apis {
-		object, err := forDefinition(manifest, api, definitionOf(newer, older, newer))
+		object, err := forCRD(manifest, api, crdOf(newer, older, newer))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -36,7 +36,7 @@ func TestManifest(t *testing.T) {
 			}
 		}
 		made, err := newMigration(object)
-		if err != nil || made.definition != theUID || made.generation != "7" || object.GetAPIVersion() != api.GroupVersion().String() {
+		if err != nil || made.crd != theUID || made.generation != "7" || object.GetAPIVersion() != api.GroupVersion().String() {
 			t.Errorf("%s: %+v, %v", api, made, err)
 		}
 	}
@@ -62,7 +62,7 @@ func TestBadManifest(t *testing.T) {
 				t.Fatal("nothing was changed")
 			}
 			file := filepath.Join(t.TempDir(), "manifest.yaml")
-			if err := os.WriteFile(file, []byte(text), 0o600); err != nil { // #nosec G703 -- a temporary folder
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil { // #nosec G703 -- a temporary directory
 				t.Fatal(err)
 			}
 			if _, err := Load(file); err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "manifest.yaml") {

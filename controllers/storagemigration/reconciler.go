@@ -40,7 +40,7 @@ type Metrics interface {
 	Finished(succeeded bool)
 }
 
-// Reconciler migrates. Its one request names the definition of the API.
+// Reconciler migrates. Its one request names the CRD of the API.
 type Reconciler struct {
 	// Client reads from the API server itself.
 	Client client.Client
@@ -59,9 +59,9 @@ type Reconciler struct {
 
 // progress is what spares requests and repeated reports. A leader that begins without it does the same, with a few more.
 type progress struct {
-	// settled: there is nothing to do, as was seen once, so only the definition has to be looked at.
+	// settled: there is nothing to do, as was seen once, so only the CRD has to be looked at.
 	settled bool
-	// generation is that of the definition, which it has since then.
+	// generation is that of the CRD, which it has since then.
 	generation string
 	since      time.Time
 	// began is when it was first seen that there is something to migrate.
@@ -71,8 +71,8 @@ type progress struct {
 	problem string
 	// heard is what the control plane said last about the migration that it runs.
 	heard string
-	// nudged is when it was asked last to look at it, woken where in the list of objects that has got to.
-	nudged time.Time
+	// nudges is when it may be asked to look at it again, woken where in the list of objects that has got to.
+	nudges nudges
 	woken  string
 }
 
@@ -83,7 +83,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, err
 	}
 	next := decide(s, time.Now())
-	log.FromContext(ctx).V(1).Info("Looked at the storage", "next", next, "storedVersions", s.definition.Status.StoredVersions)
+	log.FromContext(ctx).V(1).Info("Looked at the storage", "next", next, "storedVersions", s.crd.Status.StoredVersions)
 	// OLM is held off before anything begins. That this fails must not keep the migration from going on.
 	report := r.report(ctx, s, next)
 	again, err := r.act(ctx, s, next)
@@ -99,17 +99,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{RequeueAfter: again}, nil
 }
 
-// observe reads the definition and, where it matters, the migration. It returns nil where there is no definition.
+// observe reads the CRD and, where it matters, the migration. It returns nil where there is no CRD.
 func (r *Reconciler) observe(ctx context.Context, name string) (*situation, error) {
-	definition := &apiextensionsv1.CustomResourceDefinition{}
-	if err := r.Client.Get(ctx, client.ObjectKey{Name: name}, definition); err != nil {
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := r.Client.Get(ctx, client.ObjectKey{Name: name}, crd); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
-	if now := string(definition.UID) + "/" + generationOf(definition); now != r.generation {
+	if now := string(crd.UID) + "/" + generationOf(crd); now != r.generation {
 		r.generation, r.since, r.left = now, time.Now(), nil
 	}
-	s := &situation{definition: definition, settledFor: time.Since(r.since), target: r.Target.Version, unverified: !r.began.IsZero()}
-	if storedVersion(definition) != s.target || r.settled && s.pruned() {
+	s := &situation{crd: crd, settledFor: time.Since(r.since), target: r.Target.Version, unverified: !r.began.IsZero()}
+	if storedVersion(crd) != s.target || r.settled && s.pruned() {
 		return s, nil
 	}
 	var err error
@@ -118,7 +118,7 @@ func (r *Reconciler) observe(ctx context.Context, name string) (*situation, erro
 	}
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(*s.migrator)
-	err = r.Client.Get(ctx, client.ObjectKey{Name: metadata.DefinitionName}, object)
+	err = r.Client.Get(ctx, client.ObjectKey{Name: metadata.CRDName}, object)
 	if apierrors.IsNotFound(err) {
 		return s, nil
 	}
@@ -129,7 +129,7 @@ func (r *Reconciler) observe(ctx context.Context, name string) (*situation, erro
 	return s, err
 }
 
-// act does what was decided, and returns when to look again, 0 for when the definition changes.
+// act does what was decided, and returns when to look again, 0 for when the CRD changes.
 func (r *Reconciler) act(ctx context.Context, s *situation, next action) (time.Duration, error) {
 	const atOnce = time.Millisecond
 	switch next {
@@ -152,16 +152,17 @@ func (r *Reconciler) act(ctx context.Context, s *situation, next action) (time.D
 	return 0, nil
 }
 
-// restore makes the definition say again that other versions may be stored.
+// restore makes the CRD say again that other versions may be stored.
 func (r *Reconciler) restore(ctx context.Context, s *situation) error {
 	versions := []string{s.target}
-	for i := range s.definition.Spec.Versions {
-		if name := s.definition.Spec.Versions[i].Name; name != s.target {
+	for i := range s.crd.Spec.Versions {
+		if name := s.crd.Spec.Versions[i].Name; name != s.target {
 			versions = append(versions, name)
 		}
 	}
-	log.FromContext(ctx).Info("Taking back what was pruned from status.storedVersions before everything was migrated", "storedVersions", versions)
-	return r.setStoredVersions(ctx, s.definition, versions)
+	log.FromContext(ctx).Info("Taking back what was pruned from status.storedVersions before everything was migrated",
+		"storedVersions", versions)
+	return r.setStoredVersions(ctx, s.crd, versions)
 }
 
 func (r *Reconciler) rewrite(ctx context.Context, s *situation) error {
@@ -200,27 +201,27 @@ func whyRewrite(s *situation) string {
 	return "nobody works on the " + manifestKind
 }
 
-// prune makes the definition promise that all objects are stored in the target version. That is true if the definition is
+// prune makes the CRD promise that all objects are stored in the target version. That is true if the CRD is
 // still the one under which they were written.
 func (r *Reconciler) prune(ctx context.Context, s *situation) error {
 	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		now := &apiextensionsv1.CustomResourceDefinition{}
-		if err := r.Client.Get(ctx, client.ObjectKeyFromObject(s.definition), now); err != nil {
-			return fmt.Errorf("failed to read the definition: %w", err)
+		if err := r.Client.Get(ctx, client.ObjectKeyFromObject(s.crd), now); err != nil {
+			return fmt.Errorf("failed to read the CRD: %w", err)
 		}
-		if now.UID != s.definition.UID || now.Generation != s.definition.Generation {
-			log.FromContext(ctx).Info("The definition changed during the migration, which begins anew")
+		if now.UID != s.crd.UID || now.Generation != s.crd.Generation {
+			log.FromContext(ctx).Info("The CRD changed during the migration, which begins anew")
 			return nil
 		}
 		return r.setStoredVersions(ctx, now, []string{s.target})
 	})
 }
 
-// setStoredVersions fails with a conflict where the definition is not as it was read.
-func (r *Reconciler) setStoredVersions(ctx context.Context, definition *apiextensionsv1.CustomResourceDefinition, versions []string) error {
-	definition.Status.StoredVersions = versions
-	if err := r.Client.Status().Update(ctx, definition); err != nil {
-		return fmt.Errorf("failed to write status.storedVersions of the definition: %w", err)
+// setStoredVersions fails with a conflict where the CRD is not as it was read.
+func (r *Reconciler) setStoredVersions(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, versions []string) error {
+	crd.Status.StoredVersions = versions
+	if err := r.Client.Status().Update(ctx, crd); err != nil {
+		return fmt.Errorf("failed to write status.storedVersions of the CRD: %w", err)
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// Reasons of the Events on the definition; the last one is on an object that was refused as well.
+// Reasons of the Events on the CRD; the last one is on an object that was refused as well.
 const (
 	ReasonStarted   = "StorageMigrationStarted"
 	ReasonSucceeded = "StorageMigrationSucceeded"
@@ -26,20 +26,21 @@ const (
 )
 
 const (
-	// namedAtOnce is how many refused objects get an Event and a line in the log after one pass, namedInMessage how many are
+	// namedAtOnce is how many refused objects get an Event and a line in the log after one reconcile, namedInMessage how many are
 	// named in a message.
 	namedAtOnce    = 20
 	namedInMessage = 3
 )
 
-// report tells log, Events, metrics and OLM what a pass found, where that is news.
+// report tells log, Events, metrics and OLM what a reconcile found, where that is news.
 func (r *Reconciler) report(ctx context.Context, s *situation, next action) error {
 	if next != actNothing {
 		r.settled = false
 		if r.began.IsZero() {
 			r.began = time.Now()
 			r.Metrics.Running(true)
-			message := fmt.Sprintf("moving stored objects to %s (status.storedVersions is %s)", s.target, strings.Join(s.definition.Status.StoredVersions, ", "))
+			message := fmt.Sprintf("moving stored objects to %s (status.storedVersions is %s)", s.target,
+				strings.Join(s.crd.Status.StoredVersions, ", "))
 			r.event(ctx, s, corev1.EventTypeNormal, ReasonStarted, message)
 		}
 		return r.holdOff(ctx, s.target)
@@ -66,10 +67,10 @@ func (r *Reconciler) holdOff(ctx context.Context, target string) error {
 	return r.Condition.Set(ctx, metav1.ConditionFalse, ReasonMigrating, "stored objects are being moved to "+target)
 }
 
-// event sends an Event on the definition and says the same in the log.
+// event sends an Event on the CRD and says the same in the log.
 func (r *Reconciler) event(ctx context.Context, s *situation, kind, reason, message string) {
 	log.FromContext(ctx).Info("Storage migration: "+message, "reason", reason)
-	r.Recorder.Eventf(s.definition, nil, kind, reason, "Migrate", "%s", message)
+	r.Recorder.Eventf(s.crd, nil, kind, reason, "Migrate", "%s", message)
 }
 
 // failed reports an attempt that did not migrate everything, and returns the error that makes another one.

@@ -25,9 +25,9 @@ const (
 	// control tells the client to wait where that is too much.
 	pageSize       = 500
 	rewritesAtOnce = 4
-	// hopelessAfter ends a pass after so many failures in a row that the API server is to blame for and not the objects.
+	// hopelessAfter ends a reconcile after so many failures in a row that the API server is to blame for and not the objects.
 	hopelessAfter = 20
-	// progressInterval is how often a long pass says how far it is.
+	// progressInterval is how often a long rewrite says how far it is.
 	progressInterval = 10 * time.Second
 )
 
@@ -141,7 +141,7 @@ func (r *rewriter) one(ctx context.Context, object *metav1.PartialObjectMetadata
 	return client.IgnoreNotFound(err)
 }
 
-// passing tells whether an error says more about the API server than about the object.
+// passing reports whether an error says more about the API server than about the object.
 func passing(err error) bool {
 	var status apierrors.APIStatus
 	return err != nil && !errors.As(err, &status) || apierrors.IsInternalError(err) || apierrors.IsServerTimeout(err) ||

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	operatormanager "github.com/example/nginx-operator/internal/manager"
+	"github.com/example/nginx-operator/internal/operatormanager"
 )
 
 // rewriterWith returns a rewriter for so many objects, each write of which is answered by a function.
@@ -28,7 +28,9 @@ func rewriterWith(t *testing.T, objects int, answer func(name string) error) (*r
 	}
 	writes := &atomic.Int32{}
 	builder = builder.WithInterceptorFuncs(interceptor.Funcs{
-		SubResourcePatch: func(_ context.Context, _ client.Client, subresource string, object client.Object, patch client.Patch, _ ...client.SubResourcePatchOption) error {
+		SubResourcePatch: func(
+			_ context.Context, _ client.Client, subresource string, object client.Object, patch client.Patch, _ ...client.SubResourcePatchOption,
+		) error {
 			writes.Add(1)
 			data, err := patch.Data(object)
 			if err != nil || subresource != "status" || !strings.HasPrefix(string(data), `{"metadata":{"resourceVersion":"`) {
@@ -58,8 +60,8 @@ func TestRefusedObjectsAreNamed(t *testing.T) {
 	if err != nil || total != 30 || writes.Load() != 30 {
 		t.Errorf("%d of %d writes, %v", total, writes.Load(), err)
 	}
-	if len(failed) != 2 || !strings.HasPrefix(failed[0].String(), "shop/web-004: ") || !strings.Contains(failed[1].String(), "shop/web-007: ") ||
-		!strings.Contains(failed[1].String(), "a policy") {
+	if len(failed) != 2 || !strings.HasPrefix(failed[0].String(), "shop/web-004: ") ||
+		!strings.Contains(failed[1].String(), "shop/web-007: ") || !strings.Contains(failed[1].String(), "a policy") {
 		t.Errorf("refused: %v", failed)
 	}
 	// Only these are tried again.
@@ -80,7 +82,7 @@ func TestHopelessPassEnds(t *testing.T) {
 	}
 }
 
-// A few failures that pass do not end it.
+// A few failures that end by themselves do not end it.
 func TestPassingFailures(t *testing.T) {
 	n := atomic.Int32{}
 	r, _ := rewriterWith(t, 100, func(string) error {
@@ -102,7 +104,8 @@ func TestDescribe(t *testing.T) {
 		object.Namespace, object.Name = "shop", fmt.Sprintf("web-%d", i)
 		failed = append(failed, refused{object, errors.New("refused")})
 	}
-	const want = "5 objects could not be stored anew and are tried again: shop/web-0: refused; shop/web-1: refused; shop/web-2: refused; and 2 more"
+	const want = "5 objects could not be stored anew and are tried again: " +
+		"shop/web-0: refused; shop/web-1: refused; shop/web-2: refused; and 2 more"
 	if got := describe(failed).Error(); got != want {
 		t.Errorf("%s", got)
 	}

@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	// firstRetry and lastRetry bound the back-off of a pass that failed.
+	// firstRetry and lastRetry bound the back-off of a reconcile that failed.
 	firstRetry = time.Second
 	lastRetry  = time.Minute
 )
 
-// SetupWithManager adds the controller to the manager, whose cache has the definition and no other.
+// SetupWithManager adds the controller to the manager, whose cache has the CRD and no other.
 func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 	return builder.ControllerManagedBy(mgr).
 		Named("storagemigration").

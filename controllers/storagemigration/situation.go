@@ -21,12 +21,12 @@ const (
 	conditionFailed    = "Failed"
 )
 
-// generationAnnotation is on the StorageVersionMigration and has the generation of the definition for which it was made.
-// While the definition still has that generation, what was migrated is what is stored.
+// generationAnnotation is on the StorageVersionMigration and has the generation of the CRD for which it was made.
+// While the CRD still has that generation, what was migrated is what is stored.
 const generationAnnotation = "operator.example.com/definition-generation"
 
 const (
-	// settleTime is how long a definition must have been the same before the migration begins. Every API server has read
+	// settleTime is how long a CRD must have been the same before the migration begins. Every API server has read
 	// it by then, so none of several goes on to write the version before; and OLM has done its part of the upgrade.
 	settleTime = 5 * time.Second
 	// pruneTime is what the control plane gets to prune status.storedVersions after its migrator has finished.
@@ -35,10 +35,10 @@ const (
 	unattendedAfter = time.Minute
 )
 
-// situation is what a pass finds in the cluster.
+// situation is what a reconcile finds in the cluster.
 type situation struct {
-	// definition is as the API server has it now, settledFor how long its spec has been the same.
-	definition *apiextensionsv1.CustomResourceDefinition
+	// crd is as the API server has it now, settledFor how long its spec has been the same.
+	crd        *apiextensionsv1.CustomResourceDefinition
 	settledFor time.Duration
 	// target is the version that this release wants to be stored.
 	target string
@@ -53,8 +53,8 @@ type situation struct {
 type migration struct {
 	object     *unstructured.Unstructured
 	conditions []metav1.Condition
-	// definition is the UID of the definition that it was made for, generation the generation of that.
-	definition types.UID
+	// crd is the UID of the CRD that it was made for, generation the generation of that.
+	crd        types.UID
 	generation string
 }
 
@@ -69,7 +69,7 @@ func newMigration(object *unstructured.Unstructured) (*migration, error) {
 	}
 	m := &migration{object: object, conditions: typed.Status.Conditions, generation: object.GetAnnotations()[generationAnnotation]}
 	if owners := object.GetOwnerReferences(); len(owners) > 0 {
-		m.definition = owners[0].UID
+		m.crd = owners[0].UID
 	}
 	return m, nil
 }
@@ -86,7 +86,7 @@ func (m *migration) message(condition string) string {
 	return ""
 }
 
-// finishing tells whether the control plane is between the end of a migration and what it does to the definition then.
+// finishing reports whether the control plane is between the end of a migration and what it does to the CRD then.
 func (m *migration) finishing(now time.Time) bool {
 	for _, end := range []string{conditionSucceeded, conditionFailed} {
 		if found := meta.FindStatusCondition(m.conditions, end); found != nil && found.Status == metav1.ConditionTrue {
@@ -96,28 +96,28 @@ func (m *migration) finishing(now time.Time) bool {
 	return false
 }
 
-// storedVersion returns the version that a definition stores.
-func storedVersion(definition *apiextensionsv1.CustomResourceDefinition) string {
-	for i := range definition.Spec.Versions {
-		if definition.Spec.Versions[i].Storage {
-			return definition.Spec.Versions[i].Name
+// storedVersion returns the version that a CRD stores.
+func storedVersion(crd *apiextensionsv1.CustomResourceDefinition) string {
+	for i := range crd.Spec.Versions {
+		if crd.Spec.Versions[i].Storage {
+			return crd.Spec.Versions[i].Name
 		}
 	}
 	return ""
 }
 
-// pruned tells whether the definition promises that all objects are stored in the target version.
+// pruned reports whether the CRD promises that all objects are stored in the target version.
 func (s *situation) pruned() bool {
-	return slices.Equal(s.definition.Status.StoredVersions, []string{s.target})
+	return slices.Equal(s.crd.Status.StoredVersions, []string{s.target})
 }
 
-// action is what a pass does.
+// action is what a reconcile does.
 type action string
 
 const (
-	// actNothing: everything is stored in the version it should be, or the definition is another release's.
+	// actNothing: everything is stored in the version it should be, or the CRD is another release's.
 	actNothing action = "nothing"
-	// actSettle waits until the definition has been the same for a while, actWait for the control plane.
+	// actSettle waits until the CRD has been the same for a while, actWait for the control plane.
 	actSettle action = "settle"
 	actWait   action = "wait"
 	// actCreate makes the StorageVersionMigration, actDelete removes one that says nothing about what is stored now.
@@ -133,7 +133,7 @@ const (
 // decide returns what to do next. With decideOn it is the whole logic of the migration.
 func decide(s *situation, now time.Time) action {
 	switch {
-	case storedVersion(s.definition) != s.target:
+	case storedVersion(s.crd) != s.target:
 		return actNothing
 	case s.migration != nil:
 		return decideOn(s.migration, s, now)
@@ -152,7 +152,7 @@ func decideOn(m *migration, s *situation, now time.Time) action {
 	switch {
 	case m.object.GetDeletionTimestamp() != nil || m.finishing(now):
 		return actWait
-	case m.definition != "" && m.definition != s.definition.UID:
+	case m.crd != "" && m.crd != s.crd.UID:
 		return actDelete
 	case m.is(conditionFailed) && s.pruned():
 		return actRestore
@@ -161,7 +161,7 @@ func decideOn(m *migration, s *situation, now time.Time) action {
 	case m.is(conditionSucceeded):
 		return decideOnSucceeded(m, s)
 	case s.pruned():
-		// Kubernetes 1.37: where a migration pruned before, the next one of the same definition prunes as it begins.
+		// Kubernetes 1.37: where a migration pruned before, the next one of the same CRD prunes as it begins.
 		return actRestore
 	case len(m.conditions) == 0 && now.Sub(m.object.GetCreationTimestamp().Time) > unattendedAfter:
 		return actRewrite
@@ -170,10 +170,10 @@ func decideOn(m *migration, s *situation, now time.Time) action {
 }
 
 func decideOnSucceeded(m *migration, s *situation) action {
-	same := m.generation == generationOf(s.definition)
+	same := m.generation == generationOf(s.crd)
 	switch {
 	case s.pruned() && !same && s.unverified:
-		// It was pruned as it began, and the definition changed after that.
+		// It was pruned as it began, and the CRD changed after that.
 		return actRestore
 	case s.pruned():
 		return actNothing
@@ -183,6 +183,6 @@ func decideOnSucceeded(m *migration, s *situation) action {
 	return actDelete
 }
 
-func generationOf(definition *apiextensionsv1.CustomResourceDefinition) string {
-	return fmt.Sprint(definition.Generation)
+func generationOf(crd *apiextensionsv1.CustomResourceDefinition) string {
+	return fmt.Sprint(crd.Generation)
 }

@@ -13,24 +13,24 @@ import (
 const (
 	older   = "v1alpha1"
 	newer   = "v1alpha2"
-	theUID  = types.UID("a definition")
+	theUID  = types.UID("a CRD")
 	theTime = "2026-11-21T12:00:00Z"
 )
 
-// definitionOf returns a definition of generation 7 that stores a version and has stored others.
-func definitionOf(stores string, stored ...string) *apiextensionsv1.CustomResourceDefinition {
-	definition := &apiextensionsv1.CustomResourceDefinition{}
-	definition.UID, definition.Generation = theUID, 7
+// crdOf returns a CRD of generation 7 that stores a version and has stored others.
+func crdOf(stores string, stored ...string) *apiextensionsv1.CustomResourceDefinition {
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	crd.UID, crd.Generation = theUID, 7
 	for _, name := range []string{newer, older} {
-		definition.Spec.Versions = append(definition.Spec.Versions, apiextensionsv1.CustomResourceDefinitionVersion{
+		crd.Spec.Versions = append(crd.Spec.Versions, apiextensionsv1.CustomResourceDefinitionVersion{
 			Name: name, Served: true, Storage: name == stores,
 		})
 	}
-	definition.Status.StoredVersions = stored
-	return definition
+	crd.Status.StoredVersions = stored
+	return crd
 }
 
-// migrationOf returns a StorageVersionMigration that was made for a generation of the definition, so long ago, with
+// migrationOf returns a StorageVersionMigration that was made for a generation of the CRD, so long ago, with
 // conditions that have been True for a second.
 func migrationOf(generation string, age time.Duration, conditions ...string) *migration {
 	now, _ := time.Parse(time.RFC3339, theTime)
@@ -50,6 +50,25 @@ func migrationOf(generation string, age time.Duration, conditions ...string) *mi
 	return m
 }
 
+// A migration that takes longer than one interval ends in one of the next, which are longer; another one begins again.
+func TestNudgesLeaveTimeToEnd(t *testing.T) {
+	var n nudges
+	now := time.Now()
+	for i, want := range []time.Duration{5 * time.Second, 10 * time.Second, 20 * time.Second, 40 * time.Second} {
+		if !n.due("a", now) {
+			t.Fatalf("nudge %d is not due", i)
+		}
+		n.done(now)
+		if n.due("a", now.Add(want-time.Millisecond)) || !n.due("a", now.Add(want)) {
+			t.Errorf("after nudge %d the next is due after %s, want %s", i, n.pause, want)
+		}
+		now = now.Add(want)
+	}
+	if n.done(now); !n.due("b", now) || n.pause != 0 {
+		t.Error("another migration waits for the first one")
+	}
+}
+
 func TestDecide(t *testing.T) {
 	now, err := time.Parse(time.RFC3339, theTime)
 	if err != nil {
@@ -58,7 +77,7 @@ func TestDecide(t *testing.T) {
 	finishing := migrationOf("7", time.Minute, conditionRunning, conditionSucceeded)
 	failing := migrationOf("7", time.Minute, conditionRunning, conditionFailed)
 	others := migrationOf("7", time.Minute, conditionSucceeded)
-	others.definition = "another definition"
+	others.crd = "another CRD"
 	going := migrationOf("7", time.Second, conditionRunning)
 	gone := metav1.NewTime(now)
 	going.object.SetDeletionTimestamp(&gone)
@@ -68,41 +87,71 @@ func TestDecide(t *testing.T) {
 		later     time.Duration
 		want      action
 	}{
-		"the release before's definition": {situation: situation{definition: definitionOf(older, older), settledFor: time.Hour}, want: actNothing},
-		"all stored as it should be":      {situation: situation{definition: definitionOf(newer, newer)}, want: actNothing},
-		"flipped just now":                {situation: situation{definition: definitionOf(newer, older, newer), migrator: &apis[0]}, want: actSettle},
-		"flipped and settled":             {situation: situation{definition: definitionOf(newer, older, newer), settledFor: settleTime, migrator: &apis[0]}, want: actCreate},
-		"there is no migrator":            {situation: situation{definition: definitionOf(newer, older, newer), settledFor: settleTime}, want: actRewrite},
-		"not seen by the control plane yet": {situation: situation{definition: definitionOf(newer, older, newer), migration: migrationOf("7", time.Second)},
-			want: actWait},
-		"nobody works on it": {situation: situation{definition: definitionOf(newer, older, newer), migration: migrationOf("7", 2*unattendedAfter)},
-			want: actRewrite},
-		"running for long": {situation: situation{definition: definitionOf(newer, older, newer), migration: migrationOf("7", time.Hour, conditionRunning)},
-			want: actWait},
-		"about to be deleted": {situation: situation{definition: definitionOf(newer, older, newer), migration: going}, want: actWait},
-		"succeeded, about to be pruned": {situation: situation{definition: definitionOf(newer, older, newer), migration: finishing},
-			want: actWait},
-		"succeeded, never pruned, the same definition": {situation: situation{definition: definitionOf(newer, older, newer), migration: finishing},
-			later: pruneTime, want: actPrune},
-		"succeeded, nobody prunes here": {situation: situation{definition: definitionOf(newer, older, newer), migration: migrationOf("7", time.Minute, conditionSucceeded)},
-			want: actPrune},
-		"succeeded, the definition changed": {situation: situation{definition: definitionOf(newer, older, newer), migration: migrationOf("6", time.Minute, conditionSucceeded)},
-			want: actDelete},
-		"succeeded and pruned": {situation: situation{definition: definitionOf(newer, newer), migration: migrationOf("6", time.Minute, conditionSucceeded)},
-			want: actNothing},
-		"succeeded, pruned as it began, the definition changed": {situation: situation{definition: definitionOf(newer, newer), unverified: true,
-			migration: migrationOf("6", time.Minute, conditionSucceeded)}, want: actRestore},
-		"succeeded and pruned, just now": {situation: situation{definition: definitionOf(newer, newer), unverified: true,
-			migration: migrationOf("7", time.Minute, conditionSucceeded)}, want: actNothing},
-		"pruned as it began":               {situation: situation{definition: definitionOf(newer, newer), migration: migrationOf("7", time.Second, conditionRunning)}, want: actRestore},
-		"of a definition that was deleted": {situation: situation{definition: definitionOf(newer, older, newer), migration: others}, want: actDelete},
-		"failed, about to be pruned":       {situation: situation{definition: definitionOf(newer, older, newer), migration: failing}, want: actWait},
-		"failed and pruned": {situation: situation{definition: definitionOf(newer, newer), migration: migrationOf("7", time.Minute, conditionFailed)},
-			want: actRestore},
-		"failed": {situation: situation{definition: definitionOf(newer, older, newer), migration: migrationOf("7", time.Minute, conditionFailed)},
-			want: actRewrite},
-		"went back to the version before meanwhile": {situation: situation{definition: definitionOf(older, newer, older), migration: migrationOf("6", time.Minute, conditionSucceeded)},
-			want: actNothing},
+		"the release before's CRD":   {situation: situation{crd: crdOf(older, older), settledFor: time.Hour}, want: actNothing},
+		"all stored as it should be": {situation: situation{crd: crdOf(newer, newer)}, want: actNothing},
+		"flipped just now":           {situation: situation{crd: crdOf(newer, older, newer), migrator: &apis[0]}, want: actSettle},
+		"flipped and settled": {
+			situation: situation{crd: crdOf(newer, older, newer), settledFor: settleTime, migrator: &apis[0]}, want: actCreate,
+		},
+		"there is no migrator": {situation: situation{crd: crdOf(newer, older, newer), settledFor: settleTime}, want: actRewrite},
+		"not seen by the control plane yet": {
+			situation: situation{crd: crdOf(newer, older, newer), migration: migrationOf("7", time.Second)},
+			want:      actWait,
+		},
+		"nobody works on it": {
+			situation: situation{crd: crdOf(newer, older, newer), migration: migrationOf("7", 2*unattendedAfter)},
+			want:      actRewrite,
+		},
+		"running for long": {
+			situation: situation{crd: crdOf(newer, older, newer), migration: migrationOf("7", time.Hour, conditionRunning)},
+			want:      actWait,
+		},
+		"about to be deleted": {situation: situation{crd: crdOf(newer, older, newer), migration: going}, want: actWait},
+		"succeeded, about to be pruned": {
+			situation: situation{crd: crdOf(newer, older, newer), migration: finishing},
+			want:      actWait,
+		},
+		"succeeded, never pruned, the same CRD": {
+			situation: situation{crd: crdOf(newer, older, newer), migration: finishing},
+			later:     pruneTime, want: actPrune,
+		},
+		"succeeded, nobody prunes here": {
+			situation: situation{crd: crdOf(newer, older, newer), migration: migrationOf("7", time.Minute, conditionSucceeded)},
+			want:      actPrune,
+		},
+		"succeeded, the CRD changed": {
+			situation: situation{crd: crdOf(newer, older, newer), migration: migrationOf("6", time.Minute, conditionSucceeded)},
+			want:      actDelete,
+		},
+		"succeeded and pruned": {
+			situation: situation{crd: crdOf(newer, newer), migration: migrationOf("6", time.Minute, conditionSucceeded)},
+			want:      actNothing,
+		},
+		"succeeded, pruned as it began, the CRD changed": {situation: situation{
+			crd: crdOf(newer, newer), unverified: true,
+			migration: migrationOf("6", time.Minute, conditionSucceeded),
+		}, want: actRestore},
+		"succeeded and pruned, just now": {situation: situation{
+			crd: crdOf(newer, newer), unverified: true,
+			migration: migrationOf("7", time.Minute, conditionSucceeded),
+		}, want: actNothing},
+		"pruned as it began": {
+			situation: situation{crd: crdOf(newer, newer), migration: migrationOf("7", time.Second, conditionRunning)}, want: actRestore,
+		},
+		"of a CRD that was deleted":  {situation: situation{crd: crdOf(newer, older, newer), migration: others}, want: actDelete},
+		"failed, about to be pruned": {situation: situation{crd: crdOf(newer, older, newer), migration: failing}, want: actWait},
+		"failed and pruned": {
+			situation: situation{crd: crdOf(newer, newer), migration: migrationOf("7", time.Minute, conditionFailed)},
+			want:      actRestore,
+		},
+		"failed": {
+			situation: situation{crd: crdOf(newer, older, newer), migration: migrationOf("7", time.Minute, conditionFailed)},
+			want:      actRewrite,
+		},
+		"went back to the version before meanwhile": {
+			situation: situation{crd: crdOf(older, newer, older), migration: migrationOf("6", time.Minute, conditionSucceeded)},
+			want:      actNothing,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.situation.target = newer
@@ -117,11 +166,11 @@ func TestDecide(t *testing.T) {
 func TestNothingIsPrunedWhileAnythingIsLeft(t *testing.T) {
 	for _, conditions := range [][]string{nil, {conditionRunning}, {conditionFailed}, {conditionRunning, conditionFailed}} {
 		for _, generation := range []string{"6", "7"} {
-			s := situation{definition: definitionOf(newer, older, newer), target: newer, migration: migrationOf(generation, time.Hour, conditions...)}
+			s := situation{crd: crdOf(newer, older, newer), target: newer, migration: migrationOf(generation, time.Hour, conditions...)}
 			if got := decide(&s, time.Now()); got == actPrune || got == actNothing {
 				t.Errorf("%v of generation %s: %s", conditions, generation, got)
 			}
-			s.definition = definitionOf(newer, newer)
+			s.crd = crdOf(newer, newer)
 			if got := decide(&s, time.Now()); len(conditions) > 0 && got != actRestore {
 				t.Errorf("pruned, with %v of generation %s: %s", conditions, generation, got)
 			}

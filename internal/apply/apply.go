@@ -1,23 +1,24 @@
 // Package apply is the only writer of child objects.
 //
 // A child is created with POST, so that an object which exists already and belongs to somebody else is never taken
-// over, not even when the narrowed cache does not show it. A child that exists is compared by the three-way merge of
-// kubectl apply: what was declared last (kept in an annotation), what is declared now, and what is stored. Only if
-// that merge asks for something, or the declaration is another one, is one PATCH sent. The comparison of a child with
-// its own record is made when it enters the cache (Digest); a pass then compares digests, and reads the child from the
-// API server only when there is something to write. Fields that were never declared belong to others and stay as they
-// are; fields that are no longer declared are removed; drift in a declared field is repaired.
+// over, not even when the narrowed cache does not show it. A child that exists is read from the API server and compared by
+// the three-way merge of kubectl apply: what was declared last (kept in an annotation), what is declared now, and what is
+// stored. Only if that merge asks for something, or the declaration is another one, is one PATCH sent. What that came to
+// is remembered with a fingerprint of the child and one of its declaration; while both are the same nothing is read or
+// written. Fields that were never declared belong to others and stay as they are; fields that are no longer declared are
+// removed; drift in a declared field is restored. Nothing is merged of a child that the owner does not control.
 // docs/adr/0002-three-way-merge.md says why this is not server-side apply.
 package apply
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -59,24 +60,27 @@ func (e *NotOurs) Error() string {
 	if e.Predecessor {
 		return fmt.Sprintf("waiting for the deletion of %s %q, which belongs to an earlier object of this name", e.Kind, e.Name)
 	}
-	owner := "nobody controls it"
+	owner := "nothing controls it"
 	if e.Controller != "" {
 		owner = "it is controlled by " + e.Controller
 	}
-	return fmt.Sprintf("%s %q exists already and is not ours (%s): delete or rename it, or choose another name", e.Kind, e.Name, owner)
+	return fmt.Sprintf("%s %q exists and is not controlled by this NginxOperator (%s): delete or rename it, or choose another name",
+		e.Kind, e.Name, owner)
 }
 
-// Applier writes children. The zero value is not usable; all fields are required.
+// Applier writes children. The zero value is not usable; all exported fields are required.
 type Applier struct {
 	// Client reads from the cache, with read-your-writes consistency, and writes to the API server. In the cache a
-	// child need not be whole; see Digest.
+	// child need not be whole; see Stamp.
 	Client client.Client
-	// Reader reads from the API server. It is asked before a patch, and when a create says that the name is taken.
+	// Reader reads from the API server. It is asked about a child that is not known to be as declared.
 	Reader client.Reader
 	// Annotation is the key under which a child keeps what was declared last.
 	Annotation string
 	// Wrote is called after each successful write.
 	Wrote func(kind string, verb Verb)
+
+	memory memory
 }
 
 // Fill adds to an immutable child, before it is created, content that its declaration leaves out: no comparison needs
@@ -86,31 +90,49 @@ type Fill func(ctx context.Context, child client.Object) error
 // Apply makes the children what they are declared to be, in their order, and stops at the first error, so that
 // nothing is written that depends on a child which is not there. The owner becomes the controller of each. A child
 // that was declared as a function of the stored one carries the latter's resourceVersion. Fill may be nil.
-// Errors are *NotOurs, those of fill, or those of the API server; a conflict means that the pass was made from an old state.
-func (a *Applier) Apply(ctx context.Context, owner client.Object, fill Fill, children ...client.Object) error {
+// A child that somebody changes again and again is left as it is for a while; Apply returns then after what time to call it again,
+// and 0 otherwise. Errors are *NotOurs, those of fill, or those of the API server; a conflict means that the reconcile was made from an
+// old state.
+func (a *Applier) Apply(ctx context.Context, owner client.Object, fill Fill, children ...client.Object) (time.Duration, error) {
+	var again time.Duration
+	uids := make([]types.UID, 0, len(children))
 	for _, child := range children {
-		if err := a.applyOne(ctx, owner, fill, child); err != nil {
-			return err
+		found, err := a.compare(ctx, owner, child)
+		if err != nil {
+			return 0, err
 		}
+		if wait := a.toWait(owner, found); wait > 0 {
+			again = max(again, wait)
+		} else if found.uid, err = a.bring(ctx, owner, fill, child, found); err != nil {
+			return 0, err
+		}
+		uids = append(uids, found.uid)
 	}
-	return nil
+	a.memory.keep(owner, uids)
+	return again, nil
 }
 
-// Pending returns the children that Apply would look at more closely: those that the cache does not show as they are
-// declared. It sends no request.
+// Pending returns the children that Apply would change, whatever was declared of them before. It writes nothing.
 func (a *Applier) Pending(ctx context.Context, owner client.Object, children ...client.Object) ([]client.Object, error) {
 	var out []client.Object
 	for _, child := range children {
 		found, err := a.compare(ctx, owner, child)
+		same := found.state == asDeclared
+		if err == nil && (found.state == unknown || found.state == differs) && a.toWait(owner, found) == 0 {
+			same, err = a.look(ctx, owner, child, found)
+		}
 		if err != nil && IsNotOurs(err) == nil {
 			return nil, err
 		}
-		if err != nil || found.state != asDeclared {
+		if err != nil || !same {
 			out = append(out, child)
 		}
 	}
 	return out, nil
 }
+
+// Forget drops what is remembered of the children of an owner that is gone.
+func (a *Applier) Forget(owner types.NamespacedName) { a.memory.forget(owner) }
 
 // Delete removes a child that is no longer wanted. One that is gone already, or was replaced meanwhile by another
 // object of its name, is no error.
@@ -131,23 +153,30 @@ func (a *Applier) Delete(ctx context.Context, child client.Object) error {
 	return nil
 }
 
-// state is how a child in the cache relates to its declaration.
+// state is how a child relates to its declaration.
 type state int
 
 const (
-	missing state = iota
+	// unknown: it has not been looked at since it or its declaration changed.
+	unknown state = iota
+	missing
 	differs
 	asDeclared
 )
 
-// comparison is a declared child beside what the cache has.
+// comparison is a declared child beside what is known of the stored one.
 type comparison struct {
-	gvk      schema.GroupVersionKind
-	declared []byte
-	state    state
+	gvk   schema.GroupVersionKind
+	state state
+	// uid is that of the child in the cache, "" where it is missing.
+	uid types.UID
+	// drifted: it was looked at under the same declaration, and has changed since.
+	drifted bool
+	// declared is the fingerprint of the declaration.
+	declared uint64
 }
 
-// compare makes the owner the controller of the child and looks the child up in the cache.
+// compare makes the owner the controller of the child, looks the child up in the cache, and remembers what is known of it.
 func (a *Applier) compare(ctx context.Context, owner, child client.Object) (comparison, error) {
 	if err := controllerutil.SetControllerReference(owner, child, a.Client.Scheme()); err != nil {
 		return comparison{}, fmt.Errorf("failed to own child %s: %w", child.GetName(), err)
@@ -156,108 +185,184 @@ func (a *Applier) compare(ctx context.Context, owner, child client.Object) (comp
 	if err != nil {
 		return comparison{}, fmt.Errorf("failed to find kind of %s: %w", child.GetName(), err)
 	}
-	declared, err := declaration(child)
-	if err != nil {
-		return comparison{}, fmt.Errorf("failed to encode %s %q: %w", gvk.Kind, child.GetName(), err)
-	}
-	out := comparison{gvk: gvk, declared: declared, state: differs}
-	live := child.DeepCopyObject().(client.Object)
-	err = a.Client.Get(ctx, client.ObjectKeyFromObject(child), live)
+	out := comparison{gvk: gvk, declared: fingerprint(child)}
+	cached := emptyOf(child)
+	err = a.Client.Get(ctx, client.ObjectKeyFromObject(child), cached)
 	switch {
 	case apierrors.IsNotFound(err):
 		out.state = missing
+		return out, nil
 	case err != nil:
 		return comparison{}, fmt.Errorf("failed to read %s %q: %w", gvk.Kind, child.GetName(), err)
-	case !metav1.IsControlledBy(live, owner):
-		return comparison{}, notOurs(gvk, child, live)
-	case live.GetAnnotations()[a.Annotation] == digest(declared):
-		out.state = asDeclared
+	case !metav1.IsControlledBy(cached, owner):
+		return comparison{}, notOurs(gvk, child, cached)
+	}
+	out.uid = cached.GetUID()
+	if known, found := a.memory.find(owner, out.uid); found && known.declared == out.declared && out.declared != unreadable {
+		out.drifted = known.stored == unreadable || known.stored != stampOf(cached)
+		switch {
+		case out.drifted:
+		case known.asDeclared:
+			out.state = asDeclared
+		default:
+			out.state = differs
+		}
 	}
 	return out, nil
 }
 
-func (a *Applier) applyOne(ctx context.Context, owner client.Object, fill Fill, child client.Object) error {
-	found, err := a.compare(ctx, owner, child)
-	if err != nil || found.state == asDeclared {
-		return err
+// emptyOf returns an object of the same kind to read into.
+func emptyOf(child client.Object) client.Object {
+	return reflect.New(reflect.TypeOf(child).Elem()).Interface().(client.Object)
+}
+
+// toWait returns how long a child is left as it is, because somebody changes it again and again.
+func (a *Applier) toWait(owner client.Object, found comparison) time.Duration {
+	if !found.drifted {
+		return 0
+	}
+	return a.memory.spend(owner, found.uid, time.Now())
+}
+
+// bring makes a child what it is declared to be, and returns its UID.
+func (a *Applier) bring(ctx context.Context, owner client.Object, fill Fill, child client.Object, found comparison) (types.UID, error) {
+	if found.state == asDeclared {
+		return found.uid, nil
 	}
 	if found.state == missing {
 		if fill != nil {
 			if err := fill(ctx, child); err != nil {
-				return err
+				return "", err
 			}
 		}
-		if created, err := a.create(ctx, found.gvk, child, found.declared); err != nil || created {
-			return err
+		if created, err := a.create(ctx, owner, child, found); err != nil || created != "" {
+			return created, err
 		}
 	}
-	return a.patch(ctx, found.gvk, owner, child, found.declared)
+	return a.patch(ctx, owner, child, found)
 }
 
-// create tells whether it created the child; false without an error means that the name is taken.
-func (a *Applier) create(ctx context.Context, gvk schema.GroupVersionKind, child client.Object, declared []byte) (bool, error) {
+// note remembers that a child is or is not as declared.
+func (a *Applier) note(owner, live client.Object, found comparison, state state) {
+	a.memory.note(owner, look{
+		child: live.GetUID(), stored: fingerprint(live), declared: found.declared, asDeclared: state == asDeclared,
+	})
+}
+
+// look compares a child with its declaration, reports whether it is the same, and remembers what Apply would do.
+func (a *Applier) look(ctx context.Context, owner, child client.Object, found comparison) (bool, error) {
+	live, err := a.read(ctx, owner, child, found)
+	if err != nil {
+		return false, err
+	}
+	declared, err := declaration(child)
+	if err != nil {
+		return false, fmt.Errorf("failed to encode %s %q: %w", found.gvk.Kind, child.GetName(), err)
+	}
+	state := differs
+	patch, err := threeWay(live, believed(live, a.recordOf(live)), declared)
+	same := err == nil && patch == nil
+	if same && a.recordOf(live) == string(declared) {
+		state = asDeclared
+	}
+	a.note(owner, live, found, state)
+	return same, nil
+}
+
+// read reads the whole child from the API server. It has to be the owner's, and the one that the declaration was made from.
+func (a *Applier) read(ctx context.Context, owner, child client.Object, found comparison) (client.Object, error) {
+	live := emptyOf(child)
+	stale := func(why string) error {
+		resource := schema.GroupResource{Group: found.gvk.Group, Resource: found.gvk.Kind}
+		return apierrors.NewConflict(resource, child.GetName(), errors.New(why))
+	}
+	err := a.Reader.Get(ctx, client.ObjectKeyFromObject(child), live)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, stale("it was deleted a moment ago")
+	case err != nil:
+		return nil, fmt.Errorf("failed to read %s %q: %w", found.gvk.Kind, child.GetName(), err)
+	case !metav1.IsControlledBy(live, owner):
+		return nil, notOurs(found.gvk, child, live)
+	}
+	if from := child.GetResourceVersion(); from != "" && from != live.GetResourceVersion() {
+		return nil, stale("it changed after the declaration was made from it")
+	}
+	return live, nil
+}
+
+func (a *Applier) recordOf(live client.Object) string { return live.GetAnnotations()[a.Annotation] }
+
+// create returns the UID of the child that it created; "" without an error means that the name is taken.
+func (a *Applier) create(ctx context.Context, owner, child client.Object, found comparison) (types.UID, error) {
+	declared, err := declaration(child)
+	if err != nil {
+		return "", fmt.Errorf("failed to encode %s %q: %w", found.gvk.Kind, child.GetName(), err)
+	}
 	child = child.DeepCopyObject().(client.Object)
 	annotations := map[string]string{}
 	maps.Copy(annotations, child.GetAnnotations())
 	annotations[a.Annotation] = string(declared)
 	child.SetAnnotations(annotations)
-	err := a.Client.Create(ctx, child, FieldOwner)
+	child.SetResourceVersion("")
+	err = a.Client.Create(ctx, child, FieldOwner)
 	if apierrors.IsAlreadyExists(err) {
-		return false, nil
+		return "", nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("failed to create %s %q: %w", gvk.Kind, child.GetName(), err)
+		return "", fmt.Errorf("failed to create %s %q: %w", found.gvk.Kind, child.GetName(), err)
 	}
-	a.wrote(ctx, gvk, child, VerbCreate)
-	return true, nil
+	a.note(owner, child, found, asDeclared)
+	a.wrote(ctx, found.gvk, child, VerbCreate)
+	return child.GetUID(), nil
 }
 
 // patch compares the declaration with what the API server stores, and writes the difference.
-func (a *Applier) patch(ctx context.Context, gvk schema.GroupVersionKind, owner, child client.Object, declared []byte) error {
-	live := child.DeepCopyObject().(client.Object)
-	stale := func(why string) error {
-		return apierrors.NewConflict(schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, child.GetName(), errors.New(why))
-	}
-	err := a.Reader.Get(ctx, client.ObjectKeyFromObject(child), live)
-	if apierrors.IsNotFound(err) {
-		return stale("it was deleted a moment ago")
-	}
+func (a *Applier) patch(ctx context.Context, owner, child client.Object, found comparison) (types.UID, error) {
+	live, err := a.read(ctx, owner, child, found)
 	if err != nil {
-		return fmt.Errorf("failed to read %s %q before a write: %w", gvk.Kind, child.GetName(), err)
+		return "", err
 	}
-	if !metav1.IsControlledBy(live, owner) {
-		return notOurs(gvk, child, live)
+	declared, err := declaration(child)
+	if err != nil {
+		return "", fmt.Errorf("failed to encode %s %q: %w", found.gvk.Kind, child.GetName(), err)
 	}
-	if from := child.GetResourceVersion(); from != "" && from != live.GetResourceVersion() {
-		return stale("it changed after the declaration was made from it")
+	wrote, err := a.write(ctx, live, declared)
+	if err != nil {
+		return "", fmt.Errorf("failed to patch %s %q: %w", found.gvk.Kind, child.GetName(), err)
 	}
-	last := []byte(live.GetAnnotations()[a.Annotation])
-	if !json.Valid(last) {
-		// Somebody removed or damaged the record: without it nothing counts as declared before.
-		last = []byte("{}")
+	a.note(owner, live, found, asDeclared)
+	if wrote {
+		a.wrote(ctx, found.gvk, live, VerbPatch)
 	}
+	return live.GetUID(), nil
+}
+
+// write makes the live object what is declared, and reports whether that took a request.
+func (a *Applier) write(ctx context.Context, live client.Object, declared []byte) (bool, error) {
+	last := believed(live, a.recordOf(live))
 	patch, err := threeWay(live, last, declared)
+	if err == nil && patch == nil && a.recordOf(live) == string(declared) {
+		return false, nil
+	}
 	if err == nil {
-		if patch == nil && bytes.Equal(last, declared) {
-			return nil
-		}
 		err = a.send(ctx, types.StrategicMergePatchType, patch, live, declared)
 	}
-	if errors.Is(err, errNotMerged) || apierrors.IsInvalid(err) {
-		// Somebody changed the key of a list's element, its port for example, or took it away: merged with ours that gives
-		// two elements of one name, or nothing at all. What cannot be merged is replaced, list by list.
-		if patch, err = replacing(live, last, declared); err == nil {
+	// Somebody changed the key of a list's element, its port for example, or took it away: merged with ours that gives two
+	// elements of one name, or nothing at all. What cannot be merged is replaced, list by list. When that is refused as well, the
+	// record says that we declared what nobody can take away: then only what is declared now is written.
+	for _, record := range [][]byte{last, []byte(noRecord)} {
+		if !errors.Is(err, errNotMerged) && !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) {
+			break
+		}
+		if patch, err = replacing(live, record, declared); err == nil {
 			err = a.send(ctx, types.MergePatchType, patch, live, declared)
 		}
 	}
-	if err != nil {
-		return fmt.Errorf("failed to patch %s %q: %w", gvk.Kind, live.GetName(), err)
-	}
-	a.wrote(ctx, gvk, live, VerbPatch)
-	return nil
+	return err == nil, err
 }
 
-// send sends a patch, which may be nil, with the record of the declaration.
+// send sends a patch, which may be nil, with the record of the declaration. It leaves the answer in the live object.
 func (a *Applier) send(ctx context.Context, patchType types.PatchType, patch []byte, live client.Object, declared []byte) error {
 	patch, err := a.complete(patch, live, declared)
 	if err != nil {

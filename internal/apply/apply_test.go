@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -55,53 +57,82 @@ func deployment(change ...func(*appsv1.Deployment)) *appsv1.Deployment {
 	return d
 }
 
-// A child that the cache says to be as declared costs no request; any other is read before it is written.
-func TestRecordOfTheCache(t *testing.T) {
-	full := deployment()
-	full.UID = "child-uid"
-	full.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, owner.GroupVersionKind())}
-	declared := full.DeepCopy()
-	declared.UID = ""
-	raw, err := declaration(declared)
-	if err != nil {
-		t.Fatal(err)
+// A child costs a read when it or its declaration has changed since it was looked at, and nothing else does; whether the cache
+// has all of it or only its stamp makes no difference.
+func TestWhatIsReadAndWritten(t *testing.T) {
+	same := func(*appsv1.Deployment) {}
+	image := func(image string) func(*appsv1.Deployment) {
+		return func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = image }
 	}
-	full.Annotations = map[string]string{annotation: string(raw)}
-	for name, test := range map[string]struct {
-		cached string
-		change func(*appsv1.Deployment)
-		reads  int
-		want   writes
-	}{
-		"as declared":        {Digest(full, annotation), func(*appsv1.Deployment) {}, 0, writes{}},
-		"drift that is over": {"", func(*appsv1.Deployment) {}, 1, writes{}},
-		"declared otherwise": {Digest(full, annotation), func(d *appsv1.Deployment) { d.Spec.Template.Annotations = nil }, 1, writes{"patch Deployment": 1}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			reads := 0
-			applier, counted := newApplier(interceptor.Funcs{
-				Get: func(_ context.Context, _ client.WithWatch, _ client.ObjectKey, object client.Object, _ ...client.GetOption) error {
-					cached := &appsv1.Deployment{ObjectMeta: *full.ObjectMeta.DeepCopy()}
-					cached.Annotations[annotation] = test.cached
-					cached.DeepCopyInto(object.(*appsv1.Deployment))
-					return nil
-				},
-			}, full.DeepCopy())
-			applier.Reader = fake.NewClientBuilder().WithObjects(full.DeepCopy()).WithInterceptorFuncs(interceptor.Funcs{
-				Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
-					reads++
-					return c.Get(ctx, key, object, opts...)
-				},
-			}).Build()
-			child := deployment(test.change)
-			child.OwnerReferences = full.OwnerReferences
-			if err := applier.applyOne(t.Context(), owner, nil, child); err != nil {
+	for _, stamped := range []bool{false, true} {
+		reads := 0
+		applier, counted := newApplier(interceptor.Funcs{
+			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
+				err := c.Get(ctx, key, object, opts...)
+				if d, ok := object.(*appsv1.Deployment); ok && stamped {
+					Stamp(d)
+					d.Labels, d.Annotations, d.Spec = nil, nil, appsv1.DeploymentSpec{}
+				}
+				return err
+			},
+		})
+		stored := fake.NewClientBuilder().WithObjectTracker(applier.tracker).WithInterceptorFuncs(interceptor.Funcs{
+			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
+				reads++
+				return c.Get(ctx, key, object, opts...)
+			},
+		}).Build()
+		applier.Reader = stored
+		for _, step := range []struct {
+			name    string
+			others  func(*appsv1.Deployment)
+			restart bool
+			declare func(*appsv1.Deployment)
+			reads   int
+			want    writes
+		}{
+			{"new", nil, false, same, 0, writes{"create Deployment": 1}},
+			{"as created", nil, false, same, 0, writes{}},
+			{"what controllers write", func(d *appsv1.Deployment) {
+				d.Status.Replicas, d.Generation, d.Annotations[revisionAnnotation] = 2, 7, "1"
+				d.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m"}}
+			}, false, same, 0, writes{}},
+			{"what is not declared", func(d *appsv1.Deployment) { d.Labels["theirs"] = "1" }, false, same, 1, writes{}},
+			{"nothing", nil, false, same, 0, writes{}},
+			{"drift", image("nginx:9"), false, same, 1, writes{"patch Deployment": 1}},
+			{"as restored", nil, false, same, 0, writes{}},
+			{"another declaration", nil, false, image("nginx:2"), 1, writes{"patch Deployment": 1}},
+			{"the declaration of before", nil, false, same, 1, writes{"patch Deployment": 1}},
+			{"a restart", nil, true, same, 1, writes{}},
+			{"after the restart", nil, false, same, 0, writes{}},
+			{"the record is gone", func(d *appsv1.Deployment) { delete(d.Annotations, annotation) }, false, same, 1, writes{"patch Deployment": 1}},
+		} {
+			if step.others != nil {
+				live := deployment()
+				if err := stored.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
+					t.Fatal(err)
+				}
+				step.others(live)
+				if err := stored.Update(t.Context(), live); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if step.restart {
+				applier.memory = memory{}
+			}
+			reads = 0
+			clear(counted)
+			if _, err := applier.Apply(t.Context(), owner, nil, deployment(step.declare)); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(test.want, counted); diff != "" || reads != test.reads {
-				t.Errorf("%d reads, want %d; writes (-want +got):\n%s", reads, test.reads, diff)
+			if diff := cmp.Diff(step.want, counted); diff != "" || reads != step.reads {
+				t.Errorf("stamped %t, %s: %d reads, want %d; writes (-want +got):\n%s", stamped, step.name, reads, step.reads, diff)
 			}
-		})
+		}
+		applier.Forget(client.ObjectKeyFromObject(owner))
+		if len(applier.memory.owners) != 0 {
+			t.Errorf("remembered of an owner that is gone: %v", applier.memory.owners)
+		}
 	}
 }
 
@@ -126,13 +157,31 @@ func TestComplete(t *testing.T) {
 
 type writes map[string]int
 
-func newApplier(funcs interceptor.Funcs, objects ...client.Object) (*Applier, writes) {
-	counted := writes{}
-	inner := fake.NewClientBuilder().WithObjects(objects...).WithInterceptorFuncs(funcs).Build()
-	return &Applier{
+// testApplier is an Applier on objects that others may read and write.
+type testApplier struct {
+	*Applier
+	tracker clienttesting.ObjectTracker
+}
+
+func newApplier(funcs interceptor.Funcs, objects ...client.Object) (testApplier, writes) {
+	counted, uids := writes{}, 0
+	tracker := clienttesting.NewObjectTracker(clientgoscheme.Scheme, clientgoscheme.Codecs.UniversalDecoder())
+	create := funcs.Create
+	funcs.Create = func(ctx context.Context, c client.WithWatch, object client.Object, opts ...client.CreateOption) error {
+		if object.GetUID() == "" { // the fake client gives none
+			uids++
+			object.SetUID(types.UID(fmt.Sprintf("uid-%d", uids)))
+		}
+		if create != nil {
+			return create(ctx, c, object, opts...)
+		}
+		return c.Create(ctx, object, opts...)
+	}
+	inner := fake.NewClientBuilder().WithObjectTracker(tracker).WithObjects(objects...).WithInterceptorFuncs(funcs).Build()
+	return testApplier{&Applier{
 		Client: inner, Reader: inner, Annotation: annotation,
 		Wrote: func(kind string, verb Verb) { counted[string(verb)+" "+kind]++ },
-	}, counted
+	}, tracker}, counted
 }
 
 var owner = &corev1.ConfigMap{
@@ -140,12 +189,12 @@ var owner = &corev1.ConfigMap{
 	ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "owner", UID: "owner-uid"},
 }
 
-// Create, nothing, patch, delete: each pass writes what it has to and no more.
+// Create, nothing, patch, delete: each reconcile writes what it has to and no more.
 func TestApply(t *testing.T) {
 	applier, counted := newApplier(interceptor.Funcs{})
 	pass := func(want writes, children ...client.Object) {
 		t.Helper()
-		if err := applier.Apply(t.Context(), owner, nil, children...); err != nil {
+		if _, err := applier.Apply(t.Context(), owner, nil, children...); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want, counted); diff != "" {
@@ -174,7 +223,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// The first error ends a pass: nothing is written that depends on a child which is not there.
+// The first error ends a reconcile: nothing is written that depends on a child which is not there.
 func TestApplyStopsAtAnError(t *testing.T) {
 	refused := apierrors.NewForbidden(schema.GroupResource{Resource: "services"}, "web", errors.New("quota"))
 	applier, counted := newApplier(interceptor.Funcs{
@@ -185,7 +234,8 @@ func TestApplyStopsAtAnError(t *testing.T) {
 			return c.Create(ctx, object, opts...)
 		},
 	})
-	err := applier.Apply(t.Context(), owner, nil, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}, deployment())
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
+	_, err := applier.Apply(t.Context(), owner, nil, service, deployment())
 	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), `failed to create Service "web"`) {
 		t.Errorf("error %v", err)
 	}
@@ -208,8 +258,9 @@ func TestApplyLeavesForeignObjects(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			applier, counted := newApplier(funcs, foreign.DeepCopy())
 			applier.Reader = fake.NewClientBuilder().WithObjects(foreign.DeepCopy()).Build()
-			err := applier.Apply(t.Context(), owner, nil, deployment())
-			if found := IsNotOurs(err); found == nil || !strings.Contains(err.Error(), `Deployment "web" exists already and is not ours (it is controlled by Other "theirs")`) {
+			_, err := applier.Apply(t.Context(), owner, nil, deployment())
+			const want = `Deployment "web" exists and is not controlled by this NginxOperator (it is controlled by Other "theirs")`
+			if found := IsNotOurs(err); found == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("error %v", err)
 			}
 			if len(counted) != 0 {
@@ -222,11 +273,12 @@ func TestApplyLeavesForeignObjects(t *testing.T) {
 // A child that was declared from a stored one which has changed since is not written.
 func TestApplyRefusesAnOldState(t *testing.T) {
 	applier, counted := newApplier(interceptor.Funcs{})
-	if err := applier.Apply(t.Context(), owner, nil, deployment()); err != nil {
+	if _, err := applier.Apply(t.Context(), owner, nil, deployment()); err != nil {
 		t.Fatal(err)
 	}
 	clear(counted)
-	err := applier.Apply(t.Context(), owner, nil, deployment(func(d *appsv1.Deployment) { d.ResourceVersion, d.Spec.Replicas = "0", ptr.To[int32](5) }))
+	old := deployment(func(d *appsv1.Deployment) { d.ResourceVersion, d.Spec.Replicas = "0", ptr.To[int32](5) })
+	_, err := applier.Apply(t.Context(), owner, nil, old)
 	if !apierrors.IsConflict(err) || len(counted) != 0 {
 		t.Errorf("error %v, writes %v", err, counted)
 	}
@@ -248,7 +300,7 @@ func TestApplyReplacesWhatCannotBeMerged(t *testing.T) {
 			return c.Patch(ctx, object, patch, opts...)
 		},
 	})
-	if err := applier.Apply(t.Context(), owner, nil, service(80)); err != nil {
+	if _, err := applier.Apply(t.Context(), owner, nil, service(80)); err != nil {
 		t.Fatal(err)
 	}
 	live := service(80)
@@ -260,7 +312,7 @@ func TestApplyReplacesWhatCannotBeMerged(t *testing.T) {
 		t.Fatal(err)
 	}
 	clear(counted)
-	if err := applier.Apply(t.Context(), owner, nil, service(80)); err != nil {
+	if _, err := applier.Apply(t.Context(), owner, nil, service(80)); err != nil {
 		t.Fatal(err)
 	}
 	if err := applier.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
@@ -281,16 +333,11 @@ func TestPending(t *testing.T) {
 	if err := applier.Client.Create(t.Context(), foreign.DeepCopy()); err != nil {
 		t.Fatal(err)
 	}
-	if err := applier.Apply(t.Context(), owner, nil, configMap()); err != nil {
+	if _, err := applier.Apply(t.Context(), owner, nil, configMap()); err != nil {
 		t.Fatal(err)
 	}
 	live := configMap()
 	if err := applier.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
-		t.Fatal(err)
-	}
-	// In the cache the digest stands for the record.
-	live.SetAnnotations(map[string]string{annotation: Digest(live, annotation)})
-	if err := applier.Client.Update(t.Context(), live); err != nil {
 		t.Fatal(err)
 	}
 	clear(counted)
@@ -312,7 +359,7 @@ func TestFill(t *testing.T) {
 	applier, counted := newApplier(interceptor.Funcs{})
 	configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Immutable: ptr.To(true)}
 	changed := apierrors.NewConflict(schema.GroupResource{Resource: "configmaps"}, "web", errors.New("changed"))
-	err := applier.Apply(t.Context(), owner, func(context.Context, client.Object) error { return changed }, configMap.DeepCopy())
+	_, err := applier.Apply(t.Context(), owner, func(context.Context, client.Object) error { return changed }, configMap.DeepCopy())
 	if !apierrors.IsConflict(err) || len(counted) != 0 {
 		t.Errorf("error %v, writes %v", err, counted)
 	}
@@ -323,7 +370,7 @@ func TestFill(t *testing.T) {
 		return nil
 	}
 	for range 2 {
-		if err := applier.Apply(t.Context(), owner, fill, configMap.DeepCopy()); err != nil {
+		if _, err := applier.Apply(t.Context(), owner, fill, configMap.DeepCopy()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -340,10 +387,12 @@ func TestFill(t *testing.T) {
 // the reference is written anew, once.
 func TestReferenceOfAnEarlierVersion(t *testing.T) {
 	child := deployment()
-	child.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v0", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID, Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true)}}
+	child.OwnerReferences = []metav1.OwnerReference{
+		{APIVersion: "v0", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID, Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true)},
+	}
 	applier, counted := newApplier(interceptor.Funcs{}, stored(t, child))
 	for range 2 {
-		if err := applier.Apply(t.Context(), owner, nil, deployment()); err != nil {
+		if _, err := applier.Apply(t.Context(), owner, nil, deployment()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -358,7 +407,9 @@ func TestReferenceOfAnEarlierVersion(t *testing.T) {
 
 // Whose deletion is waited for is told by group, kind and name, whatever the version.
 func TestPredecessor(t *testing.T) {
-	ours := &metav1.OwnerReference{APIVersion: "operator.example.com/v1alpha2", Kind: "NginxOperator", Name: "web", UID: "new", Controller: ptr.To(true)}
+	ours := &metav1.OwnerReference{
+		APIVersion: "operator.example.com/v1alpha2", Kind: "NginxOperator", Name: "web", UID: "new", Controller: ptr.To(true),
+	}
 	for name, test := range map[string]struct {
 		change func(*metav1.OwnerReference)
 		want   bool
@@ -391,7 +442,7 @@ func TestApplyReplacesWhatHasNoKey(t *testing.T) {
 	before := declared.DeepCopy()
 	before.Spec.Template.Spec.NodeSelector = map[string]string{"no longer": "declared"}
 	applier, counted := newApplier(interceptor.Funcs{})
-	if err := applier.Apply(t.Context(), owner, nil, before); err != nil {
+	if _, err := applier.Apply(t.Context(), owner, nil, before); err != nil {
 		t.Fatal(err)
 	}
 	live := deployment()
@@ -403,10 +454,7 @@ func TestApplyReplacesWhatHasNoKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	clear(counted)
-	if Digest(live, annotation) != "" {
-		t.Error("the drift is not seen")
-	}
-	if err := applier.Apply(t.Context(), owner, nil, declared.DeepCopy()); err != nil {
+	if _, err := applier.Apply(t.Context(), owner, nil, declared.DeepCopy()); err != nil {
 		t.Fatal(err)
 	}
 	if err := applier.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
@@ -425,7 +473,7 @@ func TestAnnotationsComeAndGo(t *testing.T) {
 	applier, _ := newApplier(interceptor.Funcs{})
 	live := service(nil)
 	for i, annotations := range []map[string]string{{"a": "1"}, {"a": "2", "b": "1"}, nil, {"c": "1"}} {
-		if err := applier.Apply(t.Context(), owner, nil, service(annotations)); err != nil {
+		if _, err := applier.Apply(t.Context(), owner, nil, service(annotations)); err != nil {
 			t.Fatal(err)
 		}
 		if err := applier.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {

@@ -1,13 +1,11 @@
 package apply
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
-	"strings"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,26 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
-
-// Digest returns what stands in the cache for the record of what was declared last: a digest of it where the child is
-// as declared, and "" where it drifted or has no record. With it the rest of the child need not be cached, and a pass
-// over a child that is as declared compares two digests. A digest in the place of the record is returned as it is.
-func Digest(child client.Object, annotation string) string {
-	record := child.GetAnnotations()[annotation]
-	if !strings.HasPrefix(record, "{") {
-		return record
-	}
-	if patch, err := threeWay(child, []byte(record), []byte(record)); err != nil || patch != nil {
-		return ""
-	}
-	return digest([]byte(record))
-}
-
-// digest is short, for the cache has one of each child.
-func digest(record []byte) string {
-	sum := sha256.Sum256(record)
-	return base64.RawStdEncoding.EncodeToString(sum[:16])
-}
 
 // atomicFields are maps that mean something only as a whole, and that the strategic merge would merge key by key: with a
 // key more, a selector selects other Pods.
@@ -46,17 +24,24 @@ var atomicFields = [][]string{{"spec", "selector"}, {"spec", "podSelector"}}
 var atomicLists = [][]string{{"spec", "template", "spec", "topologySpreadConstraints"}}
 
 // sharedMaps are maps into which others write as well. When none of our keys is declared any more, ours go and theirs stay.
-var sharedMaps = [][]string{{"metadata", "annotations"}, {"spec", "template", "metadata", "annotations"}, {"spec", "template", "spec", "nodeSelector"}}
+var sharedMaps = [][]string{
+	{"metadata", "annotations"},
+	{"spec", "template", "metadata", "annotations"},
+	{"spec", "template", "spec", "nodeSelector"},
+}
 
 // decode returns what was declared, is declared, and is stored, made ready to be merged.
 func decode(live client.Object, last, declared []byte) (was, is, stored map[string]any, err error) {
-	current, err := json.Marshal(live)
+	current, err := json.Marshal(content(live))
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	if err := errors.Join(json.Unmarshal(last, &was), json.Unmarshal(declared, &is), json.Unmarshal(current, &stored)); err != nil {
 		return nil, nil, nil, err
 	}
+	// No declaration has finalizers.
+	unstructured.RemoveNestedField(was, "metadata", "finalizers")
+	unstructured.RemoveNestedField(stored, "metadata", "finalizers")
 	// We count as having declared all that is stored of an atomic field: what is not declared now goes then.
 	for _, path := range atomicFields {
 		if value, found, err := unstructured.NestedMap(stored, path...); err == nil && found {
@@ -65,6 +50,8 @@ func decode(live client.Object, last, declared []byte) (was, is, stored map[stri
 			}
 		}
 	}
+	dropForeign(was, is, stored, "labels")
+	dropForeign(was, is, stored, "annotations")
 	for _, path := range sharedMaps {
 		_, before, err1 := unstructured.NestedMap(was, path...)
 		_, now, err2 := unstructured.NestedMap(is, path...)
@@ -75,6 +62,23 @@ func decode(live client.Object, last, declared []byte) (was, is, stored map[stri
 		}
 	}
 	return was, is, stored, nil
+}
+
+// dropForeign takes from what is stored the labels or annotations that were never declared: there may be very many, and no merge
+// changes them.
+func dropForeign(was, is, stored map[string]any, field string) {
+	before, _, _ := unstructured.NestedFieldNoCopy(was, "metadata", field)
+	now, _, _ := unstructured.NestedFieldNoCopy(is, "metadata", field)
+	live, _, _ := unstructured.NestedFieldNoCopy(stored, "metadata", field)
+	declaredBefore, _ := before.(map[string]any)
+	declaredNow, _ := now.(map[string]any)
+	if all, ok := live.(map[string]any); ok {
+		maps.DeleteFunc(all, func(key string, _ any) bool {
+			_, inBefore := declaredBefore[key]
+			_, inNow := declaredNow[key]
+			return !inBefore && !inNow
+		})
+	}
 }
 
 // threeWay returns the strategic merge patch that makes the live object what is declared, nil where it is already.
@@ -125,6 +129,9 @@ var errNotMerged = errors.New("failed to merge")
 // merge returns the strategic merge patch for what was declared, is declared and is stored, nil where it would change
 // nothing.
 func merge(live client.Object, was, is, stored map[string]any) (map[string]any, error) {
+	if hasLongList(was) || hasLongList(is) || hasLongList(stored) {
+		return nil, fmt.Errorf("%w: a list has more than %d elements", errNotMerged, maxElements)
+	}
 	last, err1 := json.Marshal(was)
 	declared, err2 := json.Marshal(is)
 	current, err3 := json.Marshal(stored)
@@ -187,17 +194,15 @@ func takeAtomicLists(was, is, stored map[string]any) ([]replacement, error) {
 // not the content of an immutable object. The latter cannot change, and a large ConfigMap would not fit into the
 // annotation that keeps the declaration.
 func declaration(child client.Object) ([]byte, error) {
-	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(child)
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(content(child))
 	if err != nil {
 		return nil, err
 	}
 	for _, field := range []string{"apiVersion", "kind", "status"} {
 		delete(object, field)
 	}
-	unstructured.RemoveNestedField(object, "metadata", "resourceVersion")
-	if object["immutable"] == true {
+	if object["data"] == nil { // a ControllerRevision without its data encodes it as null, which a patch would write
 		delete(object, "data")
-		delete(object, "binaryData")
 	}
 	return json.Marshal(object)
 }

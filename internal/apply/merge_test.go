@@ -11,6 +11,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -47,8 +48,12 @@ func TestThreeWay(t *testing.T) {
 			func(d *appsv1.Deployment) { d.Spec.Template.Annotations["theirs"] = "1" },
 			`{"spec":{"template":{"metadata":{"annotations":{"note":null}}}}}`,
 		},
-		"the record is gone":    {same, func(d *appsv1.Deployment) { d.Annotations = nil; d.Spec.Replicas = ptr.To[int32](9) }, `{"spec":{"replicas":2}}`},
-		"the record is damaged": {same, func(d *appsv1.Deployment) { d.Annotations[annotation] = "{"; d.Spec.Replicas = ptr.To[int32](9) }, `{"spec":{"replicas":2}}`},
+		"the record is gone": {
+			same, func(d *appsv1.Deployment) { d.Annotations = nil; d.Spec.Replicas = ptr.To[int32](9) }, `{"spec":{"replicas":2}}`,
+		},
+		"the record is damaged": {
+			same, func(d *appsv1.Deployment) { d.Annotations[annotation] = "{"; d.Spec.Replicas = ptr.To[int32](9) }, `{"spec":{"replicas":2}}`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			live := stored(t, deployment())
@@ -81,52 +86,19 @@ func patchOf(t *testing.T, live, child client.Object) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	last := []byte(live.GetAnnotations()[annotation])
-	if !json.Valid(last) {
-		last = []byte("{}")
-	}
-	patch, err := threeWay(live, last, declared)
+	patch, err := threeWay(live, believed(live, live.GetAnnotations()[annotation]), declared)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return patch
 }
 
-// The digest tells a child that is as declared from one that drifted, was declared otherwise, or has no record.
-func TestDigest(t *testing.T) {
-	child := stored(t, deployment())
-	same := Digest(child, annotation)
-	if same == "" {
-		t.Error("a child that is as declared has no digest")
-	}
-	foreign := child.DeepCopy()
-	foreign.Labels["theirs"], foreign.Status.Replicas = "1", 5
-	if Digest(foreign, annotation) != same {
-		t.Error("what is not declared changes the digest")
-	}
-	drifted := child.DeepCopy()
-	drifted.Spec.Replicas = ptr.To[int32](9)
-	damaged := child.DeepCopy()
-	damaged.Annotations[annotation] = "{"
-	unknown := child.DeepCopy()
-	unknown.Annotations = nil
-	for name, object := range map[string]client.Object{"drifted": drifted, "damaged": damaged, "without a record": unknown} {
-		if got := Digest(object, annotation); got != "" {
-			t.Errorf("a child that is %s has digest %s", name, got)
-		}
-	}
-	if other := stored(t, deployment(func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](3) })); Digest(other, annotation) == same {
-		t.Error("two declarations have one digest")
-	}
-	child.Annotations[annotation] = same
-	if got := Digest(child, annotation); got != same {
-		t.Errorf("the digest of a digest is %s", got)
-	}
-}
-
 // A key more in a selector selects other Pods: what is not declared of it goes, though it was never declared.
 func TestSelectorsAreAtomic(t *testing.T) {
-	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: corev1.ServiceSpec{Selector: map[string]string{"a": "1"}}}
+	service := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"},
+		Spec:       corev1.ServiceSpec{Selector: map[string]string{"a": "1"}},
+	}
 	live := stored(t, service)
 	live.Spec.Selector["b"] = "2"
 	if got, want := string(patchOf(t, live, service)), `{"spec":{"selector":{"b":null}}}`; got != want {
@@ -144,9 +116,10 @@ func TestSelectorsAreAtomic(t *testing.T) {
 
 // A field with the patch strategy "replace" is not written again and again.
 func TestThreeWayOfReplacedField(t *testing.T) {
-	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: policyv1.PodDisruptionBudgetSpec{
-		Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "1"}},
-	}}
+	budget := &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"},
+		Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "1"}}},
+	}
 	if patch := patchOf(t, stored(t, budget), budget); patch != nil {
 		t.Errorf("want no patch, got %s", patch)
 	}
@@ -186,7 +159,7 @@ func TestElementsOfOneKey(t *testing.T) {
 	}
 	applier, counted := newApplier(interceptor.Funcs{})
 	for _, change := range []func(*appsv1.Deployment){func(*appsv1.Deployment) {}, skews(1, 2), skews(1, 2), spread, spread} {
-		if err := applier.Apply(t.Context(), owner, nil, deployment(change)); err != nil {
+		if _, err := applier.Apply(t.Context(), owner, nil, deployment(change)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -196,5 +169,26 @@ func TestElementsOfOneKey(t *testing.T) {
 	}
 	if diff := cmp.Diff(deployment(spread).Spec.Template.Spec, live.Spec.Template.Spec); diff != "" || counted["patch Deployment"] != 2 {
 		t.Errorf("writes %v, stored (-want +got):\n%s", counted, diff)
+	}
+}
+
+// What nobody can change is no part of a declaration, so no patch has it, not even as null.
+func TestImmutableDataIsNotPatched(t *testing.T) {
+	live := &appsv1.ControllerRevision{Revision: 3, Data: runtime.RawExtension{Raw: []byte(`{"spec":{}}`)}}
+	before, err := declaration(live)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := live.DeepCopy()
+	next.Revision, next.Data = 4, runtime.RawExtension{Raw: []byte(`{"spec":{"paused":true}}`)}
+	declared, err := declaration(next)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if patch, err := threeWay(live, before, declared); err != nil || string(patch) != `{"revision":4}` {
+		t.Errorf("patch %s, %v", patch, err)
+	}
+	if patch, err := threeWay(live, before, before); err != nil || patch != nil {
+		t.Errorf("patch of the same %s, %v", patch, err)
 	}
 }

@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// Lifetime is how long a certificate and its authority are valid.
+	// Lifetime is how long a certificate and its CA are valid.
 	Lifetime = 365 * 24 * time.Hour
-	// CAKey is the key of the certificate authority in a Secret, as cert-manager and Kubernetes name it.
+	// CAKey is the key of the CA in a Secret, as cert-manager and Kubernetes name it.
 	CAKey = "ca.crt"
 )
 
 // New returns the data of a Secret: a certificate for the hosts (at least one DNS name or IP address), its key, and the
-// authority that signed it. The authority's key is thrown away: each certificate has an authority of its own, and who
+// CA that signed it. The CA's key is thrown away: each certificate has a CA of its own, and who
 // trusts two of them at a time sees no gap between two certificates.
 func New(hosts []string, lifetime time.Duration) (map[string][]byte, error) {
 	options := cert.SelfSignedCertKeyOptions{Host: hosts[0], MaxAge: lifetime}
@@ -41,11 +41,11 @@ func New(hosts []string, lifetime time.Duration) (map[string][]byte, error) {
 	if err != nil || len(certificates) != 2 {
 		return nil, fmt.Errorf("failed to read the certificate that was made: %d parts: %w", len(certificates), err)
 	}
-	authority, err := cert.EncodeCertificates(certificates[1])
+	ca, err := cert.EncodeCertificates(certificates[1])
 	if err != nil {
-		return nil, fmt.Errorf("failed to write the authority of a certificate: %w", err)
+		return nil, fmt.Errorf("failed to write the CA of a certificate: %w", err)
 	}
-	return map[string][]byte{corev1.TLSCertKey: chain, corev1.TLSPrivateKeyKey: key, CAKey: authority}, nil
+	return map[string][]byte{corev1.TLSCertKey: chain, corev1.TLSPrivateKeyKey: key, CAKey: ca}, nil
 }
 
 // Load returns the certificate of a Secret's data. Errors say what is wrong with it.
@@ -58,7 +58,7 @@ func Load(data map[string][]byte) (*tls.Certificate, error) {
 }
 
 // Renew tells why a certificate has to be replaced, nil where it does not: it cannot be read, two thirds of its time are
-// over, it is not for one of the hosts, or its authority is another one.
+// over, it is not for one of the hosts, or its CA is another one.
 func Renew(data map[string][]byte, hosts []string, now time.Time) error {
 	certificate, err := Load(data)
 	if err != nil {
@@ -66,7 +66,7 @@ func Renew(data map[string][]byte, hosts []string, now time.Time) error {
 	}
 	authorities := x509.NewCertPool()
 	if !authorities.AppendCertsFromPEM(data[CAKey]) {
-		return errors.New("it has no authority")
+		return errors.New("it has no CA")
 	}
 	if !now.Before(RenewAt(certificate.Leaf)) {
 		return fmt.Errorf("it ends at %s", certificate.Leaf.NotAfter.Format(time.RFC3339))

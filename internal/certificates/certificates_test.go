@@ -21,26 +21,26 @@ func newData(t *testing.T, hosts []string, lifetime time.Duration) map[string][]
 	return data
 }
 
-// The authority and nobody else vouches for the certificate, for every host, and it can do nothing but serve.
+// The CA and nobody else vouches for the certificate, for every host, and it can do nothing but serve.
 func TestNew(t *testing.T) {
 	data, other := newData(t, hosts, Lifetime), newData(t, hosts, Lifetime)
 	certificate, err := Load(data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	authority := func(data map[string][]byte) *x509.CertPool {
+	ca := func(data map[string][]byte) *x509.CertPool {
 		pool := x509.NewCertPool()
 		if !pool.AppendCertsFromPEM(data[CAKey]) {
-			t.Fatal("no authority")
+			t.Fatal("no CA")
 		}
 		return pool
 	}
 	for _, host := range hosts {
-		if _, err := certificate.Leaf.Verify(x509.VerifyOptions{Roots: authority(data), DNSName: host}); err != nil {
+		if _, err := certificate.Leaf.Verify(x509.VerifyOptions{Roots: ca(data), DNSName: host}); err != nil {
 			t.Error(err)
 		}
-		if _, err := certificate.Leaf.Verify(x509.VerifyOptions{Roots: authority(other), DNSName: host}); err == nil {
-			t.Errorf("%s: another authority vouches for it", host)
+		if _, err := certificate.Leaf.Verify(x509.VerifyOptions{Roots: ca(other), DNSName: host}); err == nil {
+			t.Errorf("%s: another CA vouches for it", host)
 		}
 	}
 	if certificate.Leaf.IsCA {
@@ -50,7 +50,7 @@ func TestNew(t *testing.T) {
 		t.Errorf("it is valid for %s", left)
 	}
 	if len(data) != 3 || strings.Count(string(data[corev1.TLSPrivateKeyKey]), "PRIVATE KEY-----") != 2 {
-		t.Errorf("a Secret would hold more than the certificate, its key and the authority's certificate: %d keys", len(data))
+		t.Errorf("a Secret would hold more than the certificate, its key and the CA's certificate: %d keys", len(data))
 	}
 }
 
@@ -68,19 +68,21 @@ func TestRenew(t *testing.T) {
 		now   time.Time
 		want  string // "" where it stays
 	}{
-		"new":                     {data, hosts, now, ""},
-		"fewer hosts":             {data, hosts[:1], now, ""},
-		"well before two thirds":  {data, hosts, now.Add(Lifetime*2/3 - 2*time.Hour), ""},
-		"after two thirds":        {data, hosts, now.Add(Lifetime * 2 / 3), "it ends at"},
-		"over":                    {data, hosts, now.Add(Lifetime), "it ends at"},
-		"another host":            {data, append([]string{"new.system.svc"}, hosts...), now, "new.system.svc"},
-		"another address":         {data, []string{"127.0.0.2"}, now, "127.0.0.2"},
-		"nothing":                 {nil, hosts, now, "failed to read"},
-		"no key":                  {with(corev1.TLSPrivateKeyKey, nil), hosts, now, "failed to read"},
-		"another key":             {with(corev1.TLSPrivateKeyKey, newData(t, hosts, Lifetime)[corev1.TLSPrivateKeyKey]), hosts, now, "failed to read"},
-		"no authority":            {with(CAKey, nil), hosts, now, "no authority"},
-		"authority is no PEM":     {with(CAKey, []byte("x")), hosts, now, "no authority"},
-		"another one's authority": {with(CAKey, newData(t, hosts, Lifetime)[CAKey]), hosts, now, "unknown authority"},
+		"new":                    {data, hosts, now, ""},
+		"fewer hosts":            {data, hosts[:1], now, ""},
+		"well before two thirds": {data, hosts, now.Add(Lifetime*2/3 - 2*time.Hour), ""},
+		"after two thirds":       {data, hosts, now.Add(Lifetime * 2 / 3), "it ends at"},
+		"over":                   {data, hosts, now.Add(Lifetime), "it ends at"},
+		"another host":           {data, append([]string{"new.system.svc"}, hosts...), now, "new.system.svc"},
+		"another address":        {data, []string{"127.0.0.2"}, now, "127.0.0.2"},
+		"nothing":                {nil, hosts, now, "failed to read"},
+		"no key":                 {with(corev1.TLSPrivateKeyKey, nil), hosts, now, "failed to read"},
+		"another key": {
+			with(corev1.TLSPrivateKeyKey, newData(t, hosts, Lifetime)[corev1.TLSPrivateKeyKey]), hosts, now, "failed to read",
+		},
+		"no CA":            {with(CAKey, nil), hosts, now, "no CA"},
+		"CA is no PEM":     {with(CAKey, []byte("x")), hosts, now, "no CA"},
+		"another one's CA": {with(CAKey, newData(t, hosts, Lifetime)[CAKey]), hosts, now, "unknown authority"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := Renew(test.data, test.hosts, test.now)

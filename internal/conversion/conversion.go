@@ -144,7 +144,7 @@ func setPort(spec map[string]any, port int64) {
 	}
 }
 
-// isPortOfV1alpha1 tells whether ports are what setPort makes of a v1alpha1 spec.
+// isPortOfV1alpha1 reports whether ports are what setPort makes of a v1alpha1 spec.
 func isPortOfV1alpha1(ports []any) bool {
 	if len(ports) != 1 {
 		return false

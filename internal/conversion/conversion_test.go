@@ -56,7 +56,9 @@ func TestForms(t *testing.T) {
 			kept:  `{"ports":[]}`,
 		},
 		"empty structures": {
-			hub:   v1alpha2.NginxOperatorSpec{Service: &v1alpha2.Service{}, PodTemplate: &v1alpha2.PodTemplate{}, Resources: &corev1.ResourceRequirements{}},
+			hub: v1alpha2.NginxOperatorSpec{
+				Service: &v1alpha2.Service{}, PodTemplate: &v1alpha2.PodTemplate{}, Resources: &corev1.ResourceRequirements{},
+			},
 			spoke: port(8080), kept: `{"podTemplate":{},"ports":[],"resources":{},"service":{}}`,
 		},
 		"text that HTML would escape": {
@@ -101,15 +103,20 @@ func TestV1alpha1EditWins(t *testing.T) {
 		port  int32
 		want  []v1alpha2.Port
 	}{
-		"no port given":                       {nil, 82, []v1alpha2.Port{onlyPort(82)}},
-		"the first of two":                    {[]v1alpha2.Port{web, other}, 82, []v1alpha2.Port{{Name: "web", Port: 82, Protocol: "TCP"}, other}},
-		"back to the default":                 {[]v1alpha2.Port{web}, 8080, []v1alpha2.Port{{Name: "web", Port: 8080, Protocol: "TCP"}}},
-		"no change":                           {[]v1alpha2.Port{web, other}, 80, []v1alpha2.Port{web, other}},
-		"to that of another port (admission)": {[]v1alpha2.Port{web, other}, 81, []v1alpha2.Port{{Name: "web", Port: 81, Protocol: "TCP"}, other}},
-		"to that of TLS (admission)":          {[]v1alpha2.Port{moved}, 443, []v1alpha2.Port{{Name: "web", Port: 443, Protocol: "TCP"}}},
+		"no port given": {nil, 82, []v1alpha2.Port{onlyPort(82)}},
+		"the first of two": {
+			[]v1alpha2.Port{web, other}, 82, []v1alpha2.Port{{Name: "web", Port: 82, Protocol: "TCP"}, other},
+		},
+		"back to the default": {[]v1alpha2.Port{web}, 8080, []v1alpha2.Port{{Name: "web", Port: 8080, Protocol: "TCP"}}},
+		"no change":           {[]v1alpha2.Port{web, other}, 80, []v1alpha2.Port{web, other}},
+		"to that of another port (admission)": {
+			[]v1alpha2.Port{web, other}, 81, []v1alpha2.Port{{Name: "web", Port: 81, Protocol: "TCP"}, other},
+		},
+		"to that of TLS (admission)": {[]v1alpha2.Port{moved}, 443, []v1alpha2.Port{{Name: "web", Port: 443, Protocol: "TCP"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			spoke := down(t, &v1alpha2.NginxOperator{Spec: v1alpha2.NginxOperatorSpec{Ports: test.ports, TLS: tls, Replicas: ptr.To[int32](1), ForceRedeploy: "a"}})
+			hub := v1alpha2.NginxOperatorSpec{Ports: test.ports, TLS: tls, Replicas: ptr.To[int32](1), ForceRedeploy: "a"}
+			spoke := down(t, &v1alpha2.NginxOperator{Spec: hub})
 			spoke.Spec = v1alpha1.NginxOperatorSpec{Port: &test.port, Replicas: ptr.To[int32](5), ForceRedeploy: "b"}
 			want := v1alpha2.NginxOperatorSpec{Ports: test.want, TLS: tls, Replicas: ptr.To[int32](5), ForceRedeploy: "b"}
 			if diff := cmp.Diff(want, up(t, spoke).Spec); diff != "" {
@@ -125,17 +132,19 @@ func TestDamagedAnnotation(t *testing.T) {
 		want     v1alpha2.NginxOperatorSpec
 		readable bool
 	}{
-		"empty":            {text: "", readable: true},
-		"null":             {text: "null", readable: true},
-		"no JSON":          {text: "{tls"},
-		"cut off":          {text: `{"image":"a","tls":[{"secretNa`},
-		"a list":           {text: "[]"},
-		"a wrong type":     {text: `{"image":"a","ports":"80"}`},
-		"a wrong quantity": {text: `{"image":"a","resources":{"limits":{"cpu":"many"}}}`},
-		"an unknown field": {text: `{"image":"a","tsl":[]}`, want: v1alpha2.NginxOperatorSpec{Image: "a"}},
-		"a field in other letters": {
-			text: `{"image":"a","Paused":true}`, want: v1alpha2.NginxOperatorSpec{Image: "a"},
+		"empty":               {text: "", readable: true},
+		"null":                {text: "null", readable: true},
+		"no JSON":             {text: "{tls"},
+		"cut off":             {text: `{"image":"a","tls":[{"secretNa`},
+		"a list":              {text: "[]"},
+		"a wrong type":        {text: `{"image":"a","ports":"80"}`},
+		"a wrong quantity":    {text: `{"image":"a","resources":{"limits":{"cpu":"many"}}}`},
+		"an endless quantity": {text: `{"image":"a","resources":{"limits":{"cpu":"1e-1000000000"}}}`},
+		"an endless quantity, given twice": {
+			text: `{"image":"a","resources":{"limits":{"cpu":"1e-1000000000"}},"resources":{}}`,
+			want: v1alpha2.NginxOperatorSpec{Image: "a", Resources: &corev1.ResourceRequirements{}},
 		},
+		"deep":          {text: `{"image":"a","x":` + strings.Repeat("[", 9000) + strings.Repeat("]", 9000) + "}"},
 		"a field twice": {text: `{"image":"b","image":"a"}`, want: v1alpha2.NginxOperatorSpec{Image: "a"}},
 		// What v1alpha1 says itself is not looked up in the annotation.
 		"replicas": {text: `{"image":"a","replicas":7,"forceRedeploy":"x"}`, want: v1alpha2.NginxOperatorSpec{Image: "a"}, readable: true},
@@ -164,6 +173,26 @@ func TestDamagedAnnotation(t *testing.T) {
 	}
 }
 
+// Between the CRD of the next release and its Pods, this one converts objects with fields that it does not know.
+func TestUnknownFieldsAreKept(t *testing.T) {
+	const kept = `{"image":"a","later":{"on":true},"ports":[]}`
+	spoke := &unstructured.Unstructured{Object: map[string]any{
+		"metadata": map[string]any{"annotations": map[string]any{metadata.AnnotationV1alpha2: kept}},
+		"spec":     map[string]any{"port": int64(8080)},
+	}}
+	hub, again := &unstructured.Unstructured{Object: map[string]any{}}, &unstructured.Unstructured{Object: map[string]any{}}
+	if err := errors.Join(ToV1alpha2(spoke, hub), ToV1alpha1(hub, again), Check(kept)); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{"image": "a", "later": map[string]any{"on": true}}
+	if diff := cmp.Diff(want, hub.Object["spec"]); diff != "" || hub.GetAnnotations() != nil {
+		t.Errorf("annotations %v, spec (-want +got)\n%s", hub.GetAnnotations(), diff)
+	}
+	if got := again.GetAnnotations()[metadata.AnnotationV1alpha2]; got != kept {
+		t.Errorf("kept %s", got)
+	}
+}
+
 // Whoever copies a v1alpha1 manifest to v1alpha2 may leave the annotation in. The spec has to win.
 func TestAnnotationMeansNothingAtV1alpha2(t *testing.T) {
 	hub := &v1alpha2.NginxOperator{Spec: v1alpha2.NginxOperatorSpec{Image: "b"}}
@@ -187,7 +216,9 @@ func TestTextStays(t *testing.T) {
 		`{"podTemplate":{"labels":{},"tolerations":[]},"service":{"annotations":{"a":""}}}`,
 		`{"ports":[{"name":"http","port":80}]}`,
 	} {
-		src, back, dst := &unstructured.Unstructured{}, &unstructured.Unstructured{Object: map[string]any{}}, &unstructured.Unstructured{Object: map[string]any{}}
+		src := &unstructured.Unstructured{}
+		back := &unstructured.Unstructured{Object: map[string]any{}}
+		dst := &unstructured.Unstructured{Object: map[string]any{}}
 		raw := `{"apiVersion":"","kind":"","metadata":{"name":"web"},"spec":` + spec + `,"status":{"x":[{"y":null}]}}`
 		src.Object = parseJSON(t, raw)
 		if err := ToV1alpha1(src, dst); err != nil {
@@ -302,7 +333,8 @@ func TestStatusIsTheSame(t *testing.T) {
 // A configuration of the largest size that the schema allows can still be written through v1alpha1.
 func TestLargestConfigurationFits(t *testing.T) {
 	line := "location = /a { return 200 \"<b>\\n</b>\"; }\n"
-	spoke := down(t, &v1alpha2.NginxOperator{Spec: v1alpha2.NginxOperatorSpec{Config: &v1alpha2.Config{Inline: strings.Repeat(line, 65536/len(line))}}})
+	config := &v1alpha2.Config{Inline: strings.Repeat(line, 65536/len(line))}
+	spoke := down(t, &v1alpha2.NginxOperator{Spec: v1alpha2.NginxOperatorSpec{Config: config}})
 	const limit = 256 << 10 // the API server's, for all annotations of an object
 	if size := len(spoke.Annotations[metadata.AnnotationV1alpha2]); size < 65536 || size > limit/2 {
 		t.Errorf("%d bytes are kept", size)

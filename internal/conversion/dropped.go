@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/example/nginx-operator/api/v1alpha1"
@@ -22,40 +23,73 @@ import (
 // annotation. It is there before and after, so the API server takes all of it back, and nothing is removed. The field
 // managers are right, though, so they tell what has to go: what an applier owned and no longer owns, and nobody else does.
 func RemoveDropped(old, object *v1alpha2.NginxOperator) error {
-	owned, dropped := fieldpath.NewSet(), fieldpath.NewSet()
+	if hasLongList(&old.Spec) || hasLongList(&object.Spec) {
+		return nil // the schema refuses it in a moment
+	}
+	var owned, before []*fieldpath.Set
+	applies := sets.New[string]()
 	for i := range object.ManagedFields {
-		set, err := fieldsOf(&object.ManagedFields[i], &object.Spec)
+		now := &object.ManagedFields[i]
+		set, err := fieldsOf(now, &object.Spec)
 		if err != nil {
 			return err
 		}
-		owned = owned.Union(set)
+		owned = append(owned, set)
+		if isApply(now) && now.APIVersion == v1alpha2.GroupVersion.String() {
+			applies.Insert(now.Manager)
+		}
 	}
 	for i := range old.ManagedFields {
-		before := &old.ManagedFields[i]
-		applies := slices.ContainsFunc(object.ManagedFields, func(now metav1.ManagedFieldsEntry) bool {
-			return before.Operation == metav1.ManagedFieldsOperationApply && before.Subresource == "" && now.Manager == before.Manager &&
-				now.Operation == before.Operation && now.Subresource == "" && now.APIVersion == v1alpha2.GroupVersion.String()
-		})
-		if !applies {
+		entry := &old.ManagedFields[i]
+		if !isApply(entry) || !applies.Has(entry.Manager) {
 			continue
 		}
-		set, err := fieldsOf(before, &old.Spec)
+		set, err := fieldsOf(entry, &old.Spec)
 		if err != nil {
 			return err
 		}
-		dropped = dropped.Union(set.Difference(owned))
+		before = append(before, set)
 	}
+	kept := union(owned)
+	dropped := union(before).Difference(kept)
 	if dropped.Empty() {
 		return nil
 	}
 	// Without ports the merged v1alpha1 form has the number alone, which makes a port of the default name.
 	for _, port := range object.Spec.Ports {
 		known := slices.ContainsFunc(old.Spec.Ports, func(other v1alpha2.Port) bool { return other.Name == port.Name })
-		if item := portPath(port.Name); !known && !owned.Has(item) {
+		if item := portPath(port.Name); !known && !kept.Has(item) {
 			dropped.Insert(item)
 		}
 	}
 	return removeFields(&object.Spec, dropped)
+}
+
+// maxItems is more than the schema allows the lists to have whose items have keys. To look for each of many takes time in
+// proportion to the square of their number.
+const maxItems = 64
+
+func hasLongList(spec *v1alpha2.NginxOperatorSpec) bool {
+	secrets := 0
+	if spec.PodTemplate != nil {
+		secrets = len(spec.PodTemplate.ImagePullSecrets)
+	}
+	return max(len(spec.Ports), len(spec.TLS), secrets) > maxItems
+}
+
+func isApply(entry *metav1.ManagedFieldsEntry) bool {
+	return entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""
+}
+
+// union returns what is in any of the sets. Two halves at a time, because each union costs as much as what it returns.
+func union(of []*fieldpath.Set) *fieldpath.Set {
+	switch len(of) {
+	case 0:
+		return fieldpath.NewSet()
+	case 1:
+		return of[0]
+	}
+	return union(of[:len(of)/2]).Union(union(of[len(of)/2:]))
 }
 
 // fieldsOf returns what a field manager owns, in terms of v1alpha2.
@@ -90,27 +124,32 @@ func fieldsOf(entry *metav1.ManagedFieldsEntry, spec *v1alpha2.NginxOperatorSpec
 // at v1alpha2 before, with a port that has another name than http. The API server takes that port to be dropped and the
 // one at v1alpha1 to be the same, so it removes both, and the port would be the default one.
 func LosesPort(before, now []metav1.ManagedFieldsEntry) (manager string, found bool) {
-	applied := func(entries []metav1.ManagedFieldsEntry, manager, version string) *fieldpath.Set {
-		set := fieldpath.NewSet()
-		for _, entry := range entries {
-			if entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" && entry.Manager == manager &&
-				entry.APIVersion == version && entry.FieldsV1 != nil && set.FromJSON(entry.FieldsV1.GetRawReader()) != nil {
-				return fieldpath.NewSet()
-			}
+	declares := sets.New[string]()
+	for i := range now {
+		if appliedAt(&now[i], v1alpha1.GroupVersion.String()).Has(fieldpath.MakePathOrDie("spec", "port")) {
+			declares.Insert(now[i].Manager)
 		}
-		return set
 	}
-	for _, entry := range now {
-		if !applied(now, entry.Manager, v1alpha1.GroupVersion.String()).Has(fieldpath.MakePathOrDie("spec", "port")) {
+	for i := range before {
+		if !declares.Has(before[i].Manager) {
 			continue
 		}
-		applied(before, entry.Manager, v1alpha2.GroupVersion.String()).Iterate(func(path fieldpath.Path) {
+		appliedAt(&before[i], v1alpha2.GroupVersion.String()).Iterate(func(path fieldpath.Path) {
 			if len(path) == 3 && path[:2].Equals(fieldpath.MakePathOrDie("spec", "ports")) && !path.Equals(portPath(v1alpha2.DefaultPortName)) {
-				manager, found = entry.Manager, true
+				manager, found = before[i].Manager, true
 			}
 		})
 	}
 	return manager, found
+}
+
+// appliedAt returns the fields of a server-side apply at a version, none where it is another write or cannot be read.
+func appliedAt(entry *metav1.ManagedFieldsEntry, version string) *fieldpath.Set {
+	set := fieldpath.NewSet()
+	if !isApply(entry) || entry.APIVersion != version || entry.FieldsV1 == nil || set.FromJSON(entry.FieldsV1.GetRawReader()) != nil {
+		return fieldpath.NewSet()
+	}
+	return set
 }
 
 func portPath(name string) fieldpath.Path {
@@ -183,7 +222,7 @@ func remove(value any, path fieldpath.Path) any {
 	}
 }
 
-// hasKey tells whether an item of a list map is the one that the path speaks of.
+// hasKey reports whether an item of a list map is the one that the path speaks of.
 func hasKey(item any, element fieldpath.PathElement) bool {
 	fields, isMap := item.(map[string]any)
 	if !isMap || element.Key == nil {

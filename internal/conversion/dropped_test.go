@@ -28,10 +28,11 @@ func TestRemoveDropped(t *testing.T) {
 		portField      = `{"f:spec":{"f:port":{},"f:replicas":{}}}`
 		pausedReplicas = `{"f:spec":{"f:paused":{},"f:replicas":{}}}`
 		webPort        = `{"f:spec":{"f:ports":{"k:{\"name\":\"web\"}":{".":{},"f:name":{},"f:port":{}}},"f:replicas":{}}}`
-		twoPorts       = `{"f:spec":{"f:ports":{"k:{\"name\":\"web\"}":{".":{},"f:name":{},"f:port":{}},"k:{\"name\":\"b\"}":{".":{},"f:name":{},"f:port":{}}},"f:replicas":{}}}`
-		limits         = `{"f:spec":{"f:resources":{"f:limits":{"f:cpu":{},"f:memory":{}}},"f:replicas":{}}}`
-		cpu            = `{"f:spec":{"f:resources":{"f:limits":{"f:cpu":{}}},"f:replicas":{}}}`
-		atomic         = `{"f:spec":{"f:podTemplate":{"f:tolerations":{}},"f:replicas":{}}}`
+		twoPorts       = `{"f:spec":{"f:ports":{"k:{\"name\":\"web\"}":{".":{},"f:name":{},"f:port":{}},` +
+			`"k:{\"name\":\"b\"}":{".":{},"f:name":{},"f:port":{}}},"f:replicas":{}}}`
+		limits = `{"f:spec":{"f:resources":{"f:limits":{"f:cpu":{},"f:memory":{}}},"f:replicas":{}}}`
+		cpu    = `{"f:spec":{"f:resources":{"f:limits":{"f:cpu":{}}},"f:replicas":{}}}`
+		atomic = `{"f:spec":{"f:podTemplate":{"f:tolerations":{}},"f:replicas":{}}}`
 	)
 	web, b := v1alpha2.Port{Name: "web", Port: 80, Protocol: "TCP"}, v1alpha2.Port{Name: "b", Port: 81, Protocol: "TCP"}
 	one := ptr.To[int32](1)
@@ -44,7 +45,8 @@ func TestRemoveDropped(t *testing.T) {
 		merged *v1alpha2.NginxOperatorSpec
 	}{
 		"a field": {
-			before: []metav1.ManagedFieldsEntry{creator, owns("a", apply, v2, pausedReplicas)}, now: []metav1.ManagedFieldsEntry{creator, owns("a", apply, v2, replicas)},
+			before: []metav1.ManagedFieldsEntry{creator, owns("a", apply, v2, pausedReplicas)},
+			now:    []metav1.ManagedFieldsEntry{creator, owns("a", apply, v2, replicas)},
 			stored: v1alpha2.NginxOperatorSpec{Paused: true, Replicas: one}, want: v1alpha2.NginxOperatorSpec{Replicas: one},
 		},
 		"a field that another applier owns": {
@@ -58,52 +60,67 @@ func TestRemoveDropped(t *testing.T) {
 			stored: v1alpha2.NginxOperatorSpec{Paused: true, Replicas: one}, want: v1alpha2.NginxOperatorSpec{Paused: true, Replicas: one},
 		},
 		"replicas that a v1alpha1 manager owns": {
-			before: []metav1.ManagedFieldsEntry{creator, owns("a", apply, v2, pausedReplicas)}, now: []metav1.ManagedFieldsEntry{creator, owns("a", apply, v2, `{"f:spec":{"f:paused":{}}}`)},
+			before: []metav1.ManagedFieldsEntry{creator, owns("a", apply, v2, pausedReplicas)},
+			now:    []metav1.ManagedFieldsEntry{creator, owns("a", apply, v2, `{"f:spec":{"f:paused":{}}}`)},
 			stored: v1alpha2.NginxOperatorSpec{Paused: true, Replicas: one}, want: v1alpha2.NginxOperatorSpec{Paused: true, Replicas: one},
 		},
 		"an item of a list": {
-			before: []metav1.ManagedFieldsEntry{creator, owns("a", apply, v2, twoPorts)}, now: []metav1.ManagedFieldsEntry{creator, owns("a", apply, v2, webPort)},
-			stored: v1alpha2.NginxOperatorSpec{Ports: []v1alpha2.Port{web, b}, Replicas: one}, want: v1alpha2.NginxOperatorSpec{Ports: []v1alpha2.Port{web}, Replicas: one},
+			before: []metav1.ManagedFieldsEntry{creator, owns("a", apply, v2, twoPorts)},
+			now:    []metav1.ManagedFieldsEntry{creator, owns("a", apply, v2, webPort)},
+			stored: v1alpha2.NginxOperatorSpec{Ports: []v1alpha2.Port{web, b}, Replicas: one},
+			want:   v1alpha2.NginxOperatorSpec{Ports: []v1alpha2.Port{web}, Replicas: one},
 		},
 		"all items of a list": {
-			before: []metav1.ManagedFieldsEntry{creator, owns("a", apply, v2, twoPorts)}, now: []metav1.ManagedFieldsEntry{creator, owns("a", apply, v2, replicas)},
+			before: []metav1.ManagedFieldsEntry{creator, owns("a", apply, v2, twoPorts)},
+			now:    []metav1.ManagedFieldsEntry{creator, owns("a", apply, v2, replicas)},
 			stored: v1alpha2.NginxOperatorSpec{Ports: []v1alpha2.Port{web, b}, Replicas: one}, want: v1alpha2.NginxOperatorSpec{Replicas: one},
 		},
 		"all ports, of which the number alone came back": {
-			before: []metav1.ManagedFieldsEntry{creator, owns("a", apply, v2, twoPorts)}, now: []metav1.ManagedFieldsEntry{creator, owns("a", apply, v2, replicas)},
+			before: []metav1.ManagedFieldsEntry{creator, owns("a", apply, v2, twoPorts)},
+			now:    []metav1.ManagedFieldsEntry{creator, owns("a", apply, v2, replicas)},
 			stored: v1alpha2.NginxOperatorSpec{Ports: []v1alpha2.Port{web, b}, Replicas: one}, want: v1alpha2.NginxOperatorSpec{Replicas: one},
 			merged: &v1alpha2.NginxOperatorSpec{Ports: []v1alpha2.Port{onlyPort(80)}, Replicas: one},
 		},
 		"the number of the first port is a v1alpha1 manager's": {
 			before: []metav1.ManagedFieldsEntry{owns("creator", update, v1, portField), owns("a", apply, v2, twoPorts)},
 			now:    []metav1.ManagedFieldsEntry{owns("creator", update, v1, portField), owns("a", apply, v2, replicas)},
-			stored: v1alpha2.NginxOperatorSpec{Ports: []v1alpha2.Port{web, b}, Replicas: one}, want: v1alpha2.NginxOperatorSpec{Ports: []v1alpha2.Port{web}, Replicas: one},
+			stored: v1alpha2.NginxOperatorSpec{Ports: []v1alpha2.Port{web, b}, Replicas: one},
+			want:   v1alpha2.NginxOperatorSpec{Ports: []v1alpha2.Port{web}, Replicas: one},
 		},
 		"an applier that changes from v1alpha1 to v1alpha2 and names its port": {
 			before: []metav1.ManagedFieldsEntry{owns("a", apply, v1, portField)}, now: []metav1.ManagedFieldsEntry{owns("a", apply, v2, webPort)},
-			stored: v1alpha2.NginxOperatorSpec{Ports: []v1alpha2.Port{onlyPort(80)}, Replicas: one}, want: v1alpha2.NginxOperatorSpec{Ports: []v1alpha2.Port{web}, Replicas: one},
+			stored: v1alpha2.NginxOperatorSpec{Ports: []v1alpha2.Port{onlyPort(80)}, Replicas: one},
+			want:   v1alpha2.NginxOperatorSpec{Ports: []v1alpha2.Port{web}, Replicas: one},
 			merged: &v1alpha2.NginxOperatorSpec{Ports: []v1alpha2.Port{onlyPort(80), web}, Replicas: one},
 		},
 		"one of two values in a structure": {
-			before: []metav1.ManagedFieldsEntry{creator, owns("a", apply, v2, limits)}, now: []metav1.ManagedFieldsEntry{creator, owns("a", apply, v2, cpu)},
+			before: []metav1.ManagedFieldsEntry{creator, owns("a", apply, v2, limits)},
+			now:    []metav1.ManagedFieldsEntry{creator, owns("a", apply, v2, cpu)},
 			stored: v1alpha2.NginxOperatorSpec{Resources: both, Replicas: one},
-			want:   v1alpha2.NginxOperatorSpec{Resources: &corev1.ResourceRequirements{Limits: corev1.ResourceList{"cpu": resource.MustParse("1")}}, Replicas: one},
+			want: v1alpha2.NginxOperatorSpec{
+				Resources: &corev1.ResourceRequirements{Limits: corev1.ResourceList{"cpu": resource.MustParse("1")}}, Replicas: one,
+			},
 		},
 		"all of a structure": {
-			before: []metav1.ManagedFieldsEntry{creator, owns("a", apply, v2, limits)}, now: []metav1.ManagedFieldsEntry{creator, owns("a", apply, v2, replicas)},
+			before: []metav1.ManagedFieldsEntry{creator, owns("a", apply, v2, limits)},
+			now:    []metav1.ManagedFieldsEntry{creator, owns("a", apply, v2, replicas)},
 			stored: v1alpha2.NginxOperatorSpec{Resources: both, Replicas: one}, want: v1alpha2.NginxOperatorSpec{Replicas: one},
 		},
 		"an atomic list": {
-			before: []metav1.ManagedFieldsEntry{creator, owns("a", apply, v2, atomic)}, now: []metav1.ManagedFieldsEntry{creator, owns("a", apply, v2, replicas)},
-			stored: v1alpha2.NginxOperatorSpec{PodTemplate: &v1alpha2.PodTemplate{Tolerations: []corev1.Toleration{{Key: "a"}}}, Replicas: one}, want: v1alpha2.NginxOperatorSpec{Replicas: one},
+			before: []metav1.ManagedFieldsEntry{creator, owns("a", apply, v2, atomic)},
+			now:    []metav1.ManagedFieldsEntry{creator, owns("a", apply, v2, replicas)},
+			stored: v1alpha2.NginxOperatorSpec{PodTemplate: &v1alpha2.PodTemplate{Tolerations: []corev1.Toleration{{Key: "a"}}}, Replicas: one},
+			want:   v1alpha2.NginxOperatorSpec{Replicas: one},
 		},
 		"nothing, where somebody resets all managers": {
-			before: []metav1.ManagedFieldsEntry{owns("a", apply, v2, pausedReplicas)}, now: []metav1.ManagedFieldsEntry{owns("b", update, v2, `{"f:metadata":{}}`)},
+			before: []metav1.ManagedFieldsEntry{owns("a", apply, v2, pausedReplicas)},
+			now:    []metav1.ManagedFieldsEntry{owns("b", update, v2, `{"f:metadata":{}}`)},
 			stored: v1alpha2.NginxOperatorSpec{Paused: true, Replicas: one}, want: v1alpha2.NginxOperatorSpec{Paused: true, Replicas: one},
 		},
 		"nothing, where an applier at v1alpha1 drops something": {
 			before: []metav1.ManagedFieldsEntry{owns("a", apply, v1, portField)}, now: []metav1.ManagedFieldsEntry{owns("a", apply, v1, replicas)},
-			stored: v1alpha2.NginxOperatorSpec{Ports: []v1alpha2.Port{web}, Replicas: one}, want: v1alpha2.NginxOperatorSpec{Ports: []v1alpha2.Port{web}, Replicas: one},
+			stored: v1alpha2.NginxOperatorSpec{Ports: []v1alpha2.Port{web}, Replicas: one},
+			want:   v1alpha2.NginxOperatorSpec{Ports: []v1alpha2.Port{web}, Replicas: one},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -14,21 +16,20 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha1"
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/bounds"
+	"github.com/example/nginx-operator/internal/bounds/boundstest"
 	"github.com/example/nginx-operator/internal/metadata"
 )
 
 func newHandler(t testing.TB) http.Handler {
 	t.Helper()
-	handler, err := NewHandler()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return handler
+	return NewHandler()
 }
 
 // review is a request to convert the objects.
@@ -70,8 +71,27 @@ func fullObject(i int) *v1alpha2.NginxOperator {
 			Labels:      map[string]string{"app.kubernetes.io/part-of": "shop"},
 			Annotations: map[string]string{"example.com/unknown": "stays"},
 			ManagedFields: []metav1.ManagedFieldsEntry{
-				{Manager: "kubectl", Operation: "Apply", APIVersion: v1alpha2.GroupVersion.String(), FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:config":{"f:inline":{}},"f:replicas":{},"f:tls":{"k:{\"secretName\":\"cert\"}":{".":{},"f:secretName":{}}}}}`)}},
-				{Manager: "nginx-operator", Operation: "Update", Subresource: "status", APIVersion: v1alpha2.GroupVersion.String(), FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:status":{"f:conditions":{},"f:image":{},"f:observedGeneration":{},"f:readyReplicas":{},"f:relatedObjects":{},"f:replicas":{},"f:selector":{},"f:url":{}}}`)}},
+				{
+					Manager:    "kubectl",
+					Operation:  "Apply",
+					APIVersion: v1alpha2.GroupVersion.String(),
+					FieldsType: "FieldsV1",
+					FieldsV1: &metav1.FieldsV1{
+						Raw: []byte(`{"f:spec":{"f:config":{"f:inline":{}},"f:replicas":{},` +
+							`"f:tls":{"k:{\"secretName\":\"cert\"}":{".":{},"f:secretName":{}}}}}`),
+					},
+				},
+				{
+					Manager:     "nginx-operator",
+					Operation:   "Update",
+					Subresource: "status",
+					APIVersion:  v1alpha2.GroupVersion.String(),
+					FieldsType:  "FieldsV1",
+					FieldsV1: &metav1.FieldsV1{
+						Raw: []byte(`{"f:status":{"f:conditions":{},"f:image":{},"f:observedGeneration":{},"f:readyReplicas":{},` +
+							`"f:relatedObjects":{},"f:replicas":{},"f:selector":{},"f:url":{}}}`),
+					},
+				},
 			},
 		},
 		Spec: v1alpha2.NginxOperatorSpec{
@@ -82,12 +102,24 @@ func fullObject(i int) *v1alpha2.NginxOperator {
 			Resources: &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")}},
 		},
 		Status: v1alpha2.NginxOperatorStatus{
-			ObservedGeneration: 3, Replicas: 2, ReadyReplicas: 2, UpdatedReplicas: 2, Selector: "app.kubernetes.io/instance=web", Image: "nginx:1.28.0",
-			URL:            "http://web.default.svc:80",
-			RelatedObjects: []v1alpha2.RelatedObject{{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}, {APIVersion: "v1", Kind: "Service", Name: "web"}},
+			ObservedGeneration: 3, Replicas: 2, ReadyReplicas: 2, UpdatedReplicas: 2,
+			Selector: "app.kubernetes.io/instance=web", Image: "nginx:1.28.0", URL: "http://web.default.svc:80",
+			RelatedObjects: []v1alpha2.RelatedObject{
+				{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}, {APIVersion: "v1", Kind: "Service", Name: "web"},
+			},
 			Conditions: []metav1.Condition{
-				{Type: v1alpha2.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha2.ReasonAllReplicasReady, Message: "2 of 2 replicas serve"},
-				{Type: v1alpha2.ConditionProgressing, Status: metav1.ConditionFalse, Reason: v1alpha2.ReasonRolloutComplete, Message: "The rollout is complete"},
+				{
+					Type:    v1alpha2.ConditionReady,
+					Status:  metav1.ConditionTrue,
+					Reason:  v1alpha2.ReasonAllReplicasReady,
+					Message: "2 of 2 replicas serve",
+				},
+				{
+					Type:    v1alpha2.ConditionProgressing,
+					Status:  metav1.ConditionFalse,
+					Reason:  v1alpha2.ReasonRolloutComplete,
+					Message: "The rollout is complete",
+				},
 				{Type: v1alpha2.ConditionDegraded, Status: metav1.ConditionFalse, Reason: v1alpha2.ReasonAsExpected, Message: "As expected"},
 			},
 		},
@@ -121,7 +153,10 @@ func TestHandlerConvertsLists(t *testing.T) {
 	meta := metav1.TypeMeta{APIVersion: v1alpha2.GroupVersion.String(), Kind: "NginxOperator"}
 	want := []v1alpha2.NginxOperator{
 		*full,
-		{TypeMeta: meta, ObjectMeta: metav1.ObjectMeta{Name: "damaged", Annotations: map[string]string{metadata.AnnotationV1alpha2Unreadable: "{"}}},
+		{
+			TypeMeta:   meta,
+			ObjectMeta: metav1.ObjectMeta{Name: "damaged", Annotations: map[string]string{metadata.AnnotationV1alpha2Unreadable: "{"}},
+		},
 		{TypeMeta: meta, ObjectMeta: metav1.ObjectMeta{Name: "bare"}},
 	}
 	if diff := cmp.Diff(want, got.Response.ConvertedObjects); diff != "" {
@@ -147,11 +182,126 @@ func TestHandlerRefusesWhatIsNotOurs(t *testing.T) {
 			if err := json.Unmarshal(answer(t, newHandler(t), body).Body.Bytes(), &got); err != nil {
 				t.Fatal(err)
 			}
-			if got.Response.Result.Status != metav1.StatusFailure || got.Response.Result.Message == "" || len(got.Response.ConvertedObjects) > 0 {
+			if got.Response.Result.Status != metav1.StatusFailure || got.Response.Result.Message == "" {
 				t.Errorf("%+v", got.Response)
 			}
 		})
 	}
+}
+
+// What is no review is told so; one without objects is answered.
+func TestHandlerReadsReviews(t *testing.T) {
+	for name, test := range map[string]struct {
+		body string
+		code int
+	}{
+		"no JSON":                 {"hello", 400},
+		"cut off":                 {`{"request":{"uid":"1"`, 400},
+		"no request":              {"{}", 400},
+		"no version before them":  {`{"request":{"objects":[],"desiredAPIVersion":"operator.example.com/v1alpha2"}}`, 400},
+		"no objects":              {`{"request":{"desiredAPIVersion":"operator.example.com/v1alpha2","objects":[]}}`, 200},
+		"null for objects":        {`{"request":{"desiredAPIVersion":"operator.example.com/v1alpha2","objects":null}}`, 200},
+		"fields that nobody asks": {`{"x":[{}],"request":{"y":1,"desiredAPIVersion":"operator.example.com/v1alpha2","objects":[]}}`, 200},
+	} {
+		t.Run(name, func(t *testing.T) {
+			recorder := httptest.NewRecorder()
+			newHandler(t).ServeHTTP(recorder, httptest.NewRequest(http.MethodPost, Path, strings.NewReader(test.body)))
+			var got apiextensionsv1.ConversionReview
+			if recorder.Code != test.code {
+				t.Fatalf("answered %d: %s", recorder.Code, recorder.Body)
+			}
+			if test.code != http.StatusOK {
+				return
+			}
+			if err := json.Unmarshal(recorder.Body.Bytes(), &got); err != nil || got.Response.Result.Status != metav1.StatusSuccess {
+				t.Errorf("%v: %s", err, recorder.Body)
+			}
+		})
+	}
+}
+
+// dearSpecs are dear to decode, each as large as the API server takes an object.
+func dearSpecs() map[string]string {
+	many := func(name, element string) string {
+		return fmt.Sprintf(`{%q:[`, name) + strings.Repeat(element+",", (bounds.MaxBytes-1<<10)/(len(element)+1)) + element + "]}"
+	}
+	return map[string]string{
+		"empty objects":       many("ports", "{}"),
+		"objects with a port": many("ports", `{"port":1}`),
+		"texts":               many("a", `""`),
+		"numbers":             many("a", "0"),
+		"deep":                `{"a":` + strings.Repeat("[", 9_000) + strings.Repeat("]", 9_000) + "}",
+		"a long text":         `{"a":"` + strings.Repeat(`\u0000`, bounds.MaxBytes/6-1<<10) + `"}`,
+	}
+}
+
+// One value of a review is not held in memory as a whole where it is longer than an object: its length times as much as a
+// request may take. Whatever comes before and after it, the answer says what is wrong.
+func TestHandlerBoundsEachValue(t *testing.T) {
+	text := `"` + strings.Repeat("a", 60<<20) + `"`
+	question := `"desiredAPIVersion":"operator.example.com/v1alpha2"`
+	for name, body := range map[string]string{
+		"an object":         `{"request":{` + question + `,"objects":[{"a":` + text + `}]}}`,
+		"a field":           `{"request":{"a":` + text + `,` + question + `,"objects":[]}}`,
+		"the review's UID":  `{"request":{"uid":` + text + `,` + question + `,"objects":[]}}`,
+		"the name of one":   `{"request":{` + text + `:1,` + question + `,"objects":[]}}`,
+		"blanks":            `{"request":{` + question + `,"objects":[` + strings.Repeat(" ", 60<<20) + `]}}`,
+		"what is no object": `{"request":{` + question + `,"objects":[` + text + `]}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			var recorder *httptest.ResponseRecorder
+			boundstest.Cheap(t, func() {
+				recorder = httptest.NewRecorder()
+				newHandler(t).ServeHTTP(recorder, httptest.NewRequest(http.MethodPost, Path, strings.NewReader(body)))
+			})
+			if !strings.Contains(recorder.Body.String(), "it has more than 3145728 bytes") {
+				t.Errorf("%d: %.200s", recorder.Code, recorder.Body)
+			}
+		})
+	}
+}
+
+// FuzzConvertRaw holds that every object of ours can be converted, whatever is in it: one that could not would take the list of
+// a whole cluster along. Only one that has more than the API server could have stored is refused.
+func FuzzConvertRaw(f *testing.F) {
+	for _, spec := range []string{
+		`{"port":"80"}`, `{"port":1.5}`, `[]`, `"x"`, `null`,
+		`{"ports":[1]}`, `{"ports":{"a":1}}`, `{"ports":[{"port":"x"}]}`, `{"replicas":[{}]}`,
+	} {
+		for _, meta := range []string{
+			`{}`, `[]`, `{"annotations":1}`, `{"annotations":{"operator.example.com/v1alpha2":1}}`,
+			`{"annotations":{"operator.example.com/v1alpha2":"{\"ports\":[[]],\"resources\":{\"limits\":{\"cpu\":\"1e-1000000000\"}}}"}}`,
+		} {
+			f.Add(spec, meta, true)
+			f.Add(spec, meta, false)
+		}
+	}
+	for _, spec := range dearSpecs() {
+		f.Add(spec, "{}", true)
+		f.Add(spec, "{}", false)
+		f.Add("{}", `{"annotations":{"operator.example.com/v1alpha2":`+strconv.Quote(spec)+"}}", true)
+	}
+	f.Fuzz(func(t *testing.T, spec, meta string, up bool) {
+		from, to := v1alpha2.GroupVersion.String(), v1alpha1.GroupVersion.String()
+		if up {
+			from, to = to, from
+		}
+		raw := fmt.Appendf(nil, `{"apiVersion":%q,"kind":"NginxOperator","metadata":%s,"spec":%s}`, from, meta, spec)
+		var fields map[string]any
+		if json.Unmarshal(raw, &fields) != nil || fields["apiVersion"] != from || fields["kind"] != "NginxOperator" {
+			return
+		}
+		var err error
+		boundstest.Cheap(t, func() {
+			var converted *unstructured.Unstructured
+			if converted, err = convertRaw(raw, to); err == nil {
+				(&output{to: io.Discard}).json(converted.Object)
+			}
+		})
+		if err != nil && bounds.Stored(raw) == nil {
+			t.Error(err)
+		}
+	})
 }
 
 // BenchmarkHandler converts lists of 1, 100 and 10,000 objects as the API server asks for it, decoding and encoding

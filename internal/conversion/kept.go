@@ -9,10 +9,10 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/runtime"
 	kjson "sigs.k8s.io/json"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/bounds"
 )
 
 // keep returns what v1alpha1 cannot say of a v1alpha2 spec, as JSON, and "" where there is nothing.
@@ -44,57 +44,60 @@ func keep(spec map[string]any) (string, error) {
 	return strings.TrimSuffix(out.String(), "\n"), nil
 }
 
-// parse reads what keep wrote. Where the text is not that, it returns an error and as much as can be relied on: all known
-// fields when the only fault is in fields that are unknown or given twice, and else nothing.
+// parse reads what keep wrote. Where the text is not that, it returns an error and as much as can be relied on: all of it when
+// the only fault is in fields that are given twice, and else nothing. Fields that this release does not know are no fault: a
+// newer one has them, whose CRD comes before its Pods.
 func parse(text string) (map[string]any, error) {
-	spec, err := parseTyped(text)
-	switch {
-	case errors.Is(err, errStrict):
-		known, convertErr := runtime.DefaultUnstructuredConverter.ToUnstructured(&spec)
-		return known, errors.Join(err, convertErr)
-	case err != nil || text == "":
-		return map[string]any{}, err
+	kept, _, err := read(text)
+	return kept, err
+}
+
+// read returns what the text says as JSON and as the type of the API.
+func read(text string) (map[string]any, v1alpha2.NginxOperatorSpec, error) {
+	var spec v1alpha2.NginxOperatorSpec
+	fail := func(err error) (map[string]any, v1alpha2.NginxOperatorSpec, error) {
+		return map[string]any{}, v1alpha2.NginxOperatorSpec{}, fmt.Errorf("failed to read it: %w", err)
+	}
+	if text == "" {
+		return map[string]any{}, spec, nil
+	}
+	if err := bounds.JSON([]byte(text)); err != nil {
+		return fail(err)
 	}
 	kept := map[string]any{}
-	if err := kjson.UnmarshalCaseSensitivePreserveInts([]byte(text), &kept); err != nil {
-		return map[string]any{}, fmt.Errorf("failed to read it: %w", err)
+	duplicates, err := kjson.UnmarshalStrict([]byte(text), &kept)
+	if err != nil {
+		return fail(err)
 	}
 	if kept == nil { // null
 		kept = map[string]any{}
 	}
-	return kept, nil
-}
-
-// errStrict: a text can be read, but is not what keep would write.
-var errStrict = errors.New("not what the operator writes")
-
-func parseTyped(text string) (v1alpha2.NginxOperatorSpec, error) {
-	var spec v1alpha2.NginxOperatorSpec
-	if text == "" {
-		return spec, nil
+	if errs := bounds.Quantities(kept, nil); len(errs) > 0 {
+		return fail(errs.ToAggregate())
 	}
-	faults, err := kjson.UnmarshalStrict([]byte(text), &spec)
+	// Of a field that is given twice the text has more than was held against the bounds, so it is not the text that is decoded.
+	raw, err := json.Marshal(kept)
 	if err != nil {
-		return v1alpha2.NginxOperatorSpec{}, fmt.Errorf("failed to read it: %w", err)
+		return fail(err)
 	}
-	if len(faults) > 0 {
-		return spec, fmt.Errorf("%w: %w", errStrict, errors.Join(faults...))
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &spec); err != nil {
+		return fail(err)
 	}
-	return spec, nil
+	return kept, spec, errors.Join(duplicates...)
 }
 
 // Check returns why the text of the annotation cannot be read, nil where it can.
 func Check(text string) error {
-	_, err := parseTyped(text)
+	_, _, err := read(text)
 	return err
 }
 
-// Same tells whether two texts of the annotation mean the same.
+// Same reports whether two texts of the annotation mean the same, in the fields that this release knows.
 func Same(a, b string) bool {
 	if a == b {
 		return true
 	}
-	specA, errA := parseTyped(a)
-	specB, errB := parseTyped(b)
+	_, specA, errA := read(a)
+	_, specB, errB := read(b)
 	return errA == nil && errB == nil && equality.Semantic.DeepEqual(specA, specB)
 }

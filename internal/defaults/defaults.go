@@ -75,7 +75,7 @@ type Drain struct {
 // DrainOf returns the times of the drain.
 func DrainOf(spec *v1alpha2.NginxOperatorSpec) Drain {
 	total := int64(ptr.Deref(spec.DrainSeconds, v1alpha2.DefaultDrainSeconds))
-	preStop := min(5, (total+4)/5)
+	preStop := min(5, total-1)
 	return Drain{PreStop: preStop, WorkerShutdown: total - preStop, GracePeriod: total + 5}
 }
 

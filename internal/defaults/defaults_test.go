@@ -59,7 +59,7 @@ func TestHealthPortGivesWay(t *testing.T) {
 }
 
 func TestDrain(t *testing.T) {
-	for seconds, want := range map[int32]Drain{5: {1, 4, 10}, 6: {2, 4, 11}, 25: {5, 20, 30}, 3600: {5, 3595, 3605}} {
+	for seconds, want := range map[int32]Drain{5: {4, 1, 10}, 6: {5, 1, 11}, 25: {5, 20, 30}, 3600: {5, 3595, 3605}} {
 		if got := DrainOf(&v1alpha2.NginxOperatorSpec{DrainSeconds: &seconds}); got != want {
 			t.Errorf("%d: %+v, want %+v", seconds, got, want)
 		}

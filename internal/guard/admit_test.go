@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// admitted returns a definition as it is stored after a write of it went through admission.
+// admitted returns a CRD as it is stored after a write of it went through admission.
 func (c *cluster) admitted(g *Guard, written *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
 	c.t.Helper()
 	raw, err := json.Marshal(written)
@@ -35,19 +35,21 @@ func (c *cluster) admitted(g *Guard, written *apiextensionsv1.CustomResourceDefi
 	return stored
 }
 
-// OLM writes the definition of the next release, without an authority and with the Service of the manifests.
-func TestWriteOfTheDefinitionKeepsTheConversion(t *testing.T) {
+// OLM writes the CRD of the next release, without a CA and with the Service of the manifests.
+func TestWriteOfTheCRDKeepsTheConversion(t *testing.T) {
 	c := newCluster(t)
 	g := c.replica("")
-	written := newDefinition()
+	written := newCRD()
 	written.Spec.Conversion = conversionTo(serviceConfig("another"), nil)
 
 	if got := c.admitted(g, written); got.Spec.Conversion.Webhook.ClientConfig.Service.Name != "another" {
-		t.Error("a guard that has no certificate yet changed the definition")
+		t.Error("a guard that has no certificate yet changed the CRD")
 	}
-	c.pass(g)
-	want := c.definition().Spec.Conversion
-	for _, broken := range []*apiextensionsv1.CustomResourceConversion{written.Spec.Conversion, {Strategy: apiextensionsv1.NoneConverter}, nil} {
+	c.reconcile(g)
+	want := c.crd().Spec.Conversion
+	for _, broken := range []*apiextensionsv1.CustomResourceConversion{
+		written.Spec.Conversion, {Strategy: apiextensionsv1.NoneConverter}, nil,
+	} {
 		written.Spec.Conversion = broken
 		got := c.admitted(g, written).Spec.Conversion
 		if got == nil || got.Webhook == nil || !sameService(got.Webhook.ClientConfig.Service, want.Webhook.ClientConfig.Service) ||
@@ -60,7 +62,8 @@ func TestWriteOfTheDefinitionKeepsTheConversion(t *testing.T) {
 	raw, err := json.Marshal(written)
 	c.must(err)
 	response := g.admit(t.Context(), admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
-		Name: written.Name, Object: runtime.RawExtension{Raw: raw}, Options: runtime.RawExtension{Raw: []byte(`{"fieldManager":"nginx-operator-guard"}`)},
+		Name: written.Name, Object: runtime.RawExtension{Raw: raw},
+		Options: runtime.RawExtension{Raw: []byte(`{"fieldManager":"nginx-operator-guard"}`)},
 	}})
 	if !response.Allowed || len(response.Patches) != 0 {
 		t.Errorf("the write of a guard: %+v", response)
@@ -70,12 +73,13 @@ func TestWriteOfTheDefinitionKeepsTheConversion(t *testing.T) {
 	written.Spec.Conversion = want
 	raw, err = json.Marshal(written)
 	c.must(err)
-	others := newDefinition()
+	others := newCRD()
 	others.Name = "others.example.com"
 	othersRaw, err := json.Marshal(others)
 	c.must(err)
 	for name, raw := range map[string][]byte{written.Name: raw, others.Name: othersRaw} {
-		response := g.admit(t.Context(), admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{Name: name, Object: runtime.RawExtension{Raw: raw}}})
+		response := g.admit(t.Context(),
+			admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{Name: name, Object: runtime.RawExtension{Raw: raw}}})
 		if !response.Allowed || len(response.Patches) != 0 {
 			t.Errorf("%s: %+v", name, response)
 		}

@@ -43,13 +43,13 @@ const (
 )
 
 const (
-	// olmAuthorityKey is the key under which OLM keeps the certificate authority.
-	olmAuthorityKey = "olmCAKey"
-	// propagation is the time that API servers get to learn of another authority before a certificate of it is used.
+	// olmCAKey is the key under which OLM keeps the CA.
+	olmCAKey = "olmCAKey"
+	// propagation is the time that API servers get to learn of another CA before a certificate of it is used.
 	propagation = 3 * time.Second
-	// attempt bounds one pass.
+	// attempt bounds one reconcile.
 	attempt = 10 * time.Second
-	// firstRetry and lastRetry bound the back-off of a pass that failed.
+	// firstRetry and lastRetry bound the back-off of a reconcile that failed.
 	firstRetry = 20 * time.Millisecond
 	lastRetry  = 10 * time.Second
 	// renewalOfOthers is how often a certificate is looked at that somebody else should have renewed.
@@ -69,16 +69,16 @@ type Options struct {
 	// Endpoint is where the API server finds the webhooks, and ConversionPath the path of the conversion there.
 	Endpoint       Endpoint
 	ConversionPath string
-	// Definition is the name of the CustomResourceDefinition whose conversion is kept, empty for an operator that converts
+	// CRD is the name of the CustomResourceDefinition whose conversion is kept, empty for an operator that converts
 	// nothing. Mutating and Validating are the names of the webhook configurations outside OLM.
-	Definition, Mutating, Validating string
+	CRD, Mutating, Validating string
 	// CSV is the name of the own ClusterServiceVersion, empty outside OLM.
 	CSV string
-	// Repaired is called after each repair, with the kind of what was repaired.
-	Repaired func(kind string)
+	// Restored is called after each restore, with the kind of what was restored.
+	Restored func(kind string)
 }
 
-// underOLM tells whether OLM makes the certificate and the webhook configurations.
+// underOLM reports whether OLM makes the certificate and the webhook configurations.
 func (o Options) underOLM() bool { return o.CSV != "" }
 
 // Guard is made by New.
@@ -91,12 +91,12 @@ type Guard struct {
 	writes flowcontrol.RateLimiter
 	// serving is the certificate that the webhook server presents.
 	serving atomic.Pointer[tls.Certificate]
-	// authority is that of the serving certificate; next is the certificate that follows it, known since nextSince. Only
+	// CA is that of the serving certificate; next is the certificate that follows it, known since nextSince. Only
 	// the one worker touches them.
-	authority []byte
+	ca        []byte
 	next      *tls.Certificate
 	nextSince time.Time
-	// trusted is the bundle of authorities that the definition has, for admission.
+	// trusted is the bundle of CAs that the CRD has, for admission.
 	trusted atomic.Pointer[[]byte]
 	ready   atomic.Bool
 }
@@ -108,8 +108,8 @@ func New(config *rest.Config, options Options) (*Guard, error) {
 	objects := map[client.Object]cache.ByObject{
 		&corev1.Secret{}: {Namespaces: map[string]cache.Config{options.Namespace: {FieldSelector: named(options.Secret)}}},
 	}
-	if options.Definition != "" {
-		objects[&apiextensionsv1.CustomResourceDefinition{}] = cache.ByObject{Field: named(options.Definition)}
+	if options.CRD != "" {
+		objects[&apiextensionsv1.CustomResourceDefinition{}] = cache.ByObject{Field: named(options.CRD)}
 	}
 	if !options.underOLM() {
 		objects[&admissionregistrationv1.MutatingWebhookConfiguration{}] = cache.ByObject{Field: named(options.Mutating)}
@@ -168,7 +168,7 @@ func (g *Guard) Readiness(started healthz.Checker) healthz.Checker {
 	}
 }
 
-// Start watches and repairs until the context ends.
+// Start watches and restores until the context ends.
 func (g *Guard) Start(ctx context.Context) error {
 	logger := log.FromContext(ctx).WithName("guard")
 	ctx = log.IntoContext(ctx, logger)
@@ -199,7 +199,7 @@ func (g *Guard) Start(ctx context.Context) error {
 		if shutdown {
 			return <-ended
 		}
-		again, err := g.pass(ctx)
+		again, err := g.reconcile(ctx)
 		switch {
 		case ctx.Err() != nil:
 		case apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err):
@@ -221,7 +221,7 @@ func (g *Guard) Start(ctx context.Context) error {
 
 func (g *Guard) watchedKinds() map[client.Object]struct{} {
 	kinds := map[client.Object]struct{}{&corev1.Secret{}: {}}
-	if g.options.Definition != "" {
+	if g.options.CRD != "" {
 		kinds[&apiextensionsv1.CustomResourceDefinition{}] = struct{}{}
 	}
 	if !g.options.underOLM() {
@@ -231,30 +231,30 @@ func (g *Guard) watchedKinds() map[client.Object]struct{} {
 	return kinds
 }
 
-// pass brings everything to what it has to be, and returns when to look again without an event, 0 for never.
-func (g *Guard) pass(ctx context.Context) (time.Duration, error) {
+// reconcile brings everything to what it has to be, and returns when to look again without an event, 0 for never.
+func (g *Guard) reconcile(ctx context.Context) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, attempt)
 	defer cancel()
-	secret, certificate, authority, err := g.given(ctx)
+	secret, certificate, ca, err := g.given(ctx)
 	if err != nil {
-		if g.authority == nil {
+		if g.ca == nil {
 			return 0, err
 		}
 		// What is served goes on without the Secret, and so does what trusts it.
-		_, repairErr := g.repair(ctx, g.authority)
-		return 0, errors.Join(err, repairErr)
+		_, restoreErr := g.restore(ctx, g.ca)
+		return 0, errors.Join(err, restoreErr)
 	}
 	if g.options.underOLM() {
 		if err := g.adopt(ctx, secret); err != nil {
 			return 0, err
 		}
 	}
-	// The authority is trusted first and its certificate used after, so that no connection meets one without the other.
-	overlap, err := g.repair(ctx, authority)
+	// The CA is trusted first and its certificate used after, so that no connection meets one without the other.
+	overlap, err := g.restore(ctx, ca)
 	if err != nil {
 		return 0, err
 	}
-	again := g.serve(certificate, authority, overlap)
+	again := g.serve(certificate, ca, overlap)
 	g.ready.Store(true)
 	if again == 0 && !g.options.underOLM() {
 		again = time.Until(certificates.RenewAt(certificate.Leaf))
@@ -265,7 +265,7 @@ func (g *Guard) pass(ctx context.Context) (time.Duration, error) {
 	return again, nil
 }
 
-// given returns the Secret, its certificate, and the authority that signed it.
+// given returns the Secret, its certificate, and the CA that signed it.
 func (g *Guard) given(ctx context.Context) (*corev1.Secret, *tls.Certificate, []byte, error) {
 	secret, err := g.secret(ctx)
 	if err != nil {
@@ -275,22 +275,22 @@ func (g *Guard) given(ctx context.Context) (*corev1.Secret, *tls.Certificate, []
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("failed to use Secret %s: %w", secret.Name, err)
 	}
-	authority := secret.Data[certificates.CAKey]
+	ca := secret.Data[certificates.CAKey]
 	if g.options.underOLM() {
-		authority = secret.Data[olmAuthorityKey]
+		ca = secret.Data[olmCAKey]
 	}
-	if _, err := cert.ParseCertsPEM(authority); err != nil {
-		return nil, nil, nil, fmt.Errorf("failed to read the authority in Secret %s: %w", secret.Name, err)
+	if _, err := cert.ParseCertsPEM(ca); err != nil {
+		return nil, nil, nil, fmt.Errorf("failed to read the CA in Secret %s: %w", secret.Name, err)
 	}
-	return secret, certificate, authority, nil
+	return secret, certificate, ca, nil
 }
 
-// serve uses a certificate, and returns how long to wait with that: API servers get some time to learn of its authority,
+// serve uses a certificate, and returns how long to wait with that: API servers get some time to learn of its CA,
 // as long as they trust the certificate before it as well.
-func (g *Guard) serve(certificate *tls.Certificate, authority []byte, overlap bool) time.Duration {
+func (g *Guard) serve(certificate *tls.Certificate, ca []byte, overlap bool) time.Duration {
 	before := g.serving.Load()
 	if before != nil && before.Leaf.Equal(certificate.Leaf) {
-		g.authority, g.next = authority, nil
+		g.ca, g.next = ca, nil
 		return 0
 	}
 	if before != nil && overlap {
@@ -302,6 +302,6 @@ func (g *Guard) serve(certificate *tls.Certificate, authority []byte, overlap bo
 		}
 	}
 	g.serving.Store(certificate)
-	g.authority, g.next = authority, nil
+	g.ca, g.next = ca, nil
 	return 0
 }

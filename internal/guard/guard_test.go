@@ -27,25 +27,27 @@ import (
 type cluster struct {
 	t      *testing.T
 	client client.WithWatch
-	// repairs are counted by their kinds; writes are all requests that change something.
-	repairs map[string]int
-	writes  int
+	// restores are counted by their kinds; writes are all requests that change something.
+	restores map[string]int
+	writes   int
 	// refuse is asked before each write.
 	refuse func(object client.Object) error
 }
 
-// newCluster has the definition and the webhook configurations as config/ installs them, and more objects.
+// newCluster has the CRD and the webhook configurations as config/ installs them, and more objects.
 func newCluster(t *testing.T, objects ...client.Object) *cluster {
 	t.Helper()
-	c := &cluster{t: t, repairs: map[string]int{}, refuse: func(client.Object) error { return nil }}
-	objects = append(objects, newDefinition(),
+	c := &cluster{t: t, restores: map[string]int{}, refuse: func(client.Object) error { return nil }}
+	objects = append(objects, newCRD(),
 		&admissionregistrationv1.MutatingWebhookConfiguration{
 			ObjectMeta: metav1.ObjectMeta{Name: MutatingName},
 			Webhooks:   []admissionregistrationv1.MutatingWebhook{{Name: "m", ClientConfig: admissionTo("/mutate")}},
 		},
 		&admissionregistrationv1.ValidatingWebhookConfiguration{
 			ObjectMeta: metav1.ObjectMeta{Name: ValidatingName},
-			Webhooks:   []admissionregistrationv1.ValidatingWebhook{{Name: "v", ClientConfig: admissionTo("/validate")}, {Name: "w", ClientConfig: admissionTo("/w")}},
+			Webhooks: []admissionregistrationv1.ValidatingWebhook{
+				{Name: "v", ClientConfig: admissionTo("/validate")}, {Name: "w", ClientConfig: admissionTo("/w")},
+			},
 		})
 	c.client = fake.NewClientBuilder().WithScheme(newScheme()).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
 		Create: func(ctx context.Context, w client.WithWatch, object client.Object, options ...client.CreateOption) error {
@@ -67,12 +69,14 @@ func newCluster(t *testing.T, objects ...client.Object) *cluster {
 }
 
 func admissionTo(path string) admissionregistrationv1.WebhookClientConfig {
-	return admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{Namespace: "system", Name: "webhooks", Path: &path}}
+	return admissionregistrationv1.WebhookClientConfig{
+		Service: &admissionregistrationv1.ServiceReference{Namespace: "system", Name: "webhooks", Path: &path},
+	}
 }
 
-func newDefinition() *apiextensionsv1.CustomResourceDefinition {
+func newCRD() *apiextensionsv1.CustomResourceDefinition {
 	return &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: metadata.DefinitionName},
+		ObjectMeta: metav1.ObjectMeta{Name: metadata.CRDName},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 			Versions:   []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1alpha1", Storage: true}, {Name: "v1alpha2"}},
 			Conversion: conversionTo(serviceConfig("webhooks"), nil),
@@ -84,8 +88,8 @@ func newDefinition() *apiextensionsv1.CustomResourceDefinition {
 func (c *cluster) replica(csv string) *Guard {
 	return newGuard(Options{
 		Namespace: "system", Secret: "cert", Endpoint: service, ConversionPath: "/convert", CSV: csv,
-		Definition: metadata.DefinitionName, Mutating: MutatingName, Validating: ValidatingName,
-		Repaired: func(kind string) { c.repairs[kind]++ },
+		CRD: metadata.CRDName, Mutating: MutatingName, Validating: ValidatingName,
+		Restored: func(kind string) { c.restores[kind]++ },
 	}, c.client, c.client)
 }
 
@@ -96,10 +100,10 @@ func (c *cluster) must(err error) {
 	}
 }
 
-// pass does a pass that succeeds, and returns when to look again.
-func (c *cluster) pass(g *Guard) time.Duration {
+// reconcile does a reconcile that succeeds, and returns when to look again.
+func (c *cluster) reconcile(g *Guard) time.Duration {
 	c.t.Helper()
-	again, err := g.pass(c.t.Context())
+	again, err := g.reconcile(c.t.Context())
 	c.must(err)
 	return again
 }
@@ -111,21 +115,21 @@ func (c *cluster) secret() *corev1.Secret {
 	return secret
 }
 
-func (c *cluster) definition() *apiextensionsv1.CustomResourceDefinition {
+func (c *cluster) crd() *apiextensionsv1.CustomResourceDefinition {
 	c.t.Helper()
-	definition := &apiextensionsv1.CustomResourceDefinition{}
-	c.must(c.client.Get(c.t.Context(), client.ObjectKey{Name: metadata.DefinitionName}, definition))
-	return definition
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	c.must(c.client.Get(c.t.Context(), client.ObjectKey{Name: metadata.CRDName}, crd))
+	return crd
 }
 
-// bundles returns the authorities that conversion and admission trust, each as PEM.
+// bundles returns the CAs that conversion and admission trust, each as PEM.
 func (c *cluster) bundles() map[string][]byte {
 	c.t.Helper()
 	mutating, validating := &admissionregistrationv1.MutatingWebhookConfiguration{}, &admissionregistrationv1.ValidatingWebhookConfiguration{}
 	c.must(c.client.Get(c.t.Context(), client.ObjectKey{Name: MutatingName}, mutating))
 	c.must(c.client.Get(c.t.Context(), client.ObjectKey{Name: ValidatingName}, validating))
 	return map[string][]byte{
-		"convert":  c.definition().Spec.Conversion.Webhook.ClientConfig.CABundle,
+		"convert":  c.crd().Spec.Conversion.Webhook.ClientConfig.CABundle,
 		"mutate":   mutating.Webhooks[0].ClientConfig.CABundle,
 		"validate": validating.Webhooks[0].ClientConfig.CABundle,
 		"w":        validating.Webhooks[1].ClientConfig.CABundle,
@@ -160,11 +164,11 @@ func TestFirstPass(t *testing.T) {
 	if _, err := g.GetCertificate(nil); err == nil || g.Ready() == nil {
 		t.Error("it is ready without a certificate")
 	}
-	if again := c.pass(g); again < certificates.Lifetime/2 {
+	if again := c.reconcile(g); again < certificates.Lifetime/2 {
 		t.Errorf("it looks again after %s", again)
 	}
 	c.works(g)
-	if diff := cmp.Diff(map[string]int{RepairedCertificate: 1, RepairedConversion: 1, RepairedWebhooks: 2}, c.repairs); diff != "" {
+	if diff := cmp.Diff(map[string]int{RestoredCertificate: 1, RestoredConversion: 1, RestoredWebhooks: 2}, c.restores); diff != "" {
 		t.Error(diff)
 	}
 	secret := c.secret()
@@ -172,9 +176,9 @@ func TestFirstPass(t *testing.T) {
 		t.Errorf("the Secret is %+v", secret.ObjectMeta)
 	}
 	before := c.writes
-	c.pass(g)
+	c.reconcile(g)
 	if c.writes != before {
-		t.Errorf("%d writes in a pass in which nothing was wrong", c.writes-before)
+		t.Errorf("%d writes in a reconcile in which nothing was wrong", c.writes-before)
 	}
 }
 
@@ -189,20 +193,20 @@ func TestReplicasAgree(t *testing.T) {
 		}
 		return late(ctx, key, object, options...)
 	})
-	c.pass(first)
-	if _, err := second.pass(t.Context()); !apierrors.IsAlreadyExists(err) {
+	c.reconcile(first)
+	if _, err := second.reconcile(t.Context()); !apierrors.IsAlreadyExists(err) {
 		t.Fatalf("want AlreadyExists, got %v", err)
 	}
 	if second.Ready() == nil {
 		t.Error("the second one is ready with nothing")
 	}
 	second.reader = c.client
-	c.pass(second)
+	c.reconcile(second)
 	if !c.works(first).Equal(c.works(second)) {
 		t.Error("they serve different certificates")
 	}
-	if c.repairs[RepairedCertificate] != 1 {
-		t.Errorf("%d certificates were made", c.repairs[RepairedCertificate])
+	if c.restores[RestoredCertificate] != 1 {
+		t.Errorf("%d certificates were made", c.restores[RestoredCertificate])
 	}
 }
 
@@ -223,7 +227,7 @@ func TestRotation(t *testing.T) {
 		c := newCluster(t)
 		replicas := []*Guard{c.replica(""), c.replica("")}
 		for _, g := range replicas {
-			c.pass(g)
+			c.reconcile(g)
 		}
 		served := map[string]bool{}
 		for began := time.Now(); time.Since(began) < 3*certificates.Lifetime; {
@@ -231,13 +235,13 @@ func TestRotation(t *testing.T) {
 			time.Sleep(30 * 24 * time.Hour)
 			first := replicas[len(served)%2]
 			old := c.works(first)
-			if c.pass(first) > propagation {
+			if c.reconcile(first) > propagation {
 				continue
 			}
 			// The first one has made another certificate and waits; the second one learns of it a moment later.
 			time.Sleep(time.Second)
 			second := replicas[(len(served)+1)%2]
-			if again := c.pass(second); again != propagation {
+			if again := c.reconcile(second); again != propagation {
 				t.Errorf("the second replica waits for %s", again)
 			}
 			for _, g := range replicas {
@@ -246,48 +250,48 @@ func TestRotation(t *testing.T) {
 				}
 			}
 			time.Sleep(propagation - time.Second)
-			c.pass(first)
+			c.reconcile(first)
 			if c.works(first).Equal(old) || !c.works(second).Equal(old) {
 				t.Error("the new certificate is not used when its time has come, or used before")
 			}
 			time.Sleep(time.Second)
-			c.pass(second)
+			c.reconcile(second)
 			if !c.works(first).Equal(c.works(second)) {
 				t.Error("the replicas serve different certificates")
 			}
 			for name, bundle := range c.bundles() {
 				if n := strings.Count(string(bundle), "BEGIN"); n != 2 {
-					t.Errorf("the bundle of %s has %d authorities", name, n)
+					t.Errorf("the bundle of %s has %d CAs", name, n)
 				}
 			}
 		}
-		if len(served) != 5 || c.repairs[RepairedCertificate] != 5 {
-			t.Errorf("%d certificates were served and %d made in three years", len(served), c.repairs[RepairedCertificate])
+		if len(served) != 5 || c.restores[RestoredCertificate] != 5 {
+			t.Errorf("%d certificates were served and %d made in three years", len(served), c.restores[RestoredCertificate])
 		}
 	})
 }
 
-// Where the authority of what is served is not trusted any more, there is nothing to wait for.
+// Where the CA of what is served is not trusted any more, there is nothing to wait for.
 func TestNoOverlap(t *testing.T) {
 	c := newCluster(t)
 	g := c.replica("")
-	c.pass(g)
+	c.reconcile(g)
 	old := c.works(g)
 	secret := c.secret()
 	data, err := certificates.New(service.hosts(), certificates.Lifetime)
 	c.must(err)
 	secret.Data = data
 	c.must(c.client.Update(t.Context(), secret))
-	definition := c.definition()
-	definition.Spec.Conversion.Webhook.ClientConfig.CABundle = data[certificates.CAKey]
-	c.must(c.client.Update(t.Context(), definition))
-	c.pass(g)
+	crd := c.crd()
+	crd.Spec.Conversion.Webhook.ClientConfig.CABundle = data[certificates.CAKey]
+	c.must(c.client.Update(t.Context(), crd))
+	c.reconcile(g)
 	if c.works(g).Equal(old) {
 		t.Error("a certificate is served that nobody trusts")
 	}
 }
 
-// A write that meets a newer object is no failure: the pass that follows the event sees what is there.
+// A write that meets a newer object is no failure: the reconcile that follows the event sees what is there.
 func TestConflict(t *testing.T) {
 	for name, kind := range map[string]client.Object{
 		"definition":            &apiextensionsv1.CustomResourceDefinition{},
@@ -307,10 +311,10 @@ func TestConflict(t *testing.T) {
 				conflicts++
 				return apierrors.NewConflict(schema.GroupResource{}, object.GetName(), nil)
 			}
-			if _, err := g.pass(t.Context()); !apierrors.IsConflict(err) || conflicts != 1 {
+			if _, err := g.reconcile(t.Context()); !apierrors.IsConflict(err) || conflicts != 1 {
 				t.Fatalf("want a conflict, got %v", err)
 			}
-			c.pass(g)
+			c.reconcile(g)
 			c.works(g)
 		})
 	}
@@ -325,15 +329,15 @@ func typeName(object client.Object) string {
 }
 
 // An administrator or OLM undoes what the guard did: all of it comes back, and is counted.
-func TestRepairs(t *testing.T) {
+func TestRestores(t *testing.T) {
 	c := newCluster(t)
 	g := c.replica("")
-	c.pass(g)
+	c.reconcile(g)
 	for name, undo := range map[string]func(*apiextensionsv1.CustomResourceDefinition){
 		"no conversion": func(d *apiextensionsv1.CustomResourceDefinition) {
 			d.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.NoneConverter}
 		},
-		"no authority": func(d *apiextensionsv1.CustomResourceDefinition) {
+		"no CA": func(d *apiextensionsv1.CustomResourceDefinition) {
 			d.Spec.Conversion.Webhook.ClientConfig.CABundle = nil
 		},
 		"another Service": func(d *apiextensionsv1.CustomResourceDefinition) {
@@ -341,12 +345,12 @@ func TestRepairs(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			definition, before := c.definition(), c.repairs[RepairedConversion]
-			undo(definition)
-			c.must(c.client.Update(t.Context(), definition))
-			c.pass(g)
+			crd, before := c.crd(), c.restores[RestoredConversion]
+			undo(crd)
+			c.must(c.client.Update(t.Context(), crd))
+			c.reconcile(g)
 			c.works(g)
-			if got := c.repairs[RepairedConversion]; got != before+1 {
+			if got := c.restores[RestoredConversion]; got != before+1 {
 				t.Errorf("%d repairs were counted", got-before)
 			}
 		})
@@ -363,29 +367,29 @@ func TestWithoutAdmission(t *testing.T) {
 		c.must(c.client.Delete(t.Context(), object))
 	}
 	g := c.replica("")
-	c.pass(g)
+	c.reconcile(g)
 	c.must(g.Ready())
-	if len(c.definition().Spec.Conversion.Webhook.ClientConfig.CABundle) == 0 {
-		t.Error("the conversion has no authority")
+	if len(c.crd().Spec.Conversion.Webhook.ClientConfig.CABundle) == 0 {
+		t.Error("the conversion has no CA")
 	}
 }
 
-// An operator that converts nothing has its admission kept working, and no definition touched. The certificate that
-// follows another one is used only after its authority is trusted.
+// An operator that converts nothing has its admission kept working, and no CRD touched. The certificate that
+// follows another one is used only after its CA is trusted.
 func TestWithoutConversion(t *testing.T) {
 	c := newCluster(t)
 	g := c.replica("")
-	g.options.Definition = ""
-	c.pass(g)
+	g.options.CRD = ""
+	c.reconcile(g)
 	c.must(g.Ready())
-	before, authority := g.serving.Load(), g.authority
+	before, ca := g.serving.Load(), g.ca
 	c.must(c.client.Delete(t.Context(), c.secret()))
-	if again := c.pass(g); again <= 0 || again > propagation || g.serving.Load() != before {
+	if again := c.reconcile(g); again <= 0 || again > propagation || g.serving.Load() != before {
 		t.Errorf("the next certificate is used at once, or after %s", again)
 	}
 	for path, bundle := range c.bundles() {
-		if want := path != "convert"; trusts(bundle, authority) != want || trusts(bundle, c.secret().Data[certificates.CAKey]) != want {
-			t.Errorf("%s trusts both authorities: want %t", path, want)
+		if want := path != "convert"; trusts(bundle, ca) != want || trusts(bundle, c.secret().Data[certificates.CAKey]) != want {
+			t.Errorf("%s trusts both CAs: want %t", path, want)
 		}
 	}
 }
@@ -395,21 +399,21 @@ func TestFight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
 		g := c.replica("")
-		c.pass(g)
+		c.reconcile(g)
 		undone, began := 0, time.Now()
 		for time.Since(began) < time.Minute {
-			definition := c.definition()
-			definition.Spec.Conversion.Webhook.ClientConfig.CABundle = nil
-			c.must(c.client.Update(t.Context(), definition))
+			crd := c.crd()
+			crd.Spec.Conversion.Webhook.ClientConfig.CABundle = nil
+			c.must(c.client.Update(t.Context(), crd))
 			undone++
-			_, _ = g.pass(t.Context())
-			time.Sleep(10 * time.Millisecond)
+			_, _ = g.reconcile(t.Context())
+			time.Sleep(50 * time.Millisecond)
 		}
-		if n := c.repairs[RepairedConversion]; n < 60 || n > 60+writesAtOnce {
+		if n := c.restores[RestoredConversion]; n < 60 || n > 60+writesAtOnce {
 			t.Errorf("%d repairs in a minute, undone %d times", n, undone)
 		}
 		time.Sleep(2 * time.Second)
-		c.pass(g)
+		c.reconcile(g)
 		c.works(g)
 	})
 }
@@ -419,25 +423,25 @@ func TestCertManager(t *testing.T) {
 	t.Run("made", func(t *testing.T) {
 		c := newCluster(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "system", Name: "cert"}})
 		g := c.replica("")
-		if _, err := g.pass(t.Context()); err == nil || !strings.Contains(err.Error(), "waiting for tls.crt") {
+		if _, err := g.reconcile(t.Context()); err == nil || !strings.Contains(err.Error(), "waiting for tls.crt") {
 			t.Errorf("want that it waits, got %v", err)
 		}
 		issue(c, 24*time.Hour)
-		c.pass(g)
+		c.reconcile(g)
 		c.works(g)
 	})
 	t.Run("taken over", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c := newCluster(t)
 			g := c.replica("")
-			c.pass(g)
+			c.reconcile(g)
 			issue(c, 24*time.Hour)
 			issued := c.secret().Data[corev1.TLSCertKey]
-			time.Sleep(c.pass(g))
-			c.pass(g)
+			time.Sleep(c.reconcile(g))
+			c.reconcile(g)
 			c.works(g)
 			time.Sleep(20 * time.Hour)
-			if again := c.pass(g); again != renewalOfOthers {
+			if again := c.reconcile(g); again != renewalOfOthers {
 				t.Errorf("it looks again after %s at what it cannot renew", again)
 			}
 			if diff := cmp.Diff(string(issued), string(c.secret().Data[corev1.TLSCertKey])); diff != "" {

@@ -22,7 +22,7 @@ func newOLMSecret(t *testing.T) *corev1.Secret {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data[olmAuthorityKey] = data[certificates.CAKey]
+	data[olmCAKey] = data[certificates.CAKey]
 	delete(data, certificates.CAKey)
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "system", Name: "cert", OwnerReferences: []metav1.OwnerReference{{
@@ -46,13 +46,13 @@ func TestUnderOLM(t *testing.T) {
 	const name = "nginx-operator.v0.2.0"
 	c := newCluster(t, newCSV(name))
 	g := c.replica(name)
-	if _, err := g.pass(t.Context()); err == nil || !strings.Contains(err.Error(), "waiting for OLM") {
+	if _, err := g.reconcile(t.Context()); err == nil || !strings.Contains(err.Error(), "waiting for OLM") {
 		t.Errorf("want that it waits, got %v", err)
 	}
 	c.must(c.client.Create(t.Context(), newOLMSecret(t)))
 	owned := func() {
 		t.Helper()
-		c.pass(g)
+		c.reconcile(g)
 		c.must(g.Ready())
 		want := slices.Concat(newOLMSecret(t).OwnerReferences, []metav1.OwnerReference{{
 			APIVersion: csvKind.APIVersion, Kind: csvKind.Kind, Name: name, UID: "2",
@@ -66,9 +66,9 @@ func TestUnderOLM(t *testing.T) {
 	before := c.writes
 	owned()
 	if c.writes != before {
-		t.Errorf("%d writes in a pass in which nothing was wrong", c.writes-before)
+		t.Errorf("%d writes in a reconcile in which nothing was wrong", c.writes-before)
 	}
-	if diff := cmp.Diff(map[string]int{RepairedOwner: 1, RepairedConversion: 1}, c.repairs); diff != "" {
+	if diff := cmp.Diff(map[string]int{RestoredOwner: 1, RestoredConversion: 1}, c.restores); diff != "" {
 		t.Error(diff)
 	}
 	// OLM makes another one.
@@ -81,7 +81,7 @@ func TestUnderOLM(t *testing.T) {
 func TestUnderOLMWithoutCSV(t *testing.T) {
 	c := newCluster(t, newOLMSecret(t))
 	g := c.replica("nginx-operator.v0.2.0")
-	if _, err := g.pass(t.Context()); !apierrors.IsNotFound(err) || g.Ready() == nil {
+	if _, err := g.reconcile(t.Context()); !apierrors.IsNotFound(err) || g.Ready() == nil {
 		t.Errorf("want that it is not found, got %v", err)
 	}
 }
@@ -91,21 +91,21 @@ func TestSecretIsGone(t *testing.T) {
 	for name, spoil := range map[string]func(*cluster){
 		"gone":                    func(c *cluster) { c.must(c.client.Delete(t.Context(), c.secret())) },
 		"without a key":           func(c *cluster) { c.spoil("tls.key") },
-		"without an authority":    func(c *cluster) { c.spoil(olmAuthorityKey) },
-		"without anything at all": func(c *cluster) { c.spoil("tls.key", "tls.crt", olmAuthorityKey) },
+		"without a CA":            func(c *cluster) { c.spoil(olmCAKey) },
+		"without anything at all": func(c *cluster) { c.spoil("tls.key", "tls.crt", olmCAKey) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t, newOLMSecret(t), newCSV("nginx-operator.v0.2.0"))
 			c.t = t
 			g := c.replica("nginx-operator.v0.2.0")
-			c.pass(g)
+			c.reconcile(g)
 			before, err := g.GetCertificate(nil)
 			c.must(err)
 			spoil(c)
-			definition := c.definition()
-			definition.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.NoneConverter}
-			c.must(c.client.Update(t.Context(), definition))
-			if _, err := g.pass(t.Context()); err == nil {
+			crd := c.crd()
+			crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.NoneConverter}
+			c.must(c.client.Update(t.Context(), crd))
+			if _, err := g.reconcile(t.Context()); err == nil {
 				t.Error("it does not say that the Secret is of no use")
 			}
 			after, err := g.GetCertificate(nil)
@@ -113,7 +113,7 @@ func TestSecretIsGone(t *testing.T) {
 			if !after.Leaf.Equal(before.Leaf) {
 				t.Error("it serves something else")
 			}
-			if conversion := c.definition().Spec.Conversion; conversion.Strategy != apiextensionsv1.WebhookConverter {
+			if conversion := c.crd().Spec.Conversion; conversion.Strategy != apiextensionsv1.WebhookConverter {
 				t.Error("the conversion is not back")
 			} else if err := verify(after.Leaf, conversion.Webhook.ClientConfig.CABundle); err != nil {
 				t.Error(err)

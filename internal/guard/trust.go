@@ -14,13 +14,13 @@ import (
 
 // The functions of this file decide; they read and write nothing.
 
-// trusts tells whether a bundle of certificate authorities (PEM) has all those of another one.
-func trusts(bundle, authority []byte) bool {
+// trusts reports whether a bundle of CAs (PEM) has all those of another one.
+func trusts(bundle, ca []byte) bool {
 	have, err := cert.ParseCertsPEM(bundle)
 	if err != nil {
 		return false
 	}
-	want, err := cert.ParseCertsPEM(authority)
+	want, err := cert.ParseCertsPEM(ca)
 	if err != nil {
 		return false
 	}
@@ -32,10 +32,10 @@ func trusts(bundle, authority []byte) bool {
 	return true
 }
 
-// withAuthority returns a bundle that trusts an authority and, for the time in which replicas change from one
+// withCA returns a bundle that trusts a CA and, for the time in which replicas change from one
 // certificate to the next, the first other one of the old bundle that is still valid.
-func withAuthority(bundle, authority []byte, now time.Time) []byte {
-	out := slices.Clone(authority)
+func withCA(bundle, ca []byte, now time.Time) []byte {
+	out := slices.Clone(ca)
 	if len(out) > 0 && !bytes.HasSuffix(out, []byte("\n")) {
 		out = append(out, '\n')
 	}
@@ -45,7 +45,7 @@ func withAuthority(bundle, authority []byte, now time.Time) []byte {
 	}
 	for _, one := range old {
 		encoded, err := cert.EncodeCertificates(one)
-		if err == nil && now.Before(one.NotAfter) && !trusts(authority, encoded) {
+		if err == nil && now.Before(one.NotAfter) && !trusts(ca, encoded) {
 			return append(out, encoded...)
 		}
 	}
@@ -69,9 +69,9 @@ func (e Endpoint) hosts() []string {
 	return out
 }
 
-// repairAdmission puts the authority into the configuration of one admission webhook, and the URL where there is one.
+// restoreAdmission puts the CA into the configuration of one admission webhook, and the URL where there is one.
 // Which Service it names is the manifest's matter.
-func (e Endpoint) repairAdmission(config *admissionregistrationv1.WebhookClientConfig, authority []byte, now time.Time) (changed bool) {
+func (e Endpoint) restoreAdmission(config *admissionregistrationv1.WebhookClientConfig, ca []byte, now time.Time) (changed bool) {
 	path := ""
 	if config.Service != nil {
 		path = ptr.Deref(config.Service.Path, "")
@@ -85,11 +85,13 @@ func (e Endpoint) repairAdmission(config *admissionregistrationv1.WebhookClientC
 	case e.URL == "" && config.Service == nil:
 		// An operator that ran outside of the cluster left it.
 		config.URL = nil
-		config.Service = &admissionregistrationv1.ServiceReference{Namespace: e.Namespace, Name: e.Name, Path: &path, Port: ptr.To[int32](servicePort)}
+		config.Service = &admissionregistrationv1.ServiceReference{
+			Namespace: e.Namespace, Name: e.Name, Path: &path, Port: ptr.To[int32](servicePort),
+		}
 		changed = true
 	}
-	if !trusts(config.CABundle, authority) {
-		config.CABundle = withAuthority(config.CABundle, authority, now)
+	if !trusts(config.CABundle, ca) {
+		config.CABundle = withCA(config.CABundle, ca, now)
 		changed = true
 	}
 	return changed
@@ -98,13 +100,17 @@ func (e Endpoint) repairAdmission(config *admissionregistrationv1.WebhookClientC
 // servicePort is the Service's; the API's default, which OLM and config/webhook have as well.
 const servicePort = 443
 
-// convertedVersion is the version for which objects are converted. A definition that does not have it needs no
+// convertedVersion is the version for which objects are converted. A CRD that does not have it needs no
 // conversion: it is that of a release before it.
 const convertedVersion = "v1alpha2"
 
-// repairConversion returns what spec.conversion of a definition has to be, nil where it is right.
-func repairConversion(definition *apiextensionsv1.CustomResourceDefinition, endpoint Endpoint, path string, authority []byte, now time.Time) *apiextensionsv1.CustomResourceConversion {
-	converts := slices.ContainsFunc(definition.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == convertedVersion })
+// restoreConversion returns what spec.conversion of a CRD has to be, nil where it is right.
+func restoreConversion(
+	crd *apiextensionsv1.CustomResourceDefinition, endpoint Endpoint, path string, ca []byte, now time.Time,
+) *apiextensionsv1.CustomResourceConversion {
+	converts := slices.ContainsFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
+		return v.Name == convertedVersion
+	})
 	if !converts {
 		return nil
 	}
@@ -112,18 +118,21 @@ func repairConversion(definition *apiextensionsv1.CustomResourceDefinition, endp
 	if endpoint.URL != "" {
 		want.URL = ptr.To(endpoint.URL + path)
 	} else {
-		want.Service = &apiextensionsv1.ServiceReference{Namespace: endpoint.Namespace, Name: endpoint.Name, Path: &path, Port: ptr.To[int32](servicePort)}
+		want.Service = &apiextensionsv1.ServiceReference{
+			Namespace: endpoint.Namespace, Name: endpoint.Name, Path: &path, Port: ptr.To[int32](servicePort),
+		}
 	}
 	versions := []string{"v1"}
-	if is := definition.Spec.Conversion; is != nil && is.Strategy == apiextensionsv1.WebhookConverter && is.Webhook != nil && is.Webhook.ClientConfig != nil {
+	if is := crd.Spec.Conversion; is != nil && is.Strategy == apiextensionsv1.WebhookConverter &&
+		is.Webhook != nil && is.Webhook.ClientConfig != nil {
 		found := is.Webhook.ClientConfig
-		if sameService(found.Service, want.Service) && ptr.Equal(found.URL, want.URL) && trusts(found.CABundle, authority) {
+		if sameService(found.Service, want.Service) && ptr.Equal(found.URL, want.URL) && trusts(found.CABundle, ca) {
 			return nil
 		}
 		want.CABundle = found.CABundle
 		versions = is.Webhook.ConversionReviewVersions
 	}
-	want.CABundle = withAuthority(want.CABundle, authority, now)
+	want.CABundle = withCA(want.CABundle, ca, now)
 	return &apiextensionsv1.CustomResourceConversion{
 		Strategy: apiextensionsv1.WebhookConverter,
 		Webhook:  &apiextensionsv1.WebhookConversion{ClientConfig: &want, ConversionReviewVersions: versions},

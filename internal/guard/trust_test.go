@@ -19,8 +19,8 @@ var (
 	local   = Endpoint{Namespace: "system", Name: "webhooks", URL: "https://127.0.0.1:9443"}
 )
 
-// newAuthority returns a certificate authority as PEM that is valid for a while.
-func newAuthority(t *testing.T, lifetime time.Duration) []byte {
+// newCA returns a CA as PEM that is valid for a while.
+func newCA(t *testing.T, lifetime time.Duration) []byte {
 	t.Helper()
 	data, err := certificates.New([]string{"a.example.com"}, lifetime)
 	if err != nil {
@@ -32,10 +32,10 @@ func newAuthority(t *testing.T, lifetime time.Duration) []byte {
 func join(authorities ...[]byte) []byte { return slices.Concat(authorities...) }
 
 func TestTrusts(t *testing.T) {
-	one, other := newAuthority(t, certificates.Lifetime), newAuthority(t, certificates.Lifetime)
+	one, other := newCA(t, certificates.Lifetime), newCA(t, certificates.Lifetime)
 	for name, test := range map[string]struct {
-		bundle, authority []byte
-		want              bool
+		bundle, ca []byte
+		want       bool
 	}{
 		"the same":             {one, one, true},
 		"among others":         {join(other, one), one, true},
@@ -45,36 +45,36 @@ func TestTrusts(t *testing.T) {
 		"another":              {other, one, false},
 		"nothing":              {nil, one, false},
 		"no certificate":       {[]byte("x"), one, false},
-		"no authority":         {one, nil, false},
-		"authority is no PEM":  {one, []byte("x"), false},
+		"no CA":                {one, nil, false},
+		"CA is no PEM":         {one, []byte("x"), false},
 		"nothing with nothing": {nil, nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := trusts(test.bundle, test.authority); got != test.want {
+			if got := trusts(test.bundle, test.ca); got != test.want {
 				t.Errorf("want %t, got %t", test.want, got)
 			}
 		})
 	}
 }
 
-// Beside the new authority the bundle keeps that of the certificate before it, and does not grow from one to the next.
-func TestWithAuthority(t *testing.T) {
-	old, older, now := newAuthority(t, certificates.Lifetime), newAuthority(t, certificates.Lifetime), newAuthority(t, certificates.Lifetime)
-	over := newAuthority(t, 2*time.Hour)
+// Beside the new CA the bundle keeps that of the certificate before it, and does not grow from one to the next.
+func TestWithCA(t *testing.T) {
+	old, older, now := newCA(t, certificates.Lifetime), newCA(t, certificates.Lifetime), newCA(t, certificates.Lifetime)
+	over := newCA(t, 2*time.Hour)
 	for name, test := range map[string]struct {
-		bundle, authority, want []byte
+		bundle, ca, want []byte
 	}{
-		"nothing before":                {nil, now, now},
-		"no certificate before":         {[]byte("x"), now, now},
-		"one before":                    {old, now, join(now, old)},
-		"two before":                    {join(old, older), now, join(now, old)},
-		"there already":                 {join(now, old), now, join(now, old)},
-		"one before is over":            {over, now, now},
-		"the first before is over":      {join(over, old), now, join(now, old)},
-		"the authority ends in no line": {old, []byte(strings.TrimSpace(string(now))), join(now, old)},
+		"nothing before":           {nil, now, now},
+		"no certificate before":    {[]byte("x"), now, now},
+		"one before":               {old, now, join(now, old)},
+		"two before":               {join(old, older), now, join(now, old)},
+		"there already":            {join(now, old), now, join(now, old)},
+		"one before is over":       {over, now, now},
+		"the first before is over": {join(over, old), now, join(now, old)},
+		"the CA ends in no line":   {old, []byte(strings.TrimSpace(string(now))), join(now, old)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := withAuthority(test.bundle, test.authority, time.Now().Add(2*time.Hour))
+			got := withCA(test.bundle, test.ca, time.Now().Add(2*time.Hour))
 			if diff := cmp.Diff(string(test.want), string(got)); diff != "" {
 				t.Error(diff)
 			}
@@ -116,8 +116,8 @@ func urlConfig(url string) apiextensionsv1.WebhookClientConfig {
 	return apiextensionsv1.WebhookClientConfig{URL: &url}
 }
 
-func TestRepairConversion(t *testing.T) {
-	one, other := newAuthority(t, certificates.Lifetime), newAuthority(t, certificates.Lifetime)
+func TestRestoreConversion(t *testing.T) {
+	one, other := newCA(t, certificates.Lifetime), newCA(t, certificates.Lifetime)
 	none := &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.NoneConverter}
 	withoutPort := serviceConfig("webhooks")
 	withoutPort.Service.Port = nil
@@ -125,8 +125,8 @@ func TestRepairConversion(t *testing.T) {
 	withoutPath.Service.Path = nil
 	later := conversionTo(serviceConfig("webhooks"), nil)
 	later.Webhook.ConversionReviewVersions = []string{"v2", "v1"}
-	laterRepaired := conversionTo(serviceConfig("webhooks"), one)
-	laterRepaired.Webhook.ConversionReviewVersions = []string{"v2", "v1"}
+	laterRestored := conversionTo(serviceConfig("webhooks"), one)
+	laterRestored.Webhook.ConversionReviewVersions = []string{"v2", "v1"}
 	both, old := []string{"v1alpha1", "v1alpha2"}, []string{"v1alpha1"}
 	for name, test := range map[string]struct {
 		versions []string
@@ -137,13 +137,21 @@ func TestRepairConversion(t *testing.T) {
 		"nothing":                      {both, nil, service, conversionTo(serviceConfig("webhooks"), one)},
 		"none":                         {both, none, service, conversionTo(serviceConfig("webhooks"), one)},
 		"none, outside of the cluster": {both, none, local, conversionTo(urlConfig("https://127.0.0.1:9443/convert"), one)},
-		"no authority":                 {both, conversionTo(serviceConfig("webhooks"), nil), service, conversionTo(serviceConfig("webhooks"), one)},
-		"another authority":            {both, conversionTo(serviceConfig("webhooks"), other), service, conversionTo(serviceConfig("webhooks"), join(one, other))},
-		"another Service":              {both, conversionTo(serviceConfig("wrong"), one), service, conversionTo(serviceConfig("webhooks"), one)},
-		"another path":                 {both, conversionTo(withoutPath, one), service, conversionTo(serviceConfig("webhooks"), one)},
-		"an address that was left":     {both, conversionTo(urlConfig("https://127.0.0.1:1/convert"), other), service, conversionTo(serviceConfig("webhooks"), join(one, other))},
-		"another address":              {both, conversionTo(urlConfig("https://127.0.0.1:1/convert"), one), local, conversionTo(urlConfig("https://127.0.0.1:9443/convert"), one)},
-		"review versions stay":         {both, later, service, laterRepaired},
+		"no CA": {
+			both, conversionTo(serviceConfig("webhooks"), nil), service, conversionTo(serviceConfig("webhooks"), one),
+		},
+		"another CA": {
+			both, conversionTo(serviceConfig("webhooks"), other), service, conversionTo(serviceConfig("webhooks"), join(one, other)),
+		},
+		"another Service": {both, conversionTo(serviceConfig("wrong"), one), service, conversionTo(serviceConfig("webhooks"), one)},
+		"another path":    {both, conversionTo(withoutPath, one), service, conversionTo(serviceConfig("webhooks"), one)},
+		"an address that was left": {
+			both, conversionTo(urlConfig("https://127.0.0.1:1/convert"), other), service, conversionTo(serviceConfig("webhooks"), join(one, other)),
+		},
+		"another address": {
+			both, conversionTo(urlConfig("https://127.0.0.1:1/convert"), one), local, conversionTo(urlConfig("https://127.0.0.1:9443/convert"), one),
+		},
+		"review versions stay": {both, later, service, laterRestored},
 
 		"right":                              {both, conversionTo(serviceConfig("webhooks"), one), service, nil},
 		"right, outside of the cluster":      {both, conversionTo(urlConfig("https://127.0.0.1:9443/convert"), one), local, nil},
@@ -153,28 +161,28 @@ func TestRepairConversion(t *testing.T) {
 		"a release before, nothing declared": {old, nil, service, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			definition := &apiextensionsv1.CustomResourceDefinition{}
+			crd := &apiextensionsv1.CustomResourceDefinition{}
 			for _, version := range test.versions {
-				definition.Spec.Versions = append(definition.Spec.Versions, apiextensionsv1.CustomResourceDefinitionVersion{Name: version})
+				crd.Spec.Versions = append(crd.Spec.Versions, apiextensionsv1.CustomResourceDefinitionVersion{Name: version})
 			}
-			definition.Spec.Conversion = test.is
-			got := repairConversion(definition, test.endpoint, "/convert", one, time.Now())
+			crd.Spec.Conversion = test.is
+			got := restoreConversion(crd, test.endpoint, "/convert", one, time.Now())
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Error(diff)
 			}
 			if got == nil {
 				return
 			}
-			definition.Spec.Conversion = got
-			if again := repairConversion(definition, test.endpoint, "/convert", one, time.Now()); again != nil {
-				t.Errorf("what was repaired is repaired again: %+v", again)
+			crd.Spec.Conversion = got
+			if again := restoreConversion(crd, test.endpoint, "/convert", one, time.Now()); again != nil {
+				t.Errorf("what was restored is restored again: %+v", again)
 			}
 		})
 	}
 }
 
-func TestRepairAdmission(t *testing.T) {
-	one, other := newAuthority(t, certificates.Lifetime), newAuthority(t, certificates.Lifetime)
+func TestRestoreAdmission(t *testing.T) {
+	one, other := newCA(t, certificates.Lifetime), newCA(t, certificates.Lifetime)
 	toService := func(name string, bundle []byte) admissionregistrationv1.WebhookClientConfig {
 		return admissionregistrationv1.WebhookClientConfig{CABundle: bundle, Service: &admissionregistrationv1.ServiceReference{
 			Namespace: "system", Name: name, Path: ptr.To("/validate"), Port: ptr.To[int32](443),
@@ -187,8 +195,8 @@ func TestRepairAdmission(t *testing.T) {
 		endpoint Endpoint
 		is, want admissionregistrationv1.WebhookClientConfig
 	}{
-		"no authority":                 {service, toService("webhooks", nil), toService("webhooks", one)},
-		"another authority":            {service, toService("webhooks", other), toService("webhooks", join(one, other))},
+		"no CA":                        {service, toService("webhooks", nil), toService("webhooks", one)},
+		"another CA":                   {service, toService("webhooks", other), toService("webhooks", join(one, other))},
 		"right":                        {service, toService("webhooks", one), toService("webhooks", one)},
 		"the manifest's Service stays": {service, toService("other", nil), toService("other", one)},
 		"outside of the cluster":       {local, toService("webhooks", one), toURL("https://127.0.0.1:9443/validate", one)},
@@ -198,7 +206,7 @@ func TestRepairAdmission(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := test.is.DeepCopy()
-			changed := test.endpoint.repairAdmission(got, one, time.Now())
+			changed := test.endpoint.restoreAdmission(got, one, time.Now())
 			if diff := cmp.Diff(&test.want, got); diff != "" {
 				t.Error(diff)
 			}

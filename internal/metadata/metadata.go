@@ -11,8 +11,8 @@ import (
 // label app.kubernetes.io/managed-by.
 const OperatorName = "nginx-operator"
 
-// DefinitionName is the name of the API's CustomResourceDefinition, and of the StorageVersionMigration for it.
-const DefinitionName = "nginxoperators.operator.example.com"
+// CRDName is the name of the API's CustomResourceDefinition, and of the StorageVersionMigration for it.
+const CRDName = "nginxoperators.operator.example.com"
 
 // Labels recommended by Kubernetes for all objects of an application.
 const (
@@ -41,14 +41,14 @@ const (
 	// v1alpha2 form never has it.
 	AnnotationV1alpha2 = "operator.example.com/v1alpha2"
 	// AnnotationV1alpha2Unreadable is on a NginxOperator whose AnnotationV1alpha2 was damaged and has its text, so that the
-	// object can be read and repaired. Part of the declaration may be missing while it is there.
+	// object can be read and restored. Part of the declaration may be missing while it is there.
 	AnnotationV1alpha2Unreadable = "operator.example.com/v1alpha2-unreadable"
 )
 
 // domain is that of the operator's own annotations.
 const domain = "operator.example.com/"
 
-// IsReserved tells whether a label or annotation is the operator's, so that users cannot set it on what it creates.
+// IsReserved reports whether a label or annotation is the operator's, so that users cannot set it on what it creates.
 func IsReserved(key string) bool { return strings.HasPrefix(key, domain) }
 
 // Selector returns the labels that tell the Pods of one instance from all others of its namespace. They never change:

@@ -35,7 +35,11 @@ func TestChildLabels(t *testing.T) {
 // Selectors are immutable in a Deployment: this set must never change.
 func TestSelectorNeverChanges(t *testing.T) {
 	got := Selector("web")
-	want := map[string]string{"app.kubernetes.io/name": "nginx", "app.kubernetes.io/instance": "web", "app.kubernetes.io/managed-by": "nginx-operator"}
+	want := map[string]string{
+		"app.kubernetes.io/name":       "nginx",
+		"app.kubernetes.io/instance":   "web",
+		"app.kubernetes.io/managed-by": "nginx-operator",
+	}
 	if len(got) != len(want) {
 		t.Errorf("selector %v", got)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/apply"
+	"github.com/example/nginx-operator/internal/bounds"
 )
 
 // Metrics counts what the operator does. Make it with New.
@@ -24,10 +25,11 @@ type Metrics struct {
 
 	mu sync.Mutex
 	// started holds when an object's current change was first seen, for objects that are not ready yet.
-	started map[types.UID]start
+	started map[types.NamespacedName]start
 }
 
 type start struct {
+	uid        types.UID
 	generation int64
 	at         time.Time
 }
@@ -44,7 +46,7 @@ func New(registry prometheus.Registerer, reader client.Reader) (*Metrics, error)
 			Help:    "Time from when a change of a NginxOperator's spec was seen until it was Ready.",
 			Buckets: []float64{0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600},
 		}),
-		started: map[types.UID]start{},
+		started: map[types.NamespacedName]start{},
 	}
 	for _, collector := range []prometheus.Collector{m.childWrites, m.timeToReady, &objects{reader: reader}} {
 		if err := registry.Register(collector); err != nil {
@@ -66,8 +68,9 @@ func (m *Metrics) Started(object *v1alpha2.NginxOperator) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.started[object.UID].generation != object.Generation {
-		m.started[object.UID] = start{object.Generation, time.Now()}
+	key := client.ObjectKeyFromObject(object)
+	if known := m.started[key]; known.uid != object.UID || known.generation != object.Generation {
+		m.started[key] = start{object.UID, object.Generation, time.Now()}
 	}
 }
 
@@ -75,20 +78,21 @@ func (m *Metrics) Started(object *v1alpha2.NginxOperator) {
 func (m *Metrics) Ready(object *v1alpha2.NginxOperator) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if began, found := m.started[object.UID]; found {
+	key := client.ObjectKeyFromObject(object)
+	if began, found := m.started[key]; found && began.uid == object.UID {
 		m.timeToReady.Observe(time.Since(began.at).Seconds())
-		delete(m.started, object.UID)
+		delete(m.started, key)
 	}
 }
 
-// Forget drops what is known of an object that is being deleted.
-func (m *Metrics) Forget(object *v1alpha2.NginxOperator) {
+// Forget drops what is known of an object that is deleted.
+func (m *Metrics) Forget(object types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.started, object.UID)
+	delete(m.started, object)
 }
 
-// objects counts the objects of the cache by the status of their Ready condition, and by what holds their changes back.
+// objects counts the objects of the cache by the status of their Ready condition, and by what blocks their changes.
 type objects struct {
 	reader client.Reader
 }
@@ -98,8 +102,23 @@ var objectsDesc = prometheus.NewDesc("nginx_operator_objects",
 	[]string{"ready"}, nil)
 
 var blockedDesc = prometheus.NewDesc("nginx_operator_blocked_objects",
-	"NginxOperators whose changes are held back, by the reason in status.blockedBy. Every replica of the operator reports all.",
+	"NginxOperators whose changes are blocked, by the reason in status.blockedBy. Every replica of the operator reports all.",
 	[]string{"reason"}, nil)
+
+var unreadableDesc = prometheus.NewDesc("nginx_operator_unreadable_objects",
+	"NginxOperators that are stored with a value that cannot be read. Every replica of the operator reports all.", nil, nil)
+
+var waitingDesc = prometheus.NewDesc("nginx_operator_waiting_objects",
+	"NginxOperators whose status does not speak of their latest generation yet. Every replica of the operator reports all.", nil, nil)
+
+var syncedDesc = prometheus.NewDesc("nginx_operator_cache_synced",
+	"1 when the cache of this replica holds all NginxOperators, 0 while it does not: it reconciles nothing then.", nil, nil)
+
+// Waits reports whether an object waits for a reconcile.
+func Waits(object *v1alpha2.NginxOperator) bool {
+	_, unreadable := bounds.Unreadable(object)
+	return !unreadable && object.DeletionTimestamp.IsZero() && object.Status.ObservedGeneration != object.Generation
+}
 
 // blockingReasons are all reasons that status.blockedBy can have.
 var blockingReasons = []string{
@@ -110,6 +129,9 @@ var blockingReasons = []string{
 func (o *objects) Describe(descs chan<- *prometheus.Desc) {
 	descs <- objectsDesc
 	descs <- blockedDesc
+	descs <- unreadableDesc
+	descs <- waitingDesc
+	descs <- syncedDesc
 }
 
 // Collect implements prometheus.Collector.
@@ -119,8 +141,11 @@ func (o *objects) Collect(metrics chan<- prometheus.Metric) {
 	list := &v1alpha2.NginxOperatorList{}
 	if err := o.reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		// The cache is not filled yet. An invalid metric would take all others of the scrape along.
+		metrics <- prometheus.MustNewConstMetric(syncedDesc, prometheus.GaugeValue, 0)
 		return
 	}
+	metrics <- prometheus.MustNewConstMetric(syncedDesc, prometheus.GaugeValue, 1)
+	unreadable, waiting := 0, 0
 	blocked := map[string]int{}
 	counts := map[string]int{"True": 0, "False": 0, "Unknown": 0}
 	for i := range list.Items {
@@ -129,12 +154,20 @@ func (o *objects) Collect(metrics chan<- prometheus.Metric) {
 			status = string(ready.Status)
 		}
 		counts[status]++
+		if _, is := bounds.Unreadable(&list.Items[i]); is {
+			unreadable++
+		}
+		if Waits(&list.Items[i]) {
+			waiting++
+		}
 		for _, reason := range blockingReasons {
 			if slices.ContainsFunc(list.Items[i].Status.BlockedBy, func(b v1alpha2.Blocker) bool { return b.Reason == reason }) {
 				blocked[reason]++
 			}
 		}
 	}
+	metrics <- prometheus.MustNewConstMetric(unreadableDesc, prometheus.GaugeValue, float64(unreadable))
+	metrics <- prometheus.MustNewConstMetric(waitingDesc, prometheus.GaugeValue, float64(waiting))
 	for status, count := range counts {
 		metrics <- prometheus.MustNewConstMetric(objectsDesc, prometheus.GaugeValue, float64(count), status)
 	}

@@ -40,35 +40,42 @@ func newMetrics(t *testing.T, objects ...client.Object) (*Metrics, *prometheus.R
 func TestObjectsAndWrites(t *testing.T) {
 	held := newObject("c", metav1.ConditionFalse)
 	held.Status.BlockedBy = []v1alpha2.Blocker{
-		{Reason: v1alpha2.ReasonReferenceNotFound, Message: "one"}, {Reason: v1alpha2.ReasonReferenceNotFound, Message: "two"}, {Reason: v1alpha2.ReasonPaused},
+		{Reason: v1alpha2.ReasonReferenceNotFound, Message: "one"},
+		{Reason: v1alpha2.ReasonReferenceNotFound, Message: "two"},
+		{Reason: v1alpha2.ReasonPaused},
 	}
 	m, registry := newMetrics(t, newObject("a", metav1.ConditionTrue), newObject("b", metav1.ConditionTrue), held, newObject("d", ""))
 	m.ChildWritten("Deployment", apply.VerbCreate)
 	m.ChildWritten("Deployment", apply.VerbCreate)
 	m.ChildWritten("ConfigMap", apply.VerbDelete)
 	want := `
-# HELP nginx_operator_blocked_objects NginxOperators whose changes are held back, by the reason in status.blockedBy. Every replica of the operator reports all.
+# HELP nginx_operator_blocked_objects NginxOperators whose changes are blocked, by the reason in status.blockedBy. ` +
+		`Every replica of the operator reports all.
 # TYPE nginx_operator_blocked_objects gauge
 nginx_operator_blocked_objects{reason="InvalidConfiguration"} 0
 nginx_operator_blocked_objects{reason="InvalidReference"} 0
 nginx_operator_blocked_objects{reason="Paused"} 1
 nginx_operator_blocked_objects{reason="ReferenceNotFound"} 1
-# HELP nginx_operator_child_writes_total Writes of child objects, by kind and verb (create, patch, delete). At steady state it does not grow.
+# HELP nginx_operator_child_writes_total Writes of child objects, by kind and verb (create, patch, delete). ` +
+		`At steady state it does not grow.
 # TYPE nginx_operator_child_writes_total counter
 nginx_operator_child_writes_total{kind="ConfigMap",verb="delete"} 1
 nginx_operator_child_writes_total{kind="Deployment",verb="create"} 2
-# HELP nginx_operator_objects NginxOperators by the status of their Ready condition (True, False, Unknown). Every replica of the operator reports all.
+# HELP nginx_operator_objects NginxOperators by the status of their Ready condition (True, False, Unknown). ` +
+		`Every replica of the operator reports all.
 # TYPE nginx_operator_objects gauge
 nginx_operator_objects{ready="False"} 1
 nginx_operator_objects{ready="True"} 2
 nginx_operator_objects{ready="Unknown"} 1
 `
-	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "nginx_operator_blocked_objects", "nginx_operator_child_writes_total", "nginx_operator_objects"); err != nil {
+	err := testutil.GatherAndCompare(registry, strings.NewReader(want),
+		"nginx_operator_blocked_objects", "nginx_operator_child_writes_total", "nginx_operator_objects")
+	if err != nil {
 		t.Error(err)
 	}
 }
 
-// One change is one observation, however many passes it takes; a pass without a change is none.
+// One change is one observation, however many reconciles it takes; a reconcile without a change is none.
 func TestTimeToReady(t *testing.T) {
 	m, registry := newMetrics(t)
 	observations := func() uint64 {
@@ -95,11 +102,11 @@ func TestTimeToReady(t *testing.T) {
 	m.Started(object)
 	m.Ready(object)
 	if n := observations(); n != 1 {
-		t.Errorf("a pass without a change was observed")
+		t.Errorf("a reconcile without a change was observed")
 	}
 	object.Generation = 3
 	m.Started(object)
-	m.Forget(object)
+	m.Forget(client.ObjectKeyFromObject(object))
 	m.Ready(object)
 	if n := observations(); n != 1 {
 		t.Errorf("a deleted object was observed")

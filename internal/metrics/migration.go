@@ -36,7 +36,7 @@ const (
 	outcomeFailed    = "failed"
 )
 
-// Running tells whether a migration is under way.
+// Running reports whether a migration is under way.
 func (m *Migration) Running(running bool) {
 	m.running.Set(0)
 	if running {

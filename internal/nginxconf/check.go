@@ -3,8 +3,8 @@ package nginxconf
 import (
 	"fmt"
 	"slices"
-
-	crossplane "github.com/nginxinc/nginx-go-crossplane"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/defaults"
@@ -13,22 +13,28 @@ import (
 // MaxBytes is how large the files may be together: what fits into a ConfigMap, with room for its metadata.
 const MaxBytes = 1<<20 - 16<<10
 
-// Check returns what is wrong with the user's configuration of a spec, nothing where nginx would take it.
+// slots bound how many configurations are looked at at the same time, and with that what they take of the memory.
+var slots = make(chan struct{}, 2)
+
+// Check returns what is wrong with the user's configuration of a spec: what does not parse, what no version of nginx
+// knows, and what does not fit the operator. All else is for nginx to find.
 func Check(spec *v1alpha2.NginxOperatorSpec, servers string) []Problem {
-	return inspect(spec, servers).problems
+	problems, _ := inspect(spec, servers)
+	return problems
 }
 
 // Warnings returns what works in the user's configuration and is deprecated or surely not meant, and what nobody can
 // know before nginx starts.
 func Warnings(spec *v1alpha2.NginxOperatorSpec, servers string) []Problem {
-	return inspect(spec, servers).warnings
+	_, warnings := inspect(spec, servers)
+	return warnings
 }
 
 // checker looks at one configuration.
 type checker struct {
 	spec               *v1alpha2.NginxOperatorSpec
 	release            release
-	problems, warnings []Problem
+	problems, warnings findings
 
 	// all are the directives that are known and in their place, in the order of the text; named are the same by name,
 	// and inBlock by the block around them and the name.
@@ -37,6 +43,8 @@ type checker struct {
 	inBlock map[blockAndName][]*directive
 	// unseen tells that a file is included that exists only in the image, so that what is missing may be there.
 	unseen bool
+	// proposed counts the names for which a near one was looked for.
+	proposed int
 }
 
 type blockAndName struct {
@@ -46,74 +54,125 @@ type blockAndName struct {
 
 // rules are what is looked at once the text is known to be well-formed. Each is about one thing.
 var rules = []func(*checker){
-	(*checker).checkValues,
-	(*checker).checkRepetitions,
-	(*checker).checkExpressions,
-	(*checker).checkParameters,
-	(*checker).checkBuffers,
 	(*checker).checkFiles,
 	(*checker).checkIncludes,
-	(*checker).checkLocations,
-	(*checker).checkUpstreams,
-	(*checker).checkZones,
-	(*checker).checkLogFormats,
-	(*checker).checkVariables,
 	(*checker).checkListens,
 	(*checker).checkPorts,
 	(*checker).checkCertificates,
 	(*checker).checkHosts,
 }
 
-func inspect(spec *v1alpha2.NginxOperatorSpec, servers string) *checker {
+// inspect never panics: a mistake here must not be more than one object's problem.
+func inspect(spec *v1alpha2.NginxOperatorSpec, servers string) (problems, warnings []Problem) {
+	if servers == "" {
+		return nil, nil
+	}
+	if len(servers) > MaxBytes {
+		return []Problem{tooLarge(len(servers))}, nil
+	}
+	slots <- struct{}{}
+	defer func() {
+		<-slots
+		if failure := recover(); failure != nil {
+			problems = []Problem{{Message: quoted(fmt.Sprintf("it cannot be checked, please report this: %v", failure))}}
+		}
+	}()
+	tree, problem := parse(servers)
+	if problem != nil {
+		problem.Directive = quoted(problem.Directive)
+		return []Problem{*problem}, nil
+	}
+	files, err := render(spec, servers, tree, false)
+	if err != nil {
+		return []Problem{{Message: err.Error()}}, nil
+	}
+	if size := len(files[MainFile]) + len(servers); size > MaxBytes {
+		return []Problem{tooLarge(size)}, nil
+	}
 	c := &checker{
 		spec: spec, release: releaseOf(spec.Image),
 		named: map[string][]*directive{}, inBlock: map[blockAndName][]*directive{},
-	}
-	if servers == "" {
-		return c
-	}
-	files, err := Render(spec, servers, false)
-	if err != nil {
-		c.problems = append(c.problems, Problem{Message: err.Error()})
-		return c
-	}
-	if size := len(files[MainFile]) + len(files[ServersFile]); size > MaxBytes {
-		c.problems = append(c.problems, Problem{Message: fmt.Sprintf(
-			"the configuration has %d bytes, and a ConfigMap takes %d: split it into several NginxOperators, or put long lists into an image of your own", size, MaxBytes)})
-		return c
-	}
-	tree, problem := parse(servers, c.release)
-	if problem != nil {
-		c.problems = append(c.problems, *problem)
-		return c
 	}
 	c.collect(tree, nil, contextHTTP)
 	for _, rule := range rules {
 		rule(c)
 	}
-	c.problems, c.warnings = firstOf(c.problems), firstOf(c.warnings)
-	return c
+	return c.problems.first(), c.warnings.first()
 }
 
-// shown is how many problems are told at once; the rest of a long list has the same cause most often.
-const shown = 20
+func tooLarge(size int) Problem {
+	return Problem{Message: fmt.Sprintf("the configuration has %d bytes, and a ConfigMap takes %d: %s", size, MaxBytes, wayOut)}
+}
 
-// firstOf returns the first problems in the order of the text.
-func firstOf(problems []Problem) []Problem {
-	slices.SortStableFunc(problems, func(a, b Problem) int { return a.Line - b.Line })
-	if rest := len(problems) - shown; rest > 0 {
-		problems = append(problems[:shown:shown], Problem{Message: fmt.Sprintf("and %d more", rest)})
+// What is told of one configuration at most; the rest of a long list has the same cause most often.
+const (
+	// shown is how many problems are told at once, and shownBytes how long they are together.
+	shown      = 20
+	shownBytes = 8<<10 - 64
+	// quotedBytes is how much is quoted of a word of the user's.
+	quotedBytes = 100
+	// keptFindings bounds what is kept until it is known what comes first in the text.
+	keptFindings = 1000
+)
+
+// findings are problems and how many there are, also of those that are not kept.
+type findings struct {
+	kept  []Problem
+	count int
+}
+
+func (f *findings) add(problem Problem) {
+	if f.count++; len(f.kept) < keptFindings {
+		f.kept = append(f.kept, problem)
 	}
-	return problems
 }
 
-func (c *checker) refuse(d *directive, format string, args ...any) {
-	c.problems = append(c.problems, Problem{Line: d.Line, Directive: d.Directive.Directive, Message: fmt.Sprintf(format, args...)})
+// tell adds a problem of a directive. What of the user's text is in it is cut.
+func (f *findings) tell(d *directive, format string, args []any) {
+	if len(f.kept) >= keptFindings {
+		f.count++
+		return
+	}
+	for i, arg := range args {
+		if word, ok := arg.(string); ok {
+			args[i] = quoted(word)
+		}
+	}
+	f.add(Problem{Line: d.line, Directive: quoted(d.name), Message: fmt.Sprintf(format, args...)})
 }
 
-func (c *checker) warn(d *directive, format string, args ...any) {
-	c.warnings = append(c.warnings, Problem{Line: d.Line, Directive: d.Directive.Directive, Message: fmt.Sprintf(format, args...)})
+// first returns the first problems in the order of the text.
+func (f *findings) first() []Problem {
+	slices.SortStableFunc(f.kept, func(a, b Problem) int { return a.Line - b.Line })
+	var out []Problem
+	for size := 0; len(out) < min(len(f.kept), shown); {
+		next := f.kept[len(out)]
+		if size += len(next.String()); size > shownBytes {
+			break
+		}
+		out = append(out, next)
+	}
+	if rest := f.count - len(out); rest > 0 {
+		out = append(out, Problem{Message: fmt.Sprintf("and %d more", rest)})
+	}
+	return out
 }
+
+// quoted returns the begin of a long word of the user's, so that nobody's text fills a status.
+func quoted(word string) string {
+	if len(word) <= quotedBytes {
+		return strings.ToValidUTF8(word, "\uFFFD")
+	}
+	end := quotedBytes
+	for end > 0 && !utf8.RuneStart(word[end]) {
+		end--
+	}
+	return strings.ToValidUTF8(word[:end], "\uFFFD") + "…"
+}
+
+func (c *checker) refuse(d *directive, format string, args ...any) { c.problems.tell(d, format, args) }
+
+func (c *checker) warn(d *directive, format string, args ...any) { c.warnings.tell(d, format, args) }
 
 // refuseIfKnown refuses where the operator knows what is in the image, and warns where it cannot know.
 func (c *checker) refuseIfKnown(d *directive, format string, args ...any) {
@@ -124,44 +183,28 @@ func (c *checker) refuseIfKnown(d *directive, format string, args ...any) {
 	c.warn(d, format, args...)
 }
 
-// directive is a directive of the user's text with the block around it.
-type directive struct {
-	*crossplane.Directive
-	// parent is nil at the top, which is the http context.
-	parent  *directive
-	context uint
-}
-
-// arg returns an argument, "" where there are fewer.
-func (d *directive) arg(i int) string {
-	if i < len(d.Args) {
-		return d.Args[i]
-	}
-	return ""
-}
-
 // children returns the directives of a name in the block of d; nil is the top.
 func (c *checker) children(d *directive, name string) []*directive {
 	return c.inBlock[blockAndName{d, name}]
 }
 
 // collect walks through a block and keeps what is known and in its place.
-func (c *checker) collect(block crossplane.Directives, parent *directive, context uint) {
-	for _, raw := range block {
-		d := &directive{Directive: raw, parent: parent, context: context}
+func (c *checker) collect(block []*directive, parent *directive, context uint) {
+	for _, d := range block {
+		d.parent, d.context = parent, context
 		if !c.checkPlace(d) {
 			// Whoever writes the block around it means what is in it.
-			if raw.Directive == "http" {
-				c.collect(raw.Block, parent, contextHTTP)
+			if d.name == "http" {
+				c.collect(d.block, parent, contextHTTP)
 			}
 			continue
 		}
 		c.all = append(c.all, d)
-		c.named[raw.Directive] = append(c.named[raw.Directive], d)
-		at := blockAndName{parent, raw.Directive}
+		c.named[d.name] = append(c.named[d.name], d)
+		at := blockAndName{parent, d.name}
 		c.inBlock[at] = append(c.inBlock[at], d)
 		if inner := innerContext(d); inner != 0 {
-			c.collect(raw.Block, d, inner)
+			c.collect(d.block, d, inner)
 		}
 	}
 }

@@ -5,8 +5,6 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
-
-	crossplane "github.com/nginxinc/nginx-go-crossplane"
 )
 
 // The bits in which the parser tells where a directive may stand and what follows its name. It has the table and does
@@ -49,7 +47,7 @@ var owned = map[string]string{
 	"master_process":          "the operator needs the master process to drain connections; remove it",
 	"pid":                     "the operator sets it to a file in /tmp; remove it",
 	"user":                    "nginx runs without privileges and cannot change its user; remove it",
-	"worker_processes":        "the operator sets it to auto; remove it, and set spec.resources to bound the processor",
+	"worker_processes":        "the operator sets it; remove it and set spec.resources.limits.cpu",
 	"worker_shutdown_timeout": "the operator sets it; remove it and set spec.drainSeconds",
 	"load_module":             "the operator loads no modules; remove it, and set spec.image to an image that has the module compiled in",
 	"events":                  "the operator owns the events context; remove the block",
@@ -67,10 +65,10 @@ var mapBlocks = []string{"map", "geo", "split_clients", "types", "charset_map", 
 
 // innerContext returns the context of the block of a directive, 0 where it has none or its entries are not directives.
 func innerContext(d *directive) uint {
-	if d.Block == nil {
+	if !d.isBlock {
 		return 0
 	}
-	switch d.Directive.Directive {
+	switch d.name {
 	case "server":
 		return contextServer
 	case "location":
@@ -88,15 +86,15 @@ func innerContext(d *directive) uint {
 	return 0
 }
 
-// checkPlace tells whether a directive is known, in a context where it may stand, and has as many arguments as it takes.
+// checkPlace reports whether a directive is known, in a context where it may stand, and has as many arguments as it takes.
 func (c *checker) checkPlace(d *directive) bool {
-	name := d.Directive.Directive
+	name := d.name
 	if instead, ok := owned[name]; ok {
-		c.refuse(d, "cannot be set here: %s", instead)
+		c.problems.add(Problem{Line: d.line, Directive: name, Message: "cannot be set here: " + instead})
 		return false
 	}
-	masks, known := c.release.match(name)
-	if !known {
+	masks := c.release.masksOf(name)
+	if len(masks) == 0 {
 		c.unknown(d)
 		return false
 	}
@@ -114,42 +112,30 @@ func (c *checker) checkPlace(d *directive) bool {
 	case elsewhere == 0:
 		c.refuse(d, "cannot be set here: it stands outside of the http context, which the operator owns; remove it")
 	default:
-		c.refuse(d, "not allowed here; it may stand %s", places(elsewhere))
+		c.problems.add(Problem{Line: d.line, Directive: name, Message: "not allowed here; it may stand " + places(elsewhere)})
 	}
 	return false
 }
 
 func (c *checker) unknown(d *directive) {
-	name := d.Directive.Directive
 	near := ""
-	if len(c.problems) < shown {
-		near = nearest(name)
+	if c.proposed++; c.proposed <= shown {
+		near = nearest(d.name)
 	}
-	switch {
-	case isOfOtherVersion(name):
-		c.refuseIfKnown(d, "nginx 1.%d does not know it; remove it, or set spec.image to a version that does", c.release.minor)
+	switch module := moduleOf(d.name); {
 	case near != "":
 		c.refuseIfKnown(d, "nginx does not know it; did you mean %s?", near)
-	case moduleOf(name) != "":
-		c.refuseIfKnown(d, "nginx does not know it without the module %s, and the operator loads no modules; set spec.image to an image that has it compiled in", moduleOf(name))
+	case module != "":
+		c.refuseIfKnown(d, "nginx does not know it without the module %s, and the operator loads no modules; "+
+			"set spec.image to an image that has it compiled in", module)
 	default:
 		c.refuseIfKnown(d, "nginx does not know it; correct the name, or set spec.image to an image that has its module compiled in")
 	}
 }
 
-// isOfOtherVersion tells whether some version of nginx has the directive without a module that is loaded.
-func isOfOtherVersion(name string) bool {
-	if isLoadedModule(name) {
-		return false
-	}
-	_, later := crossplane.MatchOssLatest(name)
-	_, earlier := crossplane.MatchOss124(name)
-	return later || earlier
-}
-
 // checkArguments compares the number of arguments and the block with what the directive takes here.
 func (c *checker) checkArguments(d *directive, masks []uint) bool {
-	isBlock := d.Block != nil
+	isBlock := d.isBlock
 	sameForm := slices.DeleteFunc(slices.Clone(masks), func(mask uint) bool { return (mask&argumentsBlock != 0) != isBlock })
 	switch {
 	case len(sameForm) == 0 && isBlock:
@@ -160,22 +146,22 @@ func (c *checker) checkArguments(d *directive, masks []uint) bool {
 		return false
 	}
 	for _, mask := range sameForm {
-		if takes(mask, len(d.Args)) {
+		if takes(mask, len(d.args)) {
 			return true
 		}
-		if mask&argumentsFlag != 0 && len(d.Args) == 1 {
-			if value := strings.ToLower(d.Args[0]); value == "on" || value == "off" {
+		if mask&argumentsFlag != 0 && len(d.args) == 1 {
+			if value := strings.ToLower(d.args[0]); value == "on" || value == "off" {
 				return true
 			}
-			c.refuse(d, "takes on or off, not %q", d.Args[0])
+			c.refuse(d, "takes on or off, not %q", d.args[0])
 			return false
 		}
 	}
-	c.refuse(d, "takes %s, not %d; a semicolon may be missing at the end of the line before or after", counts(sameForm), len(d.Args))
+	c.refuse(d, "takes %s, not %d; a semicolon may be missing at the end of the line before or after", counts(sameForm), len(d.args))
 	return false
 }
 
-// takes tells whether a directive with these bits may have this many arguments.
+// takes reports whether a directive with these bits may have this many arguments.
 func takes(mask uint, count int) bool {
 	return mask&argumentsAny != 0 ||
 		mask&argumentsOneUp != 0 && count >= 1 ||

@@ -1,161 +1,333 @@
 package nginxconf
 
 import (
-	"errors"
 	"fmt"
-	"io"
-	"regexp"
+	"slices"
 	"strings"
-
-	crossplane "github.com/nginxinc/nginx-go-crossplane"
 )
 
-// maxWord is the longest word that nginx reads: its buffer has 4096 bytes.
-const maxWord = 4090
+// Bounds of a configuration. They are checked while it is read, before anything is kept of what lies beyond them: what
+// is let in costs little, whoever wrote it.
+const (
+	// maxDepth is how deep blocks may be nested.
+	maxDepth = 32
+	// maxDirectives and maxWords bound what is kept; an entry of a map or geo counts as a directive.
+	maxDirectives = 50_000
+	maxWords      = 200_000
+	// maxWord is the longest word that nginx reads: its buffer has 4096 bytes.
+	maxWord = 4090
+)
 
-const unfinished = `the text ends before the directive does; end it with ";" and close every quote`
+const (
+	unfinished = `the text ends before the directive does; end it with ";" and close every quote`
+	unclosed   = `the text ends inside of a block; close it with "}"`
 
-// scan is what the words of a text tell.
-type scan struct {
-	// top are the names of the directives outside of all blocks.
-	top map[string]bool
-	// problem is the first reason why nginx could not read the text, nil where it can.
-	problem *Problem
+	tooManyBraces = `unexpected "}": every block is closed already; remove it (the text needs no brace for the http context)`
+	noCondition   = "the condition has to be in parentheses, for example `if ($request_method = POST) { ... }`"
+
+	wayOut = "split it into several NginxOperators, or include long lists from an image of your own"
+)
+
+// directive is a directive of the user's text, or an entry of a block such as map.
+type directive struct {
+	name  string
+	line  int
+	args  []string
+	block []*directive
+	// isBlock tells a directive with an empty block from one without.
+	isBlock bool
+	// parent is nil at the top, which is the http context.
+	parent  *directive
+	context uint
 }
 
-// scanWords reads all of a text, also behind a mistake. The parser is only given what is well-formed: it takes a closing
-// brace after a forgotten semicolon for a part of the directive.
-func scanWords(text string, options crossplane.LexOptions) scan {
-	s := scan{top: map[string]bool{}}
-	depth, line, end := 0, 0, 1
-	var words []crossplane.NgxToken
-	var before Problem
-	for token := range crossplane.LexWithOptions(strings.NewReader(text), options) {
-		end = token.Line
-		if token.Error != nil {
-			if len(words) > 0 {
-				s.fail(line, words[0].Value, unfinished)
-			}
-			s.fail(token.Line, "", syntaxMessage(token.Error))
-			continue
-		}
-		if !token.IsQuoted && strings.HasPrefix(token.Value, "#") {
-			continue
-		}
-		terminator := !token.IsQuoted && (token.Value == ";" || token.Value == "{" || token.Value == "}")
-		if !terminator {
-			if len(words) == 0 {
-				line = token.Line
-			}
-			if len(token.Value) > maxWord {
-				s.fail(token.Line, nameOf(words), fmt.Sprintf("nginx reads no word of more than %d bytes, and this one has %d; split it", maxWord, len(token.Value)))
-			}
-			words = append(words, token)
-			continue
-		}
-		s.checkStatement(words, token, line, before)
-		if depth == 0 && len(words) > 0 {
-			s.top[words[0].Value] = true
-		}
-		before = Problem{Line: line, Directive: nameOf(words)}
-		words = nil
-		switch token.Value {
-		case "{":
-			depth++
-		case "}":
-			depth--
-		}
-	}
-	switch {
-	case len(words) > 0:
-		s.fail(line, words[0].Value, unfinished)
-	case depth > 0:
-		s.fail(end, "", `the text ends inside of a block; close it with "}"`)
-	}
-	return s
-}
-
-// braced is what is between the braces of a regular expression that is not in quotes.
-var braced = regexp.MustCompile(`^[0-9]+(,[0-9]*)?$`)
-
-// checkStatement looks at one directive without what is in its block. before is the one that ended before it.
-func (s *scan) checkStatement(words []crossplane.NgxToken, terminator crossplane.NgxToken, line int, before Problem) {
-	switch {
-	case len(words) == 0 && terminator.Value != "}":
-		s.fail(terminator.Line, "", fmt.Sprintf("unexpected %q; remove it", terminator.Value))
-	case len(words) == 1 && terminator.Value == "}" && braced.MatchString(words[0].Value):
-		s.fail(before.Line, before.Directive, "a regular expression with braces has to be in quotes")
-	case len(words) > 0 && terminator.Value == "}":
-		s.fail(line, words[0].Value, `there is no ";" at its end; add it before the "}"`)
-	case len(words) > 0 && words[0].Value == "if" && terminator.Value == "{":
-		if len(words) < 2 || !strings.HasPrefix(words[1].Value, "(") || !strings.HasSuffix(words[len(words)-1].Value, ")") {
-			s.fail(line, "if", "the condition has to be in parentheses, for example `if ($request_method = POST) { ... }`")
-		}
-	}
-}
-
-func (s *scan) fail(line int, directive, message string) {
-	if s.problem == nil {
-		s.problem = &Problem{Line: line, Directive: directive, Message: message}
-	}
-}
-
-func nameOf(words []crossplane.NgxToken) string {
-	if len(words) == 0 {
+// first returns the first argument, "" where there is none.
+func (d *directive) first() string {
+	if len(d.args) == 0 {
 		return ""
 	}
-	return words[0].Value
+	return d.args[0]
 }
 
-func syntaxMessage(err error) string {
-	var parseError *crossplane.ParseError
-	if !errors.As(err, &parseError) {
-		return err.Error()
-	}
-	if strings.HasPrefix(parseError.What, "unexpected end of file") {
-		return `the text ends inside of a block; close it with "}"`
-	}
-	if parseError.What == `unexpected "}"` {
-		return `unexpected "}": every block is closed already; remove it (the text needs no brace for the http context)`
-	}
-	return parseError.What + "; remove it"
+// reader reads a text byte by byte, as ngx_conf_read_token does.
+type reader struct {
+	text              string
+	pos, line         int
+	directives, words int
+	// kept is the memory of the words of one statement, for the next.
+	kept []string
 }
 
-// parse returns the directives of a text, or the first reason why nginx could not read it.
-func parse(text string, known release) (crossplane.Directives, *Problem) {
-	scanned := scanWords(text, known.lexOptions())
-	if scanned.problem != nil {
-		return nil, scanned.problem
+// parse returns the directives of a text, and the first reason why nginx could not read it. It takes one pass, and
+// keeps nothing that is beyond the bounds.
+func parse(text string) ([]*directive, *Problem) {
+	r := &reader{text: text, line: 1}
+	// What is beyond the bounds is counted and not kept.
+	top, beyond := &directive{}, &directive{}
+	around := []*directive{top}
+	for {
+		words, line, end, problem := r.statement()
+		inner := around[len(around)-1]
+		if problem == nil {
+			problem = r.checkEnd(words, line, end, len(around)-1)
+		}
+		switch {
+		case problem != nil:
+			return top.block, problem
+		case end == 0:
+			return top.block, r.tooMany()
+		case end == '}':
+			around = around[:len(around)-1]
+			continue
+		}
+		d := beyond
+		if r.directives++; r.directives <= maxDirectives && r.words <= maxWords {
+			d = &directive{name: words[0], line: line, args: slices.Clone(words[1:]), isBlock: end == '{'}
+			inner.block = append(inner.block, d)
+		}
+		if problem := r.checkStatement(words, line, end); problem != nil {
+			return top.block, problem
+		}
+		if end != '{' {
+			continue
+		}
+		if strings.HasSuffix(words[0], "_by_lua_block") {
+			start := r.pos
+			if !r.skipLua() {
+				return top.block, &Problem{Line: line, Directive: words[0], Message: unclosed}
+			}
+			// It is as if Lua were one more argument; that is also how the table counts.
+			if d != beyond {
+				d.isBlock, d.args = false, append(d.args, r.text[start:r.pos-1])
+			}
+			continue
+		}
+		if around = append(around, d); len(around) > maxDepth+1 {
+			return top.block, &Problem{Line: line, Directive: words[0], Message: fmt.Sprintf(
+				"blocks may be nested %d deep, and this is one more; put what is in it into a block further out", maxDepth)}
+		}
 	}
-	payload, err := crossplane.Parse(ServersFile, &crossplane.ParseOptions{
-		Open:       func(string) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil },
-		LexOptions: known.lexOptions(),
-		// Which directives there are depends on the image, and what is wrong with one is said in the operator's words.
-		SkipDirectiveContextCheck: true,
-		SkipDirectiveArgsCheck:    true,
-		SingleFile:                true,
-	})
-	if err != nil {
-		return nil, &Problem{Message: err.Error()}
-	}
-	if len(payload.Errors) > 0 {
-		return nil, entryProblem(payload.Errors[0])
-	}
-	return payload.Config[0].Parsed, nil
 }
 
-// entryProblem says what is wrong with an entry of a block such as map; nothing else is left to the parser.
-func entryProblem(failure crossplane.PayloadError) *Problem {
-	problem := &Problem{Message: failure.Error.Error()}
-	var parseError *crossplane.ParseError
-	if errors.As(failure.Error, &parseError) {
-		problem.Message, problem.Directive = parseError.What, parseError.BlockCtx
+// checkEnd looks at what ended a statement, depth blocks deep.
+func (r *reader) checkEnd(words []string, line int, end byte, depth int) *Problem {
+	switch {
+	case len(words) > 0 && end == 0:
+		return &Problem{Line: line, Directive: words[0], Message: unfinished}
+	case len(words) > 0 && end == '}':
+		return &Problem{Line: line, Directive: words[0], Message: `there is no ";" at its end; add it before the "}"`}
+	case len(words) > 0:
+		return nil
+	case end == 0 && depth > 0:
+		return &Problem{Line: r.line, Message: unclosed}
+	case end == '}' && depth == 0:
+		return &Problem{Line: line, Message: tooManyBraces}
+	case end == ';' || end == '{':
+		return &Problem{Line: line, Message: fmt.Sprintf("unexpected %q; remove it", string(end))}
 	}
-	if failure.Line != nil {
-		problem.Line = *failure.Line
+	return nil
+}
+
+// tooMany tells what the text has more of than is kept, nil where all was kept.
+func (r *reader) tooMany() *Problem {
+	switch {
+	case r.directives > maxDirectives:
+		return &Problem{Message: fmt.Sprintf(
+			"the configuration has %d directives and entries of maps, and may have %d: %s", r.directives, maxDirectives, wayOut)}
+	case r.words > maxWords:
+		return &Problem{Message: fmt.Sprintf("the configuration has %d words, and may have %d: %s", r.words, maxWords, wayOut)}
 	}
-	if problem.Message == "invalid number of parameters" {
-		problem.Message = "an entry of this block is a key and a value, as in `key value;`"
+	return nil
+}
+
+// isRepetition reports whether a text begins with what stands between the braces of a regular expression, such as "2,4}".
+// Without quotes nginx takes the brace before it for the begin of a block.
+func isRepetition(text string) bool {
+	rest := strings.TrimLeft(text, "0123456789,")
+	return rest != text && text[0] != ',' && strings.HasPrefix(rest, "}")
+}
+
+// checkStatement looks at one directive whose words alone tell that nginx could not read it.
+func (r *reader) checkStatement(words []string, line int, end byte) *Problem {
+	switch last := words[len(words)-1]; {
+	case end == '{' && !isSpace(r.text[r.pos-2]) && isRepetition(r.text[r.pos:min(r.pos+16, len(r.text))]):
+		return &Problem{Line: line, Directive: words[0], Message: "a regular expression with braces has to be in quotes"}
+	case end == '{' && words[0] == "if":
+		condition := strings.Trim(strings.Join(words[1:min(len(words), 4)], ""), "() ")
+		if len(words) < 2 || !strings.HasPrefix(words[1], "(") || !strings.HasSuffix(last, ")") || condition == "" {
+			return &Problem{Line: line, Directive: "if", Message: noCondition}
+		}
 	}
-	return problem
+	return nil
+}
+
+// statement reads words and what ends them: ";", "{", "}" or the end of the text (0). line is where the first of them is.
+func (r *reader) statement() (words []string, line int, end byte, problem *Problem) {
+	words = r.kept[:0]
+	defer func() { r.kept = words }()
+	for {
+		r.skipSpace()
+		if len(words) == 0 {
+			line = r.line
+		}
+		if r.pos == len(r.text) {
+			return words, line, 0, nil
+		}
+		if c := r.text[r.pos]; c == ';' || c == '{' || c == '}' {
+			r.pos++
+			return words, line, c, nil
+		}
+		start, at := r.pos, r.line
+		word, ok := r.word()
+		name := word
+		if len(words) > 0 {
+			name = words[0]
+		}
+		switch size := r.pos - start; {
+		case size > maxWord:
+			return words, line, 0, &Problem{Line: at, Directive: name, Message: fmt.Sprintf(
+				"nginx reads no word of more than %d bytes, and this one has %d; split it", maxWord, size)}
+		case !ok:
+			return words, line, 0, &Problem{Line: line, Directive: name, Message: unfinished}
+		}
+		if r.words++; r.words <= maxWords || len(words) == 0 {
+			words = append(words, word)
+		}
+	}
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
+
+// skipSpace goes to the next word; a comment begins only where a word could.
+func (r *reader) skipSpace() {
+	for ; r.pos < len(r.text); r.pos++ {
+		switch c := r.text[r.pos]; {
+		case c == '\n':
+			r.line++
+		case c == '#':
+			end := strings.IndexByte(r.text[r.pos:], '\n')
+			if end < 0 {
+				r.pos = len(r.text)
+				return
+			}
+			r.pos += end
+			r.line++
+		case !isSpace(c):
+			return
+		}
+	}
+}
+
+// word reads a word, in quotes or up to a blank, ";" or "{". It is false where the text ends before the word does, or
+// where something stands right behind a quote.
+func (r *reader) word() (string, bool) {
+	quote := byte(0)
+	if c := r.text[r.pos]; c == '"' || c == '\'' {
+		quote = c
+		r.pos++
+	}
+	start, variable := r.pos, false
+	for ; r.pos < len(r.text); r.pos++ {
+		c := r.text[r.pos]
+		if c == '\n' {
+			r.line++
+		}
+		switch {
+		case c == '{' && variable:
+			continue
+		case c == '\\':
+			r.pos++
+			if r.pos < len(r.text) && r.text[r.pos] == '\n' {
+				r.line++
+			}
+		case quote != 0 && c == quote:
+			word := r.text[start:r.pos]
+			r.pos++
+			return unescape(word), r.atGap()
+		case quote == 0 && (isSpace(c) || c == ';' || c == '{'):
+			if c == '\n' {
+				r.line-- // skipSpace counts it
+			}
+			return unescape(r.text[start:r.pos]), true
+		}
+		variable = c == '$'
+	}
+	r.pos = len(r.text)
+	return r.text[start:], false
+}
+
+// atGap reports whether what follows may follow a quote.
+func (r *reader) atGap() bool {
+	return r.pos == len(r.text) || isSpace(r.text[r.pos]) || strings.IndexByte(";{)", r.text[r.pos]) >= 0
+}
+
+var escapes = strings.NewReplacer(`\"`, `"`, `\'`, `'`, `\\`, `\`, `\t`, "\t", `\r`, "\r", `\n`, "\n")
+
+func unescape(word string) string {
+	if strings.IndexByte(word, '\\') < 0 {
+		return word
+	}
+	return escapes.Replace(word)
+}
+
+// skipLua goes behind the brace that ends a block of Lua, and is false where there is none. Braces in strings and
+// comments do not count.
+func (r *reader) skipLua() bool {
+	for depth := 1; r.pos < len(r.text); r.pos++ {
+		switch rest := r.text[r.pos:]; {
+		case rest[0] == '\n':
+			r.line++
+		case rest[0] == '{':
+			depth++
+		case rest[0] == '}':
+			if depth--; depth == 0 {
+				r.pos++
+				return true
+			}
+		case rest[0] == '"', rest[0] == '\'':
+			r.skipLuaString()
+		case strings.HasPrefix(rest, "--") && luaBracket(rest[2:]) == "":
+			r.skipTo("\n", 2)
+		case luaBracket(rest) != "":
+			r.skipTo(luaBracket(rest), 1)
+		}
+	}
+	return false
+}
+
+// luaBracket returns what ends the long bracket that a text begins with, "" where it begins with none.
+func luaBracket(text string) string {
+	level := 1
+	for level < len(text) && level <= maxDepth && text[level] == '=' {
+		level++
+	}
+	if level >= len(text) || text[0] != '[' || text[level] != '[' {
+		return ""
+	}
+	return "]" + strings.Repeat("=", level-1) + "]"
+}
+
+// skipTo goes to the last byte of what ends something, or to the end of the text.
+func (r *reader) skipTo(end string, from int) {
+	size := strings.Index(r.text[r.pos+from:], end)
+	if size < 0 {
+		r.pos = len(r.text) - 1
+		return
+	}
+	passed := from + size + len(end) - 1
+	r.line += strings.Count(r.text[r.pos:r.pos+passed+1], "\n")
+	r.pos += passed
+}
+
+// skipLuaString goes to the quote that ends a string.
+func (r *reader) skipLuaString() {
+	quote := r.text[r.pos]
+	for r.pos++; r.pos < len(r.text) && r.text[r.pos] != quote; r.pos++ {
+		if r.text[r.pos] == '\\' && r.pos+1 < len(r.text) {
+			r.pos++
+		}
+		if r.text[r.pos] == '\n' {
+			r.line++
+		}
+	}
 }

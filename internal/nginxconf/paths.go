@@ -15,32 +15,42 @@ var linkedLogs = []string{"/var/log/nginx/access.log", "/var/log/nginx/error.log
 // checkFiles finds files that nginx would write where the operand's file system is read-only.
 func (c *checker) checkFiles() {
 	for _, d := range c.all {
-		switch name := d.Directive.Directive; {
-		case name == "access_log" || name == "error_log":
+		switch file := d.first(); {
+		case d.name == "access_log" || d.name == "error_log":
 			c.checkLog(d)
-		case strings.HasSuffix(name, "_temp_path") || strings.HasSuffix(name, "_cache_path"):
-			if !isBelow(d.arg(0), "/tmp") {
-				c.refuse(d, "%s is on a read-only file system; write below /tmp, for example %s", d.arg(0), path.Join("/tmp", path.Base(d.arg(0))))
+		case strings.HasSuffix(d.name, "_temp_path") || strings.HasSuffix(d.name, "_cache_path"):
+			if !isWritable(file) && file != "off" {
+				c.refuse(d, "%s is on a read-only file system; write below /tmp, for example %s", file, path.Join("/tmp", path.Base(file)))
 			}
-		case strings.HasSuffix(name, "_store"):
-			if value := d.arg(0); value != "on" && value != "off" && !isBelow(value, "/tmp") && !strings.HasPrefix(value, "$") {
-				c.refuse(d, "%s is on a read-only file system; write below /tmp", value)
+		case strings.HasSuffix(d.name, "_store"):
+			if file != "on" && file != "off" && !isWritable(file) {
+				c.refuse(d, "%s is on a read-only file system; write below /tmp", file)
 			}
-		case name == "auth_basic_user_file":
-			if isBelow(d.arg(0), ContentDirectory) && !strings.Contains(d.arg(0), "$") {
-				c.warn(d, "%s is among the static files, so that anybody may be able to fetch it; deny its location", d.arg(0))
+		case d.name == "state":
+			if !isWritable(file) {
+				c.refuse(d, "%s is on a read-only file system; write below /tmp, where it is as long as the Pod", file)
+			}
+		case d.name == "auth_basic_user_file":
+			if isBelow(file, ContentDirectory) && !strings.Contains(file, "$") {
+				c.warn(d, "%s is among the static files, so that anybody may be able to fetch it; deny its location", file)
 			}
 		}
 	}
 }
 
+// isWritable reports whether nginx may write a file. What begins with a variable nobody can know.
+func isWritable(file string) bool {
+	return isBelow(file, "/tmp") || isBelow(file, "/dev/shm") || strings.HasPrefix(file, "$")
+}
+
 func (c *checker) checkLog(d *directive) {
-	target := d.arg(0)
+	target := d.first()
 	switch {
-	case slices.Contains([]string{"/dev/stdout", "/dev/stderr", "/dev/null", "/proc/self/fd/1", "/proc/self/fd/2"}, target),
-		strings.HasPrefix(target, "syslog:"), isBelow(target, "/tmp"),
-		d.Directive.Directive == "access_log" && target == "off",
-		d.Directive.Directive == "error_log" && (target == "stderr" || strings.HasPrefix(target, "memory:")):
+	case slices.Contains([]string{"/dev/stdout", "/dev/stderr", "/dev/null"}, target),
+		isBelow(target, "/dev/fd"), isBelow(target, "/proc/self/fd"),
+		strings.HasPrefix(target, "syslog:"), isWritable(target),
+		d.name == "access_log" && target == "off",
+		d.name == "error_log" && (target == "stderr" || strings.HasPrefix(target, "memory:")):
 	case slices.Contains(linkedLogs, target):
 		c.warn(d, "%s is only a link to the container's output in nginx's own image; write %s", target, standardLog(d))
 	default:
@@ -49,7 +59,7 @@ func (c *checker) checkLog(d *directive) {
 }
 
 func standardLog(d *directive) string {
-	if d.Directive.Directive == "error_log" {
+	if d.name == "error_log" {
 		return "/dev/stderr"
 	}
 	return "/dev/stdout"
@@ -58,21 +68,22 @@ func standardLog(d *directive) string {
 // checkIncludes finds files that nginx would look for and not find.
 func (c *checker) checkIncludes() {
 	for _, d := range c.all {
-		if d.Directive.Directive == "include" {
-			c.checkInclude(d, d.arg(0))
+		if isInclude(d) {
+			c.checkInclude(d, d.first())
 			continue
 		}
-		if !slices.Contains(mapBlocks, d.Directive.Directive) {
+		if !slices.Contains(mapBlocks, d.name) {
 			continue
 		}
-		for _, line := range d.Block {
-			if line.Directive == "include" && len(line.Args) == 1 {
-				inner := *line
-				c.checkInclude(&directive{Directive: &inner, parent: d}, line.Args[0])
+		for _, line := range d.block {
+			if isInclude(line) && len(line.args) == 1 {
+				c.checkInclude(line, line.args[0])
 			}
 		}
 	}
 }
+
+func isInclude(d *directive) bool { return d.name == "include" }
 
 func (c *checker) checkInclude(d *directive, file string) {
 	inImage := path.Join("/etc/nginx", path.Base(file))
@@ -87,15 +98,13 @@ func (c *checker) checkInclude(d *directive, file string) {
 	case isBelow(file, ContentDirectory) && c.spec.Content != nil:
 		c.unseen = true
 		c.warn(d, "%s is not checked before nginx reads it, and is served as a static file; put its text here", file)
-	case c.release.certain:
-		c.refuse(d, "%s is no file of nginx's image that servers are configured with; put its text here", file)
 	default:
 		c.unseen = true
 		c.warn(d, "%s is in the image, so that it is not checked before nginx reads it", file)
 	}
 }
 
-// isBelow tells whether a file is in a folder. What stands in a variable does not leave the folder before it.
-func isBelow(file, folder string) bool {
-	return strings.HasPrefix(path.Clean(file), folder+"/")
+// isBelow reports whether a file is in a directory. What stands in a variable does not leave the directory before it.
+func isBelow(file, directory string) bool {
+	return strings.HasPrefix(path.Clean(file), directory+"/")
 }

@@ -12,10 +12,8 @@ import (
 
 // release is what is known about the nginx of an image.
 type release struct {
-	// match returns the contexts and numbers of arguments of a directive.
-	match crossplane.MatchFunc
-	// certain tells that the image holds nothing beside what match knows. For an image that somebody has built it is
-	// false: it may have modules of its own.
+	// certain tells that the image holds nothing beside what versions of nginx know. For an image that somebody has built
+	// it is false: it may have modules of its own.
 	certain bool
 	// minor is the second number of nginx's version, 0 where the version is not known.
 	minor int
@@ -24,16 +22,13 @@ type release struct {
 // defaultMinor is the nginx that runs when the spec names no image: 1.28.
 const defaultMinor = 28
 
-// The images whose content is known: those of nginx itself and copies of them in another registry.
-var officialImages = []string{"nginx", "nginx-unprivileged"}
+// officialImages are the images whose content is known. Whoever copies one elsewhere may have put modules into it.
+var officialImages = []string{"docker.io/library/nginx", "docker.io/nginxinc/nginx-unprivileged"}
 
-var versionTag = regexp.MustCompile(`^1\.([0-9]{2})(\.|-|$)`)
+var versionTag = regexp.MustCompile(`^1\.([0-9]{2})(\.[0-9]+)?(-(alpine|perl|otel|slim|bookworm|trixie|alpine[0-9.]+))*$`)
 
-// newIn129 are the directives that the parser knows and nginx 1.28 does not.
-var newIn129 = []string{"early_hints", "ssl_certificate_compression"}
-
-// loadedModules begin the names of directives of modules that are loaded at start, in the main context.
-var loadedModules = []string{"xslt_", "xml_entities", "image_filter", "geoip_", "perl"}
+// newestMinor is the newest nginx of which the tables know everything.
+const newestMinor = 28
 
 // releaseOf returns what is known about an image; the empty one is the operator's default.
 func releaseOf(image string) release {
@@ -41,20 +36,7 @@ func releaseOf(image string) release {
 	if image != "" {
 		minor = minorOf(image)
 	}
-	switch {
-	case minor == 0 || minor > 28:
-		return release{match: matchAny, minor: minor}
-	case minor >= 27:
-		return release{match: matchBuiltIn(func(name string) ([]uint, bool) {
-			if slices.Contains(newIn129, name) {
-				return nil, false
-			}
-			return crossplane.MatchOssLatest(name)
-		}), certain: true, minor: minor}
-	case minor >= 25:
-		return release{match: matchBuiltIn(crossplane.MatchOss126), certain: true, minor: minor}
-	}
-	return release{match: matchBuiltIn(crossplane.MatchOss124), certain: true, minor: minor}
+	return release{certain: minor > 0 && minor <= newestMinor, minor: minor}
 }
 
 // minorOf returns the second number of nginx's version, 0 where the image does not tell it.
@@ -63,9 +45,8 @@ func minorOf(image string) int {
 	if err != nil {
 		return 0
 	}
-	name := reference.Path(named)
 	tagged, ok := named.(reference.Tagged)
-	if !ok || !slices.Contains(officialImages, name[strings.LastIndex(name, "/")+1:]) {
+	if !ok || !slices.Contains(officialImages, named.Name()) {
 		return 0
 	}
 	found := versionTag.FindStringSubmatch(tagged.Tag())
@@ -79,18 +60,22 @@ func minorOf(image string) int {
 	return minor
 }
 
-// matchBuiltIn leaves out what is in modules that would have to be loaded.
-func matchBuiltIn(match crossplane.MatchFunc) crossplane.MatchFunc {
-	return func(name string) ([]uint, bool) {
-		if isLoadedModule(name) {
-			return nil, false
-		}
-		return match(name)
-	}
+// versions are the tables of what versions of nginx know. Whether it is this image's version is for nginx to say.
+var versions = []crossplane.MatchFunc{
+	crossplane.MatchOssLatest, crossplane.MatchOss126, crossplane.MatchOss124, matchUndocumented,
 }
 
-func isLoadedModule(name string) bool {
-	return slices.ContainsFunc(loadedModules, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+// undocumented are the directives that nginx knows and its documentation, from which the tables are made, does not name.
+var undocumented = []string{
+	"gzip_hash", "gzip_no_buffer", "gzip_window", "http2_pool_size", "http2_streams_index_size", "max_headers", "open_file_cache_events",
+	"post_action", "postpone_gzipping", "ssi_ignore_recycled_buffers", "uwsgi_string",
+}
+
+func matchUndocumented(name string) ([]uint, bool) {
+	if !slices.Contains(undocumented, name) {
+		return nil, false
+	}
+	return []uint{contextAll | argumentsAny}, true
 }
 
 // thirdParty are the modules that images of other makers have.
@@ -106,15 +91,31 @@ var thirdParty = []struct {
 	{"NGINX Plus", crossplane.MatchNginxPlusLatest},
 }
 
-// matchAny knows everything that the parser knows.
-func matchAny(name string) ([]uint, bool) {
-	masks, known := crossplane.MatchOssLatest(name)
-	for _, module := range thirdParty {
-		if more, ok := module.match(name); ok {
-			masks, known = append(slices.Clone(masks), more...), true
-		}
+// masksOf returns the contexts and numbers of arguments that a directive has in any version, nothing where none knows it.
+func (r release) masksOf(name string) []uint {
+	if r.certain && isLoadedModule(name) {
+		return nil
 	}
-	return masks, known
+	var out []uint
+	for _, match := range versions {
+		masks, _ := match(name)
+		out = append(out, masks...)
+	}
+	if r.certain {
+		return out
+	}
+	for _, module := range thirdParty {
+		masks, _ := module.match(name)
+		out = append(out, masks...)
+	}
+	return out
+}
+
+// loadedModules begin the names of directives of modules that are loaded at start, in the main context.
+var loadedModules = []string{"xslt_", "xml_entities", "image_filter", "geoip_", "perl"}
+
+func isLoadedModule(name string) bool {
+	return slices.ContainsFunc(loadedModules, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
 // moduleOf names the module that a directive belongs to, "" where none is known.
@@ -128,12 +129,4 @@ func moduleOf(name string) string {
 		}
 	}
 	return ""
-}
-
-// lexOptions makes the parser read blocks of Lua where the image may know them.
-func (r release) lexOptions() crossplane.LexOptions {
-	if r.certain {
-		return crossplane.LexOptions{}
-	}
-	return crossplane.LexOptions{Lexers: []crossplane.RegisterLexer{(&crossplane.Lua{}).RegisterLexer()}}
 }

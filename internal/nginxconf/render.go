@@ -1,9 +1,11 @@
 package nginxconf
 
 import (
+	"errors"
+	"math"
 	"path"
 
-	crossplane "github.com/nginxinc/nginx-go-crossplane"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/assets"
@@ -14,7 +16,7 @@ import (
 const (
 	// Directory holds the configuration; the Deployment's command names nginx.conf in it.
 	Directory = "/etc/nginx-operator"
-	// TLSDirectory has a folder for each certificate, named like its Secret.
+	// TLSDirectory has a directory for each certificate, named like its Secret.
 	TLSDirectory = "/etc/nginx/tls"
 	// ContentDirectory holds the static files.
 	ContentDirectory = "/usr/share/nginx/html"
@@ -35,14 +37,29 @@ type Files map[string]string
 // where it is empty, a server of the operator's own listens on every port. The text is taken as it is: Check says
 // whether nginx would accept it.
 func Render(spec *v1alpha2.NginxOperatorSpec, servers string, ipv6 bool) (Files, error) {
+	if len(servers) > MaxBytes {
+		return nil, errors.New(tooLarge(len(servers)).Message)
+	}
+	slots <- struct{}{}
+	defer func() { <-slots }()
+	tree, _ := parse(servers)
+	return render(spec, servers, tree, ipv6)
+}
+
+// render does so for a text that was read already.
+func render(spec *v1alpha2.NginxOperatorSpec, servers string, tree []*directive, ipv6 bool) (Files, error) {
 	params := assets.NginxConfParams{
 		HealthPort:            defaults.HealthPort(spec),
 		IPv6:                  ipv6,
+		Workers:               workers(spec),
 		WorkerShutdownSeconds: defaults.DrainOf(spec).WorkerShutdown,
 	}
 	if servers != "" {
 		params.Include = path.Join(Directory, ServersFile)
-		params.Given = scanWords(servers, crossplane.LexOptions{}).top
+		params.Given = map[string]bool{}
+		for _, d := range tree {
+			params.Given[d.name] = true
+		}
 	}
 	for _, port := range defaults.Ports(spec) {
 		params.Ports = append(params.Ports, port.Port)
@@ -64,8 +81,27 @@ func Render(spec *v1alpha2.NginxOperatorSpec, servers string, ipv6 bool) (Files,
 	return files, nil
 }
 
+// maxWorkers is more than a node has processors.
+const maxWorkers = 1024
+
+// workers returns how many worker processes may run at the same time within the limit of the processor, 0 without one.
+// nginx itself counts the processors of the node, however few of them its container may use. A quantity can stand for a
+// number of any size, so it is not worked out exactly.
+func workers(spec *v1alpha2.NginxOperatorSpec) int {
+	if spec.Resources == nil {
+		return 0
+	}
+	limit := spec.Resources.Limits[corev1.ResourceCPU]
+	processors := limit.AsApproximateFloat64()
+	if processors <= 0 {
+		return 0
+	}
+	// A hair less, so that 3000m are 3.
+	return int(max(1, math.Ceil(min(processors, maxWorkers)-1e-6)))
+}
+
 // CertificateFiles returns where nginx finds the certificate and the key of a Secret.
 func CertificateFiles(secretName string) (certificate, key string) {
-	folder := path.Join(TLSDirectory, secretName)
-	return path.Join(folder, "tls.crt"), path.Join(folder, "tls.key")
+	directory := path.Join(TLSDirectory, secretName)
+	return path.Join(directory, "tls.crt"), path.Join(directory, "tls.key")
 }

@@ -7,10 +7,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/utils/ptr"
 
@@ -33,7 +35,9 @@ func TestRender(t *testing.T) {
 		"tls": {ipv6: true, spec: v1alpha2.NginxOperatorSpec{
 			TLS: []v1alpha2.TLS{{SecretName: "shop"}, {SecretName: "mounted-only"}},
 		}},
-		"config":       {servers: servers, spec: v1alpha2.NginxOperatorSpec{TLS: []v1alpha2.TLS{{SecretName: "shop", Port: ptr.To[int32](8443)}}}},
+		"config": {
+			servers: servers, spec: v1alpha2.NginxOperatorSpec{TLS: []v1alpha2.TLS{{SecretName: "shop", Port: ptr.To[int32](8443)}}},
+		},
 		"config-given": {servers: "access_log /dev/stdout main; # twice\nsendfile off;\nproxy_temp_path /tmp/p;\n" + servers, ipv6: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -58,6 +62,26 @@ func TestRender(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// One worker for each processor that the container may use.
+func TestWorkers(t *testing.T) {
+	for limit, want := range map[string]string{
+		"": "auto", "0": "auto", "1n": "1", "100m": "1", "1": "1", "1001m": "2", "1500m": "2", "3000m": "3", "7": "7", "29000m": "29",
+		"1k": "1000", "1025": "1024", "5Gi": "1024", "1e300": "1024", "1e100000": "1024",
+	} {
+		spec := v1alpha2.NginxOperatorSpec{}
+		if limit != "" {
+			spec.Resources = &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(limit)}}
+		}
+		files, err := Render(&spec, "", false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if line := "\nworker_processes " + want + ";\n"; !strings.Contains(files[MainFile], line) {
+			t.Errorf("limit %q: there is no %q", limit, line)
+		}
 	}
 }
 
@@ -87,7 +111,8 @@ func TestRenderAsTheFirstRelease(t *testing.T) {
 
 func releasedConfigMap(t *testing.T, name string) map[string]string {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join("..", "..", "controllers", "nginxoperator", "testdata", name+".yaml")) //nolint:gosec // a golden file
+	file := filepath.Join("..", "..", "controllers", "nginxoperator", "testdata", name+".yaml")
+	raw, err := os.ReadFile(file) //nolint:gosec // a golden file
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -72,7 +72,8 @@ func TestRenderedFilesParse(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			payload, err := crossplane.Parse(filepath.Join(dir, MainFile), &crossplane.ParseOptions{ErrorOnUnknownDirectives: true, DirectiveSources: []crossplane.MatchFunc{crossplane.MatchOssLatest}})
+			payload, err := crossplane.Parse(filepath.Join(dir, MainFile),
+				&crossplane.ParseOptions{ErrorOnUnknownDirectives: true, DirectiveSources: []crossplane.MatchFunc{crossplane.MatchOssLatest}})
 			if err != nil {
 				t.Fatal(err)
 			}

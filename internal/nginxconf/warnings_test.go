@@ -16,26 +16,34 @@ func TestWarnings(t *testing.T) {
 	}{
 		"nothing": {text: inServer("location / { proxy_pass http://127.0.0.1:3000; }")},
 		"names that are looked up at start": {
-			text: inServer("location /a { proxy_pass http://app:3000; }", "location /b { proxy_pass http://app; }", "location /c { proxy_pass http://own; }") +
-				"upstream own {\nserver api.default.svc:80;\n}",
+			text: inServer(
+				"location /a { proxy_pass http://app:3000; }",
+				"location /b { proxy_pass http://app; }",
+				"location /c { proxy_pass http://own; }",
+			) + "upstream own {\nserver api.default.svc:80;\n}",
 			want: []string{
 				"line 2: proxy_pass: nginx looks app up when it starts, and does not start where it is unknown; be sure that it exists first",
 				"line 7: server: nginx looks api.default.svc up when it starts, and does not start where it is unknown; be sure that it exists first",
 			},
 		},
 		"name in a variable": {
-			text: "upstream own { server 127.0.0.1; }\n" + inServer("location /a { proxy_pass http://$arg_host; }", "location /b { proxy_pass http://own$uri; }"),
+			text: "upstream own { server 127.0.0.1; }\n" +
+				inServer("location /a { proxy_pass http://$arg_host; }", "location /b { proxy_pass http://own$uri; }"),
 			want: []string{
-				"line 3: proxy_pass: a name that stands in a variable is looked up for each request, which needs a resolver; add `resolver` with the address of the cluster's DNS, unless the variable holds an upstream",
+				"line 3: proxy_pass: a name that stands in a variable is looked up for each request, which needs a resolver; " +
+					"add `resolver` with the address of the cluster's DNS, unless the variable holds an upstream",
 			},
 		},
 		"name in a variable with a resolver": {text: inServer("resolver 10.96.0.10;", "location /a { proxy_pass http://$arg_host; }")},
 		"resolver with a name": {
 			text: inServer("resolver 10.96.0.10 dns.example.com valid=5s;"),
-			want: []string{"line 2: resolver: nginx looks dns.example.com up when it starts, and does not start where it is unknown; be sure that it exists first"},
+			want: []string{
+				"line 2: resolver: nginx looks dns.example.com up when it starts, and does not start where it is unknown; be sure that it exists first",
+			},
 		},
 		"port that is not declared": {
-			text: "server { listen 8080; }\nserver { listen 9090; }\nserver { listen 127.0.0.1:9091; }\nserver { listen 9443 ssl; ssl_reject_handshake on; }",
+			text: "server { listen 8080; }\nserver { listen 9090; }\nserver { listen 127.0.0.1:9091; }\n" +
+				"server { listen 9443 ssl; ssl_reject_handshake on; }",
 			want: []string{
 				"line 2: listen: port 9090 is not declared, so the Service does not serve it; add it to spec.ports",
 				"line 4: listen: port 9443 is not declared, so the Service does not serve it; add it to spec.tls",
@@ -56,7 +64,10 @@ func TestWarnings(t *testing.T) {
 		},
 		"certificates of the image": {
 			text: inServer("proxy_ssl_trusted_certificate /etc/ssl/certs/ca-certificates.crt;", "ssl_dhparam /opt/dhparam.pem;"),
-			want: []string{"line 3: ssl_dhparam: nginx does not start where the image has no /opt/dhparam.pem; put the certificate into a Secret and name it in spec.tls"},
+			want: []string{
+				"line 3: ssl_dhparam: nginx does not start where the image has no /opt/dhparam.pem; " +
+					"put the certificate into a Secret and name it in spec.tls",
+			},
 		},
 		"another key of a Secret": {
 			spec: mounted(),
@@ -72,14 +83,18 @@ func TestWarnings(t *testing.T) {
 		},
 		"passwords among static files": {
 			text: inServer("auth_basic_user_file /usr/share/nginx/html/.htpasswd;"),
-			want: []string{"line 2: auth_basic_user_file: /usr/share/nginx/html/.htpasswd is among the static files, so that anybody may be able to fetch it; deny its location"},
+			want: []string{
+				"line 2: auth_basic_user_file: /usr/share/nginx/html/.htpasswd is among the static files, so that anybody may be able to fetch it; " +
+					"deny its location",
+			},
 		},
 		"include of static files": {
 			spec: v1alpha2.NginxOperatorSpec{Content: &v1alpha2.Content{}},
 			text: "include /usr/share/nginx/html/servers.inc;",
 			want: []string{
 				"listen: port 8080 (the default of spec.ports): no server in the text listens on it; be sure that an included file does",
-				"line 1: include: /usr/share/nginx/html/servers.inc is not checked before nginx reads it, and is served as a static file; put its text here",
+				"line 1: include: /usr/share/nginx/html/servers.inc is not checked before nginx reads it, and is served as a static file; " +
+					"put its text here",
 			},
 		},
 	} {
@@ -96,7 +111,7 @@ func TestWarnings(t *testing.T) {
 }
 
 func TestNoConfiguration(t *testing.T) {
-	if got := inspect(&v1alpha2.NginxOperatorSpec{}, ""); len(got.problems)+len(got.warnings) > 0 {
-		t.Error(got.problems, got.warnings)
+	if problems, warnings := inspect(&v1alpha2.NginxOperatorSpec{}, ""); len(problems)+len(warnings) > 0 {
+		t.Error(problems, warnings)
 	}
 }

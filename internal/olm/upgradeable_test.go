@@ -65,7 +65,8 @@ func TestSet(t *testing.T) {
 		if err := set(step.status, step.message); err != nil {
 			t.Fatal(err)
 		}
-		if is := condition.condition; condition.sets != step.sets || is.Status != step.status || is.Reason != "Reason" || is.Message != step.message {
+		if is := condition.condition; condition.sets != step.sets || is.Status != step.status || is.Reason != "Reason" ||
+			is.Message != step.message {
 			t.Errorf("%d writes instead of %d, %+v", condition.sets, step.sets, is)
 		}
 	}

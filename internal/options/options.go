@@ -74,16 +74,25 @@ func Parse(args []string, lookupEnv func(string) (string, bool), help io.Writer)
 	flags := pflag.NewFlagSet("nginx-operator", pflag.ContinueOnError)
 	flags.SortFlags = false
 	flags.BoolVar(&o.LeaderElect, "leader-elect", false, "elect one of several replicas to reconcile; needed with more than one")
-	flags.StringVar(&o.LeaderElectionNamespace, "leader-election-namespace", "", "namespace of the election's Lease (default: the namespace the operator runs in)")
-	flags.StringVar(&o.MetricsBindAddress, "metrics-bind-address", ":8443", `address of the HTTPS metrics endpoint, "0" for none; callers need the right to get /metrics`)
-	flags.StringVar(&o.MetricsCertDir, "metrics-cert-dir", "", "directory with tls.crt and tls.key of the metrics endpoint (default: a self-signed certificate)")
+	flags.StringVar(&o.LeaderElectionNamespace, "leader-election-namespace", "",
+		"namespace of the election's Lease (default: the namespace the operator runs in)")
+	flags.StringVar(&o.MetricsBindAddress, "metrics-bind-address", ":8443",
+		`address of the HTTPS metrics endpoint, "0" for none; callers need the right to get /metrics`)
+	flags.StringVar(&o.MetricsCertDir, "metrics-cert-dir", "",
+		"directory with tls.crt and tls.key of the metrics endpoint (default: a self-signed certificate)")
 	flags.StringVar(&o.HealthProbeBindAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz")
-	flags.StringVar(&o.OperatorNamespace, "operator-namespace", "nginx-operator-system", "namespace that the operator runs in, and its webhooks' Service and certificate are in")
+	flags.StringVar(&o.OperatorNamespace, "operator-namespace", "nginx-operator-system",
+		"namespace that the operator runs in, and its webhooks' Service and certificate are in")
 	flags.StringVar(&o.WebhookBindAddress, "webhook-bind-address", ":9443", "address of the HTTPS endpoint for conversion and admission")
-	flags.StringVar(&o.WebhookServiceName, "webhook-service-name", "", "Service by which the API server finds the webhooks (default: "+webhookService+"; under OLM the one that OLM makes)")
-	flags.StringVar(&o.WebhookSecretName, "webhook-secret-name", "", "Secret with the certificate of the webhooks (default: "+webhookSecret+"; under OLM the one that OLM makes)")
-	flags.StringVar(&o.WebhookURL, "webhook-url", "", "https://host:port under which the API server reaches the webhooks, for an operator outside of the cluster")
-	flags.StringVar(&o.StorageMigrationManifest, "storage-migration-manifest", "", "file with the StorageVersionMigration for the control plane (default: the operator rewrites stored objects itself where they have to be)")
+	flags.StringVar(&o.WebhookServiceName, "webhook-service-name", "",
+		"Service by which the API server finds the webhooks (default: "+webhookService+"; under OLM the one that OLM makes)")
+	flags.StringVar(&o.WebhookSecretName, "webhook-secret-name", "",
+		"Secret with the certificate of the webhooks (default: "+webhookSecret+"; under OLM the one that OLM makes)")
+	flags.StringVar(&o.WebhookURL, "webhook-url", "",
+		"https://host:port under which the API server reaches the webhooks, for an operator outside of the cluster")
+	flags.StringVar(&o.StorageMigrationManifest, "storage-migration-manifest", "",
+		"file with the StorageVersionMigration for the control plane "+
+			"(default: the operator rewrites stored objects itself where they have to be)")
 	flags.StringVar(&o.NginxImage, "nginx-image", "", "container image of the operands, required")
 	flags.StringSliceVar(&o.PodIPs, "pod-ips", nil, "addresses of the operator's Pod; where one is IPv6, the operands listen on IPv6 as well")
 	flags.IntVar(&o.MaxConcurrentReconciles, "max-concurrent-reconciles", 10, "objects that are reconciled at a time")
@@ -156,7 +165,8 @@ func (o *Options) validate() error {
 	if _, _, err := o.WebhookAddress(); err != nil {
 		return err
 	}
-	if parsed, err := url.Parse(o.WebhookURL); err != nil || o.WebhookURL != "" && (parsed.Scheme != "https" || parsed.Host == "" || parsed.Path+parsed.RawQuery+parsed.Fragment != "") {
+	if parsed, err := url.Parse(o.WebhookURL); err != nil ||
+		o.WebhookURL != "" && (parsed.Scheme != "https" || parsed.Host == "" || parsed.Path+parsed.RawQuery+parsed.Fragment != "") {
 		return fmt.Errorf("--webhook-url is %q, must be https://host:port", o.WebhookURL)
 	}
 	if o.LogFormat != "json" && o.LogFormat != "text" {
@@ -181,7 +191,7 @@ func (o *Options) WebhookAddress() (host string, port int, err error) {
 	return host, port, nil
 }
 
-// IPv6 tells whether the Pods of the cluster have IPv6 addresses.
+// IPv6 reports whether the Pods of the cluster have IPv6 addresses.
 func (o *Options) IPv6() bool {
 	return slices.ContainsFunc(o.PodIPs, netutils.IsIPv6String)
 }

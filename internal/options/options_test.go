@@ -17,7 +17,11 @@ func parse(args []string, env map[string]string) (*Options, error) {
 
 // A flag wins over its variable, a variable over the default.
 func TestPrecedence(t *testing.T) {
-	env := map[string]string{"RELATED_IMAGE_NGINX": "from-env", "NGINX_OPERATOR_MAX_CONCURRENT_RECONCILES": "3", "NGINX_OPERATOR_LEADER_ELECT": "true"}
+	env := map[string]string{
+		"RELATED_IMAGE_NGINX":                      "from-env",
+		"NGINX_OPERATOR_MAX_CONCURRENT_RECONCILES": "3",
+		"NGINX_OPERATOR_LEADER_ELECT":              "true",
+	}
 	got, err := parse([]string{"--max-concurrent-reconciles=4"}, env)
 	if err != nil {
 		t.Fatal(err)
@@ -47,11 +51,13 @@ func TestRefusals(t *testing.T) {
 		env  map[string]string
 		want string
 	}{
-		"no image":       {nil, nil, "set --nginx-image or RELATED_IMAGE_NGINX"},
-		"empty image":    {nil, map[string]string{"RELATED_IMAGE_NGINX": ""}, "set --nginx-image or RELATED_IMAGE_NGINX"},
-		"unknown flag":   {[]string{"--nope"}, image, "--nope"},
-		"argument":       {[]string{"nope"}, image, `unexpected argument "nope"`},
-		"bad variable":   {nil, map[string]string{"RELATED_IMAGE_NGINX": "nginx:1", "NGINX_OPERATOR_KUBE_API_QPS": "fast"}, "NGINX_OPERATOR_KUBE_API_QPS"},
+		"no image":     {nil, nil, "set --nginx-image or RELATED_IMAGE_NGINX"},
+		"empty image":  {nil, map[string]string{"RELATED_IMAGE_NGINX": ""}, "set --nginx-image or RELATED_IMAGE_NGINX"},
+		"unknown flag": {[]string{"--nope"}, image, "--nope"},
+		"argument":     {[]string{"nope"}, image, `unexpected argument "nope"`},
+		"bad variable": {
+			nil, map[string]string{"RELATED_IMAGE_NGINX": "nginx:1", "NGINX_OPERATOR_KUBE_API_QPS": "fast"}, "NGINX_OPERATOR_KUBE_API_QPS",
+		},
 		"bad flag":       {[]string{"--kube-api-burst=many"}, image, "--kube-api-burst"},
 		"no concurrency": {[]string{"--max-concurrent-reconciles=0"}, image, "--max-concurrent-reconciles"},
 		"no requests":    {[]string{"--kube-api-qps=0"}, image, "--kube-api-qps"},
@@ -84,12 +90,24 @@ func TestWebhooks(t *testing.T) {
 		want found
 	}{
 		"config/": {nil, nil, found{"nginx-operator-webhook-service", "nginx-operator-webhook-server-cert", "", "nginx-operator-system", ""}},
-		"OLM": {nil, map[string]string{"OPERATOR_CONDITION_NAME": "nginx-operator.v0.2.0", "POD_NAMESPACE": "operators"},
-			found{"nginx-operator-controller-manager-service", "nginx-operator-controller-manager-service-cert", "nginx-operator.v0.2.0", "operators", ""}},
-		"told": {[]string{"--webhook-service-name=a", "--webhook-secret-name=b", "--operator-namespace=c", "--webhook-bind-address=127.0.0.1:9444"},
-			map[string]string{"OPERATOR_CONDITION_NAME": "d", "POD_NAMESPACE": "e"}, found{"a", "b", "d", "c", "127.0.0.1"}},
-		"told by variables": {nil, map[string]string{"NGINX_OPERATOR_WEBHOOK_SERVICE_NAME": "a", "NGINX_OPERATOR_WEBHOOK_SECRET_NAME": "b"},
-			found{"a", "b", "", "nginx-operator-system", ""}},
+		"OLM": {
+			nil,
+			map[string]string{"OPERATOR_CONDITION_NAME": "nginx-operator.v0.2.0", "POD_NAMESPACE": "operators"},
+			found{
+				"nginx-operator-controller-manager-service", "nginx-operator-controller-manager-service-cert",
+				"nginx-operator.v0.2.0", "operators", "",
+			},
+		},
+		"told": {
+			[]string{"--webhook-service-name=a", "--webhook-secret-name=b", "--operator-namespace=c", "--webhook-bind-address=127.0.0.1:9444"},
+			map[string]string{"OPERATOR_CONDITION_NAME": "d", "POD_NAMESPACE": "e"},
+			found{"a", "b", "d", "c", "127.0.0.1"},
+		},
+		"told by variables": {
+			nil,
+			map[string]string{"NGINX_OPERATOR_WEBHOOK_SERVICE_NAME": "a", "NGINX_OPERATOR_WEBHOOK_SECRET_NAME": "b"},
+			found{"a", "b", "", "nginx-operator-system", ""},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			env := maps.Clone(test.env)
@@ -105,12 +123,17 @@ func TestWebhooks(t *testing.T) {
 			if err != nil || port < 9443 || port > 9444 {
 				t.Errorf("port %d, %v", port, err)
 			}
-			if diff := cmp.Diff(test.want, found{o.WebhookServiceName, o.WebhookSecretName, o.ClusterServiceVersion, o.OperatorNamespace, host}); diff != "" {
+			got := found{o.WebhookServiceName, o.WebhookSecretName, o.ClusterServiceVersion, o.OperatorNamespace, host}
+			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Error(diff)
 			}
 		})
 	}
-	for url, want := range map[string]string{"": "", "https://127.0.0.1:9443": "https://127.0.0.1:9443", "https://laptop.example.com/": "https://laptop.example.com"} {
+	for url, want := range map[string]string{
+		"":                            "",
+		"https://127.0.0.1:9443":      "https://127.0.0.1:9443",
+		"https://laptop.example.com/": "https://laptop.example.com",
+	} {
 		o, err := parse([]string{"--webhook-url=" + url}, map[string]string{"RELATED_IMAGE_NGINX": "nginx:1"})
 		if err != nil || o.WebhookURL != want {
 			t.Errorf("%q: %v, %v", url, o, err)
@@ -124,7 +147,9 @@ func TestHelpAndVersion(t *testing.T) {
 	if _, err := Parse([]string{"--help"}, func(string) (string, bool) { return "", false }, &help); !errors.Is(err, pflag.ErrHelp) {
 		t.Errorf("error %v", err)
 	}
-	for _, want := range []string{"--leader-elect ", "[NGINX_OPERATOR_LEADER_ELECT]", "--nginx-image ", "[RELATED_IMAGE_NGINX]", "[NGINX_OPERATOR_LOG_LEVEL]"} {
+	for _, want := range []string{
+		"--leader-elect ", "[NGINX_OPERATOR_LEADER_ELECT]", "--nginx-image ", "[RELATED_IMAGE_NGINX]", "[NGINX_OPERATOR_LOG_LEVEL]",
+	} {
 		if !strings.Contains(help.String(), want) {
 			t.Errorf("help lacks %q:\n%s", want, help.String())
 		}

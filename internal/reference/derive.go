@@ -3,6 +3,8 @@ package reference
 import (
 	"context"
 	"fmt"
+	"reflect"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -32,26 +34,63 @@ func Derive[T any](ctx context.Context, t *Tracker, question string, object clie
 	if known, found := t.known(key, version, question); found {
 		return known.(T), true, nil
 	}
-	found, err := t.Read(ctx, object)
-	if err != nil || !found {
+	// Whoever asks the same at the same time gets the same answer.
+	concluded, err, _ := t.flights.Do(flight(key, version, question), func() (any, error) {
+		if known, found := t.known(key, version, question); found {
+			return known, nil
+		}
+		found, err := t.Read(ctx, object)
+		if err != nil || !found {
+			return nil, err
+		}
+		value := conclude()
+		t.remember(key, object.GetResourceVersion(), question, value)
+		return value, nil
+	})
+	if err != nil || concluded == nil {
 		return none, false, err
 	}
-	value := conclude()
-	t.remember(key, object.GetResourceVersion(), question, value)
-	return value, true, nil
+	return concluded.(T), true, nil
 }
 
-// Read reads the object of this name from the API server, and tells whether it exists.
+// readTimeout bounds a read, which others may wait for as well.
+const readTimeout = 30 * time.Second
+
+// Read reads the object of this name from the API server, and reports whether it exists. Those who read it at the same time share one
+// read and what it returned, and so do those who read a ConfigMap in the same resourceVersion later, so nobody may change that.
 func (t *Tracker) Read(ctx context.Context, object client.Object) (bool, error) {
 	key := client.ObjectKeyFromObject(object)
-	err := t.reader.Get(ctx, key, object)
+	// A read that began before the current resourceVersion was known could return an older one.
+	version, _ := t.Version(key)
+	if kept := t.recent.get(key, version); kept != nil {
+		reflect.ValueOf(object).Elem().Set(reflect.ValueOf(kept).Elem())
+		return true, nil
+	}
+	shared, err, _ := t.flights.Do(flight(key, version, "read"), func() (any, error) {
+		// One who gives up must not take the others along.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
+		defer cancel()
+		err := t.reader.Get(ctx, key, object)
+		if err == nil {
+			t.recent.put(key, object.DeepCopyObject().(client.Object))
+		}
+		return object, err
+	})
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}
 	if err != nil {
 		return false, fmt.Errorf("failed to read %s %q: %w", t.resource.Resource, key.Name, err)
 	}
+	if shared != any(object) {
+		reflect.ValueOf(object).Elem().Set(reflect.ValueOf(shared).Elem())
+	}
 	return true, nil
+}
+
+// flight tells apart what is asked at the same time. Names hold no slash, and questions come last.
+func flight(key types.NamespacedName, version, question string) string {
+	return key.String() + "/" + version + "/" + question
 }
 
 func (t *Tracker) known(key types.NamespacedName, version, question string) (any, bool) {

@@ -73,6 +73,7 @@ func (s *store) Delete(object any) error {
 	}
 	delete(s.derived, found.key)
 	s.mu.Unlock()
+	s.recent.forget(found.key)
 	s.changed(found.key)
 	return nil
 }
@@ -114,6 +115,9 @@ func (s *store) Resync() error { return nil }
 func (s *store) forget(key types.NamespacedName, version string) {
 	if known, found := s.derived[key]; found && known.version != version {
 		delete(s.derived, key)
+	}
+	if s.recent.get(key, version) == nil {
+		s.recent.forget(key)
 	}
 }
 

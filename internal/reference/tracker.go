@@ -2,8 +2,9 @@
 //
 // Any object of a namespace can be named, so all of them are watched; but only their metadata is, and of that only the
 // resourceVersion is kept. What an object holds is read once for each resourceVersion and only if somebody names it, and
-// what is remembered of it are the conclusions (Derive), never the content. So neither a Secret nor a ConfigMap of the
-// cluster is ever in the operator's cache, and a pass over an object whose references have not changed costs no request.
+// what is remembered of it are the conclusions (Derive). So no Secret of the cluster is ever in the operator's memory for
+// longer than it is looked at, and of the ConfigMaps only those that were read last are, in 4 MiB; and a reconcile of an
+// object whose references have not changed costs no request.
 // docs/adr/0014-references.md says why it is done this way.
 package reference
 
@@ -13,6 +14,7 @@ import (
 	"net/http"
 	"sync"
 
+	"golang.org/x/sync/singleflight"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -38,6 +40,10 @@ type Tracker struct {
 	reader    client.Reader
 	referrers Referrers
 	synced    chan struct{}
+	// flights are the reads and the conclusions that are under way.
+	flights singleflight.Group
+	// recent are the objects that were read last.
+	recent recent
 
 	mu sync.RWMutex
 	// versions holds the resourceVersions by namespace and name: so many strings and nothing else.
@@ -55,7 +61,9 @@ func NewTrackers(config *rest.Config, http *http.Client, reader client.Reader) (
 		return nil, nil, fmt.Errorf("failed to make the metadata client: %w", err)
 	}
 	core := corev1.SchemeGroupVersion
-	return NewTracker(watcher, core.WithResource("configmaps"), reader), NewTracker(watcher, core.WithResource("secrets"), reader), nil
+	configMaps = NewTracker(watcher, core.WithResource("configmaps"), reader)
+	configMaps.recent.limit = keptBytes
+	return configMaps, NewTracker(watcher, core.WithResource("secrets"), reader), nil
 }
 
 // NewTracker returns a tracker of all objects of a resource. The reader reads their content from the API server.

@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -68,12 +71,18 @@ func TestStore(t *testing.T) {
 	}{
 		{"the first list", list(metadataOf("a", "1"), entry{keyOf("b"), "2"}), map[string]string{"a": "1", "b": "2"}, nil},
 		{"an object comes", func() error { return s.Add(metadataOf("c", "3")) }, map[string]string{"a": "1", "b": "2", "c": "3"}, []string{"c"}},
-		{"an object changes", func() error { return s.Update(metadataOf("a", "4")) }, map[string]string{"a": "4", "b": "2", "c": "3"}, []string{"a"}},
+		{
+			"an object changes",
+			func() error { return s.Update(metadataOf("a", "4")) },
+			map[string]string{"a": "4", "b": "2", "c": "3"},
+			[]string{"a"},
+		},
 		{"the same again", func() error { return s.Update(metadataOf("a", "4")) }, map[string]string{"a": "4", "b": "2", "c": "3"}, nil},
 		{"an object goes", func() error { return s.Delete(metadataOf("b", "5")) }, map[string]string{"a": "4", "c": "3"}, []string{"b"}},
 		{
 			"another list, after the watch was lost", list(metadataOf("c", "6"), metadataOf("d", "7")),
-			map[string]string{"c": "6", "d": "7"}, []string{"a", "c", "d"},
+			map[string]string{"c": "6", "d": "7"},
+			[]string{"a", "c", "d"},
 		},
 		{"an empty list", list(), nil, []string{"c", "d"}},
 	} {
@@ -212,6 +221,128 @@ func TestDeriveIsBounded(t *testing.T) {
 	}
 }
 
+// However many ask at the same time about one version of an object, it is read once and looked at once; whoever has another question
+// shares the read, and one who gives up does not take the others along.
+func TestDeriveIsShared(t *testing.T) {
+	const askers = 50
+	synctest.Test(t, func(t *testing.T) {
+		var reads, looks atomic.Int32
+		reader := fake.NewClientBuilder().WithObjects(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a"}}).
+			WithInterceptorFuncs(interceptor.Funcs{
+				Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
+					reads.Add(1)
+					time.Sleep(time.Second)
+					return errors.Join(ctx.Err(), c.Get(ctx, key, object, opts...))
+				},
+			}).Build()
+		tracker, _ := newTracker(reader)
+		must(t, (*store)(tracker).Add(metadataOf("a", "999")))
+		impatient, cancel := context.WithCancel(t.Context())
+		var asked sync.WaitGroup
+		ask := func(ctx context.Context, question string) {
+			asked.Go(func() {
+				secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a"}}
+				name, found, err := Derive(ctx, tracker, question, secret, func() string {
+					looks.Add(1)
+					return question + " of " + secret.Name + " in " + secret.ResourceVersion
+				})
+				if err != nil || !found || name != question+" of a in 999" {
+					t.Errorf("%q, %t, %v", name, found, err)
+				}
+			})
+		}
+		ask(impatient, "type")
+		synctest.Wait()
+		for range askers {
+			ask(t.Context(), "type")
+		}
+		ask(t.Context(), "size")
+		synctest.Wait()
+		cancel()
+		asked.Wait()
+		if reads.Load() != 1 || looks.Load() != 2 {
+			t.Errorf("%d reads, %d looks", reads.Load(), looks.Load())
+		}
+		// A version that came while an older one was read is read by itself.
+		ask(t.Context(), "age")
+		synctest.Wait()
+		must(t, (*store)(tracker).Update(metadataOf("a", "1000")))
+		found, err := tracker.Read(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a"}})
+		asked.Wait()
+		if err != nil || !found || reads.Load() != 3 {
+			t.Errorf("%d reads, %t, %v", reads.Load(), found, err)
+		}
+	})
+}
+
+// However many name a ConfigMap, one after the other, each of its versions is read once: for what they conclude and for their
+// copies. Nothing of a Secret is kept.
+func TestConfigMapsAreReadOnce(t *testing.T) {
+	const referrers = 50
+	for resource, test := range map[string]struct{ limit, want int }{"configmaps": {keptBytes, 1}, "secrets": {0, referrers + 1}} {
+		version, reads := "1", 0
+		reader := fake.NewClientBuilder().WithInterceptorFuncs(interceptor.Funcs{
+			Get: func(_ context.Context, _ client.WithWatch, _ client.ObjectKey, object client.Object, _ ...client.GetOption) error {
+				reads++
+				object.(*corev1.ConfigMap).Data = map[string]string{"version": version}
+				object.SetResourceVersion(version)
+				return nil
+			},
+		}).Build()
+		tracker, _ := newTracker(reader)
+		tracker.recent.limit = test.limit
+		for _, version = range []string{"1", "2"} {
+			reads = 0
+			must(t, (*store)(tracker).Update(metadataOf("a", version)))
+			for i := range referrers {
+				concluded, copied := &corev1.ConfigMap{}, &corev1.ConfigMap{}
+				concluded.Namespace, concluded.Name, copied.Namespace, copied.Name = "shop", "a", "shop", "a"
+				got, _, err := Derive(t.Context(), tracker, "content", concluded, func() string { return concluded.Data["version"] })
+				found, readErr := tracker.Read(t.Context(), copied)
+				if err != nil || readErr != nil || !found || got != version || copied.Data["version"] != version {
+					t.Fatalf("referrer %d of version %s: %q and %v, %v, %v", i, version, got, copied.Data, err, readErr)
+				}
+			}
+			if reads != test.want {
+				t.Errorf("%s: %d reads of version %s, want %d", resource, reads, version, test.want)
+			}
+		}
+		must(t, (*store)(tracker).Delete(metadataOf("a", "3")))
+		if len(tracker.recent.kept) != 0 || tracker.recent.size != 0 {
+			t.Errorf("%s: %d are kept of what is gone", resource, len(tracker.recent.kept))
+		}
+	}
+}
+
+// What is kept is bounded; what was asked for last stays.
+func TestRecentIsBounded(t *testing.T) {
+	kept := recent{limit: keptBytes}
+	configMap := func(i, size int) *corev1.ConfigMap {
+		return &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(i), ResourceVersion: "1"}, Data: map[string]string{"k": strings.Repeat("x", size)},
+		}
+	}
+	for i := range 1000 {
+		kept.put(keyOf(fmt.Sprint(i)), configMap(i, 100_000+1000*(i%7)))
+		if kept.get(keyOf("0"), "1") == nil {
+			t.Fatalf("what was asked for all the time is gone after %d", i)
+		}
+	}
+	size := 0
+	for _, one := range kept.kept {
+		size += one.object.(*corev1.ConfigMap).Size()
+	}
+	if size != kept.size || size > keptBytes || size < keptBytes-200_000 {
+		t.Errorf("%d bytes are kept, and counted as %d", size, kept.size)
+	}
+	before := len(kept.kept)
+	kept.put(keyOf("large"), configMap(0, keptBytes))
+	kept.put(keyOf("0"), configMap(0, 1))
+	if len(kept.kept) != before || kept.get(keyOf("large"), "1") != nil || kept.get(keyOf("0"), "2") != nil {
+		t.Errorf("%d are kept", len(kept.kept))
+	}
+}
+
 // A cluster's Secrets cost little memory, and so does the list that fills the tracker while it is not complete.
 func TestMemory(t *testing.T) {
 	const objects, bound = 100_000, 250 // bytes for each
@@ -220,7 +351,8 @@ func TestMemory(t *testing.T) {
 	s := (*store)(tracker)
 	for i := range objects {
 		must(t, s.Add(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-			Namespace: fmt.Sprintf("namespace-%03d", i%500), Name: fmt.Sprintf("object-with-a-usual-name-%06d", i), ResourceVersion: fmt.Sprint(1_000_000 + i),
+			Namespace: fmt.Sprintf("namespace-%03d", i%500), Name: fmt.Sprintf("object-with-a-usual-name-%06d", i),
+			ResourceVersion: fmt.Sprint(1_000_000 + i),
 		}}))
 	}
 	each := (heap() - before) / objects

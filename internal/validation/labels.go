@@ -25,7 +25,8 @@ func validateLabels(labels map[string]string, path *field.Path) field.ErrorList 
 	errs := metav1validation.ValidateLabels(labels, path)
 	for _, key := range sortedKeys(labels) {
 		if slices.Contains(ownLabels, key) || strings.HasPrefix(key, ownPrefix) {
-			errs = append(errs, field.Forbidden(path.Key(key), "the operator sets this label itself; remove it, or use a key with a prefix of your own"))
+			errs = append(errs,
+				field.Forbidden(path.Key(key), "the operator sets this label itself; remove it, or use a key with a prefix of your own"))
 		}
 	}
 	return errs
@@ -35,7 +36,8 @@ func validateAnnotations(annotations map[string]string, path *field.Path) field.
 	errs := apivalidation.ValidateAnnotations(annotations, path)
 	for _, key := range sortedKeys(annotations) {
 		if strings.HasPrefix(key, ownPrefix) {
-			errs = append(errs, field.Forbidden(path.Key(key), "the operator sets annotations with this prefix itself; remove it, or use a prefix of your own"))
+			errs = append(errs,
+				field.Forbidden(path.Key(key), "the operator sets annotations with this prefix itself; remove it, or use a prefix of your own"))
 		}
 	}
 	return errs

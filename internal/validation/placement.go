@@ -39,7 +39,8 @@ func validateToleration(toleration *corev1.Toleration, path *field.Path) field.E
 	if toleration.Key != "" {
 		errs = append(errs, metav1validation.ValidateLabelName(toleration.Key, path.Child("key"))...)
 	} else if toleration.Operator != corev1.TolerationOpExists {
-		errs = append(errs, field.Invalid(path.Child("operator"), toleration.Operator, "must be Exists where key is empty: that tolerates every taint"))
+		errs = append(errs,
+			field.Invalid(path.Child("operator"), toleration.Operator, "must be Exists where key is empty: that tolerates every taint"))
 	}
 	switch toleration.Operator {
 	case corev1.TolerationOpEqual, "":
@@ -48,17 +49,20 @@ func validateToleration(toleration *corev1.Toleration, path *field.Path) field.E
 		}
 	case corev1.TolerationOpExists:
 		if toleration.Value != "" {
-			errs = append(errs, field.Invalid(path.Child("value"), toleration.Value, "must be empty with the operator Exists; remove it or use Equal"))
+			errs = append(errs,
+				field.Invalid(path.Child("value"), toleration.Value, "must be empty with the operator Exists; remove it or use Equal"))
 		}
 	case corev1.TolerationOpGt, corev1.TolerationOpLt:
 		// Whether a cluster knows them depends on its version.
 	default:
-		errs = append(errs, field.NotSupported(path.Child("operator"), toleration.Operator, []corev1.TolerationOperator{corev1.TolerationOpEqual, corev1.TolerationOpExists}))
+		errs = append(errs, field.NotSupported(path.Child("operator"), toleration.Operator,
+			[]corev1.TolerationOperator{corev1.TolerationOpEqual, corev1.TolerationOpExists}))
 	}
 	switch toleration.Effect {
 	case "", corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute:
 	default:
-		errs = append(errs, field.NotSupported(path.Child("effect"), toleration.Effect, []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute}))
+		errs = append(errs, field.NotSupported(path.Child("effect"), toleration.Effect,
+			[]corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute}))
 	}
 	if toleration.TolerationSeconds != nil && toleration.Effect != corev1.TaintEffectNoExecute {
 		errs = append(errs, field.Invalid(path.Child("effect"), toleration.Effect, "must be NoExecute where tolerationSeconds is given"))
@@ -75,10 +79,12 @@ func validateAffinity(affinity *corev1.Affinity, path *field.Path) field.ErrorLi
 		errs = append(errs, validateNodeAffinity(node, path.Child("nodeAffinity"))...)
 	}
 	if pod := affinity.PodAffinity; pod != nil {
-		errs = append(errs, validatePodTerms(pod.RequiredDuringSchedulingIgnoredDuringExecution, pod.PreferredDuringSchedulingIgnoredDuringExecution, path.Child("podAffinity"))...)
+		errs = append(errs, validatePodTerms(pod.RequiredDuringSchedulingIgnoredDuringExecution,
+			pod.PreferredDuringSchedulingIgnoredDuringExecution, path.Child("podAffinity"))...)
 	}
 	if pod := affinity.PodAntiAffinity; pod != nil {
-		errs = append(errs, validatePodTerms(pod.RequiredDuringSchedulingIgnoredDuringExecution, pod.PreferredDuringSchedulingIgnoredDuringExecution, path.Child("podAntiAffinity"))...)
+		errs = append(errs, validatePodTerms(pod.RequiredDuringSchedulingIgnoredDuringExecution,
+			pod.PreferredDuringSchedulingIgnoredDuringExecution, path.Child("podAntiAffinity"))...)
 	}
 	return errs
 }
@@ -122,7 +128,8 @@ func validateNodeTerm(term corev1.NodeSelectorTerm, path *field.Path) field.Erro
 		}
 		switch {
 		case expression.Operator != corev1.NodeSelectorOpIn && expression.Operator != corev1.NodeSelectorOpNotIn:
-			errs = append(errs, field.NotSupported(at.Child("operator"), expression.Operator, []corev1.NodeSelectorOperator{corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn}))
+			errs = append(errs, field.NotSupported(at.Child("operator"), expression.Operator,
+				[]corev1.NodeSelectorOperator{corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn}))
 		case len(expression.Values) != 1:
 			errs = append(errs, field.Required(at.Child("values"), "must have exactly one value"))
 		}
@@ -150,7 +157,8 @@ func validateOperator(expression corev1.NodeSelectorRequirement, path *field.Pat
 		}
 	default:
 		return field.ErrorList{field.NotSupported(path.Child("operator"), expression.Operator, []corev1.NodeSelectorOperator{
-			corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn, corev1.NodeSelectorOpExists, corev1.NodeSelectorOpDoesNotExist, corev1.NodeSelectorOpGt, corev1.NodeSelectorOpLt,
+			corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn, corev1.NodeSelectorOpExists, corev1.NodeSelectorOpDoesNotExist,
+			corev1.NodeSelectorOpGt, corev1.NodeSelectorOpLt,
 		})}
 	}
 	return nil
@@ -222,7 +230,8 @@ func validateSpread(constraints []corev1.TopologySpreadConstraint, path *field.P
 				errs = append(errs, field.Invalid(at.Child("minDomains"), *constraint.MinDomains, "needs whenUnsatisfiable DoNotSchedule"))
 			}
 		default:
-			errs = append(errs, field.NotSupported(at.Child("whenUnsatisfiable"), constraint.WhenUnsatisfiable, []corev1.UnsatisfiableConstraintAction{corev1.DoNotSchedule, corev1.ScheduleAnyway}))
+			errs = append(errs, field.NotSupported(at.Child("whenUnsatisfiable"), constraint.WhenUnsatisfiable,
+				[]corev1.UnsatisfiableConstraintAction{corev1.DoNotSchedule, corev1.ScheduleAnyway}))
 		}
 		if key := (pair{constraint.TopologyKey, constraint.WhenUnsatisfiable}); seen[key] {
 			errs = append(errs, field.Duplicate(at, constraint.TopologyKey+", "+string(constraint.WhenUnsatisfiable)))
@@ -240,5 +249,7 @@ func validatePolicy(policy *corev1.NodeInclusionPolicy, path *field.Path) field.
 	if policy == nil || *policy == corev1.NodeInclusionPolicyHonor || *policy == corev1.NodeInclusionPolicyIgnore {
 		return nil
 	}
-	return field.ErrorList{field.NotSupported(path, *policy, []corev1.NodeInclusionPolicy{corev1.NodeInclusionPolicyHonor, corev1.NodeInclusionPolicyIgnore})}
+	return field.ErrorList{
+		field.NotSupported(path, *policy, []corev1.NodeInclusionPolicy{corev1.NodeInclusionPolicyHonor, corev1.NodeInclusionPolicyIgnore}),
+	}
 }

@@ -2,12 +2,17 @@ package validation
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
+
+// largestQuantity is far beyond what there is of anything, and cheap to compute with.
+const largestQuantity = 1e36
 
 // validateResources holds what the API server demands of the resources of a container.
 func validateResources(resources *corev1.ResourceRequirements, path *field.Path) field.ErrorList {
@@ -21,8 +26,10 @@ func validateResources(resources *corev1.ResourceRequirements, path *field.Path)
 		request := resources.Requests[corev1.ResourceName(name)]
 		limit, limited := resources.Limits[corev1.ResourceName(name)]
 		switch {
+		case isEndless(request), isEndless(limit):
 		case limited && request.Cmp(limit) > 0:
-			errs = append(errs, field.Invalid(at, request.String(), fmt.Sprintf("must not be more than the limit of %s; raise the limit or lower the request", limit.String())))
+			errs = append(errs, field.Invalid(at, request.String(),
+				fmt.Sprintf("must not be more than the limit of %s; raise the limit or lower the request", limit.String())))
 		case !overcommits(name) && (!limited || request.Cmp(limit) != 0):
 			errs = append(errs, field.Invalid(at, request.String(), "must be the same in requests and limits, because it cannot be overcommitted"))
 		}
@@ -35,6 +42,11 @@ func validateQuantities(list corev1.ResourceList, path *field.Path) field.ErrorL
 	for _, name := range sortedKeys(byString(list)) {
 		at := path.Key(name)
 		quantity := list[corev1.ResourceName(name)]
+		// To compare or print it would be to compute it.
+		if isEndless(quantity) {
+			errs = append(errs, field.Invalid(at, field.OmitValueType{}, "must not be more than 1e36; lower it"))
+			continue
+		}
 		if quantity.Sign() < 0 {
 			errs = append(errs, field.Invalid(at, quantity.String(), "must not be negative"))
 		}
@@ -42,10 +54,16 @@ func validateQuantities(list corev1.ResourceList, path *field.Path) field.ErrorL
 			errs = append(errs, field.Invalid(at, name, message))
 		}
 		if !strings.Contains(name, "/") && !isStandard(name) {
-			errs = append(errs, field.Invalid(at, name, "is no resource of a container; write cpu, memory, ephemeral-storage, hugepages-<size>, or a name with a domain"))
+			errs = append(errs, field.Invalid(at, name,
+				"is no resource of a container; write cpu, memory, ephemeral-storage, hugepages-<size>, or a name with a domain"))
 		}
 	}
 	return errs
+}
+
+func isEndless(quantity resource.Quantity) bool {
+	approximate := quantity.AsApproximateFloat64()
+	return math.Abs(approximate) > largestQuantity || math.IsNaN(approximate)
 }
 
 func isStandard(name string) bool {
@@ -56,7 +74,7 @@ func isStandard(name string) bool {
 	return strings.HasPrefix(name, corev1.ResourceHugePagesPrefix)
 }
 
-// overcommits tells whether more of a resource may be promised than there is.
+// overcommits reports whether more of a resource may be promised than there is.
 func overcommits(name string) bool {
 	return isStandard(name) && !strings.HasPrefix(name, corev1.ResourceHugePagesPrefix)
 }

@@ -24,11 +24,17 @@ import (
 // together may have 256 KiB.
 const maxSpecBytes = 200 << 10
 
+// maxItems is how many ports and how many certificates the schema allows.
+const maxItems = 16
+
 const exampleImage = "docker.io/nginxinc/nginx-unprivileged:1.28.0"
 
 // Spec returns what is wrong with a spec. path is where the spec is in its object.
 func Spec(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
+	errs := validateSize(spec, path)
+	if len(errs) > 0 {
+		return errs
+	}
 	errs = append(errs, validateNumbers(spec, path)...)
 	errs = append(errs, validateImage(spec.Image, path.Child("image"))...)
 	errs = append(errs, validatePorts(spec, path)...)
@@ -36,12 +42,22 @@ func Spec(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
 	errs = append(errs, validateService(spec.Service, path.Child("service"))...)
 	errs = append(errs, validateResources(spec.Resources, path.Child("resources"))...)
 	errs = append(errs, validatePodTemplate(spec.PodTemplate, path.Child("podTemplate"))...)
-	errs = append(errs, validateSize(spec, path)...)
 	// What the configuration has to listen on is only known where the ports are right.
 	if len(errs) == 0 {
 		errs = append(errs, validateConfiguration(spec, path)...)
 	}
-	return errs
+	return firstOf(errs, path)
+}
+
+// maxErrors is how many are told of. Kubernetes joins them in a time in proportion to the square of their number.
+const maxErrors = 32
+
+func firstOf(errs field.ErrorList, path *field.Path) field.ErrorList {
+	more := len(errs) - maxErrors
+	if more <= 0 {
+		return errs
+	}
+	return append(errs[:maxErrors:maxErrors], field.Forbidden(path, fmt.Sprintf("and %d more problems; correct these first", more)))
 }
 
 func validateNumbers(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
@@ -74,7 +90,8 @@ func validatePorts(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.Err
 			errs = append(errs, field.Invalid(at, number, message))
 		}
 		if by, found := taken[number]; found {
-			errs = append(errs, field.Invalid(at, number, fmt.Sprintf("the port is %s already; nginx listens on a port once, so choose another", by)))
+			errs = append(errs,
+				field.Invalid(at, number, fmt.Sprintf("the port is %s already; nginx listens on a port once, so choose another", by)))
 			return
 		}
 		taken[number] = label
@@ -150,7 +167,18 @@ func validateService(service *v1alpha2.Service, path *field.Path) field.ErrorLis
 	return errs
 }
 
+// validateSize bounds what all other rules look at.
 func validateSize(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if n := len(spec.Ports); n > maxItems {
+		errs = append(errs, field.TooMany(path.Child("ports"), n, maxItems))
+	}
+	if n := len(spec.TLS); n > maxItems {
+		errs = append(errs, field.TooMany(path.Child("tls"), n, maxItems))
+	}
+	if len(errs) > 0 {
+		return errs
+	}
 	raw, err := json.Marshal(spec)
 	if err != nil {
 		return field.ErrorList{field.InternalError(path, fmt.Errorf("failed to encode the spec: %w", err))}
@@ -159,7 +187,8 @@ func validateSize(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.Erro
 		return nil
 	}
 	return field.ErrorList{field.Invalid(path, field.OmitValueType{}, fmt.Sprintf(
-		"has %d bytes as JSON, and at most %d can be stored; put the configuration into a ConfigMap and name it in %s", len(raw), maxSpecBytes, path.Child("config", "configMapRef")))}
+		"has %d bytes as JSON, and at most %d can be stored; put the configuration into a ConfigMap and name it in %s",
+		len(raw), maxSpecBytes, path.Child("config", "configMapRef")))}
 }
 
 // validateConfiguration reports the problems of a configuration that is in the object itself. One from a ConfigMap is for

@@ -1,10 +1,12 @@
 package validation
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 
@@ -74,10 +76,12 @@ podTemplate:
 			"spec.drainSeconds: Invalid value: 4: must be between 5 and 3600",
 		}},
 		"image": {spec: "image: Docker.io/Me/nginx:1.28", want: []string{
-			`spec.image: Invalid value: "Docker.io/Me/nginx:1.28": invalid reference format: repository name (Me/nginx) must be lowercase; write for example docker.io/nginxinc/nginx-unprivileged:1.28.0`,
+			`spec.image: Invalid value: "Docker.io/Me/nginx:1.28": invalid reference format: repository name (Me/nginx) must be lowercase; ` +
+				`write for example docker.io/nginxinc/nginx-unprivileged:1.28.0`,
 		}},
 		"image with a scheme": {spec: "image: https://docker.io/nginx", want: []string{
-			`spec.image: Invalid value: "https://docker.io/nginx": invalid reference format; write for example docker.io/nginxinc/nginx-unprivileged:1.28.0`,
+			`spec.image: Invalid value: "https://docker.io/nginx": invalid reference format; ` +
+				`write for example docker.io/nginxinc/nginx-unprivileged:1.28.0`,
 		}},
 		"port twice": {spec: "ports: [{name: a, port: 80}, {name: b, port: 80}]", want: []string{
 			"spec.ports[1].port: Invalid value: 80: the port is spec.ports[0].port already; nginx listens on a port once, so choose another",
@@ -99,9 +103,11 @@ podTemplate:
 		"no configuration": {spec: "config: {}", want: []string{
 			"spec.config: Invalid value: takes exactly one of inline and configMapRef",
 		}},
-		"names": {spec: "{config: {configMapRef: {name: Servers, key: ../nginx.conf}}, content: {configMapRef: {name: a_b}}, tls: [{secretName: a..b}]}", want: []string{
+		"names": {spec: "{config: {configMapRef: {name: Servers, key: ../nginx.conf}}, content: {configMapRef: {name: a_b}}, " +
+			"tls: [{secretName: a..b}]}", want: []string{
 			`spec.config.configMapRef.name: Invalid value: "Servers": ` + subdomain,
-			`spec.config.configMapRef.key: Invalid value: "../nginx.conf": a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')`,
+			`spec.config.configMapRef.key: Invalid value: "../nginx.conf": a valid config key must consist of alphanumeric characters, '-', ` +
+				`'_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')`,
 			`spec.config.configMapRef.key: Invalid value: "../nginx.conf": must not start with '..'`,
 			`spec.content.configMapRef.name: Invalid value: "a_b": ` + subdomain,
 			`spec.tls[0].secretName: Invalid value: "a..b": ` + subdomain,
@@ -110,21 +116,36 @@ podTemplate:
 service: {labels: {app.kubernetes.io/managed-by: me}, annotations: {operator.example.com/last-declared: "{}"}}
 podTemplate: {labels: {app.kubernetes.io/name: shop, operator.example.com/x: a}, annotations: {operator.example.com/force-redeploy: a}}
 `, want: []string{
-			"spec.service.labels[app.kubernetes.io/managed-by]: Forbidden: the operator sets this label itself; remove it, or use a key with a prefix of your own",
-			"spec.service.annotations[operator.example.com/last-declared]: Forbidden: the operator sets annotations with this prefix itself; remove it, or use a prefix of your own",
-			"spec.podTemplate.labels[app.kubernetes.io/name]: Forbidden: the operator sets this label itself; remove it, or use a key with a prefix of your own",
-			"spec.podTemplate.labels[operator.example.com/x]: Forbidden: the operator sets this label itself; remove it, or use a key with a prefix of your own",
-			"spec.podTemplate.annotations[operator.example.com/force-redeploy]: Forbidden: the operator sets annotations with this prefix itself; remove it, or use a prefix of your own",
+			"spec.service.labels[app.kubernetes.io/managed-by]: Forbidden: the operator sets this label itself; " +
+				"remove it, or use a key with a prefix of your own",
+			"spec.service.annotations[operator.example.com/last-declared]: Forbidden: the operator sets annotations with this prefix itself; " +
+				"remove it, or use a prefix of your own",
+			"spec.podTemplate.labels[app.kubernetes.io/name]: Forbidden: the operator sets this label itself; " +
+				"remove it, or use a key with a prefix of your own",
+			"spec.podTemplate.labels[operator.example.com/x]: Forbidden: the operator sets this label itself; " +
+				"remove it, or use a key with a prefix of your own",
+			"spec.podTemplate.annotations[operator.example.com/force-redeploy]: Forbidden: " +
+				"the operator sets annotations with this prefix itself; remove it, or use a prefix of your own",
 		}},
 		"class": {spec: "service: {type: LoadBalancer, loadBalancerClass: a/b/c}", want: []string{
-			`spec.service.loadBalancerClass: Invalid value: "a/b/c": a valid label key must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
+			`spec.service.loadBalancerClass: Invalid value: "a/b/c": a valid label key must consist of alphanumeric characters, '-', '_' or '.', ` +
+				`and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', ` +
+				`regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') ` +
+				`with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
 		}},
-		"resources": {spec: "resources: {requests: {cpu: 2, memory: -1, disk: 1, example.com/nic: 1}, limits: {cpu: 1, example.com/nic: 2}}", want: []string{
-			`spec.resources.requests[disk]: Invalid value: "disk": is no resource of a container; write cpu, memory, ephemeral-storage, hugepages-<size>, or a name with a domain`,
+		"endless quantities": {spec: "resources: {requests: {cpu: 1e1000000000}, limits: {cpu: 1e999999999}}", want: []string{
+			"spec.resources.requests[cpu]: Invalid value: must not be more than 1e36; lower it",
+			"spec.resources.limits[cpu]: Invalid value: must not be more than 1e36; lower it",
+		}},
+		"resources": {spec: "resources: {requests: {cpu: 2, memory: -1, disk: 1, example.com/nic: 1}, " +
+			"limits: {cpu: 1, example.com/nic: 2}}", want: []string{
+			`spec.resources.requests[disk]: Invalid value: "disk": is no resource of a container; ` +
+				`write cpu, memory, ephemeral-storage, hugepages-<size>, or a name with a domain`,
 			`spec.resources.requests[memory]: Invalid value: "-1": must not be negative`,
 			`spec.resources.requests[cpu]: Invalid value: "2": must not be more than the limit of 1; raise the limit or lower the request`,
 			`spec.resources.requests[disk]: Invalid value: "1": must be the same in requests and limits, because it cannot be overcommitted`,
-			`spec.resources.requests[example.com/nic]: Invalid value: "1": must be the same in requests and limits, because it cannot be overcommitted`,
+			`spec.resources.requests[example.com/nic]: Invalid value: "1": must be the same in requests and limits, ` +
+				`because it cannot be overcommitted`,
 		}},
 		"tolerations": {spec: `
 podTemplate:
@@ -147,22 +168,35 @@ podTemplate:
     nodeAffinity:
       requiredDuringSchedulingIgnoredDuringExecution:
         nodeSelectorTerms:
-        - matchExpressions: [{key: a, operator: In}, {key: a, operator: Exists, values: [b]}, {key: a, operator: Gt, values: [b]}, {key: a, operator: Lt}, {key: a, operator: Is}]
-          matchFields: [{key: metadata.namespace, operator: In, values: [a]}, {key: metadata.name, operator: Exists}, {key: metadata.name, operator: In}]
+        - matchExpressions:
+          - {key: a, operator: In}
+          - {key: a, operator: Exists, values: [b]}
+          - {key: a, operator: Gt, values: [b]}
+          - {key: a, operator: Lt}
+          - {key: a, operator: Is}
+          matchFields:
+          - {key: metadata.namespace, operator: In, values: [a]}
+          - {key: metadata.name, operator: Exists}
+          - {key: metadata.name, operator: In}
       preferredDuringSchedulingIgnoredDuringExecution: [{weight: 0, preference: {}}]
 `, want: []string{
-			"spec.podTemplate.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0].values: Required value: must be given with the operators In and NotIn",
-			"spec.podTemplate.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[1].values: Forbidden: may not be given with the operators Exists and DoesNotExist",
-			`spec.podTemplate.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[2].values[0]: Invalid value: "b": must be a whole number with the operators Gt and Lt`,
-			"spec.podTemplate.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[3].values: Required value: must be one whole number with the operators Gt and Lt",
-			`spec.podTemplate.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[4].operator: Unsupported value: "Is": supported values: "In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"`,
-			`spec.podTemplate.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchFields[0].key: Unsupported value: "metadata.namespace": supported values: "metadata.name"`,
-			`spec.podTemplate.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchFields[1].operator: Unsupported value: "Exists": supported values: "In", "NotIn"`,
-			"spec.podTemplate.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchFields[2].values: Required value: must have exactly one value",
-			"spec.podTemplate.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight: Invalid value: 0: must be between 1 and 100",
+			nodeTerm + ".matchExpressions[0].values: Required value: must be given with the operators In and NotIn",
+			nodeTerm + ".matchExpressions[1].values: Forbidden: may not be given with the operators Exists and DoesNotExist",
+			nodeTerm + `.matchExpressions[2].values[0]: Invalid value: "b": must be a whole number with the operators Gt and Lt`,
+			nodeTerm + ".matchExpressions[3].values: Required value: must be one whole number with the operators Gt and Lt",
+			nodeTerm + `.matchExpressions[4].operator: Unsupported value: "Is": ` +
+				`supported values: "In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"`,
+			nodeTerm + `.matchFields[0].key: Unsupported value: "metadata.namespace": supported values: "metadata.name"`,
+			nodeTerm + `.matchFields[1].operator: Unsupported value: "Exists": supported values: "In", "NotIn"`,
+			nodeTerm + ".matchFields[2].values: Required value: must have exactly one value",
+			"spec.podTemplate.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight: Invalid value: 0: " +
+				"must be between 1 and 100",
 		}},
-		"no node term": {spec: "podTemplate: {affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: []}}}}", want: []string{
-			"spec.podTemplate.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms: Required value: must have at least one term",
+		"no node term": {spec: `
+podTemplate: {affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: []}}}}
+`, want: []string{
+			"spec.podTemplate.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms: Required value: " +
+				"must have at least one term",
 		}},
 		"pod affinity": {spec: `
 podTemplate:
@@ -172,10 +206,16 @@ podTemplate:
       preferredDuringSchedulingIgnoredDuringExecution:
       - {weight: 101, podAffinityTerm: {topologyKey: zone, labelSelector: {matchExpressions: [{key: a, operator: In}]}}}
 `, want: []string{
-			"spec.podTemplate.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey: Required value: must be a label of nodes, for example kubernetes.io/hostname",
-			`spec.podTemplate.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].namespaces[0]: Invalid value: "A": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')`,
-			"spec.podTemplate.affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight: Invalid value: 101: must be between 1 and 100",
-			"spec.podTemplate.affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].podAffinityTerm.labelSelector.matchExpressions[0].values: Required value: must be specified when `operator` is 'In' or 'NotIn'",
+			"spec.podTemplate.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey: Required value: " +
+				"must be a label of nodes, for example kubernetes.io/hostname",
+			`spec.podTemplate.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].namespaces[0]: Invalid value: "A": ` +
+				`a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', ` +
+				`and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', ` +
+				`regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')`,
+			"spec.podTemplate.affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight: Invalid value: 101: " +
+				"must be between 1 and 100",
+			"spec.podTemplate.affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].podAffinityTerm." +
+				"labelSelector.matchExpressions[0].values: Required value: must be specified when `operator` is 'In' or 'NotIn'",
 		}},
 		"spread": {spec: `
 podTemplate:
@@ -186,7 +226,8 @@ podTemplate:
   - {maxSkew: 1, topologyKey: host, whenUnsatisfiable: DoNotSchedule, minDomains: 0}
 `, want: []string{
 			"spec.podTemplate.topologySpreadConstraints[0].maxSkew: Invalid value: 0: must be at least 1",
-			`spec.podTemplate.topologySpreadConstraints[0].whenUnsatisfiable: Unsupported value: "Perhaps": supported values: "DoNotSchedule", "ScheduleAnyway"`,
+			`spec.podTemplate.topologySpreadConstraints[0].whenUnsatisfiable: Unsupported value: "Perhaps": supported values: ` +
+				`"DoNotSchedule", "ScheduleAnyway"`,
 			"spec.podTemplate.topologySpreadConstraints[1].minDomains: Invalid value: 2: needs whenUnsatisfiable DoNotSchedule",
 			`spec.podTemplate.topologySpreadConstraints[2]: Duplicate value: "zone, ScheduleAnyway"`,
 			`spec.podTemplate.topologySpreadConstraints[2].nodeTaintsPolicy: Unsupported value: "Obey": supported values: "Honor", "Ignore"`,
@@ -197,14 +238,19 @@ podTemplate:
 			`spec.podTemplate.imagePullSecrets[0].name: Invalid value: "A": ` + subdomain,
 		}},
 		"configuration": {spec: "config: {inline: \"server {\\n  listen 8080;\\n  daemon off;\\n  proxy_pas x;\\n}\"}", want: []string{
-			"spec.config.inline: Invalid value: line 3: daemon: cannot be set here: nginx runs in the foreground, or its container would end; remove it",
+			"spec.config.inline: Invalid value: line 3: daemon: cannot be set here: nginx runs in the foreground, or its container would end; " +
+				"remove it",
 			"spec.config.inline: Invalid value: line 4: proxy_pas: nginx does not know it; did you mean proxy_pass?",
 		}},
 		"configuration without a declared port": {spec: "ports: [{name: http, port: 8080}, {name: admin, port: 8081}]" + servers, want: []string{
-			"spec.config.inline: Invalid value: listen: spec.ports[1].port 8081: no server listens on it; add `listen 8081;` to a server, or declare the ports that the servers listen on",
+			"spec.config.inline: Invalid value: listen: spec.ports[1].port 8081: no server listens on it; " +
+				"add `listen 8081;` to a server, or declare the ports that the servers listen on",
 		}},
-		"configuration that listens on the port of the probes": {spec: "config: {inline: 'server { listen 8080; listen 18080; }'}", want: []string{
-			"spec.config.inline: Invalid value: line 1: listen: port 18080 is where the operator's own server answers the kubelet's probes; choose another port",
+		"configuration that listens on the port of the probes": {spec: `
+config: {inline: 'server { listen 8080; listen 18080; }'}
+`, want: []string{
+			"spec.config.inline: Invalid value: line 1: listen: port 18080 is where the operator's own server answers the kubelet's probes; " +
+				"choose another port",
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -219,14 +265,37 @@ podTemplate:
 	}
 }
 
-const subdomain = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+// nodeTerm is the first term of the node affinity that is required.
+const nodeTerm = "spec.podTemplate.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0]"
+
+const subdomain = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', " +
+	"and must start and end with an alphanumeric character (e.g. 'example.com', " +
+	"regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
 
 // Beyond some size v1alpha1 could not keep the spec in an annotation.
 func TestSpecIsTooLarge(t *testing.T) {
 	spec := &v1alpha2.NginxOperatorSpec{Config: &v1alpha2.Config{Inline: "server { listen 8080; }\n# " + strings.Repeat("ü", 120_000)}}
-	want := "spec: Invalid value: has 240051 bytes as JSON, and at most 204800 can be stored; put the configuration into a ConfigMap and name it in spec.config.configMapRef"
+	want := "spec: Invalid value: has 240051 bytes as JSON, and at most 204800 can be stored; " +
+		"put the configuration into a ConfigMap and name it in spec.config.configMapRef"
 	if got := Spec(spec, field.NewPath("spec")).ToAggregate().Error(); got != want {
 		t.Error(cmp.Diff(want, got))
+	}
+}
+
+// Kubernetes joins errors in a time in proportion to the square of their number, so no more are told of than anybody reads.
+func TestSpecTellsOfTheFirstErrors(t *testing.T) {
+	spec := &v1alpha2.NginxOperatorSpec{PodTemplate: &v1alpha2.PodTemplate{}}
+	for i := range 5_000 {
+		spec.PodTemplate.Tolerations = append(spec.PodTemplate.Tolerations, corev1.Toleration{Value: fmt.Sprint(i)})
+	}
+	got := Spec(spec, field.NewPath("spec"))
+	if len(got) != maxErrors+1 || got[0].Field != "spec.podTemplate.tolerations[0].operator" ||
+		got[maxErrors].Error() != "spec: Forbidden: and 4968 more problems; correct these first" {
+		t.Errorf("%d: %v to %v", len(got), got[0], got[len(got)-1])
+	}
+	spec.TLS = make([]v1alpha2.TLS, maxItems+1)
+	if got := Spec(spec, field.NewPath("spec")); len(got) != 1 || got[0].Error() != "spec.tls: Too many: 17: must have at most 16 items" {
+		t.Error(got)
 	}
 }
 
@@ -235,14 +304,39 @@ func TestWarnings(t *testing.T) {
 		spec string
 		want []string
 	}{
-		"empty":                {spec: "{}"},
-		"nothing unused":       {spec: "{tls: [{secretName: shop}], content: {configMapRef: {name: pages}}, image: 'nginx:1.28.0', drainSeconds: 600}"},
-		"moving tag":           {spec: "image: quay.io/me/nginx:latest", want: []string{"spec.image: the tag is latest, which means another image from one day to the next, also among the Pods of this object; name a version or a digest"}},
-		"no tag":               {spec: "image: quay.io/me/nginx", want: []string{"spec.image: it has no tag, and without one it is latest, which means another image from one day to the next, also among the Pods of this object; name a version or a digest"}},
-		"digest":               {spec: "image: quay.io/me/nginx@sha256:" + strings.Repeat("a", 64)},
-		"long drain":           {spec: "drainSeconds: 3600", want: []string{"spec.drainSeconds: a node that is being emptied waits 3600 seconds for each Pod, and the cluster's autoscaler gives up after 600"}},
-		"little memory":        {spec: "resources: {limits: {memory: 8Mi}}", want: []string{"spec.resources.limits[memory]: nginx may not start with 8Mi; allow 16Mi or more"}},
-		"annotation of no use": {spec: "podTemplate: {annotations: {seccomp.security.alpha.kubernetes.io/pod: runtime/default}}", want: []string{"spec.podTemplate.annotations[seccomp.security.alpha.kubernetes.io/pod]: Kubernetes reads it no more; remove it"}},
+		"empty": {spec: "{}"},
+		"nothing unused": {
+			spec: "{tls: [{secretName: shop}], content: {configMapRef: {name: pages}}, image: 'nginx:1.28.0', drainSeconds: 600}",
+		},
+		"moving tag": {
+			spec: "image: quay.io/me/nginx:latest",
+			want: []string{
+				"spec.image: the tag is latest, which means another image from one day to the next, also among the Pods of this object; " +
+					"name a version or a digest",
+			},
+		},
+		"no tag": {
+			spec: "image: quay.io/me/nginx",
+			want: []string{
+				"spec.image: it has no tag, and without one it is latest, which means another image from one day to the next, " +
+					"also among the Pods of this object; name a version or a digest",
+			},
+		},
+		"digest": {spec: "image: quay.io/me/nginx@sha256:" + strings.Repeat("a", 64)},
+		"long drain": {
+			spec: "drainSeconds: 3600",
+			want: []string{
+				"spec.drainSeconds: a node that is being emptied waits 3600 seconds for each Pod, and the cluster's autoscaler gives up after 600",
+			},
+		},
+		"little memory": {
+			spec: "resources: {limits: {memory: 8Mi}}",
+			want: []string{"spec.resources.limits[memory]: nginx may not start with 8Mi; allow 16Mi or more"},
+		},
+		"annotation of no use": {
+			spec: "podTemplate: {annotations: {seccomp.security.alpha.kubernetes.io/pod: runtime/default}}",
+			want: []string{"spec.podTemplate.annotations[seccomp.security.alpha.kubernetes.io/pod]: Kubernetes reads it no more; remove it"},
+		},
 		"certificate of no use": {spec: "tls: [{secretName: a}, {secretName: b}]", want: []string{
 			"spec.tls[1]: it has no port, so nothing serves it without spec.config; give it a port",
 		}},

@@ -29,13 +29,15 @@ func Warnings(spec *v1alpha2.NginxOperatorSpec) []string {
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 
 	if tag, ok := movingTag(spec.Image); ok {
-		add("spec.image: %s, which means another image from one day to the next, also among the Pods of this object; name a version or a digest", tag)
+		add("spec.image: %s, which means another image from one day to the next, also among the Pods of this object; name a version or a digest",
+			tag)
 	}
 	if seconds := ptr.Deref(spec.DrainSeconds, 0); seconds > longDrain {
-		add("spec.drainSeconds: a node that is being emptied waits %d seconds for each Pod, and the cluster's autoscaler gives up after %d", seconds, longDrain)
+		add("spec.drainSeconds: a node that is being emptied waits %d seconds for each Pod, and the cluster's autoscaler gives up after %d",
+			seconds, longDrain)
 	}
 	if spec.Resources != nil {
-		if limit, ok := spec.Resources.Limits["memory"]; ok && limit.Sign() > 0 && limit.Cmp(leastMemory) < 0 {
+		if limit, ok := spec.Resources.Limits["memory"]; ok && limit.Sign() > 0 && !isEndless(limit) && limit.Cmp(leastMemory) < 0 {
 			add("spec.resources.limits[memory]: nginx may not start with %s; allow %s or more", limit.String(), leastMemory.String())
 		}
 	}
@@ -72,12 +74,13 @@ func unused(spec *v1alpha2.NginxOperatorSpec) []string {
 		}
 	case spec.Config.Inline != "":
 		if spec.Content != nil && !strings.Contains(spec.Config.Inline, nginxconf.ContentDirectory) {
-			out = append(out, fmt.Sprintf("spec.content: spec.config.inline does not name %s, so nothing serves the content; add `root %s;`", nginxconf.ContentDirectory, nginxconf.ContentDirectory))
+			out = append(out, fmt.Sprintf("spec.content: spec.config.inline does not name %s, so nothing serves the content; add `root %s;`",
+				nginxconf.ContentDirectory, nginxconf.ContentDirectory))
 		}
 		for i, tls := range spec.TLS {
-			folder := path.Join(nginxconf.TLSDirectory, tls.SecretName)
-			if !strings.Contains(spec.Config.Inline, folder+"/") && !strings.Contains(spec.Config.Inline, nginxconf.TLSDirectory+"/$") {
-				out = append(out, fmt.Sprintf("spec.tls[%d]: spec.config.inline does not name %s, so nothing serves the certificate", i, folder))
+			directory := path.Join(nginxconf.TLSDirectory, tls.SecretName)
+			if !strings.Contains(spec.Config.Inline, directory+"/") && !strings.Contains(spec.Config.Inline, nginxconf.TLSDirectory+"/$") {
+				out = append(out, fmt.Sprintf("spec.tls[%d]: spec.config.inline does not name %s, so nothing serves the certificate", i, directory))
 			}
 		}
 	}

@@ -3,18 +3,63 @@ package webhook
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 
+	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+	kjson "sigs.k8s.io/json"
 
 	"github.com/example/nginx-operator/api/v1alpha1"
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/bounds"
 	"github.com/example/nginx-operator/internal/conversion"
 )
+
+// bounded hands on only what is within the bounds of what is decoded. A stored object that is not, or that cannot be decoded,
+// is none for the handlers, so that whoever restores it is judged by what they write alone.
+type bounded struct{ next admission.Handler }
+
+var _ admission.Handler = bounded{}
+
+// Handle refuses an object that is not within the bounds with the field and the way out.
+func (b bounded) Handle(ctx context.Context, request admission.Request) admission.Response {
+	if err := within(request.Object.Raw); err != nil {
+		var status apierrors.APIStatus
+		if !errors.As(err, &status) {
+			return admission.Errored(http.StatusBadRequest, fmt.Errorf("failed to read the object: %w", err))
+		}
+		response := admission.Denied("")
+		result := status.Status()
+		response.Result = &result
+		return response
+	}
+	if len(request.OldObject.Raw) > 0 && within(request.OldObject.Raw) != nil {
+		request.Operation, request.OldObject = admissionv1.Create, runtime.RawExtension{}
+	}
+	return b.next.Handle(ctx, request)
+}
+
+// within returns why an object of v1alpha2 is not decoded, nil where it can be.
+func within(raw []byte) error {
+	object, err := bounds.Read(raw)
+	if err != nil {
+		return err
+	}
+	spec, _ := object["spec"].(map[string]any)
+	if errs := bounds.Quantities(spec, field.NewPath("spec")); len(errs) > 0 {
+		name, _, _ := unstructured.NestedString(object, "metadata", "name")
+		return apierrors.NewInvalid(v1alpha2.GroupVersion.WithKind("NginxOperator").GroupKind(), name, errs)
+	}
+	_, err = bounds.Decode(object)
+	return err
+}
 
 // minimalPatch answers with what the defaulter changes and nothing else. Written from its Go type, an object also has
 // its quantities in another form ("500m" for "0.5"), and clients would see a difference to what they declare.
@@ -27,7 +72,7 @@ var _ admission.Handler = minimalPatch{}
 // Handle compares the object before and after, both written from the Go type.
 func (m minimalPatch) Handle(ctx context.Context, request admission.Request) admission.Response {
 	object := &v1alpha2.NginxOperator{}
-	if err := json.Unmarshal(request.Object.Raw, object); err != nil {
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(request.Object.Raw, object); err != nil {
 		return admission.Errored(http.StatusBadRequest, fmt.Errorf("failed to read the object: %w", err))
 	}
 	before := object.DeepCopy()
@@ -73,6 +118,9 @@ func (f fromV1alpha1) Handle(ctx context.Context, request admission.Request) adm
 func upgrade(raw []byte) ([]byte, error) {
 	if len(raw) == 0 {
 		return nil, nil
+	}
+	if err := bounds.JSON(raw); err != nil {
+		return nil, fmt.Errorf("failed to read the object: %w", err)
 	}
 	from := &unstructured.Unstructured{}
 	if err := from.UnmarshalJSON(raw); err != nil {

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -49,7 +50,8 @@ func TestPatchesAreMinimal(t *testing.T) {
 			}
 		})
 	}
-	if response := (minimalPatch{Defaulter{}}).Handle(t.Context(), requestFor("v1alpha2", `"spec":[]`, "")); response.Allowed || response.Result.Code != 400 {
+	response := (minimalPatch{Defaulter{}}).Handle(t.Context(), requestFor("v1alpha2", `"spec":[]`, ""))
+	if response.Allowed || response.Result.Code != 400 {
 		t.Errorf("%+v", response)
 	}
 }
@@ -62,13 +64,21 @@ func TestValidationOfV1alpha1(t *testing.T) {
 	}
 	handler := fromV1alpha1{admission.WithValidator(scheme, Validator{}).Handler}
 	kept := func(port, inline string) string {
-		return `"metadata":{"name":"web","annotations":{"operator.example.com/v1alpha2":"{\"config\":{\"inline\":\"` + inline + `\"}}"}},"spec":{"port":` + port + `}`
+		return `"metadata":{"name":"web","annotations":{"operator.example.com/v1alpha2":"{\"config\":{\"inline\":\"` + inline + `\"}}"}},` +
+			`"spec":{"port":` + port + `}`
 	}
 	for name, test := range map[string]struct{ version, object, old, want string }{
-		"nothing kept":               {version: "v1alpha1", object: `"spec":{"port":80}`},
-		"kept and right":             {version: "v1alpha1", object: kept("80", "server { listen 80; }")},
-		"port that kept text lacks":  {version: "v1alpha1", object: kept("81", "server { listen 80; }"), old: kept("80", "server { listen 80; }"), want: "spec.port 81: no server listens on it"},
-		"kept text that is wrong":    {version: "v1alpha1", object: kept("80", "server { listen 80; daemon on; }"), want: "daemon: cannot be set here"},
+		"nothing kept":   {version: "v1alpha1", object: `"spec":{"port":80}`},
+		"kept and right": {version: "v1alpha1", object: kept("80", "server { listen 80; }")},
+		"port that kept text lacks": {
+			version: "v1alpha1",
+			object:  kept("81", "server { listen 80; }"),
+			old:     kept("80", "server { listen 80; }"),
+			want:    "spec.port 81: no server listens on it",
+		},
+		"kept text that is wrong": {
+			version: "v1alpha1", object: kept("80", "server { listen 80; daemon on; }"), want: "daemon: cannot be set here",
+		},
 		"wrong as it was":            {version: "v1alpha1", object: kept("80", "daemon on;"), old: kept("80", "daemon on;")},
 		"v1alpha2":                   {version: "v1alpha2", object: `"spec":{"image":"A"}`, want: "spec.image"},
 		"v1alpha1 that is no object": {version: "v1alpha1", object: `"spec":{}}`, want: "failed to read the object"},
@@ -79,5 +89,51 @@ func TestValidationOfV1alpha1(t *testing.T) {
 				t.Errorf("want %q, got %+v", test.want, response.Result)
 			}
 		})
+	}
+}
+
+// What the schema refuses as well, it does not where a request comes from elsewhere, and it did not before 0.3.1.
+func TestBounded(t *testing.T) {
+	var handled []admission.Request
+	handler := bounded{admission.HandlerFunc(func(_ context.Context, request admission.Request) admission.Response {
+		handled = append(handled, request)
+		return admission.Allowed("")
+	})}
+	const valid = `"metadata":{"name":"web"},"spec":{"resources":{"limits":{"cpu":"0.5"}}}`
+	endless := strings.ReplaceAll(valid, "0.5", "1e-1000000000")
+	for name, test := range map[string]struct {
+		object, old, refusal string
+		code                 int32
+	}{
+		"an endless quantity": {
+			object: endless, old: valid, code: 422, refusal: "spec.resources.limits[cpu]: Invalid value: a quantity has at most",
+		},
+		"one given twice": {
+			object: `"spec":{"resources":{"limits":{"cpu":"1e-1000000000"}},"resources":{}}`, code: 400, refusal: `duplicate field "spec.resources"`,
+		},
+		"too many values": {
+			object: `"spec":{"tls":[` + strings.Repeat("{},", 100_000) + "{}]}", code: 400, refusal: "it has more than 16384 values",
+		},
+		"a wrong type": {object: `"spec":{"tls":1}`, code: 400, refusal: "failed to read the object"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			response := handler.Handle(t.Context(), requestFor("v1alpha2", test.object, test.old))
+			if response.Allowed || response.Result.Code != test.code || !strings.Contains(response.Result.Message, test.refusal) {
+				t.Errorf("allowed %t, %+v", response.Allowed, response.Result)
+			}
+		})
+	}
+	if len(handled) > 0 {
+		t.Fatalf("handed on: %v", handled)
+	}
+	for _, old := range []string{endless, `"spec":{"replicas":4294967296}`} {
+		if response := handler.Handle(t.Context(), requestFor("v1alpha2", valid, old)); !response.Allowed {
+			t.Errorf("the restore of what is stored is refused: %+v", response.Result)
+		}
+	}
+	for _, request := range handled {
+		if request.Operation != admissionv1.Create || request.OldObject.Raw != nil {
+			t.Errorf("handed on as %s of %s", request.Operation, request.OldObject.Raw)
+		}
 	}
 }

@@ -2,6 +2,7 @@
 package webhook
 
 import (
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
@@ -13,12 +14,19 @@ const (
 )
 
 // Setup adds the webhooks to the manager's webhook server.
-func Setup(mgr manager.Manager) error {
-	SetupV1alpha1(mgr)
-	server := mgr.GetWebhookServer()
-	server.Register(PathDefault, &admission.Webhook{Handler: minimalPatch{Defaulter{}}})
-	validator := admission.WithValidator(mgr.GetScheme(), Validator{})
-	validator.Handler = fromV1alpha1{validator.Handler}
-	server.Register(PathValidate, validator)
-	return nil
+func Setup(mgr manager.Manager) {
+	for path, webhook := range handlers(mgr.GetScheme()) {
+		mgr.GetWebhookServer().Register(path, webhook)
+	}
+}
+
+// handlers returns what answers at each path.
+func handlers(scheme *runtime.Scheme) map[string]*admission.Webhook {
+	validator := admission.WithValidator(scheme, Validator{})
+	validator.Handler = fromV1alpha1{bounded{validator.Handler}}
+	return map[string]*admission.Webhook{
+		PathV1alpha1: {Handler: V1alpha1{}},
+		PathDefault:  {Handler: bounded{minimalPatch{Defaulter{}}}},
+		PathValidate: validator,
+	}
 }

@@ -8,9 +8,9 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"github.com/example/nginx-operator/internal/bounds"
 	"github.com/example/nginx-operator/internal/conversion"
 	"github.com/example/nginx-operator/internal/metadata"
 )
@@ -22,11 +22,6 @@ const PathV1alpha1 = "/mutate-operator-example-com-v1alpha1-nginxoperator"
 //
 // +kubebuilder:webhook:path=/mutate-operator-example-com-v1alpha1-nginxoperator,mutating=true,failurePolicy=ignore,matchPolicy=Exact,sideEffects=None,timeoutSeconds=5,groups=operator.example.com,resources=nginxoperators,verbs=create;update,versions=v1alpha1,name=keep.v1alpha1.nginxoperators.operator.example.com,admissionReviewVersions=v1
 
-// SetupV1alpha1 adds the webhook for writes at v1alpha1 to the manager's webhook server.
-func SetupV1alpha1(mgr manager.Manager) {
-	mgr.GetWebhookServer().Register(PathV1alpha1, &admission.Webhook{Handler: V1alpha1{}})
-}
-
 // V1alpha1 gives a write at v1alpha1 the annotation that keeps what v1alpha1 cannot say: a manifest that was written for
 // v1alpha1 lacks it, and is replaced whole by kubectl replace and by clients that update what they remember. Who wants to
 // change what is kept does it at v1alpha2, where it is validated.
@@ -36,6 +31,11 @@ var _ admission.Handler = V1alpha1{}
 
 // Handle answers with the patch that puts the stored annotation back.
 func (V1alpha1) Handle(_ context.Context, request admission.Request) admission.Response {
+	for _, raw := range [][]byte{request.Object.Raw, request.OldObject.Raw} {
+		if err := bounds.JSON(raw); err != nil {
+			return admission.Errored(http.StatusBadRequest, fmt.Errorf("failed to read the object: %w", err))
+		}
+	}
 	object := &unstructured.Unstructured{}
 	if err := object.UnmarshalJSON(request.Object.Raw); err != nil {
 		return admission.Errored(http.StatusBadRequest, fmt.Errorf("failed to read the object: %w", err))
@@ -58,7 +58,7 @@ func (V1alpha1) Handle(_ context.Context, request admission.Request) admission.R
 		return admission.Allowed("")
 	}
 	if conversion.Check(stored) != nil && isGiven {
-		// Whoever repairs a damaged annotation may do so.
+		// Whoever restores a damaged annotation may do so.
 		return admitCreate(given)
 	}
 	if isStored {
@@ -87,7 +87,7 @@ func (V1alpha1) Handle(_ context.Context, request admission.Request) admission.R
 func admitCreate(given string) admission.Response {
 	if err := conversion.Check(given); err != nil {
 		return admission.Denied(fmt.Sprintf("metadata.annotations[%s] has to be what the operator wrote, and is not: %s; "+
-			"repair it, or remove it and declare its fields through v1alpha2", metadata.AnnotationV1alpha2, err))
+			"restore it, or remove it and declare its fields through v1alpha2", metadata.AnnotationV1alpha2, err))
 	}
 	return admission.Allowed("")
 }

@@ -43,20 +43,22 @@ func TestV1alpha1KeepsTheAnnotation(t *testing.T) {
 		stored, given, want *string
 		warning, denied     bool
 	}{
-		"created without":                       {operation: admissionv1.Create},
-		"created with (a backup)":               {operation: admissionv1.Create, given: tls, want: tls},
-		"created with a damaged one":            {operation: admissionv1.Create, given: damaged, denied: true},
-		"updated without, none stored":          {operation: admissionv1.Update},
-		"updated as stored":                     {operation: admissionv1.Update, stored: tls, given: tls, want: tls},
-		"updated without (kubectl replace)":     {operation: admissionv1.Update, stored: tls, want: tls},
-		"changed":                               {operation: admissionv1.Update, stored: tls, given: paused, want: tls, warning: true},
-		"emptied":                               {operation: admissionv1.Update, stored: tls, given: text(""), want: tls, warning: true},
-		"damaged":                               {operation: admissionv1.Update, stored: tls, given: damaged, want: tls, warning: true},
-		"written in another way":                {operation: admissionv1.Update, stored: tls, given: text(`{"tls": [{"secretName": "a"}]}`), want: tls},
+		"created without":                   {operation: admissionv1.Create},
+		"created with (a backup)":           {operation: admissionv1.Create, given: tls, want: tls},
+		"created with a damaged one":        {operation: admissionv1.Create, given: damaged, denied: true},
+		"updated without, none stored":      {operation: admissionv1.Update},
+		"updated as stored":                 {operation: admissionv1.Update, stored: tls, given: tls, want: tls},
+		"updated without (kubectl replace)": {operation: admissionv1.Update, stored: tls, want: tls},
+		"changed":                           {operation: admissionv1.Update, stored: tls, given: paused, want: tls, warning: true},
+		"emptied":                           {operation: admissionv1.Update, stored: tls, given: text(""), want: tls, warning: true},
+		"damaged":                           {operation: admissionv1.Update, stored: tls, given: damaged, want: tls, warning: true},
+		"written in another way": {
+			operation: admissionv1.Update, stored: tls, given: text(`{"tls": [{"secretName": "a"}]}`), want: tls,
+		},
 		"added":                                 {operation: admissionv1.Update, given: tls, warning: true},
 		"stored damaged, left":                  {operation: admissionv1.Update, stored: damaged, given: damaged, want: damaged},
 		"stored damaged, updated without":       {operation: admissionv1.Update, stored: damaged, want: damaged},
-		"stored damaged, repaired":              {operation: admissionv1.Update, stored: damaged, given: tls, want: tls},
+		"stored damaged, restored":              {operation: admissionv1.Update, stored: damaged, given: tls, want: tls},
 		"stored damaged, damaged in other ways": {operation: admissionv1.Update, stored: damaged, given: text("["), denied: true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -2,7 +2,6 @@ package webhook
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+	kjson "sigs.k8s.io/json"
 
 	"github.com/example/nginx-operator/api/v1alpha1"
 	"github.com/example/nginx-operator/api/v1alpha2"
@@ -53,7 +53,7 @@ func removeDropped(ctx context.Context, object *v1alpha2.NginxOperator) error {
 		return nil
 	}
 	old := &v1alpha2.NginxOperator{}
-	if err := json.Unmarshal(request.OldObject.Raw, old); err != nil {
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(request.OldObject.Raw, old); err != nil {
 		return fmt.Errorf("failed to read the stored object: %w", err)
 	}
 	return conversion.RemoveDropped(old, object)
@@ -64,7 +64,7 @@ func removeDropped(ctx context.Context, object *v1alpha2.NginxOperator) error {
 // +kubebuilder:webhook:path=/validate-operator-example-com-v1alpha2-nginxoperator,mutating=false,failurePolicy=ignore,matchPolicy=Exact,sideEffects=None,timeoutSeconds=5,groups=operator.example.com,resources=nginxoperators,verbs=create;update,versions=v1alpha1;v1alpha2,name=validate.nginxoperators.operator.example.com,admissionReviewVersions=v1
 
 // Validator refuses what the operator could not carry out, and warns of what is surely not meant. The controller asks
-// for the same again in each pass, because a write also goes through where the webhook is not there.
+// for the same again in each reconcile, because a write also goes through where the webhook is not there.
 type Validator struct{}
 
 var _ admission.Validator[*v1alpha2.NginxOperator] = Validator{}
@@ -90,16 +90,19 @@ func (Validator) ValidateDelete(context.Context, *v1alpha2.NginxOperator) (admis
 
 func validate(ctx context.Context, object *v1alpha2.NginxOperator) (admission.Warnings, error) {
 	errs := validation.Spec(&object.Spec, field.NewPath("spec"))
-	var warnings admission.Warnings
-	if request, err := admission.RequestFromContext(ctx); err == nil && isV1alpha1(request) {
+	request, err := admission.RequestFromContext(ctx)
+	fromV1alpha1 := err == nil && isV1alpha1(request)
+	if fromV1alpha1 {
 		errs = forV1alpha1(errs, object.Name)
-	} else {
-		warnings = validation.Warnings(&object.Spec)
 	}
-	if len(errs) > 0 {
-		return warnings, apierrors.NewInvalid(v1alpha2.GroupVersion.WithKind("NginxOperator").GroupKind(), object.Name, errs)
+	switch {
+	case len(errs) > 0:
+		return nil, apierrors.NewInvalid(v1alpha2.GroupVersion.WithKind("NginxOperator").GroupKind(), object.Name, errs)
+	case fromV1alpha1:
+		return nil, nil
+	default:
+		return validation.Warnings(&object.Spec), nil
 	}
-	return warnings, nil
 }
 
 func isV1alpha1(request admission.Request) bool {
@@ -118,7 +121,8 @@ func forV1alpha1(errs field.ErrorList, name string) field.ErrorList {
 			told.Field = "spec.port"
 		case "spec.replicas", "spec.forceRedeploy":
 		default:
-			told.Detail += fmt.Sprintf(" (a field of v1alpha2; kubectl edit nginxoperators.v1alpha2.%s %s changes it)", v1alpha2.GroupVersion.Group, name)
+			told.Detail += fmt.Sprintf(" (a field of v1alpha2; kubectl edit nginxoperators.v1alpha2.%s %s changes it)",
+				v1alpha2.GroupVersion.Group, name)
 		}
 		out = append(out, &told)
 	}

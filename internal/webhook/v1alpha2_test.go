@@ -57,11 +57,13 @@ func TestRefusalNamesTheFields(t *testing.T) {
 	}{
 		{"configuration at v1alpha2", v1alpha2.GroupVersion.Version, spec, []metav1.StatusCause{{
 			Type: "FieldValueInvalid", Field: "spec.config.inline",
-			Message: "Invalid value: listen: spec.ports[0].port 9090: no server listens on it; add `listen 9090;` to a server, or declare the ports that the servers listen on",
+			Message: "Invalid value: listen: spec.ports[0].port 9090: no server listens on it; " +
+				"add `listen 9090;` to a server, or declare the ports that the servers listen on",
 		}}},
 		{"configuration at v1alpha1", v1alpha1.GroupVersion.Version, spec, []metav1.StatusCause{{
 			Type: "FieldValueInvalid", Field: "spec.config.inline",
-			Message: "Invalid value: listen: spec.port 9090: no server listens on it; add `listen 9090;` to a server, or declare the ports that the servers listen on" +
+			Message: "Invalid value: listen: spec.port 9090: no server listens on it; " +
+				"add `listen 9090;` to a server, or declare the ports that the servers listen on" +
 				" (a field of v1alpha2; kubectl edit nginxoperators.v1alpha2.operator.example.com web changes it)",
 		}}},
 		{"port at v1alpha2", v1alpha2.GroupVersion.Version, badPort, []metav1.StatusCause{
@@ -99,7 +101,7 @@ func TestUpdatesThatAreAdmitted(t *testing.T) {
 		"the spec stays":               {object: labelled},
 		"the object is going":          {object: leaving},
 		"the spec is as bad as before": {object: object(other), refused: true},
-		"the spec is repaired":         {object: object(v1alpha2.NginxOperatorSpec{})},
+		"the spec is restored":         {object: object(v1alpha2.NginxOperatorSpec{})},
 	} {
 		t.Run(name, func(t *testing.T) {
 			warnings, err := Validator{}.ValidateUpdate(at(t, "v1alpha2"), object(bad), test.object)

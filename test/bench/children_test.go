@@ -16,7 +16,7 @@ import (
 func childLists() []client.ObjectList {
 	return []client.ObjectList{
 		&corev1.ConfigMapList{}, &corev1.ServiceList{}, &networkingv1.NetworkPolicyList{}, &appsv1.DeploymentList{},
-		&policyv1.PodDisruptionBudgetList{},
+		&policyv1.PodDisruptionBudgetList{}, &appsv1.ControllerRevisionList{},
 	}
 }
 

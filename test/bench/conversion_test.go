@@ -29,8 +29,8 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha1"
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/conversion"
-	operatormanager "github.com/example/nginx-operator/internal/manager"
 	"github.com/example/nginx-operator/internal/metadata"
+	"github.com/example/nginx-operator/internal/operatormanager"
 	"github.com/example/nginx-operator/test/harness"
 	"github.com/example/nginx-operator/test/harness/apiserver"
 )
@@ -66,7 +66,7 @@ func TestConversion(t *testing.T) {
 
 	// A change of the CustomResourceDefinition makes the API server build its caches anew, one request for each object.
 	converted = e.converted.Load()
-	e.changeDefinition(t)
+	e.changeCRD(t)
 	began := time.Now()
 	waitFor(t, 5*time.Minute, func() error {
 		if _, err := e.list(t.Context(), v1alpha2.GroupVersion.Version); err != nil {
@@ -108,8 +108,7 @@ type conversionEnvironment struct {
 func newConversionEnvironment(t *testing.T, watchCache bool) *conversionEnvironment {
 	t.Helper()
 	e := &conversionEnvironment{}
-	handler, err := conversion.NewHandler()
-	must(t, err)
+	handler := conversion.NewHandler()
 	e.webhook = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
@@ -142,11 +141,11 @@ func newConversionEnvironment(t *testing.T, watchCache bool) *conversionEnvironm
 	must(t, err)
 	e.rest = clients.RESTClient()
 
-	definition := &apiextensionsv1.CustomResourceDefinition{}
+	crd := &apiextensionsv1.CustomResourceDefinition{}
 	raw, err := os.ReadFile("../../config/crd/bases/operator.example.com_nginxoperators.yaml")
 	must(t, err)
-	must(t, yaml.UnmarshalStrict(raw, definition))
-	definition.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{
+	must(t, yaml.UnmarshalStrict(raw, crd))
+	crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{
 		Strategy: apiextensionsv1.WebhookConverter,
 		Webhook: &apiextensionsv1.WebhookConversion{
 			ConversionReviewVersions: []string{"v1"},
@@ -156,7 +155,7 @@ func newConversionEnvironment(t *testing.T, watchCache bool) *conversionEnvironm
 			},
 		},
 	}
-	must(t, e.admin.Create(t.Context(), definition))
+	must(t, e.admin.Create(t.Context(), crd))
 	waitFor(t, time.Minute, func() error {
 		_, err := e.list(t.Context(), v1alpha2.GroupVersion.Version)
 		return err
@@ -235,16 +234,16 @@ func (e *conversionEnvironment) convertDirectly(t *testing.T) float64 {
 	return float64(len(list.Items)) / best.Seconds()
 }
 
-// changeDefinition changes spec.conversion, as a new certificate does.
-func (e *conversionEnvironment) changeDefinition(t *testing.T) {
+// changeCRD changes spec.conversion, as a new certificate does.
+func (e *conversionEnvironment) changeCRD(t *testing.T) {
 	t.Helper()
 	waitFor(t, time.Minute, func() error {
-		definition := &apiextensionsv1.CustomResourceDefinition{}
-		if err := e.admin.Get(t.Context(), client.ObjectKey{Name: "nginxoperators." + v1alpha2.GroupVersion.Group}, definition); err != nil {
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		if err := e.admin.Get(t.Context(), client.ObjectKey{Name: "nginxoperators." + v1alpha2.GroupVersion.Group}, crd); err != nil {
 			return err
 		}
-		config := definition.Spec.Conversion.Webhook.ClientConfig
+		config := crd.Spec.Conversion.Webhook.ClientConfig
 		config.CABundle = append(config.CABundle, '\n')
-		return e.admin.Update(t.Context(), definition)
+		return e.admin.Update(t.Context(), crd)
 	})
 }

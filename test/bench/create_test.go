@@ -6,15 +6,19 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
@@ -25,10 +29,18 @@ import (
 
 const (
 	createObjects = 500
-	createRounds  = 3
-	// childrenPerObject: an object of one replica has a ConfigMap, a Service, a NetworkPolicy and a Deployment.
-	childrenPerObject = 4
-	maxRatio          = 1.3
+	createWriters = 16
+	maxRatio      = 1.3
+)
+
+// childrenPerObject counts the kinds of children but the PodDisruptionBudget, which an object without replicas does not have.
+func childrenPerObject() int { return len(childLists()) - 1 }
+
+var (
+	childResources = []string{"configmaps", "services", "deployments", "networkpolicies", "poddisruptionbudgets", "controllerrevisions"}
+	// byOthers are what the API server and the controllers of a cluster make of the children, Events of theirs, and what a scrape of the
+	// metrics asks.
+	byOthers = []string{"ipaddresses", "replicasets", "endpoints", "endpointslices", "events", "subjectaccessreviews", "tokenreviews"}
 )
 
 // family is an object with its children, as they were written.
@@ -37,56 +49,104 @@ type family struct {
 	children []client.Object
 }
 
-// TestCreate compares the time in which the operator makes the children of many new objects with that of a client which
+// subject is the operator, as it runs where it is measured.
+type subject struct {
+	// metrics is what the names of the figures begin with.
+	metrics string
+	// rounds is how often both are measured.
+	rounds int
+	// start starts it, and returns when it is ready to work.
+	start func() running
+	// clean removes what a round made, so that the next one finds the same API server. The operator does not run.
+	clean func(namespace string)
+	// maxProcessorTime and maxEvents are bars, each per object; none where they are 0.
+	maxProcessorTime time.Duration
+	maxEvents        float64
+}
+
+// running is the operator while it runs: what it has used so far, and how it ends.
+type running struct {
+	processorTime func() time.Duration
+	stop          func()
+}
+
+// TestCreate is compareCreation on an API server without controllers.
+func TestCreate(t *testing.T) {
+	e := newEnvironment(t)
+	e.compareCreation(t, subject{
+		metrics: "create", rounds: 3,
+		start: func() running {
+			operator := e.startLeader(t)
+			return running{func() time.Duration { return processorTime(t, operator.Pid()) }, operator.Stop}
+		},
+		clean: func(namespace string) { e.deleteAll(t, namespace) },
+	})
+}
+
+// compareCreation compares the time in which the operator makes the children of many new objects with that of a client which
 // only sends the same writes: the same objects, by the same number of workers, to the same API server, without any
 // reading, comparing or logging. It also counts the operator's writes. The first round warms everything up and gives what the
 // bare client sends; in the others the two take turns to be the first.
-func TestCreate(t *testing.T) {
-	e := newEnvironment(t)
+func (e *environment) compareCreation(t *testing.T, operator subject) {
+	t.Helper()
 	reportLoad(t)
+	metric := func(name string) string { return operator.metrics + "-" + name }
 	var families map[string]*family
-	byOperator := func(round int) time.Duration {
-		operator := e.startLeader(t)
-		e.waitForQuiet(t, time.Second, time.Minute)
+	byOperator := func(round int) (took, each time.Duration) {
+		process := operator.start()
 		namespace := e.newNamespace(t, fmt.Sprintf("operator-%d", round))
-		before := e.writes(t)
-		took := e.timeCreation(t, namespace, nil)
+		e.waitForQuiet(t, time.Second, time.Minute)
+		before, used := e.writes(t), process.processorTime()
+		took = e.timeCreation(t, namespace, nil)
 		e.waitForQuiet(t, 2*time.Second, time.Minute) // its Events come a moment later
-		operator.Stop()
+		each = (process.processorTime() - used) / createObjects
+		harness.Report(metric(fmt.Sprintf("%d-operator-round-%d", createObjects, round)), seconds(took), "s")
+		harness.Report(metric(fmt.Sprintf("processor-time-per-object-round-%d", round)), milliseconds(each), "ms")
 		if round == 0 {
-			reportWrites(t, e.writes(t).since(before))
+			operator.reportWrites(t, e.writes(t).since(before), e.events(t, namespace))
 			families = e.harvest(t, namespace)
 		}
-		e.clean(t, namespace)
-		return took
+		process.stop()
+		operator.clean(namespace)
+		return took, each
 	}
 	byBareClient := func(round int) time.Duration {
 		namespace := e.newNamespace(t, fmt.Sprintf("bareness-%d", round)) // as long a name, for objects of the same size
+		e.waitForQuiet(t, time.Second, time.Minute)
 		took := e.timeCreation(t, namespace, e.bareWriter(families))
-		e.clean(t, namespace)
+		harness.Report(metric(fmt.Sprintf("%d-bare-client-round-%d", createObjects, round)), seconds(took), "s")
+		operator.clean(namespace)
 		return took
 	}
 	byOperator(0)
-	var operatorBest, bareBest time.Duration
-	for round := 1; round <= createRounds; round++ {
-		var operator, bare time.Duration
+	var operatorBest, bareBest, leastProcessor time.Duration
+	for round := 1; round <= operator.rounds; round++ {
+		var took, bare, each time.Duration
 		if round%2 == 0 {
-			operator, bare = byOperator(round), byBareClient(round)
+			took, each = byOperator(round)
+			bare = byBareClient(round)
 		} else {
-			bare, operator = byBareClient(round), byOperator(round)
+			bare = byBareClient(round)
+			took, each = byOperator(round)
 		}
-		harness.Report(fmt.Sprintf("create-%d-operator-round-%d", createObjects, round), seconds(operator), "s")
-		harness.Report(fmt.Sprintf("create-%d-bare-client-round-%d", createObjects, round), seconds(bare), "s")
-		operatorBest, bareBest = best(operatorBest, operator), best(bareBest, bare)
+		operatorBest, bareBest, leastProcessor = best(operatorBest, took), best(bareBest, bare), best(leastProcessor, each)
 	}
 	ratio := operatorBest.Seconds() / bareBest.Seconds()
-	harness.Report("create-operator-best", seconds(operatorBest), "s")
-	harness.Report("create-bare-client-best", seconds(bareBest), "s")
-	harness.Report("create-ratio", harness.Round(ratio), fmt.Sprintf("(at most %v)", maxRatio))
+	harness.Report(metric("operator-best"), seconds(operatorBest), "s")
+	harness.Report(metric("bare-client-best"), seconds(bareBest), "s")
+	harness.Report(metric("ratio"), harness.Round(ratio), fmt.Sprintf("(at most %v)", maxRatio))
 	if ratio > maxRatio {
 		t.Errorf("the operator takes %.2f times as long as a bare client, at most %v is allowed", ratio, maxRatio)
 	}
+	if bar := operator.maxProcessorTime; bar > 0 {
+		harness.Report(metric("processor-time-per-object"), milliseconds(leastProcessor), fmt.Sprintf("ms (under %d)", bar.Milliseconds()))
+		if leastProcessor >= bar {
+			t.Errorf("an object takes %s of a processor, less than %s are allowed", leastProcessor, bar)
+		}
+	}
 }
+
+func milliseconds(duration time.Duration) float64 { return harness.Round(duration.Seconds() * 1000) }
 
 // reportLoad tells how busy the machine is before times are taken: more than about 0.5 makes them doubtful.
 func reportLoad(t *testing.T) {
@@ -106,34 +166,58 @@ func best(a, b time.Duration) time.Duration {
 	return min(a, b)
 }
 
-// reportWrites reports the operator's writes for the new objects and holds them against the bar. Events are beside it.
-func reportWrites(t *testing.T, written requests) {
+// events counts the operator's Events in a namespace.
+func (e *environment) events(t *testing.T, namespace string) (count int) {
 	t.Helper()
-	delete(written, request{"POST", v1alpha2.GroupVersion.Group, "nginxoperators", ""}) // this test's
-	counted, events := 0, 0
+	list := &eventsv1.EventList{}
+	must(t, e.admin.List(t.Context(), list, client.InNamespace(namespace)))
+	for i := range list.Items {
+		if list.Items[i].ReportingController == metadata.OperatorName {
+			count++
+		}
+	}
+	return count
+}
+
+// reportWrites reports the operator's writes for the new objects and holds them against the bars. Events are beside them.
+func (o *subject) reportWrites(t *testing.T, written requests, events int) {
+	t.Helper()
+	children, statuses := 0, 0
 	for key, n := range written {
-		switch key.resource {
-		case "events":
-			events += n
-		case "ipaddresses":
-			// The API server's own, one for each Service.
-		case "namespaces", "configmaps", "services", "deployments", "networkpolicies", "poddisruptionbudgets", "nginxoperators":
-			counted += n
+		switch {
+		case key == request{"POST", v1alpha2.GroupVersion.Group, "nginxoperators", ""}:
+			// This test's.
+		case key.resource == "nginxoperators" && key.subresource == "status":
+			statuses += n
+		case key.subresource == "status", slices.Contains(byOthers, key.resource):
+		case slices.Contains(childResources, key.resource):
+			children += n
 		default:
 			t.Errorf("unexpected writes: %d x %s", n, key)
 		}
 	}
 	t.Logf("writes: %s", written)
-	harness.Report("first-reconcile-writes-per-object", harness.Round(float64(counted)/createObjects), fmt.Sprintf("requests (%d children and 1 status)", childrenPerObject))
-	harness.Report("first-reconcile-events-per-object", harness.Round(float64(events)/createObjects), "requests")
-	if want := createObjects * (childrenPerObject + 1); counted != want {
-		t.Errorf("%d writes for %d objects, want %d", counted, createObjects, want)
+	report := func(what string, n int, want string) float64 {
+		each := float64(n) / createObjects
+		harness.Report(fmt.Sprintf("%s-%s-per-object", o.metrics, what), harness.Round(each), "requests ("+want+")")
+		return each
+	}
+	eachChildren := report("writes-of-children", children, strconv.Itoa(childrenPerObject()))
+	eachStatus := report("status-patches", statuses, "1")
+	if eachChildren != float64(childrenPerObject()) || eachStatus != 1 {
+		t.Errorf("%d writes of children and %d of the status for %d objects, want %d and 1 for each",
+			children, statuses, createObjects, childrenPerObject())
+	}
+	if each := report("events", events, "at most 1 for one that becomes ready"); o.maxEvents > 0 && each > o.maxEvents {
+		t.Errorf("%d Events for %d objects, at most %v are allowed for each", events, createObjects, o.maxEvents)
 	}
 }
 
 // timeCreation creates the objects and waits until each has its children and its status. Each object is handed to the
 // writer as soon as it exists; without one the operator is what writes.
-func (e *environment) timeCreation(t *testing.T, namespace string, write func(context.Context, *v1alpha2.NginxOperator) error) time.Duration {
+func (e *environment) timeCreation(
+	t *testing.T, namespace string, write func(context.Context, *v1alpha2.NginxOperator) error,
+) time.Duration {
 	t.Helper()
 	created := make(chan *v1alpha2.NginxOperator, createObjects)
 	waited := make(chan error, 1)
@@ -154,8 +238,9 @@ func (e *environment) timeCreation(t *testing.T, namespace string, write func(co
 			})
 		}
 	}
-	inParallel(t, concurrency, createObjects, func(ctx context.Context, i int) error {
+	inParallel(t, createWriters, createObjects, func(ctx context.Context, i int) error {
 		object := newServer(namespace, i)
+		object.Spec.Replicas = ptr.To[int32](0)
 		err := e.admin.Create(ctx, object)
 		created <- object
 		return err
@@ -171,7 +256,8 @@ func (e *environment) timeCreation(t *testing.T, namespace string, write func(co
 	took := time.Since(began)
 
 	for _, list := range childLists() {
-		must(t, e.admin.List(t.Context(), list, client.InNamespace(namespace), client.MatchingLabels{metadata.LabelManagedBy: metadata.OperatorName}))
+		must(t, e.admin.List(t.Context(), list, client.InNamespace(namespace),
+			client.MatchingLabels{metadata.LabelManagedBy: metadata.OperatorName}))
 		want := createObjects
 		if _, ok := list.(*policyv1.PodDisruptionBudgetList); ok {
 			want = 0
@@ -193,7 +279,8 @@ func (e *environment) harvest(t *testing.T, namespace string) map[string]*family
 		out[objects.Items[i].Name] = &family{object: &objects.Items[i]}
 	}
 	for _, list := range childLists() {
-		must(t, e.admin.List(t.Context(), list, client.InNamespace(namespace), client.MatchingLabels{metadata.LabelManagedBy: metadata.OperatorName}))
+		must(t, e.admin.List(t.Context(), list, client.InNamespace(namespace),
+			client.MatchingLabels{metadata.LabelManagedBy: metadata.OperatorName}))
 		for _, child := range items(list) {
 			member := out[child.GetLabels()[metadata.LabelInstance]]
 			member.children = append(member.children, asSent(child))
@@ -239,11 +326,12 @@ func (e *environment) bareWriter(families map[string]*family) func(context.Conte
 	}
 }
 
-// clean removes what a round made, so that the next one finds the same API server. The operator does not run.
-func (e *environment) clean(t *testing.T, namespace string) {
+// deleteAll deletes the objects of a namespace and their children.
+func (e *environment) deleteAll(t *testing.T, namespace string) {
 	t.Helper()
 	for _, kind := range []client.Object{
 		&v1alpha2.NginxOperator{}, &appsv1.Deployment{}, &corev1.Service{}, &corev1.ConfigMap{}, &networkingv1.NetworkPolicy{},
+		&appsv1.ControllerRevision{},
 	} {
 		must(t, e.admin.DeleteAllOf(t.Context(), kind, client.InNamespace(namespace)))
 	}

@@ -27,7 +27,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha1"
 	"github.com/example/nginx-operator/api/v1alpha2"
-	operatormanager "github.com/example/nginx-operator/internal/manager"
+	"github.com/example/nginx-operator/internal/operatormanager"
 	"github.com/example/nginx-operator/test/harness"
 	"github.com/example/nginx-operator/test/harness/apiserver"
 )
@@ -72,12 +72,7 @@ func run(m *testing.M) (int, error) {
 // seconds returns a time as a figure.
 func seconds(duration time.Duration) float64 { return harness.Round(duration.Seconds()) }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = harness.Must
 
 // intFromEnv reads a number that the environment may set.
 func intFromEnv(t *testing.T, name string, otherwise int) int {
@@ -111,11 +106,11 @@ func waitFor(t *testing.T, patience time.Duration, check func() error) {
 
 // environment is an API server with the operator's manifests applied.
 type environment struct {
-	// admin may do everything; bare has the rights of the operator, and like admin no limit of its own.
+	// admin may do everything; bare has the RBAC permissions of the operator, and like admin no limit of its own.
 	admin, bare client.WithWatch
 	// metrics reads the API server's own metrics.
 	metrics rest.Interface
-	// dir is a temporary folder; kubeconfig is the file with the operator's rights.
+	// dir is a temporary directory; kubeconfig is the file with the operator's RBAC permissions.
 	dir, kubeconfig string
 	// service is what the API server calls for conversion and admission.
 	service *harness.Service
@@ -232,7 +227,9 @@ func (e *environment) rollOut(ctx context.Context, deployment *appsv1.Deployment
 	before := deployment.DeepCopy()
 	deployment.Status = appsv1.DeploymentStatus{
 		ObservedGeneration: deployment.Generation, Replicas: n, UpdatedReplicas: n, ReadyReplicas: n, AvailableReplicas: n,
-		Conditions: []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: "NewReplicaSetAvailable"}},
+		Conditions: []appsv1.DeploymentCondition{
+			{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: "NewReplicaSetAvailable"},
+		},
 	}
 	return e.admin.Status().Patch(ctx, deployment, client.MergeFrom(before))
 }

@@ -58,7 +58,7 @@ func TestMemory(t *testing.T) {
 	operator.Stop()
 
 	operator = e.startLeader(t)
-	time.Sleep(20 * time.Second) // it looks at every object
+	e.waitForLooks(t, 20*time.Minute)
 	now, most = memory(t, operator)
 	harness.Report("memory-after-restart", now, "MiB")
 	harness.Report("memory-peak-after-restart", most, fmt.Sprintf("MiB (under %d)", maxMemory))
@@ -82,7 +82,8 @@ func (e *environment) fill(t *testing.T, foreign int) {
 		var created client.Object
 		switch i / foreign {
 		case 0:
-			created = &corev1.Pod{ObjectMeta: object, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "example.com/foreign:1"}}}}
+			containers := []corev1.Container{{Name: "main", Image: "example.com/foreign:1"}}
+			created = &corev1.Pod{ObjectMeta: object, Spec: corev1.PodSpec{Containers: containers}}
 		case 1:
 			created = &corev1.ConfigMap{ObjectMeta: object, Data: map[string]string{"key": "value"}}
 		default:

@@ -36,7 +36,7 @@ import (
 const (
 	// migrationPatience bounds one migration. The control plane's migrator, once it met errors, may pause for 1000 s.
 	migrationPatience = 20 * time.Minute
-	definitionName    = "nginxoperators.operator.example.com"
+	crdName           = "nginxoperators.operator.example.com"
 	// manifestVariable is --storage-migration-manifest. Without it the operator rewrites objects itself.
 	manifestVariable = "NGINX_OPERATOR_STORAGE_MIGRATION_MANIFEST"
 )
@@ -97,7 +97,7 @@ func byHand() *storagemigrationv1.StorageVersionMigration {
 }
 
 // measure has v1alpha2 stored from now on, and reports how long it takes from then on until the first object is rewritten
-// and until the definition promises that all are.
+// and until the CRD promises that all are.
 func (e *environment) measure(t *testing.T, who, namespace string, objects int, begin func()) {
 	t.Helper()
 	figure := fmt.Sprintf("migration-%d-%s", objects, who)
@@ -106,14 +106,14 @@ func (e *environment) measure(t *testing.T, who, namespace string, objects int, 
 	began := time.Now()
 	begin()
 	waitFor(t, migrationPatience, func() error {
-		definition, err := e.definition(t.Context())
+		crd, err := e.crd(t.Context())
 		if err != nil {
 			return err
 		}
-		if stored := definition.Status.StoredVersions; !slices.Equal(stored, []string{v1alpha2.GroupVersion.Version}) {
+		if stored := crd.Status.StoredVersions; !slices.Equal(stored, []string{v1alpha2.GroupVersion.Version}) {
 			return fmt.Errorf("status.storedVersions is %v", stored)
 		}
-		// The control plane of 1.37 prunes when a second migration of a definition begins.
+		// The control plane of 1.37 prunes when a second migration of a CRD begins.
 		return rewrites.all()
 	})
 	took := time.Since(began)
@@ -171,7 +171,7 @@ func (e *environment) watchRewrites(t *testing.T, namespace string) *rewrites {
 	var done sync.WaitGroup
 	t.Cleanup(func() { cancel(); done.Wait() })
 	done.Go(func() {
-		// The API server ends watches when the definition changes. Each begins with all objects as they are.
+		// The API server ends watches when the CRD changes. Each begins with all objects as they are.
 		for ctx.Err() == nil && r.all() != nil {
 			watcher, err := e.admin.Watch(ctx, list, client.InNamespace(namespace))
 			if err != nil {
@@ -192,21 +192,21 @@ func (e *environment) watchRewrites(t *testing.T, namespace string) *rewrites {
 	return r
 }
 
-func (e *environment) definition(ctx context.Context) (*apiextensionsv1.CustomResourceDefinition, error) {
-	definition := &apiextensionsv1.CustomResourceDefinition{}
-	return definition, e.admin.Get(ctx, client.ObjectKey{Name: definitionName}, definition)
+func (e *environment) crd(ctx context.Context) (*apiextensionsv1.CustomResourceDefinition, error) {
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	return crd, e.admin.Get(ctx, client.ObjectKey{Name: crdName}, crd)
 }
 
 // store has the API server store a version from now on.
 func (e *environment) store(t *testing.T, version string) {
 	t.Helper()
 	must(t, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		definition, err := e.definition(t.Context())
+		crd, err := e.crd(t.Context())
 		if err != nil {
 			return err
 		}
-		harness.SetStorageVersion(definition, version)
-		return e.admin.Update(t.Context(), definition)
+		harness.SetStorageVersion(crd, version)
+		return e.admin.Update(t.Context(), crd)
 	}))
 }
 
@@ -245,7 +245,7 @@ func (e *environment) releaseLease(t *testing.T) {
 	must(t, client.IgnoreNotFound(e.admin.Delete(t.Context(), lease)))
 }
 
-// startControllerManager starts the control plane's own migrator, as a service account with all rights. It ends with the
+// startControllerManager starts the control plane's own migrator, as a service account with all RBAC permissions. It ends with the
 // test at the latest.
 func (e *environment) startControllerManager(t *testing.T) *harness.ControllerManager {
 	t.Helper()

@@ -6,10 +6,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -43,23 +39,20 @@ func (e *environment) startLeader(t *testing.T) *harness.Manager {
 	return p
 }
 
-// memory returns what the kernel counts for an operator, in MiB: VmRSS is now, VmHWM was the most.
+// memory returns what the kernel counts for an operator, in MiB: now, and the most that it had.
 func memory(t *testing.T, operator *harness.Manager) (now, most float64) {
 	t.Helper()
-	status, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(operator.Pid()), "status"))
+	now, most, err := harness.Memory(operator.Pid())
 	must(t, err)
-	of := func(name string) float64 {
-		for line := range strings.Lines(string(status)) {
-			if fields := strings.Fields(line); len(fields) == 3 && fields[0] == name+":" {
-				kibibytes, err := strconv.ParseFloat(fields[1], 64)
-				must(t, err)
-				return harness.Round(kibibytes / 1024)
-			}
-		}
-		t.Fatalf("the kernel does not tell %s", name)
-		return 0
-	}
-	return of("VmRSS"), of("VmHWM")
+	return now, most
+}
+
+// processorTime returns what a process has used so far.
+func processorTime(t *testing.T, pid int) time.Duration {
+	t.Helper()
+	used, err := harness.ProcessorTime(pid)
+	must(t, err)
+	return used
 }
 
 func readAll(reader io.Reader) string {

@@ -40,7 +40,10 @@ var (
 
 // writes returns the write requests that the API server has counted so far, whoever sent them, but for Leases: those of
 // the leader election and of the API server itself.
-func (e *environment) writes(t *testing.T) requests {
+func (e *environment) writes(t *testing.T) requests { return e.requests(t, writeVerbs...) }
+
+// requests returns the requests with these verbs that the API server has counted so far, but for Leases.
+func (e *environment) requests(t *testing.T, verbs ...string) requests {
 	t.Helper()
 	raw, err := e.metrics.Get().AbsPath("/metrics").DoRaw(t.Context())
 	must(t, err)
@@ -56,7 +59,7 @@ func (e *environment) writes(t *testing.T) requests {
 		for _, pair := range labelPattern.FindAllStringSubmatch(line, -1) {
 			labels[pair[1]] = pair[2]
 		}
-		if !slices.Contains(writeVerbs, labels["verb"]) || labels["resource"] == "leases" {
+		if !slices.Contains(verbs, labels["verb"]) || labels["resource"] == "leases" {
 			continue
 		}
 		var n float64
@@ -102,14 +105,34 @@ var leaderEvent = request{"POST", "", "events", ""}
 // waitForQuiet waits until nothing has been written for a while.
 func (e *environment) waitForQuiet(t *testing.T, quiet, patience time.Duration) {
 	t.Helper()
+	waitUntilNoMore(t, quiet, patience, func() requests { return e.writes(t) })
+}
+
+// waitForLooks waits until the operator, which has just started, has read every child once.
+func (e *environment) waitForLooks(t *testing.T, patience time.Duration) {
+	t.Helper()
+	waitUntilNoMore(t, 3*time.Second, patience, func() requests {
+		reads := e.requests(t, "GET")
+		for key := range reads {
+			if !slices.Contains([]string{"configmaps", "services", "networkpolicies", "deployments", "poddisruptionbudgets"}, key.resource) {
+				delete(reads, key)
+			}
+		}
+		return reads
+	})
+}
+
+// waitUntilNoMore waits until a count of requests has been the same for a while.
+func waitUntilNoMore(t *testing.T, quiet, patience time.Duration, count func() requests) {
+	t.Helper()
 	deadline := time.Now().Add(patience)
-	last, since := e.writes(t), time.Now()
+	last, since := count(), time.Now()
 	for time.Since(since) < quiet {
 		time.Sleep(250 * time.Millisecond)
-		now := e.writes(t)
-		if written := now.since(last); written.total() > 0 {
+		now := count()
+		if more := now.since(last); more.total() > 0 {
 			if time.Now().After(deadline) {
-				t.Fatalf("still writing after %s: %s", patience, written)
+				t.Fatalf("no end after %s: %s", patience, more)
 			}
 			last, since = now, time.Now()
 		}

@@ -63,7 +63,8 @@ func TestSoak(t *testing.T) {
 	}
 	seed := uint64(time.Now().UnixNano()) //nolint:gosec // any number does
 	t.Logf("seed %d", seed)
-	s := &soak{environment: newEnvironment(t), random: rand.New(rand.NewPCG(seed, seed)), done: map[string]int{}} //nolint:gosec // not for secrets
+	random := rand.New(rand.NewPCG(seed, seed)) //nolint:gosec // not for secrets
+	s := &soak{environment: newEnvironment(t), random: random, done: map[string]int{}}
 	s.newNamespace(t, soakNamespace)
 	operator := s.startLeader(t)
 	for range soakObjects {
@@ -159,7 +160,7 @@ func (s *soak) recreate(ctx context.Context) error {
 	if err := s.admin.Delete(ctx, &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: soakNamespace, Name: name}}); err != nil {
 		return err
 	}
-	// A pass that began before the deletion may still write.
+	// A reconcile that began before the deletion may still write.
 	time.Sleep(200 * time.Millisecond)
 	children, err := s.childrenOf(ctx, name)
 	if err != nil {

@@ -22,7 +22,7 @@ const (
 )
 
 // TestSteadyState counts what is written while nothing happens, and after a restart, when the operator looks at every
-// object anew.
+// child anew.
 func TestSteadyState(t *testing.T) {
 	e := newEnvironment(t)
 	operator := e.startLeader(t)
@@ -46,7 +46,7 @@ func TestSteadyState(t *testing.T) {
 	operator.Stop()
 	before = e.writes(t)
 	e.startLeader(t)
-	time.Sleep(steadyTime)
+	e.waitForLooks(t, 5*time.Minute)
 	written = e.writes(t).since(before)
 	if written[leaderEvent] == 1 {
 		delete(written, leaderEvent)

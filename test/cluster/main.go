@@ -3,8 +3,6 @@
 // image registry: its programs are built from the Go module proxy, the rest comes from packages of the distribution.
 package main
 
-// This file holds the commands.
-
 import (
 	"context"
 	"errors"
@@ -14,8 +12,14 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"strings"
 	"syscall"
+
+	"github.com/example/nginx-operator/test/cluster/internal/cluster"
+	"github.com/example/nginx-operator/test/cluster/internal/components"
+	"github.com/example/nginx-operator/test/cluster/internal/host"
+	"github.com/example/nginx-operator/test/cluster/internal/layout"
+	"github.com/example/nginx-operator/test/cluster/internal/registry"
+	"github.com/example/nginx-operator/test/cluster/internal/tools"
 )
 
 const usage = `Usage: cluster COMMAND
@@ -52,32 +56,33 @@ func run(ctx context.Context, args []string) error {
 		fmt.Fprint(os.Stderr, usage)
 		return errors.New("a command is missing")
 	}
-	if args[0] == gatewayCommand {
-		return serveGateway(ctx)
+	if args[0] == registry.GatewayCommand {
+		return registry.ServeGateway(ctx)
 	}
-	repo, err := findRepo()
+	repo, err := layout.FindRepo()
 	if err != nil {
 		return err
 	}
-	progress := newProgress(os.Stderr)
-	c := newCluster(newLayout(repo), progress)
+	l, progress := layout.New(repo), host.NewProgress()
+	c := cluster.New(l, progress)
 	command, args := args[0], args[1:]
 	if command != "build" && command != "exec" && command != "image" && len(args) > 0 {
 		return fmt.Errorf("%s takes no arguments", command)
 	}
 	switch command {
 	case "build":
-		return c.buildTools(ctx, args, progress)
+		return tools.Build(ctx, l, args, progress)
 	case "up":
-		return c.up(ctx)
+		return c.Up(ctx)
 	case "olm":
-		return c.olm(ctx)
+		return c.OLM(ctx)
 	case "down":
-		return c.down(ctx)
+		return c.Down(ctx)
 	case "status":
-		return c.status(ctx)
+		return c.Status(ctx)
 	case "logs":
-		return c.printLogs()
+		printLogs(l)
+		return nil
 	case "exec":
 		if len(args) > 0 && args[0] == "--" {
 			args = args[1:]
@@ -85,7 +90,7 @@ func run(ctx context.Context, args []string) error {
 		if len(args) == 0 {
 			return errors.New("exec needs a command")
 		}
-		return c.exec(args)
+		return c.Exec(args)
 	case "image":
 		return runImage(ctx, c, args)
 	case "help", "-h", "--help":
@@ -97,54 +102,51 @@ func run(ctx context.Context, args []string) error {
 	}
 }
 
-// texts is a flag that can be given more than once.
-type texts []string
-
-func (t *texts) String() string { return strings.Join(*t, " ") }
-
-func (t *texts) Set(value string) error {
-	*t = append(*t, value)
-	return nil
-}
-
-func runImage(ctx context.Context, c *cluster, args []string) error {
+func runImage(ctx context.Context, c *cluster.Cluster, args []string) error {
 	if len(args) == 0 {
 		return errors.New("image needs a command: build or push")
 	}
 	switch args[0] {
 	case "build":
-		var names, buildArgs texts
+		var names, buildArgs []string
 		flags := flag.NewFlagSet("image build", flag.ContinueOnError)
-		flags.Var(&names, "t", "the `name` of the image; may be repeated")
-		flags.Var(&buildArgs, "build-arg", "a build argument as `NAME=VALUE`; may be repeated")
+		flags.Func("t", "the `name` of the image; may be repeated", appendTo(&names))
+		flags.Func("build-arg", "a build argument as `NAME=VALUE`; may be repeated", appendTo(&buildArgs))
 		dockerfile := flags.String("f", "", "the `file` with the instructions; default Dockerfile in the context")
 		if err := flags.Parse(args[1:]); err != nil {
 			return err
 		}
 		if len(names) == 0 || flags.NArg() != 1 {
-			return errors.New("image build needs -t IMAGE and one context folder")
+			return errors.New("image build needs -t IMAGE and one context directory")
 		}
 		if *dockerfile == "" {
 			*dockerfile = filepath.Join(flags.Arg(0), "Dockerfile")
 		}
-		return c.imageBuild(ctx, names, *dockerfile, flags.Arg(0), buildArgs)
+		return c.BuildImage(ctx, names, *dockerfile, flags.Arg(0), buildArgs)
 	case "push":
 		if len(args) == 1 {
 			return errors.New("image push needs an image")
 		}
-		return c.imagePush(ctx, args[1:])
+		return c.PushImages(ctx, args[1:])
 	default:
 		return fmt.Errorf("unknown command image %q: build or push", args[0])
 	}
 }
 
-// printLogs says where the logs of the components are.
-func (l layout) printLogs() error {
-	fmt.Println(l.logs())
-	for _, component := range components {
-		fmt.Printf("%-24s %s\n", component.name, l.log(component.name))
+// appendTo is the value of a flag that can be given more than once.
+func appendTo(values *[]string) func(string) error {
+	return func(value string) error {
+		*values = append(*values, value)
+		return nil
 	}
-	fmt.Printf("%-24s %s\n", "audit log", l.auditLog())
-	fmt.Printf("%-24s %s\n", "Pods", l.logs("pods"))
-	return nil
+}
+
+// printLogs says where the logs are.
+func printLogs(l layout.Layout) {
+	fmt.Println(l.LogDir())
+	for _, component := range components.All {
+		fmt.Printf("%-24s %s\n", component.Name, l.Log(component.Name))
+	}
+	fmt.Printf("%-24s %s\n", "audit log", l.AuditLog())
+	fmt.Printf("%-24s %s\n", "Pods", l.LogDir("pods"))
 }

@@ -54,10 +54,10 @@ func (u *upgrade) removeAll(ctx context.Context, ours []string) error {
 	for _, name := range ours {
 		errs = append(errs, remove(ctx, u.api.Resource(namespaceKind), name))
 	}
-	// The definition takes the servers along. A migration that is done says nothing about the next one.
+	// The CRD takes the servers along. A migration that is done says nothing about the next one.
 	return errors.Join(append(errs,
-		remove(ctx, u.api.Resource(definitionKind), definitionName),
-		remove(ctx, u.api.Resource(migrationKind), definitionName))...)
+		remove(ctx, u.api.Resource(crdKind), crdName),
+		remove(ctx, u.api.Resource(migrationKind), crdName))...)
 }
 
 // cleaned returns an error as long as anything is left.
@@ -66,13 +66,13 @@ func (u *upgrade) cleaned(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, kind := range []dynamic.ResourceInterface{u.api.Resource(definitionKind), u.api.Resource(migrationKind)} {
-		object, err := find(ctx, kind, definitionName)
+	for _, kind := range []dynamic.ResourceInterface{u.api.Resource(crdKind), u.api.Resource(migrationKind)} {
+		object, err := find(ctx, kind, crdName)
 		if err != nil {
 			return err
 		}
 		if object.GetName() != "" {
-			left = append(left, object.GetKind()+" "+definitionName)
+			left = append(left, object.GetKind()+" "+crdName)
 		}
 	}
 	if len(left) > 0 {
@@ -101,14 +101,15 @@ func (u *upgrade) refuseOthers(ctx context.Context, ours []string) error {
 			return err
 		}
 		if namespace.GetName() != "" && !slices.Contains(ours, name) {
-			return fmt.Errorf("namespace %s is not the demo's, which would have to remove it: remove it first, with `make undeploy` if `make deploy` made it", name)
+			return fmt.Errorf("namespace %s is not the demo's, which would have to remove it: "+
+				"remove it first, with `make undeploy` if `make deploy` made it", name)
 		}
 	}
-	definition, err := find(ctx, u.api.Resource(definitionKind), definitionName)
+	crd, err := find(ctx, u.api.Resource(crdKind), crdName)
 	if err != nil {
 		return err
 	}
-	for _, version := range servedBy(definition) {
+	for _, version := range servedBy(crd) {
 		stored, found := strings.CutSuffix(version, "*")
 		if !found {
 			continue // the others take an operator that works

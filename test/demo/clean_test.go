@@ -83,7 +83,7 @@ func on(t *testing.T, manifest string) *upgrade {
 		out = append(out, &objects[i])
 	}
 	return &upgrade{api: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
-		namespaceKind: "NamespaceList", definitionKind: "CustomResourceDefinitionList", migrationKind: "StorageVersionMigrationList",
+		namespaceKind: "NamespaceList", crdKind: "CustomResourceDefinitionList", migrationKind: "StorageVersionMigrationList",
 		releaseKind: "ClusterServiceVersionList", subscribedKind: "SubscriptionList", conditionKind: "OperatorConditionList",
 		serverKind.WithVersion(finalAPI): "NginxOperatorList",
 	}, out...)}
@@ -103,8 +103,11 @@ func TestRefuseOthers(t *testing.T) {
 		"the demo's":        {ownCluster, ""},
 		"another server":    {ownCluster + foreignServer, "NginxOperator shop is in namespace somebody"},
 		"another namespace": {ownCluster + foreignNamespace, "namespace nginx-upgrade is not the demo's"},
-		"another operator":  {strings.Replace(ownCluster, "made-by: demo", "made-by: hand", 1), "namespace nginx-operator-system is not the demo's"},
-		"no API":            {foreignServer, ""},
+		"another operator": {
+			strings.Replace(ownCluster, "made-by: demo", "made-by: hand", 1),
+			"namespace nginx-operator-system is not the demo's",
+		},
+		"no API": {foreignServer, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			u := on(t, test.manifest)
@@ -127,8 +130,8 @@ func TestRemoveAll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := u.cleaned(t.Context()); err == nil || !strings.Contains(err.Error(), "nginx-demo") || !strings.Contains(err.Error(), "CustomResourceDefinition") ||
-		!strings.Contains(err.Error(), "StorageVersionMigration") {
+	if err := u.cleaned(t.Context()); err == nil || !strings.Contains(err.Error(), "nginx-demo") ||
+		!strings.Contains(err.Error(), "CustomResourceDefinition") || !strings.Contains(err.Error(), "StorageVersionMigration") {
 		t.Errorf("clean before the start: %v", err)
 	}
 	for range 2 {

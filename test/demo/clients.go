@@ -17,7 +17,7 @@ import (
 
 const (
 	// requestLimit bounds one request. It is above the second after which a lost TCP packet is sent again, and above the
-	// one or two for which the API server lets reads wait while a definition changes.
+	// one or two for which the API server lets reads wait while a CRD changes.
 	requestLimit = 10 * time.Second
 	// The pauses keep the clients from taking the processor away from what is shown.
 	pagePause = 20 * time.Millisecond
@@ -63,7 +63,8 @@ func (c *counter) failure() error {
 		return nil
 	}
 	if counts := c.Counts(); counts.Failed > 0 {
-		return fmt.Errorf("%s: %d of %d failed, the first after %s: %w", c.name, counts.Failed, counts.Total, seconds(counts.FirstAfter), counts.First)
+		return fmt.Errorf("%s: %d of %d failed, the first after %s: %w",
+			c.name, counts.Failed, counts.Total, seconds(counts.FirstAfter), counts.First)
 	}
 	return nil
 }
@@ -142,7 +143,8 @@ func (u *upgrade) pageRequests() (url string, ways []ask, err error) {
 	if err != nil {
 		return "", nil, fmt.Errorf("failed to make an HTTP client: %w", err)
 	}
-	url = fmt.Sprintf("%s/api/v1/namespaces/%s/services/%s:%d/proxy/", strings.TrimSuffix(u.config.Host, "/"), fleetNamespace, fleetServer, fleetPort)
+	url = fmt.Sprintf("%s/api/v1/namespaces/%s/services/%s:%d/proxy/",
+		strings.TrimSuffix(u.config.Host, "/"), fleetNamespace, fleetServer, fleetPort)
 	return url, []ask{func(ctx context.Context, _ int) error { return checkPage(getOnce(ctx, client, url)) }}, nil
 }
 

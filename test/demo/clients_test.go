@@ -27,12 +27,14 @@ func TestCounter(t *testing.T) {
 			return ctx.Err()
 		})
 		time.Sleep(time.Second)
-		if err := c.enough(); err == nil || c.failure() != nil || c.short() != "1/0" || c.String() != "reads: 1, 0 failed, the slowest took 0.5 s" {
+		if err := c.enough(); err == nil || c.failure() != nil || c.short() != "1/0" ||
+			c.String() != "reads: 1, 0 failed, the slowest took 0.5 s" {
 			t.Errorf("at first %v, %v, %q, %q", err, c.failure(), c.short(), c)
 		}
 		time.Sleep(100 * time.Second)
 		c.Stop()
-		if err := c.failure(); err == nil || !strings.Contains(err.Error(), "reads: 2 of ") || !strings.Contains(err.Error(), "the first after 1.5 s: no answer") {
+		if err := c.failure(); err == nil || !strings.Contains(err.Error(), "reads: 2 of ") ||
+			!strings.Contains(err.Error(), "the first after 1.5 s: no answer") {
 			t.Errorf("failure is %v", err)
 		}
 		if err := c.enough(); err != nil {

@@ -89,13 +89,15 @@ kind: NginxOperator
 `
 	)
 	for name, test := range map[string]struct{ version, list, want string }{
-		"v1alpha1":                  {firstAPI, older, ""},
-		"v1alpha2":                  {finalAPI, newer, ""},
-		"not converted up":          {finalAPI, older, "web has port 0 instead of 8080"},
-		"not converted down":        {firstAPI, newer, "web has port 0 instead of 8080"},
-		"another server's port":     {firstAPI, strings.ReplaceAll(older, "10000", "8080"), "object-0 has port 8080 instead of 10000"},
-		"one is missing":            {firstAPI, strings.Split(older, "---\n")[0], "object-0 is not in the list"},
-		"no ports after conversion": {finalAPI, strings.ReplaceAll(newer, "[{name: http, port: 10000}]", "[]"), "object-0 has port 0 instead of 10000"},
+		"v1alpha1":              {firstAPI, older, ""},
+		"v1alpha2":              {finalAPI, newer, ""},
+		"not converted up":      {finalAPI, older, "web has port 0 instead of 8080"},
+		"not converted down":    {firstAPI, newer, "web has port 0 instead of 8080"},
+		"another server's port": {firstAPI, strings.ReplaceAll(older, "10000", "8080"), "object-0 has port 8080 instead of 10000"},
+		"one is missing":        {firstAPI, strings.Split(older, "---\n")[0], "object-0 is not in the list"},
+		"no ports after conversion": {
+			finalAPI, strings.ReplaceAll(newer, "[{name: http, port: 10000}]", "[]"), "object-0 has port 0 instead of 10000",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := f.check(test.version, decode(t, test.list))

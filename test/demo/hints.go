@@ -27,9 +27,20 @@ func (d *demo) hints() string {
 	deployment := fmt.Sprintf("deployment/%s -n %s", server, serverNamespace)
 	return d.list([]hint{
 		{"Scale it", "kubectl scale --replicas=3 " + object + " && " + wait + " && kubectl get " + object},
-		{"Move it to another port", fmt.Sprintf(`kubectl patch %s --type=merge --patch="spec: {ports: [{name: http, port: %d}]}" && %s && %s`, object, moved, wait, request)},
-		{"Delete a child and watch it come back", "kubectl delete " + deployment + " && kubectl wait --for=create " + deployment + " && kubectl rollout status " + deployment},
-		{"Replace its Pods and nothing else", `kubectl patch ` + object + ` --type=merge --patch="spec: {forceRedeploy: now}" && ` + wait + " && kubectl get pods -n " + serverNamespace},
+		{
+			"Move it to another port",
+			fmt.Sprintf(`kubectl patch %s --type=merge --patch="spec: {ports: [{name: http, port: %d}]}" && %s && %s`,
+				object, moved, wait, request),
+		},
+		{
+			"Delete a child and watch it come back",
+			"kubectl delete " + deployment + " && kubectl wait --for=create " + deployment + " && kubectl rollout status " + deployment,
+		},
+		{
+			"Replace its Pods and nothing else",
+			`kubectl patch ` + object + ` --type=merge --patch="spec: {forceRedeploy: now}" && ` + wait +
+				" && kubectl get pods -n " + serverNamespace,
+		},
 		{"Read what each field means", "kubectl explain nginxoperator.spec"},
 	}) + d.removal(serverNamespace)
 }

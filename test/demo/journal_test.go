@@ -37,7 +37,8 @@ func TestJournal(t *testing.T) {
 			t.Errorf("after %d s: %v, done for %s", step.at, j.arrivals, j.doneFor(at(step.at)))
 		}
 	}
-	const want = "from 0.1.0 to 0.2.0: 10.0 s\nfrom 0.2.0 to 0.3.0: 5.0 s\nuntil all was stored as v1alpha2, and OLM may go on from 0.3.0: another 25.0 s\n"
+	const want = "from 0.1.0 to 0.2.0: 10.0 s\nfrom 0.2.0 to 0.3.0: 5.0 s\n" +
+		"until all was stored as v1alpha2, and OLM may go on from 0.3.0: another 25.0 s\n"
 	if j.String() != want {
 		t.Errorf("%s\nwant\n%s", &j, want)
 	}

@@ -75,6 +75,11 @@ func (d *demo) apply(ctx context.Context, manifest string) error {
 	return err
 }
 
+func (d *demo) waitForReady(ctx context.Context, namespace string, objects ...string) error {
+	_, err := d.kubectl(ctx, append([]string{"wait", "-n", namespace, "--for=condition=Ready", "--timeout=2m"}, objects...)...)
+	return err
+}
+
 // get sends a request and prints the status line and the first lines of the answer. It tries again for a moment, because
 // the nodes follow a Service that is new or has moved within about a second.
 func get(ctx context.Context, url string, out io.Writer) error {

@@ -69,7 +69,7 @@ func (d *demo) declareSecure(ctx context.Context) error {
 	if err := d.apply(ctx, secureManifest); err != nil {
 		return err
 	}
-	if _, err := d.kubectl(ctx, "wait", "-n", serverNamespace, "--for=condition=Ready", "--timeout=2m", "nginxoperator/"+secureServer); err != nil {
+	if err := d.waitForReady(ctx, serverNamespace, "nginxoperator/"+secureServer); err != nil {
 		return err
 	}
 	fmt.Print(indent(strings.TrimSpace(secureManifest)))
@@ -118,7 +118,8 @@ func (d *demo) showAtV1alpha1(ctx context.Context) error {
 		return err
 	}
 	fmt.Printf("    $ kubectl get %s\n%s", object, indent(spec))
-	if _, err := d.kubectl(ctx, "patch", object, "-n", serverNamespace, "--type=merge", `--patch={"spec":{"forceRedeploy":"by a client of v1alpha1"}}`); err != nil {
+	const patch = `{"spec":{"forceRedeploy":"by a client of v1alpha1"}}`
+	if _, err := d.kubectl(ctx, "patch", object, "-n", serverNamespace, "--type=merge", "--patch="+patch); err != nil {
 		return err
 	}
 	kept, err := d.kubectl(ctx, "get", "nginxoperators.v1alpha2.operator.example.com/"+secureServer, "-n", serverNamespace,

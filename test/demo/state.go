@@ -20,7 +20,7 @@ import (
 var (
 	serverKind     = schema.GroupResource{Group: "operator.example.com", Resource: "nginxoperators"}
 	namespaceKind  = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
-	definitionKind = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	crdKind        = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 	migrationKind  = schema.GroupVersionResource{Group: "storagemigration.k8s.io", Version: "v1", Resource: "storageversionmigrations"}
 	releaseKind    = schema.GroupVersionResource{Group: "operators.coreos.com", Version: "v1alpha1", Resource: "clusterserviceversions"}
 	subscribedKind = schema.GroupVersionResource{Group: "operators.coreos.com", Version: "v1alpha1", Resource: "subscriptions"}
@@ -30,9 +30,9 @@ var (
 )
 
 const (
-	// definitionName is the name of the API's definition, and that of the migration of its objects.
-	definitionName = "nginxoperators.operator.example.com"
-	succeeded      = "Succeeded"
+	// crdName is the name of the API's CRD, and that of the migration of its objects.
+	crdName   = "nginxoperators.operator.example.com"
+	succeeded = "Succeeded"
 )
 
 // release is one that OLM has on the cluster.
@@ -56,16 +56,16 @@ func (u *upgrade) look(ctx context.Context) (state, error) {
 	if err != nil {
 		return state{}, fmt.Errorf("failed to list ClusterServiceVersions: %w", err)
 	}
-	definition, err := find(ctx, u.api.Resource(definitionKind), definitionName)
+	crd, err := find(ctx, u.api.Resource(crdKind), crdName)
 	if err != nil {
 		return state{}, err
 	}
-	migration, err := find(ctx, u.api.Resource(migrationKind), definitionName)
+	migration, err := find(ctx, u.api.Resource(migrationKind), crdName)
 	if err != nil {
 		return state{}, err
 	}
-	s := state{releases: releasesOf(list.Items), served: servedBy(definition), migration: migrationOf(migration)}
-	s.stored, _, _ = unstructured.NestedStringSlice(definition.Object, "status", "storedVersions")
+	s := state{releases: releasesOf(list.Items), served: servedBy(crd), migration: migrationOf(migration)}
+	s.stored, _, _ = unstructured.NestedStringSlice(crd.Object, "status", "storedVersions")
 	// OLM makes one for each release, under its name.
 	condition, err := find(ctx, u.api.Resource(conditionKind).Namespace(operatorNamespace), csvPrefix+s.newest().version)
 	s.upgradeable = upgradeableOf(condition)
@@ -92,9 +92,10 @@ func (s state) newest() release {
 	return s.releases[len(s.releases)-1]
 }
 
-// done tells whether a release is installed, every object is stored in the new version, and OLM may go on from there.
+// done reports whether a release is installed, every object is stored in the new version, and OLM may go on from there.
 func (s state) done(version string) bool {
-	return s.newest() == release{version, succeeded} && slices.Equal(s.stored, []string{finalAPI}) && s.upgradeable == string(metav1.ConditionTrue)
+	return s.newest() == release{version, succeeded} && slices.Equal(s.stored, []string{finalAPI}) &&
+		s.upgradeable == string(metav1.ConditionTrue)
 }
 
 // releasesOf returns the releases of this operator among ClusterServiceVersions.
@@ -118,9 +119,9 @@ func releasesOf(items []unstructured.Unstructured) []release {
 	return out
 }
 
-// servedBy returns the versions that a definition serves, and marks the one in which new objects are stored.
-func servedBy(definition *unstructured.Unstructured) []string {
-	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
+// servedBy returns the versions that a CRD serves, and marks the one in which new objects are stored.
+func servedBy(crd *unstructured.Unstructured) []string {
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
 	var out []string
 	for _, version := range versions {
 		version, _ := version.(map[string]any)

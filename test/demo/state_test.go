@@ -24,7 +24,7 @@ func TestReleasesOf(t *testing.T) {
 }
 
 func TestServedBy(t *testing.T) {
-	definition := decode(t, `
+	crd := decode(t, `
 apiVersion: v1
 kind: CustomResourceDefinition
 spec:
@@ -33,11 +33,11 @@ spec:
   - {name: v1alpha2, served: true, storage: true}
   - {name: v1, served: false, storage: false}
 `)[0]
-	if got := servedBy(&definition); !slices.Equal(got, []string{"v1alpha1", "v1alpha2*"}) {
+	if got := servedBy(&crd); !slices.Equal(got, []string{"v1alpha1", "v1alpha2*"}) {
 		t.Errorf("%v", got)
 	}
 	if got := servedBy(&unstructured.Unstructured{}); len(got) > 0 {
-		t.Errorf("without a definition: %v", got)
+		t.Errorf("without a CRD: %v", got)
 	}
 }
 
@@ -106,12 +106,15 @@ func TestRow(t *testing.T) {
 		served:   []string{"v1alpha1", "v1alpha2*"}, stored: []string{firstAPI, finalAPI}, migration: "Running", upgradeable: "False",
 	}
 	line := row(true, slices.Concat([]string{"12:03:04"}, s.cells(), []string{"123456/0", "12/0", "-"})...)
-	const want = "  > 12:03:04  0.2.0 Replacing, 0.3.0 InstallReady  v1alpha1 v1alpha2*  v1alpha1 v1alpha2  Running    False        123456/0  12/0      -\n"
+	const want = "  > 12:03:04  0.2.0 Replacing, 0.3.0 InstallReady  v1alpha1 v1alpha2*  v1alpha1 v1alpha2  " +
+		"Running    False        123456/0  12/0      -\n"
 	if line != want {
 		t.Errorf("%q\nwant\n%q", line, want)
 	}
 	head := header()
-	for name, cell := range map[string]string{"served": "v1alpha1 v1alpha2*", "migration": "Running", "upgradeable": "False", "page": "123456/0", "v1alpha2\n": "-\n"} {
+	for name, cell := range map[string]string{
+		"served": "v1alpha1 v1alpha2*", "migration": "Running", "upgradeable": "False", "page": "123456/0", "v1alpha2\n": "-\n",
+	} {
 		if strings.Index(head, name) != strings.Index(line, cell) {
 			t.Errorf("%s is not below %s:\n%s%s", cell, strings.TrimSpace(name), head, line)
 		}

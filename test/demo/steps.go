@@ -131,15 +131,21 @@ const lookAtOLM = "kubectl get catalogsource,subscription,installplan,csv,pod -n
 func (d *demo) steps() []step {
 	return append(d.buildSteps("The images of the operator, its bundle and its catalog", "images"), []step{
 		d.installStep("The operator, through a Subscription to the catalog", d.version, d.catalogImage),
-		{"Servers: config/samples", 3 * time.Minute, d.declare,
-			d.line("kubectl get nginxoperators,pods,events -n " + serverNamespace)},
+		{
+			"Servers: config/samples", 3 * time.Minute, d.declare,
+			d.line("kubectl get nginxoperators,pods,events -n " + serverNamespace),
+		},
 		{"What there is", time.Minute, d.show, d.line("kubectl get all -n " + serverNamespace)},
 		{"A request to it, through its Service", time.Minute, d.request, d.line("kubectl get service,endpointslice -n " + serverNamespace)},
-		{"A server with TLS and a configuration of its own, at v1alpha2", 3 * time.Minute, d.declareSecure,
-			d.line("kubectl get nginxoperators,pods,events -n " + serverNamespace)},
+		{
+			"A server with TLS and a configuration of its own, at v1alpha2", 3 * time.Minute, d.declareSecure,
+			d.line("kubectl get nginxoperators,pods,events -n " + serverNamespace),
+		},
 		{"A request to it, over TLS", time.Minute, d.requestSecure, d.line("kubectl get service,endpointslice -n " + serverNamespace)},
-		{"The same server, read and changed at v1alpha1", time.Minute, d.showAtV1alpha1,
-			d.line("kubectl get " + oldServers + " -n " + serverNamespace + " -o yaml")},
+		{
+			"The same server, read and changed at v1alpha1", time.Minute, d.showAtV1alpha1,
+			d.line("kubectl get " + oldServers + " -n " + serverNamespace + " -o yaml"),
+		},
 	}...)
 }
 
@@ -181,14 +187,15 @@ func (d *demo) notElsewhere(ctx context.Context) error {
 	if here {
 		return nil
 	}
-	found, err := d.kubectl(ctx, "get", "deployment", "nginx-operator-controller-manager", "-n", operatorNamespace, "--ignore-not-found", "--output=name")
+	found, err := d.kubectl(ctx, "get", "deployment", "nginx-operator-controller-manager", "-n", operatorNamespace,
+		"--ignore-not-found", "--output=name")
 	if err == nil && found != "" {
 		err = errors.New("the operator is deployed already without OLM: remove it first, with `make undeploy` if `make deploy` made it")
 	}
 	return err
 }
 
-// subscribedHere tells whether there is a Subscription where the demo makes it. One that is elsewhere is an error.
+// subscribedHere reports whether there is a Subscription where the demo makes it. One that is elsewhere is an error.
 func (d *demo) subscribedHere(ctx context.Context) (bool, error) {
 	found, err := d.kubectl(ctx, "get", "subscriptions.operators.coreos.com", "--all-namespaces",
 		`--output=jsonpath={range .items[?(@.spec.name=="nginx-operator")]}{.metadata.namespace}{"\n"}{end}`)
@@ -198,7 +205,8 @@ func (d *demo) subscribedHere(ctx context.Context) (bool, error) {
 	here := false
 	for _, namespace := range strings.Fields(found) {
 		if namespace != operatorNamespace {
-			return false, fmt.Errorf("the operator is installed already, by a Subscription in namespace %s: delete that and its CSV first", namespace)
+			return false, fmt.Errorf("the operator is installed already, by a Subscription in namespace %s: "+
+				"delete that and its CSV first", namespace)
 		}
 		here = true
 	}
@@ -222,8 +230,7 @@ func (d *demo) declare(ctx context.Context) error {
 	if _, err := d.kubectl(ctx, "apply", "-n", serverNamespace, "-k", filepath.Join(d.delivery, "config", "samples")); err != nil {
 		return err
 	}
-	_, err := d.kubectl(ctx, "wait", "-n", serverNamespace, "--for=condition=Ready", "--timeout=2m", "nginxoperator/"+server, "nginxoperator/greeter")
-	return err
+	return d.waitForReady(ctx, serverNamespace, "nginxoperator/"+server, "nginxoperator/greeter")
 }
 
 func (d *demo) show(ctx context.Context) error {

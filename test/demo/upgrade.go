@@ -92,20 +92,26 @@ func walk(ctx context.Context) error {
 	if err := doAll(ctx, u.walkSteps()); err != nil {
 		return err
 	}
-	fmt.Printf("\nThe walk took %s. The operator and the servers are still there. Try next:\n\n%s", seconds(time.Since(began)), u.upgradeHints())
+	fmt.Printf("\nThe walk took %s. The operator and the servers are still there. Try next:\n\n%s",
+		seconds(time.Since(began)), u.upgradeHints())
 	return nil
 }
 
 func (u *upgrade) walkSteps() []step {
 	servers := u.line("kubectl get nginxoperators,pods,events -n " + fleetNamespace)
 	return []step{
-		{"What an earlier demo left", 3 * time.Minute, u.clean,
-			u.line("kubectl get namespaces -l " + madeByDemo)},
-		u.installStep("Release "+u.firstVersion+", through a Subscription to the catalog in which it is the newest", u.firstVersion, u.firstCatalogImage),
+		{
+			"What an earlier demo left", 3 * time.Minute, u.clean,
+			u.line("kubectl get namespaces -l " + madeByDemo),
+		},
+		u.installStep("Release "+u.firstVersion+", through a Subscription to the catalog in which it is the newest",
+			u.firstVersion, u.firstCatalogImage),
 		{"Servers at v1alpha1, the only version that it has", 3 * time.Minute, u.declareFleet, servers},
 		{"Clients that go on until the end", time.Minute, u.startClients, servers},
-		{"The newest catalog: OLM walks to release " + u.version + " by itself", 6 * time.Minute, u.follow,
-			u.line(lookAtOLM + "; kubectl get storageversionmigration " + definitionName + " -o yaml")},
+		{
+			"The newest catalog: OLM walks to release " + u.version + " by itself", 6 * time.Minute, u.follow,
+			u.line(lookAtOLM + "; kubectl get storageversionmigration " + crdName + " -o yaml"),
+		},
 		{"What the walk did to servers and clients", time.Minute, u.sumUp, servers},
 	}
 }
@@ -118,7 +124,7 @@ func (u *upgrade) declareFleet(ctx context.Context) error {
 	if err := u.apply(ctx, u.fleet.manifest()); err != nil {
 		return err
 	}
-	if _, err := u.kubectl(ctx, "wait", "-n", fleetNamespace, "--for=condition=Ready", "--timeout=2m", oldServers+"/"+fleetServer); err != nil {
+	if err := u.waitForReady(ctx, fleetNamespace, oldServers+"/"+fleetServer); err != nil {
 		return err
 	}
 	var err error
@@ -132,18 +138,21 @@ func (u *upgrade) declareFleet(ctx context.Context) error {
 
 // podsNow returns name and unique id of each Pod of the servers.
 func (u *upgrade) podsNow(ctx context.Context) ([]string, error) {
-	out, err := u.kubectl(ctx, "get", "pods", "-n", fleetNamespace, `--output=jsonpath={range .items[*]}{.metadata.name} {.metadata.uid}{"\n"}{end}`)
+	out, err := u.kubectl(ctx, "get", "pods", "-n", fleetNamespace,
+		`--output=jsonpath={range .items[*]}{.metadata.name} {.metadata.uid}{"\n"}{end}`)
 	return strings.Split(strings.TrimSpace(out), "\n"), err
 }
 
 // follow changes the image of the catalog, and nothing else, and writes down what OLM and the operator make of it.
 func (u *upgrade) follow(ctx context.Context) error {
 	patch := fmt.Sprintf(`{"spec":{"image":%q}}`, u.catalogImage)
-	if _, err := u.kubectl(ctx, "patch", "catalogsource", "nginx-operator", "-n", operatorNamespace, "--type=merge", "--patch="+patch); err != nil {
+	if _, err := u.kubectl(ctx, "patch", "catalogsource", "nginx-operator", "-n", operatorNamespace,
+		"--type=merge", "--patch="+patch); err != nil {
 		return err
 	}
 	u.journal.began = time.Now()
-	fmt.Printf("    the image of the CatalogSource was %s and is %s\n\n%s\n%s", u.firstCatalogImage, u.catalogImage, indent(legend()), header())
+	fmt.Printf("    the image of the CatalogSource was %s and is %s\n\n%s\n%s",
+		u.firstCatalogImage, u.catalogImage, indent(legend()), header())
 	var shown []string
 	var printed time.Time
 	for {
@@ -210,7 +219,7 @@ func (u *upgrade) sumUp(ctx context.Context) error {
 	if err == nil {
 		fmt.Printf("    the Pods are those from before the walk:\n%s", indent(indent(strings.Join(pods, "\n"))))
 	}
-	stored, storedErr := u.kubectl(ctx, "get", "crd", definitionName, "--output=jsonpath={.status.storedVersions}")
+	stored, storedErr := u.kubectl(ctx, "get", "crd", crdName, "--output=jsonpath={.status.storedVersions}")
 	if storedErr == nil {
 		fmt.Printf("    objects are stored in the versions %s\n", stored)
 	}
@@ -233,8 +242,11 @@ func (u *upgrade) showDeprecation(ctx context.Context) error {
 func (u *upgrade) upgradeHints() string {
 	server := "nginxoperators.%s.operator.example.com/" + fleetServer + " -n " + fleetNamespace + " -o yaml"
 	return u.list([]hint{
-		{"Look at what the operator and the servers are now", "kubectl get csv,pods -n " + operatorNamespace + "; kubectl get nginxoperators -n " + fleetNamespace},
+		{
+			"Look at what the operator and the servers are now",
+			"kubectl get csv,pods -n " + operatorNamespace + "; kubectl get nginxoperators -n " + fleetNamespace,
+		},
 		{"Read the same server in both versions", fmt.Sprintf("kubectl get "+server+"; kubectl get "+server, firstAPI, finalAPI)},
-		{"Look at how its objects were stored anew", "kubectl get storageversionmigration " + definitionName + " -o yaml"},
+		{"Look at how its objects were stored anew", "kubectl get storageversionmigration " + crdName + " -o yaml"},
 	}) + u.removal(fleetNamespace)
 }

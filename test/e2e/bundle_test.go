@@ -6,8 +6,8 @@ package e2e
 //   - `operator-sdk scorecard` passes every basic and OLM test, and has no suggestion left.
 //   - `operator-sdk run bundle` gives a working operator: a server becomes ready and serves.
 //   - `operator-sdk run bundle` of the release before and `operator-sdk run bundle-upgrade` to this one: the invariants of an
-//     upgrade hold, and the storage is migrated.
-//   - `operator-sdk cleanup` takes all of it away, the API and with it the servers included, as is its default. What OLM
+//     upgrade hold.
+//   - After that `operator-sdk cleanup` takes all of it away, the API and with it the servers included, as is its default. What OLM
 //     itself leaves is named in the test; nothing else stays.
 
 import (
@@ -34,7 +34,7 @@ import (
 func TestBundle(t *testing.T) {
 	t.Run("validate", func(t *testing.T) { t.Parallel(); testValidate(t) })
 	t.Run("scorecard", func(t *testing.T) { t.Parallel(); testScorecard(t) })
-	t.Run("run and clean up", func(t *testing.T) { t.Parallel(); testRunBundle(t) })
+	t.Run("run", func(t *testing.T) { t.Parallel(); testRunBundle(t) })
 }
 
 func testValidate(t *testing.T) {
@@ -63,7 +63,7 @@ func testScorecard(t *testing.T) {
 // ownScorecardTests is the number of those in test/scorecard.
 const ownScorecardTests = 4
 
-// testOwnScorecard runs our own suite, which needs the operator and the rights of an editor.
+// testOwnScorecard runs our own suite, which needs the operator and the RBAC permissions of an editor.
 func testOwnScorecard(t *testing.T) {
 	namespace := newScorecardNamespace(t)
 	kubectl(t, "create", "rolebinding", "scorecard", "-n", namespace,
@@ -92,7 +92,7 @@ func scorecard(t *testing.T, namespace, selector string, count int) {
 		"--selector="+selector, "--untar-image=docker.io/library/busybox:1.36", "--wait-time=2m", "--output=json")
 	if err != nil {
 		// The program also fails where a test does; what the tests say comes below.
-		t.Log(report(namespace))
+		keepReport(t, namespace)
 		t.Errorf("scorecard: %.4000s", err)
 	}
 	var list struct {
@@ -134,15 +134,21 @@ func testRunBundle(t *testing.T) {
 	waitForInstall(t, namespace)
 
 	servers := newNamespace(t, restricted)
-	server := newServer(t, servers, "web", 1)
+	newServer(t, servers, "web", 1)
 	serviceServes(t, servers, "web", 8080)
+	suite.operatorNamespace = ""
+}
 
-	// The garbage collector learns of a new kind within half a minute, and then begins to watch it. A definition that goes
+// testCleanup takes the operator away with operator-sdk, and requires that nothing is left of it and of an object.
+func testCleanup(t *testing.T, namespace string, server *v1alpha2.NginxOperator) {
+	t.Helper()
+	servers := server.Namespace
+	// The garbage collector learns of a new kind within half a minute, and then begins to watch it. A CRD that goes
 	// before that leaves the children of its objects behind. The end of another object shows that the kind is known, though not
 	// that it is watched already.
-	definition, err := readDefinition(t.Context())
+	crd, err := readCRD(t.Context())
 	must(t, err)
-	time.Sleep(time.Until(definition.CreationTimestamp.Add(collectorDelay)))
+	time.Sleep(time.Until(crd.CreationTimestamp.Add(collectorDelay)))
 	other := newServer(t, servers, "other", 1)
 	must(t, suite.admin.Delete(t.Context(), other))
 	waitFor(t, servers, "the garbage collector to know the API", 2*time.Minute, func(ctx context.Context) error {
@@ -161,7 +167,7 @@ func testRunBundle(t *testing.T) {
 		}
 		crd := objectOf("apiextensions.k8s.io/v1", "CustomResourceDefinition", crdName)
 		if suite.admin.Get(ctx, client.ObjectKeyFromObject(crd), crd) == nil {
-			err = errors.Join(err, errors.New("the definition of the API is left"))
+			err = errors.Join(err, errors.New("the CRD of the API is left"))
 		}
 		if suite.admin.Get(ctx, client.ObjectKeyFromObject(server), &v1alpha2.NginxOperator{}) == nil {
 			err = errors.Join(err, errors.New("the object is left"))
@@ -171,7 +177,6 @@ func testRunBundle(t *testing.T) {
 	waitFor(t, namespace, "nothing of the operator to be left", patience, func(ctx context.Context) error {
 		return errors.Join(nothingIn(ctx, namespace), onlyLeftByOLM(ctx))
 	})
-	suite.operatorNamespace = ""
 }
 
 // operatorSDK runs one of the commands of operator-sdk that take a namespace and a time limit.
@@ -195,10 +200,11 @@ func TestBundleUpgrade(t *testing.T) {
 	operatorSDK(t, namespace, "run", "bundle", suite.previous.bundleImage)
 	waitForRelease(t, namespace, suite.previous.version)
 	fleet := newFleet(t, fewObjects)
-	fleet.step(t, "from "+suite.previous.version+" to "+suite.version+", run bundle-upgrade", func(func()) {
+	fleet.step(t, "from "+suite.previous.version+" to "+suite.version+", run bundle-upgrade", suite.previous, func(func()) {
 		operatorSDK(t, namespace, "run", "bundle-upgrade", suite.bundleImage)
-		storageMigrated(t, namespace, fleet.namespace, csvName())
-	}, true)
+	})
+	storageMigratedAlready(t, fleet.namespace)
+	testCleanup(t, namespace, fleet.web)
 }
 
 // nothingIn returns an error as long as the operator's namespace has anything that the installation made.

@@ -36,7 +36,7 @@ func testWebhookCertificate(t *testing.T) {
 
 	reader := startReader(t, namespace, older, ports)
 	reader.strictly()
-	seen := watchDefinition(t)
+	seen := watchCRD(t)
 	// OLM renews a certificate that has less than a day left, so it gets one.
 	service := operatorName + "-service." + operator + ".svc"
 	chain, private, err := cert.GenerateSelfSignedCertKeyWithOptions(cert.SelfSignedCertKeyOptions{
@@ -45,9 +45,9 @@ func testWebhookCertificate(t *testing.T) {
 	must(t, err)
 	parts, err := cert.ParseCertsPEM(chain)
 	must(t, err)
-	authority, err := cert.EncodeCertificates(parts[1])
+	ca, err := cert.EncodeCertificates(parts[1])
 	must(t, err)
-	short := map[string][]byte{corev1.TLSCertKey: chain, corev1.TLSPrivateKeyKey: private, "olmCAKey": authority}
+	short := map[string][]byte{corev1.TLSCertKey: chain, corev1.TLSPrivateKeyKey: private, "olmCAKey": ca}
 	update(t, secret, func(s *corev1.Secret) { s.Data = short })
 	// It looks when something about the ClusterServiceVersion changes.
 	kubectl(t, "annotate", "-n", operator, "--overwrite", "csv", csvName(), "example.com/looked-at="+time.Now().Format("150405"))
@@ -70,20 +70,20 @@ func testWebhookCertificate(t *testing.T) {
 }
 
 func testConversionComesBack(t *testing.T) {
-	definition := objectOf("apiextensions.k8s.io/v1", "CustomResourceDefinition", crdName)
+	crd := objectOf("apiextensions.k8s.io/v1", "CustomResourceDefinition", crdName)
 	removed := []byte(`{"spec":{"conversion":{"strategy":"None","webhook":null}}}`)
-	must(t, suite.admin.Patch(t.Context(), definition, client.RawPatch(types.MergePatchType, removed)))
+	must(t, suite.admin.Patch(t.Context(), crd, client.RawPatch(types.MergePatchType, removed)))
 	took := waitFor(t, suite.operatorNamespace, "the conversion to be back", patience, func(ctx context.Context) error {
-		if err := suite.admin.Get(ctx, client.ObjectKeyFromObject(definition), definition); err != nil {
+		if err := suite.admin.Get(ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
 			return err
 		}
-		if found := conversionOf(definition); text(definition, "spec", "conversion", "webhook", "clientConfig", "caBundle") == "" {
+		if found := conversionOf(crd); text(crd, "spec", "conversion", "webhook", "clientConfig", "caBundle") == "" {
 			return fmt.Errorf("it is %s", found)
 		}
 		return nil
 	})
 	t.Logf("FIGURE the conversion is back in the CustomResourceDefinition after %d ms", took.Milliseconds())
-	// The repair itself is one write; an API server that is busy takes its time for both changes of the definition.
+	// The restore itself is one write; an API server that is busy takes its time for both changes of the CRD.
 	if took > 3*time.Second {
 		t.Errorf("it took %s", seconds(took))
 	}

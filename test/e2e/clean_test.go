@@ -39,24 +39,34 @@ func clean(ctx context.Context) error {
 	if err := refuseOthers(ctx, ours); err != nil {
 		return err
 	}
-	// Without its Subscription OLM does not put back what goes; the definition takes the servers along.
+	// Without its Subscription OLM does not put back what goes; the CRD takes the servers along.
 	var errs []error
 	for namespace := range ours {
 		errs = append(errs,
 			suite.admin.DeleteAllOf(ctx, olmObject("Subscription", "", ""), client.InNamespace(namespace)),
 			suite.admin.DeleteAllOf(ctx, olmObject("ClusterServiceVersion", "", ""), client.InNamespace(namespace)))
 	}
-	for i := range namespaces.Items {
-		errs = append(errs, client.IgnoreNotFound(suite.admin.Delete(ctx, &namespaces.Items[i])))
+	for namespace := range ours {
+		errs = append(errs, deleteNamespace(ctx, namespace))
 	}
-	// The objects go with the definition, also those that only an operator could convert.
-	definition := objectOf("apiextensions.k8s.io/v1", "CustomResourceDefinition", crdName)
+	// The objects go with the CRD, also those that only an operator could convert.
+	crd := objectOf("apiextensions.k8s.io/v1", "CustomResourceDefinition", crdName)
 	unconverted := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"conversion":{"strategy":"None","webhook":null}}}`))
-	errs = append(errs, client.IgnoreNotFound(suite.admin.Patch(ctx, definition, unconverted)), client.IgnoreNotFound(suite.admin.Delete(ctx, definition)))
+	errs = append(errs, client.IgnoreNotFound(suite.admin.Patch(ctx, crd, unconverted)), client.IgnoreNotFound(suite.admin.Delete(ctx, crd)))
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("failed to remove what tests left: %w", err)
 	}
 	return eventually(ctx, func(ctx context.Context) error { return cleanOnce(ctx, ours) })
+}
+
+// deleteNamespace deletes a namespace, if it is there, and its Pods at once: as long as one of them drains, the control plane looks at
+// the namespace every quarter of a minute only.
+func deleteNamespace(ctx context.Context, name string) error {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if err := suite.admin.Delete(ctx, namespace); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	return suite.admin.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(name), client.GracePeriodSeconds(0))
 }
 
 // refuseOthers returns an error where the operator, or an object of its API, is in a namespace that is not ours.
@@ -85,7 +95,8 @@ func refuseOthers(ctx context.Context, ours sets.Set[string]) error {
 	}
 	for i := range deployments.Items {
 		if deployment := &deployments.Items[i]; deployment.Name == operatorName && !ours.Has(deployment.Namespace) {
-			errs = append(errs, found("Deployment", deployment.Namespace, deployment.Name, "uninstall the operator first, with `make undeploy` if `make deploy` made it"))
+			errs = append(errs, found("Deployment", deployment.Namespace, deployment.Name,
+				"uninstall the operator first, with `make undeploy` if `make deploy` made it"))
 		}
 	}
 	for i := range objects.Items {
@@ -138,7 +149,7 @@ func cleanOnce(ctx context.Context, namespaces sets.Set[string]) error {
 }
 
 // clusterScoped returns the objects outside of namespaces that an installation of the operator makes, beside the
-// definition of its API.
+// CRD of its API.
 func clusterScoped(ctx context.Context) ([]client.Object, error) {
 	var out []client.Object
 	operators := metadataList("operators.coreos.com/v1", "OperatorList")

@@ -5,7 +5,7 @@ package e2e
 //   - `kubectl apply --server-side -k config/default` is all that it takes on a cluster with nothing else: the operator
 //     makes the certificate of its webhooks itself.
 //   - The same command with the next release upgrades. The invariants are those of an upgrade through OLM: the same Pods,
-//     no failed request, no failed or wrong read or write at either version, and the storage is migrated.
+//     no failed request, no failed or wrong read or write at either version.
 //   - `kubectl delete -k config/default` leaves nothing, outside of namespaces either.
 
 import (
@@ -20,7 +20,6 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -36,10 +35,10 @@ func deploy(t *testing.T, delivery string) {
 	kubectl(t, "rollout", "status", "-n", defaultNamespace, "--timeout=2m", "deployment/"+operatorName)
 }
 
-// Nothing but the catalog's graph keeps anybody from leaving a release out. Whoever does loses nothing: no answer is wrong,
+// Nothing but the catalog's graph keeps anybody from leaving releases out. Whoever does loses nothing: no answer is wrong,
 // no request to a server is lost, and everything is stored as it should be in the end. Reads and writes may fail until the
 // new operator converts.
-func TestDefaultLeavingOneOut(t *testing.T) {
+func testDefaultLeavingOut(t *testing.T) {
 	startClean(t)
 	suite.operatorNamespace = defaultNamespace
 	defer func() { suite.operatorNamespace = "" }()
@@ -60,6 +59,13 @@ func TestDefaultLeavingOneOut(t *testing.T) {
 }
 
 func TestDefault(t *testing.T) {
+	t.Run("upgrade", testDefaultUpgrade)
+	if suite.full {
+		t.Run("leaving releases out", testDefaultLeavingOut)
+	}
+}
+
+func testDefaultUpgrade(t *testing.T) {
 	startClean(t)
 	suite.operatorNamespace = defaultNamespace
 	defer func() { suite.operatorNamespace = "" }()
@@ -69,17 +75,18 @@ func TestDefault(t *testing.T) {
 
 	fleet := newFleet(t, fewObjects)
 	began = time.Now()
-	fleet.step(t, "from "+suite.previous.version+" to "+suite.version+", without OLM", func(func()) {
+	fleet.step(t, "from "+suite.previous.version+" to "+suite.version+", without OLM", suite.previous, func(func()) {
 		deploy(t, suite.delivery)
 		t.Logf("FIGURE release %s without OLM: %s", suite.version, seconds(time.Since(began)))
-		waitFor(t, defaultNamespace, "the release before to be gone", patience, func(ctx context.Context) error {
-			return operatorRolledOut(ctx, defaultNamespace)
-		})
-		storageMigrated(t, defaultNamespace, fleet.namespace, "")
-	}, true)
-	fleet.useNewFields(t)
-	fleet.step(t, "from "+suite.version+" to "+suite.next.version+", without OLM", func(func()) { deploy(t, suite.next.delivery) }, true)
+	})
 	storageMigratedAlready(t, fleet.namespace)
+	installed := suite.delivery
+	if suite.full {
+		fleet.useNewFields(t)
+		installed = suite.next.delivery
+		fleet.step(t, "from "+suite.version+" to "+suite.next.version+", without OLM", suite.next, func(func()) { deploy(t, installed) })
+		storageMigratedAlready(t, fleet.namespace)
+	}
 
 	// Admission works without OLM as well.
 	bad := newObject(fleet.namespace, "bad", 1)
@@ -88,8 +95,7 @@ func TestDefault(t *testing.T) {
 		t.Errorf("a bad image is answered with: %v", err)
 	}
 
-	servers := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fleet.namespace}}
-	must(t, suite.admin.Delete(t.Context(), servers))
+	must(t, deleteNamespace(t.Context(), fleet.namespace))
 	waitFor(t, fleet.namespace, "the servers to be gone", 2*time.Minute, func(ctx context.Context) error {
 		err := suite.admin.Get(ctx, client.ObjectKey{Name: fleet.namespace}, &corev1.Namespace{})
 		if err == nil {
@@ -97,14 +103,16 @@ func TestDefault(t *testing.T) {
 		}
 		return client.IgnoreNotFound(err)
 	})
-	kubectl(t, "delete", "--wait", "-k", filepath.Join(suite.next.delivery, "config", "default"))
+	kubectl(t, "delete", "--wait", "-k", filepath.Join(installed, "config", "default"))
 	waitFor(t, "", "nothing of the operator to be left", patience, func(ctx context.Context) error {
 		left, err := clusterScoped(ctx)
 		var names []string
 		for _, object := range left {
 			names = append(names, object.GetObjectKind().GroupVersionKind().Kind+" "+object.GetName())
 		}
-		for _, list := range []client.ObjectList{&admissionv1.MutatingWebhookConfigurationList{}, &admissionv1.ValidatingWebhookConfigurationList{}} {
+		for _, list := range []client.ObjectList{
+			&admissionv1.MutatingWebhookConfigurationList{}, &admissionv1.ValidatingWebhookConfigurationList{},
+		} {
 			found, listErr := namesIn(ctx, "", list)
 			err = errors.Join(err, listErr)
 			for _, name := range found {

@@ -1,7 +1,7 @@
 package e2e
 
-// The way back. One step is supported: from the release that stores v1alpha2 to the one before it, which has that version
-// too. The operator is uninstalled, the objects stay, and the release before is installed. It stores v1alpha1 again, object
+// The way back, in the full run. It is supported down to the last release that stores v1alpha1, because that has v1alpha2
+// too. The operator is uninstalled, the objects stay, and the older release is installed. It stores v1alpha1 again, object
 // by object as they are written, and reads both.
 //
 //   - Objects and operands are untouched, and no request is lost.
@@ -29,7 +29,7 @@ var refusals = regexp.MustCompile(`risk of data loss updating|error validating e
 // testTooFarBack uninstalls the operator, and asks for the first release.
 func testTooFarBack(t *testing.T, operator string) {
 	t.Helper()
-	before, err := readDefinition(t.Context())
+	before, err := readCRD(t.Context())
 	must(t, err)
 	uninstall(t, operator)
 	subscribe(t, operator, suite.catalogImage, "Manual", suite.first.version)
@@ -52,25 +52,27 @@ func testTooFarBack(t *testing.T, operator string) {
 		}
 		return fmt.Errorf("no InstallPlan says so: %v", all)
 	})
-	now, err := readDefinition(t.Context())
+	now, err := readCRD(t.Context())
 	must(t, err)
-	if !equality.Semantic.DeepEqual(now.Spec.Versions, before.Spec.Versions) || !slices.Equal(now.Status.StoredVersions, before.Status.StoredVersions) {
-		t.Errorf("the versions of the definition were changed, status.storedVersions is %v", now.Status.StoredVersions)
+	if !equality.Semantic.DeepEqual(now.Spec.Versions, before.Spec.Versions) ||
+		!slices.Equal(now.Status.StoredVersions, before.Status.StoredVersions) {
+		t.Errorf("the versions of the CRD were changed, status.storedVersions is %v", now.Status.StoredVersions)
 	}
 	must(t, suite.admin.Delete(t.Context(), olmObject("Subscription", operator, packageName)))
-	must(t, client.IgnoreNotFound(suite.admin.Delete(t.Context(), olmObject("ClusterServiceVersion", operator, csvNameOf(suite.first.version)))))
+	csv := olmObject("ClusterServiceVersion", operator, csvNameOf(suite.first.version))
+	must(t, client.IgnoreNotFound(suite.admin.Delete(t.Context(), csv)))
 }
 
-// back installs the release before, and looks whether everything is as it was.
+// back installs the last release that stores v1alpha1, and looks whether everything is as it was.
 func (f *fleet) back(t *testing.T, operator string) {
 	t.Helper()
 	load := startLoad(t, f.namespace, suite.reach.service(f.namespace, "web", 8080))
 	// Without an operator the version that is stored can be read.
 	must(t, f.asCreated(t.Context(), newer))
 	began := time.Now()
-	subscribe(t, operator, suite.catalogImage, "Manual", suite.previous.version)
-	arrive(t, operator, "Manual", suite.previous.version)
-	t.Logf("FIGURE step back to %s: %s", suite.previous.version, seconds(time.Since(began)))
+	subscribe(t, operator, suite.catalogImage, "Manual", suite.unmigrated.version)
+	arrive(t, operator, "Manual", suite.unmigrated.version)
+	t.Logf("FIGURE step back to %s: %s", suite.unmigrated.version, seconds(time.Since(began)))
 	waitFor(t, f.namespace, "both versions to be readable", patience, func(ctx context.Context) error {
 		return errors.Join(f.asCreated(ctx, older), f.asCreated(ctx, newer))
 	})
@@ -78,20 +80,21 @@ func (f *fleet) back(t *testing.T, operator string) {
 	f.samePods(t, "on the way back")
 	answers(t, f.namespace, suite.reach.service(f.namespace, "web", 8081), "the second port")
 
-	definition, err := readDefinition(t.Context())
+	crd, err := readCRD(t.Context())
 	must(t, err)
-	if stored := slices.Sorted(slices.Values(definition.Status.StoredVersions)); !slices.Equal(stored, []string{older, newer}) {
+	if stored := slices.Sorted(slices.Values(crd.Status.StoredVersions)); !slices.Equal(stored, []string{older, newer}) {
 		t.Errorf("status.storedVersions is %v", stored)
 	}
-	// What is written is stored as the release before stores it.
+	// What is written is stored as that release stores it.
 	touched := newV1alpha1(f.namespace, refusedName, 0, 0)
-	must(t, suite.admin.Patch(t.Context(), touched, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"touched":"yes"}}}`))))
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"touched":"yes"}}}`))
+	must(t, suite.admin.Patch(t.Context(), touched, patch))
 	if suite.local {
 		counts, err := storedAs(t.Context(), f.namespace)
 		must(t, err)
 		t.Logf("FIGURE objects in etcd after the step back: %v", counts)
 		if counts[older] == 0 {
-			t.Error("nothing is stored as the release before stores it")
+			t.Error("nothing is stored as that release stores it")
 		}
 	}
 	load.finish(t, f.namespace, "load on the way back")

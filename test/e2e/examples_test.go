@@ -4,9 +4,9 @@ package e2e
 //
 //   - Each document's steps work as the README of its example shows them, step by step and word by word.
 //   - A Foo is happy within a second after its Pod arrives.
-//   - An Activity runs on the node that it names, as user and group, and its exit code is told.
-//   - A changed image of a SidecarSet goes into running Pods one at a time: never are two away, no Pod is made anew, and no
-//     other container restarts.
+//   - An Activity runs on the node that it names, as user and group, and its status has the exit code.
+//   - A changed image of a SidecarSet goes into running Pods one at a time: no two are unavailable at once, no Pod is recreated, and
+//     no other container restarts.
 //   - Without the webhook Pods are created all the same.
 
 import (
@@ -66,7 +66,8 @@ func deployExamples(t *testing.T) {
 	config := filepath.Join(suite.delivery, "examples", "config")
 	kubectl(t, "apply", "--server-side", "-k", config)
 	t.Cleanup(func() {
-		if out, err := command(context.WithoutCancel(t.Context()), "kubectl", "delete", "--ignore-not-found", "--timeout=2m", "-k", config); err != nil {
+		ctx := context.WithoutCancel(t.Context())
+		if out, err := command(ctx, "kubectl", "delete", "--ignore-not-found", "--timeout=2m", "-k", config); err != nil {
 			t.Errorf("failed to remove the examples: %v\n%s", err, out)
 		}
 	})
@@ -74,7 +75,7 @@ func deployExamples(t *testing.T) {
 	kubectl(t, "rollout", "status", "-n", examplesNamespace, "--timeout=2m", examplesDeployment)
 }
 
-// reportExamples tells what is in a namespace, and what the examples said last.
+// reportExamples returns what is in a namespace, and what the examples logged last.
 func reportExamples(namespace string) string {
 	var out strings.Builder
 	for _, args := range [][]string{
@@ -178,7 +179,10 @@ metadata: {name: %[1]s}
 spec:
   selector: {matchLabels: {of: %[1]s}}
   containers:
-  - {name: sidecar, image: "docker.io/library/busybox:latest", imagePullPolicy: IfNotPresent, command: [sh, -c, "trap exit TERM; sleep infinity & wait"]}
+  - name: sidecar
+    image: docker.io/library/busybox:latest
+    imagePullPolicy: IfNotPresent
+    command: [sh, -c, "trap exit TERM; sleep infinity & wait"]
 `, namespace))
 	set := objectOf("apps.kruise.io/v1alpha1", "SidecarSet", namespace)
 	t.Cleanup(func() {
@@ -211,12 +215,14 @@ func waitForInjection(t *testing.T, namespace string) {
 	})
 }
 
-// counted tells whether the status of a SidecarSet has these numbers.
+// counted returns an error unless the status of a SidecarSet has these numbers.
 func counted(ctx context.Context, set *unstructured.Unstructured, matched, updated, ready int64) error {
 	if err := suite.admin.Get(ctx, client.ObjectKeyFromObject(set), set); err != nil {
 		return err
 	}
-	for field, want := range map[string]int64{"matchedPods": matched, "updatedPods": updated, "readyPods": ready, "observedGeneration": set.GetGeneration()} {
+	for field, want := range map[string]int64{
+		"matchedPods": matched, "updatedPods": updated, "readyPods": ready, "observedGeneration": set.GetGeneration(),
+	} {
 		if got, _, _ := unstructured.NestedInt64(set.Object, "status", field); got != want {
 			return fmt.Errorf("%s is %d, want %d", field, got, want)
 		}
@@ -231,7 +237,9 @@ func testOnePodAtATime(t *testing.T) {
 	for i := range count {
 		must(t, suite.admin.Create(t.Context(), selectedPod(namespace, fmt.Sprint("pod-", i))))
 	}
-	waitFor(t, namespace, "the Pods to be counted", patience, func(ctx context.Context) error { return counted(ctx, set, count, count, count) })
+	waitFor(t, namespace, "the Pods to be counted", patience, func(ctx context.Context) error {
+		return counted(ctx, set, count, count, count)
+	})
 	before := map[string]types.UID{}
 	eachPod(t, namespace, func(pod *corev1.Pod) { before[pod.Name] = pod.UID })
 
@@ -267,7 +275,7 @@ func testOnePodAtATime(t *testing.T) {
 	})
 	eachPod(t, namespace, func(pod *corev1.Pod) {
 		if pod.UID != before[pod.Name] {
-			t.Errorf("%s was made anew", pod.Name)
+			t.Errorf("%s was recreated", pod.Name)
 		}
 		for _, status := range pod.Status.ContainerStatuses {
 			if want := map[string]int32{"app": 0, "sidecar": 1}[status.Name]; status.RestartCount != want {

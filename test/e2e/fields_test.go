@@ -68,8 +68,12 @@ func testFields(t *testing.T) {
 	object := newObject(namespace, "web", 1)
 	object.Spec.TLS = []v1alpha2.TLS{{SecretName: "certificate"}}
 	object.Spec.Content = &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: "content"}}
-	object.Spec.Service = &v1alpha2.Service{Type: corev1.ServiceTypeNodePort, ExternalTrafficPolicy: "Local", Annotations: map[string]string{"example.com/team": "web"}}
-	object.Spec.PodTemplate = &v1alpha2.PodTemplate{Labels: map[string]string{"team": "web"}, NodeSelector: map[string]string{"kubernetes.io/os": "linux"}}
+	object.Spec.Service = &v1alpha2.Service{
+		Type: corev1.ServiceTypeNodePort, ExternalTrafficPolicy: "Local", Annotations: map[string]string{"example.com/team": "web"},
+	}
+	object.Spec.PodTemplate = &v1alpha2.PodTemplate{
+		Labels: map[string]string{"team": "web"}, NodeSelector: map[string]string{"kubernetes.io/os": "linux"},
+	}
 	object.Spec.DrainSeconds = ptr.To[int32](5)
 	must(t, suite.admin.Create(t.Context(), object))
 
@@ -85,12 +89,15 @@ func testFields(t *testing.T) {
 	answers(t, namespace, suite.reach.secure(namespace, "web", 8443), "content of our own")
 	service := &corev1.Service{}
 	must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(object), service))
-	if service.Spec.Type != corev1.ServiceTypeNodePort || service.Spec.ExternalTrafficPolicy != "Local" || service.Annotations["example.com/team"] != "web" {
-		t.Errorf("the Service is of type %s with policy %s and annotations %v", service.Spec.Type, service.Spec.ExternalTrafficPolicy, service.Annotations)
+	if service.Spec.Type != corev1.ServiceTypeNodePort || service.Spec.ExternalTrafficPolicy != "Local" ||
+		service.Annotations["example.com/team"] != "web" {
+		t.Errorf("the Service is of type %s with policy %s and annotations %v",
+			service.Spec.Type, service.Spec.ExternalTrafficPolicy, service.Annotations)
 	}
 	pod := onlyPod(t, object)
-	if pod.Labels["team"] != "web" || pod.Spec.NodeSelector["kubernetes.io/os"] != "linux" || ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, 0) != 10 {
-		t.Errorf("the Pod has labels %v, node selector %v, grace period %d", pod.Labels, pod.Spec.NodeSelector, ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, 0))
+	grace := ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, 0)
+	if pod.Labels["team"] != "web" || pod.Spec.NodeSelector["kubernetes.io/os"] != "linux" || grace != 10 {
+		t.Errorf("the Pod has labels %v, node selector %v, grace period %d", pod.Labels, pod.Spec.NodeSelector, grace)
 	}
 
 	pods := uidsOf(t, object)
@@ -177,11 +184,13 @@ func testChangesUnderLoad(t *testing.T) {
 		update(t, secret, func(s *corev1.Secret) { s.Data = newCertificate(t, "second.example.com") })
 	}, func() {
 		if suite.local {
-			waitFor(t, namespace, "the new certificate", serviceDelay, func(ctx context.Context) error { return presents(ctx, namespace, "second.example.com") })
+			waitFor(t, namespace, "the new certificate", serviceDelay, func(ctx context.Context) error {
+				return presents(ctx, namespace, "second.example.com")
+			})
 		}
 	})
 
-	// A bad revision of what the object names is held back, and what runs goes on, even with new Pods.
+	// A bad revision of what the object names is blocked, and what runs goes on, even with new Pods.
 	pods := uidsOf(t, object)
 	update(t, config, func(c *corev1.ConfigMap) {
 		c.Data[v1alpha2.DefaultConfigKey] = strings.Replace(serverText("bad"), "location / {", "daemon on; location / {", 1)
@@ -238,7 +247,9 @@ func evictAll(t *testing.T, object *v1alpha2.NginxOperator) {
 		}
 		for i := range now.Items {
 			status := now.Items[i].Status
-			if !slices.ContainsFunc(status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue }) {
+			if !slices.ContainsFunc(status.Conditions, func(c corev1.PodCondition) bool {
+				return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+			}) {
 				return fmt.Errorf("%s is not ready", now.Items[i].Name)
 			}
 		}
@@ -247,7 +258,7 @@ func evictAll(t *testing.T, object *v1alpha2.NginxOperator) {
 	t.Logf("FIGURE eviction of %d Pods: %s", len(pods), seconds(time.Since(began)))
 }
 
-// presents tells whether the Service presents a certificate for a host.
+// presents reports whether the Service presents a certificate for a host.
 func presents(ctx context.Context, namespace, host string) error {
 	dialer := &tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} // #nosec G402 -- the certificate is what is looked at
 	connection, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(fmt.Sprintf("web.%s.svc.cluster.local", namespace), strconv.Itoa(8443)))

@@ -4,11 +4,12 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"testing"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/types"
@@ -45,9 +46,9 @@ func newFleet(t *testing.T, size int32) *fleet {
 	return f
 }
 
-// step makes a step of an upgrade while clients go on. Both versions are there already, but where the step introduces
-// v1alpha2: there the upgrade says when that is so.
-func (f *fleet) step(t *testing.T, name string, upgrade func(introduced func()), both bool) {
+// step makes a step of an upgrade from a release while clients go on. Both versions are there already, but where the step
+// introduces v1alpha2: there the upgrade says when that is so.
+func (f *fleet) step(t *testing.T, name string, from release, upgrade func(introduced func())) {
 	t.Helper()
 	f.steps++
 	load := startLoad(t, f.namespace, suite.reach.service(f.namespace, "web", 8080))
@@ -55,19 +56,21 @@ func (f *fleet) step(t *testing.T, name string, upgrade func(introduced func()),
 	writers := []*background{startWriter(t, f.namespace, older)}
 	atOlder.strictly()
 	var created *creator
-	introduced := func() {
+	introduced := sync.OnceFunc(func() {
 		atNewer.strictly()
 		writers = append(writers, startWriter(t, f.namespace, newer))
 		created = startCreator(t, f.namespace, fmt.Sprintf("step-%d", f.steps), 20000+1000*f.steps)
-	}
-	if both {
+	})
+	if from.converts() {
 		introduced()
 	}
-	seen := watchDefinition(t)
+	seen := watchCRD(t)
 
 	upgrade(introduced)
-	// What OLM does after it says that all is done belongs to the upgrade: it deletes the release before.
-	time.Sleep(10 * time.Second)
+	// What happens after all is said to be done belongs to the upgrade: OLM deletes the release before.
+	waitFor(t, suite.operatorNamespace, "the release before to be gone", installPatience, func(ctx context.Context) error {
+		return errors.Join(onlyOneRelease(ctx, suite.operatorNamespace), operatorRolledOut(ctx, suite.operatorNamespace))
+	})
 
 	seen()
 	for _, writer := range writers {
@@ -80,7 +83,7 @@ func (f *fleet) step(t *testing.T, name string, upgrade func(introduced func()),
 	load.finish(t, f.namespace, "load "+name)
 	f.samePods(t, name)
 	if t.Failed() {
-		t.Log(report(f.namespace))
+		keepReport(t, f.namespace)
 	}
 }
 
@@ -118,7 +121,8 @@ func (f *fleet) asCreated(ctx context.Context, version string) error {
 	if err != nil {
 		return err
 	}
-	wrong, err := (&reader{version: version, namespace: f.namespace, ports: f.ports, names: slices.Sorted(maps.Keys(f.ports)), api: api}).read(ctx, 0)
+	r := &reader{version: version, namespace: f.namespace, ports: f.ports, names: slices.Sorted(maps.Keys(f.ports)), api: api}
+	wrong, err := r.read(ctx, 0)
 	if wrong != "" {
 		err = fmt.Errorf("at %s %s", version, wrong)
 	}

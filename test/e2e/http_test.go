@@ -107,15 +107,24 @@ func fetchText(ctx context.Context, client *http.Client, url, want string) error
 	if err != nil {
 		return err
 	}
-	defer func() { _ = response.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(response.Body, 1<<16))
+	body, err := readText(response)
 	if err != nil {
-		return fmt.Errorf("failed to read the answer of %s: %w", url, err)
+		return err
 	}
-	if response.StatusCode != http.StatusOK || !strings.Contains(string(body), want) {
+	if response.StatusCode != http.StatusOK || !strings.Contains(body, want) {
 		return fmt.Errorf("%s answered %s: %.200s", url, response.Status, body)
 	}
 	return nil
+}
+
+// readText returns the body of an answer, or its first 64 KiB, and closes it.
+func readText(response *http.Response) (string, error) {
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(response.Body, 1<<16))
+	if err != nil {
+		return "", fmt.Errorf("failed to read the answer of %s: %w", response.Request.URL, err)
+	}
+	return string(body), nil
 }
 
 // serves requires an address to answer, at the first try, with nginx's page on a new connection.
@@ -127,8 +136,8 @@ func serves(t *testing.T, namespace, url string) {
 }
 
 // serviceDelay bounds how long the nodes may take to follow a Service whose Pods are ready. kube-proxy collects changes
-// for a second by default; nothing in the API tells when it is done.
-const serviceDelay = 5 * time.Second
+// for a second by default, and takes longer beside other tests; nothing in the API tells when it is done.
+const serviceDelay = 15 * time.Second
 
 // serviceServes requires a Service to answer as soon as the nodes have followed it, and returns how long that took.
 func serviceServes(t *testing.T, namespace, name string, port int32) time.Duration {

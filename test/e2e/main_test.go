@@ -19,7 +19,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	operatormanager "github.com/example/nginx-operator/internal/manager"
+	"github.com/example/nginx-operator/internal/operatormanager"
 )
 
 // suite is what all tests share.
@@ -30,27 +30,28 @@ var suite struct {
 	reach reach
 	// local tells the cluster of test/cluster from a user's own.
 	local bool
-	// repository is the folder of this repository.
+	// repository is the directory of this repository.
 	repository string
-	// version is the release that is tested; delivery is the folder with its config and bundle.
+	// version is the release that is tested; delivery is the directory with its config and bundle.
 	version, delivery string
 	// bundleImage and catalogImage are what is installed from.
 	bundleImage, catalogImage string
-	// first is the oldest release, previous the one before this, next a release after this one with the same code: where
-	// upgrades start and end.
-	first, previous, next release
+	// releases are those that the catalog has, oldest first; the last of them is this one.
+	releases []release
+	// first is the oldest release, previous the one before this, unmigrated the last one that stores the older version of the
+	// API, next a release after this one with the same code, where upgrades end.
+	first, previous, unmigrated, next release
+	// full runs also what is only long.
+	full bool
 	// auditLog is the API server's audit log; only the local cluster has one that can be read.
 	auditLog string
 	// etcd is the address of the API server's etcd, of the local cluster only.
 	etcd string
-	// dir is a temporary folder in which commands run.
+	// dir is a temporary directory in which commands run.
 	dir string
 	// operatorNamespace is where the operator is installed at the moment, for the diagnostics of a failure.
 	operatorNamespace string
 }
-
-// release is a release other than the one that is tested. Its delivery is the folder with its config.
-type release struct{ version, delivery, catalogImage, bundleImage string }
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -92,9 +93,8 @@ func newSuite() error {
 	suite.local = env("CLUSTER") == "local"
 	suite.version, suite.delivery = env("VERSION"), env("DELIVERY")
 	suite.bundleImage, suite.catalogImage = env("BUNDLE_IMAGE"), env("CATALOG_IMAGE")
-	suite.first = release{version: env("FIRST_VERSION"), delivery: env("FIRST_DELIVERY"), catalogImage: env("FIRST_CATALOG_IMAGE")}
-	suite.previous = release{env("PREVIOUS_VERSION"), env("PREVIOUS_DELIVERY"), env("PREVIOUS_CATALOG_IMAGE"), env("PREVIOUS_BUNDLE_IMAGE")}
-	suite.next = release{version: env("NEXT_VERSION"), delivery: env("NEXT_DELIVERY"), catalogImage: env("NEXT_CATALOG_IMAGE")}
+	suite.full = os.Getenv("E2E_FULL") == "true"
+	errs = append(errs, readReleases(env))
 	if suite.local {
 		suite.auditLog = env("CLUSTER_AUDIT_LOG")
 		suite.etcd = env("CLUSTER_ETCD_URL")

@@ -1,7 +1,7 @@
 package e2e
 
-// The storage migration, with what may happen meanwhile. Each test makes the definition store v1alpha1 again, writes every
-// object so that it is stored so (etcd says it), flips the definition as the upgrade does, and then makes trouble.
+// The storage migration, with what may happen meanwhile. Each test makes the CRD store v1alpha1 again, writes every
+// object so that it is stored so (etcd says it), flips the CRD as the upgrade does, and then makes trouble.
 //
 //   - The leader is killed: the other replica finishes. No answer is wrong, no write is lost.
 //   - No webhook answers for a while: nothing is lost, and the migration ends by itself once one does.
@@ -31,12 +31,12 @@ func testStorageMigration(t *testing.T) {
 	t.Run("no webhook", func(t *testing.T) { testMigrationWithoutWebhook(t, fleet) })
 }
 
-// store makes the definition store a version.
+// store makes the CRD store a version.
 func store(t *testing.T, version string) {
 	t.Helper()
-	definition := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: crdName}}
-	update(t, definition, func(definition *apiextensionsv1.CustomResourceDefinition) {
-		harness.SetStorageVersion(definition, version)
+	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: crdName}}
+	update(t, crd, func(crd *apiextensionsv1.CustomResourceDefinition) {
+		harness.SetStorageVersion(crd, version)
 	})
 }
 
@@ -47,7 +47,7 @@ func (f *fleet) storeOlder(t *testing.T) {
 	waitFor(t, f.namespace, "the objects to be stored as "+older, patience, func(ctx context.Context) error {
 		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"example.com/touched":"%d"}}}`, time.Now().UnixNano())
 		for name := range f.ports {
-			// An API server that has not read the definition yet stores what it stored before.
+			// An API server that has not read the CRD yet stores what it stored before.
 			if err := suite.admin.Patch(ctx, newObject(f.namespace, name, 0), client.RawPatch(types.MergePatchType, patch)); err != nil {
 				return err
 			}
@@ -64,8 +64,8 @@ func running(t *testing.T, operator string) {
 		if err := suite.admin.Get(ctx, client.ObjectKeyFromObject(migration), migration); err != nil {
 			return err
 		}
-		definition, err := readDefinition(ctx)
-		if err == nil && migration.GetAnnotations()["operator.example.com/definition-generation"] != fmt.Sprint(definition.Generation) {
+		crd, err := readCRD(ctx)
+		if err == nil && migration.GetAnnotations()["operator.example.com/definition-generation"] != fmt.Sprint(crd.Generation) {
 			err = errors.New("the migration is one from before")
 		}
 		return err

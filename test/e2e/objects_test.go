@@ -43,7 +43,7 @@ func newNamespace(t *testing.T, level string) string {
 	must(t, suite.admin.Create(t.Context(), namespace))
 	t.Cleanup(func() {
 		// Its content goes meanwhile; the cleanup at the end of the run waits for it.
-		if err := client.IgnoreNotFound(suite.admin.Delete(context.Background(), namespace)); err != nil {
+		if err := deleteNamespace(context.Background(), namespace.Name); err != nil {
 			t.Errorf("failed to delete namespace %s: %v", namespace.Name, err)
 		}
 	})
@@ -78,13 +78,15 @@ func update[T client.Object](t *testing.T, object T, change func(T)) {
 	}))
 }
 
-// ready tells whether an object's condition Ready is True for its current generation.
+// ready reports whether an object's condition Ready is True for its current generation.
 func ready(ctx context.Context, object *v1alpha2.NginxOperator) error {
 	return hasCondition(ctx, object, v1alpha2.ConditionReady, metav1.ConditionTrue, "")
 }
 
-// hasCondition tells whether a condition speaks of the object's current generation and says this; "" is any reason.
-func hasCondition(ctx context.Context, object *v1alpha2.NginxOperator, conditionType string, status metav1.ConditionStatus, reason string) error {
+// hasCondition reports whether a condition speaks of the object's current generation and says this; "" is any reason.
+func hasCondition(
+	ctx context.Context, object *v1alpha2.NginxOperator, conditionType string, status metav1.ConditionStatus, reason string,
+) error {
 	if err := suite.admin.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 		return err
 	}
@@ -201,7 +203,8 @@ func childrenOf(ctx context.Context, object *v1alpha2.NginxOperator) (map[string
 		}
 	}
 	list := &corev1.ConfigMapList{}
-	errs = append(errs, suite.admin.List(ctx, list, client.InNamespace(object.Namespace), client.MatchingLabels(metadata.Selector(object.Name))))
+	errs = append(errs, suite.admin.List(ctx, list, client.InNamespace(object.Namespace),
+		client.MatchingLabels(metadata.Selector(object.Name))))
 	// There is one for each revision; the newest is the current one's.
 	for i := range list.Items {
 		current, found := out["ConfigMap"]

@@ -120,7 +120,7 @@ func waitForRelease(t *testing.T, namespace, version string) time.Duration {
 	})
 }
 
-// succeeded tells whether OLM says that a release is installed.
+// succeeded reports whether OLM says that a release is installed.
 func succeeded(ctx context.Context, namespace, version string) error {
 	csv := olmObject("ClusterServiceVersion", namespace, csvNameOf(version))
 	if err := suite.admin.Get(ctx, client.ObjectKeyFromObject(csv), csv); err != nil {
@@ -132,7 +132,7 @@ func succeeded(ctx context.Context, namespace, version string) error {
 	return nil
 }
 
-// operatorRolledOut tells whether all replicas of the operator are ready, of the newest revision, and no other is left.
+// operatorRolledOut reports whether all replicas of the operator are ready, of the newest revision, and no other is left.
 func operatorRolledOut(ctx context.Context, namespace string) error {
 	const replicas = 2
 	pods, err := operatorPods(ctx, namespace)

@@ -36,7 +36,7 @@ const readsAtOnce = 20
 
 // rawClient sends requests as they are, without discovery and limits that would hide a failure. Like every client of
 // client-go it comes again where the API server asks for that (Retry-After), which it does while it rebuilds its storage
-// for a changed definition.
+// for a changed CRD.
 func rawClient() (rest.Interface, error) {
 	config, err := ctrl.GetConfig()
 	if err != nil {
@@ -85,7 +85,10 @@ func startReader(t *testing.T, namespace, version string, ports map[string]int32
 	api, err := rawClient()
 	must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
-	r := &reader{version: version, namespace: namespace, ports: maps.Clone(ports), names: slices.Sorted(maps.Keys(ports)), api: api, stop: cancel}
+	r := &reader{
+		version: version, namespace: namespace, ports: maps.Clone(ports), names: slices.Sorted(maps.Keys(ports)),
+		api: api, stop: cancel,
+	}
 	t.Cleanup(func() { cancel(); r.done.Wait() })
 	r.done.Go(func() {
 		ticker := time.NewTicker(readInterval)
@@ -202,7 +205,8 @@ func (r *reader) finish(t *testing.T, during string) {
 	t.Helper()
 	r.stop()
 	r.done.Wait()
-	t.Logf("FIGURE reads at %s %s: %d, %d of %d that count failed (gaps: %d, the longest %d ms), %d wrong, longest time between two answers %d ms (%d failed that do not count)",
+	t.Logf("FIGURE reads at %s %s: %d, %d of %d that count failed (gaps: %d, the longest %d ms), %d wrong, "+
+		"longest time between two answers %d ms (%d failed that do not count)",
 		r.version, during, r.reads, r.failed, r.total, r.outages, r.longestOutage.Milliseconds(), r.wrong, r.longestGap.Milliseconds(), r.early)
 	if r.wrong > 0 {
 		t.Errorf("%d answers at %s were wrong, the first: %s", r.wrong, r.version, r.firstWrong)

@@ -1,6 +1,6 @@
 package e2e
 
-// An upgrade whose storage migration cannot end, because an admission policy refuses every write of one object.
+// A storage migration that cannot end, because an admission policy refuses every write of one object, and the upgrade after it.
 //
 //   - The object is named: in an Event on it, and to OLM, with what refused it.
 //   - All others are migrated. The API server is not told that the older version is gone, although its own migrator, which
@@ -26,7 +26,7 @@ import (
 	"github.com/example/nginx-operator/test/harness"
 )
 
-// refusedName is the object of the policy. It is stored in the older version since the step back.
+// refusedName is the object of the policy.
 const refusedName = "object-7"
 
 // refuse applies the policy and waits until it works. It ends with the function that is returned, or with the test.
@@ -52,15 +52,18 @@ func refuse(t *testing.T, object *v1alpha2.NginxOperator) (end func()) {
 	return end
 }
 
-// heldUp walks from the release before to this one and on to the next one, with an object in the way.
+// heldUp has this release migrate the storage anew, with an object in the way, and goes on to the next one.
 func (f *fleet) heldUp(t *testing.T, operator string) {
+	t.Helper()
+	f.storeOlder(t)
 	refused := newObject(f.namespace, refusedName, 0)
 	must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(refused), refused))
 	end := refuse(t, refused)
-	f.step(t, "from "+suite.previous.version+" over "+suite.version+" to "+suite.next.version+", held up by an object", func(func()) {
-		arrive(t, operator, "Manual", suite.version)
-		f.named(t, operator, refused)
+	f.step(t, "from "+suite.version+" to "+suite.next.version+", held up by an object", suite.next, func(func()) {
+		store(t, newer)
+		// Its InstallPlan waits for an approval, so OLM may learn of the next release meanwhile.
 		offer(t, operator, suite.next.catalogImage)
+		f.named(t, operator, refused)
 		waitFor(t, operator, "the next release to wait", installPatience, func(ctx context.Context) error {
 			if err := approve(ctx, operator, suite.next.version); err != nil {
 				return err
@@ -83,8 +86,8 @@ func (f *fleet) heldUp(t *testing.T, operator string) {
 		arrive(t, operator, "Manual", suite.next.version)
 		t.Logf("FIGURE the next release is installed %s after the policy went", seconds(time.Since(began)))
 		storageMigratedAlready(t, f.namespace)
-	}, true)
-	rolledOutOnce(t, operator, suite.next.version)
+		rolledOutOnce(t, operator, suite.next.version)
+	})
 }
 
 // named waits until the object is named wherever somebody may look.
@@ -96,30 +99,32 @@ func (f *fleet) named(t *testing.T, operator string, refused *v1alpha2.NginxOper
 			return err
 		}
 		if upgradeable.Status != metav1.ConditionFalse || upgradeable.Reason != "StorageMigrationFailed" ||
-			!strings.Contains(upgradeable.Message, f.namespace+"/"+refusedName+": ") || !strings.Contains(upgradeable.Message, "nobody changes object-7") {
+			!strings.Contains(upgradeable.Message, f.namespace+"/"+refusedName+": ") ||
+			!strings.Contains(upgradeable.Message, "nobody changes object-7") {
 			return fmt.Errorf("the OperatorCondition says %s, %s: %s", upgradeable.Status, upgradeable.Reason, upgradeable.Message)
 		}
 		return hasEvent(ctx, refused, "Warning", "StorageMigrationFailed")
 	})
 }
 
-// waits tells whether OLM has the next release and holds it back, because the operator asks for that.
+// waits reports whether OLM has the next release and blocks it, because the operator asks for that.
 func waits(ctx context.Context, operator string) error {
 	csv := olmObject("ClusterServiceVersion", operator, csvNameOf(suite.next.version))
 	if err := suite.admin.Get(ctx, client.ObjectKeyFromObject(csv), csv); err != nil {
 		return err
 	}
-	if phase, message := text(csv, "status", "phase"), text(csv, "status", "message"); phase != "Pending" || !strings.Contains(message, "pgradeable") {
+	phase, message := text(csv, "status", "phase"), text(csv, "status", "message")
+	if phase != "Pending" || !strings.Contains(message, "pgradeable") {
 		return fmt.Errorf("%s is %s: %s", csv.GetName(), phase, message)
 	}
 	return nil
 }
 
-// stillStored tells whether the API server is told that objects may be stored in the older version.
+// stillStored reports whether the API server is told that objects may be stored in the older version.
 func stillStored(ctx context.Context) error {
-	definition, err := readDefinition(ctx)
-	if err == nil && !slices.Contains(definition.Status.StoredVersions, older) {
-		err = fmt.Errorf("status.storedVersions is %v", definition.Status.StoredVersions)
+	crd, err := readCRD(ctx)
+	if err == nil && !slices.Contains(crd.Status.StoredVersions, older) {
+		err = fmt.Errorf("status.storedVersions is %v", crd.Status.StoredVersions)
 	}
 	return err
 }

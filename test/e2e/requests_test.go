@@ -16,10 +16,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// What a server of one replica is written for: ConfigMap, Service, NetworkPolicy, Deployment; and its status, once when
+// What a server of one replica is written for: ConfigMap, Service, NetworkPolicy, Deployment, ControllerRevision; its status, once when
 // it is new and once when it is ready.
 const (
-	childWrites  = 4
+	childWrites  = 5
 	statusWrites = 2
 )
 
@@ -51,7 +51,8 @@ func testRequests(t *testing.T) {
 		}
 	}
 	slices.Sort(kinds)
-	t.Logf("FIGURE write requests for %d new servers until ready: %d for children, %d for status, %d Events (%s); per server %.1f without Events",
+	t.Logf("FIGURE write requests for %d new servers until ready: "+
+		"%d for children, %d for status, %d Events (%s); per server %.1f without Events",
 		servers, children, status, events, strings.Join(kinds, ", "), float64(children+status)/servers)
 	if children != servers*childWrites {
 		t.Errorf("%d writes of children for %d servers, want %d each", children, servers, childWrites)
@@ -100,7 +101,8 @@ func countWrites(name, namespace, user string, counts map[string]int) error {
 		if err := json.Unmarshal(lines.Bytes(), &event); err != nil {
 			return fmt.Errorf("failed to decode the audit log: %w", err)
 		}
-		if event.User.Username != user || event.ObjectRef.Namespace != namespace || !slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, event.Verb) {
+		if event.User.Username != user || event.ObjectRef.Namespace != namespace ||
+			!slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, event.Verb) {
 			continue
 		}
 		what := event.Verb + " " + event.ObjectRef.Resource

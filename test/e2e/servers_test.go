@@ -5,7 +5,8 @@ package e2e
 //   - The samples of config/samples become ready; nginx answers with its page on port 80, through the Service and on the
 //     Pod itself; `kubectl get` and `kubectl explain` tell what there is.
 //   - `kubectl wait --for=condition=Ready` right after a change returns when the Pods serve the change, and not before: the
-//     new port answers at the first try, the old one no longer. The Service follows as soon as the nodes do.
+//     new port answers at the first try, the old one no longer. The Service follows as soon as the nodes do, and serves the old
+//     port until the last Pod that served it is gone.
 //   - `kubectl scale` works both ways; from two replicas up there is a PodDisruptionBudget.
 //   - forceRedeploy replaces all Pods and writes no other child; a load through the Service loses no request.
 //   - With the object goes everything that belongs to it.
@@ -56,28 +57,39 @@ func testSample(t *testing.T) {
 	if len(row) != len(want)+1 || strings.Join(row[:len(want)], " ") != strings.Join(want, " ") {
 		t.Errorf("kubectl get has the row %q, want %q and the age", row, want)
 	}
-	if out := kubectl(t, "explain", "nginxoperator.spec.port", "--api-version=operator.example.com/v1alpha1"); !strings.Contains(out, "port is the TCP port on which nginx listens") {
-		t.Errorf("kubectl explain does not say what port is:\n%s", out)
+	explained := kubectl(t, "explain", "nginxoperator.spec.port", "--api-version=operator.example.com/v1alpha1")
+	if !strings.Contains(explained, "port is the TCP port on which nginx listens") {
+		t.Errorf("kubectl explain does not say what port is:\n%s", explained)
 	}
 
 	if out := kubectl(t, "explain", "nginxoperator.spec.config.inline"); !strings.Contains(out, "inline is the configuration itself") {
 		t.Errorf("kubectl explain does not say what config.inline is:\n%s", out)
 	}
 
-	kubectl(t, "patch", "nginxoperators.v1alpha1.operator.example.com", "instance", "-n", namespace, "--type=merge", `--patch={"spec":{"port":8081}}`)
+	kubectl(t, "patch", "nginxoperators.v1alpha1.operator.example.com", "instance", "-n", namespace,
+		"--type=merge", `--patch={"spec":{"port":8081}}`)
 	waitWithKubectl(t, namespace, "instance")
 	must(t, ready(t.Context(), object))
 	pod := onlyPod(t, object)
 	serves(t, namespace, suite.reach.pod(pod, 8081))
 	refuses(t, namespace, suite.reach.pod(pod, 80))
 	t.Logf("FIGURE Service of a moved server answers %s after Ready", seconds(serviceServes(t, namespace, "instance", 8081)))
-	refuses(t, namespace, suite.reach.service(namespace, "instance", 80))
+	// The Service serves the old port until the last Pod that served it is gone.
+	waitForOnly(t, object, 1)
+	old := suite.reach.service(namespace, "instance", 80)
+	waitFor(t, namespace, old+" to answer no longer", serviceDelay, func(ctx context.Context) error {
+		if fetchOnce(ctx, old) == nil {
+			return fmt.Errorf("%s still serves", old)
+		}
+		return nil
+	})
 }
 
 // waitWithKubectl waits as users do. The time that it takes is kubectl's to bound.
 func waitWithKubectl(t *testing.T, namespace, name string) {
 	t.Helper()
-	_, err := command(t.Context(), "kubectl", "wait", "-n", namespace, "--for=condition=Ready", "--timeout="+patience.String(), "nginxoperator/"+name)
+	_, err := command(t.Context(), "kubectl", "wait", "-n", namespace, "--for=condition=Ready",
+		"--timeout="+patience.String(), "nginxoperator/"+name)
 	if err != nil {
 		fatal(t, namespace, "%v", err)
 	}
@@ -175,6 +187,6 @@ func testDelete(t *testing.T) {
 		}
 		return nil
 	})
-	must(t, ready(t.Context(), other))
+	waitForReady(t, other)
 	serviceServes(t, namespace, "other", 8080)
 }

@@ -31,6 +31,7 @@ func TestSubscription(t *testing.T) {
 		"upgradeable":    testUpgradeable,
 		"metrics":        testMetrics,
 		"sample":         testSample,
+		"samples":        testSamples,
 		"scale":          testScale,
 		"children":       testChildren,
 		"drift":          testDrift,
@@ -47,11 +48,15 @@ func TestSubscription(t *testing.T) {
 			t.Run(name, func(t *testing.T) { t.Parallel(); test(t) })
 		}
 	})
+	// Most of their time they wait until Pods have drained, but beside the others their clients would take the processor from both.
+	t.Run("under load", func(t *testing.T) {
+		t.Run("changes", func(t *testing.T) { t.Parallel(); testChangesUnderLoad(t) })
+		t.Run("every field", func(t *testing.T) { t.Parallel(); testEveryField(t) })
+	})
 	// These measure, or concern the operator itself: one after the other.
 	if suite.local {
 		t.Run("requests", testRequests)
 	}
-	t.Run("changes under load", testChangesUnderLoad)
 	t.Run("certificate of the webhooks", testWebhookCertificate)
 	t.Run("storage migration", testStorageMigration)
 	t.Run("bad image", testBadImage)
@@ -59,6 +64,8 @@ func TestSubscription(t *testing.T) {
 	if suite.local {
 		t.Run("leader is killed", testLeaderIsKilled)
 	}
+	t.Run("hostile tenant", testHostileTenant)
+	t.Run("rights", testRights)
 	t.Run("uninstall and reinstall", testReinstall)
 	suite.operatorNamespace = ""
 }
@@ -97,8 +104,7 @@ func testCatalog(t *testing.T) {
 				channel := &unstructured.Unstructured{Object: channel.(map[string]any)}
 				offered[text(channel, "name")] = text(channel, "currentCSV")
 			}
-			// What has proven itself is the release before this one.
-			want := map[string]string{"alpha": csvName(), "stable": csvNameOf(suite.previous.version)}
+			want := map[string]string{"alpha": csvName(), "stable": csvName()}
 			if !maps.Equal(offered, want) || text(item, "status", "defaultChannel") != "stable" {
 				return fmt.Errorf("channels %v, default %s", offered, text(item, "status", "defaultChannel"))
 			}

@@ -14,14 +14,15 @@ package e2e
 //   - OLM rolls the operator out once, not twice: the certificate of its webhooks outlives the release before.
 //   - The release that stores v1alpha2 has moved every object there, etcd says so, and OLM was held off until then.
 //
-// Automatic: nothing but the image of the CatalogSource changes, as for users of OperatorHub. The catalog of this release
-// meets the first one, and OLM goes over the one in between, because nothing else is in the graph: that protects whoever
-// comes from there. Manual: each InstallPlan is approved by hand.
+// Manual: each InstallPlan is approved by hand. Automatic: nothing but the image of the CatalogSource changes,
+// as for users of OperatorHub. The catalog of this release meets the first one, and OLM goes over those in between, because
+// nothing else is in the graph: that protects whoever comes from there. A full run begins at each release that is skipped as well.
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"testing"
@@ -35,14 +36,21 @@ import (
 )
 
 const (
-	// manyObjects are migrated in the automatic upgrade, fewObjects where something else is looked at.
+	// manyObjects are migrated in the automatic upgrade of a full run, fewObjects everywhere else.
 	manyObjects = 300
 	fewObjects  = 50
 )
 
 func TestUpgrade(t *testing.T) {
-	t.Run("automatic", func(t *testing.T) { testUpgrade(t, testAutomatic) })
 	t.Run("manual", func(t *testing.T) { testUpgrade(t, testManual) })
+	t.Run("automatic", func(t *testing.T) { testUpgrade(t, testAutomatic) })
+	for _, from := range suite.releases {
+		if suite.full && from.skipped {
+			t.Run("from "+from.version, func(t *testing.T) {
+				testUpgrade(t, func(t *testing.T, operator string) { testFromSkipped(t, operator, from) })
+			})
+		}
+	}
 }
 
 // testUpgrade makes a namespace for the operator, for one way to upgrade it.
@@ -74,27 +82,37 @@ func offer(t *testing.T, operator, image string) {
 func testAutomatic(t *testing.T, operator string) {
 	subscribe(t, operator, suite.first.catalogImage, "Automatic", suite.first.version)
 	arrive(t, operator, "Automatic", suite.first.version)
-	fleet := newFleet(t, manyObjects)
+	objects := int32(fewObjects)
+	if suite.full {
+		objects = manyObjects
+	}
+	fleet := newFleet(t, objects)
 
-	fleet.step(t, "from "+suite.first.version+" to "+suite.version+", automatic", func(introduced func()) {
+	fleet.step(t, "from "+suite.first.version+" to "+suite.version+", automatic", suite.first, func(introduced func()) {
 		offer(t, operator, suite.catalogImage)
-		// OLM goes on as soon as the release in between is installed, so it may have been replaced already.
-		waitFor(t, operator, "release "+suite.previous.version, installPatience, func(ctx context.Context) error {
-			return either(succeeded(ctx, operator, suite.previous.version), succeeded(ctx, operator, suite.version))
-		})
-		introduced()
+		for from, to := range walked(suite.first) {
+			// OLM goes on as soon as a release is installed, so it may have been replaced already.
+			waitFor(t, operator, "release "+to.version, installPatience, resolving(operator, func(ctx context.Context) error {
+				return reached(ctx, operator, to)
+			}))
+			introduced()
+			if from.stored != to.stored {
+				storageMigrated(t, operator, fleet.namespace, csvNameOf(to.version))
+			}
+		}
 		arrive(t, operator, "Automatic", suite.version)
-		storageMigrated(t, operator, fleet.namespace, csvName())
-	}, false)
-	installedInOrder(t, operator, suite.first.version, suite.previous.version, suite.version)
-	rolledOutOnce(t, operator, suite.version)
+		rolledOutOnce(t, operator, suite.version)
+	})
+	installedInOrder(t, operator, append([]release{suite.first}, suite.first.after()...)...)
 	fleet.useNewFields(t)
 
-	fleet.step(t, "from "+suite.version+" to "+suite.next.version+", automatic", func(func()) {
-		offer(t, operator, suite.next.catalogImage)
-		arrive(t, operator, "Automatic", suite.next.version)
-	}, true)
-	rolledOutOnce(t, operator, suite.next.version)
+	if suite.full {
+		fleet.step(t, "from "+suite.version+" to "+suite.next.version+", automatic", suite.next, func(func()) {
+			offer(t, operator, suite.next.catalogImage)
+			arrive(t, operator, "Automatic", suite.next.version)
+			rolledOutOnce(t, operator, suite.next.version)
+		})
+	}
 	keepsManifest(t, operator)
 	storageMigratedAlready(t, fleet.namespace)
 }
@@ -104,22 +122,62 @@ func testManual(t *testing.T, operator string) {
 	arrive(t, operator, "Manual", suite.first.version)
 	waitForDeprecation(t, operator)
 	fleet := newFleet(t, fewObjects)
-
-	fleet.step(t, "from "+suite.first.version+" to "+suite.previous.version+", manual", func(introduced func()) {
-		arrive(t, operator, "Manual", suite.previous.version)
-		introduced()
-	}, false)
-	rolledOutOnce(t, operator, suite.previous.version)
-	fleet.useNewFields(t)
-	fleet.step(t, "from "+suite.previous.version+" to "+suite.version+", manual", func(func()) {
-		arrive(t, operator, "Manual", suite.version)
-		storageMigrated(t, operator, fleet.namespace, csvName())
-	}, true)
-	rolledOutOnce(t, operator, suite.version)
-
-	testTooFarBack(t, operator)
-	fleet.back(t, operator)
+	fleet.walk(t, operator, suite.first)
+	if suite.full {
+		testTooFarBack(t, operator)
+		fleet.back(t, operator)
+		fleet.walk(t, operator, suite.unmigrated)
+	}
 	fleet.heldUp(t, operator)
+}
+
+// testFromSkipped begins at a release to which the graph does not lead any more.
+func testFromSkipped(t *testing.T, operator string, from release) {
+	subscribe(t, operator, suite.catalogImage, "Manual", from.version)
+	arrive(t, operator, "Manual", from.version)
+	newFleet(t, fewObjects).walk(t, operator, from)
+}
+
+// walked returns the steps of the graph from a release to this one.
+func walked(from release) iter.Seq2[release, release] {
+	return func(yield func(from, to release) bool) {
+		for _, to := range from.after() {
+			if !yield(from, to) {
+				return
+			}
+			from = to
+		}
+	}
+}
+
+// walk goes from a release to this one, one step after the other.
+func (f *fleet) walk(t *testing.T, operator string, from release) {
+	t.Helper()
+	for from, to := range walked(from) {
+		f.step(t, "from "+from.version+" to "+to.version+", manual", from, func(introduced func()) {
+			arrive(t, operator, "Manual", to.version)
+			introduced()
+			if from.stored != to.stored {
+				storageMigrated(t, operator, f.namespace, csvNameOf(to.version))
+			}
+			rolledOutOnce(t, operator, to.version)
+		})
+		if !from.converts() {
+			f.useNewFields(t)
+		}
+	}
+	storageMigratedAlready(t, f.namespace)
+}
+
+// reached reports whether OLM has installed a release, or one after it.
+func reached(ctx context.Context, operator string, r release) error {
+	err := succeeded(ctx, operator, r.version)
+	for _, later := range r.after() {
+		if err != nil && succeeded(ctx, operator, later.version) == nil {
+			return nil
+		}
+	}
+	return err
 }
 
 // startClean takes away what the test before left, the API included.
@@ -132,31 +190,39 @@ func startClean(t *testing.T) {
 
 // resolveInterval is how often OLM is made to look at the Subscription. A resolution that meets the release before while that
 // is being deleted fails, and OLM comes back for the next event in the namespace, or after a quarter of an hour.
-const resolveInterval = 20 * time.Second
+const resolveInterval = 4 * time.Second
+
+// resolving returns the check, which makes OLM look at the Subscription while it is repeated.
+func resolving(operator string, check func(context.Context) error) func(context.Context) error {
+	looked := time.Now()
+	return func(ctx context.Context) error {
+		if time.Since(looked) > resolveInterval {
+			looked = time.Now()
+			patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"example.com/looked-at":%q}}}`, looked.Format(time.RFC3339))
+			err := suite.admin.Patch(ctx, olmObject("Subscription", operator, packageName), client.RawPatch(types.MergePatchType, patch))
+			if err != nil {
+				return err
+			}
+		}
+		return check(ctx)
+	}
+}
 
 // arrive waits until a release is installed and OLM is done with its InstallPlan, and approves what has to be approved on the
 // way. OLM may make a second InstallPlan for a release after a conflict, so this goes on until it is there. A release can run
-// while its InstallPlan is tried again after a conflict; who approves the next one then lets OLM write the definition of both, in
+// while its InstallPlan is tried again after a conflict; who approves the next one then lets OLM write the CRD of both, in
 // any order.
 func arrive(t *testing.T, operator, approval, version string) {
 	t.Helper()
 	began := time.Now()
-	looked := began
-	waitFor(t, operator, "release "+version, installPatience, func(ctx context.Context) error {
+	waitFor(t, operator, "release "+version, installPatience, resolving(operator, func(ctx context.Context) error {
 		if approval == "Manual" {
 			if err := approve(ctx, operator, version); err != nil {
 				return err
 			}
 		}
-		if time.Since(looked) > resolveInterval {
-			looked = time.Now()
-			patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"example.com/looked-at":%q}}}`, looked.Format(time.RFC3339))
-			if err := suite.admin.Patch(ctx, olmObject("Subscription", operator, packageName), client.RawPatch(types.MergePatchType, patch)); err != nil {
-				return err
-			}
-		}
 		return errors.Join(succeeded(ctx, operator, version), nothingInstalling(ctx, operator))
-	})
+	}))
 	t.Logf("FIGURE release %s is installed after %s", version, seconds(time.Since(began)))
 }
 
@@ -169,7 +235,7 @@ func installPlans(ctx context.Context, operator string) ([]unstructured.Unstruct
 	return list.Items, err
 }
 
-// nothingInstalling tells whether OLM is done with every InstallPlan that was approved.
+// nothingInstalling reports whether OLM is done with every InstallPlan that was approved.
 func nothingInstalling(ctx context.Context, operator string) error {
 	plans, err := installPlans(ctx, operator)
 	if err != nil {
@@ -212,12 +278,23 @@ func approve(ctx context.Context, operator, version string) error {
 	return nil
 }
 
+// onlyOneRelease returns an error as long as OLM has more than one release in a namespace. Without OLM there is none.
+func onlyOneRelease(ctx context.Context, operator string) error {
+	list := metadataList("operators.coreos.com/v1alpha1", "ClusterServiceVersionList")
+	if err := suite.admin.List(ctx, list, client.InNamespace(operator)); err != nil || len(list.Items) > 1 {
+		return errors.Join(err, fmt.Errorf("there are %d ClusterServiceVersions", len(list.Items)))
+	}
+	return nil
+}
+
 // rolledOutOnce requires that a release has one revision of the operator's Deployment, and that both replicas are ready.
 // OLM makes a second one when it has to make another certificate.
 func rolledOutOnce(t *testing.T, operator, version string) {
 	t.Helper()
 	image := ":v" + version
-	waitFor(t, operator, "both replicas of the operator", installPatience, func(ctx context.Context) error { return operatorRolledOut(ctx, operator) })
+	waitFor(t, operator, "both replicas of the operator", installPatience, func(ctx context.Context) error {
+		return operatorRolledOut(ctx, operator)
+	})
 	// A certificate that goes with the release before goes within seconds.
 	holds(t, operator, "a second rollout of the operator", 8*time.Second, func(ctx context.Context) error {
 		sets := &appsv1.ReplicaSetList{}
@@ -234,16 +311,8 @@ func rolledOutOnce(t *testing.T, operator, version string) {
 	})
 }
 
-// either returns nil if one of two things is true, and else what is missing for the first.
-func either(first, second error) error {
-	if second == nil {
-		return nil
-	}
-	return first
-}
-
 // installedInOrder requires OLM to have made its InstallPlans for these releases, one after the other.
-func installedInOrder(t *testing.T, operator string, versions ...string) {
+func installedInOrder(t *testing.T, operator string, releases ...release) {
 	t.Helper()
 	plans, err := installPlans(t.Context(), operator)
 	must(t, err)
@@ -260,8 +329,8 @@ func installedInOrder(t *testing.T, operator string, versions ...string) {
 		installed = append(installed, strings.Join(names, "+"))
 	}
 	var want []string
-	for _, version := range versions {
-		want = append(want, csvNameOf(version))
+	for _, r := range releases {
+		want = append(want, csvNameOf(r.version))
 	}
 	// OLM may make a second InstallPlan for a release after a conflict.
 	if got := slices.Compact(installed); !slices.Equal(got, want) {
@@ -298,9 +367,9 @@ func keepsManifest(t *testing.T, operator string) {
 // storageMigratedAlready requires that nothing is left to migrate.
 func storageMigratedAlready(t *testing.T, namespace string) {
 	t.Helper()
-	definition, err := readDefinition(t.Context())
+	crd, err := readCRD(t.Context())
 	must(t, err)
-	if stored := definition.Status.StoredVersions; !slices.Equal(stored, []string{newer}) {
+	if stored := crd.Status.StoredVersions; !slices.Equal(stored, []string{newer}) {
 		t.Errorf("status.storedVersions is %v", stored)
 	}
 	must(t, allStoredAs(t.Context(), namespace, newer))

@@ -6,7 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -17,18 +19,13 @@ import (
 // patience bounds a wait for the operator and the operands; installing takes OLM longer, and so does the control plane the
 // migration of hundreds of objects, on a processor that readers, writers and a load share with it.
 const (
-	patience          = time.Minute
+	patience          = 2 * time.Minute
 	installPatience   = 3 * time.Minute
 	migrationPatience = 10 * time.Minute
 	pollInterval      = 50 * time.Millisecond
 )
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = harness.Must
 
 // seconds writes a duration as figures in a log are read.
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
@@ -61,12 +58,25 @@ func holds(t *testing.T, namespace, what string, duration time.Duration, check f
 	}
 }
 
-// fatal ends a test with a message. What is in the namespace and in the operator's comes before it, so that the message is the
-// last thing to read.
+// fatal ends a test with a message, after it has kept what is in the namespace and in the operator's.
 func fatal(t *testing.T, namespace, format string, args ...any) {
 	t.Helper()
-	t.Log(report(namespace))
+	keepReport(t, namespace)
 	t.Fatalf(format, args...)
+}
+
+// keepReport writes the report of a namespace to a file of its own and logs where that is: the messages of failures have to be
+// found among what the tests print.
+func keepReport(t *testing.T, namespace string) {
+	t.Helper()
+	directory := filepath.Join(suite.repository, "dist", "test-logs")
+	file := filepath.Join(directory, strings.ReplaceAll(t.Name(), "/", "_")+".txt")
+	text := report(namespace)
+	if err := errors.Join(os.MkdirAll(directory, 0o755), os.WriteFile(file, []byte(text), 0o600)); err != nil {
+		t.Logf("%s\nthat could not be kept: %v", text, err)
+		return
+	}
+	t.Log("the state of the namespace and of the operator: " + file)
 }
 
 // report tells what is in a namespace and what the operator said last.
@@ -88,7 +98,8 @@ func report(namespace string) string {
 	}
 	if namespace != "" && namespace != suite.operatorNamespace {
 		show("conditions in "+namespace, "get", "-n", namespace, "nginxoperators", "-o",
-			`jsonpath={range .items[*]}{.metadata.name} {.spec} generation {.metadata.generation}{"\n"}{range .status.conditions[*]}  {.type}={.status} {.reason}: {.message}{"\n"}{end}{end}`)
+			`jsonpath={range .items[*]}{.metadata.name} {.spec} generation {.metadata.generation}{"\n"}`+
+				`{range .status.conditions[*]}  {.type}={.status} {.reason}: {.message}{"\n"}{end}{end}`)
 		describe(namespace)
 	}
 	if namespace := suite.operatorNamespace; namespace != "" {
@@ -109,7 +120,8 @@ func command(ctx context.Context, name string, args ...string) (string, error) {
 	var stdout, stderr strings.Builder
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
-		return stdout.String(), fmt.Errorf("failed to run %s %s: %w\n%s%s", name, strings.Join(args, " "), errors.Join(err, ctx.Err()), stdout.String(), stderr.String())
+		return stdout.String(), fmt.Errorf("failed to run %s %s: %w\n%s%s",
+			name, strings.Join(args, " "), errors.Join(err, ctx.Err()), stdout.String(), stderr.String())
 	}
 	return stdout.String(), nil
 }

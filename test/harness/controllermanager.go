@@ -12,8 +12,8 @@ import (
 // would notice.
 type ControllerManager struct{ *Process }
 
-// StartControllerManager starts a kube-controller-manager with the rights of a kubeconfig and waits until it is healthy.
-// It knows the kinds that exist by then at once, later ones only after up to 30 s. Its files are in the folder. It ends
+// StartControllerManager starts a kube-controller-manager with the RBAC permissions of a kubeconfig and waits until it is healthy.
+// It knows the kinds that exist by then at once, later ones only after up to 30 s. Its files are in the directory. It ends
 // with Stop.
 func StartControllerManager(ctx context.Context, binary, kubeconfig, dir string) (*ControllerManager, error) {
 	address, err := FreeAddress()
@@ -31,6 +31,8 @@ func StartControllerManager(ctx context.Context, binary, kubeconfig, dir string)
 		"--controllers=storage-version-migrator-controller,garbage-collector-controller",
 		// As the cluster of the end-to-end tests has it.
 		"--kube-api-qps=200", "--kube-api-burst=400",
+		// Why a migration is tried again.
+		"--vmodule=storageversionmigrator=2,resourceversion=2",
 	)
 	process, err := startProcess(cmd, dir, "kube-controller-manager")
 	if err != nil {

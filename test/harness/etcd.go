@@ -71,14 +71,36 @@ func StoredVersions(ctx context.Context, endpoint string) (map[string]string, er
 	}
 }
 
+// Store puts an object of a namespace into etcd past the API server, which would refuse it: its name, and the object as JSON.
+func Store(ctx context.Context, endpoint, namespace, name string, object []byte) error {
+	_, err := ask(ctx, endpoint, "put", struct {
+		Key   []byte `json:"key"`
+		Value []byte `json:"value"`
+	}{[]byte(storedPrefix + namespace + "/" + name), object})
+	return err
+}
+
 func readRange(ctx context.Context, endpoint string, request rangeRequest) (*rangeResponse, error) {
+	answer, err := ask(ctx, endpoint, "range", request)
+	if err != nil {
+		return nil, err
+	}
+	page := &rangeResponse{}
+	if err := json.Unmarshal(answer, page); err != nil {
+		return nil, fmt.Errorf("failed to decode the answer of etcd: %w", err)
+	}
+	return page, nil
+}
+
+// ask sends one request to etcd's key-value service and returns the answer.
+func ask(ctx context.Context, endpoint, method string, request any) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	body, err := json.Marshal(request)
 	if err != nil {
 		return nil, fmt.Errorf("failed to encode the request to etcd: %w", err)
 	}
-	post, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(endpoint, "/")+"/v3/kv/range", bytes.NewReader(body))
+	post, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(endpoint, "/")+"/v3/kv/"+method, bytes.NewReader(body))
 	if err != nil {
 		return nil, fmt.Errorf("failed to ask etcd: %w", err)
 	}
@@ -93,11 +115,7 @@ func readRange(ctx context.Context, endpoint string, request rangeRequest) (*ran
 		return nil, fmt.Errorf("failed to read the answer of etcd: %w", err)
 	}
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("failed to read from etcd: %s: %s", response.Status, answer)
+		return nil, fmt.Errorf("etcd refused the request: %s: %s", response.Status, answer)
 	}
-	page := &rangeResponse{}
-	if err := json.Unmarshal(answer, page); err != nil {
-		return nil, fmt.Errorf("failed to decode the answer of etcd: %w", err)
-	}
-	return page, nil
+	return answer, nil
 }

@@ -12,7 +12,7 @@ import (
 // GetMetrics asks a manager for its metrics with a bearer token, "" for none, and returns the status code and the body. The URL
 // is that of the server, for example https://127.0.0.1:8443. It takes 10 seconds at most.
 func GetMetrics(ctx context.Context, url, token string) (code int, body string, err error) {
-	asker := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
+	httpClient := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true, //nolint:gosec // self-signed
 	}}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/metrics", nil)
@@ -22,7 +22,7 @@ func GetMetrics(ctx context.Context, url, token string) (code int, body string, 
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
-	response, err := asker.Do(request)
+	response, err := httpClient.Do(request)
 	if err != nil {
 		return 0, "", fmt.Errorf("failed to read the metrics: %w", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -24,7 +26,7 @@ type Process struct {
 	done chan struct{}
 }
 
-// startProcess starts a program, with its log in a file of a folder.
+// startProcess starts a program, with its log in a file of a directory.
 func startProcess(cmd *exec.Cmd, dir, name string) (*Process, error) {
 	log, err := os.CreateTemp(dir, name+"-*.log")
 	if err != nil {
@@ -58,8 +60,9 @@ func (p *Process) Log() string {
 // wrong are the lines of a log that are likely to say why a test failed.
 var wrong = regexp.MustCompile(`"level":"ERROR"|^[EF]\d{4} |^panic: |DATA RACE`)
 
-// Account is what a test that failed says of the process: its last errors, or its last lines where it logged none, few of them so
-// that the test's own message is not lost among them, and where its whole log is. That is kept in the folder TEST_LOGS, where that is set.
+// Account is what a test that failed says of the process: its last errors, or its last lines where it logged none, few of
+// them so that the test's own message is not lost among them, and where its whole log is. That is kept in the directory
+// TEST_LOGS, where that is set.
 func (p *Process) Account() string {
 	log := p.Log()
 	all := strings.Split(strings.TrimSpace(log), "\n")
@@ -68,12 +71,12 @@ func (p *Process) Account() string {
 		lines = all
 	}
 	out := strings.Join(lines[max(0, len(lines)-5):], "\n")
-	folder := os.Getenv("TEST_LOGS")
-	if folder == "" {
+	directory := os.Getenv("TEST_LOGS")
+	if directory == "" {
 		return out
 	}
-	file := filepath.Join(folder, filepath.Base(p.log))
-	if err := errors.Join(os.MkdirAll(folder, 0o755), os.WriteFile(file, []byte(log), 0o600)); err != nil { //nolint:gosec // for whoever looks
+	file := filepath.Join(directory, filepath.Base(p.log))
+	if err := errors.Join(os.MkdirAll(directory, 0o755), os.WriteFile(file, []byte(log), 0o600)); err != nil {
 		return fmt.Sprintf("%s\nits log could not be kept: %v", out, err)
 	}
 	return out + "\nits log: " + file
@@ -94,7 +97,7 @@ func (p *Process) end(signal os.Signal) {
 func (p *Process) awaitOK(ctx context.Context, url string, patience time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	asker := &http.Client{Transport: &http.Transport{
+	httpClient := &http.Client{Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true, //nolint:gosec // self-signed
 	}}
 	err := Eventually(ctx, 50*time.Millisecond, func(ctx context.Context) error {
@@ -108,7 +111,7 @@ func (p *Process) awaitOK(ctx context.Context, url string, patience time.Duratio
 		if err != nil {
 			return err
 		}
-		response, err := asker.Do(request)
+		response, err := httpClient.Do(request)
 		if err != nil {
 			return err
 		}
@@ -129,9 +132,9 @@ const startPatience = 2 * time.Minute
 
 // ManagerOptions say how a manager is started: that of the operator, or that of the examples.
 type ManagerOptions struct {
-	// Binary is the program, Kubeconfig the file with its rights.
+	// Binary is the program, Kubeconfig the file with its RBAC permissions.
 	Binary, Kubeconfig string
-	// Namespace is where it is told to run, Dir the folder of its log.
+	// Namespace is where it is told to run, Dir the directory of its log.
 	Namespace, Dir string
 	// Service sends it connections once it is ready. Its address is where the API server finds the webhooks, unless
 	// WebhookURL is another one.
@@ -149,8 +152,19 @@ type Manager struct {
 	service                   *Service
 }
 
-// StartManager starts a manager and waits until it is ready. It ends with Stop or Kill.
+// StartManager starts a manager and waits until it is ready. It ends with Stop or Kill. Where somebody else took one of its addresses
+// meanwhile it starts again with others.
 func StartManager(options ManagerOptions) (*Manager, error) {
+	const tries = 5
+	for try := 1; ; try++ {
+		m, err := startManager(options)
+		if err == nil || try == tries || !strings.Contains(err.Error(), "address already in use") {
+			return m, err
+		}
+	}
+}
+
+func startManager(options ManagerOptions) (*Manager, error) {
 	m := &Manager{service: options.Service}
 	var err error
 	for _, address := range []*string{&m.Health, &m.Metrics, &m.Webhooks} {
@@ -190,12 +204,20 @@ func (m *Manager) leave(signal os.Signal) {
 	m.end(signal)
 }
 
+// The ports of FreeAddress are below those that systems give to connections and to who asks for any port: one of those may be taken
+// again before the program listens on it.
+const firstPort, lastPort = 10_000, 32_000
+
 // FreeAddress returns an address of 127.0.0.1 on which nothing listens.
 func FreeAddress() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("failed to choose a port: %w", err)
+	var last error
+	for range 100 {
+		port := firstPort + rand.IntN(lastPort-firstPort) //nolint:gosec // which port it is need not be secret
+		listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err == nil {
+			return listener.Addr().String(), listener.Close()
+		}
+		last = err
 	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String(), nil
+	return "", fmt.Errorf("failed to choose a port: %w", last)
 }

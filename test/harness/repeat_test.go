@@ -26,7 +26,10 @@ func TestRepeat(t *testing.T) {
 		if got := r.Counts(); got.Total != 6 || got.Failed != 2 {
 			t.Errorf("meanwhile %+v", got)
 		}
-		want := Counts{Total: 7, Failed: 2, Slowest: 2 * time.Second, First: wrong, Last: wrong, FirstAfter: 11 * time.Second, LastAfter: 21 * time.Second}
+		want := Counts{
+			Total: 7, Failed: 2, Slowest: 2 * time.Second,
+			First: wrong, Last: wrong, FirstAfter: 11 * time.Second, LastAfter: 21 * time.Second,
+		}
 		if got := r.Stop(); got != want {
 			t.Errorf("%+v, want %+v", got, want)
 		}

@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/util/retry"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -35,71 +37,219 @@ func inline(lines ...string) string {
 // What cannot work is refused before it is stored, by the schema, by a rule in it, or by the webhook; whoever wrote it is
 // told which field it is and what to write instead.
 func TestAdmissionRefuses(t *testing.T) {
+	t.Parallel()
 	namespace := newNamespace(t)
 	const name = "must be lower-case letters, digits, hyphens and dots, and begin and end with a letter or digit"
 	const ownLabel = "are the operator's; remove them, or use a key with a prefix of your own"
 	for title, test := range map[string]struct{ version, spec, want string }{
 		// The schema.
-		"no port":              {spec: "ports: []", want: "spec.ports: Invalid value: 0: spec.ports in body should have at least 1 items"},
-		"port name twice":      {spec: "ports: [{name: a, port: 80}, {name: a, port: 81}]", want: `spec.ports[1]: Duplicate value: {"name":"a"}`},
-		"UDP":                  {spec: "ports: [{name: a, port: 80, protocol: UDP}]", want: `spec.ports[0].protocol: Unsupported value: "UDP": supported values: "TCP"`},
-		"port without a name":  {spec: "ports: [{port: 80}]", want: "spec.ports[0].name: Required value"},
-		"Secret twice":         {spec: "tls: [{secretName: a}, {secretName: a}]", want: `spec.tls[1]: Duplicate value: {"secretName":"a"}`},
-		"short drain":          {spec: "drainSeconds: 4", want: "spec.drainSeconds: Invalid value: 4: spec.drainSeconds in body should be greater than or equal to 5"},
-		"type of the Service":  {spec: "service: {type: ExternalName}", want: `spec.service.type: Unsupported value: "ExternalName": supported values: "ClusterIP", "NodePort", "LoadBalancer"`},
+		"no port":         {spec: "ports: []", want: "spec.ports: Invalid value: 0: spec.ports in body should have at least 1 items"},
+		"port name twice": {spec: "ports: [{name: a, port: 80}, {name: a, port: 81}]", want: `spec.ports[1]: Duplicate value: {"name":"a"}`},
+		"UDP": {
+			spec: "ports: [{name: a, port: 80, protocol: UDP}]",
+			want: `spec.ports[0].protocol: Unsupported value: "UDP": supported values: "TCP"`,
+		},
+		"port without a name": {spec: "ports: [{port: 80}]", want: "spec.ports[0].name: Required value"},
+		"Secret twice":        {spec: "tls: [{secretName: a}, {secretName: a}]", want: `spec.tls[1]: Duplicate value: {"secretName":"a"}`},
+		"short drain": {
+			spec: "drainSeconds: 4",
+			want: "spec.drainSeconds: Invalid value: 4: spec.drainSeconds in body should be greater than or equal to 5",
+		},
+		"type of the Service": {
+			spec: "service: {type: ExternalName}",
+			want: `spec.service.type: Unsupported value: "ExternalName": supported values: "ClusterIP", "NodePort", "LoadBalancer"`,
+		},
 		"field of v1alpha1":    {spec: "port: 80", want: `unknown field "spec.port"`},
 		"content without name": {spec: "content: {configMapRef: {}}", want: "spec.content.configMapRef.name: Required value"},
 
 		// Rules of the schema.
-		"port twice":                       {spec: "ports: [{name: a, port: 80}, {name: b, port: 80}]", want: "spec.ports: Invalid value: ports: two ports have the same number; nginx listens on each number once, so remove one of them"},
-		"port of two certificates":         {spec: "tls: [{secretName: a, port: 443}, {secretName: b, port: 443}]", want: "spec.tls: Invalid value: tls: two certificates have the same port; leave port out of one of them and choose between them by server_name in config"},
-		"port that is plain and TLS":       {spec: "{ports: [{name: a, port: 443}], tls: [{secretName: a, port: 443}]}", want: "spec.tls: Invalid value: tls: a port is either in ports (plain HTTP; 8080 when ports is not given) or in tls, not in both; give the certificate another port"},
-		"port that is both by default":     {spec: "tls: [{secretName: a, port: 8080}]", want: "spec.tls: Invalid value: tls: a port is either in ports (plain HTTP; 8080 when ports is not given) or in tls"},
-		"default port of the certificate":  {spec: "{ports: [{name: a, port: 8443}], tls: [{secretName: a}]}", want: "spec.tls: Invalid value: tls: a"},
-		"name of a port":                   {spec: "ports: [{name: HTTP, port: 80}]", want: `spec.ports[0].name: Invalid value: "HTTP": a port's name must be lower-case letters, digits and single hyphens, with at least one letter and no hyphen at either end, for example http`},
-		"name of the operator's port":      {spec: "ports: [{name: health, port: 80}]", want: `spec.ports[0].name: Invalid value: "health": the port names health and tls-... are used by the operator; choose another name`},
-		"image with a blank":               {spec: `image: "a b"`, want: `spec.image: Invalid value: "a b": image must not contain white space, for example docker.io/nginxinc/nginx-unprivileged:1.28.0`},
-		"no source of the configuration":   {spec: "config: {}", want: "spec.config: Invalid value: config takes exactly one of inline and configMapRef"},
-		"two sources of the configuration": {spec: "config: {inline: a, configMapRef: {name: b}}", want: "spec.config: Invalid value: config takes exactly one of inline and configMapRef"},
-		"name of the ConfigMap":            {spec: "config: {configMapRef: {name: Servers}}", want: `spec.config.configMapRef.name: Invalid value: "Servers": name ` + name},
-		"key of the ConfigMap":             {spec: "config: {configMapRef: {name: a, key: a/b}}", want: `spec.config.configMapRef.key: Invalid value: "a/b": key must be letters, digits, hyphens, dots and underscores, as keys of a ConfigMap are, for example nginx.conf`},
-		"name of the content":              {spec: "content: {configMapRef: {name: a..b}}", want: `spec.content.configMapRef.name: Invalid value: "a..b": name ` + name},
-		"name of a Secret":                 {spec: "tls: [{secretName: Shop}]", want: `spec.tls[0].secretName: Invalid value: "Shop": secretName ` + name},
-		"class without a load balancer":    {spec: "service: {loadBalancerClass: example.com/lb}", want: "spec.service.loadBalancerClass: Invalid value: loadBalancerClass needs type LoadBalancer; set the type or remove loadBalancerClass"},
-		"policy without outside traffic":   {spec: "service: {externalTrafficPolicy: Local}", want: "spec.service.externalTrafficPolicy: Invalid value: externalTrafficPolicy needs type NodePort or LoadBalancer; set the type or remove externalTrafficPolicy"},
-		"claims":                           {spec: "resources: {claims: [{name: gpu}]}", want: "spec.resources: Invalid value: resources.claims is not supported: a claim of a Pod cannot be declared here; remove it"},
-		"label of the Service":             {spec: "service: {labels: {app.kubernetes.io/managed-by: me}}", want: ownLabel},
-		"label of the Pods":                {spec: "podTemplate: {labels: {app.kubernetes.io/instance: me}}", want: ownLabel},
-		"annotation of the Pods":           {spec: "podTemplate: {annotations: {operator.example.com/force-redeploy: now}}", want: "spec.podTemplate.annotations: Invalid value: the annotations that begin with operator.example.com/ are the operator's; remove them, or use a prefix of your own"},
-		"effect":                           {spec: "podTemplate: {tolerations: [{key: a, effect: Never}]}", want: "spec.podTemplate.tolerations: Invalid value: the effect of a toleration is NoSchedule, PreferNoSchedule or NoExecute, or left out to tolerate all of them"},
-		"skew":                             {spec: "podTemplate: {topologySpreadConstraints: [{maxSkew: 0, topologyKey: zone, whenUnsatisfiable: DoNotSchedule}]}", want: "spec.podTemplate.topologySpreadConstraints: Invalid value: maxSkew must be at least 1"},
-		"priority class":                   {spec: "podTemplate: {priorityClassName: High}", want: `spec.podTemplate.priorityClassName: Invalid value: "High": priorityClassName ` + name},
+		"port twice": {
+			spec: "ports: [{name: a, port: 80}, {name: b, port: 80}]",
+			want: "spec.ports: Invalid value: ports: two ports have the same number; nginx listens on each number once, so remove one of them",
+		},
+		"port of two certificates": {
+			spec: "tls: [{secretName: a, port: 443}, {secretName: b, port: 443}]",
+			want: "spec.tls: Invalid value: tls: two certificates have the same port; " +
+				"leave port out of one of them and choose between them by server_name in config",
+		},
+		"port that is plain and TLS": {
+			spec: "{ports: [{name: a, port: 443}], tls: [{secretName: a, port: 443}]}",
+			want: "spec.tls: Invalid value: tls: a port is either in ports (plain HTTP; 8080 when ports is not given) or in tls, not in both; " +
+				"give the certificate another port",
+		},
+		"port that is both by default": {
+			spec: "tls: [{secretName: a, port: 8080}]",
+			want: "spec.tls: Invalid value: tls: a port is either in ports (plain HTTP; 8080 when ports is not given) or in tls",
+		},
+		"default port of the certificate": {
+			spec: "{ports: [{name: a, port: 8443}], tls: [{secretName: a}]}",
+			want: "spec.tls: Invalid value: tls: a",
+		},
+		"name of a port": {
+			spec: "ports: [{name: HTTP, port: 80}]",
+			want: `spec.ports[0].name: Invalid value: "HTTP": a port's name must be lower-case letters, digits and single hyphens, ` +
+				`with at least one letter and no hyphen at either end, for example http`,
+		},
+		"name of the operator's port": {
+			spec: "ports: [{name: health, port: 80}]",
+			want: `spec.ports[0].name: Invalid value: "health": the port names health and tls-... are used by the operator; choose another name`,
+		},
+		"image with a blank": {
+			spec: `image: "a b"`,
+			want: `spec.image: Invalid value: "a b": image must not contain white space, for example docker.io/nginxinc/nginx-unprivileged:1.28.0`,
+		},
+		"no source of the configuration": {
+			spec: "config: {}",
+			want: "spec.config: Invalid value: config takes exactly one of inline and configMapRef",
+		},
+		"two sources of the configuration": {
+			spec: "config: {inline: a, configMapRef: {name: b}}",
+			want: "spec.config: Invalid value: config takes exactly one of inline and configMapRef",
+		},
+		"name of the ConfigMap": {
+			spec: "config: {configMapRef: {name: Servers}}",
+			want: `spec.config.configMapRef.name: Invalid value: "Servers": name ` + name,
+		},
+		"key of the ConfigMap": {
+			spec: "config: {configMapRef: {name: a, key: a/b}}",
+			want: `spec.config.configMapRef.key: Invalid value: "a/b": key must be letters, digits, hyphens, dots and underscores, ` +
+				`as keys of a ConfigMap are, for example nginx.conf`,
+		},
+		"name of the content": {
+			spec: "content: {configMapRef: {name: a..b}}",
+			want: `spec.content.configMapRef.name: Invalid value: "a..b": name ` + name,
+		},
+		"name of a Secret": {
+			spec: "tls: [{secretName: Shop}]",
+			want: `spec.tls[0].secretName: Invalid value: "Shop": secretName ` + name,
+		},
+		"class without a load balancer": {
+			spec: "service: {loadBalancerClass: example.com/lb}",
+			want: "spec.service.loadBalancerClass: Invalid value: loadBalancerClass needs type LoadBalancer; " +
+				"set the type or remove loadBalancerClass",
+		},
+		"policy without outside traffic": {
+			spec: "service: {externalTrafficPolicy: Local}",
+			want: "spec.service.externalTrafficPolicy: Invalid value: externalTrafficPolicy needs type NodePort or LoadBalancer; " +
+				"set the type or remove externalTrafficPolicy",
+		},
+		"claims": {
+			spec: "resources: {claims: [{name: gpu}]}",
+			want: "spec.resources: Invalid value: resources.claims is not supported: a claim of a Pod cannot be declared here; remove it",
+		},
+		"label of the Service": {spec: "service: {labels: {app.kubernetes.io/managed-by: me}}", want: ownLabel},
+		"label of the Pods":    {spec: "podTemplate: {labels: {app.kubernetes.io/instance: me}}", want: ownLabel},
+		"annotation of the Pods": {
+			spec: "podTemplate: {annotations: {operator.example.com/force-redeploy: now}}",
+			want: "spec.podTemplate.annotations: Invalid value: the annotations that begin with operator.example.com/ are the operator's; " +
+				"remove them, or use a prefix of your own",
+		},
+		"effect": {
+			spec: "podTemplate: {tolerations: [{key: a, effect: Never}]}",
+			want: "spec.podTemplate.tolerations: Invalid value: the effect of a toleration is NoSchedule, PreferNoSchedule or NoExecute, " +
+				"or left out to tolerate all of them",
+		},
+		"skew": {
+			spec: "podTemplate: {topologySpreadConstraints: [{maxSkew: 0, topologyKey: zone, whenUnsatisfiable: DoNotSchedule}]}",
+			want: "spec.podTemplate.topologySpreadConstraints: Invalid value: maxSkew must be at least 1",
+		},
+		"priority class": {
+			spec: "podTemplate: {priorityClassName: High}",
+			want: `spec.podTemplate.priorityClassName: Invalid value: "High": priorityClassName ` + name,
+		},
 
 		// The webhook.
-		"image":                   {spec: "image: docker.io/Me/nginx", want: "spec.image: Invalid value: \"docker.io/Me/nginx\": invalid reference format: repository name (Me/nginx) must be lowercase; write for example docker.io/nginxinc/nginx-unprivileged:1.28.0"},
-		"request over limit":      {spec: "resources: {requests: {cpu: 2}, limits: {cpu: 1}}", want: `spec.resources.requests[cpu]: Invalid value: "2": must not be more than the limit of 1; raise the limit or lower the request`},
-		"unknown resource":        {spec: "resources: {limits: {disk: 1}}", want: `spec.resources.limits[disk]: Invalid value: "disk": is no resource of a container; write cpu, memory, ephemeral-storage, hugepages-<size>, or a name with a domain`},
-		"value of a label":        {spec: "podTemplate: {labels: {team: a b}}", want: `spec.podTemplate.labels: Invalid value: "a b"`},
-		"operator of toleration":  {spec: "podTemplate: {tolerations: [{key: a, operator: Is}]}", want: `spec.podTemplate.tolerations[0].operator: Unsupported value: "Is": supported values: "Equal", "Exists"`},
-		"topology key":            {spec: "podTemplate: {topologySpreadConstraints: [{maxSkew: 1, topologyKey: '', whenUnsatisfiable: DoNotSchedule}]}", want: "spec.podTemplate.topologySpreadConstraints[0].topologyKey: Required value: must be a label of nodes, for example kubernetes.io/hostname"},
-		"weight":                  {spec: "podTemplate: {affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 0, preference: {}}]}}}", want: "preferredDuringSchedulingIgnoredDuringExecution[0].weight: Invalid value: 0: must be between 1 and 100"},
-		"pull Secret":             {spec: "podTemplate: {imagePullSecrets: [{name: A}]}", want: `spec.podTemplate.imagePullSecrets[0].name: Invalid value: "A"`},
-		"size":                    {spec: "config: {inline: '# " + strings.Repeat("\U0001F600", 60_000) + "'}", want: "can be stored; put the configuration into a ConfigMap and name it in spec.config.configMapRef"},
-		"daemon":                  {spec: inline("daemon on;"), want: "spec.config.inline: Invalid value: line 3: daemon: cannot be set here: nginx runs in the foreground, or its container would end; remove it"},
-		"typing error":            {spec: inline("location / {", "  proxy_pas http://app;", "}"), want: "spec.config.inline: Invalid value: line 4: proxy_pas: nginx does not know it; did you mean proxy_pass?"},
-		"semicolon":               {spec: inline("return 204"), want: `spec.config.inline: Invalid value: line 3: return: there is no ";" at its end; add it before the "}"`},
-		"log file":                {spec: inline("access_log /var/log/shop.log;"), want: "spec.config.inline: Invalid value: line 3: access_log: /var/log/shop.log is on a read-only file system, and nobody would read it; write /dev/stdout"},
-		"port nobody listens on":  {spec: "ports: [{name: http, port: 8080}, {name: admin, port: 8081}]\n" + inline("return 204;"), want: "spec.config.inline: Invalid value: listen: spec.ports[1].port 8081: no server listens on it; add `listen 8081;` to a server, or declare the ports that the servers listen on"},
-		"port of the probes":      {spec: inline("listen 18080;"), want: "spec.config.inline: Invalid value: line 3: listen: port 18080 is where the operator's own server answers the kubelet's probes; choose another port"},
-		"certificate not mounted": {spec: inline("ssl_certificate /etc/nginx/tls/shop/tls.crt;", "ssl_certificate_key /etc/nginx/tls/shop/tls.key;"), want: "spec.config.inline: Invalid value: line 3: ssl_certificate: spec.tls has no Secret shop; add `- secretName: shop` to spec.tls"},
-		"TLS port without TLS":    {spec: "tls: [{secretName: shop, port: 8443}]\n" + inline("listen 8443;"), want: "spec.config.inline: Invalid value: line 3: listen: spec.tls[0].port 8443 is for TLS; write `listen 8443 ssl;`"},
+		"image": {
+			spec: "image: docker.io/Me/nginx",
+			want: "spec.image: Invalid value: \"docker.io/Me/nginx\": invalid reference format: repository name (Me/nginx) must be lowercase; " +
+				"write for example docker.io/nginxinc/nginx-unprivileged:1.28.0",
+		},
+		"request over limit": {
+			spec: "resources: {requests: {cpu: 2}, limits: {cpu: 1}}",
+			want: `spec.resources.requests[cpu]: Invalid value: "2": must not be more than the limit of 1; raise the limit or lower the request`,
+		},
+		"unknown resource": {
+			spec: "resources: {limits: {disk: 1}}",
+			want: `spec.resources.limits[disk]: Invalid value: "disk": is no resource of a container; ` +
+				`write cpu, memory, ephemeral-storage, hugepages-<size>, or a name with a domain`,
+		},
+		"value of a label": {spec: "podTemplate: {labels: {team: a b}}", want: `spec.podTemplate.labels: Invalid value: "a b"`},
+		"operator of toleration": {
+			spec: "podTemplate: {tolerations: [{key: a, operator: Is}]}",
+			want: `spec.podTemplate.tolerations[0].operator: Unsupported value: "Is": supported values: "Equal", "Exists"`,
+		},
+		"topology key": {
+			spec: "podTemplate: {topologySpreadConstraints: [{maxSkew: 1, topologyKey: '', whenUnsatisfiable: DoNotSchedule}]}",
+			want: "spec.podTemplate.topologySpreadConstraints[0].topologyKey: Required value: " +
+				"must be a label of nodes, for example kubernetes.io/hostname",
+		},
+		"weight": {
+			spec: "podTemplate: {affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 0, preference: {}}]}}}",
+			want: "preferredDuringSchedulingIgnoredDuringExecution[0].weight: Invalid value: 0: must be between 1 and 100",
+		},
+		"pull Secret": {
+			spec: "podTemplate: {imagePullSecrets: [{name: A}]}",
+			want: `spec.podTemplate.imagePullSecrets[0].name: Invalid value: "A"`,
+		},
+		"size": {
+			spec: "config: {inline: '# " + strings.Repeat("\U0001F600", 60_000) + "'}",
+			want: "can be stored; put the configuration into a ConfigMap and name it in spec.config.configMapRef",
+		},
+		"daemon": {
+			spec: inline("daemon on;"),
+			want: "spec.config.inline: Invalid value: line 3: daemon: cannot be set here: " +
+				"nginx runs in the foreground, or its container would end; remove it",
+		},
+		"typing error": {
+			spec: inline("location / {", "  proxy_pas http://app;", "}"),
+			want: "spec.config.inline: Invalid value: line 4: proxy_pas: nginx does not know it; did you mean proxy_pass?",
+		},
+		"semicolon": {
+			spec: inline("return 204"),
+			want: `spec.config.inline: Invalid value: line 3: return: there is no ";" at its end; add it before the "}"`,
+		},
+		"log file": {
+			spec: inline("access_log /var/log/shop.log;"),
+			want: "spec.config.inline: Invalid value: line 3: access_log: /var/log/shop.log is on a read-only file system, " +
+				"and nobody would read it; write /dev/stdout",
+		},
+		"port nobody listens on": {
+			spec: "ports: [{name: http, port: 8080}, {name: admin, port: 8081}]\n" + inline("return 204;"),
+			want: "spec.config.inline: Invalid value: listen: spec.ports[1].port 8081: no server listens on it; " +
+				"add `listen 8081;` to a server, or declare the ports that the servers listen on",
+		},
+		"port of the probes": {
+			spec: inline("listen 18080;"),
+			want: "spec.config.inline: Invalid value: line 3: listen: port 18080 is where the operator's own server answers " +
+				"the kubelet's probes; choose another port",
+		},
+		"certificate not mounted": {
+			spec: inline("ssl_certificate /etc/nginx/tls/shop/tls.crt;", "ssl_certificate_key /etc/nginx/tls/shop/tls.key;"),
+			want: "spec.config.inline: Invalid value: line 3: ssl_certificate: spec.tls has no Secret shop; add `- secretName: shop` to spec.tls",
+		},
+		"TLS port without TLS": {
+			spec: "tls: [{secretName: shop, port: 8443}]\n" + inline("listen 8443;"),
+			want: "spec.config.inline: Invalid value: line 3: listen: spec.tls[0].port 8443 is for TLS; write `listen 8443 ssl;`",
+		},
 
 		// Clients of v1alpha1.
-		"v1alpha1: port":               {version: "v1alpha1", spec: "port: 0", want: "spec.port: Invalid value: 0: spec.port in body should be greater than or equal to 1"},
-		"v1alpha1: replicas":           {version: "v1alpha1", spec: "replicas: 1001", want: "spec.replicas: Invalid value: 1001: spec.replicas in body should be less than or equal to 1000"},
-		"v1alpha1: field of v1alpha2":  {version: "v1alpha1", spec: "image: nginx", want: `unknown field "spec.image"`},
-		"v1alpha1: list for the port":  {version: "v1alpha1", spec: "port: [80]", want: `spec.port: Invalid value: "array"`},
-		"v1alpha1: long forceRedeploy": {version: "v1alpha1", spec: "forceRedeploy: " + strings.Repeat("x", 257), want: "spec.forceRedeploy: Too long: may not be more than 256"},
+		"v1alpha1: port": {
+			version: "v1alpha1",
+			spec:    "port: 0",
+			want:    "spec.port: Invalid value: 0: spec.port in body should be greater than or equal to 1",
+		},
+		"v1alpha1: replicas": {
+			version: "v1alpha1",
+			spec:    "replicas: 1001",
+			want:    "spec.replicas: Invalid value: 1001: spec.replicas in body should be less than or equal to 1000",
+		},
+		"v1alpha1: field of v1alpha2": {version: "v1alpha1", spec: "image: nginx", want: `unknown field "spec.image"`},
+		"v1alpha1: list for the port": {version: "v1alpha1", spec: "port: [80]", want: `spec.port: Invalid value: "array"`},
+		"v1alpha1: long forceRedeploy": {
+			version: "v1alpha1",
+			spec:    "forceRedeploy: " + strings.Repeat("x", 257),
+			want:    "spec.forceRedeploy: Too long: may not be more than 256",
+		},
 	} {
 		t.Run(title, func(t *testing.T) {
 			version := test.version
@@ -116,6 +266,7 @@ func TestAdmissionRefuses(t *testing.T) {
 
 // What works is taken, with the warnings that a client prints.
 func TestAdmissionTakes(t *testing.T) {
+	t.Parallel()
 	namespace := newNamespace(t)
 	i := 0
 	for title, test := range map[string]struct {
@@ -127,13 +278,21 @@ func TestAdmissionTakes(t *testing.T) {
 		"ports":                   {spec: "ports: [{name: http, port: 80}, {name: tls, port: 18080}]"},
 		"configuration":           {spec: inline("location / {", "  root /usr/share/nginx/html;", "}")},
 		"configuration elsewhere": {spec: "config: {configMapRef: {name: shop.servers}}"},
-		"where the Pods run":      {spec: "podTemplate: {labels: {team: shop}, nodeSelector: {a: b}, tolerations: [{operator: Exists}], topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: ScheduleAnyway}]}"},
-		"load balancer":           {spec: "service: {type: LoadBalancer, loadBalancerClass: example.com/lb, externalTrafficPolicy: Local, annotations: {example.com/lb: internal}}"},
+		"where the Pods run": {
+			spec: "podTemplate: {labels: {team: shop}, nodeSelector: {a: b}, tolerations: [{operator: Exists}], " +
+				"topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: ScheduleAnyway}]}",
+		},
+		"load balancer": {
+			spec: "service: {type: LoadBalancer, loadBalancerClass: example.com/lb, externalTrafficPolicy: Local, " +
+				"annotations: {example.com/lb: internal}}",
+		},
 		"moving tag": {spec: "image: quay.io/me/nginx:latest", want: []string{
-			"spec.image: the tag is latest, which means another image from one day to the next, also among the Pods of this object; name a version or a digest",
+			"spec.image: the tag is latest, which means another image from one day to the next, also among the Pods of this object; " +
+				"name a version or a digest",
 		}},
 		"name that is looked up at start": {spec: inline("location / {", "  proxy_pass http://app;", "}"), want: []string{
-			"spec.config.inline: line 4: proxy_pass: nginx looks app up when it starts, and does not start where it is unknown; be sure that it exists first",
+			"spec.config.inline: line 4: proxy_pass: nginx looks app up when it starts, and does not start where it is unknown; " +
+				"be sure that it exists first",
 		}},
 		"pause": {spec: "paused: true", want: []string{"spec.paused: changes wait until it is false"}},
 	} {
@@ -151,6 +310,7 @@ func TestAdmissionTakes(t *testing.T) {
 
 // The port that the first certificate has by default can be seen in the object.
 func TestAdmissionSetsThePortOfTheCertificate(t *testing.T) {
+	t.Parallel()
 	object := newServer(newNamespace(t), "web")
 	object.Spec.TLS = []v1alpha2.TLS{{SecretName: "a"}, {SecretName: "b"}}
 	create(t, object)
@@ -161,17 +321,21 @@ func TestAdmissionSetsThePortOfTheCertificate(t *testing.T) {
 
 // A client of v1alpha1 that changes the port of an object with a configuration is told what it is about.
 func TestAdmissionOfV1alpha1KnowsTheRest(t *testing.T) {
+	t.Parallel()
 	namespace := newNamespace(t)
 	object := newServer(namespace, "web")
 	object.Spec.Config = &v1alpha2.Config{Inline: "server { listen 8080; }"}
 	create(t, object)
 	old := newObject(namespace, "web")
-	must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(old), old))
-	port := int32(9090)
-	old.Spec.Port = &port
-	err := suite.admin.Update(t.Context(), old)
-	want := "spec.config.inline: Invalid value: listen: spec.port 9090: no server listens on it; add `listen 9090;` to a server, or declare the ports that the servers listen on" +
-		" (a field of v1alpha2; kubectl edit nginxoperators.v1alpha2.operator.example.com web changes it)"
+	// The operator writes the status meanwhile.
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(old), old))
+		old.Spec.Port = ptr.To[int32](9090)
+		return suite.admin.Update(t.Context(), old)
+	})
+	want := "spec.config.inline: Invalid value: listen: spec.port 9090: no server listens on it; " +
+		"add `listen 9090;` to a server, or declare the ports that the servers listen on " +
+		"(a field of v1alpha2; kubectl edit nginxoperators.v1alpha2.operator.example.com web changes it)"
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("want\n%s\ngot\n%v", want, err)
 	}
@@ -198,7 +362,8 @@ func TestAdmissionIsAway(t *testing.T) {
 	}
 	t.Cleanup(comeBack)
 	// v1alpha1 has to be converted, so it waits.
-	if err := suite.admin.Create(t.Context(), newObject(namespace, "waits")); !apierrors.IsInternalError(err) && !strings.Contains(fmt.Sprint(err), "conversion webhook") {
+	err := suite.admin.Create(t.Context(), newObject(namespace, "waits"))
+	if !apierrors.IsInternalError(err) && !strings.Contains(fmt.Sprint(err), "conversion webhook") {
 		t.Errorf("want an error of the conversion webhook, got %v", err)
 	}
 
@@ -217,10 +382,12 @@ func TestAdmissionIsAway(t *testing.T) {
 	}
 	stored := newServer(namespace, "bad")
 	update(t, stored, func(object *v1alpha2.NginxOperator) { object.Labels = map[string]string{"team": "shop"} })
-	must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(stored), stored))
-	stored.Spec.DrainSeconds = new(int32)
-	*stored.Spec.DrainSeconds = 30
-	if err := suite.admin.Update(t.Context(), stored); !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) {
+	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(stored), stored))
+		stored.Spec.DrainSeconds = ptr.To[int32](30)
+		return suite.admin.Update(t.Context(), stored)
+	})
+	if !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) {
 		t.Errorf("a change that leaves the rest as wrong as it was is taken: %v", err)
 	}
 	must(t, suite.admin.Delete(t.Context(), stored))

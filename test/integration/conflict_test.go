@@ -21,6 +21,7 @@ import (
 // An object of somebody else that has the name of a child is left exactly as it is, with and without our labels; the
 // status and an Event name it.
 func TestNameConflict(t *testing.T) {
+	t.Parallel()
 	for _, labels := range []map[string]string{nil, {"app.kubernetes.io/managed-by": "nginx-operator", "app.kubernetes.io/instance": "web"}} {
 		for _, foreign := range []client.Object{
 			&appsv1.Deployment{Spec: appsv1.DeploymentSpec{
@@ -62,6 +63,7 @@ func TestNameConflict(t *testing.T) {
 
 // A child of another NginxOperator is somebody else's as well, and the message says whose.
 func TestChildOfAnotherObject(t *testing.T) {
+	t.Parallel()
 	namespace := newNamespace(t)
 	foreign := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web", OwnerReferences: []metav1.OwnerReference{{
@@ -80,6 +82,7 @@ func TestChildOfAnotherObject(t *testing.T) {
 // An object that is deleted and created again under its name waits for the garbage collector to delete the children of
 // the first one, which is no conflict, and then gets its own. There is no garbage collector here but the test.
 func TestCreatedAgain(t *testing.T) {
+	t.Parallel()
 	namespace := newNamespace(t)
 	object := newServer(namespace, "web")
 	create(t, object)
@@ -99,7 +102,8 @@ func TestCreatedAgain(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if second.deployment == nil || second.deployment.UID == first.deployment.UID || second.service == nil || second.policy == nil || len(second.configMaps) != 1 {
+		if second.deployment == nil || second.deployment.UID == first.deployment.UID ||
+			second.service == nil || second.policy == nil || len(second.configMaps) != 1 {
 			return fmt.Errorf("children are missing: %+v", second)
 		}
 		return nil
@@ -108,6 +112,7 @@ func TestCreatedAgain(t *testing.T) {
 
 // A refusal of the API server is in the status with its reason, and passes when its cause does.
 func TestQuota(t *testing.T) {
+	t.Parallel()
 	namespace := newNamespace(t)
 	quota := &corev1.ResourceQuota{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "none"},

@@ -3,82 +3,165 @@ package integration
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-var yamlFence = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$")
+var (
+	yamlFence = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$")
+	separator = regexp.MustCompile(`(?m)^---$`)
+)
+
+// pages returns what users read with examples in it, by name: README, user guide, and what the catalog says of the operator.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	guide, err := filepath.Glob("../../docs/guide/*.md")
+	must(t, err)
+	out := map[string]string{}
+	for _, page := range append(guide, "../../README.md") {
+		text, err := os.ReadFile(page)
+		must(t, err)
+		out[strings.TrimPrefix(page, "../../")] = string(text)
+	}
+	text, err := os.ReadFile("../../config/manifests/bases/nginx-operator.clusterserviceversion.yaml")
+	must(t, err)
+	csv := &unstructured.Unstructured{}
+	must(t, yaml.Unmarshal(text, &csv.Object))
+	out["ClusterServiceVersion"], _, err = unstructured.NestedString(csv.Object, "spec", "description")
+	must(t, err)
+	return out
+}
 
 // The examples of the documentation do what they show: each is accepted, without a warning, and nothing in it keeps the
 // operator from making its children. Certificates that an example names are made here.
 func TestDocumentationExamples(t *testing.T) {
-	found := 0
-	for _, page := range []string{"../../README.md", "../../docs/user-guide.md"} {
-		text, err := os.ReadFile(page)
-		must(t, err)
-		for _, fence := range yamlFence.FindAllStringSubmatch(string(text), -1) {
+	t.Parallel()
+	found := map[string]int{}
+	for page, text := range pages(t) {
+		for _, fence := range yamlFence.FindAllStringSubmatch(text, -1) {
 			if !strings.Contains(fence[1], "kind: NginxOperator\n") {
 				continue
 			}
-			found++
-			documents := regexp.MustCompile(`(?m)^---$`).Split(fence[1], -1)
-			t.Run(fmt.Sprintf("%s/%d", strings.TrimPrefix(page, "../../"), found), func(t *testing.T) {
+			found[page]++
+			t.Run(fmt.Sprintf("%s/%d", page, found[page]), func(t *testing.T) {
 				t.Parallel()
-				exampleWorks(t, documents)
+				namespace := newNamespace(t)
+				for _, object := range decode(t, fence[1]) {
+					exampleWorks(t, namespace, object, "")
+				}
 			})
 		}
 	}
-	if found < 15 {
-		t.Errorf("found %d examples; the user guide has one of each field", found)
+	if found["docs/guide/fields.md"] < 15 || found["ClusterServiceVersion"] != 1 {
+		t.Errorf("found %v; the guide has an example of each field, and the ClusterServiceVersion one", found)
 	}
 }
 
-func exampleWorks(t *testing.T, documents []string) {
-	namespace := newNamespace(t)
-	for _, document := range documents {
+// samples returns the manifests of config/samples by name.
+func samples(t *testing.T) map[string]string {
+	t.Helper()
+	files, err := filepath.Glob("../../config/samples/*.yaml")
+	must(t, err)
+	out := map[string]string{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		must(t, err)
+		if name := filepath.Base(file); name != "kustomization.yaml" {
+			out[name] = string(text)
+		}
+	}
+	return out
+}
+
+// Admission warns of these only where a recipe has to do them; the comment of the recipe says why.
+const expectedWarnings = `looks \S+ up when it starts|is among the static files`
+
+// Every recipe is accepted, the operator makes its children, and when it is applied once more nothing differs.
+func TestSamples(t *testing.T) {
+	found := samples(t)
+	if len(found) < 17 {
+		t.Errorf("found %d samples, want 15 recipes and the two basic ones", len(found))
+	}
+	for name, text := range found {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			namespace := newNamespace(t)
+			objects := decode(t, text)
+			for _, object := range objects {
+				exampleWorks(t, namespace, object, expectedWarnings)
+			}
+			for _, object := range objects {
+				appliesWithoutDifference(t, object)
+			}
+		})
+	}
+}
+
+// foreign begins the versions of APIs that are not on this API server.
+var foreign = regexp.MustCompile(`^(cert-manager\.io|kustomize\.toolkit\.fluxcd\.io)/`)
+
+// decode returns the objects of a manifest whose APIs are here.
+func decode(t *testing.T, manifest string) []*unstructured.Unstructured {
+	t.Helper()
+	var out []*unstructured.Unstructured
+	for _, document := range separator.Split(manifest, -1) {
 		object := &unstructured.Unstructured{}
 		must(t, yaml.UnmarshalStrict([]byte(document), &object.Object))
-		object.SetNamespace(namespace)
-		if object.GetKind() != "NginxOperator" {
-			create(t, object)
-			continue
+		if !foreign.MatchString(object.GetAPIVersion()) {
+			out = append(out, object)
 		}
-		declared := &v1alpha2.NginxOperator{}
-		must(t, yaml.UnmarshalStrict([]byte(document), declared))
-		for _, tls := range declared.Spec.TLS {
-			certificate, key, err := cert.GenerateSelfSignedCertKey("www.example.com", nil, nil)
-			must(t, err)
-			create(t, &corev1.Secret{
-				ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: tls.SecretName},
-				Type:       corev1.SecretTypeTLS,
-				Data:       map[string][]byte{corev1.TLSCertKey: certificate, corev1.TLSPrivateKeyKey: key},
-			})
-		}
-		warned := &recordedWarnings{}
-		must(t, warningClient(t, warned).Create(t.Context(), object))
-		// Whoever pauses an object is reminded of it.
-		if warned := warned.list(); len(warned) > 0 && !declared.Spec.Paused {
-			t.Errorf("%s is warned of: %q", object.GetName(), warned)
-		}
-		waitFor(t, func() error { return hasItsChildren(t, declared, namespace) })
 	}
+	return out
 }
 
-// hasItsChildren tells whether the operator has made what an object declares; a paused one has nothing made.
-func hasItsChildren(t *testing.T, declared *v1alpha2.NginxOperator, namespace string) error {
-	object := &v1alpha2.NginxOperator{}
-	if err := suite.admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: declared.Name}, object); err != nil {
+// applier is who applies manifests, as a GitOps controller does.
+const applier = client.FieldOwner("gitops")
+
+// exampleWorks applies an object and waits for its children. Other warnings than the expected ones are a failure.
+func exampleWorks(t *testing.T, namespace string, object *unstructured.Unstructured, expected string) {
+	t.Helper()
+	object.SetNamespace(namespace)
+	warned := &recordedWarnings{}
+	applied := object.DeepCopy()
+	if object.GetKind() != "NginxOperator" {
+		must(t, suite.admin.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(applied), applier))
+		return
+	}
+	tls, _, err := unstructured.NestedSlice(object.Object, "spec", "tls")
+	must(t, err)
+	for _, each := range tls {
+		secret, _, err := unstructured.NestedString(each.(map[string]any), "secretName")
+		must(t, err)
+		create(t, newSecret(namespace, secret, newCertificate(t)))
+	}
+	must(t, warningClient(t, warned).Apply(t.Context(), client.ApplyConfigurationFromUnstructured(applied), applier))
+	paused, _, err := unstructured.NestedBool(object.Object, "spec", "paused")
+	must(t, err)
+	for _, warning := range warned.list() {
+		// Whoever pauses an object is reminded of it.
+		if !paused && (expected == "" || !regexp.MustCompile(expected).MatchString(warning)) {
+			t.Errorf("%s is warned of: %q", object.GetName(), warning)
+		}
+	}
+	waitFor(t, func() error { return hasItsChildren(t, namespace, object.GetName(), paused) })
+}
+
+// hasItsChildren reports whether the operator has made what an object declares; a paused one has nothing made.
+func hasItsChildren(t *testing.T, namespace, name string, paused bool) error {
+	object, err := waitForStatusOnce(t.Context(), namespace, name)
+	if err != nil {
 		return err
 	}
 	degraded := meta.FindStatusCondition(object.Status.Conditions, v1alpha2.ConditionDegraded)
@@ -89,8 +172,119 @@ func hasItsChildren(t *testing.T, declared *v1alpha2.NginxOperator, namespace st
 	if err != nil {
 		return err
 	}
-	if made := children.deployment != nil && children.service != nil; made == declared.Spec.Paused {
-		return fmt.Errorf("%s has children: %t; paused: %t", object.Name, made, declared.Spec.Paused)
+	if made := children.deployment != nil && children.service != nil; made == paused {
+		return fmt.Errorf("%s has children: %t; paused: %t", object.Name, made, paused)
 	}
 	return nil
+}
+
+// appliesWithoutDifference requires that a manifest which was applied and reconciled changes nothing when it is applied again,
+// and that a changed one does: what `kubectl diff --server-side`, Flux and Argo CD's server-side diff compare.
+func appliesWithoutDifference(t *testing.T, manifest *unstructured.Unstructured) {
+	t.Helper()
+	waitFor(t, func() error {
+		difference, err := appliedAgain(t, manifest)
+		if err == nil && difference != "" {
+			err = fmt.Errorf("%s %s would change (-is +applied again):\n%s", manifest.GetKind(), manifest.GetName(), difference)
+		}
+		return err
+	})
+	changed := manifest.DeepCopy()
+	changed.SetLabels(map[string]string{"changed": "true"})
+	if difference, err := appliedAgain(t, changed); err != nil || difference == "" {
+		t.Errorf("a label on %s %s shows no difference: %v", manifest.GetKind(), manifest.GetName(), err)
+	}
+}
+
+// appliedAgain returns what a server-side dry run of an apply would change of what is stored.
+func appliedAgain(t *testing.T, manifest *unstructured.Unstructured) (string, error) {
+	t.Helper()
+	stored := &unstructured.Unstructured{}
+	stored.SetGroupVersionKind(manifest.GroupVersionKind())
+	if err := suite.admin.Get(t.Context(), client.ObjectKeyFromObject(manifest), stored); err != nil {
+		return "", err
+	}
+	applied := manifest.DeepCopy()
+	err := suite.admin.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(applied), applier, client.DryRunAll)
+	if err != nil {
+		return "", err
+	}
+	stored.SetManagedFields(nil)
+	applied.SetManagedFields(nil)
+	return cmp.Diff(stored.Object, applied.Object), nil
+}
+
+// What is defaulted inside a list shows in a diff that compares lists as a whole. docs/guide/gitops.md names these fields, and
+// the sample for GitOps writes them out.
+func TestDefaultsInsideLists(t *testing.T) {
+	namespace := newNamespace(t)
+	bare := decode(t, `
+apiVersion: operator.example.com/v1alpha2
+kind: NginxOperator
+metadata: {name: bare}
+spec:
+  ports: [{name: http, port: 8080}, {name: admin, port: 9000}]
+  tls: [{secretName: first}, {secretName: second}]
+  podTemplate:
+    tolerations: [{key: dedicated, operator: Exists}]
+    topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: ScheduleAnyway}]
+    imagePullSecrets: [{name: registry}]
+`)[0]
+	want := []string{"spec.ports[0].protocol", "spec.ports[1].protocol", "spec.tls[0].port"}
+	if got := appliedDifferences(t, namespace, bare); strings.Join(got, " ") != strings.Join(want, " ") {
+		t.Errorf("the API server and admission add %v inside lists, want %v", got, want)
+	}
+	guide := pages(t)["docs/guide/gitops.md"]
+	for _, field := range []string{"`ports[].protocol`", "`tls[].port`"} {
+		if !strings.Contains(guide, field) {
+			t.Errorf("docs/guide/gitops.md does not name %s", field)
+		}
+	}
+	manifests := []string{samples(t)["gitops.yaml"]}
+	for _, fence := range yamlFence.FindAllStringSubmatch(guide, -1) {
+		if strings.Contains(fence[1], "kind: NginxOperator\nmetadata:") {
+			manifests = append(manifests, fence[1])
+		}
+	}
+	for _, manifest := range manifests {
+		for _, object := range decode(t, manifest) {
+			if object.GetKind() != "NginxOperator" {
+				continue
+			}
+			if got := appliedDifferences(t, newNamespace(t), object); len(got) > 0 {
+				t.Errorf("%s does not write out %v", object.GetName(), got)
+			}
+		}
+	}
+}
+
+// appliedDifferences applies an object and returns the fields inside lists that are stored and that it does not declare.
+func appliedDifferences(t *testing.T, namespace string, object *unstructured.Unstructured) []string {
+	t.Helper()
+	object.SetNamespace(namespace)
+	stored := object.DeepCopy()
+	must(t, suite.admin.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(stored), applier))
+	return addedInLists("spec", object.Object["spec"], stored.Object["spec"], false)
+}
+
+func addedInLists(path string, declared, stored any, inList bool) []string {
+	var out []string
+	switch stored := stored.(type) {
+	case map[string]any:
+		declared, _ := declared.(map[string]any)
+		for name, value := range stored {
+			if inner, found := declared[name]; found {
+				out = append(out, addedInLists(path+"."+name, inner, value, inList)...)
+			} else if inList {
+				out = append(out, path+"."+name)
+			}
+		}
+	case []any:
+		declared, _ := declared.([]any)
+		for i := range min(len(stored), len(declared)) {
+			out = append(out, addedInLists(fmt.Sprintf("%s[%d]", path, i), declared[i], stored[i], true)...)
+		}
+	}
+	slices.Sort(out)
+	return out
 }

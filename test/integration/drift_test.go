@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -16,12 +17,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/metadata"
+	"github.com/example/nginx-operator/test/harness/mutate"
 )
 
 // Every field that the operator declares, in every child, is changed and removed; whatever of it the API server takes
@@ -67,8 +70,11 @@ func allFields() v1alpha2.NginxOperatorSpec {
 		Content: &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: "pages"}},
 		TLS:     []v1alpha2.TLS{{SecretName: "named", Port: ptr.To[int32](8443)}},
 		Service: &v1alpha2.Service{
-			Type: corev1.ServiceTypeLoadBalancer, LoadBalancerClass: ptr.To("example.com/lb"), ExternalTrafficPolicy: corev1.ServiceExternalTrafficPolicyLocal,
-			Labels: map[string]string{"team": "shop"}, Annotations: map[string]string{"example.com/lb": "small"},
+			Type:                  corev1.ServiceTypeLoadBalancer,
+			LoadBalancerClass:     ptr.To("example.com/lb"),
+			ExternalTrafficPolicy: corev1.ServiceExternalTrafficPolicyLocal,
+			Labels:                map[string]string{"team": "shop"},
+			Annotations:           map[string]string{"example.com/lb": "small"},
 		},
 		Resources: &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("96Mi")}},
 		PodTemplate: &v1alpha2.PodTemplate{
@@ -89,11 +95,11 @@ func driftIn(t *testing.T, gvk schema.GroupVersionKind, key client.ObjectKey) {
 	}
 	declared := map[string]any{}
 	must(t, json.Unmarshal([]byte(read().GetAnnotations()[metadata.AnnotationLastDeclared]), &declared))
-	original, repaired := read(), 0
+	original, restored := read(), 0
 	for _, path := range leaves(declared, nil) {
 		for _, drift := range []func(any) any{another, func(any) any { return nil }} {
 			live := read()
-			want, found := at(live.Object, path)
+			want, found := mutate.At(live.Object, path)
 			if !found {
 				t.Fatalf("declared field %v is not stored", path)
 			}
@@ -101,10 +107,10 @@ func driftIn(t *testing.T, gvk schema.GroupVersionKind, key client.ObjectKey) {
 			if suite.admin.Update(t.Context(), live) != nil {
 				continue // immutable, or not valid: nobody can change it so
 			}
-			if now, _ := at(live.Object, path); reflect.DeepEqual(now, want) {
+			if now, _ := mutate.At(live.Object, path); reflect.DeepEqual(now, want) {
 				continue // the API server's default is what we declare
 			}
-			repaired++
+			restored++
 			if isListKey(path) {
 				// Under another key the element is somebody else's: ours has to come back beside it.
 				list, before := path[:len(path)-2], must1(elements(live.Object, path))(t)
@@ -115,21 +121,21 @@ func driftIn(t *testing.T, gvk schema.GroupVersionKind, key client.ObjectKey) {
 					return nil
 				})
 				live = read()
-				original, _ := at(original.Object, list)
+				original, _ := mutate.At(original.Object, list)
 				set(live.Object, list, original)
 				must(t, suite.admin.Update(t.Context(), live))
 				continue
 			}
 			waitFor(t, func() error {
-				if now, _ := at(read().Object, path); !reflect.DeepEqual(now, want) {
+				if now, _ := mutate.At(read().Object, path); !reflect.DeepEqual(now, want) {
 					return fmt.Errorf("%s %v is %v, want %v", gvk.Kind, path, now, want)
 				}
 				return nil
 			})
 		}
 	}
-	t.Logf("%d drifts repaired", repaired)
-	if repaired == 0 {
+	t.Logf("%d drifts restored", restored)
+	if restored == 0 {
 		t.Error("no field could be changed, so nothing was shown")
 	}
 }
@@ -159,7 +165,7 @@ func leaves(value any, path []any) [][]any {
 	return [][]any{path}
 }
 
-// isListKey tells whether a path ends in the field by which the API server tells the elements of a list apart.
+// isListKey reports whether a path ends in the field by which the API server tells the elements of a list apart.
 func isListKey(path []any) bool {
 	if len(path) < 2 {
 		return false
@@ -170,44 +176,22 @@ func isListKey(path []any) bool {
 
 // elements returns the value of the key at the end of the path in every element of the list that the path goes through.
 func elements(object any, path []any) ([]any, error) {
-	list, _ := at(object, path[:len(path)-2])
+	list, _ := mutate.At(object, path[:len(path)-2])
 	items, ok := list.([]any)
 	if !ok {
 		return nil, fmt.Errorf("no list at %v", path)
 	}
 	var out []any
 	for _, item := range items {
-		value, _ := at(item, path[len(path)-1:])
+		value, _ := mutate.At(item, path[len(path)-1:])
 		out = append(out, value)
 	}
 	return out, nil
 }
 
-func at(value any, path []any) (any, bool) {
-	for _, step := range path {
-		switch step := step.(type) {
-		case string:
-			inner, ok := value.(map[string]any)
-			if !ok {
-				return nil, false
-			}
-			if value, ok = inner[step]; !ok {
-				return nil, false
-			}
-		case int:
-			inner, ok := value.([]any)
-			if !ok || step >= len(inner) {
-				return nil, false
-			}
-			value = inner[step]
-		}
-	}
-	return value, true
-}
-
 // set writes a value at a path that exists; nil removes it.
 func set(value any, path []any, to any) {
-	parent, _ := at(value, path[:len(path)-1])
+	parent, _ := mutate.At(value, path[:len(path)-1])
 	switch last := path[len(path)-1].(type) {
 	case string:
 		if to == nil {
@@ -230,14 +214,13 @@ func another(value any) any {
 	case float64:
 		return value + 1
 	case string:
-		for _, pair := range [][2]string{
-			{"IfNotPresent", "Always"}, {"ClusterIP", "NodePort"}, {"FallbackToLogsOnError", "File"}, {"TCP", "UDP"},
-			{"25%", "50%"}, {"10m", "20m"}, {"32Mi", "64Mi"}, {"0", "1"}, {"RuntimeDefault", "Unconfined"}, {"AlwaysAllow", "IfHealthyBudget"},
-			{"96Mi", "128Mi"}, {"Local", "Cluster"}, {"ScheduleAnyway", "DoNotSchedule"}, {"LoadBalancer", "NodePort"},
-		} {
-			if value == pair[0] {
-				return pair[1]
-			}
+		others := map[string]string{
+			"IfNotPresent": "Always", "ClusterIP": "NodePort", "FallbackToLogsOnError": "File", "TCP": "UDP", "25%": "50%",
+			"10m": "20m", "32Mi": "64Mi", "0": "1", "RuntimeDefault": "Unconfined", "AlwaysAllow": "IfHealthyBudget",
+			"96Mi": "128Mi", "Local": "Cluster", "ScheduleAnyway": "DoNotSchedule", "LoadBalancer": "NodePort",
+		}
+		if other, ok := others[value]; ok {
+			return other
 		}
 		return value + "x"
 	case []any:
@@ -246,7 +229,7 @@ func another(value any) any {
 	return value
 }
 
-// What others put into the children, and never was declared, stays through passes that do write.
+// What others put into the children, and never was declared, stays through reconciles that do write.
 func TestForeignFieldsStay(t *testing.T) {
 	namespace := newNamespace(t)
 	object := newServer(namespace, "web")
@@ -274,7 +257,8 @@ func TestForeignFieldsStay(t *testing.T) {
 		}
 		template := now.deployment.Spec.Template
 		if now.deployment.Annotations["example.com/injected"] != "yes" || now.service.Annotations["example.com/injected"] != "yes" ||
-			template.Annotations["kubectl.kubernetes.io/restartedAt"] == "" || len(template.Spec.Containers) != 2 || template.Spec.NodeSelector["disk"] != "ssd" {
+			template.Annotations["kubectl.kubernetes.io/restartedAt"] == "" ||
+			len(template.Spec.Containers) != 2 || template.Spec.NodeSelector["disk"] != "ssd" {
 			t.Errorf("a foreign field was lost: %+v", template)
 		}
 		return nil
@@ -290,6 +274,57 @@ func TestForeignFieldsStay(t *testing.T) {
 		}
 		if now.deployment.Spec.Template.Annotations["kubectl.kubernetes.io/restartedAt"] == "" {
 			t.Error("a foreign annotation went with ours")
+		}
+		return nil
+	})
+}
+
+// What is taken out of the declaration while no operator runs goes from the children, though another manager applied it as well and
+// somebody emptied managedFields. What others put beside it stays.
+func TestFieldsTakenOutWhileTheOperatorIsAway(t *testing.T) {
+	namespace := newNamespace(t)
+	object := newServer(namespace, "web")
+	object.Spec.PodTemplate = &v1alpha2.PodTemplate{
+		NodeSelector: map[string]string{"disk": "ssd", "zone": "a"},
+		Annotations:  map[string]string{"example.com/scrape": "true"},
+	}
+	object.Spec.Service = &v1alpha2.Service{Labels: map[string]string{"team": "shop"}}
+	create(t, object)
+	got := waitForChildren(t, namespace, "web")
+	suite.operator.Kill()
+
+	update(t, got.deployment, func(d *appsv1.Deployment) { d.Spec.Template.Spec.NodeSelector["rack"] = "7" })
+	theirs := &unstructured.Unstructured{}
+	theirs.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("Deployment"))
+	theirs.SetNamespace(namespace)
+	theirs.SetName("web")
+	annotations := map[string]any{"example.com/scrape": "true", "example.com/theirs": "1"}
+	must(t, unstructured.SetNestedMap(theirs.Object, annotations, "spec", "template", "metadata", "annotations"))
+	mustApply(t, "theirs", theirs)
+	must(t, suite.admin.Patch(t.Context(), got.service, client.RawPatch(types.JSONPatchType,
+		[]byte(`[{"op": "replace", "path": "/metadata/managedFields", "value": [{}]}]`))))
+
+	update(t, object, func(o *v1alpha2.NginxOperator) {
+		delete(o.Spec.PodTemplate.NodeSelector, "disk")
+		o.Spec.PodTemplate.Annotations, o.Spec.Service = nil, nil
+	})
+	var err error
+	suite.operator, err = startOperator()
+	must(t, err)
+	waitFor(t, func() error {
+		now, err := childrenOf(t.Context(), namespace, "web")
+		if err != nil {
+			return err
+		}
+		template := now.deployment.Spec.Template
+		if diff := cmp.Diff(map[string]string{"zone": "a", "rack": "7"}, template.Spec.NodeSelector); diff != "" {
+			return fmt.Errorf("the node selector (-want +got):\n%s", diff)
+		}
+		if _, left := template.Annotations["example.com/scrape"]; left || template.Annotations["example.com/theirs"] != "1" {
+			return fmt.Errorf("the annotations are %v", template.Annotations)
+		}
+		if team, left := now.service.Labels["team"]; left {
+			return fmt.Errorf("the Service has the label team=%s", team)
 		}
 		return nil
 	})
@@ -317,7 +352,8 @@ func TestScaleOfTheDeploymentStays(t *testing.T) {
 	replicasBecome(2)
 
 	scale := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: 5}}
-	must(t, suite.admin.SubResource("scale").Update(t.Context(), deployment, client.WithSubResourceBody(scale), client.FieldOwner("kube-controller-manager")))
+	must(t, suite.admin.SubResource("scale").Update(t.Context(), deployment,
+		client.WithSubResourceBody(scale), client.FieldOwner("kube-controller-manager")))
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.ForceRedeploy = "pass" })
 	waitFor(t, func() error {
 		must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(deployment), deployment))

@@ -48,6 +48,7 @@ func equal[T any](part func(children) T, want T) func(children) error {
 
 // Each field, set on an object that runs and removed again, reaches the children and leaves no trace.
 func TestFields(t *testing.T) {
+	t.Parallel()
 	zone := corev1.TopologySpreadConstraint{MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.ScheduleAnyway}
 	ownZone, twoZones := zone, zone
 	ownZone.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "shop"}}
@@ -60,7 +61,9 @@ func TestFields(t *testing.T) {
 	}
 	memory := corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("96Mi")}
 	affinity := &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
-		NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "disk", Operator: corev1.NodeSelectorOpExists}}}},
+		NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+			MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "disk", Operator: corev1.NodeSelectorOpExists}},
+		}},
 	}}}
 	template := func(p v1alpha2.PodTemplate) func(*v1alpha2.NginxOperatorSpec) {
 		return func(s *v1alpha2.NginxOperatorSpec) { s.PodTemplate = &p }
@@ -75,20 +78,23 @@ func TestFields(t *testing.T) {
 		"image": {
 			func(s *v1alpha2.NginxOperatorSpec) { s.Image = "registry.example.com/nginx:1.29.1" },
 			equal(func(c children) []string {
-				return []string{podOf(c).Containers[0].Image, c.deployment.Labels["app.kubernetes.io/version"], c.service.Labels["app.kubernetes.io/version"]}
+				const version = "app.kubernetes.io/version"
+				return []string{podOf(c).Containers[0].Image, c.deployment.Labels[version], c.service.Labels[version]}
 			}, []string{"registry.example.com/nginx:1.29.1", "1.29.1", "1.29.1"}),
 		},
 		"ports of the Service": {
 			func(s *v1alpha2.NginxOperatorSpec) {
 				s.Ports = []v1alpha2.Port{{Name: "web", Port: 80}, {Name: "admin", Port: 9000}}
 			},
-			equal(func(c children) map[string]string { return servedBy(c.service) }, map[string]string{"web": "80 http web", "admin": "9000 http admin"}),
+			equal(func(c children) map[string]string { return servedBy(c.service) },
+				map[string]string{"web": "80 http web", "admin": "9000 http admin"}),
 		},
 		"ports of the Pods": {
 			func(s *v1alpha2.NginxOperatorSpec) {
 				s.Ports = []v1alpha2.Port{{Name: "web", Port: 18080}, {Name: "admin", Port: 9000}}
 			},
-			equal(func(c children) map[string]int32 { return containerPorts(c.deployment) }, map[string]int32{"web": 18080, "admin": 9000, "health": 18081}),
+			equal(func(c children) map[string]int32 { return containerPorts(c.deployment) },
+				map[string]int32{"web": 18080, "admin": 9000, "health": 18081}),
 		},
 		"ports that are let in": {
 			func(s *v1alpha2.NginxOperatorSpec) { s.Ports = []v1alpha2.Port{{Name: "web", Port: 80}} },
@@ -147,7 +153,8 @@ func TestFields(t *testing.T) {
 		},
 		"tolerations": {
 			template(v1alpha2.PodTemplate{Tolerations: []corev1.Toleration{{Key: "edge", Operator: corev1.TolerationOpExists}}}),
-			equal(func(c children) []corev1.Toleration { return podOf(c).Tolerations }, []corev1.Toleration{{Key: "edge", Operator: corev1.TolerationOpExists}}),
+			equal(func(c children) []corev1.Toleration { return podOf(c).Tolerations },
+				[]corev1.Toleration{{Key: "edge", Operator: corev1.TolerationOpExists}}),
 		},
 		"affinity": {
 			template(v1alpha2.PodTemplate{Affinity: affinity}),
@@ -160,7 +167,8 @@ func TestFields(t *testing.T) {
 		},
 		"topology spread with a selector": {
 			template(v1alpha2.PodTemplate{TopologySpreadConstraints: []corev1.TopologySpreadConstraint{ownZone}}),
-			equal(func(c children) []corev1.TopologySpreadConstraint { return podOf(c).TopologySpreadConstraints }, []corev1.TopologySpreadConstraint{ownZone}),
+			equal(func(c children) []corev1.TopologySpreadConstraint { return podOf(c).TopologySpreadConstraints },
+				[]corev1.TopologySpreadConstraint{ownZone}),
 		},
 		"priority and pull secrets": {
 			template(v1alpha2.PodTemplate{PriorityClassName: "important", ImagePullSecrets: []corev1.LocalObjectReference{{Name: "registry"}}}),
@@ -224,6 +232,7 @@ func mountedBy(c children) map[string]string {
 
 // The status names the image, the address and the children of what was declared.
 func TestStatusOfFields(t *testing.T) {
+	t.Parallel()
 	namespace := newNamespace(t)
 	object := newServer(namespace, "web")
 	object.Spec.Replicas, object.Spec.Image = ptr.To[int32](2), "registry.example.com/nginx:1.29.1"
@@ -233,7 +242,8 @@ func TestStatusOfFields(t *testing.T) {
 	rollOut(t, namespace, "web")
 	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
 	status := must1(waitForStatusOnce(t.Context(), namespace, "web"))(t).Status
-	if want := fmt.Sprintf("http://web.%s.svc", namespace); status.URL != want || status.Image != object.Spec.Image || status.UpdatedReplicas != 2 || status.BlockedBy != nil {
+	url := fmt.Sprintf("http://web.%s.svc", namespace)
+	if status.URL != url || status.Image != object.Spec.Image || status.UpdatedReplicas != 2 || status.BlockedBy != nil {
 		t.Errorf("status %+v", status)
 	}
 	got := must1(childrenOf(t.Context(), namespace, "web"))(t)
@@ -252,6 +262,7 @@ func TestStatusOfFields(t *testing.T) {
 // Children that release 0.1.0 made name v1alpha1 in their reference to the object. They are taken over with one write
 // each, and their Pods are not touched.
 func TestChildrenOf010(t *testing.T) {
+	t.Parallel()
 	namespace := newNamespace(t)
 	object := newServer(namespace, "web")
 	create(t, object)
@@ -272,15 +283,20 @@ func TestChildrenOf010(t *testing.T) {
 	for _, child := range all {
 		waitFor(t, func() error {
 			must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(child), child))
-			if version := child.GetOwnerReferences()[0].APIVersion; version != "operator.example.com/v1alpha2" || len(child.GetOwnerReferences()) != 1 {
+			owners := child.GetOwnerReferences()
+			if version := owners[0].APIVersion; version != "operator.example.com/v1alpha2" || len(owners) != 1 {
 				return fmt.Errorf("%T: reference with version %s", child, version)
 			}
 			return nil
 		})
 	}
-	if n := writesOf(t, audited, namespace); n["configmaps/"] != 1 || n["services/"] != 1 || n["networkpolicies/"] != 1 || n["deployments/"] != 1 {
-		t.Errorf("writes %v", n)
-	}
+	waitFor(t, func() error {
+		n := writesOf(t, audited, namespace)
+		if n["configmaps/"] != 1 || n["services/"] != 1 || n["networkpolicies/"] != 1 || n["deployments/"] != 1 {
+			return fmt.Errorf("writes %v", n)
+		}
+		return nil
+	})
 	after := must1(childrenOf(t.Context(), namespace, "web"))(t)
 	if after.deployment.Generation != before.deployment.Generation {
 		t.Errorf("generation of the Deployment %d, was %d", after.deployment.Generation, before.deployment.Generation)

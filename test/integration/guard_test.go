@@ -142,18 +142,18 @@ func (r *reader) finish(t *testing.T) {
 	}
 }
 
-// definition reads the CustomResourceDefinition.
-func definition(t *testing.T) *unstructured.Unstructured {
+// crd reads the CustomResourceDefinition.
+func crd(t *testing.T) *unstructured.Unstructured {
 	t.Helper()
 	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}}
 	must(t, suite.admin.Get(t.Context(), client.ObjectKey{Name: "nginxoperators.operator.example.com"}, object))
 	return object
 }
 
-// authorities returns those that the API server trusts for the conversion, none where nothing is converted.
+// cas returns those that the API server trusts for the conversion, none where nothing is converted.
 func authorities(t *testing.T) *x509.CertPool {
 	t.Helper()
-	raw, _, err := unstructured.NestedString(definition(t).Object, "spec", "conversion", "webhook", "clientConfig", "caBundle")
+	raw, _, err := unstructured.NestedString(crd(t).Object, "spec", "conversion", "webhook", "clientConfig", "caBundle")
 	must(t, err)
 	var bundle []byte
 	must(t, json.Unmarshal([]byte(`"`+raw+`"`), &bundle))
@@ -185,7 +185,7 @@ func getSecret(t *testing.T, name string) *corev1.Secret {
 	return secret
 }
 
-// serves tells whether an operator presents the certificate of a Secret's data, and the API server trusts it.
+// serves reports whether an operator presents the certificate of a Secret's data, and the API server trusts it.
 func serves(t *testing.T, p *harness.Manager, data map[string][]byte) error {
 	t.Helper()
 	want := must1(certificates.Load(data))(t)
@@ -199,17 +199,17 @@ func serves(t *testing.T, p *harness.Manager, data map[string][]byte) error {
 
 // withoutConversion are the ways to take the conversion away.
 var withoutConversion = map[string]string{
-	"none":         `{"spec":{"conversion":{"strategy":"None","webhook":null}}}`,
-	"no authority": `{"spec":{"conversion":{"webhook":{"clientConfig":{"caBundle":null}}}}}`,
+	"none":  `{"spec":{"conversion":{"strategy":"None","webhook":null}}}`,
+	"no CA": `{"spec":{"conversion":{"webhook":{"clientConfig":{"caBundle":null}}}}}`,
 }
 
-// Who writes the definition without the conversion, as OLM does in each upgrade, writes it with the one that works: there
+// Who writes the CRD without the conversion, as OLM does in each upgrade, writes it with the one that works: there
 // is no time in which a read fails or is wrong.
 func TestConversionCannotBeTakenAway(t *testing.T) {
 	reads := startReader(t)
 	for name, patch := range withoutConversion {
 		for range 5 {
-			written := definition(t)
+			written := crd(t)
 			must(t, suite.admin.Patch(t.Context(), written, client.RawPatch(types.MergePatchType, []byte(patch))))
 			if bundle, _, _ := unstructured.NestedString(written.Object, "spec", "conversion", "webhook", "clientConfig", "caBundle"); bundle == "" {
 				t.Errorf("%s: the conversion was stored as %v", name, written.Object["spec"].(map[string]any)["conversion"])
@@ -225,11 +225,13 @@ func TestConversionCannotBeTakenAway(t *testing.T) {
 	}
 }
 
-// withoutAdmission takes the webhook away by which writes of the definition are put right, until the test ends: the API
-// server may fail to ask it, and then the guard repairs what was written.
+// withoutAdmission takes the webhook away by which writes of the CRD are restored, until the test ends: the API
+// server may fail to ask it, and then the guard restores what was written.
 func withoutAdmission(t *testing.T) {
 	t.Helper()
-	configuration := &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "nginx-operator-mutating-webhook-configuration"}}
+	configuration := &admissionregistrationv1.MutatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: "nginx-operator-mutating-webhook-configuration"},
+	}
 	change := func(operations ...admissionregistrationv1.OperationType) {
 		must(t, retry.RetryOnConflict(retry.DefaultRetry, func() error {
 			if err := suite.admin.Get(context.WithoutCancel(t.Context()), client.ObjectKeyFromObject(configuration), configuration); err != nil {
@@ -257,19 +259,19 @@ func TestConversionComesBack(t *testing.T) {
 	for name, patch := range withoutConversion {
 		t.Run(name, func(t *testing.T) {
 			reads := startReader(t)
-			var repairs, wrongs, writes []time.Duration
+			var restores, wrongs, writes []time.Duration
 			for range 5 {
 				time.Sleep(atRest)
 				began := time.Now()
-				took, write := awaitRepair(t, patch)
+				took, write := awaitRestore(t, patch)
 				time.Sleep(atRest)
 				wrong := reads.wrongSince(began)
 				t.Logf("back after %s, answers were wrong for %s; the write that took the conversion away needed %s",
 					took.Round(time.Millisecond), wrong.Round(time.Millisecond), write.Round(time.Millisecond))
-				repairs, wrongs, writes = append(repairs, took), append(wrongs, wrong), append(writes, write)
+				restores, wrongs, writes = append(restores, took), append(wrongs, wrong), append(writes, write)
 			}
 			// Most of the time is the API server's, for a write of the same kind, and a busy machine makes single ones slow.
-			if limit := max(atRest, 8*median(writes)); median(repairs) > limit || median(wrongs) > limit {
+			if limit := max(2*atRest, 8*median(writes)); median(restores) > limit || median(wrongs) > limit {
 				t.Errorf("want %s at most", limit)
 			}
 			must(t, serves(t, suite.operator, getSecret(t, ownSecret).Data))
@@ -285,15 +287,17 @@ func median(durations []time.Duration) time.Duration {
 	return durations[len(durations)/2]
 }
 
-// awaitRepair patches the CustomResourceDefinition, and returns the time from when a watch shows that its conversion is
-// broken until it shows that it is repaired, and how long the patch took.
-func awaitRepair(t *testing.T, patch string) (repair, write time.Duration) {
+// awaitRestore patches the CustomResourceDefinition, and returns the time from when a watch shows that its conversion is
+// broken until it shows that it is restored, and how long the patch took.
+func awaitRestore(t *testing.T, patch string) (restore, write time.Duration) {
 	t.Helper()
 	watching := must1(client.NewWithWatch(suite.config, client.Options{}))(t)
-	list := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinitionList"}}
+	list := &unstructured.UnstructuredList{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinitionList",
+	}}
 	events := must1(watching.Watch(t.Context(), list, client.MatchingFields{"metadata.name": "nginxoperators.operator.example.com"}))(t)
 	defer events.Stop()
-	object, patched := definition(t), make(chan error, 1)
+	object, patched := crd(t), make(chan error, 1)
 	go func() {
 		began := time.Now()
 		err := suite.admin.Patch(t.Context(), object, client.RawPatch(types.MergePatchType, []byte(patch)))
@@ -304,14 +308,15 @@ func awaitRepair(t *testing.T, patch string) (repair, write time.Duration) {
 	for deadline := time.After(patience); ; {
 		select {
 		case event := <-events.ResultChan():
-			bundle, _, _ := unstructured.NestedString(event.Object.(*unstructured.Unstructured).Object, "spec", "conversion", "webhook", "clientConfig", "caBundle")
+			written := event.Object.(*unstructured.Unstructured).Object
+			bundle, _, _ := unstructured.NestedString(written, "spec", "conversion", "webhook", "clientConfig", "caBundle")
 			if bundle == "" && broken.IsZero() {
 				broken = time.Now()
 			}
 			if bundle != "" && !broken.IsZero() {
-				repair = time.Since(broken)
+				restore = time.Since(broken)
 				must(t, <-patched)
-				return repair, write
+				return restore, write
 			}
 		case <-deadline:
 			t.Fatal("the conversion is not taken away, or does not come back")
@@ -325,22 +330,28 @@ func TestCertificateIsFollowedAndRenewed(t *testing.T) {
 	standby := must1(startOperator())(t)
 	defer standby.Stop()
 	reads := startReader(t)
-	// A certificate begins an hour before it is made, and is renewed after two thirds of its time.
-	const due = 10 * time.Second
-	given := must1(certificates.New(webhookHosts(t), (time.Hour+due)*3/2))(t)
 	secret := getSecret(t, ownSecret)
-	secret.Data = given
-	began := time.Now()
-	must(t, suite.admin.Update(t.Context(), secret))
+	replace := func(lifetime time.Duration) map[string][]byte {
+		t.Helper()
+		given := must1(certificates.New(webhookHosts(t), lifetime))(t)
+		update(t, secret, func(s *corev1.Secret) { s.Data = given })
+		return given
+	}
 	followed := func(data map[string][]byte) {
 		t.Helper()
 		for _, p := range []*harness.Manager{suite.operator, standby} {
 			waitFor(t, func() error { return serves(t, p, data) })
 		}
 	}
-	followed(given)
+	began := time.Now()
+	followed(replace(certificates.Lifetime))
 	t.Logf("the new certificate was served after %s", time.Since(began).Round(time.Millisecond))
 
+	// A certificate begins an hour before it is made, and is renewed after two thirds of its time. How soon each replica follows depends on
+	// the machine, so this one may be gone before one of them serves it.
+	const due = 10 * time.Second
+	began = time.Now()
+	given := replace((time.Hour + due) * 3 / 2)
 	waitFor(t, func() error {
 		secret = getSecret(t, ownSecret)
 		if string(secret.Data[corev1.TLSCertKey]) == string(given[corev1.TLSCertKey]) {

@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -15,11 +16,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/metadata"
 )
 
 // An object with an empty spec gets its defaults, all children of one replica, and no PodDisruptionBudget; each child
 // is controlled by the object, so that the garbage collector removes it with the object.
 func TestCreate(t *testing.T) {
+	t.Parallel()
 	namespace := newNamespace(t)
 	object := newServer(namespace, "web")
 	create(t, object)
@@ -51,6 +54,7 @@ func TestCreate(t *testing.T) {
 
 // The operator's children pass the Pod Security level restricted: a Pod made from the Deployment is admitted.
 func TestPodsAreRestricted(t *testing.T) {
+	t.Parallel()
 	namespace := newNamespace(t)
 	update(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, func(n *corev1.Namespace) {
 		metav1.SetMetaDataLabel(&n.ObjectMeta, "pod-security.kubernetes.io/enforce", "restricted")
@@ -73,6 +77,7 @@ func TestPodsAreRestricted(t *testing.T) {
 // Port 80 to 8081: the Service, the container port and the configuration move; the old configuration stays while a
 // revision mounts it and goes with that revision.
 func TestMovePort(t *testing.T) {
+	t.Parallel()
 	namespace := newNamespace(t)
 	object := newServer(namespace, "web")
 	object.Spec.Ports = onPort(80)
@@ -83,7 +88,7 @@ func TestMovePort(t *testing.T) {
 		t.Errorf("sysctls of port 80 (-want +got):\n%s", diff)
 	}
 	revision := replicaSet(before.deployment)
-	create(t, revision)
+	createSeen(t, object, revision)
 
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Ports = onPort(8081) })
 	waitFor(t, func() error {
@@ -129,8 +134,45 @@ func replicaSet(deployment *appsv1.Deployment) *appsv1.ReplicaSet {
 	return set
 }
 
+// createSeen creates a revision and returns when the operator knows of it. Each kind has a watch of its own, so the revision mounts one
+// of two ConfigMaps more, created after it: those that no revision mounts are deleted, and of these two only one is.
+func createSeen(t *testing.T, object *v1alpha2.NginxOperator, revision *appsv1.ReplicaSet) {
+	t.Helper()
+	mounted, loose := newConfigMap(object.Namespace, "mounted", nil), newConfigMap(object.Namespace, "not-mounted", nil)
+	pod := &revision.Spec.Template.Spec
+	pod.Volumes = append(pod.Volumes, corev1.Volume{Name: "more", VolumeSource: corev1.VolumeSource{
+		ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: mounted.Name}},
+	}})
+	create(t, revision)
+	isThere := func(configMap *corev1.ConfigMap) bool {
+		err := suite.admin.Get(t.Context(), client.ObjectKeyFromObject(configMap), &corev1.ConfigMap{})
+		must(t, client.IgnoreNotFound(err))
+		return err == nil
+	}
+	waitFor(t, func() error {
+		for _, configMap := range []*corev1.ConfigMap{mounted, loose} {
+			one := configMap.DeepCopy()
+			one.Labels = metadata.ChildLabels(object.Name, operandImage)
+			one.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(object, v1alpha2.GroupVersion.WithKind("NginxOperator"))}
+			must(t, client.IgnoreAlreadyExists(suite.admin.Create(t.Context(), one)))
+		}
+		waitFor(t, func() error {
+			if isThere(loose) {
+				return errors.New("a ConfigMap that nobody mounts is still there")
+			}
+			return nil
+		})
+		if !isThere(mounted) {
+			return errors.New("the operator does not know of the revision")
+		}
+		return nil
+	})
+	must(t, suite.admin.Delete(t.Context(), mounted))
+}
+
 // forceRedeploy changes one annotation of the Pods and nothing else.
 func TestForceRedeploy(t *testing.T) {
+	t.Parallel()
 	namespace := newNamespace(t)
 	object := newServer(namespace, "web")
 	create(t, object)
@@ -155,6 +197,7 @@ func TestForceRedeploy(t *testing.T) {
 
 // From two replicas up there is a PodDisruptionBudget; back at one it goes. The scale subresource does the same as an edit.
 func TestScale(t *testing.T) {
+	t.Parallel()
 	namespace := newNamespace(t)
 	object := newServer(namespace, "web")
 	create(t, object)
@@ -177,6 +220,7 @@ func TestScale(t *testing.T) {
 
 // A deleted child comes back.
 func TestDeletedChildComesBack(t *testing.T) {
+	t.Parallel()
 	namespace := newNamespace(t)
 	object := newServer(namespace, "web")
 	object.Spec.Replicas = ptr.To[int32](2)
@@ -204,31 +248,42 @@ func TestDeletedChildComesBack(t *testing.T) {
 	}
 }
 
-// While an object is being deleted in the foreground, its children are not made anew.
+// While an object is being deleted in the foreground, its children are not recreated.
 func TestNothingIsMadeDuringDeletion(t *testing.T) {
+	t.Parallel()
 	namespace := newNamespace(t)
 	object := newServer(namespace, "web")
 	object.Finalizers = []string{"example.com/hold"}
 	create(t, object)
 	got := waitForChildren(t, namespace, "web")
 	must(t, suite.admin.Delete(t.Context(), object))
-	must(t, suite.admin.Delete(t.Context(), got.service))
-	// Another object, made later and reconciled, shows that the deletion of the Service has been looked at as well.
+	// Each kind has a watch of its own, and each watch is in order. Objects made later show that the deletion of the first has been
+	// seen, and a Service that comes back that the deletion of the first one's has been.
 	create(t, newServer(namespace, "later"))
-	waitForChildren(t, namespace, "later")
+	later := waitForChildren(t, namespace, "later")
+	must(t, suite.admin.Delete(t.Context(), got.service))
+	must(t, suite.admin.Delete(t.Context(), later.service))
+	waitFor(t, func() error {
+		if again, err := childrenOf(t.Context(), namespace, "later"); err != nil || again.service == nil {
+			return fmt.Errorf("the other object's Service is missing: %w", err)
+		}
+		return nil
+	})
 	if again := must1(childrenOf(t.Context(), namespace, "web"))(t); again.service != nil {
-		t.Error("the Service was made anew")
+		t.Error("the Service was recreated")
 	}
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Finalizers = nil })
 }
 
 // Two objects in one namespace do not meet: each Service and Deployment selects its own Pods.
 func TestTwoObjectsInOneNamespace(t *testing.T) {
+	t.Parallel()
 	namespace := newNamespace(t)
 	create(t, newServer(namespace, "one"))
 	create(t, newServer(namespace, "two"))
 	one, two := waitForChildren(t, namespace, "one"), waitForChildren(t, namespace, "two")
-	if cmp.Equal(one.service.Spec.Selector, two.service.Spec.Selector) || cmp.Equal(one.deployment.Spec.Selector, two.deployment.Spec.Selector) {
+	if cmp.Equal(one.service.Spec.Selector, two.service.Spec.Selector) ||
+		cmp.Equal(one.deployment.Spec.Selector, two.deployment.Spec.Selector) {
 		t.Error("the objects share a selector")
 	}
 	if one.configMaps[0].Name == two.configMaps[0].Name {

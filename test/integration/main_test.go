@@ -1,12 +1,13 @@
-// Package integration runs the operator's own binary, with exactly the rights that config/rbac gives it, against a real
+// Package integration runs the operator's own binary, with exactly the RBAC permissions that config/rbac gives it, against a real
 // API server and etcd, and looks at what it writes. There is no kubelet and no kube-controller-manager here: where a
 // test needs what they would report, it says so by writing the status that they would write.
 //
-// KUBEBUILDER_ASSETS names the folder with kube-apiserver and etcd.
+// KUBEBUILDER_ASSETS names the directory with kube-apiserver and etcd.
 package integration
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -22,16 +23,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha1"
-	operatormanager "github.com/example/nginx-operator/internal/manager"
+	"github.com/example/nginx-operator/internal/operatormanager"
 	"github.com/example/nginx-operator/test/harness"
 	"github.com/example/nginx-operator/test/harness/apiserver"
 )
 
 const (
-	operatorNamespace = "nginx-operator-system"
-	operatorUser      = "system:serviceaccount:nginx-operator-system:nginx-operator-controller-manager"
-	metricsRole       = "nginx-operator-metrics-reader"
-	operandImage      = "docker.io/nginxinc/nginx-unprivileged:1.28.0"
+	operatorNamespace = harness.OperatorNamespace
+	operatorUser      = harness.OperatorUser
+	metricsRole       = harness.MetricsRole
+	operandImage      = harness.OperandImage
 )
 
 // suite is what all tests share.
@@ -40,9 +41,11 @@ var suite struct {
 	admin client.Client
 	// config is the connection of admin, operatorConfig that of the operator's service account.
 	config, operatorConfig *rest.Config
-	// dir is a temporary folder; binary is the operator in it, kubeconfig the file with the operator's rights.
+	// dir is a temporary directory; binary is the operator in it, kubeconfig the file with the operator's RBAC permissions.
 	dir, binary, kubeconfig, auditLog string
-	operator                          *harness.Manager
+	// etcd is the address of etcd.
+	etcd     string
+	operator *harness.Manager
 	// service is what the API server calls for conversion and admission.
 	service *harness.Service
 	// scraper is nil until the metrics are read.
@@ -50,6 +53,7 @@ var suite struct {
 }
 
 func TestMain(m *testing.M) {
+	flag.Parse()
 	ctrl.SetLogger(logr.Discard())
 	code, err := run(m)
 	if err != nil {
@@ -67,7 +71,7 @@ func run(m *testing.M) (code int, err error) {
 	defer func() { _ = os.RemoveAll(suite.dir) }()
 
 	suite.binary = filepath.Join(suite.dir, "manager")
-	build := exec.Command("go", "build", "-race", "-ldflags", "-X main.version=integration", "-o", suite.binary, "../..")
+	build := exec.Command("go", "build", "-race", "-ldflags", "-s -w -X main.version=integration", "-o", suite.binary, "../..")
 	if out, err := build.CombinedOutput(); err != nil {
 		return 0, fmt.Errorf("failed to build the operator: %w\n%s", err, out)
 	}
@@ -89,11 +93,19 @@ func run(m *testing.M) (code int, err error) {
 	if suite.operator, err = startOperator(); err != nil {
 		return 0, err
 	}
+	// Those that run at the same time, each in a namespace of its own, wait most of the time, so the number of processors says nothing.
+	// What stops the operator, or counts all that it does, is not among them.
+	if err := flag.Set("test.parallel", "6"); err != nil {
+		return 0, err
+	}
 	code = m.Run()
 	if suite.operator.Stop(); code != 0 {
 		fmt.Println("the operator:", suite.operator.Account())
+		return code, nil
 	}
-	return code, nil
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	return code, checkRights(ctx)
 }
 
 func startAPIServer() (*apiserver.Server, error) {
@@ -102,6 +114,7 @@ func startAPIServer() (*apiserver.Server, error) {
 		return nil, err
 	}
 	suite.config, suite.operatorConfig, suite.kubeconfig, suite.auditLog = server.Admin, server.Operator, server.Kubeconfig, server.AuditLog
+	suite.etcd = server.Etcd
 	suite.admin, err = client.New(server.Admin, client.Options{Scheme: operatormanager.NewScheme()})
 	return server, err
 }

@@ -33,6 +33,7 @@ func startOperator(env ...string) (*harness.Manager, error) {
 
 // A wrong command line or environment ends in one line that says what to do, and a status that is not zero.
 func TestRefusesToStart(t *testing.T) {
+	t.Parallel()
 	kubeconfig := string(must1(os.ReadFile(suite.kubeconfig))(t))
 	server := regexp.MustCompile(`server: .*`)
 	if !server.MatchString(kubeconfig) {
@@ -46,11 +47,14 @@ func TestRefusesToStart(t *testing.T) {
 		args, env []string
 		want      string
 	}{
-		"unknown flag":           {args: []string{"--no-such-flag"}, want: "unknown flag: --no-such-flag"},
-		"argument":               {args: []string{"run"}, env: []string{image}, want: `unexpected argument "run"`},
-		"no operand image":       {want: "set --nginx-image or RELATED_IMAGE_NGINX"},
-		"empty operand image":    {env: []string{"RELATED_IMAGE_NGINX="}, want: "set --nginx-image or RELATED_IMAGE_NGINX"},
-		"bad variable":           {env: []string{image, "NGINX_OPERATOR_KUBE_API_BURST=many"}, want: "environment variable NGINX_OPERATOR_KUBE_API_BURST"},
+		"unknown flag":        {args: []string{"--no-such-flag"}, want: "unknown flag: --no-such-flag"},
+		"argument":            {args: []string{"run"}, env: []string{image}, want: `unexpected argument "run"`},
+		"no operand image":    {want: "set --nginx-image or RELATED_IMAGE_NGINX"},
+		"empty operand image": {env: []string{"RELATED_IMAGE_NGINX="}, want: "set --nginx-image or RELATED_IMAGE_NGINX"},
+		"bad variable": {
+			env:  []string{image, "NGINX_OPERATOR_KUBE_API_BURST=many"},
+			want: "environment variable NGINX_OPERATOR_KUBE_API_BURST",
+		},
 		"bad webhook address":    {args: []string{"--webhook-bind-address=here"}, env: []string{image}, want: "--webhook-bind-address"},
 		"bad webhook URL":        {args: []string{"--webhook-url=http://127.0.0.1:9443"}, env: []string{image}, want: "--webhook-url"},
 		"bad log level":          {args: []string{"--log-level=loud"}, env: []string{image}, want: "--log-level"},
@@ -75,6 +79,7 @@ func TestRefusesToStart(t *testing.T) {
 }
 
 func TestHelpAndVersion(t *testing.T) {
+	t.Parallel()
 	help, err := exec.Command(suite.binary, "--help").CombinedOutput()
 	must(t, err)
 	for _, want := range []string{"--leader-elect", "NGINX_OPERATOR_METRICS_BIND_ADDRESS", "RELATED_IMAGE_NGINX"} {

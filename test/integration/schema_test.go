@@ -12,6 +12,7 @@ import (
 
 // Bad input never gets in, and the message names the field.
 func TestSchemaRefuses(t *testing.T) {
+	t.Parallel()
 	namespace := newNamespace(t)
 	for name, test := range map[string]struct{ name, spec, want string }{
 		"port 0":                  {"web", "port: 0", "spec.port: Invalid value: 0: spec.port in body should be greater than or equal to 1"},
@@ -37,8 +38,11 @@ func TestSchemaRefuses(t *testing.T) {
 
 // The bounds themselves are valid, and so is an object without a spec.
 func TestSchemaTakesTheBounds(t *testing.T) {
+	t.Parallel()
 	namespace := newNamespace(t)
-	for i, spec := range []string{"port: 1", "port: 65535", "replicas: 0", "replicas: 1000", "forceRedeploy: " + strings.Repeat("x", 256), "{}"} {
+	for i, spec := range []string{
+		"port: 1", "port: 65535", "replicas: 0", "replicas: 1000", "forceRedeploy: " + strings.Repeat("x", 256), "{}",
+	} {
 		name := fmt.Sprintf("web-%d", i)
 		if i == 0 {
 			name = strings.Repeat("w", 63)

@@ -20,6 +20,7 @@ func resourceQuantity(value string) *resource.Quantity { return ptr.To(resource.
 
 // Ready is True only for the generation that serves: it falls with a change of the spec and comes back with its rollout.
 func TestReadyIsTruthful(t *testing.T) {
+	t.Parallel()
 	namespace := newNamespace(t)
 	object := newServer(namespace, "web")
 	create(t, object)
@@ -34,7 +35,8 @@ func TestReadyIsTruthful(t *testing.T) {
 	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionFalse, v1alpha2.ReasonRolloutInProgress)
 	// One new Pod is ready, an old one is still there: not yet.
 	setDeploymentStatus(t, namespace, "web", func(d *appsv1.Deployment) {
-		d.Status.ObservedGeneration, d.Status.Replicas, d.Status.UpdatedReplicas, d.Status.ReadyReplicas, d.Status.AvailableReplicas = d.Generation, 2, 1, 2, 2
+		d.Status.ObservedGeneration = d.Generation
+		d.Status.Replicas, d.Status.UpdatedReplicas, d.Status.ReadyReplicas, d.Status.AvailableReplicas = 2, 1, 2, 2
 	})
 	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionFalse, v1alpha2.ReasonRolloutInProgress)
 	rollOut(t, namespace, "web")
@@ -42,13 +44,14 @@ func TestReadyIsTruthful(t *testing.T) {
 	if ready.ObservedGeneration != 2 {
 		t.Errorf("Ready speaks of generation %d", ready.ObservedGeneration)
 	}
-	waitForEvent(t, namespace, corev1.EventTypeNormal, v1alpha2.ReasonRolloutInProgress, 2)
+	waitForEvent(t, namespace, corev1.EventTypeNormal, v1alpha2.ReasonRolloutInProgress, 1)
 	waitForEvent(t, namespace, corev1.EventTypeNormal, v1alpha2.ReasonAllReplicasReady, 2)
 }
 
 // What a Pod, a Deployment or an admission plugin reports becomes a reason that is recognisable, once, and goes with
 // its cause. The kubelet's and the controllers' words are those that they really use.
 func TestFailuresOfOperands(t *testing.T) {
+	t.Parallel()
 	for reason, test := range map[string]struct {
 		pod        corev1.PodStatus
 		deployment appsv1.DeploymentStatus
@@ -61,7 +64,12 @@ func TestFailuresOfOperands(t *testing.T) {
 			pod: waitingPod("CreateContainerConfigError", "container has runAsNonRoot and image will run as root"), want: "image will run as root",
 		},
 		v1alpha2.ReasonCrashLoop: {
-			pod: crashingPod("2026/01/01 00:00:00 [emerg] 1#1: bind() to 0.0.0.0:80 failed (13: Permission denied)\n"), want: "exit code 1 (Error): [emerg] bind() to 0.0.0.0:80 failed",
+			pod:  crashingPod("2026/01/01 00:00:00 [emerg] 1#1: bind() to 0.0.0.0:80 failed (13: Permission denied)\n"),
+			want: "exit code 1 (Error): [emerg] bind() to 0.0.0.0:80 failed",
+		},
+		v1alpha2.ReasonInvalidConfiguration: {
+			pod:  crashingPod("2026/01/01 00:00:00 [emerg] 1#1: \"root\" directive is duplicate in /etc/nginx-operator/servers.conf:3\n"),
+			want: `nginx refuses spec.config, line 3: "root" directive is duplicate`,
 		},
 		v1alpha2.ReasonUnschedulable: {
 			pod: corev1.PodStatus{Conditions: []corev1.PodCondition{{
@@ -69,14 +77,16 @@ func TestFailuresOfOperands(t *testing.T) {
 			}}}, want: "0/1 nodes are available",
 		},
 		v1alpha2.ReasonQuotaExceeded: {
-			deployment: replicaFailure(`pods "web-5d-x7" is forbidden: exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1`), want: "Pods are forbidden: exceeded quota",
+			deployment: replicaFailure(`pods "web-5d-x7" is forbidden: exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1`),
+			want:       "Pods are forbidden: exceeded quota",
 		},
 		v1alpha2.ReasonForbidden: {
 			deployment: replicaFailure(`pods "web-5d-x7" is forbidden: violates PodSecurity "restricted:latest"`), want: "violates PodSecurity",
 		},
 		v1alpha2.ReasonProgressDeadlineExceeded: {
 			deployment: appsv1.DeploymentStatus{Conditions: []appsv1.DeploymentCondition{{
-				Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Reason: "ProgressDeadlineExceeded", Message: "has timed out progressing",
+				Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse,
+				Reason: "ProgressDeadlineExceeded", Message: "has timed out progressing",
 			}}}, want: "has timed out progressing",
 		},
 	} {
@@ -111,7 +121,8 @@ func TestFailuresOfOperands(t *testing.T) {
 
 func waitingPod(reason, message string) corev1.PodStatus {
 	return corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
-		Name: "nginx", Image: "nginx:none", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}},
+		Name: "nginx", Image: "nginx:none",
+		State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}},
 	}}}
 }
 
@@ -130,6 +141,7 @@ func replicaFailure(message string) appsv1.DeploymentStatus {
 
 // A server that is scaled to zero is Ready and says why nothing answers; one that lost a replica is not.
 func TestReplicasComeAndGo(t *testing.T) {
+	t.Parallel()
 	namespace := newNamespace(t)
 	object := newServer(namespace, "web")
 	object.Spec.Replicas = ptr.To[int32](2)

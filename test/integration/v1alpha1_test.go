@@ -23,27 +23,13 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha1"
 	"github.com/example/nginx-operator/api/v1alpha2"
-	operatormanager "github.com/example/nginx-operator/internal/manager"
 	"github.com/example/nginx-operator/internal/metadata"
+	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/test/harness"
 )
 
-// fullSpec uses what v1alpha1 does not know.
-func fullSpec() v1alpha2.NginxOperatorSpec {
-	return v1alpha2.NginxOperatorSpec{
-		Replicas: ptr.To[int32](2),
-		Ports:    []v1alpha2.Port{{Name: "web", Port: 8000, Protocol: corev1.ProtocolTCP}, {Name: "other", Port: 8001, Protocol: corev1.ProtocolTCP}},
-		Config: &v1alpha2.Config{Inline: "server {\n  listen 8000;\n  listen 8001;\n  listen 8443 ssl;\n  ssl_certificate /etc/nginx/tls/cert/tls.crt;\n" +
-			"  ssl_certificate_key /etc/nginx/tls/cert/tls.key;\n  location / {\n    return 200 \"<b>\";\n  }\n}\n"},
-		TLS:          []v1alpha2.TLS{{SecretName: "cert", Port: ptr.To[int32](8443)}},
-		Service:      &v1alpha2.Service{Type: corev1.ServiceTypeNodePort, Annotations: map[string]string{"example.com/a": "1"}},
-		Resources:    &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")}},
-		PodTemplate:  &v1alpha2.PodTemplate{NodeSelector: map[string]string{"disk": "fast"}},
-		DrainSeconds: ptr.To[int32](60),
-	}
-}
-
 func newFullObject(namespace string) *v1alpha2.NginxOperator {
-	return &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"}, Spec: fullSpec()}
+	return &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"}, Spec: harness.FullSpec()}
 }
 
 func readV1alpha2(t *testing.T, namespace, name string) *v1alpha2.NginxOperator {
@@ -77,6 +63,7 @@ func mustApply(t *testing.T, manager string, object *unstructured.Unstructured, 
 
 // A client that knows v1alpha1 only writes in every way there is. It changes what it means to, and loses nothing else.
 func TestV1alpha1WritesLoseNothing(t *testing.T) {
+	t.Parallel()
 	patch := func(kind types.PatchType, text string) func(*testing.T, string) {
 		return func(t *testing.T, namespace string) {
 			must(t, suite.admin.Patch(t.Context(), newObject(namespace, "web"), client.RawPatch(kind, []byte(text))))
@@ -153,7 +140,7 @@ func TestV1alpha1WritesLoseNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			namespace := newNamespace(t)
 			object := newFullObject(namespace)
-			want := fullSpec()
+			want := harness.FullSpec()
 			if test.want == nil {
 				object.Spec.Config, want.Config = nil, nil
 				want.Ports[0].Port, want.Replicas, want.ForceRedeploy = 8002, ptr.To[int32](0), "now"
@@ -197,6 +184,7 @@ func checkManagedFields(t *testing.T, object *v1alpha2.NginxOperator) {
 
 // Who changes the annotation is told where these fields are changed; who does not know it is not bothered.
 func TestV1alpha1Warning(t *testing.T) {
+	t.Parallel()
 	namespace, warned := newNamespace(t), &recordedWarnings{}
 	listening := warningClient(t, warned)
 	create(t, newFullObject(namespace))
@@ -207,7 +195,8 @@ func TestV1alpha1Warning(t *testing.T) {
 	}
 	must(t, listening.Patch(t.Context(), object, client.RawPatch(types.MergePatchType,
 		[]byte(fmt.Sprintf(`{"metadata":{"annotations":{%q:"{}"}}}`, metadata.AnnotationV1alpha2)))))
-	if texts := warned.list(); len(texts) != 1 || !strings.Contains(texts[0], "kubectl edit nginxoperators.v1alpha2.operator.example.com web") {
+	if texts := warned.list(); len(texts) != 1 ||
+		!strings.Contains(texts[0], "kubectl edit nginxoperators.v1alpha2.operator.example.com web") {
 		t.Errorf("warnings %q", texts)
 	}
 	if warned.deprecated != 2 {
@@ -217,6 +206,7 @@ func TestV1alpha1Warning(t *testing.T) {
 
 // A backup that was taken at v1alpha1 is restored with all that v1alpha2 knows, and a damaged one is refused.
 func TestRestoreAtV1alpha1(t *testing.T) {
+	t.Parallel()
 	namespace := newNamespace(t)
 	create(t, newFullObject(namespace))
 	saved := newObject(namespace, "web")
@@ -224,7 +214,7 @@ func TestRestoreAtV1alpha1(t *testing.T) {
 	restored := newObject(namespace, "restored")
 	restored.Annotations, restored.Spec = saved.Annotations, saved.Spec
 	create(t, restored)
-	if diff := cmp.Diff(fullSpec(), readV1alpha2(t, namespace, "restored").Spec); diff != "" {
+	if diff := cmp.Diff(harness.FullSpec(), readV1alpha2(t, namespace, "restored").Spec); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 	damaged := newObject(namespace, "damaged")
@@ -236,6 +226,7 @@ func TestRestoreAtV1alpha1(t *testing.T) {
 
 // A watch at v1alpha1 sees each change that is made at v1alpha2, in its own terms, and so does one at v1alpha2.
 func TestWatchInBothVersions(t *testing.T) {
+	t.Parallel()
 	namespace := newNamespace(t)
 	watching := must1(client.NewWithWatch(suite.config, client.Options{Scheme: operatormanager.NewScheme()}))(t)
 	old := must1(watching.Watch(t.Context(), &v1alpha1.NginxOperatorList{}, client.InNamespace(namespace)))(t)
@@ -276,6 +267,7 @@ func waitForWatched[T client.Object](t *testing.T, watcher watch.Interface, want
 
 // Two appliers, one in each version: who declares a field owns it, in whatever version it is.
 func TestAppliersInBothVersions(t *testing.T) {
+	t.Parallel()
 	namespace := newNamespace(t)
 	spec := func() v1alpha2.NginxOperatorSpec { return readV1alpha2(t, namespace, "web").Spec }
 	mustApply(t, "old", manifest(t, "v1alpha1", namespace, "web", "{port: 8000, forceRedeploy: now}"))
@@ -307,22 +299,29 @@ func TestAppliersInBothVersions(t *testing.T) {
 // What an applier at v1alpha2 drops from its manifest goes, though v1alpha1 clients have written the object too. The port
 // that one of those declared is theirs and stays.
 func TestApplierAtV1alpha2Drops(t *testing.T) {
+	t.Parallel()
 	namespace := newNamespace(t)
 	create(t, newObject(namespace, "web"))
 	mustApply(t, "new", manifest(t, "v1alpha2", namespace, "web",
-		"{drainSeconds: 60, ports: [{name: web, port: 8000}, {name: other, port: 8001}], service: {type: NodePort}, resources: {limits: {cpu: '0.5', memory: 64Mi}}}"),
+		"{drainSeconds: 60, ports: [{name: web, port: 8000}, {name: other, port: 8001}], service: {type: NodePort}, "+
+			"resources: {limits: {cpu: '0.5', memory: 64Mi}}}"),
 		client.ForceOwnership)
 	for _, step := range []struct {
 		spec string
 		want v1alpha2.NginxOperatorSpec
 	}{
 		{"{ports: [{name: other, port: 8001}], resources: {limits: {memory: 64Mi}}}", v1alpha2.NginxOperatorSpec{
-			Replicas:  ptr.To[int32](1),
-			Ports:     []v1alpha2.Port{{Name: "http", Port: 8080, Protocol: corev1.ProtocolTCP}, {Name: "other", Port: 8001, Protocol: corev1.ProtocolTCP}},
+			Replicas: ptr.To[int32](1),
+			Ports: []v1alpha2.Port{
+				{Name: "http", Port: 8080, Protocol: corev1.ProtocolTCP},
+				{Name: "other", Port: 8001, Protocol: corev1.ProtocolTCP},
+			},
 			Resources: &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")}},
 		}},
 		{"{drainSeconds: 30}", v1alpha2.NginxOperatorSpec{
-			Replicas: ptr.To[int32](1), Ports: []v1alpha2.Port{{Name: "http", Port: 8080, Protocol: corev1.ProtocolTCP}}, DrainSeconds: ptr.To[int32](30),
+			Replicas:     ptr.To[int32](1),
+			Ports:        []v1alpha2.Port{{Name: "http", Port: 8080, Protocol: corev1.ProtocolTCP}},
+			DrainSeconds: ptr.To[int32](30),
 		}},
 	} {
 		mustApply(t, "new", manifest(t, "v1alpha2", namespace, "web", step.spec))
@@ -334,6 +333,7 @@ func TestApplierAtV1alpha2Drops(t *testing.T) {
 
 // One applier goes over from v1alpha1 to v1alpha2, gives its port a name or not, and goes back.
 func TestApplierChangesItsVersion(t *testing.T) {
+	t.Parallel()
 	namespace := newNamespace(t)
 	for _, port := range []string{"web", "http"} {
 		old := func() *unstructured.Unstructured {
@@ -342,13 +342,16 @@ func TestApplierChangesItsVersion(t *testing.T) {
 		mustApply(t, "gitops", old())
 		mustApply(t, "gitops", manifest(t, "v1alpha2", namespace, port, "{ports: [{name: "+port+", port: 8000}], replicas: 2, drainSeconds: 60}"))
 		want := v1alpha2.NginxOperatorSpec{
-			Replicas: ptr.To[int32](2), DrainSeconds: ptr.To[int32](60), Ports: []v1alpha2.Port{{Name: port, Port: 8000, Protocol: corev1.ProtocolTCP}},
+			Replicas:     ptr.To[int32](2),
+			Ports:        []v1alpha2.Port{{Name: port, Port: 8000, Protocol: corev1.ProtocolTCP}},
+			DrainSeconds: ptr.To[int32](60),
 		}
 		if diff := cmp.Diff(want, readV1alpha2(t, namespace, port).Spec); diff != "" {
 			t.Errorf("-want +got\n%s", diff)
 		}
 		// The API server would make 8080 of it.
-		if err := apply(t, "gitops", old()); port == "web" && (err == nil || !strings.Contains(err.Error(), "as another field manager")) || port == "http" && err != nil {
+		err := apply(t, "gitops", old())
+		if port == "web" && (err == nil || !strings.Contains(err.Error(), "as another field manager")) || port == "http" && err != nil {
 			t.Errorf("back to v1alpha1 with port %s: %v", port, err)
 		}
 		mustApply(t, "another", old(), client.ForceOwnership)
@@ -360,10 +363,12 @@ func TestApplierChangesItsVersion(t *testing.T) {
 
 // Applying the same again changes nothing, also where the Go types would write the values in another way.
 func TestApplyTwiceChangesNothing(t *testing.T) {
+	t.Parallel()
 	namespace := newNamespace(t)
 	for version, spec := range map[string]string{
 		"v1alpha1": "{port: 8080, forceRedeploy: ''}",
-		"v1alpha2": "{paused: false, resources: {limits: {cpu: '0.5', memory: 1024Mi}}, podTemplate: {labels: {}}, ports: [{name: http, port: 8080}]}",
+		"v1alpha2": "{paused: false, resources: {limits: {cpu: '0.5', memory: 1024Mi}}, podTemplate: {labels: {}}, " +
+			"ports: [{name: http, port: 8080}]}",
 	} {
 		mustApply(t, "gitops", manifest(t, version, namespace, version, spec))
 		before := readV1alpha2(t, namespace, version).Generation

@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	operatormanager "github.com/example/nginx-operator/internal/manager"
+	"github.com/example/nginx-operator/internal/operatormanager"
 )
 
 // recordedWarnings keeps what the API server warns a client of. That v1alpha1 is deprecated it says each time; that is counted.
@@ -37,7 +37,7 @@ func (w *recordedWarnings) list() []string {
 	return w.texts
 }
 
-// warningClient returns a client with all rights that hands its warnings to a recorder.
+// warningClient returns a client with all RBAC permissions that hands its warnings to a recorder.
 func warningClient(t *testing.T, warnings rest.WarningHandler) client.Client {
 	t.Helper()
 	config := rest.CopyConfig(suite.config)

@@ -1,6 +1,6 @@
 // Command scorecard holds the tests of our own that `operator-sdk scorecard` runs beside its basic and OLM tests. Each
 // is a Pod in the namespace that scorecard is given, with the operator running on the cluster, and prints its result as
-// scorecard's TestStatus. Its ServiceAccount needs the rights of the ClusterRole
+// scorecard's TestStatus. Its ServiceAccount needs the RBAC permissions of the ClusterRole
 // nginx-operator-nginxoperator-editor-role.
 package main
 
@@ -20,7 +20,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	operatormanager "github.com/example/nginx-operator/internal/manager"
+	"github.com/example/nginx-operator/internal/operatormanager"
 	"github.com/example/nginx-operator/test/harness"
 )
 

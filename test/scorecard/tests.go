@@ -43,7 +43,8 @@ func (r *run) ready(ctx context.Context, object *v1alpha2.NginxOperator) error {
 			return fmt.Errorf("%s has no condition Ready; is the operator running?", object.Name)
 		}
 		if is.Status != metav1.ConditionTrue || is.ObservedGeneration != object.Generation {
-			return fmt.Errorf("%s is not ready: %s of generation %d, now %d: %s", object.Name, is.Reason, is.ObservedGeneration, object.Generation, is.Message)
+			return fmt.Errorf("%s is not ready: %s of generation %d, now %d: %s",
+				object.Name, is.Reason, is.ObservedGeneration, object.Generation, is.Message)
 		}
 		return nil
 	})
@@ -124,7 +125,8 @@ func statusTruthful(ctx context.Context, r *run) error {
 			return err
 		}
 		is := meta.FindStatusCondition(object.Status.Conditions, v1alpha2.ConditionDegraded)
-		if is == nil || is.ObservedGeneration != object.Generation || is.Reason != v1alpha2.ReasonReferenceNotFound || len(object.Status.BlockedBy) != 1 {
+		if is == nil || is.ObservedGeneration != object.Generation ||
+			is.Reason != v1alpha2.ReasonReferenceNotFound || len(object.Status.BlockedBy) != 1 {
 			return fmt.Errorf("a Secret that does not exist shows as %+v, blocked by %v", is, object.Status.BlockedBy)
 		}
 		return nil

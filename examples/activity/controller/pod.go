@@ -1,8 +1,10 @@
 package controller
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -11,113 +13,125 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/examples/activity/api/v1"
-	"github.com/example/nginx-operator/internal/metadata"
 )
 
 const (
-	// managedBy is the value of the label by which the cache knows the Pods of Activities.
-	managedBy = "activity-operator"
-	// containerName is the name of the container in which the command runs.
-	containerName = "activity"
-	// finalizer keeps a Pod, deleted or not, until the status of its Activity says that there was one. So a Pod that is not
-	// there and of which the status knows nothing was never made.
-	finalizer = "ego.example.com/unrecorded"
-	// longestPodName is that of a DNS label, because the name is also the host name in the Pod.
-	longestPodName = 63
+	managedBy = "app.kubernetes.io/managed-by"
+	operator  = "activity-operator"
+	container = "activity"
+	// gate keeps a Pod from running until the status of its Activity names it.
+	gate = "ego.example.com/recorded"
 )
 
-// podName returns the name of an Activity's Pod: the beginning of the Activity's name and what stands for its UID. It is
-// the same whenever it is asked for, and another one for an Activity that takes the name of one that was deleted.
+// podName returns the name of an Activity's Pod, a DNS label that follows from the Activity's name and UID.
 func podName(activity *v1.Activity) string {
 	sum := sha256.Sum256([]byte(activity.UID))
 	suffix := "-" + hex.EncodeToString(sum[:5])
-	prefix := activity.Name[:min(len(activity.Name), longestPodName-len(suffix))]
-	return strings.TrimRight(prefix, "-.") + suffix
+	return strings.TrimRight(activity.Name[:min(len(activity.Name), 63-len(suffix))], "-.") + suffix
 }
 
-// desiredPod returns the Pod in which an Activity runs, without its owner. It takes nothing from what runs beside it: no
-// API token, no variables of Services, no capability, and root only where execuser or the image says so.
+// desiredPod returns the Pod of an Activity, with no token and no capability, and root only where execuser or the image asks for it.
 func desiredPod(activity *v1.Activity, image string) *corev1.Pod {
 	spec := &activity.Spec
-	uid, gid := user(spec.Execuser)
-	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace:  activity.Namespace,
-			Name:       podName(activity),
-			Labels:     map[string]string{metadata.LabelName: "activity", metadata.LabelManagedBy: managedBy},
-			Finalizers: []string{finalizer},
+	uid, gid, _ := strings.Cut(spec.Execuser, ":")
+	pod := &corev1.Pod{}
+	pod.Namespace, pod.Name, pod.Labels = activity.Namespace, podName(activity), map[string]string{managedBy: operator}
+	pod.Spec = corev1.PodSpec{
+		RestartPolicy: corev1.RestartPolicyNever, SchedulingGates: []corev1.PodSchedulingGate{{Name: gate}},
+		AutomountServiceAccountToken: ptr.To(false), EnableServiceLinks: ptr.To(false),
+		SecurityContext: &corev1.PodSecurityContext{
+			RunAsUser: id(uid), RunAsGroup: id(gid),
+			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 		},
-		Spec: corev1.PodSpec{
-			RestartPolicy:                corev1.RestartPolicyNever,
-			AutomountServiceAccountToken: ptr.To(false),
-			EnableServiceLinks:           ptr.To(false),
-			Affinity:                     onNode(spec.Host),
-			SecurityContext: &corev1.PodSecurityContext{
-				RunAsUser:      uid,
-				RunAsGroup:     gid,
-				RunAsNonRoot:   nonRoot(uid),
-				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+		Containers: []corev1.Container{{
+			Name: container, Image: image, Command: []string{"/bin/sh", "-c", literal(spec.Command)}, WorkingDir: spec.Execcwd,
+			SecurityContext: &corev1.SecurityContext{
+				AllowPrivilegeEscalation: ptr.To(false),
+				Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 			},
-			Containers: []corev1.Container{{
-				Name:       containerName,
-				Image:      image,
-				Command:    []string{"/bin/sh", "-c", literal(spec.Command)},
-				WorkingDir: spec.Execcwd,
-				Env:        environment(spec.Envs),
-				SecurityContext: &corev1.SecurityContext{
-					AllowPrivilegeEscalation: ptr.To(false),
-					Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
-				},
-			}},
-		},
+		}},
 	}
-}
-
-// user returns the numbers of an execuser, nil for each that it does not give. The API has checked that they are numbers.
-func user(execuser string) (uid, gid *int64) {
-	number := func(text string) *int64 {
-		if n, err := strconv.ParseInt(text, 10, 32); err == nil {
-			return &n
-		}
-		return nil
+	if ptr.Deref(id(uid), 0) != 0 {
+		pod.Spec.SecurityContext.RunAsNonRoot = ptr.To(true)
 	}
-	first, second, _ := strings.Cut(execuser, ":")
-	return number(first), number(second)
-}
-
-// nonRoot asks the kubelet to check that the user is not root, where one is given that is not.
-func nonRoot(uid *int64) *bool {
-	if ptr.Deref(uid, 0) == 0 {
-		return nil
-	}
-	return ptr.To(true)
-}
-
-// onNode leaves the choice of the node to the scheduler, who keeps to the one that is named and to its taints and
-// resources as well; spec.nodeName would pass over them. It returns nil for any node.
-func onNode(host string) *corev1.Affinity {
-	if host == "" {
-		return nil
-	}
-	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
-		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-			MatchFields: []corev1.NodeSelectorRequirement{{
-				Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{host},
-			}},
-		}}},
-	}}
-}
-
-// environment returns the variables of KEY=VALUE pairs, which the API has checked.
-func environment(envs []string) []corev1.EnvVar {
-	var out []corev1.EnvVar
-	for _, env := range envs {
+	for _, env := range spec.Envs {
 		key, value, _ := strings.Cut(env, "=")
-		out = append(out, corev1.EnvVar{Name: key, Value: literal(value)})
+		pod.Spec.Containers[0].Env = append(pod.Spec.Containers[0].Env, corev1.EnvVar{Name: key, Value: literal(value)})
 	}
-	return out
+	if spec.Host != "" {
+		// Asked of the scheduler, which heeds taints and resources; spec.nodeName would not.
+		field := corev1.NodeSelectorRequirement{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{spec.Host}}
+		terms := []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{field}}}
+		required := &corev1.NodeSelector{NodeSelectorTerms: terms}
+		pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: required}}
+	}
+	return pod
 }
 
-// literal keeps the kubelet from what it does with commands and variables: it makes $$ one $, and puts the value of a
-// variable in the place of $(NAME), which for a shell is the output of a command.
+// id returns the number of a user or group, nil for none.
+func id(text string) *int64 {
+	if n, err := strconv.ParseInt(text, 10, 32); err == nil {
+		return &n
+	}
+	return nil
+}
+
+// literal keeps the kubelet from expanding $(NAME), which for a shell is the output of a command.
 func literal(text string) string { return strings.ReplaceAll(text, "$", "$$") }
+
+// computeStatus returns the status of an Activity that has not ended, from its Pod.
+func computeStatus(status v1.ActivityStatus, pod *corev1.Pod) v1.ActivityStatus {
+	state := corev1.ContainerState{}
+	for _, one := range pod.Status.ContainerStatuses {
+		if one.Name == container {
+			state = one.State
+		}
+	}
+	status.Pod, status.Message = pod.Name, ""
+	// A process that has ended has ended, even if the Pod goes on because others added containers to it.
+	switch ended, phase := state.Terminated, pod.Status.Phase; {
+	case phase == corev1.PodFailed, ended != nil && ended.ExitCode != 0:
+		status.Prosta, status.Message = v1.Failed, cmp.Or(reason(pod, state), "the Pod failed")
+	case phase == corev1.PodSucceeded, ended != nil:
+		status.Prosta = v1.Succeeded
+	case phase == corev1.PodRunning:
+		status.Prosta = v1.Running
+	default:
+		status.Prosta, status.Message = v1.Pending, reason(pod, state)
+	}
+	if state.Running != nil {
+		status.StartTime = &state.Running.StartedAt
+	}
+	if ended := state.Terminated; ended != nil {
+		status.ExitCode = &ended.ExitCode
+		// A container that could not be started has ended without having started.
+		if !ended.StartedAt.IsZero() {
+			status.StartTime = &ended.StartedAt
+		}
+		if !ended.FinishedAt.IsZero() {
+			status.FinishTime = &ended.FinishedAt
+		}
+	}
+	return status
+}
+
+// reason says why a Pod waits or failed, in the words of the kubelet or the scheduler, "" where they say nothing.
+func reason(pod *corev1.Pod, state corev1.ContainerState) string {
+	text := cmp.Or(pod.Status.Message, pod.Status.Reason) // evicted, for example
+	if state.Waiting != nil {
+		text = cmp.Or(text, state.Waiting.Message)
+	}
+	if ended := state.Terminated; ended != nil {
+		code := fmt.Sprintf("exit code %d", ended.ExitCode)
+		if ended.Reason != "" && ended.Reason != "Error" {
+			code += ", " + ended.Reason
+		}
+		text = cmp.Or(text, ended.Message, code)
+	}
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodScheduled && condition.Reason == corev1.PodReasonUnschedulable {
+			text = cmp.Or(text, condition.Message)
+		}
+	}
+	return text
+}

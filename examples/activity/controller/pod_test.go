@@ -5,44 +5,28 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	"github.com/example/nginx-operator/examples/activity/api/v1"
 )
 
-const image = "docker.io/library/busybox:1.36"
-
-// newActivity returns the document's sample.
-func newActivity() *v1.Activity {
-	return &v1.Activity{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "activity-sample", UID: "0001", Generation: 1},
-		Spec: v1.ActivitySpec{
-			Command:  "sleep 5 && echo done in $PWD as $(id -u) with $GREETING",
-			Execuser: "1000",
-			Execcwd:  "/tmp",
-			Envs:     []string{"GREETING=hello"},
-		},
-	}
-}
-
-// The Pods of Activities are what the files in testdata say; UPDATE_GOLDEN=1 writes them anew.
+// The Pods of Activities are what the files in testdata say; UPDATE_GOLDEN=1 writes them.
 func TestDesiredPod(t *testing.T) {
-	everything := newActivity()
-	everything.Spec.Host, everything.Spec.Execuser = "node-1", "1000:2000"
-	everything.Spec.Envs = []string{"EMPTY=", "EQUALS=a=b", "DOLLAR=$(GREETING) $$ $HOME"}
-	for name, activity := range map[string]*v1.Activity{
-		"sample":     newActivity(),
-		"everything": everything,
-		"command":    {ObjectMeta: newActivity().ObjectMeta, Spec: v1.ActivitySpec{Command: "true"}},
+	meta := metav1.ObjectMeta{Namespace: "default", Name: "activity-sample", UID: "0001"}
+	for name, spec := range map[string]v1.ActivitySpec{
+		"command": {Command: "true"},
+		"everything": {
+			Command: "sleep 5 && echo done in $PWD as $(id -u) with $GREETING", Host: "node-1", Execuser: "1000:2000", Execcwd: "/tmp",
+			Envs: []string{"EMPTY=", "EQUALS=a=b", "DOLLAR=$(GREETING) $$ $HOME"},
+		},
 	} {
-		got, err := yaml.Marshal(desiredPod(activity, image))
+		got, err := yaml.Marshal(desiredPod(&v1.Activity{ObjectMeta: meta, Spec: spec}, DefaultImage))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,61 +46,74 @@ func TestDesiredPod(t *testing.T) {
 	}
 }
 
-// The name is the same in every pass, another one for another Activity of the same name, and a valid host name.
+// The name is a valid host name, and another one for another Activity of the same name.
 func TestPodName(t *testing.T) {
-	first, again, other := newActivity(), newActivity(), newActivity()
-	other.UID = types.UID("0002")
-	if podName(first) != podName(again) || podName(first) == podName(other) {
-		t.Errorf("names %s, %s, %s", podName(first), podName(again), podName(other))
-	}
 	for _, name := range []string{"a", strings.Repeat("a", 253), strings.Repeat("a", 51) + ".b", strings.Repeat("a.", 30) + "b"} {
-		activity := newActivity()
-		activity.Name = name
-		got := podName(activity)
-		if problems := validation.IsDNS1123Subdomain(got); len(problems) > 0 || len(got) > longestPodName {
+		got := podName(&v1.Activity{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "0001"}})
+		if problems := validation.IsDNS1123Subdomain(got); len(problems) > 0 || len(got) > 63 {
 			t.Errorf("%s: %s, %d characters: %v", name, got, len(got), problems)
 		}
-	}
-}
-
-func TestUser(t *testing.T) {
-	for execuser, want := range map[string]struct {
-		uid, gid *int64
-		nonRoot  *bool
-	}{
-		"":                      {},
-		"0":                     {uid: ptr.To[int64](0)},
-		"0:0":                   {uid: ptr.To[int64](0), gid: ptr.To[int64](0)},
-		"1000":                  {uid: ptr.To[int64](1000), nonRoot: ptr.To(true)},
-		"1000:0":                {uid: ptr.To[int64](1000), gid: ptr.To[int64](0), nonRoot: ptr.To(true)},
-		"2147483647:2147483647": {uid: ptr.To[int64](2147483647), gid: ptr.To[int64](2147483647), nonRoot: ptr.To(true)},
-	} {
-		uid, gid := user(execuser)
-		if !ptr.Equal(uid, want.uid) || !ptr.Equal(gid, want.gid) || !ptr.Equal(nonRoot(uid), want.nonRoot) {
-			t.Errorf("%q: %v %v %v", execuser, uid, gid, nonRoot(uid))
+		if other := podName(&v1.Activity{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "0002"}}); other == got {
+			t.Errorf("%s: two Activities have the Pod %s", name, got)
 		}
 	}
 }
 
-// The finalizer is there from the beginning: without it a Pod could come and go unseen.
-func TestPodIsHeld(t *testing.T) {
-	pod := desiredPod(newActivity(), image)
-	if diff := cmp.Diff([]string{finalizer}, pod.Finalizers); diff != "" {
-		t.Error(diff)
+// The status follows the process, whatever else is in the Pod.
+func TestComputeStatus(t *testing.T) {
+	began, ended := metav1.NewTime(time.Unix(1000, 0)), metav1.NewTime(time.Unix(1005, 0))
+	pod := func(phase corev1.PodPhase, state corev1.ContainerState) *corev1.Pod {
+		out := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Status: corev1.PodStatus{Phase: phase}}
+		injected := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 99}}
+		out.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "injected", State: injected}, {Name: container, State: state}}
+		return out
 	}
-	pod.OwnerReferences = []metav1.OwnerReference{{Kind: "Activity", Name: "activity-sample", Controller: ptr.To(true)}}
-	if got := heldFor(pod); got != nil {
-		t.Errorf("a Pod that is not deleted is held for %q", got)
+	waiting := func(reason, message string) corev1.ContainerState {
+		return corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}
 	}
-	pod.DeletionTimestamp = ptr.To(metav1.Now())
-	if diff := cmp.Diff([]string{"activity-sample"}, heldFor(pod)); diff != "" {
-		t.Error(diff)
+	terminated := func(code int32, reason, message string) corev1.ContainerState {
+		return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+			ExitCode: code, Reason: reason, Message: message, StartedAt: began, FinishedAt: ended,
+		}}
 	}
-	pod.Finalizers = []string{"example.com/other"}
-	if got := heldFor(pod); got != nil {
-		t.Errorf("a Pod that was let go is held for %q", got)
+	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: began}}
+	unscheduled := func(reason, message string) *corev1.Pod {
+		out := pod(corev1.PodPending, corev1.ContainerState{})
+		out.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Reason: reason, Message: message}}
+		return out
 	}
-	if got := heldFor(&corev1.Pod{}); got != nil {
-		t.Errorf("a foreign Pod is held for %q", got)
+	evicted := pod(corev1.PodFailed, corev1.ContainerState{})
+	evicted.Status.Reason, evicted.Status.Message = "Evicted", "The node was low on memory"
+	for name, test := range map[string]struct {
+		pod     *corev1.Pod
+		want    v1.Prosta
+		message string
+		exit    int32
+	}{
+		"gated":            {unscheduled(corev1.PodReasonSchedulingGated, "gated"), v1.Pending, "", -1},
+		"unschedulable":    {unscheduled(corev1.PodReasonUnschedulable, "no node"), v1.Pending, "no node", -1},
+		"no image":         {pod(corev1.PodPending, waiting("ErrImagePull", "not found")), v1.Pending, "not found", -1},
+		"about to start":   {pod(corev1.PodPending, waiting("ContainerCreating", "")), v1.Pending, "", -1},
+		"running":          {pod(corev1.PodRunning, running), v1.Running, "", -1},
+		"succeeded":        {pod(corev1.PodSucceeded, terminated(0, "Completed", "")), v1.Succeeded, "", 0},
+		"failed":           {pod(corev1.PodFailed, terminated(3, "Error", "")), v1.Failed, "exit code 3", 3},
+		"Pod goes on":      {pod(corev1.PodRunning, terminated(0, "Completed", "")), v1.Succeeded, "", 0},
+		"Pod goes on, bad": {pod(corev1.PodRunning, terminated(3, "Error", "")), v1.Failed, "exit code 3", 3},
+		"out of memory":    {pod(corev1.PodFailed, terminated(137, "OOMKilled", "")), v1.Failed, "exit code 137, OOMKilled", 137},
+		"no shell":         {pod(corev1.PodFailed, terminated(128, "StartError", "no such file")), v1.Failed, "no such file", 128},
+		"evicted":          {evicted, v1.Failed, "The node was low on memory", -1},
+		"says nothing":     {pod(corev1.PodFailed, corev1.ContainerState{}), v1.Failed, "the Pod failed", -1},
+	} {
+		got := computeStatus(v1.ActivityStatus{Message: "exceeded quota"}, test.pod)
+		want := v1.ActivityStatus{Prosta: test.want, Message: test.message, Pod: "p"}
+		if test.want == v1.Running || test.exit >= 0 {
+			want.StartTime = &began
+		}
+		if test.exit >= 0 {
+			want.ExitCode, want.FinishTime = &test.exit, &ended
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
 }

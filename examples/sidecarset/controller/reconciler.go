@@ -1,9 +1,12 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,7 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,137 +26,195 @@ import (
 )
 
 const (
-	// fieldOwner is the field manager under which the operator writes, and its name in Events.
 	fieldOwner = client.FieldOwner("sidecarset-operator")
-	// staleRetry is when a pass is repeated that was made from a state which had changed meanwhile.
+	// staleRetry is when a reconcile is repeated that was made from an old state.
 	staleRetry = 50 * time.Millisecond
-	// again is when a pass is repeated that has more to do: at once, after others had their turn.
-	again = time.Millisecond
 )
 
-// reasonPodUpdated is the reason of the Event for each Pod that got new images.
-const reasonPodUpdated = "PodUpdated"
-
-// Reconciler keeps the status of SidecarSets and updates their Pods. All fields are required.
+// Reconciler reconciles SidecarSets.
 type Reconciler struct {
-	// Sets reads SidecarSets from the cache and writes their status.
-	Sets client.Client
-	// Pods writes Pods, and Reader reads them from the API server: the cache has not all of a Pod.
-	Pods   client.Writer
-	Reader client.Reader
-	// Tally is the account of the Pods, which the watch keeps.
-	Tally *Tally
-	// Recorder sends the Events.
+	Client client.Client
+	// Pods reads the few fields of Pods that are cached, and writes Pods, with read-your-writes consistency.
+	Pods client.Client
+	// API reads whole Pods.
+	API      client.Reader
 	Recorder events.EventRecorder
 }
 
-var _ reconcile.Reconciler = &Reconciler{}
-
-// Reconcile is one pass over one SidecarSet: ask the account, update one Pod at most, write the status. What is remembered
-// between passes is the account alone, which a start builds anew. A failure of the update ends in the status, and is returned
-// to be tried again with back-off.
-func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	set := &v1alpha1.SidecarSet{}
-	if err := r.Sets.Get(ctx, request.NamespacedName, set); err != nil {
-		if apierrors.IsNotFound(err) {
-			r.Tally.Forget(request.Name)
-			return reconcile.Result{}, nil
-		}
-		return reconcile.Result{}, fmt.Errorf("failed to read SidecarSet: %w", err)
-	}
+// Reconcile counts the Pods of a SidecarSet, updates one of them if it is time, and writes the status. Nothing is remembered between
+// reconciles: reads wait for the own writes, and the event of an updated Pod asks for the next reconcile.
+func (r *Reconciler) Reconcile(ctx context.Context, set *v1alpha1.SidecarSet) (reconcile.Result, error) {
 	if !set.DeletionTimestamp.IsZero() {
 		return reconcile.Result{}, nil
 	}
-	selector, hashes := sidecar.Selector(set), sidecar.HashesOf(&set.Spec)
-	result := outcome{counts: r.Tally.Ask(set.Name, selector, hashes), invalid: sidecar.Validate(set)}
-	retry := time.Duration(0)
-	if next := result.counts.Next; next != nil && !set.Spec.Paused && len(result.invalid) == 0 {
-		result.failure = r.update(ctx, set, *next)
-		if apierrors.IsConflict(result.failure) || apierrors.IsNotFound(result.failure) {
-			return reconcile.Result{RequeueAfter: staleRetry}, nil
-		}
-		result.counts = r.Tally.Ask(set.Name, selector, hashes)
-		if result.failure == nil && result.counts.Next != nil {
-			retry = again
-		}
-	}
-	statusErr := r.writeStatus(ctx, set, computeStatus(set, result))
-	if err := errors.Join(result.failure, statusErr); err != nil {
+	counts, err := r.count(ctx, set)
+	if err != nil {
 		return reconcile.Result{}, err
 	}
-	return reconcile.Result{RequeueAfter: retry}, nil
+	var updateErr error
+	if counts.next != nil && !set.Spec.Paused && sidecar.Admitted(set) {
+		updateErr = r.update(ctx, set, counts.next)
+		if apierrors.IsConflict(updateErr) || apierrors.IsNotFound(updateErr) {
+			return reconcile.Result{RequeueAfter: staleRetry}, nil
+		}
+		if counts, err = r.count(ctx, set); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	return reconcile.Result{}, errors.Join(updateErr, r.writeStatus(ctx, set, computeStatus(set, counts, updateErr)))
 }
 
-// update gives one Pod the declared images. Errors that mean that the Pod is not as it was thought to be are conflicts, or
-// that it was not found.
-func (r *Reconciler) update(ctx context.Context, set *v1alpha1.SidecarSet, key types.NamespacedName) error {
+func (r *Reconciler) count(ctx context.Context, set *v1alpha1.SidecarSet) (counts, error) {
+	pods := &corev1.PodList{}
+	if err := r.Pods.List(ctx, pods, client.MatchingFields{setIndex: set.Name}, client.UnsafeDisableDeepCopy); err != nil {
+		return counts{}, fmt.Errorf("failed to list Pods: %w", err)
+	}
+	return countPods(set, pods.Items), nil
+}
+
+// update gives one Pod the declared images. It fails with a conflict if the Pod has changed since it was counted.
+func (r *Reconciler) update(ctx context.Context, set *v1alpha1.SidecarSet, counted *corev1.Pod) error {
 	live := &corev1.Pod{}
-	if err := r.Reader.Get(ctx, key, live); err != nil {
-		return fmt.Errorf("failed to read Pod %s: %w", key, err)
+	if err := r.API.Get(ctx, client.ObjectKeyFromObject(counted), live); err != nil {
+		return fmt.Errorf("failed to read Pod %s: %w", klog.KObj(counted), err)
 	}
-	carried, found := sidecar.Recorded(live.Annotations)[set.Name]
-	now := sidecar.HashesOf(&set.Spec)
-	if !found || !sidecar.Active(live) || carried == now || carried.WithoutImage != now.WithoutImage {
-		r.Tally.Wrote(live) // the watch is behind
-		return apierrors.NewConflict(corev1.Resource("pods"), key.String(), errors.New("it has changed since it was counted"))
-	}
+	live.ResourceVersion = counted.ResourceVersion
 	updated := sidecar.UpdateImages(live, set)
-	// What changed meanwhile, by somebody or by the update of another SidecarSet, must not be undone.
 	patch := client.StrategicMergeFrom(live, client.MergeFromWithOptimisticLock{})
 	if err := r.Pods.Patch(ctx, updated, patch, fieldOwner); err != nil {
-		return fmt.Errorf("failed to update Pod %s: %w", key, err)
+		return fmt.Errorf("failed to update Pod %s: %w", klog.KObj(counted), err)
 	}
-	r.Tally.Wrote(updated)
 	log.FromContext(ctx).Info("Updated the sidecars of a Pod", "pod", klog.KObj(updated))
-	r.Recorder.Eventf(set, updated, corev1.EventTypeNormal, reasonPodUpdated, "Update", "updated the sidecars of Pod %s in place", key)
+	r.Recorder.Eventf(set, updated, corev1.EventTypeNormal, "PodUpdated", "Update", "updated Pod %s in place", klog.KObj(updated))
 	return nil
 }
 
-// writeStatus writes a status that differs with one patch, then tells of the conditions that are new in it.
+// writeStatus patches a status that differs, then sends an Event for each new condition and each new reason of a warning.
 func (r *Reconciler) writeStatus(ctx context.Context, set *v1alpha1.SidecarSet, status v1alpha1.SidecarSetStatus) error {
 	if equality.Semantic.DeepEqual(set.Status, status) {
 		return nil
 	}
 	patched := set.DeepCopy()
 	patched.Status = status
-	err := r.Sets.Status().Patch(ctx, patched, client.MergeFrom(set), fieldOwner)
-	if apierrors.IsNotFound(err) {
-		return nil
+	if err := r.Client.Status().Patch(ctx, patched, client.MergeFrom(set), fieldOwner); err != nil {
+		return client.IgnoreNotFound(err)
 	}
-	if err != nil {
-		return fmt.Errorf("failed to write status: %w", err)
-	}
-	for _, condition := range newlyTold(set.Status.Conditions, status.Conditions) {
-		eventType := corev1.EventTypeNormal
-		if isWarning(condition) {
-			eventType = corev1.EventTypeWarning
+	for _, condition := range status.Conditions {
+		eventType := corev1.EventTypeWarning
+		if condition.Type == v1alpha1.ConditionUpdating && condition.Reason != v1alpha1.ReasonUpdateFailed {
+			eventType = corev1.EventTypeNormal
 		}
-		// Named by the type where that says more than the reason.
-		r.Recorder.Eventf(set, nil, eventType, eventReason(condition), "Reconcile", "%s", condition.Message)
+		before := meta.FindStatusCondition(set.Status.Conditions, condition.Type)
+		if before == nil || eventType == corev1.EventTypeWarning && before.Reason != condition.Reason {
+			r.Recorder.Eventf(set, nil, eventType, condition.Type, "Reconcile", "%s", condition.Message)
+		}
 	}
 	return nil
 }
 
-// newlyTold returns the conditions that were not there before, or had another reason. Waiting and going on take turns with
-// each Pod, and are not worth an Event each time.
-func newlyTold(old, updated []metav1.Condition) []metav1.Condition {
-	var out []metav1.Condition
-	for _, condition := range updated {
-		before := meta.FindStatusCondition(old, condition.Type)
-		if before == nil || before.Status != condition.Status || isWarning(condition) && before.Reason != condition.Reason {
-			out = append(out, condition)
+// counts is what the Pods of a SidecarSet come to.
+type counts struct {
+	matched, updated, ready int32
+	// notUpdatable differ in more than the image, outdated in the image only.
+	notUpdatable, outdated int32
+	// next is the Pod to update now, waiting the one that has to become ready first; both may be nil.
+	next, waiting *corev1.Pod
+}
+
+// countPods counts the Pods that carry the sidecars of a SidecarSet.
+func countPods(set *v1alpha1.SidecarSet, pods []corev1.Pod) counts {
+	selector, declared := sidecar.Selector(set), sidecar.HashesOf(&set.Spec)
+	var out counts
+	// The first by name of: outdated Pods that are not available and that are, Pods that are not available and up to date or
+	// not updatable.
+	var broken, healthy, updatedWaiting, otherWaiting *corev1.Pod
+	for i := range pods {
+		pod := &pods[i]
+		if !sidecar.Active(pod) || !selector.Matches(labels.Set(pod.Labels)) {
+			continue
 		}
+		out.matched++
+		ready := sidecar.Ready(pod)
+		if ready {
+			out.ready++
+		}
+		carried, available := sidecar.Recorded(pod)[set.Name], ready && sidecar.Settled(pod)
+		switch {
+		case carried == declared:
+			out.updated++
+			if !available {
+				updatedWaiting = first(updatedWaiting, pod)
+			}
+		case carried.WithoutImage != declared.WithoutImage:
+			out.notUpdatable++
+			if !available {
+				otherWaiting = first(otherWaiting, pod)
+			}
+		case available:
+			out.outdated++
+			healthy = first(healthy, pod)
+		default:
+			out.outdated++
+			broken = first(broken, pod)
+		}
+	}
+	// At most one Pod is unavailable because of an update. A Pod that is not available anyway loses nothing, and may need just the
+	// new image; but it has to wait for an updated one in trouble, which the new image may have caused.
+	switch {
+	case out.outdated == 0:
+	case updatedWaiting != nil:
+		out.waiting = updatedWaiting
+	case broken != nil:
+		out.next = broken
+	case otherWaiting != nil:
+		out.waiting = otherWaiting
+	default:
+		out.next = healthy
 	}
 	return out
 }
 
-func isWarning(condition metav1.Condition) bool {
-	return condition.Type != v1alpha1.ConditionUpdating || condition.Reason == v1alpha1.ReasonUpdateFailed
+func first(a, b *corev1.Pod) *corev1.Pod {
+	if a == nil || cmp.Or(cmp.Compare(b.Namespace, a.Namespace), cmp.Compare(b.Name, a.Name)) < 0 {
+		return b
+	}
+	return a
 }
 
-func eventReason(condition metav1.Condition) string {
-	if condition.Type == v1alpha1.ConditionNotUpdatableInPlace {
-		return condition.Type
+// computeStatus returns the status of a SidecarSet from its counts and the error of the update of a Pod.
+func computeStatus(set *v1alpha1.SidecarSet, counts counts, updateErr error) v1alpha1.SidecarSetStatus {
+	status := v1alpha1.SidecarSetStatus{
+		ObservedGeneration: set.Generation, MatchedPods: counts.matched, UpdatedPods: counts.updated, ReadyPods: counts.ready,
+		Conditions: slices.Clone(set.Status.Conditions),
 	}
-	return condition.Reason
+	say := func(conditionType string, conditionStatus metav1.ConditionStatus, reason, message string) {
+		message = strings.ToValidUTF8(message[:min(len(message), 1000)], "") // an Event takes 1024 bytes
+		meta.SetStatusCondition(&status.Conditions, metav1.Condition{
+			Type: conditionType, Status: conditionStatus, Reason: reason, Message: message, ObservedGeneration: set.Generation,
+		})
+	}
+	if counts.notUpdatable == 0 {
+		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionNotUpdatableInPlace)
+	} else {
+		say(v1alpha1.ConditionNotUpdatableInPlace, metav1.ConditionTrue, v1alpha1.ReasonOtherFieldsChanged, fmt.Sprintf(
+			"%d of %d Pods cannot be updated in place because more than the image changed; recreate them to update them",
+			counts.notUpdatable, counts.matched))
+	}
+	left := fmt.Sprintf("%d of %d Pods run another image than declared", counts.outdated, counts.matched)
+	switch updating := v1alpha1.ConditionUpdating; {
+	case counts.outdated == 0:
+		meta.RemoveStatusCondition(&status.Conditions, updating)
+	case set.Spec.Paused:
+		say(updating, metav1.ConditionFalse, v1alpha1.ReasonPaused, left+"; spec.paused blocks the update")
+	case !sidecar.Admitted(set):
+		say(updating, metav1.ConditionFalse, v1alpha1.ReasonNotAdmitted, left+"; this spec was stored without its webhook, apply it again")
+	case updateErr != nil:
+		say(updating, metav1.ConditionFalse, v1alpha1.ReasonUpdateFailed, left+": "+updateErr.Error())
+	case counts.waiting != nil:
+		say(updating, metav1.ConditionTrue, v1alpha1.ReasonWaitingForPod,
+			fmt.Sprintf("%s; waiting for Pod %s to become ready, because one Pod at a time is updated", left, klog.KObj(counts.waiting)))
+	default:
+		say(updating, metav1.ConditionTrue, v1alpha1.ReasonUpdateInProgress, left+"; they are updated one at a time")
+	}
+	return status
 }

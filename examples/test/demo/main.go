@@ -1,5 +1,5 @@
 // Command demo walks through the four examples on the cluster that kubectl finds, with the steps that their READMEs have.
-// The examples have been deployed before (make examples-deploy). It runs in the folder of the repository.
+// The examples have been deployed before (make examples-deploy). It runs in the directory of the repository.
 package main
 
 import (
@@ -24,7 +24,7 @@ func main() {
 
 func run(ctx context.Context) error {
 	for _, example := range walkthrough.Examples {
-		fmt.Printf("\n== %s (examples/%s/README.md)\n\n", example.Kind, example.Folder)
+		fmt.Printf("\n== %s (examples/%s/README.md)\n\n", example.Kind, example.Directory)
 		err := walkthrough.Run(ctx, ".", example, func(command, output string) {
 			fmt.Printf("$ %s\n%s", command, output)
 			if output != "" && !strings.HasSuffix(output, "\n") {

@@ -2,48 +2,48 @@ package integration
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"github.com/example/nginx-operator/examples/activity/api/v1"
+	"github.com/example/nginx-operator/test/harness/apiserver"
 )
 
 // newActivity returns the document's sample.
-func newActivity(namespace, name string) *v1.Activity {
-	return &v1.Activity{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-		Spec: v1.ActivitySpec{
-			Command:  "sleep 5 && echo done in $PWD as $(id -u) with $GREETING",
-			Execuser: "1000",
-			Execcwd:  "/tmp",
-			Envs:     []string{"GREETING=hello"},
-		},
-	}
+func newActivity(t *testing.T, namespace, name string) *v1.Activity {
+	t.Helper()
+	raw, err := os.ReadFile("../../activity/sample/activity.yaml")
+	must(t, err)
+	activity := &v1.Activity{}
+	must(t, yaml.UnmarshalStrict(raw, activity))
+	activity.Namespace, activity.Name = namespace, name
+	return activity
 }
 
-// waitForProsta waits until the status of an Activity has a state.
 func waitForProsta(t *testing.T, activity *v1.Activity, want v1.Prosta) {
 	t.Helper()
 	waitFor(t, func() error {
-		if err := suite.admin.Get(t.Context(), client.ObjectKeyFromObject(activity), activity); err != nil {
-			return err
-		}
-		if activity.Status.Prosta != want {
+		if read(t, activity).Status.Prosta != want {
 			return fmt.Errorf("%s: want %s, got %+v", activity.Name, want, activity.Status)
 		}
 		return nil
 	})
 }
 
-// podsOf returns the Pods of an Activity.
+// podsOf returns the Pods in the namespace of an Activity that it controls.
 func podsOf(t *testing.T, activity *v1.Activity) []corev1.Pod {
 	t.Helper()
 	list := &corev1.PodList{}
@@ -51,151 +51,107 @@ func podsOf(t *testing.T, activity *v1.Activity) []corev1.Pod {
 	return slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool { return !metav1.IsControlledBy(&pod, activity) })
 }
 
-// waitForPod waits until an Activity has one Pod, held or let go.
-func waitForPod(t *testing.T, activity *v1.Activity, held bool) *corev1.Pod {
+// waitForPod waits until an Activity has one Pod, with its scheduling gate or without.
+func waitForPod(t *testing.T, activity *v1.Activity, isGated bool) *corev1.Pod {
 	t.Helper()
 	var pods []corev1.Pod
 	waitFor(t, func() error {
-		if pods = podsOf(t, activity); len(pods) != 1 || (len(pods[0].Finalizers) > 0) != held {
-			return fmt.Errorf("%s: want one Pod, held %t, got %+v", activity.Name, held, pods)
+		if pods = podsOf(t, activity); len(pods) != 1 || (len(pods[0].Spec.SchedulingGates) > 0) != isGated {
+			return fmt.Errorf("%s: want one Pod, gated %t, got %+v", activity.Name, isGated, pods)
 		}
 		return nil
 	})
 	return &pods[0]
 }
 
-// countPods counts the Pods that are made in a namespace from now on. The returned function tells how many of each name there
-// were until its call. It watches, because the audit log does not tell what became of a request whose client was killed.
-func countPods(t *testing.T, namespace string) (made func() map[string]int) {
+// countRuns counts the Pods of a namespace that may run, by name, until the returned function is called. It watches, because the
+// audit log does not tell what became of a request whose client was killed.
+func countRuns(t *testing.T, namespace string) (runs func() map[string]int) {
 	t.Helper()
-	watching, err := suite.admin.Watch(t.Context(), &corev1.PodList{}, client.InNamespace(namespace))
+	events, err := suite.admin.Watch(t.Context(), &corev1.PodList{}, client.InNamespace(namespace))
 	must(t, err)
-	names := make(chan string, 1000)
+	counts := make(chan map[string]int, 1)
 	go func() {
-		defer close(names)
-		for event := range watching.ResultChan() {
-			if pod, ok := event.Object.(*corev1.Pod); ok && event.Type == watch.Added {
-				names <- pod.Name
+		out, seen := map[string]int{}, sets.New[types.UID]()
+		for event := range events.ResultChan() {
+			pod, isPod := event.Object.(*corev1.Pod)
+			if !isPod || len(pod.Spec.SchedulingGates) > 0 || seen.Has(pod.UID) {
+				continue
 			}
+			if pod.Name == "the-last-one" {
+				break
+			}
+			seen.Insert(pod.UID)
+			out[pod.Name]++
 		}
+		counts <- out
 	}()
 	return func() map[string]int {
 		t.Helper()
-		last := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "the-last-one"}}
-		last.Spec.Containers = []corev1.Container{{Name: "a", Image: "i"}}
-		create(t, last)
-		out := map[string]int{}
-		for deadline := time.After(patience); ; {
-			select {
-			case name, open := <-names:
-				if !open {
-					t.Fatal("the watch ended")
-				}
-				if name == last.Name {
-					return out
-				}
-				out[name]++
-			case <-deadline:
-				t.Fatal("the watch does not tell of the last Pod")
-			}
-		}
+		create(t, newPod(namespace, "the-last-one"))
+		return <-counts
 	}
 }
 
 var began = metav1.NewTime(time.Date(2024, 1, 2, 3, 4, 5, 0, time.UTC))
 
-func runningStatus() corev1.PodStatus {
-	return corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{
-		Name: "activity", Image: "i", ImageID: "i", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: began}},
-	}}}
+func podStatus(phase corev1.PodPhase, state corev1.ContainerState) corev1.PodStatus {
+	container := corev1.ContainerStatus{Name: "activity", Image: "i", ImageID: "i", State: state}
+	return corev1.PodStatus{Phase: phase, ContainerStatuses: []corev1.ContainerStatus{container}}
 }
 
-func endedStatus(code int32) corev1.PodStatus {
-	phase := corev1.PodSucceeded
-	if code != 0 {
-		phase = corev1.PodFailed
-	}
-	return corev1.PodStatus{Phase: phase, ContainerStatuses: []corev1.ContainerStatus{{
-		Name: "activity", Image: "i", ImageID: "i", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
-			ExitCode: code, StartedAt: began, FinishedAt: metav1.NewTime(began.Add(5 * time.Second)),
-		}},
-	}}}
+func endedStatus(phase corev1.PodPhase, code int32) corev1.PodStatus {
+	return podStatus(phase, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+		ExitCode: code, StartedAt: began, FinishedAt: metav1.NewTime(began.Add(5 * time.Second)),
+	}})
 }
 
-// barrier returns when the manager has handled all events about Activities that were sent before: one that was made after
-// them has its Pod.
+// barrier returns when the manager has handled all earlier events about Activities.
 func barrier(t *testing.T, namespace string) {
 	t.Helper()
-	last := newActivity(namespace, "barrier")
-	last.Name, last.GenerateName = "", "barrier-"
+	last := newActivity(t, namespace, "")
+	last.GenerateName = "barrier-"
 	create(t, last)
 	waitForPod(t, last, false)
 }
 
-// The document, step by step; the tests play the kubelet.
+// The document, step by step; the test does what a kubelet does. A spec cannot be changed: what has run has run.
 func TestActivityWalkThrough(t *testing.T) {
 	namespace := newNamespace(t)
-	activity := newActivity(namespace, "activity-sample")
+	activity := newActivity(t, namespace, "activity-sample")
 	create(t, activity)
 	waitForProsta(t, activity, v1.Pending)
 	pod := waitForPod(t, activity, false)
 	if pod.Spec.RestartPolicy != corev1.RestartPolicyNever || activity.Status.Pod != pod.Name {
 		t.Errorf("restartPolicy %s, the status names Pod %q of %q", pod.Spec.RestartPolicy, activity.Status.Pod, pod.Name)
 	}
-	path := "/apis/ego.example.com/v1/namespaces/" + namespace + "/activities/activity-sample"
-	if shown := columns(t, path); shown["Prosta"] != "Pending" || shown["Exit"] != nil {
-		t.Errorf("kubectl get shows %v", shown)
-	}
-	report(t, pod, runningStatus())
+	report(t, pod, podStatus(corev1.PodRunning, corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: began}}))
 	waitForProsta(t, activity, v1.Running)
-	if !activity.Status.StartTime.Equal(&began) {
-		t.Errorf("status %+v", activity.Status)
-	}
-	report(t, pod, endedStatus(3))
+	report(t, pod, endedStatus(corev1.PodFailed, 3))
 	waitForProsta(t, activity, v1.Failed)
-	if shown := columns(t, path); shown["Prosta"] != "Failed" || fmt.Sprint(shown["Exit"]) != "3" {
-		t.Errorf("kubectl get shows %v", shown)
+	path := "/apis/ego.example.com/v1/namespaces/" + namespace + "/activities/activity-sample"
+	if got := columns(t, path); got != "Name=activity-sample Prosta=Failed Exit=3 Host=<nil>" {
+		t.Errorf("kubectl get shows %s", got)
 	}
 	final := activity.Status
-	if final.FinishTime.Sub(final.StartTime.Time) != 5*time.Second {
+	if !final.StartTime.Equal(&began) || final.FinishTime.Sub(began.Time) != 5*time.Second {
 		t.Errorf("status %+v", final)
 	}
 	remove(t, pod)
 	barrier(t, namespace)
-	if diff := cmp.Diff(final, read(t, activity).Status); diff != "" || len(podsOf(t, activity)) != 0 {
-		t.Errorf("after the deletion of the Pod there are %d, status (-was +is):\n%s", len(podsOf(t, activity)), diff)
+	if read(t, activity); !equality.Semantic.DeepEqual(activity.Status, final) || len(podsOf(t, activity)) != 0 {
+		t.Errorf("after the deletion of the Pod there are %d, status %+v", len(podsOf(t, activity)), activity.Status)
 	}
 	waitForEvents(t, activity, fmt.Sprintf("Normal Created runs in Pod %q", pod.Name), "Warning Failed exit code 3")
-}
-
-// An unknown host ends in the status, and nothing goes on about it; a known one is asked of the scheduler.
-func TestActivityHost(t *testing.T) {
-	namespace := newNamespace(t)
-	unknown, known := newActivity(namespace, "unknown"), newActivity(namespace, "known")
-	unknown.Spec.Host, known.Spec.Host = "node-9", namespace
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
-	create(t, node, unknown, known)
-	t.Cleanup(func() { remove(t, node) })
-	waitForProsta(t, unknown, v1.Failed)
-	const message = `host "node-9" is no node of this cluster; create the Activity again with a host of kubectl get nodes, or without one`
-	if unknown.Status.Message != message || unknown.Status.Pod != "" {
-		t.Errorf("status %+v", unknown.Status)
-	}
-	waitForEvents(t, unknown, "Warning Failed "+message)
-	pod := waitForPod(t, known, false)
-	fields := pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchFields
-	if len(fields) != 1 || !slices.Equal(fields[0].Values, []string{namespace}) {
-		t.Errorf("the Pod may run on %+v", fields)
-	}
-	before := settled(t, "activity")
-	time.Sleep(2 * time.Second)
-	if n := passes(t, "activity") - before; n != 0 {
-		t.Errorf("%d passes in 2 s in which nothing happened", n)
+	activity.Spec.Command = "true"
+	if err := suite.admin.Update(t.Context(), activity); err == nil || !strings.Contains(err.Error(), "an Activity runs once") {
+		t.Errorf("a change of the spec: %v", err)
 	}
 }
 
-// What Pod Security forbids is said in the status, and done as soon as it is allowed.
-func TestActivityForbidden(t *testing.T) {
+// A host that does not exist fails the Activity; one that does is asked of the scheduler. What Pod Security forbids is said in the
+// status, and done once it is allowed.
+func TestActivityRefusals(t *testing.T) {
 	namespace := newNamespace(t)
 	enforce := func(level string) {
 		update(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, func(n *corev1.Namespace) {
@@ -203,10 +159,21 @@ func TestActivityForbidden(t *testing.T) {
 		})
 	}
 	enforce("restricted")
-	asRoot, asUser := newActivity(namespace, "as-root"), newActivity(namespace, "as-user")
-	asRoot.Spec.Execuser = ""
-	create(t, asRoot, asUser)
-	waitForPod(t, asUser, false)
+	unknown, known, asRoot := newActivity(t, namespace, "unknown"), newActivity(t, namespace, "known"), newActivity(t, namespace, "as-root")
+	unknown.Spec.Host, known.Spec.Host, asRoot.Spec.Execuser = "node-9", namespace, ""
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
+	create(t, node, unknown, known, asRoot)
+	t.Cleanup(func() { remove(t, node) })
+	waitForProsta(t, unknown, v1.Failed)
+	const message = `host "node-9" is no node of this cluster; create the Activity again with a host of kubectl get nodes, or without one`
+	if unknown.Status.Message != message || unknown.Status.Pod != "" {
+		t.Errorf("status %+v", unknown.Status)
+	}
+	waitForEvents(t, unknown, "Warning Failed "+message)
+	terms := waitForPod(t, known, false).Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+	if len(terms) != 1 || !slices.Equal(terms[0].MatchFields[0].Values, []string{namespace}) {
+		t.Errorf("the Pod may run on %+v", terms)
+	}
 	waitForProsta(t, asRoot, v1.Pending)
 	if !strings.Contains(asRoot.Status.Message, "violates PodSecurity") || asRoot.Status.Pod != "" {
 		t.Errorf("status %+v", asRoot.Status)
@@ -218,14 +185,87 @@ func TestActivityForbidden(t *testing.T) {
 	}
 }
 
-// What runs once is not changed.
-func TestActivityIsImmutable(t *testing.T) {
-	activity := newActivity(newNamespace(t), "a")
+// killedBeforeTheRecord creates an Activity while the manager may not write its status, and kills the manager once the Pod is
+// there: between its creation and the record of it.
+func killedBeforeTheRecord(t *testing.T, activity *v1.Activity, meanwhile func(*testing.T, client.Object)) *corev1.Pod {
+	t.Helper()
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: operatorName + "-manager-role"}}
+	whole := read(t, role).DeepCopy()
+	update(t, role, func(role *rbacv1.ClusterRole) {
+		role.Rules = slices.DeleteFunc(role.Rules, func(rule rbacv1.PolicyRule) bool {
+			return slices.Contains(rule.Resources, "activities/status")
+		})
+	})
+	defer update(t, role, func(role *rbacv1.ClusterRole) { role.Rules = whole.Rules })
+	access := authorizationv1.SubjectAccessReviewSpec{User: operatorUser, ResourceAttributes: &authorizationv1.ResourceAttributes{
+		Group: v1.GroupVersion.Group, Resource: "activities", Subresource: "status", Verb: "patch",
+	}}
+	must(t, apiserver.AwaitAccess(t.Context(), suite.admin, access, false))
 	create(t, activity)
-	waitForPod(t, activity, false)
-	read(t, activity).Spec.Command = "true"
-	err := suite.admin.Update(t.Context(), activity)
-	if err == nil || !strings.Contains(err.Error(), "an Activity runs once, so its spec cannot be changed; create another Activity") {
-		t.Errorf("got %v", err)
+	pod := waitForPod(t, activity, true)
+	suite.operator.Kill()
+	meanwhile(t, pod)
+	return pod
+}
+
+// Killed between the creation of the Pod and the record of it, the command runs once, in this Pod or, if it was deleted, in another.
+func TestActivityKilledBeforeTheRecord(t *testing.T) {
+	for name, meanwhile := range map[string]func(*testing.T, client.Object){
+		"stays":   func(*testing.T, client.Object) {},
+		"deleted": remove,
+	} {
+		t.Run(name, func(t *testing.T) {
+			namespace := newNamespace(t)
+			runs := countRuns(t, namespace)
+			activity := newActivity(t, namespace, name)
+			before := killedBeforeTheRecord(t, activity, meanwhile)
+			must(t, startOperator())
+			after := waitForPod(t, activity, false)
+			if counts := runs(); counts[after.Name] != 1 || len(counts) != 1 || (before.UID == after.UID) != (name == "stays") {
+				t.Errorf("runs: %v, Pod %s, then %s", counts, before.UID, after.UID)
+			}
+			report(t, after, endedStatus(corev1.PodSucceeded, 0))
+			waitForProsta(t, activity, v1.Succeeded)
+		})
+	}
+}
+
+// The operator is killed again and again in the middle of much work, and every Pod is deleted each time: no command runs twice.
+func TestActivityKilledAtAnyTime(t *testing.T) {
+	namespace := newNamespace(t)
+	runs := countRuns(t, namespace)
+	var all []*v1.Activity
+	for round := range 5 {
+		for i := range 10 {
+			all = append(all, newActivity(t, namespace, fmt.Sprintf("a-%d-%d", round, i)))
+			create(t, all[len(all)-1])
+		}
+		waitFor(t, func() error {
+			if len(podsOf(t, all[10*round+2*round])) == 0 {
+				return fmt.Errorf("too few Pods in round %d", round)
+			}
+			return nil
+		})
+		suite.operator.Kill()
+		for _, activity := range all {
+			for _, pod := range podsOf(t, activity) {
+				remove(t, &pod)
+			}
+		}
+		must(t, startOperator())
+	}
+	for _, activity := range all {
+		waitFor(t, func() error {
+			if pods := podsOf(t, activity); !read(t, activity).Status.Finished() && (len(pods) != 1 || len(pods[0].Spec.SchedulingGates) > 0) {
+				return fmt.Errorf("%s has not run: %+v", activity.Name, activity.Status)
+			}
+			return nil
+		})
+	}
+	counts := runs()
+	for _, activity := range all {
+		if n := counts[activity.Status.Pod]; n > 1 || n == 0 && activity.Status.Prosta != v1.Failed {
+			t.Errorf("%s ran %d times: %+v", activity.Name, n, activity.Status)
+		}
 	}
 }

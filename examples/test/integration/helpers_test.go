@@ -23,37 +23,30 @@ import (
 	"github.com/example/nginx-operator/test/harness/apiserver"
 )
 
-// patience bounds every wait.
-const patience = 30 * time.Second
+const (
+	// patience bounds every wait, interval is how often a state is asked for.
+	patience = 30 * time.Second
+	interval = 25 * time.Millisecond
+)
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// eventually repeats a check until it passes or the context ends, and returns the check's last error then.
-func eventually(ctx context.Context, check func() error) error {
-	return harness.Eventually(ctx, 25*time.Millisecond, func(context.Context) error { return check() })
-}
+var must = harness.Must
 
 func waitFor(t *testing.T, check func() error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	must(t, eventually(ctx, check))
+	must(t, harness.Eventually(ctx, interval, func(context.Context) error { return check() }))
 }
 
-// newNamespace makes a namespace for one test. What is in it that other tests would notice goes with the test.
+// newNamespace makes a namespace for one test. What other tests would notice is removed with the test.
 func newNamespace(t *testing.T) string {
 	t.Helper()
-	namespace := &corev1.Namespace{}
-	namespace.GenerateName = "test-"
-	must(t, suite.admin.Create(t.Context(), namespace))
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
+	create(t, namespace)
 	t.Cleanup(func() {
 		for _, kind := range []client.Object{&foov1.Foo{}, &activityv1.Activity{}, &corev1.Pod{}} {
-			if err := suite.admin.DeleteAllOf(context.Background(), kind, client.InNamespace(namespace.Name), client.GracePeriodSeconds(0)); err != nil {
+			in := client.InNamespace(namespace.Name)
+			if err := suite.admin.DeleteAllOf(context.Background(), kind, in, client.GracePeriodSeconds(0)); err != nil {
 				t.Error(err)
 			}
 		}
@@ -68,44 +61,37 @@ func create(t *testing.T, objects ...client.Object) {
 	}
 }
 
-// read fills an object with what the API server stores.
+// read fills an object with what is stored.
 func read[T client.Object](t *testing.T, object T) T {
 	t.Helper()
 	must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(object), object))
 	return object
 }
 
-// update changes an object as kubectl edit does.
+// update changes an object, as kubectl edit does.
 func update[T client.Object](t *testing.T, object T, change func(T)) {
 	t.Helper()
 	waitFor(t, func() error {
-		if err := suite.admin.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
-			return err
-		}
-		change(object)
+		change(read(t, object))
 		return suite.admin.Update(t.Context(), object)
 	})
 }
 
-// report writes a Pod's status as a kubelet does.
+// report writes a Pod's status, as a kubelet does.
 func report(t *testing.T, pod *corev1.Pod, status corev1.PodStatus) {
 	t.Helper()
 	waitFor(t, func() error {
-		if err := suite.admin.Get(t.Context(), client.ObjectKeyFromObject(pod), pod); err != nil {
-			return err
-		}
-		pod.Status = status
+		read(t, pod).Status = status
 		return suite.admin.Status().Update(t.Context(), pod)
 	})
 }
 
-// remove deletes an object at once: no kubelet is there to do it later.
+// remove deletes an object at once: there is no kubelet to do it later.
 func remove(t *testing.T, object client.Object) {
 	t.Helper()
 	must(t, client.IgnoreNotFound(suite.admin.Delete(context.WithoutCancel(t.Context()), object, client.GracePeriodSeconds(0))))
 }
 
-// newPod returns a Pod that the API server takes.
 func newPod(namespace, name string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
@@ -113,35 +99,42 @@ func newPod(namespace, name string) *corev1.Pod {
 	}
 }
 
-// told returns type, reason and note of the Events about an object, in the order of their time.
-func told(t *testing.T, object client.Object) []string {
+// waitForEvents waits until the Events about an object are these: type, reason and note, in the order of their time.
+func waitForEvents(t *testing.T, object client.Object, want ...string) {
 	t.Helper()
-	list := &eventsv1.EventList{}
-	must(t, suite.admin.List(t.Context(), list, client.InNamespace(object.GetNamespace())))
-	slices.SortFunc(list.Items, func(a, b eventsv1.Event) int { return a.EventTime.Compare(b.EventTime.Time) })
-	var out []string
-	for i := range list.Items {
-		if one := &list.Items[i]; one.Regarding.UID == object.GetUID() {
-			out = append(out, strings.Join([]string{one.Type, one.Reason, one.Note}, " "))
+	waitFor(t, func() error {
+		list := &eventsv1.EventList{}
+		must(t, suite.admin.List(t.Context(), list, client.InNamespace(object.GetNamespace())))
+		slices.SortFunc(list.Items, func(a, b eventsv1.Event) int { return a.EventTime.Compare(b.EventTime.Time) })
+		var got []string
+		for _, event := range list.Items {
+			if event.Regarding.UID == object.GetUID() {
+				got = append(got, event.Type+" "+event.Reason+" "+event.Note)
+			}
 		}
-	}
-	return out
+		if !slices.Equal(got, want) {
+			return fmt.Errorf("the Events of %s are %q, want %q", object.GetName(), got, want)
+		}
+		return nil
+	})
 }
 
-// columns returns what kubectl get shows of one object: its columns and its cells, by the path of the resource.
-func columns(t *testing.T, path string) map[string]any {
+// columns returns what kubectl get shows of one object, without its age.
+func columns(t *testing.T, path string) string {
 	t.Helper()
-	clientset, err := kubernetes.NewForConfig(suite.config)
+	clientset, err := kubernetes.NewForConfig(suite.server.Admin)
 	must(t, err)
-	raw, err := clientset.RESTClient().Get().AbsPath(path).SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").DoRaw(t.Context())
+	table, accept := &metav1.Table{}, "application/json;as=Table;v=v1;g=meta.k8s.io"
+	raw, err := clientset.RESTClient().Get().AbsPath(path).SetHeader("Accept", accept).DoRaw(t.Context())
 	must(t, err)
-	table := &metav1.Table{}
 	must(t, json.Unmarshal(raw, table))
-	out := map[string]any{}
+	var out []string
 	for i, column := range table.ColumnDefinitions {
-		out[column.Name] = table.Rows[0].Cells[i]
+		if column.Name != "Age" && column.Priority == 0 {
+			out = append(out, fmt.Sprintf("%s=%v", column.Name, table.Rows[0].Cells[i]))
+		}
 	}
-	return out
+	return strings.Join(out, " ")
 }
 
 // auditEntry is what the API server records of one request of the manager.
@@ -151,68 +144,43 @@ type auditEntry struct {
 	Response  struct{ Code int } `json:"responseStatus"`
 }
 
-// audit returns the requests of the manager to a namespace, "" for all, with one verb, "" for any.
-func audit(t *testing.T, namespace, verb string) []auditEntry {
+// audit returns the requests of the manager that match.
+func audit(t *testing.T, matches func(auditEntry) bool) []auditEntry {
 	t.Helper()
-	raw, err := os.ReadFile(suite.auditLog)
+	raw, err := os.ReadFile(suite.server.AuditLog)
 	must(t, err)
 	var out []auditEntry
 	for line := range bytes.Lines(raw) {
 		var entry auditEntry
-		if json.Unmarshal(line, &entry) == nil && entry.ObjectRef.Resource != "" &&
-			(namespace == "" || entry.ObjectRef.Namespace == namespace) && (verb == "" || entry.Verb == verb) {
+		if json.Unmarshal(line, &entry) == nil && entry.ObjectRef.Resource != "" && matches(entry) {
 			out = append(out, entry)
 		}
 	}
 	return out
 }
 
-// statusWrites counts the writes of status that the manager made in a namespace.
-func statusWrites(t *testing.T, namespace string) int {
-	t.Helper()
-	entries := audit(t, namespace, "patch")
-	return len(slices.DeleteFunc(entries, func(e auditEntry) bool { return e.ObjectRef.Subresource != "status" }))
-}
-
-// settled returns how many passes a controller of the running manager has made, once it makes no more. A pass is counted
-// at its end, after what it writes.
+// settled returns how many reconciles a controller has ended, once there are no more for a while.
 func settled(t *testing.T, controller string) int {
 	t.Helper()
-	n := passes(t, controller)
-	waitFor(t, func() error {
-		before := n
-		time.Sleep(300 * time.Millisecond)
-		if n = passes(t, controller); n != before {
+	last := -1
+	must(t, harness.Eventually(t.Context(), 12*interval, func(context.Context) error {
+		before := last
+		if last = reconciles(t, controller); last != before {
 			return fmt.Errorf("the controller %s is busy", controller)
 		}
 		return nil
-	})
-	return n
+	}))
+	return last
 }
 
-// passes returns how many passes a controller of the running manager has made, from its metrics.
-func passes(t *testing.T, controller string) int {
+// reconciles returns how many reconciles a controller has ended.
+func reconciles(t *testing.T, controller string) int {
 	t.Helper()
 	return int(metric(t, `controller_runtime_reconcile_total{controller="`+controller+`"`))
 }
 
-// metric returns the sum of the running manager's series that begin so.
-func metric(t *testing.T, prefix string) float64 {
-	t.Helper()
-	total := 0.0
-	for line := range strings.Lines(scrape(t)) {
-		if strings.HasPrefix(line, prefix) {
-			var n float64
-			_, err := fmt.Sscan(line[strings.LastIndex(line, " ")+1:], &n)
-			must(t, err)
-			total += n
-		}
-	}
-	return total
-}
-
-// scrape reads the manager's metrics as somebody who may.
-func scrape(t *testing.T) string {
+// metric returns the sum of the manager's series that begin so.
+func metric(t *testing.T, prefix string) (total float64) {
 	t.Helper()
 	var err error
 	if suite.scraper == nil {
@@ -221,5 +189,13 @@ func scrape(t *testing.T) string {
 	}
 	metrics, err := suite.scraper.Scrape(t.Context(), suite.operator.Metrics)
 	must(t, err)
-	return metrics
+	for line := range strings.Lines(metrics) {
+		if strings.HasPrefix(line, prefix) {
+			var n float64
+			_, err := fmt.Sscan(line[strings.LastIndex(line, " ")+1:], &n)
+			must(t, err)
+			total += n
+		}
+	}
+	return total
 }

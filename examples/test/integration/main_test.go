@@ -1,8 +1,6 @@
-// Package integration runs the manager of the examples, with exactly the rights that examples/config gives it, against a
-// real API server and etcd. There is no kubelet, no scheduler and no kube-controller-manager here: where a test needs what
-// they would do, it says so by doing it.
-//
-// KUBEBUILDER_ASSETS names the folder with kube-apiserver and etcd.
+// Package integration runs the manager of the examples, with exactly the RBAC permissions of examples/config, against a real API server
+// and etcd. There is no kubelet and no kube-controller-manager: a test does what they would do. KUBEBUILDER_ASSETS names the
+// directory with kube-apiserver and etcd.
 package integration
 
 import (
@@ -16,9 +14,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -36,19 +32,21 @@ const (
 	operatorUser      = "system:serviceaccount:" + operatorNamespace + ":" + operatorName + "-controller-manager"
 )
 
+// race is the flag with which the manager is built.
+var race = "-race"
+
 // suite is what all tests share.
 var suite struct {
-	// admin may do everything and reads from the API server itself.
+	server *apiserver.Server
+	// admin may do everything and reads from the API server.
 	admin client.WithWatch
-	// config is the connection of admin.
-	config *rest.Config
-	// dir is a temporary folder; binary is the manager in it, kubeconfig the file with the manager's rights.
-	dir, binary, kubeconfig, auditLog string
-	operator                          *harness.Manager
-	// scraper is nil until the metrics are read.
-	scraper *apiserver.Scraper
+	// dir is a temporary directory with binary, the manager.
+	dir, binary string
+	operator    *harness.Manager
 	// service is what the API server calls for admission.
 	service *harness.Service
+	// scraper is nil until metrics are read.
+	scraper *apiserver.Scraper
 }
 
 func TestMain(m *testing.M) {
@@ -56,38 +54,32 @@ func TestMain(m *testing.M) {
 	code, err := run(m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "integration:", err)
-		os.Exit(1)
+		code = 1
 	}
 	os.Exit(code)
 }
 
 func run(m *testing.M) (code int, err error) {
-	suite.dir, err = os.MkdirTemp("", operatorName+"-integration-")
-	if err != nil {
+	if suite.dir, err = os.MkdirTemp("", operatorName+"-integration-"); err != nil {
 		return 0, err
 	}
 	defer func() { _ = os.RemoveAll(suite.dir) }()
-
 	suite.binary = filepath.Join(suite.dir, "manager")
-	build := exec.Command("go", "build", race, "-o", suite.binary, "../..")
-	if out, err := build.CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", race, "-o", suite.binary, "../..").CombinedOutput(); err != nil {
 		return 0, fmt.Errorf("failed to build the manager: %w\n%s", err, out)
 	}
-	server, err := startAPIServer()
-	if server != nil {
-		defer func() { _ = server.Stop() }()
-	}
-	if err != nil {
+	if suite.server, err = apiserver.Start(suite.dir, operatorUser); err != nil {
 		return 0, err
 	}
-	if err := installConfig(); err != nil {
+	defer func() { _ = suite.server.Stop() }()
+	if err := install(); err != nil {
 		return 0, err
 	}
 	if suite.service, err = harness.NewService(); err != nil {
 		return 0, err
 	}
 	defer suite.service.Close()
-	if suite.operator, err = startOperator(); err != nil {
+	if err := startOperator(); err != nil {
 		return 0, err
 	}
 	code = m.Run()
@@ -97,36 +89,32 @@ func run(m *testing.M) (code int, err error) {
 	return code, nil
 }
 
-func newScheme() (*runtime.Scheme, error) {
-	scheme := runtime.NewScheme()
-	return scheme, errors.Join(clientgoscheme.AddToScheme(scheme), foov1.AddToScheme(scheme), activityv1.AddToScheme(scheme),
-		myappv1alpha1.AddToScheme(scheme), sidecarsetv1alpha1.AddToScheme(scheme))
-}
-
-// startAPIServer returns a server that has to be stopped, with an error as well, unless it is nil.
-func startAPIServer() (*apiserver.Server, error) {
-	server, err := apiserver.Start(suite.dir, operatorUser)
-	if err != nil {
-		return nil, err
-	}
-	suite.config, suite.kubeconfig, suite.auditLog = server.Admin, server.Kubeconfig, server.AuditLog
-	scheme, err := newScheme()
-	if err != nil {
-		return server, err
-	}
-	suite.admin, err = client.NewWithWatch(server.Admin, client.Options{Scheme: scheme})
-	return server, err
-}
-
-// installConfig applies all of examples/config, the manager's Deployment included, and waits for the four APIs.
-func installConfig() error {
+// install applies all of examples/config and waits for the four APIs.
+func install() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
+	scheme := clientgoscheme.Scheme
+	err := errors.Join(foov1.AddToScheme(scheme), activityv1.AddToScheme(scheme), myappv1alpha1.AddToScheme(scheme),
+		sidecarsetv1alpha1.AddToScheme(scheme))
+	if err != nil {
+		return err
+	}
+	if suite.admin, err = client.NewWithWatch(suite.server.Admin, client.Options{Scheme: scheme}); err != nil {
+		return err
+	}
 	if err := apiserver.Apply(ctx, suite.admin, "../../config"); err != nil {
 		return err
 	}
-	return eventually(ctx, func() error {
+	return harness.Eventually(ctx, interval, func(ctx context.Context) error {
 		return errors.Join(suite.admin.List(ctx, &foov1.FooList{}), suite.admin.List(ctx, &activityv1.ActivityList{}),
 			suite.admin.List(ctx, &myappv1alpha1.MyAppList{}), suite.admin.List(ctx, &sidecarsetv1alpha1.SidecarSetList{}))
 	})
+}
+
+// startOperator starts the manager and waits until it is ready. It elects nobody: after a kill the next one begins at once.
+func startOperator() (err error) {
+	suite.operator, err = harness.StartManager(harness.ManagerOptions{
+		Binary: suite.binary, Kubeconfig: suite.server.Kubeconfig, Namespace: operatorNamespace, Dir: suite.dir, Service: suite.service,
+	})
+	return err
 }

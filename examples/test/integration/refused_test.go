@@ -1,40 +1,40 @@
 package integration
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/example/nginx-operator/examples/test/refusal"
+	"sigs.k8s.io/yaml"
 )
 
-// Bad input never gets in, and whoever wrote it is told which field it is and what to write instead: the tables of all
-// examples, on the API server and with its webhooks.
+// Each manifest of testdata/refused is refused, by schema, rules or webhook, with the message in its first line.
 func TestRefused(t *testing.T) {
-	tables, err := filepath.Glob("../../*/testdata/refused")
+	files, err := filepath.Glob("../../*/testdata/refused/*.yaml")
 	must(t, err)
-	if len(tables) < 4 {
-		t.Errorf("%d tables for four kinds", len(tables))
+	if len(files) < 50 {
+		t.Errorf("found %d manifests", len(files))
 	}
 	namespace := newNamespace(t)
 	// As kubectl does, which asks the API server to refuse unknown fields.
 	strict := client.WithFieldValidation(suite.admin, "Strict")
-	for _, table := range tables {
-		manifests, err := refusal.Read(table)
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
 		must(t, err)
-		for _, manifest := range manifests {
-			t.Run(manifest.Object.GetKind()+"/"+manifest.Name, func(t *testing.T) {
-				if namespaced, err := suite.admin.IsObjectNamespaced(manifest.Object); err != nil {
-					t.Fatal(err)
-				} else if namespaced {
-					manifest.Object.SetNamespace(namespace)
-				}
-				if err := strict.Create(t.Context(), manifest.Object); err == nil || !strings.Contains(err.Error(), manifest.Want) {
-					t.Errorf("want a refusal with %q, got: %v", manifest.Want, err)
-				}
-			})
+		first, _, _ := strings.Cut(string(raw), "\n")
+		want, found := strings.CutPrefix(first, "# ")
+		object := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal(raw, &object.Object); err != nil || !found {
+			t.Fatalf("%s is no manifest with a message: %v", file, err)
+		}
+		if namespaced, err := suite.admin.IsObjectNamespaced(object); err != nil || namespaced {
+			object.SetNamespace(namespace)
+		}
+		if err := strict.Create(t.Context(), object); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: want a refusal with %q, got: %v", file, want, err)
 		}
 	}
 }

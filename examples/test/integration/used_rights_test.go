@@ -10,25 +10,23 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// TestUsedRights runs last, by the name of its file. The manager was refused nothing that no test took from it, and has used every verb that its roles
-// grant.
+// TestUsedRights runs last, by the name of its file: the manager was refused nothing but what a test took from it, and has used
+// every verb that its roles grant.
 func TestUsedRights(t *testing.T) {
 	used := sets.New[string]()
-	for _, entry := range audit(t, "", "") {
+	for _, entry := range audit(t, func(auditEntry) bool { return true }) {
 		resource := entry.ObjectRef.Resource
 		if entry.ObjectRef.Subresource != "" {
 			resource += "/" + entry.ObjectRef.Subresource
 		}
 		used.Insert(entry.Verb + " " + entry.ObjectRef.APIGroup + "/" + resource)
-		// Those of withoutRights, and of TestActivityForbidden.
+		// Those of killedBeforeTheRecord, and of TestActivityRefusals.
 		if entry.Response.Code == 403 && !slices.Contains([]string{"patch activities/status", "create pods"}, entry.Verb+" "+resource) {
 			t.Errorf("refused: %s %s", entry.Verb, resource)
 		}
 	}
-	// Rights that the audit log does not show: admission asks for the first two on the manager's behalf
-	// (OwnerReferencesPermissionEnforcement), the third is for an Event that repeats within minutes, the fourth for a
-	// certificate that ends, and an API server that cannot stream a list (before Kubernetes 1.34) is asked to list what is
-	// watched.
+	// Not in the audit log: OwnerReferencesPermissionEnforcement asks for the first two, an Event that repeats for the third, a
+	// certificate that expires for the fourth, and before Kubernetes 1.34 what is watched is listed first.
 	used.Insert("update ego.example.com/activities/finalizers", "update example.com/myapps/finalizers",
 		"patch events.k8s.io/events", "update /secrets")
 	for grant := range used {

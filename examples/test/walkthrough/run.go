@@ -11,18 +11,18 @@ import (
 
 // Example is what can be walked through.
 type Example struct {
-	// Folder is its name under examples/, Kind that of its objects.
-	Folder, Kind string
-	// Manifests are the paths in its folder of what its steps create, which an aborted run may have left.
+	// Directory is its directory under examples/, Kind that of its objects.
+	Directory, Kind string
+	// Manifests are the paths in its directory of what its steps create, which an aborted run may have left.
 	Manifests []string
 }
 
 // Examples are all examples, in the order in which they are shown.
 var Examples = []Example{
-	{Folder: "foo", Kind: "Foo", Manifests: []string{"sample", "jack.yaml"}},
-	{Folder: "activity", Kind: "Activity", Manifests: []string{"sample"}},
-	{Folder: "myapp", Kind: "MyApp", Manifests: []string{"sample"}},
-	{Folder: "sidecarset", Kind: "SidecarSet", Manifests: []string{"sample"}},
+	{Directory: "foo", Kind: "Foo", Manifests: []string{"sample", "jack.yaml"}},
+	{Directory: "activity", Kind: "Activity", Manifests: []string{"sample"}},
+	{Directory: "myapp", Kind: "MyApp", Manifests: []string{"sample"}},
+	{Directory: "sidecarset", Kind: "SidecarSet", Manifests: []string{"sample"}},
 }
 
 const (
@@ -32,15 +32,15 @@ const (
 )
 
 // Run does the steps of one example's README against the cluster that kubectl finds, one after the other, in a copy of the
-// example's folder, and shows each with its output. It stops at the first one that fails or prints something else. What an
+// example's directory, and shows each with its output. It stops at the first one that fails or prints something else. What an
 // earlier run left is removed first, its Events included: they are found by name.
 func Run(ctx context.Context, repository string, example Example, show func(command, output string)) error {
 	dir, err := os.MkdirTemp("", "walkthrough-")
 	if err != nil {
-		return fmt.Errorf("failed to make a folder: %w", err)
+		return fmt.Errorf("failed to make a directory: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	if err := os.CopyFS(dir, os.DirFS(filepath.Join(repository, "examples", example.Folder))); err != nil {
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join(repository, "examples", example.Directory))); err != nil {
 		return fmt.Errorf("failed to copy the example: %w", err)
 	}
 	readme, err := os.ReadFile(filepath.Join(dir, "README.md"))

@@ -15,7 +15,7 @@ import (
 
 // Step is one command and what it is to print.
 type Step struct {
-	// Command is for a shell, run in the folder of the example.
+	// Command is for a shell, run in the directory of the example.
 	Command string
 	// Want are the lines of its output, nil where they are not shown.
 	Want []string
@@ -51,7 +51,7 @@ func Parse(readme string) []Step {
 // reading matches the commands that change nothing: they may be repeated until they print what is wanted.
 var reading = regexp.MustCompile(`^kubectl (get|events|logs|describe) `)
 
-// Repeatable tells whether a step changes nothing.
+// Repeatable reports whether a step changes nothing.
 func (s Step) Repeatable() bool { return reading.MatchString(s.Command) }
 
 // varying matches words that differ from run to run: ages and times.

@@ -38,7 +38,7 @@ type Scraper struct {
 	token string
 }
 
-// NewScraper makes a ServiceAccount in a namespace, with the rights of a ClusterRole that grants the metrics. It returns when
+// NewScraper makes a ServiceAccount in a namespace, with the RBAC permissions of a ClusterRole that grants the metrics. It returns when
 // the API server knows of them: a manager remembers for half a minute whom it refused.
 func NewScraper(ctx context.Context, admin client.Client, namespace, role string) (*Scraper, error) {
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "scraper"}}

@@ -1,5 +1,5 @@
-// Package apiserver runs a real API server with etcd beside the tests, in which one user, the operator, has the rights of its
-// manifests and is watched by the audit log. KUBEBUILDER_ASSETS names the folder with kube-apiserver and etcd.
+// Package apiserver runs a real API server with etcd beside the tests, in which one user, the operator, has the RBAC permissions of its
+// manifests and is watched by the audit log. KUBEBUILDER_ASSETS names the directory with kube-apiserver and etcd.
 package apiserver
 
 import (
@@ -37,6 +37,8 @@ type Server struct {
 	Kubeconfig      string
 	// AuditLog is the file in which the operator's requests are, one JSON document to a line.
 	AuditLog string
+	// Etcd is the address of etcd, for what no client of the API server can store.
+	Etcd string
 
 	environment *envtest.Environment
 }
@@ -48,7 +50,7 @@ func NewEnvironment() *envtest.Environment {
 	return &envtest.Environment{ControlPlaneStartTimeout: patience, ControlPlaneStopTimeout: patience}
 }
 
-// Start starts an API server, with its files in a folder. The user is the operator's, system:serviceaccount:NAMESPACE:NAME. It
+// Start starts an API server, with its files in a directory. The user is the operator's, system:serviceaccount:NAMESPACE:NAME. It
 // ends with Stop.
 func Start(dir, user string) (*Server, error) {
 	s := &Server{environment: NewEnvironment(), Kubeconfig: filepath.Join(dir, "operator.kubeconfig")}
@@ -58,9 +60,12 @@ func Start(dir, user string) (*Server, error) {
 	}
 	// OpenShift has this plugin on: it asks for the right on finalizers that the operator's role grants.
 	s.environment.ControlPlane.GetAPIServer().Configure().Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
+	// Each object has a Service, which nobody collects here, and the default range holds 254.
+	s.environment.ControlPlane.GetAPIServer().Configure().Set("service-cluster-ip-range", "10.0.0.0/16")
 	if s.Admin, err = s.environment.Start(); err != nil {
 		return nil, fmt.Errorf("failed to start the API server: %w", err)
 	}
+	s.Etcd = s.environment.ControlPlane.Etcd.URL.String()
 	account, err := s.environment.AddUser(envtest.User{Name: user, Groups: []string{"system:serviceaccounts", "system:authenticated"}}, nil)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("failed to add the operator's user: %w", err), s.Stop())
@@ -79,7 +84,7 @@ func Start(dir, user string) (*Server, error) {
 // Stop ends the API server and etcd.
 func (s *Server) Stop() error { return s.environment.Stop() }
 
-// RecordRequests makes an API server that is not started yet keep an audit log of a user's requests, in a folder, and
+// RecordRequests makes an API server that is not started yet keep an audit log of a user's requests, in a directory, and
 // returns its path.
 func RecordRequests(environment *envtest.Environment, dir, user string) (auditLog string, err error) {
 	policy := filepath.Join(dir, "audit-policy.yaml")

@@ -1,43 +1,56 @@
+// Package v1 is the API group ego.example.com: the kind Activity.
+//
+// +kubebuilder:object:generate=true
+// +groupName=ego.example.com
 package v1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// GroupVersion is the group and version of the objects in this package.
+var GroupVersion = schema.GroupVersion{Group: "ego.example.com", Version: "v1"}
+
+// AddToScheme adds the types of this package to a scheme.
+func AddToScheme(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(GroupVersion, &Activity{}, &ActivityList{})
+	metav1.AddToGroupVersion(scheme, GroupVersion)
+	return nil
+}
 
 // ActivitySpec declares what is run, once.
 //
 // +kubebuilder:validation:XValidation:rule="self == oldSelf",message="an Activity runs once, so its spec cannot be changed; create another Activity"
 type ActivitySpec struct {
-	// command is what the shell of the container runs (/bin/sh -c). At most 32767 characters: Linux passes no longer
-	// argument to a program.
+	// command is what the shell of the container runs (/bin/sh -c), at most 32767 characters, as Linux passes to a program.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32767
 	// +kubebuilder:validation:XValidation:rule="self.matches('[^[:space:]]')",message="command is empty; write for example echo hello"
 	Command string `json:"command"`
 
-	// host is the name of the node on which the command runs, at most 253 characters. Empty, the default, is any node. A
-	// host that is no node of the cluster when its turn comes fails the Activity.
+	// host is the name of the node, at most 253 characters. Empty, the default, is any. One that does not exist fails the Activity.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$')",message="host must be the name of a node: lower-case letters, digits, hyphens and dots, beginning and ending with a letter or digit; or empty for any node"
 	Host string `json:"host,omitempty"`
 
-	// execuser is the user whose rights the command has: uid or uid:gid, each 0 to 2147483647. Empty, the default, is the
-	// user of the image, which may be root.
+	// execuser is uid or uid:gid, each 0 to 2147483647. Empty, the default, is the user of the image, which may be root.
 	// +optional
 	// +kubebuilder:validation:MaxLength=21
 	// +kubebuilder:validation:XValidation:rule="self.matches('^((0|[1-9][0-9]{0,9})(:(0|[1-9][0-9]{0,9}))?)?$') && self.split(':').all(id, size(id) == 0 || int(id) <= 2147483647)",message="execuser must be uid or uid:gid with numbers from 0 to 2147483647, for example 1000 or 1000:1000; names of users are not known"
 	Execuser string `json:"execuser,omitempty"`
 
-	// execcwd is the directory in which the command runs: an absolute path of at most 4095 characters. Empty, the default,
-	// is the working directory of the image. It is made where it does not exist.
+	// execcwd is the working directory, an absolute path of at most 4095 characters. Empty, the default, is that of the image.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4095
 	// +kubebuilder:validation:XValidation:rule="size(self) == 0 || self.startsWith('/')",message="execcwd must be an absolute path, for example /tmp"
 	Execcwd string `json:"execcwd,omitempty"`
 
-	// envs is the environment of the command, at most 64 of KEY=VALUE, each of at most 4096 characters, no KEY twice. KEY is
-	// of letters, digits, hyphens, dots and underscores and begins with no digit; VALUE may be anything and is taken as it
-	// is: no reference in it is expanded.
+	// envs is the environment: at most 64 of KEY=VALUE, each of at most 4096 characters, no KEY twice. KEY is of letters, digits,
+	// hyphens, dots and underscores and begins with no digit; VALUE is taken as it is, without expanding references.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
@@ -47,21 +60,17 @@ type ActivitySpec struct {
 	Envs []string `json:"envs,omitempty"`
 }
 
-// Prosta is the state of the process.
+// Prosta is the state of the process. Succeeded and Failed are final.
 //
 // +kubebuilder:validation:Enum=Pending;Running;Succeeded;Failed
 type Prosta string
 
-// States of the process. Succeeded and Failed are final.
+// States of the process: it has not started, it runs, it ended with exit code 0, it ended otherwise or could not run.
 const (
-	// Pending: the process has not begun. The message says what it waits for, where that is known.
-	Pending Prosta = "Pending"
-	// Running: the process has begun.
-	Running Prosta = "Running"
-	// Succeeded: the process has ended with exit code 0.
+	Pending   Prosta = "Pending"
+	Running   Prosta = "Running"
 	Succeeded Prosta = "Succeeded"
-	// Failed: the process has ended with another exit code, or it could not be run. The message says why.
-	Failed Prosta = "Failed"
+	Failed    Prosta = "Failed"
 )
 
 // ActivityStatus is what became of the process.
@@ -69,30 +78,24 @@ type ActivityStatus struct {
 	// prosta is the state of the process: Pending, Running, Succeeded or Failed. The last two are final.
 	// +optional
 	Prosta Prosta `json:"prosta,omitempty"`
-
-	// exitCode is that of the process, once it has ended. It is missing where the process did not run, and where the Pod was
-	// deleted before its end was seen.
+	// exitCode is that of the process, missing where it did not run or its end was not seen.
 	// +optional
 	ExitCode *int32 `json:"exitCode,omitempty"`
-
 	// startTime is when the process began.
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
-
 	// finishTime is when the process ended.
 	// +optional
 	FinishTime *metav1.Time `json:"finishTime,omitempty"`
-
-	// pod is the name of the Pod, from the moment on in which it was made. While it is set no Pod is made.
+	// pod is the name of the Pod. Once it is set, no other is created.
 	// +optional
 	Pod string `json:"pod,omitempty"`
-
 	// message says in words why the process waits or failed.
 	// +optional
 	Message string `json:"message,omitempty"`
 }
 
-// Finished tells whether the state is final.
+// Finished reports whether the state is final.
 func (s *ActivityStatus) Finished() bool { return s.Prosta == Succeeded || s.Prosta == Failed }
 
 // Activity runs a command once, in a Pod that is not restarted.
@@ -110,10 +113,8 @@ func (s *ActivityStatus) Finished() bool { return s.Prosta == Succeeded || s.Pro
 type Activity struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// metadata is the standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-
 	// spec declares what is run. It cannot be changed.
 	// +required
 	Spec ActivitySpec `json:"spec"`
@@ -128,21 +129,6 @@ type Activity struct {
 // +kubebuilder:object:root=true
 type ActivityList struct {
 	metav1.TypeMeta `json:",inline"`
-
-	// metadata is the standard list metadata.
-	// +optional
 	metav1.ListMeta `json:"metadata,omitempty"`
-
-	// items are the objects of this list.
-	Items []Activity `json:"items"`
+	Items           []Activity `json:"items"`
 }
-
-// Reasons of the Events about an Activity.
-const (
-	// ReasonCreated: the Pod was made.
-	ReasonCreated = "Created"
-	// ReasonSucceeded: the process has ended with exit code 0.
-	ReasonSucceeded = "Succeeded"
-	// ReasonFailed: the process has ended with another exit code, or it could not be run.
-	ReasonFailed = "Failed"
-)

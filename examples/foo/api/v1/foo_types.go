@@ -1,6 +1,24 @@
+// Package v1 is the API group tutorial.my.domain: the kind Foo.
+//
+// +kubebuilder:object:generate=true
+// +groupName=tutorial.my.domain
 package v1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// GroupVersion is the group and version of the objects in this package.
+var GroupVersion = schema.GroupVersion{Group: "tutorial.my.domain", Version: "v1"}
+
+// AddToScheme adds the types of this package to a scheme.
+func AddToScheme(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(GroupVersion, &Foo{}, &FooList{})
+	metav1.AddToGroupVersion(scheme, GroupVersion)
+	return nil
+}
 
 // FooSpec declares whom a Foo looks for.
 type FooSpec struct {
@@ -20,7 +38,7 @@ type FooStatus struct {
 	// +optional
 	Happy bool `json:"happy"`
 
-	// observedGeneration is the metadata.generation that happy speaks of.
+	// observedGeneration is the metadata.generation of which happy is the answer.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 }

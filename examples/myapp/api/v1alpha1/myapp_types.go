@@ -1,8 +1,24 @@
+// Package v1alpha1 is the API group example.com: the kind MyApp.
+//
+// +kubebuilder:object:generate=true
+// +groupName=example.com
 package v1alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
+
+// GroupVersion is the group and version of the objects in this package.
+var GroupVersion = schema.GroupVersion{Group: "example.com", Version: "v1alpha1"}
+
+// AddToScheme adds the types of this package to a scheme.
+func AddToScheme(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(GroupVersion, &MyApp{}, &MyAppList{})
+	metav1.AddToGroupVersion(scheme, GroupVersion)
+	return nil
+}
 
 // DefaultReplicas is the number of Pods when spec.replicas is not given.
 const DefaultReplicas int32 = 1
@@ -14,12 +30,11 @@ const ConditionReady = "Ready"
 const (
 	// ReasonAllReplicasReady (True): every declared Pod is ready.
 	ReasonAllReplicasReady = "AllReplicasReady"
-	// ReasonRolloutInProgress (False): the Deployment is on its way to what is declared.
+	// ReasonRolloutInProgress (False): the Deployment is rolling out.
 	ReasonRolloutInProgress = "RolloutInProgress"
-	// ReasonNameConflict (False): a Deployment of this name exists already and belongs to somebody else. It is left as it
-	// is.
+	// ReasonNameConflict (False): a Deployment of this name exists and is not controlled by this MyApp. It stays unchanged.
 	ReasonNameConflict = "NameConflict"
-	// ReasonAPIError (False): the Deployment could not be written; it is tried again with back-off.
+	// ReasonAPIError (False): the Deployment could not be written; retried with back-off.
 	ReasonAPIError = "APIError"
 )
 
@@ -42,7 +57,7 @@ type MyAppSpec struct {
 
 // MyAppStatus is what the operator observed of one application.
 type MyAppStatus struct {
-	// observedGeneration is the metadata.generation that this status speaks of.
+	// observedGeneration is the metadata.generation of which this is the status.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 

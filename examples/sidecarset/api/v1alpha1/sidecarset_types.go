@@ -1,20 +1,54 @@
+// Package v1alpha1 is the API group apps.kruise.io in the shape that OpenKruise gave it in 2019: the kind SidecarSet, which
+// declares containers for other people's Pods.
+//
+// +kubebuilder:object:generate=true
+// +groupName=apps.kruise.io
 package v1alpha1
 
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// GroupVersion is the group and version of the objects in this package.
+var GroupVersion = schema.GroupVersion{Group: "apps.kruise.io", Version: "v1alpha1"}
+
+// AddToScheme adds the types of this package to a scheme.
+func AddToScheme(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(GroupVersion, &SidecarSet{}, &SidecarSetList{})
+	metav1.AddToGroupVersion(scheme, GroupVersion)
+	return nil
+}
+
+// Condition types, each present only while it says something, and their reasons.
+const (
+	// ConditionNotUpdatableInPlace is True while matched Pods differ in more than the image; recreating them updates them.
+	ConditionNotUpdatableInPlace = "NotUpdatableInPlace"
+	ReasonOtherFieldsChanged     = "OtherFieldsChanged"
+	// ConditionUpdating is present while matched Pods have another image than declared: True while they are updated one at a
+	// time (UpdateInProgress) or one Pod has to become ready first (WaitingForPod), False while spec.paused (Paused), a spec that
+	// was stored without its webhook (NotAdmitted) or the API server (UpdateFailed, retried with back-off) blocks it.
+	ConditionUpdating      = "Updating"
+	ReasonUpdateInProgress = "UpdateInProgress"
+	ReasonWaitingForPod    = "WaitingForPod"
+	ReasonPaused           = "Paused"
+	ReasonNotAdmitted      = "NotAdmitted"
+	ReasonUpdateFailed     = "UpdateFailed"
 )
 
 // SidecarSetSpec declares sidecars and the Pods that get them.
 type SidecarSetSpec struct {
-	// selector selects by their labels the Pods that get the sidecars when they are created, in all namespaces but those
-	// that are excluded. It must not be empty: that would select every Pod of the cluster.
+	// selector selects the Pods that get the sidecars when they are created, in all namespaces but the excluded ones. It must
+	// not be empty: that would select every Pod of the cluster.
 	// +required
+	// +kubebuilder:validation:XValidation:rule="has(self.matchLabels) && size(self.matchLabels) > 0 || has(self.matchExpressions) && size(self.matchExpressions) > 0",message="an empty selector selects every Pod of the cluster; say which Pods get the sidecars, for example matchLabels: {app: nginx}"
 	Selector *metav1.LabelSelector `json:"selector"`
 
-	// containers are the sidecars, 1 to 16 of them. What Kubernetes has a default for in a Pod is filled in. When only
-	// images change, running Pods get them in place, one Pod at a time; any other change reaches a Pod when it is created
-	// anew. imagePullPolicy counts as part of neither: it says how an image is fetched, and its default follows the image.
+	// containers are the sidecars, 1 to 16 of them, with the defaults that they have in a Pod. When only images change, running
+	// Pods get them in place, one Pod at a time; any other change reaches a Pod when it is recreated. A change of
+	// imagePullPolicy, whose default follows the image, counts as neither.
 	// +required
 	// +listType=map
 	// +listMapKey=name
@@ -22,23 +56,23 @@ type SidecarSetSpec struct {
 	// +kubebuilder:validation:MaxItems=16
 	Containers []corev1.Container `json:"containers"`
 
-	// volumes are the volumes that the sidecars mount, at most 64. A Pod that has one of the same name and content already
-	// shares it.
+	// volumes are the volumes that the sidecars mount, at most 64. One that the Pod has already, with the same name and
+	// content, is shared.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
 	Volumes []corev1.Volume `json:"volumes,omitempty"`
 
-	// paused stops the update of running Pods. New Pods get the sidecars nevertheless. Defaults to false.
+	// paused stops the update of running Pods; new Pods still get the sidecars. Defaults to false.
 	// +optional
 	Paused bool `json:"paused,omitempty"`
 }
 
-// SidecarSetStatus is what the operator observed of the Pods with these sidecars. Pods that end or have ended, and those
-// that were created before the SidecarSet, are not counted.
+// SidecarSetStatus is what the operator observed of the Pods that carry the sidecars. Pods that have ended or are being
+// deleted, and Pods from before the SidecarSet, are not counted.
 type SidecarSetStatus struct {
-	// observedGeneration is the metadata.generation that this status speaks of.
+	// observedGeneration is the metadata.generation of which this is the status.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
@@ -46,15 +80,15 @@ type SidecarSetStatus struct {
 	// +optional
 	MatchedPods int32 `json:"matchedPods"`
 
-	// updatedPods is the number of matched Pods whose sidecars are declared as they are now.
+	// updatedPods is the number of matched Pods whose sidecars are as declared now.
 	// +optional
 	UpdatedPods int32 `json:"updatedPods"`
 
-	// readyPods is the number of matched Pods that run and are ready.
+	// readyPods is the number of matched Pods that are ready.
 	// +optional
 	ReadyPods int32 `json:"readyPods"`
 
-	// conditions are Invalid, NotUpdatableInPlace and Updating, each only while it has something to tell.
+	// conditions are NotUpdatableInPlace and Updating, each present only while it says something.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -74,7 +108,6 @@ type SidecarSetStatus struct {
 type SidecarSet struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// metadata is the standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
@@ -92,11 +125,6 @@ type SidecarSet struct {
 // +kubebuilder:object:root=true
 type SidecarSetList struct {
 	metav1.TypeMeta `json:",inline"`
-
-	// metadata is the standard list metadata.
-	// +optional
 	metav1.ListMeta `json:"metadata,omitempty"`
-
-	// items are the objects of this list.
-	Items []SidecarSet `json:"items"`
+	Items           []SidecarSet `json:"items"`
 }

@@ -1,0 +1,257 @@
+package docs_test
+
+import (
+	"encoding/json"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"path"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/example/nginx-operator/api/v1alpha1"
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/docs"
+)
+
+func TestTryIt(t *testing.T) {
+	readme := "# Title\n\n```sh\nno step\n```\n\n## Try it\n\nText:\n\n```sh\nfirst\nsecond\n```\n\n" +
+		"It answers:\n\n```text\nHello\n```\n\n## Next\n\n```sh\nother\n```\n"
+	script, answer, err := docs.TryIt(readme)
+	if err != nil || script != "first\nsecond\n" || answer != "Hello\n" {
+		t.Errorf("got %q, %q, %v", script, answer, err)
+	}
+	for name, text := range map[string]string{
+		"no section":  "## Other\n",
+		"no answer":   "## Try it\n```sh\nfirst\n```\n",
+		"two scripts": "## Try it\n```sh\nfirst\n```\n```sh\nsecond\n```\n```text\nHello\n```\n",
+	} {
+		if _, _, err := docs.TryIt(text); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+// The README's lines are few, its object is valid, and what they answer is the object's own text.
+func TestTryItOfTheReadme(t *testing.T) {
+	script, answer, err := docs.TryIt(read(t, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	object := regexp.MustCompile(`(?ms)<<'EOF'\n(.*?)^EOF\n`).FindStringSubmatch(script)
+	if object == nil {
+		t.Fatalf("the lines declare no object:\n%s", script)
+	}
+	if err := valid([]byte(object[1])); err != nil {
+		t.Error(err)
+	}
+	if !strings.Contains(object[1], strings.TrimSuffix(answer, "\n")) {
+		t.Errorf("the answer %q is not in the object", answer)
+	}
+	if lines := strings.Count(object[1], "\n"); lines > 12 {
+		t.Errorf("the object has %d lines", lines)
+	}
+	if commands := strings.Count(script, "\n") - strings.Count(object[0], "\n") + 1; commands > 8 {
+		t.Errorf("there are %d commands", commands)
+	}
+}
+
+func TestRequests(t *testing.T) {
+	got, err := docs.Requests(`# Title
+#
+# $ curl -i -H 'Accept-Encoding: gzip' -u me:secret http://web:8080/a?b=c # a few times
+# 200 Content-Encoding: gzip
+#
+# $ curl -k https://web/
+# 404
+kind: X
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []docs.Request{
+		{
+			URL:    &url.URL{Scheme: "http", Host: "web:8080", Path: "/a", RawQuery: "b=c"},
+			Header: http.Header{"Accept-Encoding": {"gzip"}}, User: url.UserPassword("me", "secret"),
+			Status: 200, Text: "Content-Encoding: gzip",
+		},
+		{URL: &url.URL{Scheme: "https", Host: "web", Path: "/"}, Header: http.Header{}, Status: 404},
+	}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(url.Userinfo{})); diff != "" {
+		t.Error(diff)
+	}
+	for i, want := range []int32{8080, 443} {
+		if port, err := got[i].Port(); err != nil || port != want {
+			t.Errorf("port %d, %v, want %d", port, err, want)
+		}
+	}
+	for name, text := range map[string]string{
+		"none":        "# Title\n",
+		"no answer":   "# $ curl http://web/\n#\n",
+		"not curl":    "# $ wget http://web/\n# 200\n",
+		"unknown":     "# $ curl --next http://web/\n# 200\n",
+		"no address":  "# $ curl -i\n# 200\n",
+		"one is good": "# $ curl http://web/\n# 200\n# $ curl http://web/\n",
+	} {
+		if _, err := docs.Requests(text); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+// A request is right about its answer only where status and text agree.
+func TestCheck(t *testing.T) {
+	request := docs.Request{URL: &url.URL{Scheme: "http", Host: "web"}, Status: 200, Text: "X-Cache: HIT"}
+	header := func(value string) http.Header { return http.Header{"X-Cache": {value}} }
+	for name, test := range map[string]struct {
+		status int
+		header http.Header
+		body   string
+		right  bool
+	}{
+		"in a header":    {200, header("HIT"), "", true},
+		"in the body":    {200, nil, "says X-Cache: HIT.", true},
+		"other text":     {200, header("MISS"), "", false},
+		"another status": {404, header("HIT"), "", false},
+	} {
+		if err := request.Check(&http.Response{StatusCode: test.status, Header: test.header}, test.body); (err == nil) != test.right {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// The recipes: each says when to use it, names a request to an object of its own, is valid, and is in the gallery.
+func TestSamples(t *testing.T) {
+	gallery := read(t, "docs/guide/gallery.md")
+	files, err := fs.Glob(repository, "config/samples/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	recipes := 0
+	for _, file := range files {
+		if path.Base(file) == "kustomization.yaml" {
+			continue
+		}
+		text := read(t, file)
+		if !strings.Contains(gallery, "(../../"+file+")") {
+			t.Errorf("the gallery does not link to %s", file)
+		}
+		names := map[string]bool{}
+		for _, document := range regexp.MustCompile(`(?m)^---$`).Split(text, -1) {
+			if found := regexp.MustCompile(`(?m)^kind: NginxOperator\nmetadata:\n  name: (\S+)$`).FindStringSubmatch(document); found != nil {
+				names[found[1]] = true
+				if err := valid([]byte(document)); err != nil {
+					t.Errorf("%s: %v", file, err)
+				}
+			}
+		}
+		if strings.HasPrefix(path.Base(file), "operator_") {
+			continue
+		}
+		recipes++
+		if !regexp.MustCompile(`^# [^\n]+\. Use it `).MatchString(strings.ReplaceAll(text, "\n# ", " ")) {
+			t.Errorf("%s does not begin with what it is and when to use it", file)
+		}
+		requests, err := docs.Requests(text)
+		if err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+		for _, request := range requests {
+			if !names[request.URL.Hostname()] {
+				t.Errorf("%s asks %s, which it does not declare", file, request.URL)
+			}
+		}
+	}
+	if recipes < 15 {
+		t.Errorf("there are %d recipes", recipes)
+	}
+}
+
+// The bundle shows the basic examples and no recipe, the newest version first.
+func TestBundledSamples(t *testing.T) {
+	csv := &metav1.PartialObjectMetadata{}
+	if err := yaml.Unmarshal([]byte(read(t, "bundle/manifests/nginx-operator.clusterserviceversion.yaml")), csv); err != nil {
+		t.Fatal(err)
+	}
+	var objects []metav1.PartialObjectMetadata
+	if err := json.Unmarshal([]byte(csv.Annotations["alm-examples"]), &objects); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, object := range objects {
+		got = append(got, object.APIVersion+" "+object.Name)
+	}
+	if diff := cmp.Diff([]string{v1alpha2.GroupVersion.String() + " greeter", v1alpha1.GroupVersion.String() + " instance"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// The page on GitOps names every field that the schema defaults inside a list, for such a field shows in a client-side diff.
+func TestGitOpsNamesDefaultsInsideLists(t *testing.T) {
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := yaml.Unmarshal([]byte(read(t, "config/crd/bases/operator.example.com_nginxoperators.yaml")), crd); err != nil {
+		t.Fatal(err)
+	}
+	page := read(t, "docs/guide/gitops.md")
+	found := 0
+	for _, version := range crd.Spec.Versions {
+		spec := version.Schema.OpenAPIV3Schema.Properties["spec"]
+		for _, field := range defaultsInLists("", &spec, false) {
+			found++
+			if !strings.Contains(page, "| `"+field+"` |") {
+				t.Errorf("gitops.md has no row for %s of %s, which is defaulted inside a list", field, version.Name)
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("found no default inside a list; ports[].protocol has one")
+	}
+}
+
+func defaultsInLists(at string, schema *apiextensionsv1.JSONSchemaProps, inList bool) []string {
+	var out []string
+	// An empty default stands for a key of a list, which nobody leaves out.
+	if schema.Default != nil && inList && string(schema.Default.Raw) != `""` {
+		out = append(out, strings.TrimPrefix(at, "."))
+	}
+	for name, property := range schema.Properties {
+		out = append(out, defaultsInLists(at+"."+name, &property, inList)...)
+	}
+	if schema.Items != nil && schema.Items.Schema != nil {
+		out = append(out, defaultsInLists(at+"[]", schema.Items.Schema, true)...)
+	}
+	return out
+}
+
+// The support matrix has the versions that the tests run.
+func TestSupportMatrix(t *testing.T) {
+	page := read(t, "docs/support.md")
+	for module, world := range map[string]string{
+		"k8s.io/kubernetes":                                        "kubernetes",
+		"go.etcd.io/etcd/server/v3":                                "etcd",
+		"github.com/containerd/containerd/v2":                      "containerd",
+		"github.com/operator-framework/operator-lifecycle-manager": "olm",
+		"github.com/operator-framework/operator-sdk":               "operator-sdk",
+	} {
+		requirement := regexp.MustCompile(`(?m)^\s*(?:require )?` + regexp.QuoteMeta(module) + ` v(\S+)`)
+		found := requirement.FindStringSubmatch(read(t, "hack/tools/"+world+"/go.mod"))
+		if found == nil {
+			t.Errorf("hack/tools/%s does not require %s", world, module)
+			continue
+		}
+		if !regexp.MustCompile(`\bv?` + regexp.QuoteMeta(found[1]) + `\b`).MatchString(page) {
+			t.Errorf("support.md does not have version %s of %s", found[1], module)
+		}
+	}
+	minimum := regexp.MustCompile(`(?m)^  minKubeVersion: (\d+\.\d+)`).
+		FindStringSubmatch(read(t, "config/manifests/bases/nginx-operator.clusterserviceversion.yaml"))
+	if minimum == nil || !strings.Contains(page, minimum[1]+" and later") {
+		t.Errorf("support.md does not have the oldest Kubernetes, %v", minimum)
+	}
+}

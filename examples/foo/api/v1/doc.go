@@ -1,5 +1,0 @@
-// Package v1 is the API group tutorial.my.domain: the kind Foo.
-//
-// +kubebuilder:object:generate=true
-// +groupName=tutorial.my.domain
-package v1

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// images tells what the images of a release are made of: besides a Dockerfile the program of a package, or only files.
+var images = map[string]struct{ dockerfile, program, source string }{
+	"operator":  {"Dockerfile", "manager", "."},
+	"bundle":    {dockerfile: "bundle.Dockerfile"},
+	"catalog":   {dockerfile: "catalog.Dockerfile"},
+	"scorecard": {"test/scorecard/Dockerfile", "scorecard", "./test/scorecard"},
+	"examples":  {"examples/Dockerfile", "examples", "./examples"},
+}
+
+// image returns the name of an image of a release.
+func (p *project) image(kind, release string) string {
+	return p.registry + "/" + strings.TrimSuffix(operatorName+"-"+kind, "-operator") + ":v" + release
+}
+
+// build builds the static program of an image for each platform, where the Dockerfile expects it. That of an older release stays as it is.
+func (p *project) build(kind, release, tree string) error {
+	for _, platform := range p.platforms {
+		arch := strings.TrimPrefix(platform, "linux/")
+		program := "dist/linux_" + arch + "/" + images[kind].program
+		command := []string{"env", "CGO_ENABLED=0", "GOOS=linux", "GOARCH=" + arch, "go", "build"}
+		if tree != "." {
+			if _, err := os.Stat(filepath.Join(tree, program)); err == nil {
+				continue
+			}
+			command = append(command, "-C", tree, "-buildvcs=false")
+		}
+		linker := "-ldflags=-s -w"
+		if kind == "operator" {
+			linker += " -X main.version=" + release
+		}
+		if err := execute(append(command, "-trimpath", linker, "-o", program, images[kind].source)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// publishImage builds and publishes an image of this release.
+func (p *project) publishImage(kind string) error {
+	made, known := images[kind]
+	if !known {
+		return fmt.Errorf("unknown image %q", kind)
+	}
+	if made.program == "" {
+		return p.publish(kind, p.version, p.delivery)
+	}
+	if err := p.build(kind, p.version, "."); err != nil {
+		return err
+	}
+	return p.publish(kind, p.version, ".")
+}
+
+// publishOlder publishes the images of older releases, except those that a local cluster has: a note in its own directory says so.
+func (p *project) publishOlder() error {
+	for _, release := range p.older {
+		tree, origin, err := p.tree(release)
+		if err != nil {
+			return err
+		}
+		note := ".cluster/release-" + release
+		if published, _ := os.ReadFile(note); p.cluster == "local" && string(published) == origin {
+			fmt.Println("the cluster has the images of release", release)
+			continue
+		}
+		err = p.build("operator", release, tree)
+		if err == nil {
+			err = p.publishRelease(release, tree, tree)
+		}
+		if err == nil && p.cluster == "local" {
+			err = os.WriteFile(note, []byte(origin), 0o644)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// publishRelease publishes what OLM installs: the operator's image from one tree, bundle and catalog from another.
+func (p *project) publishRelease(release, operator, delivery string) error {
+	for _, one := range []struct{ kind, tree string }{{"operator", operator}, {"bundle", delivery}, {"catalog", delivery}} {
+		if err := p.publish(one.kind, release, one.tree); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// publish builds an image and pushes it to the registry of the cluster.
+func (p *project) publish(kind, release, tree string) error {
+	if p.cluster == "local" {
+		return execute(p.publishCommands("", kind, release, tree)...)
+	}
+	engine, err := engine()
+	if err != nil {
+		return err
+	}
+	// A list of an earlier run would keep its entries; mostly there is none.
+	_ = exec.Command(engine, "manifest", "rm", p.image(kind, release)).Run()
+	return execute(p.publishCommands(engine, kind, release, tree)...)
+}
+
+// publishCommands build an image and push it, for an external cluster as one image for all platforms.
+func (p *project) publishCommands(engine, kind, release, tree string) [][]string {
+	image, from := p.image(kind, release), []string{"-f", filepath.Join(tree, images[kind].dockerfile), tree}
+	if p.cluster == "local" {
+		return [][]string{slices.Concat([]string{"bin/cluster", "image", "build", "-t", image}, from), {"bin/cluster", "image", "push", image}}
+	}
+	var commands [][]string
+	list := []string{engine, "manifest", "create", image}
+	docker := strings.HasSuffix(engine, "docker")
+	for _, platform := range p.platforms {
+		// Older engines do not know the build arguments that newer ones set by themselves.
+		arch := strings.TrimPrefix(platform, "linux/")
+		build := []string{engine, "build", "--platform=" + platform, "--build-arg=TARGETARCH=" + arch}
+		if !docker {
+			build = append(build, "--build-arg=BUILDPLATFORM=linux/"+runtime.GOARCH, "--manifest="+image)
+			commands = append(commands, append(build, from...))
+			continue
+		}
+		// Docker makes a list only of images that the registry has.
+		one := image + "-" + arch
+		list = append(list, one)
+		commands = append(commands, slices.Concat([]string{"env", "BUILDX_NO_DEFAULT_ATTESTATIONS=1"}, build, []string{"-t", one}, from),
+			[]string{engine, "push", one})
+	}
+	if docker {
+		return append(commands, list, []string{engine, "manifest", "push", "--purge", image})
+	}
+	return append(commands, []string{engine, "manifest", "push", "--all", image, "docker://" + image})
+}
+
+// engine returns CONTAINER_TOOL, or the first engine that works: a client without its daemon is not enough.
+func engine() (string, error) {
+	if tool := os.Getenv("CONTAINER_TOOL"); tool != "" {
+		return tool, nil
+	}
+	for _, tool := range []string{"docker", "podman", "buildah"} {
+		if exec.Command(tool, "info").Run() == nil {
+			return tool, nil
+		}
+	}
+	return "", errors.New("no container engine works here. Install and start docker, podman or buildah, or name one with CONTAINER_TOOL")
+}

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const testTemplate = `schema: olm.template.basic
+entries:
+- schema: olm.package
+  name: nginx-operator
+  icon:
+    base64data: "@ICON@"
+- schema: olm.channel
+  package: nginx-operator
+  name: stable
+  entries:
+  - name: nginx-operator.v0.9.0
+- schema: olm.channel
+  package: nginx-operator
+  name: alpha
+  entries:
+  - name: nginx-operator.v0.9.0
+  - name: nginx-operator.v0.10.0
+    replaces: nginx-operator.v0.9.0
+`
+
+// repository makes a small repository with two releases before this one, in which the rest of the test runs, and tools that note how they
+// are called. It returns what reads and empties the notes.
+func repository(t *testing.T) (calls func() string) {
+	t.Helper()
+	root := t.TempDir()
+	t.Chdir(root)
+	for _, name := range []string{"CLUSTER", "IMAGE_REGISTRY", "PLATFORMS", "CONTAINER_TOOL"} {
+		t.Setenv(name, "")
+	}
+	t.Setenv("PATH", root+"/tools:"+os.Getenv("PATH"))
+	t.Setenv("PLATFORMS", "linux/amd64")
+	note := "#!/bin/sh\necho $(basename $0) $* >> " + root + "/calls\n"
+	files(t, map[string]string{
+		"bin/cluster": note, "tools/docker": note, "tools/podman": note,
+		"tools/go":  note + "[ \"$2\" != -C ] || touch \"$3/dist/linux_amd64/manager\"\n",
+		"tools/opm": "#!/bin/sh\ncase \"$1\" in render) echo image: \"$5\"; cat \"$2\"/*;; alpha) cat; esac\n",
+	})
+	git(t, "init", "--quiet")
+	files(t, map[string]string{"main.go": "first"})
+	commit(t)
+	for _, release := range []string{"0.9.0", "0.2.0", "0.10.0"} {
+		for _, state := range []string{"begun", "done"} {
+			files(t, map[string]string{
+				"VERSION": release + "\n", "main.go": state + " " + release, "config/manager.yaml": "ghcr.io/example/nginx-operator:v" + release,
+				"config/manifests/icon.svg": "<svg/>", "bundle/csv.yaml": "nginx-operator.v" + release, "bundle.Dockerfile": "FROM scratch",
+				"catalog/nginx-operator/bundles/v" + release + ".yaml": "ghcr.io/example/bundle", "catalog/template.yaml": testTemplate,
+				"catalog.Dockerfile": "FROM scratch", "docs/reference/a.md": "ghcr.io/example/", "dist/linux_amd64/keep": "",
+				"examples/config/a.yaml": "ghcr.io/example/a",
+			})
+			commit(t)
+		}
+	}
+	return func() string {
+		text, err := os.ReadFile(root + "/calls")
+		if err != nil {
+			return ""
+		}
+		if err := os.Remove(root + "/calls"); err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+}
+
+func files(t *testing.T, contents map[string]string) {
+	t.Helper()
+	for file, content := range contents {
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(content), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func git(t *testing.T, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("git", append([]string{"-c", "user.name=test", "-c", "user.email=test@example.com"}, args...)...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("git %v: %v: %s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func commit(t *testing.T) {
+	t.Helper()
+	git(t, "add", "--all", "--", ":!tools", ":!bin", ":!calls")
+	git(t, "commit", "--quiet", "--message=state")
+}
+
+// want compares the content of files.
+func want(t *testing.T, contents map[string]string) {
+	t.Helper()
+	for file, content := range contents {
+		if got, err := os.ReadFile(file); err != nil || string(got) != content {
+			t.Errorf("%s has %q, want %q (%v)", file, got, content, err)
+		}
+	}
+}
+
+func do(t *testing.T, args ...string) {
+	t.Helper()
+	if err := run(args); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Versions are sorted as versions, and the current one is not among the older.
+func TestEnvironment(t *testing.T) {
+	repository(t)
+	for cluster, want := range map[string][]string{
+		"local": {
+			"REPO_ROOT=/repo", "VERSION=0.10.0", "CLUSTER=local", "DELIVERY=/repo", "OPERATOR_IMAGE=ghcr.io/example/nginx-operator:v0.10.0",
+			"BUNDLE_IMAGE=ghcr.io/example/nginx-operator-bundle:v0.10.0", "CATALOG_IMAGE=ghcr.io/example/nginx-operator-catalog:v0.10.0",
+			"IMAGES=ghcr.io/example/nginx-operator", "OLDER_VERSIONS=0.2.0 0.9.0", "OLDER_DELIVERIES=/repo/dist/releases",
+			"NEXT_VERSION=0.10.1", "NEXT_DELIVERY=/repo/dist/next", "FIRST_VERSION=0.2.0",
+			"FIRST_CATALOG_IMAGE=ghcr.io/example/nginx-operator-catalog:v0.2.0",
+		},
+		"external": {
+			"REPO_ROOT=/repo", "VERSION=0.10.0", "CLUSTER=external", "DELIVERY=/repo/dist/external", "OPERATOR_IMAGE=r/me/nginx-operator:v0.10.0",
+			"BUNDLE_IMAGE=r/me/nginx-operator-bundle:v0.10.0", "CATALOG_IMAGE=r/me/nginx-operator-catalog:v0.10.0",
+			"IMAGES=r/me/nginx-operator", "OLDER_VERSIONS=0.2.0 0.9.0", "OLDER_DELIVERIES=/repo/dist/releases",
+			"NEXT_VERSION=0.10.1", "NEXT_DELIVERY=/repo/dist/next", "FIRST_VERSION=0.2.0",
+			"FIRST_CATALOG_IMAGE=r/me/nginx-operator-catalog:v0.2.0",
+		},
+	} {
+		t.Setenv("CLUSTER", cluster)
+		t.Setenv("IMAGE_REGISTRY", "r/me")
+		p, err := load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, p.environment("/repo")); diff != "" {
+			t.Errorf("%s: %s", cluster, diff)
+		}
+	}
+}
+
+// An external cluster needs a registry for everything but what is the same for all.
+func TestRegistryIsNeeded(t *testing.T) {
+	repository(t)
+	t.Setenv("CLUSTER", "external")
+	for _, args := range [][]string{{"image", "operator"}, {"external"}, {"older-images"}, {"exec", "true"}} {
+		if err := run(args); err == nil || !strings.Contains(err.Error(), "IMAGE_REGISTRY") {
+			t.Errorf("%v: got the error %v", args, err)
+		}
+	}
+	do(t, "build")
+	t.Setenv("CLUSTER", "other")
+	if err := run([]string{"build"}); err == nil {
+		t.Error("CLUSTER=other is accepted")
+	}
+}
+
+// A release is the last commit with its version, made once for each registry.
+func TestTree(t *testing.T) {
+	repository(t)
+	do(t, "tree", "previous")
+	origin := git(t, "rev-parse", "HEAD~4")
+	want(t, map[string]string{
+		"dist/releases/v0.9.0/main.go": "done 0.9.0", "dist/releases/v0.9.0/.commit": origin + " ghcr.io/example\n",
+		"dist/releases/v0.9.0/config/manager.yaml": "ghcr.io/example/nginx-operator:v0.9.0",
+	})
+	files(t, map[string]string{"dist/releases/v0.9.0/built": "by somebody"})
+	do(t, "tree", "0.9.0")
+	want(t, map[string]string{"dist/releases/v0.9.0/built": "by somebody"})
+
+	t.Setenv("CLUSTER", "external")
+	t.Setenv("IMAGE_REGISTRY", "r/me")
+	do(t, "tree", "0.9.0")
+	want(t, map[string]string{
+		"dist/releases/v0.9.0/.commit": origin + " r/me\n", "dist/releases/v0.9.0/config/manager.yaml": "r/me/nginx-operator:v0.9.0",
+		"dist/releases/v0.9.0/catalog/nginx-operator/bundles/v0.9.0.yaml": "r/me/bundle",
+		"dist/releases/v0.9.0/docs/reference/a.md":                        "ghcr.io/example/",
+	})
+	if _, err := os.Stat("dist/releases/v0.9.0/built"); err == nil {
+		t.Error("the tree for another registry is not new")
+	}
+	if err := run([]string{"tree", "7.0.0"}); err == nil || !strings.Contains(err.Error(), "--unshallow") {
+		t.Errorf("a version without a commit: got the error %v", err)
+	}
+}

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// copyDelivery returns the commands that fill a new directory with what a cluster gets besides the operator's image.
+func copyDelivery(from, dir string) [][]string {
+	copied := []string{"cp", "-R"}
+	for _, name := range []string{"config", "bundle", "bundle.Dockerfile", "catalog", "catalog.Dockerfile"} {
+		copied = append(copied, filepath.Join(from, name))
+	}
+	return [][]string{{"rm", "-rf", dir}, {"mkdir", "-p", dir}, append(copied, dir+"/")}
+}
+
+// copyForExternal makes the copies for an external cluster, and one of the manifests of the examples.
+func (p *project) copyForExternal() error {
+	examples := externalDir + "/examples"
+	commands := append(copyDelivery(".", externalDir), []string{"mkdir", examples}, []string{"cp", "-R", "examples/config", examples + "/"})
+	if err := execute(commands...); err != nil {
+		return err
+	}
+	return replace(publishedRegistry+"/", p.registry+"/", externalDir)
+}
+
+// replace replaces text in all files of directories.
+func replace(old, text string, dirs ...string) error {
+	root, err := os.OpenRoot(".")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }()
+	var errs []error
+	for _, dir := range dirs {
+		errs = append(errs, fs.WalkDir(root.FS(), dir, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || !entry.Type().IsRegular() {
+				return err
+			}
+			content, err := root.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			return root.WriteFile(path, bytes.ReplaceAll(content, []byte(old), []byte(text)), 0o644)
+		}))
+	}
+	return errors.Join(errs...)
+}
+
+// printTree makes the tree of an older release and prints its directory.
+func (p *project) printTree(release string) error {
+	if release == "previous" {
+		if len(p.older) == 0 {
+			return errors.New("the catalog holds no release before this one")
+		}
+		release = p.older[len(p.older)-1]
+	}
+	dir, _, err := p.tree(release)
+	if err == nil {
+		fmt.Println(dir)
+	}
+	return err
+}
+
+// tree checks out the last commit that carried a version, with the registry's name changed where the cluster has another. It is done once:
+// the file .commit in the directory has its origin, which is commit and registry.
+func (p *project) tree(release string) (dir, origin string, err error) {
+	commit, err := lastCommit(release)
+	if err != nil {
+		return "", "", err
+	}
+	dir, origin = releasesDir+"/v"+release, commit+" "+p.registry+"\n"
+	if have, _ := os.ReadFile(dir + "/.commit"); string(have) == origin {
+		return dir, origin, nil
+	}
+	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)); err != nil {
+		return "", "", err
+	}
+	archive, err := output("", "git", "archive", commit)
+	if err == nil {
+		_, err = output(archive, "tar", "-x", "-C", dir)
+	}
+	if err == nil && p.registry != publishedRegistry {
+		err = replace(publishedRegistry+"/", p.registry+"/", dir+"/config", dir+"/bundle", dir+"/catalog")
+	}
+	if err == nil {
+		fmt.Fprintf(os.Stderr, "release %s is commit %s\n", release, commit)
+		err = os.WriteFile(dir+"/.commit", []byte(origin), 0o644)
+	}
+	return dir, origin, err
+}
+
+// lastCommit returns the last commit whose file VERSION has a version.
+func lastCommit(release string) (string, error) {
+	commits, err := output("", "git", "rev-list", "HEAD")
+	if err != nil {
+		return "", err
+	}
+	for commit := range strings.FieldsSeq(commits) {
+		// The first commits have no such file.
+		text, _ := exec.Command("git", "show", commit+":VERSION").Output()
+		if strings.TrimSpace(string(text)) == release {
+			return commit, nil
+		}
+	}
+	return "", fmt.Errorf("the history of this clone has no commit with VERSION %s: fetch all of it (git fetch --unshallow)", release)
+}
+
+// makeNext makes the same code, bundle and channel as a release with the number after this one.
+func (p *project) makeNext() error {
+	text, err := template()
+	if err == nil {
+		text, err = withRelease(text, p.next, p.version)
+	}
+	if err == nil {
+		err = execute(copyDelivery(p.delivery, nextDir)...)
+	}
+	if err == nil {
+		err = replace(p.version, p.next, nextDir+"/config", nextDir+"/bundle")
+	}
+	if err == nil {
+		err = renderCatalog(nextDir, p.registry, p.next, text)
+	}
+	return err
+}
+
+// template returns the template of the catalog, with the icon.
+func template() (string, error) {
+	text, err := os.ReadFile("catalog/template.yaml")
+	icon, iconErr := os.ReadFile("config/manifests/icon.svg")
+	return strings.ReplaceAll(string(text), "@ICON@", base64.StdEncoding.EncodeToString(icon)), errors.Join(err, iconErr)
+}
+
+// withRelease adds a release behind another one to channel alpha of a template of the catalog.
+func withRelease(template, release, replaces string) (string, error) {
+	var content struct {
+		Schema  string           `json:"schema"`
+		Entries []map[string]any `json:"entries"`
+	}
+	if err := yaml.UnmarshalStrict([]byte(template), &content); err != nil {
+		return "", fmt.Errorf("failed to read the template of the catalog: %w", err)
+	}
+	for _, entry := range content.Entries {
+		if releases, ok := entry["entries"].([]any); ok && entry["schema"] == "olm.channel" && entry["name"] == "alpha" {
+			entry["entries"] = append(releases, map[string]string{"name": operatorName + ".v" + release, "replaces": operatorName + ".v" + replaces})
+			out, err := yaml.Marshal(content)
+			return string(out), err
+		}
+	}
+	return "", errors.New("the template of the catalog has no channel alpha")
+}
+
+// renderGraph renders the catalog of this release, and its graph for the documentation.
+func (p *project) renderGraph() error {
+	text, err := template()
+	if err == nil {
+		err = renderCatalog(".", publishedRegistry, p.version, text)
+	}
+	if err != nil {
+		return err
+	}
+	graph, err := output(text, "opm", "alpha", "render-template", "basic", "--output=mermaid")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile("docs/reference/upgrade-graph.md", []byte("# Upgrade graph\n\nGenerated from `catalog/template.yaml`. "+
+		"[Upgrades](../upgrades.md) says what it means.\n\n```mermaid\n"+graph+"```\n"), 0o644)
+}
+
+// renderCatalog renders the bundle of a directory and a template, neither of which needs a registry, to the catalog in the directory.
+func renderCatalog(dir, registry, release, template string) error {
+	bundle, bundleErr := output("", "opm", "render", filepath.Join(dir, "bundle"), "--output=yaml",
+		"--migrate-level=bundle-object-to-csv-metadata", "--alpha-image-ref-template="+registry+"/{{.Package}}-bundle:v{{.Version}}")
+	catalog, err := output(template, "opm", "alpha", "render-template", "basic", "--output=yaml")
+	if err := errors.Join(bundleErr, err); err != nil {
+		return err
+	}
+	if err := errors.Join(
+		os.WriteFile(filepath.Join(dir, bundlesDir, "v"+release+".yaml"), []byte(bundle), 0o644),
+		os.WriteFile(filepath.Join(dir, "catalog", operatorName, "catalog.yaml"), []byte(catalog), 0o644),
+	); err != nil {
+		return err
+	}
+	return execute([]string{"opm", "validate", filepath.Join(dir, "catalog")})
+}

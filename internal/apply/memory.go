@@ -1,0 +1,126 @@
+package apply
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// maxLooks is how often a child that somebody changes is looked at, and restored, without delay.
+	maxLooks = 200
+	// lookEvery is how long it takes until one more look is earned. It bounds what somebody costs who fights the operator over a child.
+	lookEvery = 10 * time.Second
+)
+
+// memory is what is known of the children of each owner from having looked at all of them. It is lost with the process, and then
+// every child is looked at once. The zero value is empty.
+type memory struct {
+	mu     sync.Mutex
+	owners map[types.NamespacedName]family
+}
+
+// family is what is known of one owner's children. Another object of the owner's name has others.
+type family struct {
+	owner    types.UID
+	children []look
+}
+
+// look is what the last look at a child came to.
+type look struct {
+	child types.UID
+	// stored and declared are the fingerprints of the child and of its declaration.
+	stored, declared uint64
+	// asDeclared reports whether the child was as declared.
+	asDeclared bool
+	// spent looks at changes by others are earned back since.
+	spent int
+	since time.Time
+}
+
+// find returns what is known of a child of the owner.
+func (m *memory) find(owner client.Object, child types.UID) (look, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	known := m.owners[client.ObjectKeyFromObject(owner)]
+	if i := known.index(child); i >= 0 && known.owner == owner.GetUID() {
+		return known.children[i], true
+	}
+	return look{}, false
+}
+
+// note remembers what a look came to.
+func (m *memory) note(owner client.Object, found look) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	key := client.ObjectKeyFromObject(owner)
+	known := m.owners[key]
+	if known.owner != owner.GetUID() {
+		known = family{owner: owner.GetUID()}
+	}
+	if i := known.index(found.child); i >= 0 {
+		found.spent, found.since = known.children[i].spent, known.children[i].since
+		known.children[i] = found
+	} else {
+		known.children = append(known.children, found)
+	}
+	m.set(key, known)
+}
+
+// spend takes one of the looks that a child has, because somebody changed it. It returns how long to wait where none is left.
+func (m *memory) spend(owner client.Object, child types.UID, now time.Time) time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	known := m.owners[client.ObjectKeyFromObject(owner)]
+	i := known.index(child)
+	if i < 0 {
+		return 0
+	}
+	found := &known.children[i]
+	earned := min(int(now.Sub(found.since)/lookEvery), found.spent)
+	found.spent -= earned
+	found.since = found.since.Add(time.Duration(earned) * lookEvery)
+	if found.spent == 0 {
+		found.since = now
+	}
+	if found.spent >= maxLooks {
+		return found.since.Add(lookEvery).Sub(now)
+	}
+	found.spent++
+	return 0
+}
+
+// keep forgets all children of the owner but these.
+func (m *memory) keep(owner client.Object, children []types.UID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	key := client.ObjectKeyFromObject(owner)
+	known, found := m.owners[key]
+	if !found || known.owner == owner.GetUID() && len(known.children) <= len(children) {
+		return
+	}
+	known.children = slices.DeleteFunc(known.children, func(l look) bool { return !slices.Contains(children, l.child) })
+	m.set(key, known)
+}
+
+// forget forgets all children of the owner of that name.
+func (m *memory) forget(owner types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.owners, owner)
+}
+
+// set is called with the lock.
+func (m *memory) set(key types.NamespacedName, known family) {
+	if m.owners == nil {
+		m.owners = map[types.NamespacedName]family{}
+	}
+	m.owners[key] = known
+}
+
+func (f family) index(child types.UID) int {
+	return slices.IndexFunc(f.children, func(l look) bool { return l.child == child })
+}

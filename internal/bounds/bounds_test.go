@@ -1,0 +1,95 @@
+package bounds
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/example/nginx-operator/internal/bounds/boundstest"
+)
+
+// The names are what the error has to say, "" where there is none.
+func TestJSON(t *testing.T) {
+	nested := func(depth int) string { return strings.Repeat("[", depth) + strings.Repeat("]", depth) }
+	for name, test := range map[string]struct{ text, want string }{
+		"an object":                 {`{"a":[1,{"b":"c"}]}`, ""},
+		"brackets and commas in it": {`{"a":"` + strings.Repeat(`[{,\"`, MaxValues) + `"}`, ""},
+		"as deep as may be":         {nested(MaxDepth), ""},
+		"deeper":                    {nested(MaxDepth + 1), "nested more than"},
+		"as many as may be":         {"[" + strings.Repeat("0,", MaxValues-2) + "0]", ""},
+		"one more":                  {"[" + strings.Repeat("0,", MaxValues-1) + "0]", "values"},
+		"empty ones":                {strings.Repeat("{}", MaxValues), "values"},
+		"too long":                  {strings.Repeat(" ", MaxBytes+1), "bytes"},
+		"cut off in a text":         {`{"a\`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := JSON([]byte(test.text))
+			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+				t.Errorf("want %q, got %v", test.want, err)
+			}
+		})
+	}
+}
+
+func TestQuantities(t *testing.T) {
+	for value, valid := range map[any]bool{
+		"1": true, "500m": true, "128Mi": true, "1.5G": true, ".5": true, "5.": true, "+1": true, "-1": true, "1E": true, "1e3": true,
+		"1E-10": true, "1e+99": true, int64(1): true, 0.5: true, strings.Repeat("9", 32): true,
+		"1e100": false, "1e-1000000000": false, "1e1000000000": false, "1e1.5": false, "1e.5": false, "": false, "many": false, "1 ": false,
+		"1\n": false, strings.Repeat("9", 33): false, 1e300: false, true: false, nil: false,
+	} {
+		errs := Quantities(map[string]any{"resources": map[string]any{"limits": map[string]any{"cpu": value}}}, field.NewPath("spec"))
+		if (len(errs) == 0) != valid {
+			t.Errorf("%v: %v", value, errs)
+		}
+		for _, err := range errs {
+			if err.Field != "spec.resources.limits[cpu]" {
+				t.Error(err.Field)
+			}
+		}
+	}
+	many := map[string]any{}
+	for i := range maxQuantities + 1 {
+		many[strings.Repeat("x", i)] = "1"
+	}
+	if errs := Quantities(map[string]any{"resources": map[string]any{"requests": many}}, nil); len(errs) != 1 {
+		t.Error(errs)
+	}
+}
+
+// What a conversion would cut off is an error, as it is for every typed client.
+func TestDecodeRefusesWhatOverflows(t *testing.T) {
+	object := map[string]any{"spec": map[string]any{"replicas": int64(1) << 32}}
+	if _, err := Decode(object); err == nil {
+		t.Error("no error")
+	}
+}
+
+// FuzzDecode holds that no text is dear to read. The corpus has what each of the decoders is slow at.
+func FuzzDecode(f *testing.F) {
+	for _, seed := range []string{
+		`{"spec":{"resources":{"limits":{"cpu":"1e-1000000000"}}}}`, `{"spec":{"resources":{"limits":{"cpu":1e300}}}}`,
+		`{"spec":{"resources":{"limits":{"cpu":"1e-1000000000"}},"resources":{}}}`,
+		`{"metadata":{"managedFields":[{"fieldsV1":` + strings.Repeat(`{"a":`, 60) + "1" + strings.Repeat("}", 60) + `}]}}`,
+		`{"spec":{"podTemplate":{"tolerations":[` + strings.Repeat("{},", 60_000) + `{}]}}}`,
+		`{"metadata":{"creationTimestamp":"2026-01-01T00:00:00Z"},"spec":{"ports":[{"name":"http","port":8080}]}}`,
+		`{"metadata":{"annotations":{"a":"` + strings.Repeat(`\u0000`, 100_000) + `"}}}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		boundstest.Cheap(t, func() {
+			object, err := Read(raw)
+			if err != nil {
+				return
+			}
+			if decoded := ReadAlone(&unstructured.Unstructured{Object: object}); decoded.Spec.Resources != nil {
+				for name, quantity := range decoded.Spec.Resources.Limits {
+					quantity.Cmp(decoded.Spec.Resources.Requests[name])
+				}
+			}
+		})
+	})
+}

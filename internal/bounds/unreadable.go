@@ -1,0 +1,71 @@
+package bounds
+
+import (
+	"encoding/json"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+)
+
+// annotationUnreadable marks, in the memory of this process and nowhere else, an object that could not be decoded. Its value says
+// why.
+const annotationUnreadable = "internal.operator.example.com/unreadable"
+
+// maxReason bounds what is told of why an object cannot be read, in bytes.
+const maxReason = 512
+
+// ReadAlone decodes one object of a list or a watch. One that cannot be decoded has its identity, its status where that can be
+// read, an empty spec, and the reason; so it fails alone. See Unreadable.
+func ReadAlone(object *unstructured.Unstructured) *v1alpha2.NginxOperator {
+	out, err := Decode(object.Object)
+	if err == nil {
+		delete(out.Annotations, annotationUnreadable)
+	} else {
+		out = identityOf(object)
+		out.Annotations = map[string]string{annotationUnreadable: cut(err.Error())}
+	}
+	// Many objects have them, and nobody reads them.
+	out.APIVersion, out.Kind = "", ""
+	return out
+}
+
+// Unreadable reports whether an object could not be decoded, and why.
+func Unreadable(object *v1alpha2.NginxOperator) (why string, unreadable bool) {
+	why, unreadable = object.Annotations[annotationUnreadable]
+	return why, unreadable
+}
+
+// MarkUnreadable makes an object one that could not be decoded. It is for what takes annotations away.
+func MarkUnreadable(object *v1alpha2.NginxOperator, why string) {
+	if object.Annotations == nil {
+		object.Annotations = map[string]string{}
+	}
+	object.Annotations[annotationUnreadable] = why
+}
+
+// identityOf takes over what can be read whatever the rest is. Each of these getters passes over what has another type.
+func identityOf(object *unstructured.Unstructured) *v1alpha2.NginxOperator {
+	out := &v1alpha2.NginxOperator{}
+	out.Namespace, out.Name, out.UID = object.GetNamespace(), object.GetName(), object.GetUID()
+	out.ResourceVersion, out.Generation = object.GetResourceVersion(), object.GetGeneration()
+	out.CreationTimestamp, out.DeletionTimestamp = object.GetCreationTimestamp(), object.GetDeletionTimestamp()
+	raw, err := json.Marshal(object.Object["status"])
+	if err != nil || JSON(raw) != nil {
+		return out
+	}
+	var status v1alpha2.NginxOperatorStatus
+	if kjson.UnmarshalCaseSensitivePreserveInts(raw, &status) == nil {
+		out.Status = status
+	}
+	return out
+}
+
+func cut(text string) string {
+	if len(text) > maxReason {
+		text = text[:maxReason]
+	}
+	return strings.ToValidUTF8(text, "")
+}

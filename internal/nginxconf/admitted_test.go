@@ -1,0 +1,117 @@
+package nginxconf
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+)
+
+// admitted are configurations that nginx takes, or about which only nginx can tell, each with what is warned of.
+var admitted = map[string]struct {
+	text, image string
+	want        []string
+}{
+	"variable in a longer word": {text: inServer(`rewrite ^/u/(\w+)$ /users/$1_profile last;`)},
+	"cache in shared memory":    {text: inHTTP("proxy_cache_path /dev/shm/c keys_zone=c:1m;")},
+	"log of a file descriptor":  {text: inServer("access_log /dev/fd/1;", "error_log /proc/self/fd/2;")},
+	"log with a variable":       {text: inServer("access_log $target;", "set $target /dev/stdout;")},
+	"volatile geo":              {text: inHTTP("geo $x {", "volatile;", "default 0;", "192.0.2.0/24 1;", "}")},
+	"ranges":                    {text: inHTTP("geo $x {", "ranges;", "192.0.2.0-192.0.2.9 1;", "}")},
+	"undocumented":              {text: inServer("location / { post_action /done; }", "location /done { }")},
+	"regular expressions": {
+		text: inServer(`location ~ "^/(?<year>\d{4})/" { return 200 $year; }`, `location ~* \.(png|jpg)$ { }`),
+	},
+	"escapes":                    {text: inServer(`return 200 "a \"b\" \\ {};#c\n";`)},
+	"quotes within a word":       {text: inServer(`set $a b"c;`, `add_header X a'b;`)},
+	"variable in braces":         {text: inServer(`return 302 https://${host}/x;`, `set $b a${uri}b;`)},
+	"parenthesis behind a quote": {text: inServer(`if ($uri = "x") { return 204; }`)},
+	"hash within a word":         {text: inServer("return 302 /a#b; # c; {")},
+	"conditions":                 {text: inServer("if (!-f $request_filename) { break; }", "if ( $arg_a ) { return 204; }")},
+	"headers of a map": {
+		text: inHTTP("map $http_upgrade $upgrade {", "default upgrade;", `"" close;`, "~^a(b) $1;", `"if" x;`, "}"),
+	},
+	"types":                           {text: inHTTP("types {", "text/html html htm;", "}")},
+	"names of variables of modules":   {text: inServer("return 200 $cookie_a$arg_b$http_c$sent_http_d;")},
+	"named locations":                 {text: inServer("try_files $uri @app;", "location @app { proxy_pass http://127.0.0.1:3000; }")},
+	"Windows line ends and tabs":      {text: "server {\r\n\tlisten 8080;\r\n}\r\n"},
+	"empty upstream that nginx takes": {text: inHTTP("upstream u { zone u 64k; server 127.0.0.1:1; }")},
+	"state of an upstream": {
+		image: "private-registry.nginx.com/nginx-plus/base:r35",
+		text:  inHTTP("upstream u { zone u 64k; state /tmp/u.state; }"),
+	},
+	"directive of another module": {
+		image: "registry.example.com/nginx:1.28.0-brotli", text: inServer("brotli on;"),
+		want: []string{"line 2: brotli: nginx does not know it; correct the name, or set spec.image to an image that has its module compiled in"},
+	},
+	"directive of another version": {image: "nginx:1.24", text: inServer("http2 on;")},
+
+	// What nginx refuses, and says best itself.
+	"value":            {text: inServer("client_max_body_size 10MB;")},
+	"repetition":       {text: inServer("root /a;", "root /b;")},
+	"unknown variable": {text: inServer("return 200 $nothing;")},
+	"unknown zone":     {text: inServer("limit_req zone=a;")},
+	"parameter": {
+		text: inServer("listen 8081 spdy;"),
+		want: []string{"line 2: listen: port 8081 is not declared, so the Service does not serve it; add it to spec.ports"},
+	},
+	"no certificate": {text: inServer("listen 127.0.0.1:8443 ssl;")},
+	"socket in the file system": {
+		text: inServer("listen unix:/tmp/x.sock;"),
+		want: []string{
+			"line 2: listen: a socket in the file system outlives a container that crashed, and keeps the next from starting; " +
+				"listen on 127.0.0.1 and a port",
+		},
+	},
+	"files of the image": {
+		text: "include /etc/nginx/conf.d/*.conf;",
+		want: []string{
+			"listen: port 8080 (the default of spec.ports): no server in the text listens on it; be sure that an included file does",
+			"line 1: include: /etc/nginx/conf.d/*.conf is in the image, so that it is not checked before nginx reads it",
+		},
+	},
+}
+
+func TestAdmitted(t *testing.T) {
+	for name, test := range admitted {
+		t.Run(name, func(t *testing.T) {
+			spec := &v1alpha2.NginxOperatorSpec{Image: test.image, Config: &v1alpha2.Config{}}
+			if problems := Check(spec, test.text); len(problems) > 0 {
+				t.Error(problems)
+			}
+			if diff := cmp.Diff(test.want, texts(Warnings(spec, test.text))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func describe(d *directive) string {
+	out := fmt.Sprintf("%d %s %q", d.line, d.name, d.args)
+	for _, inner := range d.block {
+		out += " {" + describe(inner) + "}"
+	}
+	return out
+}
+
+// Words are read as nginx reads them.
+func TestWords(t *testing.T) {
+	text := "a 'b c' \"d\\\"e\" f\\;g ${h;i} j\\tk '' ;\n# no }\nl{m\\n;}\nx_by_lua_block { s = \"}\" --[[ } ]] -- }\n t = [=[}]=] }\nz;"
+	tree, problem := parse(text)
+	if problem != nil {
+		t.Fatal(problem)
+	}
+	var got []string
+	for _, d := range tree {
+		got = append(got, describe(d))
+	}
+	if diff := cmp.Diff([]string{
+		`1 a ["b c" "d\"e" "f\\;g" "${h"]`, `1 i} ["j\tk" ""]`, `3 l [] {3 m` + "\n" + ` []}`,
+		`4 x_by_lua_block [" s = \"}\" --[[ } ]] -- }\n t = [=[}]=] "]`,
+		`6 z []`,
+	}, got); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,65 @@
+package operatormanager
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+)
+
+// countedLease counts the writes of a Lease.
+type countedLease struct {
+	resourcelock.Interface
+	writes int
+	err    error
+}
+
+func (l *countedLease) Identity() string { return "me" }
+
+func (l *countedLease) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	return &resourcelock.LeaderElectionRecord{}, nil, nil
+}
+
+func (l *countedLease) Update(context.Context, resourcelock.LeaderElectionRecord) error {
+	l.writes++
+	return l.err
+}
+
+// A renewal soon after another is passed over; taking, giving back and what follows a failure never are.
+func TestLeaseIsRenewedSparingly(t *testing.T) {
+	inner, now := &countedLease{}, time.Now()
+	lease := &sparingLease{Interface: inner, every: 3 * time.Second, now: func() time.Time { return now }}
+	down := errors.New("down")
+	for _, step := range []struct {
+		name   string
+		after  time.Duration
+		holder string
+		err    error
+		look   bool
+		writes int
+	}{
+		{"it is taken", 0, "me", nil, true, 1},
+		{"at once", 500 * time.Millisecond, "me", nil, false, 0},
+		{"almost due", 2400 * time.Millisecond, "me", nil, false, 0},
+		{"due", 100 * time.Millisecond, "me", nil, false, 1},
+		{"the API server is down when it is due", 3 * time.Second, "me", down, false, 1},
+		{"tried again", 500 * time.Millisecond, "me", nil, false, 1},
+		{"somebody looked at it", 500 * time.Millisecond, "me", nil, true, 1},
+		{"given back", 500 * time.Millisecond, "", nil, false, 1},
+		{"taken again", 500 * time.Millisecond, "me", nil, false, 1},
+	} {
+		now = now.Add(step.after)
+		inner.writes, inner.err = 0, step.err
+		if step.look {
+			if _, _, err := lease.Get(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := lease.Update(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: step.holder})
+		if !errors.Is(err, step.err) || inner.writes != step.writes {
+			t.Errorf("%s: %d writes, want %d (%v)", step.name, inner.writes, step.writes, err)
+		}
+	}
+}

@@ -1,0 +1,74 @@
+// Package operatormanager holds what the manager of the operator is made of: the scheme, and the cache, narrowed in this one
+// place to what the controllers read.
+package operatormanager
+
+import (
+	operatorv2 "github.com/operator-framework/api/pkg/operators/v2"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/api/v1alpha1"
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/metadata"
+)
+
+// NewScheme returns the scheme with every type that the operator reads or writes.
+func NewScheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(operatorv2.AddToScheme(scheme))
+	utilruntime.Must(apiextensionsv1.AddToScheme(scheme))
+	utilruntime.Must(v1alpha1.AddToScheme(scheme))
+	utilruntime.Must(v1alpha2.AddToScheme(scheme))
+	return scheme
+}
+
+// CacheOptions returns the options of the cache: of the kinds of children only the objects that carry our label, and
+// of each object only what is read. A cluster full of foreign Pods and ConfigMaps costs no memory. Reading a kind that
+// no controller watches is an error instead of one more informer. ConfigMaps and Secrets that are only named are no part
+// of it (internal/reference).
+func CacheOptions() cache.Options {
+	ours := labels.SelectorFromSet(labels.Set{metadata.LabelManagedBy: metadata.OperatorName})
+	narrow := func(transform toolscache.TransformFunc) cache.ByObject {
+		return cache.ByObject{Label: ours, Transform: transform, UnsafeDisableDeepCopy: ptr.To(true)}
+	}
+	return cache.Options{
+		ReaderFailOnMissingInformer: true,
+		DefaultTransform:            cache.TransformStripManagedFields(),
+		ByObject: map[client.Object]cache.ByObject{
+			&v1alpha2.NginxOperator{}: {Transform: keepUnreadable(slimNginxOperator)},
+			&apiextensionsv1.CustomResourceDefinition{}: {
+				Field:                 fields.OneTermEqualSelector("metadata.name", metadata.CRDName),
+				Transform:             slimCRD,
+				UnsafeDisableDeepCopy: ptr.To(true),
+			},
+			&appsv1.ControllerRevision{}: narrow(slimControllerRevision),
+			&appsv1.Deployment{}:         narrow(slimDeployment),
+			&appsv1.ReplicaSet{}:         narrow(slimReplicaSet),
+			&corev1.ConfigMap{}:          narrow(slimConfigMap),
+			&corev1.Pod{}:                narrow(slimPod),
+			&corev1.Service{}:            narrow(slimService),
+			// Only those that the operator makes: the controller's carry the labels of the Service as well.
+			&discoveryv1.EndpointSlice{}: {
+				Label:                 labels.SelectorFromSet(labels.Set{discoveryv1.LabelManagedBy: metadata.OperatorName}),
+				Transform:             slimEndpointSlice,
+				UnsafeDisableDeepCopy: ptr.To(true),
+			},
+			&networkingv1.NetworkPolicy{}:   narrow(slimNetworkPolicy),
+			&policyv1.PodDisruptionBudget{}: narrow(slimPodDisruptionBudget),
+		},
+	}
+}

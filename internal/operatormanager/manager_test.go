@@ -1,0 +1,434 @@
+package operatormanager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/metadata"
+)
+
+// Every kind of child is narrowed to our label, and the label is that of the children and of the Pods.
+func TestCacheIsNarrow(t *testing.T) {
+	options := CacheOptions()
+	if !options.ReaderFailOnMissingInformer {
+		t.Error("a read may start an informer for a whole kind")
+	}
+	for object, by := range options.ByObject {
+		if _, isOwn := object.(*v1alpha2.NginxOperator); isOwn {
+			continue
+		}
+		if _, isCRD := object.(*apiextensionsv1.CustomResourceDefinition); isCRD {
+			if by.Field == nil || by.Field.Matches(fields.Set{"metadata.name": "foreign.example.com"}) ||
+				!by.Field.Matches(fields.Set{"metadata.name": metadata.CRDName}) {
+				t.Errorf("of the CRDs the cache has %v", by.Field)
+			}
+			continue
+		}
+		if by.Label == nil || by.Label.Matches(labels.Set{"app": "foreign"}) {
+			t.Errorf("%T is cached for the whole cluster", object)
+			continue
+		}
+		if _, isSlice := object.(*discoveryv1.EndpointSlice); isSlice {
+			if !by.Label.Matches(labels.Set{discoveryv1.LabelManagedBy: metadata.OperatorName}) ||
+				by.Label.Matches(labels.Set(metadata.PodLabels("web"))) {
+				t.Errorf("of the EndpointSlices the cache has %s", by.Label)
+			}
+			continue
+		}
+		for _, ours := range []map[string]string{metadata.ChildLabels("web", "nginx:1"), metadata.PodLabels("web")} {
+			if !by.Label.Matches(labels.Set(ours)) {
+				t.Errorf("%T: the cache does not show what is labelled %v", object, ours)
+			}
+		}
+	}
+}
+
+// The cache holds of each kind what is read, and of a child its fingerprint. A second reconcile changes nothing.
+func TestTransforms(t *testing.T) {
+	uncontrolled := metav1.OwnerReference{APIVersion: "v1", Kind: "Other", Name: "other", UID: "x"}
+	controller := metav1.OwnerReference{
+		APIVersion: v1alpha2.GroupVersion.String(), Kind: "NginxOperator", Name: "web", UID: "o",
+		Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
+	}
+	foreign := metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "NginxOperator", Name: "web", UID: "o", Controller: ptr.To(true)}
+	scaled := metav1.ManagedFieldsEntry{
+		Manager: "b", Subresource: "scale", FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{},"f:spec":{"f:replicas":{}}}`),
+	}
+	meta := func(owner metav1.OwnerReference) metav1.ObjectMeta {
+		return metav1.ObjectMeta{
+			Namespace: "shop", Name: "web", UID: "u", ResourceVersion: "7", Generation: 2, Labels: metadata.ChildLabels("web", "nginx:1"),
+			OwnerReferences: []metav1.OwnerReference{uncontrolled, owner}, Finalizers: []string{"example.com/theirs"},
+			Annotations: map[string]string{
+				metadata.AnnotationLastDeclared: `{"metadata":{"finalizers":[null]}}`, metadata.AnnotationReplicas: "2", "theirs": "{}",
+			},
+			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "a"}, scaled},
+		}
+	}
+	slim := func(owner metav1.OwnerReference, change ...func(*metav1.ObjectMeta)) metav1.ObjectMeta {
+		owner.BlockOwnerDeletion = nil
+		out := metav1.ObjectMeta{
+			Namespace: "shop", Name: "web", UID: "u", ResourceVersion: "7", Generation: 2, OwnerReferences: []metav1.OwnerReference{owner},
+		}
+		for _, f := range change {
+			f(&out)
+		}
+		return out
+	}
+	replicas := func(m *metav1.ObjectMeta) {
+		m.Annotations, m.ManagedFields = map[string]string{metadata.AnnotationReplicas: "2"}, scaledReplicas
+	}
+	configMapVolume := func(name, configMap string) corev1.Volume {
+		named := corev1.LocalObjectReference{Name: configMap}
+		return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: named}}}
+	}
+	progressing := func(length int) []appsv1.DeploymentCondition {
+		return []appsv1.DeploymentCondition{{Type: "Progressing", Message: strings.Repeat("x", length)}}
+	}
+	waiting := func(length int) corev1.ContainerState {
+		return corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Message: strings.Repeat("x", length)}}
+	}
+	podLabels := map[string]string{appsv1.DefaultDeploymentUniqueLabelKey: "h", metadata.LabelInstance: "web"}
+	for name, test := range map[string]struct {
+		transform cache.TransformFunc
+		in, want  client.Object
+		stamped   bool
+	}{
+		"NginxOperator": {
+			slimNginxOperator, &v1alpha2.NginxOperator{
+				ObjectMeta: metav1.ObjectMeta{
+					Namespace: "shop", Name: "web", UID: "u", Generation: 2, ResourceVersion: "7",
+					Annotations: map[string]string{"theirs": "{}", metadata.AnnotationV1alpha2Unreadable: "{"},
+					Labels:      map[string]string{"theirs": "1"}, ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "a"}},
+				},
+				Spec: v1alpha2.NginxOperatorSpec{Replicas: ptr.To[int32](2)},
+				Status: v1alpha2.NginxOperatorStatus{
+					Replicas: 2, Image: "nginx:1", Conditions: []metav1.Condition{{Type: "Ready", Status: "True", Reason: "r", Message: "m"}},
+					RelatedObjects: []v1alpha2.RelatedObject{{APIVersion: "v1", Kind: "Service", Name: "web"}},
+				},
+			},
+			&v1alpha2.NginxOperator{
+				ObjectMeta: metav1.ObjectMeta{
+					Namespace: "shop", Name: "web", UID: "u", Generation: 2, ResourceVersion: "7",
+					Annotations: map[string]string{metadata.AnnotationV1alpha2Unreadable: ""},
+				},
+				Spec: v1alpha2.NginxOperatorSpec{Replicas: ptr.To[int32](2)},
+				Status: v1alpha2.NginxOperatorStatus{
+					Replicas: 2, Image: "nginx:1", Conditions: []metav1.Condition{{Type: "Ready", Status: "True", Reason: "r", Message: "m"}},
+					RelatedObjects: []v1alpha2.RelatedObject{{APIVersion: "v1", Kind: "Service", Name: "web"}},
+				},
+			}, false,
+		},
+		"Service": {
+			slimService, &corev1.Service{ObjectMeta: meta(controller), Spec: corev1.ServiceSpec{Type: "ClusterIP"}},
+			&corev1.Service{ObjectMeta: slim(controller)}, true,
+		},
+		"Service of another's": {
+			slimService, &corev1.Service{ObjectMeta: meta(foreign), Spec: corev1.ServiceSpec{Type: "ClusterIP"}},
+			&corev1.Service{ObjectMeta: slim(foreign)}, false,
+		},
+		"Service of nobody's": {
+			slimService, &corev1.Service{ObjectMeta: meta(uncontrolled)},
+			&corev1.Service{ObjectMeta: slim(uncontrolled, func(m *metav1.ObjectMeta) { m.OwnerReferences = nil })}, false,
+		},
+		"ConfigMap": {
+			slimConfigMap, &corev1.ConfigMap{ObjectMeta: meta(controller), Data: map[string]string{"k": "v"}},
+			&corev1.ConfigMap{ObjectMeta: slim(controller)}, true,
+		},
+		"ControllerRevision": {
+			slimControllerRevision, &appsv1.ControllerRevision{
+				ObjectMeta: meta(controller), Revision: 3, Data: apiruntime.RawExtension{Raw: []byte(`{"spec":{}}`)},
+			},
+			&appsv1.ControllerRevision{ObjectMeta: slim(controller), Revision: 3}, true,
+		},
+		"NetworkPolicy": {
+			slimNetworkPolicy, &networkingv1.NetworkPolicy{
+				ObjectMeta: meta(controller), Spec: networkingv1.NetworkPolicySpec{PolicyTypes: []networkingv1.PolicyType{"Ingress"}},
+			},
+			&networkingv1.NetworkPolicy{ObjectMeta: slim(controller)}, true,
+		},
+		"PodDisruptionBudget": {
+			slimPodDisruptionBudget, &policyv1.PodDisruptionBudget{
+				ObjectMeta: meta(controller), Status: policyv1.PodDisruptionBudgetStatus{CurrentHealthy: 1},
+			},
+			&policyv1.PodDisruptionBudget{ObjectMeta: slim(controller)}, true,
+		},
+		"Deployment": {
+			slimDeployment, &appsv1.Deployment{
+				ObjectMeta: meta(controller), Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](2), RevisionHistoryLimit: ptr.To[int32](3)},
+				Status: appsv1.DeploymentStatus{Replicas: 1, Conditions: progressing(maxText + 1)},
+			},
+			&appsv1.Deployment{
+				ObjectMeta: slim(controller, replicas), Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](2)},
+				Status: appsv1.DeploymentStatus{Replicas: 1, Conditions: progressing(maxText)},
+			}, true,
+		},
+		"ReplicaSet": {
+			slimReplicaSet, &appsv1.ReplicaSet{
+				ObjectMeta: metav1.ObjectMeta{Name: "web-h", Labels: podLabels, Annotations: map[string]string{"a": "1"}},
+				Spec: appsv1.ReplicaSetSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+					Volumes: []corev1.Volume{configMapVolume("config", "web-1"), {Name: "tmp"}}, Containers: []corev1.Container{{Name: "nginx"}},
+				}}},
+			},
+			&appsv1.ReplicaSet{
+				ObjectMeta: metav1.ObjectMeta{Name: "web-h", Labels: podLabels},
+				Spec: appsv1.ReplicaSetSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+					Volumes: []corev1.Volume{configMapVolume("", "web-1")},
+				}}},
+			}, false,
+		},
+		"Pod": {
+			slimPod, &corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{
+					Name: "web-h-1", Labels: map[string]string{"theirs": "1", metadata.LabelInstance: "web"}, Finalizers: []string{"f"},
+				},
+				Spec: corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{Name: "nginx"}}},
+				Status: corev1.PodStatus{PodIP: "192.0.2.1", ContainerStatuses: []corev1.ContainerStatus{{
+					Name: "nginx", ImageID: "i", State: waiting(2 * maxText),
+				}}},
+			},
+			&corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{Name: "web-h-1", Labels: map[string]string{metadata.LabelInstance: "web"}},
+				Spec:       corev1.PodSpec{NodeName: "n"},
+				Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
+					Name: "nginx", State: waiting(maxText),
+				}}},
+			}, false,
+		},
+		"ports of a Service": {
+			slimService, &corev1.Service{ObjectMeta: meta(foreign), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{
+				{Name: "web", Port: 80, NodePort: 30080, AppProtocol: ptr.To("http"), TargetPort: intstr.FromString("http")},
+			}}},
+			&corev1.Service{ObjectMeta: slim(foreign), Spec: corev1.ServiceSpec{
+				Ports: []corev1.ServicePort{{Name: "web", Port: 80, AppProtocol: ptr.To("http")}},
+			}}, false,
+		},
+		"ports of a Pod": {
+			slimPod, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: podLabels}, Spec: corev1.PodSpec{Containers: []corev1.Container{
+				{Name: "exporter", Ports: manyPorts(1)}, {Name: "nginx", Image: "nginx:1", Ports: manyPorts(100)},
+			}}},
+			&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: podLabels}, Spec: corev1.PodSpec{
+				Containers: []corev1.Container{{Name: "nginx", Ports: manyPorts(maxPorts)}},
+			}}, false,
+		},
+		"ReplicaSet that wants Pods": {
+			slimReplicaSet, &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Labels: podLabels}, Spec: appsv1.ReplicaSetSpec{
+				Replicas: ptr.To[int32](2), Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+					Containers: []corev1.Container{{Name: "nginx", Image: "nginx:1", Ports: manyPorts(2)}},
+				}},
+			}},
+			&appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Labels: podLabels}, Spec: appsv1.ReplicaSetSpec{
+				Replicas: ptr.To[int32](2), Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+					Containers: []corev1.Container{{Name: "nginx", Ports: manyPorts(2)}},
+				}},
+			}}, false,
+		},
+		"EndpointSlice": {
+			slimEndpointSlice, &discoveryv1.EndpointSlice{
+				ObjectMeta: metav1.ObjectMeta{Name: "web-a", Labels: map[string]string{discoveryv1.LabelServiceName: "web", "theirs": "1"}},
+				Endpoints:  []discoveryv1.Endpoint{{Addresses: []string{"192.0.2.1"}}}, Ports: []discoveryv1.EndpointPort{{Name: ptr.To("web")}},
+			},
+			&discoveryv1.EndpointSlice{
+				ObjectMeta: metav1.ObjectMeta{Name: "web-a", Labels: map[string]string{
+					discoveryv1.LabelServiceName: "web", discoveryv1.LabelManagedBy: metadata.OperatorName,
+				}},
+				Ports: []discoveryv1.EndpointPort{{Name: ptr.To("web")}},
+			}, false,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var stamp string
+			for range 2 {
+				out, err := test.transform(test.in)
+				if err != nil || out != any(test.in) {
+					t.Fatal(out, err)
+				}
+				if now := test.in.GetSelfLink(); (now != "") != test.stamped || stamp != "" && now != stamp {
+					t.Errorf("fingerprint %q, before %q, want one: %t", now, stamp, test.stamped)
+				}
+				stamp = test.in.GetSelfLink()
+				test.want.SetSelfLink(stamp)
+				if diff := cmp.Diff(test.want, test.in, cmp.AllowUnexported(metav1.FieldsV1{})); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+			}
+		})
+		tombstone := cache.DeletedFinalStateUnknown{Key: "k"}
+		if out, err := test.transform(tombstone); err != nil || out != any(tombstone) {
+			t.Errorf("%s: of a tombstone came %v, %v", name, out, err)
+		}
+	}
+}
+
+// hugeMeta is metadata as large as an API server stores it, with everything by which an object could pass for one of ours.
+func hugeMeta(i int) metav1.ObjectMeta {
+	labels := metadata.ChildLabels("web", "nginx:1")
+	for i := range 17_000 {
+		labels[fmt.Sprintf("example.com/label-%05d", i)] = "x"
+	}
+	owners := []metav1.OwnerReference{{
+		APIVersion: v1alpha2.GroupVersion.String(), Kind: "NginxOperator", Name: "web", UID: "o", Controller: ptr.To(true),
+	}}
+	var finalizers []string
+	for i := range 15_000 {
+		finalizers = append(finalizers, fmt.Sprintf("example.com/%05d", i))
+	}
+	for i := range 5_000 {
+		owners = append(owners, metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: fmt.Sprint("owner-", i), UID: "u"})
+	}
+	return metav1.ObjectMeta{
+		Namespace: "shop", Name: fmt.Sprint("huge-", i), Labels: labels, OwnerReferences: owners, Finalizers: finalizers,
+		Annotations: map[string]string{
+			metadata.AnnotationLastDeclared: strings.Repeat("x", 200_000), metadata.AnnotationReplicas: strings.Repeat("1", 50_000),
+		},
+	}
+}
+
+// hugeKind is a kind with its transform and the largest objects that pass for ours.
+type hugeKind struct {
+	transform cache.TransformFunc
+	object    func(i int) any
+}
+
+func hugeKinds() map[string]hugeKind {
+	containers := make([]corev1.ContainerStatus, 5_000)
+	volumes := make([]corev1.Volume, 5_000)
+	for i := range containers {
+		containers[i].Name, containers[i].Image = fmt.Sprint("container-", i), "nginx"
+		volumes[i].ConfigMap = &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: fmt.Sprint("volume-", i)}}
+	}
+	return map[string]hugeKind{
+		"ConfigMap": {slimConfigMap, func(i int) any {
+			return &corev1.ConfigMap{ObjectMeta: hugeMeta(i), Data: map[string]string{"k": strings.Repeat("x", 1<<20)}}
+		}},
+		"Service":             {slimService, func(i int) any { return &corev1.Service{ObjectMeta: hugeMeta(i)} }},
+		"ControllerRevision":  {slimControllerRevision, func(i int) any { return &appsv1.ControllerRevision{ObjectMeta: hugeMeta(i)} }},
+		"NetworkPolicy":       {slimNetworkPolicy, func(i int) any { return &networkingv1.NetworkPolicy{ObjectMeta: hugeMeta(i)} }},
+		"PodDisruptionBudget": {slimPodDisruptionBudget, func(i int) any { return &policyv1.PodDisruptionBudget{ObjectMeta: hugeMeta(i)} }},
+		"Deployment":          {slimDeployment, func(i int) any { return &appsv1.Deployment{ObjectMeta: hugeMeta(i)} }},
+		"ReplicaSet": {slimReplicaSet, func(i int) any {
+			template := corev1.PodTemplateSpec{Spec: corev1.PodSpec{Volumes: volumes}}
+			return &appsv1.ReplicaSet{ObjectMeta: hugeMeta(i), Spec: appsv1.ReplicaSetSpec{Template: template}}
+		}},
+		"Pod": {slimPod, func(i int) any {
+			status := corev1.PodStatus{ContainerStatuses: slices.Clone(containers), InitContainerStatuses: slices.Clone(containers)}
+			return &corev1.Pod{ObjectMeta: hugeMeta(i), Status: status}
+		}},
+	}
+}
+
+// Of the largest objects that carry our labels, made to look like ours, next to nothing stays in the cache, and a transform is quick.
+func TestTransformsAreBounded(t *testing.T) {
+	const (
+		objects  = 4
+		maxBytes = 16 << 10
+		maxTime  = 200 * time.Millisecond
+	)
+	for name, test := range hugeKinds() {
+		t.Run(name, func(t *testing.T) {
+			quickest := time.Hour
+			kept := make([]any, 0, objects)
+			before := heap()
+			for i := range objects {
+				object := test.object(i)
+				began := time.Now()
+				out, err := test.transform(object)
+				if err != nil {
+					t.Fatal(err)
+				}
+				quickest = min(quickest, time.Since(began))
+				kept = append(kept, out)
+			}
+			if each := (float64(heap()) - float64(before)) / objects; each > maxBytes || quickest > maxTime {
+				t.Errorf("%.0f bytes are kept of each, at most %d may be; it took %s", each, maxBytes, quickest)
+			}
+			runtime.KeepAlive(kept)
+		})
+	}
+}
+
+// heap returns the bytes that are in use.
+func heap() uint64 {
+	for range 2 { // what unique.Make shares goes with the second
+		runtime.GC()
+	}
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.HeapAlloc
+}
+
+// A panic in a reconcile ends as the error of its object.
+func TestPanicIsTheErrorOfItsObject(t *testing.T) {
+	options := ControllerOptions()
+	options.Reconciler = reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) { panic("hostile") })
+	c, err := controller.NewTypedUnmanaged("panics", options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Reconcile(t.Context(), reconcile.Request{}); err == nil || !strings.Contains(err.Error(), "hostile") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A reconcile that does not come back is found after the limit, and forgotten when it does.
+func TestWatchdog(t *testing.T) {
+	watchdog := NewWatchdog(20 * time.Millisecond)
+	release, failed := make(chan struct{}), errors.New("failed")
+	started, done := make(chan struct{}), make(chan error)
+	watched := watchdog.Watch(reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) {
+		close(started)
+		<-release
+		return reconcile.Result{}, failed
+	}))
+	if err := watchdog.Check(nil); err != nil {
+		t.Errorf("nothing runs: %v", err)
+	}
+	go func() {
+		_, err := watched.Reconcile(context.Background(), reconcile.Request{})
+		done <- err
+	}()
+	<-started
+	time.Sleep(40 * time.Millisecond)
+	if watchdog.Check(nil) == nil {
+		t.Error("a stuck reconcile was not found")
+	}
+	close(release)
+	if err := <-done; !errors.Is(err, failed) {
+		t.Errorf("the error was lost: %v", err)
+	}
+	if err := watchdog.Check(nil); err != nil {
+		t.Errorf("nothing runs any more: %v", err)
+	}
+}
+
+// manyPorts returns so many container ports.
+func manyPorts(n int32) (out []corev1.ContainerPort) {
+	for i := range n {
+		out = append(out, corev1.ContainerPort{Name: fmt.Sprintf("port-%d", i), ContainerPort: 8000 + i})
+	}
+	return out
+}

@@ -1,0 +1,71 @@
+package operatormanager
+
+import (
+	"runtime"
+	"runtime/debug"
+	"testing"
+	"time"
+)
+
+func TestLimitMemory(t *testing.T) {
+	before := debug.SetMemoryLimit(-1)
+	t.Cleanup(func() { debug.SetMemoryLimit(before) })
+	for name, test := range map[string]struct {
+		env  map[string]string
+		want int64
+		err  bool
+	}{
+		"nothing":       {want: before},
+		"empty":         {env: map[string]string{"CONTAINER_MEMORY_LIMIT": ""}, want: before},
+		"512 MiB":       {env: map[string]string{"CONTAINER_MEMORY_LIMIT": "536870912"}, want: 536870912 / 10 * 9},
+		"the user's":    {env: map[string]string{"CONTAINER_MEMORY_LIMIT": "536870912", "GOMEMLIMIT": "1GiB"}, want: before},
+		"not in bytes":  {env: map[string]string{"CONTAINER_MEMORY_LIMIT": "512Mi"}, want: before, err: true},
+		"less than one": {env: map[string]string{"CONTAINER_MEMORY_LIMIT": "-1"}, want: before, err: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			debug.SetMemoryLimit(before)
+			err := LimitMemory(func(name string) (string, bool) {
+				value, set := test.env[name]
+				return value, set
+			})
+			if got := debug.SetMemoryLimit(-1); got != test.want || (err != nil) != test.err {
+				t.Errorf("limit %d, want %d; %v", got, test.want, err)
+			}
+		})
+	}
+}
+
+// The heap may grow by 24 MiB at least, and by 20 percent where that is more.
+func TestGCPercent(t *testing.T) {
+	for live, want := range map[uint64]int{0: 300, 8 << 20: 300, 24 << 20: 100, 48 << 20: 50, 200 << 20: 20} {
+		if got := gcPercent(live); got != want {
+			t.Errorf("%d MiB: %d, want %d", live>>20, got, want)
+		}
+	}
+}
+
+// Each collection sets how far the heap may grow until the next, unless GOGC is set.
+func TestPaceGC(t *testing.T) {
+	const otherwise = 77
+	percent := func() (now int) {
+		now = debug.SetGCPercent(otherwise)
+		debug.SetGCPercent(now)
+		return now
+	}
+	before := debug.SetGCPercent(otherwise)
+	t.Cleanup(func() { debug.SetGCPercent(before) })
+	PaceGC(func(name string) (string, bool) { return "100", name == "GOGC" })
+	runtime.GC()
+	if now := percent(); now != otherwise {
+		t.Errorf("GOGC is set and changed to %d", now)
+	}
+	PaceGC(func(string) (string, bool) { return "", false })
+	held := make([]byte, 256<<20)
+	for deadline := time.Now().Add(time.Minute); percent() != heapGrowth; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("with 256 MiB alive it is %d", percent())
+		}
+		runtime.GC()
+	}
+	runtime.KeepAlive(held)
+}

@@ -1,0 +1,154 @@
+//go:build bench
+
+package bench
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/internal/operatormanager"
+)
+
+const (
+	// operatorName is the name of the operator's Deployment and of its ServiceAccount.
+	operatorName = "nginx-operator-controller-manager"
+	// maxProcessorTime and maxEvents are what one object may cost on a cluster, over all replicas of the operator.
+	maxProcessorTime = 15 * time.Millisecond
+	maxEvents        = 1
+	clusterPatience  = 5 * time.Minute
+)
+
+// TestCreateOnCluster is compareCreation on the local cluster, where all controllers run, with the operator that `make deploy`
+// installed there.
+func TestCreateOnCluster(t *testing.T) {
+	e := newClusterEnvironment(t)
+	e.scaleOperator(t, 0)
+	e.compareCreation(t, subject{
+		metrics: "cluster-create", rounds: 2, maxProcessorTime: maxProcessorTime, maxEvents: maxEvents,
+		start: func() running {
+			e.scaleOperator(t, 2)
+			pids := e.operatorProcesses(t)
+			return running{
+				processorTime: func() (sum time.Duration) {
+					for _, pid := range pids {
+						sum += processorTime(t, pid)
+					}
+					return sum
+				},
+				stop: func() { e.scaleOperator(t, 0) },
+			}
+		},
+		clean: func(namespace string) { e.deleteNamespace(t, namespace) },
+	})
+	e.scaleOperator(t, 2)
+}
+
+// newClusterEnvironment connects to the cluster of the kubeconfig.
+func newClusterEnvironment(t *testing.T) *environment {
+	t.Helper()
+	config, err := ctrl.GetConfig()
+	must(t, err)
+	config.QPS = -1
+	clients, err := kubernetes.NewForConfig(config)
+	must(t, err)
+	e := &environment{metrics: clients.RESTClient()}
+	e.admin, err = client.NewWithWatch(config, client.Options{Scheme: operatormanager.NewScheme()})
+	must(t, err)
+	// The bare client is who the operator is, so that the API server treats both alike.
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: operatorNamespace, Name: operatorName}}
+	token := &authenticationv1.TokenRequest{}
+	must(t, e.admin.SubResource("token").Create(t.Context(), account, token))
+	config = rest.AnonymousClientConfig(config)
+	config.BearerToken, config.QPS = token.Status.Token, -1
+	e.bare, err = client.NewWithWatch(config, client.Options{Scheme: operatormanager.NewScheme()})
+	must(t, err)
+	return e
+}
+
+// scaleOperator waits until as many replicas are ready and one of them leads, or none is left.
+func (e *environment) scaleOperator(t *testing.T, replicas int32) {
+	t.Helper()
+	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: operatorNamespace, Name: operatorName}}
+	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas))
+	must(t, e.admin.Patch(t.Context(), deployment, patch))
+	waitFor(t, clusterPatience, func() error {
+		if err := e.admin.Get(t.Context(), client.ObjectKeyFromObject(deployment), deployment); err != nil {
+			return err
+		}
+		pods := e.operatorPods(t)
+		if ready := deployment.Status.ReadyReplicas; ready != replicas || len(pods) != int(replicas) {
+			return fmt.Errorf("%d Pods of the operator, %d of them ready, want %d", len(pods), ready, replicas)
+		}
+		leads := false
+		for i := range pods {
+			leads = leads || strings.HasPrefix(e.leader(t), pods[i].Name+"_")
+		}
+		if replicas > 0 && !leads {
+			return errors.New("no replica leads")
+		}
+		return nil
+	})
+}
+
+func (e *environment) operatorPods(t *testing.T) []corev1.Pod {
+	t.Helper()
+	pods := &corev1.PodList{}
+	must(t, e.admin.List(t.Context(), pods, client.InNamespace(operatorNamespace), client.MatchingLabels{
+		"app.kubernetes.io/component": "controller-manager",
+	}))
+	return pods.Items
+}
+
+// operatorProcesses returns the processes of the operator, which are on this machine.
+func (e *environment) operatorProcesses(t *testing.T) []int {
+	t.Helper()
+	tasks, err := exec.CommandContext(t.Context(), "ctr", "tasks", "list").Output()
+	must(t, err)
+	var pids []int
+	for _, pod := range e.operatorPods(t) {
+		_, container, _ := strings.Cut(pod.Status.ContainerStatuses[0].ContainerID, "containerd://")
+		match := regexp.MustCompile(`(?m)^` + container + `\s+(\d+)\s`).FindSubmatch(tasks)
+		if container == "" || match == nil {
+			t.Fatalf("container %q of %s is not found among the tasks:\n%s", container, pod.Name, tasks)
+		}
+		pid, err := strconv.Atoi(string(match[1]))
+		must(t, err)
+		pids = append(pids, pid)
+	}
+	return pids
+}
+
+// deleteNamespace deletes a namespace with all that is in it, and returns when it is gone.
+func (e *environment) deleteNamespace(t *testing.T, name string) {
+	t.Helper()
+	e.deleteAll(t, name)
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	must(t, e.admin.Delete(t.Context(), namespace, &client.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationBackground)}))
+	waitFor(t, clusterPatience, func() error {
+		err := e.admin.Get(t.Context(), client.ObjectKeyFromObject(namespace), namespace)
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if err == nil {
+			err = fmt.Errorf("namespace %s is still there", name)
+		}
+		return err
+	})
+}

@@ -1,0 +1,127 @@
+//go:build bench
+
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/metadata"
+	"github.com/example/nginx-operator/test/harness"
+)
+
+const (
+	// neighbourSamples is how many changes are timed without noise and in a fight; while objects are made, as many as there is time for.
+	neighbourSamples = 50
+	neighbourBar     = 2 * time.Second
+	// fightEvery is how often somebody changes a child.
+	fightEvery = 100 * time.Millisecond
+	// fightTime is more than the looks that a child has are good for.
+	fightTime = 30 * time.Second
+)
+
+// TestNeighbours times how long a change of one object takes to reach its Deployment while nothing else happens, while another
+// namespace creates BENCH_NEIGHBOURS objects, and while somebody there fights the operator over a child ten times a second.
+func TestNeighbours(t *testing.T) {
+	objects := intFromEnv(t, "BENCH_NEIGHBOURS", 2000)
+	e := newEnvironment(t)
+	e.startLeader(t)
+	quiet, noisy := e.newNamespace(t, "quiet"), e.newNamespace(t, "noisy")
+	object := newServer(quiet, 0)
+	must(t, e.admin.Create(t.Context(), object))
+	e.waitForStatus(t, quiet, 1, time.Minute)
+	e.waitForQuiet(t, time.Second, time.Minute)
+
+	alone := e.timeChanges(t, object, func(done int, _ time.Duration) bool { return done < neighbourSamples })
+	reportChanges(t, "alone", alone)
+
+	var creation sync.WaitGroup
+	made := make(chan struct{})
+	creation.Go(func() {
+		defer close(made)
+		if err := harness.InParallel(t.Context(), 16, objects, func(ctx context.Context, i int) error {
+			return e.admin.Create(ctx, newServer(noisy, i))
+		}); err != nil {
+			t.Error(err)
+			return
+		}
+		if err := e.watchStatus(t.Context(), noisy, objects, 20*time.Minute); err != nil {
+			t.Error(err)
+		}
+	})
+	during := e.timeChanges(t, object, func(int, time.Duration) bool {
+		select {
+		case <-made:
+			return false
+		default:
+			return true
+		}
+	})
+	creation.Wait()
+	reportChanges(t, fmt.Sprintf("while-%d-objects-are-made", objects), during)
+
+	ctx, stop := context.WithCancel(t.Context())
+	var fight sync.WaitGroup
+	fight.Go(func() { e.fight(ctx, noisy) })
+	fought := e.timeChanges(t, object, func(_ int, since time.Duration) bool { return since < fightTime })
+	stop()
+	fight.Wait()
+	reportChanges(t, "in-a-fight", fought)
+}
+
+// timeChanges changes an object again and again while it may, and returns how long each change took to reach the Deployment.
+func (e *environment) timeChanges(
+	t *testing.T, object *v1alpha2.NginxOperator, more func(done int, since time.Duration) bool,
+) []time.Duration {
+	t.Helper()
+	var out []time.Duration
+	for first := time.Now(); more(len(out), time.Since(first)); {
+		value := time.Now().Format("150405.000000000")
+		before := object.DeepCopy()
+		object.Spec.ForceRedeploy = value
+		began := time.Now()
+		must(t, e.admin.Patch(t.Context(), object, client.MergeFrom(before)))
+		waitFor(t, time.Minute, func() error {
+			deployment := &appsv1.Deployment{}
+			if err := e.admin.Get(t.Context(), client.ObjectKeyFromObject(object), deployment); err != nil {
+				return err
+			}
+			if deployment.Spec.Template.Annotations[metadata.AnnotationForceRedeploy] != value {
+				return errors.New("the change has not reached the Deployment")
+			}
+			return nil
+		})
+		out = append(out, time.Since(began))
+	}
+	return out
+}
+
+// fight changes what is declared of one child of a namespace until the context ends.
+func (e *environment) fight(ctx context.Context, namespace string) {
+	deployment := &appsv1.Deployment{}
+	deployment.Namespace, deployment.Name = namespace, newServer(namespace, 0).Name
+	theirs := []byte(`{"metadata":{"labels":{"app.kubernetes.io/component":"theirs"}}}`)
+	for ticker := time.NewTicker(fightEvery); ctx.Err() == nil; <-ticker.C {
+		_ = e.admin.Patch(ctx, deployment, client.RawPatch("application/merge-patch+json", theirs)) // the next one follows
+	}
+}
+
+func reportChanges(t *testing.T, what string, took []time.Duration) {
+	t.Helper()
+	slices.Sort(took)
+	p99 := took[min(len(took)-1, len(took)*99/100)]
+	harness.Report("neighbour-change-p50-"+what, seconds(took[len(took)/2]), fmt.Sprintf("s (%d changes)", len(took)))
+	harness.Report("neighbour-change-p99-"+what, seconds(p99), fmt.Sprintf("s (under %v)", neighbourBar.Seconds()))
+	if p99 >= neighbourBar {
+		t.Errorf("%s: a change took %s at the 99th percentile, at most %s is allowed", what, p99, neighbourBar)
+	}
+}

@@ -1,0 +1,401 @@
+// Package cluster starts, stops and examines the cluster of one clone.
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/example/nginx-operator/test/cluster/internal/components"
+	"github.com/example/nginx-operator/test/cluster/internal/debian"
+	"github.com/example/nginx-operator/test/cluster/internal/host"
+	"github.com/example/nginx-operator/test/cluster/internal/images"
+	"github.com/example/nginx-operator/test/cluster/internal/layout"
+	"github.com/example/nginx-operator/test/cluster/internal/node"
+	"github.com/example/nginx-operator/test/cluster/internal/olm"
+	"github.com/example/nginx-operator/test/cluster/internal/pki"
+	"github.com/example/nginx-operator/test/cluster/internal/tools"
+)
+
+const (
+	// startTimeout bounds the wait for one component: generous, because a loaded machine is slow and what died is
+	// noticed at once anyway.
+	startTimeout = 3 * time.Minute
+	pollInterval = 50 * time.Millisecond
+)
+
+// Cluster is the cluster of one clone.
+type Cluster struct {
+	images.Store
+	mu sync.Mutex
+	// watched are the components that run as far as this command knows.
+	watched []string
+}
+
+// New returns the cluster, whether it runs or not.
+func New(l layout.Layout, progress *host.Progress) *Cluster {
+	return &Cluster{Store: images.Store{Node: node.New(l), Progress: progress}}
+}
+
+// lock keeps two commands of one clone from getting in each other's way. It is a lock on the clone's directory itself: there
+// is no file to leave behind.
+func (c *Cluster) lock(ctx context.Context) (unlock func(), err error) {
+	dir, err := os.Open(c.Node.Repo)
+	if err != nil {
+		return nil, fmt.Errorf("failed to open the repository: %w", err)
+	}
+	announced := false
+	err = host.Poll(ctx, 30*time.Minute, 200*time.Millisecond, func(context.Context) error {
+		err := unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err != nil && !announced {
+			announced = true
+			c.Progress.Step("waiting for another command on this cluster")
+		}
+		return err
+	})
+	if err != nil {
+		_ = dir.Close()
+		return nil, fmt.Errorf("failed to lock the cluster: %w", err)
+	}
+	return func() { _ = dir.Close() }, nil
+}
+
+// Up starts what does not run yet.
+func (c *Cluster) Up(ctx context.Context) error {
+	if c.healthy(ctx) {
+		c.Progress.Step("the cluster is up")
+		return nil
+	}
+	if os.Geteuid() != 0 {
+		return host.Unavailable("this needs root")
+	}
+	unlock, err := c.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if c.healthy(ctx) {
+		c.Progress.Step("the cluster is up")
+		return nil
+	}
+	if err := debian.Install(ctx, c.Progress); err != nil {
+		return err
+	}
+	if err := tools.Build(ctx, c.Node.Layout, nil, c.Progress); err != nil {
+		return err
+	}
+	if err := c.installSelf(); err != nil {
+		return err
+	}
+	if err := tools.BuildPause(ctx, c.Node.Layout, c.Progress); err != nil {
+		return err
+	}
+	if err := c.dropLeftovers(ctx); err != nil {
+		return err
+	}
+	if err := c.prepareNode(ctx); err != nil {
+		return err
+	}
+	if err := c.startComponents(ctx); err != nil {
+		return err
+	}
+	c.Progress.Step("the cluster is up: bin/cluster exec -- kubectl get nodes")
+	return nil
+}
+
+// dropLeftovers removes what a reboot left of a cluster: without its namespaces the rest cannot go on.
+func (c *Cluster) dropLeftovers(ctx context.Context) error {
+	if _, err := os.Stat(c.Node.State("processes")); errors.Is(err, fs.ErrNotExist) || c.Node.Exists() {
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("failed to look for an earlier cluster: %w", err)
+	}
+	c.Progress.Step("removing what is left of an earlier cluster")
+	return c.Node.Remove(ctx)
+}
+
+// prepareNode makes the certificates, the configuration and the namespaces.
+func (c *Cluster) prepareNode(ctx context.Context) error {
+	c.Progress.Step("network %s, certificates, configuration", c.Node.ID)
+	if err := pki.Create(c.Node.Layout); err != nil {
+		return err
+	}
+	snapshotter := "overlayfs"
+	if !c.Node.SupportsOverlay() {
+		snapshotter = "native"
+		c.Progress.Step("overlay mounts do not work here: images are copied, which is slower")
+	}
+	if err := components.WriteConfig(c.Node.Layout, snapshotter); err != nil {
+		return err
+	}
+	return c.Node.Prepare(ctx)
+}
+
+// startComponents starts what does not run and waits until everything works.
+func (c *Cluster) startComponents(ctx context.Context) error {
+	if err := c.launch(components.Etcd, components.Registry, components.Gateway, components.Containerd); err != nil {
+		return err
+	}
+	if err := c.await(ctx, components.Etcd); err != nil {
+		return err
+	}
+	if err := c.launch(components.APIServer); err != nil {
+		return err
+	}
+	// The images are pushed while the API server starts.
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var pushes sync.WaitGroup
+	pushes.Go(func() {
+		err := c.await(ctx, components.Registry)
+		if err == nil {
+			err = c.PushOwn(ctx)
+		}
+		if err != nil {
+			cancel(err)
+		}
+	})
+	err := c.startNode(ctx)
+	if err == nil {
+		pushes.Wait()
+	}
+	// What went wrong with the images comes first: it made the rest fail.
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return err
+}
+
+func (c *Cluster) startNode(ctx context.Context) error {
+	for _, component := range []components.Component{components.Gateway, components.Containerd, components.APIServer} {
+		if err := c.await(ctx, component); err != nil {
+			return err
+		}
+	}
+	if err := c.launch(components.Rest...); err != nil {
+		return err
+	}
+	for _, component := range components.Rest {
+		if err := c.await(ctx, component); err != nil {
+			return err
+		}
+	}
+	c.Progress.Step("waiting for the node and for DNS")
+	for _, check := range []func(context.Context) error{c.Node.Ready, c.Node.ServiceAccountReady, c.Node.DNSReady} {
+		if err := c.waitFor(ctx, check); err != nil {
+			return fmt.Errorf("failed to wait for the node: %w", err)
+		}
+	}
+	return nil
+}
+
+// launch starts the components that do not run. One that ran before and died is named, with the end of its log.
+func (c *Cluster) launch(list ...components.Component) error {
+	for _, component := range list {
+		pid, err := c.Node.PID(component.Name)
+		if err != nil {
+			return err
+		}
+		if pid != 0 {
+			c.watch(component.Name)
+			continue
+		}
+		if c.Node.WasStarted(component.Name) {
+			c.Progress.Step("%v\n--- starting %s again", c.Node.Died(component.Name), component.Name)
+		} else {
+			c.Progress.Step("starting %s", component.Name)
+		}
+		if err := c.Node.Start(component); err != nil {
+			return err
+		}
+		c.watch(component.Name)
+	}
+	return nil
+}
+
+// waitFor calls check until it succeeds. It ends as soon as any component has died.
+func (c *Cluster) waitFor(ctx context.Context, check func(context.Context) error) error {
+	return host.Poll(ctx, startTimeout, pollInterval, func(ctx context.Context) error {
+		if err := c.anyDied(); err != nil {
+			return host.FinalError{Err: err}
+		}
+		return check(ctx)
+	})
+}
+
+// await waits until a component works.
+func (c *Cluster) await(ctx context.Context, component components.Component) error {
+	err := c.waitFor(ctx, func(ctx context.Context) error { return c.Node.Check(ctx, component) })
+	if err != nil {
+		if pid, pidErr := c.Node.PID(component.Name); pidErr == nil && pid != 0 && ctx.Err() == nil && !errors.As(err, new(node.DiedError)) {
+			return fmt.Errorf("%s runs but does not work (try cluster down): %w; the end of %s:\n%s",
+				component.Name, err, c.Node.Log(component.Name), c.Node.LogTail(component.Name))
+		}
+		return fmt.Errorf("failed to start %s: %w", component.Name, err)
+	}
+	return nil
+}
+
+func (c *Cluster) watch(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.watched = append(c.watched, name)
+}
+
+// anyDied returns an error about the first watched component that does not run any more.
+func (c *Cluster) anyDied() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, name := range c.watched {
+		pid, err := c.Node.PID(name)
+		if err != nil {
+			return err
+		}
+		if pid == 0 {
+			return c.Node.Died(name)
+		}
+	}
+	return nil
+}
+
+// healthy reports whether every component runs and works.
+func (c *Cluster) healthy(ctx context.Context) bool {
+	return c.Node.Exists() && !slices.ContainsFunc(c.examine(ctx), func(s componentStatus) bool { return s.err != nil }) &&
+		c.Node.Ready(ctx) == nil && c.HasOwn()
+}
+
+// componentStatus is what is known about a component.
+type componentStatus struct {
+	component components.Component
+	pid       int
+	err       error
+}
+
+// examine looks at all components at once.
+func (c *Cluster) examine(ctx context.Context) []componentStatus {
+	found := make([]componentStatus, len(components.All))
+	var wait sync.WaitGroup
+	for i, component := range components.All {
+		wait.Go(func() {
+			s := componentStatus{component: component}
+			s.pid, s.err = c.Node.PID(component.Name)
+			switch {
+			case s.err != nil:
+			case s.pid == 0 && c.Node.WasStarted(component.Name):
+				s.err = errors.New("died")
+			case s.pid == 0:
+				s.err = errors.New("not started")
+			default:
+				s.err = c.Node.Check(ctx, component)
+			}
+			found[i] = s
+		})
+	}
+	wait.Wait()
+	return found
+}
+
+// Status prints what runs.
+func (c *Cluster) Status(ctx context.Context) error {
+	if !c.Node.HasNetwork() {
+		return node.ErrNotRunning
+	}
+	out := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', 0)
+	_, _ = fmt.Fprintln(out, "COMPONENT\tPID\tSTATE\tLOG")
+	failures := 0
+	for _, s := range c.examine(ctx) {
+		state := "works"
+		if s.err != nil {
+			failures++
+			state = s.err.Error()
+		}
+		_, _ = fmt.Fprintf(out, "%s\t%d\t%s\t%s\n", s.component.Name, s.pid, state, c.Node.Log(s.component.Name))
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("failed to print: %w", err)
+	}
+	if failures > 0 {
+		return fmt.Errorf("%d components do not work: cluster up starts what died", failures)
+	}
+	if err := c.Node.Ready(ctx); err != nil {
+		return err
+	}
+	fmt.Println("The node is ready.")
+	return nil
+}
+
+// Down stops and removes everything.
+func (c *Cluster) Down(ctx context.Context) error {
+	if os.Geteuid() != 0 {
+		return host.Unavailable("this needs root")
+	}
+	if c.Node.IsInside() {
+		return errors.New("failed to stop the cluster from inside of it: run this without cluster exec")
+	}
+	unlock, err := c.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	c.Progress.Step("stopping the cluster")
+	if err := c.Node.Remove(ctx); err != nil {
+		return err
+	}
+	c.Progress.Step("the cluster is gone")
+	return nil
+}
+
+// OLM is the cluster with the Operator Lifecycle Manager in it.
+func (c *Cluster) OLM(ctx context.Context) error {
+	if err := c.Up(ctx); err != nil {
+		return err
+	}
+	if olm.Ready(ctx, c.Node) != nil {
+		unlock, err := c.lock(ctx)
+		if err != nil {
+			return err
+		}
+		defer unlock()
+		if err := olm.Install(ctx, c.Node, c.Progress); err != nil {
+			return err
+		}
+	}
+	c.Progress.Step("OLM is installed")
+	return nil
+}
+
+// Exec replaces this program by a command in the cluster's network.
+func (c *Cluster) Exec(args []string) error { return c.Node.Exec(args) }
+
+// installSelf puts this program where the node finds it, for the case that it was not started from there (go run).
+func (c *Cluster) installSelf() error {
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("failed to find this program: %w", err)
+	}
+	if self, err = filepath.EvalSymlinks(self); err != nil || self == c.Node.Bin("cluster") {
+		return err
+	}
+	data, err := os.ReadFile(self)
+	if err != nil {
+		return fmt.Errorf("failed to read this program: %w", err)
+	}
+	// Written and renamed: a program that runs cannot be overwritten.
+	written := c.Node.Bin("cluster.new")
+	if err := host.WriteFile(written, data, 0o755); err != nil {
+		return err
+	}
+	if err := os.Rename(written, c.Node.Bin("cluster")); err != nil {
+		return fmt.Errorf("failed to install this program: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,119 @@
+// Package debian installs what the cluster needs of Debian and fetches the packages that the operand image is made of.
+package debian
+
+import (
+	"context"
+	"debug/elf"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/example/nginx-operator/test/cluster/internal/host"
+)
+
+// Busybox is the program of the package busybox-static.
+const Busybox = "/bin/busybox"
+
+// installTimeout bounds apt-get, which may have to fetch 100 MB.
+const installTimeout = 10 * time.Minute
+
+// systemPackage is a Debian package; present reports whether what it brings is there, however it came.
+type systemPackage struct {
+	name    string
+	present func() bool
+}
+
+var systemPackages = []systemPackage{
+	{"runc", hasProgram("runc")},
+	{"containernetworking-plugins", hasFile("/usr/lib/cni/ptp", "/opt/cni/bin/ptp")},
+	{"iptables", hasProgram("iptables")},
+	{"nftables", hasProgram("nft")},
+	{"conntrack", hasProgram("conntrack")},
+	{"buildah", hasProgram("buildah")},
+	{"busybox-static", hasStaticBusybox},
+	{"iproute2", hasProgram("ip")},
+	{"gcc", hasProgram("gcc")},
+	{"libc6-dev", hasFile("/usr/lib/*/libc.a", "/usr/lib*/libc.a")}, // for gcc -static
+}
+
+func hasProgram(name string) func() bool {
+	return func() bool {
+		_, err := exec.LookPath(name)
+		return err == nil
+	}
+}
+
+func hasFile(patterns ...string) func() bool {
+	return func() bool {
+		return slices.ContainsFunc(patterns, func(pattern string) bool {
+			found, err := filepath.Glob(pattern)
+			return err == nil && len(found) > 0
+		})
+	}
+}
+
+// hasStaticBusybox looks for the busybox that runs in an otherwise empty image.
+func hasStaticBusybox() bool {
+	file, err := elf.Open(Busybox)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = file.Close() }()
+	return !slices.ContainsFunc(file.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP })
+}
+
+// missing returns the names of the packages that are not there.
+func missing() (names []string) {
+	for _, p := range systemPackages {
+		if !p.present() {
+			names = append(names, p.name)
+		}
+	}
+	return names
+}
+
+// Install installs those packages of the cluster that are missing.
+func Install(ctx context.Context, progress *host.Progress) error {
+	names := missing()
+	if len(names) == 0 {
+		return nil
+	}
+	if !hasProgram("apt-get")() {
+		return host.Unavailable("these Debian packages are missing and there is no apt-get: %s", strings.Join(names, " "))
+	}
+	progress.Step("installing %s", strings.Join(names, " "))
+	// One source of packages that cannot be reached is no reason to give up: the others may have what is needed.
+	updateErr := aptGet(ctx, "", "update", "-qq")
+	err := aptGet(ctx, "", append([]string{"install", "-y", "-qq", "--no-install-recommends"}, names...)...)
+	if err != nil {
+		return host.Unavailable("the Debian packages %s cannot be installed: %w (update: %v)", strings.Join(names, " "), err, updateErr)
+	}
+	if rest := missing(); len(rest) > 0 {
+		return host.Unavailable("the Debian package %s is installed, but what it should bring is not there", rest[0])
+	}
+	return nil
+}
+
+// aptGet runs apt-get in a directory.
+func aptGet(ctx context.Context, dir string, args ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, installTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "apt-get", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return lastLine(err, string(out))
+	}
+	return nil
+}
+
+// lastLine puts the last line of what a command wrote into its error.
+func lastLine(err error, output string) error {
+	lines := strings.Split(strings.TrimSpace(output), "\n")
+	return fmt.Errorf("%w: %s", err, strings.TrimSpace(lines[len(lines)-1]))
+}

@@ -1,0 +1,143 @@
+package debian
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/example/nginx-operator/test/cluster/internal/host"
+)
+
+// nginxSuite is the release of Debian that the operand's nginx and its libraries come from, whatever release the machine
+// runs: trixie (Debian 13) has nginx 1.26.
+const nginxSuite = "trixie"
+
+// debianKeyring signs all releases of Debian.
+const debianKeyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
+
+// Nginx returns the packages of nginx, from the user's cache directory if they are there. Without a home directory they are
+// kept in fallback, and fetched again for every cluster.
+func Nginx(ctx context.Context, fallback string, progress *host.Progress) ([]string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		cache = fallback
+	}
+	dir := filepath.Join(cache, "nginx-operator", "nginx-packages-"+nginxSuite)
+	pattern := filepath.Join(dir, "*.deb")
+	if files, err := filepath.Glob(pattern); err != nil || len(files) > 0 {
+		return files, err
+	}
+	progress.Step("fetching the packages of nginx")
+	// Into another directory first, so that an interrupted download is not taken for a complete one.
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return nil, fmt.Errorf("failed to make the cache directory: %w", err)
+	}
+	aside, err := os.MkdirTemp(filepath.Dir(dir), "download-")
+	if err != nil {
+		return nil, fmt.Errorf("failed to make a directory for the packages: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(aside) }()
+	if err := fetchNginx(ctx, aside); err != nil {
+		return nil, host.Unavailable("the packages of nginx cannot be fetched: %w", err)
+	}
+	if err := os.Rename(filepath.Join(aside, "packages"), dir); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("failed to keep the packages: %w", err)
+	}
+	return filepath.Glob(pattern) // sorted, so that the layer is always the same
+}
+
+// fetchNginx downloads the packages into dir/packages. apt keeps everything of its own in dir: the machine's lists and sources
+// stay as they are.
+func fetchNginx(ctx context.Context, dir string) error {
+	targets, err := aptOutput(ctx, "apt-get", "indextargets", "--format", "$(SITE) $(LABEL)", "Created-By: Packages")
+	if err != nil {
+		return err
+	}
+	source := fmt.Sprintf("deb [signed-by=%s] %s %s main\n", debianKeyring, parseMirror(targets), nginxSuite)
+	if err := host.WriteFile(filepath.Join(dir, "sources.list"), []byte(source), 0o644); err != nil {
+		return err
+	}
+	packages := filepath.Join(dir, "packages")
+	// apt-get drops its privileges for the download and must be able to write here.
+	lists, archives := filepath.Join(dir, "state", "lists", "partial"), filepath.Join(dir, "cache", "archives", "partial")
+	for _, d := range []string{dir, packages, lists, archives} {
+		if err := errors.Join(os.MkdirAll(d, 0o755), os.Chmod(d, 0o777)); err != nil {
+			return fmt.Errorf("failed to make a directory for the packages: %w", err)
+		}
+	}
+	own := aptOptions(dir)
+	if err := aptGet(ctx, dir, append(own, "update", "-qq")...); err != nil {
+		return err
+	}
+	names := []string{"nginx"}
+	for known := 0; known < len(names); {
+		known = len(names)
+		out, err := aptOutput(ctx, "apt-cache", slices.Concat(own, []string{
+			"depends", "--no-recommends", "--no-suggests", "--no-conflicts", "--no-breaks", "--no-replaces", "--no-enhances",
+		}, names)...)
+		if err != nil {
+			return err
+		}
+		names = withDependencies(names, out)
+	}
+	if len(names) < 3 {
+		return errors.New("failed to find the libraries that nginx needs")
+	}
+	return aptGet(ctx, packages, slices.Concat(own, []string{"download", "-qq"}, names)...)
+}
+
+// aptOutput returns the output of a query of apt.
+func aptOutput(ctx context.Context, program string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, host.CommandTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env = append(os.Environ(), "LC_ALL=C")
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("failed to ask %s: %w", program, host.CommandError(err))
+	}
+	return string(out), nil
+}
+
+// defaultMirror is asked where the machine's apt knows no mirror of Debian.
+const defaultMirror = "http://deb.debian.org/debian"
+
+// parseMirror returns Debian's mirror from lines of a site and a label, as `apt-get indextargets` gives them.
+func parseMirror(targets string) string {
+	for line := range strings.Lines(targets) {
+		if site, label, _ := strings.Cut(strings.TrimSpace(line), " "); label == "Debian" {
+			return site
+		}
+	}
+	return defaultMirror
+}
+
+// aptOptions makes apt use the sources.list of a directory and keep all that it learns there.
+func aptOptions(dir string) []string {
+	var out []string
+	for _, option := range []string{
+		"Dir::Etc::sourcelist=" + dir + "/sources.list", "Dir::Etc::sourceparts=-", "Dir::State=" + dir + "/state",
+		"Dir::State::status=/dev/null", "Dir::Cache=" + dir + "/cache",
+	} {
+		out = append(out, "-o", option)
+	}
+	return out
+}
+
+// withDependencies adds to the names of packages the libraries and nginx's own files from the output of
+// `apt-cache depends`. What else they depend on are programs that run at their installation.
+func withDependencies(names []string, output string) []string {
+	for line := range strings.Lines(output) {
+		name, ok := strings.CutPrefix(strings.TrimSpace(line), "Depends: ")
+		if ok && (strings.HasPrefix(name, "lib") || name == "zlib1g" || name == "nginx-common") && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,131 @@
+package images
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/example/nginx-operator/test/cluster/internal/host"
+	"github.com/example/nginx-operator/test/cluster/internal/node"
+	"github.com/example/nginx-operator/test/cluster/internal/registry"
+)
+
+// buildTimeout bounds one build and one push.
+const buildTimeout = 10 * time.Minute
+
+// BuildImage builds an image from a Dockerfile under one or more names.
+func (s Store) BuildImage(ctx context.Context, names []string, dockerfile, contextDir string, buildArgs []string) error {
+	args := []string{
+		"build", "--quiet", "--http-proxy=false", "--signature-policy", s.Node.Config("policy.json"), "--file", dockerfile,
+	}
+	for _, name := range names {
+		ref, err := registry.Parse(name)
+		if err != nil {
+			return err
+		}
+		args = append(args, "--tag", ref.String())
+	}
+	for _, arg := range buildArgs {
+		args = append(args, "--build-arg", arg)
+	}
+	s.Progress.Step("building %s", strings.Join(names, " "))
+	if err := s.buildah(ctx, append(args, contextDir)...); err != nil {
+		return err
+	}
+	// Drop what the tags meant before, else every build makes the storage grow.
+	return s.buildah(ctx, "rmi", "--prune")
+}
+
+// PushImages pushes images that were built here; Pods then use them by the same name.
+func (s Store) PushImages(ctx context.Context, names []string) error {
+	for _, name := range names {
+		ref, err := registry.Parse(name)
+		if err != nil {
+			return err
+		}
+		s.Progress.Step("pushing %s", ref)
+		digest, err := s.push(ctx, ref)
+		if err != nil {
+			return err
+		}
+		if err := s.forget(ctx, ref, digest); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s Store) push(ctx context.Context, ref registry.Reference) (digest string, err error) {
+	file, err := os.CreateTemp("", "digest-")
+	if err != nil {
+		return "", fmt.Errorf("failed to make a temporary file: %w", err)
+	}
+	defer func() { _ = os.Remove(file.Name()) }()
+	if err := file.Close(); err != nil {
+		return "", fmt.Errorf("failed to make a temporary file: %w", err)
+	}
+	err = s.buildah(ctx, "push", "--quiet", "--signature-policy", s.Node.Config("policy.json"), "--digestfile", file.Name(),
+		ref.String(), "docker://"+ref.InCluster())
+	if err != nil {
+		return "", err
+	}
+	data, err := os.ReadFile(file.Name())
+	if err != nil {
+		return "", fmt.Errorf("failed to read the digest of %s: %w", ref, err)
+	}
+	return strings.TrimSpace(string(data)), nil
+}
+
+// forget removes the image from the node if the tag means another image now. A node keeps what it has under a tag:
+// without this a new Pod would run yesterday's program.
+func (s Store) forget(ctx context.Context, ref registry.Reference, digest string) error {
+	for _, name := range []string{ref.String(), ref.InCluster()} {
+		list, err := s.Node.Run(ctx, nil, s.Node.Bin("ctr"), "images", "list", "name=="+name)
+		if err != nil {
+			return err
+		}
+		if old := listedDigest(list, name); old == "" || old == digest {
+			continue
+		}
+		if _, err := s.Node.Run(ctx, nil, s.Node.Bin("ctr"), "images", "remove", name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// buildah runs buildah in the cluster's network, one at a time: its storage is shared.
+func (s Store) buildah(ctx context.Context, args ...string) error {
+	if !s.Node.HasNetwork() {
+		return node.ErrNotRunning
+	}
+	ctx, cancel := context.WithTimeout(ctx, buildTimeout)
+	defer cancel()
+	dir, err := os.Open(s.Node.Config(""))
+	if err != nil {
+		return fmt.Errorf("failed to lock the storage of images: %w", err)
+	}
+	defer func() { _ = dir.Close() }()
+	err = host.Poll(ctx, buildTimeout, 100*time.Millisecond, func(context.Context) error {
+		return unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	})
+	if err != nil {
+		return fmt.Errorf("failed to lock the storage of images: %w", err)
+	}
+	_, err = s.Node.Run(ctx, nil, "buildah", args...)
+	return err
+}
+
+// listedDigest finds the digest of an image in the output of `ctr images list`: REF TYPE DIGEST SIZE ...
+func listedDigest(output, name string) string {
+	for line := range strings.Lines(output) {
+		if fields := strings.Fields(line); len(fields) > 2 && fields[0] == name {
+			return fields[2]
+		}
+	}
+	return ""
+}

@@ -1,0 +1,221 @@
+// Package images makes the images that the cluster itself needs, builds others from Dockerfiles, and pushes both into the
+// cluster's registry. The former carry the names under which users pull them, and are made from what is at hand: the tools of
+// this repository and packages of the distribution.
+package images
+
+import (
+	"embed"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/example/nginx-operator/test/cluster/internal/debian"
+	"github.com/example/nginx-operator/test/cluster/internal/layout"
+	"github.com/example/nginx-operator/test/cluster/internal/tools"
+)
+
+// The repositories of the images that OLM is installed with.
+const (
+	OLM = "quay.io/operator-framework/olm"
+	OPM = "quay.io/operator-framework/opm"
+)
+
+// nginxUser is the user of the image nginxinc/nginx-unprivileged.
+const nginxUser = 101
+
+//go:embed nginx
+var nginxFiles embed.FS
+
+// recipe says how an image is made.
+type recipe struct {
+	names  []string
+	config imageConfig
+	write  func(w *layerWriter) error
+}
+
+// clusterImages returns the recipes. nginxPackages are the .deb files that nginx is made of.
+func clusterImages(l layout.Layout, nginxPackages []string) ([]recipe, error) {
+	olmVersion, err := tools.OLM.Version(l)
+	if err != nil {
+		return nil, err
+	}
+	opmVersion, err := tools.Registry.Version(l)
+	if err != nil {
+		return nil, err
+	}
+	sdkVersion, err := tools.OperatorSDK.Version(l)
+	if err != nil {
+		return nil, err
+	}
+	return []recipe{
+		{
+			names:  []string{layout.PauseImage},
+			config: imageConfig{User: "65535:65535", Entrypoint: []string{"/pause"}},
+			write:  func(w *layerWriter) error { return w.program("pause", l.Bin("pause")) },
+		},
+		{
+			// registry.access.redhat.com/ubi9/ubi:9.7 is what `operator-sdk run bundle` takes for its init container,
+			// which needs a shell and gzip. ubuntu is what the document of an example (examples/foo) has a Pod sleep in.
+			names: []string{
+				"docker.io/library/busybox:1.36", "docker.io/library/busybox:latest", "docker.io/library/ubuntu:latest",
+				"registry.access.redhat.com/ubi9/ubi:9.7",
+			},
+			config: imageConfig{Env: []string{"PATH=/bin"}, Cmd: []string{"sh"}},
+			write:  writeBusybox,
+		},
+		nginxImage(nginxPackages),
+		toolImage(l,
+			[]string{OLM + ":" + olmVersion},
+			imageConfig{Entrypoint: []string{"/bin/olm"}},
+			"olm", "catalog", "package-server", "copy-content", "cpb"),
+		// latest is the index image that `operator-sdk run bundle` takes when none is named. OLM finds the catalog by
+		// the label.
+		toolImage(l,
+			[]string{OPM + ":" + opmVersion, OPM + ":latest"},
+			imageConfig{
+				Entrypoint: []string{"/bin/opm"},
+				Cmd:        []string{"serve", "/configs"},
+				WorkingDir: "/work",
+				Labels:     map[string]string{"operators.operatorframework.io.index.configs.v1": "/configs"},
+			},
+			"opm", "grpc_health_probe"),
+		toolImage(l,
+			[]string{"quay.io/operator-framework/scorecard-test:" + sdkVersion},
+			imageConfig{Entrypoint: []string{"/bin/scorecard-test"}},
+			"scorecard-test"),
+	}, nil
+}
+
+// toolImage is busybox with tools of this repository in /bin.
+func toolImage(l layout.Layout, names []string, config imageConfig, programs ...string) recipe {
+	config.User = "1001"
+	config.Env = []string{"PATH=/bin"}
+	return recipe{names: names, config: config, write: func(w *layerWriter) error {
+		for _, program := range programs {
+			if err := w.program("bin/"+program, l.Bin(program)); err != nil {
+				return err
+			}
+		}
+		// A catalog without operators, and a directory that every user can write to.
+		if err := w.text("configs/.indexignore", ""); err != nil {
+			return err
+		}
+		if err := w.dir("work", 0o1777, 0); err != nil {
+			return err
+		}
+		return writeBusybox(w)
+	}}
+}
+
+// nginxImage stands in for nginxinc/nginx-unprivileged: on the local cluster the nginx of Debian runs under that name, with the
+// same user, port, paths and signals. There are two tags of the same files, so that a change of image can be tested. The two other
+// names are those of the applications in the documents of the examples (examples/sidecarset, examples/myapp).
+func nginxImage(packages []string) recipe {
+	return recipe{
+		names: []string{
+			"docker.io/nginxinc/nginx-unprivileged:1.28.0", "docker.io/nginxinc/nginx-unprivileged:1.29.0",
+			"docker.io/library/nginx:1.15.1", "docker.io/library/myapp:latest",
+		},
+		config: imageConfig{
+			User:         fmt.Sprint(nginxUser),
+			ExposedPorts: map[string]struct{}{"8080/tcp": {}},
+			Env:          []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin"},
+			// No entrypoint: Pods may give a command of their own.
+			Cmd:        []string{"nginx", "-g", "daemon off;"},
+			StopSignal: "SIGQUIT",
+		},
+		write: func(w *layerWriter) error {
+			for _, file := range [][2]string{
+				{"etc/nginx/nginx.conf", "nginx.conf"},
+				{"etc/nginx/conf.d/default.conf", "default.conf"},
+				{"usr/share/nginx/html/index.html", "index.html"},
+			} {
+				data, err := nginxFiles.ReadFile("nginx/" + file[1])
+				if err != nil {
+					return fmt.Errorf("failed to read %s: %w", file[1], err)
+				}
+				if err := w.text(file[0], string(data)); err != nil {
+					return err
+				}
+			}
+			for _, link := range [][2]string{{"access.log", "/dev/stdout"}, {"error.log", "/dev/stderr"}} {
+				if err := w.link("var/log/nginx/"+link[0], link[1]); err != nil {
+					return err
+				}
+			}
+			for _, dir := range []string{"var/cache/nginx", "var/lib/nginx"} {
+				if err := w.dir(dir, 0o755, nginxUser); err != nil {
+					return err
+				}
+			}
+			for _, file := range packages {
+				if err := w.debianPackage(file, skipNginxFile); err != nil {
+					return err
+				}
+			}
+			// Where the distribution's packages rely on these links (which another package brings) they are needed.
+			for _, link := range [][2]string{{"lib", "usr/lib"}, {"lib64", "usr/lib64"}} {
+				if err := w.link(link[0], link[1]); err != nil {
+					return err
+				}
+			}
+			return writeBusybox(w)
+		},
+	}
+}
+
+// skipNginxFile leaves out what nginx does not need in a container.
+func skipNginxFile(name string) bool {
+	for _, dir := range []string{
+		"/usr/share/doc", "/usr/share/locale", "/usr/share/man", "/usr/share/lintian", "/etc/init.d", "/etc/logrotate.d", "/etc/ufw",
+		"/etc/nginx/sites-available", "/etc/nginx/sites-enabled", "/etc/nginx/modules-enabled",
+	} {
+		if name == dir || strings.HasPrefix(name, dir+"/") {
+			return true
+		}
+	}
+	// The static busybox would load these plug-ins of another build of the C library, and crash.
+	return strings.Contains(name, "/gconv") || strings.HasPrefix(path.Base(name), "libnss_")
+}
+
+// busyboxCommands are those that Pods of the cluster and of its tests call.
+var busyboxCommands = []string{
+	"[", "awk", "basename", "cat", "chmod", "chown", "cp", "cut", "date", "dirname", "echo", "env", "expr", "false", "find", "grep",
+	"gunzip", "gzip", "head", "hostname", "id", "kill", "ln", "ls", "mkdir", "mktemp", "mv", "nc", "nslookup", "printf", "ps", "pwd",
+	"readlink", "rm", "rmdir", "sed", "seq", "sh", "sleep", "sort", "stat", "sync", "tail", "tar", "tee", "test", "time", "timeout",
+	"touch", "tr", "true", "uname", "uniq", "vi", "wc", "wget", "which", "whoami", "xargs", "yes", "zcat",
+}
+
+const (
+	passwdFile = `root:x:0:0:root:/root:/bin/sh
+nginx:x:%[1]d:%[1]d:nginx:/nonexistent:/bin/false
+user:x:1001:0:user:/tmp:/bin/sh
+nobody:x:65534:65534:nobody:/nonexistent:/bin/false
+`
+	groupFile = `root:x:0:
+nginx:x:%d:
+nogroup:x:65534:
+`
+)
+
+// writeBusybox adds a shell with the usual commands and the files that make users and host names work.
+func writeBusybox(w *layerWriter) error {
+	if err := w.program("bin/busybox", debian.Busybox); err != nil {
+		return err
+	}
+	for _, command := range busyboxCommands {
+		if err := w.link("bin/"+command, "busybox"); err != nil {
+			return err
+		}
+	}
+	for _, file := range [][2]string{
+		{"etc/passwd", fmt.Sprintf(passwdFile, nginxUser)},
+		{"etc/group", fmt.Sprintf(groupFile, nginxUser)},
+		{"etc/nsswitch.conf", "hosts: files dns\n"},
+	} {
+		if err := w.text(file[0], file[1]); err != nil {
+			return err
+		}
+	}
+	return w.dir("tmp", 0o1777, 0)
+}

@@ -1,0 +1,65 @@
+package images
+
+import (
+	"testing"
+
+	"github.com/example/nginx-operator/test/cluster/internal/layout"
+	"github.com/example/nginx-operator/test/cluster/internal/registry"
+)
+
+func TestClusterImages(t *testing.T) {
+	repo, err := layout.FindRepo()
+	if err != nil {
+		t.Fatal(err)
+	}
+	recipes, err := clusterImages(layout.New(repo), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, r := range recipes {
+		for _, name := range r.names {
+			ref, err := registry.Parse(name)
+			if err != nil || ref.String() != name {
+				t.Errorf("%s is not a full name: %v", name, err)
+			}
+			if seen[name] {
+				t.Errorf("%s is there twice", name)
+			}
+			seen[name] = true
+		}
+		if r.write == nil {
+			t.Errorf("%v has no content", r.names)
+		}
+	}
+	for _, name := range []string{
+		layout.PauseImage,
+		"docker.io/library/busybox:1.36",
+		"docker.io/nginxinc/nginx-unprivileged:1.28.0",
+		"docker.io/nginxinc/nginx-unprivileged:1.29.0",
+		OPM + ":latest",
+	} {
+		if !seen[name] {
+			t.Errorf("%s is missing", name)
+		}
+	}
+}
+
+func TestSkipNginxFile(t *testing.T) {
+	for name, want := range map[string]bool{
+		"/usr/sbin/nginx":                         false,
+		"/etc/nginx/mime.types":                   false,
+		"/lib/x86_64-linux-gnu/libc.so.6":         false,
+		"/usr/share/doc":                          true,
+		"/usr/share/doc/nginx/README":             true,
+		"/usr/share/documents":                    false,
+		"/etc/nginx/sites-enabled/default":        true,
+		"/usr/lib/x86_64-linux-gnu/gconv/BIG5.so": true,
+		"/lib/x86_64-linux-gnu/libnss_files.so.2": true,
+		"/usr/share/nginx/html/index.html":        false,
+	} {
+		if got := skipNginxFile(name); got != want {
+			t.Errorf("%s: got %v", name, got)
+		}
+	}
+}

@@ -1,0 +1,142 @@
+// Package layout says where everything of the cluster of one clone is: its addresses, its names, its files.
+package layout
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Addresses come from the ranges reserved for documentation (RFC 5737) and benchmarks (RFC 2544): nothing that a
+// test could want to reach outside uses them. Every cluster uses the same ones, each in a network namespace of its own.
+const (
+	NodeName         = "node0"
+	NodeIP           = "192.0.2.1"
+	GatewayIP        = "192.0.2.254"
+	PodCIDR          = "198.18.0.0/16"
+	NodePodCIDR      = "198.18.0.0/24"
+	ServiceCIDR      = "198.19.0.0/16"
+	KubernetesIP     = "198.19.0.1"
+	ClusterDomain    = "cluster.local"
+	RegistryAddress  = NodeIP + ":5000"
+	RegistryURL      = "https://" + RegistryAddress
+	APIServerAddress = NodeIP + ":6443"
+	APIServerURL     = "https://" + APIServerAddress
+	EtcdURL          = "http://127.0.0.1:2379"
+)
+
+// PauseImage is the image that holds the namespaces of a Pod.
+const PauseImage = "registry.k8s.io/pause:3.10"
+
+// The node has a mount namespace of its own in which /run, /var/lib and /var/log belong to the cluster. So the
+// components find their files at the usual places, whatever the depth of the clone (the path of a Unix socket is limited
+// to 107 characters), and two clusters on one machine do not meet.
+const (
+	NodeStateDir  = "/run/cluster"
+	NodeBinDir    = "/run/bin"
+	NodeConfigDir = NodeStateDir + "/config"
+	NodePKIDir    = NodeStateDir + "/pki"
+)
+
+// Layout holds the names and the directories of the cluster of one clone.
+type Layout struct {
+	// Repo is the root directory of the clone.
+	Repo string
+	// ID names what is global to the machine: the network namespace, the cgroup, the directory under /run.
+	ID string
+}
+
+// New derives the names from the path of the clone: two clones can run their clusters at the same time.
+func New(repo string) Layout {
+	sum := sha256.Sum256([]byte(repo))
+	return Layout{Repo: repo, ID: "nginx-operator-" + hex.EncodeToString(sum[:4])}
+}
+
+// Bin is the path of a program that was built.
+func (l Layout) Bin(name string) string { return filepath.Join(l.Repo, "bin", name) }
+
+// ToolModule is the directory of a Go module of tools.
+func (l Layout) ToolModule(name string) string { return filepath.Join(l.Repo, "hack", "tools", name) }
+
+// Stamp is the file that records what a program was built from.
+func (l Layout) Stamp(name string) string { return filepath.Join(l.Repo, "bin", ".stamps", name) }
+
+// State is the path of what lives as long as the cluster.
+func (l Layout) State(elem ...string) string { return join(filepath.Join(l.Repo, ".cluster"), elem) }
+
+// Config is the path of a configuration file.
+func (l Layout) Config(name string) string { return l.State("config", name) }
+
+// PKI is the path of a certificate or a key.
+func (l Layout) PKI(name string) string { return l.State("pki", name) }
+
+// Kubeconfig is the administrator's kubeconfig file.
+func (l Layout) Kubeconfig() string { return l.State("admin.kubeconfig") }
+
+// LogDir is a path in the directory of the logs.
+func (l Layout) LogDir(elem ...string) string { return join(l.State("logs"), elem) }
+
+// Log is the log of a component.
+func (l Layout) Log(component string) string { return l.LogDir(component + ".log") }
+
+// AuditLog is the audit log of the API server.
+func (l Layout) AuditLog() string { return l.LogDir("audit.log") }
+
+// RunDir is a path in the cluster's directory under /run, a mount of its own.
+func (l Layout) RunDir(elem ...string) string { return join("/run/"+l.ID, elem) }
+
+// NetNS is where the network namespace is kept.
+func (l Layout) NetNS() string { return l.RunDir("net") }
+
+// MountNS is where the node's mount namespace is kept.
+func (l Layout) MountNS() string { return l.RunDir("mnt") }
+
+// NodeRunDir is a path in what the node sees as /run.
+func (l Layout) NodeRunDir(elem ...string) string { return join(l.RunDir("node"), elem) }
+
+// ContainerdSocket is the path from outside of the node.
+func (l Layout) ContainerdSocket() string { return l.NodeRunDir("containerd", "containerd.sock") }
+
+func join(base string, elem []string) string {
+	return filepath.Join(append([]string{base}, elem...)...)
+}
+
+// FindRepo returns the clone that the program belongs to: the one whose bin directory holds it, or else (go run) the one
+// that holds the working directory.
+func FindRepo() (string, error) {
+	if executable, err := os.Executable(); err == nil {
+		if executable, err = filepath.EvalSymlinks(executable); err == nil {
+			if dir := filepath.Dir(filepath.Dir(executable)); isRepo(dir) {
+				return dir, nil
+			}
+		}
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("failed to find the working directory: %w", err)
+	}
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return "", fmt.Errorf("failed to resolve the working directory: %w", err)
+	}
+	for ; ; dir = filepath.Dir(dir) {
+		if isRepo(dir) {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", errors.New("failed to find the repository: run this inside of it")
+		}
+	}
+}
+
+func isRepo(dir string) bool {
+	info, err := os.Stat(filepath.Join(dir, "hack", "tools"))
+	if err != nil || !info.IsDir() {
+		return false
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	return err == nil && strings.Contains(string(data), "/nginx-operator\n")
+}

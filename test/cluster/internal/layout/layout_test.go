@@ -1,0 +1,18 @@
+package layout
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestLayoutsDiffer(t *testing.T) {
+	a, b := New("/a"), New("/b")
+	if a.ID == b.ID || a.ID != New("/a").ID {
+		t.Errorf("got %s and %s", a.ID, b.ID)
+	}
+	// However deep the clone is, the path of a socket stays short enough.
+	deep := New("/" + strings.Repeat("deep/", 60))
+	if socket := deep.ContainerdSocket(); len(socket) > 107 {
+		t.Errorf("%s has %d characters", socket, len(socket))
+	}
+}

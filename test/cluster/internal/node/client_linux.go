@@ -1,0 +1,161 @@
+package node
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/example/nginx-operator/test/cluster/internal/components"
+	"github.com/example/nginx-operator/test/cluster/internal/host"
+	"github.com/example/nginx-operator/test/cluster/internal/layout"
+)
+
+// healthTimeout bounds one look at a component or an object.
+const healthTimeout = 2 * time.Second
+
+// maxBody bounds what is read of a response.
+const maxBody = 16 << 20
+
+// httpClient returns a client that is the cluster's administrator to the API server, once the certificates are there.
+func (n *Node) httpClient() (*http.Client, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.client != nil {
+		return n.client, nil
+	}
+	pool, err := host.CertPool(n.PKI("ca.crt"))
+	if err != nil {
+		return nil, err
+	}
+	cert, err := tls.LoadX509KeyPair(n.PKI("admin.crt"), n.PKI("admin.key"))
+	if err != nil {
+		return nil, fmt.Errorf("failed to load the certificate: %w", err)
+	}
+	n.client = &http.Client{Transport: &http.Transport{
+		DialContext:     n.dial,
+		TLSClientConfig: &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12},
+	}}
+	return n.client, nil
+}
+
+// Do sends a request and returns the response with its body; any status but 2xx is an error.
+func (n *Node) Do(request *http.Request) (*http.Response, []byte, error) {
+	client, err := n.httpClient()
+	if err != nil {
+		return nil, nil, err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, nil, fmt.Errorf("failed to reach %s: %w", request.URL.Host, err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxBody))
+	if err != nil {
+		return nil, nil, fmt.Errorf("failed to read the response of %s: %w", request.URL, err)
+	}
+	if response.StatusCode/100 != 2 {
+		return response, body, &statusError{code: response.StatusCode, url: request.URL.String(), body: string(body[:min(len(body), 500)])}
+	}
+	return response, body, nil
+}
+
+// statusError is a response that is not 2xx.
+type statusError struct {
+	code      int
+	url, body string
+}
+
+func (e *statusError) Error() string { return fmt.Sprintf("%s answered %d: %s", e.url, e.code, e.body) }
+
+// IsStatus reports whether an error is a response with that status.
+func IsStatus(err error, code int) bool {
+	status := (*statusError)(nil)
+	return errors.As(err, &status) && status.code == code
+}
+
+// Get reads an object of the API server into a struct.
+func (n *Node) Get(ctx context.Context, path string, into any) error {
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, layout.APIServerURL+path, nil)
+	if err != nil {
+		return fmt.Errorf("failed to make a request: %w", err)
+	}
+	_, body, err := n.Do(request)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		return fmt.Errorf("failed to decode %s: %w", path, err)
+	}
+	return nil
+}
+
+// Check looks once whether a component works.
+func (n *Node) Check(ctx context.Context, component components.Component) error {
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
+	defer cancel()
+	if component.Socket {
+		conn, err := new(net.Dialer).DialContext(ctx, "unix", n.ContainerdSocket())
+		if err != nil {
+			return fmt.Errorf("failed to connect: %w", err)
+		}
+		return conn.Close()
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, component.Health, nil)
+	if err != nil {
+		return fmt.Errorf("failed to make a request: %w", err)
+	}
+	_, _, err = n.Do(request)
+	return err
+}
+
+// Ready looks once whether the node is ready.
+func (n *Node) Ready(ctx context.Context) error {
+	var node struct {
+		Status struct {
+			Conditions []struct{ Type, Status, Message string }
+		}
+	}
+	if err := n.Get(ctx, "/api/v1/nodes/"+layout.NodeName, &node); err != nil {
+		return err
+	}
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == "Ready" {
+			if condition.Status == "True" {
+				return nil
+			}
+			return fmt.Errorf("the node is not ready: %s", condition.Message)
+		}
+	}
+	return errors.New("the node is not ready: it has not said so yet")
+}
+
+// ServiceAccountReady looks once whether Pods can be made in the default namespace.
+func (n *Node) ServiceAccountReady(ctx context.Context) error {
+	return n.Get(ctx, "/api/v1/namespaces/default/serviceaccounts/default", &struct{}{})
+}
+
+// DNSReady looks once whether the cluster's DNS finds the API server.
+func (n *Node) DNSReady(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	resolver := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return n.dial(ctx, network, net.JoinHostPort(layout.NodeIP, "53"))
+	}}
+	addresses, err := resolver.LookupHost(ctx, "kubernetes.default.svc."+layout.ClusterDomain+".")
+	if err != nil {
+		return fmt.Errorf("failed to look up the API server: %w", err)
+	}
+	if !slices.Contains(addresses, layout.KubernetesIP) {
+		return fmt.Errorf("failed to look up the API server: got %v", addresses)
+	}
+	return nil
+}

@@ -1,0 +1,119 @@
+// Package olm installs the Operator Lifecycle Manager from the chart in its module.
+package olm
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/example/nginx-operator/test/cluster/internal/host"
+	"github.com/example/nginx-operator/test/cluster/internal/images"
+	"github.com/example/nginx-operator/test/cluster/internal/layout"
+	"github.com/example/nginx-operator/test/cluster/internal/node"
+	"github.com/example/nginx-operator/test/cluster/internal/tools"
+)
+
+const (
+	namespace         = "olm"
+	operatorNamespace = "operators"
+	// timeout bounds the installation.
+	timeout = 5 * time.Minute
+)
+
+// Install installs OLM and waits until it works.
+func Install(ctx context.Context, n *node.Node, progress *host.Progress) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	source, err := tools.OLM.Dir(ctx, n.Layout)
+	if err != nil {
+		return err
+	}
+	chart := filepath.Join(source, "deploy", "chart")
+	kubectl := func(stdin io.Reader, args ...string) error {
+		_, err := n.Run(ctx, stdin, n.Bin("kubectl"), args...)
+		return err
+	}
+	progress.Step("installing OLM: CRDs")
+	crds := filepath.Join(chart, "crds")
+	if err := kubectl(nil, "apply", "--server-side", "--force-conflicts", "--filename", crds); err != nil {
+		return err
+	}
+	if err := kubectl(nil, "wait", "--for=condition=Established", "--timeout=60s", "--filename", crds); err != nil {
+		return err
+	}
+	progress.Step("installing OLM: operators")
+	manifests, err := render(ctx, n.Layout, chart)
+	if err != nil {
+		return err
+	}
+	// Right after its CRD a kind may still be unknown for a moment.
+	err = host.Poll(ctx, time.Minute, time.Second, func(context.Context) error {
+		return kubectl(bytes.NewReader(manifests), "apply", "--server-side", "--force-conflicts", "--filename", "-")
+	})
+	if err != nil {
+		return fmt.Errorf("failed to install OLM: %w", err)
+	}
+	progress.Step("waiting for OLM")
+	if err := host.Poll(ctx, timeout, 200*time.Millisecond, func(ctx context.Context) error { return Ready(ctx, n) }); err != nil {
+		return fmt.Errorf("failed to wait for OLM (bin/cluster exec -- kubectl get pods -n %s): %w", namespace, err)
+	}
+	return nil
+}
+
+// render renders the chart without its catalog of community operators, which lies outside of the cluster.
+func render(ctx context.Context, l layout.Layout, chart string) ([]byte, error) {
+	olmVersion, err := tools.OLM.Version(l)
+	if err != nil {
+		return nil, err
+	}
+	opmVersion, err := tools.Registry.Version(l)
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"template", "olm", chart}
+	for _, value := range []string{
+		"namespace=" + namespace,
+		"catalog_namespace=" + namespace,
+		"operator_namespace=" + operatorNamespace,
+		"installType=",
+		"olm.image.ref=" + images.OLM + ":" + olmVersion,
+		"olm.image.pullPolicy=IfNotPresent",
+		"catalog.image.ref=" + images.OLM + ":" + olmVersion,
+		"catalog.image.pullPolicy=IfNotPresent",
+		"catalog.opmImageArgs=--opmImage=" + images.OPM + ":" + opmVersion,
+		"catalog.commandArgs=--configmapServerImage=" + images.OPM + ":" + opmVersion,
+		"package.image.ref=" + images.OLM + ":" + olmVersion,
+		"package.image.pullPolicy=IfNotPresent",
+		"package.replicaCount=1",
+	} {
+		args = append(args, "--set", value)
+	}
+	cmd := exec.CommandContext(ctx, l.Bin("helm"), args...)
+	// helm keeps its directories away from the user's own.
+	cmd.Env = append(os.Environ(), "HELM_CACHE_HOME="+l.State("helm"), "HELM_CONFIG_HOME="+l.State("helm"), "HELM_DATA_HOME="+l.State("helm"))
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("failed to render the chart of OLM: %w", host.CommandError(err))
+	}
+	return out, nil
+}
+
+// Ready looks once whether OLM has installed its own aggregated API, the last thing that it does.
+func Ready(ctx context.Context, n *node.Node) error {
+	var csv struct {
+		Status struct{ Phase, Message string }
+	}
+	path := "/apis/operators.coreos.com/v1alpha1/namespaces/" + namespace + "/clusterserviceversions/packageserver"
+	if err := n.Get(ctx, path, &csv); err != nil {
+		return err
+	}
+	if csv.Status.Phase != "Succeeded" {
+		return fmt.Errorf("packageserver is %q: %s", csv.Status.Phase, csv.Status.Message)
+	}
+	return nil
+}

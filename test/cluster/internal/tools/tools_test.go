@@ -1,0 +1,200 @@
+package tools
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/example/nginx-operator/test/cluster/internal/host"
+	"github.com/example/nginx-operator/test/cluster/internal/layout"
+)
+
+func thisRepo(t *testing.T) layout.Layout {
+	t.Helper()
+	repo, err := layout.FindRepo()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return layout.New(repo)
+}
+
+// Every tool of the table must be a tool of its module, or its version is not pinned.
+func TestToolsArePinned(t *testing.T) {
+	l := thisRepo(t)
+	seen := map[string]bool{}
+	for _, tool := range tools {
+		if seen[tool.name] {
+			t.Errorf("%s is there twice", tool.name)
+		}
+		seen[tool.name] = true
+		data, err := os.ReadFile(filepath.Join(l.ToolModule(tool.module), "go.mod"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Contains(strings.Fields(string(data)), tool.pkg) {
+			t.Errorf("%s: hack/tools/%s/go.mod has no tool %s", tool.name, tool.module, tool.pkg)
+		}
+	}
+}
+
+func TestSelectTools(t *testing.T) {
+	all, err := selectTools(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tool := range all {
+		if !tool.cluster {
+			t.Errorf("%s is not for the cluster", tool.name)
+		}
+	}
+	if len(all) == 0 || len(all) == len(tools) {
+		t.Errorf("got %d of %d tools", len(all), len(tools))
+	}
+	named, err := selectTools([]string{"etcd", "opm"})
+	if err != nil || len(named) != 2 || named[0].name != "etcd" || named[1].name != "opm" {
+		t.Errorf("got %v, %v", named, err)
+	}
+	if _, err := selectTools([]string{"docker"}); err == nil || !strings.Contains(err.Error(), "kubectl") {
+		t.Errorf("want an error that names the known tools, got %v", err)
+	}
+}
+
+func TestGroupTools(t *testing.T) {
+	l := thisRepo(t)
+	selected, err := selectTools([]string{"kubelet", "etcd", "grpc_health_probe", "kubectl", "catalog", "opm"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	groups, err := groupTools(l, selected, "go1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, g := range groups {
+		names := []string{g.output("bin")}
+		for _, tool := range g.tools {
+			names = append(names, tool.name)
+		}
+		got = append(got, strings.Join(names, " "))
+	}
+	// What Go would name differently is built by itself.
+	want := []string{
+		"bin/ kubelet kubectl",
+		"bin/etcd etcd",
+		"bin/grpc_health_probe grpc_health_probe",
+		"bin/ catalog opm",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestBuildArgs(t *testing.T) {
+	l := layout.New(t.TempDir())
+	write := func(gosum string) {
+		for name, data := range map[string]string{
+			"go.mod": "module x\n\nrequire (\n\tk8s.io/kubernetes v1.37.0 // indirect\n)\n",
+			"go.sum": gosum,
+		} {
+			if err := host.WriteFile(filepath.Join(l.ToolModule(kubernetes.module), name), []byte(data), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	tool := tool{name: "x", module: kubernetes.module, pkg: "x", ldflags: kubernetesFlags, tags: "a,b"}
+	write("one")
+	args, stamp, err := buildArgs(l, tool, "go1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	joined := strings.Join(args, " ")
+	for _, want := range []string{
+		"-trimpath", "-s -w", "-tags a,b",
+		"-X k8s.io/component-base/version.gitVersion=v1.37.0", "-X k8s.io/client-go/pkg/version.gitMinor=37",
+	} {
+		if !strings.Contains(joined, want) {
+			t.Errorf("%s: no %s", joined, want)
+		}
+	}
+	_, again, err := buildArgs(l, tool, "go1")
+	if err != nil || again != stamp {
+		t.Errorf("the stamp changed without a reason: %v", err)
+	}
+	_, otherGo, err := buildArgs(l, tool, "go2")
+	if err != nil || otherGo == stamp {
+		t.Errorf("the stamp does not depend on the version of Go: %v", err)
+	}
+	write("two")
+	_, otherSum, err := buildArgs(l, tool, "go1")
+	if err != nil || otherSum == stamp {
+		t.Errorf("the stamp does not depend on go.sum: %v", err)
+	}
+}
+
+func TestUpToDate(t *testing.T) {
+	l := layout.New(t.TempDir())
+	if upToDate(l, "x", "stamp") {
+		t.Error("there is nothing yet")
+	}
+	if err := host.WriteFile(l.Stamp("x"), []byte("stamp"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if upToDate(l, "x", "stamp") {
+		t.Error("the program is missing")
+	}
+	if err := host.WriteFile(l.Bin("x"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if !upToDate(l, "x", "stamp") || upToDate(l, "x", "other") {
+		t.Error("the stamp decides")
+	}
+}
+
+func TestParseRequirements(t *testing.T) {
+	got := parseRequirements(`module example.com/x // v9.9.9
+
+go 1.26.0
+
+tool k8s.io/kubernetes/cmd/kubectl
+
+require k8s.io/one v1.0.0
+
+require (
+	k8s.io/two v0.2.0 // indirect
+	k8s.io/three v0.0.0-20260101000000-abcdef
+)
+`)
+	want := moduleVersions{"k8s.io/one": "v1.0.0", "k8s.io/two": "v0.2.0", "k8s.io/three": "v0.0.0-20260101000000-abcdef"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := got.of("k8s.io/four"); err == nil {
+		t.Error("want an error for what is not required")
+	}
+}
+
+func TestOperatorSDKFlags(t *testing.T) {
+	flags, err := operatorSDKFlags(moduleVersions{OperatorSDK.path: "v1.42.2", "k8s.io/api": "v0.33.9"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	joined := strings.Join(flags, " ")
+	for _, want := range []string{"version.Version=v1.42.2", "version.ImageVersion=v1.42.2", "version.KubernetesVersion=v1.33.9"} {
+		if !strings.Contains(joined, want) {
+			t.Errorf("%s: no %s", joined, want)
+		}
+	}
+}
+
+func TestMajorMinor(t *testing.T) {
+	for version, want := range map[string]string{"v1.37.0": "1 37 true", "v1.37": "  false", "": "  false", "v1.2.3-rc.1": "1 2 true"} {
+		major, minor, ok := majorMinor(version)
+		if got := strings.Join([]string{major, minor, map[bool]string{true: "true", false: "false"}[ok]}, " "); got != want {
+			t.Errorf("%q: got %q, want %q", version, got, want)
+		}
+	}
+}

@@ -1,0 +1,182 @@
+package e2e
+
+// This file looks at the CustomResourceDefinition of the API: how it converts, what it stores and has stored, and in which
+// version the objects really are in etcd.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	operatorv2 "github.com/operator-framework/api/pkg/operators/v2"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/test/harness"
+)
+
+const (
+	older = "v1alpha1"
+	newer = "v1alpha2"
+)
+
+// crds is the resource of which the API's CRD is one.
+var crds = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+
+func readCRD(ctx context.Context) (*apiextensionsv1.CustomResourceDefinition, error) {
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	return crd, suite.admin.Get(ctx, client.ObjectKey{Name: crdName}, crd)
+}
+
+// storedAs returns how many NginxOperators of a namespace are stored in each version, as etcd has them. Only the local
+// cluster's etcd can be read.
+func storedAs(ctx context.Context, namespace string) (map[string]int, error) {
+	found, err := harness.StoredVersions(ctx, suite.etcd)
+	counts := map[string]int{}
+	for name, version := range found {
+		if strings.HasPrefix(name, namespace+"/") {
+			counts[strings.TrimPrefix(version, v1alpha2.GroupVersion.Group+"/")]++
+		}
+	}
+	return counts, err
+}
+
+// allStoredAs returns an error as long as not all objects of a namespace are stored in a version.
+func allStoredAs(ctx context.Context, namespace, version string) error {
+	if !suite.local {
+		return nil
+	}
+	counts, err := storedAs(ctx, namespace)
+	if err != nil {
+		return err
+	}
+	return onlyIn(counts, version)
+}
+
+func onlyIn(counts map[string]int, version string) error {
+	if len(counts) != 1 || counts[version] == 0 {
+		return fmt.Errorf("objects are stored as %v", counts)
+	}
+	return nil
+}
+
+// storageMigrated waits until the API server promises that everything is stored in the newer version, and looks into etcd
+// whether that is true. Under OLM it requires that OLM was held off meanwhile, and is not any more.
+func storageMigrated(t *testing.T, operator, namespace, csv string) {
+	t.Helper()
+	heldOff := csv == ""
+	took := waitFor(t, operator, "the storage migration", migrationPatience, func(ctx context.Context) error {
+		// In this order: the CRD is large, and what reads it often slows the migration down.
+		if csv != "" {
+			upgradeable, err := upgradeableOf(ctx, operator, csv)
+			if err != nil {
+				return err
+			}
+			if upgradeable.Status != metav1.ConditionTrue {
+				heldOff = heldOff || upgradeable.Reason == "MigratingStorage"
+				return fmt.Errorf("the OperatorCondition says %s, %s: %s", upgradeable.Status, upgradeable.Reason, upgradeable.Message)
+			}
+		}
+		crd, err := readCRD(ctx)
+		if err != nil {
+			return err
+		}
+		if stored := crd.Status.StoredVersions; !slices.Equal(stored, []string{newer}) {
+			return fmt.Errorf("status.storedVersions is %v", stored)
+		}
+		return nil
+	})
+	t.Logf("FIGURE storage migration, as seen from the installed release: %s", seconds(took))
+	if !heldOff {
+		t.Error("OLM was not held off during the migration")
+	}
+	if suite.local {
+		counts, err := storedAs(t.Context(), namespace)
+		must(t, err)
+		t.Logf("FIGURE objects in etcd: %v", counts)
+		must(t, onlyIn(counts, newer))
+	}
+}
+
+// upgradeableOf returns what the operator tells OLM.
+func upgradeableOf(ctx context.Context, operator, csv string) (*metav1.Condition, error) {
+	condition := &operatorv2.OperatorCondition{}
+	if err := suite.admin.Get(ctx, client.ObjectKey{Namespace: operator, Name: csv}, condition); err != nil {
+		return nil, err
+	}
+	found := meta.FindStatusCondition(condition.Spec.Conditions, operatorv2.Upgradeable)
+	if found == nil {
+		return nil, errors.New("the OperatorCondition says nothing yet")
+	}
+	return found, nil
+}
+
+// watchCRD logs, until the test ends or it is stopped, each change of the CustomResourceDefinition that has to
+// do with versions and conversion.
+func watchCRD(t *testing.T) (stop func()) {
+	t.Helper()
+	config, err := ctrl.GetConfig()
+	must(t, err)
+	api, err := dynamic.NewForConfig(config)
+	must(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	events, err := api.Resource(crds).Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + crdName})
+	must(t, err)
+	var done sync.WaitGroup
+	var seen []string
+	began, last := time.Now(), ""
+	done.Go(func() {
+		for event := range events.ResultChan() {
+			crd, ok := event.Object.(*unstructured.Unstructured)
+			if !ok || event.Type == watch.Error {
+				continue
+			}
+			if now := conversionOf(crd); now != last {
+				seen = append(seen, fmt.Sprintf("%7.3f s  %s", time.Since(began).Seconds(), now))
+				last = now
+			}
+		}
+	})
+	return sync.OnceFunc(func() {
+		cancel()
+		events.Stop()
+		done.Wait()
+		t.Logf("FIGURE what happened to the CustomResourceDefinition:\n%s", strings.Join(seen, "\n"))
+	})
+}
+
+// conversionOf describes how a CRD converts, in a line. A certificate is told by its last characters.
+func conversionOf(crd *unstructured.Unstructured) string {
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	var names []string
+	for _, version := range versions {
+		version := &unstructured.Unstructured{Object: version.(map[string]any)}
+		name := text(version, "name")
+		if stored, _, _ := unstructured.NestedBool(version.Object, "storage"); stored {
+			name += " (stored)"
+		}
+		names = append(names, name)
+	}
+	ca := text(crd, "spec", "conversion", "webhook", "clientConfig", "caBundle")
+	if ca == "" {
+		ca = "none"
+	} else {
+		ca = fmt.Sprintf("%d bytes ...%s", len(ca), ca[max(0, len(ca)-12):])
+	}
+	service := text(crd, "spec", "conversion", "webhook", "clientConfig", "service", "name")
+	strategy := text(crd, "spec", "conversion", "strategy")
+	return fmt.Sprintf("versions %s; strategy %s, service %q, caBundle %s", strings.Join(names, ", "), strategy, service, ca)
+}

@@ -1,0 +1,212 @@
+package e2e
+
+// What happens to children from outside, and what stands in the way of a server.
+//
+//   - Each child that is deleted comes back, and so do the Pods; the object is ready again and serves.
+//   - What the operator declares is restored, a key added to the Service's selector included; what belongs to others
+//     stays: replicas that came through the Deployment's scale subresource (as a HorizontalPodAutoscaler sets them)
+//     until spec.replicas changes, and the annotation of `kubectl rollout restart`.
+//   - A quota, and a Pod that no node can take, show in the condition Degraded and as an Event, and are recovered from
+//     once they are gone.
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/metadata"
+)
+
+// restoreLimit bounds how long a declared field may differ: the operator watches, so it takes no time worth mentioning.
+const restoreLimit = 10 * time.Second
+
+func testChildren(t *testing.T) {
+	namespace := newNamespace(t, restricted)
+	object := newServer(t, namespace, "web", 2)
+	for _, kind := range []string{"Service", "ConfigMap", "NetworkPolicy", "PodDisruptionBudget", "Deployment"} {
+		children, err := childrenOf(t.Context(), object)
+		must(t, err)
+		child := children[kind]
+		if child == nil {
+			fatal(t, namespace, "there is no %s", kind)
+		}
+		must(t, suite.admin.Delete(t.Context(), child, client.PropagationPolicy(metav1.DeletePropagationBackground)))
+		took := waitFor(t, namespace, kind+" to come back", patience, func(ctx context.Context) error {
+			children, err := childrenOf(ctx, object)
+			if err != nil {
+				return err
+			}
+			back := children[kind]
+			if back == nil || back.GetUID() == child.GetUID() || back.GetName() != child.GetName() {
+				return fmt.Errorf("it is not back: %v", back)
+			}
+			return ready(ctx, object)
+		})
+		t.Logf("FIGURE %s deleted: ready again after %s", kind, seconds(took))
+		// A new Service has a new address; clients ask for it by name.
+		serviceServes(t, namespace, "web", 8080)
+	}
+	pods := uidsOf(t, object)
+	must(t, suite.admin.DeleteAllOf(t.Context(), &corev1.Pod{}, client.InNamespace(namespace),
+		client.MatchingLabels(metadata.Selector("web"))))
+	waitForNewPods(t, object, pods)
+	serviceServes(t, namespace, "web", 8080)
+
+	// While a change is blocked, the operands come back as they were applied last.
+	update(t, object, func(o *v1alpha2.NginxOperator) {
+		o.Spec.Content = &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: "missing"}}
+	})
+	waitForDegraded(t, object, v1alpha2.ReasonReferenceNotFound)
+	before := deploymentOf(t, object)
+	must(t, suite.admin.Delete(t.Context(), before.DeepCopy(), client.PropagationPolicy(metav1.DeletePropagationBackground)))
+	waitFor(t, namespace, "the Deployment of the blocked object to come back", patience, func(ctx context.Context) error {
+		after := &appsv1.Deployment{}
+		if err := suite.admin.Get(ctx, client.ObjectKeyFromObject(object), after); err != nil {
+			return err
+		}
+		if after.UID == before.UID || after.Status.ReadyReplicas != 2 {
+			return fmt.Errorf("deleted %s, found %s with %d ready replicas", before.UID, after.UID, after.Status.ReadyReplicas)
+		}
+		return nil
+	})
+	serviceServes(t, namespace, "web", 8080)
+	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Content = nil })
+	waitForReady(t, object)
+}
+
+func testDrift(t *testing.T) {
+	namespace := newNamespace(t, restricted)
+	object := newServer(t, namespace, "web", 1)
+
+	kubectl(t, "scale", "deployment", "web", "-n", namespace, "--replicas=3")
+	hasReplicas := func(ctx context.Context, want int32) error {
+		deployment := &appsv1.Deployment{}
+		if err := suite.admin.Get(ctx, client.ObjectKeyFromObject(object), deployment); err != nil {
+			return err
+		}
+		if declared := ptr.Deref(deployment.Spec.Replicas, -1); declared != want || deployment.Status.ReadyReplicas != want {
+			return fmt.Errorf("the Deployment declares %d replicas and has %d", declared, deployment.Status.ReadyReplicas)
+		}
+		return ready(ctx, object)
+	}
+	waitFor(t, namespace, "what was scaled to be ready", patience, func(ctx context.Context) error { return hasReplicas(ctx, 3) })
+
+	// The restore also shows that the operator has looked at the object since, and left the replicas alone.
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"}}
+	update(t, service, func(s *corev1.Service) {
+		s.Labels[metadata.LabelPartOf] = "something-else"
+		s.Labels["team"] = "web"
+		s.Spec.Selector[metadata.LabelInstance] = "another"
+	})
+	waitFor(t, namespace, "the Service to be restored", restoreLimit, func(ctx context.Context) error {
+		if err := suite.admin.Get(ctx, client.ObjectKeyFromObject(service), service); err != nil {
+			return err
+		}
+		if service.Labels[metadata.LabelPartOf] != metadata.OperatorName || service.Spec.Selector[metadata.LabelInstance] != "web" {
+			return fmt.Errorf("labels %v, selector %v", service.Labels, service.Spec.Selector)
+		}
+		return nil
+	})
+	if service.Labels["team"] != "web" {
+		t.Errorf("the restore took a label away that is not the operator's: %v", service.Labels)
+	}
+	waitFor(t, namespace, "the replicas still to be what was scaled", patience, func(ctx context.Context) error { return hasReplicas(ctx, 3) })
+	serviceServes(t, namespace, "web", 8080)
+
+	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Replicas = ptr.To[int32](2) })
+	waitFor(t, namespace, "what the object declares", patience, func(ctx context.Context) error { return hasReplicas(ctx, 2) })
+
+	const restartedAt = "kubectl.kubernetes.io/restartedAt"
+	pods := uidsOf(t, object)
+	kubectl(t, "rollout", "restart", "deployment/web", "-n", namespace)
+	at := deploymentOf(t, object).Spec.Template.Annotations[restartedAt]
+	waitForNewPods(t, object, pods)
+	holds(t, namespace, "the restart was taken back", 2*time.Second, func(ctx context.Context) error {
+		deployment := &appsv1.Deployment{}
+		if err := suite.admin.Get(ctx, client.ObjectKeyFromObject(object), deployment); err != nil {
+			return err
+		}
+		if now := deployment.Spec.Template.Annotations[restartedAt]; at == "" || now != at {
+			return fmt.Errorf("annotation %s was %q and is %q", restartedAt, at, now)
+		}
+		return nil
+	})
+}
+
+// A key that somebody adds to the selector of the Service is not a field that could be left to others: with it the
+// Service finds no Pod, and nothing serves any more.
+func testSelector(t *testing.T) {
+	namespace := newNamespace(t, restricted)
+	newServer(t, namespace, "web", 1)
+	serviceServes(t, namespace, "web", 8080)
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"}}
+	update(t, service, func(s *corev1.Service) { s.Spec.Selector["team"] = "nobody" })
+	waitFor(t, namespace, "the selector to be restored", restoreLimit, func(ctx context.Context) error {
+		if err := suite.admin.Get(ctx, client.ObjectKeyFromObject(service), service); err != nil {
+			return err
+		}
+		if _, found := service.Spec.Selector["team"]; found {
+			return fmt.Errorf("the Service selects %v", service.Spec.Selector)
+		}
+		return nil
+	})
+	serviceServes(t, namespace, "web", 8080)
+}
+
+func testQuota(t *testing.T) {
+	namespace := newNamespace(t, restricted)
+	quota := &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "no-pods"},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}},
+	}
+	must(t, suite.admin.Create(t.Context(), quota))
+	object := newObject(namespace, "web", 1)
+	must(t, suite.admin.Create(t.Context(), object))
+	waitForDegraded(t, object, v1alpha2.ReasonQuotaExceeded)
+	must(t, suite.admin.Delete(t.Context(), quota))
+	waitForRecovery(t, object)
+}
+
+// A LimitRange gives the Pods a request that no node can satisfy, for something of which the operator asks nothing.
+func testUnschedulable(t *testing.T) {
+	namespace := newNamespace(t, restricted)
+	limits := &corev1.LimitRange{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "too-much"},
+		Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
+			Type:           corev1.LimitTypeContainer,
+			Default:        corev1.ResourceList{corev1.ResourceEphemeralStorage: resource.MustParse("900Ti")},
+			DefaultRequest: corev1.ResourceList{corev1.ResourceEphemeralStorage: resource.MustParse("900Ti")},
+		}}},
+	}
+	must(t, suite.admin.Create(t.Context(), limits))
+	object := newObject(namespace, "web", 1)
+	must(t, suite.admin.Create(t.Context(), object))
+	waitForDegraded(t, object, v1alpha2.ReasonUnschedulable)
+	must(t, suite.admin.Delete(t.Context(), limits))
+	// The limits are in the Pod; it takes a new one.
+	must(t, suite.admin.DeleteAllOf(t.Context(), &corev1.Pod{}, client.InNamespace(namespace)))
+	waitForRecovery(t, object)
+}
+
+// waitForRecovery waits until an object that was degraded is ready and says, also by an Event, that all is well.
+func waitForRecovery(t *testing.T, object *v1alpha2.NginxOperator) {
+	t.Helper()
+	waitFor(t, object.Namespace, object.Name+" to recover", patience, func(ctx context.Context) error {
+		if err := ready(ctx, object); err != nil {
+			return err
+		}
+		if err := hasCondition(ctx, object, v1alpha2.ConditionDegraded, metav1.ConditionFalse, v1alpha2.ReasonAsExpected); err != nil {
+			return err
+		}
+		return hasEvent(ctx, object, corev1.EventTypeNormal, "Recovered")
+	})
+}

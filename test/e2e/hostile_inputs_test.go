@@ -1,0 +1,265 @@
+package e2e
+
+// This file has what a hostile tenant stores. Each is as large as the API server lets it be, and costs far more to read than
+// to write.
+
+import (
+	"encoding/asn1"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/metadata"
+)
+
+// victimName is the name of the tenant's own object that it harms.
+const victimName = "victim"
+
+// attack is a number of objects of one kind of malice. So many of them at least have to be taken for it to show anything.
+type attack struct {
+	name    string
+	objects []client.Object
+	atLeast int
+}
+
+// forgedRecords are what a child's record of what was declared last can be turned into.
+var forgedRecords = []string{
+	`{"metadata":{"finalizers":[null]}}`, "null", "[]", "1", `{"spec":1}`, `{"spec":{"template":[]}}`, "{", manyFinalizers(),
+}
+
+func manyFinalizers() string {
+	return `{"metadata":{"finalizers":[` + strings.TrimSuffix(strings.Repeat(`"a",`, 43000), ",") + `]}}`
+}
+
+// attacks are all that is stored; the names of the objects begin with a prefix. The object is one of another namespace.
+func attacks(t *testing.T, prefix string, object *v1alpha2.NginxOperator) []attack {
+	t.Helper()
+	return []attack{
+		{"records that are none", recordObjects(prefix), len(forgedRecords)},
+		{"quantities", quantityObjects(prefix), 0},
+		{"configurations in ConfigMaps", configurationObjects(prefix), len(configurations)},
+		{"annotations of v1alpha1", keptObjects(prefix), 0},
+		{"a key that never ends", keyObjects(t, prefix), 2},
+		{"labels and owners that are not theirs", forgedObjects(prefix, object), 8},
+	}
+}
+
+// childLabels are those by which the operator knows its children.
+func childLabels(instance string) map[string]string {
+	labels := metadata.Selector(instance)
+	labels[metadata.LabelPartOf] = metadata.OperatorName
+	return labels
+}
+
+// recordObjects are ConfigMaps with our labels and a record that is none.
+func recordObjects(prefix string) []client.Object {
+	var out []client.Object
+	for i, record := range forgedRecords {
+		out = append(out, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+			Name: fmt.Sprintf("%s-record-%d", prefix, i), Labels: childLabels("nobody"),
+			Annotations: map[string]string{metadata.AnnotationLastDeclared: record},
+		}})
+	}
+	return out
+}
+
+// quantityObjects ask for resources in numbers that take for ever to compute, or that the schema takes and Go does not.
+func quantityObjects(prefix string) []client.Object {
+	var out []client.Object
+	for i, quantity := range []string{"1e-1000000000", "1e1000000000", "1e1.5", "1e-999999999999999999999"} {
+		for _, kind := range []string{"requests", "limits"} {
+			for _, resource := range []string{"cpu", "memory"} {
+				object := nginxOperator(fmt.Sprintf("%s-quantity-%d-%s-%s", prefix, i, kind, resource))
+				object.Object["spec"].(map[string]any)["resources"] = map[string]any{kind: map[string]any{resource: quantity}}
+				out = append(out, object)
+			}
+		}
+	}
+	return out
+}
+
+// nginxOperator returns an object without Pods, untyped: what it declares need not be readable.
+func nginxOperator(name string) *unstructured.Unstructured {
+	object := objectOf(v1alpha2.GroupVersion.String(), "NginxOperator", name)
+	object.Object["spec"] = map[string]any{"replicas": int64(0)}
+	return object
+}
+
+// configurations are nginx configurations, by what is dear about them.
+var configurations = map[string]string{
+	"nested":     strings.Repeat("a{", 340000) + strings.Repeat("}", 340000),
+	"named":      nestedNames(100, 4000, 250000),
+	"flat":       strings.Repeat("a;", 510000),
+	"condition":  "server { listen 8080; if () { } }",
+	"word":       strings.Repeat("a", 1000000),
+	"words":      strings.Repeat("a ", 500000) + ";",
+	"quotes":     strings.Repeat(`"`, 900001),
+	"comments":   strings.Repeat("#\n", 450000),
+	"lua":        strings.Repeat("content_by_lua_block { ", 40000),
+	"characters": "server { listen 8080; " + strings.Repeat("allow "+strings.Repeat("\U0001F600", 1022)+"; ", 20) + "}",
+	"variables":  "server { listen 8080; return 200 \"" + strings.Repeat("$", 900000) + "\"; }",
+}
+
+// nestedNames returns blocks in blocks with long names around many directives.
+func nestedNames(depth, length, directives int) string {
+	return strings.Repeat(strings.Repeat("n", length)+"{", depth) + strings.Repeat("a;", directives) + strings.Repeat("}", depth)
+}
+
+// referrers is how many objects name each ConfigMap.
+const referrers = 7
+
+func configurationObjects(prefix string) []client.Object {
+	var out []client.Object
+	for name, text := range configurations {
+		name = prefix + "-" + name
+		out = append(out, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{v1alpha2.DefaultConfigKey: text}})
+		for i := range referrers {
+			object := nginxOperator(fmt.Sprintf("%s-%d", name, i))
+			spec := object.Object["spec"].(map[string]any)
+			spec["config"] = map[string]any{"configMapRef": map[string]any{"name": name}}
+			if i == 0 {
+				// An image that may have modules of its own is checked otherwise.
+				spec["image"] = missingImage
+			}
+			out = append(out, object)
+		}
+	}
+	return out
+}
+
+// keptObjects carry, at v1alpha1, what is said to be kept for v1alpha2.
+func keptObjects(prefix string) []client.Object {
+	var out []client.Object
+	for i, kept := range []string{
+		"null", "[]", "1", `{"spec":1}`, strings.Repeat("[", 200000), strings.Repeat(`{"a":`, 40000),
+		`{"resources":{"requests":{"cpu":"1e-1000000000"}}}`,
+		`{"spec":{"resources":{"limits":{"cpu":"1e1000000000"}}}}`,
+	} {
+		object := objectOf(v1alpha2.GroupVersion.Group+"/"+older, "NginxOperator", fmt.Sprintf("%s-kept-%d", prefix, i))
+		object.SetAnnotations(map[string]string{metadata.AnnotationV1alpha2: kept})
+		object.Object["spec"] = map[string]any{"replicas": int64(0)}
+		out = append(out, object)
+	}
+	return out
+}
+
+// labelled is how many ConfigMaps have as many labels as there is room for, allLabelled those of the full run.
+const labelled, allLabelled = 20, 60
+
+func labelObjects() []client.Object {
+	count := labelled
+	if suite.full {
+		count = allLabelled
+	}
+	var out []client.Object
+	for i := range count {
+		labels := childLabels("nobody")
+		for n := range 17000 {
+			labels[fmt.Sprintf("example.com/label-%d", n)] = fmt.Sprintf("value-%d-%d", i, n)
+		}
+		out = append(out, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("labels-%d", i), Labels: labels}})
+	}
+	return out
+}
+
+// primeBits is the length of each factor of the key that never ends.
+const primeBits = 300_000
+
+// keyObjects are Secrets with a key that is no key but takes long to be found out, and with a block of text, and an object that
+// serves with both.
+func keyObjects(t *testing.T, prefix string) []client.Object {
+	t.Helper()
+	data := newCertificate(t, "first.example.com")
+	data[corev1.TLSPrivateKeyKey] = hugeKey(t)
+	endless := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: prefix + "-key"}, Type: corev1.SecretTypeTLS, Data: data}
+	block := []byte("-----BEGIN " + secretText + "-----\nAAAA\n-----END " + secretText + "-----\n")
+	text := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: prefix + "-text"}, Type: corev1.SecretTypeTLS,
+		Data: map[string][]byte{corev1.TLSCertKey: block, corev1.TLSPrivateKeyKey: block},
+	}
+	out := []client.Object{endless, text}
+	for _, secret := range []string{endless.Name, text.Name} {
+		object := nginxOperator(secret)
+		object.Object["spec"].(map[string]any)["tls"] = []any{map[string]any{"secretName": secret}}
+		out = append(out, object)
+	}
+	return out
+}
+
+// hugeKey returns an RSA key in the form of PKCS #1 whose factors are odd numbers of a great length.
+func hugeKey(t *testing.T) []byte {
+	t.Helper()
+	source := rand.NewChaCha8([32]byte{1})
+	odd := func() *big.Int {
+		raw := make([]byte, primeBits/8)
+		_, _ = source.Read(raw)
+		raw[0], raw[len(raw)-1] = raw[0]|0xc0, raw[len(raw)-1]|1
+		return new(big.Int).SetBytes(raw)
+	}
+	p, q, d := odd(), odd(), odd()
+	one := big.NewInt(1)
+	der, err := asn1.Marshal(struct {
+		Version                        int
+		N, E, D, P, Q, DP, DQ, Inverse *big.Int
+	}{
+		N: new(big.Int).Mul(p, q), E: big.NewInt(65537), D: d, P: p, Q: q,
+		DP: new(big.Int).Mod(d, new(big.Int).Sub(p, one)), DQ: new(big.Int).Mod(d, new(big.Int).Sub(q, one)), Inverse: odd(),
+	})
+	must(t, err)
+	return pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: der})
+}
+
+// forgedObjects look as if they were the operator's: children of an object of another namespace, of one that is the tenant's, and
+// workloads whose Pods their Services select.
+func forgedObjects(prefix string, object *v1alpha2.NginxOperator) []client.Object {
+	owner := metav1.OwnerReference{
+		APIVersion: v1alpha2.GroupVersion.String(), Kind: "NginxOperator", Name: object.Name, UID: object.UID, Controller: ptr.To(true),
+	}
+	var out []client.Object
+	for _, instance := range []string{object.Name, victimName} {
+		meta := func(kind string) metav1.ObjectMeta {
+			return metav1.ObjectMeta{
+				Name:   strings.Join([]string{prefix, instance, kind}, "-"),
+				Labels: childLabels(instance), OwnerReferences: []metav1.OwnerReference{owner},
+			}
+		}
+		template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: childLabels(instance)}, Spec: idlePod()}
+		selector := &metav1.LabelSelector{MatchLabels: childLabels(instance)}
+		pod := &corev1.Pod{ObjectMeta: meta("pod"), Spec: idlePod()}
+		pod.OwnerReferences = nil // it stays
+		out = append(out, pod,
+			&corev1.ConfigMap{ObjectMeta: meta("configmap")},
+			&corev1.Service{ObjectMeta: meta("service"), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}},
+			&appsv1.ReplicaSet{ObjectMeta: meta("replicaset"), Spec: appsv1.ReplicaSetSpec{Selector: selector, Template: template}},
+			&appsv1.Deployment{ObjectMeta: meta("deployment"), Spec: appsv1.DeploymentSpec{
+				Replicas: ptr.To[int32](0), Selector: selector, Template: template,
+			}})
+	}
+	return out
+}
+
+// idlePod is one that the Pod Security level restricted takes, and that never starts.
+func idlePod() corev1.PodSpec {
+	return corev1.PodSpec{
+		SecurityContext: &corev1.PodSecurityContext{
+			RunAsNonRoot: ptr.To(true), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+		},
+		Containers: []corev1.Container{{
+			Name: "nginx", Image: missingImage,
+			SecurityContext: &corev1.SecurityContext{
+				AllowPrivilegeEscalation: ptr.To(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+			},
+		}},
+	}
+}

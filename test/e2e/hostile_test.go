@@ -1,0 +1,448 @@
+package e2e
+
+// A hostile tenant: with the ClusterRole edit in one namespace and a way to reach Services, it stores and posts what is dear to
+// read, while the webhooks are away and while they answer. What it harms is its own namespace.
+//
+//   - No container of the operator restarts, and none uses more than half of its memory.
+//   - Every change of an object in another namespace is applied within five seconds, and the server there loses no request.
+//   - Nothing of one namespace is in any status, Event or operand of the other, and no text of a Secret in any of them.
+//   - What the tenant does to the records on its own children does not stop the operator from restoring these.
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/metadata"
+	"github.com/example/nginx-operator/internal/operatormanager"
+)
+
+const (
+	// neighbourLimit is how long a change in another namespace may take, from the write on.
+	neighbourLimit = 5 * time.Second
+	// neighbourPause is the time between two changes. Who changes objects all the time has no priority over others who do
+	// (internal/operatormanager/queue.go).
+	neighbourPause = time.Second
+	// neighbourRounds is how many changes the neighbour makes after each kind of attack.
+	neighbourRounds = 3
+	// smallObjects are created at once; all of them in the full run.
+	smallObjects, allSmallObjects = 200, 1000
+	// largeWriters store objects that keep the API server busy for seconds, smallWriters the others.
+	largeWriters, smallWriters = 4, 16
+	// deletions of a child, one after the other.
+	deletions = 50
+	// reviewSize is that of a conversion review that somebody posts.
+	reviewSize = 700 << 20
+	// secretText is in Secrets, and has no business anywhere else.
+	secretText = "TEXTOFASECRET"
+)
+
+// tenant is who attacks: a service account with the ClusterRole edit in one namespace.
+type tenant struct {
+	client.Client
+	namespace string
+}
+
+func newTenant(t *testing.T) *tenant {
+	t.Helper()
+	namespace := newNamespace(t, restricted)
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "tenant"}}
+	must(t, suite.admin.Create(t.Context(), account))
+	kubectl(t, "create", "rolebinding", "tenant", "-n", namespace, "--clusterrole=edit", "--serviceaccount="+namespace+":tenant")
+	token := &authenticationv1.TokenRequest{}
+	must(t, suite.admin.SubResource("token").Create(t.Context(), account, token))
+	config, err := ctrl.GetConfig()
+	must(t, err)
+	config = rest.AnonymousClientConfig(config)
+	config.BearerToken, config.QPS, config.WarningHandler = token.Status.Token, -1, rest.NoWarnings{}
+	api, err := client.New(config, client.Options{Scheme: operatormanager.NewScheme()})
+	must(t, err)
+	me := &tenant{api, namespace}
+	waitFor(t, namespace, "the RBAC permissions of the tenant", patience, func(ctx context.Context) error {
+		return me.List(ctx, &v1alpha2.NginxOperatorList{}, client.InNamespace(namespace))
+	})
+	return me
+}
+
+// try stores objects, some at a time, and returns how many were taken and a refusal of the others. That they are refused is
+// fine, that the tenant may not try is not. The API server ends a request of which it cannot make sense in many ways, so all
+// other errors are refusals.
+func (a *tenant) try(ctx context.Context, objects ...client.Object) (taken int, refusal, err error) {
+	results := make([]error, len(objects))
+	group := errgroup.Group{}
+	group.SetLimit(largeWriters)
+	for i, object := range objects {
+		object.SetNamespace(a.namespace)
+		group.Go(func() error {
+			results[i] = a.Create(ctx, object)
+			return nil
+		})
+	}
+	_ = group.Wait()
+	for i, result := range results {
+		switch {
+		case result == nil:
+			taken++
+		// Admission says forbidden as well.
+		case strings.Contains(result.Error(), "cannot create resource"), apierrors.IsUnauthorized(result), apierrors.IsAlreadyExists(result):
+			err = errors.Join(err, fmt.Errorf("%T %s: %w", objects[i], objects[i].GetName(), result))
+		default:
+			refusal = result
+		}
+	}
+	return taken, refusal, err
+}
+
+// neighbour is an object in another namespace, of which a client changes an annotation again and again.
+type neighbour struct {
+	*background
+	object *v1alpha2.NginxOperator
+
+	mu sync.Mutex
+	// slowest is the slowest change since somebody asked, written how much of it the write took.
+	slowest, written time.Duration
+}
+
+func startNeighbour(t *testing.T, object *v1alpha2.NginxOperator) *neighbour {
+	t.Helper()
+	const annotation = "example.com/round"
+	key := client.ObjectKeyFromObject(object)
+	out := &neighbour{object: object}
+	out.background = startBackground(t, "changes in another namespace", neighbourPause, func(ctx context.Context, n int) error {
+		ctx, cancel := context.WithTimeout(ctx, neighbourLimit)
+		defer cancel()
+		began, written := time.Now(), time.Duration(0)
+		defer func() { out.note(time.Since(began), written) }()
+		patch := fmt.Appendf(nil, `{"spec":{"service":{"annotations":{%q:"%d"}}}}`, annotation, n)
+		if err := suite.admin.Patch(ctx, newObject(key.Namespace, key.Name, 1), client.RawPatch(types.MergePatchType, patch)); err != nil {
+			return err
+		}
+		written = time.Since(began)
+		return eventually(ctx, func(ctx context.Context) error {
+			service := &corev1.Service{}
+			if err := suite.admin.Get(ctx, key, service); err != nil {
+				return err
+			}
+			if got := service.Annotations[annotation]; got != strconv.Itoa(n) {
+				return fmt.Errorf("the Service has round %s instead of %d", got, n)
+			}
+			return nil
+		})
+	})
+	return out
+}
+
+func (n *neighbour) note(took, written time.Duration) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if took > n.slowest {
+		n.slowest, n.written = took, written
+	}
+}
+
+// goesOn waits until the neighbour has made some more changes, and fails the test if one of them does.
+func (n *neighbour) goesOn(t *testing.T, during string) {
+	t.Helper()
+	began := n.Counts()
+	waitFor(t, n.object.Namespace, "changes in another namespace", patience, func(context.Context) error {
+		if now := n.Counts(); now.Total < began.Total+neighbourRounds {
+			return fmt.Errorf("%d changes", now.Total-began.Total)
+		}
+		return nil
+	})
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	t.Logf("FIGURE slowest change in another namespace, %s: %s, of which the write took %s", during, seconds(n.slowest), seconds(n.written))
+	n.slowest = 0
+	if now := n.Counts(); now.Failed > began.Failed {
+		t.Errorf("%s: %d of %d changes in another namespace took more than %s: %v", during, now.Failed-began.Failed,
+			now.Total-began.Total, neighbourLimit, now.Last)
+	}
+}
+
+// operatorProcess is a container of the operator.
+type operatorProcess struct {
+	uid      types.UID
+	restarts int32
+}
+
+// operatorProcesses returns the containers of the operator by the names of their Pods.
+func operatorProcesses(t *testing.T) map[string]operatorProcess {
+	t.Helper()
+	pods, err := operatorPods(t.Context(), suite.operatorNamespace)
+	must(t, err)
+	out := map[string]operatorProcess{}
+	for i := range pods {
+		for _, status := range pods[i].Status.ContainerStatuses {
+			out[pods[i].Name] = operatorProcess{pods[i].UID, status.RestartCount}
+		}
+	}
+	return out
+}
+
+// withinMemory requires that no process of the operator has used more than half of what it may. The kernel remembers the most
+// that a process had; only on the local cluster are the processes on this machine.
+func withinMemory(t *testing.T) {
+	t.Helper()
+	pods, err := operatorPods(t.Context(), suite.operatorNamespace)
+	must(t, err)
+	for i := range pods {
+		_, container, _ := strings.Cut(pods[i].Status.ContainerStatuses[0].ContainerID, "containerd://")
+		limit := pods[i].Spec.Containers[0].Resources.Limits.Memory().Value()
+		out, err := command(t.Context(), "ctr", "tasks", "list")
+		must(t, err)
+		match := regexp.MustCompile(`(?m)^` + container + `\s+(\d+)\s`).FindStringSubmatch(out)
+		if container == "" || limit == 0 || match == nil {
+			t.Errorf("%s has container %q with a limit of %d, and is not found among the tasks:\n%s", pods[i].Name, container, limit, out)
+			continue
+		}
+		status, err := os.ReadFile(filepath.Join("/proc", match[1], "status"))
+		must(t, err)
+		peak := regexp.MustCompile(`(?m)^VmHWM:\s+(\d+) kB`).FindSubmatch(status)
+		if peak == nil {
+			t.Errorf("process %s tells no peak of its memory", match[1])
+			continue
+		}
+		used, err := strconv.ParseInt(string(peak[1]), 10, 64)
+		must(t, err)
+		t.Logf("FIGURE %s has used %d MiB of %d at most", pods[i].Name, used>>10, limit>>20)
+		if used<<10 > limit/2 {
+			t.Errorf("%s has used %d MiB, more than half of its limit of %d", pods[i].Name, used>>10, limit>>20)
+		}
+	}
+}
+
+func testHostileTenant(t *testing.T) {
+	operator := suite.operatorNamespace
+	attacker := newTenant(t)
+	other := newNamespace(t, restricted)
+	object := newServer(t, other, "web", 1)
+	load := startLoad(t, other, suite.reach.service(other, "web", 8080))
+
+	// A restart of the operator is enough for admission not to be asked.
+	scaleOperator(t, 0)
+	stored := append(attacks(t, "unasked", object), attack{"many labels", labelObjects(), labelled})
+	for _, attack := range stored {
+		attacker.strike(t, attack)
+	}
+	scaleOperator(t, 2)
+	waitForInstall(t, operator)
+	before := operatorProcesses(t)
+	prober := startNeighbour(t, object)
+	prober.goesOn(t, "after what was stored without admission")
+
+	for _, attack := range attacks(t, "asked", object) {
+		attacker.strike(t, attack)
+		prober.goesOn(t, attack.name)
+	}
+	if suite.local {
+		postReviews(t)
+		prober.goesOn(t, "while somebody posts to the conversion")
+	}
+	attacker.forgeRecords(t)
+	prober.goesOn(t, "while the records on children are forged")
+	attacker.deleteChildren(t)
+	prober.goesOn(t, "while a child is deleted again and again")
+	attacker.createMany(t)
+	prober.goesOn(t, "while many objects are created")
+
+	prober.finish(t, "beside a hostile tenant", 2*neighbourRounds)
+	t.Logf("FIGURE slowest change in another namespace: %s", seconds(prober.Counts().Slowest))
+	load.finish(t, other, "load beside a hostile tenant")
+	if now := operatorProcesses(t); !maps.Equal(before, now) {
+		t.Errorf("the operator was %v and is %v", before, now)
+		keepReport(t, other)
+	}
+	if suite.local {
+		withinMemory(t)
+	}
+	nothingOf(t, attacker.namespace, other)
+	nothingOf(t, other, attacker.namespace)
+	// Their end is the operator's work as well.
+	must(t, attacker.DeleteAllOf(t.Context(), &v1alpha2.NginxOperator{}, client.InNamespace(attacker.namespace)))
+}
+
+// strike makes one attack.
+func (a *tenant) strike(t *testing.T, attack attack) {
+	t.Helper()
+	taken, refusal, err := a.try(t.Context(), attack.objects...)
+	must(t, err)
+	t.Logf("%s: %d of %d objects were taken, others refused: %.300v", attack.name, taken, len(attack.objects), refusal)
+	if taken < attack.atLeast {
+		t.Errorf("%s: only %d objects were taken, that shows nothing", attack.name, taken)
+	}
+}
+
+// scaleOperator scales the operator and, where that means none, waits until it is gone.
+func scaleOperator(t *testing.T, replicas int) {
+	t.Helper()
+	operator := suite.operatorNamespace
+	kubectl(t, "scale", "deployment", operatorName, "-n", operator, fmt.Sprintf("--replicas=%d", replicas))
+	if replicas > 0 {
+		return
+	}
+	waitFor(t, operator, "no webhook to answer", patience, func(ctx context.Context) error {
+		pods, err := operatorPods(ctx, operator)
+		if err == nil && len(pods) > 0 {
+			err = fmt.Errorf("there are %d Pods", len(pods))
+		}
+		return err
+	})
+}
+
+// postReviews posts to the conversion what nobody could want to have converted, once for each replica and more. How it is
+// answered does not matter.
+func postReviews(t *testing.T) {
+	t.Helper()
+	url := fmt.Sprintf("https://%s-service.%s.svc.cluster.local/convert", operatorName, suite.operatorNamespace)
+	group, ctx := errgroup.WithContext(t.Context())
+	for range 4 {
+		poster := &http.Client{Timeout: time.Minute, Transport: &http.Transport{
+			DisableKeepAlives: true,
+			TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, // #nosec G402 -- whom it reaches is not the question
+		}}
+		group.Go(func() error {
+			body := io.MultiReader(strings.NewReader(`{"kind":"ConversionReview","request":{"uid":"`), io.LimitReader(endless('a'), reviewSize))
+			request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, body)
+			if err != nil {
+				return fmt.Errorf("failed to make a request: %w", err)
+			}
+			request.ContentLength = -1
+			request.Header.Set("Content-Type", "application/json")
+			if response, err := poster.Do(request); err == nil {
+				_ = response.Body.Close()
+			}
+			return nil
+		})
+	}
+	must(t, group.Wait())
+}
+
+// endless is a reader of one letter.
+type endless byte
+
+func (e endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = byte(e)
+	}
+	return len(p), nil
+}
+
+// forgeRecords writes records that are none onto the children of an object, and has each restored all the same.
+func (a *tenant) forgeRecords(t *testing.T) {
+	t.Helper()
+	victim := newServer(t, a.namespace, victimName, 1)
+	for _, record := range forgedRecords {
+		for kind, apiVersion := range map[string]string{"Service": "v1", "NetworkPolicy": "networking.k8s.io/v1", "Deployment": "apps/v1"} {
+			patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+				"annotations": map[string]string{metadata.AnnotationLastDeclared: record},
+				"labels":      map[string]string{metadata.LabelPartOf: "somebody-else"},
+			}})
+			must(t, err)
+			target := objectOf(apiVersion, kind, victim.Name)
+			target.SetNamespace(a.namespace)
+			must(t, a.Patch(t.Context(), target, client.RawPatch(types.MergePatchType, patch)))
+			what := fmt.Sprintf("%s with the record %.40s to be restored", kind, record)
+			waitFor(t, a.namespace, what, restoreLimit, func(ctx context.Context) error {
+				if err := a.Get(ctx, client.ObjectKeyFromObject(target), target); err != nil {
+					return err
+				}
+				if got := target.GetLabels()[metadata.LabelPartOf]; got != metadata.OperatorName {
+					return fmt.Errorf("it is part of %s", got)
+				}
+				return nil
+			})
+		}
+	}
+	waitForReady(t, victim)
+}
+
+// deleteChildren deletes a child of an object as soon as it is back.
+func (a *tenant) deleteChildren(t *testing.T) {
+	t.Helper()
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: victimName}}
+	for range deletions {
+		waitFor(t, a.namespace, "a child to delete", patience, func(ctx context.Context) error { return a.Delete(ctx, service.DeepCopy()) })
+	}
+}
+
+// createMany creates many small objects at once.
+func (a *tenant) createMany(t *testing.T) {
+	t.Helper()
+	count := smallObjects
+	if suite.full {
+		count = allSmallObjects
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(smallWriters)
+	for i := range count {
+		// A busy API server may take longer than a request has.
+		group.Go(func() error {
+			return eventually(ctx, func(ctx context.Context) error {
+				return client.IgnoreAlreadyExists(a.Create(ctx, newObject(a.namespace, fmt.Sprintf("small-%d", i), 0)))
+			})
+		})
+	}
+	must(t, group.Wait())
+}
+
+// viewed are the kinds that whoever may view a namespace reads.
+var viewed = map[string]string{
+	"NginxOperator": v1alpha2.GroupVersion.String(), "Deployment": "apps/v1", "ReplicaSet": "apps/v1", "NetworkPolicy": "networking.k8s.io/v1",
+	"ConfigMap": "v1", "Service": "v1", "Pod": "v1", "Event": "v1",
+}
+
+// nothingOf requires that nothing in a namespace that the operator or the control plane wrote names another namespace, or has the
+// text of a Secret. Of ConfigMaps it reads those of the servers.
+func nothingOf(t *testing.T, other, namespace string) {
+	t.Helper()
+	for kind, apiVersion := range viewed {
+		list := &unstructured.UnstructuredList{}
+		list.SetAPIVersion(apiVersion)
+		list.SetKind(kind + "List")
+		options := []client.ListOption{client.InNamespace(namespace)}
+		if kind == "ConfigMap" {
+			servers, err := labels.Parse(metadata.LabelInstance + " in (web," + victimName + ")")
+			must(t, err)
+			options = append(options, client.MatchingLabelsSelector{Selector: servers})
+		}
+		must(t, suite.admin.List(t.Context(), list, options...))
+		for i := range list.Items {
+			raw, err := list.Items[i].MarshalJSON()
+			must(t, err)
+			for _, text := range []string{other, secretText} {
+				if strings.Contains(string(raw), text) {
+					t.Errorf("%s %s in %s has %s in it: %.2000s", kind, list.Items[i].GetName(), namespace, text, raw)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,175 @@
+package e2e
+
+// Changes of every field under load.
+//
+//   - While clients load each port, half of them with a new connection for each request and half on connections that they keep, a
+//     field is changed to another valid value and back, alone and together with an image that cannot be pulled. No request fails
+//     on a number that both declarations serve.
+//
+// The fields are those of the CRD (test/harness/mutate): one that is added is changed without a new case here, and one that
+// cannot be changed fails the test. A run takes a sample, whose seed it prints; E2E_SEED takes another one, and E2E_FULL=true all.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/defaults"
+	"github.com/example/nginx-operator/internal/metadata"
+	"github.com/example/nginx-operator/test/harness/mutate"
+)
+
+const (
+	// sampleOfFields is how many fields a run changes that does not change all.
+	sampleOfFields = 4
+	// gateSeed makes the gate's sample, the same in every run, so that what fails once fails again. A release changes it.
+	gateSeed uint64 = 1795329489947278865
+	// fieldsAtATime are changed at the same time, each on a server of its own.
+	fieldsAtATime = 4
+	// settles is how long a change is loaded after the operator has done what it can do: the time in which nodes follow.
+	settles = 2 * time.Second
+)
+
+func testEveryField(t *testing.T) {
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	must(t, suite.admin.Get(t.Context(), client.ObjectKey{Name: metadata.CRDName}, crd))
+	schema, err := mutate.SpecSchema(crd, v1alpha2.GroupVersion.Version)
+	must(t, err)
+	server := mutate.Server()
+	base, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&server)
+	must(t, err)
+	fields := sample(t, mutate.Fields(schema, base, mutate.ServerPool()))
+	for batch := range slices.Chunk(fields, fieldsAtATime) {
+		t.Run("fields", func(t *testing.T) {
+			for _, field := range batch {
+				t.Run(field.Path, func(t *testing.T) { t.Parallel(); changeUnderLoad(t, field) })
+			}
+		})
+	}
+}
+
+// sample returns the fields of this run. The ports are always among them.
+func sample(t *testing.T, fields []mutate.Field) []mutate.Field {
+	t.Helper()
+	if os.Getenv("E2E_FULL") == "true" {
+		return fields
+	}
+	seed := gateSeed
+	if text := os.Getenv("E2E_SEED"); text != "" {
+		given, err := strconv.ParseUint(text, 10, 64)
+		must(t, err)
+		seed = given
+	}
+	t.Logf("E2E_SEED=%d makes this choice of fields", seed)
+	always := []string{"ports[0].name", "ports[0].port"}
+	isAlways := func(field mutate.Field) bool { return slices.Contains(always, field.Path) }
+	random := rand.New(rand.NewPCG(seed, seed)) // #nosec G404 -- a choice that can be repeated
+	rest := slices.DeleteFunc(slices.Clone(fields), isAlways)
+	random.Shuffle(len(rest), func(i, j int) { rest[i], rest[j] = rest[j], rest[i] })
+	return append(slices.DeleteFunc(slices.Clone(fields), func(field mutate.Field) bool { return !isAlways(field) }), rest[:sampleOfFields]...)
+}
+
+// changeUnderLoad changes one field of a server to and fro, alone and with an image that cannot be pulled.
+func changeUnderLoad(t *testing.T, field mutate.Field) {
+	namespace := newNamespace(t, restricted)
+	newConfigMap(t, namespace, mutate.ServerContent, "index.html", mutate.ServerPage)
+	newSecret(t, namespace, mutate.ServerSecret)
+	object := newObject(namespace, "web", 1)
+	object.Spec = mutate.Server()
+	must(t, suite.admin.Create(t.Context(), object))
+	waitForReady(t, object)
+	before := object.Spec.DeepCopy()
+	changed, err := firstTaken(t.Context(), object, field)
+	if err != nil {
+		fatal(t, namespace, "%s cannot be changed: %v", field.Path, err)
+	}
+	broken := changed.DeepCopy()
+	broken.Image = missingImage
+	var loads []*load
+	for _, number := range servedByBoth(before, changed) {
+		url := suite.reach.service(namespace, "web", number)
+		if slices.ContainsFunc(defaults.TLS(before), func(tls v1alpha2.TLS) bool { return tls.Port != nil && *tls.Port == number }) {
+			url = suite.reach.secure(namespace, "web", number)
+		}
+		loads = append(loads, startLoadOf(t, namespace, url, mutate.ServerPage))
+	}
+	for _, next := range []*v1alpha2.NginxOperatorSpec{changed, before, broken, before} {
+		update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec = *next.DeepCopy() })
+		waitFor(t, namespace, "the change of "+field.Path+" to end or to be stuck", 2*patience, func(ctx context.Context) error {
+			return hasSettled(ctx, object)
+		})
+		time.Sleep(settles)
+	}
+	waitForReady(t, object)
+	waitForOnly(t, object, 1)
+	for _, load := range loads {
+		load.finish(t, namespace, "load of "+load.url+" while "+field.Path+" changes")
+	}
+}
+
+// firstTaken returns the first candidate of a field that the API server takes and with which there is something to serve.
+func firstTaken(ctx context.Context, object *v1alpha2.NginxOperator, field mutate.Field) (*v1alpha2.NginxOperatorSpec, error) {
+	last := errors.New("there is no other value")
+	for candidate := range field.Candidates {
+		spec := &v1alpha2.NginxOperatorSpec{}
+		if last = runtime.DefaultUnstructuredConverter.FromUnstructured(candidate, spec); last != nil {
+			continue
+		}
+		if defaults.Replicas(spec) == 0 {
+			last = errors.New("with no replicas nothing serves")
+			continue
+		}
+		tried := object.DeepCopy()
+		tried.Spec = *spec
+		if last = suite.admin.Update(ctx, tried, client.DryRunAll); last == nil {
+			return spec, nil
+		}
+	}
+	return nil, last
+}
+
+// servedByBoth returns the numbers that two declarations serve in the same way.
+func servedByBoth(a, b *v1alpha2.NginxOperatorSpec) []int32 {
+	var out []int32
+	for _, port := range defaults.Ports(a) {
+		if slices.ContainsFunc(defaults.Ports(b), func(other v1alpha2.Port) bool { return other.Port == port.Port }) {
+			out = append(out, port.Port)
+		}
+	}
+	for _, tls := range defaults.TLS(a) {
+		same := func(other v1alpha2.TLS) bool { return other.Port != nil && *other.Port == *tls.Port }
+		if tls.Port != nil && slices.ContainsFunc(defaults.TLS(b), same) {
+			out = append(out, *tls.Port)
+		}
+	}
+	return out
+}
+
+// hasSettled reports whether the operator has done what it can do for the current generation: it is Ready, something is in the
+// way that will not pass by itself, or it is paused.
+func hasSettled(ctx context.Context, object *v1alpha2.NginxOperator) error {
+	if err := suite.admin.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+		return err
+	}
+	for _, conditionType := range []string{v1alpha2.ConditionReady, v1alpha2.ConditionDegraded} {
+		found := meta.FindStatusCondition(object.Status.Conditions, conditionType)
+		if found != nil && found.ObservedGeneration == object.Generation &&
+			(found.Status == metav1.ConditionTrue || found.Reason == v1alpha2.ReasonPaused) {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s is neither ready nor stuck: %+v", object.Name, object.Status.Conditions)
+}

@@ -1,0 +1,57 @@
+package e2e
+
+// The README's section "Try it": exactly its lines, in the directory of the release, on a cluster with nothing else. The operator
+// gets installed by them, so this is a test of its own and not one of a group.
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/example/nginx-operator/docs"
+)
+
+// tryItNamespace is the one that the section makes.
+const tryItNamespace = "hello"
+
+func TestReadme(t *testing.T) {
+	startClean(t)
+	text, err := os.ReadFile(filepath.Join(suite.repository, "README.md"))
+	must(t, err)
+	script, answer, err := docs.TryIt(string(text))
+	must(t, err)
+	suite.operatorNamespace = defaultNamespace
+	t.Cleanup(func() { removeTryIt(t) })
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	began := time.Now()
+	// The shell ends what the lines leave in the background.
+	lines := "cd '" + suite.delivery + "'\ntrap 'kill $(jobs -p)' EXIT\n" + script
+	out, err := command(ctx, "bash", "-euo", "pipefail", "-c", lines)
+	if err != nil {
+		fatal(t, tryItNamespace, "%v", err)
+	}
+	if !strings.HasSuffix(out, answer) {
+		fatal(t, tryItNamespace, "the last line answers something else than %q:\n%s", answer, out)
+	}
+	t.Logf("FIGURE the README's lines, from nothing to the answer: %s", seconds(time.Since(began)))
+}
+
+// removeTryIt takes away what the lines have made.
+func removeTryIt(t *testing.T) {
+	t.Helper()
+	defer func() { suite.operatorNamespace = "" }()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), installPatience)
+	defer cancel()
+	for _, args := range [][]string{
+		{"namespace", tryItNamespace},
+		{"-k", filepath.Join(suite.delivery, "config", "default")},
+	} {
+		if _, err := command(ctx, "kubectl", append([]string{"delete", "--ignore-not-found", "--wait"}, args...)...); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package e2e
+
+// This file knows the releases, and which versions of the API each has. It asks their bundles, so a new release needs no new
+// line here.
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// release is a release and what is installed from. Its delivery is the directory with its config and its bundle.
+type release struct {
+	version, delivery, catalogImage, bundleImage string
+	// served are the versions of the API that it has, stored the one in which it has objects stored.
+	served []string
+	stored string
+	// skipped: the graph leads from it, and not to it.
+	skipped bool
+}
+
+// readReleases fills in which releases there are.
+func readReleases(env func(string) string) error {
+	images, before := env("IMAGES"), strings.Fields(env("OLDER_VERSIONS"))
+	read := func(version, delivery string) (release, error) {
+		r := release{
+			version: version, delivery: delivery, catalogImage: images + "-catalog:v" + version,
+			bundleImage: images + "-bundle:v" + version,
+		}
+		return r, r.readAPI()
+	}
+	var errs []error
+	for _, version := range before {
+		r, err := read(version, filepath.Join(env("OLDER_DELIVERIES"), "v"+version))
+		suite.releases, errs = append(suite.releases, r), append(errs, err)
+	}
+	current, err := read(suite.version, suite.delivery)
+	current.catalogImage, current.bundleImage = suite.catalogImage, suite.bundleImage
+	suite.releases = append(suite.releases, current)
+	errs = append(errs, markSkipped())
+	next, nextErr := read(env("NEXT_VERSION"), env("NEXT_DELIVERY"))
+	suite.next = next
+	migrates := slices.IndexFunc(suite.releases, func(r release) bool { return r.stored == newer })
+	if err := errors.Join(append(errs, err, nextErr)...); err != nil {
+		return err
+	}
+	if migrates < 1 {
+		return fmt.Errorf("no release goes from %s to %s", older, newer)
+	}
+	suite.first, suite.previous, suite.unmigrated = suite.releases[0], suite.releases[len(before)-1], suite.releases[migrates-1]
+	return nil
+}
+
+// markSkipped reads in the catalog which releases the current one skips.
+func markSkipped() error {
+	raw, err := os.ReadFile(filepath.Join(suite.delivery, "catalog", "nginx-operator", "catalog.yaml"))
+	if err != nil {
+		return fmt.Errorf("failed to read the catalog: %w", err)
+	}
+	for document := range strings.SplitSeq(string(raw), "\n---\n") {
+		var channel struct {
+			Entries []struct{ Skips []string }
+		}
+		if err := yaml.Unmarshal([]byte(document), &channel); err != nil {
+			return fmt.Errorf("failed to decode the catalog: %w", err)
+		}
+		for _, entry := range channel.Entries {
+			for i := range suite.releases {
+				suite.releases[i].skipped = suite.releases[i].skipped || slices.Contains(entry.Skips, csvNameOf(suite.releases[i].version))
+			}
+		}
+	}
+	return nil
+}
+
+// readAPI reads the CRD of the API in the bundle.
+func (r *release) readAPI() error {
+	raw, err := os.ReadFile(filepath.Join(r.delivery, "bundle", "manifests", "operator.example.com_nginxoperators.yaml"))
+	if err != nil {
+		return fmt.Errorf("failed to read the bundle of release %s: %w", r.version, err)
+	}
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := yaml.Unmarshal(raw, crd); err != nil {
+		return fmt.Errorf("failed to decode the CRD of release %s: %w", r.version, err)
+	}
+	for _, version := range crd.Spec.Versions {
+		if version.Served {
+			r.served = append(r.served, version.Name)
+		}
+		if version.Storage {
+			r.stored = version.Name
+		}
+	}
+	return nil
+}
+
+// converts reports whether a release has both versions.
+func (r release) converts() bool { return slices.Contains(r.served, newer) }
+
+// after returns the releases to which the graph leads from one, up to this one.
+func (r release) after() []release {
+	n := slices.IndexFunc(suite.releases, func(other release) bool { return other.version == r.version })
+	return slices.DeleteFunc(slices.Clone(suite.releases[n+1:]), func(other release) bool { return other.skipped })
+}

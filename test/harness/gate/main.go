@@ -1,0 +1,161 @@
+// Command gate runs targets of the Makefile one after the other, until one fails, and prints where the time went and what failed.
+//
+//	gate [-report FILE]... [-logs DIR] [-finally TARGET] TARGET...
+//
+// A report is what gotestsum writes with --jsonfile; the slowest tests of all reports follow the table, and the last lines of those that
+// failed end it: whoever reads the end of a long log has the reason. The last target is made after a failure, too, which CI needs; logs are
+// kept before.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// step is a target that ran.
+type step struct {
+	target string
+	took   time.Duration
+	err    error
+}
+
+// reports is a flag that can be given more than once.
+type reports []string
+
+func (r *reports) String() string { return strings.Join(*r, " ") }
+
+func (r *reports) Set(value string) error {
+	*r = append(*r, value)
+	return nil
+}
+
+// shown is how many of the slowest tests are shown, keptLogs where the logs of a run that failed are.
+const (
+	shown    = 20
+	keptLogs = "dist/cluster-logs"
+)
+
+func main() {
+	var files reports
+	flag.Var(&files, "report", "a `file` that gotestsum wrote; may be repeated")
+	logs := flag.String("logs", "", "a `directory` of logs that is copied to "+keptLogs+" after a failure")
+	last := flag.String("finally", "", "a `target` that is made at the end in any case")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	began := time.Now()
+	steps, failure := run(flag.Args(), func(name string) error { return makeTarget(ctx, name) })
+	total := time.Since(began)
+	tests, err := ended(existing(files, began))
+	table(os.Stdout, steps, total, slowest(tests, shown))
+	explain(os.Stdout, tests)
+	stop()
+	if err = errors.Join(failure, err); err != nil && *logs != "" {
+		err = errors.Join(err, keep(*logs, keptLogs))
+	}
+	if *last != "" {
+		err = errors.Join(err, makeTarget(context.Background(), *last))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "gate:", err)
+		os.Exit(1)
+	}
+}
+
+// run runs targets, until one fails.
+func run(targets []string, target func(name string) error) (steps []step, err error) {
+	for _, name := range targets {
+		began := time.Now()
+		err = target(name)
+		steps = append(steps, step{name, time.Since(began), err})
+		if err != nil {
+			break
+		}
+	}
+	return steps, err
+}
+
+// makeTarget runs make. A signal ends it, and what was done by then is still told.
+func makeTarget(ctx context.Context, name string) error {
+	cmd := exec.CommandContext(ctx, "make", name)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stdout
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = time.Minute
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("failed at %s: %w", name, err)
+	}
+	return nil
+}
+
+// keep copies a directory of logs. It is not there when the run failed before the cluster started.
+func keep(dir, kept string) error {
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	kept, err := filepath.Abs(kept)
+	if err == nil {
+		err = errors.Join(os.RemoveAll(kept), os.MkdirAll(filepath.Dir(kept), 0o755))
+	}
+	if err == nil {
+		err = exec.Command("cp", "-R", dir, kept).Run()
+	}
+	if err != nil {
+		return fmt.Errorf("failed to keep the logs: %w", err)
+	}
+	fmt.Println("The logs of the cluster and of its Pods are in " + kept)
+	return nil
+}
+
+// existing returns the reports that were written since the gate began: a run that failed early has none of this run.
+func existing(files []string, since time.Time) []string {
+	var out []string
+	for _, file := range files {
+		if info, err := os.Stat(file); err == nil && info.ModTime().After(since) {
+			out = append(out, file)
+		}
+	}
+	return out
+}
+
+// table prints the steps, the slowest tests and the total.
+func table(out io.Writer, steps []step, total time.Duration, tests []test) {
+	row := func(seconds float64, what string) { _, _ = fmt.Fprintf(out, "%7.0f s  %s\n", seconds, what) }
+	_, _ = fmt.Fprintln(out, "\nWhere the time went:")
+	for _, s := range steps {
+		what := s.target
+		if s.err != nil {
+			what += " (failed)"
+		}
+		row(s.took.Seconds(), what)
+	}
+	row(total.Seconds(), "total")
+	if len(tests) > 0 {
+		_, _ = fmt.Fprintln(out, "\nThe slowest tests:")
+	}
+	for _, one := range tests {
+		row(one.elapsed.Seconds(), one.name())
+	}
+}
+
+// explain prints the last lines of each test that failed, of those with subtests only the subtests.
+func explain(out io.Writer, tests []test) {
+	for _, one := range tests {
+		inner := func(other test) bool {
+			return other.failed && other.pkg == one.pkg && strings.HasPrefix(other.test, one.test+"/")
+		}
+		if one.failed && !slices.ContainsFunc(tests, inner) {
+			_, _ = fmt.Fprintf(out, "\nFailed: %s\n%s", one.name(), strings.Join(one.last, ""))
+		}
+	}
+}

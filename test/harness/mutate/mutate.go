@@ -1,0 +1,334 @@
+// Package mutate finds, for every field of a schema, values that an object can be changed to. It knows no field by name, so a
+// field that is added to the schema is found without a change here.
+//
+// What a schema says is not all that has to hold: rules in CEL and admission say more. So each field comes with candidates, and the
+// caller asks the API server which of them it takes.
+package mutate
+
+import (
+	"encoding/json"
+	"fmt"
+	"iter"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+)
+
+// Field is a field of a schema.
+type Field struct {
+	// Path is where it is, for example ports[0].name.
+	Path string
+	// Candidates are objects in which it has another value than in the one that was given, the likeliest first.
+	Candidates iter.Seq[map[string]any]
+}
+
+// Pool are values to try where the schema does not say what is allowed.
+type Pool struct {
+	// Strings and Keys are texts, and keys of maps.
+	Strings, Keys []string
+}
+
+// Fields returns all fields of the schema of an object that can be changed, in the order of their paths. Left out are those that
+// have one value only, and those that a rule of their object refuses whatever they are.
+func Fields(schema *apiextensionsv1.JSONSchemaProps, object map[string]any, pool Pool) []Field {
+	w := &walker{pool: pool, base: object}
+	w.walk(schema, nil)
+	slices.SortFunc(w.fields, func(a, b Field) int { return strings.Compare(a.Path, b.Path) })
+	return w.fields
+}
+
+// step is one step from an object to a field: a property, an element of a list, or a key of a map.
+type step struct {
+	schema *apiextensionsv1.JSONSchemaProps // of what holds the field
+	key    any                              // string or int
+}
+
+type walker struct {
+	pool   Pool
+	base   map[string]any
+	fields []Field
+}
+
+func (w *walker) walk(schema *apiextensionsv1.JSONSchemaProps, path []step) {
+	to := func(key any) []step { return append(slices.Clone(path), step{schema, key}) }
+	switch {
+	case len(schema.Properties) > 0:
+		for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
+			property := schema.Properties[name]
+			if !refused(schema, name) && len(property.Enum) != 1 {
+				w.walk(&property, to(name))
+			}
+		}
+	case schema.Type == "array" && schema.Items != nil && schema.Items.Schema != nil:
+		w.list(path)
+		w.walk(schema.Items.Schema, to(0))
+	case schema.AdditionalProperties != nil && schema.AdditionalProperties.Schema != nil:
+		w.leaf(path, func() (out []any) {
+			for _, key := range w.pool.Keys {
+				for _, value := range w.scalars(schema.AdditionalProperties.Schema) {
+					out = append(out, map[string]any{key: value})
+				}
+			}
+			return out
+		}())
+	default:
+		w.leaf(path, w.scalars(schema))
+	}
+}
+
+// refused reports whether a rule of an object says that it must not have a property.
+func refused(schema *apiextensionsv1.JSONSchemaProps, name string) bool {
+	return slices.ContainsFunc(schema.XValidations, func(rule apiextensionsv1.ValidationRule) bool {
+		return strings.ReplaceAll(rule.Rule, " ", "") == "!has(self."+name+")"
+	})
+}
+
+// list adds what can be done with a list as a whole, where the object has one: an element less, and another order.
+func (w *walker) list(path []step) {
+	value, found := get(w.base, path)
+	elements, isList := value.([]any)
+	if !found || !isList || len(elements) < 2 {
+		return
+	}
+	backwards := slices.Clone(elements)
+	slices.Reverse(backwards)
+	add := func(name string, changed []any) {
+		w.fields = append(w.fields, Field{
+			Path: name + " of " + w.name(path), Candidates: slices.Values([]map[string]any{set(w.base, path, changed)}),
+		})
+	}
+	add("less", elements[:len(elements)-1])
+	add("order", backwards)
+}
+
+// scalars returns values of a schema that is no object and no list.
+func (w *walker) scalars(schema *apiextensionsv1.JSONSchemaProps) (out []any) {
+	switch {
+	case len(schema.Enum) > 0:
+		for _, raw := range schema.Enum {
+			var value any
+			if json.Unmarshal(raw.Raw, &value) == nil {
+				out = append(out, value)
+			}
+		}
+	case schema.Type == "boolean":
+		out = []any{true, false}
+	case schema.Type == "integer" || schema.Type == "number":
+		out = append(out, int64(1), int64(2), int64(7), int64(9443))
+		for _, bound := range []*float64{schema.Minimum, schema.Maximum} {
+			if bound != nil {
+				out = append(out, int64(*bound))
+			}
+		}
+	default: // a string, or a quantity that may also be a number
+		for _, text := range w.pool.Strings {
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
+// leaf adds a field with these values.
+func (w *walker) leaf(path []step, values []any) {
+	before, had := get(w.base, path)
+	w.fields = append(w.fields, Field{Path: w.name(path), Candidates: func(yield func(map[string]any) bool) {
+		add := func(object map[string]any) bool {
+			now, found := get(object, path)
+			return found == had && (!had || same(before, now)) || yield(object)
+		}
+		_ = w.alone(path, values, add) && w.besides(path, values, add) && w.without(path, add)
+	}})
+}
+
+// fewValues is how many values are tried where what stands beside a field matters more than its value.
+const fewValues = 4
+
+// alone tries the values as they are, then with nothing but what is required beside them: fields may exclude each other.
+func (w *walker) alone(path []step, values []any, add func(map[string]any) bool) bool {
+	for _, value := range values {
+		if !add(set(w.base, path, value)) {
+			return false
+		}
+	}
+	for depth := len(path) - 1; depth > 0; depth-- {
+		if len(path[depth].schema.Properties) == 0 {
+			continue
+		}
+		for _, value := range values[:min(len(values), fewValues)] {
+			if !add(set(set(w.base, path[:depth], minimal(path[depth].schema, w.pool)), path, value)) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// besides tries the values beside each value of the fields beside them: one field may need another.
+func (w *walker) besides(path []step, values []any, add func(map[string]any) bool) bool {
+	for depth := len(path) - 1; depth >= 0; depth-- {
+		for _, value := range values {
+			if !w.beside(path, depth, value, add) {
+				return false
+			}
+		}
+		if depth < len(path)-3 {
+			break // further away, nothing depends on it
+		}
+	}
+	return true
+}
+
+// beside tries one value beside each value of the fields of one object on the way.
+func (w *walker) beside(path []step, depth int, value any, add func(map[string]any) bool) bool {
+	holder := path[depth].schema
+	for _, sibling := range slices.Sorted(maps.Keys(holder.Properties)) {
+		property := holder.Properties[sibling]
+		if sibling == path[depth].key || len(property.Properties) > 0 || property.Type == "array" || property.Type == "object" {
+			continue
+		}
+		beside := append(slices.Clone(path[:depth]), step{holder, sibling})
+		for _, other := range w.scalars(&property) {
+			if !add(set(set(w.base, beside, other), path, value)) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// without tries to leave the field out, or what holds it.
+func (w *walker) without(path []step, add func(map[string]any) bool) bool {
+	for depth := len(path); depth > 0; depth-- {
+		if _, isName := path[depth-1].key.(string); isName && !add(remove(w.base, path[:depth])) {
+			return false
+		}
+	}
+	return true
+}
+
+// minimal returns an object that has what its schema requires.
+func minimal(schema *apiextensionsv1.JSONSchemaProps, pool Pool) any {
+	switch {
+	case len(schema.Properties) > 0:
+		out := map[string]any{}
+		for _, name := range schema.Required {
+			property := schema.Properties[name]
+			out[name] = minimal(&property, pool)
+		}
+		return out
+	case schema.Type == "array":
+		if schema.Items == nil || schema.Items.Schema == nil {
+			return []any{}
+		}
+		return []any{minimal(schema.Items.Schema, pool)}
+	case schema.AdditionalProperties != nil:
+		return map[string]any{}
+	}
+	if values := (&walker{pool: pool}).scalars(schema); len(values) > 0 {
+		return values[0]
+	}
+	return ""
+}
+
+func (w *walker) name(path []step) string {
+	var out strings.Builder
+	for _, step := range path {
+		switch key := step.key.(type) {
+		case int:
+			_, _ = fmt.Fprintf(&out, "[%d]", key)
+		case string:
+			if out.Len() > 0 {
+				out.WriteString(".")
+			}
+			out.WriteString(key)
+		}
+	}
+	return out.String()
+}
+
+// get returns what is at a path of an object.
+func get(object any, path []step) (any, bool) {
+	keys := make([]any, 0, len(path))
+	for _, step := range path {
+		keys = append(keys, step.key)
+	}
+	return At(object, keys)
+}
+
+// At returns what is at a path of a decoded JSON value, and whether it is there. A key is a string for a map, an int for a list.
+func At(value any, path []any) (any, bool) {
+	for _, key := range path {
+		switch key := key.(type) {
+		case string:
+			fields, ok := value.(map[string]any)
+			if !ok {
+				return nil, false
+			}
+			if value, ok = fields[key]; !ok {
+				return nil, false
+			}
+		case int:
+			elements, ok := value.([]any)
+			if !ok || key >= len(elements) {
+				return nil, false
+			}
+			value = elements[key]
+		}
+	}
+	return value, true
+}
+
+// set returns a copy of an object with a value at a path; what is missing on the way is made as its schema requires it.
+func set(object map[string]any, path []step, value any) map[string]any {
+	return put(copyOf(object), path, value).(map[string]any)
+}
+
+func put(object any, path []step, value any) any {
+	if len(path) == 0 {
+		return copyOf(value)
+	}
+	switch key := path[0].key.(type) {
+	case string:
+		fields, ok := object.(map[string]any)
+		if !ok {
+			fields, _ = minimal(path[0].schema, Pool{Strings: []string{"x"}}).(map[string]any)
+		}
+		fields[key] = put(fields[key], path[1:], value)
+		return fields
+	case int:
+		elements, _ := object.([]any)
+		if len(elements) == 0 {
+			elements = []any{minimal(path[0].schema.Items.Schema, Pool{Strings: []string{"x"}})}
+		}
+		elements[key] = put(elements[key], path[1:], value)
+		return elements
+	}
+	return object
+}
+
+// remove returns a copy of an object without what is at a path.
+func remove(object map[string]any, path []step) map[string]any {
+	out := copyOf(object)
+	parent, found := get(out, path[:len(path)-1])
+	if fields, ok := parent.(map[string]any); found && ok {
+		delete(fields, path[len(path)-1].key.(string))
+	}
+	return out
+}
+
+func copyOf[T any](value T) T {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		panic(fmt.Sprintf("no JSON: %v", err))
+	}
+	var out T
+	if err := json.Unmarshal(raw, &out); err != nil {
+		panic(fmt.Sprintf("no JSON: %v", err))
+	}
+	return out
+}
+
+func same(a, b any) bool { return reflect.DeepEqual(copyOf(a), copyOf(b)) }

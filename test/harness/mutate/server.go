@@ -1,0 +1,83 @@
+package mutate
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+)
+
+// Names of what Server names, and what its pages say.
+const (
+	ServerContent = "content"
+	ServerSecret  = "certificate"
+	ServerPage    = "served throughout"
+)
+
+// serverConfig serves the content on all ports of Server.
+const serverConfig = `server {
+    listen 8080;
+    listen 9000;
+    listen 8443 ssl;
+    ssl_certificate /etc/nginx/tls/certificate/tls.crt;
+    ssl_certificate_key /etc/nginx/tls/certificate/tls.key;
+    location / { root /usr/share/nginx/html; }
+}
+`
+
+// Server returns a declaration to begin from. It uses what fields that depend on more than one other need beside them.
+func Server() v1alpha2.NginxOperatorSpec {
+	anyNode := corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{
+		{Key: "metadata.name", Operator: corev1.NodeSelectorOpNotIn, Values: []string{"nowhere"}},
+	}}
+	return v1alpha2.NginxOperatorSpec{
+		Replicas: ptr.To[int32](1),
+		Ports: []v1alpha2.Port{
+			{Name: "http", Port: 8080, Protocol: corev1.ProtocolTCP}, {Name: "admin", Port: 9000, Protocol: corev1.ProtocolTCP},
+		},
+		Content:      &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: ServerContent}},
+		TLS:          []v1alpha2.TLS{{SecretName: ServerSecret, Port: ptr.To[int32](8443)}},
+		DrainSeconds: ptr.To[int32](5),
+		Resources:    &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m")}},
+		PodTemplate: &v1alpha2.PodTemplate{
+			Tolerations: []corev1.Toleration{{Key: "example.com/edge", Operator: corev1.TolerationOpExists}},
+			Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+				RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+					NodeSelectorTerms: []corev1.NodeSelectorTerm{anyNode},
+				},
+				PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{
+					{Weight: 1, Preference: *anyNode.DeepCopy()},
+				},
+			}},
+			TopologySpreadConstraints: []corev1.TopologySpreadConstraint{
+				{MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.ScheduleAnyway},
+			},
+		},
+	}
+}
+
+// ServerPool are the values to try in the fields of Server.
+func ServerPool() Pool {
+	return Pool{
+		Strings: []string{
+			"other", "2", "16Mi", "Exists", "Equal", "In", "NotIn", "NoExecute", "NoSchedule", "DoNotSchedule", "ScheduleAnyway", "Honor", "Ignore",
+			"example.com/other", serverConfig,
+		},
+		Keys: []string{"example.com/other", "cpu", "memory"},
+	}
+}
+
+// SpecSchema returns the schema of the spec of a version.
+func SpecSchema(crd *apiextensionsv1.CustomResourceDefinition, version string) (*apiextensionsv1.JSONSchemaProps, error) {
+	for i := range crd.Spec.Versions {
+		if found := &crd.Spec.Versions[i]; found.Name == version && found.Schema != nil {
+			spec := found.Schema.OpenAPIV3Schema.Properties["spec"]
+			return &spec, nil
+		}
+	}
+	return nil, fmt.Errorf("the CRD %s has no version %s", crd.Name, version)
+}

@@ -1,0 +1,48 @@
+package harness
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+)
+
+// What config/default calls the operator's namespace, its user and the ClusterRole for its metrics, and an image of operands.
+const (
+	OperatorNamespace = "nginx-operator-system"
+	OperatorUser      = "system:serviceaccount:nginx-operator-system:nginx-operator-controller-manager"
+	MetricsRole       = "nginx-operator-metrics-reader"
+	OperandImage      = "docker.io/nginxinc/nginx-unprivileged:1.28.0"
+)
+
+// The RBAC permissions that a storage migration takes, and those that it takes where kube-storage-version-migrator is installed, as
+// Request.Permission has them.
+var (
+	MigrationPermissions = []string{
+		"create storagemigration.k8s.io/storageversionmigrations", "get storagemigration.k8s.io/storageversionmigrations",
+		"patch storagemigration.k8s.io/storageversionmigrations", "delete storagemigration.k8s.io/storageversionmigrations",
+		"update apiextensions.k8s.io/customresourcedefinitions/status",
+	}
+	KubeMigratorPermissions = []string{
+		"create migration.k8s.io/storageversionmigrations", "get migration.k8s.io/storageversionmigrations",
+	}
+)
+
+// FullSpec uses what v1alpha1 does not know.
+func FullSpec() v1alpha2.NginxOperatorSpec {
+	return v1alpha2.NginxOperatorSpec{
+		Replicas: ptr.To[int32](2),
+		Ports: []v1alpha2.Port{
+			{Name: "web", Port: 8000, Protocol: corev1.ProtocolTCP}, {Name: "other", Port: 8001, Protocol: corev1.ProtocolTCP},
+		},
+		Config: &v1alpha2.Config{Inline: "server {\n  listen 8000;\n  listen 8001;\n  listen 8443 ssl;\n" +
+			"  ssl_certificate /etc/nginx/tls/cert/tls.crt;\n  ssl_certificate_key /etc/nginx/tls/cert/tls.key;\n" +
+			"  location / {\n    return 200 \"<b>\";\n  }\n}\n"},
+		TLS:          []v1alpha2.TLS{{SecretName: "cert", Port: ptr.To[int32](8443)}},
+		Service:      &v1alpha2.Service{Type: corev1.ServiceTypeNodePort, Annotations: map[string]string{"example.com/a": "1"}},
+		Resources:    &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")}},
+		PodTemplate:  &v1alpha2.PodTemplate{NodeSelector: map[string]string{"disk": "fast"}},
+		DrainSeconds: ptr.To[int32](60),
+	}
+}

@@ -1,0 +1,475 @@
+package migration
+
+// What the tests share: API servers of their own, because they change what the API server stores, and need a
+// kube-controller-manager or an API server without the migration's API.
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/example/nginx-operator/api/v1alpha1"
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/metadata"
+	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/test/harness"
+	"github.com/example/nginx-operator/test/harness/apiserver"
+)
+
+const (
+	migrated = 120
+	// patience bounds every wait: hundreds of objects are written, on a machine that does something else as well.
+	patience = 5 * time.Minute
+	// writers is how many objects the tests write at a time.
+	writers = 10
+	// crdName is also the name of the StorageVersionMigration.
+	crdName = "nginxoperators.operator.example.com"
+	// storedNamespace has the objects that are there from the start, busyNamespace those of clients that go on to write.
+	storedNamespace, busyNamespace = "stored", "busy"
+)
+
+// migration is an API server with the operator's manifests, objects, and an operator.
+type migration struct {
+	admin client.Client
+	// etcd is where what is stored can be read.
+	etcd string
+	// dir is a temporary directory; kubeconfig is the file with the operator's RBAC permissions, adminKubeconfig that with
+	// all RBAC permissions.
+	dir, kubeconfig, adminKubeconfig string
+	// auditLog has the requests of the operator.
+	auditLog string
+	// service is what the webhooks' address leads to, when relay lets it.
+	service *harness.Service
+	relay   *relay
+	// binary is the operator; operator is the replica that leads, or will once there is no Lease of another one.
+	binary   string
+	operator *harness.Manager
+	scraper  *apiserver.Scraper
+	// owner is the test that all of it ends with.
+	owner *testing.T
+}
+
+// startMigration starts all of it. The arguments are those of the API server, each a name and a value.
+func startMigration(t *testing.T, binary string, args ...[2]string) *migration {
+	t.Helper()
+	m := &migration{owner: t, binary: binary, dir: t.TempDir(), service: harness.Must1(harness.NewService())(t)}
+	t.Cleanup(m.service.Close)
+	m.relay = newRelay(t, m.service)
+	env := apiserver.NewEnvironment()
+	m.auditLog = harness.Must1(apiserver.RecordRequests(env, m.dir, harness.OperatorUser))(t)
+	for _, arg := range args {
+		env.ControlPlane.GetAPIServer().Configure().Append(arg[0], arg[1])
+	}
+	// Each object has a Service, and the default range holds 254.
+	env.ControlPlane.GetAPIServer().Configure().Set("service-cluster-ip-range", "10.0.0.0/16")
+	config := harness.Must1(env.Start())(t)
+	t.Cleanup(func() { harness.Must(t, env.Stop()) })
+	config.QPS = -1
+	m.etcd = env.ControlPlane.Etcd.URL.String()
+	m.admin = harness.Must1(client.New(config, client.Options{Scheme: operatormanager.NewScheme()}))(t)
+
+	admin := harness.Must1(env.AddUser(envtest.User{Name: "admin", Groups: []string{"system:masters"}}, nil))(t)
+	m.adminKubeconfig = m.writeKubeconfig(t, "admin", admin)
+	kubectl := harness.Must1(admin.Kubectl())(t)
+	if _, stderr, err := kubectl.Run("apply", "--server-side", "-k", "../../../config/default"); err != nil {
+		t.Fatalf("failed to apply config/default: %v\n%s", err, harness.Must1(io.ReadAll(stderr))(t))
+	}
+	user := envtest.User{Name: harness.OperatorUser, Groups: []string{"system:serviceaccounts", "system:authenticated"}}
+	m.kubeconfig = m.writeKubeconfig(t, "operator", harness.Must1(env.AddUser(user, nil))(t))
+	t.Cleanup(func() {
+		if t.Failed() {
+			crd, err := m.crd(context.Background())
+			t.Logf("generation %d of the CRD has the status %v, %v", crd.Generation, crd.Status, err)
+			stdout, _, err := kubectl.Run("get", "storageversionmigrations", "--output=jsonpath={.items[*].status}")
+			t.Logf("%s%v", harness.Must1(io.ReadAll(stdout))(t), err)
+		}
+	})
+	m.operator = m.startOperator(t)
+	m.storeAsBefore(t)
+	for _, name := range []string{storedNamespace, busyNamespace} {
+		harness.Must(t, m.admin.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}))
+	}
+	m.createObjects(t)
+	return m
+}
+
+// await repeats a check until it passes, and ends the test with the check's last error if it never does.
+func await(t *testing.T, check func() error) {
+	t.Helper()
+	awaitEvery(t, 100*time.Millisecond, check)
+}
+
+// awaitEvery is await with another time between two looks: one at all that is stored costs as much as the migration itself.
+func awaitEvery(t *testing.T, interval time.Duration, check func() error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	harness.Must(t, harness.Eventually(ctx, interval, func(context.Context) error { return check() }))
+}
+
+func (m *migration) writeKubeconfig(t *testing.T, name string, user *envtest.AuthenticatedUser) string {
+	t.Helper()
+	file := filepath.Join(m.dir, name+".kubeconfig")
+	harness.Must(t, os.WriteFile(file, harness.Must1(user.KubeConfig())(t), 0o600))
+	return file
+}
+
+// startControllerManager starts the control plane's own migrator.
+func (m *migration) startControllerManager(t *testing.T) {
+	t.Helper()
+	binary := filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kube-controller-manager")
+	manager := harness.Must1(harness.StartControllerManager(t.Context(), binary, m.adminKubeconfig, m.dir))(t)
+	t.Cleanup(func() {
+		manager.Stop()
+		if t.Failed() {
+			t.Log("the kube-controller-manager:", manager.Account())
+		}
+	})
+}
+
+// startOperator starts one replica more and waits until it is ready.
+func (m *migration) startOperator(t *testing.T) *harness.Manager {
+	t.Helper()
+	operator := harness.Must1(harness.StartManager(harness.ManagerOptions{
+		Binary: m.binary, Kubeconfig: m.kubeconfig, Namespace: harness.OperatorNamespace, Dir: m.dir,
+		Service: m.service, WebhookURL: m.relay.url(),
+		Args: []string{
+			"--leader-elect", "--leader-election-namespace=" + harness.OperatorNamespace,
+			"--storage-migration-manifest=../../../config/storagemigration/storageversionmigration.yaml",
+		},
+		Env: []string{"RELATED_IMAGE_NGINX=" + harness.OperandImage},
+	}))(t)
+	m.owner.Cleanup(func() {
+		operator.Kill()
+		if m.owner.Failed() {
+			m.owner.Log("a replica of the operator:", operator.Account())
+		}
+	})
+	return operator
+}
+
+// kill ends the leader as a node does that fails, and takes away its Lease, which would run out 15 s later.
+func (m *migration) kill(t *testing.T) {
+	t.Helper()
+	m.operator.Kill()
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+		Namespace: harness.OperatorNamespace, Name: "nginx-operator.operator.example.com",
+	}}
+	harness.Must(t, client.IgnoreNotFound(m.admin.Delete(t.Context(), lease)))
+}
+
+// createObjects makes objects, two of three by a client of v1alpha1, the third with what v1alpha1 cannot say, and waits
+// until the operator is done with them. Most are paused: nobody looks at their children, and making them takes long.
+func (m *migration) createObjects(t *testing.T) {
+	t.Helper()
+	harness.Must(t, harness.InParallel(t.Context(), writers, migrated, func(ctx context.Context, i int) error {
+		if i%3 == 0 {
+			object := newServer(storedNamespace, storedName(i))
+			object.Spec = harness.FullSpec()
+			object.Spec.Replicas, object.Spec.Paused = ptr.To[int32](0), true
+			return m.admin.Create(ctx, object)
+		}
+		object := newObject(storedNamespace, storedName(i))
+		if i%10 != 1 {
+			object.Annotations = map[string]string{metadata.AnnotationV1alpha2: `{"paused":true}`}
+		}
+		object.Spec.Replicas, object.Spec.Port = ptr.To[int32](0), ptr.To(10000+int32(i)) //nolint:gosec // it is small
+		return m.admin.Create(ctx, object)
+	}))
+	awaitEvery(t, 500*time.Millisecond, func() error {
+		list := &v1alpha2.NginxOperatorList{}
+		if err := m.admin.List(t.Context(), list); err != nil {
+			return err
+		}
+		done := slices.DeleteFunc(list.Items, func(o v1alpha2.NginxOperator) bool { return o.Status.ObservedGeneration != o.Generation })
+		if len(done) < migrated {
+			return fmt.Errorf("only %d objects have a status", len(done))
+		}
+		return nil
+	})
+}
+
+func newServer(namespace, name string) *v1alpha2.NginxOperator {
+	return &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+}
+
+// newObject returns an object as clients of v1alpha1 know it.
+func newObject(namespace, name string) *v1alpha1.NginxOperator {
+	return &v1alpha1.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+}
+
+func storedName(i int) string { return fmt.Sprintf("web-%03d", i) }
+
+func (m *migration) crd(ctx context.Context) (*apiextensionsv1.CustomResourceDefinition, error) {
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	return crd, m.admin.Get(ctx, client.ObjectKey{Name: crdName}, crd)
+}
+
+func (m *migration) changeCRD(t *testing.T, change func(*apiextensionsv1.CustomResourceDefinition)) {
+	t.Helper()
+	harness.Must(t, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		crd, err := m.crd(t.Context())
+		if err != nil {
+			return err
+		}
+		change(crd)
+		return m.admin.Update(t.Context(), crd)
+	}))
+}
+
+// storeAsBefore has the API server store v1alpha1, as the releases before 0.3.0.
+func (m *migration) storeAsBefore(t *testing.T) {
+	t.Helper()
+	m.changeCRD(t, func(crd *apiextensionsv1.CustomResourceDefinition) {
+		harness.SetStorageVersion(crd, "v1alpha1")
+	})
+}
+
+// flip stores all objects at v1alpha1, as releases before 0.3.0 have left them, and has the API server store v1alpha2 from
+// then on. It returns what clients are told of the objects before. What has to be done in between can be given.
+func (m *migration) flip(t *testing.T, between ...func()) map[string]map[string]any {
+	t.Helper()
+	m.storeAsBefore(t)
+	await(t, func() error {
+		stored := harness.Must1(harness.StoredVersions(t.Context(), m.etcd))(t)
+		keys := slices.Sorted(maps.Keys(stored))
+		harness.Must(t, harness.InParallel(t.Context(), writers, len(keys), func(ctx context.Context, i int) error {
+			if stored[keys[i]] == v1alpha1.GroupVersion.String() {
+				return nil
+			}
+			return m.touch(ctx, keys[i])
+		}))
+		return m.allStored(t, "v1alpha1")
+	})
+	content := m.content(t)
+	if len(content) != 2*migrated {
+		t.Fatalf("%d objects at two versions, want %d", len(content), 2*migrated)
+	}
+	for _, do := range between {
+		do()
+	}
+	m.storeAsDocumented(t)
+	return content
+}
+
+// storeAsDocumented has the API server store v1alpha2, by the command that the documentation has for who finds that it does not.
+func (m *migration) storeAsDocumented(t *testing.T) {
+	t.Helper()
+	page := harness.Must1(os.ReadFile("../../../docs/troubleshooting.md"))(t)
+	command := regexp.MustCompile(`(?s)kubectl patch crd nginxoperators\.operator\.example\.com .*?\]'`).Find(page)
+	if command == nil {
+		t.Fatal("docs/troubleshooting.md has no such command")
+	}
+	shell := exec.CommandContext(t.Context(), "bash", "-c", string(command)) //nolint:gosec // the documentation is the project's own
+	shell.Env = append(os.Environ(), "KUBECONFIG="+m.adminKubeconfig, "PATH="+os.Getenv("KUBEBUILDER_ASSETS")+":"+os.Getenv("PATH"))
+	if out, err := shell.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", command, err, out)
+	}
+}
+
+// touch writes an object, by namespace/name, as it is: it is stored anew where it was stored in another version.
+func (m *migration) touch(ctx context.Context, key string) error {
+	namespace, name, _ := strings.Cut(key, "/")
+	return m.admin.Patch(ctx, newServer(namespace, name), client.RawPatch(types.MergePatchType, []byte("{}")))
+}
+
+// allStored reports whether etcd has all objects at one version, but for those that are excepted.
+func (m *migration) allStored(t *testing.T, version string, except ...string) error {
+	t.Helper()
+	stored, err := harness.StoredVersions(t.Context(), m.etcd)
+	if err != nil {
+		return err
+	}
+	if len(stored) < migrated {
+		return fmt.Errorf("only %d objects are stored", len(stored))
+	}
+	var others []string
+	for key, apiVersion := range stored {
+		if apiVersion != v1alpha2.GroupVersion.Group+"/"+version {
+			others = append(others, key)
+		}
+	}
+	slices.Sort(others)
+	if !slices.Equal(others, except) {
+		return fmt.Errorf("%d of %d objects are not stored at %s, want %v: %v",
+			len(others), len(stored), version, except, others[:min(len(others), 5)])
+	}
+	return nil
+}
+
+// storedVersions reports whether the CRD names these versions as those in which objects may be stored.
+func (m *migration) storedVersions(t *testing.T, want ...string) error {
+	t.Helper()
+	crd := harness.Must1(m.crd(t.Context()))(t)
+	if got := slices.Sorted(slices.Values(crd.Status.StoredVersions)); !slices.Equal(got, want) {
+		return fmt.Errorf("status.storedVersions is %v, want %v", got, want)
+	}
+	return nil
+}
+
+// content returns what clients are told of the objects in storedNamespace, in both versions.
+func (m *migration) content(t *testing.T) map[string]map[string]any {
+	t.Helper()
+	out := map[string]map[string]any{}
+	for _, version := range []string{"v1alpha1", "v1alpha2"} {
+		list := &unstructured.UnstructuredList{Object: map[string]any{
+			"apiVersion": "operator.example.com/" + version, "kind": "NginxOperatorList",
+		}}
+		harness.Must(t, m.admin.List(t.Context(), list, client.InNamespace(storedNamespace)))
+		for _, object := range list.Items {
+			out[version+" "+object.GetName()] = map[string]any{
+				"uid": object.GetUID(), "generation": object.GetGeneration(), "labels": object.GetLabels(),
+				"annotations": object.GetAnnotations(), "spec": object.Object["spec"],
+			}
+		}
+	}
+	return out
+}
+
+// busy writes an object over and over until the returned function is called, as clients and the operator do in a cluster
+// of some size. The control plane's migrator waits for a change of some object or for a bookmark of the API server, and
+// there is one of those a minute.
+func (m *migration) busy(t *testing.T) (stop func()) {
+	t.Helper()
+	object := newServer(busyNamespace, "busy")
+	object.Spec.Paused = true
+	harness.Must(t, client.IgnoreAlreadyExists(m.admin.Create(t.Context(), object)))
+	ctx, cancel := context.WithCancel(t.Context())
+	var done sync.WaitGroup
+	done.Go(func() {
+		for i := 0; ctx.Err() == nil; i++ {
+			labels := map[string]string{"written": strconv.Itoa(i)}
+			patch := harness.Must1(json.Marshal(map[string]any{"metadata": map[string]any{"labels": labels}}))(t)
+			// It may fail where the test takes away what converts.
+			_ = m.admin.Patch(ctx, newServer(busyNamespace, "busy"), client.RawPatch(types.MergePatchType, patch))
+			select {
+			case <-ctx.Done():
+			case <-time.After(200 * time.Millisecond):
+			}
+		}
+	})
+	stop = func() { cancel(); done.Wait() }
+	t.Cleanup(stop)
+	return stop
+}
+
+// svm returns the operator's StorageVersionMigration of an API, nil where there is none, or no such API.
+func (m *migration) svm(t *testing.T, apiVersion string) *unstructured.Unstructured {
+	t.Helper()
+	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": "StorageVersionMigration"}}
+	err := m.admin.Get(t.Context(), client.ObjectKey{Name: crdName}, object)
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		return nil
+	}
+	harness.Must(t, err)
+	return object
+}
+
+// is reports whether an object, which may be nil, has a condition.
+func is(object *unstructured.Unstructured, condition string) bool {
+	if object == nil {
+		return false
+	}
+	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+	return slices.ContainsFunc(conditions, func(one any) bool {
+		fields, _ := one.(map[string]any)
+		return fields["type"] == condition && fields["status"] == "True"
+	})
+}
+
+// metric returns one metric of the leader.
+func (m *migration) metric(t *testing.T, name string) float64 {
+	t.Helper()
+	if m.scraper == nil {
+		m.scraper = harness.Must1(apiserver.NewScraper(t.Context(), m.admin, busyNamespace, harness.MetricsRole))(t)
+	}
+	metrics := harness.Must1(m.scraper.Scrape(t.Context(), m.operator.Metrics))(t)
+	found := regexp.MustCompile("(?m)^" + regexp.QuoteMeta(name) + " (.*)$").FindStringSubmatch(metrics)
+	if found == nil {
+		t.Fatalf("no metric %s:\n%s", name, metrics)
+	}
+	return harness.Must1(strconv.ParseFloat(found[1], 64))(t)
+}
+
+// relay stands before a Service and can cut it off.
+type relay struct {
+	listener net.Listener
+	target   string
+
+	mu   sync.Mutex
+	cut  bool
+	open []net.Conn
+}
+
+func newRelay(t *testing.T, service *harness.Service) *relay {
+	t.Helper()
+	listener := harness.Must1(net.Listen("tcp", "127.0.0.1:0"))(t)
+	t.Cleanup(func() { _ = listener.Close() })
+	r := &relay{listener: listener, target: strings.TrimPrefix(service.URL(), "https://")}
+	go func() {
+		for {
+			connection, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go r.forward(connection)
+		}
+	}()
+	return r
+}
+
+func (r *relay) url() string { return "https://" + r.listener.Addr().String() }
+
+// set cuts the Service off, or lets new connections pass. Those that are open end.
+func (r *relay) set(cut bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, connection := range r.open {
+		_ = connection.Close()
+	}
+	r.cut, r.open = cut, nil
+}
+
+func (r *relay) forward(from net.Conn) {
+	defer func() { _ = from.Close() }()
+	r.mu.Lock()
+	cut := r.cut
+	r.open = append(r.open, from)
+	r.mu.Unlock()
+	if cut {
+		return
+	}
+	to, err := net.Dial("tcp", r.target)
+	if err != nil {
+		return
+	}
+	defer func() { _ = to.Close() }()
+	go func() { _, _ = io.Copy(to, from); _ = to.Close() }()
+	_, _ = io.Copy(from, to)
+}

@@ -1,0 +1,412 @@
+// Package migration tests the storage migration: objects that are stored at v1alpha1 are stored at v1alpha2 afterwards, as etcd itself
+// says, and nothing else about them has changed for clients of either version.
+//
+// These tests mostly wait, for the control plane, on API servers of their own. So they are a package of their own, which runs beside
+// the other integration tests.
+package migration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/example/nginx-operator/api/v1alpha1"
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/test/harness"
+)
+
+const (
+	ofControlPlane = "storagemigration.k8s.io/v1"
+	ofKubeMigrator = "migration.k8s.io/v1alpha1"
+	// runningMetric and the others are what the operator tells about it.
+	runningMetric    = "nginx_operator_storage_migration_running"
+	unmigratedMetric = "nginx_operator_storage_migration_unmigrated_objects"
+	succeededMetric  = `nginx_operator_storage_migrations_total{outcome="succeeded"}`
+	failedMetric     = `nginx_operator_storage_migrations_total{outcome="failed"}`
+)
+
+// The control plane's own migrator does the work, and the operator sees to it that it does and that it is right.
+func TestMigrationByTheControlPlane(t *testing.T) {
+	t.Parallel()
+	// Without the race detector, which makes the conversion of so many objects slow; the other test has it.
+	m := startMigration(t, buildOperator(t))
+	m.startControllerManager(t)
+	m.run(t, []migrationTest{
+		{"everything is right", testMigration},
+		{"the CRD changes", testMigrationWhileCRDChanges},
+		{"an object is rejected", testMigrationOfRejectedObject},
+		{"the webhooks fail", testMigrationWithoutWebhooks},
+		{"replicas are killed", testMigrationByKilledReplicas},
+	})
+	m.hasUsed(t, harness.MigrationPermissions)
+}
+
+// Without a migrator that would do it, the operator rewrites the objects itself.
+func TestMigrationByTheOperator(t *testing.T) {
+	t.Parallel()
+	m := startMigration(t, buildOperator(t, "-race"),
+		[2]string{"runtime-config", "storagemigration.k8s.io/v1=false,storagemigration.k8s.io/v1beta1=false"})
+	m.run(t, []migrationTest{
+		// First, so that the others are after kube-storage-version-migrator was removed from a cluster.
+		{"kube-storage-version-migrator", testMigrationByKubeMigrator},
+		{"no migrator", testMigrationWithoutMigrator},
+		{"the operator is killed", testMigrationByKilledOperator},
+	})
+	m.hasUsed(t, harness.KubeMigratorPermissions)
+}
+
+// buildOperator builds the operator's binary.
+func buildOperator(t *testing.T, flags ...string) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "manager")
+	args := slices.Concat([]string{"build", "-ldflags=-s -w", "-o", binary}, flags, []string{"../../.."})
+	build := exec.CommandContext(t.Context(), "go", args...)
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("failed to build the operator: %v\n%s", err, out)
+	}
+	return binary
+}
+
+type migrationTest struct {
+	name string
+	run  func(*testing.T, *migration)
+}
+
+func (m *migration) run(t *testing.T, tests []migrationTest) {
+	t.Helper()
+	for _, test := range tests {
+		// Each leaves behind what the next one starts from.
+		if !t.Run(test.name, func(t *testing.T) { test.run(t, m) }) {
+			return
+		}
+	}
+}
+
+// done reports whether the migration is over: etcd has nothing but v1alpha2, and the CRD says so.
+func (m *migration) done(t *testing.T) error {
+	t.Helper()
+	// In this order: it costs much to read all of etcd.
+	if err := m.storedVersions(t, "v1alpha2"); err != nil {
+		return err
+	}
+	return m.allStored(t, "v1alpha2")
+}
+
+// migrate waits until the migration is over, and requires that clients are told of the objects what they were told before.
+func (m *migration) migrate(t *testing.T, before map[string]map[string]any) {
+	t.Helper()
+	began := time.Now()
+	awaitEvery(t, 500*time.Millisecond, func() error { return m.done(t) })
+	t.Logf("done %s after the CRD was flipped", time.Since(began).Round(time.Millisecond))
+	if diff := gocmp.Diff(before, m.content(t)); diff != "" {
+		t.Errorf("the migration changed objects (-before +after):\n%.4000s", diff)
+	}
+}
+
+func testMigration(t *testing.T, m *migration) {
+	before, succeeded := m.flip(t), m.metric(t, succeededMetric)
+	created := m.createMeanwhile(t)
+	await(t, func() error {
+		if m.metric(t, runningMetric) != 1 {
+			return errors.New("no migration is running")
+		}
+		return m.event(t, crdName, "Normal", "StorageMigrationStarted")
+	})
+	m.migrate(t, before)
+	created(t)
+
+	svm := m.svm(t, ofControlPlane)
+	if !is(svm, "Succeeded") {
+		t.Fatalf("the StorageVersionMigration did not succeed: %v", svm)
+	}
+	crd := harness.Must1(m.crd(t.Context()))(t)
+	if owners := svm.GetOwnerReferences(); len(owners) != 1 || owners[0].UID != crd.UID {
+		t.Errorf("the StorageVersionMigration does not go with the CRD: %v", owners)
+	}
+	m.awaitSuccess(t, succeeded+1)
+	m.atRest(t)
+}
+
+// awaitSuccess waits until the operator tells of so many successful migrations, and of none that is running.
+func (m *migration) awaitSuccess(t *testing.T, migrations float64) {
+	t.Helper()
+	await(t, func() error {
+		if m.metric(t, runningMetric) != 0 || m.metric(t, unmigratedMetric) != 0 || m.metric(t, succeededMetric) != migrations {
+			return errors.New("the metrics do not tell that it succeeded")
+		}
+		return m.event(t, crdName, "Normal", "StorageMigrationSucceeded")
+	})
+}
+
+// event reports whether the operator published an Event about an object.
+func (m *migration) event(t *testing.T, name, kind, reason string) error {
+	t.Helper()
+	list := &eventsv1.EventList{}
+	harness.Must(t, m.admin.List(t.Context(), list))
+	if !slices.ContainsFunc(list.Items, func(e eventsv1.Event) bool {
+		return e.Regarding.Name == name && e.Type == kind && e.Reason == reason
+	}) {
+		return fmt.Errorf("there is no Event %s %s on %s", kind, reason, name)
+	}
+	return nil
+}
+
+// atRest requires that the operator looks at a CRD on which everything is done, and writes nothing.
+func (m *migration) atRest(t *testing.T) {
+	t.Helper()
+	const reconciles = `controller_runtime_reconcile_total{controller="storagemigration",result="success"}`
+	before := m.metric(t, reconciles)
+	var crd *apiextensionsv1.CustomResourceDefinition
+	m.changeCRD(t, func(one *apiextensionsv1.CustomResourceDefinition) {
+		one.Labels["example.com/looked-at"] = fmt.Sprint(before)
+		crd = one
+	})
+	svm := m.svm(t, ofControlPlane)
+	await(t, func() error {
+		if m.metric(t, reconciles) == before {
+			return errors.New("the operator does not look at the CRD")
+		}
+		return nil
+	})
+	if now := harness.Must1(m.crd(t.Context()))(t); now.ResourceVersion != crd.ResourceVersion {
+		t.Error("somebody writes the CRD after the migration")
+	}
+	if now := m.svm(t, ofControlPlane); now == nil || now.GetResourceVersion() != svm.GetResourceVersion() {
+		t.Errorf("somebody writes the StorageVersionMigration after the migration: %v", now)
+	}
+}
+
+// createMeanwhile creates objects at both versions until the returned function is called, which looks at them.
+func (m *migration) createMeanwhile(t *testing.T) (look func(*testing.T)) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var done sync.WaitGroup
+	var failed error
+	n, spec := 0, harness.FullSpec()
+	spec.Paused = true
+	done.Go(func() {
+		for ; ctx.Err() == nil; n++ {
+			old, modern := newObject(busyNamespace, fmt.Sprintf("old-%d", n)), newServer(busyNamespace, fmt.Sprintf("new-%d", n))
+			old.Spec.Port, old.Spec.Replicas = ptr.To[int32](9000), ptr.To[int32](0)
+			modern.Spec = spec
+			failed = errors.Join(failed, m.admin.Create(t.Context(), old), m.admin.Create(t.Context(), modern))
+			select {
+			case <-ctx.Done():
+			case <-time.After(500 * time.Millisecond):
+			}
+		}
+	})
+	t.Cleanup(func() { cancel(); done.Wait() })
+	return func(t *testing.T) {
+		t.Helper()
+		cancel()
+		done.Wait()
+		harness.Must(t, failed)
+		t.Logf("%d objects were created meanwhile", 2*n)
+		harness.Must(t, m.allStored(t, "v1alpha2"))
+		for i := range n {
+			old, modern := &v1alpha1.NginxOperator{}, &v1alpha2.NginxOperator{}
+			harness.Must(t, m.admin.Get(t.Context(), client.ObjectKey{Namespace: busyNamespace, Name: fmt.Sprintf("new-%d", i)}, modern))
+			harness.Must(t, m.admin.Get(t.Context(), client.ObjectKeyFromObject(modern), old))
+			if diff := gocmp.Diff(spec, modern.Spec); diff != "" || *old.Spec.Port != 8000 || old.Generation != 1 {
+				t.Fatalf("%s has port %d and generation %d at v1alpha1, at v1alpha2:\n%s", old.Name, *old.Spec.Port, old.Generation, diff)
+			}
+			harness.Must(t, m.admin.Get(t.Context(), client.ObjectKey{Namespace: busyNamespace, Name: fmt.Sprintf("old-%d", i)}, modern))
+			if len(modern.Spec.Ports) != 1 || modern.Spec.Ports[0].Port != 9000 || modern.Generation != 1 {
+				t.Fatalf("%s has ports %v and generation %d at v1alpha2", modern.Name, modern.Spec.Ports, modern.Generation)
+			}
+		}
+	}
+}
+
+func testMigrationOfRejectedObject(t *testing.T, m *migration) {
+	const name = "web-100"
+	rejected := storedNamespace + "/" + name
+	var objects []client.Object
+	for document := range strings.SplitSeq(harness.Refusal(name), "---\n") {
+		object := &unstructured.Unstructured{}
+		harness.Must(t, yaml.Unmarshal([]byte(document), &object.Object))
+		objects = append(objects, object)
+	}
+	before := m.flip(t, func() {
+		for _, object := range objects {
+			harness.Must(t, m.admin.Create(t.Context(), object))
+		}
+		await(t, func() error {
+			if m.touch(t.Context(), rejected) == nil {
+				return errors.New("the object is not rejected")
+			}
+			return nil
+		})
+	})
+	defer m.busy(t)()
+	await(t, func() error {
+		crd := harness.Must1(m.crd(t.Context()))(t)
+		// The control plane writes this together with the pruned storedVersions.
+		finished := apihelpers.FindCRDCondition(crd, apiextensionsv1.StorageMigrating)
+		if finished == nil || finished.Reason != "MigrationFailed" {
+			return errors.New("the control plane did not finish")
+		}
+		return errors.Join(
+			m.storedVersions(t, "v1alpha1", "v1alpha2"), m.allStored(t, "v1alpha2", rejected),
+			m.event(t, name, "Warning", "StorageMigrationFailed"), m.event(t, crdName, "Warning", "StorageMigrationFailed"),
+		)
+	})
+	if !strings.Contains(m.operator.Log(), `"name":"`+name+`"`) {
+		t.Error("the log does not name the object")
+	}
+	// It goes on to try, and to say that it is not done.
+	attempts := m.metric(t, failedMetric)
+	await(t, func() error {
+		if now := m.metric(t, failedMetric); now < attempts+1 {
+			return fmt.Errorf("%v attempts", now)
+		}
+		return nil
+	})
+	harness.Must(t, errors.Join(m.storedVersions(t, "v1alpha1", "v1alpha2"), m.allStored(t, "v1alpha2", rejected)))
+	if running, unmigrated := m.metric(t, runningMetric), m.metric(t, unmigratedMetric); running != 1 || unmigrated != 1 {
+		t.Errorf("running %v, want 1; %v objects not migrated, want 1", running, unmigrated)
+	}
+
+	for _, object := range objects {
+		harness.Must(t, m.admin.Delete(t.Context(), object))
+	}
+	m.migrate(t, before)
+	await(t, func() error {
+		if unmigrated := m.metric(t, unmigratedMetric); unmigrated != 0 {
+			return fmt.Errorf("%v objects are not migrated", unmigrated)
+		}
+		if m.svm(t, ofControlPlane) != nil {
+			return errors.New("the failed StorageVersionMigration is still there")
+		}
+		return nil
+	})
+}
+
+// The control plane does not prune where the CRD changed during the migration: an API server may have stored
+// something else meanwhile. So there has to be another migration.
+func testMigrationWhileCRDChanges(t *testing.T, m *migration) {
+	before := m.flip(t)
+	// Nobody writes objects, so the migrator waits before it begins.
+	first := m.waitForRunning(t)
+	m.changeCRD(t, func(crd *apiextensionsv1.CustomResourceDefinition) {
+		crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Description += " Changed."
+	})
+	changed := harness.Must1(m.crd(t.Context()))(t)
+	defer m.busy(t)()
+	m.migrate(t, before)
+	second := m.svm(t, ofControlPlane)
+	if second == nil || second.GetUID() == first.GetUID() || !is(second, "Succeeded") {
+		t.Fatalf("want a second StorageVersionMigration that succeeded, got %v", second)
+	}
+	if got := second.GetAnnotations()["operator.example.com/definition-generation"]; got != fmt.Sprint(changed.Generation) {
+		t.Errorf("it was made for generation %s, the CRD has %d", got, changed.Generation)
+	}
+}
+
+// waitForRunning waits until the control plane has taken on the migration.
+func (m *migration) waitForRunning(t *testing.T) (svm *unstructured.Unstructured) {
+	t.Helper()
+	await(t, func() error {
+		svm = m.svm(t, ofControlPlane)
+		if !is(svm, "Running") {
+			return errors.New("no StorageVersionMigration is running")
+		}
+		return nil
+	})
+	return svm
+}
+
+// Nothing can be converted for a while, so nothing that is left can be rewritten or even be read by the operator.
+func testMigrationWithoutWebhooks(t *testing.T, m *migration) {
+	const outage = 5 * time.Second
+	before := m.flip(t)
+	m.waitForRunning(t)
+	m.relay.set(true)
+	defer m.busy(t)()
+	time.AfterFunc(outage, func() { m.relay.set(false) })
+	m.migrate(t, before)
+}
+
+func testMigrationByKilledReplicas(t *testing.T, m *migration) {
+	standby := m.startOperator(t)
+	before := m.flip(t)
+	// The leader goes, the standby takes over, and the cluster starts another one.
+	replace := func() {
+		m.kill(t)
+		m.operator, standby = standby, m.startOperator(t)
+	}
+	replace()
+	m.waitForRunning(t)
+	replace()
+	defer m.busy(t)()
+	m.waitForRewritten(t, migrated/3)
+	replace()
+	await(t, func() error {
+		if !is(m.svm(t, ofControlPlane), "Succeeded") {
+			return errors.New("no migration has succeeded")
+		}
+		return nil
+	})
+	replace()
+	m.migrate(t, before)
+	standby.Kill()
+}
+
+func testMigrationWithoutMigrator(t *testing.T, m *migration) {
+	before, succeeded := m.flip(t), m.metric(t, succeededMetric)
+	created := m.createMeanwhile(t)
+	m.migrate(t, before)
+	created(t)
+	m.awaitSuccess(t, succeeded+1)
+}
+
+// There is one replica, so nothing can be converted until it is back.
+func testMigrationByKilledOperator(t *testing.T, m *migration) {
+	before := m.flip(t)
+	for _, rewritten := range []int{0, migrated / 4, migrated * 9 / 10} {
+		m.waitForRewritten(t, rewritten)
+		m.kill(t)
+		m.operator = m.startOperator(t)
+	}
+	m.migrate(t, before)
+}
+
+// waitForRewritten waits until so many objects have been rewritten since the CRD was flipped, and tells how many
+// there are when it has seen that.
+func (m *migration) waitForRewritten(t *testing.T, n int) {
+	t.Helper()
+	await(t, func() error {
+		stored, err := harness.StoredVersions(t.Context(), m.etcd)
+		if err != nil {
+			return err
+		}
+		rewritten := 0
+		for _, version := range stored {
+			if version == v1alpha2.GroupVersion.String() {
+				rewritten++
+			}
+		}
+		if rewritten < n {
+			return fmt.Errorf("only %d objects are rewritten", rewritten)
+		}
+		t.Logf("%d of %d objects are rewritten, want at least %d", rewritten, len(stored), n)
+		return nil
+	})
+}

@@ -1,0 +1,64 @@
+package integration
+
+import (
+	"errors"
+	"sync/atomic"
+	"testing"
+
+	"golang.org/x/sync/errgroup"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/metadata"
+	"github.com/example/nginx-operator/test/harness/mutate"
+)
+
+// Every field of the schema can be changed to another value that the API server takes: what changes them under load on a cluster
+// leaves out none, and a field that is added and cannot be changed fails here.
+func TestEveryFieldCanBeChanged(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	must(t, suite.admin.Get(t.Context(), client.ObjectKey{Name: metadata.CRDName}, crd))
+	schema := must1(mutate.SpecSchema(crd, v1alpha2.GroupVersion.Version))(t)
+	object := newServer(namespace, "web")
+	object.Spec = mutate.Server()
+	create(t, object)
+	base := must1(runtime.DefaultUnstructuredConverter.ToUnstructured(&object.Spec))(t)
+	strict := client.WithFieldValidation(suite.admin, "Strict")
+	fields := mutate.Fields(schema, base, mutate.ServerPool())
+	var tried atomic.Int32
+	var group errgroup.Group
+	group.SetLimit(4)
+	for _, field := range fields {
+		group.Go(func() error {
+			last := errors.New("there is no other value")
+			live := &unstructured.Unstructured{}
+			live.SetGroupVersionKind(v1alpha2.GroupVersion.WithKind("NginxOperator"))
+			for candidate := range field.Candidates {
+				last = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+					if err := suite.admin.Get(t.Context(), client.ObjectKeyFromObject(object), live); err != nil {
+						return err
+					}
+					live.Object["spec"] = candidate
+					tried.Add(1)
+					return strict.Update(t.Context(), live, client.DryRunAll)
+				})
+				if last == nil {
+					return nil
+				}
+			}
+			t.Errorf("%s cannot be changed: %v", field.Path, last)
+			return nil
+		})
+	}
+	must(t, group.Wait())
+	t.Logf("%d fields, %d tries", len(fields), tried.Load())
+	if len(fields) < 50 {
+		t.Errorf("the schema has only %d fields", len(fields))
+	}
+}

@@ -1,0 +1,279 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+)
+
+// revision is a revision of a Deployment with one Pod, as kube-controller-manager makes them.
+type revision struct {
+	set *appsv1.ReplicaSet
+	pod *corev1.Pod
+}
+
+// newRevision makes the revision that the Deployment asks for.
+func newRevision(t *testing.T, namespace, name string) *revision {
+	t.Helper()
+	deployment := must1(childrenOf(t.Context(), namespace, "web"))(t).deployment
+	set := replicaSet(deployment)
+	set.Name, set.Spec.Replicas = name, ptr.To[int32](1)
+	create(t, set)
+	pod := &corev1.Pod{ObjectMeta: *deployment.Spec.Template.ObjectMeta.DeepCopy(), Spec: *deployment.Spec.Template.Spec.DeepCopy()}
+	pod.Namespace, pod.Name, pod.Finalizers = namespace, name+"-1", []string{"example.com/drain"}
+	create(t, pod)
+	t.Cleanup(func() { removeFinalizer(context.Background(), pod) })
+	return &revision{set, pod}
+}
+
+// waitUntilSeen returns when the operator knows of a Pod, which is when the status of its object names what is wrong with the Pod. Then
+// nothing is wrong with it any more.
+func waitUntilSeen(t *testing.T, pod *corev1.Pod) {
+	t.Helper()
+	healthy := pod.Status
+	pod.Status = waitingPod("ImagePullBackOff", "Back-off pulling image")
+	must(t, suite.admin.Status().Update(t.Context(), pod))
+	waitForCondition(t, pod.Namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonImagePullFailed)
+	pod.Status = healthy
+	must(t, suite.admin.Status().Update(t.Context(), pod))
+	waitForCondition(t, pod.Namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionFalse, v1alpha2.ReasonAsExpected)
+}
+
+func removeFinalizer(ctx context.Context, pod *corev1.Pod) {
+	_ = suite.admin.Patch(ctx, pod, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
+}
+
+// scaleDown takes its Pod away; the Pod goes on to serve until drained is called.
+func (r *revision) scaleDown(t *testing.T) {
+	t.Helper()
+	update(t, r.set, func(s *appsv1.ReplicaSet) { s.Spec.Replicas = ptr.To[int32](0) })
+	must(t, suite.admin.Delete(t.Context(), r.pod))
+}
+
+// drained ends its Pod.
+func (r *revision) drained(t *testing.T) {
+	t.Helper()
+	removeFinalizer(t.Context(), r.pod)
+	waitFor(t, func() error {
+		err := suite.admin.Get(t.Context(), client.ObjectKeyFromObject(r.pod), &corev1.Pod{})
+		if client.IgnoreNotFound(err) != nil || err == nil {
+			return errors.Join(errors.New("the Pod is still there"), err)
+		}
+		return nil
+	})
+}
+
+// shape is what the Service and the NetworkPolicy look like, and on what new Pods serve.
+type shape struct {
+	service map[string]string
+	policy  []string
+	pods    map[string]int32
+}
+
+func shapeOf(c children) shape {
+	out := shape{service: servedBy(c.service), pods: containerPorts(c.deployment)}
+	for _, port := range c.policy.Spec.Ingress[0].Ports {
+		out.policy = append(out.policy, port.Port.String())
+	}
+	return out
+}
+
+func waitForShape(t *testing.T, namespace string, want shape) {
+	t.Helper()
+	waitFor(t, func() error {
+		got, err := childrenOf(t.Context(), namespace, "web")
+		if err != nil {
+			return err
+		}
+		if got.service == nil || got.policy == nil || got.deployment == nil {
+			return errors.New("children are missing")
+		}
+		if diff := cmp.Diff(want, shapeOf(got), cmp.AllowUnexported(shape{})); diff != "" {
+			return fmt.Errorf("(-want +got):\n%s", diff)
+		}
+		return nil
+	})
+}
+
+// Service and NetworkPolicy select what Pods have: a number that stays is reached throughout, a new one under a name that no
+// other Pod has for another number, and one that is removed until the last Pod is gone that serves it.
+func TestPortsWhilePodsServe(t *testing.T) {
+	t.Parallel()
+	list := func(ports ...v1alpha2.Port) func(*v1alpha2.NginxOperator) {
+		return func(o *v1alpha2.NginxOperator) { o.Spec.Ports = ports }
+	}
+	port := func(name string, number int32) v1alpha2.Port { return v1alpha2.Port{Name: name, Port: number} }
+	http, admin := port("http", 8080), port("admin", 9000)
+	before := shape{
+		map[string]string{"http": "8080 http http", "admin": "9000 http admin"},
+		[]string{"http", "admin", "health"},
+		map[string]int32{"http": 8080, "admin": 9000, "health": 18080},
+	}
+	for name, test := range map[string]struct {
+		change func(*v1alpha2.NginxOperator)
+		// during is with Pods of before, after without.
+		during, after shape
+	}{
+		"rename": {
+			list(port("web", 8080), admin),
+			shape{map[string]string{"web": "8080 http http", "admin": "9000 http admin"}, before.policy, before.pods},
+			shape{map[string]string{"web": "8080 http http", "admin": "9000 http admin"}, before.policy, before.pods},
+		},
+		"swap": {
+			list(port("admin", 8080), port("http", 9000)),
+			shape{map[string]string{"admin": "8080 http http", "http": "9000 http admin"}, before.policy, before.pods},
+			shape{map[string]string{"admin": "8080 http http", "http": "9000 http admin"}, before.policy, before.pods},
+		},
+		"renumber": {
+			list(port("http", 8081), admin),
+			shape{
+				map[string]string{"http": "8081 http p-8081", "admin": "9000 http admin", "p-8080": "8080 http http"},
+				[]string{"p-8081", "admin", "http", "health"},
+				map[string]int32{"p-8081": 8081, "admin": 9000, "health": 18080},
+			},
+			shape{
+				map[string]string{"http": "8081 http p-8081", "admin": "9000 http admin"},
+				[]string{"p-8081", "admin", "health"},
+				map[string]int32{"p-8081": 8081, "admin": 9000, "health": 18080},
+			},
+		},
+		"reorder": {
+			list(admin, http),
+			shape{before.service, []string{"admin", "http", "health"}, before.pods},
+			shape{before.service, []string{"admin", "http", "health"}, before.pods},
+		},
+		"add": {
+			list(http, admin, port("more", 9001)),
+			shape{
+				map[string]string{"http": "8080 http http", "admin": "9000 http admin", "more": "9001 http more"},
+				[]string{"http", "admin", "more", "health"},
+				map[string]int32{"http": 8080, "admin": 9000, "more": 9001, "health": 18080},
+			},
+			shape{
+				map[string]string{"http": "8080 http http", "admin": "9000 http admin", "more": "9001 http more"},
+				[]string{"http", "admin", "more", "health"},
+				map[string]int32{"http": 8080, "admin": 9000, "more": 9001, "health": 18080},
+			},
+		},
+		"remove": {
+			list(http),
+			shape{before.service, before.policy, map[string]int32{"http": 8080, "health": 18080}},
+			shape{map[string]string{"http": "8080 http http"}, []string{"http", "health"}, map[string]int32{"http": 8080, "health": 18080}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			namespace := newNamespace(t)
+			object := newServer(namespace, "web")
+			list(http, admin)(object)
+			create(t, object)
+			generation := waitForChildren(t, namespace, "web").deployment.Generation
+			waitForShape(t, namespace, before)
+			old := newRevision(t, namespace, "web-a")
+			waitUntilSeen(t, old.pod)
+			update(t, object, test.change)
+			waitForShape(t, namespace, test.during)
+			deployment := must1(childrenOf(t.Context(), namespace, "web"))(t).deployment
+			if rolled := deployment.Generation != generation; rolled != !cmp.Equal(test.during.pods, before.pods) && name != "reorder" {
+				t.Errorf("the Deployment is of generation %d, was %d", deployment.Generation, generation)
+			}
+
+			// Taken back in the middle, everything is as it was.
+			update(t, object, list(http, admin))
+			waitForShape(t, namespace, before)
+			update(t, object, test.change)
+			waitForShape(t, namespace, test.during)
+			newRevision(t, namespace, "web-b")
+			old.scaleDown(t)
+			// A Pod that drains serves.
+			time.Sleep(time.Second)
+			waitForShape(t, namespace, test.during)
+			audited := len(audit(t))
+			old.drained(t)
+			waitForShape(t, namespace, test.after)
+			time.Sleep(time.Second)
+			writes := withoutEvents(writesOf(t, audited, namespace))
+			for _, kind := range []string{"services/", "networkpolicies/"} {
+				if most := map[bool]int{true: 0, false: 1}[cmp.Equal(test.during, test.after, cmp.AllowUnexported(shape{}))]; writes[kind] != most {
+					t.Errorf("the end of the old Pods costs %v, want %d of %s", writes, most, kind)
+				}
+			}
+			if writes["deployments/"] != 0 {
+				t.Errorf("the end of the old Pods changes the new ones: %v", writes)
+			}
+		})
+	}
+}
+
+// renamed is a server without Pods whose only port is called web.
+var renamed = shape{map[string]string{"web": "8080 http web"}, []string{"web", "health"}, map[string]int32{"web": 8080, "health": 18080}}
+
+// What has our labels and is nobody's Pod adds nothing to the Service that the object did not declare.
+func TestForeignPodsAddNoPorts(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	object := newServer(namespace, "web")
+	create(t, object)
+	template := waitForChildren(t, namespace, "web").deployment.Spec.Template
+	foreign := &corev1.Pod{Spec: *template.Spec.DeepCopy()}
+	foreign.Namespace, foreign.Name, foreign.Labels = namespace, "foreign", template.Labels
+	foreign.Spec.Containers[0].Ports = []corev1.ContainerPort{{Name: "other", ContainerPort: 9999}}
+	create(t, foreign)
+	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Ports = []v1alpha2.Port{{Name: "web", Port: 8080}} })
+	waitForShape(t, namespace, renamed)
+}
+
+// A port that gets another name has endpoints under it before the Service has the name, and our EndpointSlice goes when the
+// controller's has it. The test writes what the EndpointSlice controller would.
+func TestRenamedPortKeepsItsEndpoints(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	object := newServer(namespace, "web")
+	object.Spec.Ports = []v1alpha2.Port{{Name: "http", Port: 8080}}
+	create(t, object)
+	service := waitForChildren(t, namespace, "web").service
+	endpoints := endpointsOf(namespace, "web", "http")
+	create(t, endpoints)
+
+	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Ports = []v1alpha2.Port{{Name: "web", Port: 8080}} })
+	bridge := &discoveryv1.EndpointSlice{}
+	waitFor(t, func() error {
+		if err := suite.admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "web-abcde-renamed"}, bridge); err != nil {
+			return err
+		}
+		return suite.admin.Get(t.Context(), client.ObjectKeyFromObject(service), service)
+	})
+	if service.Spec.Ports[0].Name != "http" {
+		t.Error("the Service has the new name before the nodes can know of the endpoints")
+	}
+	if len(bridge.Endpoints) != 1 || bridge.Endpoints[0].Addresses[0] != "192.0.2.7" ||
+		*bridge.Ports[0].Name != "web" || *bridge.Ports[0].Port != 8080 || bridge.Labels[discoveryv1.LabelServiceName] != "web" {
+		t.Errorf("the EndpointSlice is %+v", bridge)
+	}
+	waitForShape(t, namespace, renamed)
+	must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(bridge), bridge))
+	update(t, endpoints, func(e *discoveryv1.EndpointSlice) { e.Ports[0].Name = ptr.To("web") })
+	waitFor(t, func() error {
+		err := suite.admin.Get(t.Context(), client.ObjectKeyFromObject(bridge), bridge)
+		if err == nil {
+			return errors.New("the EndpointSlice stays")
+		}
+		return client.IgnoreNotFound(err)
+	})
+	audited := len(audit(t))
+	time.Sleep(2 * time.Second)
+	if n := withoutEvents(writesOf(t, audited, namespace)); len(n) != 0 {
+		t.Errorf("writes at the end: %v", n)
+	}
+}

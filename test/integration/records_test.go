@@ -1,0 +1,101 @@
+package integration
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/metadata"
+)
+
+// hostileRecords are what somebody who may write ConfigMaps and Services could put in the place of the operator's record.
+var hostileRecords = []string{
+	`{"metadata":{"finalizers":[null]}}`, "null", "[]", "1", `{"spec":1}`, `{"spec":{"ports":[null]}}`,
+	`{"spec":{"ports":"x","clusterIP":"192.0.2.1"}}`, `{"spec":{"$patch":"delete"}}`, "AAAAAAAAAAAAAAAAAAAAAA",
+	`{"metadata":{"finalizers":["` + strings.Repeat(`a/b","`, 40_000) + `a/b"]}}`,
+}
+
+// Records that nobody of ours wrote, on what is not ours, are not even read, whoever it says it belongs to.
+func TestForgedChildrenAreNotInterpreted(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	object := newServer(namespace, "web")
+	create(t, object)
+	for i, record := range hostileRecords {
+		forged := newConfigMap(namespace, fmt.Sprintf("forged-%d", i), nil)
+		forged.Labels = metadata.ChildLabels("web", "nginx:1")
+		forged.Annotations = map[string]string{metadata.AnnotationLastDeclared: record}
+		forged.SetSelfLink("forged")
+		if i%2 == 1 {
+			forged.OwnerReferences = []metav1.OwnerReference{{
+				APIVersion: v1alpha2.GroupVersion.String(), Kind: "NginxOperator", Name: "web", UID: "forged", Controller: ptr.To(true),
+			}}
+		}
+		create(t, forged)
+		must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(forged), forged))
+		if forged.GetSelfLink() != "" {
+			t.Fatalf("the API server keeps selfLink %q, where the cache has fingerprints", forged.GetSelfLink())
+		}
+	}
+	waitForChildren(t, namespace, "web")
+	stillRuns(t)
+}
+
+// Whatever stands in the place of a child's record, drift is corrected, the record comes back, and what others set stays.
+func TestHostileRecordsOfChildren(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	create(t, newServer(namespace, "web"))
+	service := waitForChildren(t, namespace, "web").service
+	record, port := service.Annotations[metadata.AnnotationLastDeclared], service.Spec.Ports[0].Port
+	for _, hostile := range hostileRecords {
+		update(t, service, func(s *corev1.Service) {
+			s.Annotations[metadata.AnnotationLastDeclared], s.Annotations["example.com/theirs"] = hostile, "1"
+			s.Spec.Ports[0].Port = 9999
+		})
+		waitFor(t, func() error {
+			must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(service), service))
+			ports, now := service.Spec.Ports, service.Annotations[metadata.AnnotationLastDeclared]
+			if now != record || len(ports) != 1 || ports[0].Port != port {
+				return fmt.Errorf("after %.60s: ports %+v, record %.60s", hostile, ports, now)
+			}
+			return nil
+		})
+		if service.Annotations["example.com/theirs"] != "1" {
+			t.Errorf("after %.60s: an annotation of others is gone", hostile)
+		}
+	}
+	stillRuns(t)
+}
+
+// stillRuns fails where the operator has ended.
+func stillRuns(t *testing.T) {
+	t.Helper()
+	select {
+	case <-suite.operator.Done():
+		t.Fatal(errors.New("the operator has ended"), suite.operator.Account())
+	default:
+	}
+}
+
+// readsOfChildren counts the operator's reads of Services, NetworkPolicies and Deployments in a namespace, since an entry of the
+// audit log.
+func readsOfChildren(t *testing.T, audited int, namespace string) int {
+	t.Helper()
+	n := 0
+	for _, entry := range audit(t)[audited:] {
+		switch {
+		case entry.ObjectRef.Namespace != namespace || entry.Verb != "get":
+		case entry.ObjectRef.Resource == "services", entry.ObjectRef.Resource == "networkpolicies", entry.ObjectRef.Resource == "deployments":
+			n++
+		}
+	}
+	return n
+}

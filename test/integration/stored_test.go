@@ -1,0 +1,277 @@
+package integration
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/yaml"
+
+	"github.com/example/nginx-operator/api/v1alpha1"
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/bounds"
+	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/test/harness/apiserver"
+)
+
+// readWithin is how long the decoding of one object may take.
+const readWithin = 200 * time.Millisecond
+
+// neverStored are the fields of which the schema takes no value at all.
+var neverStored = []string{"spec.resources.claims"}
+
+// valid are values of fields that rules narrow further than the schema says.
+var valid = map[string]any{
+	"operator": "In", "whenUnsatisfiable": "DoNotSchedule", "maxSkew": int64(1), "inline": "server {}", "effect": "NoExecute",
+	"loadBalancerClass": "example.com/lb", "externalTrafficPolicy": "Local", "name": "a", "key": "a", "secretName": "a",
+}
+
+// What can be stored can be read. For every field of the CRD, in both versions, this writes the extremes of what its type
+// has, without any webhook, and reads back what the schema and its rules let through. It needs no new case for a new field.
+func TestWhatCanBeStoredCanBeRead(t *testing.T) {
+	t.Parallel()
+	environment := apiserver.NewEnvironment()
+	config := must1(environment.Start())(t)
+	t.Cleanup(func() { must(t, environment.Stop()) })
+	config.QPS = -1
+	admin := must1(client.New(config, client.Options{Scheme: operatormanager.NewScheme()}))(t)
+	crd := renderedCRD(t)
+	crd.Spec.Conversion = nil
+	must(t, admin.Create(t.Context(), crd))
+	for _, version := range crd.Spec.Versions {
+		kind := schema.GroupVersionKind{Group: crd.Spec.Group, Version: version.Name, Kind: crd.Spec.Names.Kind}
+		waitFor(t, func() error {
+			list := &unstructured.UnstructuredList{}
+			list.SetGroupVersionKind(kind)
+			return admin.List(t.Context(), list)
+		})
+		w := &walker{t: t, admin: admin, kind: kind}
+		for _, part := range []string{"spec", "status"} {
+			w.walk(version.Schema.OpenAPIV3Schema.Properties[part], []step{{name: part}})
+		}
+		t.Logf("%s: %d values of %d fields were stored, %d refused", version.Name, w.stored, w.fields, w.refused)
+		if w.fields < 10 || w.stored < w.fields {
+			t.Errorf("%s: the walk went through %d fields only", version.Name, w.fields)
+		}
+	}
+	must(t, admin.List(t.Context(), &v1alpha1.NginxOperatorList{}))
+	must(t, admin.List(t.Context(), &v1alpha2.NginxOperatorList{}))
+}
+
+func renderedCRD(t *testing.T) *apiextensionsv1.CustomResourceDefinition {
+	t.Helper()
+	rendered := must1(krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), "../../config/crd"))(t)
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	must(t, yaml.Unmarshal(must1(rendered.AsYaml())(t), crd))
+	return crd
+}
+
+// step is one part of the way from the object to a field: the schema of what is around the field, and how the field is in it.
+type step struct {
+	name   string
+	around apiextensionsv1.JSONSchemaProps
+	in     string // "", "list" or "map"
+}
+
+type walker struct {
+	t                       *testing.T
+	admin                   client.Client
+	kind                    schema.GroupVersionKind
+	fields, stored, refused int
+}
+
+func (w *walker) walk(field apiextensionsv1.JSONSchemaProps, path []step) {
+	for _, name := range slices.Sorted(maps.Keys(field.Properties)) {
+		w.walk(field.Properties[name], append(slices.Clone(path), step{name: name, around: field}))
+	}
+	switch {
+	case field.Items != nil:
+		w.walk(*field.Items.Schema, append(slices.Clone(path), step{in: "list"}))
+	case field.AdditionalProperties != nil:
+		w.walk(*field.AdditionalProperties.Schema, append(slices.Clone(path), step{name: "cpu", in: "map"}))
+	case len(field.Properties) == 0:
+		w.try(field, path)
+	}
+}
+
+// try writes the extremes of one field.
+func (w *walker) try(field apiextensionsv1.JSONSchemaProps, path []step) {
+	name, stored := pathString(path), 0
+	w.fields++
+	for _, value := range extremes(field, path[len(path)-1].name) {
+		if w.write(build(path, value), fmt.Sprintf("%s %s = %.40v", w.kind.Version, name, value)) && value != nil {
+			stored++
+		}
+	}
+	w.stored += stored
+	never := slices.ContainsFunc(neverStored, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+	if (stored == 0) != never {
+		w.t.Errorf("%s %s: %d values were stored", w.kind.Version, name, stored)
+	}
+}
+
+// write stores an object and reads it back, and reports whether it was stored.
+func (w *walker) write(fields map[string]any, what string) bool {
+	object := &unstructured.Unstructured{Object: maps.Clone(fields)}
+	object.SetGroupVersionKind(w.kind)
+	object.SetNamespace("default")
+	object.SetGenerateName("a")
+	_, isStatus := fields["status"]
+	err := w.admin.Create(w.t.Context(), object)
+	if err == nil && isStatus {
+		object.Object["status"] = fields["status"]
+		if err = w.admin.Status().Update(w.t.Context(), object); err != nil {
+			must(w.t, w.admin.Delete(w.t.Context(), object))
+		}
+	}
+	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
+		w.refused++
+		return false
+	}
+	if err != nil {
+		w.t.Fatalf("%s: %v", what, err)
+	}
+	// First, for what is out of bounds may be endless.
+	if w.kind.Version == v1alpha2.GroupVersion.Version {
+		if why, unreadable := bounds.Unreadable(bounds.ReadAlone(object)); unreadable {
+			w.t.Errorf("%s: was stored and is out of bounds: %s", what, why)
+			must(w.t, w.admin.Delete(w.t.Context(), object))
+			return true
+		}
+	}
+	read := func() error {
+		return w.admin.Get(w.t.Context(), client.ObjectKeyFromObject(object), &v1alpha2.NginxOperator{})
+	}
+	if w.kind.Version == v1alpha1.GroupVersion.Version {
+		read = func() error {
+			return w.admin.Get(w.t.Context(), client.ObjectKeyFromObject(object), &v1alpha1.NginxOperator{})
+		}
+	}
+	failed := false
+	best := time.Hour
+	// What is slow is slow each time; a busy machine is only now and then.
+	for range 10 {
+		began := time.Now()
+		if err := read(); err != nil {
+			w.t.Errorf("%s: was stored and cannot be read: %v", what, err)
+			failed = true
+			break
+		}
+		if best = min(best, time.Since(began)); best < readWithin {
+			break
+		}
+	}
+	if !failed && best > readWithin {
+		w.t.Errorf("%s: it takes %s to read it", what, best)
+	}
+	if failed {
+		must(w.t, w.admin.Delete(w.t.Context(), object))
+	}
+	return true
+}
+
+// extremes are values at the edges of a type, and beyond those that the schema names.
+func extremes(field apiextensionsv1.JSONSchemaProps, name string) []any {
+	values := []any{nil}
+	if known, found := valid[name]; found {
+		values = append(values, known)
+	}
+	for _, one := range field.Enum {
+		values = append(values, strings.Trim(string(one.Raw), `"`))
+	}
+	numbers := []any{
+		int64(0), int64(1), int64(math.MinInt64), int64(math.MaxInt64), int64(math.MaxInt32) + 1, int64(math.MinInt32) - 1, 1e30, 1.5, 1e300,
+	}
+	for _, bound := range []*float64{field.Minimum, field.Maximum} {
+		if bound != nil {
+			numbers = append(numbers, int64(*bound), int64(*bound)-1, int64(*bound)+1)
+		}
+	}
+	length := int(min(ptr.Deref(field.MaxLength, 100_000), 100_000))
+	texts := []any{
+		"", "a", strings.Repeat("a", length), strings.Repeat("\u00e4", length), strings.Repeat("9", min(length, 400)),
+		"2026-01-01T00:00:00Z", "yesterday",
+		"1e1000000000", "1e-1000000000", "1e1.5", "1e99", "1e-99", "1.5Gi", "-1", "True", strings.Repeat("9", 32),
+	}
+	switch {
+	case field.XIntOrString:
+		return slices.Concat(values, numbers, texts)
+	case field.Type == "integer", field.Type == "number":
+		return slices.Concat(values, numbers)
+	case field.Type == "boolean":
+		return append(values, true, false)
+	default:
+		return slices.Concat(values, texts)
+	}
+}
+
+// build makes an object in which one field has a value, and around it no more than what is required.
+func build(path []step, value any) map[string]any {
+	for i := len(path) - 1; i >= 0; i-- {
+		switch at := path[i]; at.in {
+		case "list":
+			value = []any{value}
+		case "map":
+			value = map[string]any{at.name: value}
+		default:
+			fields := map[string]any{}
+			for _, name := range at.around.Required {
+				fields[name] = sample(name, at.around.Properties[name])
+			}
+			if at.name == "loadBalancerClass" || at.name == "externalTrafficPolicy" {
+				fields["type"] = "LoadBalancer"
+			}
+			fields[at.name] = value
+			value = fields
+		}
+	}
+	fields, _ := value.(map[string]any)
+	return fields
+}
+
+// sample is a value that a required field takes.
+func sample(name string, field apiextensionsv1.JSONSchemaProps) any {
+	if known, found := valid[name]; found {
+		return known
+	}
+	switch {
+	case len(field.Enum) > 0:
+		return strings.Trim(string(field.Enum[0].Raw), `"`)
+	case field.Type == "integer":
+		return int64(max(1, ptr.Deref(field.Minimum, 1)))
+	case field.Type == "array":
+		return []any{sample("", *field.Items.Schema)}
+	case field.Type == "object":
+		out := map[string]any{}
+		for _, required := range field.Required {
+			out[required] = sample(required, field.Properties[required])
+		}
+		return out
+	case field.Format == "date-time":
+		return "2026-01-01T00:00:00Z"
+	default:
+		return "a"
+	}
+}
+
+func pathString(path []step) string {
+	var parts []string
+	for _, one := range path {
+		if one.name != "" {
+			parts = append(parts, one.name)
+		}
+	}
+	return strings.Join(parts, ".")
+}

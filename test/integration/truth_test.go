@@ -1,0 +1,103 @@
+package integration
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+)
+
+// An autoscaler of the Deployment changes nothing that waits for the end of a pause, whichever of both came first.
+func TestPausedWithAnAutoscaler(t *testing.T) {
+	t.Parallel()
+	for name, pausedFirst := range map[string]bool{"paused, then scaled": true, "scaled, then paused": false} {
+		t.Run(name, func(t *testing.T) {
+			namespace := newNamespace(t)
+			object := newServer(namespace, "web")
+			create(t, object)
+			deployment := waitForChildren(t, namespace, "web").deployment
+			pause := func() {
+				update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Paused = true })
+				waitForCondition(t, namespace, "web", v1alpha2.ConditionProgressing, metav1.ConditionFalse, v1alpha2.ReasonPaused)
+			}
+			scale := func() {
+				body := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: 4}}
+				options := []client.SubResourceUpdateOption{client.WithSubResourceBody(body), client.FieldOwner("kube-controller-manager")}
+				must(t, suite.admin.SubResource("scale").Update(t.Context(), deployment, options...))
+				waitFor(t, func() error {
+					got, err := childrenOf(t.Context(), namespace, "web")
+					if err != nil || *got.deployment.Spec.Replicas != 4 {
+						return fmt.Errorf("not scaled: %w", err)
+					}
+					return nil
+				})
+			}
+			if pausedFirst {
+				rollOut(t, namespace, "web")
+				pause()
+				scale()
+			} else {
+				scale()
+				rollOut(t, namespace, "web")
+				pause()
+			}
+			rollOut(t, namespace, "web")
+			waitFor(t, func() error {
+				found, err := waitForStatusOnce(t.Context(), namespace, "web")
+				if err != nil || found.Status.ReadyReplicas != 4 || !isReady(found) || len(found.Status.BlockedBy) != 0 {
+					return fmt.Errorf("status %+v: %w", found.Status, err)
+				}
+				return nil
+			})
+			if got := must1(childrenOf(t.Context(), namespace, "web"))(t); *got.deployment.Spec.Replicas != 4 {
+				t.Errorf("%d replicas", *got.deployment.Spec.Replicas)
+			}
+		})
+	}
+}
+
+// A quota that leaves no room for a Service leaves nothing in the status that is not there.
+func TestStatusWithoutAService(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	quota := &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "none"},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourceServices: *resourceQuantity("0")}},
+	}
+	create(t, quota)
+	quota.Status = corev1.ResourceQuotaStatus{Hard: quota.Spec.Hard, Used: quota.Spec.Hard}
+	must(t, suite.admin.Status().Update(t.Context(), quota))
+	create(t, newServer(namespace, "web"))
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonQuotaExceeded)
+	status := must1(waitForStatusOnce(t.Context(), namespace, "web"))(t).Status
+	isConfigMap := func(o v1alpha2.RelatedObject) bool { return o.Kind == "ConfigMap" }
+	if status.URL != "" || status.Image != "" || len(status.RelatedObjects) != 1 || !slices.ContainsFunc(status.RelatedObjects, isConfigMap) {
+		t.Errorf("url %q, image %q, objects %+v", status.URL, status.Image, status.RelatedObjects)
+	}
+}
+
+// A server without replicas is Ready with the first status, and one Event says so.
+func TestOneStatusWithoutReplicas(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	audited := len(audit(t))
+	object := newServer(namespace, "web")
+	object.Spec.Replicas = ptr.To[int32](0)
+	create(t, object)
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonScaledToZero)
+	rollOut(t, namespace, "web")
+	waitForEvent(t, namespace, corev1.EventTypeNormal, v1alpha2.ReasonScaledToZero, 1)
+	// A second status has this long to come.
+	time.Sleep(time.Second)
+	if n := writesOf(t, audited, namespace); n["nginxoperators/status"] != 1 || n["events/"] != 1 {
+		t.Errorf("writes %v", n)
+	}
+}
