@@ -60,17 +60,12 @@ func (p *Process) Log() string {
 // wrong are the lines of a log that are likely to say why a test failed.
 var wrong = regexp.MustCompile(`"level":"ERROR"|^[EF]\d{4} |^panic: |DATA RACE`)
 
-// Account is what a test that failed says of the process: its last errors, or its last lines where it logged none, few of
-// them so that the test's own message is not lost among them, and where its whole log is. That is kept in the directory
-// TEST_LOGS, where that is set.
+// Account is what a test that failed says of the process: its last errors, and the last line, in which a process says why it
+// ended; few of them so that the test's own message is not lost among them. The whole log is kept in the directory TEST_LOGS,
+// where that is set.
 func (p *Process) Account() string {
 	log := p.Log()
-	all := strings.Split(strings.TrimSpace(log), "\n")
-	lines := slices.DeleteFunc(slices.Clone(all), func(line string) bool { return !wrong.MatchString(line) })
-	if len(lines) == 0 {
-		lines = all
-	}
-	out := strings.Join(lines[max(0, len(lines)-5):], "\n")
+	out := summary(log)
 	directory := os.Getenv("TEST_LOGS")
 	if directory == "" {
 		return out
@@ -80,6 +75,16 @@ func (p *Process) Account() string {
 		return fmt.Sprintf("%s\nits log could not be kept: %v", out, err)
 	}
 	return out + "\nits log: " + file
+}
+
+func summary(log string) string {
+	all := strings.Split(strings.TrimSpace(log), "\n")
+	last := len(all) - 1
+	lines := slices.DeleteFunc(slices.Clone(all[:last]), func(line string) bool { return !wrong.MatchString(line) })
+	if len(lines) == 0 {
+		lines = all[:last]
+	}
+	return strings.Join(append(slices.Clone(lines[max(0, len(lines)-5):]), all[last]), "\n")
 }
 
 // end sends a signal and returns when the process has ended, after 15 seconds by force.
@@ -103,8 +108,7 @@ func (p *Process) awaitOK(ctx context.Context, url string, patience time.Duratio
 	err := Eventually(ctx, 50*time.Millisecond, func(ctx context.Context) error {
 		select {
 		case <-p.done:
-			cancel()
-			return errors.New("it ended")
+			return nil
 		default:
 		}
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
@@ -121,6 +125,11 @@ func (p *Process) awaitOK(ctx context.Context, url string, patience time.Duratio
 		}
 		return nil
 	})
+	select {
+	case <-p.done:
+		err = fmt.Errorf("%w (%s)", errEnded, p.cmd.ProcessState)
+	default:
+	}
 	if err != nil {
 		return fmt.Errorf("%w\n%s", err, p.Account())
 	}
@@ -152,15 +161,19 @@ type Manager struct {
 	service                   *Service
 }
 
-// StartManager starts a manager and waits until it is ready. It ends with Stop or Kill. Where somebody else took one of its addresses
-// meanwhile it starts again with others.
+// errEnded says that a process ended by itself.
+var errEnded = errors.New("it ended")
+
+// StartManager starts a manager and waits until it is ready. It ends with Stop or Kill. One that ends before it is ready is started
+// again, as a kubelet does, with other addresses; why it ended is printed. The third time that is an error.
 func StartManager(options ManagerOptions) (*Manager, error) {
-	const tries = 5
+	const tries = 3
 	for try := 1; ; try++ {
 		m, err := startManager(options)
-		if err == nil || try == tries || !strings.Contains(err.Error(), "address already in use") {
+		if try == tries || !errors.Is(err, errEnded) {
 			return m, err
 		}
+		fmt.Fprintln(os.Stderr, "Starting again:", err)
 	}
 }
 

@@ -355,9 +355,7 @@ func TestAdmissionIsAway(t *testing.T) {
 	comeBack := func() {
 		if away {
 			away = false
-			operator, err := startOperator()
-			must(t, err)
-			suite.operator = operator
+			startNextOperator(t)
 		}
 	}
 	t.Cleanup(comeBack)

@@ -308,9 +308,7 @@ func TestFieldsTakenOutWhileTheOperatorIsAway(t *testing.T) {
 		delete(o.Spec.PodTemplate.NodeSelector, "disk")
 		o.Spec.PodTemplate.Annotations, o.Spec.Service = nil, nil
 	})
-	var err error
-	suite.operator, err = startOperator()
-	must(t, err)
+	startNextOperator(t)
 	waitFor(t, func() error {
 		now, err := childrenOf(t.Context(), namespace, "web")
 		if err != nil {

@@ -97,9 +97,7 @@ func TestBlockedChildrenAreRestored(t *testing.T) {
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Image = "registry.example.com/nginx:other" })
 	waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonReferenceNotFound)
 	suite.operator.Kill()
-	var err error
-	suite.operator, err = startOperator()
-	must(t, err)
+	startNextOperator(t)
 
 	all := []client.Object{before.service, before.policy, before.deployment, before.budget}
 	for i := range before.configMaps {

@@ -303,14 +303,12 @@ func TestKilledOperator(t *testing.T) {
 	waitFor(t, func() error { // some children are there, and surely not all
 		list := &appsv1.DeploymentList{}
 		if err := suite.admin.List(t.Context(), list, client.InNamespace(namespace)); err != nil || len(list.Items) == 0 {
-			return fmt.Errorf("no Deployment yet: %w", err)
+			return fmt.Errorf("%d Deployments: %w", len(list.Items), err)
 		}
 		return nil
 	})
 	suite.operator.Kill()
-	var err error
-	suite.operator, err = startOperator()
-	must(t, err)
+	startNextOperator(t)
 	began := time.Now()
 	for i := range objects {
 		name := fmt.Sprintf("web-%d", i)

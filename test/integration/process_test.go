@@ -31,6 +31,15 @@ func startOperator(env ...string) (*harness.Manager, error) {
 	})
 }
 
+// startNextOperator starts the operator that takes the place of the one that a test ended. Where that fails, the tests after it find
+// one that does not answer.
+func startNextOperator(t *testing.T) {
+	t.Helper()
+	operator, err := startOperator()
+	must(t, err)
+	suite.operator = operator
+}
+
 // A wrong command line or environment ends in one line that says what to do, and a status that is not zero.
 func TestRefusesToStart(t *testing.T) {
 	t.Parallel()

@@ -55,7 +55,7 @@ func TestKilledWhileItRenames(t *testing.T) {
 			storeSpec(t, namespace, name, `{"replicas":4294967297}`)
 		}
 	}
-	suite.operator = must1(startOperator())(t)
+	startNextOperator(t)
 	// Each has been looked at by the new leader: their status says so, or what has been taken back is back.
 	waitForUnstructuredStatus(t, namespace, "unreadable", "Degraded", v1alpha2.ReasonUnreadable)
 	for _, name := range []string{"blocked", "blocked-and-paused"} {

@@ -293,11 +293,9 @@ func TestNoWritesAtSteadyState(t *testing.T) {
 		t.Errorf("%d write requests in 3 s in which nothing happened", n)
 	}
 	suite.operator.Stop()
-	var err error
 	audited := len(audit(t))
 	before = writes(t)
-	suite.operator, err = startOperator()
-	must(t, err)
+	startNextOperator(t)
 	// A new process knows of no child that it is as declared, and reads each once.
 	const children = 3 * 20 // Services, NetworkPolicies and Deployments
 	waitFor(t, func() error {

@@ -80,7 +80,7 @@ func TestUnreadableObjectsFailAlone(t *testing.T) {
 	})
 
 	suite.operator.Stop()
-	suite.operator = must1(startOperator())(t)
+	startNextOperator(t)
 	create(t, newServer(namespace, "restarted"))
 	waitForUnstructuredStatus(t, namespace, "restarted", "Ready", "RolloutInProgress")
 
