@@ -36,14 +36,15 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrency int, wrap
 	}
 	options := operatormanager.ControllerOptions()
 	options.MaxConcurrentReconciles = concurrency
+	children := builder.WithPredicates(childChanged(r.Applier.IsAsDeclared))
 	return builder.ControllerManagedBy(mgr).
 		For(&v1alpha2.NginxOperator{}, builder.WithPredicates(specChanged())).
-		Owns(&appsv1.Deployment{}).
-		Owns(&appsv1.ControllerRevision{}).
-		Owns(&corev1.Service{}).
-		Owns(&corev1.ConfigMap{}).
-		Owns(&networkingv1.NetworkPolicy{}).
-		Owns(&policyv1.PodDisruptionBudget{}).
+		Owns(&appsv1.Deployment{}, children).
+		Owns(&appsv1.ControllerRevision{}, children).
+		Owns(&corev1.Service{}, children).
+		Owns(&corev1.ConfigMap{}, children).
+		Owns(&networkingv1.NetworkPolicy{}, children).
+		Owns(&policyv1.PodDisruptionBudget{}, children).
 		Owns(&discoveryv1.EndpointSlice{}).
 		Watches(&appsv1.ReplicaSet{}, handler.EnqueueRequestsFromMapFunc(toInstance), builder.WithPredicates(revisionEnds())).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(toInstance), builder.WithPredicates(podFailureChanged())).
@@ -77,6 +78,27 @@ func specChanged() predicate.Predicate {
 			return wasUnreadable != isUnreadable || !equality.Semantic.DeepEqual(before.Spec, after.Spec)
 		},
 	})
+}
+
+// childChanged passes a child that is not as the last reconcile left it, what others report of a Deployment, and each of them every
+// ten hours, when the cache hands over all. Most events are of the operator's own writes.
+func childChanged(asDeclared func(client.Object) bool) predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(e event.CreateEvent) bool { return !asDeclared(e.Object) },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return !asDeclared(e.ObjectNew) || e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion() ||
+				reportChanged(e.ObjectOld, e.ObjectNew)
+		},
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
+}
+
+// reportChanged compares what a reconcile reads of a Deployment beside what is declared of it.
+func reportChanged(old, now client.Object) bool {
+	before, isDeployment := old.(*appsv1.Deployment)
+	after, remains := now.(*appsv1.Deployment)
+	return isDeployment && remains &&
+		(scaledByOthers(before) != scaledByOthers(after) || !equality.Semantic.DeepEqual(before.Status, after.Status))
 }
 
 // revisionEnds passes the end of a revision: its ConfigMap may go when it is deleted, and its ports when it wants no Pods.

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
@@ -45,6 +46,43 @@ func TestSpecChanged(t *testing.T) {
 	}
 	if !specChanged().Create(event.CreateEvent{Object: newObject()}) {
 		t.Error("a new object is not passed")
+	}
+}
+
+// A reconcile is made for a child that is not as it was left, for what the Deployment's controller and those who scale report, and
+// every ten hours; not for the operator's own writes.
+func TestChildChanged(t *testing.T) {
+	for name, test := range map[string]struct {
+		change                  func(*appsv1.Deployment)
+		differs, resync, passes bool
+	}{
+		"the operator's own write":       {change: func(d *appsv1.Deployment) { d.Generation++ }},
+		"what somebody else has changed": {change: func(d *appsv1.Deployment) { d.Generation++ }, differs: true, passes: true},
+		"the status":                     {change: func(d *appsv1.Deployment) { d.Status.ReadyReplicas = 1 }, passes: true},
+		"who scales": {change: func(d *appsv1.Deployment) {
+			d.ManagedFields = []metav1.ManagedFieldsEntry{{
+				Subresource: "scale", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{}}}`),
+			}}
+		}, passes: true},
+		"all that are in the cache": {change: func(*appsv1.Deployment) {}, resync: true, passes: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1"}}
+			after := before.DeepCopy()
+			if test.change(after); !test.resync {
+				after.ResourceVersion = "2"
+			}
+			changed := childChanged(func(client.Object) bool { return !test.differs })
+			if got := changed.Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); got != test.passes {
+				t.Errorf("its update passed %t, want %t", got, test.passes)
+			}
+			if got := changed.Create(event.CreateEvent{Object: after}); got != test.differs {
+				t.Errorf("its creation passed %t, want %t", got, test.differs)
+			}
+			if !changed.Delete(event.DeleteEvent{Object: after}) {
+				t.Error("its deletion did not pass")
+			}
+		})
 	}
 }
 

@@ -134,6 +134,17 @@ func (a *Applier) Pending(ctx context.Context, owner client.Object, children ...
 // Forget drops what is remembered of the children of an owner that is gone.
 func (a *Applier) Forget(owner types.NamespacedName) { a.memory.forget(owner) }
 
+// IsAsDeclared reports whether a child, whole or as the cache has it, is what the last look at it found to be as declared: the one that
+// Apply wrote, say. An Apply of the same declaration has nothing to do with it.
+func (a *Applier) IsAsDeclared(child client.Object) bool {
+	owner := metav1.GetControllerOfNoCopy(child)
+	if owner == nil {
+		return false
+	}
+	known, found := a.memory.find(types.NamespacedName{Namespace: child.GetNamespace(), Name: owner.Name}, owner.UID, child.GetUID())
+	return found && known.asDeclared && known.stored != unreadable && known.stored == stampOf(child)
+}
+
 // Delete removes a child that is no longer wanted. One that is gone already, or was replaced meanwhile by another
 // object of its name, is no error.
 func (a *Applier) Delete(ctx context.Context, child client.Object) error {
@@ -198,7 +209,7 @@ func (a *Applier) compare(ctx context.Context, owner, child client.Object) (comp
 		return comparison{}, notOurs(gvk, child, cached)
 	}
 	out.uid = cached.GetUID()
-	if known, found := a.memory.find(owner, out.uid); found && known.declared == out.declared && out.declared != unreadable {
+	if known, found := a.memory.find(client.ObjectKeyFromObject(owner), owner.GetUID(), out.uid); found && known.declared == out.declared && out.declared != unreadable {
 		out.drifted = known.stored == unreadable || known.stored != stampOf(cached)
 		switch {
 		case out.drifted:

@@ -120,6 +120,14 @@ func TestWhatIsReadAndWritten(t *testing.T) {
 			if step.restart {
 				applier.memory = memory{}
 			}
+			cached := deployment()
+			if err := client.IgnoreNotFound(applier.Client.Get(t.Context(), client.ObjectKeyFromObject(cached), cached)); err != nil {
+				t.Fatal(err)
+			}
+			asLeft := step.name != "new" && !step.restart && (step.others == nil || step.reads == 0)
+			if got := applier.IsAsDeclared(cached); got != asLeft {
+				t.Errorf("stamped %t, %s: as declared %t, want %t", stamped, step.name, got, asLeft)
+			}
 			reads = 0
 			clear(counted)
 			if _, err := applier.Apply(t.Context(), owner, nil, deployment(step.declare)); err != nil {

@@ -41,12 +41,12 @@ type look struct {
 	since time.Time
 }
 
-// find returns what is known of a child of the owner.
-func (m *memory) find(owner client.Object, child types.UID) (look, bool) {
+// find returns what is known of a child of the owner that has this name and UID.
+func (m *memory) find(name types.NamespacedName, owner, child types.UID) (look, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	known := m.owners[client.ObjectKeyFromObject(owner)]
-	if i := known.index(child); i >= 0 && known.owner == owner.GetUID() {
+	known := m.owners[name]
+	if i := known.index(child); i >= 0 && known.owner == owner {
 		return known.children[i], true
 	}
 	return look{}, false

@@ -337,7 +337,7 @@ func testFights(t *testing.T) {
 
 // Looks that were spent are earned back with time.
 func TestLooksAreEarnedBack(t *testing.T) {
-	m, now := &memory{}, time.Now()
+	m, name, now := &memory{}, client.ObjectKeyFromObject(owner), time.Now()
 	m.note(owner, look{child: "c"})
 	for range maxLooks {
 		if wait := m.spend(owner, "c", now); wait != 0 {
@@ -353,31 +353,31 @@ func TestLooksAreEarnedBack(t *testing.T) {
 		}
 	}
 	m.note(owner, look{child: "c", declared: 1})
-	if found, _ := m.find(owner, "c"); found.spent == 0 || found.declared != 1 {
+	if found, _ := m.find(name, owner.UID, "c"); found.spent == 0 || found.declared != 1 {
 		t.Errorf("a look forgets those before it: %+v", found)
 	}
 }
 
 // What is remembered goes with the child and with the owner, and another owner of the name knows nothing of it.
 func TestMemory(t *testing.T) {
-	m := &memory{}
+	m, name := &memory{}, client.ObjectKeyFromObject(owner)
 	for _, child := range []look{{child: "a", declared: 1}, {child: "b"}, {child: "a", declared: 2}} {
 		m.note(owner, child)
 	}
-	if found, ok := m.find(owner, "a"); !ok || found.declared != 2 || len(m.owners[client.ObjectKeyFromObject(owner)].children) != 2 {
+	if found, ok := m.find(name, owner.UID, "a"); !ok || found.declared != 2 || len(m.owners[client.ObjectKeyFromObject(owner)].children) != 2 {
 		t.Errorf("found %+v in %+v", found, m.owners)
 	}
 	m.keep(owner, []types.UID{"b"})
-	if _, ok := m.find(owner, "a"); ok {
+	if _, ok := m.find(name, owner.UID, "a"); ok {
 		t.Error("a child that is no longer declared is remembered")
 	}
 	successor := owner.DeepCopy()
 	successor.UID = "successor"
-	if _, ok := m.find(successor, "b"); ok {
+	if _, ok := m.find(name, successor.UID, "b"); ok {
 		t.Error("an owner knows of another's child")
 	}
 	m.note(successor, look{child: "c"})
-	if _, ok := m.find(owner, "b"); ok || len(m.owners) != 1 {
+	if _, ok := m.find(name, owner.UID, "b"); ok || len(m.owners) != 1 {
 		t.Errorf("the earlier owner's child is remembered: %+v", m.owners)
 	}
 	m.forget(client.ObjectKeyFromObject(owner))
