@@ -174,7 +174,7 @@ func newManager(cfg *rest.Config, opts *options.Options, server webhook.Server) 
 		return nil, err
 	}
 	cacheOptions := operatormanager.CacheOptions()
-	if cacheOptions.NewInformer, err = operatormanager.ReadEachAlone(cfg); err != nil {
+	if cacheOptions.NewInformer, err = operatormanager.Informers(cfg); err != nil {
 		return nil, err
 	}
 	return ctrl.NewManager(cfg, ctrl.Options{

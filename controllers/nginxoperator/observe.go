@@ -13,13 +13,12 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/metadata"
+	"github.com/example/nginx-operator/internal/operatormanager"
 )
 
 // observed is the state of the operands at the end of a reconcile.
@@ -34,45 +33,9 @@ type observed struct {
 	related []v1alpha2.RelatedObject
 }
 
-// instanceIndex is the cache's index of the kinds that are listed, by the name of the NginxOperator that controls them or, where
-// others make them, that they are labelled with. Without it each list would walk through all objects of the namespace.
-const instanceIndex = "instance"
-
-// indexInstances adds the index to a cache.
-func indexInstances(ctx context.Context, indexer client.FieldIndexer) error {
-	for kind, instance := range map[client.Object]client.IndexerFunc{
-		&appsv1.ControllerRevision{}:    controllingInstance,
-		&corev1.ConfigMap{}:             controllingInstance,
-		&policyv1.PodDisruptionBudget{}: controllingInstance,
-		&appsv1.ReplicaSet{}:            labelledInstance,
-		&corev1.Pod{}:                   labelledInstance,
-	} {
-		if err := indexer.IndexField(ctx, kind, instanceIndex, instance); err != nil {
-			return fmt.Errorf("failed to index %T: %w", kind, err)
-		}
-	}
-	return nil
-}
-
-func controllingInstance(child client.Object) []string {
-	if owner := metav1.GetControllerOfNoCopy(child); owner != nil && owner.Kind == "NginxOperator" {
-		return []string{owner.Name}
-	}
-	return nil
-}
-
-// labelledInstance is for what the Service of an instance selects, and for that which makes it.
-func labelledInstance(object client.Object) []string {
-	instance := object.GetLabels()[metadata.LabelInstance]
-	if !labels.SelectorFromSet(metadata.Selector(instance)).Matches(labels.Set(object.GetLabels())) {
-		return nil
-	}
-	return []string{instance}
-}
-
 // writtenOf selects in the cache what belongs to an object. A list waits until the cache has what was written of its kind.
 func writtenOf(object *v1alpha2.NginxOperator) []client.ListOption {
-	return []client.ListOption{client.InNamespace(object.Namespace), client.MatchingFields{instanceIndex: object.Name}}
+	return []client.ListOption{client.InNamespace(object.Namespace), client.MatchingFields{operatormanager.InstanceIndex: object.Name}}
 }
 
 // ofInstance is writtenOf for kinds that only others write, or that bear to be a moment old: a list need not wait for the writes

@@ -29,10 +29,8 @@ type Wrap func(reconcile.Reconciler) reconcile.Reconciler
 
 // SetupWithManager adds the controller to the manager, with the number of objects that are reconciled at a time.
 func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrency int, wrap Wrap) error {
-	for _, index := range []func(context.Context, client.FieldIndexer) error{indexInstances, indexReferences} {
-		if err := index(context.Background(), mgr.GetFieldIndexer()); err != nil {
-			return err
-		}
+	if err := indexReferences(context.Background(), mgr.GetFieldIndexer()); err != nil {
+		return err
 	}
 	options := operatormanager.ControllerOptions()
 	options.MaxConcurrentReconciles = concurrency

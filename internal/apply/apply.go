@@ -256,7 +256,7 @@ func (a *Applier) bring(ctx context.Context, owner client.Object, fill Fill, chi
 // note remembers that a child is or is not as declared.
 func (a *Applier) note(owner, live client.Object, found comparison, state state) {
 	a.memory.note(owner, look{
-		child: live.GetUID(), stored: fingerprint(live), declared: found.declared, asDeclared: state == asDeclared,
+		child: childOf(live.GetUID()), stored: fingerprint(live), declared: found.declared, asDeclared: state == asDeclared,
 	})
 }
 

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"hash/maphash"
 	"slices"
 	"sync"
 	"time"
@@ -29,24 +30,33 @@ type family struct {
 	children []look
 }
 
-// look is what the last look at a child came to.
+// look is what the last look at a child came to. There is one for every child in the cluster.
 type look struct {
-	child types.UID
+	// child stands for its UID.
+	child uint64
 	// stored and declared are the fingerprints of the child and of its declaration.
 	stored, declared uint64
 	// asDeclared reports whether the child was as declared.
 	asDeclared bool
-	// spent looks at changes by others are earned back since.
+	// changes are those by others, nil where there were none.
+	changes *changes
+}
+
+// changes are how many looks at changes by others were spent, which are earned back since.
+type changes struct {
 	spent int
 	since time.Time
 }
+
+// childOf returns what stands for the child of a UID.
+func childOf(uid types.UID) uint64 { return maphash.String(seed, string(uid)) }
 
 // find returns what is known of a child of the owner that has this name and UID.
 func (m *memory) find(name types.NamespacedName, owner, child types.UID) (look, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	known := m.owners[name]
-	if i := known.index(child); i >= 0 && known.owner == owner {
+	if i := known.index(childOf(child)); i >= 0 && known.owner == owner {
 		return known.children[i], true
 	}
 	return look{}, false
@@ -62,7 +72,7 @@ func (m *memory) note(owner client.Object, found look) {
 		known = family{owner: owner.GetUID()}
 	}
 	if i := known.index(found.child); i >= 0 {
-		found.spent, found.since = known.children[i].spent, known.children[i].since
+		found.changes = known.children[i].changes
 		known.children[i] = found
 	} else {
 		known.children = append(known.children, found)
@@ -75,11 +85,14 @@ func (m *memory) spend(owner client.Object, child types.UID, now time.Time) time
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	known := m.owners[client.ObjectKeyFromObject(owner)]
-	i := known.index(child)
+	i := known.index(childOf(child))
 	if i < 0 {
 		return 0
 	}
-	found := &known.children[i]
+	if known.children[i].changes == nil {
+		known.children[i].changes = &changes{since: now}
+	}
+	found := known.children[i].changes
 	earned := min(int(now.Sub(found.since)/lookEvery), found.spent)
 	found.spent -= earned
 	found.since = found.since.Add(time.Duration(earned) * lookEvery)
@@ -102,7 +115,9 @@ func (m *memory) keep(owner client.Object, children []types.UID) {
 	if !found || known.owner == owner.GetUID() && len(known.children) <= len(children) {
 		return
 	}
-	known.children = slices.DeleteFunc(known.children, func(l look) bool { return !slices.Contains(children, l.child) })
+	known.children = slices.DeleteFunc(known.children, func(l look) bool {
+		return !slices.ContainsFunc(children, func(uid types.UID) bool { return childOf(uid) == l.child })
+	})
 	m.set(key, known)
 }
 
@@ -121,6 +136,6 @@ func (m *memory) set(key types.NamespacedName, known family) {
 	m.owners[key] = known
 }
 
-func (f family) index(child types.UID) int {
+func (f family) index(child uint64) int {
 	return slices.IndexFunc(f.children, func(l look) bool { return l.child == child })
 }

@@ -338,7 +338,7 @@ func testFights(t *testing.T) {
 // Looks that were spent are earned back with time.
 func TestLooksAreEarnedBack(t *testing.T) {
 	m, name, now := &memory{}, client.ObjectKeyFromObject(owner), time.Now()
-	m.note(owner, look{child: "c"})
+	m.note(owner, look{child: childOf("c")})
 	for range maxLooks {
 		if wait := m.spend(owner, "c", now); wait != 0 {
 			t.Fatalf("wait %s", wait)
@@ -352,8 +352,8 @@ func TestLooksAreEarnedBack(t *testing.T) {
 			t.Errorf("after %s: wait %s, want %s", step.after, wait, step.want)
 		}
 	}
-	m.note(owner, look{child: "c", declared: 1})
-	if found, _ := m.find(name, owner.UID, "c"); found.spent == 0 || found.declared != 1 {
+	m.note(owner, look{child: childOf("c"), declared: 1})
+	if found, _ := m.find(name, owner.UID, "c"); found.changes.spent == 0 || found.declared != 1 {
 		t.Errorf("a look forgets those before it: %+v", found)
 	}
 }
@@ -361,7 +361,7 @@ func TestLooksAreEarnedBack(t *testing.T) {
 // What is remembered goes with the child and with the owner, and another owner of the name knows nothing of it.
 func TestMemory(t *testing.T) {
 	m, name := &memory{}, client.ObjectKeyFromObject(owner)
-	for _, child := range []look{{child: "a", declared: 1}, {child: "b"}, {child: "a", declared: 2}} {
+	for _, child := range []look{{child: childOf("a"), declared: 1}, {child: childOf("b")}, {child: childOf("a"), declared: 2}} {
 		m.note(owner, child)
 	}
 	if found, ok := m.find(name, owner.UID, "a"); !ok || found.declared != 2 || len(m.owners[client.ObjectKeyFromObject(owner)].children) != 2 {
@@ -376,7 +376,7 @@ func TestMemory(t *testing.T) {
 	if _, ok := m.find(name, successor.UID, "b"); ok {
 		t.Error("an owner knows of another's child")
 	}
-	m.note(successor, look{child: "c"})
+	m.note(successor, look{child: childOf("c")})
 	if _, ok := m.find(name, owner.UID, "b"); ok || len(m.owners) != 1 {
 		t.Errorf("the earlier owner's child is remembered: %+v", m.owners)
 	}

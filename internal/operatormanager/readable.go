@@ -20,9 +20,10 @@ import (
 // NewInformer makes an informer of a cache (cache.Options.NewInformer).
 type NewInformer = func(toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers) toolscache.SharedIndexInformer
 
-// ReadEachAlone returns what makes informers in which a NginxOperator that cannot be decoded fails alone. A typed client decodes a
-// list as a whole: one object would keep all others from being reconciled, in every namespace, for as long as it is stored.
-func ReadEachAlone(cfg *rest.Config) (NewInformer, error) {
+// Informers returns what makes the informers of the cache, with the InstanceIndex, and such that a NginxOperator that cannot be decoded
+// fails alone. A typed client decodes a list as a whole: one object would keep all others from being reconciled, in every namespace,
+// for as long as it is stored.
+func Informers(cfg *rest.Config) (NewInformer, error) {
 	dynamicClient, err := dynamic.NewForConfig(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("failed to make the client that reads objects one by one: %w", err)
@@ -34,6 +35,7 @@ func ReadEachAlone(cfg *rest.Config) (NewInformer, error) {
 		if _, ours := kind.(*v1alpha2.NginxOperator); ours {
 			typed = toolscache.ToListWatcherWithWatchListSemantics(oneByOne(source), dynamicClient)
 		}
+		indexInstances(kind, indexers)
 		return toolscache.NewSharedIndexInformer(typed, kind, resync, indexers)
 	}, nil
 }

@@ -57,6 +57,8 @@ func slimNginxOperator(in any) (any, error) {
 		object.Annotations = map[string]string{metadata.AnnotationV1alpha2Unreadable: ""}
 	}
 	share(&object.Namespace, &object.Name, &object.Status.Image)
+	// A decoder leaves room for more.
+	object.Status.Conditions, object.Status.RelatedObjects = slices.Clone(object.Status.Conditions), slices.Clone(object.Status.RelatedObjects)
 	for i := range object.Status.Conditions {
 		condition := &object.Status.Conditions[i]
 		share(&condition.Type, &condition.Reason, &condition.Message)

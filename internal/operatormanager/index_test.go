@@ -1,0 +1,49 @@
+package operatormanager
+
+import (
+	"slices"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/internal/metadata"
+)
+
+// Children are found by who controls them, Pods and revisions by their labels, and nothing is found by what it only says of itself.
+func TestInstanceIndex(t *testing.T) {
+	owned := func(kind string, controller bool) metav1.ObjectMeta {
+		return metav1.ObjectMeta{
+			Namespace: "shop", Name: "child",
+			OwnerReferences: []metav1.OwnerReference{{Kind: kind, Name: "web", Controller: ptr.To(controller)}},
+		}
+	}
+	labelled := metav1.ObjectMeta{Namespace: "shop", Name: "pod", Labels: metadata.Selector("web")}
+	forged := metav1.ObjectMeta{Namespace: "shop", Name: "pod", Labels: map[string]string{metadata.LabelInstance: "web"}}
+	for name, test := range map[string]struct {
+		object client.Object
+		want   []string
+	}{
+		"a child":                   {&corev1.ConfigMap{ObjectMeta: owned("NginxOperator", true)}, []string{"shop/web"}},
+		"what another kind owns":    {&corev1.ConfigMap{ObjectMeta: owned("Other", true)}, nil},
+		"what it does not control":  {&appsv1.ControllerRevision{ObjectMeta: owned("NginxOperator", false)}, nil},
+		"a ConfigMap with labels":   {&corev1.ConfigMap{ObjectMeta: labelled}, nil},
+		"a Pod":                     {&corev1.Pod{ObjectMeta: labelled}, []string{"shop/web"}},
+		"a revision":                {&appsv1.ReplicaSet{ObjectMeta: labelled}, []string{"shop/web"}},
+		"a Pod that lacks a label":  {&corev1.Pod{ObjectMeta: forged}, nil},
+		"a Pod with an owner alone": {&corev1.Pod{ObjectMeta: owned("NginxOperator", true)}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			indexers := toolscache.Indexers{}
+			indexInstances(test.object, indexers)
+			got, err := indexers[fieldPrefix+InstanceIndex](test.object)
+			if err != nil || !slices.Equal(got, test.want) {
+				t.Errorf("got %q, %v, want %q", got, err, test.want)
+			}
+		})
+	}
+}
