@@ -1,4 +1,4 @@
-// Command nginx-operator manages NGINX servers that are declared as NginxOperator objects.
+// Command nginx-operator manages NGINX instances that are declared as NginxOperator objects.
 package main
 
 import (

@@ -12,10 +12,10 @@ const (
 	DefaultReplicas int32 = 1
 )
 
-// NginxOperatorSpec declares one NGINX server.
+// NginxOperatorSpec declares one NGINX instance.
 type NginxOperatorSpec struct {
 	// port is the TCP port on which nginx listens and the Service serves, 1 to 65535. Defaults to 8080.
-	// A change moves the server: the Service changes over at once and follows each Pod to the port that it listens on.
+	// A change moves the instance: the Service changes over at once and follows each Pod to the port that it listens on.
 	// +optional
 	// +default=8080
 	// +kubebuilder:validation:Minimum=1
@@ -40,7 +40,7 @@ type NginxOperatorSpec struct {
 	ForceRedeploy string `json:"forceRedeploy,omitempty"`
 }
 
-// NginxOperatorStatus is what the operator observed of one NGINX server.
+// NginxOperatorStatus is what the operator observed of one NGINX instance.
 type NginxOperatorStatus struct {
 	// observedGeneration is the metadata.generation that this status speaks of.
 	// +optional
@@ -127,7 +127,7 @@ type RelatedObject struct {
 	Name string `json:"name"`
 }
 
-// NginxOperator declares an NGINX server. The operator creates what it needs (a Deployment, a Service, a ConfigMap, a
+// NginxOperator declares an NGINX instance. The operator creates what it needs (a Deployment, a Service, a ConfigMap, a
 // NetworkPolicy and, from two replicas up, a PodDisruptionBudget), keeps it as declared and reports on it.
 //
 // The name is also the name of the Service, so it has to be a DNS label (RFC 1035): at most 63 lower-case letters,
@@ -147,7 +147,7 @@ type RelatedObject struct {
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,priority=1,description="Reason of the Ready condition"
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1,description="Message of the Ready condition"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +operator-sdk:csv:customresourcedefinitions:displayName="NGINX server",resources={{Deployment,v1,""},{ReplicaSet,v1,""},{Pod,v1,""},{Service,v1,""},{ConfigMap,v1,""},{PodDisruptionBudget,v1,""},{NetworkPolicy,v1,""},{ControllerRevision,v1,""}}
+// +operator-sdk:csv:customresourcedefinitions:displayName="NGINX instance",resources={{Deployment,v1,""},{ReplicaSet,v1,""},{Pod,v1,""},{Service,v1,""},{ConfigMap,v1,""},{PodDisruptionBudget,v1,""},{NetworkPolicy,v1,""},{ControllerRevision,v1,""}}
 type NginxOperator struct {
 	metav1.TypeMeta `json:",inline"`
 
@@ -155,7 +155,7 @@ type NginxOperator struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec declares the server. Every field has a default, so it may be left out.
+	// spec declares the instance. Every field has a default, so it may be left out.
 	// +optional
 	// +default={}
 	Spec NginxOperatorSpec `json:"spec,omitempty"`

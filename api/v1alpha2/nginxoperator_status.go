@@ -4,7 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// NginxOperatorStatus is what the operator observed of one NGINX server.
+// NginxOperatorStatus is what the operator observed of one NGINX instance.
 type NginxOperatorStatus struct {
 	// observedGeneration is the metadata.generation that this status speaks of.
 	// +optional

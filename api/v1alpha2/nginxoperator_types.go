@@ -23,7 +23,7 @@ const (
 	DefaultDrainSeconds int32 = 25
 )
 
-// NginxOperatorSpec declares one NGINX server.
+// NginxOperatorSpec declares one NGINX instance.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.ports) || self.ports.all(p, self.ports.exists_one(q, q.port == p.port))",message="ports: two ports have the same number; nginx listens on each number once, so remove one of them",fieldPath=".ports",reason=FieldValueInvalid
 // +kubebuilder:validation:XValidation:rule="!has(self.tls) || self.tls.all(t, !has(t.port) || self.tls.exists_one(u, has(u.port) && u.port == t.port))",message="tls: two certificates have the same port; leave port out of one of them and choose between them by server_name in config",fieldPath=".tls",reason=FieldValueInvalid
@@ -65,9 +65,9 @@ type NginxOperatorSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Force redeploy",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	ForceRedeploy string `json:"forceRedeploy,omitempty"`
 
-	// config is the nginx configuration of the servers: what may stand in the http context, server blocks above all.
-	// Defaults to one server that serves content (or nginx's welcome page) on every port. The operator owns the rest of
-	// nginx.conf: the main and events contexts, the server for the kubelet's probes, temporary paths and logs.
+	// config is the nginx configuration: what may stand in the http context, server blocks above all.
+	// Defaults to one server block that serves content (or nginx's welcome page) on every port. The operator owns the rest of
+	// nginx.conf: the main and events contexts, the server block for the kubelet's probes, temporary paths and logs.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Configuration"
 	Config *Config `json:"config,omitempty"`
@@ -304,7 +304,7 @@ type PodTemplate struct {
 	ImagePullSecrets []corev1.LocalObjectReference `json:"imagePullSecrets,omitempty"`
 }
 
-// NginxOperator declares an NGINX server. The operator creates what it needs (a Deployment, a Service, a ConfigMap, a
+// NginxOperator declares an NGINX instance. The operator creates what it needs (a Deployment, a Service, a ConfigMap, a
 // NetworkPolicy and, from two replicas up, a PodDisruptionBudget), keeps it as declared and reports on it.
 //
 // The name is also the name of the Service, so it has to be a DNS label (RFC 1035): at most 63 lower-case letters,
@@ -324,7 +324,7 @@ type PodTemplate struct {
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,priority=1,description="Reason of the Ready condition"
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1,description="Message of the Ready condition"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +operator-sdk:csv:customresourcedefinitions:displayName="NGINX server",resources={{Deployment,v1,""},{ReplicaSet,v1,""},{Pod,v1,""},{Service,v1,""},{ConfigMap,v1,""},{PodDisruptionBudget,v1,""},{NetworkPolicy,v1,""},{ControllerRevision,v1,""}}
+// +operator-sdk:csv:customresourcedefinitions:displayName="NGINX instance",resources={{Deployment,v1,""},{ReplicaSet,v1,""},{Pod,v1,""},{Service,v1,""},{ConfigMap,v1,""},{PodDisruptionBudget,v1,""},{NetworkPolicy,v1,""},{ControllerRevision,v1,""}}
 type NginxOperator struct {
 	metav1.TypeMeta `json:",inline"`
 
@@ -332,7 +332,7 @@ type NginxOperator struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec declares the server. Every field has a default, so it may be left out.
+	// spec declares the instance. Every field has a default, so it may be left out.
 	// +optional
 	// +default={}
 	Spec NginxOperatorSpec `json:"spec,omitempty"`

@@ -51,7 +51,7 @@ func childMeta(object *v1alpha2.NginxOperator, in inputs) metav1.ObjectMeta {
 	}
 }
 
-// serviceURL returns the address of the server inside the cluster, that of its first port for plain HTTP.
+// serviceURL returns the address of the instance inside the cluster, that of its first port for plain HTTP.
 func serviceURL(object *v1alpha2.NginxOperator) string {
 	url := fmt.Sprintf("http://%s.%s.svc", object.Name, object.Namespace)
 	if port := defaults.Ports(&object.Spec)[0].Port; port != 80 {

@@ -39,7 +39,7 @@ const (
 	maxUID  = 64
 	// maxReplicasText is what an int32 needs.
 	maxReplicasText = 11
-	// maxPorts is how many ports of one object are kept: a server has 16 plain ones, 16 with a certificate, and one for probes,
+	// maxPorts is how many ports of one object are kept: an instance has 16 plain ones, 16 with a certificate, and one for probes,
 	// and while it moves it may have those of two declarations.
 	maxPorts = 66
 )
@@ -253,12 +253,12 @@ func cut(texts ...*string) {
 	}
 }
 
-// serverContainer is the container that serves.
-const serverContainer = "nginx"
+// operandContainer is the container that serves.
+const operandContainer = "nginx"
 
-// slimServer keeps the ports of the server, nil where it has none.
-func slimServer(containers []corev1.Container) []corev1.Container {
-	at := slices.IndexFunc(containers, func(container corev1.Container) bool { return container.Name == serverContainer })
+// servingContainer keeps the ports of the operand, nil where it has none.
+func servingContainer(containers []corev1.Container) []corev1.Container {
+	at := slices.IndexFunc(containers, func(container corev1.Container) bool { return container.Name == operandContainer })
 	if at < 0 || len(containers[at].Ports) == 0 {
 		return nil
 	}
@@ -267,7 +267,7 @@ func slimServer(containers []corev1.Container) []corev1.Container {
 		ports[i] = corev1.ContainerPort{Name: ports[i].Name, ContainerPort: ports[i].ContainerPort}
 		share(&ports[i].Name)
 	}
-	return []corev1.Container{{Name: serverContainer, Ports: ports}}
+	return []corev1.Container{{Name: operandContainer, Ports: ports}}
 }
 
 // slimReplicaSet keeps which ConfigMaps a revision mounts and, where it wants Pods, on which ports they serve.
@@ -289,7 +289,7 @@ func slimReplicaSet(in any) (any, error) {
 	spec := appsv1.ReplicaSetSpec{Replicas: replicaSet.Spec.Replicas}
 	spec.Template.Spec.Volumes = volumes
 	if ptr.Deref(spec.Replicas, 0) > 0 {
-		spec.Template.Spec.Containers = slimServer(replicaSet.Spec.Template.Spec.Containers)
+		spec.Template.Spec.Containers = servingContainer(replicaSet.Spec.Template.Spec.Containers)
 	}
 	replicaSet.Spec = spec
 	replicaSet.Status = appsv1.ReplicaSetStatus{}
@@ -305,7 +305,7 @@ func slimPod(in any) (any, error) {
 	labels := selectorOf(pod.Labels)
 	identify(&pod.ObjectMeta, controllerOf(&pod.ObjectMeta))
 	pod.Labels = labels
-	pod.Spec = corev1.PodSpec{NodeName: pod.Spec.NodeName, Containers: slimServer(pod.Spec.Containers)}
+	pod.Spec = corev1.PodSpec{NodeName: pod.Spec.NodeName, Containers: servingContainer(pod.Spec.Containers)}
 	pod.Status = corev1.PodStatus{
 		Phase:                 pod.Status.Phase,
 		Reason:                pod.Status.Reason,

@@ -104,7 +104,7 @@ func Parse(args []string, lookupEnv func(string) (string, bool), help io.Writer)
 	flags.VisitAll(func(flag *pflag.Flag) { flag.Usage += " [" + envName(flag.Name) + "]" })
 	flags.SetOutput(io.Discard)
 	flags.Usage = func() {
-		_, _ = fmt.Fprintf(help, "nginx-operator manages NGINX servers declared as NginxOperator objects.\n\n"+
+		_, _ = fmt.Fprintf(help, "nginx-operator manages NGINX instances declared as NginxOperator objects.\n\n"+
 			"Flags, each with the environment variable that is used where it is not given:\n%s", flags.FlagUsagesWrapped(120))
 	}
 	if err := flags.Parse(args); err != nil {
