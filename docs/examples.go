@@ -1,0 +1,33 @@
+package docs
+
+import "regexp"
+
+// Example is a manifest on a page.
+type Example struct {
+	// Section is the heading of the second level that it stands under, "" before the first.
+	Section string
+	// Documents are its YAML documents, at least one of which is a NginxOperator.
+	Documents []string
+}
+
+var (
+	// A fence is matched as a whole, so that a comment in it is no heading.
+	headingOrFence = regexp.MustCompile("(?ms)^## ([^\n]+)$|^```([a-z]*)\n(.*?)^```$")
+	separator      = regexp.MustCompile(`(?m)^---\n`)
+	anOperand      = regexp.MustCompile(`(?m)^kind: NginxOperator$`)
+)
+
+// Examples returns the manifests of a page that declare a NginxOperator, in their order.
+func Examples(page string) []Example {
+	var out []Example
+	section := ""
+	for _, found := range headingOrFence.FindAllStringSubmatch(page, -1) {
+		switch {
+		case found[1] != "":
+			section = found[1]
+		case found[2] == "yaml" && anOperand.MatchString(found[3]):
+			out = append(out, Example{Section: section, Documents: separator.Split(found[3], -1)})
+		}
+	}
+	return out
+}
