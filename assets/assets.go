@@ -1,5 +1,5 @@
-// Package assets holds what the operands are made of: the manifests of the child objects and the template of the nginx
-// configuration. They are embedded into the operator, decoded once at start, and handed out as copies.
+// Package assets holds what is the same for all operands: manifests with the constant part of the child objects, and the template
+// of the nginx configuration. They are embedded into the operator, decoded once at start, and handed out as copies.
 package assets
 
 import (
@@ -28,7 +28,6 @@ var (
 	deployment          = mustDecode[appsv1.Deployment]("deployment.yaml")
 	networkPolicy       = mustDecode[networkingv1.NetworkPolicy]("networkpolicy.yaml")
 	podDisruptionBudget = mustDecode[policyv1.PodDisruptionBudget]("poddisruptionbudget.yaml")
-	service             = mustDecode[corev1.Service]("service.yaml")
 	nginxConf           = template.Must(template.New("nginx.conf").Option("missingkey=error").Parse(nginxConfSource))
 )
 
@@ -43,9 +42,6 @@ func NetworkPolicy() *networkingv1.NetworkPolicy { return networkPolicy.DeepCopy
 
 // PodDisruptionBudget returns a new copy of the PodDisruptionBudget of the operands.
 func PodDisruptionBudget() *policyv1.PodDisruptionBudget { return podDisruptionBudget.DeepCopy() }
-
-// Service returns a new copy of the Service in front of the operands.
-func Service() *corev1.Service { return service.DeepCopy() }
 
 // NginxConfParams are the values that the template of nginx.conf takes.
 type NginxConfParams struct {

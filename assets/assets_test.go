@@ -18,7 +18,6 @@ func TestEveryAssetDecodes(t *testing.T) {
 		"deployment.yaml":          func(f string) (runtime.Object, error) { return decode[appsv1.Deployment](f) },
 		"networkpolicy.yaml":       func(f string) (runtime.Object, error) { return decode[networkingv1.NetworkPolicy](f) },
 		"poddisruptionbudget.yaml": func(f string) (runtime.Object, error) { return decode[policyv1.PodDisruptionBudget](f) },
-		"service.yaml":             func(f string) (runtime.Object, error) { return decode[corev1.Service](f) },
 	}
 	files, err := manifests.ReadDir("manifests")
 	if err != nil {
@@ -71,14 +70,5 @@ func TestNginxConf(t *testing.T) {
 		if strings.Count(conf, want) != 1 {
 			t.Errorf("want %q once in:\n%s", want, conf)
 		}
-	}
-}
-
-// The manifest holds the drain that is used when spec.drainSeconds is not given: preStop and the shutdown of the
-// workers have to fit into the grace period.
-func TestDrainFitsIntoTheGracePeriod(t *testing.T) {
-	pod := Deployment().Spec.Template.Spec
-	if drain := pod.Containers[0].Lifecycle.PreStop.Sleep.Seconds + 20; *pod.TerminationGracePeriodSeconds <= drain {
-		t.Errorf("grace period of %d s does not hold a drain of %d s", *pod.TerminationGracePeriodSeconds, drain)
 	}
 }

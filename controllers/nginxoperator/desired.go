@@ -36,7 +36,7 @@ func desired(object *v1alpha2.NginxOperator, in inputs) []client.Object {
 	}
 	deployment := desiredDeployment(object, in)
 	children = append(children, desiredService(object, in), desiredNetworkPolicy(object, in), deployment)
-	if *deployment.Spec.Replicas > 1 {
+	if needsPodDisruptionBudget(*deployment.Spec.Replicas) {
 		children = append(children, desiredPodDisruptionBudget(object, in))
 	}
 	return children

@@ -2,7 +2,9 @@ package nginxoperator
 
 import (
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/assets"
 	"github.com/example/nginx-operator/internal/metadata"
 	"github.com/example/nginx-operator/internal/nginxconf"
 )
@@ -279,6 +282,49 @@ func TestNamedPorts(t *testing.T) {
 				t.Errorf("ports of the Pods and those of the Service (-Pods +Service):\n%s", diff)
 			}
 		})
+	}
+}
+
+// A value stands in the manifest or in the code: what a manifest says is what every operand gets.
+func TestNothingOverwritesTheManifests(t *testing.T) {
+	constant := map[string]client.Object{
+		"ConfigMap": assets.ConfigMap(), "NetworkPolicy": assets.NetworkPolicy(), "Deployment": assets.Deployment(),
+		"PodDisruptionBudget": assets.PodDisruptionBudget(),
+	}
+	for _, e := range examplesOf(t, readFile(t, fieldsPage)) {
+		children := e.children(t, e.spec)
+		for kind, manifest := range constant {
+			if !children.Has(kind + ".kind: " + kind) {
+				continue // not every object has a PodDisruptionBudget
+			}
+			for _, line := range leavesOf(t, kind, manifest) {
+				if !strings.HasSuffix(line, ": <nil>") && !children.Has(line) {
+					t.Errorf("%s: the manifest has %q, and the code something else", e.name, line)
+				}
+			}
+		}
+	}
+}
+
+// Paths and names that more than one part of an operand uses are the same in all of them.
+func TestPartsAgree(t *testing.T) {
+	object := newObject()
+	in := newInputs(t, object, "", false)
+	pod, conf := desiredDeployment(object, in).Spec.Template.Spec, in.config.files[nginxconf.MainFile]
+	nginx := pod.Containers[0]
+	if file := path.Join(nginxconf.Directory, nginxconf.MainFile); !slices.Contains(nginx.Command, file) {
+		t.Errorf("the command %v does not name %s", nginx.Command, file)
+	}
+	if mount := nginx.VolumeMounts[0]; mount.Name != pod.Volumes[0].Name || mount.MountPath != nginxconf.Directory {
+		t.Errorf("the configuration %+v is mounted as %+v", pod.Volumes[0], mount)
+	}
+	for _, probe := range []*corev1.Probe{nginx.StartupProbe, nginx.ReadinessProbe, nginx.LivenessProbe} {
+		if probe.HTTPGet.Port.StrVal != portHealth || !strings.Contains(conf, "location = "+probe.HTTPGet.Path+" {") {
+			t.Errorf("nothing answers the probe %+v", probe.HTTPGet)
+		}
+	}
+	if !strings.Contains(conf, "root "+nginxconf.ContentDirectory+";") {
+		t.Errorf("nginx.conf does not serve %s", nginxconf.ContentDirectory)
 	}
 }
 

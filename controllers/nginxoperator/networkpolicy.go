@@ -1,6 +1,7 @@
 package nginxoperator
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -15,17 +16,14 @@ func desiredNetworkPolicy(object *v1alpha2.NginxOperator, in inputs) *networking
 	policy := assets.NetworkPolicy()
 	policy.ObjectMeta = childMeta(object, in)
 	policy.Spec.PodSelector = metav1.LabelSelector{MatchLabels: metadata.Selector(object.Name)}
-	ingress := &policy.Spec.Ingress[0]
-	template := ingress.Ports[0]
-	ingress.Ports = nil
+	var ports []networkingv1.NetworkPolicyPort
 	allow := func(name string) {
-		port := template
-		port.Port = ptr.To(intstr.FromString(name))
-		ingress.Ports = append(ingress.Ports, port)
+		ports = append(ports, networkingv1.NetworkPolicyPort{Protocol: ptr.To(corev1.ProtocolTCP), Port: ptr.To(intstr.FromString(name))})
 	}
 	for _, port := range servedPorts(&object.Spec, in.running) {
 		allow(port.target)
 	}
 	allow(portHealth)
+	policy.Spec.Ingress = []networkingv1.NetworkPolicyIngressRule{{Ports: ports}}
 	return policy
 }

@@ -37,16 +37,13 @@ func setPodTemplate(template *corev1.PodTemplateSpec, object *v1alpha2.NginxOper
 
 	nginx := &pod.Containers[0]
 	nginx.Image = in.image
-	nginx.Ports = nil
 	for _, port := range ports {
 		nginx.Ports = append(nginx.Ports, corev1.ContainerPort{
 			Name: port.target, ContainerPort: port.number, Protocol: corev1.ProtocolTCP,
 		})
 	}
-	nginx.Lifecycle.PreStop.Sleep.Seconds = drain.PreStop
-	if spec.Resources != nil {
-		nginx.Resources = *spec.Resources.DeepCopy()
-	}
+	nginx.Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: drain.PreStop}}}
+	nginx.Resources = defaults.Resources(spec)
 	if in.content != nil {
 		source := &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: contentName(object, in)}}
 		mount(pod, nginxconf.ContentDirectory, corev1.Volume{

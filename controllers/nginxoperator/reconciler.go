@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -232,11 +231,6 @@ func (r *Reconciler) pending(ctx context.Context, object *v1alpha2.NginxOperator
 		out = append(out, fmt.Sprintf("the deletion of %s %q", gvk.Kind, child.GetName()))
 	}
 	return out, nil
-}
-
-func isBudget(child client.Object) bool {
-	_, ok := child.(*policyv1.PodDisruptionBudget)
-	return ok
 }
 
 // writeStatus writes a status that differs with one patch, then tells of the transitions in it. It returns how long to

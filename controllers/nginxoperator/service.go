@@ -4,30 +4,30 @@ import (
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/assets"
+	"github.com/example/nginx-operator/internal/defaults"
 	"github.com/example/nginx-operator/internal/metadata"
 )
 
+// desiredService returns the address of the server. The target ports are named, so that during a move to another port each Pod is
+// reached on the port that it listens on.
 func desiredService(object *v1alpha2.NginxOperator, in inputs) *corev1.Service {
-	service := assets.Service()
-	service.ObjectMeta = childMeta(object, in)
-	service.Spec.Selector = metadata.Selector(object.Name)
-	template := service.Spec.Ports[0]
-	service.Spec.Ports = nil
+	service := &corev1.Service{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
+		ObjectMeta: childMeta(object, in),
+		Spec:       corev1.ServiceSpec{Type: defaults.ServiceType(&object.Spec), Selector: metadata.Selector(object.Name)},
+	}
 	for _, port := range servedPorts(&object.Spec, in.running) {
-		declared := template
-		declared.Name, declared.Port, declared.TargetPort = port.name, port.number, intstr.FromString(port.target)
-		declared.AppProtocol = ptr.To(port.appProtocol)
-		service.Spec.Ports = append(service.Spec.Ports, declared)
+		service.Spec.Ports = append(service.Spec.Ports, corev1.ServicePort{
+			Name: port.name, Port: port.number, TargetPort: intstr.FromString(port.target),
+			Protocol: corev1.ProtocolTCP, AppProtocol: ptr.To(port.appProtocol),
+		})
 	}
 	if form := object.Spec.Service; form != nil {
-		if form.Type != "" {
-			service.Spec.Type = form.Type
-		}
 		service.Labels = withUsers(form.Labels, service.Labels)
 		service.Annotations = withUsers(form.Annotations, service.Annotations)
 		service.Spec.LoadBalancerClass = form.LoadBalancerClass

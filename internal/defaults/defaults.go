@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
@@ -62,9 +63,28 @@ func HealthPort(spec *v1alpha2.NginxOperatorSpec) int32 {
 	return port
 }
 
+// ServiceType returns the type of the Service.
+func ServiceType(spec *v1alpha2.NginxOperatorSpec) corev1.ServiceType {
+	if spec.Service == nil || spec.Service.Type == "" {
+		return corev1.ServiceTypeClusterIP
+	}
+	return spec.Service.Type
+}
+
+// Resources returns the compute resources of the nginx container; what is given replaces all of the default.
+func Resources(spec *v1alpha2.NginxOperatorSpec) corev1.ResourceRequirements {
+	if spec.Resources != nil {
+		return *spec.Resources.DeepCopy()
+	}
+	return corev1.ResourceRequirements{Requests: corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("32Mi"),
+	}}
+}
+
 // Drain is what follows from drainSeconds: the three times are one after the other, each in seconds.
 type Drain struct {
-	// PreStop is how long a Pod that is being deleted goes on as if nothing had happened.
+	// PreStop is how long a Pod that is being deleted goes on as if nothing had happened: the time that the cluster needs to
+	// take it out of every endpoint list, before nginx stops to listen.
 	PreStop int64
 	// WorkerShutdown is how long nginx then ends what it has begun (worker_shutdown_timeout).
 	WorkerShutdown int64
