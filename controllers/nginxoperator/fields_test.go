@@ -44,11 +44,11 @@ func examplesOf(t *testing.T, page string) []example {
 				Spec              map[string]any
 			}{}
 			decodeYAML(t, document, &object)
-			switch object.Kind {
-			case "ConfigMap":
+			switch object.GroupVersionKind() {
+			case corev1.SchemeGroupVersion.WithKind("ConfigMap"):
 				configMaps[object.Name] = &corev1.ConfigMap{}
 				decodeYAML(t, document, configMaps[object.Name])
-			case "NginxOperator":
+			case v1alpha2.GroupVersion.WithKind("NginxOperator"):
 				out = append(out, example{found.Section, object.Name, object.Spec, configMaps})
 			}
 		}
