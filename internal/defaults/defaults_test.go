@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
@@ -22,6 +24,12 @@ func TestEmptySpec(t *testing.T) {
 	}
 	if got := HealthPort(spec); got != 18080 {
 		t.Errorf("health port %d", got)
+	}
+	if got := ServiceType(spec); got != "ClusterIP" {
+		t.Errorf("type of the Service %q", got)
+	}
+	if got := Resources(spec); got.Requests.Cpu().String() != "10m" || got.Requests.Memory().String() != "32Mi" || got.Limits != nil {
+		t.Errorf("resources %+v", got)
 	}
 	if got := ConfigKey(&v1alpha2.ConfigMapKeyReference{}); got != "nginx.conf" {
 		t.Errorf("key %q", got)
@@ -45,6 +53,19 @@ func TestTLSPort(t *testing.T) {
 	given := &v1alpha2.NginxOperatorSpec{TLS: []v1alpha2.TLS{{SecretName: "a"}, {SecretName: "b", Port: ptr.To[int32](443)}}}
 	if diff := cmp.Diff(given.TLS, TLS(given)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// What is given replaces all of the default.
+func TestGivenResources(t *testing.T) {
+	limits := corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")}
+	spec := &v1alpha2.NginxOperatorSpec{Resources: &corev1.ResourceRequirements{Limits: limits}}
+	if diff := cmp.Diff(*spec.Resources, Resources(spec)); diff != "" {
+		t.Error(diff)
+	}
+	Resources(spec).Limits[corev1.ResourceCPU] = resource.MustParse("1")
+	if len(spec.Resources.Limits) != 1 {
+		t.Error("the spec itself was changed")
 	}
 }
 

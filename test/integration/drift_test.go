@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -28,81 +29,78 @@ import (
 )
 
 // Every field that the operator declares, in every child, is changed and removed; whatever of it the API server takes
-// must be put back, and nothing else may be lost by it. The fields are those of the record that each child keeps.
+// must be put back, and nothing else may be lost by it. The fields are those of the record that each child keeps, of an object as
+// v1alpha1 declares it and of each example of the page on fields.
 func TestDriftInEveryField(t *testing.T) {
-	for name, spec := range map[string]v1alpha2.NginxOperatorSpec{
-		"as v1alpha1 declares it": {Ports: onPort(80), Replicas: ptr.To[int32](2), ForceRedeploy: "now"},
-		"all fields":              allFields(),
-	} {
-		t.Run(name, func(t *testing.T) {
-			namespace := newNamespace(t)
-			create(t, newConfigMap(namespace, "pages", map[string]string{"index.html": "<p>one"}))
-			create(t, newSecret(namespace, "named", newCertificate(t)))
-			object := newServer(namespace, "web")
-			object.Spec = spec
-			create(t, object)
-			waitForChildren(t, namespace, "web")
-			waitFor(t, func() error {
-				if got, err := childrenOf(t.Context(), namespace, "web"); err != nil || got.budget == nil {
-					return fmt.Errorf("no PodDisruptionBudget: %w", err)
-				}
-				return nil
+	plain := v1alpha2.NginxOperatorSpec{Ports: onPort(80), Replicas: ptr.To[int32](2), ForceRedeploy: "now"}
+	known := driftOf(t, newNamespace(t), plain, nil)
+	t.Run("examples", func(t *testing.T) {
+		for _, e := range fieldExamples(t) {
+			t.Run(e.name, func(t *testing.T) {
+				t.Parallel()
+				driftOf(t, e.newNamespace(t), e.spec, known)
 			})
-			got := must1(childrenOf(t.Context(), namespace, "web"))(t)
-			all := []client.Object{got.deployment, got.service, got.policy, got.budget}
-			for i := range got.configMaps {
-				all = append(all, &got.configMaps[i])
+		}
+	})
+}
+
+// driftOf creates an object and changes what its children declare, but for what is known already. It returns what they declare.
+func driftOf(t *testing.T, namespace string, spec v1alpha2.NginxOperatorSpec, known sets.Set[string]) sets.Set[string] {
+	object := newServer(namespace, "web")
+	object.Spec = spec
+	create(t, object)
+	got := waitForChildren(t, namespace, "web")
+	if ptr.Deref(spec.Replicas, 1) > 1 {
+		waitFor(t, func() (err error) {
+			if got, err = childrenOf(t.Context(), namespace, "web"); err != nil || got.budget == nil {
+				return fmt.Errorf("no PodDisruptionBudget: %w", err)
 			}
-			for _, child := range all {
-				gvk := must1(apiutil.GVKForObject(child, suite.admin.Scheme()))(t)
-				t.Run(gvk.Kind, func(t *testing.T) { driftIn(t, gvk, client.ObjectKeyFromObject(child)) })
-			}
+			return nil
 		})
 	}
-}
-
-// allFields uses every field that reaches a child.
-func allFields() v1alpha2.NginxOperatorSpec {
-	spread := corev1.TopologySpreadConstraint{MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.ScheduleAnyway}
-	return v1alpha2.NginxOperatorSpec{
-		Replicas: ptr.To[int32](2), Image: "registry.example.com/nginx:1.29.1", DrainSeconds: ptr.To[int32](60),
-		Ports:   []v1alpha2.Port{{Name: "web", Port: 80}, {Name: "admin", Port: 9000}},
-		Content: &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: "pages"}},
-		TLS:     []v1alpha2.TLS{{SecretName: "named", Port: ptr.To[int32](8443)}},
-		Service: &v1alpha2.Service{
-			Type:                  corev1.ServiceTypeLoadBalancer,
-			LoadBalancerClass:     ptr.To("example.com/lb"),
-			ExternalTrafficPolicy: corev1.ServiceExternalTrafficPolicyLocal,
-			Labels:                map[string]string{"team": "shop"},
-			Annotations:           map[string]string{"example.com/lb": "small"},
-		},
-		Resources: &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("96Mi")}},
-		PodTemplate: &v1alpha2.PodTemplate{
-			Labels: map[string]string{"team": "shop"}, Annotations: map[string]string{"example.com/scrape": "true"},
-			NodeSelector: map[string]string{"disk": "ssd"}, Tolerations: []corev1.Toleration{{Key: "edge", Operator: corev1.TolerationOpExists}},
-			TopologySpreadConstraints: []corev1.TopologySpreadConstraint{spread}, PriorityClassName: "important",
-			ImagePullSecrets: []corev1.LocalObjectReference{{Name: "registry"}},
-		},
+	declared, restored := sets.New[string](), 0
+	for _, child := range got.all() {
+		gvk := must1(apiutil.GVKForObject(child, suite.admin.Scheme()))(t)
+		t.Run(gvk.Kind, func(t *testing.T) {
+			found, n := driftIn(t, gvk, client.ObjectKeyFromObject(child), known)
+			t.Logf("%d drifts restored", n)
+			if n == 0 && known == nil {
+				t.Error("no field could be changed, so nothing was shown")
+			}
+			declared, restored = declared.Union(found), restored+n
+		})
 	}
+	if restored == 0 {
+		t.Error("no field of the example could be changed, so nothing was shown")
+	}
+	return declared
 }
 
-func driftIn(t *testing.T, gvk schema.GroupVersionKind, key client.ObjectKey) {
+// driftIn changes what one child declares and is not known already, and waits until each is restored. It returns what the child
+// declares, and how much was restored.
+func driftIn(t *testing.T, gvk schema.GroupVersionKind, key client.ObjectKey, known sets.Set[string]) (found sets.Set[string], restored int) {
 	read := func() *unstructured.Unstructured {
 		live := &unstructured.Unstructured{}
 		live.SetGroupVersionKind(gvk)
 		must(t, suite.admin.Get(t.Context(), key, live))
 		return live
 	}
-	declared := map[string]any{}
-	must(t, json.Unmarshal([]byte(read().GetAnnotations()[metadata.AnnotationLastDeclared]), &declared))
-	original, restored := read(), 0
+	original, found := read(), sets.New[string]()
+	declared := recordOf(t, original)
 	for _, path := range leaves(declared, nil) {
+		want, isStored := mutate.At(original.Object, path)
+		if !isStored {
+			t.Fatalf("declared field %v is not stored", path)
+		}
+		if declared, _ := mutate.At(declared, path); fmt.Sprint(declared) != fmt.Sprint(want) {
+			t.Errorf("declared field %v is %v, and stored as %v", path, declared, want)
+		}
+		leaf := fmt.Sprint(gvk.Kind, path, want)
+		if found.Insert(leaf); known.Has(leaf) {
+			continue
+		}
 		for _, drift := range []func(any) any{another, func(any) any { return nil }} {
 			live := read()
-			want, found := mutate.At(live.Object, path)
-			if !found {
-				t.Fatalf("declared field %v is not stored", path)
-			}
 			set(live.Object, path, drift(want))
 			if suite.admin.Update(t.Context(), live) != nil {
 				continue // immutable, or not valid: nobody can change it so
@@ -134,10 +132,27 @@ func driftIn(t *testing.T, gvk schema.GroupVersionKind, key client.ObjectKey) {
 			})
 		}
 	}
-	t.Logf("%d drifts restored", restored)
-	if restored == 0 {
-		t.Error("no field could be changed, so nothing was shown")
+	return found, restored
+}
+
+// recordOf returns what the operator declared last of a child, from the record that the child keeps.
+func recordOf(t *testing.T, child client.Object) map[string]any {
+	t.Helper()
+	out := map[string]any{}
+	must(t, json.Unmarshal([]byte(child.GetAnnotations()[metadata.AnnotationLastDeclared]), &out))
+	return out
+}
+
+// all returns the children that exist.
+func (c children) all() []client.Object {
+	out := []client.Object{c.deployment, c.service, c.policy}
+	if c.budget != nil {
+		out = append(out, c.budget)
 	}
+	for i := range c.configMaps {
+		out = append(out, &c.configMaps[i])
+	}
+	return out
 }
 
 // leaves returns the paths of all values that are neither a map nor a list of maps.
@@ -216,11 +231,15 @@ func another(value any) any {
 	case string:
 		others := map[string]string{
 			"IfNotPresent": "Always", "ClusterIP": "NodePort", "FallbackToLogsOnError": "File", "TCP": "UDP", "25%": "50%",
-			"10m": "20m", "32Mi": "64Mi", "0": "1", "RuntimeDefault": "Unconfined", "AlwaysAllow": "IfHealthyBudget",
-			"96Mi": "128Mi", "Local": "Cluster", "ScheduleAnyway": "DoNotSchedule", "LoadBalancer": "NodePort",
+			"RuntimeDefault": "Unconfined", "AlwaysAllow": "IfHealthyBudget", "Local": "Cluster", "ScheduleAnyway": "DoNotSchedule",
+			"LoadBalancer": "NodePort", "NoSchedule": "NoExecute", "In": "NotIn",
 		}
 		if other, ok := others[value]; ok {
 			return other
+		}
+		if quantity, err := resource.ParseQuantity(value); err == nil {
+			quantity.Add(resource.MustParse("1"))
+			return quantity.String()
 		}
 		return value + "x"
 	case []any:

@@ -2,6 +2,8 @@ package integration
 
 import (
 	"fmt"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -9,10 +11,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/docs"
+	"github.com/example/nginx-operator/internal/metadata"
 )
 
 // servedBy returns the ports of a Service by name, with what they target.
@@ -46,8 +52,121 @@ func equal[T any](part func(children) T, want T) func(children) error {
 	}
 }
 
-// Each field, set on an object that runs and removed again, reaches the children and leaves no trace.
+// fieldExample is an example of the page on fields.
+type fieldExample struct {
+	name string
+	spec v1alpha2.NginxOperatorSpec
+	// beside are the objects that the example declares beside the NginxOperator.
+	beside []*unstructured.Unstructured
+}
+
+// fieldExamples returns the examples that change a child: all but the paused one. TestNoFieldIsForgotten, a test of the controller, holds
+// that they leave out no field.
+func fieldExamples(t *testing.T) []fieldExample {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/guide/fields.md")
+	must(t, err)
+	var out []fieldExample
+	for _, found := range docs.Examples(string(page)) {
+		object, e := &v1alpha2.NginxOperator{}, fieldExample{}
+		for _, document := range decode(t, strings.Join(found.Documents, "---\n")) {
+			if document.GetKind() != "NginxOperator" {
+				e.beside = append(e.beside, document)
+				continue
+			}
+			must(t, runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(document.Object, object, true))
+		}
+		if e.name, e.spec = object.Name, object.Spec; !e.spec.Paused {
+			out = append(out, e)
+		}
+	}
+	if len(out) < 10 {
+		t.Fatalf("found %d examples", len(out))
+	}
+	return out
+}
+
+// newNamespace returns a namespace with all that the example names.
+func (e fieldExample) newNamespace(t *testing.T) string {
+	t.Helper()
+	namespace := newNamespace(t)
+	for _, object := range e.beside {
+		object = object.DeepCopy()
+		object.SetNamespace(namespace)
+		create(t, object)
+	}
+	for _, tls := range e.spec.TLS {
+		create(t, newSecret(namespace, tls.SecretName, newCertificate(t)))
+	}
+	return namespace
+}
+
+// Each field, as its example has it, reaches the children of an object that runs, and leaves no trace when it is removed again. What
+// exactly it makes of them the golden file of the controller's tests has.
 func TestFields(t *testing.T) {
+	t.Parallel()
+	for _, e := range fieldExamples(t) {
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			setAndRemove(t, e.newNamespace(t), func(s *v1alpha2.NginxOperatorSpec) { *s = *e.spec.DeepCopy() }, func(before, got children) error {
+				if cmp.Equal(before.records(), got.records()) {
+					return fmt.Errorf("the children are declared as before: %v", got.records())
+				}
+				return nil
+			})
+		})
+	}
+}
+
+// setAndRemove changes an object that runs, waits for what that makes of its children, and empties its spec again.
+func setAndRemove(t *testing.T, namespace string, set func(*v1alpha2.NginxOperatorSpec), check func(before, got children) error) {
+	t.Helper()
+	object := newServer(namespace, "web")
+	create(t, object)
+	before := waitForChildren(t, namespace, "web")
+	update(t, object, func(o *v1alpha2.NginxOperator) { set(&o.Spec) })
+	waitFor(t, func() error {
+		got, err := childrenOf(t.Context(), namespace, "web")
+		if err != nil {
+			return err
+		}
+		return check(before, got)
+	})
+	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec = v1alpha2.NginxOperatorSpec{} })
+	waitFor(t, func() error {
+		got, err := childrenOf(t.Context(), namespace, "web")
+		if err != nil {
+			return err
+		}
+		if diff := cmp.Diff(before.records(), got.records()); diff != "" {
+			return fmt.Errorf("records (-before +after):\n%s", diff)
+		}
+		if diff := cmp.Diff(before.deployment.Spec, got.deployment.Spec); diff != "" {
+			return fmt.Errorf("Deployment (-before +after):\n%s", diff)
+		}
+		if diff := cmp.Diff(before.service.Spec, got.service.Spec); diff != "" {
+			return fmt.Errorf("Service (-before +after):\n%s", diff)
+		}
+		if diff := cmp.Diff(before.policy.Spec, got.policy.Spec); diff != "" {
+			return fmt.Errorf("NetworkPolicy (-before +after):\n%s", diff)
+		}
+		return equal(func(c children) map[string]string { return c.service.Labels }, before.service.Labels)(got)
+	})
+}
+
+// records returns what was declared last of the children that have the object's name, by their types.
+func (c children) records() map[string]string {
+	out := map[string]string{}
+	for _, child := range c.all() {
+		if _, isConfigMap := child.(*corev1.ConfigMap); !isConfigMap { // one may stay for an older revision
+			out[fmt.Sprintf("%T", child)] = child.GetAnnotations()[metadata.AnnotationLastDeclared]
+		}
+	}
+	return out
+}
+
+// Fields in forms that their examples do not have.
+func TestFormsOfFields(t *testing.T) {
 	t.Parallel()
 	zone := corev1.TopologySpreadConstraint{MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.ScheduleAnyway}
 	ownZone, twoZones := zone, zone
@@ -60,11 +179,6 @@ func TestFields(t *testing.T) {
 		return c
 	}
 	memory := corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("96Mi")}
-	affinity := &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
-		NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-			MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "disk", Operator: corev1.NodeSelectorOpExists}},
-		}},
-	}}}
 	template := func(p v1alpha2.PodTemplate) func(*v1alpha2.NginxOperatorSpec) {
 		return func(s *v1alpha2.NginxOperatorSpec) { s.PodTemplate = &p }
 	}
@@ -75,20 +189,6 @@ func TestFields(t *testing.T) {
 		set   func(*v1alpha2.NginxOperatorSpec)
 		check func(children) error
 	}{
-		"image": {
-			func(s *v1alpha2.NginxOperatorSpec) { s.Image = "registry.example.com/nginx:1.29.1" },
-			equal(func(c children) []string {
-				const version = "app.kubernetes.io/version"
-				return []string{podOf(c).Containers[0].Image, c.deployment.Labels[version], c.service.Labels[version]}
-			}, []string{"registry.example.com/nginx:1.29.1", "1.29.1", "1.29.1"}),
-		},
-		"ports of the Service": {
-			func(s *v1alpha2.NginxOperatorSpec) {
-				s.Ports = []v1alpha2.Port{{Name: "web", Port: 80}, {Name: "admin", Port: 9000}}
-			},
-			equal(func(c children) map[string]string { return servedBy(c.service) },
-				map[string]string{"web": "80 http web", "admin": "9000 http admin"}),
-		},
 		"ports of the Pods": {
 			func(s *v1alpha2.NginxOperatorSpec) {
 				s.Ports = []v1alpha2.Port{{Name: "web", Port: 18080}, {Name: "admin", Port: 9000}}
@@ -106,29 +206,11 @@ func TestFields(t *testing.T) {
 				return out
 			}, []string{"web", "health"}),
 		},
-		"config": {
-			func(s *v1alpha2.NginxOperatorSpec) {
-				s.Config = &v1alpha2.Config{Inline: "server {\n  listen 8080;\n  return 204;\n}\n"}
-			},
-			equal(func(c children) string { return mountedBy(c)["servers.conf"] }, "server {\n  listen 8080;\n  return 204;\n}\n"),
-		},
 		"type of the Service": {
 			service(v1alpha2.Service{Type: corev1.ServiceTypeNodePort, ExternalTrafficPolicy: corev1.ServiceExternalTrafficPolicyLocal}),
 			equal(func(c children) [2]string {
 				return [2]string{string(c.service.Spec.Type), string(c.service.Spec.ExternalTrafficPolicy)}
 			}, [2]string{"NodePort", "Local"}),
-		},
-		"load balancer": {
-			service(v1alpha2.Service{Type: corev1.ServiceTypeLoadBalancer, LoadBalancerClass: ptr.To("example.com/lb")}),
-			equal(func(c children) [2]string {
-				return [2]string{string(c.service.Spec.Type), ptr.Deref(c.service.Spec.LoadBalancerClass, "")}
-			}, [2]string{"LoadBalancer", "example.com/lb"}),
-		},
-		"labels and annotations of the Service": {
-			service(v1alpha2.Service{Labels: map[string]string{"team": "shop"}, Annotations: map[string]string{"example.com/lb": "small"}}),
-			equal(func(c children) [3]string {
-				return [3]string{c.service.Labels["team"], c.service.Annotations["example.com/lb"], c.service.Labels["app.kubernetes.io/managed-by"]}
-			}, [3]string{"shop", "small", "nginx-operator"}),
 		},
 		"resources": {
 			func(s *v1alpha2.NginxOperatorSpec) { s.Resources = &corev1.ResourceRequirements{Limits: memory} },
@@ -140,26 +222,6 @@ func TestFields(t *testing.T) {
 				return nil
 			},
 		},
-		"labels and annotations of the Pods": {
-			template(v1alpha2.PodTemplate{Labels: map[string]string{"team": "shop"}, Annotations: map[string]string{"example.com/scrape": "true"}}),
-			equal(func(c children) [3]string {
-				meta := c.deployment.Spec.Template.ObjectMeta
-				return [3]string{meta.Labels["team"], meta.Annotations["example.com/scrape"], meta.Labels["app.kubernetes.io/name"]}
-			}, [3]string{"shop", "true", "nginx"}),
-		},
-		"node selector": {
-			template(v1alpha2.PodTemplate{NodeSelector: map[string]string{"disk": "ssd"}}),
-			equal(func(c children) map[string]string { return podOf(c).NodeSelector }, map[string]string{"disk": "ssd"}),
-		},
-		"tolerations": {
-			template(v1alpha2.PodTemplate{Tolerations: []corev1.Toleration{{Key: "edge", Operator: corev1.TolerationOpExists}}}),
-			equal(func(c children) []corev1.Toleration { return podOf(c).Tolerations },
-				[]corev1.Toleration{{Key: "edge", Operator: corev1.TolerationOpExists}}),
-		},
-		"affinity": {
-			template(v1alpha2.PodTemplate{Affinity: affinity}),
-			equal(func(c children) *corev1.Affinity { return podOf(c).Affinity }, affinity),
-		},
 		"topology spread": {
 			template(v1alpha2.PodTemplate{TopologySpreadConstraints: []corev1.TopologySpreadConstraint{zone, twoZones}}),
 			equal(func(c children) []corev1.TopologySpreadConstraint { return podOf(c).TopologySpreadConstraints },
@@ -170,52 +232,9 @@ func TestFields(t *testing.T) {
 			equal(func(c children) []corev1.TopologySpreadConstraint { return podOf(c).TopologySpreadConstraints },
 				[]corev1.TopologySpreadConstraint{ownZone}),
 		},
-		"priority and pull secrets": {
-			template(v1alpha2.PodTemplate{PriorityClassName: "important", ImagePullSecrets: []corev1.LocalObjectReference{{Name: "registry"}}}),
-			equal(func(c children) [2]string {
-				if len(podOf(c).ImagePullSecrets) != 1 {
-					return [2]string{}
-				}
-				return [2]string{podOf(c).PriorityClassName, podOf(c).ImagePullSecrets[0].Name}
-			}, [2]string{"important", "registry"}),
-		},
-		"drainSeconds": {
-			func(s *v1alpha2.NginxOperatorSpec) { s.DrainSeconds = ptr.To[int32](60) },
-			equal(func(c children) [2]int64 {
-				return [2]int64{podOf(c).Containers[0].Lifecycle.PreStop.Sleep.Seconds, *podOf(c).TerminationGracePeriodSeconds}
-			}, [2]int64{5, 65}),
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			namespace := newNamespace(t)
-			object := newServer(namespace, "web")
-			create(t, object)
-			before := waitForChildren(t, namespace, "web")
-			update(t, object, func(o *v1alpha2.NginxOperator) { test.set(&o.Spec) })
-			waitFor(t, func() error {
-				got, err := childrenOf(t.Context(), namespace, "web")
-				if err != nil {
-					return err
-				}
-				return test.check(got)
-			})
-			update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec = v1alpha2.NginxOperatorSpec{} })
-			waitFor(t, func() error {
-				got, err := childrenOf(t.Context(), namespace, "web")
-				if err != nil {
-					return err
-				}
-				if diff := cmp.Diff(before.deployment.Spec, got.deployment.Spec); diff != "" {
-					return fmt.Errorf("Deployment (-before +after):\n%s", diff)
-				}
-				if diff := cmp.Diff(before.service.Spec, got.service.Spec); diff != "" {
-					return fmt.Errorf("Service (-before +after):\n%s", diff)
-				}
-				if diff := cmp.Diff(before.policy.Spec, got.policy.Spec); diff != "" {
-					return fmt.Errorf("NetworkPolicy (-before +after):\n%s", diff)
-				}
-				return equal(func(c children) map[string]string { return c.service.Labels }, before.service.Labels)(got)
-			})
+			setAndRemove(t, newNamespace(t), test.set, func(_, got children) error { return test.check(got) })
 		})
 	}
 }
