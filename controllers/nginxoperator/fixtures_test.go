@@ -1,7 +1,6 @@
 package nginxoperator
 
 import (
-	"cmp"
 	"flag"
 	"os"
 	"path/filepath"
@@ -14,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/defaults"
 )
 
 // update makes the golden files anew: go test ./controllers/nginxoperator -update
@@ -65,7 +65,7 @@ func newInputs(t *testing.T, object *v1alpha2.NginxOperator, servers string, ipv
 	if len(blockers) > 0 {
 		t.Fatal(blockers)
 	}
-	return inputs{image: cmp.Or(object.Spec.Image, testImage), config: config}
+	return inputs{image: defaults.Image(&object.Spec, testImage), config: config}
 }
 
 // newDeployment returns a Deployment whose rollout of that many replicas is complete.

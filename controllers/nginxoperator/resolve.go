@@ -1,7 +1,6 @@
 package nginxoperator
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -25,7 +24,7 @@ var specPath = field.NewPath("spec")
 // resolve checks the spec and reads what it names. It returns the inputs of the desired state, and in the order of the
 // spec's fields what blocks changes; where anything does, the inputs are not complete.
 func (r *Reconciler) resolve(ctx context.Context, object *v1alpha2.NginxOperator) (inputs, []failure, error) {
-	in := inputs{image: cmp.Or(object.Spec.Image, r.Image)}
+	in := inputs{image: defaults.Image(&object.Spec, r.Image)}
 	var blockers []failure
 	if _, damaged := object.Annotations[metadata.AnnotationV1alpha2Unreadable]; damaged {
 		blockers = append(blockers, failure{v1alpha2.ReasonInvalidConfiguration, fmt.Sprintf(

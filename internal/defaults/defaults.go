@@ -3,6 +3,7 @@
 package defaults
 
 import (
+	"cmp"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,6 +19,12 @@ const firstHealthPort int32 = 18080
 // Replicas returns the number of operands.
 func Replicas(spec *v1alpha2.NginxOperatorSpec) int32 {
 	return ptr.Deref(spec.Replicas, v1alpha2.DefaultReplicas)
+}
+
+// Image returns the container image of the operands. The default is that of the release, which is RELATED_IMAGE_NGINX in
+// config/manager/manager.yaml.
+func Image(spec *v1alpha2.NginxOperatorSpec, release string) string {
+	return cmp.Or(spec.Image, release)
 }
 
 // Ports returns the ports for plain HTTP; there is at least one.
