@@ -105,6 +105,19 @@ kind: X
 	}
 }
 
+// A comment in a manifest is no heading, and a manifest of something else no example.
+func TestExamplesOfAPage(t *testing.T) {
+	const operand = "# A comment\n## Another\nkind: NginxOperator\n"
+	page := "# Title\n\n## replicas\n\n```yaml\nkind: ConfigMap\n---\n" + operand + "```\n\n```yaml\nkind: Pod\n```\n\n" +
+		"## image\n\n```sh\nkind: NginxOperator\n```\n\n```yaml\n" + operand + "```\n"
+	want := []docs.Example{
+		{Section: "replicas", Documents: []string{"kind: ConfigMap\n", operand}}, {Section: "image", Documents: []string{operand}},
+	}
+	if diff := cmp.Diff(want, docs.Examples(page)); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // A request is right about its answer only where status and text agree.
 func TestCheck(t *testing.T) {
 	request := docs.Request{URL: &url.URL{Scheme: "http", Host: "web"}, Status: 200, Text: "X-Cache: HIT"}

@@ -68,7 +68,8 @@ func TestDesired(t *testing.T) {
 	golden(t, "all-fields.yaml", asYAML(t, desired(full, in)))
 }
 
-// fullObject returns an object that uses every field.
+// fullObject returns an object that uses many fields side by side, and asks for labels and annotations of the operator. Each field alone
+// is in TestExamplesOfFields.
 func fullObject() *v1alpha2.NginxOperator {
 	return newObject(func(s *v1alpha2.NginxOperatorSpec) {
 		s.Replicas, s.Image, s.ForceRedeploy = ptr.To[int32](2), "registry.example.com/nginx:1.29.1", "2026-01-01"

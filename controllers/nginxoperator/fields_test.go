@@ -145,13 +145,13 @@ func lines(path string, value any) []string {
 func TestExamplesOfFields(t *testing.T) {
 	var text strings.Builder
 	for _, e := range examplesOf(t, readFile(t, fieldsPage)) {
-		fmt.Fprintf(&text, "# %s: %s\n", e.section, e.name)
+		text.WriteString("# " + e.section + ": " + e.name + "\n")
 		before, after := e.children(t, nil), e.children(t, e.spec)
 		for _, line := range slices.Sorted(maps.Keys(before.Difference(after))) {
-			fmt.Fprintln(&text, "-", line)
+			text.WriteString("- " + line + "\n")
 		}
 		for _, line := range slices.Sorted(maps.Keys(after.Difference(before))) {
-			fmt.Fprintln(&text, "+", line)
+			text.WriteString("+ " + line + "\n")
 		}
 	}
 	golden(t, "fields.txt", text.String())

@@ -20,11 +20,14 @@ var (
 	changesNoChild = map[string]string{"paused": "the operands stay as they are while it is set"}
 	// nothingWithoutIt are texts and numbers that have no default, because without them there is nothing.
 	nothingWithoutIt = map[string]string{
-		"config.inline": "configMapRef is given in its place", "forceRedeploy": "no redeployment", "podTemplate.priorityClassName": "no priority class",
+		"config.inline":                 "configMapRef is given in its place",
+		"forceRedeploy":                 "no redeployment",
+		"podTemplate.priorityClassName": "no priority class",
 	}
 	// defaultsElsewhere are fields whose default the children of any one example do not show.
 	defaultsElsewhere = map[string]string{
-		"service.externalTrafficPolicy": "the API server's, for it depends on the type", "tls[].port": "that of the first certificate, without config",
+		"service.externalTrafficPolicy": "the API server's, for it depends on the type",
+		"tls[].port":                    "that of the first certificate, without config",
 	}
 )
 
@@ -112,12 +115,13 @@ func (f apiField) defaultValue() (value any, said bool) {
 		return nil, false
 	}
 	text := strings.TrimRight(found[1], ".,;")
+	isChoice := slices.ContainsFunc(f.schema.Enum, func(one apiextensionsv1.JSON) bool { return string(one.Raw) == `"`+text+`"` })
 	switch {
 	case f.schema.Type == "integer" || f.schema.Type == "boolean":
 		if json.Unmarshal([]byte(text), &value) != nil {
 			return nil, true
 		}
-	case f.schema.Default != nil, slices.ContainsFunc(f.schema.Enum, func(one apiextensionsv1.JSON) bool { return string(one.Raw) == `"`+text+`"` }):
+	case f.schema.Default != nil || isChoice:
 		return text, true
 	}
 	return value, true
@@ -133,8 +137,9 @@ func sectionsOf(page string) map[string]string {
 	return out
 }
 
-// Whoever adds a field to the spec is told here what is missing. The tests of drift and of fields that are set and removed again, and the
-// golden file of what fields change, take their cases from the examples of docs/guide/fields.md, so an example is all they need.
+// Whoever adds a field to the spec is told here what is missing. The tests of drift and of fields that are set and removed again,
+// and the golden file of what fields change, take their cases from the examples of docs/guide/fields.md, so an example is all they
+// need.
 func TestNoFieldIsForgotten(t *testing.T) {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	decodeYAML(t, readFile(t, "../../config/crd/bases/operator.example.com_nginxoperators.yaml"), crd)
@@ -145,7 +150,8 @@ func TestNoFieldIsForgotten(t *testing.T) {
 	page := readFile(t, fieldsPage)
 	examples, samples, sections := examplesOf(t, page), samplesOf(t), sectionsOf(page)
 	withoutRecipe := map[string]bool{}
-	for _, cell := range regexp.MustCompile("(?m)^\\| (`[^|]+) \\| [^|]+ \\|$").FindAllStringSubmatch(sections["Fields without a recipe"], -1) {
+	row := regexp.MustCompile("(?m)^\\| (`[^|]+) \\| [^|]+ \\|$")
+	for _, cell := range row.FindAllStringSubmatch(sections["Fields without a recipe"], -1) {
 		for _, path := range strings.Split(cell[1], ", ") {
 			withoutRecipe[strings.Trim(path, "`")] = true
 		}
@@ -237,8 +243,8 @@ func (f apiField) hasDefault(t *testing.T, examples []example, section string) {
 	for _, e := range examples {
 		given, without := e.children(t, f.with(e.spec, value)), e.children(t, f.with(e.spec, nil))
 		if !given.Equal(without) {
-			t.Errorf("spec.%s: without it the children of the example %s are others than with its default %s; return that in internal/defaults\n%v\n%v",
-				f.path, e.name, raw, given.Difference(without).UnsortedList(), without.Difference(given).UnsortedList())
+			t.Errorf("spec.%s: without it the children of the example %s are others than with its default %s; "+
+				"return that in internal/defaults\n%v\n%v", f.path, e.name, raw, given.Difference(without).UnsortedList(), without.Difference(given).UnsortedList())
 			return // the others would say the same
 		}
 	}

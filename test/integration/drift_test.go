@@ -78,14 +78,17 @@ func driftOf(t *testing.T, namespace string, spec v1alpha2.NginxOperatorSpec, kn
 
 // driftIn changes what one child declares and is not known already, and waits until each is restored. It returns what the child
 // declares, and how much was restored.
-func driftIn(t *testing.T, gvk schema.GroupVersionKind, key client.ObjectKey, known sets.Set[string]) (found sets.Set[string], restored int) {
+func driftIn(
+	t *testing.T, gvk schema.GroupVersionKind, key client.ObjectKey, known sets.Set[string],
+) (found sets.Set[string], restored int) {
 	read := func() *unstructured.Unstructured {
 		live := &unstructured.Unstructured{}
 		live.SetGroupVersionKind(gvk)
 		must(t, suite.admin.Get(t.Context(), key, live))
 		return live
 	}
-	original, found := read(), sets.New[string]()
+	original := read()
+	found = sets.New[string]()
 	declared := recordOf(t, original)
 	for _, path := range leaves(declared, nil) {
 		want, isStored := mutate.At(original.Object, path)
