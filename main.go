@@ -244,7 +244,9 @@ func setupControllers(mgr manager.Manager, opts *options.Options, lifecycleGuard
 	}
 	conversion.Register(mgr)
 	mgr.GetWebhookServer().Register(guard.PathCRD, lifecycleGuard.Admission())
-	operatorwebhook.Setup(mgr)
+	if err := operatorwebhook.Setup(mgr, reconciler.Deployment); err != nil {
+		return fmt.Errorf("failed to set up admission: %w", err)
+	}
 	// Ready means that the webhooks answer. The cache is no part of it: it is filled through the webhooks, which the API
 	// server reaches only on Pods that are ready.
 	if err := mgr.AddReadyzCheck("webhooks", lifecycleGuard.Readiness(mgr.GetWebhookServer().StartedChecker())); err != nil {

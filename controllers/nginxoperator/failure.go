@@ -16,6 +16,7 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/nginxconf"
+	"github.com/example/nginx-operator/internal/validation"
 )
 
 // failure is something that keeps operands from serving: a reason of the API package and a message for the user. The
@@ -30,6 +31,9 @@ type failure struct {
 func applyFailure(err error) *failure {
 	if err == nil {
 		return nil
+	}
+	if said := validation.Verdict(err, specPath); len(said) > 0 {
+		return &failure{v1alpha2.ReasonInvalidConfiguration, said.ToAggregate().Error()}
 	}
 	reason := v1alpha2.ReasonAPIError
 	found := apply.IsNotOurs(err)

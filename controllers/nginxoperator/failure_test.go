@@ -1,11 +1,15 @@
 package nginxoperator
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
@@ -21,6 +25,38 @@ func ended(restarts int32, state corev1.ContainerState, code int32, log string) 
 func started(status corev1.ContainerStatus) corev1.ContainerStatus {
 	status.Started = ptr.To(true)
 	return status
+}
+
+// What the API server has against the part of a Deployment that the spec says is told as what is wrong with the spec.
+func TestApplyFailureOfTheSpec(t *testing.T) {
+	pod := field.NewPath("spec", "template", "spec")
+	refused := func(errs ...*field.Error) error {
+		kind := appsv1.SchemeGroupVersion.WithKind("Deployment").GroupKind()
+		return fmt.Errorf("failed to create Deployment: %w", apierrors.NewInvalid(kind, "web", errs))
+	}
+	own, operator := field.Required(pod.Child("volumes"), "lacks one"), pod.Child("tolerations").Index(0).Child("operator")
+	for name, test := range map[string]struct {
+		err  error
+		want failure
+	}{
+		"the spec": {
+			refused(field.Invalid(operator, "Is", "is none"), own, field.Required(pod.Child("nodeSelector"), "lacks one")),
+			failure{
+				v1alpha2.ReasonInvalidConfiguration,
+				`[spec.podTemplate.tolerations[0].operator: Invalid value: "Is": is none, spec.podTemplate.nodeSelector: Required value: lacks one]`,
+			},
+		},
+		"the operator's part": {refused(own), failure{
+			v1alpha2.ReasonInvalidChild,
+			`failed to create Deployment: Deployment.apps "web" is invalid: spec.template.spec.volumes: Required value: lacks one`,
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(&test.want, applyFailure(test.err), cmp.AllowUnexported(failure{})); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
 }
 
 func TestPodFailure(t *testing.T) {

@@ -30,6 +30,9 @@ import (
 // is not watched, or the end of a namespace.
 const conflictRetry = 30 * time.Second
 
+// verdictRetry is how often the API server is asked again about a spec that it found invalid: only another API server takes it.
+const verdictRetry = 10 * time.Minute
+
 // Reconciler brings NginxOperators to what they declare. All fields are required.
 type Reconciler struct {
 	// Client reads from the cache, with read-your-writes consistency, and writes the status.
@@ -84,6 +87,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha2.NginxOperat
 	delay, statusErr := r.writeStatus(ctx, object, status)
 	if apply.IsNotOurs(applyErr) != nil || inTerminatingNamespace(applyErr) {
 		return reconcile.Result{RequeueAfter: conflictRetry}, statusErr
+	}
+	if result.failure != nil && result.failure.reason == v1alpha2.ReasonInvalidConfiguration {
+		return reconcile.Result{RequeueAfter: verdictRetry}, statusErr
 	}
 	return reconcile.Result{RequeueAfter: sooner(delay, result.again)}, errors.Join(applyErr, statusErr)
 }

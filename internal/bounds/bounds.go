@@ -45,6 +45,9 @@ func JSON(raw []byte) error { return within(raw, MaxDepth, MaxValues) }
 // Stored returns why a JSON text is more than an object that the API server could have stored, nil where it is not.
 func Stored(raw []byte) error { return within(raw, maxStoredDepth, maxStoredValues) }
 
+// Values returns why a JSON text has more values than so many, nil where it has not.
+func Values(raw []byte, most int) error { return within(raw, MaxDepth, most) }
+
 func within(raw []byte, maxDepth, maxValues int) error {
 	if len(raw) > MaxBytes {
 		return fmt.Errorf("it has %d bytes, and %d are the most that are read", len(raw), MaxBytes)

@@ -1,6 +1,7 @@
 package validation
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -23,7 +24,7 @@ const ownPrefix = "operator.example.com/"
 
 func validateLabels(labels map[string]string, path *field.Path) field.ErrorList {
 	errs := metav1validation.ValidateLabels(labels, path)
-	for _, key := range sortedKeys(labels) {
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
 		if slices.Contains(ownLabels, key) || strings.HasPrefix(key, ownPrefix) {
 			errs = append(errs,
 				field.Forbidden(path.Key(key), "the operator sets this label itself; remove it, or use a key with a prefix of your own"))
@@ -34,7 +35,7 @@ func validateLabels(labels map[string]string, path *field.Path) field.ErrorList 
 
 func validateAnnotations(annotations map[string]string, path *field.Path) field.ErrorList {
 	errs := apivalidation.ValidateAnnotations(annotations, path)
-	for _, key := range sortedKeys(annotations) {
+	for _, key := range slices.Sorted(maps.Keys(annotations)) {
 		if strings.HasPrefix(key, ownPrefix) {
 			errs = append(errs,
 				field.Forbidden(path.Key(key), "the operator sets annotations with this prefix itself; remove it, or use a prefix of your own"))

@@ -1,13 +1,12 @@
 // Package validation says what is wrong with a declaration. It holds the rules that the schema cannot hold, and those of
 // the schema that matter beyond the API server: what v1alpha1 cannot say travels in an annotation, which no schema checks.
-// Admission and the controller ask it, so that nothing depends on the webhook being there.
+// Admission and the controller ask it, so that nothing depends on the webhook being there. What is handed on to the Pods as it is
+// the API server judges; its verdict is told here as one on the spec (docs/adr/0024-dry-run-of-the-pod.md).
 package validation
 
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/distribution/reference"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
@@ -16,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/bounds"
 	"github.com/example/nginx-operator/internal/defaults"
 	"github.com/example/nginx-operator/internal/nginxconf"
 )
@@ -23,6 +23,10 @@ import (
 // maxSpecBytes is how large a spec may be as JSON: v1alpha1 keeps it in an annotation, and all annotations of an object
 // together may have 256 KiB.
 const maxSpecBytes = 200 << 10
+
+// maxPodValues is how many values spec.podTemplate may have: for each the API server may have an error to tell, and it joins them
+// in a time in proportion to the square of their number.
+const maxPodValues = 1_024
 
 // maxItems is how many ports and how many certificates the schema allows.
 const maxItems = 16
@@ -183,12 +187,18 @@ func validateSize(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.Erro
 	if err != nil {
 		return field.ErrorList{field.InternalError(path, fmt.Errorf("failed to encode the spec: %w", err))}
 	}
-	if len(raw) <= maxSpecBytes {
-		return nil
+	if len(raw) > maxSpecBytes {
+		return field.ErrorList{field.Invalid(path, field.OmitValueType{}, fmt.Sprintf(
+			"has %d bytes as JSON, and at most %d can be stored; put the configuration into a ConfigMap and name it in %s",
+			len(raw), maxSpecBytes, path.Child("config", "configMapRef")))}
 	}
-	return field.ErrorList{field.Invalid(path, field.OmitValueType{}, fmt.Sprintf(
-		"has %d bytes as JSON, and at most %d can be stored; put the configuration into a ConfigMap and name it in %s",
-		len(raw), maxSpecBytes, path.Child("config", "configMapRef")))}
+	if raw, err = json.Marshal(spec.PodTemplate); err == nil {
+		err = bounds.Values(raw, maxPodValues)
+	}
+	if err != nil {
+		return field.ErrorList{field.Invalid(path.Child("podTemplate"), field.OmitValueType{}, err.Error())}
+	}
+	return nil
 }
 
 // validateConfiguration reports the problems of a configuration that is in the object itself. One from a ConfigMap is for
@@ -202,14 +212,4 @@ func validateConfiguration(spec *v1alpha2.NginxOperatorSpec, path *field.Path) f
 		errs = append(errs, field.Invalid(path.Child("config", "inline"), field.OmitValueType{}, problem.String()))
 	}
 	return errs
-}
-
-// sortedKeys makes what is said about a map come in the same order each time.
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
-	}
-	slices.SortFunc(keys, strings.Compare)
-	return keys
 }

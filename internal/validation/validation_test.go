@@ -137,106 +137,13 @@ podTemplate: {labels: {app.kubernetes.io/name: shop, operator.example.com/x: a},
 			"spec.resources.requests[cpu]: Invalid value: must not be more than 1e36; lower it",
 			"spec.resources.limits[cpu]: Invalid value: must not be more than 1e36; lower it",
 		}},
-		"resources": {spec: "resources: {requests: {cpu: 2, memory: -1, disk: 1, example.com/nic: 1}, " +
-			"limits: {cpu: 1, example.com/nic: 2}}", want: []string{
-			`spec.resources.requests[disk]: Invalid value: "disk": is no resource of a container; ` +
-				`write cpu, memory, ephemeral-storage, hugepages-<size>, or a name with a domain`,
-			`spec.resources.requests[memory]: Invalid value: "-1": must not be negative`,
-			`spec.resources.requests[cpu]: Invalid value: "2": must not be more than the limit of 1; raise the limit or lower the request`,
-			`spec.resources.requests[disk]: Invalid value: "1": must be the same in requests and limits, because it cannot be overcommitted`,
-			`spec.resources.requests[example.com/nic]: Invalid value: "1": must be the same in requests and limits, ` +
-				`because it cannot be overcommitted`,
-		}},
-		"tolerations": {spec: `
-podTemplate:
-  tolerations:
-  - {value: a}
-  - {key: a, operator: Exists, value: b}
-  - {key: a, operator: Is}
-  - {key: a, effect: Never}
-  - {key: a, operator: Exists, effect: NoSchedule, tolerationSeconds: 3}
-`, want: []string{
-			`spec.podTemplate.tolerations[0].operator: Invalid value: "": must be Exists where key is empty: that tolerates every taint`,
-			`spec.podTemplate.tolerations[1].value: Invalid value: "b": must be empty with the operator Exists; remove it or use Equal`,
-			`spec.podTemplate.tolerations[2].operator: Unsupported value: "Is": supported values: "Equal", "Exists"`,
-			`spec.podTemplate.tolerations[3].effect: Unsupported value: "Never": supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"`,
-			`spec.podTemplate.tolerations[4].effect: Invalid value: "NoSchedule": must be NoExecute where tolerationSeconds is given`,
-		}},
-		"node affinity": {spec: `
-podTemplate:
-  affinity:
-    nodeAffinity:
-      requiredDuringSchedulingIgnoredDuringExecution:
-        nodeSelectorTerms:
-        - matchExpressions:
-          - {key: a, operator: In}
-          - {key: a, operator: Exists, values: [b]}
-          - {key: a, operator: Gt, values: [b]}
-          - {key: a, operator: Lt}
-          - {key: a, operator: Is}
-          matchFields:
-          - {key: metadata.namespace, operator: In, values: [a]}
-          - {key: metadata.name, operator: Exists}
-          - {key: metadata.name, operator: In}
-      preferredDuringSchedulingIgnoredDuringExecution: [{weight: 0, preference: {}}]
-`, want: []string{
-			nodeTerm + ".matchExpressions[0].values: Required value: must be given with the operators In and NotIn",
-			nodeTerm + ".matchExpressions[1].values: Forbidden: may not be given with the operators Exists and DoesNotExist",
-			nodeTerm + `.matchExpressions[2].values[0]: Invalid value: "b": must be a whole number with the operators Gt and Lt`,
-			nodeTerm + ".matchExpressions[3].values: Required value: must be one whole number with the operators Gt and Lt",
-			nodeTerm + `.matchExpressions[4].operator: Unsupported value: "Is": ` +
-				`supported values: "In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"`,
-			nodeTerm + `.matchFields[0].key: Unsupported value: "metadata.namespace": supported values: "metadata.name"`,
-			nodeTerm + `.matchFields[1].operator: Unsupported value: "Exists": supported values: "In", "NotIn"`,
-			nodeTerm + ".matchFields[2].values: Required value: must have exactly one value",
-			"spec.podTemplate.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight: Invalid value: 0: " +
-				"must be between 1 and 100",
-		}},
-		"no node term": {spec: `
-podTemplate: {affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: []}}}}
-`, want: []string{
-			"spec.podTemplate.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms: Required value: " +
-				"must have at least one term",
-		}},
-		"pod affinity": {spec: `
-podTemplate:
-  affinity:
-    podAffinity:
-      requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: "", namespaces: [A]}]
-      preferredDuringSchedulingIgnoredDuringExecution:
-      - {weight: 101, podAffinityTerm: {topologyKey: zone, labelSelector: {matchExpressions: [{key: a, operator: In}]}}}
-`, want: []string{
-			"spec.podTemplate.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey: Required value: " +
-				"must be a label of nodes, for example kubernetes.io/hostname",
-			`spec.podTemplate.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].namespaces[0]: Invalid value: "A": ` +
-				`a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', ` +
-				`and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', ` +
-				`regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')`,
-			"spec.podTemplate.affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight: Invalid value: 101: " +
-				"must be between 1 and 100",
-			"spec.podTemplate.affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].podAffinityTerm." +
-				"labelSelector.matchExpressions[0].values: Required value: must be specified when `operator` is 'In' or 'NotIn'",
-		}},
-		"spread": {spec: `
-podTemplate:
-  topologySpreadConstraints:
-  - {maxSkew: 0, topologyKey: zone, whenUnsatisfiable: Perhaps}
-  - {maxSkew: 1, topologyKey: zone, whenUnsatisfiable: ScheduleAnyway, minDomains: 2}
-  - {maxSkew: 1, topologyKey: zone, whenUnsatisfiable: ScheduleAnyway, nodeTaintsPolicy: Obey}
-  - {maxSkew: 1, topologyKey: host, whenUnsatisfiable: DoNotSchedule, minDomains: 0}
-`, want: []string{
-			"spec.podTemplate.topologySpreadConstraints[0].maxSkew: Invalid value: 0: must be at least 1",
-			`spec.podTemplate.topologySpreadConstraints[0].whenUnsatisfiable: Unsupported value: "Perhaps": supported values: ` +
-				`"DoNotSchedule", "ScheduleAnyway"`,
-			"spec.podTemplate.topologySpreadConstraints[1].minDomains: Invalid value: 2: needs whenUnsatisfiable DoNotSchedule",
-			`spec.podTemplate.topologySpreadConstraints[2]: Duplicate value: "zone, ScheduleAnyway"`,
-			`spec.podTemplate.topologySpreadConstraints[2].nodeTaintsPolicy: Unsupported value: "Obey": supported values: "Honor", "Ignore"`,
-			"spec.podTemplate.topologySpreadConstraints[3].minDomains: Invalid value: 0: must be at least 1",
-		}},
-		"names in the Pod template": {spec: "podTemplate: {priorityClassName: High, imagePullSecrets: [{name: A}]}", want: []string{
-			`spec.podTemplate.priorityClassName: Invalid value: "High": ` + subdomain,
+		"pull Secret": {spec: "podTemplate: {imagePullSecrets: [{name: A}]}", want: []string{
 			`spec.podTemplate.imagePullSecrets[0].name: Invalid value: "A": ` + subdomain,
 		}},
+		"what the API server judges": {spec: `
+resources: {requests: {cpu: 2, memory: -1, disk: 1}, limits: {cpu: 1}}
+podTemplate: {tolerations: [{operator: Is}], nodeSelector: {a b: c}, topologySpreadConstraints: [{}], priorityClassName: High}
+`},
 		"configuration": {spec: "config: {inline: \"server {\\n  listen 8080;\\n  daemon off;\\n  proxy_pas x;\\n}\"}", want: []string{
 			"spec.config.inline: Invalid value: line 3: daemon: cannot be set here: nginx runs in the foreground, or its container would end; " +
 				"remove it",
@@ -265,9 +172,6 @@ config: {inline: 'server { listen 8080; listen 18080; }'}
 	}
 }
 
-// nodeTerm is the first term of the node affinity that is required.
-const nodeTerm = "spec.podTemplate.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0]"
-
 const subdomain = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', " +
 	"and must start and end with an alphanumeric character (e.g. 'example.com', " +
 	"regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
@@ -284,18 +188,27 @@ func TestSpecIsTooLarge(t *testing.T) {
 
 // Kubernetes joins errors in a time in proportion to the square of their number, so no more are told of than anybody reads.
 func TestSpecTellsOfTheFirstErrors(t *testing.T) {
-	spec := &v1alpha2.NginxOperatorSpec{PodTemplate: &v1alpha2.PodTemplate{}}
+	spec := &v1alpha2.NginxOperatorSpec{Service: &v1alpha2.Service{Labels: map[string]string{}}}
 	for i := range 5_000 {
-		spec.PodTemplate.Tolerations = append(spec.PodTemplate.Tolerations, corev1.Toleration{Value: fmt.Sprint(i)})
+		spec.Service.Labels[fmt.Sprintf("operator.example.com/%04d", i)] = ""
 	}
 	got := Spec(spec, field.NewPath("spec"))
-	if len(got) != maxErrors+1 || got[0].Field != "spec.podTemplate.tolerations[0].operator" ||
+	if len(got) != maxErrors+1 || got[0].Field != "spec.service.labels[operator.example.com/0000]" ||
 		got[maxErrors].Error() != "spec: Forbidden: and 4968 more problems; correct these first" {
 		t.Errorf("%d: %v to %v", len(got), got[0], got[len(got)-1])
 	}
 	spec.TLS = make([]v1alpha2.TLS, maxItems+1)
 	if got := Spec(spec, field.NewPath("spec")); len(got) != 1 || got[0].Error() != "spec.tls: Too many: 17: must have at most 16 items" {
 		t.Error(got)
+	}
+}
+
+// What the API server would have more to say of than it can say cheaply is not put to it.
+func TestSpecBoundsWhatTheAPIServerJudges(t *testing.T) {
+	spec := &v1alpha2.NginxOperatorSpec{PodTemplate: &v1alpha2.PodTemplate{Tolerations: make([]corev1.Toleration, maxPodValues)}}
+	want := "spec.podTemplate: Invalid value: it has more than 1024 values"
+	if got := Spec(spec, field.NewPath("spec")).ToAggregate().Error(); got != want {
+		t.Error(cmp.Diff(want, got))
 	}
 }
 

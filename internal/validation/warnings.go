@@ -2,7 +2,9 @@ package validation
 
 import (
 	"fmt"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/distribution/reference"
@@ -42,7 +44,7 @@ func Warnings(spec *v1alpha2.NginxOperatorSpec) []string {
 		}
 	}
 	if spec.PodTemplate != nil {
-		for _, key := range sortedKeys(spec.PodTemplate.Annotations) {
+		for _, key := range slices.Sorted(maps.Keys(spec.PodTemplate.Annotations)) {
 			for _, prefix := range deadAnnotations {
 				if strings.HasPrefix(key, prefix) {
 					add("spec.podTemplate.annotations[%s]: Kubernetes reads it no more; remove it", key)

@@ -25,7 +25,7 @@ func reviewed(t testing.TB) map[string]admission.Handler {
 	if err := v1alpha2.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	handlers := handlers(scheme)
+	handlers := handlers(scheme, Validator{})
 	return map[string]admission.Handler{
 		"default " + v1alpha2.GroupVersion.Version:  handlers[PathDefault].Handler,
 		"validate " + v1alpha2.GroupVersion.Version: handlers[PathValidate].Handler,

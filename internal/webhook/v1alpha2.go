@@ -59,28 +59,34 @@ func removeDropped(ctx context.Context, object *v1alpha2.NginxOperator) error {
 	return conversion.RemoveDropped(old, object)
 }
 
+// specPath is where the messages begin to say which field they are about.
+var specPath = field.NewPath("spec")
+
 // matchPolicy Exact: see fromV1alpha1, which has the reason.
 //
 // +kubebuilder:webhook:path=/validate-operator-example-com-v1alpha2-nginxoperator,mutating=false,failurePolicy=ignore,matchPolicy=Exact,sideEffects=None,timeoutSeconds=5,groups=operator.example.com,resources=nginxoperators,verbs=create;update,versions=v1alpha1;v1alpha2,name=validate.nginxoperators.operator.example.com,admissionReviewVersions=v1
 
 // Validator refuses what the operator could not carry out, and warns of what is surely not meant. The controller asks
 // for the same again in each reconcile, because a write also goes through where the webhook is not there.
-type Validator struct{}
+type Validator struct {
+	// Verdict asks the API server about what only it can judge, where that is not nil.
+	Verdict func(context.Context, *v1alpha2.NginxOperator) field.ErrorList
+}
 
 var _ admission.Validator[*v1alpha2.NginxOperator] = Validator{}
 
 // ValidateCreate validates a new object.
-func (Validator) ValidateCreate(ctx context.Context, object *v1alpha2.NginxOperator) (admission.Warnings, error) {
-	return validate(ctx, object)
+func (v Validator) ValidateCreate(ctx context.Context, object *v1alpha2.NginxOperator) (admission.Warnings, error) {
+	return v.validate(ctx, &v1alpha2.NginxOperator{}, object)
 }
 
 // ValidateUpdate validates a changed object. Whoever labels an object, or lets it go, is not held up by what was stored
 // under the rules of another release.
-func (Validator) ValidateUpdate(ctx context.Context, old, object *v1alpha2.NginxOperator) (admission.Warnings, error) {
+func (v Validator) ValidateUpdate(ctx context.Context, old, object *v1alpha2.NginxOperator) (admission.Warnings, error) {
 	if object.DeletionTimestamp != nil || equality.Semantic.DeepEqual(old.Spec, object.Spec) {
 		return nil, nil
 	}
-	return validate(ctx, object)
+	return v.validate(ctx, old, object)
 }
 
 // ValidateDelete admits every deletion; the API server does not even ask.
@@ -88,8 +94,11 @@ func (Validator) ValidateDelete(context.Context, *v1alpha2.NginxOperator) (admis
 	return nil, nil
 }
 
-func validate(ctx context.Context, object *v1alpha2.NginxOperator) (admission.Warnings, error) {
-	errs := validation.Spec(&object.Spec, field.NewPath("spec"))
+func (v Validator) validate(ctx context.Context, old, object *v1alpha2.NginxOperator) (admission.Warnings, error) {
+	errs := validation.Spec(&object.Spec, specPath)
+	if len(errs) == 0 && v.Verdict != nil && validation.NeedsVerdict(&old.Spec, &object.Spec) {
+		errs = v.Verdict(ctx, object)
+	}
 	request, err := admission.RequestFromContext(ctx)
 	fromV1alpha1 := err == nil && isV1alpha1(request)
 	if fromV1alpha1 {

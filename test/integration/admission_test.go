@@ -166,12 +166,11 @@ func TestAdmissionRefuses(t *testing.T) {
 		},
 		"request over limit": {
 			spec: "resources: {requests: {cpu: 2}, limits: {cpu: 1}}",
-			want: `spec.resources.requests[cpu]: Invalid value: "2": must not be more than the limit of 1; raise the limit or lower the request`,
+			want: `spec.resources.requests: Invalid value: "2": must be less than or equal to cpu limit of 1`,
 		},
 		"unknown resource": {
 			spec: "resources: {limits: {disk: 1}}",
-			want: `spec.resources.limits[disk]: Invalid value: "disk": is no resource of a container; ` +
-				`write cpu, memory, ephemeral-storage, hugepages-<size>, or a name with a domain`,
+			want: `spec.resources.limits[disk]: Invalid value: "disk": must be a standard resource type or fully qualified`,
 		},
 		"value of a label": {spec: "podTemplate: {labels: {team: a b}}", want: `spec.podTemplate.labels: Invalid value: "a b"`},
 		"operator of toleration": {
@@ -180,12 +179,11 @@ func TestAdmissionRefuses(t *testing.T) {
 		},
 		"topology key": {
 			spec: "podTemplate: {topologySpreadConstraints: [{maxSkew: 1, topologyKey: '', whenUnsatisfiable: DoNotSchedule}]}",
-			want: "spec.podTemplate.topologySpreadConstraints[0].topologyKey: Required value: " +
-				"must be a label of nodes, for example kubernetes.io/hostname",
+			want: "spec.podTemplate.topologySpreadConstraints[0].topologyKey: Required value: can not be empty",
 		},
 		"weight": {
 			spec: "podTemplate: {affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 0, preference: {}}]}}}",
-			want: "preferredDuringSchedulingIgnoredDuringExecution[0].weight: Invalid value: 0: must be between 1 and 100",
+			want: "preferredDuringSchedulingIgnoredDuringExecution[0].weight: Invalid value: 0: must be in the range 1-100",
 		},
 		"pull Secret": {
 			spec: "podTemplate: {imagePullSecrets: [{name: A}]}",
@@ -368,6 +366,8 @@ func TestAdmissionIsAway(t *testing.T) {
 	bad := newServer(namespace, "bad")
 	bad.Spec.Config = &v1alpha2.Config{Inline: "server { listen 8080; daemon on; }"}
 	must(t, suite.admin.Create(t.Context(), bad))
+	judged := specManifest(t, v1alpha2.GroupVersion.Version, namespace, "judged", "podTemplate: {tolerations: [{key: a, operator: Is}]}")
+	must(t, suite.admin.Create(t.Context(), judged))
 	update(t, kept, func(object *v1alpha2.NginxOperator) { object.Spec.ForceRedeploy = "now" })
 	update(t, kept, func(object *v1alpha2.NginxOperator) { object.Labels = map[string]string{"team": "shop"} })
 	must(t, suite.admin.Status().Update(t.Context(), kept))
@@ -378,6 +378,12 @@ func TestAdmissionIsAway(t *testing.T) {
 	if want := "line 1: daemon: cannot be set here"; !strings.Contains(condition.Message, want) {
 		t.Errorf("want %q in %q", want, condition.Message)
 	}
+	condition = waitForCondition(t, namespace, "judged", v1alpha2.ConditionDegraded, "True", v1alpha2.ReasonInvalidConfiguration)
+	if want := `spec.podTemplate.tolerations[0].operator: Unsupported value: "Is"`; !strings.HasPrefix(condition.Message, want) {
+		t.Errorf("want %q in %q", want, condition.Message)
+	}
+	update(t, newServer(namespace, "judged"), func(object *v1alpha2.NginxOperator) { object.Spec.PodTemplate = nil })
+	waitForChildren(t, namespace, "judged")
 	stored := newServer(namespace, "bad")
 	update(t, stored, func(object *v1alpha2.NginxOperator) { object.Labels = map[string]string{"team": "shop"} })
 	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {

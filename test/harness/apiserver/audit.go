@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 )
 
 // Request is what the audit log records of one request of the operator.
 type Request struct {
-	Verb      string
-	ObjectRef struct{ Resource, Subresource, Namespace, Name, APIGroup string }
+	Verb       string
+	RequestURI string
+	ObjectRef  struct{ Resource, Subresource, Namespace, Name, APIGroup string }
 	// Annotations say among others what authorization decided.
 	Annotations map[string]string
 }
@@ -19,9 +21,12 @@ type Request struct {
 // Forbidden reports whether RBAC did not permit the request. Admission, a quota for example, refuses with the same status.
 func (r *Request) Forbidden() bool { return r.Annotations["authorization.k8s.io/decision"] == "forbid" }
 
+// IsDryRun reports whether the request asks what a write would come to.
+func (r *Request) IsDryRun() bool { return strings.Contains(r.RequestURI, "dryRun=All") }
+
 // IsWrite reports whether the request writes.
 func (r *Request) IsWrite() bool {
-	return slices.Contains([]string{"create", "update", "patch", "delete"}, r.Verb)
+	return !r.IsDryRun() && slices.Contains([]string{"create", "update", "patch", "delete"}, r.Verb)
 }
 
 // Permission is the RBAC permission that the request takes, as roles grant it: the verb, the API group and the resource.

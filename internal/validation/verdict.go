@@ -1,0 +1,71 @@
+package validation
+
+import (
+	"errors"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+)
+
+// origins says for the fields of the Deployment that are handed on as they are which field of the spec they come from.
+var origins = []struct{ child, spec string }{
+	{"spec.template.labels", "podTemplate.labels"},
+	{"spec.template.metadata.labels", "podTemplate.labels"},
+	{"spec.template.annotations", "podTemplate.annotations"},
+	{"spec.template.metadata.annotations", "podTemplate.annotations"},
+	{"spec.template.spec.nodeSelector", "podTemplate.nodeSelector"},
+	{"spec.template.spec.tolerations", "podTemplate.tolerations"},
+	{"spec.template.spec.affinity", "podTemplate.affinity"},
+	{"spec.template.spec.topologySpreadConstraints", "podTemplate.topologySpreadConstraints"},
+	{"spec.template.spec.priorityClassName", "podTemplate.priorityClassName"},
+	{"spec.template.spec.imagePullSecrets", "podTemplate.imagePullSecrets"},
+	{"spec.template.spec.containers[0].resources", "resources"},
+	{"spec.template.spec.containers[0].image", "image"},
+}
+
+// maxVerdict bounds what of an error of the API server, which quotes the user's text, is told.
+const maxVerdict = 512
+
+// NeedsVerdict reports whether a spec says something that only the API server can judge, which it does where the Deployment is
+// written, and that the spec before did not say.
+func NeedsVerdict(before, spec *v1alpha2.NginxOperatorSpec) bool {
+	return spec.Resources != nil && !equality.Semantic.DeepEqual(before.Resources, spec.Resources) ||
+		spec.PodTemplate != nil && !equality.Semantic.DeepEqual(before.PodTemplate, spec.PodTemplate)
+}
+
+// Verdict returns what the API server found wrong with the Deployment of a spec as errors of the spec. It returns nothing where
+// the error is another one, or about nothing that the spec says.
+func Verdict(err error, path *field.Path) field.ErrorList {
+	var status apierrors.APIStatus
+	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {
+		return nil
+	}
+	var errs field.ErrorList
+	for _, cause := range status.Status().Details.Causes {
+		at, found := origin(cause.Field)
+		if !found {
+			continue
+		}
+		kind := field.ErrorType(cause.Type)
+		detail := strings.TrimPrefix(strings.TrimPrefix(cause.Message, kind.String()), ": ")
+		if len(detail) > maxVerdict {
+			detail = strings.ToValidUTF8(detail[:maxVerdict], "") + "…"
+		}
+		errs = append(errs, &field.Error{Type: kind, Field: path.String() + "." + at, BadValue: field.OmitValueType{}, Detail: detail})
+	}
+	return firstOf(errs, path)
+}
+
+// origin returns the field of the spec that a field of the Deployment comes from.
+func origin(child string) (string, bool) {
+	for _, known := range origins {
+		if rest, found := strings.CutPrefix(child, known.child); found && (rest == "" || strings.ContainsAny(rest[:1], ".[")) {
+			return known.spec + rest, true
+		}
+	}
+	return "", false
+}

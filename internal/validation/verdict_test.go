@@ -1,0 +1,123 @@
+package validation
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+)
+
+// refused is what the API server answers to a Deployment with these faults.
+func refused(errs ...*field.Error) error {
+	return apierrors.NewInvalid(appsv1.SchemeGroupVersion.WithKind("Deployment").GroupKind(), "web", errs)
+}
+
+func TestVerdict(t *testing.T) {
+	pod := field.NewPath("spec", "template", "spec")
+	nginx := pod.Child("containers").Index(0)
+	for name, test := range map[string]struct {
+		err  error
+		want []string
+	}{
+		"no error":      {},
+		"unreachable":   {err: errors.New("connection refused")},
+		"quota":         {err: apierrors.NewForbidden(appsv1.Resource("deployments"), "web", errors.New("exceeded quota"))},
+		"name is taken": {err: apierrors.NewAlreadyExists(appsv1.Resource("deployments"), "web")},
+		"no details":    {err: &apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonInvalid, Code: 422}}},
+		"the operator's own fields": {err: refused(
+			field.Invalid(field.NewPath("metadata", "name"), "A", "is no name"),
+			field.Required(pod.Child("containers").Index(1).Child("resources"), ""),
+			field.Forbidden(pod.Child("tolerationsOfOthers"), "no"),
+		)},
+		"every kind of error": {
+			err: fmt.Errorf("failed to create Deployment: %w", refused(
+				field.NotSupported(pod.Child("tolerations").Index(0).Child("operator"), "Is", []string{"Equal", "Exists"}),
+				field.Required(pod.Child("affinity", "nodeAffinity"), "must have a term"),
+				field.Duplicate(pod.Child("topologySpreadConstraints").Index(1), "zone"),
+				field.Invalid(nginx.Child("resources", "requests"), "2", "must be less than or equal to cpu limit of 1"),
+				field.Invalid(nginx.Child("resources", "limits").Key("disk"), field.OmitValueType{}, "is no resource"),
+				field.TypeInvalid(nginx.Child("image"), "a", "is no image"),
+				field.TooLong(pod.Child("priorityClassName"), "", 253),
+				field.Forbidden(pod.Child("nodeSelector"), "not here"),
+				field.Required(pod.Child("imagePullSecrets").Index(0).Child("name"), ""),
+				field.Invalid(field.NewPath("spec", "template", "labels"), "a b", "is no label"),
+				field.Invalid(field.NewPath("spec", "template", "metadata", "annotations").Key("a"), "b", "is no profile"),
+			)),
+			want: []string{
+				`spec.podTemplate.tolerations[0].operator: Unsupported value: "Is": supported values: "Equal", "Exists"`,
+				"spec.podTemplate.affinity.nodeAffinity: Required value: must have a term",
+				`spec.podTemplate.topologySpreadConstraints[1]: Duplicate value: "zone"`,
+				`spec.resources.requests: Invalid value: "2": must be less than or equal to cpu limit of 1`,
+				"spec.resources.limits[disk]: Invalid value: is no resource",
+				`spec.image: Invalid value: "a": is no image`,
+				"spec.podTemplate.priorityClassName: Too long: may not be more than 253 bytes",
+				"spec.podTemplate.nodeSelector: Forbidden: not here",
+				"spec.podTemplate.imagePullSecrets[0].name: Required value",
+				`spec.podTemplate.labels: Invalid value: "a b": is no label`,
+				`spec.podTemplate.annotations[a]: Invalid value: "b": is no profile`,
+			},
+		},
+		"what is the user's beside what is not": {
+			err: refused(
+				field.Required(field.NewPath("spec", "selector"), ""),
+				field.Invalid(pod.Child("nodeSelector"), strings.Repeat("ü", 400), "is no label"),
+			),
+			want: []string{"spec.podTemplate.nodeSelector: Invalid value: \"" + strings.Repeat("ü", 255) + "…"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, err := range Verdict(test.err, field.NewPath("spec")) {
+				got = append(got, err.Error())
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// The API server tells of everything that it finds.
+func TestVerdictTellsOfTheFirstErrors(t *testing.T) {
+	var errs []*field.Error
+	for i := range 100 {
+		errs = append(errs, field.Required(field.NewPath("spec", "template", "spec", "tolerations").Index(i), ""))
+	}
+	got := Verdict(refused(errs...), field.NewPath("spec"))
+	if len(got) != maxErrors+1 || got[maxErrors].Error() != "spec: Forbidden: and 68 more problems; correct these first" {
+		t.Error(got)
+	}
+}
+
+func TestNeedsVerdict(t *testing.T) {
+	resources := &corev1.ResourceRequirements{}
+	template := func(class string) *v1alpha2.PodTemplate { return &v1alpha2.PodTemplate{PriorityClassName: class} }
+	type spec = v1alpha2.NginxOperatorSpec
+	for name, test := range map[string]struct {
+		before, now spec
+		want        bool
+	}{
+		"nothing of it":         {now: spec{Image: "nginx", ForceRedeploy: "now"}},
+		"resources":             {now: spec{Resources: resources}, want: true},
+		"a template":            {now: spec{PodTemplate: template("high")}, want: true},
+		"said before":           {before: spec{Resources: resources, PodTemplate: template("high")}, now: spec{PodTemplate: template("high")}},
+		"no longer said":        {before: spec{Resources: resources, PodTemplate: template("high")}},
+		"another template":      {before: spec{PodTemplate: template("high")}, now: spec{PodTemplate: template("low")}, want: true},
+		"resources as well now": {before: spec{PodTemplate: template("a")}, now: spec{PodTemplate: template("a"), Resources: resources}, want: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := NeedsVerdict(&test.before, &test.now); got != test.want {
+				t.Errorf("got %t", got)
+			}
+		})
+	}
+}

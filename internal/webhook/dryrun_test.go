@@ -1,0 +1,133 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+)
+
+// answering returns dry runs that the API server answers like this.
+func answering(answer func(context.Context, client.Object, *client.CreateOptions) error) *dryRun {
+	c := interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
+		Create: func(ctx context.Context, _ client.WithWatch, object client.Object, options ...client.CreateOption) error {
+			return answer(ctx, object, (&client.CreateOptions{}).ApplyOptions(options))
+		},
+	})
+	render := func(object *v1alpha2.NginxOperator) *appsv1.Deployment {
+		return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: object.Namespace, Name: object.Name}}
+	}
+	return &dryRun{client: c, render: render, slots: semaphore.NewWeighted(dryRuns)}
+}
+
+// judged is an object of which the API server judges a part.
+func judged() *v1alpha2.NginxOperator {
+	return object(v1alpha2.NginxOperatorSpec{PodTemplate: &v1alpha2.PodTemplate{Tolerations: []corev1.Toleration{{Operator: "Is"}}}})
+}
+
+func notSupported() error {
+	at := field.NewPath("spec", "template", "spec", "tolerations").Index(0).Child("operator")
+	return apierrors.NewInvalid(appsv1.SchemeGroupVersion.WithKind("Deployment").GroupKind(), "web",
+		field.ErrorList{field.NotSupported(at, "Is", []string{"Equal", "Exists"})})
+}
+
+func TestDryRunRefusesOnlyWhatIsInvalid(t *testing.T) {
+	const wrong = `spec.podTemplate.tolerations[0].operator: Unsupported value: "Is": supported values: "Equal", "Exists"`
+	for name, test := range map[string]struct {
+		version string
+		answer  error
+		want    string
+	}{
+		"valid":   {version: "v1alpha2"},
+		"invalid": {version: "v1alpha2", answer: notSupported(), want: wrong},
+		"invalid at v1alpha1": {
+			version: "v1alpha1", answer: notSupported(), want: wrong + " (a field of v1alpha2; kubectl edit nginxoperators.v1alpha2." +
+				"operator.example.com web changes it)",
+		},
+		"no namespace": {version: "v1alpha2", answer: apierrors.NewNotFound(corev1.Resource("namespaces"), "shop")},
+		"quota":        {version: "v1alpha2", answer: apierrors.NewForbidden(appsv1.Resource("deployments"), "web", errors.New("exceeded quota"))},
+		"exists":       {version: "v1alpha2", answer: apierrors.NewAlreadyExists(appsv1.Resource("deployments"), "web")},
+		"unreachable":  {version: "v1alpha2", answer: errors.New("connection refused")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dry := answering(func(_ context.Context, got client.Object, options *client.CreateOptions) error {
+				if got.GetNamespace() != "shop" || got.GetName() != "web" || !slices.Equal(options.DryRun, []string{metav1.DryRunAll}) {
+					t.Errorf("asked about %s/%s with %+v", got.GetNamespace(), got.GetName(), options)
+				}
+				return test.answer
+			})
+			_, err := Validator{dry.ask}.ValidateCreate(at(t, test.version), judged())
+			if (err != nil) != (test.want != "") || err != nil && (!apierrors.IsInvalid(err) || !strings.HasSuffix(err.Error(), test.want)) {
+				t.Errorf("want %q, got %v", test.want, err)
+			}
+		})
+	}
+}
+
+// Who says nothing that the API server judges, or nothing new, costs no request, nor does what is wrong anyway.
+func TestDryRunsThatAreNotMade(t *testing.T) {
+	asked := 0
+	validator := Validator{answering(func(context.Context, client.Object, *client.CreateOptions) error { asked++; return nil }).ask}
+	other := judged()
+	other.Spec.ForceRedeploy = "now"
+	wrong := judged()
+	wrong.Spec.Image = "No Image"
+	_, created := validator.ValidateCreate(at(t, "v1alpha2"), object(v1alpha2.NginxOperatorSpec{ForceRedeploy: "now"}))
+	_, updated := validator.ValidateUpdate(at(t, "v1alpha2"), judged(), other)
+	_, refused := validator.ValidateCreate(at(t, "v1alpha2"), wrong)
+	if asked > 0 || created != nil || updated != nil || refused == nil {
+		t.Errorf("asked %d times: %v, %v, %v", asked, created, updated, refused)
+	}
+	if _, err := validator.ValidateUpdate(at(t, "v1alpha2"), object(v1alpha2.NginxOperatorSpec{}), judged()); err != nil || asked != 1 {
+		t.Errorf("asked %d times: %v", asked, err)
+	}
+}
+
+// An API server that does not answer keeps nobody waiting for long, however many come.
+func TestDryRunsTakeBoundedTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked atomic.Int32
+		dry := answering(func(ctx context.Context, _ client.Object, _ *client.CreateOptions) error {
+			asked.Add(1)
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		took := make(chan time.Duration)
+		for range dryRuns {
+			go func() {
+				began := time.Now()
+				dry.ask(t.Context(), judged())
+				took <- time.Since(began)
+			}()
+		}
+		synctest.Wait()
+		began := time.Now()
+		if errs := dry.ask(t.Context(), judged()); len(errs) > 0 || time.Since(began) != waitForDryRun || asked.Load() != dryRuns {
+			t.Errorf("the one too many took %s, and %d were asked: %v", time.Since(began), asked.Load(), errs)
+		}
+		for range dryRuns {
+			if d := <-took; d != dryRunTimeout {
+				t.Errorf("took %s", d)
+			}
+		}
+		if dry.ask(t.Context(), judged()); asked.Load() != dryRuns+1 {
+			t.Errorf("%d were asked after the others ended", asked.Load())
+		}
+	})
+}

@@ -1,0 +1,179 @@
+package integration
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+)
+
+// What only the API server can judge is refused before it is stored, with its own words and the field that the user wrote.
+func TestVerdictOfTheAPIServer(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	const (
+		nodeAffinity = "spec.podTemplate.affinity.nodeAffinity."
+		required     = nodeAffinity + "requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
+		podAffinity  = "spec.podTemplate.affinity.podAffinity."
+		podRequired  = podAffinity + "requiredDuringSchedulingIgnoredDuringExecution[0]."
+		spread       = "spec.podTemplate.topologySpreadConstraints"
+	)
+	for title, test := range map[string]struct {
+		spec string
+		want []string
+	}{
+		"resources": {"resources: {requests: {cpu: 2, memory: -1, disk: 1, example.com/nic: 1}, limits: {cpu: 1, example.com/nic: 2}}", []string{
+			"spec.resources.requests",
+			"spec.resources.requests[disk]",
+			"spec.resources.requests[memory]",
+		}},
+		"tolerations": {`
+podTemplate:
+  tolerations:
+  - {value: a}
+  - {key: a, operator: Exists, value: b}
+  - {key: a, operator: Is}
+  - {key: a, operator: Exists, effect: NoSchedule, tolerationSeconds: 3}
+  - {key: a b}
+`, []string{
+			"spec.podTemplate.tolerations[0].operator",
+			"spec.podTemplate.tolerations[1].operator",
+			"spec.podTemplate.tolerations[2].operator",
+			"spec.podTemplate.tolerations[3].effect",
+			"spec.podTemplate.tolerations[4].key",
+		}},
+		"node affinity": {`
+podTemplate:
+  affinity:
+    nodeAffinity:
+      requiredDuringSchedulingIgnoredDuringExecution:
+        nodeSelectorTerms:
+        - matchExpressions:
+          - {key: a, operator: In}
+          - {key: a, operator: Exists, values: [b]}
+          - {key: a, operator: Lt}
+          - {key: a, operator: Is}
+          matchFields:
+          - {key: metadata.namespace, operator: In, values: [a]}
+          - {key: metadata.name, operator: Exists}
+          - {key: metadata.name, operator: In}
+      preferredDuringSchedulingIgnoredDuringExecution: [{weight: 0, preference: {}}]
+`, []string{
+			required + "[0].matchExpressions[0].values",
+			required + "[0].matchExpressions[1].values",
+			required + "[0].matchExpressions[2].values",
+			required + "[0].matchExpressions[3].operator",
+			required + "[0].matchFields[0].key",
+			required + "[0].matchFields[1].operator",
+			required + "[0].matchFields[2].values",
+			nodeAffinity + "preferredDuringSchedulingIgnoredDuringExecution[0].weight",
+		}},
+		"no node term": {
+			"podTemplate: {affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: []}}}}", []string{required},
+		},
+		"pod affinity": {`
+podTemplate:
+  affinity:
+    podAffinity:
+      requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: "", namespaces: [A]}]
+      preferredDuringSchedulingIgnoredDuringExecution:
+      - {weight: 101, podAffinityTerm: {topologyKey: zone, labelSelector: {matchExpressions: [{key: a, operator: In}]}}}
+`, []string{
+			podRequired + "topologyKey",
+			podRequired + "namespace",
+			podAffinity + "preferredDuringSchedulingIgnoredDuringExecution[0].weight",
+			podAffinity + "preferredDuringSchedulingIgnoredDuringExecution[0].podAffinityTerm.labelSelector.matchExpressions[0].values",
+		}},
+		"spread": {`
+podTemplate:
+  topologySpreadConstraints:
+  - {maxSkew: 1, topologyKey: zone, whenUnsatisfiable: ScheduleAnyway, minDomains: 2}
+  - {maxSkew: 1, topologyKey: zone, whenUnsatisfiable: ScheduleAnyway, nodeTaintsPolicy: Obey}
+  - {maxSkew: 1, topologyKey: host, whenUnsatisfiable: DoNotSchedule, minDomains: 0}
+`, []string{
+			spread + "[0].minDomains",
+			spread + "[0].{topologyKey, whenUnsatisfiable}",
+			spread + "[1].nodeTaintsPolicy",
+			spread + "[2].minDomains",
+		}},
+		"node selector": {"podTemplate: {nodeSelector: {a b: c}}", []string{"spec.podTemplate.nodeSelector"}},
+		"what only the API server knows": {
+			"podTemplate: {annotations: {kubernetes.io/config.mirror: a, container.apparmor.security.beta.kubernetes.io/nginx: none}}",
+			[]string{"spec.podTemplate.annotations[container.apparmor.security.beta.kubernetes.io/nginx]"},
+		},
+	} {
+		t.Run(title, func(t *testing.T) {
+			err := suite.admin.Create(t.Context(), specManifest(t, v1alpha2.GroupVersion.Version, namespace, "web", test.spec))
+			var status apierrors.APIStatus
+			if !apierrors.IsInvalid(err) || !errors.As(err, &status) {
+				t.Fatalf("want a refusal, got %v", err)
+			}
+			told := map[string]bool{}
+			for _, cause := range status.Status().Details.Causes {
+				told[cause.Field] = true
+			}
+			for _, field := range test.want {
+				if !told[field] {
+					t.Errorf("%s is not told of: %v", field, err)
+				}
+			}
+			if strings.Contains(err.Error(), "spec.template") {
+				t.Errorf("tells of a field of the Deployment: %v", err)
+			}
+		})
+	}
+	object := specManifest(t, "v1alpha1", namespace, "web", "{}")
+	object.SetAnnotations(map[string]string{"operator.example.com/v1alpha2": `{"podTemplate":{"tolerations":[{"key":"a","operator":"Is"}]}}`})
+	want := `spec.podTemplate.tolerations[0].operator: Unsupported value: "Is"`
+	if err := suite.admin.Create(t.Context(), object); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("at v1alpha1: want %q, got %v", want, err)
+	}
+}
+
+// The verdict costs one request, of whoever says something new that the API server has to judge, and nobody else. That the Deployment
+// is there already is none.
+func TestRequestsForTheVerdict(t *testing.T) {
+	namespace := newNamespace(t)
+	audited := len(audit(t))
+	object := newServer(namespace, "web")
+	create(t, object)
+	waitForChildren(t, namespace, "web")
+	dryRuns := func() int {
+		n := 0
+		for _, entry := range audit(t)[audited:] {
+			if entry.ObjectRef.Namespace == namespace && entry.IsDryRun() {
+				n++
+			}
+		}
+		return n
+	}
+	for i, step := range []struct {
+		change func(*v1alpha2.NginxOperatorSpec)
+		want   int
+	}{
+		{func(spec *v1alpha2.NginxOperatorSpec) { spec.ForceRedeploy = "now" }, 0},
+		{func(spec *v1alpha2.NginxOperatorSpec) { spec.PodTemplate = &v1alpha2.PodTemplate{PriorityClassName: "high"} }, 1},
+		{func(spec *v1alpha2.NginxOperatorSpec) { spec.ForceRedeploy = "again" }, 1},
+		{func(spec *v1alpha2.NginxOperatorSpec) { spec.PodTemplate.PriorityClassName = "low" }, 2},
+		{func(spec *v1alpha2.NginxOperatorSpec) { spec.PodTemplate = nil }, 2},
+	} {
+		must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(object), object))
+		before := object.DeepCopy()
+		step.change(&object.Spec)
+		must(t, suite.admin.Patch(t.Context(), object, client.MergeFrom(before)))
+		waitFor(t, func() error {
+			if _, err := waitForStatusOnce(t.Context(), namespace, "web"); err != nil {
+				return err
+			}
+			if got := dryRuns(); got != step.want {
+				return fmt.Errorf("%d dry runs after change %d, want %d", got, i, step.want)
+			}
+			return nil
+		})
+	}
+}
