@@ -18,7 +18,8 @@ func validateResources(resources *corev1.ResourceRequirements, path *field.Path)
 	if resources == nil {
 		return nil
 	}
-	return append(validateQuantities(resources.Requests, path.Child("requests")), validateQuantities(resources.Limits, path.Child("limits"))...)
+	errs := validateQuantities(resources.Requests, path.Child("requests"))
+	return append(errs, validateQuantities(resources.Limits, path.Child("limits"))...)
 }
 
 func validateQuantities(list corev1.ResourceList, path *field.Path) field.ErrorList {

@@ -27,7 +27,7 @@ var origins = []struct{ child, spec string }{
 	{"spec.template.spec.containers[0].image", "image"},
 }
 
-// maxVerdict bounds what of an error of the API server, which quotes the user's text, is told.
+// maxVerdict bounds what of a field and of a message of the API server, both of which quote the user's text, is told.
 const maxVerdict = 512
 
 // NeedsVerdict reports whether a spec says something that only the API server can judge, which it does where the Deployment is
@@ -51,13 +51,20 @@ func Verdict(err error, path *field.Path) field.ErrorList {
 			continue
 		}
 		kind := field.ErrorType(cause.Type)
-		detail := strings.TrimPrefix(strings.TrimPrefix(cause.Message, kind.String()), ": ")
-		if len(detail) > maxVerdict {
-			detail = strings.ToValidUTF8(detail[:maxVerdict], "") + "…"
-		}
-		errs = append(errs, &field.Error{Type: kind, Field: path.String() + "." + at, BadValue: field.OmitValueType{}, Detail: detail})
+		errs = append(errs, &field.Error{
+			Type: kind, Field: bounded(path.String() + "." + at), BadValue: field.OmitValueType{},
+			Detail: bounded(strings.TrimPrefix(strings.TrimPrefix(cause.Message, kind.String()), ": ")),
+		})
 	}
 	return firstOf(errs, path)
+}
+
+// bounded cuts a text that quotes the user's, at the end of a character.
+func bounded(text string) string {
+	if len(text) <= maxVerdict {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxVerdict], "") + "…"
 }
 
 // origin returns the field of the spec that a field of the Deployment comes from.

@@ -70,8 +70,12 @@ func TestVerdict(t *testing.T) {
 			err: refused(
 				field.Required(field.NewPath("spec", "selector"), ""),
 				field.Invalid(pod.Child("nodeSelector"), strings.Repeat("ü", 400), "is no label"),
+				field.Required(pod.Child("nodeSelector").Key(strings.Repeat("a", 600)), ""),
 			),
-			want: []string{"spec.podTemplate.nodeSelector: Invalid value: \"" + strings.Repeat("ü", 255) + "…"},
+			want: []string{
+				"spec.podTemplate.nodeSelector: Invalid value: \"" + strings.Repeat("ü", 255) + "…",
+				"spec.podTemplate.nodeSelector[" + strings.Repeat("a", 482) + "…: Required value",
+			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -106,13 +110,15 @@ func TestNeedsVerdict(t *testing.T) {
 		before, now spec
 		want        bool
 	}{
-		"nothing of it":         {now: spec{Image: "nginx", ForceRedeploy: "now"}},
-		"resources":             {now: spec{Resources: resources}, want: true},
-		"a template":            {now: spec{PodTemplate: template("high")}, want: true},
-		"said before":           {before: spec{Resources: resources, PodTemplate: template("high")}, now: spec{PodTemplate: template("high")}},
-		"no longer said":        {before: spec{Resources: resources, PodTemplate: template("high")}},
-		"another template":      {before: spec{PodTemplate: template("high")}, now: spec{PodTemplate: template("low")}, want: true},
-		"resources as well now": {before: spec{PodTemplate: template("a")}, now: spec{PodTemplate: template("a"), Resources: resources}, want: true},
+		"nothing of it":    {now: spec{Image: "nginx", ForceRedeploy: "now"}},
+		"resources":        {now: spec{Resources: resources}, want: true},
+		"a template":       {now: spec{PodTemplate: template("high")}, want: true},
+		"said before":      {before: spec{Resources: resources, PodTemplate: template("high")}, now: spec{PodTemplate: template("high")}},
+		"no longer said":   {before: spec{Resources: resources, PodTemplate: template("high")}},
+		"another template": {before: spec{PodTemplate: template("high")}, now: spec{PodTemplate: template("low")}, want: true},
+		"resources as well now": {
+			before: spec{PodTemplate: template("a")}, now: spec{PodTemplate: template("a"), Resources: resources}, want: true,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := NeedsVerdict(&test.before, &test.now); got != test.want {

@@ -61,7 +61,7 @@ func TestDryRunRefusesOnlyWhatIsInvalid(t *testing.T) {
 				"operator.example.com web changes it)",
 		},
 		"no namespace": {version: "v1alpha2", answer: apierrors.NewNotFound(corev1.Resource("namespaces"), "shop")},
-		"quota":        {version: "v1alpha2", answer: apierrors.NewForbidden(appsv1.Resource("deployments"), "web", errors.New("exceeded quota"))},
+		"quota":        {version: "v1alpha2", answer: apierrors.NewForbidden(appsv1.Resource("deployments"), "web", errors.New("quota"))},
 		"exists":       {version: "v1alpha2", answer: apierrors.NewAlreadyExists(appsv1.Resource("deployments"), "web")},
 		"unreachable":  {version: "v1alpha2", answer: errors.New("connection refused")},
 	} {
