@@ -3,27 +3,17 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"os"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
-	"k8s.io/klog/v2"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
-	"sigs.k8s.io/controller-runtime/pkg/leaderelection"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/controllers/nginxoperator"
@@ -44,23 +34,11 @@ import (
 var version = "dev"
 
 const (
-	leaseDuration = 15 * time.Second
-	renewDeadline = 10 * time.Second
-	// A standby asks for the Lease after one to 2.2 times this, so it bounds what a handover after a clean stop takes.
-	retryPeriod = 500 * time.Millisecond
-	// How often the leader renews it. It has to stop before a standby may begin, so renewEvery, renewDeadline and retryPeriod are less
-	// than leaseDuration together.
-	renewEvery = 3 * time.Second
 	// A reconcile is bounded to a minute, so one that runs for three is stuck.
 	stuckAfter = 3 * time.Minute
 	// An object whose reconcile failed has another one after a minute at the latest, so a leader that ends none for ten, though objects
 	// wait, is stuck.
 	idleAfter = 10 * time.Minute
-	// Less than the Pod's terminationGracePeriodSeconds: the Lease is released after it.
-	shutdownTimeout = 8 * time.Second
-	// How long the webhooks answer after that has begun: nodes take a second or two to follow the Service. Less than the
-	// Pod's terminationGracePeriodSeconds as well.
-	webhookLinger = 5 * time.Second
 )
 
 func main() {
@@ -84,125 +62,45 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	operatormanager.PaceGC(os.LookupEnv)
-	ctrl.SetLogger(opts.Logger())
-	klog.SetLogger(opts.Logger())
-
-	cfg, err := ctrl.GetConfig()
-	if err != nil {
-		return fmt.Errorf("failed to find a cluster: %w; run inside one or set KUBECONFIG", err)
-	}
-	cfg.QPS, cfg.Burst, cfg.UserAgent = opts.KubeAPIQPS, opts.KubeAPIBurst, metadata.OperatorName+"/"+version
-	if err := reachable(cfg); err != nil {
-		return err
-	}
-	lifecycleGuard, err := newGuard(cfg, opts)
+	cfg, err := operatormanager.Connect(opts, metadata.OperatorName+"/"+version)
 	if err != nil {
 		return err
 	}
-	server, err := newWebhookServer(opts, lifecycleGuard)
+	mgr, err := newManager(cfg, opts)
 	if err != nil {
 		return err
 	}
-	mgr, err := newManager(cfg, opts, server)
-	if err != nil {
-		return fmt.Errorf("failed to make the manager: %w", err)
-	}
-	if err := setupControllers(mgr, opts, lifecycleGuard); err != nil {
+	if err := setupControllers(mgr, opts); err != nil {
 		return err
 	}
 	ctrl.Log.Info("Starting", "version", version, "image", opts.NginxImage)
-	// The guard is no runnable of the manager: the manager fills its cache first, for which the guard's work is needed.
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return lifecycleGuard.Start(log.IntoContext(ctx, ctrl.Log)) })
-	group.Go(func() error { return mgr.Start(ctx) })
-	if err := group.Wait(); err != nil {
-		return fmt.Errorf("operator ended: %w", err)
-	}
-	return server.Wait()
+	return mgr.Start(ctx)
 }
 
-func newGuard(cfg *rest.Config, opts *options.Options) (*guard.Guard, error) {
-	return guard.New(cfg, guard.Options{
-		Namespace:      opts.OperatorNamespace,
-		Secret:         opts.WebhookSecretName,
-		Endpoint:       guard.Endpoint{Namespace: opts.OperatorNamespace, Name: opts.WebhookServiceName, URL: opts.WebhookURL},
-		ConversionPath: conversion.Path,
-		CRD:            metadata.CRDName,
-		Mutating:       guard.MutatingName,
-		Validating:     guard.ValidatingName,
-		CSV:            opts.ClusterServiceVersion,
-		Restored:       metrics.NewRestores(ctrlmetrics.Registry),
-	})
-}
-
-// reachable asks the API server for its version, so that a wrong address ends in one clear line and not in retries.
-func reachable(cfg *rest.Config) error {
-	cfg = rest.CopyConfig(cfg)
-	cfg.Timeout = 10 * time.Second
-	discoveryClient, err := discovery.NewDiscoveryClientForConfig(cfg)
-	if err != nil {
-		return fmt.Errorf("failed to configure the API client: %w", err)
-	}
-	if _, err := discoveryClient.ServerVersion(); err != nil {
-		return fmt.Errorf("failed to reach the API server %s: %w", cfg.Host, err)
-	}
-	return nil
-}
-
-func newWebhookServer(opts *options.Options, lifecycleGuard *guard.Guard) (*operatormanager.LingeringServer, error) {
-	host, port, err := opts.WebhookAddress()
-	if err != nil {
-		return nil, err
-	}
-	server := operatormanager.NewLimitedServer(webhook.Options{
-		Host:    host,
-		Port:    port,
-		TLSOpts: []func(*tls.Config){func(config *tls.Config) { config.GetCertificate = lifecycleGuard.GetCertificate }},
-	}, conversion.Path)
-	return operatormanager.NewLingeringServer(server, webhookLinger), nil
-}
-
-func newManager(cfg *rest.Config, opts *options.Options, server webhook.Server) (manager.Manager, error) {
-	scheme := operatormanager.NewScheme()
-	lease, err := operatormanager.NewLease(cfg, scheme, renewEvery, leaderelection.Options{
-		LeaderElection:          opts.LeaderElect,
-		LeaderElectionID:        metadata.OperatorName + ".operator.example.com",
-		LeaderElectionNamespace: opts.LeaderElectionNamespace,
-		RenewDeadline:           renewDeadline,
-	})
+func newManager(cfg *rest.Config, opts *options.Options) (*operatormanager.Manager, error) {
+	newInformer, err := operatormanager.Informers(cfg)
 	if err != nil {
 		return nil, err
 	}
 	cacheOptions := operatormanager.CacheOptions()
-	if cacheOptions.NewInformer, err = operatormanager.Informers(cfg); err != nil {
-		return nil, err
-	}
-	return ctrl.NewManager(cfg, ctrl.Options{
-		Scheme: scheme,
-		Cache:  cacheOptions,
-		Client: client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: ptr.To(true)}},
-		Metrics: metricsserver.Options{
-			BindAddress:    opts.MetricsBindAddress,
-			SecureServing:  true,
-			CertDir:        opts.MetricsCertDir,
-			FilterProvider: filters.WithAuthenticationAndAuthorization,
+	cacheOptions.NewInformer = newInformer
+	return operatormanager.New(cfg, operatormanager.Config{
+		Name:    metadata.OperatorName,
+		Options: opts,
+		Scheme:  operatormanager.NewScheme(),
+		Cache:   cacheOptions,
+		Guard: guard.Options{
+			ConversionPath: conversion.Path,
+			CRD:            metadata.CRDName,
+			Mutating:       guard.MutatingName,
+			Validating:     guard.ValidatingName,
+			Restored:       metrics.NewRestores(ctrlmetrics.Registry),
 		},
-		WebhookServer:                       server,
-		HealthProbeBindAddress:              opts.HealthProbeBindAddress,
-		LeaderElection:                      opts.LeaderElect,
-		LeaderElectionResourceLockInterface: lease,
-		LeaderElectionReleaseOnCancel:       true,
-		LeaseDuration:                       ptr.To(leaseDuration),
-		RenewDeadline:                       ptr.To(renewDeadline),
-		RetryPeriod:                         ptr.To(retryPeriod),
-		GracefulShutdownTimeout:             ptr.To(shutdownTimeout),
-		// Standbys keep their caches filled, so that a new leader works at once.
-		Controller: config.Controller{EnableWarmup: ptr.To(true)},
 	})
 }
 
-// setupControllers adds the controller, the webhooks, the probes and the runnables to the manager.
-func setupControllers(mgr manager.Manager, opts *options.Options, lifecycleGuard *guard.Guard) error {
+// setupControllers adds the controller, the webhooks and the liveness check to the manager.
+func setupControllers(mgr *operatormanager.Manager, opts *options.Options) error {
 	counts, err := metrics.New(ctrlmetrics.Registry, mgr.GetCache())
 	if err != nil {
 		return fmt.Errorf("failed to register metrics: %w", err)
@@ -243,14 +141,9 @@ func setupControllers(mgr manager.Manager, opts *options.Options, lifecycleGuard
 		return fmt.Errorf("failed to add the liveness check: %w", err)
 	}
 	conversion.Register(mgr)
-	mgr.GetWebhookServer().Register(guard.PathCRD, lifecycleGuard.Admission())
+	mgr.GetWebhookServer().Register(guard.PathCRD, mgr.Guard.Admission())
 	if err := operatorwebhook.Setup(mgr, reconciler.Deployment); err != nil {
 		return fmt.Errorf("failed to set up admission: %w", err)
-	}
-	// Ready means that the webhooks answer. The cache is no part of it: it is filled through the webhooks, which the API
-	// server reaches only on Pods that are ready.
-	if err := mgr.AddReadyzCheck("webhooks", lifecycleGuard.Readiness(mgr.GetWebhookServer().StartedChecker())); err != nil {
-		return fmt.Errorf("failed to add the readiness check: %w", err)
 	}
 	return nil
 }
