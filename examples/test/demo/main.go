@@ -3,38 +3,23 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
-	"os/signal"
-	"strings"
+
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/example/nginx-operator/examples/test/walkthrough"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "demo:", err)
-		os.Exit(1)
-	}
-}
-
-func run(ctx context.Context) error {
+	ctx := ctrl.SetupSignalHandler()
+	show := func(command, output string) { fmt.Printf("$ %s\n%s", command, output) }
 	for _, example := range walkthrough.Examples {
 		fmt.Printf("\n== %s (examples/%s/README.md)\n\n", example.Kind, example.Directory)
-		err := walkthrough.Run(ctx, ".", example, func(command, output string) {
-			fmt.Printf("$ %s\n%s", command, output)
-			if output != "" && !strings.HasSuffix(output, "\n") {
-				fmt.Println()
-			}
-		})
-		if err != nil {
-			return fmt.Errorf("%s: %w", example.Kind, err)
+		if err := walkthrough.Run(ctx, ".", example, show); err != nil {
+			fmt.Fprintf(os.Stderr, "demo: %s: %v\n", example.Kind, err)
+			os.Exit(1)
 		}
 	}
 	fmt.Println("\nEvery step did what its document says.")
-	return nil
 }

@@ -2,50 +2,41 @@ package walkthrough
 
 import (
 	"os"
+	"reflect"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
-const readme = "# Title\n\n```console\n$ make examples-deploy\nsome output\n$ kubectl apply -f a\nfoo created\n```\n" +
+const readme = "# Title\n\n```console\n$ make examples-deploy\n$ kubectl apply -f a\nfoo created\n```\n" +
 	"Text\n$ no step\n\n```yaml\n$ no step\n```\n\n```console\n$ kubectl get foos\nNAME  AGE\nfoo   1s\n$ kubectl delete -f a\n```\n"
 
 func TestParse(t *testing.T) {
-	want := []Step{
-		{Command: "kubectl apply -f a", Want: []string{"foo created"}},
-		{Command: "kubectl get foos", Want: []string{"NAME  AGE", "foo   1s"}},
-		{Command: "kubectl delete -f a"},
+	want := []step{
+		{"kubectl apply -f a", []string{"foo created"}},
+		{"kubectl get foos", []string{"NAME  AGE", "foo   1s"}},
+		{"kubectl delete -f a", nil},
 	}
-	got := Parse(readme)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	for i, repeatable := range []bool{false, true, false} {
-		if got[i].Repeatable() != repeatable {
-			t.Errorf("%s: repeatable %t", got[i].Command, got[i].Repeatable())
-		}
+	if got := parse(readme); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %q", got)
 	}
 }
 
 func TestCheck(t *testing.T) {
-	table := Step{Want: []string{"NAME HAPPY AGE", "foo-01 true 9s"}}
-	deleted := Step{Want: []string{`foo "a" deleted`}}
+	table, deleted, dated := "NAME HAPPY AGE\nfoo-01 true 9s", `foo "a" deleted`, "foos 2026-01-02T03:04:05Z"
 	for _, test := range []struct {
-		step   Step
-		output string
-		want   bool
+		want, output string
+		passes       bool
 	}{
 		{table, "NAME     HAPPY   AGE\nfoo-01   true    2m3s\n", true},
 		{table, "NAME     HAPPY   AGE\nfoo-01   false   9s\n", false},
 		{table, "NAME     HAPPY   AGE\nfoo-01   true    old\n", false},
 		{table, "NAME     HAPPY   AGE\n", false},
 		{table, "NAME     HAPPY   AGE\nfoo-01   true    9s\nfoo-02   true      9s\n", false},
-		{Step{}, "anything", true},
 		{deleted, `foo "a" deleted from default namespace`, true},
 		{deleted, `foo "b" deleted`, false},
-		{Step{Want: []string{"foos 2026-01-02T03:04:05Z"}}, "foos   2031-12-31T23:59:59Z\n", true},
+		{dated, "foos   2031-12-31T23:59:59Z\n", true},
 	} {
-		if err := test.step.Check(test.output); (err == nil) != test.want {
+		want := parse("```console\n$ kubectl\n" + test.want + "\n```\n")[0]
+		if err := want.check(test.output); (err == nil) != test.passes {
 			t.Errorf("%q: %v", test.output, err)
 		}
 	}
@@ -54,22 +45,20 @@ func TestCheck(t *testing.T) {
 // Every README has steps, every step that only reads says what it shows, and the manifests are there.
 func TestReadmes(t *testing.T) {
 	for _, example := range Examples {
-		raw, err := os.ReadFile("../../" + example.Directory + "/README.md")
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, manifest := range example.Manifests {
-			if _, err := os.Stat("../../" + example.Directory + "/" + manifest); err != nil {
+		directory := "../../" + example.Directory + "/"
+		for _, manifest := range example.manifests {
+			if _, err := os.Stat(directory + manifest); err != nil {
 				t.Error(err)
 			}
 		}
-		steps := Parse(string(raw))
-		if len(steps) < 4 {
-			t.Errorf("%s has %d steps", example.Directory, len(steps))
+		raw, err := os.ReadFile(directory + "README.md")
+		steps := parse(string(raw))
+		if err != nil || len(steps) < 4 {
+			t.Errorf("%s has %d steps, %v", example.Directory, len(steps), err)
 		}
 		for _, step := range steps {
-			if step.Repeatable() && step.Want == nil {
-				t.Errorf("%s: %q shows nothing", example.Directory, step.Command)
+			if reading.MatchString(step.command) && step.want == nil {
+				t.Errorf("%s: %q shows nothing", example.Directory, step.command)
 			}
 		}
 	}
@@ -80,21 +69,22 @@ func TestReadmes(t *testing.T) {
 func TestRun(t *testing.T) {
 	dir := t.TempDir()
 	// kubectl counts its calls and prints the number.
-	script := "#!/bin/sh\necho x >> calls\nwc -l < calls\n"
-	if err := os.WriteFile(dir+"/kubectl", []byte(script), 0o700); err != nil {
+	if err := os.WriteFile(dir+"/kubectl", []byte("#!/bin/sh\necho x >> calls\nwc -l < calls\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
-	if output, err := (Step{Command: "kubectl get foos", Want: []string{"3"}}).run(t.Context(), dir); err != nil || output != "3\n" {
-		t.Errorf("%q, %v", output, err)
-	}
-	if output, err := (Step{Command: "kubectl apply -f a", Want: []string{"9"}}).run(t.Context(), dir); err == nil || output != "4\n" {
-		t.Errorf("%q, %v", output, err)
-	}
-	if _, err := (Step{Command: "echo refused >&2; false", Want: []string{"refused"}}).run(t.Context(), dir); err != nil {
-		t.Error(err)
-	}
-	if _, err := (Step{Command: "false"}).run(t.Context(), dir); err == nil {
-		t.Error("a failure passed")
+	for _, test := range []struct {
+		step   step
+		output string
+		passes bool
+	}{
+		{step{"kubectl get foos", []string{"3"}}, "3\n", true},
+		{step{"kubectl apply -f a", []string{"9"}}, "4\n", false},
+		{step{"echo refused >&2; false", []string{"refused"}}, "refused\n", true},
+		{step{"false", nil}, "", false},
+	} {
+		if output, err := test.step.run(t.Context(), dir); output != test.output || (err == nil) != test.passes {
+			t.Errorf("%q: %q, %v", test.step.command, output, err)
+		}
 	}
 }
