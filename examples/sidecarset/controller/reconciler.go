@@ -48,18 +48,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, set *v1alpha1.SidecarSet) (r
 		return reconcile.Result{}, nil
 	}
 	counts, err := r.count(ctx, set)
-	if err != nil {
-		return reconcile.Result{}, err
-	}
 	var updateErr error
-	if counts.next != nil && !set.Spec.Paused && sidecar.Admitted(set) {
+	if err == nil && counts.next != nil && !set.Spec.Paused && sidecar.Admitted(set) {
 		updateErr = r.update(ctx, set, counts.next)
 		if apierrors.IsConflict(updateErr) || apierrors.IsNotFound(updateErr) {
 			return reconcile.Result{RequeueAfter: staleRetry}, nil
 		}
-		if counts, err = r.count(ctx, set); err != nil {
-			return reconcile.Result{}, err
-		}
+		counts, err = r.count(ctx, set)
+	}
+	if err != nil {
+		return reconcile.Result{}, errors.Join(updateErr, err)
 	}
 	return reconcile.Result{}, errors.Join(updateErr, r.writeStatus(ctx, set, computeStatus(set, counts, updateErr)))
 }
@@ -112,11 +110,18 @@ func (r *Reconciler) writeStatus(ctx context.Context, set *v1alpha1.SidecarSet, 
 	return nil
 }
 
+// What the sidecars of a Pod are: as declared, declared with another image, or declared in another way.
+const (
+	updated = iota
+	outdated
+	notUpdatable
+)
+
 // counts is what the Pods of a SidecarSet come to.
 type counts struct {
-	matched, updated, ready int32
-	// notUpdatable differ in more than the image, outdated in the image only.
-	notUpdatable, outdated int32
+	matched, ready int32
+	// of counts the Pods in each state of their sidecars.
+	of [3]int32
 	// next is the Pod to update now, waiting the one that has to become ready first; both may be nil.
 	next, waiting *corev1.Pod
 }
@@ -125,51 +130,43 @@ type counts struct {
 func countPods(set *v1alpha1.SidecarSet, pods []corev1.Pod) counts {
 	selector, declared := sidecar.Selector(set), sidecar.HashesOf(&set.Spec)
 	var out counts
-	// The first by name of: outdated Pods that are not available and that are, Pods that are not available and up to date or
-	// not updatable.
-	var broken, healthy, updatedWaiting, otherWaiting *corev1.Pod
+	// The first by name in each state of the sidecars, of those that are available and of those that are not.
+	var available, broken [3]*corev1.Pod
 	for i := range pods {
 		pod := &pods[i]
 		if !sidecar.Active(pod) || !selector.Matches(labels.Set(pod.Labels)) {
 			continue
 		}
+		state := outdated
+		switch carried := sidecar.Recorded(pod)[set.Name]; {
+		case carried == declared:
+			state = updated
+		case carried.WithoutImage != declared.WithoutImage:
+			state = notUpdatable
+		}
 		out.matched++
-		ready := sidecar.Ready(pod)
+		out.of[state]++
+		group, ready := &broken, sidecar.Ready(pod)
 		if ready {
 			out.ready++
 		}
-		carried, available := sidecar.Recorded(pod)[set.Name], ready && sidecar.Settled(pod)
-		switch {
-		case carried == declared:
-			out.updated++
-			if !available {
-				updatedWaiting = first(updatedWaiting, pod)
-			}
-		case carried.WithoutImage != declared.WithoutImage:
-			out.notUpdatable++
-			if !available {
-				otherWaiting = first(otherWaiting, pod)
-			}
-		case available:
-			out.outdated++
-			healthy = first(healthy, pod)
-		default:
-			out.outdated++
-			broken = first(broken, pod)
+		if ready && sidecar.Settled(pod) {
+			group = &available
 		}
+		group[state] = first(group[state], pod)
 	}
 	// At most one Pod is unavailable because of an update. A Pod that is not available anyway loses nothing, and may need just the
 	// new image; but it has to wait for an updated one in trouble, which the new image may have caused.
 	switch {
-	case out.outdated == 0:
-	case updatedWaiting != nil:
-		out.waiting = updatedWaiting
-	case broken != nil:
-		out.next = broken
-	case otherWaiting != nil:
-		out.waiting = otherWaiting
+	case out.of[outdated] == 0:
+	case broken[updated] != nil:
+		out.waiting = broken[updated]
+	case broken[outdated] != nil:
+		out.next = broken[outdated]
+	case broken[notUpdatable] != nil:
+		out.waiting = broken[notUpdatable]
 	default:
-		out.next = healthy
+		out.next = available[outdated]
 	}
 	return out
 }
@@ -184,7 +181,7 @@ func first(a, b *corev1.Pod) *corev1.Pod {
 // computeStatus returns the status of a SidecarSet from its counts and the error of the update of a Pod.
 func computeStatus(set *v1alpha1.SidecarSet, counts counts, updateErr error) v1alpha1.SidecarSetStatus {
 	status := v1alpha1.SidecarSetStatus{
-		ObservedGeneration: set.Generation, MatchedPods: counts.matched, UpdatedPods: counts.updated, ReadyPods: counts.ready,
+		ObservedGeneration: set.Generation, MatchedPods: counts.matched, UpdatedPods: counts.of[updated], ReadyPods: counts.ready,
 		Conditions: slices.Clone(set.Status.Conditions),
 	}
 	say := func(conditionType string, conditionStatus metav1.ConditionStatus, reason, message string) {
@@ -193,16 +190,16 @@ func computeStatus(set *v1alpha1.SidecarSet, counts counts, updateErr error) v1a
 			Type: conditionType, Status: conditionStatus, Reason: reason, Message: message, ObservedGeneration: set.Generation,
 		})
 	}
-	if counts.notUpdatable == 0 {
+	if counts.of[notUpdatable] == 0 {
 		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionNotUpdatableInPlace)
 	} else {
 		say(v1alpha1.ConditionNotUpdatableInPlace, metav1.ConditionTrue, v1alpha1.ReasonOtherFieldsChanged, fmt.Sprintf(
 			"%d of %d Pods cannot be updated in place because more than the image changed; recreate them to update them",
-			counts.notUpdatable, counts.matched))
+			counts.of[notUpdatable], counts.matched))
 	}
-	left := fmt.Sprintf("%d of %d Pods run another image than declared", counts.outdated, counts.matched)
+	left := fmt.Sprintf("%d of %d Pods run another image than declared", counts.of[outdated], counts.matched)
 	switch updating := v1alpha1.ConditionUpdating; {
-	case counts.outdated == 0:
+	case counts.of[outdated] == 0:
 		meta.RemoveStatusCondition(&status.Conditions, updating)
 	case set.Spec.Paused:
 		say(updating, metav1.ConditionFalse, v1alpha1.ReasonPaused, left+"; spec.paused blocks the update")
