@@ -1,11 +1,8 @@
 package integration
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -14,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	activityv1 "github.com/example/nginx-operator/examples/activity/api/v1"
@@ -119,44 +115,12 @@ func waitForEvents(t *testing.T, object client.Object, want ...string) {
 	})
 }
 
-// columns returns what kubectl get shows of one object, without its age.
-func columns(t *testing.T, path string) string {
-	t.Helper()
-	clientset, err := kubernetes.NewForConfig(suite.server.Admin)
-	must(t, err)
-	table, accept := &metav1.Table{}, "application/json;as=Table;v=v1;g=meta.k8s.io"
-	raw, err := clientset.RESTClient().Get().AbsPath(path).SetHeader("Accept", accept).DoRaw(t.Context())
-	must(t, err)
-	must(t, json.Unmarshal(raw, table))
-	var out []string
-	for i, column := range table.ColumnDefinitions {
-		if column.Name != "Age" && column.Priority == 0 {
-			out = append(out, fmt.Sprintf("%s=%v", column.Name, table.Rows[0].Cells[i]))
-		}
-	}
-	return strings.Join(out, " ")
-}
-
-// auditEntry is what the API server records of one request of the manager.
-type auditEntry struct {
-	Verb      string
-	ObjectRef struct{ Resource, Subresource, Namespace, Name, APIGroup string }
-	Response  struct{ Code int } `json:"responseStatus"`
-}
-
 // audit returns the requests of the manager that match.
-func audit(t *testing.T, matches func(auditEntry) bool) []auditEntry {
+func audit(t *testing.T, matches func(apiserver.Request) bool) []apiserver.Request {
 	t.Helper()
-	raw, err := os.ReadFile(suite.server.AuditLog)
+	requests, err := apiserver.ReadAudit(suite.server.AuditLog)
 	must(t, err)
-	var out []auditEntry
-	for line := range bytes.Lines(raw) {
-		var entry auditEntry
-		if json.Unmarshal(line, &entry) == nil && entry.ObjectRef.Resource != "" && matches(entry) {
-			out = append(out, entry)
-		}
-	}
-	return out
+	return slices.DeleteFunc(requests, func(r apiserver.Request) bool { return !matches(r) })
 }
 
 // settled returns how many reconciles a controller has ended, once there are no more for a while.
