@@ -55,15 +55,11 @@ func Setup(mgr ctrl.Manager) error {
 	}
 	// A Pod that comes or goes counts; what happens to it in between does not. A start reconciles every Foo.
 	comesOrGoes := predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}
-	err := ctrl.NewControllerManagedBy(mgr).
+	return ctrl.NewControllerManagedBy(mgr).
 		For(&v1.Foo{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(podMetadata(), handler.EnqueueRequestsFromMapFunc(r.lookingFor), builder.WithPredicates(comesOrGoes)).
 		WithOptions(operatormanager.ControllerOptions()).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
-	if err != nil {
-		return fmt.Errorf("failed to set up the controller of Foos: %w", err)
-	}
-	return nil
 }
 
 // podMetadata is the kind Pod without spec and status, which the API server does not send then.
@@ -118,9 +114,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, foo *v1.Foo) (reconcile.Resu
 	switch {
 	case before.Happy == after.Happy:
 	case after.Happy:
-		r.Recorder.Eventf(foo, nil, corev1.EventTypeNormal, v1.ReasonFriendFound, "Reconcile", "found %s", names(pods.Items))
+		r.Recorder.Eventf(foo, nil, corev1.EventTypeNormal, "FriendFound", "Reconcile", "found %s", names(pods.Items))
 	default:
-		r.Recorder.Eventf(foo, nil, corev1.EventTypeNormal, v1.ReasonFriendLost, "Reconcile", "no Pod in the cluster is named %q", foo.Spec.Name)
+		r.Recorder.Eventf(foo, nil, corev1.EventTypeNormal, "FriendLost", "Reconcile", "no Pod in the cluster is named %q", foo.Spec.Name)
 	}
 	return reconcile.Result{}, nil
 }

@@ -56,15 +56,11 @@ type Reconciler struct {
 // Setup adds the controller to a manager with CacheByObject.
 func Setup(mgr ctrl.Manager) error {
 	reconciler := &Reconciler{Client: mgr.GetClient(), API: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder(name)}
-	err := ctrl.NewControllerManagedBy(mgr).
+	return ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.MyApp{}).
 		Owns(&appsv1.Deployment{}).
 		WithOptions(operatormanager.ControllerOptions()).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), reconciler))
-	if err != nil {
-		return fmt.Errorf("failed to set up the controller of MyApps: %w", err)
-	}
-	return nil
 }
 
 // CacheByObject narrows the manager's cache to the Deployments of MyApps.

@@ -14,32 +14,21 @@ import (
 
 func TestComputeStatus(t *testing.T) {
 	app := &v1alpha1.MyApp{ObjectMeta: metav1.ObjectMeta{Name: "app", Generation: 2}, Spec: v1alpha1.MyAppSpec{Replicas: ptr.To[int32](2)}}
+	observed := func(generation int64, replicas, ready, updated int32) appsv1.DeploymentStatus {
+		return appsv1.DeploymentStatus{
+			ObservedGeneration: generation, Replicas: replicas, ReadyReplicas: ready, AvailableReplicas: ready, UpdatedReplicas: updated,
+		}
+	}
 	for _, test := range []struct {
 		observed appsv1.DeploymentStatus
 		err      error
 		want     string
 	}{
-		{
-			appsv1.DeploymentStatus{ObservedGeneration: 1, Replicas: 1},
-			nil,
-			"1 False RolloutInProgress the rollout of the Deployment has not started",
-		},
-		{
-			appsv1.DeploymentStatus{ObservedGeneration: 3, Replicas: 3, ReadyReplicas: 2, UpdatedReplicas: 1, AvailableReplicas: 2},
-			nil,
-			"3 False RolloutInProgress 2 of 2 replicas ready, 1 updated",
-		},
-		{
-			appsv1.DeploymentStatus{ObservedGeneration: 3, Replicas: 2, ReadyReplicas: 2, UpdatedReplicas: 2, AvailableReplicas: 2},
-			nil,
-			"2 True AllReplicasReady 2 of 2 replicas ready, 2 updated",
-		},
-		{appsv1.DeploymentStatus{Replicas: 2}, errors.New("quota"), "2 False APIError quota"},
-		{
-			appsv1.DeploymentStatus{Replicas: 2},
-			fmt.Errorf("failed: %w", errNotControlled),
-			"0 False NameConflict failed: " + errNotControlled.Error(),
-		},
+		{observed(1, 1, 0, 0), nil, "1 False RolloutInProgress the rollout of the Deployment has not started"},
+		{observed(3, 3, 2, 1), nil, "3 False RolloutInProgress 2 of 2 replicas ready, 1 updated"},
+		{observed(3, 2, 2, 2), nil, "2 True AllReplicasReady 2 of 2 replicas ready, 2 updated"},
+		{observed(0, 2, 0, 0), errors.New("quota"), "2 False APIError quota"},
+		{observed(0, 2, 0, 0), fmt.Errorf("failed: %w", errNotControlled), "0 False NameConflict failed: " + errNotControlled.Error()},
 	} {
 		deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Generation: 3}, Status: test.observed}
 		status := computeStatus(app, deployment, test.err)

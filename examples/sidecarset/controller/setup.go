@@ -71,16 +71,12 @@ func Setup(mgr ctrl.Manager) error {
 	reconciler := &Reconciler{
 		Client: mgr.GetClient(), Pods: pods.GetClient(), API: pods.GetAPIReader(), Recorder: mgr.GetEventRecorder(string(fieldOwner)),
 	}
-	err = ctrl.NewControllerManagedBy(mgr).
+	return ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.SidecarSet{}, builder.WithPredicates(
 			predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
 		WatchesRawSource(source.Kind(pods.GetCache(), &corev1.Pod{}, enqueueSets(), whatCounts())).
 		WithOptions(operatormanager.ControllerOptions()).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), reconciler))
-	if err != nil {
-		return fmt.Errorf("failed to set up the controller of SidecarSets: %w", err)
-	}
-	return nil
 }
 
 func setsOf(pod client.Object) []string { return slices.Collect(maps.Keys(sidecar.Recorded(pod))) }

@@ -112,18 +112,34 @@ func TestSidecarSetWalkThrough(t *testing.T) {
 	waitForCounts(t, set, 1, 1, 0)
 }
 
-// Another image goes into running Pods one at a time, across a kill of the operator, unless paused.
+// Another image goes into running Pods one at a time, unless paused. While the operator is down in between, Pods are created as they are,
+// and no SidecarSet is stored; then the update goes on.
 func TestSidecarSetUpdate(t *testing.T) {
 	namespace := newNamespace(t)
 	set := newSidecarSet(t, namespace)
+	gone := selected(namespace, "gone")
 	pods := []*corev1.Pod{selected(namespace, "pod-0"), selected(namespace, "pod-1"), selected(namespace, "pod-2")}
-	for _, pod := range pods {
+	for _, pod := range append(pods, gone) {
 		create(t, pod)
 		serve(t, pod)
 	}
-	waitForCounts(t, set, 3, 3, 3)
+	waitForCounts(t, set, 4, 4, 4)
 	update(t, set, func(set *v1alpha1.SidecarSet) { set.Spec.Containers[0].Image, set.Spec.Paused = "busybox:1.36", true })
+	waitForCounts(t, set, 4, 0, 4, "Updating=Paused")
+
+	suite.operator.Kill()
+	bare := selected(namespace, "bare")
+	if create(t, bare); len(bare.Spec.Containers) != 1 {
+		t.Errorf("got %+v", bare.Spec.Containers)
+	}
+	read(t, set).Spec.Paused = false
+	if err := suite.admin.Update(t.Context(), set); err == nil {
+		t.Error("a SidecarSet was stored without its webhook")
+	}
+	remove(t, gone)
+	must(t, startOperator())
 	waitForCounts(t, set, 3, 0, 3, "Updating=Paused")
+
 	update(t, set, func(set *v1alpha1.SidecarSet) { set.Spec.Paused = false })
 	conditions := []string{"Updating=WaitingForPod"}
 	for done := int32(1); done <= 3; done++ {
@@ -184,27 +200,6 @@ func TestSidecarSetExclusions(t *testing.T) {
 			t.Errorf("%s: got %+v", name, pod.Spec.Containers)
 		}
 	}
-}
-
-// While the operator is down, Pods are created as they are and no SidecarSet is stored; then the status is right again.
-func TestSidecarSetWithoutTheOperator(t *testing.T) {
-	namespace := newNamespace(t)
-	set := newSidecarSet(t, namespace)
-	gone, stays, bare := selected(namespace, "gone"), selected(namespace, "stays"), selected(namespace, "bare")
-	create(t, gone, stays)
-	waitForCounts(t, set, 2, 2, 0)
-	suite.operator.Kill()
-	if create(t, bare); len(bare.Spec.Containers) != 1 {
-		t.Errorf("got %+v", bare.Spec.Containers)
-	}
-	read(t, set).Spec.Paused = true
-	if err := suite.admin.Update(t.Context(), set); err == nil {
-		t.Error("a SidecarSet was stored without its webhook")
-	}
-	remove(t, gone)
-	serve(t, stays)
-	must(t, startOperator())
-	waitForCounts(t, set, 1, 1, 1)
 }
 
 // What does not count in a Pod costs no reconcile, and many Pods cost few writes.

@@ -111,10 +111,9 @@ func (s *ActivityStatus) Finished() bool { return s.Prosta == Succeeded || s.Pro
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.message`,priority=1,description="Why the process waits or failed"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type Activity struct {
-	metav1.TypeMeta `json:",inline"`
-
-	// +optional
+	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
+
 	// spec declares what is run. It cannot be changed.
 	// +required
 	Spec ActivitySpec `json:"spec"`

@@ -52,10 +52,7 @@ type FooStatus struct {
 // +kubebuilder:printcolumn:name="Happy",type=boolean,JSONPath=`.status.happy`,description="Whether there is one"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type Foo struct {
-	metav1.TypeMeta `json:",inline"`
-
-	// metadata is the standard object metadata.
-	// +optional
+	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// spec declares whom the Foo looks for.
@@ -72,19 +69,6 @@ type Foo struct {
 // +kubebuilder:object:root=true
 type FooList struct {
 	metav1.TypeMeta `json:",inline"`
-
-	// metadata is the standard list metadata.
-	// +optional
 	metav1.ListMeta `json:"metadata,omitempty"`
-
-	// items are the objects of this list.
-	Items []Foo `json:"items"`
+	Items           []Foo `json:"items"`
 }
-
-// Reasons of the Events about a Foo.
-const (
-	// ReasonFriendFound: the Foo has become happy.
-	ReasonFriendFound = "FriendFound"
-	// ReasonFriendLost: the Foo is no longer happy, because its last friend is gone or because it looks for another one.
-	ReasonFriendLost = "FriendLost"
-)

@@ -91,10 +91,7 @@ type MyAppStatus struct {
 // +kubebuilder:printcolumn:name="Image",type=string,JSONPath=`.spec.image`
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",message="metadata.name must have at most 63 characters, because the Pods carry it as a label; choose a shorter name"
 type MyApp struct {
-	metav1.TypeMeta `json:",inline"`
-
-	// metadata is the standard object metadata.
-	// +optional
+	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// spec declares the application.
@@ -111,11 +108,6 @@ type MyApp struct {
 // +kubebuilder:object:root=true
 type MyAppList struct {
 	metav1.TypeMeta `json:",inline"`
-
-	// metadata is the standard list metadata.
-	// +optional
 	metav1.ListMeta `json:"metadata,omitempty"`
-
-	// items are the objects of this list.
-	Items []MyApp `json:"items"`
+	Items           []MyApp `json:"items"`
 }
