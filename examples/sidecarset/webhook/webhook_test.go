@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,8 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 	"sigs.k8s.io/yaml"
 
@@ -23,39 +22,39 @@ import (
 	"github.com/example/nginx-operator/examples/sidecarset/sidecar"
 )
 
+// sets lists SidecarSets, or fails to.
+type sets struct {
+	client.Reader
+	items []v1alpha1.SidecarSet
+	err   error
+}
+
+func (s sets) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	list.(*v1alpha1.SidecarSetList).Items = s.items
+	return s.err
+}
+
 // Whatever goes wrong, the Pod is created, and its creator is warned. Fields that the Go type does not know stay.
 func TestNoPodIsRefused(t *testing.T) {
-	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	set := &v1alpha1.SidecarSet{ObjectMeta: metav1.ObjectMeta{Name: "set"}}
+	set := v1alpha1.SidecarSet{ObjectMeta: metav1.ObjectMeta{Name: "set"}}
 	set.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "nginx"}}
 	set.Spec.Containers = []corev1.Container{{Name: "sidecar1"}}
-	sidecar.Admit(set)
-	broken := false
-	handler := &Pods{Namespace: "operators", Reader: fake.NewClientBuilder().WithScheme(scheme).WithObjects(set).WithInterceptorFuncs(
-		interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
-			if broken {
-				return errors.New("no cache")
-			}
-			return c.List(ctx, list, opts...)
-		}}).Build()}
+	sidecar.Admit(&set)
 	const pod = `{"metadata":{"name":"p","labels":{"app":"nginx"}},"spec":{"newer":1,"containers":[{"name":"NAME","image":"i"}]}}`
 	for name, test := range map[string]struct {
 		namespace, raw string
-		broken         bool
+		err            error
 		patched        bool
 		warning        string
 	}{
-		"injected":  {"default", pod, false, true, ""},
-		"excluded":  {"kube-system", pod, false, false, ""},
-		"own":       {"operators", pod, false, false, ""},
-		"no cache":  {"default", pod, true, false, "no sidecars are injected: failed to list SidecarSets: no cache"},
-		"no Pod":    {"default", "{", false, false, "no sidecars are injected: failed to read the Pod: "},
-		"same name": {"default", strings.Replace(pod, "NAME", "sidecar1", 1), false, false, `SidecarSet "set" is not injected: the Pod has`},
+		"injected":  {"default", pod, nil, true, ""},
+		"excluded":  {"kube-system", pod, nil, false, ""},
+		"own":       {"operators", pod, nil, false, ""},
+		"no cache":  {"default", pod, errors.New("no cache"), false, "no sidecars are injected: failed to list SidecarSets: no cache"},
+		"no Pod":    {"default", "{", nil, false, "no sidecars are injected: failed to read the Pod: "},
+		"same name": {"default", strings.Replace(pod, "NAME", "sidecar1", 1), nil, false, `SidecarSet "set" is not injected: the Pod has`},
 	} {
-		broken = test.broken
+		handler := &Pods{Namespace: "operators", Reader: sets{items: []v1alpha1.SidecarSet{set}, err: test.err}}
 		response := handler.Handle(t.Context(), admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
 			Namespace: test.namespace, Object: runtime.RawExtension{Raw: []byte(test.raw)},
 		}})
@@ -77,18 +76,16 @@ func TestConfigurationCannotStopACluster(t *testing.T) {
 	if err := yaml.UnmarshalStrict([]byte(strings.Split(string(raw), "\n---\n")[0]), configuration); err != nil {
 		t.Fatal(err)
 	}
-	found := false
-	for _, hook := range configuration.Webhooks {
-		if *hook.ClientConfig.Service.Path != pathPod {
-			continue
-		}
-		found = true
-		if *hook.FailurePolicy != admissionregistrationv1.Ignore || *hook.TimeoutSeconds > 2 || len(hook.Rules) != 1 ||
-			len(hook.Rules[0].Operations) != 1 || hook.Rules[0].Operations[0] != admissionregistrationv1.Create {
-			t.Errorf("failurePolicy %s, timeout %d s, rules %v", *hook.FailurePolicy, *hook.TimeoutSeconds, hook.Rules)
-		}
+	of := func(hook admissionregistrationv1.MutatingWebhook) bool {
+		return *hook.ClientConfig.Service.Path == pathPod
 	}
-	if !found {
-		t.Error("there is no webhook for Pods")
+	at := slices.IndexFunc(configuration.Webhooks, of)
+	if at < 0 {
+		t.Fatal("there is no webhook for Pods")
+	}
+	hook := configuration.Webhooks[at]
+	if *hook.FailurePolicy != admissionregistrationv1.Ignore || *hook.TimeoutSeconds > 2 || len(hook.Rules) != 1 ||
+		!slices.Equal(hook.Rules[0].Operations, []admissionregistrationv1.OperationType{admissionregistrationv1.Create}) {
+		t.Errorf("failurePolicy %s, timeout %d s, rules %v", *hook.FailurePolicy, *hook.TimeoutSeconds, hook.Rules)
 	}
 }

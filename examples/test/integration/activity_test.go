@@ -106,15 +106,6 @@ func endedStatus(phase corev1.PodPhase, code int32) corev1.PodStatus {
 	}})
 }
 
-// barrier returns when the manager has handled all earlier events about Activities.
-func barrier(t *testing.T, namespace string) {
-	t.Helper()
-	last := newActivity(t, namespace, "")
-	last.GenerateName = "barrier-"
-	create(t, last)
-	waitForPod(t, last, false)
-}
-
 // The document, step by step; the test does what a kubelet does. A spec cannot be changed: what has run has run.
 func TestActivityWalkThrough(t *testing.T) {
 	namespace := newNamespace(t)
@@ -134,7 +125,10 @@ func TestActivityWalkThrough(t *testing.T) {
 		t.Errorf("status %+v", final)
 	}
 	remove(t, pod)
-	barrier(t, namespace)
+	// Once another one runs, the manager has handled all earlier events.
+	last := newActivity(t, namespace, "last")
+	create(t, last)
+	waitForPod(t, last, false)
 	if read(t, activity); !equality.Semantic.DeepEqual(activity.Status, final) || len(podsOf(t, activity)) != 0 {
 		t.Errorf("after the deletion of the Pod there are %d, status %+v", len(podsOf(t, activity)), activity.Status)
 	}
@@ -181,48 +175,41 @@ func TestActivityRefusals(t *testing.T) {
 	}
 }
 
-// killedBeforeTheRecord creates an Activity while the manager may not write its status, and kills the manager once the Pod is
-// there: between its creation and the record of it.
-func killedBeforeTheRecord(t *testing.T, activity *v1.Activity, meanwhile func(*testing.T, client.Object)) *corev1.Pod {
-	t.Helper()
-	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: operatorName + "-manager-role"}}
-	whole := read(t, role).DeepCopy()
-	update(t, role, func(role *rbacv1.ClusterRole) {
-		role.Rules = slices.DeleteFunc(role.Rules, func(rule rbacv1.PolicyRule) bool {
-			return slices.Contains(rule.Resources, "activities/status")
-		})
+// Killed between the creation of the Pod and the record of it, the command runs once, in this Pod or, if it was deleted, in another.
+// What keeps the manager in between is that it may not write the status.
+func TestActivityKilledBeforeTheRecord(t *testing.T) {
+	role := read(t, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: operatorName + "-manager-role"}})
+	whole := role.DeepCopy()
+	withoutStatus := slices.DeleteFunc(whole.DeepCopy().Rules, func(rule rbacv1.PolicyRule) bool {
+		return slices.Contains(rule.Resources, "activities/status")
 	})
-	defer update(t, role, func(role *rbacv1.ClusterRole) { role.Rules = whole.Rules })
 	access := authorizationv1.SubjectAccessReviewSpec{User: operatorUser, ResourceAttributes: &authorizationv1.ResourceAttributes{
 		Group: v1.GroupVersion.Group, Resource: "activities", Subresource: "status", Verb: "patch",
 	}}
-	must(t, apiserver.AwaitAccess(t.Context(), suite.admin, access, false))
-	create(t, activity)
-	pod := waitForPod(t, activity, true)
-	suite.operator.Kill()
-	meanwhile(t, pod)
-	return pod
-}
-
-// Killed between the creation of the Pod and the record of it, the command runs once, in this Pod or, if it was deleted, in another.
-func TestActivityKilledBeforeTheRecord(t *testing.T) {
+	permit := func(rules []rbacv1.PolicyRule) {
+		update(t, role, func(role *rbacv1.ClusterRole) { role.Rules = rules })
+	}
+	defer permit(whole.Rules)
 	for name, meanwhile := range map[string]func(*testing.T, client.Object){
 		"stays":   func(*testing.T, client.Object) {},
 		"deleted": remove,
 	} {
-		t.Run(name, func(t *testing.T) {
-			namespace := newNamespace(t)
-			runs := countRuns(t, namespace)
-			activity := newActivity(t, namespace, name)
-			before := killedBeforeTheRecord(t, activity, meanwhile)
-			must(t, startOperator())
-			after := waitForPod(t, activity, false)
-			if counts := runs(); counts[after.Name] != 1 || len(counts) != 1 || (before.UID == after.UID) != (name == "stays") {
-				t.Errorf("runs: %v, Pod %s, then %s", counts, before.UID, after.UID)
-			}
-			report(t, after, endedStatus(corev1.PodSucceeded, 0))
-			waitForProsta(t, activity, v1.Succeeded)
-		})
+		namespace := newNamespace(t)
+		runs, activity := countRuns(t, namespace), newActivity(t, namespace, name)
+		permit(withoutStatus)
+		must(t, apiserver.AwaitAccess(t.Context(), suite.admin, access, false))
+		create(t, activity)
+		before := waitForPod(t, activity, true)
+		suite.operator.Kill()
+		meanwhile(t, before)
+		permit(whole.Rules)
+		must(t, startOperator())
+		after := waitForPod(t, activity, false)
+		if counts := runs(); counts[after.Name] != 1 || len(counts) != 1 || (before.UID == after.UID) != (name == "stays") {
+			t.Errorf("%s: runs: %v, Pod %s, then %s", name, counts, before.UID, after.UID)
+		}
+		report(t, after, endedStatus(corev1.PodSucceeded, 0))
+		waitForProsta(t, activity, v1.Succeeded)
 	}
 }
 

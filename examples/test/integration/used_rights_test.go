@@ -18,7 +18,7 @@ func TestUsedRights(t *testing.T) {
 	used := sets.New[string]()
 	for _, request := range audit(t, func(apiserver.Request) bool { return true }) {
 		used.Insert(request.Permission())
-		// killedBeforeTheRecord takes this permission away.
+		// TestActivityKilledBeforeTheRecord takes this permission away.
 		if request.Forbidden() && request.Permission() != "patch ego.example.com/activities/status" {
 			t.Errorf("refused: %s", request.Permission())
 		}
