@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -173,7 +174,7 @@ func uninstall(t *testing.T, namespace string) {
 	waitFor(t, namespace, "the operator to be gone", patience, func(ctx context.Context) error {
 		pods, err := operatorPods(ctx, namespace)
 		if err != nil || len(pods) > 0 {
-			return fmt.Errorf("%d Pods of the operator are left (%w)", len(pods), err)
+			return errors.Join(fmt.Errorf("%d Pods of the operator are left", len(pods)), err)
 		}
 		return nil
 	})

@@ -13,6 +13,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -182,7 +183,7 @@ func testDelete(t *testing.T) {
 		for _, list := range []client.ObjectList{&corev1.PodList{}, &appsv1.ReplicaSetList{}} {
 			names, err := namesIn(ctx, namespace, list, client.MatchingLabels(metadata.Selector("web")))
 			if err != nil || len(names) > 0 {
-				return fmt.Errorf("%T: %v are still there (%w)", list, names, err)
+				return errors.Join(fmt.Errorf("%T: %v are still there", list, names), err)
 			}
 		}
 		return nil

@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -146,7 +147,7 @@ func waitForEvent(t *testing.T, namespace, eventType, reason string, want int) {
 	}
 	waitFor(t, func() error {
 		if n, err := count(); err != nil || n < want {
-			return fmt.Errorf("%d %s Events of reason %s, want %d: %w", n, eventType, reason, want, err)
+			return errors.Join(fmt.Errorf("%d %s Events of reason %s, want %d", n, eventType, reason, want), err)
 		}
 		return nil
 	})

@@ -86,7 +86,7 @@ func TestBlockedChildrenAreRestored(t *testing.T) {
 	waitFor(t, func() error {
 		revisions, err := revisionsOf(t.Context(), namespace)
 		if err != nil || len(revisions) != 1 {
-			return fmt.Errorf("%d revisions: %w", len(revisions), err)
+			return errors.Join(fmt.Errorf("%d revisions", len(revisions)), err)
 		}
 		return nil
 	})
@@ -136,7 +136,7 @@ func TestBlockedChildrenAreRestored(t *testing.T) {
 	waitFor(t, func() error {
 		revisions, err := revisionsOf(t.Context(), namespace)
 		if err != nil || len(revisions) != 1 || revisions[0].UID == last[0].UID {
-			return fmt.Errorf("%d revisions: %w", len(revisions), err)
+			return errors.Join(fmt.Errorf("%d revisions", len(revisions)), err)
 		}
 		return nil
 	})

@@ -228,7 +228,7 @@ func TestDeletedChildComesBack(t *testing.T) {
 	waitForChildren(t, namespace, "web")
 	waitFor(t, func() error { // the last of the children
 		if got, err := childrenOf(t.Context(), namespace, "web"); err != nil || got.budget == nil {
-			return fmt.Errorf("no PodDisruptionBudget: %w", err)
+			return errors.Join(errors.New("no PodDisruptionBudget"), err)
 		}
 		return nil
 	})
@@ -265,7 +265,7 @@ func TestNothingIsMadeDuringDeletion(t *testing.T) {
 	must(t, suite.admin.Delete(t.Context(), later.service))
 	waitFor(t, func() error {
 		if again, err := childrenOf(t.Context(), namespace, "later"); err != nil || again.service == nil {
-			return fmt.Errorf("the other object's Service is missing: %w", err)
+			return errors.Join(errors.New("the other object's Service is missing"), err)
 		}
 		return nil
 	})
@@ -303,7 +303,7 @@ func TestKilledOperator(t *testing.T) {
 	waitFor(t, func() error { // some children are there, and surely not all
 		list := &appsv1.DeploymentList{}
 		if err := suite.admin.List(t.Context(), list, client.InNamespace(namespace)); err != nil || len(list.Items) == 0 {
-			return fmt.Errorf("%d Deployments: %w", len(list.Items), err)
+			return errors.Join(fmt.Errorf("%d Deployments", len(list.Items)), err)
 		}
 		return nil
 	})
@@ -315,7 +315,7 @@ func TestKilledOperator(t *testing.T) {
 		waitForChildren(t, namespace, name)
 		waitFor(t, func() error {
 			if got, err := childrenOf(t.Context(), namespace, name); err != nil || got.budget == nil || len(got.configMaps) != 1 {
-				return fmt.Errorf("%s has %d ConfigMaps and PodDisruptionBudget %v: %w", name, len(got.configMaps), got.budget, err)
+				return errors.Join(fmt.Errorf("%s has %d ConfigMaps and PodDisruptionBudget %v", name, len(got.configMaps), got.budget), err)
 			}
 			return nil
 		})

@@ -1,7 +1,7 @@
 package integration
 
 import (
-	"fmt"
+	"errors"
 	"strings"
 	"testing"
 
@@ -157,7 +157,7 @@ func TestReplicasComeAndGo(t *testing.T) {
 	waitFor(t, func() error {
 		got, err := childrenOf(t.Context(), namespace, "web")
 		if err != nil || *got.deployment.Spec.Replicas != 0 {
-			return fmt.Errorf("not scaled yet: %w", err)
+			return errors.Join(errors.New("not scaled yet"), err)
 		}
 		return nil
 	})

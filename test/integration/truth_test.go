@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -35,7 +36,7 @@ func TestPausedWithAnAutoscaler(t *testing.T) {
 				waitFor(t, func() error {
 					got, err := childrenOf(t.Context(), namespace, "web")
 					if err != nil || *got.deployment.Spec.Replicas != 4 {
-						return fmt.Errorf("not scaled: %w", err)
+						return errors.Join(errors.New("not scaled"), err)
 					}
 					return nil
 				})
@@ -53,7 +54,7 @@ func TestPausedWithAnAutoscaler(t *testing.T) {
 			waitFor(t, func() error {
 				found, err := waitForStatusOnce(t.Context(), namespace, "web")
 				if err != nil || found.Status.ReadyReplicas != 4 || !isReady(found) || len(found.Status.BlockedBy) != 0 {
-					return fmt.Errorf("status %+v: %w", found.Status, err)
+					return errors.Join(fmt.Errorf("status %+v", found.Status), err)
 				}
 				return nil
 			})

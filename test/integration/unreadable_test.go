@@ -3,6 +3,7 @@ package integration
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -45,7 +46,7 @@ func TestUnreadableObjectsFailAlone(t *testing.T) {
 	waitFor(t, func() error {
 		object, err := waitForStatusOnce(t.Context(), namespace, "before")
 		if err != nil || object.Status.URL == "" {
-			return fmt.Errorf("no URL in the status: %w", err)
+			return errors.Join(errors.New("no URL in the status"), err)
 		}
 		reported = object.Status
 		return nil
