@@ -29,7 +29,7 @@ func NewLease(
 	if err != nil {
 		return nil, fmt.Errorf("failed to make a client for Events: %w", err)
 	}
-	lock, err := leaderelection.NewResourceLock(cfg, &leaderEvents{scheme: scheme, sink: clients.Events("")}, options)
+	lock, err := leaderelection.NewResourceLock(rest.CopyConfig(cfg), &leaderEvents{scheme: scheme, sink: clients.Events("")}, options)
 	if err != nil {
 		return nil, fmt.Errorf("failed to make the Lease: %w", err)
 	}

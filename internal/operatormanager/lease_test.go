@@ -6,7 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"sigs.k8s.io/controller-runtime/pkg/leaderelection"
 )
 
 // countedLease counts the writes of a Lease.
@@ -25,6 +27,20 @@ func (l *countedLease) Get(context.Context) (*resourcelock.LeaderElectionRecord,
 func (l *countedLease) Update(context.Context, resourcelock.LeaderElectionRecord) error {
 	l.writes++
 	return l.err
+}
+
+// Only the client of the Lease gets a time-out, which would end every watch of the manager.
+func TestLeaseLeavesTheConfigAlone(t *testing.T) {
+	config := &rest.Config{Host: "https://192.0.2.1", UserAgent: "nginx-operator"}
+	lease, err := NewLease(config, NewScheme(), time.Second, leaderelection.Options{
+		LeaderElection: true, LeaderElectionID: "id", LeaderElectionNamespace: "system", RenewDeadline: 10 * time.Second,
+	})
+	if err != nil || lease == nil {
+		t.Fatalf("Lease %v, %v", lease, err)
+	}
+	if config.Timeout != 0 || config.UserAgent != "nginx-operator" {
+		t.Errorf("the manager's clients have the time-out %s and the name %q", config.Timeout, config.UserAgent)
+	}
 }
 
 // A renewal soon after another is passed over; taking, giving back and what follows a failure never are.
