@@ -186,7 +186,7 @@ func TestFirstPass(t *testing.T) {
 func TestReplicasAgree(t *testing.T) {
 	c := newCluster(t)
 	first, second := c.replica(""), c.replica("")
-	late := c.client.Get // what the second one's watch has not told yet
+	late := c.client.Get // what the second one's watch has not shown yet
 	second.reader = readerFunc(func(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
 		if _, isSecret := object.(*corev1.Secret); isSecret {
 			return apierrors.NewNotFound(schema.GroupResource{Resource: "secrets"}, key.Name)
@@ -294,7 +294,7 @@ func TestNoOverlap(t *testing.T) {
 // A write that meets a newer object is no failure: the reconcile that follows the event sees what is there.
 func TestConflict(t *testing.T) {
 	for name, kind := range map[string]client.Object{
-		"definition":            &apiextensionsv1.CustomResourceDefinition{},
+		"CRD":                   &apiextensionsv1.CustomResourceDefinition{},
 		"webhook configuration": &admissionregistrationv1.ValidatingWebhookConfiguration{},
 		"secret":                &corev1.Secret{},
 	} {
@@ -351,7 +351,7 @@ func TestRestores(t *testing.T) {
 			c.reconcile(g)
 			c.works(g)
 			if got := c.restores[RestoredConversion]; got != before+1 {
-				t.Errorf("%d repairs were counted", got-before)
+				t.Errorf("%d restores were counted", got-before)
 			}
 		})
 	}
@@ -410,7 +410,7 @@ func TestFight(t *testing.T) {
 			time.Sleep(50 * time.Millisecond)
 		}
 		if n := c.restores[RestoredConversion]; n < 60 || n > 60+writesAtOnce {
-			t.Errorf("%d repairs in a minute, undone %d times", n, undone)
+			t.Errorf("%d restores in a minute, undone %d times", n, undone)
 		}
 		time.Sleep(2 * time.Second)
 		c.reconcile(g)

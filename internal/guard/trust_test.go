@@ -29,7 +29,7 @@ func newCA(t *testing.T, lifetime time.Duration) []byte {
 	return data[certificates.CAKey]
 }
 
-func join(authorities ...[]byte) []byte { return slices.Concat(authorities...) }
+func join(cas ...[]byte) []byte { return slices.Concat(cas...) }
 
 func TestTrusts(t *testing.T) {
 	one, other := newCA(t, certificates.Lifetime), newCA(t, certificates.Lifetime)

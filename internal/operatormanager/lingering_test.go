@@ -21,7 +21,7 @@ func (s *server) Start(ctx context.Context) error {
 	return nil
 }
 
-// The manager is not held up, and the server goes on meanwhile.
+// The manager does not wait, and the server goes on meanwhile.
 func TestLingering(t *testing.T) {
 	synctest.Test(t, testLingering)
 }

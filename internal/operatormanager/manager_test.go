@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -395,7 +396,9 @@ func TestPanicIsTheErrorOfItsObject(t *testing.T) {
 }
 
 // A reconcile that does not come back is found after the limit, and forgotten when it does.
-func TestWatchdog(t *testing.T) {
+func TestWatchdog(t *testing.T) { synctest.Test(t, testWatchdog) }
+
+func testWatchdog(t *testing.T) {
 	watchdog := NewWatchdog(20 * time.Millisecond)
 	release, failed := make(chan struct{}), errors.New("failed")
 	started, done := make(chan struct{}), make(chan error)

@@ -90,7 +90,7 @@ func TestDemandIsForgotten(t *testing.T) {
 	}
 }
 
-// A request that is put back keeps the priority that it had, and what is unchanged comes last.
+// A request that is added again keeps the priority that it had, and what is unchanged comes last.
 func TestPriorities(t *testing.T) {
 	queue := newTestQueue(t)
 	for range 16 * freeShare {

@@ -342,7 +342,7 @@ func TestHeadersAreBounded(t *testing.T) {
 	}
 }
 
-// The server is started when it answers, and ends when it is told to.
+// The server is started when it answers, and ends when its context does.
 func TestServerStarts(t *testing.T) {
 	server := newServer(func(http.ResponseWriter, *http.Request) {})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

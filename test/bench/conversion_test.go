@@ -64,7 +64,7 @@ func TestConversion(t *testing.T) {
 		t.Errorf("a list in the other version takes %.2f times as long", ratio)
 	}
 
-	// A change of the CustomResourceDefinition makes the API server build its caches anew, one request for each object.
+	// A change of the CustomResourceDefinition makes the API server build its caches again, one request for each object.
 	converted = e.converted.Load()
 	e.changeCRD(t)
 	began := time.Now()

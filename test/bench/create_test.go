@@ -148,7 +148,7 @@ func (e *environment) compareCreation(t *testing.T, operator subject) {
 
 func milliseconds(duration time.Duration) float64 { return harness.Round(duration.Seconds() * 1000) }
 
-// reportLoad tells how busy the machine is before times are taken: more than about 0.5 makes them doubtful.
+// reportLoad reports how busy the machine is before times are taken: more than about 0.5 makes them doubtful.
 func reportLoad(t *testing.T) {
 	t.Helper()
 	average, err := os.ReadFile("/proc/loadavg")

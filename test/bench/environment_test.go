@@ -91,16 +91,10 @@ func intFromEnv(t *testing.T, name string, otherwise int) int {
 // waitFor repeats a check until it passes, and fails with the check's last error after the time.
 func waitFor(t *testing.T, patience time.Duration, check func() error) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
-	for {
-		err := check()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("after %s: %v", patience, err)
-		}
-		time.Sleep(20 * time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := harness.Eventually(ctx, 20*time.Millisecond, func(context.Context) error { return check() }); err != nil {
+		t.Fatalf("after %s: %v", patience, err)
 	}
 }
 

@@ -46,7 +46,7 @@ const (
 // it; and by the operator itself. The objects are paused, so that nothing else is written meanwhile. It also counts that
 // each object was written.
 //
-// BENCH_OBJECTS is the number of objects, 10,000 unless told.
+// BENCH_OBJECTS is the number of objects, 10,000 unless it is set.
 func TestStorageMigration(t *testing.T) {
 	objects := intFromEnv(t, "BENCH_OBJECTS", 10_000)
 	e := newEnvironment(t)
@@ -210,7 +210,7 @@ func (e *environment) store(t *testing.T, version string) {
 	}))
 }
 
-// storeAtV1alpha1 brings all objects back.
+// storeAtV1alpha1 stores all objects at v1alpha1 again.
 func (e *environment) storeAtV1alpha1(t *testing.T, namespace string) {
 	t.Helper()
 	rewrites := e.watchRewrites(t, namespace)

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// request is a kind of write request, as the API server's metric apiserver_request_total tells them apart.
+// request is a kind of write request, as the API server's metric apiserver_request_total distinguishes them.
 type request struct {
 	verb, group, resource, subresource string
 }
@@ -98,7 +98,7 @@ func (r requests) String() string {
 	return strings.Join(lines, ", ")
 }
 
-// leaderEvent is the Event by which client-go tells who leads. It goes to the core API; the operator's own Events go to
+// leaderEvent is the Event by which client-go says who leads. It goes to the core API; the operator's own Events go to
 // events.k8s.io.
 var leaderEvent = request{"POST", "", "events", ""}
 

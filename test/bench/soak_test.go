@@ -76,7 +76,7 @@ func TestSoak(t *testing.T) {
 		took := s.waitForConvergence(t)
 		s.waitForQuiet(t, 6*time.Second, time.Minute)
 		before := s.writes(t)
-		time.Sleep(5 * time.Second)
+		time.Sleep(5 * time.Second) // what is measured is that nothing is written over time
 		if written := s.writes(t).since(before); written.total() > 0 {
 			t.Errorf("round %d: written while nothing happened: %s", round, written)
 		}
@@ -98,7 +98,7 @@ func TestSoak(t *testing.T) {
 	}
 	select {
 	case <-operator.Done():
-		t.Errorf("the operator ended:\n%s", operator.Account())
+		t.Errorf("the operator ended:\n%s", operator.Summary())
 	default:
 	}
 }
@@ -272,7 +272,7 @@ func (s *soak) waitForConvergence(t *testing.T) time.Duration {
 	return time.Since(began)
 }
 
-// converged tells what of an object's children is not as the object declares.
+// converged returns what of an object's children is not as the object declares.
 func converged(object *v1alpha2.NginxOperator, children []client.Object) error {
 	port, replicas := defaults.Ports(&object.Spec)[0].Port, defaults.Replicas(&object.Spec)
 	var wrong []string

@@ -22,7 +22,7 @@ const (
 )
 
 // TestSteadyState counts what is written while nothing happens, and after a restart, when the operator looks at every
-// child anew.
+// child again.
 func TestSteadyState(t *testing.T) {
 	e := newEnvironment(t)
 	operator := e.startLeader(t)
@@ -36,7 +36,7 @@ func TestSteadyState(t *testing.T) {
 	e.waitForQuiet(t, 6*time.Second, time.Minute)
 
 	before := e.writes(t)
-	time.Sleep(steadyTime)
+	time.Sleep(steadyTime) // what is measured is that nothing is written over time
 	written := e.writes(t).since(before)
 	harness.Report("steady-state-writes-in-10s", float64(written.total()), "requests (0)")
 	if written.total() != 0 {
@@ -114,7 +114,7 @@ func TestLeaderChange(t *testing.T) {
 		work = time.Since(began)
 		<-first.Done()
 		first, second = second, e.startOperator(t)
-		time.Sleep(2 * time.Second) // the standby has to know who leads
+		time.Sleep(2 * time.Second) // only a standby that knows who leads is measured, and nothing shows that it does
 		return lease, work
 	}
 	var worst, worstWork time.Duration

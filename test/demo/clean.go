@@ -20,7 +20,7 @@ import (
 // madeByDemo selects the namespaces that a demo made: these may be removed with all that is in them.
 const madeByDemo = "operator.example.com/made-by=demo"
 
-// clean brings the cluster to where the operator never was, because nobody can walk back to the first release. It refuses,
+// clean returns the cluster to where the operator never was, because nobody can walk back to the first release. It refuses,
 // and removes nothing, where somebody else uses the operator.
 func (u *upgrade) clean(ctx context.Context) error {
 	if _, err := u.subscribedHere(ctx); err != nil {
@@ -45,7 +45,7 @@ func (u *upgrade) clean(ctx context.Context) error {
 // removeAll begins to remove namespaces, and the API.
 func (u *upgrade) removeAll(ctx context.Context, ours []string) error {
 	var errs []error
-	// Without its Subscription OLM does not put back what goes.
+	// Without its Subscription OLM does not restore what goes.
 	if slices.Contains(ours, operatorNamespace) {
 		for _, kind := range []dynamic.NamespaceableResourceInterface{u.api.Resource(subscribedKind), u.api.Resource(releaseKind)} {
 			errs = append(errs, kind.Namespace(operatorNamespace).DeleteCollection(ctx, metav1.DeleteOptions{}, listAll))

@@ -86,7 +86,7 @@ func (u *upgrade) connect() error {
 	}
 	config.QPS = -1 // no limit that would hide what the API server does
 	config.Timeout = requestLimit
-	// Each read of a deprecated version brings a warning; the demo shows it once, at its end.
+	// Each read of a deprecated version has a warning; the demo shows it once, at its end.
 	config.WarningHandler = rest.NoWarnings{}
 	if u.api, err = dynamic.NewForConfig(config); err != nil {
 		return fmt.Errorf("failed to make a client: %w", err)

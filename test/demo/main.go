@@ -81,7 +81,7 @@ func doAll(ctx context.Context, steps []step) error {
 	return nil
 }
 
-// do runs a step and tells how long it took, or what to look at where it failed.
+// do runs a step and prints how long it took, or what to look at where it failed.
 func (s step) do(ctx context.Context) error {
 	fmt.Printf("==> %s\n", s.name)
 	began := time.Now()

@@ -46,7 +46,7 @@ type state struct {
 	served []string
 	// stored are those in which the API server may have objects in its store.
 	stored []string
-	// migration is how far the StorageVersionMigration is, upgradeable what the newest release tells OLM.
+	// migration is how far the StorageVersionMigration is, upgradeable what the newest release reports to OLM.
 	migration, upgradeable string
 }
 
@@ -186,7 +186,7 @@ var columns = []struct {
 	{"releases", 35, "the ClusterServiceVersions that OLM has, and their phases"},
 	{"served", 18, "versions of the API; new objects are stored in the one with the star"},
 	{"stored", 17, "status.storedVersions of the CustomResourceDefinition: versions in which objects may be stored"},
-	{"migration", 9, "the StorageVersionMigration, by which Kubernetes stores every object anew"},
+	{"migration", 9, "the StorageVersionMigration, by which Kubernetes stores every object again"},
 	{"upgradeable", 11, "OperatorCondition Upgradeable: whether OLM may go on from the newest release"},
 	{"page", 8, "requests to the server's page / how many failed"},
 	{"v1alpha1", 8, "reads of all servers at v1alpha1 / how many failed"},

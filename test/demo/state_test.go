@@ -89,8 +89,8 @@ func TestDone(t *testing.T) {
 		"objects in both versions": func(s *state) { s.stored = []string{firstAPI, finalAPI} },
 		"objects in the old one":   func(s *state) { s.stored = []string{firstAPI} },
 		"nothing known of them":    func(s *state) { s.stored = nil },
-		"OLM held off":             func(s *state) { s.upgradeable = "False" },
-		"OLM not told":             func(s *state) { s.upgradeable = "unknown" },
+		"OLM blocked":              func(s *state) { s.upgradeable = "False" },
+		"Upgradeable unknown":      func(s *state) { s.upgradeable = "unknown" },
 		"nothing":                  func(s *state) { *s = state{} },
 	} {
 		if s := good(); func() bool { change(&s); return s.done("0.3.0") }() {

@@ -22,7 +22,7 @@ const (
 	fleetNamespace = "nginx-upgrade"
 	fleetServer    = "web"
 	fleetPort      = 8080
-	// bystanders is the number of servers without Pods. They are there to be stored anew.
+	// bystanders is the number of servers without Pods. They are there to be stored again.
 	bystanders = 20
 	// lookInterval is short against the steps of OLM, which take seconds; statusInterval is the longest time without a line.
 	lookInterval   = 250 * time.Millisecond
@@ -226,7 +226,7 @@ func (u *upgrade) sumUp(ctx context.Context) error {
 	return errors.Join(append(errs, err, storedErr, u.showDeprecation(ctx))...)
 }
 
-// showDeprecation shows what somebody is told who still uses the first version of the API.
+// showDeprecation shows what warning somebody gets who still uses the first version of the API.
 func (u *upgrade) showDeprecation(ctx context.Context) error {
 	answer, warning, err := u.outputs(ctx, "", "kubectl", "get", oldServers, "-n", fleetNamespace, fleetServer)
 	if err != nil {
@@ -234,7 +234,7 @@ func (u *upgrade) showDeprecation(ctx context.Context) error {
 	}
 	fmt.Printf("    $ kubectl get %s -n %s %s\n%s", oldServers, fleetNamespace, fleetServer, indent(warning+answer))
 	if !strings.Contains(warning, "Warning:") {
-		return errors.New("a read at v1alpha1 brings no warning that this version is deprecated")
+		return errors.New("a read at v1alpha1 has no warning that this version is deprecated")
 	}
 	return nil
 }
@@ -247,6 +247,6 @@ func (u *upgrade) upgradeHints() string {
 			"kubectl get csv,pods -n " + operatorNamespace + "; kubectl get nginxoperators -n " + fleetNamespace,
 		},
 		{"Read the same server in both versions", fmt.Sprintf("kubectl get "+server+"; kubectl get "+server, firstAPI, finalAPI)},
-		{"Look at how its objects were stored anew", "kubectl get storageversionmigration " + crdName + " -o yaml"},
+		{"Look at how its objects were stored again", "kubectl get storageversionmigration " + crdName + " -o yaml"},
 	}) + u.removal(fleetNamespace)
 }

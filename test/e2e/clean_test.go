@@ -25,7 +25,7 @@ import (
 // testLabel is on every namespace that the tests or the demo made: these may be removed with all that is in them.
 const testLabel = "operator.example.com/made-by"
 
-// clean brings the cluster to the state in which the operator was never on it. It refuses, and removes nothing, where
+// clean returns the cluster to the state in which the operator was never on it. It refuses, and removes nothing, where
 // somebody else uses the operator there.
 func clean(ctx context.Context) error {
 	namespaces := &corev1.NamespaceList{}
@@ -39,7 +39,7 @@ func clean(ctx context.Context) error {
 	if err := refuseOthers(ctx, ours); err != nil {
 		return err
 	}
-	// Without its Subscription OLM does not put back what goes; the CRD takes the servers along.
+	// Without its Subscription OLM does not restore what goes; the CRD takes the servers along.
 	var errs []error
 	for namespace := range ours {
 		errs = append(errs,

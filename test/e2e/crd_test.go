@@ -74,10 +74,10 @@ func onlyIn(counts map[string]int, version string) error {
 }
 
 // storageMigrated waits until the API server promises that everything is stored in the newer version, and looks into etcd
-// whether that is true. Under OLM it requires that OLM was held off meanwhile, and is not any more.
+// whether that is true. Under OLM it requires that OLM was blocked meanwhile, and is not any more.
 func storageMigrated(t *testing.T, operator, namespace, csv string) {
 	t.Helper()
-	heldOff := csv == ""
+	blocked := csv == ""
 	took := waitFor(t, operator, "the storage migration", migrationPatience, func(ctx context.Context) error {
 		// In this order: the CRD is large, and what reads it often slows the migration down.
 		if csv != "" {
@@ -86,7 +86,7 @@ func storageMigrated(t *testing.T, operator, namespace, csv string) {
 				return err
 			}
 			if upgradeable.Status != metav1.ConditionTrue {
-				heldOff = heldOff || upgradeable.Reason == "MigratingStorage"
+				blocked = blocked || upgradeable.Reason == "MigratingStorage"
 				return fmt.Errorf("the OperatorCondition says %s, %s: %s", upgradeable.Status, upgradeable.Reason, upgradeable.Message)
 			}
 		}
@@ -100,8 +100,8 @@ func storageMigrated(t *testing.T, operator, namespace, csv string) {
 		return nil
 	})
 	t.Logf("FIGURE storage migration, as seen from the installed release: %s", seconds(took))
-	if !heldOff {
-		t.Error("OLM was not held off during the migration")
+	if !blocked {
+		t.Error("OLM was not blocked during the migration")
 	}
 	if suite.local {
 		counts, err := storedAs(t.Context(), namespace)
@@ -111,7 +111,7 @@ func storageMigrated(t *testing.T, operator, namespace, csv string) {
 	}
 }
 
-// upgradeableOf returns what the operator tells OLM.
+// upgradeableOf returns what the operator reports to OLM.
 func upgradeableOf(ctx context.Context, operator, csv string) (*metav1.Condition, error) {
 	condition := &operatorv2.OperatorCondition{}
 	if err := suite.admin.Get(ctx, client.ObjectKey{Namespace: operator, Name: csv}, condition); err != nil {
@@ -158,7 +158,7 @@ func watchCRD(t *testing.T) (stop func()) {
 	})
 }
 
-// conversionOf describes how a CRD converts, in a line. A certificate is told by its last characters.
+// conversionOf describes how a CRD converts, in a line. A certificate is named by its last characters.
 func conversionOf(crd *unstructured.Unstructured) string {
 	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
 	var names []string

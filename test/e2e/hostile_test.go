@@ -226,7 +226,7 @@ func withinMemory(t *testing.T) {
 		must(t, err)
 		peak := regexp.MustCompile(`(?m)^VmHWM:\s+(\d+) kB`).FindSubmatch(status)
 		if peak == nil {
-			t.Errorf("process %s tells no peak of its memory", match[1])
+			t.Errorf("process %s reports no peak of its memory", match[1])
 			continue
 		}
 		used, err := strconv.ParseInt(string(peak[1]), 10, 64)

@@ -136,7 +136,7 @@ func serves(t *testing.T, namespace, url string) {
 }
 
 // serviceDelay bounds how long the nodes may take to follow a Service whose Pods are ready. kube-proxy collects changes
-// for a second by default, and takes longer beside other tests; nothing in the API tells when it is done.
+// for a second by default, and takes longer beside other tests; nothing in the API says when it is done.
 const serviceDelay = 15 * time.Second
 
 // serviceServes requires a Service to answer as soon as the nodes have followed it, and returns how long that took.

@@ -28,7 +28,7 @@ var suite struct {
 	admin client.Client
 	// reach sends requests to Services and Pods.
 	reach reach
-	// local tells the cluster of test/cluster from a user's own.
+	// local: it is the cluster of test/cluster, and not a user's own.
 	local bool
 	// repository is the directory of this repository.
 	repository string

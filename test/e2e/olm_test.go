@@ -37,7 +37,7 @@ func csvName() string { return csvNameOf(suite.version) }
 
 func csvNameOf(version string) string { return packageName + ".v" + version }
 
-// The kinds of OLM are written as users write them, and read without types: their Go package would bring dependencies
+// The kinds of OLM are written as users write them, and read without types: their Go package would add dependencies
 // that nothing else here needs.
 const (
 	// prepareManifest is what a Subscription needs: an OperatorGroup for all namespaces and the catalog.

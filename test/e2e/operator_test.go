@@ -76,7 +76,7 @@ func testMetrics(t *testing.T) {
 		who    string
 		as     *corev1.ServiceAccount
 		status int
-	}{{"without a token", nil, http.StatusUnauthorized}, {"without the right", stranger, http.StatusForbidden}} {
+	}{{"without a token", nil, http.StatusUnauthorized}, {"without the permission", stranger, http.StatusForbidden}} {
 		status, body, err := scrape(t.Context(), test.as)
 		must(t, err)
 		if status != test.status || strings.Contains(body, "nginx_operator") {

@@ -3,7 +3,7 @@ package e2e
 // A storage migration that cannot end, because an admission policy refuses every write of one object, and the upgrade after it.
 //
 //   - The object is named: in an Event on it, and to OLM, with what refused it.
-//   - All others are migrated. The API server is not told that the older version is gone, although its own migrator, which
+//   - All others are migrated. status.storedVersions keeps the older version, although its own migrator, which
 //     stops at the first object that is refused, says so.
 //   - OLM does not replace the operator with the next release, which is offered and approved, until it is over.
 //   - Once the policy is gone, all of it ends by itself.
@@ -52,14 +52,14 @@ func refuse(t *testing.T, object *v1alpha2.NginxOperator) (end func()) {
 	return end
 }
 
-// heldUp has this release migrate the storage anew, with an object in the way, and goes on to the next one.
-func (f *fleet) heldUp(t *testing.T, operator string) {
+// blocked has this release migrate the storage again, with an object in the way, and goes on to the next one.
+func (f *fleet) blocked(t *testing.T, operator string) {
 	t.Helper()
 	f.storeOlder(t)
 	refused := newObject(f.namespace, refusedName, 0)
 	must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(refused), refused))
 	end := refuse(t, refused)
-	f.step(t, "from "+suite.version+" to "+suite.next.version+", held up by an object", suite.next, func(func()) {
+	f.step(t, "from "+suite.version+" to "+suite.next.version+", blocked by an object", suite.next, func(func()) {
 		store(t, newer)
 		// Its InstallPlan waits for an approval, so OLM may learn of the next release meanwhile.
 		offer(t, operator, suite.next.catalogImage)
@@ -120,7 +120,7 @@ func waits(ctx context.Context, operator string) error {
 	return nil
 }
 
-// stillStored reports whether the API server is told that objects may be stored in the older version.
+// stillStored reports whether status.storedVersions has the older version.
 func stillStored(ctx context.Context) error {
 	crd, err := readCRD(ctx)
 	if err == nil && !slices.Contains(crd.Status.StoredVersions, older) {

@@ -129,7 +129,7 @@ func testScale(t *testing.T) {
 		})
 		serviceServes(t, namespace, "web", 8080)
 	}
-	// All three were of one revision: scaling is no reason to start a server anew.
+	// All three were of one revision: scaling is no reason to restart an instance.
 	sets := &appsv1.ReplicaSetList{}
 	must(t, suite.admin.List(t.Context(), sets, client.InNamespace(namespace), client.MatchingLabels(metadata.Selector("web"))))
 	if len(sets.Items) != 1 {

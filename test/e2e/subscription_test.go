@@ -5,7 +5,7 @@ package e2e
 //
 //   - A Subscription to the channel alpha ends in a ClusterServiceVersion that has Succeeded, in a namespace that
 //     enforces the Pod Security level restricted; both replicas of the operator are ready.
-//   - The operator tells OLM that it may be upgraded; the catalog offers the channels alpha and stable.
+//   - The operator reports to OLM that it may be upgraded; the catalog offers the channels alpha and stable.
 
 import (
 	"context"
@@ -65,7 +65,7 @@ func TestSubscription(t *testing.T) {
 		t.Run("leader is killed", testLeaderIsKilled)
 	}
 	t.Run("hostile tenant", testHostileTenant)
-	t.Run("rights", testRights)
+	t.Run("permissions", testPermissions)
 	t.Run("uninstall and reinstall", testReinstall)
 	suite.operatorNamespace = ""
 }

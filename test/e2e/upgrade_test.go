@@ -12,7 +12,7 @@ package e2e
 //     v1alpha2, in the step that introduces it, from the moment on at which OLM says that the release is installed.
 //   - Writes succeed, at each version that is there, and what is created meanwhile at either version is right.
 //   - OLM rolls the operator out once, not twice: the certificate of its webhooks outlives the release before.
-//   - The release that stores v1alpha2 has moved every object there, etcd says so, and OLM was held off until then.
+//   - The release that stores v1alpha2 has moved every object there, etcd says so, and OLM was blocked until then.
 //
 // Manual: each InstallPlan is approved by hand. Automatic: nothing but the image of the CatalogSource changes,
 // as for users of OperatorHub. The catalog of this release meets the first one, and OLM goes over those in between, because
@@ -128,7 +128,7 @@ func testManual(t *testing.T, operator string) {
 		fleet.back(t, operator)
 		fleet.walk(t, operator, suite.unmigrated)
 	}
-	fleet.heldUp(t, operator)
+	fleet.blocked(t, operator)
 }
 
 // testFromSkipped begins at a release to which the graph does not lead any more.
@@ -250,7 +250,7 @@ func nothingInstalling(ctx context.Context, operator string) error {
 }
 
 // approvalDelay is how old an InstallPlan is when it is approved. OLM writes it again after it has made it; who is faster than
-// that, as no administrator is, makes it begin anew.
+// that, as no administrator is, makes it begin again.
 const approvalDelay = 3 * time.Second
 
 // approve approves the InstallPlans of a release that wait for it.

@@ -79,7 +79,7 @@ func keepReport(t *testing.T, namespace string) {
 	t.Log("the state of the namespace and of the operator: " + file)
 }
 
-// report tells what is in a namespace and what the operator said last.
+// report says what is in a namespace and what the operator said last.
 func report(namespace string) string {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()

@@ -39,7 +39,7 @@ type rangeResponse struct {
 }
 
 // StoredVersions reads from etcd the apiVersion at which each NginxOperator is stored, by namespace/name. The API server
-// does not tell: it answers every client in the version that was asked for. The endpoint is an HTTP address of etcd that
+// does not say: it answers every client in the version that was asked for. The endpoint is an HTTP address of etcd that
 // wants no client certificate, for example http://127.0.0.1:2379. All pages are of one moment.
 func StoredVersions(ctx context.Context, endpoint string) (map[string]string, error) {
 	versions := map[string]string{}

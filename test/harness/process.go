@@ -60,10 +60,10 @@ func (p *Process) Log() string {
 // wrong are the lines of a log that are likely to say why a test failed.
 var wrong = regexp.MustCompile(`"level":"ERROR"|^[EF]\d{4} |^panic: |DATA RACE`)
 
-// Account is what a test that failed says of the process: its last errors, and the last line, in which a process says why it
+// Summary is what a test that failed says of the process: its last errors, and the last line, in which a process says why it
 // ended; few of them so that the test's own message is not lost among them. The whole log is kept in the directory TEST_LOGS,
 // where that is set.
-func (p *Process) Account() string {
+func (p *Process) Summary() string {
 	log := p.Log()
 	out := summary(log)
 	directory := os.Getenv("TEST_LOGS")
@@ -131,7 +131,7 @@ func (p *Process) awaitOK(ctx context.Context, url string, patience time.Duratio
 	default:
 	}
 	if err != nil {
-		return fmt.Errorf("%w\n%s", err, p.Account())
+		return fmt.Errorf("%w\n%s", err, p.Summary())
 	}
 	return nil
 }
@@ -143,7 +143,7 @@ const startPatience = 2 * time.Minute
 type ManagerOptions struct {
 	// Binary is the program, Kubeconfig the file with its RBAC permissions.
 	Binary, Kubeconfig string
-	// Namespace is where it is told to run, Dir the directory of its log.
+	// Namespace is where it runs, Dir the directory of its log.
 	Namespace, Dir string
 	// Service sends it connections once it is ready. Its address is where the API server finds the webhooks, unless
 	// WebhookURL is another one.

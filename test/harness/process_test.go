@@ -9,7 +9,7 @@ import (
 )
 
 // What a failed test prints of a process has its last errors, and the line in which it says why it ended.
-func TestAccount(t *testing.T) {
+func TestSummary(t *testing.T) {
 	const why = "nginx-operator: operator ended: failed to listen"
 	for name, test := range map[string]struct{ log, want string }{
 		"nothing":   {},

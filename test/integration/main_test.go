@@ -100,12 +100,12 @@ func run(m *testing.M) (code int, err error) {
 	}
 	code = m.Run()
 	if suite.operator.Stop(); code != 0 {
-		fmt.Println("the operator:", suite.operator.Account())
+		fmt.Println("the operator:", suite.operator.Summary())
 		return code, nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	return code, checkRights(ctx)
+	return code, checkPermissions(ctx)
 }
 
 func startAPIServer() (*apiserver.Server, error) {

@@ -149,13 +149,13 @@ func TestHandoverAfterCleanStop(t *testing.T) {
 	t.Cleanup(func() { <-ended })
 	waitFor(t, func() error {
 		if now := leaseHolder(t); now == holder || now == "" {
-			return fmt.Errorf("the Lease is held by %q", now)
+			return fmt.Errorf("%q has the Lease", now)
 		}
 		return nil
 	})
 	suite.operator = standby
 	took := time.Since(began)
-	t.Logf("another replica led %s after the leader was told to stop", took.Round(time.Millisecond))
+	t.Logf("another replica led %s after the leader was asked to stop", took.Round(time.Millisecond))
 	if took > 10*time.Second {
 		t.Errorf("the handover took %s", took)
 	}

@@ -80,7 +80,7 @@ func stillRuns(t *testing.T) {
 	t.Helper()
 	select {
 	case <-suite.operator.Done():
-		t.Fatal(errors.New("the operator has ended"), suite.operator.Account())
+		t.Fatal(errors.New("the operator has ended"), suite.operator.Summary())
 	default:
 	}
 }

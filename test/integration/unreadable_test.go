@@ -161,7 +161,7 @@ func waitForUnreadable(t *testing.T, namespace, name string, inStatus bool) {
 				return nil
 			}
 		}
-		return fmt.Errorf("no Event tells that %s cannot be read", name)
+		return fmt.Errorf("no Event says that %s cannot be read", name)
 	})
 }
 

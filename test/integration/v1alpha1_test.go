@@ -182,7 +182,7 @@ func checkManagedFields(t *testing.T, object *v1alpha2.NginxOperator) {
 	}
 }
 
-// Who changes the annotation is told where these fields are changed; who does not know it is not bothered.
+// The answer to who changes the annotation says where these fields are changed; who does not know it is not bothered.
 func TestV1alpha1Warning(t *testing.T) {
 	t.Parallel()
 	namespace, warned := newNamespace(t), &recordedWarnings{}

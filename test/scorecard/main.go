@@ -27,7 +27,7 @@ import (
 // limit bounds one test. Scorecard has a limit of its own (--wait-time), which says less about what was waited for.
 const limit = 90 * time.Second
 
-// test is one test: its steps, each told in the log, end with the first error.
+// test is one test: its steps, each logged, end with the first error.
 type test func(ctx context.Context, run *run) error
 
 var tests = map[string]test{

@@ -89,7 +89,7 @@ func operandServes(ctx context.Context, r *run) error {
 }
 
 // statusTruthful: the status speaks of the current generation and counts what is there; a change that cannot be made
-// is told of, and Ready is not True for it.
+// is named, and Ready is not True for it.
 func statusTruthful(ctx context.Context, r *run) error {
 	object, err := r.server(ctx)
 	if err != nil {

@@ -84,7 +84,7 @@ func run(m *testing.M) (code int, err error) {
 	}
 	code = m.Run()
 	if suite.operator.Stop(); code != 0 {
-		fmt.Println("the manager:", suite.operator.Account())
+		fmt.Println("the manager:", suite.operator.Summary())
 	}
 	return code, nil
 }

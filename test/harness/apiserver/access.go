@@ -66,8 +66,8 @@ func NewScraper(ctx context.Context, admin client.Client, namespace, role string
 	return &Scraper{request.Status.Token}, nil
 }
 
-// Scrape returns what a manager tells at its metrics address, host:port. One that has just become ready may take a moment more
-// until it tells anything.
+// Scrape returns what a manager serves at its metrics address, host:port. One that has just become ready may take a moment more
+// until it serves anything.
 func (s *Scraper) Scrape(ctx context.Context, address string) (metrics string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()

@@ -58,7 +58,7 @@ func Start(dir, user string) (*Server, error) {
 	if s.AuditLog, err = RecordRequests(s.environment, dir, user); err != nil {
 		return nil, err
 	}
-	// OpenShift has this plugin on: it asks for the right on finalizers that the operator's role grants.
+	// OpenShift has this plugin on: it asks for the permission on finalizers that the operator's role grants.
 	s.environment.ControlPlane.GetAPIServer().Configure().Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
 	// Each object has a Service, which nobody collects here, and the default range holds 254.
 	s.environment.ControlPlane.GetAPIServer().Configure().Set("service-cluster-ip-range", "10.0.0.0/16")

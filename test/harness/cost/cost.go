@@ -84,7 +84,7 @@ func measure(prepare Case, count int) (usage, error) {
 	debug.FreeOSMemory()
 	const forgetPeak = "5"
 	if err := os.WriteFile("/proc/self/clear_refs", []byte(forgetPeak), 0); err != nil {
-		return usage{}, fmt.Errorf("failed to have the kernel measure the memory anew: %w", err)
+		return usage{}, fmt.Errorf("failed to have the kernel measure the memory again: %w", err)
 	}
 	memoryBefore, _, err := harness.Memory(os.Getpid())
 	if err != nil {

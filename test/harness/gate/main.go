@@ -86,7 +86,7 @@ func run(targets []string, target func(name string) error) (steps []step, err er
 	return steps, err
 }
 
-// makeTarget runs make. A signal ends it, and what was done by then is still told.
+// makeTarget runs make. A signal ends it, and what was done by then is still reported.
 func makeTarget(ctx context.Context, name string) error {
 	cmd := exec.CommandContext(ctx, "make", name)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stdout

@@ -148,7 +148,7 @@ func (m *migration) startControllerManager(t *testing.T) {
 	t.Cleanup(func() {
 		manager.Stop()
 		if t.Failed() {
-			t.Log("the kube-controller-manager:", manager.Account())
+			t.Log("the kube-controller-manager:", manager.Summary())
 		}
 	})
 }
@@ -168,7 +168,7 @@ func (m *migration) startOperator(t *testing.T) *harness.Manager {
 	m.owner.Cleanup(func() {
 		operator.Kill()
 		if m.owner.Failed() {
-			m.owner.Log("a replica of the operator:", operator.Account())
+			m.owner.Log("a replica of the operator:", operator.Summary())
 		}
 	})
 	return operator
@@ -252,7 +252,7 @@ func (m *migration) storeAsBefore(t *testing.T) {
 }
 
 // flip stores all objects at v1alpha1, as releases before 0.3.0 have left them, and has the API server store v1alpha2 from
-// then on. It returns what clients are told of the objects before. What has to be done in between can be given.
+// then on. It returns what clients read of the objects before. What has to be done in between can be given.
 func (m *migration) flip(t *testing.T, between ...func()) map[string]map[string]any {
 	t.Helper()
 	m.storeAsBefore(t)
@@ -293,7 +293,7 @@ func (m *migration) storeAsDocumented(t *testing.T) {
 	}
 }
 
-// touch writes an object, by namespace/name, as it is: it is stored anew where it was stored in another version.
+// touch writes an object, by namespace/name, as it is: it is stored again where it was stored in another version.
 func (m *migration) touch(ctx context.Context, key string) error {
 	namespace, name, _ := strings.Cut(key, "/")
 	return m.admin.Patch(ctx, newServer(namespace, name), client.RawPatch(types.MergePatchType, []byte("{}")))
@@ -333,7 +333,7 @@ func (m *migration) storedVersions(t *testing.T, want ...string) error {
 	return nil
 }
 
-// content returns what clients are told of the objects in storedNamespace, in both versions.
+// content returns what clients read of the objects in storedNamespace, in both versions.
 func (m *migration) content(t *testing.T) map[string]map[string]any {
 	t.Helper()
 	out := map[string]map[string]any{}

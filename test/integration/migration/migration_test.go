@@ -34,7 +34,7 @@ import (
 const (
 	ofControlPlane = "storagemigration.k8s.io/v1"
 	ofKubeMigrator = "migration.k8s.io/v1alpha1"
-	// runningMetric and the others are what the operator tells about it.
+	// runningMetric and the others are what the operator reports about it.
 	runningMetric    = "nginx_operator_storage_migration_running"
 	unmigratedMetric = "nginx_operator_storage_migration_unmigrated_objects"
 	succeededMetric  = `nginx_operator_storage_migrations_total{outcome="succeeded"}`
@@ -108,7 +108,7 @@ func (m *migration) done(t *testing.T) error {
 	return m.allStored(t, "v1alpha2")
 }
 
-// migrate waits until the migration is over, and requires that clients are told of the objects what they were told before.
+// migrate waits until the migration is over, and requires that clients read of the objects what they read before.
 func (m *migration) migrate(t *testing.T, before map[string]map[string]any) {
 	t.Helper()
 	began := time.Now()
@@ -140,15 +140,15 @@ func testMigration(t *testing.T, m *migration) {
 		t.Errorf("the StorageVersionMigration does not go with the CRD: %v", owners)
 	}
 	m.awaitSuccess(t, succeeded+1)
-	m.atRest(t)
+	m.atSteadyState(t)
 }
 
-// awaitSuccess waits until the operator tells of so many successful migrations, and of none that is running.
+// awaitSuccess waits until the operator reports so many successful migrations, and of none that is running.
 func (m *migration) awaitSuccess(t *testing.T, migrations float64) {
 	t.Helper()
 	await(t, func() error {
 		if m.metric(t, runningMetric) != 0 || m.metric(t, unmigratedMetric) != 0 || m.metric(t, succeededMetric) != migrations {
-			return errors.New("the metrics do not tell that it succeeded")
+			return errors.New("the metrics do not say that it succeeded")
 		}
 		return m.event(t, crdName, "Normal", "StorageMigrationSucceeded")
 	})
@@ -167,8 +167,8 @@ func (m *migration) event(t *testing.T, name, kind, reason string) error {
 	return nil
 }
 
-// atRest requires that the operator looks at a CRD on which everything is done, and writes nothing.
-func (m *migration) atRest(t *testing.T) {
+// atSteadyState requires that the operator looks at a CRD on which everything is done, and writes nothing.
+func (m *migration) atSteadyState(t *testing.T) {
 	t.Helper()
 	const reconciles = `controller_runtime_reconcile_total{controller="storagemigration",result="success"}`
 	before := m.metric(t, reconciles)
@@ -388,7 +388,7 @@ func testMigrationByKilledOperator(t *testing.T, m *migration) {
 	m.migrate(t, before)
 }
 
-// waitForRewritten waits until so many objects have been rewritten since the CRD was flipped, and tells how many
+// waitForRewritten waits until so many objects have been rewritten since the CRD was flipped, and returns how many
 // there are when it has seen that.
 func (m *migration) waitForRewritten(t *testing.T, n int) {
 	t.Helper()

@@ -21,7 +21,7 @@ const Busybox = "/bin/busybox"
 // installTimeout bounds apt-get, which may have to fetch 100 MB.
 const installTimeout = 10 * time.Minute
 
-// systemPackage is a Debian package; present reports whether what it brings is there, however it came.
+// systemPackage is a Debian package; present reports whether what it installs is there, however it came.
 type systemPackage struct {
 	name    string
 	present func() bool
@@ -93,7 +93,7 @@ func Install(ctx context.Context, progress *host.Progress) error {
 		return host.Unavailable("the Debian packages %s cannot be installed: %w (update: %v)", strings.Join(names, " "), err, updateErr)
 	}
 	if rest := missing(); len(rest) > 0 {
-		return host.Unavailable("the Debian package %s is installed, but what it should bring is not there", rest[0])
+		return host.Unavailable("the Debian package %s is installed, but what it should install is not there", rest[0])
 	}
 	return nil
 }

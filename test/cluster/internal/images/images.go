@@ -153,7 +153,7 @@ func nginxImage(packages []string) recipe {
 					return err
 				}
 			}
-			// Where the distribution's packages rely on these links (which another package brings) they are needed.
+			// Where the distribution's packages rely on these links (which another package installs) they are needed.
 			for _, link := range [][2]string{{"lib", "usr/lib"}, {"lib64", "usr/lib64"}} {
 				if err := w.link(link[0], link[1]); err != nil {
 					return err

@@ -65,7 +65,7 @@ var identities = []identity{
 // frontProxy signs in the API server at aggregated APIs. It has a CA of its own, else each client certificate would do.
 var frontProxy = identity{file: "front-proxy", commonName: "front-proxy"}
 
-// ca is a certificate authority.
+// ca is a CA.
 type ca struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey

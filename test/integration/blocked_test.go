@@ -21,7 +21,7 @@ import (
 
 // A blocker blocks the change and not the server: replicas follow the object and who scales the Deployment, and what leads
 // clients to the Pods comes back as it was. Nothing of the change is made.
-func TestHeldServerIsKept(t *testing.T) {
+func TestBlockedInstanceIsKept(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
 	object := newServer(namespace, "web")

@@ -1,7 +1,7 @@
 package e2e
 
-// The rights that OLM gives the operator: they suffice for all that the tests before this one made it do, and nobody's Secrets are
-// the operator's to write.
+// The RBAC permissions that OLM gives the operator: they suffice for all that the tests before this one made it do, and nobody's Secrets
+// are the operator's to write.
 
 import (
 	"bufio"
@@ -15,7 +15,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 )
 
-func testRights(t *testing.T) {
+func testPermissions(t *testing.T) {
 	user := "system:serviceaccount:" + suite.operatorNamespace + ":" + operatorName
 	for _, verb := range []string{"create", "update", "patch", "delete"} {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
@@ -33,7 +33,7 @@ func testRights(t *testing.T) {
 	}
 }
 
-// refusedNothing requires the API server not to have refused the operator anything for want of a right.
+// refusedNothing requires the API server not to have refused the operator anything for want of a permission.
 func refusedNothing(t *testing.T, user string) {
 	t.Helper()
 	files, err := filepath.Glob(strings.TrimSuffix(suite.auditLog, ".log") + "*.log")

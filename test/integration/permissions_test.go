@@ -1,6 +1,6 @@
 package integration
 
-// The rights of the operator: those of config/rbac are used, all of them, and suffice; those of the bundle are the same but for
+// The RBAC permissions of the operator: those of config/rbac are used, all of them, and suffice; those of the bundle are the same but for
 // what only installs without OLM use.
 
 import (
@@ -22,9 +22,9 @@ import (
 	"github.com/example/nginx-operator/test/harness/apiserver"
 )
 
-// checkRights returns an error where the operator was refused something in any of the tests, or has not used a verb that its
+// checkPermissions returns an error where the operator was refused something in any of the tests, or has not used a verb that its
 // roles grant. TestMain calls it when all tests are over; a selection of them cannot use everything.
-func checkRights(ctx context.Context) error {
+func checkPermissions(ctx context.Context) error {
 	if flag.Lookup("test.run").Value.String() != "" || flag.Lookup("test.skip").Value.String() != "" {
 		return nil
 	}
@@ -40,7 +40,7 @@ func checkRights(ctx context.Context) error {
 			errs = append(errs, fmt.Errorf("refused: %s", entry.Permission()))
 		}
 	}
-	// Rights that the audit log does not show: admission asks for the first five on the operator's behalf
+	// Permissions that the audit log does not show: admission asks for the first five on the operator's behalf
 	// (OwnerReferencesPermissionEnforcement), the sixth is for an Event that repeats within minutes, and an API server
 	// that cannot stream a list (before Kubernetes 1.34) is asked to list what is watched.
 	used.Insert("update operator.example.com/nginxoperators/finalizers",
@@ -97,8 +97,8 @@ func grantsOf(rules []rbacv1.PolicyRule) []string {
 }
 
 // onlyWithoutOLM are the RBAC permissions of config/rbac that the bundle leaves out: outside OLM the operator makes the certificate of its
-// webhooks, and writes it into their configurations. OLM makes the namespaced rights of an operator for all namespaces
-// cluster-wide, so there a right that nobody uses is one to everybody's Secrets.
+// webhooks, and writes it into their configurations. OLM makes the namespaced permissions of an operator for all namespaces
+// cluster-wide, so there a permission that nobody uses is one to everybody's Secrets.
 var onlyWithoutOLM = []string{
 	"create /secrets",
 	"update /secrets named nginx-operator-webhook-server-cert",
@@ -110,7 +110,7 @@ var onlyWithoutOLM = []string{
 	"watch admissionregistration.k8s.io/validatingwebhookconfigurations named nginx-operator-validating-webhook-configuration",
 }
 
-func TestRightsOfTheBundle(t *testing.T) {
+func TestPermissionsOfTheBundle(t *testing.T) {
 	t.Parallel()
 	var csv struct {
 		Spec struct {
