@@ -3,15 +3,14 @@
 package bench
 
 import (
-	"bufio"
-	"bytes"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/example/nginx-operator/test/harness"
 )
 
 // request is a kind of write request, as the API server's metric apiserver_request_total distinguishes them.
@@ -33,10 +32,7 @@ func (r request) String() string {
 // requests are numbers of write requests.
 type requests map[request]int
 
-var (
-	writeVerbs   = []string{"POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION"}
-	labelPattern = regexp.MustCompile(`(\w+)="([^"]*)"`)
-)
+var writeVerbs = []string{"POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION"}
 
 // writes returns the write requests that the API server has counted so far, whoever sent them, but for Leases: those of
 // the leader election and of the API server itself.
@@ -48,24 +44,13 @@ func (e *environment) requests(t *testing.T, verbs ...string) requests {
 	raw, err := e.metrics.Get().AbsPath("/metrics").DoRaw(t.Context())
 	must(t, err)
 	out := requests{}
-	scanner := bufio.NewScanner(bytes.NewReader(raw))
-	scanner.Buffer(nil, 1<<20)
-	for scanner.Scan() {
-		line := scanner.Text()
-		if !strings.HasPrefix(line, "apiserver_request_total{") {
-			continue
+	samples, err := harness.Samples(string(raw), "apiserver_request_total")
+	must(t, err)
+	for _, sample := range samples {
+		labels := sample.Labels
+		if slices.Contains(verbs, labels["verb"]) && labels["resource"] != "leases" {
+			out[request{labels["verb"], labels["group"], labels["resource"], labels["subresource"]}] += int(sample.Value)
 		}
-		labels := map[string]string{}
-		for _, pair := range labelPattern.FindAllStringSubmatch(line, -1) {
-			labels[pair[1]] = pair[2]
-		}
-		if !slices.Contains(verbs, labels["verb"]) || labels["resource"] == "leases" {
-			continue
-		}
-		var n float64
-		_, err := fmt.Sscan(line[strings.LastIndex(line, " ")+1:], &n)
-		must(t, err)
-		out[request{labels["verb"], labels["group"], labels["resource"], labels["subresource"]}] += int(n)
 	}
 	return out
 }

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -32,4 +35,40 @@ func GetMetrics(ctx context.Context, url, token string) (code int, body string, 
 		return 0, "", fmt.Errorf("failed to read the metrics: %w", err)
 	}
 	return response.StatusCode, string(text), nil
+}
+
+// Sample is one value of a metric, with its labels.
+type Sample struct {
+	Labels map[string]string
+	Value  float64
+}
+
+var label = regexp.MustCompile(`(\w+)="([^"]*)"`)
+
+// Samples returns the values of a metric. An error says that there is none.
+func Samples(metrics, name string) ([]Sample, error) {
+	var out []Sample
+	for line := range strings.Lines(metrics) {
+		rest, found := strings.CutPrefix(line, name)
+		if !found || rest[0] != '{' && rest[0] != ' ' {
+			continue
+		}
+		last := strings.LastIndexByte(rest, ' ')
+		if last < 0 {
+			return nil, fmt.Errorf("no value in %q", line)
+		}
+		value, err := strconv.ParseFloat(strings.TrimSpace(rest[last:]), 64)
+		if err != nil {
+			return nil, fmt.Errorf("failed to read the value of %s: %w", name, err)
+		}
+		sample := Sample{Labels: map[string]string{}, Value: value}
+		for _, pair := range label.FindAllStringSubmatch(rest[:last], -1) {
+			sample.Labels[pair[1]] = pair[2]
+		}
+		out = append(out, sample)
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("there is no metric %s", name)
+	}
+	return out, nil
 }
