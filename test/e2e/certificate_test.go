@@ -3,7 +3,7 @@ package e2e
 // The certificate of the operator's webhooks under OLM, while clients read in the version that has to be converted.
 //
 //   - OLM renews the certificate when its time has come: no read fails, and none is wrong.
-//   - Somebody takes the conversion out of the CustomResourceDefinition: admission keeps it, or the guard puts it back at once.
+//   - Somebody takes the conversion out of the CustomResourceDefinition: admission keeps it, or the guard restores it at once.
 
 import (
 	"context"
@@ -62,7 +62,7 @@ func testWebhookCertificate(t *testing.T) {
 	})
 	t.Logf("FIGURE OLM renewed the certificate after %s", seconds(took))
 	waitForInstall(t, operator)
-	time.Sleep(3 * time.Second)
+	reader.goOn(t)
 	seen()
 	reader.finish(t, "while OLM renews the certificate of the webhooks")
 

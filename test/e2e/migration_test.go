@@ -40,7 +40,7 @@ func store(t *testing.T, version string) {
 	})
 }
 
-// storeOlder brings everything to where it was before the upgrade: each object is stored as v1alpha1.
+// storeOlder returns everything to where it was before the upgrade: each object is stored as v1alpha1.
 func (f *fleet) storeOlder(t *testing.T) {
 	t.Helper()
 	store(t, older)
@@ -109,7 +109,7 @@ func testMigrationWithoutWebhook(t *testing.T, f *fleet) {
 		}
 		return err
 	})
-	// The control plane meets that.
+	// What is tested is a time in which nobody answers: nothing shows that the control plane has met it.
 	time.Sleep(5 * time.Second)
 	scale(2)
 	waitForInstall(t, operator)

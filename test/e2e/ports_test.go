@@ -111,7 +111,7 @@ func changeUnderLoad(t *testing.T, field mutate.Field) {
 		waitFor(t, namespace, "the change of "+field.Path+" to end or to be stuck", 2*patience, func(ctx context.Context) error {
 			return hasSettled(ctx, object)
 		})
-		time.Sleep(settles)
+		time.Sleep(settles) // what is measured is the load in this time
 	}
 	waitForReady(t, object)
 	waitForOnly(t, object, 1)

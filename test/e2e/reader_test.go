@@ -200,6 +200,23 @@ func (r *reader) strictly() {
 	r.strict, r.lastSuccess = true, time.Time{}
 }
 
+// goOn returns when so many more reads have ended that they say something of the time since, a list and each object among them.
+func (r *reader) goOn(t *testing.T) {
+	t.Helper()
+	reads := func() int {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return r.reads
+	}
+	before := reads()
+	waitFor(t, r.namespace, "more reads", patience, func(context.Context) error {
+		if n := reads() - before; n < 2*listEvery {
+			return fmt.Errorf("there were %d", n)
+		}
+		return nil
+	})
+}
+
 // finish ends the reading and requires that no answer was wrong, and that none failed since strictly but in one short gap.
 func (r *reader) finish(t *testing.T, during string) {
 	t.Helper()
