@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -131,7 +130,7 @@ func TestQuota(t *testing.T) {
 	waitForEvent(t, namespace, corev1.EventTypeNormal, "Recovered", 1)
 }
 
-// waitForEvent waits for Events of a reason, and then makes sure that no more come than wanted.
+// waitForEvent waits for Events of a reason, and then makes sure that no more come than wanted: not before those of a marker.
 func waitForEvent(t *testing.T, namespace, eventType, reason string, want int) {
 	t.Helper()
 	count := func() (int, error) {
@@ -139,7 +138,7 @@ func waitForEvent(t *testing.T, namespace, eventType, reason string, want int) {
 		err := suite.admin.List(t.Context(), list, client.InNamespace(namespace))
 		n := 0
 		for i := range list.Items {
-			if list.Items[i].Type == eventType && list.Items[i].Reason == reason {
+			if list.Items[i].Type == eventType && list.Items[i].Reason == reason && list.Items[i].InvolvedObject.Name != markerName {
 				n += max(1, int(list.Items[i].Count))
 			}
 		}
@@ -151,7 +150,7 @@ func waitForEvent(t *testing.T, namespace, eventType, reason string, want int) {
 		}
 		return nil
 	})
-	time.Sleep(300 * time.Millisecond)
+	waitForMarker(t, namespace)
 	if n, err := count(); err != nil || n != want {
 		t.Errorf("%d %s Events of reason %s, want %d (%v)", n, eventType, reason, want, err)
 	}

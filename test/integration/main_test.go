@@ -99,7 +99,7 @@ func run(m *testing.M) (code int, err error) {
 		return 0, err
 	}
 	code = m.Run()
-	if suite.operator.Stop(); code != 0 {
+	if suite.operator.Kill(); code != 0 {
 		fmt.Println("the operator:", suite.operator.Summary())
 		return code, nil
 	}

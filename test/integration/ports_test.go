@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -197,12 +196,12 @@ func TestPortsWhilePodsServe(t *testing.T) {
 			newRevision(t, namespace, "web-b")
 			old.scaleDown(t)
 			// A Pod that drains serves.
-			time.Sleep(time.Second)
+			waitForMarker(t, namespace)
 			waitForShape(t, namespace, test.during)
 			audited := len(audit(t))
 			old.drained(t)
 			waitForShape(t, namespace, test.after)
-			time.Sleep(time.Second)
+			waitForMarker(t, namespace)
 			writes := withoutEvents(writesOf(t, audited, namespace))
 			for _, kind := range []string{"services/", "networkpolicies/"} {
 				if most := map[bool]int{true: 0, false: 1}[cmp.Equal(test.during, test.after, cmp.AllowUnexported(shape{}))]; writes[kind] != most {
@@ -272,7 +271,7 @@ func TestRenamedPortKeepsItsEndpoints(t *testing.T) {
 		return client.IgnoreNotFound(err)
 	})
 	audited := len(audit(t))
-	time.Sleep(2 * time.Second)
+	waitForMarker(t, namespace)
 	if n := withoutEvents(writesOf(t, audited, namespace)); len(n) != 0 {
 		t.Errorf("writes at the end: %v", n)
 	}

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"math/big"
 	"strings"
@@ -132,8 +133,15 @@ func TestReferences(t *testing.T) {
 			if reference.seen(second) == reference.seen(first) || reference.seen(second) == "" {
 				t.Error("the new content does not reach the Deployment")
 			}
+			audited := len(audit(t))
 			update(t, source, func(o client.Object) { o.SetLabels(map[string]string{"touched": "yes"}) })
-			time.Sleep(500 * time.Millisecond)
+			waitFor(t, func() error {
+				if readsOfSources(t, audited, namespace) == 0 {
+					return errors.New("the operator has not read what was touched")
+				}
+				return nil
+			})
+			waitForMarker(t, namespace)
 			second = waitForGeneration(t, namespace, second.deployment.Generation)
 
 			must(t, suite.admin.Delete(t.Context(), source))
@@ -141,12 +149,12 @@ func TestReferences(t *testing.T) {
 			waitForEvent(t, namespace, corev1.EventTypeWarning, v1alpha2.ReasonReferenceNotFound, 2)
 			update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Replicas = ptr.To[int32](3) })
 			waitForBlocker(t, namespace, v1alpha2.ReasonReferenceNotFound, reference.field+": ")
-			held := must1(childrenOf(t.Context(), namespace, "web"))(t)
+			blocked := must1(childrenOf(t.Context(), namespace, "web"))(t)
 			// The ConfigMap of the first content may have been deleted only after the change that made it useless.
-			if *held.deployment.Spec.Replicas != 3 || len(held.configMaps) > len(second.configMaps) ||
-				reference.seen(held) != reference.seen(second) {
+			if *blocked.deployment.Spec.Replicas != 3 || len(blocked.configMaps) > len(second.configMaps) ||
+				reference.seen(blocked) != reference.seen(second) {
 				t.Errorf("of the change more was written than the replicas: %d ConfigMaps, were %d: %+v",
-					len(held.configMaps), len(second.configMaps), held.deployment)
+					len(blocked.configMaps), len(second.configMaps), blocked.deployment)
 			}
 
 			again := source.DeepCopyObject().(client.Object)
@@ -264,8 +272,8 @@ func TestUnusableReferences(t *testing.T) {
 			before := waitForChildren(t, namespace, "web")
 			update(t, source, func(o client.Object) { test.spoil(t, o) })
 			waitForBlocker(t, namespace, test.reason, test.message)
-			held := waitForGeneration(t, namespace, before.deployment.Generation)
-			if reference.seen(held) != reference.seen(before) {
+			blocked := waitForGeneration(t, namespace, before.deployment.Generation)
+			if reference.seen(blocked) != reference.seen(before) {
 				t.Error("the Pods get what is wrong")
 			}
 			update(t, source, func(o client.Object) {
@@ -287,7 +295,7 @@ func TestUnusableReferences(t *testing.T) {
 	}
 }
 
-// A Secret of another type is named as such, and does once it is recreated; several blockers are all told of.
+// A Secret of another type is named as such, and does once it is recreated; several blockers are all named.
 func TestSecretOfAnotherType(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -96,8 +95,7 @@ func TestOneStatusWithoutReplicas(t *testing.T) {
 	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonScaledToZero)
 	rollOut(t, namespace, "web")
 	waitForEvent(t, namespace, corev1.EventTypeNormal, v1alpha2.ReasonScaledToZero, 1)
-	// A second status has this long to come.
-	time.Sleep(time.Second)
+	waitForMarker(t, namespace)
 	if n := writesOf(t, audited, namespace); n["nginxoperators/status"] != 1 || n["events/"] != 1 {
 		t.Errorf("writes %v", n)
 	}
