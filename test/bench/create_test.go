@@ -239,7 +239,7 @@ func (e *environment) timeCreation(
 		}
 	}
 	inParallel(t, createWriters, createObjects, func(ctx context.Context, i int) error {
-		object := newServer(namespace, i)
+		object := newInstance(namespace, i)
 		object.Spec.Replicas = ptr.To[int32](0)
 		err := e.admin.Create(ctx, object)
 		created <- object

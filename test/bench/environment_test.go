@@ -162,7 +162,7 @@ func (e *environment) newNamespace(t *testing.T, name string) string {
 	return name
 }
 
-func newServer(namespace string, i int) *v1alpha2.NginxOperator {
+func newInstance(namespace string, i int) *v1alpha2.NginxOperator {
 	return &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("web-%05d", i)}}
 }
 
@@ -171,7 +171,7 @@ func newObject(namespace string, i int) *v1alpha1.NginxOperator {
 	return &v1alpha1.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("web-%05d", i)}}
 }
 
-// onPort returns the ports of a server that listens on one.
+// onPort returns the ports of an instance that listens on one.
 func onPort(port int32) []v1alpha2.Port {
 	return []v1alpha2.Port{{Name: v1alpha2.DefaultPortName, Port: port, Protocol: corev1.ProtocolTCP}}
 }

@@ -40,7 +40,7 @@ func TestMemory(t *testing.T) {
 	namespace := e.newNamespace(t, "memory")
 	began = time.Now()
 	inParallel(t, concurrency, objects, func(ctx context.Context, i int) error {
-		return e.admin.Create(ctx, newServer(namespace, i))
+		return e.admin.Create(ctx, newInstance(namespace, i))
 	})
 	e.waitForStatus(t, namespace, objects, 20*time.Minute)
 	harness.Report(fmt.Sprintf("time-until-%d-objects-have-their-children", objects), seconds(time.Since(began)), "s")

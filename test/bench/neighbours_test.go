@@ -36,7 +36,7 @@ func TestNeighbours(t *testing.T) {
 	e := newEnvironment(t)
 	e.startLeader(t)
 	quiet, noisy := e.newNamespace(t, "quiet"), e.newNamespace(t, "noisy")
-	object := newServer(quiet, 0)
+	object := newInstance(quiet, 0)
 	must(t, e.admin.Create(t.Context(), object))
 	e.waitForStatus(t, quiet, 1, time.Minute)
 	e.waitForQuiet(t, time.Second, time.Minute)
@@ -49,7 +49,7 @@ func TestNeighbours(t *testing.T) {
 	creation.Go(func() {
 		defer close(made)
 		if err := harness.InParallel(t.Context(), 16, objects, func(ctx context.Context, i int) error {
-			return e.admin.Create(ctx, newServer(noisy, i))
+			return e.admin.Create(ctx, newInstance(noisy, i))
 		}); err != nil {
 			t.Error(err)
 			return
@@ -108,7 +108,7 @@ func (e *environment) timeChanges(
 // fight changes what is declared of one child of a namespace until the context ends.
 func (e *environment) fight(ctx context.Context, namespace string) {
 	deployment := &appsv1.Deployment{}
-	deployment.Namespace, deployment.Name = namespace, newServer(namespace, 0).Name
+	deployment.Namespace, deployment.Name = namespace, newInstance(namespace, 0).Name
 	theirs := []byte(`{"metadata":{"labels":{"app.kubernetes.io/component":"theirs"}}}`)
 	for ticker := time.NewTicker(fightEvery); ctx.Err() == nil; <-ticker.C {
 		_ = e.admin.Patch(ctx, deployment, client.RawPatch("application/merge-patch+json", theirs)) // the next one follows

@@ -135,7 +135,7 @@ func (s *soak) disturb(t *testing.T, duration time.Duration) {
 func (s *soak) anyName() string { return s.names[s.random.IntN(len(s.names))] }
 
 func (s *soak) create(ctx context.Context) error {
-	object := newServer(soakNamespace, s.next)
+	object := newInstance(soakNamespace, s.next)
 	s.next++
 	object.Spec.Replicas = ptr.To(s.random.Int32N(4))
 	s.names = append(s.names, object.Name)

@@ -28,7 +28,7 @@ func TestSteadyState(t *testing.T) {
 	operator := e.startLeader(t)
 	namespace := e.newNamespace(t, "steady")
 	inParallel(t, concurrency, steadyObjects, func(ctx context.Context, i int) error {
-		return e.admin.Create(ctx, newServer(namespace, i))
+		return e.admin.Create(ctx, newInstance(namespace, i))
 	})
 	e.waitForStatus(t, namespace, steadyObjects, 3*time.Minute)
 	e.rollOutAll(t, namespace)
@@ -97,7 +97,7 @@ func TestLeaderChange(t *testing.T) {
 	namespace := e.newNamespace(t, "leaders")
 	first, second := e.startLeader(t), e.startOperator(t)
 	change := func(i int, end func(*harness.Manager)) (lease, work time.Duration) {
-		holder, object := e.leader(t), newServer(namespace, i)
+		holder, object := e.leader(t), newInstance(namespace, i)
 		began := time.Now()
 		go end(first)
 		must(t, e.admin.Create(t.Context(), object))

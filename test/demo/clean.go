@@ -54,7 +54,7 @@ func (u *upgrade) removeAll(ctx context.Context, ours []string) error {
 	for _, name := range ours {
 		errs = append(errs, remove(ctx, u.api.Resource(namespaceKind), name))
 	}
-	// The CRD takes the servers along. A migration that is done says nothing about the next one.
+	// The CRD takes the instances along. A migration that is done says nothing about the next one.
 	return errors.Join(append(errs,
 		remove(ctx, u.api.Resource(crdKind), crdName),
 		remove(ctx, u.api.Resource(migrationKind), crdName))...)
@@ -93,7 +93,7 @@ func (u *upgrade) ownNamespaces(ctx context.Context) ([]string, error) {
 	return out, nil
 }
 
-// refuseOthers returns an error where a namespace that the walk needs, or one that has a server, was made by no demo.
+// refuseOthers returns an error where a namespace that the walk needs, or one that has an instance, was made by no demo.
 func (u *upgrade) refuseOthers(ctx context.Context, ours []string) error {
 	for _, name := range []string{operatorNamespace, fleetNamespace} {
 		namespace, err := find(ctx, u.api.Resource(namespaceKind), name)
@@ -114,14 +114,14 @@ func (u *upgrade) refuseOthers(ctx context.Context, ours []string) error {
 		if !found {
 			continue // the others take an operator that works
 		}
-		list, err := u.api.Resource(serverKind.WithVersion(stored)).List(ctx, listAll)
+		list, err := u.api.Resource(instanceKind.WithVersion(stored)).List(ctx, listAll)
 		if err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("failed to look for servers of others: %w", err)
+			return fmt.Errorf("failed to look for instances of others: %w", err)
 		}
 		for i := range list.Items {
-			if server := &list.Items[i]; !slices.Contains(ours, server.GetNamespace()) {
+			if instance := &list.Items[i]; !slices.Contains(ours, instance.GetNamespace()) {
 				return fmt.Errorf("NginxOperator %s is in namespace %s, which is not the demo's: the walk begins without the API, so delete it first",
-					server.GetName(), server.GetNamespace())
+					instance.GetName(), instance.GetNamespace())
 			}
 		}
 	}

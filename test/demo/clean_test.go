@@ -62,7 +62,7 @@ apiVersion: operator.example.com/v1alpha2
 kind: NginxOperator
 metadata: {name: web, namespace: nginx-demo}
 `
-	foreignServer = `---
+	foreignInstance = `---
 apiVersion: operator.example.com/v1alpha2
 kind: NginxOperator
 metadata: {name: shop, namespace: somebody}
@@ -85,7 +85,7 @@ func on(t *testing.T, manifest string) *upgrade {
 	return &upgrade{api: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
 		namespaceKind: "NamespaceList", crdKind: "CustomResourceDefinitionList", migrationKind: "StorageVersionMigrationList",
 		releaseKind: "ClusterServiceVersionList", subscribedKind: "SubscriptionList", conditionKind: "OperatorConditionList",
-		serverKind.WithVersion(finalAPI): "NginxOperatorList",
+		instanceKind.WithVersion(finalAPI): "NginxOperatorList",
 	}, out...)}
 }
 
@@ -101,13 +101,13 @@ func TestOwnNamespaces(t *testing.T) {
 func TestRefuseOthers(t *testing.T) {
 	for name, test := range map[string]struct{ manifest, want string }{
 		"the demo's":        {ownCluster, ""},
-		"another server":    {ownCluster + foreignServer, "NginxOperator shop is in namespace somebody"},
+		"another instance":  {ownCluster + foreignInstance, "NginxOperator shop is in namespace somebody"},
 		"another namespace": {ownCluster + foreignNamespace, "namespace nginx-upgrade is not the demo's"},
 		"another operator": {
 			strings.Replace(ownCluster, "made-by: demo", "made-by: hand", 1),
 			"namespace nginx-operator-system is not the demo's",
 		},
-		"no API": {foreignServer, ""},
+		"no API": {foreignInstance, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			u := on(t, test.manifest)

@@ -111,16 +111,16 @@ func (u *upgrade) startClients(ctx context.Context) error {
 	u.page = startCounter(ctx, "requests to the page", pagePause, ways...)
 	u.older = u.startReader(ctx, firstAPI)
 	fmt.Printf("    GET %s (%d at a time)\n", url, len(ways))
-	fmt.Printf("    a list of all %d servers at v1alpha1\n", len(u.fleet))
+	fmt.Printf("    a list of all %d instances at v1alpha1\n", len(u.fleet))
 	fmt.Println("    the same at v1alpha2, from the moment on at which OLM says that a release with it is installed")
 	return nil
 }
 
-// startReader lists all servers in a version, and looks whether each is there with its port.
+// startReader lists all instances in a version, and looks whether each is there with its port.
 func (u *upgrade) startReader(ctx context.Context, version string) *counter {
-	servers := u.api.Resource(serverKind.WithVersion(version)).Namespace(fleetNamespace)
+	instances := u.api.Resource(instanceKind.WithVersion(version)).Namespace(fleetNamespace)
 	return startCounter(ctx, "reads at "+version, readPause, func(ctx context.Context, _ int) error {
-		list, err := servers.List(ctx, listAll)
+		list, err := instances.List(ctx, listAll)
 		if err != nil {
 			return err
 		}
@@ -128,11 +128,11 @@ func (u *upgrade) startReader(ctx context.Context, version string) *counter {
 	})
 }
 
-// pageRequests are the ways to ask for the page of the server that has Pods: on one connection, and with a new one each
+// pageRequests are the ways to ask for the page of the instance that has Pods: on one connection, and with a new one each
 // time. A cluster of the user's own has its network elsewhere: there the requests go through the API server's proxy.
 func (u *upgrade) pageRequests() (url string, ways []ask, err error) {
 	if u.local {
-		url = fmt.Sprintf("http://%s.%s.svc.cluster.local:%d/", fleetServer, fleetNamespace, fleetPort)
+		url = fmt.Sprintf("http://%s.%s.svc.cluster.local:%d/", fleetInstance, fleetNamespace, fleetPort)
 		for _, keepAlive := range []bool{true, false} {
 			client := newClient(requestLimit, keepAlive)
 			ways = append(ways, func(ctx context.Context, _ int) error { return checkPage(getOnce(ctx, client, url)) })
@@ -144,7 +144,7 @@ func (u *upgrade) pageRequests() (url string, ways []ask, err error) {
 		return "", nil, fmt.Errorf("failed to make an HTTP client: %w", err)
 	}
 	url = fmt.Sprintf("%s/api/v1/namespaces/%s/services/%s:%d/proxy/",
-		strings.TrimSuffix(u.config.Host, "/"), fleetNamespace, fleetServer, fleetPort)
+		strings.TrimSuffix(u.config.Host, "/"), fleetNamespace, fleetInstance, fleetPort)
 	return url, []ask{func(ctx context.Context, _ int) error { return checkPage(getOnce(ctx, client, url)) }}, nil
 }
 

@@ -1,6 +1,6 @@
 package main
 
-// This file has the servers that live through an upgrade.
+// This file has the instances that live through an upgrade.
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// fleet are servers, each with a port of its own, so that no answer can be right by chance.
+// fleet are instances, each with a port of its own, so that no answer can be right by chance.
 type fleet []member
 
 type member struct {
@@ -19,14 +19,14 @@ type member struct {
 }
 
 func newFleet() fleet {
-	out := fleet{{fleetServer, fleetPort, 2}}
+	out := fleet{{fleetInstance, fleetPort, 2}}
 	for i := range int64(bystanders) {
 		out = append(out, member{fmt.Sprintf("object-%d", i), 10000 + i, 0})
 	}
 	return out
 }
 
-// manifest declares the servers at v1alpha1.
+// manifest declares the instances at v1alpha1.
 func (f fleet) manifest() string {
 	var out strings.Builder
 	for _, one := range f {
@@ -44,7 +44,7 @@ spec:
 	return out.String()
 }
 
-// check returns an error where a list of servers in a version is wrong: each has to be there with its port.
+// check returns an error where a list of instances in a version is wrong: each has to be there with its port.
 func (f fleet) check(version string, items []unstructured.Unstructured) error {
 	found := map[string]int64{}
 	for i := range items {
@@ -61,7 +61,7 @@ func (f fleet) check(version string, items []unstructured.Unstructured) error {
 	return errors.Join(errs...)
 }
 
-// portAt returns the port of a server where a version has it, 0 where it is not: v1alpha1 has one, v1alpha2 a list.
+// portAt returns the port of an instance where a version has it, 0 where it is not: v1alpha1 has one, v1alpha2 a list.
 func portAt(version string, object *unstructured.Unstructured) int64 {
 	spec, _, _ := unstructured.NestedMap(object.Object, "spec")
 	if version == finalAPI {

@@ -32,7 +32,7 @@ func decode(t *testing.T, manifest string) []unstructured.Unstructured {
 	return out
 }
 
-// The manifest is what the first API knows, and no two servers look alike.
+// The manifest is what the first API knows, and no two instances look alike.
 func TestFleetManifest(t *testing.T) {
 	f := newFleet()
 	documents := strings.Split(f.manifest(), "---\n")[1:]
@@ -49,13 +49,13 @@ func TestFleetManifest(t *testing.T) {
 		ports[*object.Spec.Port] = true
 		if *object.Spec.Replicas > 0 {
 			withPods++
-			if object.Name != fleetServer || *object.Spec.Port != fleetPort || *object.Spec.Replicas != 2 {
+			if object.Name != fleetInstance || *object.Spec.Port != fleetPort || *object.Spec.Replicas != 2 {
 				t.Errorf("%s has port %d and %d replicas", object.Name, *object.Spec.Port, *object.Spec.Replicas)
 			}
 		}
 	}
 	if len(documents) != bystanders+1 || len(ports) != len(documents) || withPods != 1 {
-		t.Errorf("%d servers, %d ports, %d servers with Pods", len(documents), len(ports), withPods)
+		t.Errorf("%d instances, %d ports, %d instances with Pods", len(documents), len(ports), withPods)
 	}
 	if err := f.check(firstAPI, decode(t, f.manifest())); err != nil {
 		t.Errorf("what is declared is wrong: %v", err)
@@ -89,12 +89,12 @@ kind: NginxOperator
 `
 	)
 	for name, test := range map[string]struct{ version, list, want string }{
-		"v1alpha1":              {firstAPI, older, ""},
-		"v1alpha2":              {finalAPI, newer, ""},
-		"not converted up":      {finalAPI, older, "web has port 0 instead of 8080"},
-		"not converted down":    {firstAPI, newer, "web has port 0 instead of 8080"},
-		"another server's port": {firstAPI, strings.ReplaceAll(older, "10000", "8080"), "object-0 has port 8080 instead of 10000"},
-		"one is missing":        {firstAPI, strings.Split(older, "---\n")[0], "object-0 is not in the list"},
+		"v1alpha1":                {firstAPI, older, ""},
+		"v1alpha2":                {finalAPI, newer, ""},
+		"not converted up":        {finalAPI, older, "web has port 0 instead of 8080"},
+		"not converted down":      {firstAPI, newer, "web has port 0 instead of 8080"},
+		"another instance's port": {firstAPI, strings.ReplaceAll(older, "10000", "8080"), "object-0 has port 8080 instead of 10000"},
+		"one is missing":          {firstAPI, strings.Split(older, "---\n")[0], "object-0 is not in the list"},
 		"no ports after conversion": {
 			finalAPI, strings.ReplaceAll(newer, "[{name: http, port: 10000}]", "[]"), "object-0 has port 0 instead of 10000",
 		},

@@ -20,11 +20,11 @@ func (d *demo) hints() string {
 	const moved = 8081
 	request := "bin/demo get " + serviceURL(moved)
 	if !d.local {
-		request = fmt.Sprintf("kubectl get --raw /api/v1/namespaces/%s/services/%s:%d/proxy/", serverNamespace, server, moved)
+		request = fmt.Sprintf("kubectl get --raw /api/v1/namespaces/%s/services/%s:%d/proxy/", instanceNamespace, instance, moved)
 	}
-	object := fmt.Sprintf("nginxoperator/%s -n %s", server, serverNamespace)
+	object := fmt.Sprintf("nginxoperator/%s -n %s", instance, instanceNamespace)
 	wait := "kubectl wait --for=condition=Ready --timeout=60s " + object
-	deployment := fmt.Sprintf("deployment/%s -n %s", server, serverNamespace)
+	deployment := fmt.Sprintf("deployment/%s -n %s", instance, instanceNamespace)
 	return d.list([]hint{
 		{"Scale it", "kubectl scale --replicas=3 " + object + " && " + wait + " && kubectl get " + object},
 		{
@@ -39,10 +39,10 @@ func (d *demo) hints() string {
 		{
 			"Replace its Pods and nothing else",
 			`kubectl patch ` + object + ` --type=merge --patch="spec: {forceRedeploy: now}" && ` + wait +
-				" && kubectl get pods -n " + serverNamespace,
+				" && kubectl get pods -n " + instanceNamespace,
 		},
 		{"Read what each field means", "kubectl explain nginxoperator.spec"},
-	}) + d.removal(serverNamespace)
+	}) + d.removal(instanceNamespace)
 }
 
 // hint is a command and what it shows.
@@ -57,11 +57,11 @@ func (d *demo) list(hints []hint) string {
 	return out.String()
 }
 
-// removal says how to remove the servers of a namespace and the operator.
+// removal says how to remove the instances of a namespace and the operator.
 func (d *demo) removal(namespace string) string {
 	if d.local {
 		return "  # Stop the cluster; nothing is left behind\n  make cluster-down\n"
 	}
-	return fmt.Sprintf("  # Remove the server, then the operator\n  %s\n  %s\n",
+	return fmt.Sprintf("  # Remove the instance, then the operator\n  %s\n  %s\n",
 		d.line("kubectl delete namespace "+namespace), d.line("kubectl delete namespace "+operatorNamespace))
 }

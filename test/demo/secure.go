@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	secureServer = "secure"
-	securePort   = 8443
+	secureInstance = "secure"
+	securePort     = 8443
 )
 
-// secureManifest declares a server that speaks TLS with a configuration of its own.
+// secureManifest declares an instance that speaks TLS with a configuration of its own.
 const secureManifest = `
 apiVersion: operator.example.com/v1alpha2
 kind: NginxOperator
@@ -52,14 +52,14 @@ spec:
   drainSeconds: 10
 `
 
-// declareSecure makes a certificate, applies the server and waits until it is ready.
+// declareSecure makes a certificate, applies the instance and waits until it is ready.
 func (d *demo) declareSecure(ctx context.Context) error {
 	secret, err := certificateManifest()
 	if err != nil {
 		return err
 	}
 	// A second run keeps the certificate: another one would roll the Pods.
-	found, err := d.kubectl(ctx, "get", "secret", "secure-certificate", "-n", serverNamespace, "--ignore-not-found", "--output=name")
+	found, err := d.kubectl(ctx, "get", "secret", "secure-certificate", "-n", instanceNamespace, "--ignore-not-found", "--output=name")
 	if err == nil && found == "" {
 		err = d.apply(ctx, secret)
 	}
@@ -69,7 +69,7 @@ func (d *demo) declareSecure(ctx context.Context) error {
 	if err := d.apply(ctx, secureManifest); err != nil {
 		return err
 	}
-	if err := d.waitForReady(ctx, serverNamespace, "nginxoperator/"+secureServer); err != nil {
+	if err := d.waitForReady(ctx, instanceNamespace, "nginxoperator/"+secureInstance); err != nil {
 		return err
 	}
 	fmt.Print(indent(strings.TrimSpace(secureManifest)))
@@ -78,13 +78,14 @@ func (d *demo) declareSecure(ctx context.Context) error {
 
 // certificateManifest returns a Secret with a certificate that signs itself.
 func certificateManifest() (string, error) {
-	certificate, key, err := cert.GenerateSelfSignedCertKey(fmt.Sprintf("%s.%s.svc.cluster.local", secureServer, serverNamespace), nil, nil)
+	host := fmt.Sprintf("%s.%s.svc.cluster.local", secureInstance, instanceNamespace)
+	certificate, key, err := cert.GenerateSelfSignedCertKey(host, nil, nil)
 	if err != nil {
 		return "", fmt.Errorf("failed to make a certificate: %w", err)
 	}
 	manifest, err := yaml.Marshal(corev1.Secret{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: serverNamespace, Name: "secure-certificate"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: instanceNamespace, Name: "secure-certificate"},
 		Type:       corev1.SecretTypeTLS,
 		Data:       map[string][]byte{corev1.TLSCertKey: certificate, corev1.TLSPrivateKeyKey: key},
 	})
@@ -94,14 +95,14 @@ func certificateManifest() (string, error) {
 // requestSecure shows the answer over TLS.
 func (d *demo) requestSecure(ctx context.Context) error {
 	if !d.local {
-		path := fmt.Sprintf("/api/v1/namespaces/%s/services/https:%s:%d/proxy/", serverNamespace, secureServer, securePort)
+		path := fmt.Sprintf("/api/v1/namespaces/%s/services/https:%s:%d/proxy/", instanceNamespace, secureInstance, securePort)
 		out, err := d.kubectl(ctx, "get", "--raw", path)
 		if err == nil {
 			fmt.Printf("    $ kubectl get --raw %s\n%s", path, indent(firstLines(out)))
 		}
 		return err
 	}
-	url := fmt.Sprintf("https://%s.%s.svc.cluster.local:%d", secureServer, serverNamespace, securePort)
+	url := fmt.Sprintf("https://%s.%s.svc.cluster.local:%d", secureInstance, instanceNamespace, securePort)
 	out, err := d.inCluster(ctx, "", filepath.Join(d.repo, "bin", "demo"), "get", url)
 	if err == nil {
 		fmt.Printf("    GET %s\n%s", url, indent(out))
@@ -112,17 +113,17 @@ func (d *demo) requestSecure(ctx context.Context) error {
 // showAtV1alpha1 shows the same object to a client that knows only the first version of the API, and that a change made
 // by it keeps what it cannot say.
 func (d *demo) showAtV1alpha1(ctx context.Context) error {
-	const object = oldServers + "/" + secureServer
-	spec, err := d.kubectl(ctx, "get", object, "-n", serverNamespace, "--output=jsonpath={.apiVersion} {.spec}")
+	const object = oldInstances + "/" + secureInstance
+	spec, err := d.kubectl(ctx, "get", object, "-n", instanceNamespace, "--output=jsonpath={.apiVersion} {.spec}")
 	if err != nil {
 		return err
 	}
 	fmt.Printf("    $ kubectl get %s\n%s", object, indent(spec))
 	const patch = `{"spec":{"forceRedeploy":"by a client of v1alpha1"}}`
-	if _, err := d.kubectl(ctx, "patch", object, "-n", serverNamespace, "--type=merge", "--patch="+patch); err != nil {
+	if _, err := d.kubectl(ctx, "patch", object, "-n", instanceNamespace, "--type=merge", "--patch="+patch); err != nil {
 		return err
 	}
-	kept, err := d.kubectl(ctx, "get", "nginxoperators.v1alpha2.operator.example.com/"+secureServer, "-n", serverNamespace,
+	kept, err := d.kubectl(ctx, "get", "nginxoperators.v1alpha2.operator.example.com/"+secureInstance, "-n", instanceNamespace,
 		"--output=jsonpath={.apiVersion}: forceRedeploy {.spec.forceRedeploy}, tls {.spec.tls}, drainSeconds {.spec.drainSeconds}")
 	if err == nil {
 		fmt.Printf("    after a change of forceRedeploy at v1alpha1:\n%s", indent(kept))

@@ -18,7 +18,7 @@ import (
 
 // The kinds that are looked at.
 var (
-	serverKind     = schema.GroupResource{Group: "operator.example.com", Resource: "nginxoperators"}
+	instanceKind   = schema.GroupResource{Group: "operator.example.com", Resource: "nginxoperators"}
 	namespaceKind  = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 	crdKind        = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 	migrationKind  = schema.GroupVersionResource{Group: "storagemigration.k8s.io", Version: "v1", Resource: "storageversionmigrations"}
@@ -188,8 +188,8 @@ var columns = []struct {
 	{"stored", 17, "status.storedVersions of the CustomResourceDefinition: versions in which objects may be stored"},
 	{"migration", 9, "the StorageVersionMigration, by which Kubernetes stores every object again"},
 	{"upgradeable", 11, "OperatorCondition Upgradeable: whether OLM may go on from the newest release"},
-	{"page", 8, "requests to the server's page / how many failed"},
-	{"v1alpha1", 8, "reads of all servers at v1alpha1 / how many failed"},
+	{"page", 8, "requests to the instance's page / how many failed"},
+	{"v1alpha1", 8, "reads of all instances at v1alpha1 / how many failed"},
 	{"v1alpha2", 8, "the same at v1alpha2"},
 }
 

@@ -13,20 +13,20 @@ import (
 )
 
 const (
-	// operatorNamespace is the one that the bundle suggests; serverNamespace is for the example.
+	// operatorNamespace is the one that the bundle suggests; instanceNamespace is for the example.
 	operatorNamespace = "nginx-operator-system"
-	serverNamespace   = "nginx-demo"
-	// server and port are those of config/samples.
-	server = "instance"
-	port   = 80
+	instanceNamespace = "nginx-demo"
+	// instance and port are those of config/samples.
+	instance = "instance"
+	port     = 80
 )
 
 const (
 	// firstAPI is the version that the first release has, finalAPI the only one in which objects are stored in the end.
 	firstAPI = "v1alpha1"
 	finalAPI = "v1alpha2"
-	// oldServers is the resource as a client asks for it that knows only the first version.
-	oldServers = "nginxoperators." + firstAPI + ".operator.example.com"
+	// oldInstances is the resource as a client asks for it that knows only the first version.
+	oldInstances = "nginxoperators." + firstAPI + ".operator.example.com"
 )
 
 // csvPrefix begins the name of each release's ClusterServiceVersion; the version follows.
@@ -132,19 +132,19 @@ func (d *demo) steps() []step {
 	return append(d.buildSteps("The images of the operator, its bundle and its catalog", "images"), []step{
 		d.installStep("The operator, through a Subscription to the catalog", d.version, d.catalogImage),
 		{
-			"Servers: config/samples", 3 * time.Minute, d.declare,
-			d.line("kubectl get nginxoperators,pods,events -n " + serverNamespace),
+			"Instances: config/samples", 3 * time.Minute, d.declare,
+			d.line("kubectl get nginxoperators,pods,events -n " + instanceNamespace),
 		},
-		{"What there is", time.Minute, d.show, d.line("kubectl get all -n " + serverNamespace)},
-		{"A request to it, through its Service", time.Minute, d.request, d.line("kubectl get service,endpointslice -n " + serverNamespace)},
+		{"What there is", time.Minute, d.show, d.line("kubectl get all -n " + instanceNamespace)},
+		{"A request to it, through its Service", time.Minute, d.request, d.line("kubectl get service,endpointslice -n " + instanceNamespace)},
 		{
-			"A server with TLS and a configuration of its own, at v1alpha2", 3 * time.Minute, d.declareSecure,
-			d.line("kubectl get nginxoperators,pods,events -n " + serverNamespace),
+			"An instance with TLS and a configuration of its own, at v1alpha2", 3 * time.Minute, d.declareSecure,
+			d.line("kubectl get nginxoperators,pods,events -n " + instanceNamespace),
 		},
-		{"A request to it, over TLS", time.Minute, d.requestSecure, d.line("kubectl get service,endpointslice -n " + serverNamespace)},
+		{"A request to it, over TLS", time.Minute, d.requestSecure, d.line("kubectl get service,endpointslice -n " + instanceNamespace)},
 		{
-			"The same server, read and changed at v1alpha1", time.Minute, d.showAtV1alpha1,
-			d.line("kubectl get " + oldServers + " -n " + serverNamespace + " -o yaml"),
+			"The same instance, read and changed at v1alpha1", time.Minute, d.showAtV1alpha1,
+			d.line("kubectl get " + oldInstances + " -n " + instanceNamespace + " -o yaml"),
 		},
 	}...)
 }
@@ -224,28 +224,28 @@ func (d *demo) createNamespace(ctx context.Context, name string) error {
 
 // declare applies the examples and waits until they are ready.
 func (d *demo) declare(ctx context.Context) error {
-	if err := d.createNamespace(ctx, serverNamespace); err != nil {
+	if err := d.createNamespace(ctx, instanceNamespace); err != nil {
 		return err
 	}
-	if _, err := d.kubectl(ctx, "apply", "-n", serverNamespace, "-k", filepath.Join(d.delivery, "config", "samples")); err != nil {
+	if _, err := d.kubectl(ctx, "apply", "-n", instanceNamespace, "-k", filepath.Join(d.delivery, "config", "samples")); err != nil {
 		return err
 	}
-	return d.waitForReady(ctx, serverNamespace, "nginxoperator/"+server, "nginxoperator/greeter")
+	return d.waitForReady(ctx, instanceNamespace, "nginxoperator/"+instance, "nginxoperator/greeter")
 }
 
 func (d *demo) show(ctx context.Context) error {
-	out, err := d.kubectl(ctx, "get", "nginxoperators", "-n", serverNamespace)
+	out, err := d.kubectl(ctx, "get", "nginxoperators", "-n", instanceNamespace)
 	if err == nil {
-		fmt.Printf("    $ kubectl get nginxoperators -n %s\n%s", serverNamespace, indent(out))
+		fmt.Printf("    $ kubectl get nginxoperators -n %s\n%s", instanceNamespace, indent(out))
 	}
 	return err
 }
 
-// request shows the answer of the server. A cluster of the user's own has its network elsewhere: there the request goes
+// request shows the answer of the instance. A cluster of the user's own has its network elsewhere: there the request goes
 // through the API server's proxy.
 func (d *demo) request(ctx context.Context) error {
 	if !d.local {
-		path := fmt.Sprintf("/api/v1/namespaces/%s/services/%s:%d/proxy/", serverNamespace, server, port)
+		path := fmt.Sprintf("/api/v1/namespaces/%s/services/%s:%d/proxy/", instanceNamespace, instance, port)
 		out, err := d.kubectl(ctx, "get", "--raw", path)
 		if err == nil {
 			fmt.Printf("    $ kubectl get --raw %s\n%s", path, indent(firstLines(out)))
@@ -261,5 +261,5 @@ func (d *demo) request(ctx context.Context) error {
 }
 
 func serviceURL(port int) string {
-	return fmt.Sprintf("http://%s.%s.svc.cluster.local:%d", server, serverNamespace, port)
+	return fmt.Sprintf("http://%s.%s.svc.cluster.local:%d", instance, instanceNamespace, port)
 }

@@ -1,6 +1,6 @@
 package main
 
-// This file walks the upgrade graph: the first release, servers, and then the newest catalog, while clients go on.
+// This file walks the upgrade graph: the first release, instances, and then the newest catalog, while clients go on.
 
 import (
 	"context"
@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	// fleetNamespace is for the servers that live through the upgrade; fleetServer is the one that has Pods.
+	// fleetNamespace is for the instances that live through the upgrade; fleetInstance is the one that has Pods.
 	fleetNamespace = "nginx-upgrade"
-	fleetServer    = "web"
+	fleetInstance  = "web"
 	fleetPort      = 8080
-	// bystanders is the number of servers without Pods. They are there to be stored again.
+	// bystanders is the number of instances without Pods. They are there to be stored again.
 	bystanders = 20
 	// lookInterval is short against the steps of OLM, which take seconds; statusInterval is the longest time without a line.
 	lookInterval   = 250 * time.Millisecond
@@ -60,7 +60,7 @@ func newUpgrade() (*upgrade, error) {
 	return u, err
 }
 
-// prepareUpgrade makes what the walk needs, and goes on where the servers can be reached.
+// prepareUpgrade makes what the walk needs, and goes on where the instances can be reached.
 func prepareUpgrade(ctx context.Context) error {
 	u, err := newUpgrade()
 	if err != nil {
@@ -92,13 +92,13 @@ func walk(ctx context.Context) error {
 	if err := doAll(ctx, u.walkSteps()); err != nil {
 		return err
 	}
-	fmt.Printf("\nThe walk took %s. The operator and the servers are still there. Try next:\n\n%s",
+	fmt.Printf("\nThe walk took %s. The operator and the instances are still there. Try next:\n\n%s",
 		seconds(time.Since(began)), u.upgradeHints())
 	return nil
 }
 
 func (u *upgrade) walkSteps() []step {
-	servers := u.line("kubectl get nginxoperators,pods,events -n " + fleetNamespace)
+	instances := u.line("kubectl get nginxoperators,pods,events -n " + fleetNamespace)
 	return []step{
 		{
 			"What an earlier demo left", 3 * time.Minute, u.clean,
@@ -106,17 +106,17 @@ func (u *upgrade) walkSteps() []step {
 		},
 		u.installStep("Release "+u.firstVersion+", through a Subscription to the catalog in which it is the newest",
 			u.firstVersion, u.firstCatalogImage),
-		{"Servers at v1alpha1, the only version that it has", 3 * time.Minute, u.declareFleet, servers},
-		{"Clients that go on until the end", time.Minute, u.startClients, servers},
+		{"Instances at v1alpha1, the only version that it has", 3 * time.Minute, u.declareFleet, instances},
+		{"Clients that go on until the end", time.Minute, u.startClients, instances},
 		{
 			"The newest catalog: OLM walks to release " + u.version + " by itself", 6 * time.Minute, u.follow,
 			u.line(lookAtOLM + "; kubectl get storageversionmigration " + crdName + " -o yaml"),
 		},
-		{"What the walk did to servers and clients", time.Minute, u.sumUp, servers},
+		{"What the walk did to instances and clients", time.Minute, u.sumUp, instances},
 	}
 }
 
-// declareFleet applies the servers and waits until the one with Pods is ready.
+// declareFleet applies the instances and waits until the one with Pods is ready.
 func (u *upgrade) declareFleet(ctx context.Context) error {
 	if err := u.createNamespace(ctx, fleetNamespace); err != nil {
 		return err
@@ -124,19 +124,19 @@ func (u *upgrade) declareFleet(ctx context.Context) error {
 	if err := u.apply(ctx, u.fleet.manifest()); err != nil {
 		return err
 	}
-	if err := u.waitForReady(ctx, fleetNamespace, oldServers+"/"+fleetServer); err != nil {
+	if err := u.waitForReady(ctx, fleetNamespace, oldInstances+"/"+fleetInstance); err != nil {
 		return err
 	}
 	var err error
 	if u.pods, err = u.podsNow(ctx); err != nil {
 		return err
 	}
-	fmt.Printf("    %s is ready, with %d Pods (name and unique id); %d more servers have no Pods\n%s",
-		fleetServer, len(u.pods), bystanders, indent(strings.Join(u.pods, "\n")))
+	fmt.Printf("    %s is ready, with %d Pods (name and unique id); %d more instances have no Pods\n%s",
+		fleetInstance, len(u.pods), bystanders, indent(strings.Join(u.pods, "\n")))
 	return nil
 }
 
-// podsNow returns name and unique id of each Pod of the servers.
+// podsNow returns name and unique id of each Pod of the instances.
 func (u *upgrade) podsNow(ctx context.Context) ([]string, error) {
 	out, err := u.kubectl(ctx, "get", "pods", "-n", fleetNamespace,
 		`--output=jsonpath={range .items[*]}{.metadata.name} {.metadata.uid}{"\n"}{end}`)
@@ -228,11 +228,11 @@ func (u *upgrade) sumUp(ctx context.Context) error {
 
 // showDeprecation shows what warning somebody gets who still uses the first version of the API.
 func (u *upgrade) showDeprecation(ctx context.Context) error {
-	answer, warning, err := u.outputs(ctx, "", "kubectl", "get", oldServers, "-n", fleetNamespace, fleetServer)
+	answer, warning, err := u.outputs(ctx, "", "kubectl", "get", oldInstances, "-n", fleetNamespace, fleetInstance)
 	if err != nil {
 		return err
 	}
-	fmt.Printf("    $ kubectl get %s -n %s %s\n%s", oldServers, fleetNamespace, fleetServer, indent(warning+answer))
+	fmt.Printf("    $ kubectl get %s -n %s %s\n%s", oldInstances, fleetNamespace, fleetInstance, indent(warning+answer))
 	if !strings.Contains(warning, "Warning:") {
 		return errors.New("a read at v1alpha1 has no warning that this version is deprecated")
 	}
@@ -240,13 +240,13 @@ func (u *upgrade) showDeprecation(ctx context.Context) error {
 }
 
 func (u *upgrade) upgradeHints() string {
-	server := "nginxoperators.%s.operator.example.com/" + fleetServer + " -n " + fleetNamespace + " -o yaml"
+	instance := "nginxoperators.%s.operator.example.com/" + fleetInstance + " -n " + fleetNamespace + " -o yaml"
 	return u.list([]hint{
 		{
-			"Look at what the operator and the servers are now",
+			"Look at what the operator and the instances are now",
 			"kubectl get csv,pods -n " + operatorNamespace + "; kubectl get nginxoperators -n " + fleetNamespace,
 		},
-		{"Read the same server in both versions", fmt.Sprintf("kubectl get "+server+"; kubectl get "+server, firstAPI, finalAPI)},
+		{"Read the same instance in both versions", fmt.Sprintf("kubectl get "+instance+"; kubectl get "+instance, firstAPI, finalAPI)},
 		{"Look at how its objects were stored again", "kubectl get storageversionmigration " + crdName + " -o yaml"},
 	}) + u.removal(fleetNamespace)
 }

@@ -4,10 +4,10 @@ package e2e
 //
 //   - `operator-sdk bundle validate` with all optional checks of the operatorframework suite has no error and no warning.
 //   - `operator-sdk scorecard` passes every basic and OLM test, and has no suggestion left.
-//   - `operator-sdk run bundle` gives a working operator: a server becomes ready and serves.
+//   - `operator-sdk run bundle` gives a working operator: an instance becomes ready and serves.
 //   - `operator-sdk run bundle` of the release before and `operator-sdk run bundle-upgrade` to this one: the invariants of an
 //     upgrade hold.
-//   - After that `operator-sdk cleanup` takes all of it away, the API and with it the servers included, as is its default. What OLM
+//   - After that `operator-sdk cleanup` takes all of it away, the API and with it the instances included, as is its default. What OLM
 //     itself leaves is named in the test; nothing else stays.
 
 import (
@@ -134,7 +134,7 @@ func testRunBundle(t *testing.T) {
 	waitForInstall(t, namespace)
 
 	servers := newNamespace(t, restricted)
-	newServer(t, servers, "web", 1)
+	newInstance(t, servers, "web", 1)
 	serviceServes(t, servers, "web", 8080)
 	suite.operatorNamespace = ""
 }
@@ -149,7 +149,7 @@ func testCleanup(t *testing.T, namespace string, server *v1alpha2.NginxOperator)
 	crd, err := readCRD(t.Context())
 	must(t, err)
 	time.Sleep(time.Until(crd.CreationTimestamp.Add(collectorDelay)))
-	other := newServer(t, servers, "other", 1)
+	other := newInstance(t, servers, "other", 1)
 	must(t, suite.admin.Delete(t.Context(), other))
 	waitFor(t, servers, "the garbage collector to know the API", 2*time.Minute, func(ctx context.Context) error {
 		pods, err := podsOf(ctx, other)

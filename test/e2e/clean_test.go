@@ -39,7 +39,7 @@ func clean(ctx context.Context) error {
 	if err := refuseOthers(ctx, ours); err != nil {
 		return err
 	}
-	// Without its Subscription OLM does not restore what goes; the CRD takes the servers along.
+	// Without its Subscription OLM does not restore what goes; the CRD takes the instances along.
 	var errs []error
 	for namespace := range ours {
 		errs = append(errs,
@@ -107,7 +107,7 @@ func refuseOthers(ctx context.Context, ours sets.Set[string]) error {
 	return errors.Join(errs...)
 }
 
-// anyObjects lists the servers in the version that can be read: where no operator works it is the one that is stored.
+// anyObjects lists the instances in the version that can be read: where no operator works it is the one that is stored.
 func anyObjects(ctx context.Context) (*metav1.PartialObjectMetadataList, error) {
 	var errs []error
 	for _, version := range []string{newer, older} {

@@ -36,7 +36,7 @@ func deploy(t *testing.T, delivery string) {
 }
 
 // Nothing but the catalog's graph keeps anybody from leaving releases out. Whoever does loses nothing: no answer is wrong,
-// no request to a server is lost, and everything is stored as it should be in the end. Reads and writes may fail until the
+// no request to an instance is lost, and everything is stored as it should be in the end. Reads and writes may fail until the
 // new operator converts.
 func testDefaultLeavingOut(t *testing.T) {
 	startClean(t)

@@ -1,6 +1,6 @@
 package e2e
 
-// What happens to children from outside, and what stands in the way of a server.
+// What happens to children from outside, and what stands in the way of an instance.
 //
 //   - Each child that is deleted comes back, and so do the Pods; the object is ready again and serves.
 //   - What the operator declares is restored, a key added to the Service's selector included; what belongs to others
@@ -31,7 +31,7 @@ const restoreLimit = 10 * time.Second
 
 func testChildren(t *testing.T) {
 	namespace := newNamespace(t, restricted)
-	object := newServer(t, namespace, "web", 2)
+	object := newInstance(t, namespace, "web", 2)
 	for _, kind := range []string{"Service", "ConfigMap", "NetworkPolicy", "PodDisruptionBudget", "Deployment"} {
 		children, err := childrenOf(t.Context(), object)
 		must(t, err)
@@ -85,7 +85,7 @@ func testChildren(t *testing.T) {
 
 func testDrift(t *testing.T) {
 	namespace := newNamespace(t, restricted)
-	object := newServer(t, namespace, "web", 1)
+	object := newInstance(t, namespace, "web", 1)
 
 	kubectl(t, "scale", "deployment", "web", "-n", namespace, "--replicas=3")
 	hasReplicas := func(ctx context.Context, want int32) error {
@@ -146,7 +146,7 @@ func testDrift(t *testing.T) {
 // Service finds no Pod, and nothing serves any more.
 func testSelector(t *testing.T) {
 	namespace := newNamespace(t, restricted)
-	newServer(t, namespace, "web", 1)
+	newInstance(t, namespace, "web", 1)
 	serviceServes(t, namespace, "web", 8080)
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"}}
 	update(t, service, func(s *corev1.Service) { s.Spec.Selector["team"] = "nobody" })

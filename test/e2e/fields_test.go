@@ -2,7 +2,7 @@ package e2e
 
 // The fields of v1alpha2 on real operands.
 //
-//   - A server with a configuration, content and a certificate serves them, through a Service of the type that it asks for.
+//   - An instance with a configuration, content and a certificate serves them, through a Service of the type that it asks for.
 //   - While a client loads it through its Service, plain and with TLS, nothing of these loses a request: another image,
 //     another configuration in the spec, another in the ConfigMap it names, other content, another certificate in the
 //     Secret, an eviction of its Pods one after the other as a node drain does it.

@@ -1,6 +1,6 @@
 package e2e
 
-// This file has the servers that live through upgrades, and the clients that go on meanwhile.
+// This file has the instances that live through upgrades, and the clients that go on meanwhile.
 
 import (
 	"context"

@@ -4,7 +4,7 @@ package e2e
 // read, while the webhooks are away and while they answer. What it harms is its own namespace.
 //
 //   - No container of the operator restarts, and none uses more than half of its memory.
-//   - Every change of an object in another namespace is applied within five seconds, and the server there loses no request.
+//   - Every change of an object in another namespace is applied within five seconds, and the instance there loses no request.
 //   - Nothing of one namespace is in any status, Event or operand of the other, and no text of a Secret in any of them.
 //   - What the tenant does to the records on its own children does not stop the operator from restoring these.
 
@@ -242,7 +242,7 @@ func testHostileTenant(t *testing.T) {
 	operator := suite.operatorNamespace
 	attacker := newTenant(t)
 	other := newNamespace(t, restricted)
-	object := newServer(t, other, "web", 1)
+	object := newInstance(t, other, "web", 1)
 	load := startLoad(t, other, suite.reach.service(other, "web", 8080))
 
 	// A restart of the operator is enough for admission not to be asked.
@@ -357,7 +357,7 @@ func (e endless) Read(p []byte) (int, error) {
 // forgeRecords writes records that are none onto the children of an object, and has each restored all the same.
 func (a *tenant) forgeRecords(t *testing.T) {
 	t.Helper()
-	victim := newServer(t, a.namespace, victimName, 1)
+	victim := newInstance(t, a.namespace, victimName, 1)
 	for _, record := range forgedRecords {
 		for kind, apiVersion := range map[string]string{"Service": "v1", "NetworkPolicy": "networking.k8s.io/v1", "Deployment": "apps/v1"} {
 			patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
@@ -421,7 +421,7 @@ var viewed = map[string]string{
 }
 
 // nothingOf requires that nothing in a namespace that the operator or the control plane wrote names another namespace, or has the
-// text of a Secret. Of ConfigMaps it reads those of the servers.
+// text of a Secret. Of ConfigMaps it reads those of the instances.
 func nothingOf(t *testing.T, other, namespace string) {
 	t.Helper()
 	for kind, apiVersion := range viewed {

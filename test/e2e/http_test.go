@@ -1,6 +1,6 @@
 package e2e
 
-// This file sends HTTP requests to servers in the cluster, one at a time and as a load.
+// This file sends HTTP requests to instances in the cluster, one at a time and as a load.
 
 import (
 	"context"
@@ -22,7 +22,7 @@ import (
 
 // reach is how requests get into the cluster.
 type reach interface {
-	// service and pod return the address of a server, secure that of one which speaks TLS.
+	// service and pod return the address of an instance, secure that of one which speaks TLS.
 	service(namespace, name string, port int32) string
 	secure(namespace, name string, port int32) string
 	pod(pod *corev1.Pod, port int32) string

@@ -57,8 +57,8 @@ func newObject(namespace, name string, replicas int32) *v1alpha2.NginxOperator {
 	}
 }
 
-// newServer creates an object on port 8080 and waits until it is ready.
-func newServer(t *testing.T, namespace, name string, replicas int32) *v1alpha2.NginxOperator {
+// newInstance creates an object on port 8080 and waits until it is ready.
+func newInstance(t *testing.T, namespace, name string, replicas int32) *v1alpha2.NginxOperator {
 	t.Helper()
 	object := newObject(namespace, name, replicas)
 	must(t, suite.admin.Create(t.Context(), object))

@@ -3,10 +3,10 @@ package e2e
 // The operator itself.
 //
 //   - Metrics are served over HTTPS to who has the ClusterRole for it, and to nobody else.
-//   - A new server costs one write for each child and at most two for the status, until it is ready.
+//   - A new instance costs one write for each child and at most two for the status, until it is ready.
 //   - An image that cannot be pulled shows in the status within seconds; the old Pods go on serving.
 //   - When the leader stops, another one leads within 2 s; when it is killed, within 20 s; it works then.
-//   - Servers outlive an uninstallation, and a reinstallation picks them up with the same Pods and does what was changed
+//   - Instances outlive an uninstallation, and a reinstallation picks them up with the same Pods and does what was changed
 //     meanwhile. No request is lost.
 
 import (
@@ -118,7 +118,7 @@ const badImageLimit = 20 * time.Second
 func testBadImage(t *testing.T) {
 	operator := suite.operatorNamespace
 	namespace := newNamespace(t, restricted)
-	object := newServer(t, namespace, "web", 2)
+	object := newInstance(t, namespace, "web", 2)
 	pods, image := uidsOf(t, object), object.Status.Image
 	load := startLoad(t, namespace, suite.reach.service(namespace, "web", 8080))
 
@@ -224,18 +224,18 @@ func killLeader(t *testing.T, operator, identity string) {
 	must(t, err)
 }
 
-// operatorWorks requires a new server to become ready.
+// operatorWorks requires a new instance to become ready.
 func operatorWorks(t *testing.T) {
 	t.Helper()
 	namespace := newNamespace(t, restricted)
-	newServer(t, namespace, "web", 1)
+	newInstance(t, namespace, "web", 1)
 	serviceServes(t, namespace, "web", 8080)
 }
 
 func testReinstall(t *testing.T) {
 	operator := suite.operatorNamespace
 	namespace := newNamespace(t, restricted)
-	object := newServer(t, namespace, "web", 2)
+	object := newInstance(t, namespace, "web", 2)
 	pods := uidsOf(t, object)
 	load := startLoad(t, namespace, suite.reach.service(namespace, "web", 8080))
 

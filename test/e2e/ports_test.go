@@ -37,7 +37,7 @@ const (
 	sampleOfFields = 4
 	// gateSeed makes the gate's sample, the same in every run, so that what fails once fails again. A release changes it.
 	gateSeed uint64 = 1795329489947278865
-	// fieldsAtATime are changed at the same time, each on a server of its own.
+	// fieldsAtATime are changed at the same time, each on an instance of its own.
 	fieldsAtATime = 4
 	// settles is how long a change is loaded after the operator has done what it can do: the time in which nodes follow.
 	settles = 2 * time.Second
@@ -51,7 +51,7 @@ func testEveryField(t *testing.T) {
 	server := mutate.Server()
 	base, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&server)
 	must(t, err)
-	fields := sample(t, mutate.Fields(schema, base, mutate.ServerPool()))
+	fields := sample(t, mutate.Fields(schema, base, mutate.InstancePool()))
 	for batch := range slices.Chunk(fields, fieldsAtATime) {
 		t.Run("fields", func(t *testing.T) {
 			for _, field := range batch {
@@ -82,11 +82,11 @@ func sample(t *testing.T, fields []mutate.Field) []mutate.Field {
 	return append(slices.DeleteFunc(slices.Clone(fields), func(field mutate.Field) bool { return !isAlways(field) }), rest[:sampleOfFields]...)
 }
 
-// changeUnderLoad changes one field of a server to and fro, alone and with an image that cannot be pulled.
+// changeUnderLoad changes one field of an instance to and fro, alone and with an image that cannot be pulled.
 func changeUnderLoad(t *testing.T, field mutate.Field) {
 	namespace := newNamespace(t, restricted)
-	newConfigMap(t, namespace, mutate.ServerContent, "index.html", mutate.ServerPage)
-	newSecret(t, namespace, mutate.ServerSecret)
+	newConfigMap(t, namespace, mutate.InstanceContent, "index.html", mutate.InstancePage)
+	newSecret(t, namespace, mutate.InstanceSecret)
 	object := newObject(namespace, "web", 1)
 	object.Spec = mutate.Server()
 	must(t, suite.admin.Create(t.Context(), object))
@@ -104,7 +104,7 @@ func changeUnderLoad(t *testing.T, field mutate.Field) {
 		if slices.ContainsFunc(defaults.TLS(before), func(tls v1alpha2.TLS) bool { return tls.Port != nil && *tls.Port == number }) {
 			url = suite.reach.secure(namespace, "web", number)
 		}
-		loads = append(loads, startLoadOf(t, namespace, url, mutate.ServerPage))
+		loads = append(loads, startLoadOf(t, namespace, url, mutate.InstancePage))
 	}
 	for _, next := range []*v1alpha2.NginxOperatorSpec{changed, before, broken, before} {
 		update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec = *next.DeepCopy() })

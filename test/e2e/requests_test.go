@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// What a server of one replica is written for: ConfigMap, Service, NetworkPolicy, Deployment, ControllerRevision; its status, once when
+// What an instance of one replica is written for: ConfigMap, Service, NetworkPolicy, Deployment, ControllerRevision; its status, once when
 // it is new and once when it is ready.
 const (
 	childWrites  = 5

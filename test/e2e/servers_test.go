@@ -1,6 +1,6 @@
 package e2e
 
-// The life of a server.
+// The life of an instance.
 //
 //   - The samples of config/samples become ready; nginx answers with its page on port 80, through the Service and on the
 //     Pod itself; `kubectl get` and `kubectl explain` tell what there is.
@@ -108,7 +108,7 @@ func onlyPod(t *testing.T, object *v1alpha2.NginxOperator) *corev1.Pod {
 
 func testScale(t *testing.T) {
 	namespace := newNamespace(t, restricted)
-	object := newServer(t, namespace, "web", 1)
+	object := newInstance(t, namespace, "web", 1)
 	for _, step := range []struct {
 		replicas int32
 		budget   bool
@@ -139,7 +139,7 @@ func testScale(t *testing.T) {
 
 func testForceRedeploy(t *testing.T) {
 	namespace := newNamespace(t, restricted)
-	object := newServer(t, namespace, "web", 2)
+	object := newInstance(t, namespace, "web", 2)
 	pods := uidsOf(t, object)
 	before, err := childrenOf(t.Context(), object)
 	must(t, err)
@@ -169,8 +169,8 @@ func testForceRedeploy(t *testing.T) {
 
 func testDelete(t *testing.T) {
 	namespace := newNamespace(t, restricted)
-	object := newServer(t, namespace, "web", 2)
-	other := newServer(t, namespace, "other", 1)
+	object := newInstance(t, namespace, "web", 2)
+	other := newInstance(t, namespace, "other", 1)
 	must(t, suite.admin.Delete(t.Context(), object))
 	waitFor(t, namespace, "everything of the object to be gone", patience, func(ctx context.Context) error {
 		children, err := childrenOf(ctx, object)

@@ -1,6 +1,6 @@
 package e2e
 
-// The catalog through a Subscription, and the life of servers and of the operator on that installation. The tests
+// The catalog through a Subscription, and the life of instances and of the operator on that installation. The tests
 // share one installation, because the operator can be on a cluster only once.
 //
 //   - A Subscription to the channel alpha ends in a ClusterServiceVersion that has Succeeded, in a namespace that

@@ -29,7 +29,7 @@ func specManifest(t *testing.T, version, namespace, name, spec string) *unstruct
 	return object
 }
 
-// inline is a spec with a configuration of its own, in which each line is one of a server on the default port.
+// inline is a spec with a configuration of its own, in which each line is one of an instance on the default port.
 func inline(lines ...string) string {
 	return "config:\n  inline: |\n    server {\n      listen 8080;\n      " + strings.Join(lines, "\n      ") + "\n    }\n"
 }
@@ -309,7 +309,7 @@ func TestAdmissionTakes(t *testing.T) {
 // The port that the first certificate has by default can be seen in the object.
 func TestAdmissionSetsThePortOfTheCertificate(t *testing.T) {
 	t.Parallel()
-	object := newServer(newNamespace(t), "web")
+	object := newInstance(newNamespace(t), "web")
 	object.Spec.TLS = []v1alpha2.TLS{{SecretName: "a"}, {SecretName: "b"}}
 	create(t, object)
 	if port := object.Spec.TLS[0].Port; port == nil || *port != 8443 || object.Spec.TLS[1].Port != nil {
@@ -321,7 +321,7 @@ func TestAdmissionSetsThePortOfTheCertificate(t *testing.T) {
 func TestAdmissionOfV1alpha1KnowsTheRest(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
-	object := newServer(namespace, "web")
+	object := newInstance(namespace, "web")
 	object.Spec.Config = &v1alpha2.Config{Inline: "server { listen 8080; }"}
 	create(t, object)
 	old := newObject(namespace, "web")
@@ -344,7 +344,7 @@ func TestAdmissionOfV1alpha1KnowsTheRest(t *testing.T) {
 func TestAdmissionIsAway(t *testing.T) {
 	namespace := newNamespace(t)
 	create(t, newObject(namespace, "kept"))
-	kept, gone := newServer(namespace, "kept"), newServer(namespace, "gone")
+	kept, gone := newInstance(namespace, "kept"), newInstance(namespace, "gone")
 	create(t, newObject(namespace, "gone"))
 	waitForChildren(t, namespace, "gone")
 
@@ -363,7 +363,7 @@ func TestAdmissionIsAway(t *testing.T) {
 		t.Errorf("want an error of the conversion webhook, got %v", err)
 	}
 
-	bad := newServer(namespace, "bad")
+	bad := newInstance(namespace, "bad")
 	bad.Spec.Config = &v1alpha2.Config{Inline: "server { listen 8080; daemon on; }"}
 	must(t, suite.admin.Create(t.Context(), bad))
 	judged := specManifest(t, v1alpha2.GroupVersion.Version, namespace, "judged", "podTemplate: {tolerations: [{key: a, operator: Is}]}")
@@ -382,9 +382,9 @@ func TestAdmissionIsAway(t *testing.T) {
 	if want := `spec.podTemplate.tolerations[0].operator: Unsupported value: "Is"`; !strings.HasPrefix(condition.Message, want) {
 		t.Errorf("want %q in %q", want, condition.Message)
 	}
-	update(t, newServer(namespace, "judged"), func(object *v1alpha2.NginxOperator) { object.Spec.PodTemplate = nil })
+	update(t, newInstance(namespace, "judged"), func(object *v1alpha2.NginxOperator) { object.Spec.PodTemplate = nil })
 	waitForChildren(t, namespace, "judged")
-	stored := newServer(namespace, "bad")
+	stored := newInstance(namespace, "bad")
 	update(t, stored, func(object *v1alpha2.NginxOperator) { object.Labels = map[string]string{"team": "shop"} })
 	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(stored), stored))

@@ -19,12 +19,12 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// A blocker blocks the change and not the server: replicas follow the object and who scales the Deployment, and what leads
+// A blocker blocks the change and not the instance: replicas follow the object and who scales the Deployment, and what leads
 // clients to the Pods comes back as it was. Nothing of the change is made.
 func TestBlockedInstanceIsKept(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
-	object := newServer(namespace, "web")
+	object := newInstance(namespace, "web")
 	object.Spec.Ports = []v1alpha2.Port{{Name: "http", Port: 8080}, {Name: "admin", Port: 9000}}
 	create(t, object)
 	waitForChildren(t, namespace, "web")
@@ -77,7 +77,7 @@ func TestBlockedChildrenAreRestored(t *testing.T) {
 	for _, source := range sources {
 		create(t, source)
 	}
-	object := newServer(namespace, "web")
+	object := newInstance(namespace, "web")
 	object.Spec.Replicas = ptr.To[int32](2)
 	object.Spec.Config = &v1alpha2.Config{ConfigMapRef: &v1alpha2.ConfigMapKeyReference{Name: "servers"}}
 	object.Spec.Content = &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: "pages"}}

@@ -42,7 +42,7 @@ func TestNameConflict(t *testing.T) {
 				foreign.SetName("web")
 				foreign.SetLabels(labels)
 				create(t, foreign)
-				object := newServer(namespace, "web")
+				object := newInstance(namespace, "web")
 				object.Spec.Replicas = ptr.To[int32](2)
 				create(t, object)
 				degraded := waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonNameConflict)
@@ -72,7 +72,7 @@ func TestChildOfAnotherObject(t *testing.T) {
 		Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 1}}},
 	}
 	create(t, foreign)
-	create(t, newServer(namespace, "web"))
+	create(t, newInstance(namespace, "web"))
 	degraded := waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonNameConflict)
 	if !strings.Contains(degraded.Message, `NginxOperator "other"`) {
 		t.Errorf("the message does not name the owner: %s", degraded.Message)
@@ -84,11 +84,11 @@ func TestChildOfAnotherObject(t *testing.T) {
 func TestCreatedAgain(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
-	object := newServer(namespace, "web")
+	object := newInstance(namespace, "web")
 	create(t, object)
 	first := waitForChildren(t, namespace, "web")
 	must(t, suite.admin.Delete(t.Context(), object))
-	create(t, newServer(namespace, "web"))
+	create(t, newInstance(namespace, "web"))
 	waiting := waitForCondition(t, namespace, "web", v1alpha2.ConditionProgressing, metav1.ConditionTrue, v1alpha2.ReasonRolloutInProgress)
 	if !strings.Contains(waiting.Message, "an earlier object of this name") {
 		t.Errorf("Progressing says %q", waiting.Message)
@@ -122,7 +122,7 @@ func TestQuota(t *testing.T) {
 	// Without a kube-controller-manager nobody else computes the quota's status.
 	quota.Status = corev1.ResourceQuotaStatus{Hard: quota.Spec.Hard, Used: quota.Spec.Hard}
 	must(t, suite.admin.Status().Update(t.Context(), quota))
-	create(t, newServer(namespace, "web"))
+	create(t, newInstance(namespace, "web"))
 	waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonQuotaExceeded)
 	waitForEvent(t, namespace, corev1.EventTypeWarning, v1alpha2.ReasonQuotaExceeded, 1)
 	must(t, suite.admin.Delete(t.Context(), quota))

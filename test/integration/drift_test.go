@@ -46,7 +46,7 @@ func TestDriftInEveryField(t *testing.T) {
 
 // driftOf creates an object and changes what its children declare, but for what is known already. It returns what they declare.
 func driftOf(t *testing.T, namespace string, spec v1alpha2.NginxOperatorSpec, known sets.Set[string]) sets.Set[string] {
-	object := newServer(namespace, "web")
+	object := newInstance(namespace, "web")
 	object.Spec = spec
 	create(t, object)
 	got := waitForChildren(t, namespace, "web")
@@ -254,7 +254,7 @@ func another(value any) any {
 // What others put into the children, and never was declared, stays through reconciles that do write.
 func TestForeignFieldsStay(t *testing.T) {
 	namespace := newNamespace(t)
-	object := newServer(namespace, "web")
+	object := newInstance(namespace, "web")
 	create(t, object)
 	got := waitForChildren(t, namespace, "web")
 	update(t, got.deployment, func(d *appsv1.Deployment) {
@@ -305,7 +305,7 @@ func TestForeignFieldsStay(t *testing.T) {
 // somebody emptied managedFields. What others put beside it stays.
 func TestFieldsTakenOutWhileTheOperatorIsAway(t *testing.T) {
 	namespace := newNamespace(t)
-	object := newServer(namespace, "web")
+	object := newInstance(namespace, "web")
 	object.Spec.PodTemplate = &v1alpha2.PodTemplate{
 		NodeSelector: map[string]string{"disk": "ssd", "zone": "a"},
 		Annotations:  map[string]string{"example.com/scrape": "true"},
@@ -354,7 +354,7 @@ func TestFieldsTakenOutWhileTheOperatorIsAway(t *testing.T) {
 // asks for others. Replicas that an edit of the Deployment sets are drift.
 func TestScaleOfTheDeploymentStays(t *testing.T) {
 	namespace := newNamespace(t)
-	object := newServer(namespace, "web")
+	object := newInstance(namespace, "web")
 	object.Spec.Replicas = ptr.To[int32](2)
 	create(t, object)
 	deployment := waitForChildren(t, namespace, "web").deployment

@@ -121,7 +121,7 @@ func TestFields(t *testing.T) {
 // setAndRemove changes an object that runs, waits for what that makes of its children, and empties its spec again.
 func setAndRemove(t *testing.T, namespace string, set func(*v1alpha2.NginxOperatorSpec), check func(before, got children) error) {
 	t.Helper()
-	object := newServer(namespace, "web")
+	object := newInstance(namespace, "web")
 	create(t, object)
 	before := waitForChildren(t, namespace, "web")
 	update(t, object, func(o *v1alpha2.NginxOperator) { set(&o.Spec) })
@@ -253,7 +253,7 @@ func mountedBy(c children) map[string]string {
 func TestStatusOfFields(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
-	object := newServer(namespace, "web")
+	object := newInstance(namespace, "web")
 	object.Spec.Replicas, object.Spec.Image = ptr.To[int32](2), "registry.example.com/nginx:1.29.1"
 	object.Spec.Ports = []v1alpha2.Port{{Name: "web", Port: 80}, {Name: "admin", Port: 9000}}
 	create(t, object)
@@ -283,7 +283,7 @@ func TestStatusOfFields(t *testing.T) {
 func TestChildrenOf010(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
-	object := newServer(namespace, "web")
+	object := newInstance(namespace, "web")
 	create(t, object)
 	before := waitForChildren(t, namespace, "web")
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Paused = true })

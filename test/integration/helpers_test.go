@@ -41,7 +41,7 @@ func waitFor(t *testing.T, check func() error) {
 	must(t, eventually(ctx, check))
 }
 
-func newServer(namespace, name string) *v1alpha2.NginxOperator {
+func newInstance(namespace, name string) *v1alpha2.NginxOperator {
 	return &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 }
 
@@ -50,7 +50,7 @@ func newObject(namespace, name string) *v1alpha1.NginxOperator {
 	return &v1alpha1.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 }
 
-// onPort returns the ports of a server that listens on one.
+// onPort returns the ports of an instance that listens on one.
 func onPort(port int32) []v1alpha2.Port {
 	return []v1alpha2.Port{{Name: "http", Port: port, Protocol: corev1.ProtocolTCP}}
 }
@@ -127,7 +127,7 @@ func waitForChildren(t *testing.T, namespace, name string) children {
 }
 
 func waitForStatusOnce(ctx context.Context, namespace, name string) (*v1alpha2.NginxOperator, error) {
-	object := newServer(namespace, name)
+	object := newInstance(namespace, name)
 	if err := suite.admin.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ import (
 func TestCreate(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
-	object := newServer(namespace, "web")
+	object := newInstance(namespace, "web")
 	create(t, object)
 	if diff := cmp.Diff(v1alpha2.NginxOperatorSpec{Replicas: ptr.To[int32](1)}, object.Spec); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
@@ -60,7 +60,7 @@ func TestPodsAreRestricted(t *testing.T) {
 		metav1.SetMetaDataLabel(&n.ObjectMeta, "pod-security.kubernetes.io/enforce", "restricted")
 	})
 	create(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "default"}})
-	object := newServer(namespace, "web")
+	object := newInstance(namespace, "web")
 	object.Spec.Ports = onPort(80)
 	create(t, object)
 	template := waitForChildren(t, namespace, "web").deployment.Spec.Template
@@ -79,7 +79,7 @@ func TestPodsAreRestricted(t *testing.T) {
 func TestMovePort(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
-	object := newServer(namespace, "web")
+	object := newInstance(namespace, "web")
 	object.Spec.Ports = onPort(80)
 	create(t, object)
 	before := waitForChildren(t, namespace, "web")
@@ -174,7 +174,7 @@ func createSeen(t *testing.T, object *v1alpha2.NginxOperator, revision *appsv1.R
 func TestForceRedeploy(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
-	object := newServer(namespace, "web")
+	object := newInstance(namespace, "web")
 	create(t, object)
 	before := waitForChildren(t, namespace, "web")
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.ForceRedeploy = "2026-01-01" })
@@ -199,7 +199,7 @@ func TestForceRedeploy(t *testing.T) {
 func TestScale(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
-	object := newServer(namespace, "web")
+	object := newInstance(namespace, "web")
 	create(t, object)
 	waitForChildren(t, namespace, "web")
 	for _, n := range []int32{3, 1, 0, 2} {
@@ -222,7 +222,7 @@ func TestScale(t *testing.T) {
 func TestDeletedChildComesBack(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
-	object := newServer(namespace, "web")
+	object := newInstance(namespace, "web")
 	object.Spec.Replicas = ptr.To[int32](2)
 	create(t, object)
 	waitForChildren(t, namespace, "web")
@@ -252,14 +252,14 @@ func TestDeletedChildComesBack(t *testing.T) {
 func TestNothingIsMadeDuringDeletion(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
-	object := newServer(namespace, "web")
+	object := newInstance(namespace, "web")
 	object.Finalizers = []string{"example.com/hold"}
 	create(t, object)
 	got := waitForChildren(t, namespace, "web")
 	must(t, suite.admin.Delete(t.Context(), object))
 	// Each kind has a watch of its own, and each watch is in order. Objects made later show that the deletion of the first has been
 	// seen, and a Service that comes back that the deletion of the first one's has been.
-	create(t, newServer(namespace, "later"))
+	create(t, newInstance(namespace, "later"))
 	later := waitForChildren(t, namespace, "later")
 	must(t, suite.admin.Delete(t.Context(), got.service))
 	must(t, suite.admin.Delete(t.Context(), later.service))
@@ -279,8 +279,8 @@ func TestNothingIsMadeDuringDeletion(t *testing.T) {
 func TestTwoObjectsInOneNamespace(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
-	create(t, newServer(namespace, "one"))
-	create(t, newServer(namespace, "two"))
+	create(t, newInstance(namespace, "one"))
+	create(t, newInstance(namespace, "two"))
 	one, two := waitForChildren(t, namespace, "one"), waitForChildren(t, namespace, "two")
 	if cmp.Equal(one.service.Spec.Selector, two.service.Spec.Selector) ||
 		cmp.Equal(one.deployment.Spec.Selector, two.deployment.Spec.Selector) {
@@ -296,7 +296,7 @@ func TestKilledOperator(t *testing.T) {
 	namespace := newNamespace(t)
 	const objects = 40
 	for i := range objects {
-		object := newServer(namespace, fmt.Sprintf("web-%d", i))
+		object := newInstance(namespace, fmt.Sprintf("web-%d", i))
 		object.Spec.Replicas = ptr.To[int32](2)
 		create(t, object)
 	}

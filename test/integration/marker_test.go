@@ -19,7 +19,7 @@ const markerName = "marker"
 // are two changes, because the operator works on several objects at a time: what began beside the first has ended with the second.
 func waitForMarker(t *testing.T, namespace string) {
 	t.Helper()
-	marker := newServer(namespace, markerName)
+	marker := newInstance(namespace, markerName)
 	marker.Spec.Paused = true
 	if err := suite.admin.Create(t.Context(), marker); err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)

@@ -25,12 +25,12 @@ func TestEveryFieldCanBeChanged(t *testing.T) {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	must(t, suite.admin.Get(t.Context(), client.ObjectKey{Name: metadata.CRDName}, crd))
 	schema := must1(mutate.SpecSchema(crd, v1alpha2.GroupVersion.Version))(t)
-	object := newServer(namespace, "web")
+	object := newInstance(namespace, "web")
 	object.Spec = mutate.Server()
 	create(t, object)
 	base := must1(runtime.DefaultUnstructuredConverter.ToUnstructured(&object.Spec))(t)
 	strict := client.WithFieldValidation(suite.admin, "Strict")
-	fields := mutate.Fields(schema, base, mutate.ServerPool())
+	fields := mutate.Fields(schema, base, mutate.InstancePool())
 	var tried atomic.Int32
 	var group errgroup.Group
 	group.SetLimit(4)

@@ -174,7 +174,7 @@ func TestPortsWhilePodsServe(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			namespace := newNamespace(t)
-			object := newServer(namespace, "web")
+			object := newInstance(namespace, "web")
 			list(http, admin)(object)
 			create(t, object)
 			generation := waitForChildren(t, namespace, "web").deployment.Generation
@@ -215,14 +215,14 @@ func TestPortsWhilePodsServe(t *testing.T) {
 	}
 }
 
-// renamed is a server without Pods whose only port is called web.
+// renamed is an instance without Pods whose only port is called web.
 var renamed = shape{map[string]string{"web": "8080 http web"}, []string{"web", "health"}, map[string]int32{"web": 8080, "health": 18080}}
 
 // What has our labels and is nobody's Pod adds nothing to the Service that the object did not declare.
 func TestForeignPodsAddNoPorts(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
-	object := newServer(namespace, "web")
+	object := newInstance(namespace, "web")
 	create(t, object)
 	template := waitForChildren(t, namespace, "web").deployment.Spec.Template
 	foreign := &corev1.Pod{Spec: *template.Spec.DeepCopy()}
@@ -238,7 +238,7 @@ func TestForeignPodsAddNoPorts(t *testing.T) {
 func TestRenamedPortKeepsItsEndpoints(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
-	object := newServer(namespace, "web")
+	object := newInstance(namespace, "web")
 	object.Spec.Ports = []v1alpha2.Port{{Name: "http", Port: 8080}}
 	create(t, object)
 	service := waitForChildren(t, namespace, "web").service

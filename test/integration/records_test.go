@@ -26,7 +26,7 @@ var hostileRecords = []string{
 func TestForgedChildrenAreNotInterpreted(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
-	object := newServer(namespace, "web")
+	object := newInstance(namespace, "web")
 	create(t, object)
 	for i, record := range hostileRecords {
 		forged := newConfigMap(namespace, fmt.Sprintf("forged-%d", i), nil)
@@ -52,7 +52,7 @@ func TestForgedChildrenAreNotInterpreted(t *testing.T) {
 func TestHostileRecordsOfChildren(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
-	create(t, newServer(namespace, "web"))
+	create(t, newInstance(namespace, "web"))
 	service := waitForChildren(t, namespace, "web").service
 	record, port := service.Annotations[metadata.AnnotationLastDeclared], service.Spec.Ports[0].Port
 	for _, hostile := range hostileRecords {

@@ -111,7 +111,7 @@ func TestReferences(t *testing.T) {
 	for name, reference := range references {
 		t.Run(name, func(t *testing.T) {
 			namespace := newNamespace(t)
-			object := newServer(namespace, "web")
+			object := newInstance(namespace, "web")
 			reference.spec(&object.Spec)
 			create(t, object)
 			waitForBlocker(t, namespace, v1alpha2.ReasonReferenceNotFound, reference.field+": ")
@@ -266,7 +266,7 @@ func TestUnusableReferences(t *testing.T) {
 			namespace := newNamespace(t)
 			source := reference.object(t, namespace)
 			create(t, source)
-			object := newServer(namespace, "web")
+			object := newInstance(namespace, "web")
 			reference.spec(&object.Spec)
 			create(t, object)
 			before := waitForChildren(t, namespace, "web")
@@ -302,7 +302,7 @@ func TestSecretOfAnotherType(t *testing.T) {
 	opaque := newSecret(namespace, "named", newCertificate(t))
 	opaque.Type = corev1.SecretTypeOpaque
 	create(t, opaque)
-	object := newServer(namespace, "web")
+	object := newInstance(namespace, "web")
 	references["tls"].spec(&object.Spec)
 	references["config"].spec(&object.Spec)
 	create(t, object)
@@ -323,7 +323,7 @@ func TestSecretOfAnotherType(t *testing.T) {
 func TestDeletedCopyComesBack(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
-	object := newServer(namespace, "web")
+	object := newInstance(namespace, "web")
 	for _, name := range []string{"config", "content"} {
 		references[name].spec(&object.Spec)
 	}
@@ -355,7 +355,7 @@ func TestDeletedCopyComesBack(t *testing.T) {
 func TestPaused(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
-	object := newServer(namespace, "web")
+	object := newInstance(namespace, "web")
 	object.Spec.Replicas = ptr.To[int32](2)
 	create(t, object)
 	before := waitForChildren(t, namespace, "web")
@@ -424,7 +424,7 @@ func TestPaused(t *testing.T) {
 func TestPausedFromTheStart(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
-	object := newServer(namespace, "web")
+	object := newInstance(namespace, "web")
 	object.Spec.Paused = true
 	create(t, object)
 	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionFalse, v1alpha2.ReasonPaused)

@@ -31,7 +31,7 @@ func TestKilledWhileItRenames(t *testing.T) {
 	names := slices.Sorted(maps.Keys(meanwhile))
 	endpoints := map[string]*discoveryv1.EndpointSlice{}
 	for _, name := range names {
-		object := newServer(namespace, name)
+		object := newInstance(namespace, name)
 		object.Spec.Ports = []v1alpha2.Port{{Name: "http", Port: 8080}}
 		create(t, object)
 		waitForChildren(t, namespace, name)
@@ -39,7 +39,7 @@ func TestKilledWhileItRenames(t *testing.T) {
 		create(t, endpoints[name])
 	}
 	for _, name := range names {
-		update(t, newServer(namespace, name), func(o *v1alpha2.NginxOperator) { o.Spec.Ports[0].Name = "web" })
+		update(t, newInstance(namespace, name), func(o *v1alpha2.NginxOperator) { o.Spec.Ports[0].Name = "web" })
 	}
 	for _, name := range names {
 		waitFor(t, func() error { return portOf(t.Context(), namespace, name, "web") })
@@ -50,7 +50,7 @@ func TestKilledWhileItRenames(t *testing.T) {
 			t.Fatalf("%s: the operator left nothing behind: %v", name, err)
 		}
 		if change := meanwhile[name]; change != nil {
-			update(t, newServer(namespace, name), change)
+			update(t, newInstance(namespace, name), change)
 		} else {
 			storeSpec(t, namespace, name, `{"replicas":4294967297}`)
 		}

@@ -42,7 +42,7 @@ func TestWritesOfAFirstReconcile(t *testing.T) {
 	namespace := newNamespace(t)
 	audited := len(audit(t))
 	for i := range 5 {
-		object := newServer(namespace, fmt.Sprintf("web-%d", i))
+		object := newInstance(namespace, fmt.Sprintf("web-%d", i))
 		object.Spec.Replicas = ptr.To[int32](2)
 		create(t, object)
 	}
@@ -112,7 +112,7 @@ func TestRequestsForReferences(t *testing.T) {
 	for _, source := range []client.Object{newConfigMap(namespace, "named", map[string]string{"web.conf": servers}), pages, certificate} {
 		create(t, source)
 	}
-	object := newServer(namespace, "web")
+	object := newInstance(namespace, "web")
 	for _, reference := range references {
 		reference.spec(&object.Spec)
 	}
@@ -184,7 +184,7 @@ func TestManyNameOneConfigMap(t *testing.T) {
 	source := references["content"].object(t, namespace)
 	create(t, source)
 	for i := range referrers {
-		object := newServer(namespace, fmt.Sprintf("web-%02d", i))
+		object := newInstance(namespace, fmt.Sprintf("web-%02d", i))
 		references["content"].spec(&object.Spec)
 		create(t, object)
 	}
@@ -247,7 +247,7 @@ func TestNoWritesAtSteadyState(t *testing.T) {
 		create(t, source)
 	}
 	for i := range 20 {
-		object := newServer(namespace, fmt.Sprintf("web-%d", i))
+		object := newInstance(namespace, fmt.Sprintf("web-%d", i))
 		object.Spec.Replicas = ptr.To(int32(i % 3))
 		if i == 0 {
 			for _, reference := range references {

@@ -22,7 +22,7 @@ func resourceQuantity(value string) *resource.Quantity { return ptr.To(resource.
 func TestReadyIsTruthful(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
-	object := newServer(namespace, "web")
+	object := newInstance(namespace, "web")
 	create(t, object)
 	waitForChildren(t, namespace, "web")
 	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionFalse, v1alpha2.ReasonRolloutInProgress)
@@ -92,7 +92,7 @@ func TestFailuresOfOperands(t *testing.T) {
 	} {
 		t.Run(reason, func(t *testing.T) {
 			namespace := newNamespace(t)
-			create(t, newServer(namespace, "web"))
+			create(t, newInstance(namespace, "web"))
 			template := waitForChildren(t, namespace, "web").deployment.Spec.Template
 			create(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "default"}})
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web-1", Labels: template.Labels}, Spec: template.Spec}
@@ -139,11 +139,11 @@ func replicaFailure(message string) appsv1.DeploymentStatus {
 	}}}
 }
 
-// A server that is scaled to zero is Ready and says why nothing answers; one that lost a replica is not.
+// An instance that is scaled to zero is Ready and says why nothing answers; one that lost a replica is not.
 func TestReplicasComeAndGo(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
-	object := newServer(namespace, "web")
+	object := newInstance(namespace, "web")
 	object.Spec.Replicas = ptr.To[int32](2)
 	create(t, object)
 	waitForChildren(t, namespace, "web")

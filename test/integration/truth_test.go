@@ -21,7 +21,7 @@ func TestPausedWithAnAutoscaler(t *testing.T) {
 	for name, pausedFirst := range map[string]bool{"paused, then scaled": true, "scaled, then paused": false} {
 		t.Run(name, func(t *testing.T) {
 			namespace := newNamespace(t)
-			object := newServer(namespace, "web")
+			object := newInstance(namespace, "web")
 			create(t, object)
 			deployment := waitForChildren(t, namespace, "web").deployment
 			pause := func() {
@@ -75,7 +75,7 @@ func TestStatusWithoutAService(t *testing.T) {
 	create(t, quota)
 	quota.Status = corev1.ResourceQuotaStatus{Hard: quota.Spec.Hard, Used: quota.Spec.Hard}
 	must(t, suite.admin.Status().Update(t.Context(), quota))
-	create(t, newServer(namespace, "web"))
+	create(t, newInstance(namespace, "web"))
 	waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonQuotaExceeded)
 	status := must1(waitForStatusOnce(t.Context(), namespace, "web"))(t).Status
 	isConfigMap := func(o v1alpha2.RelatedObject) bool { return o.Kind == "ConfigMap" }
@@ -84,12 +84,12 @@ func TestStatusWithoutAService(t *testing.T) {
 	}
 }
 
-// A server without replicas is Ready with the first status, and one Event says so.
+// An instance without replicas is Ready with the first status, and one Event says so.
 func TestOneStatusWithoutReplicas(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
 	audited := len(audit(t))
-	object := newServer(namespace, "web")
+	object := newInstance(namespace, "web")
 	object.Spec.Replicas = ptr.To[int32](0)
 	create(t, object)
 	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonScaledToZero)

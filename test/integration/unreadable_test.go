@@ -24,7 +24,7 @@ import (
 // why, a metric counts it, its children stay, and all other objects are reconciled, also by an operator that starts only now.
 func TestUnreadableObjectsFailAlone(t *testing.T) {
 	namespace := newNamespace(t)
-	create(t, newServer(namespace, "before"))
+	create(t, newInstance(namespace, "before"))
 	before := waitForChildren(t, namespace, "before")
 	specs := map[string]string{
 		"endless":  `{"resources":{"limits":{"cpu":"1e-1000000000"}}}`,
@@ -62,7 +62,7 @@ func TestUnreadableObjectsFailAlone(t *testing.T) {
 	if err != nil || kept != reported.URL || kept == "" {
 		t.Errorf("the status has the URL %q where it had %q: %v", kept, reported.URL, err)
 	}
-	create(t, newServer(namespace, "after"))
+	create(t, newInstance(namespace, "after"))
 	waitForUnstructuredStatus(t, namespace, "after", "Ready", "RolloutInProgress")
 	for name, children := range map[string]bool{"before": true, "endless": false} {
 		found := must1(childrenOf(t.Context(), namespace, name))(t)
@@ -82,7 +82,7 @@ func TestUnreadableObjectsFailAlone(t *testing.T) {
 
 	suite.operator.Stop()
 	startNextOperator(t)
-	create(t, newServer(namespace, "restarted"))
+	create(t, newInstance(namespace, "restarted"))
 	waitForUnstructuredStatus(t, namespace, "restarted", "Ready", "RolloutInProgress")
 
 	restored := readStored(t, namespace, "before")

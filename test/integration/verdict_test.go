@@ -140,7 +140,7 @@ podTemplate:
 func TestRequestsForTheVerdict(t *testing.T) {
 	namespace := newNamespace(t)
 	audited := len(audit(t))
-	object := newServer(namespace, "web")
+	object := newInstance(namespace, "web")
 	create(t, object)
 	waitForChildren(t, namespace, "web")
 	dryRuns := func() int {
@@ -157,7 +157,9 @@ func TestRequestsForTheVerdict(t *testing.T) {
 		want   int
 	}{
 		{func(spec *v1alpha2.NginxOperatorSpec) { spec.ForceRedeploy = "now" }, 0},
-		{func(spec *v1alpha2.NginxOperatorSpec) { spec.PodTemplate = &v1alpha2.PodTemplate{PriorityClassName: "high"} }, 1},
+		{func(spec *v1alpha2.NginxOperatorSpec) {
+			spec.PodTemplate = &v1alpha2.PodTemplate{PriorityClassName: "high"}
+		}, 1},
 		{func(spec *v1alpha2.NginxOperatorSpec) { spec.ForceRedeploy = "again" }, 1},
 		{func(spec *v1alpha2.NginxOperatorSpec) { spec.PodTemplate.PriorityClassName = "low" }, 2},
 		{func(spec *v1alpha2.NginxOperatorSpec) { spec.PodTemplate = nil }, 2},

@@ -13,9 +13,9 @@ import (
 
 // Names of what Server names, and what its pages say.
 const (
-	ServerContent = "content"
-	ServerSecret  = "certificate"
-	ServerPage    = "served throughout"
+	InstanceContent = "content"
+	InstanceSecret  = "certificate"
+	InstancePage    = "served throughout"
 )
 
 // serverConfig serves the content on all ports of Server.
@@ -39,8 +39,8 @@ func Server() v1alpha2.NginxOperatorSpec {
 		Ports: []v1alpha2.Port{
 			{Name: "http", Port: 8080, Protocol: corev1.ProtocolTCP}, {Name: "admin", Port: 9000, Protocol: corev1.ProtocolTCP},
 		},
-		Content:      &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: ServerContent}},
-		TLS:          []v1alpha2.TLS{{SecretName: ServerSecret, Port: ptr.To[int32](8443)}},
+		Content:      &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: InstanceContent}},
+		TLS:          []v1alpha2.TLS{{SecretName: InstanceSecret, Port: ptr.To[int32](8443)}},
 		DrainSeconds: ptr.To[int32](5),
 		Resources:    &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m")}},
 		PodTemplate: &v1alpha2.PodTemplate{
@@ -60,8 +60,8 @@ func Server() v1alpha2.NginxOperatorSpec {
 	}
 }
 
-// ServerPool are the values to try in the fields of Server.
-func ServerPool() Pool {
+// InstancePool are the values to try in the fields of Server.
+func InstancePool() Pool {
 	return Pool{
 		Strings: []string{
 			"other", "2", "16Mi", "Exists", "Equal", "In", "NotIn", "NoExecute", "NoSchedule", "DoNotSchedule", "ScheduleAnyway", "Honor", "Ignore",

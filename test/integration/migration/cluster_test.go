@@ -190,7 +190,7 @@ func (m *migration) createObjects(t *testing.T) {
 	t.Helper()
 	harness.Must(t, harness.InParallel(t.Context(), writers, migrated, func(ctx context.Context, i int) error {
 		if i%3 == 0 {
-			object := newServer(storedNamespace, storedName(i))
+			object := newInstance(storedNamespace, storedName(i))
 			object.Spec = harness.FullSpec()
 			object.Spec.Replicas, object.Spec.Paused = ptr.To[int32](0), true
 			return m.admin.Create(ctx, object)
@@ -215,7 +215,7 @@ func (m *migration) createObjects(t *testing.T) {
 	})
 }
 
-func newServer(namespace, name string) *v1alpha2.NginxOperator {
+func newInstance(namespace, name string) *v1alpha2.NginxOperator {
 	return &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 }
 
@@ -296,7 +296,7 @@ func (m *migration) storeAsDocumented(t *testing.T) {
 // touch writes an object, by namespace/name, as it is: it is stored again where it was stored in another version.
 func (m *migration) touch(ctx context.Context, key string) error {
 	namespace, name, _ := strings.Cut(key, "/")
-	return m.admin.Patch(ctx, newServer(namespace, name), client.RawPatch(types.MergePatchType, []byte("{}")))
+	return m.admin.Patch(ctx, newInstance(namespace, name), client.RawPatch(types.MergePatchType, []byte("{}")))
 }
 
 // allStored reports whether etcd has all objects at one version, but for those that are excepted.
@@ -357,7 +357,7 @@ func (m *migration) content(t *testing.T) map[string]map[string]any {
 // there is one of those a minute.
 func (m *migration) busy(t *testing.T) (stop func()) {
 	t.Helper()
-	object := newServer(busyNamespace, "busy")
+	object := newInstance(busyNamespace, "busy")
 	object.Spec.Paused = true
 	harness.Must(t, client.IgnoreAlreadyExists(m.admin.Create(t.Context(), object)))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -367,7 +367,7 @@ func (m *migration) busy(t *testing.T) (stop func()) {
 			labels := map[string]string{"written": strconv.Itoa(i)}
 			patch := harness.Must1(json.Marshal(map[string]any{"metadata": map[string]any{"labels": labels}}))(t)
 			// It may fail where the test takes away what converts.
-			_ = m.admin.Patch(ctx, newServer(busyNamespace, "busy"), client.RawPatch(types.MergePatchType, patch))
+			_ = m.admin.Patch(ctx, newInstance(busyNamespace, "busy"), client.RawPatch(types.MergePatchType, patch))
 			select {
 			case <-ctx.Done():
 			case <-time.After(200 * time.Millisecond):

@@ -202,7 +202,7 @@ func (m *migration) createMeanwhile(t *testing.T) (look func(*testing.T)) {
 	spec.Paused = true
 	done.Go(func() {
 		for ; ctx.Err() == nil; n++ {
-			old, modern := newObject(busyNamespace, fmt.Sprintf("old-%d", n)), newServer(busyNamespace, fmt.Sprintf("new-%d", n))
+			old, modern := newObject(busyNamespace, fmt.Sprintf("old-%d", n)), newInstance(busyNamespace, fmt.Sprintf("new-%d", n))
 			old.Spec.Port, old.Spec.Replicas = ptr.To[int32](9000), ptr.To[int32](0)
 			modern.Spec = spec
 			failed = errors.Join(failed, m.admin.Create(t.Context(), old), m.admin.Create(t.Context(), modern))
