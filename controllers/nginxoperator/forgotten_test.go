@@ -244,7 +244,8 @@ func (f apiField) hasDefault(t *testing.T, examples []example, section string) {
 		given, without := e.children(t, f.with(e.spec, value)), e.children(t, f.with(e.spec, nil))
 		if !given.Equal(without) {
 			t.Errorf("spec.%s: without it the children of the example %s are others than with its default %s; "+
-				"return that in internal/defaults\n%v\n%v", f.path, e.name, raw, given.Difference(without).UnsortedList(), without.Difference(given).UnsortedList())
+				"return that in internal/defaults\n%v\n%v", f.path, e.name, raw,
+				given.Difference(without).UnsortedList(), without.Difference(given).UnsortedList())
 			return // the others would say the same
 		}
 	}

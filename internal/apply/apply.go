@@ -209,7 +209,8 @@ func (a *Applier) compare(ctx context.Context, owner, child client.Object) (comp
 		return comparison{}, notOurs(gvk, child, cached)
 	}
 	out.uid = cached.GetUID()
-	if known, found := a.memory.find(client.ObjectKeyFromObject(owner), owner.GetUID(), out.uid); found && known.declared == out.declared && out.declared != unreadable {
+	known, found := a.memory.find(client.ObjectKeyFromObject(owner), owner.GetUID(), out.uid)
+	if found && known.declared == out.declared && out.declared != unreadable {
 		out.drifted = known.stored == unreadable || known.stored != stampOf(cached)
 		switch {
 		case out.drifted:

@@ -364,7 +364,7 @@ func TestMemory(t *testing.T) {
 	for _, child := range []look{{child: childOf("a"), declared: 1}, {child: childOf("b")}, {child: childOf("a"), declared: 2}} {
 		m.note(owner, child)
 	}
-	if found, ok := m.find(name, owner.UID, "a"); !ok || found.declared != 2 || len(m.owners[client.ObjectKeyFromObject(owner)].children) != 2 {
+	if found, ok := m.find(name, owner.UID, "a"); !ok || found.declared != 2 || len(m.owners[name].children) != 2 {
 		t.Errorf("found %+v in %+v", found, m.owners)
 	}
 	m.keep(owner, []types.UID{"b"})

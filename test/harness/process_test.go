@@ -32,7 +32,8 @@ func TestSummary(t *testing.T) {
 func TestManagerThatEnds(t *testing.T) {
 	dir := t.TempDir()
 	binary, starts := filepath.Join(dir, "manager"), filepath.Join(dir, "starts")
-	Must(t, os.WriteFile(binary, []byte("#!/bin/sh\necho \"$1\" >> "+starts+"\necho no room >&2\nexit 3\n"), 0o700)) //nolint:gosec // a program
+	script := "#!/bin/sh\necho \"$1\" >> " + starts + "\necho no room >&2\nexit 3\n"
+	Must(t, os.WriteFile(binary, []byte(script), 0o700)) //nolint:gosec // a program
 	service := Must1(NewService())(t)
 	defer service.Close()
 	_, err := StartManager(ManagerOptions{Binary: binary, Dir: dir, Service: service})
