@@ -21,13 +21,13 @@ import (
 	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/conversion"
 	"github.com/example/nginx-operator/internal/guard"
-	"github.com/example/nginx-operator/internal/metadata"
 	"github.com/example/nginx-operator/internal/metrics"
 	"github.com/example/nginx-operator/internal/olm"
 	"github.com/example/nginx-operator/internal/operatormanager"
 	"github.com/example/nginx-operator/internal/options"
 	"github.com/example/nginx-operator/internal/reference"
 	operatorwebhook "github.com/example/nginx-operator/internal/webhook"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // version is set by the linker to the content of the file VERSION.
@@ -62,7 +62,7 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	operatormanager.PaceGC(os.LookupEnv)
-	cfg, err := operatormanager.Connect(opts, metadata.OperatorName+"/"+version)
+	cfg, err := operatormanager.Connect(opts, wellknown.OperatorName+"/"+version)
 	if err != nil {
 		return err
 	}
@@ -85,13 +85,13 @@ func newManager(cfg *rest.Config, opts *options.Options) (*operatormanager.Manag
 	cacheOptions := operatormanager.CacheOptions()
 	cacheOptions.NewInformer = newInformer
 	return operatormanager.New(cfg, operatormanager.Config{
-		Name:    metadata.OperatorName,
+		Name:    wellknown.OperatorName,
 		Options: opts,
 		Scheme:  operatormanager.NewScheme(),
 		Cache:   cacheOptions,
 		Guard: guard.Options{
 			ConversionPath: conversion.Path,
-			CRD:            metadata.CRDName,
+			CRD:            wellknown.CRDName,
 			Mutating:       guard.MutatingName,
 			Validating:     guard.ValidatingName,
 			Restored:       metrics.NewRestores(ctrlmetrics.Registry),
@@ -119,10 +119,10 @@ func setupControllers(mgr *operatormanager.Manager, opts *options.Options) error
 		Applier: &apply.Applier{
 			Client:     mgr.GetClient(),
 			Reader:     mgr.GetAPIReader(),
-			Annotation: metadata.AnnotationLastDeclared,
+			Annotation: wellknown.AnnotationLastDeclared,
 			Wrote:      counts.ChildWritten,
 		},
-		Recorder:   mgr.GetEventRecorder(metadata.OperatorName),
+		Recorder:   mgr.GetEventRecorder(wellknown.OperatorName),
 		Metrics:    counts,
 		ConfigMaps: configMaps,
 		Secrets:    secrets,
@@ -158,7 +158,7 @@ func setupMigration(mgr manager.Manager, opts *options.Options, uncached client.
 		Client:    uncached,
 		Discovery: discoveryClient,
 		Target:    v1alpha2.GroupVersion.WithKind("NginxOperator"),
-		Recorder:  mgr.GetEventRecorder(metadata.OperatorName),
+		Recorder:  mgr.GetEventRecorder(wellknown.OperatorName),
 		Condition: olm.NewUpgradeable(uncached, ctrl.Log.WithName("olm")),
 		Metrics:   metrics.NewMigration(ctrlmetrics.Registry),
 	}

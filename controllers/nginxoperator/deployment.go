@@ -13,8 +13,8 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/assets"
 	"github.com/example/nginx-operator/internal/defaults"
-	"github.com/example/nginx-operator/internal/metadata"
 	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // Deployment returns the Deployment that an object gets, as far as its spec says it: what the spec names is not read.
@@ -26,13 +26,13 @@ func desiredDeployment(object *v1alpha2.NginxOperator, in inputs) *appsv1.Deploy
 	deployment := assets.Deployment()
 	deployment.ObjectMeta = childMeta(object, in)
 	deployment.Annotations = map[string]string{
-		metadata.AnnotationReplicas: strconv.FormatInt(int64(defaults.Replicas(&object.Spec)), 10),
+		wellknown.AnnotationReplicas: strconv.FormatInt(int64(defaults.Replicas(&object.Spec)), 10),
 	}
 	deployment.Spec.Replicas = ptr.To(deploymentReplicas(object, in.deployment))
 	if in.deployment != nil {
 		deployment.ResourceVersion = in.deployment.ResourceVersion
 	}
-	deployment.Spec.Selector = &metav1.LabelSelector{MatchLabels: metadata.Selector(object.Name)}
+	deployment.Spec.Selector = &metav1.LabelSelector{MatchLabels: wellknown.Selector(object.Name)}
 	setPodTemplate(&deployment.Spec.Template, object, in)
 	return deployment
 }
@@ -42,7 +42,7 @@ func desiredDeployment(object *v1alpha2.NginxOperator, in inputs) *appsv1.Deploy
 func deploymentReplicas(object *v1alpha2.NginxOperator, live *appsv1.Deployment) int32 {
 	declared := defaults.Replicas(&object.Spec)
 	if live == nil || live.Spec.Replicas == nil || !scaledByOthers(live) ||
-		live.Annotations[metadata.AnnotationReplicas] != strconv.FormatInt(int64(declared), 10) {
+		live.Annotations[wellknown.AnnotationReplicas] != strconv.FormatInt(int64(declared), 10) {
 		return declared
 	}
 	return *live.Spec.Replicas

@@ -9,7 +9,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/defaults"
-	"github.com/example/nginx-operator/internal/metadata"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // inputs is everything beside the object itself that the desired state depends on, read once per reconcile.
@@ -47,7 +47,7 @@ func childMeta(object *v1alpha2.NginxOperator, in inputs) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Name:      object.Name,
 		Namespace: object.Namespace,
-		Labels:    metadata.ChildLabels(object.Name, in.image),
+		Labels:    wellknown.ChildLabels(object.Name, in.image),
 	}
 }
 

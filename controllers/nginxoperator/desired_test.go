@@ -20,8 +20,8 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/assets"
-	"github.com/example/nginx-operator/internal/metadata"
 	"github.com/example/nginx-operator/internal/nginxconf"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // asYAML returns objects as kubectl shows them.
@@ -81,13 +81,13 @@ func fullObject() *v1alpha2.NginxOperator {
 			Type:                  corev1.ServiceTypeLoadBalancer,
 			LoadBalancerClass:     ptr.To("example.com/lb"),
 			ExternalTrafficPolicy: corev1.ServiceExternalTrafficPolicyLocal,
-			Labels:                map[string]string{"team": "shop", metadata.LabelInstance: "not-yours"},
-			Annotations:           map[string]string{"example.com/lb-size": "small", metadata.AnnotationLastDeclared: "not-yours"},
+			Labels:                map[string]string{"team": "shop", wellknown.LabelInstance: "not-yours"},
+			Annotations:           map[string]string{"example.com/lb-size": "small", wellknown.AnnotationLastDeclared: "not-yours"},
 		}
 		s.Resources = &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("128Mi")}}
 		s.PodTemplate = &v1alpha2.PodTemplate{
-			Labels:       map[string]string{"team": "shop", metadata.LabelName: "not-yours"},
-			Annotations:  map[string]string{"example.com/scrape": "true", metadata.AnnotationForceRedeploy: "not-yours"},
+			Labels:       map[string]string{"team": "shop", wellknown.LabelName: "not-yours"},
+			Annotations:  map[string]string{"example.com/scrape": "true", wellknown.AnnotationForceRedeploy: "not-yours"},
 			NodeSelector: map[string]string{"disk": "ssd"},
 			Tolerations:  []corev1.Toleration{{Key: "edge", Operator: corev1.TolerationOpExists}},
 			Affinity:     &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{}},
@@ -210,10 +210,10 @@ func TestNamesOfConfigMaps(t *testing.T) {
 // children may say which version of nginx it is.
 func TestPodsHoldNoVersion(t *testing.T) {
 	deployment := desiredDeployment(newObject(), inputs{image: testImage})
-	if version := deployment.Labels[metadata.LabelVersion]; version != "1.28.0" {
+	if version := deployment.Labels[wellknown.LabelVersion]; version != "1.28.0" {
 		t.Errorf("the Deployment's version is %q", version)
 	}
-	if _, found := deployment.Spec.Template.Labels[metadata.LabelVersion]; found {
+	if _, found := deployment.Spec.Template.Labels[wellknown.LabelVersion]; found {
 		t.Error("the Pods carry a version")
 	}
 	for key, value := range deployment.Spec.Selector.MatchLabels {
@@ -226,7 +226,7 @@ func TestPodsHoldNoVersion(t *testing.T) {
 func TestDeploymentReplicas(t *testing.T) {
 	scaled := func(declared string, subresource string) *appsv1.Deployment {
 		return newDeployment(5, func(d *appsv1.Deployment) {
-			d.Annotations = map[string]string{metadata.AnnotationReplicas: declared}
+			d.Annotations = map[string]string{wellknown.AnnotationReplicas: declared}
 			d.ManagedFields = []metav1.ManagedFieldsEntry{{
 				Manager: "kube-controller-manager", Subresource: subresource,
 				FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{}}}`),

@@ -9,13 +9,13 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/assets"
-	"github.com/example/nginx-operator/internal/metadata"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 func desiredNetworkPolicy(object *v1alpha2.NginxOperator, in inputs) *networkingv1.NetworkPolicy {
 	policy := assets.NetworkPolicy()
 	policy.ObjectMeta = childMeta(object, in)
-	policy.Spec.PodSelector = metav1.LabelSelector{MatchLabels: metadata.Selector(object.Name)}
+	policy.Spec.PodSelector = metav1.LabelSelector{MatchLabels: wellknown.Selector(object.Name)}
 	var ports []networkingv1.NetworkPolicyPort
 	allow := func(name string) {
 		ports = append(ports, networkingv1.NetworkPolicyPort{Protocol: ptr.To(corev1.ProtocolTCP), Port: ptr.To(intstr.FromString(name))})

@@ -7,7 +7,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/assets"
-	"github.com/example/nginx-operator/internal/metadata"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // needsPodDisruptionBudget reports whether there is a budget. For a single Pod it would say nothing: one may be taken at a time.
@@ -16,7 +16,7 @@ func needsPodDisruptionBudget(replicas int32) bool { return replicas > 1 }
 func desiredPodDisruptionBudget(object *v1alpha2.NginxOperator, in inputs) *policyv1.PodDisruptionBudget {
 	budget := assets.PodDisruptionBudget()
 	budget.ObjectMeta = childMeta(object, in)
-	budget.Spec.Selector = &metav1.LabelSelector{MatchLabels: metadata.Selector(object.Name)}
+	budget.Spec.Selector = &metav1.LabelSelector{MatchLabels: wellknown.Selector(object.Name)}
 	return budget
 }
 

@@ -10,8 +10,8 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/defaults"
-	"github.com/example/nginx-operator/internal/metadata"
 	"github.com/example/nginx-operator/internal/nginxconf"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 const (
@@ -66,13 +66,13 @@ func setPodTemplate(template *corev1.PodTemplateSpec, object *v1alpha2.NginxOper
 func setPodMetadata(template *corev1.PodTemplateSpec, object *v1alpha2.NginxOperator, in inputs) {
 	operators := map[string]string{}
 	if object.Spec.ForceRedeploy != "" {
-		operators[metadata.AnnotationForceRedeploy] = object.Spec.ForceRedeploy
+		operators[wellknown.AnnotationForceRedeploy] = object.Spec.ForceRedeploy
 	}
 	if in.certificates != "" {
-		operators[metadata.AnnotationCertificates] = in.certificates
+		operators[wellknown.AnnotationCertificates] = in.certificates
 	}
 	users := ptr.Deref(object.Spec.PodTemplate, v1alpha2.PodTemplate{})
-	template.Labels = withUsers(users.Labels, metadata.PodLabels(object.Name))
+	template.Labels = withUsers(users.Labels, wellknown.PodLabels(object.Name))
 	template.Annotations = withUsers(users.Annotations, operators)
 }
 
@@ -92,7 +92,7 @@ func setPlacement(pod *corev1.PodSpec, object *v1alpha2.NginxOperator) {
 	pod.ImagePullSecrets = users.ImagePullSecrets
 	for _, constraint := range users.TopologySpreadConstraints {
 		if constraint.LabelSelector == nil {
-			constraint.LabelSelector = &metav1.LabelSelector{MatchLabels: metadata.Selector(object.Name)}
+			constraint.LabelSelector = &metav1.LabelSelector{MatchLabels: wellknown.Selector(object.Name)}
 		}
 		pod.TopologySpreadConstraints = append(pod.TopologySpreadConstraints, constraint)
 	}

@@ -88,10 +88,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha2.NginxOperat
 	if apply.IsNotOurs(applyErr) != nil || inTerminatingNamespace(applyErr) {
 		return reconcile.Result{RequeueAfter: conflictRetry}, statusErr
 	}
+	again := sooner(delay, result.again)
 	if result.failure != nil && result.failure.reason == v1alpha2.ReasonInvalidConfiguration {
-		return reconcile.Result{RequeueAfter: verdictRetry}, statusErr
+		return reconcile.Result{RequeueAfter: sooner(again, verdictRetry)}, statusErr
 	}
-	return reconcile.Result{RequeueAfter: sooner(delay, result.again)}, errors.Join(applyErr, statusErr)
+	return reconcile.Result{RequeueAfter: again}, errors.Join(applyErr, statusErr)
 }
 
 // sooner returns the shorter of two times, of which 0 is none.

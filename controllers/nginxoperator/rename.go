@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/metadata"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // Nodes find the endpoints of a Service port by its name. A port under a new name has none until the EndpointSlice controller
@@ -129,7 +129,7 @@ func (r *Reconciler) bridge(
 ) (hold bool, again time.Duration, err error) {
 	names := renamed(now.service, ports)
 	list := &discoveryv1.EndpointSliceList{}
-	ours := client.MatchingLabels{discoveryv1.LabelServiceName: object.Name, discoveryv1.LabelManagedBy: metadata.OperatorName}
+	ours := client.MatchingLabels{discoveryv1.LabelServiceName: object.Name, discoveryv1.LabelManagedBy: wellknown.OperatorName}
 	if err := r.Client.List(ctx, list, client.InNamespace(object.Namespace), ours); err != nil {
 		return false, 0, fmt.Errorf("failed to list EndpointSlices: %w", err)
 	}
@@ -195,8 +195,8 @@ func (r *Reconciler) build(
 		if slice == nil {
 			continue
 		}
-		slice.Labels = map[string]string{discoveryv1.LabelServiceName: object.Name, discoveryv1.LabelManagedBy: metadata.OperatorName}
-		maps.Copy(slice.Labels, metadata.Selector(object.Name))
+		slice.Labels = map[string]string{discoveryv1.LabelServiceName: object.Name, discoveryv1.LabelManagedBy: wellknown.OperatorName}
+		maps.Copy(slice.Labels, wellknown.Selector(object.Name))
 		_, err := r.Applier.Apply(ctx, object, nil, slice)
 		switch {
 		case apierrors.IsForbidden(err) || apierrors.IsInvalid(err):

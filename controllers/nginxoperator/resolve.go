@@ -12,10 +12,10 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/defaults"
 	"github.com/example/nginx-operator/internal/keypair"
-	"github.com/example/nginx-operator/internal/metadata"
 	"github.com/example/nginx-operator/internal/nginxconf"
 	"github.com/example/nginx-operator/internal/reference"
 	"github.com/example/nginx-operator/internal/validation"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // specPath is where the messages of blockers begin to say which field they are about.
@@ -26,11 +26,11 @@ var specPath = field.NewPath("spec")
 func (r *Reconciler) resolve(ctx context.Context, object *v1alpha2.NginxOperator) (inputs, []failure, error) {
 	in := inputs{image: defaults.Image(&object.Spec, r.Image)}
 	var blockers []failure
-	if _, damaged := object.Annotations[metadata.AnnotationV1alpha2Unreadable]; damaged {
+	if _, damaged := object.Annotations[wellknown.AnnotationV1alpha2Unreadable]; damaged {
 		blockers = append(blockers, failure{v1alpha2.ReasonInvalidConfiguration, fmt.Sprintf(
 			"metadata.annotations[%s]: what v1alpha2 declared was damaged at v1alpha1, so the spec may lack a part of it: "+
 				"complete the spec at v1alpha2, then remove the annotation",
-			metadata.AnnotationV1alpha2Unreadable)})
+			wellknown.AnnotationV1alpha2Unreadable)})
 	}
 	for _, problem := range validation.Spec(&object.Spec, specPath) {
 		blockers = append(blockers, failure{v1alpha2.ReasonInvalidConfiguration, problem.Error()})

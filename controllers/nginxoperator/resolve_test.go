@@ -28,8 +28,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/metadata"
 	"github.com/example/nginx-operator/internal/reference"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // newResolver returns a reconciler that knows these ConfigMaps and Secrets, and a function that counts how many it read.
@@ -63,9 +63,9 @@ func newResolver(t *testing.T, read func(client.Object) error, objects ...client
 					continue
 				}
 			}
-			metadata := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: kind}}
-			metadata.Namespace, metadata.Name, metadata.ResourceVersion = object.GetNamespace(), object.GetName(), "999"
-			known = append(known, metadata)
+			partial := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: kind}}
+			partial.Namespace, partial.Name, partial.ResourceVersion = object.GetNamespace(), object.GetName(), "999"
+			known = append(known, partial)
 		}
 		cluster := metadatafake.NewSimpleMetadataClient(scheme, known...)
 		tracker := reference.NewTracker(cluster, corev1.SchemeGroupVersion.WithResource(resource), reader)
@@ -305,7 +305,7 @@ func TestUnreadableSpec(t *testing.T) {
 	r, _ := newResolver(t, func(object client.Object) error { object.SetResourceVersion("999"); return nil },
 		newConfigMap("servers", map[string]string{"nginx.conf": goodConfig}))
 	object := newObject(configFrom(""))
-	object.Annotations = map[string]string{metadata.AnnotationV1alpha2Unreadable: "{"}
+	object.Annotations = map[string]string{wellknown.AnnotationV1alpha2Unreadable: "{"}
 	_, blockers, err := r.resolve(t.Context(), object)
 	if err != nil || len(blockers) != 1 || blockers[0].reason != v1alpha2.ReasonInvalidConfiguration {
 		t.Errorf("blockers %v, %v", blockers, err)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/defaults"
-	"github.com/example/nginx-operator/internal/metadata"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // desiredService returns the address of the server. The target ports are named, so that during a move to another port each Pod is
@@ -19,7 +19,7 @@ func desiredService(object *v1alpha2.NginxOperator, in inputs) *corev1.Service {
 	service := &corev1.Service{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
 		ObjectMeta: childMeta(object, in),
-		Spec:       corev1.ServiceSpec{Type: defaults.ServiceType(&object.Spec), Selector: metadata.Selector(object.Name)},
+		Spec:       corev1.ServiceSpec{Type: defaults.ServiceType(&object.Spec), Selector: wellknown.Selector(object.Name)},
 	}
 	for _, port := range servedPorts(&object.Spec, in.running) {
 		service.Spec.Ports = append(service.Spec.Ports, corev1.ServicePort{
@@ -41,7 +41,7 @@ func desiredService(object *v1alpha2.NginxOperator, in inputs) *corev1.Service {
 func withUsers(users, operators map[string]string) map[string]string {
 	out := map[string]string{}
 	for key, value := range users {
-		if !metadata.IsReserved(key) {
+		if !wellknown.IsReserved(key) {
 			out[key] = value
 		}
 	}

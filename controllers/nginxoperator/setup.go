@@ -20,8 +20,8 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/apply"
-	"github.com/example/nginx-operator/internal/metadata"
 	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // Wrap goes around the reconciler, to watch over it.
@@ -54,7 +54,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrency int, wrap
 
 // toInstance maps an object that carries the instance label to the NginxOperator of that name.
 func toInstance(_ context.Context, object client.Object) []reconcile.Request {
-	name := object.GetLabels()[metadata.LabelInstance]
+	name := object.GetLabels()[wellknown.LabelInstance]
 	if name == "" {
 		return nil
 	}
@@ -71,8 +71,8 @@ func specChanged() predicate.Predicate {
 			if !isBefore || !isAfter {
 				return false
 			}
-			_, wasUnreadable := before.Annotations[metadata.AnnotationV1alpha2Unreadable]
-			_, isUnreadable := after.Annotations[metadata.AnnotationV1alpha2Unreadable]
+			_, wasUnreadable := before.Annotations[wellknown.AnnotationV1alpha2Unreadable]
+			_, isUnreadable := after.Annotations[wellknown.AnnotationV1alpha2Unreadable]
 			return wasUnreadable != isUnreadable || !equality.Semantic.DeepEqual(before.Spec, after.Spec)
 		},
 	})

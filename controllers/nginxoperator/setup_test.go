@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/metadata"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // A reconcile is made for a change of what is declared, whether it counts as a generation or not, and for a deletion; not for
@@ -28,7 +28,7 @@ func TestSpecChanged(t *testing.T) {
 		"a field":    {func(o *v1alpha2.NginxOperator) { o.Generation++; o.Spec.Replicas = ptr.To[int32](5) }, true},
 		"a field that is stored in an annotation": {func(o *v1alpha2.NginxOperator) { o.Spec.DrainSeconds = ptr.To[int32](60) }, true},
 		"the mark of a spec that could not be read": {func(o *v1alpha2.NginxOperator) {
-			o.Annotations = map[string]string{metadata.AnnotationV1alpha2Unreadable: "{"}
+			o.Annotations = map[string]string{wellknown.AnnotationV1alpha2Unreadable: "{"}
 		}, true},
 		"its deletion": {func(o *v1alpha2.NginxOperator) {
 			o.Generation++

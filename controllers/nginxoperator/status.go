@@ -18,7 +18,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/defaults"
-	"github.com/example/nginx-operator/internal/metadata"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // statusSlot is the time that reconciles between two status writes that only count on while a rollout runs.
@@ -30,7 +30,7 @@ const statusSlot = 5 * time.Second
 func computeStatus(object *v1alpha2.NginxOperator, state observed, result outcome) v1alpha2.NginxOperatorStatus {
 	status := v1alpha2.NginxOperatorStatus{
 		ObservedGeneration: object.Generation,
-		Selector:           labels.SelectorFromSet(metadata.Selector(object.Name)).String(),
+		Selector:           labels.SelectorFromSet(wellknown.Selector(object.Name)).String(),
 		RelatedObjects:     related(object, state, result),
 		BlockedBy:          blockedBy(result),
 	}

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
-	"github.com/example/nginx-operator/internal/metadata"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 const manifestKind = "StorageVersionMigration"
@@ -44,8 +44,8 @@ func Load(file string) (*unstructured.Unstructured, error) {
 	group, resource := field("spec", "resource", "group"), field("spec", "resource", "resource")
 	for _, want := range []struct{ field, is, want string }{
 		{"kind", object.GetKind(), manifestKind},
-		{"metadata.name", object.GetName(), metadata.CRDName},
-		{"spec.resource", resource + "." + group, metadata.CRDName},
+		{"metadata.name", object.GetName(), wellknown.CRDName},
+		{"spec.resource", resource + "." + group, wellknown.CRDName},
 	} {
 		if want.is != want.want {
 			return nil, fmt.Errorf("the storage migration in %s has %s %q, it must be %q", file, want.field, want.is, want.want)
@@ -61,7 +61,7 @@ func forCRD(
 	object := manifest.DeepCopy()
 	object.SetGroupVersionKind(api)
 	object.SetAnnotations(map[string]string{generationAnnotation: generationOf(crd)})
-	object.SetLabels(map[string]string{metadata.LabelManagedBy: metadata.OperatorName})
+	object.SetLabels(map[string]string{wellknown.LabelManagedBy: wellknown.OperatorName})
 	object.SetOwnerReferences([]metav1.OwnerReference{{
 		APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition", Name: crd.Name, UID: crd.UID,
 	}})

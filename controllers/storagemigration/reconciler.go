@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/example/nginx-operator/internal/metadata"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 const (
@@ -118,7 +118,7 @@ func (r *Reconciler) observe(ctx context.Context, name string) (*situation, erro
 	}
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(*s.migrator)
-	err = r.Client.Get(ctx, client.ObjectKey{Name: metadata.CRDName}, object)
+	err = r.Client.Get(ctx, client.ObjectKey{Name: wellknown.CRDName}, object)
 	if apierrors.IsNotFound(err) {
 		return s, nil
 	}

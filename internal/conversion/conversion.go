@@ -15,13 +15,13 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha1"
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/metadata"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // ToV1alpha2 converts up. It leaves the type of the destination as it is and shares no memory between the two.
 //
 // It does not fail: one annotation that somebody damaged would make the list of a whole cluster fail. What cannot be
-// read of it is not used, and its text goes into another annotation; see metadata.AnnotationV1alpha2Unreadable.
+// read of it is not used, and its text goes into another annotation; see wellknown.AnnotationV1alpha2Unreadable.
 func ToV1alpha2(src, dst *unstructured.Unstructured) error {
 	copyAllButSpec(src, dst)
 	spec, hasSpec := src.Object["spec"].(map[string]any)
@@ -29,7 +29,7 @@ func ToV1alpha2(src, dst *unstructured.Unstructured) error {
 	if text, found := takeAnnotation(dst); found {
 		kept, err := parse(text)
 		if err != nil {
-			setAnnotation(dst, metadata.AnnotationV1alpha2Unreadable, text)
+			setAnnotation(dst, wellknown.AnnotationV1alpha2Unreadable, text)
 		}
 		out = kept
 	}
@@ -61,7 +61,7 @@ func ToV1alpha1(src, dst *unstructured.Unstructured) error {
 		return err
 	}
 	if text != "" {
-		setAnnotation(dst, metadata.AnnotationV1alpha2, text)
+		setAnnotation(dst, wellknown.AnnotationV1alpha2, text)
 	}
 	out := map[string]any{"port": int64(v1alpha1.DefaultPort)}
 	if port, found := firstPort(spec)["port"].(int64); found {
@@ -99,11 +99,11 @@ func copyAllButSpec(src, dst *unstructured.Unstructured) {
 func takeAnnotation(object *unstructured.Unstructured) (string, bool) {
 	meta, _ := object.Object["metadata"].(map[string]any)
 	annotations, _ := meta["annotations"].(map[string]any)
-	value, found := annotations[metadata.AnnotationV1alpha2]
+	value, found := annotations[wellknown.AnnotationV1alpha2]
 	if !found {
 		return "", false
 	}
-	delete(annotations, metadata.AnnotationV1alpha2)
+	delete(annotations, wellknown.AnnotationV1alpha2)
 	if len(annotations) == 0 {
 		delete(meta, "annotations")
 	}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha1"
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/metadata"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 func onlyPort(number int32) v1alpha2.Port {
@@ -70,7 +70,7 @@ func TestForms(t *testing.T) {
 			spoke := down(t, &v1alpha2.NginxOperator{Spec: test.hub})
 			want := &v1alpha1.NginxOperator{Spec: test.spoke}
 			if test.kept != "" {
-				want.Annotations = map[string]string{metadata.AnnotationV1alpha2: test.kept}
+				want.Annotations = map[string]string{wellknown.AnnotationV1alpha2: test.kept}
 			}
 			if diff := cmp.Diff(want, spoke); diff != "" {
 				t.Errorf("down (-want +got)\n%s", diff)
@@ -88,7 +88,7 @@ func TestV1alpha1WithoutPort(t *testing.T) {
 		t.Error(diff)
 	}
 	kept := &v1alpha1.NginxOperator{}
-	kept.Annotations = map[string]string{metadata.AnnotationV1alpha2: `{"ports":[{"name":"web","port":80,"protocol":"TCP"}]}`}
+	kept.Annotations = map[string]string{wellknown.AnnotationV1alpha2: `{"ports":[{"name":"web","port":80,"protocol":"TCP"}]}`}
 	if diff := cmp.Diff([]v1alpha2.Port{{Name: "web", Port: 8080, Protocol: "TCP"}}, up(t, kept).Spec.Ports); diff != "" {
 		t.Error(diff)
 	}
@@ -151,12 +151,12 @@ func TestDamagedAnnotation(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			spoke := &v1alpha1.NginxOperator{Spec: port(80)}
-			spoke.Annotations = map[string]string{metadata.AnnotationV1alpha2: test.text, "mine": "1"}
+			spoke.Annotations = map[string]string{wellknown.AnnotationV1alpha2: test.text, "mine": "1"}
 			want := &v1alpha2.NginxOperator{Spec: test.want}
 			want.Spec.Ports = []v1alpha2.Port{onlyPort(80)}
 			want.Annotations = map[string]string{"mine": "1"}
 			if !test.readable {
-				want.Annotations[metadata.AnnotationV1alpha2Unreadable] = test.text
+				want.Annotations[wellknown.AnnotationV1alpha2Unreadable] = test.text
 			}
 			hub := up(t, spoke)
 			if diff := cmp.Diff(want, hub); diff != "" {
@@ -166,7 +166,7 @@ func TestDamagedAnnotation(t *testing.T) {
 				t.Errorf("check: %v", err)
 			}
 			// The text is still there when the object is written, which the operator does with the next status.
-			if got := down(t, hub).Annotations[metadata.AnnotationV1alpha2Unreadable]; !test.readable && got != test.text {
+			if got := down(t, hub).Annotations[wellknown.AnnotationV1alpha2Unreadable]; !test.readable && got != test.text {
 				t.Errorf("the damaged text is lost, got %q", got)
 			}
 		})
@@ -177,7 +177,7 @@ func TestDamagedAnnotation(t *testing.T) {
 func TestUnknownFieldsAreKept(t *testing.T) {
 	const kept = `{"image":"a","later":{"on":true},"ports":[]}`
 	spoke := &unstructured.Unstructured{Object: map[string]any{
-		"metadata": map[string]any{"annotations": map[string]any{metadata.AnnotationV1alpha2: kept}},
+		"metadata": map[string]any{"annotations": map[string]any{wellknown.AnnotationV1alpha2: kept}},
 		"spec":     map[string]any{"port": int64(8080)},
 	}}
 	hub, again := &unstructured.Unstructured{Object: map[string]any{}}, &unstructured.Unstructured{Object: map[string]any{}}
@@ -188,7 +188,7 @@ func TestUnknownFieldsAreKept(t *testing.T) {
 	if diff := cmp.Diff(want, hub.Object["spec"]); diff != "" || hub.GetAnnotations() != nil {
 		t.Errorf("annotations %v, spec (-want +got)\n%s", hub.GetAnnotations(), diff)
 	}
-	if got := again.GetAnnotations()[metadata.AnnotationV1alpha2]; got != kept {
+	if got := again.GetAnnotations()[wellknown.AnnotationV1alpha2]; got != kept {
 		t.Errorf("kept %s", got)
 	}
 }
@@ -196,7 +196,7 @@ func TestUnknownFieldsAreKept(t *testing.T) {
 // Whoever copies a v1alpha1 manifest to v1alpha2 may leave the annotation in. The spec has to win.
 func TestAnnotationMeansNothingAtV1alpha2(t *testing.T) {
 	hub := &v1alpha2.NginxOperator{Spec: v1alpha2.NginxOperatorSpec{Image: "b"}}
-	hub.Annotations = map[string]string{metadata.AnnotationV1alpha2: `{"image":"a"}`}
+	hub.Annotations = map[string]string{wellknown.AnnotationV1alpha2: `{"image":"a"}`}
 	if got := up(t, down(t, hub)).Spec.Image; got != "b" {
 		t.Errorf("image %q", got)
 	}
@@ -336,7 +336,7 @@ func TestLargestConfigurationFits(t *testing.T) {
 	config := &v1alpha2.Config{Inline: strings.Repeat(line, 65536/len(line))}
 	spoke := down(t, &v1alpha2.NginxOperator{Spec: v1alpha2.NginxOperatorSpec{Config: config}})
 	const limit = 256 << 10 // the API server's, for all annotations of an object
-	if size := len(spoke.Annotations[metadata.AnnotationV1alpha2]); size < 65536 || size > limit/2 {
+	if size := len(spoke.Annotations[wellknown.AnnotationV1alpha2]); size < 65536 || size > limit/2 {
 		t.Errorf("%d bytes are kept", size)
 	}
 }

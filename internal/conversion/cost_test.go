@@ -10,7 +10,7 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha1"
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/bounds"
-	"github.com/example/nginx-operator/internal/metadata"
+	"github.com/example/nginx-operator/internal/wellknown"
 	"github.com/example/nginx-operator/test/harness/cost"
 )
 
@@ -29,7 +29,7 @@ func largest(t *testing.T, from, to, before, text, after string) []byte {
 
 func TestCosts(t *testing.T) {
 	v1, v2 := v1alpha1.GroupVersion.String(), v1alpha2.GroupVersion.String()
-	kept := fmt.Sprintf(`"metadata":{"annotations":{%q:"`, metadata.AnnotationV1alpha2)
+	kept := fmt.Sprintf(`"metadata":{"annotations":{%q:"`, wellknown.AnnotationV1alpha2)
 	quoted := strings.NewReplacer(`"`, `\"`).Replace
 	cases := map[string]cost.Case{}
 	for name, test := range map[string]struct{ from, to, before, text, after string }{

@@ -19,7 +19,7 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha1"
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/defaults"
-	"github.com/example/nginx-operator/internal/metadata"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 const rounds = 10_000
@@ -137,17 +137,17 @@ func TestFuzzFromV1alpha1(t *testing.T) {
 			var spec v1alpha2.NginxOperatorSpec
 			f.Fill(&spec)
 			from := down(t, &v1alpha2.NginxOperator{Spec: spec})
-			if text, found := from.Annotations[metadata.AnnotationV1alpha2]; found {
+			if text, found := from.Annotations[wellknown.AnnotationV1alpha2]; found {
 				kept++
 				if spoke.Annotations == nil {
 					spoke.Annotations = map[string]string{}
 				}
-				spoke.Annotations[metadata.AnnotationV1alpha2] = text
+				spoke.Annotations[wellknown.AnnotationV1alpha2] = text
 				spoke.Spec.Port = from.Spec.Port
 			}
 		}
 		hub := up(t, spoke)
-		if _, found := hub.Annotations[metadata.AnnotationV1alpha2]; found {
+		if _, found := hub.Annotations[wellknown.AnnotationV1alpha2]; found {
 			t.Fatalf("round %d: the v1alpha2 form shows the annotation", round)
 		}
 		equal(t, round, spoke, down(t, hub))

@@ -24,7 +24,7 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/bounds"
 	"github.com/example/nginx-operator/internal/bounds/boundstest"
-	"github.com/example/nginx-operator/internal/metadata"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 func newHandler(t testing.TB) http.Handler {
@@ -133,7 +133,7 @@ func TestHandlerConvertsLists(t *testing.T) {
 	spoke.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "NginxOperator"}
 	damaged := map[string]any{
 		"apiVersion": spoke.APIVersion, "kind": spoke.Kind,
-		"metadata": map[string]any{"name": "damaged", "annotations": map[string]string{metadata.AnnotationV1alpha2: "{"}},
+		"metadata": map[string]any{"name": "damaged", "annotations": map[string]string{wellknown.AnnotationV1alpha2: "{"}},
 	}
 	bare := map[string]any{"apiVersion": spoke.APIVersion, "kind": spoke.Kind, "metadata": map[string]any{"name": "bare"}}
 	body := answer(t, newHandler(t), review(t, v1alpha2.GroupVersion.String(), spoke, damaged, bare)).Body.Bytes()
@@ -155,7 +155,7 @@ func TestHandlerConvertsLists(t *testing.T) {
 		*full,
 		{
 			TypeMeta:   meta,
-			ObjectMeta: metav1.ObjectMeta{Name: "damaged", Annotations: map[string]string{metadata.AnnotationV1alpha2Unreadable: "{"}},
+			ObjectMeta: metav1.ObjectMeta{Name: "damaged", Annotations: map[string]string{wellknown.AnnotationV1alpha2Unreadable: "{"}},
 		},
 		{TypeMeta: meta, ObjectMeta: metav1.ObjectMeta{Name: "bare"}},
 	}

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/example/nginx-operator/internal/certificates"
-	"github.com/example/nginx-operator/internal/metadata"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // cluster is what replicas of the operator share.
@@ -76,7 +76,7 @@ func admissionTo(path string) admissionregistrationv1.WebhookClientConfig {
 
 func newCRD() *apiextensionsv1.CustomResourceDefinition {
 	return &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: metadata.CRDName},
+		ObjectMeta: metav1.ObjectMeta{Name: wellknown.CRDName},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 			Versions:   []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1alpha1", Storage: true}, {Name: "v1alpha2"}},
 			Conversion: conversionTo(serviceConfig("webhooks"), nil),
@@ -88,7 +88,7 @@ func newCRD() *apiextensionsv1.CustomResourceDefinition {
 func (c *cluster) replica(csv string) *Guard {
 	return newGuard(Options{
 		Namespace: "system", Secret: "cert", Endpoint: service, ConversionPath: "/convert", CSV: csv,
-		CRD: metadata.CRDName, Mutating: MutatingName, Validating: ValidatingName,
+		CRD: wellknown.CRDName, Mutating: MutatingName, Validating: ValidatingName,
 		Restored: func(kind string) { c.restores[kind]++ },
 	}, c.client, c.client)
 }
@@ -118,7 +118,7 @@ func (c *cluster) secret() *corev1.Secret {
 func (c *cluster) crd() *apiextensionsv1.CustomResourceDefinition {
 	c.t.Helper()
 	crd := &apiextensionsv1.CustomResourceDefinition{}
-	c.must(c.client.Get(c.t.Context(), client.ObjectKey{Name: metadata.CRDName}, crd))
+	c.must(c.client.Get(c.t.Context(), client.ObjectKey{Name: wellknown.CRDName}, crd))
 	return crd
 }
 
@@ -172,7 +172,7 @@ func TestFirstPass(t *testing.T) {
 		t.Error(diff)
 	}
 	secret := c.secret()
-	if secret.Type != corev1.SecretTypeTLS || secret.Labels[metadata.LabelManagedBy] != metadata.OperatorName {
+	if secret.Type != corev1.SecretTypeTLS || secret.Labels[wellknown.LabelManagedBy] != wellknown.OperatorName {
 		t.Errorf("the Secret is %+v", secret.ObjectMeta)
 	}
 	before := c.writes
@@ -300,7 +300,7 @@ func TestConflict(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
-				Namespace: "system", Name: "cert", Labels: map[string]string{metadata.LabelManagedBy: metadata.OperatorName},
+				Namespace: "system", Name: "cert", Labels: map[string]string{wellknown.LabelManagedBy: wellknown.OperatorName},
 			}})
 			g := c.replica("")
 			conflicts := 0

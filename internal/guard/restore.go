@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/example/nginx-operator/internal/certificates"
-	"github.com/example/nginx-operator/internal/metadata"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // Kinds of restores, as Options.Repaired is told of them.
@@ -28,7 +28,7 @@ const (
 )
 
 // fieldManager is the guard's, by which admission knows its writes.
-const fieldManager = metadata.OperatorName + "-guard"
+const fieldManager = wellknown.OperatorName + "-guard"
 
 // csvKind is ClusterServiceVersion, of which only the metadata is read.
 var csvKind = metav1.TypeMeta{APIVersion: "operators.coreos.com/v1alpha1", Kind: "ClusterServiceVersion"}
@@ -76,7 +76,7 @@ const issuedByAnnotation = "cert-manager.io/certificate-name"
 // own reports whether the certificate in a Secret is the operator's to renew, and not that of who made the Secret or took
 // it over.
 func own(secret *corev1.Secret) bool {
-	return secret.Labels[metadata.LabelManagedBy] == metadata.OperatorName && secret.Annotations[issuedByAnnotation] == ""
+	return secret.Labels[wellknown.LabelManagedBy] == wellknown.OperatorName && secret.Annotations[issuedByAnnotation] == ""
 }
 
 // write does a write, unless there were too many of them of late.
@@ -96,7 +96,7 @@ func (g *Guard) createSecret(ctx context.Context) (*corev1.Secret, error) {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: g.options.Namespace,
 			Name:      g.options.Secret,
-			Labels:    map[string]string{metadata.LabelManagedBy: metadata.OperatorName},
+			Labels:    map[string]string{wellknown.LabelManagedBy: wellknown.OperatorName},
 		},
 		Type: corev1.SecretTypeTLS,
 		Data: data,

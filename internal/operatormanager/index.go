@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	toolscache "k8s.io/client-go/tools/cache"
 
-	"github.com/example/nginx-operator/internal/metadata"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // InstanceIndex is the cache's index (client.MatchingFields) of the kinds that are listed, by the name of the NginxOperator that
@@ -55,8 +55,8 @@ func controllingInstance(child metav1.Object) string {
 
 // labelledInstance is for what the Service of an instance selects, and for that which makes it.
 func labelledInstance(object metav1.Object) string {
-	instance := object.GetLabels()[metadata.LabelInstance]
-	if !labels.SelectorFromSet(metadata.Selector(instance)).Matches(labels.Set(object.GetLabels())) {
+	instance := object.GetLabels()[wellknown.LabelInstance]
+	if !labels.SelectorFromSet(wellknown.Selector(instance)).Matches(labels.Set(object.GetLabels())) {
 		return ""
 	}
 	return instance

@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/nginx-operator/internal/metadata"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // Children are found by who controls them, Pods and revisions by their labels, and nothing is found by what it only says of itself.
@@ -22,8 +22,8 @@ func TestInstanceIndex(t *testing.T) {
 			OwnerReferences: []metav1.OwnerReference{{Kind: kind, Name: "web", Controller: ptr.To(controller)}},
 		}
 	}
-	labelled := metav1.ObjectMeta{Namespace: "shop", Name: "pod", Labels: metadata.Selector("web")}
-	forged := metav1.ObjectMeta{Namespace: "shop", Name: "pod", Labels: map[string]string{metadata.LabelInstance: "web"}}
+	labelled := metav1.ObjectMeta{Namespace: "shop", Name: "pod", Labels: wellknown.Selector("web")}
+	forged := metav1.ObjectMeta{Namespace: "shop", Name: "pod", Labels: map[string]string{wellknown.LabelInstance: "web"}}
 	for name, test := range map[string]struct {
 		object client.Object
 		want   []string

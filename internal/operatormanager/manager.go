@@ -22,7 +22,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha1"
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/metadata"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // NewScheme returns the scheme with every type that the operator reads or writes.
@@ -41,7 +41,7 @@ func NewScheme() *runtime.Scheme {
 // no controller watches is an error instead of one more informer. ConfigMaps and Secrets that are only named are no part
 // of it (internal/reference).
 func CacheOptions() cache.Options {
-	ours := labels.SelectorFromSet(labels.Set{metadata.LabelManagedBy: metadata.OperatorName})
+	ours := labels.SelectorFromSet(labels.Set{wellknown.LabelManagedBy: wellknown.OperatorName})
 	narrow := func(transform toolscache.TransformFunc) cache.ByObject {
 		return cache.ByObject{Label: ours, Transform: transform, UnsafeDisableDeepCopy: ptr.To(true)}
 	}
@@ -51,7 +51,7 @@ func CacheOptions() cache.Options {
 		ByObject: map[client.Object]cache.ByObject{
 			&v1alpha2.NginxOperator{}: {Transform: keepUnreadable(slimNginxOperator)},
 			&apiextensionsv1.CustomResourceDefinition{}: {
-				Field:                 fields.OneTermEqualSelector("metadata.name", metadata.CRDName),
+				Field:                 fields.OneTermEqualSelector("metadata.name", wellknown.CRDName),
 				Transform:             slimCRD,
 				UnsafeDisableDeepCopy: ptr.To(true),
 			},
@@ -63,7 +63,7 @@ func CacheOptions() cache.Options {
 			&corev1.Service{}:            narrow(slimService),
 			// Only those that the operator makes: the controller's carry the labels of the Service as well.
 			&discoveryv1.EndpointSlice{}: {
-				Label:                 labels.SelectorFromSet(labels.Set{discoveryv1.LabelManagedBy: metadata.OperatorName}),
+				Label:                 labels.SelectorFromSet(labels.Set{discoveryv1.LabelManagedBy: wellknown.OperatorName}),
 				Transform:             slimEndpointSlice,
 				UnsafeDisableDeepCopy: ptr.To(true),
 			},

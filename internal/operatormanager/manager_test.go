@@ -30,7 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/metadata"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // Every kind of child is narrowed to our label, and the label is that of the children and of the Pods.
@@ -45,7 +45,7 @@ func TestCacheIsNarrow(t *testing.T) {
 		}
 		if _, isCRD := object.(*apiextensionsv1.CustomResourceDefinition); isCRD {
 			if by.Field == nil || by.Field.Matches(fields.Set{"metadata.name": "foreign.example.com"}) ||
-				!by.Field.Matches(fields.Set{"metadata.name": metadata.CRDName}) {
+				!by.Field.Matches(fields.Set{"metadata.name": wellknown.CRDName}) {
 				t.Errorf("of the CRDs the cache has %v", by.Field)
 			}
 			continue
@@ -55,13 +55,13 @@ func TestCacheIsNarrow(t *testing.T) {
 			continue
 		}
 		if _, isSlice := object.(*discoveryv1.EndpointSlice); isSlice {
-			if !by.Label.Matches(labels.Set{discoveryv1.LabelManagedBy: metadata.OperatorName}) ||
-				by.Label.Matches(labels.Set(metadata.PodLabels("web"))) {
+			if !by.Label.Matches(labels.Set{discoveryv1.LabelManagedBy: wellknown.OperatorName}) ||
+				by.Label.Matches(labels.Set(wellknown.PodLabels("web"))) {
 				t.Errorf("of the EndpointSlices the cache has %s", by.Label)
 			}
 			continue
 		}
-		for _, ours := range []map[string]string{metadata.ChildLabels("web", "nginx:1"), metadata.PodLabels("web")} {
+		for _, ours := range []map[string]string{wellknown.ChildLabels("web", "nginx:1"), wellknown.PodLabels("web")} {
 			if !by.Label.Matches(labels.Set(ours)) {
 				t.Errorf("%T: the cache does not show what is labelled %v", object, ours)
 			}
@@ -82,10 +82,10 @@ func TestTransforms(t *testing.T) {
 	}
 	meta := func(owner metav1.OwnerReference) metav1.ObjectMeta {
 		return metav1.ObjectMeta{
-			Namespace: "shop", Name: "web", UID: "u", ResourceVersion: "7", Generation: 2, Labels: metadata.ChildLabels("web", "nginx:1"),
+			Namespace: "shop", Name: "web", UID: "u", ResourceVersion: "7", Generation: 2, Labels: wellknown.ChildLabels("web", "nginx:1"),
 			OwnerReferences: []metav1.OwnerReference{uncontrolled, owner}, Finalizers: []string{"example.com/theirs"},
 			Annotations: map[string]string{
-				metadata.AnnotationLastDeclared: `{"metadata":{"finalizers":[null]}}`, metadata.AnnotationReplicas: "2", "theirs": "{}",
+				wellknown.AnnotationLastDeclared: `{"metadata":{"finalizers":[null]}}`, wellknown.AnnotationReplicas: "2", "theirs": "{}",
 			},
 			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "a"}, scaled},
 		}
@@ -101,7 +101,7 @@ func TestTransforms(t *testing.T) {
 		return out
 	}
 	replicas := func(m *metav1.ObjectMeta) {
-		m.Annotations, m.ManagedFields = map[string]string{metadata.AnnotationReplicas: "2"}, scaledReplicas
+		m.Annotations, m.ManagedFields = map[string]string{wellknown.AnnotationReplicas: "2"}, scaledReplicas
 	}
 	configMapVolume := func(name, configMap string) corev1.Volume {
 		named := corev1.LocalObjectReference{Name: configMap}
@@ -113,7 +113,7 @@ func TestTransforms(t *testing.T) {
 	waiting := func(length int) corev1.ContainerState {
 		return corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Message: strings.Repeat("x", length)}}
 	}
-	podLabels := map[string]string{appsv1.DefaultDeploymentUniqueLabelKey: "h", metadata.LabelInstance: "web"}
+	podLabels := map[string]string{appsv1.DefaultDeploymentUniqueLabelKey: "h", wellknown.LabelInstance: "web"}
 	for name, test := range map[string]struct {
 		transform cache.TransformFunc
 		in, want  client.Object
@@ -123,7 +123,7 @@ func TestTransforms(t *testing.T) {
 			slimNginxOperator, &v1alpha2.NginxOperator{
 				ObjectMeta: metav1.ObjectMeta{
 					Namespace: "shop", Name: "web", UID: "u", Generation: 2, ResourceVersion: "7",
-					Annotations: map[string]string{"theirs": "{}", metadata.AnnotationV1alpha2Unreadable: "{"},
+					Annotations: map[string]string{"theirs": "{}", wellknown.AnnotationV1alpha2Unreadable: "{"},
 					Labels:      map[string]string{"theirs": "1"}, ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "a"}},
 				},
 				Spec: v1alpha2.NginxOperatorSpec{Replicas: ptr.To[int32](2)},
@@ -135,7 +135,7 @@ func TestTransforms(t *testing.T) {
 			&v1alpha2.NginxOperator{
 				ObjectMeta: metav1.ObjectMeta{
 					Namespace: "shop", Name: "web", UID: "u", Generation: 2, ResourceVersion: "7",
-					Annotations: map[string]string{metadata.AnnotationV1alpha2Unreadable: ""},
+					Annotations: map[string]string{wellknown.AnnotationV1alpha2Unreadable: ""},
 				},
 				Spec: v1alpha2.NginxOperatorSpec{Replicas: ptr.To[int32](2)},
 				Status: v1alpha2.NginxOperatorStatus{
@@ -205,7 +205,7 @@ func TestTransforms(t *testing.T) {
 		"Pod": {
 			slimPod, &corev1.Pod{
 				ObjectMeta: metav1.ObjectMeta{
-					Name: "web-h-1", Labels: map[string]string{"theirs": "1", metadata.LabelInstance: "web"}, Finalizers: []string{"f"},
+					Name: "web-h-1", Labels: map[string]string{"theirs": "1", wellknown.LabelInstance: "web"}, Finalizers: []string{"f"},
 				},
 				Spec: corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{Name: "nginx"}}},
 				Status: corev1.PodStatus{PodIP: "192.0.2.1", ContainerStatuses: []corev1.ContainerStatus{{
@@ -213,7 +213,7 @@ func TestTransforms(t *testing.T) {
 				}}},
 			},
 			&corev1.Pod{
-				ObjectMeta: metav1.ObjectMeta{Name: "web-h-1", Labels: map[string]string{metadata.LabelInstance: "web"}},
+				ObjectMeta: metav1.ObjectMeta{Name: "web-h-1", Labels: map[string]string{wellknown.LabelInstance: "web"}},
 				Spec:       corev1.PodSpec{NodeName: "n"},
 				Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
 					Name: "nginx", State: waiting(maxText),
@@ -255,7 +255,7 @@ func TestTransforms(t *testing.T) {
 			},
 			&discoveryv1.EndpointSlice{
 				ObjectMeta: metav1.ObjectMeta{Name: "web-a", Labels: map[string]string{
-					discoveryv1.LabelServiceName: "web", discoveryv1.LabelManagedBy: metadata.OperatorName,
+					discoveryv1.LabelServiceName: "web", discoveryv1.LabelManagedBy: wellknown.OperatorName,
 				}},
 				Ports: []discoveryv1.EndpointPort{{Name: ptr.To("web")}},
 			}, false,
@@ -287,7 +287,7 @@ func TestTransforms(t *testing.T) {
 
 // hugeMeta is metadata as large as an API server stores it, with everything by which an object could pass for one of ours.
 func hugeMeta(i int) metav1.ObjectMeta {
-	labels := metadata.ChildLabels("web", "nginx:1")
+	labels := wellknown.ChildLabels("web", "nginx:1")
 	for i := range 17_000 {
 		labels[fmt.Sprintf("example.com/label-%05d", i)] = "x"
 	}
@@ -304,7 +304,7 @@ func hugeMeta(i int) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: "shop", Name: fmt.Sprint("huge-", i), Labels: labels, OwnerReferences: owners, Finalizers: finalizers,
 		Annotations: map[string]string{
-			metadata.AnnotationLastDeclared: strings.Repeat("x", 200_000), metadata.AnnotationReplicas: strings.Repeat("1", 50_000),
+			wellknown.AnnotationLastDeclared: strings.Repeat("x", 200_000), wellknown.AnnotationReplicas: strings.Repeat("1", 50_000),
 		},
 	}
 }

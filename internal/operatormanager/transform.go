@@ -19,7 +19,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/apply"
-	"github.com/example/nginx-operator/internal/metadata"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // The functions of this file take from an object, before it enters the cache, what no reader of the cache looks at. Anybody can
@@ -51,10 +51,10 @@ func slimNginxOperator(in any) (any, error) {
 	if !ok {
 		return in, nil
 	}
-	_, isUnreadable := object.Annotations[metadata.AnnotationV1alpha2Unreadable]
+	_, isUnreadable := object.Annotations[wellknown.AnnotationV1alpha2Unreadable]
 	object.ManagedFields, object.Annotations, object.Labels, object.OwnerReferences, object.Finalizers = nil, nil, nil, nil, nil
 	if isUnreadable {
-		object.Annotations = map[string]string{metadata.AnnotationV1alpha2Unreadable: ""}
+		object.Annotations = map[string]string{wellknown.AnnotationV1alpha2Unreadable: ""}
 	}
 	share(&object.Namespace, &object.Name, &object.Status.Image)
 	// A decoder leaves room for more.
@@ -93,12 +93,12 @@ func slimDeployment(in any) (any, error) {
 	if !ok {
 		return in, nil
 	}
-	replicas, found := deployment.Annotations[metadata.AnnotationReplicas]
+	replicas, found := deployment.Annotations[wellknown.AnnotationReplicas]
 	scaled := slices.ContainsFunc(deployment.ManagedFields, SetsReplicasByScale)
 	slimChild(deployment, &deployment.ObjectMeta)
 	if found && len(replicas) <= maxReplicasText {
 		share(&replicas)
-		deployment.Annotations = map[string]string{metadata.AnnotationReplicas: replicas}
+		deployment.Annotations = map[string]string{wellknown.AnnotationReplicas: replicas}
 	}
 	if scaled {
 		deployment.ManagedFields = scaledReplicas
@@ -164,7 +164,7 @@ func slimEndpointSlice(in any) (any, error) {
 	if slice, ok := in.(*discoveryv1.EndpointSlice); ok {
 		service := slice.Labels[discoveryv1.LabelServiceName]
 		slimChild(slice, &slice.ObjectMeta)
-		slice.Labels = map[string]string{discoveryv1.LabelServiceName: service, discoveryv1.LabelManagedBy: metadata.OperatorName}
+		slice.Labels = map[string]string{discoveryv1.LabelServiceName: service, discoveryv1.LabelManagedBy: wellknown.OperatorName}
 		slice.Endpoints, slice.Ports = nil, slices.Clip(slice.Ports[:min(len(slice.Ports), maxPorts)])
 	}
 	return in, nil
@@ -235,7 +235,9 @@ func isOurs(owners []metav1.OwnerReference) bool {
 // selectorOf returns those of the labels by which the Pods of an instance and their revisions are told from others.
 func selectorOf(labels map[string]string) map[string]string {
 	out := map[string]string{}
-	for _, key := range []string{metadata.LabelName, metadata.LabelInstance, metadata.LabelManagedBy, appsv1.DefaultDeploymentUniqueLabelKey} {
+	for _, key := range []string{
+		wellknown.LabelName, wellknown.LabelInstance, wellknown.LabelManagedBy, appsv1.DefaultDeploymentUniqueLabelKey,
+	} {
 		if value, found := labels[key]; found {
 			share(&value)
 			out[key] = value

@@ -28,13 +28,13 @@ func entryOf(object any) (entry, error) {
 	if found, ok := object.(entry); ok {
 		return found, nil
 	}
-	metadata, err := meta.Accessor(object)
+	accessor, err := meta.Accessor(object)
 	if err != nil {
 		return entry{}, fmt.Errorf("failed to read the metadata of a %T: %w", object, err)
 	}
 	return entry{
-		key:     types.NamespacedName{Namespace: metadata.GetNamespace(), Name: metadata.GetName()},
-		version: metadata.GetResourceVersion(),
+		key:     types.NamespacedName{Namespace: accessor.GetNamespace(), Name: accessor.GetName()},
+		version: accessor.GetResourceVersion(),
 	}, nil
 }
 

@@ -129,8 +129,8 @@ func (t *Tracker) listWatch() cache.ListerWatcher {
 				return nil, err
 			}
 			for i := range list.Items {
-				metadata := &list.Items[i].ObjectMeta
-				*metadata = metav1.ObjectMeta{Namespace: metadata.Namespace, Name: metadata.Name, ResourceVersion: metadata.ResourceVersion}
+				listed := &list.Items[i].ObjectMeta
+				*listed = metav1.ObjectMeta{Namespace: listed.Namespace, Name: listed.Name, ResourceVersion: listed.ResourceVersion}
 			}
 			return list, nil
 		},

@@ -9,14 +9,14 @@ import (
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/example/nginx-operator/internal/metadata"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // ownLabels are the labels by which the operator, the Service and the NetworkPolicy find the Pods, and those that tell
 // people what an object is.
 var ownLabels = []string{
-	metadata.LabelName, metadata.LabelInstance, metadata.LabelVersion,
-	metadata.LabelComponent, metadata.LabelPartOf, metadata.LabelManagedBy,
+	wellknown.LabelName, wellknown.LabelInstance, wellknown.LabelVersion,
+	wellknown.LabelComponent, wellknown.LabelPartOf, wellknown.LabelManagedBy,
 }
 
 // ownPrefix begins the keys of everything that the operator notes on objects.

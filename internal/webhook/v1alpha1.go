@@ -12,7 +12,7 @@ import (
 
 	"github.com/example/nginx-operator/internal/bounds"
 	"github.com/example/nginx-operator/internal/conversion"
-	"github.com/example/nginx-operator/internal/metadata"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // PathV1alpha1 is where the webhook server answers for writes at v1alpha1.
@@ -41,7 +41,7 @@ func (V1alpha1) Handle(_ context.Context, request admission.Request) admission.R
 		return admission.Errored(http.StatusBadRequest, fmt.Errorf("failed to read the object: %w", err))
 	}
 	annotations := object.GetAnnotations()
-	given, isGiven := annotations[metadata.AnnotationV1alpha2]
+	given, isGiven := annotations[wellknown.AnnotationV1alpha2]
 	if request.Operation == admissionv1.Create {
 		return admitCreate(given)
 	}
@@ -53,7 +53,7 @@ func (V1alpha1) Handle(_ context.Context, request admission.Request) admission.R
 		return admission.Denied(fmt.Sprintf("field manager %q has applied this object at v1alpha2, with a port that v1alpha1 has no name for, "+
 			"so that the API server cannot apply spec.port: apply at v1alpha2, or at v1alpha1 as another field manager", manager))
 	}
-	stored, isStored := old.GetAnnotations()[metadata.AnnotationV1alpha2]
+	stored, isStored := old.GetAnnotations()[wellknown.AnnotationV1alpha2]
 	if given == stored && isGiven == isStored {
 		return admission.Allowed("")
 	}
@@ -65,9 +65,9 @@ func (V1alpha1) Handle(_ context.Context, request admission.Request) admission.R
 		if annotations == nil {
 			annotations = map[string]string{}
 		}
-		annotations[metadata.AnnotationV1alpha2] = stored
+		annotations[wellknown.AnnotationV1alpha2] = stored
 	} else {
-		delete(annotations, metadata.AnnotationV1alpha2)
+		delete(annotations, wellknown.AnnotationV1alpha2)
 	}
 	object.SetAnnotations(annotations)
 	raw, err := json.Marshal(object)
@@ -78,7 +78,7 @@ func (V1alpha1) Handle(_ context.Context, request admission.Request) admission.R
 	if isGiven && !conversion.Same(given, stored) {
 		response = response.WithWarnings(fmt.Sprintf("metadata.annotations[%s] is the operator's and stays as it was: "+
 			"change these fields through v1alpha2, with kubectl edit nginxoperators.v1alpha2.operator.example.com %s",
-			metadata.AnnotationV1alpha2, request.Name))
+			wellknown.AnnotationV1alpha2, request.Name))
 	}
 	return response
 }
@@ -87,7 +87,7 @@ func (V1alpha1) Handle(_ context.Context, request admission.Request) admission.R
 func admitCreate(given string) admission.Response {
 	if err := conversion.Check(given); err != nil {
 		return admission.Denied(fmt.Sprintf("metadata.annotations[%s] has to be what the operator wrote, and is not: %s; "+
-			"restore it, or remove it and declare its fields through v1alpha2", metadata.AnnotationV1alpha2, err))
+			"restore it, or remove it and declare its fields through v1alpha2", wellknown.AnnotationV1alpha2, err))
 	}
 	return admission.Allowed("")
 }

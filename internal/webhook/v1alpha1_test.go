@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/example/nginx-operator/api/v1alpha1"
-	"github.com/example/nginx-operator/internal/metadata"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // v1alpha1Object returns an object that has the annotation where one is given.
@@ -20,7 +20,7 @@ func v1alpha1Object(t *testing.T, kept *string) []byte {
 	t.Helper()
 	annotations := map[string]any{}
 	if kept != nil {
-		annotations[metadata.AnnotationV1alpha2] = *kept
+		annotations[wellknown.AnnotationV1alpha2] = *kept
 	}
 	meta := map[string]any{"name": "web", "namespace": "default"}
 	if len(annotations) > 0 {

@@ -29,8 +29,8 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha1"
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/conversion"
-	"github.com/example/nginx-operator/internal/metadata"
 	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/internal/wellknown"
 	"github.com/example/nginx-operator/test/harness"
 	"github.com/example/nginx-operator/test/harness/apiserver"
 )
@@ -170,7 +170,7 @@ func (e *conversionEnvironment) createAll(t *testing.T) {
 		object := newObject("default", i)
 		object.Spec.Port = ptr.To[int32](80)
 		if i%2 == 0 {
-			object.Annotations = map[string]string{metadata.AnnotationV1alpha2: kept}
+			object.Annotations = map[string]string{wellknown.AnnotationV1alpha2: kept}
 		}
 		return e.admin.Create(ctx, object)
 	})

@@ -23,7 +23,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/apply"
-	"github.com/example/nginx-operator/internal/metadata"
+	"github.com/example/nginx-operator/internal/wellknown"
 	"github.com/example/nginx-operator/test/harness"
 )
 
@@ -172,7 +172,7 @@ func (e *environment) events(t *testing.T, namespace string) (count int) {
 	list := &eventsv1.EventList{}
 	must(t, e.admin.List(t.Context(), list, client.InNamespace(namespace)))
 	for i := range list.Items {
-		if list.Items[i].ReportingController == metadata.OperatorName {
+		if list.Items[i].ReportingController == wellknown.OperatorName {
 			count++
 		}
 	}
@@ -257,7 +257,7 @@ func (e *environment) timeCreation(
 
 	for _, list := range childLists() {
 		must(t, e.admin.List(t.Context(), list, client.InNamespace(namespace),
-			client.MatchingLabels{metadata.LabelManagedBy: metadata.OperatorName}))
+			client.MatchingLabels{wellknown.LabelManagedBy: wellknown.OperatorName}))
 		want := createObjects
 		if _, ok := list.(*policyv1.PodDisruptionBudgetList); ok {
 			want = 0
@@ -280,9 +280,9 @@ func (e *environment) harvest(t *testing.T, namespace string) map[string]*family
 	}
 	for _, list := range childLists() {
 		must(t, e.admin.List(t.Context(), list, client.InNamespace(namespace),
-			client.MatchingLabels{metadata.LabelManagedBy: metadata.OperatorName}))
+			client.MatchingLabels{wellknown.LabelManagedBy: wellknown.OperatorName}))
 		for _, child := range items(list) {
-			member := out[child.GetLabels()[metadata.LabelInstance]]
+			member := out[child.GetLabels()[wellknown.LabelInstance]]
 			member.children = append(member.children, asSent(child))
 		}
 	}

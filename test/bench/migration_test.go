@@ -29,7 +29,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha1"
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/metadata"
+	"github.com/example/nginx-operator/internal/wellknown"
 	"github.com/example/nginx-operator/test/harness"
 )
 
@@ -55,7 +55,7 @@ func TestStorageMigration(t *testing.T) {
 	namespace := e.newNamespace(t, "migration")
 	inParallel(t, concurrency, objects, func(ctx context.Context, i int) error {
 		object := newObject(namespace, i)
-		object.Annotations = map[string]string{metadata.AnnotationV1alpha2: `{"paused":true,"drainSeconds":60}`}
+		object.Annotations = map[string]string{wellknown.AnnotationV1alpha2: `{"paused":true,"drainSeconds":60}`}
 		return e.admin.Create(ctx, object)
 	})
 	e.waitForStatus(t, namespace, objects, 10*time.Minute)

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/metadata"
+	"github.com/example/nginx-operator/internal/wellknown"
 	"github.com/example/nginx-operator/test/harness"
 )
 
@@ -95,7 +95,7 @@ func (e *environment) timeChanges(
 			if err := e.admin.Get(t.Context(), client.ObjectKeyFromObject(object), deployment); err != nil {
 				return err
 			}
-			if deployment.Spec.Template.Annotations[metadata.AnnotationForceRedeploy] != value {
+			if deployment.Spec.Template.Annotations[wellknown.AnnotationForceRedeploy] != value {
 				return errors.New("the change has not reached the Deployment")
 			}
 			return nil

@@ -24,7 +24,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/defaults"
-	"github.com/example/nginx-operator/internal/metadata"
+	"github.com/example/nginx-operator/internal/wellknown"
 	"github.com/example/nginx-operator/test/harness"
 )
 
@@ -176,9 +176,9 @@ func (s *soak) recreate(ctx context.Context) error {
 
 // childrenOf returns the children of one object, or of all where the name is "".
 func (s *soak) childrenOf(ctx context.Context, name string) ([]client.Object, error) {
-	selector := client.MatchingLabels{metadata.LabelManagedBy: metadata.OperatorName}
+	selector := client.MatchingLabels{wellknown.LabelManagedBy: wellknown.OperatorName}
 	if name != "" {
-		selector[metadata.LabelInstance] = name
+		selector[wellknown.LabelInstance] = name
 	}
 	var out []client.Object
 	for _, list := range childLists() {
@@ -290,7 +290,7 @@ func converged(object *v1alpha2.NginxOperator, children []client.Object) error {
 			check(nginx.Image == operandImage, "image of the Deployment")
 			check(nginx.Ports[0].ContainerPort == port, "port of the Deployment")
 			check(*child.Spec.Replicas == replicas, "replicas of the Deployment")
-			check(child.Spec.Template.Annotations[metadata.AnnotationForceRedeploy] == object.Spec.ForceRedeploy, "forceRedeploy of the Deployment")
+			check(child.Spec.Template.Annotations[wellknown.AnnotationForceRedeploy] == object.Spec.ForceRedeploy, "forceRedeploy of the Deployment")
 		case *corev1.Service:
 			kinds["Service"]++
 			check(len(child.Spec.Ports) == 1 && child.Spec.Ports[0].Port == port, "port of the Service")

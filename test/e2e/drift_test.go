@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/metadata"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // restoreLimit bounds how long a declared field may differ: the operator watches, so it takes no time worth mentioning.
@@ -57,7 +57,7 @@ func testChildren(t *testing.T) {
 	}
 	pods := uidsOf(t, object)
 	must(t, suite.admin.DeleteAllOf(t.Context(), &corev1.Pod{}, client.InNamespace(namespace),
-		client.MatchingLabels(metadata.Selector("web"))))
+		client.MatchingLabels(wellknown.Selector("web"))))
 	waitForNewPods(t, object, pods)
 	serviceServes(t, namespace, "web", 8080)
 
@@ -103,15 +103,15 @@ func testDrift(t *testing.T) {
 	// The restore also shows that the operator has looked at the object since, and left the replicas alone.
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"}}
 	update(t, service, func(s *corev1.Service) {
-		s.Labels[metadata.LabelPartOf] = "something-else"
+		s.Labels[wellknown.LabelPartOf] = "something-else"
 		s.Labels["team"] = "web"
-		s.Spec.Selector[metadata.LabelInstance] = "another"
+		s.Spec.Selector[wellknown.LabelInstance] = "another"
 	})
 	waitFor(t, namespace, "the Service to be restored", restoreLimit, func(ctx context.Context) error {
 		if err := suite.admin.Get(ctx, client.ObjectKeyFromObject(service), service); err != nil {
 			return err
 		}
-		if service.Labels[metadata.LabelPartOf] != metadata.OperatorName || service.Spec.Selector[metadata.LabelInstance] != "web" {
+		if service.Labels[wellknown.LabelPartOf] != wellknown.OperatorName || service.Spec.Selector[wellknown.LabelInstance] != "web" {
 			return fmt.Errorf("labels %v, selector %v", service.Labels, service.Spec.Selector)
 		}
 		return nil

@@ -31,7 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/metadata"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // otherImage is a second image of nginx, under a tag of its own.
@@ -238,7 +238,7 @@ func evictAll(t *testing.T, object *v1alpha2.NginxOperator) {
 	}
 	waitFor(t, object.Namespace, "new Pods after an eviction", patience, func(ctx context.Context) error {
 		now := &corev1.PodList{}
-		err := suite.admin.List(ctx, now, client.InNamespace(object.Namespace), client.MatchingLabels(metadata.Selector(object.Name)))
+		err := suite.admin.List(ctx, now, client.InNamespace(object.Namespace), client.MatchingLabels(wellknown.Selector(object.Name)))
 		if err != nil {
 			return err
 		}

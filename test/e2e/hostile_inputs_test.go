@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/metadata"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // victimName is the name of the tenant's own object that it harms.
@@ -57,8 +57,8 @@ func attacks(t *testing.T, prefix string, object *v1alpha2.NginxOperator) []atta
 
 // childLabels are those by which the operator knows its children.
 func childLabels(instance string) map[string]string {
-	labels := metadata.Selector(instance)
-	labels[metadata.LabelPartOf] = metadata.OperatorName
+	labels := wellknown.Selector(instance)
+	labels[wellknown.LabelPartOf] = wellknown.OperatorName
 	return labels
 }
 
@@ -68,7 +68,7 @@ func recordObjects(prefix string) []client.Object {
 	for i, record := range forgedRecords {
 		out = append(out, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 			Name: fmt.Sprintf("%s-record-%d", prefix, i), Labels: childLabels("nobody"),
-			Annotations: map[string]string{metadata.AnnotationLastDeclared: record},
+			Annotations: map[string]string{wellknown.AnnotationLastDeclared: record},
 		}})
 	}
 	return out
@@ -147,7 +147,7 @@ func keptObjects(prefix string) []client.Object {
 		`{"spec":{"resources":{"limits":{"cpu":"1e1000000000"}}}}`,
 	} {
 		object := objectOf(v1alpha2.GroupVersion.Group+"/"+older, "NginxOperator", fmt.Sprintf("%s-kept-%d", prefix, i))
-		object.SetAnnotations(map[string]string{metadata.AnnotationV1alpha2: kept})
+		object.SetAnnotations(map[string]string{wellknown.AnnotationV1alpha2: kept})
 		object.Object["spec"] = map[string]any{"replicas": int64(0)}
 		out = append(out, object)
 	}

@@ -39,8 +39,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/metadata"
 	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 const (
@@ -361,8 +361,8 @@ func (a *tenant) forgeRecords(t *testing.T) {
 	for _, record := range forgedRecords {
 		for kind, apiVersion := range map[string]string{"Service": "v1", "NetworkPolicy": "networking.k8s.io/v1", "Deployment": "apps/v1"} {
 			patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-				"annotations": map[string]string{metadata.AnnotationLastDeclared: record},
-				"labels":      map[string]string{metadata.LabelPartOf: "somebody-else"},
+				"annotations": map[string]string{wellknown.AnnotationLastDeclared: record},
+				"labels":      map[string]string{wellknown.LabelPartOf: "somebody-else"},
 			}})
 			must(t, err)
 			target := objectOf(apiVersion, kind, victim.Name)
@@ -373,7 +373,7 @@ func (a *tenant) forgeRecords(t *testing.T) {
 				if err := a.Get(ctx, client.ObjectKeyFromObject(target), target); err != nil {
 					return err
 				}
-				if got := target.GetLabels()[metadata.LabelPartOf]; got != metadata.OperatorName {
+				if got := target.GetLabels()[wellknown.LabelPartOf]; got != wellknown.OperatorName {
 					return fmt.Errorf("it is part of %s", got)
 				}
 				return nil
@@ -430,7 +430,7 @@ func nothingOf(t *testing.T, other, namespace string) {
 		list.SetKind(kind + "List")
 		options := []client.ListOption{client.InNamespace(namespace)}
 		if kind == "ConfigMap" {
-			servers, err := labels.Parse(metadata.LabelInstance + " in (web," + victimName + ")")
+			servers, err := labels.Parse(wellknown.LabelInstance + " in (web," + victimName + ")")
 			must(t, err)
 			options = append(options, client.MatchingLabelsSelector{Selector: servers})
 		}

@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/metadata"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // Pod Security levels of namespaces: restricted is what careful administrators have, and what all Pods of ours pass;
@@ -135,7 +135,7 @@ func hasEvent(ctx context.Context, object *v1alpha2.NginxOperator, eventType, re
 // podsOf returns the Pods of an object that are not being deleted, ordered by name.
 func podsOf(ctx context.Context, object *v1alpha2.NginxOperator) ([]corev1.Pod, error) {
 	list := &corev1.PodList{}
-	err := suite.admin.List(ctx, list, client.InNamespace(object.Namespace), client.MatchingLabels(metadata.Selector(object.Name)))
+	err := suite.admin.List(ctx, list, client.InNamespace(object.Namespace), client.MatchingLabels(wellknown.Selector(object.Name)))
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +178,7 @@ func waitForOnly(t *testing.T, object *v1alpha2.NginxOperator, count int) {
 	t.Helper()
 	waitFor(t, object.Namespace, "the old Pods to be gone", patience, func(ctx context.Context) error {
 		list := &corev1.PodList{}
-		err := suite.admin.List(ctx, list, client.InNamespace(object.Namespace), client.MatchingLabels(metadata.Selector(object.Name)))
+		err := suite.admin.List(ctx, list, client.InNamespace(object.Namespace), client.MatchingLabels(wellknown.Selector(object.Name)))
 		if err == nil && len(list.Items) != count {
 			err = fmt.Errorf("there are %d Pods", len(list.Items))
 		}
@@ -204,7 +204,7 @@ func childrenOf(ctx context.Context, object *v1alpha2.NginxOperator) (map[string
 	}
 	list := &corev1.ConfigMapList{}
 	errs = append(errs, suite.admin.List(ctx, list, client.InNamespace(object.Namespace),
-		client.MatchingLabels(metadata.Selector(object.Name))))
+		client.MatchingLabels(wellknown.Selector(object.Name))))
 	// There is one for each revision; the newest is the current one's.
 	for i := range list.Items {
 		current, found := out["ConfigMap"]

@@ -28,7 +28,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/defaults"
-	"github.com/example/nginx-operator/internal/metadata"
+	"github.com/example/nginx-operator/internal/wellknown"
 	"github.com/example/nginx-operator/test/harness/mutate"
 )
 
@@ -45,7 +45,7 @@ const (
 
 func testEveryField(t *testing.T) {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
-	must(t, suite.admin.Get(t.Context(), client.ObjectKey{Name: metadata.CRDName}, crd))
+	must(t, suite.admin.Get(t.Context(), client.ObjectKey{Name: wellknown.CRDName}, crd))
 	schema, err := mutate.SpecSchema(crd, v1alpha2.GroupVersion.Version)
 	must(t, err)
 	server := mutate.Server()

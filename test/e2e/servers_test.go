@@ -26,7 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/metadata"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 func testSample(t *testing.T) {
@@ -131,7 +131,7 @@ func testScale(t *testing.T) {
 	}
 	// All three were of one revision: scaling is no reason to restart an instance.
 	sets := &appsv1.ReplicaSetList{}
-	must(t, suite.admin.List(t.Context(), sets, client.InNamespace(namespace), client.MatchingLabels(metadata.Selector("web"))))
+	must(t, suite.admin.List(t.Context(), sets, client.InNamespace(namespace), client.MatchingLabels(wellknown.Selector("web"))))
 	if len(sets.Items) != 1 {
 		t.Errorf("scaling made %d revisions", len(sets.Items))
 	}
@@ -181,7 +181,7 @@ func testDelete(t *testing.T) {
 			return fmt.Errorf("%s %s is still there", kind, child.GetName())
 		}
 		for _, list := range []client.ObjectList{&corev1.PodList{}, &appsv1.ReplicaSetList{}} {
-			names, err := namesIn(ctx, namespace, list, client.MatchingLabels(metadata.Selector("web")))
+			names, err := namesIn(ctx, namespace, list, client.MatchingLabels(wellknown.Selector("web")))
 			if err != nil || len(names) > 0 {
 				return errors.Join(fmt.Errorf("%T: %v are still there", list, names), err)
 			}

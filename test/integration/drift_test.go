@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/metadata"
+	"github.com/example/nginx-operator/internal/wellknown"
 	"github.com/example/nginx-operator/test/harness/mutate"
 )
 
@@ -142,7 +142,7 @@ func driftIn(
 func recordOf(t *testing.T, child client.Object) map[string]any {
 	t.Helper()
 	out := map[string]any{}
-	must(t, json.Unmarshal([]byte(child.GetAnnotations()[metadata.AnnotationLastDeclared]), &out))
+	must(t, json.Unmarshal([]byte(child.GetAnnotations()[wellknown.AnnotationLastDeclared]), &out))
 	return out
 }
 
@@ -274,7 +274,7 @@ func TestForeignFieldsStay(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if now.service.Spec.Ports[0].Port != 9090 || now.deployment.Spec.Template.Annotations[metadata.AnnotationForceRedeploy] != "again" {
+		if now.service.Spec.Ports[0].Port != 9090 || now.deployment.Spec.Template.Annotations[wellknown.AnnotationForceRedeploy] != "again" {
 			return fmt.Errorf("not applied yet")
 		}
 		template := now.deployment.Spec.Template
@@ -291,7 +291,7 @@ func TestForeignFieldsStay(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if _, left := now.deployment.Spec.Template.Annotations[metadata.AnnotationForceRedeploy]; left {
+		if _, left := now.deployment.Spec.Template.Annotations[wellknown.AnnotationForceRedeploy]; left {
 			return fmt.Errorf("a field that is no longer declared stays")
 		}
 		if now.deployment.Spec.Template.Annotations["kubectl.kubernetes.io/restartedAt"] == "" {
@@ -377,7 +377,7 @@ func TestScaleOfTheDeploymentStays(t *testing.T) {
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.ForceRedeploy = "pass" })
 	waitFor(t, func() error {
 		must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(deployment), deployment))
-		if deployment.Spec.Template.Annotations[metadata.AnnotationForceRedeploy] != "pass" {
+		if deployment.Spec.Template.Annotations[wellknown.AnnotationForceRedeploy] != "pass" {
 			return fmt.Errorf("not applied yet")
 		}
 		return nil

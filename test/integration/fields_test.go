@@ -18,7 +18,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/docs"
-	"github.com/example/nginx-operator/internal/metadata"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // servedBy returns the ports of a Service by name, with what they target.
@@ -159,7 +159,7 @@ func (c children) records() map[string]string {
 	out := map[string]string{}
 	for _, child := range c.all() {
 		if _, isConfigMap := child.(*corev1.ConfigMap); !isConfigMap { // one may stay for an older revision
-			out[fmt.Sprintf("%T", child)] = child.GetAnnotations()[metadata.AnnotationLastDeclared]
+			out[fmt.Sprintf("%T", child)] = child.GetAnnotations()[wellknown.AnnotationLastDeclared]
 		}
 	}
 	return out

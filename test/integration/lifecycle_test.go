@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/metadata"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // An object with an empty spec gets its defaults, all children of one replica, and no PodDisruptionBudget; each child
@@ -152,7 +152,7 @@ func createSeen(t *testing.T, object *v1alpha2.NginxOperator, revision *appsv1.R
 	waitFor(t, func() error {
 		for _, configMap := range []*corev1.ConfigMap{mounted, loose} {
 			one := configMap.DeepCopy()
-			one.Labels = metadata.ChildLabels(object.Name, operandImage)
+			one.Labels = wellknown.ChildLabels(object.Name, operandImage)
 			one.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(object, v1alpha2.GroupVersion.WithKind("NginxOperator"))}
 			must(t, client.IgnoreAlreadyExists(suite.admin.Create(t.Context(), one)))
 		}

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/metadata"
+	"github.com/example/nginx-operator/internal/wellknown"
 	"github.com/example/nginx-operator/test/harness/mutate"
 )
 
@@ -23,7 +23,7 @@ func TestEveryFieldCanBeChanged(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
 	crd := &apiextensionsv1.CustomResourceDefinition{}
-	must(t, suite.admin.Get(t.Context(), client.ObjectKey{Name: metadata.CRDName}, crd))
+	must(t, suite.admin.Get(t.Context(), client.ObjectKey{Name: wellknown.CRDName}, crd))
 	schema := must1(mutate.SpecSchema(crd, v1alpha2.GroupVersion.Version))(t)
 	object := newInstance(namespace, "web")
 	object.Spec = mutate.Server()

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/metadata"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // hostileRecords are what somebody who may write ConfigMaps and Services could put in the place of the operator's record.
@@ -30,8 +30,8 @@ func TestForgedChildrenAreNotInterpreted(t *testing.T) {
 	create(t, object)
 	for i, record := range hostileRecords {
 		forged := newConfigMap(namespace, fmt.Sprintf("forged-%d", i), nil)
-		forged.Labels = metadata.ChildLabels("web", "nginx:1")
-		forged.Annotations = map[string]string{metadata.AnnotationLastDeclared: record}
+		forged.Labels = wellknown.ChildLabels("web", "nginx:1")
+		forged.Annotations = map[string]string{wellknown.AnnotationLastDeclared: record}
 		forged.SetSelfLink("forged")
 		if i%2 == 1 {
 			forged.OwnerReferences = []metav1.OwnerReference{{
@@ -54,15 +54,15 @@ func TestHostileRecordsOfChildren(t *testing.T) {
 	namespace := newNamespace(t)
 	create(t, newInstance(namespace, "web"))
 	service := waitForChildren(t, namespace, "web").service
-	record, port := service.Annotations[metadata.AnnotationLastDeclared], service.Spec.Ports[0].Port
+	record, port := service.Annotations[wellknown.AnnotationLastDeclared], service.Spec.Ports[0].Port
 	for _, hostile := range hostileRecords {
 		update(t, service, func(s *corev1.Service) {
-			s.Annotations[metadata.AnnotationLastDeclared], s.Annotations["example.com/theirs"] = hostile, "1"
+			s.Annotations[wellknown.AnnotationLastDeclared], s.Annotations["example.com/theirs"] = hostile, "1"
 			s.Spec.Ports[0].Port = 9999
 		})
 		waitFor(t, func() error {
 			must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(service), service))
-			ports, now := service.Spec.Ports, service.Annotations[metadata.AnnotationLastDeclared]
+			ports, now := service.Spec.Ports, service.Annotations[wellknown.AnnotationLastDeclared]
 			if now != record || len(ports) != 1 || ports[0].Port != port {
 				return fmt.Errorf("after %.60s: ports %+v, record %.60s", hostile, ports, now)
 			}

@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/metadata"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // newCertificate returns a certificate and its key as a Secret of type kubernetes.io/tls holds them.
@@ -99,7 +99,7 @@ var references = map[string]named{
 		change: func(t *testing.T, object client.Object) { object.(*corev1.Secret).Data = newCertificate(t) },
 		field:  "spec.tls[0].secretName",
 		seen: func(c children) string {
-			return c.deployment.Spec.Template.Annotations[metadata.AnnotationCertificates]
+			return c.deployment.Spec.Template.Annotations[wellknown.AnnotationCertificates]
 		},
 	},
 }
@@ -404,7 +404,7 @@ func TestPaused(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if got.service == nil || got.budget != nil || *got.deployment.Spec.Replicas != 1 || got.policy.Labels[metadata.LabelInstance] != "web" {
+		if got.service == nil || got.budget != nil || *got.deployment.Spec.Replicas != 1 || got.policy.Labels[wellknown.LabelInstance] != "web" {
 			return fmt.Errorf("not all is done: %+v", got)
 		}
 		return nil

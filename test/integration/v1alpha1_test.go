@@ -23,8 +23,8 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha1"
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/metadata"
 	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/internal/wellknown"
 	"github.com/example/nginx-operator/test/harness"
 )
 
@@ -91,7 +91,7 @@ func TestV1alpha1WritesLoseNothing(t *testing.T) {
 			must(t, suite.admin.SubResource("scale").Update(t.Context(), of, client.WithSubResourceBody(body)))
 		}
 	}
-	escaped := strings.ReplaceAll(metadata.AnnotationV1alpha2, "/", "~1")
+	escaped := strings.ReplaceAll(wellknown.AnnotationV1alpha2, "/", "~1")
 	replicas4 := func(spec *v1alpha2.NginxOperatorSpec) { spec.Replicas = ptr.To[int32](4) }
 	nothing := func(*v1alpha2.NginxOperatorSpec) {}
 	for name, test := range map[string]struct {
@@ -109,7 +109,7 @@ func TestV1alpha1WritesLoseNothing(t *testing.T) {
 			o.Spec.Replicas = ptr.To[int32](4)
 		}), replicas4},
 		"update of the annotation": {edit(func(o *v1alpha1.NginxOperator) {
-			o.Annotations[metadata.AnnotationV1alpha2] = `{"tls":[]}`
+			o.Annotations[wellknown.AnnotationV1alpha2] = `{"tls":[]}`
 			o.Spec.Replicas = ptr.To[int32](4)
 		}), replicas4},
 		"replace with a manifest":        {replace("{port: 8000, replicas: 4}"), replicas4},
@@ -153,7 +153,7 @@ func TestV1alpha1WritesLoseNothing(t *testing.T) {
 			if diff := cmp.Diff(want, got.Spec); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}
-			if _, found := got.Annotations[metadata.AnnotationV1alpha2]; found {
+			if _, found := got.Annotations[wellknown.AnnotationV1alpha2]; found {
 				t.Error("v1alpha2 shows the annotation")
 			}
 			checkManagedFields(t, got)
@@ -194,7 +194,7 @@ func TestV1alpha1Warning(t *testing.T) {
 		t.Errorf("warnings %q", texts)
 	}
 	must(t, listening.Patch(t.Context(), object, client.RawPatch(types.MergePatchType,
-		[]byte(fmt.Sprintf(`{"metadata":{"annotations":{%q:"{}"}}}`, metadata.AnnotationV1alpha2)))))
+		[]byte(fmt.Sprintf(`{"metadata":{"annotations":{%q:"{}"}}}`, wellknown.AnnotationV1alpha2)))))
 	if texts := warned.list(); len(texts) != 1 ||
 		!strings.Contains(texts[0], "kubectl edit nginxoperators.v1alpha2.operator.example.com web") {
 		t.Errorf("warnings %q", texts)
@@ -218,7 +218,7 @@ func TestRestoreAtV1alpha1(t *testing.T) {
 		t.Errorf("-want +got\n%s", diff)
 	}
 	damaged := newObject(namespace, "damaged")
-	damaged.Annotations = map[string]string{metadata.AnnotationV1alpha2: saved.Annotations[metadata.AnnotationV1alpha2][:20]}
+	damaged.Annotations = map[string]string{wellknown.AnnotationV1alpha2: saved.Annotations[wellknown.AnnotationV1alpha2][:20]}
 	if err := suite.admin.Create(t.Context(), damaged); err == nil || !strings.Contains(err.Error(), "declare its fields through v1alpha2") {
 		t.Errorf("a damaged annotation: %v", err)
 	}
@@ -238,7 +238,7 @@ func TestWatchInBothVersions(t *testing.T) {
 	waitForWatched(t, old, func(o *v1alpha1.NginxOperator) bool { return *o.Spec.Port == 8000 && *o.Spec.Replicas == 2 })
 	update(t, newFullObject(namespace), func(o *v1alpha2.NginxOperator) { o.Spec.Paused = true })
 	waitForWatched(t, old, func(o *v1alpha1.NginxOperator) bool {
-		return *o.Spec.Port == 8000 && strings.Contains(o.Annotations[metadata.AnnotationV1alpha2], `"paused":true`)
+		return *o.Spec.Port == 8000 && strings.Contains(o.Annotations[wellknown.AnnotationV1alpha2], `"paused":true`)
 	})
 	update(t, newObject(namespace, "web"), func(o *v1alpha1.NginxOperator) { o.Spec.Replicas = ptr.To[int32](3) })
 	waitForWatched(t, current, func(o *v1alpha2.NginxOperator) bool {

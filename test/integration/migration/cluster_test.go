@@ -36,8 +36,8 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha1"
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/metadata"
 	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/internal/wellknown"
 	"github.com/example/nginx-operator/test/harness"
 	"github.com/example/nginx-operator/test/harness/apiserver"
 )
@@ -197,7 +197,7 @@ func (m *migration) createObjects(t *testing.T) {
 		}
 		object := newObject(storedNamespace, storedName(i))
 		if i%10 != 1 {
-			object.Annotations = map[string]string{metadata.AnnotationV1alpha2: `{"paused":true}`}
+			object.Annotations = map[string]string{wellknown.AnnotationV1alpha2: `{"paused":true}`}
 		}
 		object.Spec.Replicas, object.Spec.Port = ptr.To[int32](0), ptr.To(10000+int32(i)) //nolint:gosec // it is small
 		return m.admin.Create(ctx, object)

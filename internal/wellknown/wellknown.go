@@ -1,5 +1,5 @@
-// Package metadata holds the names, labels and annotations that the operator puts on what it creates.
-package metadata
+// Package wellknown holds the names, labels and annotations that the operator puts on what it creates.
+package wellknown
 
 import (
 	"strings"
