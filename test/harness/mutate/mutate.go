@@ -186,11 +186,19 @@ func (w *walker) beside(path []step, depth int, value any, add func(map[string]a
 	holder := path[depth].schema
 	for _, sibling := range slices.Sorted(maps.Keys(holder.Properties)) {
 		property := holder.Properties[sibling]
-		if sibling == path[depth].key || len(property.Properties) > 0 || property.Type == "array" || property.Type == "object" {
+		var others []any
+		switch {
+		case sibling == path[depth].key || property.Type == "array":
 			continue
+		case len(property.Properties) > 0:
+			others = []any{minimal(&property, w.pool)}
+		case property.Type == "object":
+			continue
+		default:
+			others = w.scalars(&property)
 		}
 		beside := append(slices.Clone(path[:depth]), step{holder, sibling})
-		for _, other := range w.scalars(&property) {
+		for _, other := range others {
 			if !add(set(set(w.base, beside, other), path, value)) {
 				return false
 			}
