@@ -142,7 +142,7 @@ func (a *Applier) IsAsDeclared(child client.Object) bool {
 		return false
 	}
 	known, found := a.memory.find(types.NamespacedName{Namespace: child.GetNamespace(), Name: owner.Name}, owner.UID, child.GetUID())
-	return found && known.asDeclared && known.stored != unreadable && known.stored == stampOf(child)
+	return found && known.asDeclared && known.isOf(child)
 }
 
 // Delete removes a child that is no longer wanted. One that is gone already, or was replaced meanwhile by another
@@ -211,7 +211,7 @@ func (a *Applier) compare(ctx context.Context, owner, child client.Object) (comp
 	out.uid = cached.GetUID()
 	known, found := a.memory.find(client.ObjectKeyFromObject(owner), owner.GetUID(), out.uid)
 	if found && known.declared == out.declared && out.declared != unreadable {
-		out.drifted = known.stored == unreadable || known.stored != stampOf(cached)
+		out.drifted = !known.isOf(cached)
 		switch {
 		case out.drifted:
 		case known.asDeclared:
@@ -255,9 +255,9 @@ func (a *Applier) bring(ctx context.Context, owner client.Object, fill Fill, chi
 }
 
 // note remembers that a child is or is not as declared.
-func (a *Applier) note(owner, live client.Object, found comparison, state state) {
+func (a *Applier) note(owner, live client.Object, found comparison, asDeclared bool) {
 	a.memory.note(owner, look{
-		child: childOf(live.GetUID()), stored: fingerprint(live), declared: found.declared, asDeclared: state == asDeclared,
+		child: childOf(live.GetUID()), stored: fingerprint(live), declared: found.declared, asDeclared: asDeclared,
 	})
 }
 
@@ -271,13 +271,9 @@ func (a *Applier) look(ctx context.Context, owner, child client.Object, found co
 	if err != nil {
 		return false, fmt.Errorf("failed to encode %s %q: %w", found.gvk.Kind, child.GetName(), err)
 	}
-	state := differs
 	patch, err := threeWay(live, believed(live, a.recordOf(live)), declared)
 	same := err == nil && patch == nil
-	if same && a.recordOf(live) == string(declared) {
-		state = asDeclared
-	}
-	a.note(owner, live, found, state)
+	a.note(owner, live, found, same && a.recordOf(live) == string(declared))
 	return same, nil
 }
 
@@ -324,7 +320,7 @@ func (a *Applier) create(ctx context.Context, owner, child client.Object, found 
 	if err != nil {
 		return "", fmt.Errorf("failed to create %s %q: %w", found.gvk.Kind, child.GetName(), err)
 	}
-	a.note(owner, child, found, asDeclared)
+	a.note(owner, child, found, true)
 	a.wrote(ctx, found.gvk, child, VerbCreate)
 	return child.GetUID(), nil
 }
@@ -343,7 +339,7 @@ func (a *Applier) patch(ctx context.Context, owner, child client.Object, found c
 	if err != nil {
 		return "", fmt.Errorf("failed to patch %s %q: %w", found.gvk.Kind, child.GetName(), err)
 	}
-	a.note(owner, live, found, asDeclared)
+	a.note(owner, live, found, true)
 	if wrote {
 		a.wrote(ctx, found.gvk, live, VerbPatch)
 	}

@@ -42,6 +42,11 @@ type look struct {
 	changes *changes
 }
 
+// isOf reports whether the child, as the cache has it, is what the look was at.
+func (l look) isOf(cached client.Object) bool {
+	return l.stored != unreadable && l.stored == stampOf(cached)
+}
+
 // changes are how many looks at changes by others were spent, which are earned back since.
 type changes struct {
 	spent int
