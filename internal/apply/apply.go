@@ -117,8 +117,8 @@ func (a *Applier) Pending(ctx context.Context, owner client.Object, children ...
 	var out []client.Object
 	for _, child := range children {
 		found, err := a.compare(ctx, owner, child)
-		same := found.state == asDeclared
-		if err == nil && (found.state == unknown || found.state == differs) && a.toWait(owner, found) == 0 {
+		same := found.match == asDeclared
+		if err == nil && (found.match == unknown || found.match == differs) && a.toWait(owner, found) == 0 {
 			same, err = a.look(ctx, owner, child, found)
 		}
 		if err != nil && IsNotOurs(err) == nil {
@@ -164,12 +164,12 @@ func (a *Applier) Delete(ctx context.Context, child client.Object) error {
 	return nil
 }
 
-// state is how a child relates to its declaration.
-type state int
+// match is how a child relates to its declaration.
+type match int
 
 const (
 	// unknown: it has not been looked at since it or its declaration changed.
-	unknown state = iota
+	unknown match = iota
 	missing
 	differs
 	asDeclared
@@ -178,7 +178,7 @@ const (
 // comparison is a declared child beside what is known of the stored one.
 type comparison struct {
 	gvk   schema.GroupVersionKind
-	state state
+	match match
 	// uid is that of the child in the cache, "" where it is missing.
 	uid types.UID
 	// drifted: it was looked at under the same declaration, and has changed since.
@@ -201,7 +201,7 @@ func (a *Applier) compare(ctx context.Context, owner, child client.Object) (comp
 	err = a.Client.Get(ctx, client.ObjectKeyFromObject(child), cached)
 	switch {
 	case apierrors.IsNotFound(err):
-		out.state = missing
+		out.match = missing
 		return out, nil
 	case err != nil:
 		return comparison{}, fmt.Errorf("failed to read %s %q: %w", gvk.Kind, child.GetName(), err)
@@ -215,9 +215,9 @@ func (a *Applier) compare(ctx context.Context, owner, child client.Object) (comp
 		switch {
 		case out.drifted:
 		case known.asDeclared:
-			out.state = asDeclared
+			out.match = asDeclared
 		default:
-			out.state = differs
+			out.match = differs
 		}
 	}
 	return out, nil
@@ -238,10 +238,10 @@ func (a *Applier) toWait(owner client.Object, found comparison) time.Duration {
 
 // bring makes a child what it is declared to be, and returns its UID.
 func (a *Applier) bring(ctx context.Context, owner client.Object, fill Fill, child client.Object, found comparison) (types.UID, error) {
-	if found.state == asDeclared {
+	if found.match == asDeclared {
 		return found.uid, nil
 	}
-	if found.state == missing {
+	if found.match == missing {
 		if fill != nil {
 			if err := fill(ctx, child); err != nil {
 				return "", err

@@ -26,7 +26,7 @@ func TestEveryFieldCanBeChanged(t *testing.T) {
 	must(t, suite.admin.Get(t.Context(), client.ObjectKey{Name: wellknown.CRDName}, crd))
 	schema := must1(mutate.SpecSchema(crd, v1alpha2.GroupVersion.Version))(t)
 	object := newInstance(namespace, "web")
-	object.Spec = mutate.Server()
+	object.Spec = mutate.InstanceSpec()
 	create(t, object)
 	base := must1(runtime.DefaultUnstructuredConverter.ToUnstructured(&object.Spec))(t)
 	strict := client.WithFieldValidation(suite.admin, "Strict")

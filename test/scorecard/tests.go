@@ -20,7 +20,7 @@ const (
 	config = "server {\n    listen 8080;\n    listen 8081;\n    location / { return 200 \"" + answer + "\"; }\n}\n"
 )
 
-// object returns the object of the test: a server with two ports and a configuration of its own.
+// object returns the object of the test: an instance with two ports and a configuration of its own.
 func (r *run) object() *v1alpha2.NginxOperator {
 	return &v1alpha2.NginxOperator{
 		ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: r.name},
@@ -50,8 +50,8 @@ func (r *run) ready(ctx context.Context, object *v1alpha2.NginxOperator) error {
 	})
 }
 
-// server creates the object of the test and waits until it is ready.
-func (r *run) server(ctx context.Context) (*v1alpha2.NginxOperator, error) {
+// instance creates the object of the test and waits until it is ready.
+func (r *run) instance(ctx context.Context) (*v1alpha2.NginxOperator, error) {
 	object := r.object()
 	if err := r.client.Create(ctx, object); err != nil {
 		return nil, fmt.Errorf("failed to create: %w", err)
@@ -75,7 +75,7 @@ func (r *run) serves(ctx context.Context, port int32) error {
 
 // operandServes: a new object becomes ready, and its Service answers on every port with what is configured.
 func operandServes(ctx context.Context, r *run) error {
-	object, err := r.server(ctx)
+	object, err := r.instance(ctx)
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func operandServes(ctx context.Context, r *run) error {
 // statusTruthful: the status speaks of the current generation and counts what is there; a change that cannot be made
 // is named, and Ready is not True for it.
 func statusTruthful(ctx context.Context, r *run) error {
-	object, err := r.server(ctx)
+	object, err := r.instance(ctx)
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func statusTruthful(ctx context.Context, r *run) error {
 		return fmt.Errorf("generation %d with one replica has the status %+v", object.Generation, status)
 	}
 	if len(status.BlockedBy) > 0 || meta.IsStatusConditionTrue(status.Conditions, v1alpha2.ConditionDegraded) {
-		return fmt.Errorf("a server that serves is degraded or blocked: %+v", status)
+		return fmt.Errorf("an instance that serves is degraded or blocked: %+v", status)
 	}
 	// The nodes follow a new Service within a moment.
 	err = eventually(ctx, func(ctx context.Context) error {

@@ -11,15 +11,15 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// Names of what Server names, and what its pages say.
+// Names of what InstanceSpec names, and what its pages say.
 const (
 	InstanceContent = "content"
 	InstanceSecret  = "certificate"
 	InstancePage    = "served throughout"
 )
 
-// serverConfig serves the content on all ports of Server.
-const serverConfig = `server {
+// instanceConfig serves the content on all ports of InstanceSpec.
+const instanceConfig = `server {
     listen 8080;
     listen 9000;
     listen 8443 ssl;
@@ -29,8 +29,8 @@ const serverConfig = `server {
 }
 `
 
-// Server returns a declaration to begin from. It uses what fields that depend on more than one other need beside them.
-func Server() v1alpha2.NginxOperatorSpec {
+// InstanceSpec returns a declaration to begin from. It uses what fields that depend on more than one other need beside them.
+func InstanceSpec() v1alpha2.NginxOperatorSpec {
 	anyNode := corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{
 		{Key: "metadata.name", Operator: corev1.NodeSelectorOpNotIn, Values: []string{"nowhere"}},
 	}}
@@ -60,12 +60,12 @@ func Server() v1alpha2.NginxOperatorSpec {
 	}
 }
 
-// InstancePool are the values to try in the fields of Server.
+// InstancePool are the values to try in the fields of InstanceSpec.
 func InstancePool() Pool {
 	return Pool{
 		Strings: []string{
 			"other", "2", "16Mi", "Exists", "Equal", "In", "NotIn", "NoExecute", "NoSchedule", "DoNotSchedule", "ScheduleAnyway", "Honor", "Ignore",
-			"example.com/other", serverConfig,
+			"example.com/other", instanceConfig,
 		},
 		Keys: []string{"example.com/other", "cpu", "memory"},
 	}
