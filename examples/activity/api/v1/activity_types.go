@@ -1,6 +1,7 @@
 // Package v1 is the API group ego.example.com: the kind Activity.
 //
 // +kubebuilder:object:generate=true
+// +kubebuilder:validation:Optional
 // +groupName=ego.example.com
 package v1
 
@@ -32,26 +33,22 @@ type ActivitySpec struct {
 	Command string `json:"command"`
 
 	// host is the name of the node, at most 253 characters. Empty, the default, is any. One that does not exist fails the Activity.
-	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$')",message="host must be the name of a node: lower-case letters, digits, hyphens and dots, beginning and ending with a letter or digit; or empty for any node"
 	Host string `json:"host,omitempty"`
 
 	// execuser is uid or uid:gid, each 0 to 2147483647. Empty, the default, is the user of the image, which may be root.
-	// +optional
 	// +kubebuilder:validation:MaxLength=21
 	// +kubebuilder:validation:XValidation:rule="self.matches('^((0|[1-9][0-9]{0,9})(:(0|[1-9][0-9]{0,9}))?)?$') && self.split(':').all(id, size(id) == 0 || int(id) <= 2147483647)",message="execuser must be uid or uid:gid with numbers from 0 to 2147483647, for example 1000 or 1000:1000; names of users are not known"
 	Execuser string `json:"execuser,omitempty"`
 
 	// execcwd is the working directory, an absolute path of at most 4095 characters. Empty, the default, is that of the image.
-	// +optional
 	// +kubebuilder:validation:MaxLength=4095
 	// +kubebuilder:validation:XValidation:rule="size(self) == 0 || self.startsWith('/')",message="execcwd must be an absolute path, for example /tmp"
 	Execcwd string `json:"execcwd,omitempty"`
 
 	// envs is the environment: at most 64 of KEY=VALUE, each of at most 4096 characters, no KEY twice. KEY is of letters, digits,
 	// hyphens, dots and underscores and begins with no digit; VALUE is taken as it is, without expanding references.
-	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=4096
@@ -76,22 +73,16 @@ const (
 // ActivityStatus is what became of the process.
 type ActivityStatus struct {
 	// prosta is the state of the process: Pending, Running, Succeeded or Failed. The last two are final.
-	// +optional
 	Prosta Prosta `json:"prosta,omitempty"`
 	// exitCode is that of the process, missing where it did not run or its end was not seen.
-	// +optional
 	ExitCode *int32 `json:"exitCode,omitempty"`
 	// startTime is when the process began.
-	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 	// finishTime is when the process ended.
-	// +optional
 	FinishTime *metav1.Time `json:"finishTime,omitempty"`
 	// pod is the name of the Pod. Once it is set, no other is created.
-	// +optional
 	Pod string `json:"pod,omitempty"`
 	// message says in words why the process waits or failed.
-	// +optional
 	Message string `json:"message,omitempty"`
 }
 
@@ -119,7 +110,6 @@ type Activity struct {
 	Spec ActivitySpec `json:"spec"`
 
 	// status is what became of it; only the operator writes it.
-	// +optional
 	Status ActivityStatus `json:"status,omitzero"`
 }
 

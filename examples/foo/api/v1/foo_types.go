@@ -1,6 +1,7 @@
 // Package v1 is the API group tutorial.my.domain: the kind Foo.
 //
 // +kubebuilder:object:generate=true
+// +kubebuilder:validation:Optional
 // +groupName=tutorial.my.domain
 package v1
 
@@ -35,11 +36,9 @@ type FooSpec struct {
 type FooStatus struct {
 	// happy is true while the friend exists: at least one Pod of the name, in whatever state. A Pod that is being deleted
 	// counts until it is gone.
-	// +optional
 	Happy bool `json:"happy"`
 
 	// observedGeneration is the metadata.generation of which happy is the answer.
-	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 }
 
@@ -60,7 +59,6 @@ type Foo struct {
 	Spec FooSpec `json:"spec"`
 
 	// status is what the operator found; only the operator writes it.
-	// +optional
 	Status FooStatus `json:"status,omitzero"`
 }
 

@@ -1,6 +1,7 @@
 // Package v1alpha1 is the API group example.com: the kind MyApp.
 //
 // +kubebuilder:object:generate=true
+// +kubebuilder:validation:Optional
 // +groupName=example.com
 package v1alpha1
 
@@ -41,7 +42,6 @@ const (
 // MyAppSpec declares one application.
 type MyAppSpec struct {
 	// replicas is the number of Pods, 0 to 1000. Defaults to 1. It is also what the scale subresource sets (kubectl scale).
-	// +optional
 	// +default=1
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
@@ -58,23 +58,18 @@ type MyAppSpec struct {
 // MyAppStatus is what the operator observed of one application.
 type MyAppStatus struct {
 	// observedGeneration is the metadata.generation of which this is the status.
-	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// replicas is the number of Pods that exist.
-	// +optional
 	Replicas int32 `json:"replicas"`
 
 	// readyReplicas is the number of Pods that are ready.
-	// +optional
 	ReadyReplicas int32 `json:"readyReplicas"`
 
 	// selector is the label selector of the Pods in its string form, for the scale subresource.
-	// +optional
 	Selector string `json:"selector,omitempty"`
 
 	// conditions has Ready.
-	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
@@ -99,7 +94,6 @@ type MyApp struct {
 	Spec MyAppSpec `json:"spec"`
 
 	// status is what the operator observed; only the operator writes it.
-	// +optional
 	Status MyAppStatus `json:"status,omitempty"`
 }
 

@@ -2,6 +2,7 @@
 // declares containers for other people's Pods.
 //
 // +kubebuilder:object:generate=true
+// +kubebuilder:validation:Optional
 // +groupName=apps.kruise.io
 package v1alpha1
 
@@ -58,14 +59,12 @@ type SidecarSetSpec struct {
 
 	// volumes are the volumes that the sidecars mount, at most 64. One that the Pod has already, with the same name and
 	// content, is shared.
-	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
 	Volumes []corev1.Volume `json:"volumes,omitempty"`
 
 	// paused stops the update of running Pods; new Pods still get the sidecars. Defaults to false.
-	// +optional
 	Paused bool `json:"paused,omitempty"`
 }
 
@@ -73,23 +72,18 @@ type SidecarSetSpec struct {
 // deleted, and Pods from before the SidecarSet, are not counted.
 type SidecarSetStatus struct {
 	// observedGeneration is the metadata.generation of which this is the status.
-	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// matchedPods is the number of Pods that the selector selects and that carry the sidecars.
-	// +optional
 	MatchedPods int32 `json:"matchedPods"`
 
 	// updatedPods is the number of matched Pods whose sidecars are as declared now.
-	// +optional
 	UpdatedPods int32 `json:"updatedPods"`
 
 	// readyPods is the number of matched Pods that are ready.
-	// +optional
 	ReadyPods int32 `json:"readyPods"`
 
 	// conditions are NotUpdatableInPlace and Updating, each present only while it says something.
-	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
@@ -114,7 +108,6 @@ type SidecarSet struct {
 	Spec SidecarSetSpec `json:"spec"`
 
 	// status is what the operator observed; only the operator writes it.
-	// +optional
 	Status SidecarSetStatus `json:"status,omitempty"`
 }
 
