@@ -1,7 +1,8 @@
 package sidecar
 
 import (
-	"os"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -10,33 +11,27 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/yaml"
 
 	"github.com/example/nginx-operator/examples/sidecarset/api/v1alpha1"
 )
 
-// newSet returns the SidecarSet of the document, changed and then admitted.
-func newSet(t *testing.T, change func(*v1alpha1.SidecarSet)) v1alpha1.SidecarSet {
-	t.Helper()
-	raw, err := os.ReadFile("../sample/sidecarset.yaml")
-	if err != nil {
-		t.Fatal(err)
+// newSet returns a SidecarSet for Pods with app=nginx, changed and then admitted.
+func newSet(changes ...func(*v1alpha1.SidecarSet)) v1alpha1.SidecarSet {
+	set := v1alpha1.SidecarSet{ObjectMeta: metav1.ObjectMeta{Name: "set"}}
+	set.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "nginx"}}
+	set.Spec.Containers = []corev1.Container{{Name: "sidecar1", Image: "busybox"}}
+	set.Spec.Volumes = []corev1.Volume{{Name: "log-volume", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+	for _, change := range changes {
+		change(&set)
 	}
-	set := &v1alpha1.SidecarSet{}
-	if err := yaml.UnmarshalStrict(raw, set); err != nil {
-		t.Fatal(err)
-	}
-	if change != nil {
-		change(set)
-	}
-	Admit(set)
-	return *set
+	Admit(&set)
+	return set
 }
 
-func newPod(change func(*corev1.Pod)) *corev1.Pod {
+func newPod(changes ...func(*corev1.Pod)) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "nginx"}}}
 	pod.Spec.Containers = []corev1.Container{{Name: "app", Image: "nginx"}}
-	if change != nil {
+	for _, change := range changes {
 		change(pod)
 	}
 	return pod
@@ -59,35 +54,35 @@ func TestInject(t *testing.T) {
 		return func(pod *corev1.Pod) { pod.Spec.Volumes = []corev1.Volume{{Name: "log-volume", VolumeSource: source}} }
 	}
 	type sets = []v1alpha1.SidecarSet
-	sample, mirror := sets{newSet(t, nil)}, map[string]string{corev1.MirrorPodAnnotationKey: "x"}
-	changed := newSet(t, nil)
+	sample, mirror := sets{newSet()}, map[string]string{corev1.MirrorPodAnnotationKey: "x"}
+	changed := newSet()
 	changed.Spec.Containers[0].Image = ""
-	inUse := `SidecarSet "test-sidecarset" is not injected: the Pod has a container "sidecar1" already; rename one of the two`
+	inUse := `SidecarSet "set" is not injected: the Pod has a container "sidecar1" already; rename one of the two`
 	for name, test := range map[string]struct {
 		pod              *corev1.Pod
 		sets             sets
 		want, wantWarned string
 	}{
-		"selected":       {newPod(nil), sample, "app sidecar1", ""},
+		"selected":       {newPod(), sample, "app sidecar1", ""},
 		"other label":    {newPod(func(p *corev1.Pod) { p.Labels["app"] = "other" }), sample, "app", ""},
-		"two, by name":   {newPod(nil), sets{newSet(t, named("b", "of-b")), newSet(t, named("a", "of-a"))}, "app of-a of-b", ""},
-		"empty selector": {newPod(nil), sets{newSet(t, func(s *v1alpha1.SidecarSet) { s.Spec.Selector = &metav1.LabelSelector{} })}, "app", ""},
-		"no selector":    {newPod(nil), sets{newSet(t, func(s *v1alpha1.SidecarSet) { s.Spec.Selector = nil })}, "app", ""},
-		"deleted":        {newPod(nil), sets{newSet(t, func(s *v1alpha1.SidecarSet) { s.DeletionTimestamp = ptr.To(metav1.Now()) })}, "app", ""},
-		"paused":         {newPod(nil), sets{newSet(t, func(s *v1alpha1.SidecarSet) { s.Spec.Paused = true })}, "app sidecar1", ""},
+		"two, by name":   {newPod(), sets{newSet(named("b", "of-b")), newSet(named("a", "of-a"))}, "app of-a of-b", ""},
+		"empty selector": {newPod(), sets{newSet(func(s *v1alpha1.SidecarSet) { s.Spec.Selector = &metav1.LabelSelector{} })}, "app", ""},
+		"no selector":    {newPod(), sets{newSet(func(s *v1alpha1.SidecarSet) { s.Spec.Selector = nil })}, "app", ""},
+		"deleted":        {newPod(), sets{newSet(func(s *v1alpha1.SidecarSet) { s.DeletionTimestamp = ptr.To(metav1.Now()) })}, "app", ""},
+		"paused":         {newPod(), sets{newSet(func(s *v1alpha1.SidecarSet) { s.Spec.Paused = true })}, "app sidecar1", ""},
 		"mirror Pod":     {newPod(func(p *corev1.Pod) { p.Annotations = mirror }), sample, "app", ""},
 		"container name": {newPod(func(p *corev1.Pod) { p.Spec.Containers[0].Name = "sidecar1" }), sample, "sidecar1", inUse},
 		"init container": {newPod(func(p *corev1.Pod) { p.Spec.InitContainers = []corev1.Container{{Name: "sidecar1"}} }), sample, "app", inUse},
 		"same volume":    {newPod(volume(corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}})), sample, "app sidecar1", ""},
 		"another volume": {
 			newPod(volume(corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "s"}})), sample, "app",
-			`SidecarSet "test-sidecarset" is not injected: the Pod has another volume "log-volume" already; rename one of the two`,
+			`SidecarSet "set" is not injected: the Pod has another volume "log-volume" already; rename one of the two`,
 		},
 		"not admitted": {
-			newPod(nil),
-			sets{changed, newSet(t, named("b", "of-b"))},
+			newPod(),
+			sets{changed, newSet(named("b", "of-b"))},
 			"app of-b",
-			`SidecarSet "test-sidecarset" is not injected: it was stored without its webhook; apply it again`,
+			`SidecarSet "set" is not injected: it was stored without its webhook; apply it again`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -110,14 +105,34 @@ func TestInject(t *testing.T) {
 	}
 }
 
+// A Pod gets containers that know that they were injected, volumes, and the hashes of the SidecarSet.
+func TestInjected(t *testing.T) {
+	set := newSet()
+	pod, _ := Inject(newPod(), []v1alpha1.SidecarSet{set})
+	want := newPod(func(pod *corev1.Pod) {
+		pod.Labels[LabelInjected] = "true"
+		pod.Annotations = map[string]string{}
+		for _, key := range []string{AnnotationHash, AnnotationHashWithoutImage} {
+			pod.Annotations[key] = fmt.Sprintf(`{"set":%q}`, set.Annotations[key])
+		}
+		injected := *set.Spec.Containers[0].DeepCopy()
+		injected.Env = []corev1.EnvVar{{Name: "IS_INJECTED", Value: "true"}}
+		pod.Spec.Containers = append(pod.Spec.Containers, injected)
+		pod.Spec.Volumes = set.Spec.Volumes
+	})
+	if diff := cmp.Diff(want, pod); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
 // Invoked again, the webhook keeps what others gave the sidecar. A manifest copied from a running Pod gets the current sidecars.
 func TestInjectAgain(t *testing.T) {
-	pod, _ := Inject(newPod(nil), []v1alpha1.SidecarSet{newSet(t, nil)})
+	pod, _ := Inject(newPod(), []v1alpha1.SidecarSet{newSet()})
 	pod.Spec.Containers[1].VolumeMounts = append(pod.Spec.Containers[1].VolumeMounts, corev1.VolumeMount{Name: "token", MountPath: "/token"})
-	if again, warnings := Inject(pod, []v1alpha1.SidecarSet{newSet(t, nil)}); !cmp.Equal(pod, again) || len(warnings) != 0 {
+	if again, warnings := Inject(pod, []v1alpha1.SidecarSet{newSet()}); !cmp.Equal(pod, again) || len(warnings) != 0 {
 		t.Errorf("%v\n%s", warnings, cmp.Diff(pod, again))
 	}
-	next := newSet(t, func(s *v1alpha1.SidecarSet) { s.Spec.Containers[0].Command = []string{"sleep", "1d"} })
+	next := newSet(func(s *v1alpha1.SidecarSet) { s.Spec.Containers[0].Command = []string{"sleep", "1d"} })
 	copied, warnings := Inject(pod, []v1alpha1.SidecarSet{next})
 	if containers(copied) != "app sidecar1" || len(warnings) != 0 || copied.Spec.Containers[1].Command[1] != "1d" {
 		t.Errorf("%v\n%+v", warnings, copied.Spec.Containers)
@@ -127,29 +142,105 @@ func TestInjectAgain(t *testing.T) {
 	}
 }
 
-// Only the image is replaced, and the Pod is settled once the old container is gone.
-func TestUpdateImages(t *testing.T) {
-	pod, _ := Inject(newPod(nil), []v1alpha1.SidecarSet{newSet(t, nil)})
-	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "sidecar1", ContainerID: "old"}}
-	next := newSet(t, func(s *v1alpha1.SidecarSet) { s.Spec.Containers[0].Image = "busybox:1.36" })
-	updated := UpdateImages(pod, &next)
-	want := pod.DeepCopy().Spec
-	want.Containers[1].Image = "busybox:1.36"
-	if diff := cmp.Diff(want, updated.Spec); diff != "" || Recorded(updated)[next.Name] != HashesOf(&next.Spec) {
-		t.Errorf("%s\n%v", diff, updated.Annotations)
+// Annotations that somebody else broke say nothing.
+func TestBrokenAnnotations(t *testing.T) {
+	pod, _ := Inject(newPod(), []v1alpha1.SidecarSet{newSet()})
+	pod.Annotations[AnnotationHash], pod.Annotations[AnnotationInPlaceUpdate] = "{", "null"
+	if len(Recorded(pod)) != 0 || !Settled(pod) {
+		t.Errorf("%v, %t", Recorded(pod), Settled(pod))
 	}
-	if Settled(updated) {
-		t.Error("the old container runs")
+}
+
+// slimPod returns what is cached of a Pod with the sidecar, as declared or as of an old or any other SidecarSet, that is ready, unready,
+// unsettled, ended or unselected: old-ready.
+func slimPod(t *testing.T, name, state string) corev1.Pod {
+	t.Helper()
+	words := strings.Split(state, "-")
+	pod, _ := Inject(newPod(), []v1alpha1.SidecarSet{newSet(func(set *v1alpha1.SidecarSet) {
+		if slices.Contains(words, "old") {
+			set.Spec.Containers[0].Image = "old"
+		}
+		if slices.Contains(words, "any") {
+			set.Spec.Containers[0].Command = []string{"x"}
+		}
+	})})
+	pod.Name = name
+	pod.Status.Phase = corev1.PodRunning
+	status := corev1.ConditionTrue
+	switch words[len(words)-1] {
+	case "unready":
+		status = corev1.ConditionFalse
+	case "unsettled":
+		pod.Annotations[AnnotationInPlaceUpdate] = `{"set":{"sidecar1":"id"}}`
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "sidecar1", ContainerID: "id"}}
+	case "ended":
+		pod.Status.Phase = corev1.PodSucceeded
+	case "unselected":
+		delete(pod.Labels, "app")
 	}
-	updated.Status.ContainerStatuses[0].ContainerID = "new"
-	if !Settled(updated) {
-		t.Error("the new container runs")
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: status}}
+	slim, err := Slim(pod)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if recorded, now := Recorded(pod)[next.Name], HashesOf(&next.Spec); recorded.WithoutImage != now.WithoutImage || recorded.All == now.All {
-		t.Errorf("%v, %v", recorded, now)
+	return *slim.(*corev1.Pod)
+}
+
+// Which Pod is updated next, which one has to become ready before, and what the status says of it.
+func TestStatus(t *testing.T) {
+	paused := newSet(func(set *v1alpha1.SidecarSet) { set.Spec.Paused = true })
+	changed := newSet()
+	changed.Spec.Containers[0].Image = "unseen"
+	for _, test := range []struct {
+		states string
+		set    v1alpha1.SidecarSet
+		err    error
+		want   string
+	}{
+		{"ready unready ended unselected", newSet(), nil, "2 matched, 2 updated, 1 ready"},
+		{"old-ready old-ready", newSet(), nil, "2 matched, 0 updated, 2 ready, next 0, Updating=True UpdateInProgress"},
+		{"old-ready old-unready", newSet(), nil, "2 matched, 0 updated, 1 ready, next 1, Updating=True UpdateInProgress"},
+		{"old-ready unready", newSet(), nil, "2 matched, 1 updated, 1 ready, waiting 1, Updating=True WaitingForPod"},
+		{"old-unready unsettled", newSet(), nil, "2 matched, 1 updated, 1 ready, waiting 1, Updating=True WaitingForPod"},
+		{
+			"old-ready any-unready", newSet(), nil,
+			"2 matched, 0 updated, 1 ready, waiting 1, NotUpdatableInPlace=True OtherFieldsChanged, Updating=True WaitingForPod",
+		},
+		{"any-ready any-unready", newSet(), nil, "2 matched, 0 updated, 1 ready, NotUpdatableInPlace=True OtherFieldsChanged"},
+		{"old-ready", newSet(), errors.New("refused"), "1 matched, 0 updated, 1 ready, next 0, Updating=False UpdateFailed"},
+		{"old-ready", paused, nil, "1 matched, 0 updated, 1 ready, next 0, Updating=False Paused"},
+		{"old-ready", changed, nil, "1 matched, 0 updated, 1 ready, next 0, Updating=False NotAdmitted"},
+	} {
+		var pods []corev1.Pod
+		for i, state := range strings.Fields(test.states) {
+			pods = append(pods, slimPod(t, fmt.Sprint(i), state))
+		}
+		// What is no longer true goes.
+		test.set.Status.Conditions = []metav1.Condition{{Type: "NotUpdatableInPlace"}, {Type: "Updating"}}
+		counts := Count(&test.set, pods)
+		status := Status(&test.set, counts, test.err)
+		got := fmt.Sprintf("%d matched, %d updated, %d ready", status.MatchedPods, status.UpdatedPods, status.ReadyPods)
+		if counts.Next != nil {
+			got += ", next " + counts.Next.Name
+		}
+		if counts.waiting != nil {
+			got += ", waiting " + counts.waiting.Name
+		}
+		for _, condition := range status.Conditions {
+			got += fmt.Sprintf(", %s=%s %s", condition.Type, condition.Status, condition.Reason)
+		}
+		if got != test.want {
+			t.Errorf("%s: got %s, want %s", test.states, got, test.want)
+		}
 	}
-	updated.Annotations[AnnotationHash], updated.Annotations[AnnotationInPlaceUpdate] = "{", "null"
-	if len(Recorded(updated)) != 0 || !Settled(updated) {
-		t.Error("broken annotations say something")
+}
+
+// An annotation that is longer than any that the webhook writes is not read.
+func TestSlimIsBounded(t *testing.T) {
+	pod := &corev1.Pod{}
+	pod.Annotations = map[string]string{AnnotationHash: fmt.Sprintf(`{"set":"%*s"}`, maxRecord, "x")}
+	slim, err := Slim(pod)
+	if err != nil || len(Recorded(slim.(*corev1.Pod))) != 0 {
+		t.Errorf("%v, %v", slim, err)
 	}
 }

@@ -4,19 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"os"
-	"slices"
 	"strings"
 	"testing"
 
 	admissionv1 "k8s.io/api/admission/v1"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
-	"sigs.k8s.io/yaml"
 
 	"github.com/example/nginx-operator/examples/sidecarset/api/v1alpha1"
 	"github.com/example/nginx-operator/examples/sidecarset/sidecar"
@@ -63,29 +59,5 @@ func TestNoPodIsRefused(t *testing.T) {
 			!strings.HasPrefix(strings.Join(response.Warnings, "\n"), test.warning) || (len(response.Warnings) > 0) != (test.warning != "") {
 			t.Errorf("%s: got %+v", name, response)
 		}
-	}
-}
-
-// The generated configuration cannot stop a cluster: no Pod waits long for an answer or needs one.
-func TestConfigurationCannotStopACluster(t *testing.T) {
-	raw, err := os.ReadFile("../../config/webhook/manifests.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	configuration := &admissionregistrationv1.MutatingWebhookConfiguration{}
-	if err := yaml.UnmarshalStrict([]byte(strings.Split(string(raw), "\n---\n")[0]), configuration); err != nil {
-		t.Fatal(err)
-	}
-	of := func(hook admissionregistrationv1.MutatingWebhook) bool {
-		return *hook.ClientConfig.Service.Path == pathPod
-	}
-	at := slices.IndexFunc(configuration.Webhooks, of)
-	if at < 0 {
-		t.Fatal("there is no webhook for Pods")
-	}
-	hook := configuration.Webhooks[at]
-	if *hook.FailurePolicy != admissionregistrationv1.Ignore || *hook.TimeoutSeconds > 2 || len(hook.Rules) != 1 ||
-		!slices.Equal(hook.Rules[0].Operations, []admissionregistrationv1.OperationType{admissionregistrationv1.Create}) {
-		t.Errorf("failurePolicy %s, timeout %d s, rules %v", *hook.FailurePolicy, *hook.TimeoutSeconds, hook.Rules)
 	}
 }

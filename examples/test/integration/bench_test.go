@@ -4,7 +4,6 @@ package integration
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -12,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/nginx-operator/examples/sidecarset/api/v1alpha1"
 	"github.com/example/nginx-operator/test/harness"
 )
 
@@ -23,40 +21,33 @@ func init() { race = "-race=false" }
 // a thousand. `make bench` runs it. The status is right at each step, the work grows no faster than the number of Pods, and the
 // memory stays below the limit of the manager's Deployment.
 func TestTenThousandPods(t *testing.T) {
-	const few, many, changed, limit = 1_000, 10_000, 100, 512 << 20
+	const few, many, changed, limit = 1_000, 10_000, 100, 512
 	namespace := newNamespace(t)
 	set := newSidecarSet(t, namespace)
-	create := func(from, to, ready int) {
+	processorTime := func() time.Duration { return harness.Must1(harness.ProcessorTime(suite.operator.Pid()))(t) }
+	// measure creates Pods until there are so many, then makes a hundred of them ready, and returns what that cost.
+	measure := func(from, to, ready int32) (work, reconciled float64) {
 		began := time.Now()
-		must(t, harness.InParallel(t.Context(), 8, to-from, func(ctx context.Context, i int) error {
-			pod := newPod(namespace, fmt.Sprint("pod-", from+i))
-			pod.Labels = map[string]string{"app": namespace}
-			return suite.admin.Create(ctx, pod)
+		must(t, harness.InParallel(t.Context(), 8, int(to-from), func(ctx context.Context, i int) error {
+			return suite.admin.Create(ctx, selected(namespace, fmt.Sprint("pod-", int(from)+i)))
 		}))
-		waitForMany(t, set, to, ready)
+		waitForCounts(t, set, to, to, ready)
 		harness.Report(fmt.Sprintf("sidecarset-create-and-count-%d", to-from), harness.Round(time.Since(began).Seconds()), "s")
-	}
-	// change makes Pods ready, and returns what that cost.
-	change := func(from int) (work, reconciled float64) {
-		before, began := settled(t, "sidecarset"), metric(t, "process_cpu_seconds_total ")
+		before, used := settled(t, "sidecarset"), processorTime()
 		must(t, harness.InParallel(t.Context(), 8, changed, func(ctx context.Context, i int) error {
-			ready := []byte(`{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`)
-			pod := newPod(namespace, fmt.Sprint("pod-", from+i))
-			return suite.admin.Status().Patch(ctx, pod, client.RawPatch(types.StrategicMergePatchType, ready))
+			status := []byte(`{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`)
+			pod := newPod(namespace, fmt.Sprint("pod-", int(ready)+i))
+			return suite.admin.Status().Patch(ctx, pod, client.RawPatch(types.StrategicMergePatchType, status))
 		}))
-		after := settled(t, "sidecarset")
-		return metric(t, "process_cpu_seconds_total ") - began, float64(after - before)
+		reconciled = float64(settled(t, "sidecarset") - before)
+		work = (processorTime() - used).Seconds()
+		waitForCounts(t, set, to, to, ready+changed)
+		harness.Report(fmt.Sprintf("sidecarset-change-100-among-%d", to), harness.Round(work), "s of the processor")
+		harness.Report(fmt.Sprintf("sidecarset-change-100-among-%d-reconciles", to), reconciled, "reconciles")
+		return work, reconciled
 	}
-	create(0, few, 0)
-	fewWork, fewReconciles := change(0)
-	waitForMany(t, set, few, changed)
-	create(few, many, changed)
-	manyWork, manyReconciles := change(changed)
-	waitForMany(t, set, many, 2*changed)
-	harness.Report("sidecarset-change-100-among-1000", harness.Round(fewWork), "s of the processor")
-	harness.Report("sidecarset-change-100-among-1000-reconciles", harness.Round(fewReconciles), "reconciles")
-	harness.Report("sidecarset-change-100-among-10000", harness.Round(manyWork), "s of the processor")
-	harness.Report("sidecarset-change-100-among-10000-reconciles", harness.Round(manyReconciles), "reconciles")
+	fewWork, _ := measure(0, few, 0)
+	manyWork, manyReconciles := measure(few, many, changed)
 	if manyReconciles > changed+1 || manyWork > many/few*fewWork+5 {
 		t.Error("the work grows faster than the number of Pods")
 	}
@@ -65,26 +56,16 @@ func TestTenThousandPods(t *testing.T) {
 	began := time.Now()
 	must(t, startOperator())
 	// What the status says by then was counted anew.
-	waitFor(t, func() error {
-		if reconciles(t, "sidecarset") == 0 {
-			return errors.New("there was no reconcile yet")
-		}
-		return nil
-	})
+	waitUntil(t, "not reconciled", func() bool { return reconciles(t, "sidecarset") > 0 })
 	harness.Report("sidecarset-restart-with-10000", harness.Round(time.Since(began).Seconds()), "s")
 	if n := settled(t, "sidecarset"); n > 1 {
 		t.Errorf("a restart costs %d reconciles", n)
 	}
-	waitForMany(t, set, many, 2*changed)
-	resident := metric(t, "process_resident_memory_bytes ")
-	harness.Report("sidecarset-memory-with-10000", harness.Round(resident/(1<<20)), "MiB")
+	waitForCounts(t, set, many, many, 2*changed)
+	resident, _, err := harness.Memory(suite.operator.Pid())
+	must(t, err)
+	harness.Report("sidecarset-memory-with-10000", resident, "MiB")
 	if resident > limit {
-		t.Errorf("%.0f bytes are more than the limit", resident)
+		t.Errorf("%.0f MiB are more than the limit", resident)
 	}
-}
-
-// waitForMany waits until so many Pods are counted, all with the sidecar as it is declared.
-func waitForMany(t *testing.T, set *v1alpha1.SidecarSet, pods, ready int) {
-	t.Helper()
-	waitForCounts(t, set, int32(pods), int32(pods), int32(ready)) //nolint:gosec // constants of the test
 }

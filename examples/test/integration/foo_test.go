@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 
@@ -20,11 +19,8 @@ func newFoo(namespace, name, friend string) *v1.Foo {
 func waitForHappy(t *testing.T, want bool, foos ...*v1.Foo) {
 	t.Helper()
 	for _, foo := range foos {
-		waitFor(t, func() error {
-			if read(t, foo).Status != (v1.FooStatus{Happy: want, ObservedGeneration: foo.Generation}) {
-				return fmt.Errorf("%s: want happy %t of generation %d, got %+v", foo.Name, want, foo.Generation, foo.Status)
-			}
-			return nil
+		waitUntil(t, foo, func() bool {
+			return read(t, foo).Status == v1.FooStatus{Happy: want, ObservedGeneration: foo.Generation}
 		})
 	}
 }
@@ -83,12 +79,7 @@ func TestFooMissedEvents(t *testing.T) {
 	waitForEvents(t, lost, "Normal FriendFound found "+other+"/early", `Normal FriendLost no Pod in the cluster is named "early"`)
 	before := settled(t, "foo")
 	remove(t, twin)
-	waitFor(t, func() error {
-		if reconciles(t, "foo") == before {
-			return errors.New("the end of a friend was not looked at")
-		}
-		return nil
-	})
+	waitUntil(t, "not reconciled", func() bool { return reconciles(t, "foo") > before })
 	if read(t, same).ResourceVersion != unchanged {
 		t.Error("a Foo was written that did not change")
 	}

@@ -3,8 +3,8 @@ package integration
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +12,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	activityv1 "github.com/example/nginx-operator/examples/activity/api/v1"
 	foov1 "github.com/example/nginx-operator/examples/foo/api/v1"
@@ -34,6 +35,17 @@ func waitFor(t *testing.T, check func() error) {
 	must(t, harness.Eventually(ctx, interval, func(context.Context) error { return check() }))
 }
 
+// waitUntil waits until something holds, and shows what it has looked at where that is never so.
+func waitUntil(t *testing.T, seen any, holds func() bool) {
+	t.Helper()
+	waitFor(t, func() error {
+		if !holds() {
+			return fmt.Errorf("it is still %+v", seen)
+		}
+		return nil
+	})
+}
+
 // newNamespace makes a namespace for one test. What other tests would notice is removed with the test.
 func newNamespace(t *testing.T) string {
 	t.Helper()
@@ -48,6 +60,17 @@ func newNamespace(t *testing.T) string {
 		}
 	})
 	return namespace.Name
+}
+
+// sample fills an object with that of a document, under another name.
+func sample[T client.Object](t *testing.T, document string, object T, namespace, name string) T {
+	t.Helper()
+	raw, err := os.ReadFile("../../" + document)
+	must(t, err)
+	must(t, yaml.UnmarshalStrict(raw, object))
+	object.SetNamespace(namespace)
+	object.SetName(name)
+	return object
 }
 
 func create(t *testing.T, objects ...client.Object) {
@@ -98,20 +121,18 @@ func newPod(namespace, name string) *corev1.Pod {
 // waitForEvents waits until the Events about an object are these: type, reason and note, in the order of their time.
 func waitForEvents(t *testing.T, object client.Object, want ...string) {
 	t.Helper()
-	waitFor(t, func() error {
+	var got []string
+	waitUntil(t, &got, func() bool {
+		got = nil
 		list := &eventsv1.EventList{}
 		must(t, suite.admin.List(t.Context(), list, client.InNamespace(object.GetNamespace())))
 		slices.SortFunc(list.Items, func(a, b eventsv1.Event) int { return a.EventTime.Compare(b.EventTime.Time) })
-		var got []string
 		for _, event := range list.Items {
 			if event.Regarding.UID == object.GetUID() {
 				got = append(got, event.Type+" "+event.Reason+" "+event.Note)
 			}
 		}
-		if !slices.Equal(got, want) {
-			return fmt.Errorf("the Events of %s are %q, want %q", object.GetName(), got, want)
-		}
-		return nil
+		return slices.Equal(got, want)
 	})
 }
 
@@ -137,28 +158,15 @@ func settled(t *testing.T, controller string) int {
 	return last
 }
 
-// reconciles returns how many reconciles a controller has ended.
-func reconciles(t *testing.T, controller string) int {
+// reconciles returns how many reconciles a controller has ended: none before it has begun.
+func reconciles(t *testing.T, controller string) (total int) {
 	t.Helper()
-	return int(metric(t, `controller_runtime_reconcile_total{controller="`+controller+`"`))
-}
-
-// metric returns the sum of the manager's series that begin so.
-func metric(t *testing.T, prefix string) (total float64) {
-	t.Helper()
-	var err error
-	if suite.scraper == nil {
-		suite.scraper, err = apiserver.NewScraper(t.Context(), suite.admin, newNamespace(t), operatorName+"-metrics-reader")
-		must(t, err)
-	}
 	metrics, err := suite.scraper.Scrape(t.Context(), suite.operator.Metrics)
 	must(t, err)
-	for line := range strings.Lines(metrics) {
-		if strings.HasPrefix(line, prefix) {
-			var n float64
-			_, err := fmt.Sscan(line[strings.LastIndex(line, " ")+1:], &n)
-			must(t, err)
-			total += n
+	samples, _ := harness.Samples(metrics, "controller_runtime_reconcile_total")
+	for _, sample := range samples {
+		if sample.Labels["controller"] == controller {
+			total += int(sample.Value)
 		}
 	}
 	return total

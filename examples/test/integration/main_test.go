@@ -45,7 +45,6 @@ var suite struct {
 	operator    *harness.Manager
 	// service is what the API server calls for admission.
 	service *harness.Service
-	// scraper is nil until metrics are read.
 	scraper *apiserver.Scraper
 }
 
@@ -103,6 +102,9 @@ func install() error {
 		return err
 	}
 	if err := apiserver.Apply(ctx, suite.admin, "../../config"); err != nil {
+		return err
+	}
+	if suite.scraper, err = apiserver.NewScraper(ctx, suite.admin, operatorNamespace, operatorName+"-metrics-reader"); err != nil {
 		return err
 	}
 	return harness.Eventually(ctx, interval, func(ctx context.Context) error {

@@ -18,10 +18,7 @@ import (
 // newMyApp creates the MyApp of the document in a namespace of its own, and returns it with its Deployment.
 func newMyApp(t *testing.T) (*v1alpha1.MyApp, *appsv1.Deployment) {
 	t.Helper()
-	app := &v1alpha1.MyApp{
-		ObjectMeta: metav1.ObjectMeta{Namespace: newNamespace(t), Name: "myapp-sample"},
-		Spec:       v1alpha1.MyAppSpec{Replicas: ptr.To[int32](3), Image: "myapp:latest"},
-	}
+	app := sample(t, "myapp/sample/myapp.yaml", &v1alpha1.MyApp{}, newNamespace(t), "myapp-sample")
 	create(t, app)
 	return app, waitForDeployment(t, app, 3, "myapp:latest")
 }
@@ -49,12 +46,9 @@ func waitForDeployment(t *testing.T, app *v1alpha1.MyApp, n int32, image string)
 // waitForReady waits until Ready has a reason for the current generation.
 func waitForReady(t *testing.T, app *v1alpha1.MyApp, reason string) {
 	t.Helper()
-	waitFor(t, func() error {
+	waitUntil(t, &app.Status, func() bool {
 		found := meta.FindStatusCondition(read(t, app).Status.Conditions, v1alpha1.ConditionReady)
-		if app.Status.ObservedGeneration != app.Generation || found == nil || found.Reason != reason {
-			return fmt.Errorf("want Ready with the reason %s of generation %d, got %+v", reason, app.Generation, app.Status)
-		}
-		return nil
+		return app.Status.ObservedGeneration == app.Generation && found != nil && found.Reason == reason
 	})
 }
 

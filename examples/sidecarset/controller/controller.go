@@ -15,10 +15,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -27,6 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -45,9 +49,10 @@ const (
 	// setIndex is the index of Pods by the SidecarSets whose sidecars they carry.
 	setIndex = "sidecarsets"
 	// batch is how long events of Pods are collected before a reconcile.
-	batch = 100 * time.Millisecond
-	// maxRecord bounds the annotations that are read: whoever may write a Pod may write them.
-	maxRecord = 16 << 10
+	batch      = 100 * time.Millisecond
+	fieldOwner = client.FieldOwner("sidecarset-operator")
+	// staleRetry is when a reconcile is repeated that was made from an old state.
+	staleRetry = 50 * time.Millisecond
 )
 
 // Setup adds the controller to a manager.
@@ -58,7 +63,7 @@ func Setup(mgr ctrl.Manager) error {
 		o.Client.Cache = &client.CacheOptions{EnableReadYourWritesConsistency: ptr.To(true)}
 		o.Cache = cache.Options{
 			DefaultLabelSelector: labels.SelectorFromSet(labels.Set{sidecar.LabelInjected: "true"}),
-			DefaultTransform:     slimPod,
+			DefaultTransform:     sidecar.Slim,
 		}
 	})
 	if err != nil {
@@ -99,7 +104,7 @@ func enqueueSets() handler.TypedEventHandler[*corev1.Pod, reconcile.Request] {
 	}
 }
 
-// whatCounts drops updates that change nothing of what slimPod keeps.
+// whatCounts drops updates that change nothing of what Slim keeps.
 func whatCounts() predicate.TypedPredicate[*corev1.Pod] {
 	return predicate.TypedFuncs[*corev1.Pod]{UpdateFunc: func(e event.TypedUpdateEvent[*corev1.Pod]) bool {
 		before, after := *e.ObjectOld, *e.ObjectNew
@@ -108,29 +113,81 @@ func whatCounts() predicate.TypedPredicate[*corev1.Pod] {
 	}}
 }
 
-// slimPod keeps of a Pod what counts. It passes anything else through: the cache also hands over tombstones.
-func slimPod(in any) (any, error) {
-	pod, isPod := in.(*corev1.Pod)
-	if !isPod {
-		return in, nil
+// Reconciler reconciles SidecarSets.
+type Reconciler struct {
+	Client client.Client
+	// Pods reads the few fields of Pods that are cached, and writes Pods, with read-your-writes consistency.
+	Pods client.Client
+	// API reads whole Pods.
+	API      client.Reader
+	Recorder events.EventRecorder
+}
+
+// Reconcile counts the Pods of a SidecarSet, updates one of them if it is time, and writes the status. Nothing is remembered between
+// reconciles: reads wait for the own writes, and the event of an updated Pod asks for the next reconcile.
+func (r *Reconciler) Reconcile(ctx context.Context, set *v1alpha1.SidecarSet) (reconcile.Result, error) {
+	if !set.DeletionTimestamp.IsZero() {
+		return reconcile.Result{}, nil
 	}
-	slim := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
-		DeletionTimestamp: pod.DeletionTimestamp, Labels: pod.Labels,
-	}}
-	for _, key := range []string{sidecar.AnnotationHash, sidecar.AnnotationHashWithoutImage, sidecar.AnnotationInPlaceUpdate} {
-		if value := pod.Annotations[key]; value != "" && len(value) <= maxRecord {
-			metav1.SetMetaDataAnnotation(&slim.ObjectMeta, key, value)
+	counts, err := r.count(ctx, set)
+	var updateErr error
+	if err == nil && counts.Next != nil && !set.Spec.Paused && sidecar.Admitted(set) {
+		updateErr = r.update(ctx, set, counts.Next)
+		if apierrors.IsConflict(updateErr) || apierrors.IsNotFound(updateErr) {
+			return reconcile.Result{RequeueAfter: staleRetry}, nil
+		}
+		counts, err = r.count(ctx, set)
+	}
+	if err != nil {
+		return reconcile.Result{}, errors.Join(updateErr, err)
+	}
+	return reconcile.Result{}, errors.Join(updateErr, r.writeStatus(ctx, set, sidecar.Status(set, counts, updateErr)))
+}
+
+func (r *Reconciler) count(ctx context.Context, set *v1alpha1.SidecarSet) (sidecar.Counts, error) {
+	pods := &corev1.PodList{}
+	if err := r.Pods.List(ctx, pods, client.MatchingFields{setIndex: set.Name}, client.UnsafeDisableDeepCopy); err != nil {
+		return sidecar.Counts{}, fmt.Errorf("failed to list Pods: %w", err)
+	}
+	return sidecar.Count(set, pods.Items), nil
+}
+
+// update gives one Pod the declared images. It fails with a conflict if the Pod has changed since it was counted.
+func (r *Reconciler) update(ctx context.Context, set *v1alpha1.SidecarSet, counted *corev1.Pod) error {
+	live := &corev1.Pod{}
+	if err := r.API.Get(ctx, client.ObjectKeyFromObject(counted), live); err != nil {
+		return fmt.Errorf("failed to read Pod %s: %w", klog.KObj(counted), err)
+	}
+	live.ResourceVersion = counted.ResourceVersion
+	updated := sidecar.UpdateImages(live, set)
+	patch := client.StrategicMergeFrom(live, client.MergeFromWithOptimisticLock{})
+	if err := r.Pods.Patch(ctx, updated, patch, fieldOwner); err != nil {
+		return fmt.Errorf("failed to update Pod %s: %w", klog.KObj(counted), err)
+	}
+	log.FromContext(ctx).Info("Updated the sidecars of a Pod", "pod", klog.KObj(updated))
+	r.Recorder.Eventf(set, updated, corev1.EventTypeNormal, "PodUpdated", "Update", "updated Pod %s in place", klog.KObj(updated))
+	return nil
+}
+
+// writeStatus patches a status that differs, then sends an Event for each new condition and each new reason of a warning.
+func (r *Reconciler) writeStatus(ctx context.Context, set *v1alpha1.SidecarSet, status v1alpha1.SidecarSetStatus) error {
+	if equality.Semantic.DeepEqual(set.Status, status) {
+		return nil
+	}
+	patched := set.DeepCopy()
+	patched.Status = status
+	if err := r.Client.Status().Patch(ctx, patched, client.MergeFrom(set), fieldOwner); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	for _, condition := range status.Conditions {
+		eventType := corev1.EventTypeWarning
+		if condition.Type == v1alpha1.ConditionUpdating && condition.Reason != v1alpha1.ReasonUpdateFailed {
+			eventType = corev1.EventTypeNormal
+		}
+		before := meta.FindStatusCondition(set.Status.Conditions, condition.Type)
+		if before == nil || eventType == corev1.EventTypeWarning && before.Reason != condition.Reason {
+			r.Recorder.Eventf(set, nil, eventType, condition.Type, "Reconcile", "%s", condition.Message)
 		}
 	}
-	slim.Status.Phase = pod.Status.Phase
-	slim.Status.Conditions = slices.DeleteFunc(slices.Clone(pod.Status.Conditions), func(condition corev1.PodCondition) bool {
-		return condition.Type != corev1.PodReady
-	})
-	replaced := sidecar.Replaced(slim)
-	slim.Status.ContainerStatuses = slices.DeleteFunc(slices.Clone(pod.Status.ContainerStatuses), func(status corev1.ContainerStatus) bool {
-		_, found := replaced[status.Name]
-		return !found
-	})
-	return slim, nil
+	return nil
 }
