@@ -39,15 +39,8 @@ import (
 // +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
 
-// Names of what examples/config installs.
-const (
-	operatorName    = "nginx-operator-examples"
-	webhookService  = operatorName + "-webhook-service"
-	webhookSecret   = operatorName + "-webhook-server-cert" // #nosec G101 -- the name of a Secret
-	mutatingName    = operatorName + "-mutating-webhook-configuration"
-	validatingName  = operatorName + "-validating-webhook-configuration"
-	systemNamespace = operatorName + "-system"
-)
+// operatorName begins the names of what examples/config installs.
+const operatorName = "nginx-operator-examples"
 
 func main() {
 	if err := run(ctrl.SetupSignalHandler(), os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
@@ -57,10 +50,13 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) error {
-	o := &options.Options{KubeAPIQPS: 200, KubeAPIBurst: 400, WebhookServiceName: webhookService, WebhookSecretName: webhookSecret}
+	o := &options.Options{
+		KubeAPIQPS: 200, KubeAPIBurst: 400,
+		WebhookServiceName: operatorName + "-webhook-service", WebhookSecretName: operatorName + "-webhook-server-cert",
+	}
 	flags := flag.NewFlagSet(operatorName, flag.ContinueOnError)
 	flags.BoolVar(&o.LeaderElect, "leader-elect", false, "elect one of several replicas to reconcile")
-	namespace := cmp.Or(os.Getenv("POD_NAMESPACE"), systemNamespace)
+	namespace := cmp.Or(os.Getenv("POD_NAMESPACE"), operatorName+"-system")
 	flags.StringVar(&o.OperatorNamespace, "operator-namespace", namespace, "namespace of the manager, its webhooks' Service and certificate")
 	flags.StringVar(&o.MetricsBindAddress, "metrics-bind-address", ":8443", `address of the HTTPS metrics endpoint, "0" for none`)
 	flags.StringVar(&o.HealthProbeBindAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz")
@@ -87,7 +83,9 @@ func run(ctx context.Context, args []string) error {
 		Options: o,
 		Scheme:  scheme,
 		Cache:   cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: byObject},
-		Guard:   guard.Options{Mutating: mutatingName, Validating: validatingName},
+		Guard: guard.Options{
+			Mutating: operatorName + "-mutating-webhook-configuration", Validating: operatorName + "-validating-webhook-configuration",
+		},
 	})
 	if err != nil {
 		return err
