@@ -2,76 +2,24 @@ package walkthrough
 
 import (
 	"os"
-	"reflect"
 	"testing"
+
+	"github.com/example/nginx-operator/test/harness/console"
 )
 
-const readme = "# Title\n\n```console\n$ make examples-deploy\n$ kubectl apply -f a\nfoo created\n```\n" +
-	"Text\n$ no step\n\n```yaml\n$ no step\n```\n\n```console\n$ kubectl get foos\nNAME  AGE\nfoo   1s\n$ kubectl delete -f a\n```\n"
-
-func TestParse(t *testing.T) {
-	want := []step{
-		{"kubectl apply -f a", []string{"foo created"}},
-		{"kubectl get foos", []string{"NAME  AGE", "foo   1s"}},
-		{"kubectl delete -f a", nil},
-	}
-	if got := parse(readme); !reflect.DeepEqual(got, want) {
-		t.Errorf("got %q", got)
-	}
-}
-
-// Every README has steps, every step that only reads says what it shows, and the manifests are there.
+// Every README has steps, and every step that only reads says what it shows.
 func TestReadmes(t *testing.T) {
 	for _, example := range Examples {
 		directory := "../../" + example.Directory + "/"
-		for _, manifest := range example.manifests {
-			if _, err := os.Stat(directory + manifest); err != nil {
-				t.Error(err)
-			}
-		}
 		raw, err := os.ReadFile(directory + "README.md")
-		steps := parse(string(raw))
+		steps := console.Parse(string(raw))
 		if err != nil || len(steps) < 4 {
 			t.Errorf("%s has %d steps, %v", example.Directory, len(steps), err)
 		}
 		for _, step := range steps {
-			if reading.MatchString(step.command) && step.want == nil {
-				t.Errorf("%s: %q shows nothing", example.Directory, step.command)
+			if step.Reads() && len(step.Want) == 0 {
+				t.Errorf("%s: %q shows nothing", example.Directory, step.Command)
 			}
-		}
-	}
-}
-
-// What is shown has to agree word by word, but for ages, times and what versions of kubectl differ in. A step that only reads is repeated
-// until it does; others are run once; a refusal that is shown is no failure.
-func TestRun(t *testing.T) {
-	dir := t.TempDir()
-	// kubectl counts its calls and prints the number.
-	if err := os.WriteFile(dir+"/kubectl", []byte("#!/bin/sh\necho x >> calls\nwc -l < calls\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
-	for _, test := range []struct {
-		command string
-		want    []string
-		passes  bool
-	}{
-		{"kubectl get foos", []string{"3"}, true},
-		{"kubectl apply -f a", []string{"9"}, false},
-		{"kubectl apply -f a", []string{"5"}, true},
-		{"echo refused >&2; false", []string{"refused"}, true},
-		{"false", nil, false},
-		{"echo 'NAME     HAPPY   AGE'; echo 'foo-01   true    2m3s'", []string{"NAME HAPPY AGE", "foo-01 true 9s"}, true},
-		{"echo 'foo-01   false   9s'", []string{"foo-01 true 9s"}, false},
-		{"echo 'foo-01   true    old'", []string{"foo-01 true 9s"}, false},
-		{"echo NAME", []string{"NAME", "foo-01"}, false},
-		{"echo NAME; echo foo-01", []string{"NAME"}, false},
-		{"echo foos 2031-12-31T23:59:59Z", []string{"foos   2026-01-02T03:04:05Z"}, true},
-		{`echo 'foo "a" deleted from default namespace'`, []string{`foo "a" deleted`}, true},
-		{`echo 'foo "b" deleted'`, []string{`foo "a" deleted`}, false},
-	} {
-		if output, err := (step{test.command, test.want}).run(t.Context(), dir); (err == nil) != test.passes {
-			t.Errorf("%q: %q, %v", test.command, output, err)
 		}
 	}
 }
