@@ -40,12 +40,8 @@ import (
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=get
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-const (
-	// DefaultImage is the container image of the commands unless the environment variable ImageEnv names another. It needs /bin/sh.
-	DefaultImage = "docker.io/library/busybox:1.36"
-	// ImageEnv is the environment variable that names another image.
-	ImageEnv = "RELATED_IMAGE_ACTIVITY"
-)
+// defaultImage is the container image of the commands unless RELATED_IMAGE_ACTIVITY names another. It needs /bin/sh.
+const defaultImage = "docker.io/library/busybox:1.36"
 
 // Reconciler runs Activities. What follows from a read may be final, so it reads from the API server: a cache may be behind.
 type Reconciler struct {
@@ -75,7 +71,7 @@ func Setup(mgr ctrl.Manager) error {
 	}}
 	reconciler := &Reconciler{
 		Client: mgr.GetClient(), Pods: pods.GetClient(), API: mgr.GetAPIReader(),
-		Recorder: mgr.GetEventRecorder("activity"), Image: cmp.Or(os.Getenv(ImageEnv), DefaultImage),
+		Recorder: mgr.GetEventRecorder("activity"), Image: cmp.Or(os.Getenv("RELATED_IMAGE_ACTIVITY"), defaultImage),
 	}
 	return errors.Join(mgr.Add(pods), ctrl.NewControllerManagedBy(mgr).
 		For(&v1.Activity{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).

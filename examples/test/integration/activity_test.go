@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/examples/activity/api/v1"
+	"github.com/example/nginx-operator/test/harness"
 	"github.com/example/nginx-operator/test/harness/apiserver"
 )
 
@@ -54,8 +55,7 @@ func waitForPod(t *testing.T, activity *v1.Activity, isGated bool) *corev1.Pod {
 // audit log does not tell what became of a request whose client was killed.
 func countRuns(t *testing.T, namespace string) (runs func() map[string]int) {
 	t.Helper()
-	events, err := suite.admin.Watch(t.Context(), &corev1.PodList{}, client.InNamespace(namespace))
-	must(t, err)
+	events := harness.Must1(suite.admin.Watch(t.Context(), &corev1.PodList{}, client.InNamespace(namespace)))(t)
 	counts := make(chan map[string]int, 1)
 	go func() {
 		out, seen := map[string]int{}, sets.New[types.UID]()

@@ -10,13 +10,18 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	activityv1 "github.com/example/nginx-operator/examples/activity/api/v1"
 	foov1 "github.com/example/nginx-operator/examples/foo/api/v1"
@@ -30,6 +35,10 @@ const (
 	operatorName      = "nginx-operator-examples"
 	operatorNamespace = operatorName + "-system"
 	operatorUser      = "system:serviceaccount:" + operatorNamespace + ":" + operatorName + "-controller-manager"
+
+	// patience bounds every wait, interval is how often a state is asked for.
+	patience = 30 * time.Second
+	interval = 25 * time.Millisecond
 )
 
 // race is the flag with which the manager is built.
@@ -119,4 +128,146 @@ func startOperator() (err error) {
 		Binary: suite.binary, Kubeconfig: suite.server.Kubeconfig, Namespace: operatorNamespace, Dir: suite.dir, Service: suite.service,
 	})
 	return err
+}
+
+var must = harness.Must
+
+func waitFor(t *testing.T, check func() error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	must(t, harness.Eventually(ctx, interval, func(context.Context) error { return check() }))
+}
+
+// waitUntil waits until something holds, and shows what it has looked at where that is never so.
+func waitUntil(t *testing.T, seen any, holds func() bool) {
+	t.Helper()
+	waitFor(t, func() error {
+		if !holds() {
+			return fmt.Errorf("it is still %+v", seen)
+		}
+		return nil
+	})
+}
+
+// newNamespace makes a namespace for one test. What other tests would notice is removed with the test.
+func newNamespace(t *testing.T) string {
+	t.Helper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
+	create(t, namespace)
+	t.Cleanup(func() {
+		for _, kind := range []client.Object{&foov1.Foo{}, &activityv1.Activity{}, &corev1.Pod{}} {
+			ofTest, atOnce := client.InNamespace(namespace.Name), client.GracePeriodSeconds(0)
+			if err := suite.admin.DeleteAllOf(context.Background(), kind, ofTest, atOnce); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	return namespace.Name
+}
+
+// sample fills an object with that of a document, under another name.
+func sample[T client.Object](t *testing.T, document string, object T, namespace, name string) T {
+	t.Helper()
+	must(t, yaml.UnmarshalStrict(harness.Must1(os.ReadFile("../../"+document))(t), object))
+	object.SetNamespace(namespace)
+	object.SetName(name)
+	return object
+}
+
+func create(t *testing.T, objects ...client.Object) {
+	t.Helper()
+	for _, object := range objects {
+		must(t, suite.admin.Create(t.Context(), object))
+	}
+}
+
+// read fills an object with what is stored.
+func read[T client.Object](t *testing.T, object T) T {
+	t.Helper()
+	must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(object), object))
+	return object
+}
+
+// update changes an object, as kubectl edit does.
+func update[T client.Object](t *testing.T, object T, change func(T)) {
+	t.Helper()
+	waitFor(t, func() error {
+		change(read(t, object))
+		return suite.admin.Update(t.Context(), object)
+	})
+}
+
+// report writes a Pod's status, as a kubelet does.
+func report(t *testing.T, pod *corev1.Pod, status corev1.PodStatus) {
+	t.Helper()
+	waitFor(t, func() error {
+		read(t, pod).Status = status
+		return suite.admin.Status().Update(t.Context(), pod)
+	})
+}
+
+// remove deletes an object at once: there is no kubelet to do it later.
+func remove(t *testing.T, object client.Object) {
+	t.Helper()
+	must(t, client.IgnoreNotFound(suite.admin.Delete(context.WithoutCancel(t.Context()), object, client.GracePeriodSeconds(0))))
+}
+
+func newPod(namespace, name string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "busybox"}}},
+	}
+}
+
+// waitForEvents waits until the Events about an object are these: type, reason and note, in the order of their time.
+func waitForEvents(t *testing.T, object client.Object, want ...string) {
+	t.Helper()
+	var got []string
+	waitUntil(t, &got, func() bool {
+		got = nil
+		list := &eventsv1.EventList{}
+		must(t, suite.admin.List(t.Context(), list, client.InNamespace(object.GetNamespace())))
+		slices.SortFunc(list.Items, func(a, b eventsv1.Event) int { return a.EventTime.Compare(b.EventTime.Time) })
+		for _, event := range list.Items {
+			if event.Regarding.UID == object.GetUID() {
+				got = append(got, event.Type+" "+event.Reason+" "+event.Note)
+			}
+		}
+		return slices.Equal(got, want)
+	})
+}
+
+// audit returns the requests of the manager that match.
+func audit(t *testing.T, matches func(apiserver.Request) bool) []apiserver.Request {
+	t.Helper()
+	requests := harness.Must1(apiserver.ReadAudit(suite.server.AuditLog))(t)
+	return slices.DeleteFunc(requests, func(r apiserver.Request) bool { return !matches(r) })
+}
+
+// settled returns how many reconciles a controller has ended, once there are no more for a while.
+func settled(t *testing.T, controller string) int {
+	t.Helper()
+	last := -1
+	must(t, harness.Eventually(t.Context(), 12*interval, func(context.Context) error {
+		before := last
+		if last = reconciles(t, controller); last != before {
+			return fmt.Errorf("the controller %s is busy", controller)
+		}
+		return nil
+	}))
+	return last
+}
+
+// reconciles returns how many reconciles a controller has ended: none before it has begun.
+func reconciles(t *testing.T, controller string) (total int) {
+	t.Helper()
+	metrics := harness.Must1(suite.scraper.Scrape(t.Context(), suite.operator.Metrics))(t)
+	samples, _ := harness.Samples(metrics, "controller_runtime_reconcile_total")
+	for _, sample := range samples {
+		if sample.Labels["controller"] == controller {
+			total += int(sample.Value)
+		}
+	}
+	return total
 }

@@ -9,12 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
+
+	"github.com/example/nginx-operator/test/harness"
 )
 
 // Each manifest of testdata/refused is refused, by schema, rules or webhook, with the message in its first line.
 func TestRefused(t *testing.T) {
-	files, err := filepath.Glob("../../*/testdata/refused/*.yaml")
-	must(t, err)
+	files := harness.Must1(filepath.Glob("../../*/testdata/refused/*.yaml"))(t)
 	if len(files) < 50 {
 		t.Errorf("found %d manifests", len(files))
 	}
@@ -22,8 +23,7 @@ func TestRefused(t *testing.T) {
 	// As kubectl does, which asks the API server to refuse unknown fields.
 	strict := client.WithFieldValidation(suite.admin, "Strict")
 	for _, file := range files {
-		raw, err := os.ReadFile(file)
-		must(t, err)
+		raw := harness.Must1(os.ReadFile(file))(t)
 		first, _, _ := strings.Cut(string(raw), "\n")
 		want, found := strings.CutPrefix(first, "# ")
 		object := &unstructured.Unstructured{}

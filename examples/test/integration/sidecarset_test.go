@@ -27,8 +27,7 @@ func newSidecarSet(t *testing.T, namespace string) *v1alpha1.SidecarSet {
 	t.Cleanup(func() { remove(t, set) })
 	waitUntil(t, "not injected", func() bool {
 		pod := selected(namespace, "probe")
-		err := suite.admin.Create(t.Context(), pod, client.DryRunAll)
-		return err == nil && len(pod.Spec.Containers) == 2
+		return suite.admin.Create(t.Context(), pod, client.DryRunAll) == nil && len(pod.Spec.Containers) == 2
 	})
 	return set
 }
@@ -182,7 +181,7 @@ func TestSidecarSetWebhook(t *testing.T) {
 	installed := &admissionregistrationv1.MutatingWebhookConfiguration{}
 	installed.Name = operatorName + "-mutating-webhook-configuration"
 	hooks := slices.DeleteFunc(read(t, installed).Webhooks, func(hook admissionregistrationv1.MutatingWebhook) bool {
-		return !slices.ContainsFunc(hook.Rules, func(r admissionregistrationv1.RuleWithOperations) bool { return r.Resources[0] == "pods" })
+		return hook.Rules[0].Resources[0] != "pods"
 	})
 	want := []admissionregistrationv1.OperationType{admissionregistrationv1.Create}
 	if len(hooks) != 1 || *hooks[0].FailurePolicy != admissionregistrationv1.Ignore || *hooks[0].TimeoutSeconds > 2 ||

@@ -10,8 +10,7 @@ import (
 // Every README has steps, and every step that only reads says what it shows.
 func TestReadmes(t *testing.T) {
 	for _, example := range Examples {
-		directory := "../../" + example.Directory + "/"
-		raw, err := os.ReadFile(directory + "README.md")
+		raw, err := os.ReadFile("../../" + example.Directory + "/README.md")
 		steps := console.Parse(string(raw))
 		if err != nil || len(steps) < 4 {
 			t.Errorf("%s has %d steps, %v", example.Directory, len(steps), err)
