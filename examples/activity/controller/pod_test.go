@@ -30,7 +30,7 @@ func TestDesiredPod(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := os.ReadFile(filepath.Join("..", "testdata", "pod-"+name+".yaml"))
+		want, err := os.ReadFile(filepath.Clean("../testdata/pod-" + name + ".yaml"))
 		if err != nil {
 			t.Fatal(err)
 		}
