@@ -36,9 +36,9 @@ demo-upgrade: bin/demo bin/cluster bin/release ## Walk the upgrade graph from th
 	$(RELEASE) exec bin/demo upgrade
 
 check: ## Everything that has to pass: verify, test, e2e, and where the time goes. With CI=true the cluster is stopped at the end.
-	@+go run ./test/harness/gate -report dist/unit.json -report dist/integration.json -report dist/e2e.json \
+	@+go run ./test/harness/gate $(patsubst %,-report dist/%.json,$(TESTED) e2e) \
 	  $(if $(filter true-local,$(CI)-$(CLUSTER)),-logs .cluster/logs -finally cluster-down) \
-	  tools verify test cluster-olm e2e-images e2e-tests
+	  tools verify test-unfuzzed 'test-fuzz&' cluster-olm e2e-images e2e-tests
 
 ##@ Code
 
@@ -76,13 +76,22 @@ ON_API_SERVER  = KUBEBUILDER_ASSETS=$(CURDIR)/bin TEST_LOGS=$(CURDIR)/dist/test-
 API_SERVER     = bin/kube-apiserver bin/kube-controller-manager bin/etcd bin/kubectl
 GOTESTSUM      = gotestsum --format=pkgname-and-test-fails --hide-summary=skipped
 
-test: $(API_SERVER) bin/gotestsum ## Unit and integration tests; the latter on a real API server.
+# Unit tests that keep a processor busy for minutes and ask no clock: `make check` runs them beside the end-to-end tests, which wait most of
+# the time. However long they are kept waiting, they fail no other way.
+FUZZED = ./internal/conversion ./internal/webhook
+TESTED = integration unit fuzz
+
+test: ## Unit and integration tests; the latter on a real API server.
+test-unfuzzed: TESTED = integration unit
+test test-unfuzzed: $(API_SERVER) bin/gotestsum
 	@rm -rf dist/test-logs && mkdir -p dist
-	@$(MAKE) --jobs=2 --keep-going test-integration test-unit
-	@for tests in unit integration; do gotestsum tool slowest --threshold=10s --jsonfile=dist/$$tests.json; done
+	@$(MAKE) --jobs=2 --keep-going $(TESTED:%=test-%)
+	@for tests in $(TESTED); do gotestsum tool slowest --threshold=10s --jsonfile=dist/$$tests.json; done
+UNIT = $(GOTESTSUM) --jsonfile=dist/$(@:test-%=%).json -- $(if $(filter 1,$(shell go env CGO_ENABLED)),-race) -timeout=25m
 test-unit:
-	packages=$$(go list ./... | grep -vxF -e "$$(go list $(ON_API_SERVERS) ./test/e2e)"); \
-	$(GOTESTSUM) --jsonfile=dist/unit.json -- $(if $(filter 1,$(shell go env CGO_ENABLED)),-race) -timeout=25m $$packages
+	$(UNIT) $$(go list ./... | grep -vxF -e "$$(go list $(ON_API_SERVERS) $(FUZZED) ./test/e2e)")
+test-fuzz:
+	$(UNIT) $(FUZZED)
 test-integration:
 	$(ON_API_SERVER) $(GOTESTSUM) --jsonfile=dist/integration.json -- -timeout=25m -p=3 $(ON_API_SERVERS)
 
