@@ -83,10 +83,10 @@ func (f *fleet) blocked(t *testing.T, operator string) {
 		}
 		end()
 		began := time.Now()
-		arrive(t, operator, "Manual", suite.next.version)
+		installed := arrive(t, operator, "Manual", suite.next.version)
 		t.Logf("FIGURE the next release is installed %s after the policy went", seconds(time.Since(began)))
 		storageMigratedAlready(t, f.namespace)
-		rolledOutOnce(t, operator, suite.next.version)
+		rolledOutOnce(t, operator, suite.next.version, installed)
 	})
 }
 

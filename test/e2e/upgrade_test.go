@@ -90,18 +90,20 @@ func testAutomatic(t *testing.T, operator string) {
 
 	fleet.step(t, "from "+suite.first.version+" to "+suite.version+", automatic", suite.first, func(introduced func()) {
 		offer(t, operator, suite.catalogImage)
+		var installed time.Time
 		for from, to := range walked(suite.first) {
 			// OLM goes on as soon as a release is installed, so it may have been replaced already.
 			waitFor(t, operator, "release "+to.version, installPatience, resolving(operator, func(ctx context.Context) error {
 				return reached(ctx, operator, to)
 			}))
+			installed = time.Now()
 			introduced()
 			if from.stored != to.stored {
 				storageMigrated(t, operator, fleet.namespace, csvNameOf(to.version))
 			}
 		}
 		arrive(t, operator, "Automatic", suite.version)
-		rolledOutOnce(t, operator, suite.version)
+		rolledOutOnce(t, operator, suite.version, installed)
 	})
 	installedInOrder(t, operator, append([]release{suite.first}, suite.first.after()...)...)
 	fleet.useNewFields(t)
@@ -109,8 +111,7 @@ func testAutomatic(t *testing.T, operator string) {
 	if suite.full {
 		fleet.step(t, "from "+suite.version+" to "+suite.next.version+", automatic", suite.next, func(func()) {
 			offer(t, operator, suite.next.catalogImage)
-			arrive(t, operator, "Automatic", suite.next.version)
-			rolledOutOnce(t, operator, suite.next.version)
+			rolledOutOnce(t, operator, suite.next.version, arrive(t, operator, "Automatic", suite.next.version))
 		})
 	}
 	keepsManifest(t, operator)
@@ -155,12 +156,12 @@ func (f *fleet) walk(t *testing.T, operator string, from release) {
 	t.Helper()
 	for from, to := range walked(from) {
 		f.step(t, "from "+from.version+" to "+to.version+", manual", from, func(introduced func()) {
-			arrive(t, operator, "Manual", to.version)
+			installed := arrive(t, operator, "Manual", to.version)
 			introduced()
 			if from.stored != to.stored {
 				storageMigrated(t, operator, f.namespace, csvNameOf(to.version))
 			}
-			rolledOutOnce(t, operator, to.version)
+			rolledOutOnce(t, operator, to.version, installed)
 		})
 		if !from.converts() {
 			f.useNewFields(t)
@@ -211,8 +212,8 @@ func resolving(operator string, check func(context.Context) error) func(context.
 // arrive waits until a release is installed and OLM is done with its InstallPlan, and approves what has to be approved on the
 // way. OLM may make a second InstallPlan for a release after a conflict, so this goes on until it is there. A release can run
 // while its InstallPlan is tried again after a conflict; who approves the next one then lets OLM write the CRD of both, in
-// any order.
-func arrive(t *testing.T, operator, approval, version string) {
+// any order. It returns when that was.
+func arrive(t *testing.T, operator, approval, version string) time.Time {
 	t.Helper()
 	began := time.Now()
 	waitFor(t, operator, "release "+version, installPatience, resolving(operator, func(ctx context.Context) error {
@@ -223,7 +224,9 @@ func arrive(t *testing.T, operator, approval, version string) {
 		}
 		return errors.Join(succeeded(ctx, operator, version), nothingInstalling(ctx, operator))
 	}))
-	t.Logf("FIGURE release %s is installed after %s", version, seconds(time.Since(began)))
+	installed := time.Now()
+	t.Logf("FIGURE release %s is installed after %s", version, seconds(installed.Sub(began)))
+	return installed
 }
 
 // installPlans returns what OLM has planned in the operator's namespace.
@@ -287,16 +290,17 @@ func onlyOneRelease(ctx context.Context, operator string) error {
 	return nil
 }
 
-// rolledOutOnce requires that a release has one revision of the operator's Deployment, and that both replicas are ready.
-// OLM makes a second one when it has to make another certificate.
-func rolledOutOnce(t *testing.T, operator, version string) {
+// rolledOutOnce requires that a release, installed at a time, has one revision of the operator's Deployment, and that both replicas are
+// ready. OLM makes a second one when it has to make another certificate.
+func rolledOutOnce(t *testing.T, operator, version string, installed time.Time) {
 	t.Helper()
 	image := ":v" + version
 	waitFor(t, operator, "both replicas of the operator", installPatience, func(ctx context.Context) error {
 		return operatorRolledOut(ctx, operator)
 	})
-	// A certificate that goes with the release before goes within seconds.
-	holds(t, operator, "a second rollout of the operator", 8*time.Second, func(ctx context.Context) error {
+	// A certificate that goes with the release before goes within seconds. A revision that was rolled out stays, so it does not matter
+	// what else was looked at meanwhile.
+	holdsUntil(t, operator, "a second rollout of the operator", installed.Add(8*time.Second), func(ctx context.Context) error {
 		sets := &appsv1.ReplicaSetList{}
 		if err := suite.admin.List(ctx, sets, client.InNamespace(operator)); err != nil {
 			return err

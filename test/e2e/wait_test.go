@@ -51,10 +51,21 @@ func waitFor(t *testing.T, namespace, what string, limit time.Duration, check fu
 // holds checks for a while that something stays as it is. It ends the test at the first time that it does not.
 func holds(t *testing.T, namespace, what string, duration time.Duration, check func(context.Context) error) {
 	t.Helper()
-	for end := time.Now().Add(duration); time.Now().Before(end); time.Sleep(pollInterval) {
+	holdsUntil(t, namespace, what, time.Now().Add(duration), check)
+}
+
+// holdsUntil does the same until a time, and once if that is over.
+func holdsUntil(t *testing.T, namespace, what string, end time.Time, check func(context.Context) error) {
+	t.Helper()
+	for {
+		last := !time.Now().Before(end)
 		if err := check(t.Context()); err != nil {
 			fatal(t, namespace, "%s: %v", what, err)
 		}
+		if last {
+			return
+		}
+		time.Sleep(pollInterval)
 	}
 }
 
