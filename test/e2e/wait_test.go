@@ -25,6 +25,10 @@ const (
 	pollInterval      = 50 * time.Millisecond
 )
 
+// What is waited for long is asked for less often, once in the fortieth part of the time so far and every half second at least: who
+// reads InstallPlans and CRDs twenty times a second keeps the API server from the work that is waited for.
+const pollPart, pollSlowest = 40, 500 * time.Millisecond
+
 var must = harness.Must
 
 // seconds writes a duration as figures in a log are read.
@@ -32,7 +36,14 @@ func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds())
 
 // eventually repeats a check until it passes or the context ends, and returns the check's last error then.
 func eventually(ctx context.Context, check func(context.Context) error) error {
-	return harness.Eventually(ctx, pollInterval, check)
+	began := time.Now()
+	return harness.Eventually(ctx, pollInterval, func(ctx context.Context) error {
+		err := check(ctx)
+		if err != nil {
+			time.Sleep(min(time.Since(began)/pollPart, pollSlowest) - pollInterval)
+		}
+		return err
+	})
 }
 
 // waitFor waits until a check passes and returns how long that took. Where it does not, the test ends with what is in
