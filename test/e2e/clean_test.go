@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,11 +26,26 @@ import (
 // testLabel is on every namespace that the tests or the demo made: these may be removed with all that is in them.
 const testLabel = "operator.example.com/made-by"
 
+// madeByExamples is the label's value where TestExamples made the namespace, madeByTests where any other test did.
+const madeByTests, madeByExamples = "e2e", "e2e-examples"
+
 // clean returns the cluster to the state in which the operator was never on it. It refuses, and removes nothing, where
 // somebody else uses the operator there.
-func clean(ctx context.Context) error {
+func clean(ctx context.Context) error { return cleanNamespaces(ctx, testLabel) }
+
+// cleanBesideExamples does the same while TestExamples runs.
+func cleanBesideExamples(ctx context.Context) error {
+	return cleanNamespaces(ctx, testLabel+","+testLabel+"!="+madeByExamples)
+}
+
+// cleanNamespaces does it with the namespaces that a selector names.
+func cleanNamespaces(ctx context.Context, selector string) error {
+	made, err := labels.Parse(selector)
+	if err != nil {
+		return fmt.Errorf("failed to select namespaces: %w", err)
+	}
 	namespaces := &corev1.NamespaceList{}
-	if err := suite.admin.List(ctx, namespaces, client.HasLabels{testLabel}); err != nil {
+	if err := suite.admin.List(ctx, namespaces, client.MatchingLabelsSelector{Selector: made}); err != nil {
 		return fmt.Errorf("failed to list namespaces: %w", err)
 	}
 	ours := sets.New[string]()

@@ -31,7 +31,7 @@ func deploy(t *testing.T, delivery string) {
 	t.Helper()
 	kubectl(t, "apply", "--server-side", "-k", filepath.Join(delivery, "config", "default"))
 	// The label by which the tests know what they may remove.
-	kubectl(t, "label", "--overwrite", "namespace", defaultNamespace, testLabel+"=e2e")
+	kubectl(t, "label", "--overwrite", "namespace", defaultNamespace, testLabel+"="+madeByTests)
 	kubectl(t, "rollout", "status", "-n", defaultNamespace, "--timeout=2m", "deployment/"+operatorName)
 }
 

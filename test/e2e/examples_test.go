@@ -1,6 +1,7 @@
 package e2e
 
-// The four examples (examples/), deployed with kustomize as their README says, with real Pods.
+// The four examples (examples/), deployed with kustomize as their README says, with real Pods. They have nothing to do with the operator,
+// so they are tested beside its upgrades, which wait for OLM most of the time.
 //
 //   - Each document's steps work as the README of its example shows them, step by step and word by word.
 //   - A Foo is happy within a second after its Pod arrives.
@@ -35,6 +36,7 @@ const (
 )
 
 func TestExamples(t *testing.T) {
+	t.Parallel()
 	deployExamples(t)
 	for _, example := range walkthrough.Examples {
 		t.Run(example.Kind, func(t *testing.T) {
@@ -71,7 +73,7 @@ func deployExamples(t *testing.T) {
 			t.Errorf("failed to remove the examples: %v\n%s", err, out)
 		}
 	})
-	kubectl(t, "label", "--overwrite", "namespace", examplesNamespace, testLabel+"=e2e")
+	kubectl(t, "label", "--overwrite", "namespace", examplesNamespace, testLabel+"="+madeByExamples)
 	kubectl(t, "rollout", "status", "-n", examplesNamespace, "--timeout=2m", examplesDeployment)
 }
 
@@ -93,7 +95,7 @@ func reportExamples(namespace string) string {
 }
 
 func testFoo(t *testing.T) {
-	namespace := newNamespace(t, "baseline")
+	namespace := newNamespaceOf(t, baseline, madeByExamples)
 	friend := selectedPod(namespace, "friend-of-"+namespace)
 	applyText(t, fmt.Sprintf(`
 apiVersion: tutorial.my.domain/v1
@@ -124,7 +126,7 @@ spec: {name: %s}
 }
 
 func testActivity(t *testing.T) {
-	namespace := newNamespace(t, restricted)
+	namespace := newNamespaceOf(t, restricted, madeByExamples)
 	nodes := &corev1.NodeList{}
 	must(t, suite.admin.List(t.Context(), nodes))
 	// Not the last one of several, for which a scheduler would have a reason of its own.
@@ -231,7 +233,7 @@ func counted(ctx context.Context, set *unstructured.Unstructured, matched, updat
 }
 
 func testOnePodAtATime(t *testing.T) {
-	namespace := newNamespace(t, "baseline")
+	namespace := newNamespaceOf(t, baseline, madeByExamples)
 	set := newSidecarSet(t, namespace)
 	const count = 3
 	for i := range count {
@@ -295,7 +297,7 @@ func eachPod(t *testing.T, namespace string, visit func(*corev1.Pod)) {
 }
 
 func testWithoutTheWebhook(t *testing.T) {
-	namespace := newNamespace(t, "baseline")
+	namespace := newNamespaceOf(t, baseline, madeByExamples)
 	set := newSidecarSet(t, namespace)
 	must(t, suite.admin.Create(t.Context(), selectedPod(namespace, "with")))
 	kubectl(t, "scale", "-n", examplesNamespace, "--replicas=0", examplesDeployment)

@@ -2,7 +2,7 @@
 // through operator-sdk, the catalog through a Subscription, the API through kubectl and HTTP.
 //
 // `make e2e` runs it and sets the environment that newSuite reads. The operator can be on a cluster only once, so the
-// tests that install it run one after the other, and what an aborted run (or `make demo`) left is removed first.
+// tests that install it run one after the other, the upgrades last; and what an aborted run (or `make demo`) left is removed first.
 package e2e
 
 import (

@@ -36,8 +36,13 @@ const (
 // newNamespace makes a namespace of a Pod Security level, and removes it after the test.
 func newNamespace(t *testing.T, level string) string {
 	t.Helper()
+	return newNamespaceOf(t, level, madeByTests)
+}
+
+func newNamespaceOf(t *testing.T, level, madeBy string) string {
+	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-", Labels: map[string]string{
-		testLabel:                            "e2e",
+		testLabel:                            madeBy,
 		"pod-security.kubernetes.io/enforce": level,
 	}}}
 	must(t, suite.admin.Create(t.Context(), namespace))

@@ -42,6 +42,7 @@ const (
 )
 
 func TestUpgrade(t *testing.T) {
+	t.Parallel() // beside TestExamples
 	t.Run("manual", func(t *testing.T) { testUpgrade(t, testManual) })
 	t.Run("automatic", func(t *testing.T) { testUpgrade(t, testAutomatic) })
 	for _, from := range suite.releases {
@@ -186,7 +187,7 @@ func startClean(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	must(t, clean(ctx))
+	must(t, cleanBesideExamples(ctx))
 }
 
 // resolveInterval is how often OLM is made to look at the Subscription. A resolution that meets the release before while that
