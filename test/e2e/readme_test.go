@@ -40,17 +40,24 @@ func TestReadme(t *testing.T) {
 	t.Logf("FIGURE the README's lines, from nothing to the answer: %s", seconds(time.Since(began)))
 }
 
-// removeTryIt takes away what the lines have made.
+// removeTryIt takes away what the lines have made, without waiting for Pods that drain.
 func removeTryIt(t *testing.T) {
 	t.Helper()
 	defer func() { suite.operatorNamespace = "" }()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), installPatience)
 	defer cancel()
-	for _, args := range [][]string{
-		{"namespace", tryItNamespace},
-		{"-k", filepath.Join(suite.delivery, "config", "default")},
+	for _, made := range []struct {
+		namespace string
+		what      []string
+	}{
+		{tryItNamespace, []string{"namespace", tryItNamespace}},
+		{defaultNamespace, []string{"-k", filepath.Join(suite.delivery, "config", "default")}},
 	} {
-		if _, err := command(ctx, "kubectl", append([]string{"delete", "--ignore-not-found", "--wait"}, args...)...); err != nil {
+		err := deleteNamespace(ctx, made.namespace)
+		if err == nil {
+			_, err = command(ctx, "kubectl", append([]string{"delete", "--ignore-not-found", "--wait"}, made.what...)...)
+		}
+		if err != nil {
 			t.Error(err)
 		}
 	}
