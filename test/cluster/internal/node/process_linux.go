@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -26,6 +27,10 @@ const maxLogSize = 16 << 20
 // logTailLines is how much of its log the error about a dead component quotes.
 const logTailLines = 30
 
+// collecting has the components collect their garbage a third as often as Go does by default: a cluster for tests has few processors, and
+// memory enough. The limit is for those that keep much. Pods do not inherit it.
+var collecting = []string{"GOGC=300", "GOMEMLIMIT=2GiB"}
+
 // Start runs a component in the node, where it outlives this program.
 func (n *Node) Start(c components.Component) error {
 	if info, err := os.Stat(n.Log(c.Name)); err == nil && info.Size() > maxLogSize {
@@ -40,7 +45,7 @@ func (n *Node) Start(c components.Component) error {
 	defer func() { _ = file.Close() }()
 	cmd := exec.Command(c.Args[0], c.Args[1:]...)
 	cmd.Dir = "/"
-	cmd.Env = append([]string{"PATH=" + components.Path, "HOME=/root", "LANG=C.UTF-8"}, c.Env...)
+	cmd.Env = append([]string{"PATH=" + components.Path, "HOME=/root", "LANG=C.UTF-8"}, slices.Concat(collecting, c.Env)...)
 	cmd.Stdout, cmd.Stderr = file, file
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := n.inNode(cmd.Start); err != nil {
