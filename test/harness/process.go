@@ -193,7 +193,9 @@ func startManager(options ManagerOptions) (*Manager, error) {
 		"--health-probe-bind-address=" + m.Health, "--metrics-bind-address=" + m.Metrics, "--operator-namespace=" + options.Namespace,
 		"--webhook-bind-address=" + m.Webhooks, "--webhook-url=" + url,
 	}, options.Args...)...)
-	cmd.Env = append(append(os.Environ(), "KUBECONFIG="+options.Kubeconfig), options.Env...)
+	// GOGC is for the API servers: a manager that has it does not pace its garbage collection, as the released one does.
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, "GOGC=") })
+	cmd.Env = append(append(cmd.Env, "KUBECONFIG="+options.Kubeconfig), options.Env...)
 	if m.Process, err = startProcess(cmd, options.Dir, "manager"); err != nil {
 		return nil, err
 	}
