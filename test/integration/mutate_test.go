@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/util/retry"
@@ -39,14 +40,20 @@ func TestEveryFieldCanBeChanged(t *testing.T) {
 			last := errors.New("there is no other value")
 			live := &unstructured.Unstructured{}
 			live.SetGroupVersionKind(v1alpha2.GroupVersion.WithKind("NginxOperator"))
+			read := func() error { return suite.admin.Get(t.Context(), client.ObjectKeyFromObject(object), live) }
+			if err := read(); err != nil {
+				return err
+			}
 			for candidate := range field.Candidates {
 				last = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-					if err := suite.admin.Get(t.Context(), client.ObjectKeyFromObject(object), live); err != nil {
-						return err
-					}
-					live.Object["spec"] = candidate
+					changed := live.DeepCopy()
+					changed.Object["spec"] = candidate
 					tried.Add(1)
-					return strict.Update(t.Context(), live, client.DryRunAll)
+					err := strict.Update(t.Context(), changed, client.DryRunAll)
+					if apierrors.IsConflict(err) {
+						return errors.Join(read(), err)
+					}
+					return err
 				})
 				if last == nil {
 					return nil
