@@ -30,6 +30,8 @@ var healths = map[string][2]string{
 	"status-paused-with-changes":         {"Suspended", "Paused: spec.paused blocks: Deployment "},
 	"status-predecessor":                 {"Progressing", "RolloutInProgress: "},
 	"status-rolling":                     {"Progressing", "RolloutInProgress: "},
+	"status-rolled-back":                 {"Degraded", "RolledBack: "},
+	"status-rolling-back":                {"Degraded", "RolledBack: "},
 	"status-stalled":                     {"Degraded", "ProgressDeadlineExceeded: "},
 	"status-zero":                        {"Healthy", "ScaledToZero: "},
 }

@@ -84,6 +84,19 @@ type NginxOperatorStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Blocked by"
 	BlockedBy []Blocker `json:"blockedBy,omitempty"`
 
+	// lastGoodRevision is the declaration that served with all replicas last. A change whose rollout fails is taken back to it.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Last good revision"
+	LastGoodRevision *GoodRevision `json:"lastGoodRevision,omitempty"`
+
+	// failedRevisions are declarations that were taken back, and are not tried again while they stand here.
+	// +optional
+	// +listType=map
+	// +listMapKey=revision
+	// +kubebuilder:validation:MaxItems=4
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Failed revisions"
+	FailedRevisions []FailedRevision `json:"failedRevisions,omitempty"`
+
 	// relatedObjects are the objects that the operator keeps for this one, in its namespace.
 	// +optional
 	// +listType=atomic
@@ -110,6 +123,50 @@ type Blocker struct {
 	// +required
 	// +kubebuilder:validation:MaxLength=32768
 	Message string `json:"message"`
+}
+
+// GoodRevision is a declaration that served with all replicas.
+type GoodRevision struct {
+	// revision is the name of the ControllerRevision that keeps the declaration.
+	// +required
+	// +kubebuilder:validation:MaxLength=253
+	Revision string `json:"revision"`
+
+	// image is its container image.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Image string `json:"image,omitempty"`
+
+	// configHash stands for its nginx configuration; the name of the ConfigMap ends with it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	ConfigHash string `json:"configHash,omitempty"`
+
+	// time is when all its replicas served for the first time.
+	// +required
+	Time metav1.Time `json:"time"`
+}
+
+// FailedRevision is a declaration whose rollout failed and was taken back.
+type FailedRevision struct {
+	// revision is the name that its ControllerRevision had.
+	// +required
+	// +kubebuilder:validation:MaxLength=253
+	Revision string `json:"revision"`
+
+	// reason is why, one of the reasons of the condition Degraded.
+	// +required
+	// +kubebuilder:validation:MaxLength=1024
+	Reason string `json:"reason"`
+
+	// message says what was tried and why it failed, with nginx's or the kubelet's own words.
+	// +required
+	// +kubebuilder:validation:MaxLength=32768
+	Message string `json:"message"`
+
+	// time is when the failure was seen.
+	// +required
+	Time metav1.Time `json:"time"`
 }
 
 // RelatedObject is an object in the namespace of the NginxOperator.

@@ -46,6 +46,9 @@ const (
 	// ReasonUnreadable: the object is stored with a value that its type does not have, so nothing of it is applied. Running Pods
 	// are unchanged.
 	ReasonUnreadable = "Unreadable"
+	// ReasonRolledBack: the rollout of the declaration failed and was taken back. The last declaration that served runs, until the
+	// object, or what it names, changes.
+	ReasonRolledBack = "RolledBack"
 	// ReasonNameConflict: an object that the operator has to create exists already and belongs to somebody else.
 	// It is left as it is.
 	ReasonNameConflict = "NameConflict"

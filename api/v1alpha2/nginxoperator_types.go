@@ -3,6 +3,7 @@ package v1alpha2
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // Defaults of the API. Those of a field that other fields depend on are not stored, so that a later apply which sets
@@ -21,6 +22,9 @@ const (
 	DefaultConfigKey = "nginx.conf"
 	// DefaultDrainSeconds is the time an operand has to end when spec.drainSeconds is not given, in seconds.
 	DefaultDrainSeconds int32 = 25
+	// DefaultProgressDeadlineSeconds is how long a rollout may make no progress when spec.rollout.progressDeadlineSeconds is
+	// not given, in seconds.
+	DefaultProgressDeadlineSeconds int32 = 120
 )
 
 // NginxOperatorSpec declares one NGINX instance.
@@ -113,11 +117,51 @@ type NginxOperatorSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Drain seconds",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:number","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	DrainSeconds *int32 `json:"drainSeconds,omitempty"`
 
+	// rollout says how a change reaches the Pods, and what becomes of one that fails.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Rollout",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:advanced"}
+	Rollout *Rollout `json:"rollout,omitempty"`
+
 	// paused keeps the operator from changing the operands, while it goes on to report on them. Defaults to false.
 	// What changed meanwhile is done when it is set to false again.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Paused",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:booleanSwitch","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Paused bool `json:"paused,omitempty"`
+}
+
+// Rollout says how a change reaches the Pods, and what becomes of one that fails.
+//
+// +kubebuilder:validation:XValidation:rule="!(has(self.maxSurge) && has(self.maxUnavailable)) || !(string(self.maxSurge) in ['0', '0%'] && string(self.maxUnavailable) in ['0', '0%'])",message="rollout: maxSurge and maxUnavailable are both 0, so no Pod could ever be replaced; raise one of them",reason=FieldValueInvalid
+// +kubebuilder:validation:XValidation:rule="!has(self.maxSurge) || has(self.maxUnavailable) || !(string(self.maxSurge) in ['0', '0%'])",message="rollout: with maxSurge 0 a Pod is removed before its successor is there; set maxUnavailable to how many may be",reason=FieldValueInvalid,fieldPath=".maxSurge"
+type Rollout struct {
+	// maxSurge is how many Pods may exist above replicas during a rollout: a number, 0 to 1000, or a percentage of replicas,
+	// rounded up. Defaults to 25%.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=4
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 0 && self <= 1000 : self.matches('^(100|[1-9]?[0-9])%$')",message="maxSurge is a number from 0 to 1000 or a percentage from 0% to 100%, for example 25%"
+	MaxSurge *intstr.IntOrString `json:"maxSurge,omitempty"`
+
+	// maxUnavailable is how many of the replicas may be missing during a rollout: a number, 0 to 1000, or a percentage of
+	// replicas, rounded down. Defaults to 0: a Pod goes once its successor serves.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=4
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 0 && self <= 1000 : self.matches('^(100|[1-9]?[0-9])%$')",message="maxUnavailable is a number from 0 to 1000 or a percentage from 0% to 100%, for example 25%"
+	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
+
+	// progressDeadlineSeconds is how long a rollout may go on without progress, in seconds, until it counts as failed, 10 to
+	// 3600. Defaults to 120.
+	// +optional
+	// +kubebuilder:validation:Minimum=10
+	// +kubebuilder:validation:Maximum=3600
+	ProgressDeadlineSeconds *int32 `json:"progressDeadlineSeconds,omitempty"`
+
+	// automaticRollback takes a change back whose rollout fails: image, configuration, content and Pods are again what they
+	// were when all replicas served last (status.lastGoodRevision). It is not tried again until the object, or what it names,
+	// changes. With false the failure is reported only. Defaults to true.
+	// +optional
+	AutomaticRollback *bool `json:"automaticRollback,omitempty"`
 }
 
 // Port is a port on which nginx listens for plain HTTP.

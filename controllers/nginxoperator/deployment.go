@@ -33,6 +33,11 @@ func desiredDeployment(object *v1alpha2.NginxOperator, in inputs) *appsv1.Deploy
 		deployment.ResourceVersion = in.deployment.ResourceVersion
 	}
 	deployment.Spec.Selector = &metav1.LabelSelector{MatchLabels: wellknown.Selector(object.Name)}
+	rollout := defaults.RolloutOf(&object.Spec)
+	deployment.Spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{
+		MaxSurge: &rollout.MaxSurge, MaxUnavailable: &rollout.MaxUnavailable,
+	}
+	deployment.Spec.ProgressDeadlineSeconds = &rollout.ProgressDeadlineSeconds
 	setPodTemplate(&deployment.Spec.Template, object, in)
 	return deployment
 }

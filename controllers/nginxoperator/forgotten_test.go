@@ -17,7 +17,10 @@ import (
 
 var (
 	// changesNoChild are fields that no desired function reads.
-	changesNoChild = map[string]string{"paused": "the operands stay as they are while it is set"}
+	changesNoChild = map[string]string{
+		"paused":                    "the operands stay as they are while it is set",
+		"rollout.automaticRollback": "it is about what becomes of children that fail",
+	}
 	// nothingWithoutIt are texts and numbers that have no default, because without them there is nothing.
 	nothingWithoutIt = map[string]string{
 		"config.inline":                 "configMapRef is given in its place",

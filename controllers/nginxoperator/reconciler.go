@@ -83,7 +83,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha2.NginxOperat
 		return reconcile.Result{}, errors.Join(applyErr, err)
 	}
 	result.lasting = lasts(object.Status.Conditions, time.Now())
+	if applyErr == nil {
+		if applyErr = r.judge(ctx, object, state, &result); applyErr != nil {
+			result.failure = applyFailure(applyErr)
+		}
+	}
 	status := computeStatus(object, state, result)
+	if before := object.Status.LastGoodRevision; before != nil && before.Revision != status.LastGoodRevision.Revision {
+		result.again = soon // the record of the one before goes
+	}
 	delay, statusErr := r.writeStatus(ctx, object, status)
 	if apply.IsNotOurs(applyErr) != nil || inTerminatingNamespace(applyErr) {
 		return reconcile.Result{RequeueAfter: conflictRetry}, statusErr
@@ -95,6 +103,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha2.NginxOperat
 	return reconcile.Result{RequeueAfter: again}, errors.Join(applyErr, statusErr)
 }
 
+// soon is when a reconcile is made again that has to see its own status.
+const soon = time.Millisecond
+
 // sooner returns the shorter of two times, of which 0 is none.
 func sooner(a, b time.Duration) time.Duration {
 	if a == 0 || b == 0 {
@@ -105,10 +116,15 @@ func sooner(a, b time.Duration) time.Duration {
 
 // outcome is what a reconcile came to before it looked at the operands.
 type outcome struct {
-	// image is the container image that the object declares.
-	image string
-	// children are those that the object declares, nil where that is not known.
+	// applied is the declaration whose children are applied: that of the object or, while it is blocked, an earlier one. Nil
+	// where none is.
+	applied *declaration
+	// candidates are the names of the revisions that the object asks for, nil where that is not known.
+	candidates []string
+	// children are those of the declaration that is applied.
 	children []client.Object
+	// failed is the revision that is applied, where its rollout has failed just now and is to be taken back.
+	failed *v1alpha2.FailedRevision
 	// blockers block all changes.
 	blockers []failure
 	// waiting are the changes that spec.paused blocks, in words.
@@ -123,9 +139,6 @@ type outcome struct {
 	failure *failure
 }
 
-// held reports whether changes are blocked: the operands are what was applied before.
-func (o outcome) held() bool { return len(o.blockers) > 0 || len(o.waiting) > 0 }
-
 // forget drops what is remembered of an object that is deleted.
 func (r *Reconciler) forget(object types.NamespacedName) {
 	r.Applier.Forget(object)
@@ -133,47 +146,45 @@ func (r *Reconciler) forget(object types.NamespacedName) {
 	r.revisions.Delete(object)
 }
 
-// reconcileChildren brings the children to what the object declares. While that is blocked, they stay what was applied last, with
-// the replicas that the object has now.
+// reconcileChildren brings the children to what the object declares. While that is blocked, or was taken back, they are made of the
+// last declaration that was applied and has not failed, with the replicas that the object has now.
 func (r *Reconciler) reconcileChildren(ctx context.Context, object *v1alpha2.NginxOperator) (outcome, error) {
-	in, blockers, err := r.resolve(ctx, object)
-	result := outcome{image: in.image, blockers: blockers, failure: applyFailure(err)}
+	declared, blockers, err := r.declared(ctx, object)
+	result := outcome{blockers: blockers, failure: applyFailure(err)}
 	if err != nil {
 		return result, err
 	}
-	declared, filling := object, fill(object, in, r.readFiles(object, in))
 	if len(blockers) == 0 {
-		r.revisions.Delete(client.ObjectKeyFromObject(object))
+		result.candidates = []string{declared.revision.Name}
+		result.applied, result.blockers, err = r.unlessFailed(ctx, declared, &result)
 	} else {
-		declared, in, filling, err = r.lastApplied(ctx, object)
-		if err != nil || declared == nil || object.Spec.Paused {
-			again, settleErr := r.settle(ctx, object)
-			err = errors.Join(err, settleErr)
-			result.again, result.failure = again, applyFailure(err)
-			return result, err
-		}
+		result.applied, err = r.lastApplied(ctx, object)
 	}
+	if err != nil || result.applied == nil || len(blockers) > 0 && object.Spec.Paused {
+		result.applied = nil
+		again, settleErr := r.settle(ctx, object)
+		err = errors.Join(err, settleErr)
+		result.again, result.failure = again, applyFailure(err)
+		return result, err
+	}
+	in := &result.applied.in
 	if in.deployment, err = r.liveDeployment(ctx, object); err == nil {
 		in.running, err = r.running(ctx, object)
 	}
 	if err == nil {
-		children := desired(declared, in)
-		if len(blockers) == 0 {
-			result.children = children
-		}
-		err = r.change(ctx, declared, in, filling, children, &result)
+		result.children = desired(result.applied.object, *in)
+		err = r.change(ctx, result.applied, &result)
 	}
 	result.failure = applyFailure(err)
 	return result, err
 }
 
 // change applies the children, or says what it would apply where the object is paused.
-func (r *Reconciler) change(
-	ctx context.Context, object *v1alpha2.NginxOperator, in inputs, filling apply.Fill, children []client.Object, result *outcome,
-) (err error) {
+func (r *Reconciler) change(ctx context.Context, of *declaration, result *outcome) (err error) {
+	object, in := of.object, of.in
 	if object.Spec.Paused {
 		if _, result.again, err = r.bridge(ctx, object, in.running, nil); err == nil {
-			result.waiting, err = r.pending(ctx, object, in, children)
+			result.waiting, err = r.pending(ctx, object, in, result.children)
 		}
 		return err
 	}
@@ -181,26 +192,20 @@ func (r *Reconciler) change(
 	if err != nil || result.hold {
 		return err
 	}
-	again, err := r.apply(ctx, object, in, filling, children)
+	again, err := r.apply(ctx, of, result.children)
 	result.again = sooner(result.again, again)
 	return err
 }
 
 // apply writes the children that differ, then the record of their declaration, and removes those that are no longer declared. It
 // returns after what time it has to be done again, 0 where that is not known.
-func (r *Reconciler) apply(
-	ctx context.Context, object *v1alpha2.NginxOperator, in inputs, filling apply.Fill, children []client.Object,
-) (time.Duration, error) {
-	revision, err := desiredRevision(object, in)
+func (r *Reconciler) apply(ctx context.Context, of *declaration, children []client.Object) (time.Duration, error) {
+	children = append(slices.Clip(children), of.revision)
+	again, err := r.Applier.Apply(ctx, of.object, of.fill(), children...)
 	if err != nil {
 		return 0, err
 	}
-	children = append(slices.Clip(children), revision)
-	again, err := r.Applier.Apply(ctx, object, filling, children...)
-	if err != nil {
-		return 0, err
-	}
-	stale, err := r.staleChildren(ctx, object, children)
+	stale, err := r.staleChildren(ctx, of.object, children)
 	if err != nil {
 		return 0, err
 	}

@@ -158,33 +158,55 @@ type remembered struct {
 	revision revision
 }
 
-// lastApplied returns the object as it was when it was applied last, with the replicas that it has now, and the rest of what its
-// children are made of. The object is nil where nothing was applied yet.
-func (r *Reconciler) lastApplied(ctx context.Context, object *v1alpha2.NginxOperator) (*v1alpha2.NginxOperator, inputs, apply.Fill, error) {
-	newest, err := r.newestRevision(ctx, object)
-	if err != nil || newest == nil {
-		return nil, inputs{}, nil, err
+// declaration is what the children of an object are made of, and the record of it.
+type declaration struct {
+	object *v1alpha2.NginxOperator
+	in     inputs
+	// revision has no data: they are added when it is created.
+	revision *appsv1.ControllerRevision
+	// files reads the data of ConfigMaps.
+	files func(context.Context) (files, error)
+}
+
+func newDeclaration(object *v1alpha2.NginxOperator, in inputs, read func(context.Context) (files, error)) (*declaration, error) {
+	revision, err := desiredRevision(object, in)
+	return &declaration{object, in, revision, read}, err
+}
+
+func (d *declaration) fill() apply.Fill { return fill(d.object, d.in, d.files) }
+
+// lastApplied returns the declaration that was applied last and has not failed, with the replicas that the object has now. It is nil
+// where nothing was applied yet.
+func (r *Reconciler) lastApplied(ctx context.Context, object *v1alpha2.NginxOperator) (*declaration, error) {
+	revisions, err := r.keptRevisions(ctx, object)
+	if err != nil {
+		return nil, err
 	}
+	at := slices.IndexFunc(revisions, func(one appsv1.ControllerRevision) bool { return !hasFailed(&object.Status, one.Name) })
+	if at < 0 {
+		return nil, nil
+	}
+	last := &revisions[at]
 	key := client.ObjectKeyFromObject(object)
 	kept, found := r.revisions.Load(key)
-	if !found || kept.(remembered).uid != newest.UID {
-		read, err := r.readRevision(ctx, newest)
+	if !found || kept.(remembered).uid != last.UID {
+		read, err := r.readRevision(ctx, last)
 		if err != nil {
-			return nil, inputs{}, nil, err
+			return nil, err
 		}
 		read.Files = nil
-		kept = remembered{newest.UID, read}
+		kept = remembered{last.UID, read}
 		r.revisions.Store(key, kept)
 	}
 	applied, in := kept.(remembered).revision.restore(object)
-	applied.Generation = newest.Revision
-	return applied, in, fill(applied, in, func(ctx context.Context) (files, error) {
-		whole, err := r.readRevision(ctx, newest)
+	applied.Generation = last.Revision
+	return newDeclaration(applied, in, func(ctx context.Context) (files, error) {
+		whole, err := r.readRevision(ctx, last)
 		if err != nil {
 			return files{}, err
 		}
 		return whole.unpack()
-	}), nil
+	})
 }
 
 // restore returns the object as the revision declares it, and the rest of what its children are made of.
@@ -201,22 +223,19 @@ func (kept revision) restore(object *v1alpha2.NginxOperator) (*v1alpha2.NginxOpe
 	return out, in
 }
 
-// newestRevision returns the revision that was applied last, without its data, nil where there is none.
-func (r *Reconciler) newestRevision(ctx context.Context, object *v1alpha2.NginxOperator) (*appsv1.ControllerRevision, error) {
+// keptRevisions returns the revisions of an object, the one that was applied last first, without their data.
+func (r *Reconciler) keptRevisions(ctx context.Context, object *v1alpha2.NginxOperator) ([]appsv1.ControllerRevision, error) {
 	list := &appsv1.ControllerRevisionList{}
 	if err := r.Client.List(ctx, list, writtenOf(object)...); err != nil {
 		return nil, fmt.Errorf("failed to list ControllerRevisions: %w", err)
 	}
-	list.Items = slices.DeleteFunc(list.Items, func(item appsv1.ControllerRevision) bool {
+	revisions := slices.DeleteFunc(list.Items, func(item appsv1.ControllerRevision) bool {
 		return !metav1.IsControlledBy(&item, object) || item.DeletionTimestamp != nil
 	})
-	if len(list.Items) == 0 {
-		return nil, nil
-	}
-	newest := slices.MaxFunc(list.Items, func(a, b appsv1.ControllerRevision) int {
-		return cmp.Or(cmp.Compare(a.Revision, b.Revision), a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
+	slices.SortFunc(revisions, func(a, b appsv1.ControllerRevision) int {
+		return cmp.Or(cmp.Compare(b.Revision, a.Revision), b.CreationTimestamp.Compare(a.CreationTimestamp.Time), strings.Compare(b.Name, a.Name))
 	})
-	return &newest, nil
+	return revisions, nil
 }
 
 // readRevision reads the data of a ControllerRevision from the API server.

@@ -15,7 +15,7 @@ import (
 )
 
 // staleChildren returns the children that exist and are no longer declared. A ConfigMap stays as long as a revision of the
-// Deployment mounts it, because Pods of that revision may still start.
+// Deployment mounts it, because Pods of that revision may still start. The record of the last good revision stays.
 func (r *Reconciler) staleChildren(
 	ctx context.Context, object *v1alpha2.NginxOperator, declared []client.Object,
 ) ([]client.Object, error) {
@@ -42,8 +42,11 @@ func (r *Reconciler) staleChildren(
 	for i := range configMaps.Items {
 		add(&configMaps.Items[i], neededConfigMaps)
 	}
-	// A record is stale once there is another one; what only looks at what would change has none.
+	// A record is stale once there is a newer one; what only looks at what would change has none.
 	if current := namesOfKind[*appsv1.ControllerRevision](declared); len(current) > 0 {
+		if good := object.Status.LastGoodRevision; good != nil {
+			current.Insert(good.Revision)
+		}
 		for i := range revisions.Items {
 			add(&revisions.Items[i], current)
 		}

@@ -33,18 +33,23 @@ func computeStatus(object *v1alpha2.NginxOperator, state observed, result outcom
 		Selector:           labels.SelectorFromSet(wellknown.Selector(object.Name)).String(),
 		RelatedObjects:     related(object, state, result),
 		BlockedBy:          blockedBy(result),
+		LastGoodRevision:   lastGood(object, state, result),
+		FailedRevisions:    failedRevisions(object, result),
 	}
-	unchanged := result.held() || result.children == nil
+	applied := result.applied
+	if len(result.waiting) > 0 {
+		applied = nil
+	}
 	if len(state.service) > 0 {
 		status.URL = object.Status.URL
-		if !unchanged && serves(state.service, defaults.Ports(&object.Spec)[0].Port) {
-			status.URL = serviceURL(object)
+		if applied != nil && serves(state.service, defaults.Ports(&applied.object.Spec)[0].Port) {
+			status.URL = serviceURL(applied.object)
 		}
 	}
 	if state.deployment != nil {
 		status.Image = object.Status.Image
-		if !unchanged && (result.failure == nil || status.Image == "") {
-			status.Image = result.image
+		if applied != nil && (result.failure == nil || status.Image == "") {
+			status.Image = applied.in.image
 		}
 		status.Replicas = state.deployment.Status.Replicas
 		status.ReadyReplicas = state.deployment.Status.ReadyReplicas
@@ -70,11 +75,11 @@ func serves(ports []corev1.ServicePort, number int32) bool {
 	return slices.ContainsFunc(ports, func(port corev1.ServicePort) bool { return port.Port == number })
 }
 
-// related returns the children that exist of those that were applied: those that are declared now or, while changes are
-// blocked, those of before.
+// related returns the children that exist of those that were applied: those of the declaration that is applied or, where none is,
+// those of before.
 func related(object *v1alpha2.NginxOperator, state observed, result outcome) []v1alpha2.RelatedObject {
 	applied := relatedObjects(result.children)
-	if result.held() || result.children == nil {
+	if len(result.waiting) > 0 || result.children == nil {
 		applied = object.Status.RelatedObjects
 	}
 	var out []v1alpha2.RelatedObject
@@ -139,6 +144,8 @@ func conditions(object *v1alpha2.NginxOperator, state observed, result outcome) 
 		}
 	case failed != nil:
 		return stopped(failed.reason, failed.message, "stopped by a failure, see Degraded")
+	case len(result.blockers) > 0 && result.blockers[0].reason == v1alpha2.ReasonRolledBack:
+		return takenBack(state, result)
 	case len(result.blockers) > 0:
 		return stopped(result.blockers[0].reason, blockedMessage(state, result.blockers), "changes are blocked, see Degraded")
 	}
@@ -172,6 +179,23 @@ func stopped(reason, message, progress string) []metav1.Condition {
 		condition(v1alpha2.ConditionDegraded, metav1.ConditionTrue, reason, message),
 	}
 }
+
+// takenBack returns the conditions of an object whose change failed: what runs is what served last.
+func takenBack(state observed, result outcome) []metav1.Condition {
+	out := stopped(v1alpha2.ReasonRolledBack, result.blockers[0].message+takenBackEnd, "")
+	progress := rolloutOf(state.deployment)
+	out[1].Message = progress.message
+	if result.failed != nil || !progress.complete {
+		out[1].Status = metav1.ConditionTrue
+		if failing := operandFailure(state); failing != nil && result.failed == nil {
+			out[1].Message = truncate(progress.message + ": " + failing.message)
+		}
+	}
+	return out
+}
+
+// takenBackEnd says what runs, and the way out.
+const takenBackEnd = "; what served before runs again. Change the object, or what it names, to try again"
 
 func blockedMessage(state observed, blockers []failure) string {
 	message := blockers[0].message

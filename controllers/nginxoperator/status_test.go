@@ -37,6 +37,7 @@ func TestStatus(t *testing.T) {
 		v1alpha2.ReasonInvalidConfiguration,
 		`spec.config.configMapRef: ConfigMap "servers", key "nginx.conf": line 3: listen: no such port`,
 	}
+	tookBack := failure{v1alpha2.ReasonRolledBack, `the rollout of generation 3 (image "nginx:none") failed and was taken back: cannot pull image`}
 	paused := func(s *v1alpha2.NginxOperatorSpec) { s.Paused = true }
 	for name, test := range map[string]struct {
 		state    observed
@@ -54,6 +55,11 @@ func TestStatus(t *testing.T) {
 			state:   observed{deployment: newDeployment(2)},
 			change:  paused,
 			waiting: []string{`Deployment "web"`, `the deletion of PodDisruptionBudget "web"`},
+		},
+		"rolled-back": {state: observed{deployment: newDeployment(2)}, blockers: []failure{tookBack}},
+		"rolling-back": {
+			state: observed{deployment: newDeployment(2, rolling), pods: []*corev1.Pod{newPod(waiting("ErrImagePull", "not found"))}},
+			blockers: []failure{tookBack},
 		},
 		"paused-and-blocked": {state: observed{deployment: newDeployment(2)}, change: paused, blockers: []failure{missing}},
 
@@ -84,8 +90,8 @@ func TestStatus(t *testing.T) {
 			})
 			result := newOutcome(t, object)
 			result.failure, result.blockers, result.waiting = test.applying, test.blockers, test.waiting
-			if len(test.blockers) > 0 {
-				result.children = nil
+			if len(test.blockers) > 0 && test.blockers[0].reason != v1alpha2.ReasonRolledBack {
+				result.applied, result.children = nil, nil
 			}
 			exists := test.state
 			if test.state.deployment != nil {
@@ -97,6 +103,9 @@ func TestStatus(t *testing.T) {
 					t.Errorf("%s has no time", status.Conditions[i].Type)
 				}
 				status.Conditions[i].LastTransitionTime = metav1.Time{}
+			}
+			if status.LastGoodRevision != nil {
+				status.LastGoodRevision.Time = metav1.Time{}
 			}
 			raw, err := yaml.Marshal(status)
 			if err != nil {
@@ -110,7 +119,11 @@ func TestStatus(t *testing.T) {
 // newOutcome returns that of a reconcile in which nothing went wrong.
 func newOutcome(t *testing.T, object *v1alpha2.NginxOperator) outcome {
 	t.Helper()
-	return outcome{image: testImage, children: desired(object, newInputs(t, object, "", false))}
+	applied, err := newDeclaration(object, newInputs(t, object, "", false), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return outcome{applied: applied, candidates: []string{applied.revision.Name}, children: desired(object, applied.in)}
 }
 
 // While changes are blocked, the status says of the operands what was applied before.
@@ -121,9 +134,11 @@ func TestStatusWhileHeld(t *testing.T) {
 	before := object.Status.DeepCopy()
 	object.Spec.Image, object.Generation = "nginx:other", 4
 	onPort(9090)(&object.Spec)
+	paused := newOutcome(t, object)
+	paused.waiting = []string{`Deployment "web"`}
 	for name, result := range map[string]outcome{
-		"blocked": {image: object.Spec.Image, blockers: []failure{{v1alpha2.ReasonReferenceNotFound, "missing"}}},
-		"paused":  {image: object.Spec.Image, waiting: []string{`Deployment "web"`}, children: desired(object, newInputs(t, object, "", false))},
+		"blocked": {blockers: []failure{{v1alpha2.ReasonReferenceNotFound, "missing"}}},
+		"paused":  paused,
 	} {
 		t.Run(name, func(t *testing.T) {
 			object.Spec.Paused = len(result.waiting) > 0

@@ -322,6 +322,8 @@ func TestStatusIsTheSame(t *testing.T) {
 	for _, pair := range [][2]any{
 		{v1alpha1.NginxOperatorStatus{}, v1alpha2.NginxOperatorStatus{}},
 		{v1alpha1.Blocker{}, v1alpha2.Blocker{}},
+		{v1alpha1.GoodRevision{}, v1alpha2.GoodRevision{}},
+		{v1alpha1.FailedRevision{}, v1alpha2.FailedRevision{}},
 		{v1alpha1.RelatedObject{}, v1alpha2.RelatedObject{}},
 	} {
 		if diff := cmp.Diff(fields(pair[0]), fields(pair[1])); diff != "" {

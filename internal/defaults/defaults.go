@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
@@ -104,6 +105,27 @@ func DrainOf(spec *v1alpha2.NginxOperatorSpec) Drain {
 	total := int64(ptr.Deref(spec.DrainSeconds, v1alpha2.DefaultDrainSeconds))
 	preStop := min(5, total-1)
 	return Drain{PreStop: preStop, WorkerShutdown: total - preStop, GracePeriod: total + 5}
+}
+
+// Rollout is how a change reaches the Pods.
+type Rollout struct {
+	// MaxSurge is how many Pods may exist above the replicas, MaxUnavailable how many replicas may be missing.
+	MaxSurge, MaxUnavailable intstr.IntOrString
+	// ProgressDeadlineSeconds is how long a rollout may make no progress until it counts as failed.
+	ProgressDeadlineSeconds int32
+	// AutomaticRollback: what fails is taken back.
+	AutomaticRollback bool
+}
+
+// RolloutOf returns how changes reach the Pods. By default a Pod goes once its successor serves.
+func RolloutOf(spec *v1alpha2.NginxOperatorSpec) Rollout {
+	declared := ptr.Deref(spec.Rollout, v1alpha2.Rollout{})
+	return Rollout{
+		MaxSurge:                ptr.Deref(declared.MaxSurge, intstr.FromString("25%")),
+		MaxUnavailable:          ptr.Deref(declared.MaxUnavailable, intstr.FromInt32(0)),
+		ProgressDeadlineSeconds: ptr.Deref(declared.ProgressDeadlineSeconds, v1alpha2.DefaultProgressDeadlineSeconds),
+		AutomaticRollback:       ptr.Deref(declared.AutomaticRollback, true),
+	}
 }
 
 // ConfigKey returns the key of a reference.

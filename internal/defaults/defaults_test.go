@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
@@ -30,6 +31,9 @@ func TestEmptySpec(t *testing.T) {
 	}
 	if got := Resources(spec); got.Requests.Cpu().String() != "10m" || got.Requests.Memory().String() != "32Mi" || got.Limits != nil {
 		t.Errorf("resources %+v", got)
+	}
+	if got, want := RolloutOf(spec), (Rollout{intstr.FromString("25%"), intstr.FromInt32(0), 120, true}); got != want {
+		t.Errorf("rollout %+v", got)
 	}
 	if got := ConfigKey(&v1alpha2.ConfigMapKeyReference{}); got != "nginx.conf" {
 		t.Errorf("key %q", got)

@@ -123,6 +123,7 @@ func Waits(object *v1alpha2.NginxOperator) bool {
 // blockingReasons are all reasons that status.blockedBy can have.
 var blockingReasons = []string{
 	v1alpha2.ReasonReferenceNotFound, v1alpha2.ReasonInvalidReference, v1alpha2.ReasonInvalidConfiguration, v1alpha2.ReasonPaused,
+	v1alpha2.ReasonRolledBack,
 }
 
 // Describe implements prometheus.Collector.

@@ -56,6 +56,7 @@ nginx_operator_blocked_objects{reason="InvalidConfiguration"} 0
 nginx_operator_blocked_objects{reason="InvalidReference"} 0
 nginx_operator_blocked_objects{reason="Paused"} 1
 nginx_operator_blocked_objects{reason="ReferenceNotFound"} 1
+nginx_operator_blocked_objects{reason="RolledBack"} 0
 # HELP nginx_operator_child_writes_total Writes of child objects, by kind and verb (create, patch, delete). ` +
 		`At steady state it does not grow.
 # TYPE nginx_operator_child_writes_total counter

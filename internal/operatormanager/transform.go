@@ -37,8 +37,8 @@ const (
 	// maxName and maxUID bound what an owner reference may say.
 	maxName = 253
 	maxUID  = 64
-	// maxReplicasText is what an int32 needs.
-	maxReplicasText = 11
+	// maxNumberText is what an int64 needs.
+	maxNumberText = 20
 	// maxPorts is how many ports of one object are kept: an instance has 16 plain ones, 16 with a certificate, and one for probes,
 	// and while it moves it may have those of two declarations.
 	maxPorts = 66
@@ -87,19 +87,21 @@ func share(texts ...*string) {
 	}
 }
 
-// slimDeployment keeps the number of replicas and whether somebody used the scale subresource to set it, and the status.
+// AnnotationRevision is on a Deployment and on its ReplicaSets, and tells which of these is the newest: the Deployment controller
+// counts revisions there.
+const AnnotationRevision = "deployment.kubernetes.io/revision"
+
+// slimDeployment keeps the number of replicas and whether somebody used the scale subresource to set it, the number of the revision,
+// and the status.
 func slimDeployment(in any) (any, error) {
 	deployment, ok := in.(*appsv1.Deployment)
 	if !ok {
 		return in, nil
 	}
-	replicas, found := deployment.Annotations[wellknown.AnnotationReplicas]
+	annotations := numbersOf(deployment.Annotations)
 	scaled := slices.ContainsFunc(deployment.ManagedFields, SetsReplicasByScale)
 	slimChild(deployment, &deployment.ObjectMeta)
-	if found && len(replicas) <= maxReplicasText {
-		share(&replicas)
-		deployment.Annotations = map[string]string{wellknown.AnnotationReplicas: replicas}
-	}
+	deployment.Annotations = annotations
 	if scaled {
 		deployment.ManagedFields = scaledReplicas
 	}
@@ -111,6 +113,21 @@ func slimDeployment(in any) (any, error) {
 		cut(&condition.Reason, &condition.Message)
 	}
 	return in, nil
+}
+
+// numbersOf returns those annotations that are read, nil where there is none.
+func numbersOf(annotations map[string]string) map[string]string {
+	var out map[string]string
+	for _, key := range []string{wellknown.AnnotationReplicas, AnnotationRevision} {
+		if value, found := annotations[key]; found && len(value) <= maxNumberText {
+			if out == nil {
+				out = map[string]string{}
+			}
+			share(&value)
+			out[key] = value
+		}
+	}
+	return out
 }
 
 // scaledReplicas stands for the entries of managedFields that say of spec.replicas that the scale subresource set it.
@@ -272,15 +289,15 @@ func servingContainer(containers []corev1.Container) []corev1.Container {
 	return []corev1.Container{{Name: operandContainer, Ports: ports}}
 }
 
-// slimReplicaSet keeps which ConfigMaps a revision mounts and, where it wants Pods, on which ports they serve.
+// slimReplicaSet keeps the number of a revision, which ConfigMaps it mounts and, where it wants Pods, on which ports they serve.
 func slimReplicaSet(in any) (any, error) {
 	replicaSet, ok := in.(*appsv1.ReplicaSet)
 	if !ok {
 		return in, nil
 	}
-	labels := selectorOf(replicaSet.Labels)
+	labels, annotations := selectorOf(replicaSet.Labels), numbersOf(replicaSet.Annotations)
 	identify(&replicaSet.ObjectMeta, controllerOf(&replicaSet.ObjectMeta))
-	replicaSet.Labels = labels
+	replicaSet.Labels, replicaSet.Annotations = labels, annotations
 	var volumes []corev1.Volume
 	for _, volume := range replicaSet.Spec.Template.Spec.Volumes {
 		if volume.ConfigMap != nil && len(volume.ConfigMap.Name) <= maxName && len(volumes) < maxVolumes {

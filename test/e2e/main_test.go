@@ -41,6 +41,8 @@ var suite struct {
 	// first is the oldest release, previous the one before this, unmigrated the last one that stores the older version of the
 	// API, next a release after this one with the same code, where upgrades end.
 	first, previous, unmigrated, next release
+	// stable is the ClusterServiceVersion to which the channel stable leads.
+	stable string
 	// full runs also what is only long.
 	full bool
 	// auditLog is the API server's audit log; only the local cluster has one that can be read.

@@ -43,7 +43,7 @@ func readReleases(env func(string) string) error {
 	current, err := read(suite.version, suite.delivery)
 	current.catalogImage, current.bundleImage = suite.catalogImage, suite.bundleImage
 	suite.releases = append(suite.releases, current)
-	errs = append(errs, markSkipped())
+	errs = append(errs, readCatalog())
 	next, nextErr := read(env("NEXT_VERSION"), env("NEXT_DELIVERY"))
 	suite.next = next
 	migrates := slices.IndexFunc(suite.releases, func(r release) bool { return r.stored == newer })
@@ -57,18 +57,25 @@ func readReleases(env func(string) string) error {
 	return nil
 }
 
-// markSkipped reads in the catalog which releases the current one skips.
-func markSkipped() error {
+// readCatalog reads in the catalog which releases the current one skips, and to which one the channel stable leads.
+func readCatalog() error {
 	raw, err := os.ReadFile(filepath.Join(suite.delivery, "catalog", "nginx-operator", "catalog.yaml"))
 	if err != nil {
 		return fmt.Errorf("failed to read the catalog: %w", err)
 	}
 	for document := range strings.SplitSeq(string(raw), "\n---\n") {
 		var channel struct {
-			Entries []struct{ Skips []string }
+			Schema, Name string
+			Entries      []struct {
+				Name  string
+				Skips []string
+			}
 		}
 		if err := yaml.Unmarshal([]byte(document), &channel); err != nil {
 			return fmt.Errorf("failed to decode the catalog: %w", err)
+		}
+		if channel.Schema == "olm.channel" && channel.Name == "stable" {
+			suite.stable = channel.Entries[len(channel.Entries)-1].Name
 		}
 		for _, entry := range channel.Entries {
 			for i := range suite.releases {

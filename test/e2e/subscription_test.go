@@ -104,7 +104,7 @@ func testCatalog(t *testing.T) {
 				channel := &unstructured.Unstructured{Object: channel.(map[string]any)}
 				offered[text(channel, "name")] = text(channel, "currentCSV")
 			}
-			want := map[string]string{"alpha": csvName(), "stable": csvName()}
+			want := map[string]string{"alpha": csvName(), "stable": suite.stable}
 			if !maps.Equal(offered, want) || text(item, "status", "defaultChannel") != "stable" {
 				return fmt.Errorf("channels %v, default %s", offered, text(item, "status", "defaultChannel"))
 			}

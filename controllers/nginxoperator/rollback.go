@@ -1,0 +1,224 @@
+package nginxoperator
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/defaults"
+	"github.com/example/nginx-operator/internal/operatormanager"
+)
+
+// A rollout that fails is taken back: its revision is written into status.failedRevisions, and from then on the children are made of
+// the last revision that has not failed. The status is what remembers it, over restarts of the operator as well; who deletes it has the
+// change tried once more.
+
+// observeRetry is when to look again at a rollout whose newest ReplicaSet is not in the cache yet.
+const observeRetry = time.Second
+
+// maxTried bounds what a message says of the image that was tried.
+const maxTried = 256
+
+// hasFailed reports whether a revision was taken back.
+func hasFailed(status *v1alpha2.NginxOperatorStatus, revision string) bool {
+	return slices.ContainsFunc(status.FailedRevisions, func(failed v1alpha2.FailedRevision) bool { return failed.Revision == revision })
+}
+
+// declared returns what the object declares, or what blocks it.
+func (r *Reconciler) declared(ctx context.Context, object *v1alpha2.NginxOperator) (*declaration, []failure, error) {
+	in, blockers, err := r.resolve(ctx, object)
+	if err != nil || len(blockers) > 0 {
+		return nil, blockers, err
+	}
+	out, err := newDeclaration(object, in, r.readFiles(object, in))
+	return out, nil, err
+}
+
+// unlessFailed returns the declaration, or what runs in its place because its rollout was taken back, and why.
+func (r *Reconciler) unlessFailed(ctx context.Context, declared *declaration, result *outcome) (*declaration, []failure, error) {
+	object := declared.object
+	at := slices.IndexFunc(object.Status.FailedRevisions, func(failed v1alpha2.FailedRevision) bool {
+		return failed.Revision == declared.revision.Name
+	})
+	if at < 0 || !defaults.RolloutOf(&object.Spec).AutomaticRollback {
+		r.revisions.Delete(client.ObjectKeyFromObject(object))
+		return declared, nil, nil
+	}
+	last, err := r.lastApplied(ctx, object)
+	if err != nil || last == nil {
+		return declared, nil, err
+	}
+	renewed, err := r.withCertificates(ctx, last)
+	if err != nil {
+		return nil, nil, err
+	}
+	result.candidates = append(result.candidates, renewed.revision.Name)
+	if hasFailed(&object.Status, renewed.revision.Name) {
+		renewed = last
+	}
+	return renewed, []failure{{v1alpha2.ReasonRolledBack, object.Status.FailedRevisions[at].Message}}, nil
+}
+
+// withCertificates returns an earlier declaration with the certificates that its Secrets have now: what was taken back for another
+// reason still gets a renewed one. Where they cannot be used, it is returned as it is.
+func (r *Reconciler) withCertificates(ctx context.Context, of *declaration) (*declaration, error) {
+	in := of.in
+	blockers, err := r.resolveCertificates(ctx, of.object, &in)
+	if err != nil {
+		return nil, err
+	}
+	if len(blockers) > 0 || in.certificates == of.in.certificates {
+		return of, nil
+	}
+	return newDeclaration(of.object, in, of.files)
+}
+
+// judge looks whether the rollout of what is applied has failed, and there is something to go back to.
+func (r *Reconciler) judge(ctx context.Context, object *v1alpha2.NginxOperator, state observed, result *outcome) error {
+	good, applied := object.Status.LastGoodRevision, result.applied
+	if good == nil || applied == nil || object.Spec.Paused || !defaults.RolloutOf(&object.Spec).AutomaticRollback ||
+		applied.revision.Name == good.Revision || hasFailed(&object.Status, applied.revision.Name) || !rollsOut(state.deployment) {
+		return nil
+	}
+	revisions, err := r.keptRevisions(ctx, object)
+	if err != nil {
+		return err
+	}
+	has := func(name string) int {
+		return slices.IndexFunc(revisions, func(one appsv1.ControllerRevision) bool { return one.Name == name })
+	}
+	at := has(applied.revision.Name)
+	if at < 0 || has(good.Revision) < 0 {
+		return nil
+	}
+	newest, known, err := r.newestPods(ctx, object, state)
+	if err != nil {
+		return err
+	}
+	if !known {
+		result.again = sooner(result.again, observeRetry)
+		return nil
+	}
+	found := rolloutFailure(state.deployment, newest, revisions[at].CreationTimestamp.Time)
+	if found == nil {
+		return nil
+	}
+	message := fmt.Sprintf("the rollout of %s failed and was taken back: %s", tried(applied, good), found.message)
+	result.failed = &v1alpha2.FailedRevision{
+		Revision: applied.revision.Name, Reason: found.reason, Message: truncate(message), Time: metav1.Now(),
+	}
+	result.blockers = append(slices.Clip(result.blockers), failure{v1alpha2.ReasonRolledBack, message})
+	result.again = soon
+	return nil
+}
+
+// rollsOut reports whether a Deployment has begun the rollout of what it says now, and not completed it.
+func rollsOut(deployment *appsv1.Deployment) bool {
+	return deployment != nil && deployment.Status.ObservedGeneration >= deployment.Generation && !rolloutOf(deployment).complete
+}
+
+// newestPods returns the Pods of the newest revision of the Deployment, and whether the cache has that already.
+func (r *Reconciler) newestPods(
+	ctx context.Context, object *v1alpha2.NginxOperator, state observed,
+) (newest []*corev1.Pod, known bool, err error) {
+	list := &appsv1.ReplicaSetList{}
+	if err := r.Client.List(ctx, list, ofInstance(object)...); err != nil {
+		return nil, false, fmt.Errorf("failed to list ReplicaSets: %w", err)
+	}
+	number := state.deployment.Annotations[operatormanager.AnnotationRevision]
+	at := slices.IndexFunc(list.Items, func(one appsv1.ReplicaSet) bool {
+		return metav1.IsControlledBy(&one, state.deployment) && one.Annotations[operatormanager.AnnotationRevision] == number
+	})
+	if at < 0 {
+		return nil, false, nil
+	}
+	for _, pod := range state.pods {
+		if metav1.IsControlledBy(pod, &list.Items[at]) {
+			newest = append(newest, pod)
+		}
+	}
+	return newest, true, nil
+}
+
+// rolloutFailure tells why a rollout that began at a time does not succeed, nil where it may still. What is certain is told at once, all
+// else when the deadline has passed.
+func rolloutFailure(deployment *appsv1.Deployment, newest []*corev1.Pod, began time.Time) *failure {
+	for _, pod := range newest {
+		if found := podFailure(pod); found != nil && isCertain(found) {
+			return found
+		}
+	}
+	progressing := deploymentCondition(deployment, appsv1.DeploymentProgressing)
+	if progressing == nil || progressing.Status != corev1.ConditionFalse || progressing.LastUpdateTime.Time.Before(began) {
+		return nil
+	}
+	return operandFailure(observed{deployment: deployment, pods: newest})
+}
+
+// isCertain reports whether waiting will not mend a failure.
+func isCertain(found *failure) bool {
+	switch found.reason {
+	case v1alpha2.ReasonInvalidConfiguration, v1alpha2.ReasonCrashLoop, v1alpha2.ReasonContainerConfigError:
+		return true
+	case v1alpha2.ReasonImagePullFailed:
+		// The words of registries and of container runtimes; a registry that does not answer may be back in a moment.
+		return slices.ContainsFunc([]string{"not found", "not exist", "manifest unknown", "InvalidImageName", "invalid reference"},
+			func(words string) bool { return strings.Contains(found.message, words) })
+	}
+	return false
+}
+
+// tried says what is new in a declaration.
+func tried(applied *declaration, good *v1alpha2.GoodRevision) string {
+	var news []string
+	if image := applied.in.image; image != good.Image {
+		news = append(news, fmt.Sprintf("image %q", image[:min(len(image), maxTried)]))
+	}
+	if applied.in.config.hash != good.ConfigHash {
+		news = append(news, "another configuration")
+	}
+	return fmt.Sprintf("generation %d (%s)", applied.object.Generation, cmp.Or(strings.Join(news, ", "), "other Pods"))
+}
+
+// lastGood returns what served with all replicas last.
+func lastGood(object *v1alpha2.NginxOperator, state observed, result outcome) *v1alpha2.GoodRevision {
+	before, applied := object.Status.LastGoodRevision, result.applied
+	if applied == nil || result.failure != nil || object.Spec.Paused || state.deployment == nil {
+		return before
+	}
+	if progress := rolloutOf(state.deployment); !progress.complete || progress.desired == 0 {
+		return before
+	}
+	if before != nil && before.Revision == applied.revision.Name {
+		return before
+	}
+	return &v1alpha2.GoodRevision{
+		Revision: applied.revision.Name, Image: applied.in.image, ConfigHash: applied.in.config.hash, Time: metav1.Now(),
+	}
+}
+
+// failedRevisions returns what is not to be tried again: what was taken back, as long as the object asks for it.
+func failedRevisions(object *v1alpha2.NginxOperator, result outcome) []v1alpha2.FailedRevision {
+	out := slices.Clone(object.Status.FailedRevisions)
+	if result.candidates != nil && !object.Spec.Paused {
+		out = slices.DeleteFunc(out, func(failed v1alpha2.FailedRevision) bool {
+			return !slices.Contains(result.candidates, failed.Revision) || result.applied != nil && failed.Revision == result.applied.revision.Name
+		})
+	}
+	if result.failed != nil {
+		out = append(out, *result.failed)
+	}
+	return out[max(0, len(out)-maxFailed):]
+}
+
+// maxFailed is what the schema allows.
+const maxFailed = 4

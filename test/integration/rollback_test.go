@@ -1,0 +1,182 @@
+package integration
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/operatormanager"
+)
+
+const noSuchImage = "registry.example.com/nginx:none"
+
+// newestFails does what controllers and kubelet do when the Pods of the newest revision do not start: a ReplicaSet with the number of
+// the Deployment's revision, and a Pod of it.
+func newestFails(t *testing.T, namespace, number string, status corev1.PodStatus) {
+	t.Helper()
+	deployment := must1(childrenOf(t.Context(), namespace, "web"))(t).deployment
+	set := replicaSet(deployment)
+	set.Name, set.Annotations = "web-"+number, map[string]string{operatormanager.AnnotationRevision: number}
+	set.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(deployment, appsv1.SchemeGroupVersion.WithKind("Deployment"))}
+	create(t, set)
+	pod := &corev1.Pod{Spec: *set.Spec.Template.Spec.DeepCopy()}
+	pod.Namespace, pod.Name, pod.Labels = namespace, set.Name+"-x", set.Spec.Template.Labels
+	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"))}
+	create(t, pod)
+	pod.Status = status
+	must(t, suite.admin.Status().Update(t.Context(), pod))
+	update(t, deployment, func(d *appsv1.Deployment) {
+		metav1.SetMetaDataAnnotation(&d.ObjectMeta, operatormanager.AnnotationRevision, number)
+	})
+	setDeploymentStatus(t, namespace, "web", func(d *appsv1.Deployment) {
+		n := *d.Spec.Replicas
+		d.Status.ObservedGeneration, d.Status.Replicas, d.Status.UpdatedReplicas = d.Generation, n+1, 1
+	})
+}
+
+// runsImage waits until the Deployment has an image and so many replicas.
+func runsImage(t *testing.T, namespace, image string, replicas int32) {
+	t.Helper()
+	waitFor(t, func() error {
+		got, err := childrenOf(t.Context(), namespace, "web")
+		if err != nil {
+			return err
+		}
+		if now := got.deployment.Spec.Template.Spec.Containers[0].Image; now != image || *got.deployment.Spec.Replicas != replicas {
+			return fmt.Errorf("image %q, %d replicas", now, *got.deployment.Spec.Replicas)
+		}
+		return nil
+	})
+}
+
+// A change whose rollout fails is taken back as a whole and not tried again, over a restart of the operator as well; what runs
+// scales meanwhile. Another change is tried, and so is the same one after the object has changed.
+func TestFailedChangeIsTakenBack(t *testing.T) {
+	namespace := newNamespace(t)
+	object := newInstance(namespace, "web")
+	object.Spec.Config = &v1alpha2.Config{Inline: servers}
+	create(t, object)
+	before := waitForChildren(t, namespace, "web")
+	rollOut(t, namespace, "web")
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+	good := must1(waitForStatusOnce(t.Context(), namespace, "web"))(t).Status.LastGoodRevision
+	if good == nil || good.Image != operandImage || !strings.HasSuffix(before.configMaps[0].Name, "-"+good.ConfigHash) {
+		t.Fatalf("last good revision %+v", good)
+	}
+
+	failing := func(o *v1alpha2.NginxOperator) {
+		o.Spec.Image, o.Spec.Config.Inline = noSuchImage, strings.Replace(servers, "server {", "server { gzip on;", 1)
+	}
+	update(t, object, failing)
+	runsImage(t, namespace, noSuchImage, 1)
+	newestFails(t, namespace, "2", waitingPod("ErrImagePull", noSuchImage+": not found"))
+	degraded := waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonRolledBack)
+	for _, words := range []string{"generation 2", noSuchImage, "another configuration", "not found", "what served before runs again"} {
+		if !strings.Contains(degraded.Message, words) {
+			t.Errorf("the message does not say %q: %s", words, degraded.Message)
+		}
+	}
+	runsImage(t, namespace, operandImage, 1)
+	after := must1(childrenOf(t.Context(), namespace, "web"))(t)
+	if after.deployment.Spec.Template.Spec.Volumes[0].ConfigMap.Name != before.configMaps[0].Name {
+		t.Errorf("the configuration of what failed is still mounted")
+	}
+	waitForEvent(t, namespace, corev1.EventTypeWarning, v1alpha2.ReasonRolledBack, 1)
+
+	suite.operator.Kill()
+	startNextOperator(t)
+	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Replicas = ptr.To[int32](3) })
+	runsImage(t, namespace, operandImage, 3)
+	rollOut(t, namespace, "web")
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionProgressing, metav1.ConditionFalse, v1alpha2.ReasonRolledBack)
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionFalse, v1alpha2.ReasonRolledBack)
+
+	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.ForceRedeploy = "again" })
+	runsImage(t, namespace, noSuchImage, 3)
+	waitFor(t, func() error {
+		got, err := waitForStatusOnce(t.Context(), namespace, "web")
+		if err == nil && len(got.Status.FailedRevisions) > 0 {
+			err = errors.New("what was taken back is still remembered")
+		}
+		return err
+	})
+	rollOut(t, namespace, "web")
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+	if now := must1(waitForStatusOnce(t.Context(), namespace, "web"))(t).Status.LastGoodRevision; now.Image != noSuchImage {
+		t.Errorf("last good revision %+v", now)
+	}
+}
+
+// With automaticRollback false a failure is reported only.
+func TestRollbackIsSwitchedOff(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	object := newInstance(namespace, "web")
+	object.Spec.Rollout = &v1alpha2.Rollout{AutomaticRollback: ptr.To(false)}
+	create(t, object)
+	waitForChildren(t, namespace, "web")
+	rollOut(t, namespace, "web")
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Image = noSuchImage })
+	runsImage(t, namespace, noSuchImage, 1)
+	newestFails(t, namespace, "2", waitingPod("ErrImagePull", noSuchImage+": not found"))
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonImagePullFailed)
+	runsImage(t, namespace, noSuchImage, 1)
+
+	// Switched on, what fails is taken back.
+	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Rollout = nil })
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonRolledBack)
+	runsImage(t, namespace, operandImage, 1)
+}
+
+// What was taken back gets a renewed certificate, unless that is what failed.
+func TestRenewedCertificateReachesWhatWasTakenBack(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	secret := newSecret(namespace, "shop", newCertificate(t))
+	create(t, secret)
+	object := newInstance(namespace, "web")
+	object.Spec.TLS = []v1alpha2.TLS{{SecretName: "shop"}}
+	create(t, object)
+	waitForChildren(t, namespace, "web")
+	rollOut(t, namespace, "web")
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+	digest := func() string {
+		return must1(childrenOf(t.Context(), namespace, "web"))(t).deployment.Spec.Template.Annotations["operator.example.com/certificates"]
+	}
+	first := digest()
+	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Image = noSuchImage })
+	runsImage(t, namespace, noSuchImage, 1)
+	newestFails(t, namespace, "2", waitingPod("ErrImagePull", noSuchImage+": not found"))
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonRolledBack)
+	runsImage(t, namespace, operandImage, 1)
+
+	// What the object names has changed, so that is tried again, and what it falls back to has the new certificate.
+	update(t, secret, func(s *corev1.Secret) { s.Data = newCertificate(t) })
+	runsImage(t, namespace, noSuchImage, 1)
+	newestFails(t, namespace, "3", waitingPod("ErrImagePull", noSuchImage+": not found"))
+	runsImage(t, namespace, operandImage, 1)
+	second := digest()
+	if second == first {
+		t.Fatal("the renewed certificate does not reach what runs")
+	}
+	newestFails(t, namespace, "4", crashingPod("2026/01/01 00:00:00 [emerg] 7#7: cannot load certificate"))
+	waitFor(t, func() error {
+		if now := digest(); now != first {
+			return fmt.Errorf("certificates %s, want %s", now, first)
+		}
+		return nil
+	})
+	got := must1(waitForStatusOnce(t.Context(), namespace, "web"))(t)
+	if ready := meta.FindStatusCondition(got.Status.Conditions, v1alpha2.ConditionReady); ready.Reason != v1alpha2.ReasonRolledBack {
+		t.Errorf("Ready says %s: %s", ready.Reason, ready.Message)
+	}
+}
