@@ -57,6 +57,9 @@ func slimNginxOperator(in any) (any, error) {
 		object.Annotations = map[string]string{wellknown.AnnotationV1alpha2Unreadable: ""}
 	}
 	share(&object.Namespace, &object.Name, &object.Status.Image)
+	if good := object.Status.LastGoodRevision; good != nil {
+		share(&good.Image, &good.ConfigHash)
+	}
 	// A decoder leaves room for more.
 	object.Status.Conditions, object.Status.RelatedObjects = slices.Clone(object.Status.Conditions), slices.Clone(object.Status.RelatedObjects)
 	for i := range object.Status.Conditions {

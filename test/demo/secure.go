@@ -1,6 +1,7 @@
 package main
 
-// This file shows what v1alpha2 can say: a certificate and a configuration, and how v1alpha1 sees them.
+// This file shows what v1alpha2 can say: a certificate and a configuration, how v1alpha1 sees them, and what becomes of a change that
+// fails.
 
 import (
 	"context"
@@ -94,20 +95,56 @@ func certificateManifest() (string, error) {
 
 // requestSecure shows the answer over TLS.
 func (d *demo) requestSecure(ctx context.Context) error {
-	if !d.local {
-		path := fmt.Sprintf("/api/v1/namespaces/%s/services/https:%s:%d/proxy/", instanceNamespace, secureInstance, securePort)
-		out, err := d.kubectl(ctx, "get", "--raw", path)
-		if err == nil {
-			fmt.Printf("    $ kubectl get --raw %s\n%s", path, indent(firstLines(out)))
-		}
-		return err
-	}
-	url := fmt.Sprintf("https://%s.%s.svc.cluster.local:%d", secureInstance, instanceNamespace, securePort)
-	out, err := d.inCluster(ctx, "", filepath.Join(d.repo, "bin", "demo"), "get", url)
+	request, out, err := d.askSecure(ctx)
 	if err == nil {
-		fmt.Printf("    GET %s\n%s", url, indent(out))
+		fmt.Printf("    %s\n%s", request, indent(firstLines(out)))
 	}
 	return err
+}
+
+// askSecure makes one request over TLS, and returns it in words, with the answer. A cluster of the user's own has its network elsewhere:
+// there it goes through the API server's proxy.
+func (d *demo) askSecure(ctx context.Context) (request, answer string, err error) {
+	if !d.local {
+		path := fmt.Sprintf("/api/v1/namespaces/%s/services/https:%s:%d/proxy/", instanceNamespace, secureInstance, securePort)
+		answer, err = d.kubectl(ctx, "get", "--raw", path)
+		return "$ kubectl get --raw " + path, answer, err
+	}
+	url := fmt.Sprintf("https://%s.%s.svc.cluster.local:%d", secureInstance, instanceNamespace, securePort)
+	answer, err = d.inCluster(ctx, "", filepath.Join(d.repo, "bin", "demo"), "get", url)
+	return "GET " + url, answer, err
+}
+
+// missingImage cannot be pulled.
+const missingImage = "ghcr.io/example/no-such-image:v0"
+
+// takeBack makes a change that fails, and shows that it takes itself back while a client goes on.
+func (d *demo) takeBack(ctx context.Context) error {
+	const object = "nginxoperator/" + secureInstance
+	requests := startCounter(ctx, "requests meanwhile", pagePause, func(ctx context.Context, _ int) error {
+		_, _, err := d.askSecure(ctx)
+		return err
+	})
+	defer requests.Stop()
+	steps := [][]string{
+		{"patch", object, "--type=merge", `--patch={"spec":{"image":"` + missingImage + `"}}`},
+		{"wait", object, `--for=jsonpath={.status.conditions[?(@.type=="Degraded")].reason}=RolledBack`, "--timeout=2m"},
+		{"get", object, `--output=jsonpath={.status.conditions[?(@.type=="Degraded")].message}`},
+		{"patch", object, "--type=merge", `--patch={"spec":{"image":null}}`},
+	}
+	for _, args := range steps {
+		out, err := d.kubectl(ctx, append(args, "--namespace="+instanceNamespace)...)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("    $ kubectl %s\n%s", strings.Join(args, " "), indent(out))
+	}
+	if err := d.waitForReady(ctx, instanceNamespace, object); err != nil {
+		return err
+	}
+	requests.Stop()
+	fmt.Println("    " + requests.String())
+	return requests.failure()
 }
 
 // showAtV1alpha1 shows the same object to a client that knows only the first version of the API, and that a change made

@@ -143,6 +143,10 @@ func (d *demo) steps() []step {
 		},
 		{"A request to it, over TLS", time.Minute, d.requestSecure, d.line("kubectl get service,endpointslice -n " + instanceNamespace)},
 		{
+			"A change that fails, and takes itself back", 4 * time.Minute, d.takeBack,
+			d.line("kubectl get nginxoperators,pods,events -n " + instanceNamespace),
+		},
+		{
 			"The same instance, read and changed at v1alpha1", time.Minute, d.showAtV1alpha1,
 			d.line("kubectl get " + oldInstances + " -n " + instanceNamespace + " -o yaml"),
 		},

@@ -17,6 +17,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -24,6 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
@@ -82,7 +84,8 @@ func sample(t *testing.T, fields []mutate.Field) []mutate.Field {
 	return append(slices.DeleteFunc(slices.Clone(fields), func(field mutate.Field) bool { return !isAlways(field) }), rest[:sampleOfFields]...)
 }
 
-// changeUnderLoad changes one field of an instance to and fro, alone and with an image that cannot be pulled.
+// changeUnderLoad changes one field of an instance to and fro, alone and with an image that cannot be pulled, which is taken back; for
+// ports it also stays stuck.
 func changeUnderLoad(t *testing.T, field mutate.Field) {
 	namespace := newNamespace(t, restricted)
 	newConfigMap(t, namespace, mutate.InstanceContent, "index.html", mutate.InstancePage)
@@ -106,7 +109,13 @@ func changeUnderLoad(t *testing.T, field mutate.Field) {
 		}
 		loads = append(loads, startLoadOf(t, namespace, url, mutate.InstancePage))
 	}
-	for _, next := range []*v1alpha2.NginxOperatorSpec{changed, before, broken, before} {
+	steps := []*v1alpha2.NginxOperatorSpec{changed, before, broken, before}
+	if strings.HasPrefix(field.Path, "ports") {
+		stuck := broken.DeepCopy()
+		stuck.Rollout = &v1alpha2.Rollout{AutomaticRollback: ptr.To(false)}
+		steps = append(steps, stuck, before)
+	}
+	for _, next := range steps {
 		update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec = *next.DeepCopy() })
 		waitFor(t, namespace, "the change of "+field.Path+" to end or to be stuck", 2*patience, func(ctx context.Context) error {
 			return hasSettled(ctx, object)

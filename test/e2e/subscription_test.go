@@ -51,6 +51,7 @@ func TestSubscription(t *testing.T) {
 	// Most of their time they wait until Pods have drained, but beside the others their clients would take the processor from both.
 	t.Run("under load", func(t *testing.T) {
 		t.Run("changes", func(t *testing.T) { t.Parallel(); testChangesUnderLoad(t) })
+		t.Run("rollback", func(t *testing.T) { t.Parallel(); testRollback(t) })
 		t.Run("every field", func(t *testing.T) { t.Parallel(); testEveryField(t) })
 	})
 	// These measure, or concern the operator itself: one after the other.
