@@ -55,6 +55,11 @@ type NginxConfParams struct {
 	IPv6 bool
 	// Workers is how many worker processes nginx starts; 0 is one for each processor of the node.
 	Workers int
+	// WorkerConnections is how many connections each of them may have.
+	WorkerConnections int32
+	// ErrorLogLevel is the least severity that is logged; AccessLog logs requests.
+	ErrorLogLevel string
+	AccessLog     bool
 	// WorkerShutdownSeconds is how long a worker that was told to end goes on with what it has begun.
 	WorkerShutdownSeconds int64
 	// Include is the file with the user's servers; where it is given, the operator's own server is left out.

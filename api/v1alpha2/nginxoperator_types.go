@@ -22,6 +22,10 @@ const (
 	DefaultConfigKey = "nginx.conf"
 	// DefaultDrainSeconds is the time an operand has to end when spec.drainSeconds is not given, in seconds.
 	DefaultDrainSeconds int32 = 25
+	// DefaultWorkerConnections is how many connections a worker process may have when spec.nginx.workerConnections is not given.
+	DefaultWorkerConnections int32 = 1024
+	// DefaultErrorLogLevel is the least severity that is logged when spec.nginx.errorLogLevel is not given.
+	DefaultErrorLogLevel = "notice"
 	// DefaultProgressDeadlineSeconds is how long a rollout may make no progress when spec.rollout.progressDeadlineSeconds is
 	// not given, in seconds.
 	DefaultProgressDeadlineSeconds int32 = 120
@@ -75,6 +79,11 @@ type NginxOperatorSpec struct {
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Configuration"
 	Config *Config `json:"config,omitempty"`
+
+	// nginx tunes what the operator sets in the main and events contexts of nginx.conf, and the logs. A change starts a rollout.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Tuning of nginx",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:advanced"}
+	Nginx *Nginx `json:"nginx,omitempty"`
 
 	// content is where static files come from. nginx finds them in /usr/share/nginx/html.
 	// Defaults to nginx's welcome page.
@@ -220,6 +229,33 @@ type ConfigMapKeyReference struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[-._a-zA-Z0-9]+$') && self != '.' && !self.startsWith('..')",message="key must be letters, digits, hyphens, dots and underscores, as keys of a ConfigMap are, for example nginx.conf"
 	Key string `json:"key,omitempty"`
+}
+
+// Nginx tunes what the operator sets in nginx.conf.
+type Nginx struct {
+	// workerProcesses is the number of nginx's worker processes (worker_processes), 1 to 1024. Defaults to the processors of
+	// resources.limits.cpu, rounded up, and without that limit to those of the node.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1024
+	WorkerProcesses *int32 `json:"workerProcesses,omitempty"`
+
+	// workerConnections is how many connections a worker process may have open, to clients and to upstreams together
+	// (worker_connections), 64 to 65535. Defaults to 1024.
+	// +optional
+	// +kubebuilder:validation:Minimum=64
+	// +kubebuilder:validation:Maximum=65535
+	WorkerConnections *int32 `json:"workerConnections,omitempty"`
+
+	// errorLogLevel is the least severity that nginx logs to the container's output (error_log). Defaults to notice.
+	// +optional
+	// +kubebuilder:validation:Enum=debug;info;notice;warn;error;crit;alert;emerg
+	ErrorLogLevel string `json:"errorLogLevel,omitempty"`
+
+	// accessLog logs each request to the container's output (access_log). Defaults to true. An access_log of config in the http
+	// context, in a server or in a location has precedence.
+	// +optional
+	AccessLog *bool `json:"accessLog,omitempty"`
 }
 
 // Content is where static files come from.

@@ -107,6 +107,17 @@ func DrainOf(spec *v1alpha2.NginxOperatorSpec) Drain {
 	return Drain{PreStop: preStop, WorkerShutdown: total - preStop, GracePeriod: total + 5}
 }
 
+// Nginx returns the tuning of nginx; workerProcesses is nil where it follows from the processors.
+func Nginx(spec *v1alpha2.NginxOperatorSpec) v1alpha2.Nginx {
+	declared := ptr.Deref(spec.Nginx, v1alpha2.Nginx{})
+	return v1alpha2.Nginx{
+		WorkerProcesses:   declared.WorkerProcesses,
+		WorkerConnections: ptr.To(ptr.Deref(declared.WorkerConnections, v1alpha2.DefaultWorkerConnections)),
+		ErrorLogLevel:     cmp.Or(declared.ErrorLogLevel, v1alpha2.DefaultErrorLogLevel),
+		AccessLog:         ptr.To(ptr.Deref(declared.AccessLog, true)),
+	}
+}
+
 // Rollout is how a change reaches the Pods.
 type Rollout struct {
 	// MaxSurge is how many Pods may exist above the replicas, MaxUnavailable how many replicas may be missing.

@@ -127,7 +127,10 @@ var refusedConfigurations = map[string]refused{
 		"line 1: master_process: cannot be set here: the operator needs the master process to drain connections; remove it",
 	}},
 	"worker_processes": {text: inHTTP("worker_processes 4;"), want: []string{
-		"line 1: worker_processes: cannot be set here: the operator sets it; remove it and set spec.resources.limits.cpu",
+		"line 1: worker_processes: cannot be set here: the operator sets it; remove it and set spec.nginx.workerProcesses",
+	}},
+	"worker_connections": {text: inHTTP("worker_connections 4096;"), want: []string{
+		"line 1: worker_connections: cannot be set here: the operator owns the events context; remove it and set spec.nginx.workerConnections",
 	}},
 	"worker_shutdown_timeout": {text: inHTTP("worker_shutdown_timeout 5m;"), want: []string{
 		"line 1: worker_shutdown_timeout: cannot be set here: the operator sets it; remove it and set spec.drainSeconds",

@@ -48,10 +48,14 @@ func Render(spec *v1alpha2.NginxOperatorSpec, servers string, ipv6 bool) (Files,
 
 // render does so for a text that was read already.
 func render(spec *v1alpha2.NginxOperatorSpec, servers string, tree []*directive, ipv6 bool) (Files, error) {
+	tuning := defaults.Nginx(spec)
 	params := assets.NginxConfParams{
 		HealthPort:            defaults.HealthPort(spec),
 		IPv6:                  ipv6,
 		Workers:               workers(spec),
+		WorkerConnections:     *tuning.WorkerConnections,
+		ErrorLogLevel:         tuning.ErrorLogLevel,
+		AccessLog:             *tuning.AccessLog,
 		WorkerShutdownSeconds: defaults.DrainOf(spec).WorkerShutdown,
 	}
 	if servers != "" {
@@ -84,10 +88,14 @@ func render(spec *v1alpha2.NginxOperatorSpec, servers string, tree []*directive,
 // maxWorkers is more than a node has processors.
 const maxWorkers = 1024
 
-// workers returns how many worker processes may run at the same time within the limit of the processor, 0 without one.
+// workers returns how many worker processes are declared or else may run at the same time within the limit of the processor, 0 without
+// one.
 // nginx itself counts the processors of the node, however few of them its container may use. A quantity can stand for a
 // number of any size, so it is not worked out exactly.
 func workers(spec *v1alpha2.NginxOperatorSpec) int {
+	if declared := defaults.Nginx(spec).WorkerProcesses; declared != nil {
+		return int(*declared)
+	}
 	if spec.Resources == nil {
 		return 0
 	}

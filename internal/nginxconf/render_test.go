@@ -85,6 +85,30 @@ func TestWorkers(t *testing.T) {
 	}
 }
 
+// What is tuned stands in the place of the defaults; an access_log of the user's in the place of both.
+func TestTuning(t *testing.T) {
+	spec := v1alpha2.NginxOperatorSpec{
+		Resources: &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}},
+		Nginx: &v1alpha2.Nginx{
+			WorkerProcesses: ptr.To[int32](3), WorkerConnections: ptr.To[int32](4096), ErrorLogLevel: "warn", AccessLog: ptr.To(false),
+		},
+	}
+	for servers, log := range map[string]string{"": "access_log off;", "access_log /dev/stdout combined;\n": ""} {
+		files, err := Render(&spec, servers, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"worker_processes 3;", "worker_connections 4096;", "error_log /dev/stderr warn;"} {
+			if !strings.Contains(files[MainFile], want) {
+				t.Errorf("there is no %q", want)
+			}
+		}
+		if begin, _, _ := strings.Cut(files[MainFile], "# Probes"); strings.Contains(begin, "access_log") != (log != "") || !strings.Contains(begin, log) {
+			t.Errorf("with %q: want %q in\n%s", servers, log, begin)
+		}
+	}
+}
+
 // What the first API version can say renders as release 0.1.0 did, or an upgrade of the operator would roll every
 // operand. The controller's golden files are that release's.
 func TestRenderAsTheFirstRelease(t *testing.T) {
