@@ -94,6 +94,36 @@ func TestAdmissionRefuses(t *testing.T) {
 			spec: "ports: [{name: health, port: 80}]",
 			want: `spec.ports[0].name: Invalid value: "health": the port names health and tls-... are used by the operator; choose another name`,
 		},
+		"rollout that cannot begin": {
+			spec: "rollout: {maxSurge: 0, maxUnavailable: 0%}",
+			want: "spec.rollout: Invalid value: rollout: maxSurge and maxUnavailable are both 0, so no Pod could ever be replaced; raise one of them",
+		},
+		"rollout without a surge": {
+			spec: "rollout: {maxSurge: 0%}",
+			want: "spec.rollout.maxSurge: Invalid value: rollout: with maxSurge 0 a Pod is removed before its successor is there; " +
+				"set maxUnavailable to how many may be",
+		},
+		"surge of words": {
+			spec: "rollout: {maxSurge: some}",
+			want: `spec.rollout.maxSurge: Invalid value: "some": maxSurge is a number from 0 to 1000 or a percentage from 0% to 100%, for example 25%`,
+		},
+		"unavailable Pods below zero": {
+			spec: "rollout: {maxUnavailable: -1}",
+			want: "spec.rollout.maxUnavailable: Invalid value: -1: maxUnavailable is a number from 0 to 1000 or a percentage from 0% to 100%",
+		},
+		"short deadline": {
+			spec: "rollout: {progressDeadlineSeconds: 9}",
+			want: "spec.rollout.progressDeadlineSeconds: Invalid value: 9: spec.rollout.progressDeadlineSeconds in body should be greater than or equal to 10",
+		},
+		"too many workers": {
+			spec: "nginx: {workerProcesses: 1025}",
+			want: "spec.nginx.workerProcesses: Invalid value: 1025: spec.nginx.workerProcesses in body should be less than or equal to 1024",
+		},
+		"too few connections": {
+			spec: "nginx: {workerConnections: 63}",
+			want: "spec.nginx.workerConnections: Invalid value: 63: spec.nginx.workerConnections in body should be greater than or equal to 64",
+		},
+		"level of a log": {spec: "nginx: {errorLogLevel: loud}", want: `spec.nginx.errorLogLevel: Unsupported value: "loud": supported values: "debug"`},
 		"image with a blank": {
 			spec: `image: "a b"`,
 			want: `spec.image: Invalid value: "a b": image must not contain white space, for example docker.io/nginxinc/nginx-unprivileged:1.28.0`,

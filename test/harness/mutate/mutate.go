@@ -123,9 +123,14 @@ func (w *walker) scalars(schema *apiextensionsv1.JSONSchemaProps) (out []any) {
 				out = append(out, int64(*bound))
 			}
 		}
-	default: // a string, or a quantity that may also be a number
+	default: // a string, or what may also be a number
+		if schema.XIntOrString {
+			out = append(out, int64(1), int64(2))
+		}
 		for _, text := range w.pool.Strings {
-			out = append(out, text)
+			if schema.MaxLength == nil || int64(len(text)) <= *schema.MaxLength {
+				out = append(out, text)
+			}
 		}
 	}
 	return out
