@@ -26,7 +26,7 @@ func TestRolloutFailure(t *testing.T) {
 	}{
 		"nothing is wrong":         {},
 		"nginx's verdict":          {status: verdict, want: v1alpha2.ReasonInvalidConfiguration},
-		"no such image":            {status: waiting("ErrImagePull", "docker.io/library/nginx:none: not found"), want: v1alpha2.ReasonImagePullFailed},
+		"no such image":            {status: waiting("ErrImagePull", "nginx:none: not found"), want: v1alpha2.ReasonImagePullFailed},
 		"registry does not answer": {status: waiting("ErrImagePull", "dial tcp: i/o timeout")},
 		"registry does not answer for long": {
 			status: waiting("ErrImagePull", "dial tcp: i/o timeout"), exceeded: began.Add(time.Minute), want: v1alpha2.ReasonImagePullFailed,
@@ -66,7 +66,8 @@ func TestLastGood(t *testing.T) {
 	}
 	complete := observed{deployment: newDeployment(2)}
 	first := lastGood(object, complete, result)
-	if first == nil || first.Revision != result.applied.revision.Name || first.Image != testImage || first.ConfigHash == "" || first.Time.IsZero() {
+	if first == nil || first.Revision != result.applied.revision.Name || first.Image != testImage ||
+		first.ConfigHash == "" || first.Time.IsZero() {
 		t.Fatalf("%+v", first)
 	}
 	first.Time = metav1.NewTime(time.Unix(1, 0))

@@ -37,7 +37,9 @@ func TestStatus(t *testing.T) {
 		v1alpha2.ReasonInvalidConfiguration,
 		`spec.config.configMapRef: ConfigMap "servers", key "nginx.conf": line 3: listen: no such port`,
 	}
-	tookBack := failure{v1alpha2.ReasonRolledBack, `the rollout of generation 3 (image "nginx:none") failed and was taken back: cannot pull image`}
+	tookBack := failure{
+		v1alpha2.ReasonRolledBack, `the rollout of generation 3 (image "nginx:none") failed and was taken back: cannot pull image`,
+	}
 	paused := func(s *v1alpha2.NginxOperatorSpec) { s.Paused = true }
 	for name, test := range map[string]struct {
 		state    observed

@@ -103,7 +103,8 @@ func TestTuning(t *testing.T) {
 				t.Errorf("there is no %q", want)
 			}
 		}
-		if begin, _, _ := strings.Cut(files[MainFile], "# Probes"); strings.Contains(begin, "access_log") != (log != "") || !strings.Contains(begin, log) {
+		begin, _, _ := strings.Cut(files[MainFile], "# Probes")
+		if strings.Contains(begin, "access_log") != (log != "") || !strings.Contains(begin, log) {
 			t.Errorf("with %q: want %q in\n%s", servers, log, begin)
 		}
 	}

@@ -96,7 +96,8 @@ func TestAdmissionRefuses(t *testing.T) {
 		},
 		"rollout that cannot begin": {
 			spec: "rollout: {maxSurge: 0, maxUnavailable: 0%}",
-			want: "spec.rollout: Invalid value: rollout: maxSurge and maxUnavailable are both 0, so no Pod could ever be replaced; raise one of them",
+			want: "spec.rollout: Invalid value: rollout: maxSurge and maxUnavailable are both 0, so no Pod could ever be replaced; " +
+				"raise one of them",
 		},
 		"rollout without a surge": {
 			spec: "rollout: {maxSurge: 0%}",
@@ -105,7 +106,7 @@ func TestAdmissionRefuses(t *testing.T) {
 		},
 		"surge of words": {
 			spec: "rollout: {maxSurge: some}",
-			want: `spec.rollout.maxSurge: Invalid value: "some": maxSurge is a number from 0 to 1000 or a percentage from 0% to 100%, for example 25%`,
+			want: `spec.rollout.maxSurge: Invalid value: "some": maxSurge is a number from 0 to 1000 or a percentage from 0% to 100%`,
 		},
 		"unavailable Pods below zero": {
 			spec: "rollout: {maxUnavailable: -1}",
@@ -113,7 +114,8 @@ func TestAdmissionRefuses(t *testing.T) {
 		},
 		"short deadline": {
 			spec: "rollout: {progressDeadlineSeconds: 9}",
-			want: "spec.rollout.progressDeadlineSeconds: Invalid value: 9: spec.rollout.progressDeadlineSeconds in body should be greater than or equal to 10",
+			want: "spec.rollout.progressDeadlineSeconds: Invalid value: 9: " +
+				"spec.rollout.progressDeadlineSeconds in body should be greater than or equal to 10",
 		},
 		"too many workers": {
 			spec: "nginx: {workerProcesses: 1025}",
@@ -123,7 +125,10 @@ func TestAdmissionRefuses(t *testing.T) {
 			spec: "nginx: {workerConnections: 63}",
 			want: "spec.nginx.workerConnections: Invalid value: 63: spec.nginx.workerConnections in body should be greater than or equal to 64",
 		},
-		"level of a log": {spec: "nginx: {errorLogLevel: loud}", want: `spec.nginx.errorLogLevel: Unsupported value: "loud": supported values: "debug"`},
+		"level of a log": {
+			spec: "nginx: {errorLogLevel: loud}",
+			want: `spec.nginx.errorLogLevel: Unsupported value: "loud": supported values: "debug"`,
+		},
 		"image with a blank": {
 			spec: `image: "a b"`,
 			want: `spec.image: Invalid value: "a b": image must not contain white space, for example docker.io/nginxinc/nginx-unprivileged:1.28.0`,
