@@ -60,7 +60,7 @@ func TestStatus(t *testing.T) {
 		},
 		"rolled-back": {state: observed{deployment: newDeployment(2)}, blockers: []failure{tookBack}},
 		"rolling-back": {
-			state: observed{deployment: newDeployment(2, rolling), pods: []*corev1.Pod{newPod(waiting("ErrImagePull", "not found"))}},
+			state:    observed{deployment: newDeployment(2, rolling), pods: []*corev1.Pod{newPod(waiting("ErrImagePull", "not found"))}},
 			blockers: []failure{tookBack},
 		},
 		"paused-and-blocked": {state: observed{deployment: newDeployment(2)}, change: paused, blockers: []failure{missing}},
