@@ -105,6 +105,7 @@ func setupControllers(mgr *operatormanager.Manager, opts *options.Options) error
 	if err != nil {
 		return fmt.Errorf("failed to register metrics: %w", err)
 	}
+	metrics.NewWebhookCertificate(ctrlmetrics.Registry, mgr.Guard.GetCertificate)
 	uncached, err := client.New(mgr.GetConfig(),
 		client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient()})
 	if err != nil {

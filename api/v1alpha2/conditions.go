@@ -11,6 +11,10 @@ const (
 	// ConditionDegraded is True when something keeps the operands from the declared state and will not pass by
 	// itself, or has not passed for a while. Its reason and message say what, and what to do.
 	ConditionDegraded = "Degraded"
+	// ConditionCertificatesValid is there where spec.tls names certificates that can be used. It is False when one of them has
+	// expired, and before that when less than three tenths of its lifetime are left: what renews certificates does so at a third.
+	// nginx serves an expired certificate all the same, so Ready does not follow it.
+	ConditionCertificatesValid = "CertificatesValid"
 )
 
 // Reasons that conditions carry when nothing is wrong.
@@ -30,6 +34,16 @@ const (
 	ReasonPaused = "Paused"
 	// ReasonAsExpected (Degraded=False): nothing is known to be wrong.
 	ReasonAsExpected = "AsExpected"
+)
+
+// Reasons of the condition CertificatesValid.
+const (
+	// ReasonCertificatesValid (CertificatesValid=True): no certificate is near its end.
+	ReasonCertificatesValid = "CertificatesValid"
+	// ReasonCertificateExpiring (CertificatesValid=False): a certificate was not renewed, and expires soon.
+	ReasonCertificateExpiring = "CertificateExpiring"
+	// ReasonCertificateExpired (CertificatesValid=False): a certificate has expired; clients refuse it.
+	ReasonCertificateExpired = "CertificateExpired"
 )
 
 // Reasons that name a failure. Degraded=True carries them, and so does Ready when it is False because of it.

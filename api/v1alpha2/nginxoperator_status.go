@@ -61,6 +61,14 @@ type NginxOperatorStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Failed revisions"
 	FailedRevisions []FailedRevision `json:"failedRevisions,omitempty"`
 
+	// certificates are those that spec.tls names and that can be used.
+	// +optional
+	// +listType=map
+	// +listMapKey=secretName
+	// +kubebuilder:validation:MaxItems=16
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Certificates"
+	Certificates []Certificate `json:"certificates,omitempty"`
+
 	// relatedObjects are the objects that the operator keeps for this one, in its namespace.
 	// +optional
 	// +listType=atomic
@@ -68,7 +76,7 @@ type NginxOperatorStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Related objects"
 	RelatedObjects []RelatedObject `json:"relatedObjects,omitempty"`
 
-	// conditions are Ready, Progressing and Degraded; their reasons are documented in the troubleshooting guide.
+	// conditions are Ready, Progressing, Degraded and, with certificates, CertificatesValid; their reasons are documented in the troubleshooting guide.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -131,6 +139,30 @@ type FailedRevision struct {
 	// time is when the failure was seen.
 	// +required
 	Time metav1.Time `json:"time"`
+}
+
+// Certificate is a certificate that is in use, with what every client is told of it.
+type Certificate struct {
+	// secretName is the Secret that holds it.
+	// +required
+	// +kubebuilder:validation:MaxLength=253
+	SecretName string `json:"secretName"`
+
+	// notAfter is when it expires.
+	// +required
+	NotAfter metav1.Time `json:"notAfter"`
+
+	// dnsNames are the names that it is for; of more than 16 the first.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=1024
+	DNSNames []string `json:"dnsNames,omitempty"`
+
+	// issuer is the common name of who signed it, or the organization.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Issuer string `json:"issuer,omitempty"`
 }
 
 // RelatedObject is an object in the namespace of the NginxOperator.

@@ -22,6 +22,8 @@ type inputs struct {
 	content *content
 	// certificates stands for the content of all Secrets that the object names, "" where it names none.
 	certificates string
+	// usable are the certificates that nginx can use; no child depends on them beyond the above.
+	usable []usable
 	// deployment is the live Deployment of the object, nil where there is none. Only who scales it matters.
 	deployment *appsv1.Deployment
 	// running is what Pods listen on: the names of container ports follow it, and the ports that are on their way out.

@@ -26,13 +26,6 @@ import (
 	"github.com/example/nginx-operator/internal/reference"
 )
 
-// conflictRetry is how often a reconcile is repeated that waits for somebody else: an object with the name of a child, which
-// is not watched, or the end of a namespace.
-const conflictRetry = 30 * time.Second
-
-// verdictRetry is how often the API server is asked again about a spec that it found invalid: only another API server takes it.
-const verdictRetry = 10 * time.Minute
-
 // Reconciler brings NginxOperators to what they declare. All fields are required.
 type Reconciler struct {
 	// Client reads from the cache, with read-your-writes consistency, and writes the status.
@@ -88,7 +81,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha2.NginxOperat
 			result.failure = applyFailure(applyErr)
 		}
 	}
-	status := computeStatus(object, state, result)
+	status, again := computeStatus(object, state, result, time.Now())
+	result.again = sooner(result.again, again)
 	if before := object.Status.LastGoodRevision; before != nil && before.Revision != status.LastGoodRevision.Revision {
 		result.again = soon // the record of the one before goes
 	}
@@ -96,22 +90,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha2.NginxOperat
 	if apply.IsNotOurs(applyErr) != nil || inTerminatingNamespace(applyErr) {
 		return reconcile.Result{RequeueAfter: conflictRetry}, statusErr
 	}
-	again := sooner(delay, result.again)
+	again = sooner(delay, result.again)
 	if result.failure != nil && result.failure.reason == v1alpha2.ReasonInvalidConfiguration {
 		return reconcile.Result{RequeueAfter: sooner(again, verdictRetry)}, statusErr
 	}
 	return reconcile.Result{RequeueAfter: again}, errors.Join(applyErr, statusErr)
-}
-
-// soon is when a reconcile is made again that has to see its own status.
-const soon = time.Millisecond
-
-// sooner returns the shorter of two times, of which 0 is none.
-func sooner(a, b time.Duration) time.Duration {
-	if a == 0 || b == 0 {
-		return max(a, b)
-	}
-	return min(a, b)
 }
 
 // outcome is what a reconcile came to before it looked at the operands.
@@ -123,6 +106,9 @@ type outcome struct {
 	candidates []string
 	// children are those of the declaration that is applied.
 	children []client.Object
+	// certificates are those that the object names and that can be used, where that could be resolved.
+	certificates []usable
+	resolved     bool
 	// failed is the revision that is applied, where its rollout has failed just now and is to be taken back.
 	failed *v1alpha2.FailedRevision
 	// blockers block all changes.
@@ -149,18 +135,19 @@ func (r *Reconciler) forget(object types.NamespacedName) {
 // reconcileChildren brings the children to what the object declares. While that is blocked, or was taken back, they are made of the
 // last declaration that was applied and has not failed, with the replicas that the object has now.
 func (r *Reconciler) reconcileChildren(ctx context.Context, object *v1alpha2.NginxOperator) (outcome, error) {
-	declared, blockers, err := r.declared(ctx, object)
-	result := outcome{blockers: blockers, failure: applyFailure(err)}
+	declared, result, err := r.declared(ctx, object)
 	if err != nil {
+		result.failure = applyFailure(err)
 		return result, err
 	}
-	if len(blockers) == 0 {
+	blocked := len(result.blockers) > 0
+	if !blocked {
 		result.candidates = []string{declared.revision.Name}
 		result.applied, result.blockers, err = r.unlessFailed(ctx, declared, &result)
 	} else {
 		result.applied, err = r.lastApplied(ctx, object)
 	}
-	if err != nil || result.applied == nil || len(blockers) > 0 && object.Spec.Paused {
+	if err != nil || result.applied == nil || blocked && object.Spec.Paused {
 		result.applied = nil
 		again, settleErr := r.settle(ctx, object)
 		err = errors.Join(err, settleErr)

@@ -161,12 +161,15 @@ func (r *Reconciler) resolveContent(ctx context.Context, object *v1alpha2.NginxO
 type certificate struct {
 	// digest stands for all that the Secret holds, for all of it is mounted.
 	digest string
+	// public is what clients are told of it.
+	public keypair.Certificate
 	// reason and problem say why nginx could not use it, "" where it can.
 	reason, problem string
 }
 
 func (r *Reconciler) resolveCertificates(ctx context.Context, object *v1alpha2.NginxOperator, in *inputs) ([]failure, error) {
 	var blockers []failure
+	in.usable = nil
 	digests := map[string][]byte{}
 	for i, declared := range object.Spec.TLS {
 		path := specPath.Child("tls").Index(i).Child("secretName")
@@ -179,6 +182,8 @@ func (r *Reconciler) resolveCertificates(ctx context.Context, object *v1alpha2.N
 			blockers = append(blockers, notFound(path, "Secret", declared.SecretName))
 		case found.problem != "":
 			blockers = append(blockers, failure{found.reason, fmt.Sprintf("%s: Secret %q %s", path, declared.SecretName, found.problem)})
+		default:
+			in.usable = append(in.usable, usable{declared.SecretName, found.public})
 		}
 		digests[declared.SecretName] = []byte(found.digest)
 	}
@@ -202,13 +207,14 @@ func certificateOf(secret *corev1.Secret) certificate {
 			return certificate{reason: v1alpha2.ReasonReferenceNotFound, problem: fmt.Sprintf("has no key %q: add it, or name another Secret", key)}
 		}
 	}
-	if err := keypair.Check(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey]); err != nil {
+	public, err := keypair.Check(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
+	if err != nil {
 		return certificate{
 			reason:  v1alpha2.ReasonInvalidReference,
 			problem: fmt.Sprintf("holds no certificate that nginx could use (%v): put a certificate and its key in PEM form there", err),
 		}
 	}
-	return certificate{digest: digest(secret.Data)}
+	return certificate{digest: digest(secret.Data), public: public}
 }
 
 func notFound(path *field.Path, kind, name string) failure {

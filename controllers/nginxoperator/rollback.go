@@ -33,14 +33,15 @@ func hasFailed(status *v1alpha2.NginxOperatorStatus, revision string) bool {
 	return slices.ContainsFunc(status.FailedRevisions, func(failed v1alpha2.FailedRevision) bool { return failed.Revision == revision })
 }
 
-// declared returns what the object declares, or what blocks it.
-func (r *Reconciler) declared(ctx context.Context, object *v1alpha2.NginxOperator) (*declaration, []failure, error) {
+// declared returns what the object declares, or what blocks it, and the certificates that it can use.
+func (r *Reconciler) declared(ctx context.Context, object *v1alpha2.NginxOperator) (*declaration, outcome, error) {
 	in, blockers, err := r.resolve(ctx, object)
+	result := outcome{blockers: blockers, certificates: in.usable, resolved: err == nil}
 	if err != nil || len(blockers) > 0 {
-		return nil, blockers, err
+		return nil, result, err
 	}
 	out, err := newDeclaration(object, in, r.readFiles(object, in))
-	return out, nil, err
+	return out, result, err
 }
 
 // unlessFailed returns the declaration, or what runs in its place because its rollout was taken back, and why.

@@ -26,15 +26,19 @@ const statusSlot = 5 * time.Second
 
 // computeStatus returns the status for what was observed and what the reconcile came to. From the status that the object has
 // it takes over the times of transitions; and, while changes are blocked, what it says of the operands' declaration,
-// which is that of the last one that was applied.
-func computeStatus(object *v1alpha2.NginxOperator, state observed, result outcome) v1alpha2.NginxOperatorStatus {
-	status := v1alpha2.NginxOperatorStatus{
+// which is that of the last one that was applied. It changes with the time as well: then it also returns how long it holds, 0 for
+// ever.
+func computeStatus(
+	object *v1alpha2.NginxOperator, state observed, result outcome, now time.Time,
+) (status v1alpha2.NginxOperatorStatus, again time.Duration) {
+	status = v1alpha2.NginxOperatorStatus{
 		ObservedGeneration: object.Generation,
 		Selector:           labels.SelectorFromSet(wellknown.Selector(object.Name)).String(),
 		RelatedObjects:     related(object, state, result),
 		BlockedBy:          blockedBy(result),
 		LastGoodRevision:   lastGood(object, state, result),
 		FailedRevisions:    failedRevisions(object, result),
+		Certificates:       object.Status.Certificates,
 	}
 	applied := result.applied
 	if len(result.waiting) > 0 {
@@ -56,7 +60,17 @@ func computeStatus(object *v1alpha2.NginxOperator, state observed, result outcom
 		status.UpdatedReplicas = state.deployment.Status.UpdatedReplicas
 	}
 	updated := conditions(object, state, result)
-	for _, condition := range object.Status.Conditions {
+	before := slices.Clone(object.Status.Conditions)
+	if result.resolved {
+		status.Certificates = reportOf(result.certificates)
+		var valid *metav1.Condition
+		if valid, again = certificatesValid(result.certificates, now); valid != nil {
+			updated = append(updated, *valid)
+		} else {
+			meta.RemoveStatusCondition(&before, v1alpha2.ConditionCertificatesValid)
+		}
+	}
+	for _, condition := range before {
 		now := meta.FindStatusCondition(updated, condition.Type)
 		if now != nil && now.Reason == v1alpha2.ReasonAPIError && condition.Reason != now.Reason {
 			condition.LastTransitionTime = metav1.Now() // from here on it counts how long it lasts
@@ -67,7 +81,7 @@ func computeStatus(object *v1alpha2.NginxOperator, state observed, result outcom
 		condition.ObservedGeneration = object.Generation
 		meta.SetStatusCondition(&status.Conditions, condition)
 	}
-	return status
+	return status, again
 }
 
 // serves reports whether a Service has a port of that number.

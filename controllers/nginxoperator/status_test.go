@@ -99,7 +99,7 @@ func TestStatus(t *testing.T) {
 			if test.state.deployment != nil {
 				exists = exists.with(object, newOutcome(t, object))
 			}
-			status := computeStatus(object, exists, result)
+			status := statusOf(object, exists, result)
 			for i := range status.Conditions {
 				if status.Conditions[i].LastTransitionTime.IsZero() {
 					t.Errorf("%s has no time", status.Conditions[i].Type)
@@ -118,6 +118,11 @@ func TestStatus(t *testing.T) {
 	}
 }
 
+func statusOf(object *v1alpha2.NginxOperator, state observed, result outcome) v1alpha2.NginxOperatorStatus {
+	status, _ := computeStatus(object, state, result, time.Now())
+	return status
+}
+
 // newOutcome returns that of a reconcile in which nothing went wrong.
 func newOutcome(t *testing.T, object *v1alpha2.NginxOperator) outcome {
 	t.Helper()
@@ -125,14 +130,14 @@ func newOutcome(t *testing.T, object *v1alpha2.NginxOperator) outcome {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return outcome{applied: applied, candidates: []string{applied.revision.Name}, children: desired(object, applied.in)}
+	return outcome{applied: applied, candidates: []string{applied.revision.Name}, children: desired(object, applied.in), resolved: true}
 }
 
 // While changes are blocked, the status says of the operands what was applied before.
 func TestStatusWhileHeld(t *testing.T) {
 	object := newObject()
 	state := observed{deployment: newDeployment(1)}.with(object, newOutcome(t, object))
-	object.Status = computeStatus(object, state, newOutcome(t, object))
+	object.Status = statusOf(object, state, newOutcome(t, object))
 	before := object.Status.DeepCopy()
 	object.Spec.Image, object.Generation = "nginx:other", 4
 	onPort(9090)(&object.Spec)
@@ -144,7 +149,7 @@ func TestStatusWhileHeld(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			object.Spec.Paused = len(result.waiting) > 0
-			status := computeStatus(object, state, result)
+			status := statusOf(object, state, result)
 			if status.Image != before.Image || status.URL != before.URL || status.ObservedGeneration != 4 {
 				t.Errorf("image %s, url %s, generation %d", status.Image, status.URL, status.ObservedGeneration)
 			}
@@ -164,14 +169,14 @@ func TestManyBlockers(t *testing.T) {
 	for range 100 {
 		short.blockers = append(short.blockers, failure{v1alpha2.ReasonInvalidConfiguration, "x"})
 	}
-	if got := computeStatus(newObject(), observed{}, short).BlockedBy; len(got) != 64 || got[63].Reason != v1alpha2.ReasonPaused {
+	if got := statusOf(newObject(), observed{}, short).BlockedBy; len(got) != 64 || got[63].Reason != v1alpha2.ReasonPaused {
 		t.Errorf("%d blockers, the last %s", len(got), got[len(got)-1].Reason)
 	}
 	result := outcome{waiting: []string{"more"}}
 	for range 100 {
 		result.blockers = append(result.blockers, failure{v1alpha2.ReasonInvalidConfiguration, strings.Repeat("x", 5000)})
 	}
-	got := computeStatus(newObject(), observed{}, result).BlockedBy
+	got := statusOf(newObject(), observed{}, result).BlockedBy
 	bytes := 0
 	for _, blocker := range got {
 		bytes += len(blocker.Message)
@@ -185,15 +190,15 @@ func TestManyBlockers(t *testing.T) {
 func TestStatusKeepsTimes(t *testing.T) {
 	object := newObject()
 	old := metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-	object.Status = computeStatus(object, observed{deployment: newDeployment(2)}, newOutcome(t, object))
+	object.Status = statusOf(object, observed{deployment: newDeployment(2)}, newOutcome(t, object))
 	for i := range object.Status.Conditions {
 		object.Status.Conditions[i].LastTransitionTime = old
 	}
-	same := computeStatus(object, observed{deployment: newDeployment(2)}, newOutcome(t, object))
+	same := statusOf(object, observed{deployment: newDeployment(2)}, newOutcome(t, object))
 	if diff := cmp.Diff(object.Status, same); diff != "" {
 		t.Errorf("nothing happened, and the status changed:\n%s", diff)
 	}
-	lost := computeStatus(object, observed{}, newOutcome(t, object))
+	lost := statusOf(object, observed{}, newOutcome(t, object))
 	if ready := meta.FindStatusCondition(lost.Conditions, v1alpha2.ConditionReady); !ready.LastTransitionTime.After(old.Time) {
 		t.Error("Ready fell without a time")
 	}
@@ -357,7 +362,7 @@ func TestAPIErrorThatLasts(t *testing.T) {
 	result := newOutcome(t, object)
 	result.failure = applyFailure(errors.New("connection refused"))
 	began := time.Now()
-	object.Status = computeStatus(object, observed{}, result)
+	object.Status = statusOf(object, observed{}, result)
 	for _, want := range []struct {
 		conditionType string
 		status        metav1.ConditionStatus
@@ -374,7 +379,7 @@ func TestAPIErrorThatLasts(t *testing.T) {
 		t.Error("it does not last from its beginning on")
 	}
 	result.lasting = true
-	object.Status = computeStatus(object, observed{}, result)
+	object.Status = statusOf(object, observed{}, result)
 	if !meta.IsStatusConditionTrue(object.Status.Conditions, v1alpha2.ConditionDegraded) || !lasts(object.Status.Conditions, began) {
 		t.Errorf("when it lasts: %+v", object.Status.Conditions)
 	}
@@ -387,7 +392,7 @@ func TestAPIErrorThatLasts(t *testing.T) {
 		LastTransitionTime: metav1.NewTime(began.Add(-time.Hour)),
 	}}
 	result.lasting = lasts(rolling.Status.Conditions, began)
-	rolling.Status = computeStatus(rolling, observed{}, result)
+	rolling.Status = statusOf(rolling, observed{}, result)
 	if lasts(rolling.Status.Conditions, time.Now()) {
 		t.Error("the time of a rollout counts as that of an error")
 	}
@@ -398,7 +403,7 @@ func TestStatusNamesWhatExists(t *testing.T) {
 	object := newObject()
 	result := newOutcome(t, object)
 	result.failure = &failure{v1alpha2.ReasonQuotaExceeded, "exceeded quota"}
-	status := computeStatus(object, observed{related: relatedObjects(result.children[:1])}, result)
+	status := statusOf(object, observed{related: relatedObjects(result.children[:1])}, result)
 	if status.URL != "" || status.Image != "" || !cmp.Equal(status.RelatedObjects, relatedObjects(result.children[:1])) {
 		t.Errorf("without Service and Deployment: url %q, image %q, objects %v", status.URL, status.Image, status.RelatedObjects)
 	}
@@ -406,7 +411,7 @@ func TestStatusNamesWhatExists(t *testing.T) {
 	moved := newObject(onPort(9090))
 	moved.Status.URL = serviceURL(object)
 	state := observed{service: desiredService(object, inputs{}).Spec.Ports}
-	if got := computeStatus(moved, state, newOutcome(t, moved)); got.URL != serviceURL(object) {
+	if got := statusOf(moved, state, newOutcome(t, moved)); got.URL != serviceURL(object) {
 		t.Errorf("url %s", got.URL)
 	}
 }

@@ -48,6 +48,11 @@ func transitions(old, updated []metav1.Condition) []transition {
 			out = append(out, transition{eventType, is.Reason, is.Message})
 		}
 	}
+	if was, is, differs := changed(v1alpha2.ConditionCertificatesValid); differs && is.Status == metav1.ConditionFalse {
+		out = append(out, transition{corev1.EventTypeWarning, is.Reason, is.Message})
+	} else if differs && was.Status == metav1.ConditionFalse && is.Status == metav1.ConditionTrue {
+		out = append(out, transition{corev1.EventTypeNormal, is.Reason, is.Message})
+	}
 	if _, is, differs := changed(v1alpha2.ConditionReady); differs && is.Status == metav1.ConditionTrue {
 		out = append(out, transition{corev1.EventTypeNormal, is.Reason, is.Message})
 	}

@@ -324,6 +324,7 @@ func TestStatusIsTheSame(t *testing.T) {
 		{v1alpha1.Blocker{}, v1alpha2.Blocker{}},
 		{v1alpha1.GoodRevision{}, v1alpha2.GoodRevision{}},
 		{v1alpha1.FailedRevision{}, v1alpha2.FailedRevision{}},
+		{v1alpha1.Certificate{}, v1alpha2.Certificate{}},
 		{v1alpha1.RelatedObject{}, v1alpha2.RelatedObject{}},
 	} {
 		if diff := cmp.Diff(fields(pair[0]), fields(pair[1])); diff != "" {

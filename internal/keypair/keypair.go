@@ -5,10 +5,16 @@ package keypair
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 const (
@@ -26,19 +32,57 @@ const (
 	maxValues = 20_000
 )
 
-// Check returns why a certificate and its key, both in PEM form, are of no use to nginx, nil where they are. It never tells what
-// is in them: who may read what it says need not be allowed to read Secrets.
-func Check(certificate, key []byte) error {
+// Certificate is what every client of a server is told of its certificate.
+type Certificate struct {
+	NotBefore, NotAfter time.Time
+	// DNSNames are the first of the names that it is for, at most maxNames.
+	DNSNames []string
+	// Issuer is the common name of who signed it, or the organization, "" where it names neither.
+	Issuer string
+}
+
+const (
+	// maxNames is how many names are told.
+	maxNames = 16
+	// maxNameBytes is the length of a DNS name (RFC 1035), and bounds the issuer as well.
+	maxNameBytes = 253
+)
+
+// Check returns what is public of a certificate, or why it and its key, both in PEM form, are of no use to nginx. The error never
+// tells what is in them: who may read what it says need not be allowed to read Secrets.
+func Check(certificate, key []byte) (Certificate, error) {
 	if err := checkPEM(certificate, checkCertificate); err != nil {
-		return fmt.Errorf("the certificate %w", err)
+		return Certificate{}, fmt.Errorf("the certificate %w", err)
 	}
 	if err := checkPEM(key, checkKey); err != nil {
-		return fmt.Errorf("the key %w", err)
+		return Certificate{}, fmt.Errorf("the key %w", err)
 	}
-	if _, err := tls.X509KeyPair(certificate, key); err != nil {
-		return explain(certificate, key)
+	pair, err := tls.X509KeyPair(certificate, key)
+	if err != nil {
+		return Certificate{}, explain(certificate, key)
 	}
-	return nil
+	return public(pair.Leaf), nil
+}
+
+// public takes from a certificate what is told of it.
+func public(leaf *x509.Certificate) Certificate {
+	out := Certificate{NotBefore: leaf.NotBefore, NotAfter: leaf.NotAfter}
+	for _, name := range leaf.DNSNames[:min(len(leaf.DNSNames), maxNames)] {
+		out.DNSNames = append(out.DNSNames, printable(name))
+	}
+	out.Issuer = printable(cmp.Or(append([]string{leaf.Issuer.CommonName}, leaf.Issuer.Organization...)...))
+	return out
+}
+
+// printable bounds a text that somebody else chose, and leaves in it what can be printed on a line.
+func printable(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, text[:min(len(text), maxNameBytes)])
+	return text
 }
 
 // explain tells in words of our own what X509KeyPair found: it repeats what it read.

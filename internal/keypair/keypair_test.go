@@ -9,12 +9,14 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/asn1"
 	"encoding/pem"
 	"math/big"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/example/nginx-operator/internal/bounds/boundstest"
 )
@@ -60,13 +62,13 @@ func TestTakesKeysInUse(t *testing.T) {
 		certificate, private := pair(t, key)
 		other, _ := pair(t, ec(t))
 		for name, chain := range map[string][]byte{name: certificate, name + " with a chain": append(certificate, other...)} {
-			if err := Check(chain, private); err != nil {
+			if _, err := Check(chain, private); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
 	}
 	certificate, _ := pair(t, rsaKey)
-	if err := Check(certificate, block("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(rsaKey))); err != nil {
+	if _, err := Check(certificate, block("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(rsaKey))); err != nil {
 		t.Errorf("RSA in PKCS #1: %v", err)
 	}
 }
@@ -156,7 +158,7 @@ func TestRefusesWhatIsDear(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			began := time.Now()
-			err := Check(test.certificate, test.key)
+			_, err := Check(test.certificate, test.key)
 			if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), word) {
 				t.Errorf("want %q, got: %v", test.want, err)
 			}
@@ -173,7 +175,7 @@ func TestDearestKey(t *testing.T) {
 	for name, der := range map[string][]byte{"two primes": hostile(t, maxKeyBits, 0), "four": hostile(t, maxKeyBits, 2)} {
 		t.Run(name, func(t *testing.T) {
 			boundstest.Cheap(t, func() {
-				if err := Check(certificate, block("RSA PRIVATE KEY", der)); err == nil {
+				if _, err := Check(certificate, block("RSA PRIVATE KEY", der)); err == nil {
 					t.Error("no error")
 				}
 			})
@@ -182,6 +184,23 @@ func TestDearestKey(t *testing.T) {
 }
 
 // FuzzCheck holds that no certificate and no key are dear to look at.
+// What is told of a certificate is bounded and printable, whoever chose it.
+func TestPublic(t *testing.T) {
+	leaf := &x509.Certificate{
+		NotAfter: time.Unix(1, 0), Issuer: pkix.Name{Organization: []string{"an\x00\n organization \xff" + strings.Repeat("x", 999)}},
+	}
+	for range 40 {
+		leaf.DNSNames = append(leaf.DNSNames, strings.Repeat("y", 999))
+	}
+	got := public(leaf)
+	if len(got.DNSNames) != maxNames || len(got.DNSNames[0]) != maxNameBytes || !got.NotAfter.Equal(leaf.NotAfter) {
+		t.Errorf("%d names of %d bytes until %s", len(got.DNSNames), len(got.DNSNames[0]), got.NotAfter)
+	}
+	if !strings.HasPrefix(got.Issuer, "an\uFFFD\uFFFD organization \uFFFD") || len(got.Issuer) > 4*maxNameBytes || !utf8.ValidString(got.Issuer) {
+		t.Errorf("issuer %q", got.Issuer)
+	}
+}
+
 func FuzzCheck(f *testing.F) {
 	certificate, key := pair(f, ec(f))
 	f.Add(certificate, key)
@@ -189,7 +208,7 @@ func FuzzCheck(f *testing.F) {
 	f.Add(block("CERTIFICATE", []byte{0x30, 0x84, 0xff, 0xff, 0xff, 0xff}), []byte("-----BEGIN"))
 	f.Fuzz(func(t *testing.T, certificate, key []byte) {
 		for _, both := range [][2][]byte{{certificate, key}, {block("CERTIFICATE", certificate), block("RSA PRIVATE KEY", key)}} {
-			boundstest.Cheap(t, func() { _ = Check(both[0], both[1]) })
+			boundstest.Cheap(t, func() { _, _ = Check(both[0], both[1]) })
 		}
 	})
 }

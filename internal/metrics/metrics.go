@@ -108,6 +108,23 @@ var blockedDesc = prometheus.NewDesc("nginx_operator_blocked_objects",
 var unreadableDesc = prometheus.NewDesc("nginx_operator_unreadable_objects",
 	"NginxOperators that are stored with a value that cannot be read. Every replica of the operator reports all.", nil, nil)
 
+var certificatesDesc = prometheus.NewDesc("nginx_operator_certificates",
+	"Certificates that NginxOperators name and can use, by the time that is left: expired, 7d (at most seven days), 30d, more. "+
+		"Every replica of the operator reports all.", []string{"left"}, nil)
+
+// leftOf returns the label of a certificate that expires then.
+func leftOf(notAfter, now time.Time) string {
+	switch left := notAfter.Sub(now); {
+	case left <= 0:
+		return "expired"
+	case left <= 7*24*time.Hour:
+		return "7d"
+	case left <= 30*24*time.Hour:
+		return "30d"
+	}
+	return "more"
+}
+
 var waitingDesc = prometheus.NewDesc("nginx_operator_waiting_objects",
 	"NginxOperators whose status does not speak of their latest generation yet. Every replica of the operator reports all.", nil, nil)
 
@@ -132,6 +149,7 @@ func (o *objects) Describe(descs chan<- *prometheus.Desc) {
 	descs <- blockedDesc
 	descs <- unreadableDesc
 	descs <- waitingDesc
+	descs <- certificatesDesc
 	descs <- syncedDesc
 }
 
@@ -149,6 +167,7 @@ func (o *objects) Collect(metrics chan<- prometheus.Metric) {
 	unreadable, waiting := 0, 0
 	blocked := map[string]int{}
 	counts := map[string]int{"True": 0, "False": 0, "Unknown": 0}
+	certificates, now := map[string]int{"expired": 0, "7d": 0, "30d": 0, "more": 0}, time.Now()
 	for i := range list.Items {
 		status := "Unknown"
 		if ready := meta.FindStatusCondition(list.Items[i].Status.Conditions, v1alpha2.ConditionReady); ready != nil {
@@ -161,6 +180,9 @@ func (o *objects) Collect(metrics chan<- prometheus.Metric) {
 		if Waits(&list.Items[i]) {
 			waiting++
 		}
+		for _, certificate := range list.Items[i].Status.Certificates {
+			certificates[leftOf(certificate.NotAfter.Time, now)]++
+		}
 		for _, reason := range blockingReasons {
 			if slices.ContainsFunc(list.Items[i].Status.BlockedBy, func(b v1alpha2.Blocker) bool { return b.Reason == reason }) {
 				blocked[reason]++
@@ -169,6 +191,9 @@ func (o *objects) Collect(metrics chan<- prometheus.Metric) {
 	}
 	metrics <- prometheus.MustNewConstMetric(unreadableDesc, prometheus.GaugeValue, float64(unreadable))
 	metrics <- prometheus.MustNewConstMetric(waitingDesc, prometheus.GaugeValue, float64(waiting))
+	for left, count := range certificates {
+		metrics <- prometheus.MustNewConstMetric(certificatesDesc, prometheus.GaugeValue, float64(count), left)
+	}
 	for status, count := range counts {
 		metrics <- prometheus.MustNewConstMetric(objectsDesc, prometheus.GaugeValue, float64(count), status)
 	}

@@ -3,6 +3,7 @@ package metrics
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -44,6 +45,11 @@ func TestObjectsAndWrites(t *testing.T) {
 		{Reason: v1alpha2.ReasonReferenceNotFound, Message: "two"},
 		{Reason: v1alpha2.ReasonPaused},
 	}
+	for days, name := range map[int]string{-1: "a", 6: "b", 8: "c", 31: "d", 90: "e"} {
+		held.Status.Certificates = append(held.Status.Certificates, v1alpha2.Certificate{
+			SecretName: name, NotAfter: metav1.NewTime(time.Now().AddDate(0, 0, days)),
+		})
+	}
 	m, registry := newMetrics(t, newObject("a", metav1.ConditionTrue), newObject("b", metav1.ConditionTrue), held, newObject("d", ""))
 	m.ChildWritten("Deployment", apply.VerbCreate)
 	m.ChildWritten("Deployment", apply.VerbCreate)
@@ -57,6 +63,13 @@ nginx_operator_blocked_objects{reason="InvalidReference"} 0
 nginx_operator_blocked_objects{reason="Paused"} 1
 nginx_operator_blocked_objects{reason="ReferenceNotFound"} 1
 nginx_operator_blocked_objects{reason="RolledBack"} 0
+# HELP nginx_operator_certificates Certificates that NginxOperators name and can use, by the time that is left: ` +
+		`expired, 7d (at most seven days), 30d, more. Every replica of the operator reports all.
+# TYPE nginx_operator_certificates gauge
+nginx_operator_certificates{left="30d"} 1
+nginx_operator_certificates{left="7d"} 1
+nginx_operator_certificates{left="expired"} 1
+nginx_operator_certificates{left="more"} 2
 # HELP nginx_operator_child_writes_total Writes of child objects, by kind and verb (create, patch, delete). ` +
 		`At steady state it does not grow.
 # TYPE nginx_operator_child_writes_total counter
@@ -70,7 +83,7 @@ nginx_operator_objects{ready="True"} 2
 nginx_operator_objects{ready="Unknown"} 1
 `
 	err := testutil.GatherAndCompare(registry, strings.NewReader(want),
-		"nginx_operator_blocked_objects", "nginx_operator_child_writes_total", "nginx_operator_objects")
+		"nginx_operator_blocked_objects", "nginx_operator_certificates", "nginx_operator_child_writes_total", "nginx_operator_objects")
 	if err != nil {
 		t.Error(err)
 	}

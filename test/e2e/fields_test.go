@@ -87,6 +87,10 @@ func testFields(t *testing.T) {
 	waitForReady(t, object)
 	answers(t, namespace, suite.reach.service(namespace, "web", 8080), "content of our own")
 	answers(t, namespace, suite.reach.secure(namespace, "web", 8443), "content of our own")
+	must(t, hasCondition(t.Context(), object, v1alpha2.ConditionCertificatesValid, metav1.ConditionTrue, v1alpha2.ReasonCertificatesValid))
+	if got := object.Status.Certificates; len(got) != 1 || !slices.Contains(got[0].DNSNames, "first.example.com") {
+		t.Errorf("the status says of the certificate: %+v", got)
+	}
 	service := &corev1.Service{}
 	must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(object), service))
 	if service.Spec.Type != corev1.ServiceTypeNodePort || service.Spec.ExternalTrafficPolicy != "Local" ||

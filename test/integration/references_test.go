@@ -5,6 +5,7 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -27,8 +28,17 @@ import (
 // newCertificate returns a certificate and its key as a Secret of type kubernetes.io/tls holds them.
 func newCertificate(t *testing.T) map[string][]byte {
 	t.Helper()
+	return newCertificateOf(t, time.Now(), time.Now().Add(time.Hour))
+}
+
+// newCertificateOf returns one that is valid from one time to another.
+func newCertificateOf(t *testing.T, begin, end time.Time) map[string][]byte {
+	t.Helper()
 	key := must1(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"web.example.com"}, NotAfter: time.Now().Add(time.Hour)}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), DNSNames: []string{"web.example.com"}, Subject: pkix.Name{CommonName: "test CA"},
+		NotBefore: begin, NotAfter: end,
+	}
 	certificate := must1(x509.CreateCertificate(rand.Reader, template, template, key.Public(), key))(t)
 	private := must1(x509.MarshalPKCS8PrivateKey(key))(t)
 	return map[string][]byte{

@@ -1,0 +1,65 @@
+package nginxoperator
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/keypair"
+)
+
+// usable is a certificate that nginx can use, by the name of its Secret.
+type usable struct {
+	secret string
+	keypair.Certificate
+}
+
+// warnsAt is when a certificate counts as near its end: three tenths of its lifetime before. cert-manager and others renew at a third.
+func (u usable) warnsAt() time.Time {
+	return u.NotAfter.Add(-3 * (u.NotAfter.Sub(u.NotBefore) / 10))
+}
+
+// reportOf returns what the status says of certificates.
+func reportOf(certificates []usable) []v1alpha2.Certificate {
+	var out []v1alpha2.Certificate
+	for _, one := range certificates {
+		out = append(out, v1alpha2.Certificate{
+			SecretName: one.secret, NotAfter: metav1.NewTime(one.NotAfter), DNSNames: slices.Clone(one.DNSNames), Issuer: one.Issuer,
+		})
+	}
+	return out
+}
+
+// certificatesValid returns the condition at a time, and when it is to be looked at again; both are nothing without certificates.
+func certificatesValid(certificates []usable, now time.Time) (found *metav1.Condition, again time.Duration) {
+	if len(certificates) == 0 {
+		return nil, 0
+	}
+	first := slices.MinFunc(certificates, func(a, b usable) int { return a.NotAfter.Compare(b.NotAfter) })
+	named := fmt.Sprintf("Secret %q", first.secret)
+	end := first.NotAfter.UTC().Format(time.RFC3339)
+	out := condition(v1alpha2.ConditionCertificatesValid, metav1.ConditionTrue, v1alpha2.ReasonCertificatesValid,
+		fmt.Sprintf("the first to expire is that of %s, at %s", named, end))
+	expiring := slices.IndexFunc(certificates, func(one usable) bool { return !now.Before(one.warnsAt()) })
+	switch {
+	case !now.Before(first.NotAfter):
+		out = condition(out.Type, metav1.ConditionFalse, v1alpha2.ReasonCertificateExpired,
+			fmt.Sprintf("the certificate of %s expired at %s: renew it", named, end))
+	case expiring >= 0:
+		one := certificates[expiring]
+		out = condition(out.Type, metav1.ConditionFalse, v1alpha2.ReasonCertificateExpiring,
+			fmt.Sprintf("the certificate of Secret %q expires at %s and was not renewed: look at what renews it",
+				one.secret, one.NotAfter.UTC().Format(time.RFC3339)))
+	}
+	for _, one := range certificates {
+		for _, moment := range []time.Time{one.warnsAt(), one.NotAfter} {
+			if moment.After(now) {
+				again = sooner(again, moment.Sub(now))
+			}
+		}
+	}
+	return &out, again
+}

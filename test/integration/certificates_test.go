@@ -1,0 +1,48 @@
+package integration
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+)
+
+// What every client is told of a certificate is in the status, and a condition and an Event tell of one that was not renewed, until it is.
+func TestCertificatesAreReported(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	end := time.Now().Add(2 * time.Hour).Truncate(time.Second)
+	secret := newSecret(namespace, "shop", newCertificateOf(t, end.Add(-10*time.Hour), end))
+	create(t, secret)
+	object := newInstance(namespace, "web")
+	object.Spec.TLS = []v1alpha2.TLS{{SecretName: "shop"}}
+	create(t, object)
+	condition := v1alpha2.ConditionCertificatesValid
+	waitForCondition(t, namespace, "web", condition, metav1.ConditionFalse, v1alpha2.ReasonCertificateExpiring)
+	waitForEvent(t, namespace, corev1.EventTypeWarning, v1alpha2.ReasonCertificateExpiring, 1)
+	got := must1(waitForStatusOnce(t.Context(), namespace, "web"))(t).Status.Certificates
+	if len(got) != 1 || got[0].SecretName != "shop" || !got[0].NotAfter.Time.Equal(end) || got[0].Issuer != "test CA" ||
+		len(got[0].DNSNames) != 1 || got[0].DNSNames[0] != "web.example.com" {
+		t.Errorf("certificates %+v", got)
+	}
+
+	update(t, secret, func(s *corev1.Secret) { s.Data = newCertificate(t) })
+	waitForCondition(t, namespace, "web", condition, metav1.ConditionTrue, v1alpha2.ReasonCertificatesValid)
+	update(t, secret, func(s *corev1.Secret) {
+		s.Data = newCertificateOf(t, end.Add(-10*time.Hour), time.Now().Add(-time.Minute))
+	})
+	waitForCondition(t, namespace, "web", condition, metav1.ConditionFalse, v1alpha2.ReasonCertificateExpired)
+	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.TLS = nil })
+	waitFor(t, func() error {
+		got, err := waitForStatusOnce(t.Context(), namespace, "web")
+		if err == nil && (len(got.Status.Certificates) > 0 || meta.FindStatusCondition(got.Status.Conditions, condition) != nil) {
+			err = fmt.Errorf("without certificates the status says %+v, %+v", got.Status.Certificates, got.Status.Conditions)
+		}
+		return err
+	})
+}
