@@ -112,7 +112,8 @@ type NginxOperatorStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Related objects"
 	RelatedObjects []RelatedObject `json:"relatedObjects,omitempty"`
 
-	// conditions are Ready, Progressing, Degraded and, with certificates, CertificatesValid; their reasons are documented in the troubleshooting guide.
+	// conditions are Ready, Progressing, Degraded and, with certificates, CertificatesValid; their reasons are documented in the
+	// troubleshooting guide.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -196,7 +196,8 @@ func TestPublic(t *testing.T) {
 	if len(got.DNSNames) != maxNames || len(got.DNSNames[0]) != maxNameBytes || !got.NotAfter.Equal(leaf.NotAfter) {
 		t.Errorf("%d names of %d bytes until %s", len(got.DNSNames), len(got.DNSNames[0]), got.NotAfter)
 	}
-	if !strings.HasPrefix(got.Issuer, "an\uFFFD\uFFFD organization \uFFFD") || len(got.Issuer) > 4*maxNameBytes || !utf8.ValidString(got.Issuer) {
+	if !strings.HasPrefix(got.Issuer, "an\uFFFD\uFFFD organization \uFFFD") ||
+		len(got.Issuer) > 4*maxNameBytes || !utf8.ValidString(got.Issuer) {
 		t.Errorf("issuer %q", got.Issuer)
 	}
 }
