@@ -143,7 +143,7 @@ func setupControllers(mgr *operatormanager.Manager, opts *options.Options) error
 	}
 	conversion.Register(mgr)
 	mgr.GetWebhookServer().Register(guard.PathCRD, mgr.Guard.Admission())
-	if err := operatorwebhook.Setup(mgr, reconciler.Deployment); err != nil {
+	if err := operatorwebhook.Setup(mgr, reconciler.Child); err != nil {
 		return fmt.Errorf("failed to set up admission: %w", err)
 	}
 	return nil

@@ -299,6 +299,9 @@ type TLS struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.loadBalancerClass) || self.type == 'LoadBalancer'",message="loadBalancerClass needs type LoadBalancer; set the type or remove loadBalancerClass",fieldPath=".loadBalancerClass"
 // +kubebuilder:validation:XValidation:rule="!has(self.externalTrafficPolicy) || self.type != 'ClusterIP'",message="externalTrafficPolicy needs type NodePort or LoadBalancer; set the type or remove externalTrafficPolicy",fieldPath=".externalTrafficPolicy"
 // +kubebuilder:validation:XValidation:rule=`self.type != 'LoadBalancer' || oldSelf.type != 'LoadBalancer' || (has(self.loadBalancerClass) ? self.loadBalancerClass : "") == (has(oldSelf.loadBalancerClass) ? oldSelf.loadBalancerClass : "")`,message="loadBalancerClass cannot be changed while type is LoadBalancer (Kubernetes forbids it); set type ClusterIP first, then type and class again",fieldPath=".loadBalancerClass"
+// +kubebuilder:validation:XValidation:rule="!has(self.loadBalancerSourceRanges) || self.type == 'LoadBalancer'",message="loadBalancerSourceRanges needs type LoadBalancer; set the type or remove loadBalancerSourceRanges",fieldPath=".loadBalancerSourceRanges"
+// +kubebuilder:validation:XValidation:rule="!has(self.ipFamilies) || (size(self.ipFamilies) == 2) == (has(self.ipFamilyPolicy) && self.ipFamilyPolicy != 'SingleStack')",message="ipFamilies takes two families with ipFamilyPolicy PreferDualStack or RequireDualStack, and one with SingleStack; correct one of the two, or remove ipFamilies",fieldPath=".ipFamilies"
+// +kubebuilder:validation:XValidation:rule="!has(self.ipFamilies) || !has(oldSelf.ipFamilies) || self.ipFamilies[0] == oldSelf.ipFamilies[0]",message="the first of ipFamilies cannot be changed (Kubernetes forbids it); keep it first, or create another NginxOperator",fieldPath=".ipFamilies"
 type Service struct {
 	// type is ClusterIP, NodePort or LoadBalancer. Defaults to ClusterIP.
 	// +optional
@@ -330,6 +333,44 @@ type Service struct {
 	// +optional
 	// +kubebuilder:validation:Enum=Cluster;Local
 	ExternalTrafficPolicy corev1.ServiceExternalTrafficPolicy `json:"externalTrafficPolicy,omitempty"`
+
+	// internalTrafficPolicy is Cluster or Local. Local goes from each client inside the cluster only to operands on its own
+	// node, and nowhere where there is none. Defaults to Cluster.
+	// +optional
+	// +kubebuilder:validation:Enum=Cluster;Local
+	InternalTrafficPolicy *corev1.ServiceInternalTrafficPolicy `json:"internalTrafficPolicy,omitempty"`
+
+	// sessionAffinity is None or ClientIP. ClientIP sends a client to the same operand for three hours after its last
+	// connection. Defaults to None.
+	// +optional
+	// +kubebuilder:validation:Enum=None;ClientIP
+	SessionAffinity corev1.ServiceAffinity `json:"sessionAffinity,omitempty"`
+
+	// loadBalancerSourceRanges are the networks, in CIDR notation, from which the load balancer lets clients in, at most
+	// 64, for type LoadBalancer. Defaults to all. The load balancer has to support it.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=49
+	// +kubebuilder:validation:XValidation:rule="self.all(range, isCIDR(range))",message="each of loadBalancerSourceRanges must be a network in CIDR notation; write for example 192.0.2.0/24, or 192.0.2.7/32 for one address"
+	LoadBalancerSourceRanges []string `json:"loadBalancerSourceRanges,omitempty"`
+
+	// ipFamilyPolicy is SingleStack, PreferDualStack (both families where the cluster has both) or RequireDualStack.
+	// Defaults to SingleStack.
+	// +optional
+	// +kubebuilder:validation:Enum=SingleStack;PreferDualStack;RequireDualStack
+	IPFamilyPolicy *corev1.IPFamilyPolicy `json:"ipFamilyPolicy,omitempty"`
+
+	// ipFamilies are the address families of the Service, IPv4 and IPv6, the first for clients that know only one. Defaults
+	// to those of the cluster, in its order. The first cannot be changed once the Service exists.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=2
+	// +kubebuilder:validation:items:Enum=IPv4;IPv6
+	// +kubebuilder:validation:XValidation:rule="size(self) < 2 || self[0] != self[1]",message="ipFamilies has the same family twice; remove one of them"
+	IPFamilies []corev1.IPFamily `json:"ipFamilies,omitempty"`
 }
 
 // PodTemplate adds to the Pods of the operands. Fields have the meaning that they have in a Pod.

@@ -44,6 +44,15 @@ func desired(object *v1alpha2.NginxOperator, in inputs) []client.Object {
 	return children
 }
 
+// Child returns the child of a kind that an object gets, the Deployment unless the kind is another, as far as the spec says it: what
+// the spec names is not read.
+func (r *Reconciler) Child(object *v1alpha2.NginxOperator, kind string) client.Object {
+	if kind == "Service" {
+		return desiredService(object, inputs{})
+	}
+	return r.Deployment(object)
+}
+
 // childMeta returns the metadata that every child has: the name of the object, its namespace, and the labels.
 func childMeta(object *v1alpha2.NginxOperator, in inputs) metav1.ObjectMeta {
 	return metav1.ObjectMeta{

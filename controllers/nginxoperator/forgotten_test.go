@@ -30,6 +30,9 @@ var (
 	// defaultsElsewhere are fields whose default the children of any one example do not show.
 	defaultsElsewhere = map[string]string{
 		"service.externalTrafficPolicy": "the API server's, for it depends on the type",
+		"service.internalTrafficPolicy": "the API server's",
+		"service.sessionAffinity":       "the API server's",
+		"service.ipFamilyPolicy":        "the API server's",
 		"tls[].port":                    "that of the first certificate, without config",
 	}
 )

@@ -32,6 +32,11 @@ func desiredService(object *v1alpha2.NginxOperator, in inputs) *corev1.Service {
 		service.Annotations = withUsers(form.Annotations, service.Annotations)
 		service.Spec.LoadBalancerClass = form.LoadBalancerClass
 		service.Spec.ExternalTrafficPolicy = form.ExternalTrafficPolicy
+		service.Spec.InternalTrafficPolicy = form.InternalTrafficPolicy
+		service.Spec.SessionAffinity = form.SessionAffinity
+		service.Spec.LoadBalancerSourceRanges = form.LoadBalancerSourceRanges
+		service.Spec.IPFamilyPolicy = form.IPFamilyPolicy
+		service.Spec.IPFamilies = form.IPFamilies
 	}
 	return service
 }

@@ -30,6 +30,15 @@ var sharedMaps = [][]string{
 	{"spec", "template", "spec", "nodeSelector"},
 }
 
+// keptFields are fields that the API server leaves as they were where a write leaves them out, with their defaults. Once one is no
+// longer declared, its default is written.
+var keptFields = []struct {
+	path      []string
+	byDefault string
+}{
+	{[]string{"spec", "ipFamilyPolicy"}, "SingleStack"},
+}
+
 // decode returns what was declared, is declared, and is stored, made ready to be merged.
 func decode(live client.Object, last, declared []byte) (was, is, stored map[string]any, err error) {
 	current, err := json.Marshal(content(live))
@@ -57,6 +66,15 @@ func decode(live client.Object, last, declared []byte) (was, is, stored map[stri
 		_, now, err2 := unstructured.NestedMap(is, path...)
 		if err1 == nil && err2 == nil && before && !now {
 			if err := unstructured.SetNestedMap(is, map[string]any{}, path...); err != nil {
+				return nil, nil, nil, err
+			}
+		}
+	}
+	for _, field := range keptFields {
+		_, before, err1 := unstructured.NestedFieldNoCopy(was, field.path...)
+		_, now, err2 := unstructured.NestedFieldNoCopy(is, field.path...)
+		if err1 == nil && err2 == nil && before && !now {
+			if err := unstructured.SetNestedField(is, field.byDefault, field.path...); err != nil {
 				return nil, nil, nil, err
 			}
 		}

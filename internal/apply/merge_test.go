@@ -114,6 +114,21 @@ func TestSelectorsAreAtomic(t *testing.T) {
 	}
 }
 
+// What the API server would leave as it is gets its default once it is no longer declared, and only then.
+func TestThreeWayOfKeptField(t *testing.T) {
+	plain := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
+	dual := plain.DeepCopy()
+	dual.Spec.IPFamilyPolicy = ptr.To(corev1.IPFamilyPolicyPreferDualStack)
+	if got, want := string(patchOf(t, stored(t, dual), plain)), `{"spec":{"ipFamilyPolicy":"SingleStack"}}`; got != want {
+		t.Errorf("patch %s, want %s", got, want)
+	}
+	live := stored(t, plain)
+	live.Spec.IPFamilyPolicy = dual.Spec.IPFamilyPolicy
+	if patch := patchOf(t, live, plain); patch != nil {
+		t.Errorf("want no patch of what was never declared, got %s", patch)
+	}
+}
+
 // A field with the patch strategy "replace" is not written again and again.
 func TestThreeWayOfReplacedField(t *testing.T) {
 	budget := &policyv1.PodDisruptionBudget{

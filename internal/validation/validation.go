@@ -31,6 +31,12 @@ const maxPodValues = 1_024
 // maxItems is how many ports and how many certificates the schema allows.
 const maxItems = 16
 
+// maxRanges is how many networks spec.service.loadBalancerSourceRanges may have, for the same reason, and as the schema has it.
+const maxRanges = 64
+
+// maxFamilies is how many address families there are.
+const maxFamilies = 2
+
 const exampleImage = "docker.io/nginxinc/nginx-unprivileged:1.28.0"
 
 // Spec returns what is wrong with a spec. path is where the spec is in its object.
@@ -179,6 +185,13 @@ func validateSize(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.Erro
 	}
 	if n := len(spec.TLS); n > maxItems {
 		errs = append(errs, field.TooMany(path.Child("tls"), n, maxItems))
+	}
+	if spec.Service != nil && len(spec.Service.LoadBalancerSourceRanges) > maxRanges {
+		at := path.Child("service", "loadBalancerSourceRanges")
+		errs = append(errs, field.TooMany(at, len(spec.Service.LoadBalancerSourceRanges), maxRanges))
+	}
+	if spec.Service != nil && len(spec.Service.IPFamilies) > maxFamilies {
+		errs = append(errs, field.TooMany(path.Child("service", "ipFamilies"), len(spec.Service.IPFamilies), maxFamilies))
 	}
 	if len(errs) > 0 {
 		return errs

@@ -133,6 +133,13 @@ podTemplate: {labels: {app.kubernetes.io/name: shop, operator.example.com/x: a},
 				`regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') ` +
 				`with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
 		}},
+		"more ranges and families than the schema takes": {
+			spec: "service: {type: LoadBalancer, loadBalancerSourceRanges: [" + strings.Repeat("a,", 65) + "], ipFamilies: [a, b, c]}",
+			want: []string{
+				"spec.service.loadBalancerSourceRanges: Too many: 65: must have at most 64 items",
+				"spec.service.ipFamilies: Too many: 3: must have at most 2 items",
+			},
+		},
 		"endless quantities": {spec: "resources: {requests: {cpu: 1e1000000000}, limits: {cpu: 1e999999999}}", want: []string{
 			"spec.resources.requests[cpu]: Invalid value: must not be more than 1e36; lower it",
 			"spec.resources.limits[cpu]: Invalid value: must not be more than 1e36; lower it",
@@ -143,6 +150,7 @@ podTemplate: {labels: {app.kubernetes.io/name: shop, operator.example.com/x: a},
 		"what the API server judges": {spec: `
 resources: {requests: {cpu: 2, memory: -1, disk: 1}, limits: {cpu: 1}}
 podTemplate: {tolerations: [{operator: Is}], nodeSelector: {a b: c}, topologySpreadConstraints: [{}], priorityClassName: High}
+service: {type: LoadBalancer, loadBalancerSourceRanges: [a], ipFamilyPolicy: All, ipFamilies: [IPv5]}
 `},
 		"configuration": {spec: "config: {inline: \"server {\\n  listen 8080;\\n  daemon off;\\n  proxy_pas x;\\n}\"}", want: []string{
 			"spec.config.inline: Invalid value: line 3: daemon: cannot be set here: nginx runs in the foreground, or its container would end; " +

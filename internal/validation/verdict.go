@@ -11,7 +11,7 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// origins says for the fields of the Deployment that are handed on as they are which field of the spec they come from.
+// origins says for the fields of children that are handed on as they are which field of the spec they come from.
 var origins = []struct{ child, spec string }{
 	{"spec.template.labels", "podTemplate.labels"},
 	{"spec.template.metadata.labels", "podTemplate.labels"},
@@ -25,19 +25,41 @@ var origins = []struct{ child, spec string }{
 	{"spec.template.spec.imagePullSecrets", "podTemplate.imagePullSecrets"},
 	{"spec.template.spec.containers[0].resources", "resources"},
 	{"spec.template.spec.containers[0].image", "image"},
+	{"spec.LoadBalancerSourceRanges", "service.loadBalancerSourceRanges"}, // so Kubernetes writes it
+	{"spec.ipFamilyPolicy", "service.ipFamilyPolicy"},
+	{"spec.ipFamilies", "service.ipFamilies"},
 }
 
 // maxVerdict bounds what of a field and of a message of the API server, both of which quote the user's text, is told.
 const maxVerdict = 512
 
-// NeedsVerdict reports whether a spec says something that only the API server can judge, which it does where the Deployment is
-// written, and that the spec before did not say.
-func NeedsVerdict(before, spec *v1alpha2.NginxOperatorSpec) bool {
-	return spec.Resources != nil && !equality.Semantic.DeepEqual(before.Resources, spec.Resources) ||
-		spec.PodTemplate != nil && !equality.Semantic.DeepEqual(before.PodTemplate, spec.PodTemplate)
+// NeedsVerdict returns the kinds of the children of which a spec says something that only the API server can judge, which it does
+// where the child is written, and that the spec before did not say.
+func NeedsVerdict(before, spec *v1alpha2.NginxOperatorSpec) []string {
+	var out []string
+	if spec.Resources != nil && !equality.Semantic.DeepEqual(before.Resources, spec.Resources) ||
+		spec.PodTemplate != nil && !equality.Semantic.DeepEqual(before.PodTemplate, spec.PodTemplate) {
+		out = append(out, "Deployment")
+	}
+	if service := judgedOf(spec.Service); service != nil && !equality.Semantic.DeepEqual(judgedOf(before.Service), service) {
+		out = append(out, "Service")
+	}
+	return out
 }
 
-// Verdict returns what the API server found wrong with the Deployment of a spec as errors of the spec. It returns nothing where
+// judgedOf returns what only the API server can judge of a Service, nil where there is nothing.
+func judgedOf(service *v1alpha2.Service) *v1alpha2.Service {
+	if service == nil || len(service.LoadBalancerSourceRanges) == 0 && service.IPFamilyPolicy == nil && len(service.IPFamilies) == 0 {
+		return nil
+	}
+	return &v1alpha2.Service{
+		LoadBalancerSourceRanges: service.LoadBalancerSourceRanges,
+		IPFamilyPolicy:           service.IPFamilyPolicy,
+		IPFamilies:               service.IPFamilies,
+	}
+}
+
+// Verdict returns what the API server found wrong with a child of a spec as errors of the spec. It returns nothing where
 // the error is another one, or about nothing that the spec says.
 func Verdict(err error, path *field.Path) field.ErrorList {
 	var status apierrors.APIStatus
@@ -67,7 +89,7 @@ func bounded(text string) string {
 	return strings.ToValidUTF8(text[:maxVerdict], "") + "…"
 }
 
-// origin returns the field of the spec that a field of the Deployment comes from.
+// origin returns the field of the spec that a field of a child comes from.
 func origin(child string) (string, bool) {
 	for _, known := range origins {
 		if rest, found := strings.CutPrefix(child, known.child); found && (rest == "" || strings.ContainsAny(rest[:1], ".[")) {

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
@@ -66,6 +67,19 @@ func TestVerdict(t *testing.T) {
 				`spec.podTemplate.annotations[a]: Invalid value: "b": is no profile`,
 			},
 		},
+		"of a Service": {
+			err: refused(
+				field.Invalid(field.NewPath("spec", "LoadBalancerSourceRanges").Index(0), "a", "is no network"),
+				field.Invalid(field.NewPath("spec", "ipFamilyPolicy"), "RequireDualStack", "this cluster has one family"),
+				field.Invalid(field.NewPath("spec", "ipFamilies").Index(0), "IPv6", "may not change once set"),
+				field.Forbidden(field.NewPath("spec", "clusterIPs"), "no"),
+			),
+			want: []string{
+				`spec.service.loadBalancerSourceRanges[0]: Invalid value: "a": is no network`,
+				`spec.service.ipFamilyPolicy: Invalid value: "RequireDualStack": this cluster has one family`,
+				`spec.service.ipFamilies[0]: Invalid value: "IPv6": may not change once set`,
+			},
+		},
 		"what is the user's beside what is not": {
 			err: refused(
 				field.Required(field.NewPath("spec", "selector"), ""),
@@ -106,23 +120,36 @@ func TestNeedsVerdict(t *testing.T) {
 	resources := &corev1.ResourceRequirements{}
 	template := func(class string) *v1alpha2.PodTemplate { return &v1alpha2.PodTemplate{PriorityClassName: class} }
 	type spec = v1alpha2.NginxOperatorSpec
+	ranges := func(affinity corev1.ServiceAffinity, list ...string) *v1alpha2.Service {
+		return &v1alpha2.Service{SessionAffinity: affinity, LoadBalancerSourceRanges: list}
+	}
+	deployment, service := []string{"Deployment"}, []string{"Service"}
 	for name, test := range map[string]struct {
 		before, now spec
-		want        bool
+		want        []string
 	}{
 		"nothing of it":    {now: spec{Image: "nginx", ForceRedeploy: "now"}},
-		"resources":        {now: spec{Resources: resources}, want: true},
-		"a template":       {now: spec{PodTemplate: template("high")}, want: true},
+		"resources":        {now: spec{Resources: resources}, want: deployment},
+		"a template":       {now: spec{PodTemplate: template("high")}, want: deployment},
 		"said before":      {before: spec{Resources: resources, PodTemplate: template("high")}, now: spec{PodTemplate: template("high")}},
 		"no longer said":   {before: spec{Resources: resources, PodTemplate: template("high")}},
-		"another template": {before: spec{PodTemplate: template("high")}, now: spec{PodTemplate: template("low")}, want: true},
+		"another template": {before: spec{PodTemplate: template("high")}, now: spec{PodTemplate: template("low")}, want: deployment},
 		"resources as well now": {
-			before: spec{PodTemplate: template("a")}, now: spec{PodTemplate: template("a"), Resources: resources}, want: true,
+			before: spec{PodTemplate: template("a")}, now: spec{PodTemplate: template("a"), Resources: resources}, want: deployment,
+		},
+		"nothing of a Service": {now: spec{Service: ranges(corev1.ServiceAffinityClientIP)}},
+		"networks":             {now: spec{Service: ranges("", "a")}, want: service},
+		"networks as before":   {before: spec{Service: ranges("", "a")}, now: spec{Service: ranges(corev1.ServiceAffinityClientIP, "a")}},
+		"other networks":       {before: spec{Service: ranges("", "a")}, now: spec{Service: ranges("", "b")}, want: service},
+		"families":             {now: spec{Service: &v1alpha2.Service{IPFamilies: []corev1.IPFamily{"IPv6"}}}, want: service},
+		"two kinds": {
+			now:  spec{Service: &v1alpha2.Service{IPFamilyPolicy: ptr.To(corev1.IPFamilyPolicyRequireDualStack)}, Resources: resources},
+			want: []string{"Deployment", "Service"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := NeedsVerdict(&test.before, &test.now); got != test.want {
-				t.Errorf("got %t", got)
+			if diff := cmp.Diff(test.want, NeedsVerdict(&test.before, &test.now)); diff != "" {
+				t.Error(diff)
 			}
 		})
 	}

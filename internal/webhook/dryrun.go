@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/semaphore"
-	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/rest"
@@ -27,10 +26,10 @@ const (
 	dryRunTimeout = 3 * time.Second
 )
 
-// Render returns the Deployment that an object gets, as far as its spec says it.
-type Render func(*v1alpha2.NginxOperator) *appsv1.Deployment
+// Render returns the child of a kind that an object gets, as far as its spec says it.
+type Render func(object *v1alpha2.NginxOperator, kind string) client.Object
 
-// dryRun has the API server validate a Deployment that nobody stores.
+// dryRun has the API server validate children that nobody stores.
 type dryRun struct {
 	client client.Client
 	render Render
@@ -46,9 +45,9 @@ func newDryRun(mgr manager.Manager, render Render) (*dryRun, error) {
 	return &dryRun{client: c, render: render, slots: semaphore.NewWeighted(dryRuns)}, err
 }
 
-// ask returns what the API server finds wrong with the Deployment of an object. Whatever else keeps it from an answer is none:
-// the object is admitted, and its status tells.
-func (d *dryRun) ask(ctx context.Context, object *v1alpha2.NginxOperator) field.ErrorList {
+// ask returns what the API server finds wrong with the children of an object that are of these kinds. Whatever else keeps it from an
+// answer is none: the object is admitted, and its status tells.
+func (d *dryRun) ask(ctx context.Context, object *v1alpha2.NginxOperator, kinds ...string) field.ErrorList {
 	waiting, cancel := context.WithTimeout(ctx, waitForDryRun)
 	defer cancel()
 	if err := d.slots.Acquire(waiting, 1); err != nil {
@@ -57,10 +56,14 @@ func (d *dryRun) ask(ctx context.Context, object *v1alpha2.NginxOperator) field.
 	defer d.slots.Release(1)
 	ctx, cancel = context.WithTimeout(ctx, dryRunTimeout)
 	defer cancel()
-	// A name that is taken is told of after all that is wrong, so it needs no other than that of the object.
-	err := d.client.Create(ctx, d.render(object), client.DryRunAll, apply.FieldOwner)
-	if err != nil {
-		log.FromContext(ctx).V(1).Info("A dry run failed", "reason", apierrors.ReasonForError(err))
+	var errs field.ErrorList
+	for _, kind := range kinds {
+		// A name that is taken is told of after all that is wrong, so it needs no other than that of the object.
+		err := d.client.Create(ctx, d.render(object, kind), client.DryRunAll, apply.FieldOwner)
+		if err != nil {
+			log.FromContext(ctx).V(1).Info("A dry run failed", "kind", kind, "reason", apierrors.ReasonForError(err))
+		}
+		errs = append(errs, validation.Verdict(err, specPath)...)
 	}
-	return validation.Verdict(err, specPath)
+	return errs
 }

@@ -3,6 +3,7 @@ package webhook
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -16,6 +17,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -30,8 +32,12 @@ func answering(answer func(context.Context, client.Object, *client.CreateOptions
 			return answer(ctx, object, (&client.CreateOptions{}).ApplyOptions(options))
 		},
 	})
-	render := func(object *v1alpha2.NginxOperator) *appsv1.Deployment {
-		return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: object.Namespace, Name: object.Name}}
+	render := func(object *v1alpha2.NginxOperator, kind string) client.Object {
+		meta := metav1.ObjectMeta{Namespace: object.Namespace, Name: object.Name}
+		if kind == "Service" {
+			return &corev1.Service{ObjectMeta: meta}
+		}
+		return &appsv1.Deployment{ObjectMeta: meta}
 	}
 	return &dryRun{client: c, render: render, slots: semaphore.NewWeighted(dryRuns)}
 }
@@ -80,6 +86,30 @@ func TestDryRunRefusesOnlyWhatIsInvalid(t *testing.T) {
 	}
 }
 
+// Each child that says something new is asked about, and no other; what is wrong with each is told.
+func TestDryRunsOfSeveralChildren(t *testing.T) {
+	var asked []string
+	validator := Validator{answering(func(_ context.Context, got client.Object, _ *client.CreateOptions) error {
+		asked = append(asked, strings.TrimPrefix(fmt.Sprintf("%T", got), "*v1."))
+		if _, isService := got.(*corev1.Service); !isService {
+			return notSupported()
+		}
+		return apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Service").GroupKind(), "web",
+			field.ErrorList{field.Invalid(field.NewPath("spec", "ipFamilyPolicy"), "RequireDualStack", "one family")})
+	}).ask}
+	both := judged()
+	both.Spec.Service = &v1alpha2.Service{IPFamilyPolicy: ptr.To(corev1.IPFamilyPolicyRequireDualStack)}
+	_, err := validator.ValidateCreate(at(t, "v1alpha2"), both)
+	if err == nil || !strings.Contains(err.Error(), "spec.podTemplate.tolerations[0].operator") ||
+		!strings.Contains(err.Error(), `spec.service.ipFamilyPolicy: Invalid value: "RequireDualStack": one family`) {
+		t.Errorf("got %v", err)
+	}
+	_, _ = validator.ValidateUpdate(at(t, "v1alpha2"), judged(), both)
+	if want := []string{"Deployment", "Service", "Service"}; !slices.Equal(asked, want) {
+		t.Errorf("asked about %v, want %v", asked, want)
+	}
+}
+
 // Who says nothing that the API server judges, or nothing new, costs no request, nor does what is wrong anyway.
 func TestDryRunsThatAreNotMade(t *testing.T) {
 	asked := 0
@@ -112,13 +142,13 @@ func TestDryRunsTakeBoundedTime(t *testing.T) {
 		for range dryRuns {
 			go func() {
 				began := time.Now()
-				dry.ask(t.Context(), judged())
+				dry.ask(t.Context(), judged(), "Deployment")
 				took <- time.Since(began)
 			}()
 		}
 		synctest.Wait()
 		began := time.Now()
-		if errs := dry.ask(t.Context(), judged()); len(errs) > 0 || time.Since(began) != waitForDryRun || asked.Load() != dryRuns {
+		if errs := dry.ask(t.Context(), judged(), "Deployment"); len(errs) > 0 || time.Since(began) != waitForDryRun || asked.Load() != dryRuns {
 			t.Errorf("the one too many took %s, and %d were asked: %v", time.Since(began), asked.Load(), errs)
 		}
 		for range dryRuns {
@@ -126,7 +156,7 @@ func TestDryRunsTakeBoundedTime(t *testing.T) {
 				t.Errorf("took %s", d)
 			}
 		}
-		if dry.ask(t.Context(), judged()); asked.Load() != dryRuns+1 {
+		if dry.ask(t.Context(), judged(), "Deployment"); asked.Load() != dryRuns+1 {
 			t.Errorf("%d were asked after the others ended", asked.Load())
 		}
 	})

@@ -69,8 +69,8 @@ var specPath = field.NewPath("spec")
 // Validator refuses what the operator could not carry out, and warns of what is surely not meant. The controller asks
 // for the same again in each reconcile, because a write also goes through where the webhook is not there.
 type Validator struct {
-	// Verdict asks the API server about what only it can judge, where that is not nil.
-	Verdict func(context.Context, *v1alpha2.NginxOperator) field.ErrorList
+	// Verdict asks the API server about what only it can judge of the children of some kinds, where that is not nil.
+	Verdict func(ctx context.Context, object *v1alpha2.NginxOperator, kinds ...string) field.ErrorList
 }
 
 var _ admission.Validator[*v1alpha2.NginxOperator] = Validator{}
@@ -96,8 +96,8 @@ func (Validator) ValidateDelete(context.Context, *v1alpha2.NginxOperator) (admis
 
 func (v Validator) validate(ctx context.Context, old, object *v1alpha2.NginxOperator) (admission.Warnings, error) {
 	errs := validation.Spec(&object.Spec, specPath)
-	if len(errs) == 0 && v.Verdict != nil && validation.NeedsVerdict(&old.Spec, &object.Spec) {
-		errs = v.Verdict(ctx, object)
+	if kinds := validation.NeedsVerdict(&old.Spec, &object.Spec); len(errs) == 0 && len(kinds) > 0 && v.Verdict != nil {
+		errs = v.Verdict(ctx, object, kinds...)
 	}
 	request, err := admission.RequestFromContext(ctx)
 	fromV1alpha1 := err == nil && isV1alpha1(request)

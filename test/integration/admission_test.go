@@ -40,6 +40,8 @@ func TestAdmissionRefuses(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
 	const name = "must be lower-case letters, digits, hyphens and dots, and begin and end with a letter or digit"
+	const families = "spec.service.ipFamilies: Invalid value: ipFamilies takes two families with ipFamilyPolicy PreferDualStack or " +
+		"RequireDualStack, and one with SingleStack; correct one of the two, or remove ipFamilies"
 	const ownLabel = "are the operator's; remove them, or use a key with a prefix of your own"
 	for title, test := range map[string]struct{ version, spec, want string }{
 		// The schema.
@@ -168,6 +170,42 @@ func TestAdmissionRefuses(t *testing.T) {
 			want: "spec.service.externalTrafficPolicy: Invalid value: externalTrafficPolicy needs type NodePort or LoadBalancer; " +
 				"set the type or remove externalTrafficPolicy",
 		},
+		"networks without a load balancer": {
+			spec: "service: {loadBalancerSourceRanges: [192.0.2.0/24]}",
+			want: "spec.service.loadBalancerSourceRanges: Invalid value: loadBalancerSourceRanges needs type LoadBalancer; " +
+				"set the type or remove loadBalancerSourceRanges",
+		},
+		"address in place of a network": {
+			spec: "service: {type: LoadBalancer, loadBalancerSourceRanges: [192.0.2.7]}",
+			want: "spec.service.loadBalancerSourceRanges: Invalid value: each of loadBalancerSourceRanges must be a network in CIDR notation; " +
+				"write for example 192.0.2.0/24, or 192.0.2.7/32 for one address",
+		},
+		"65 networks": {
+			spec: "service: {type: LoadBalancer, loadBalancerSourceRanges: [" + strings.Repeat("192.0.2.0/24,", 65) + "]}",
+			want: "spec.service.loadBalancerSourceRanges: Too many: 65: must have at most 64 items",
+		},
+		"session affinity": {
+			spec: "service: {sessionAffinity: Cookie}",
+			want: `spec.service.sessionAffinity: Unsupported value: "Cookie": supported values: "None", "ClientIP"`,
+		},
+		"internal policy": {
+			spec: "service: {internalTrafficPolicy: Near}",
+			want: `spec.service.internalTrafficPolicy: Unsupported value: "Near": supported values: "Cluster", "Local"`,
+		},
+		"family policy": {
+			spec: "service: {ipFamilyPolicy: DualStack}",
+			want: `spec.service.ipFamilyPolicy: Unsupported value: "DualStack": supported values: "SingleStack", "PreferDualStack", "RequireDualStack"`,
+		},
+		"family": {
+			spec: "service: {ipFamilies: [IPv5]}",
+			want: `spec.service.ipFamilies[0]: Unsupported value: "IPv5": supported values: "IPv4", "IPv6"`,
+		},
+		"family twice": {
+			spec: "service: {ipFamilyPolicy: RequireDualStack, ipFamilies: [IPv4, IPv4]}",
+			want: "spec.service.ipFamilies: Invalid value: ipFamilies has the same family twice; remove one of them",
+		},
+		"two families in a single stack": {spec: "service: {ipFamilies: [IPv4, IPv6]}", want: families},
+		"one family in a dual stack":     {spec: "service: {ipFamilyPolicy: PreferDualStack, ipFamilies: [IPv4]}", want: families},
 		"claims": {
 			spec: "resources: {claims: [{name: gpu}]}",
 			want: "spec.resources: Invalid value: resources.claims is not supported: a claim of a Pod cannot be declared here; remove it",
@@ -319,6 +357,10 @@ func TestAdmissionTakes(t *testing.T) {
 			spec: "service: {type: LoadBalancer, loadBalancerClass: example.com/lb, externalTrafficPolicy: Local, " +
 				"annotations: {example.com/lb: internal}}",
 		},
+		"networks and families": {
+			spec: "service: {type: LoadBalancer, loadBalancerSourceRanges: [192.0.2.0/24, '2001:db8::/32'], sessionAffinity: ClientIP, " +
+				"internalTrafficPolicy: Local, ipFamilyPolicy: RequireDualStack, ipFamilies: [IPv6, IPv4]}",
+		},
 		"moving tag": {spec: "image: quay.io/me/nginx:latest", want: []string{
 			"spec.image: the tag is latest, which means another image from one day to the next, also among the Pods of this object; " +
 				"name a version or a digest",
@@ -336,6 +378,42 @@ func TestAdmissionTakes(t *testing.T) {
 			must(t, client.WithFieldValidation(warningClient(t, warnings), "Strict").Create(t.Context(), object))
 			if diff := cmp.Diff(test.want, warnings.list()); diff != "" {
 				t.Error(diff)
+			}
+		})
+	}
+}
+
+// What Kubernetes forbids in a Service is refused before it is stored.
+func TestAdmissionRefusesTransitionsOfTheService(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	i := 0
+	for title, test := range map[string]struct{ before, after, want string }{
+		"class": {
+			before: "service: {type: LoadBalancer, loadBalancerClass: example.com/a}",
+			after:  "service: {type: LoadBalancer, loadBalancerClass: example.com/b}",
+			want: "spec.service.loadBalancerClass: Invalid value: loadBalancerClass cannot be changed while type is LoadBalancer " +
+				"(Kubernetes forbids it); set type ClusterIP first, then type and class again",
+		},
+		"first family": {
+			before: "service: {ipFamilies: [IPv4]}",
+			after:  "service: {ipFamilyPolicy: PreferDualStack, ipFamilies: [IPv6, IPv4]}",
+			want: "spec.service.ipFamilies: Invalid value: the first of ipFamilies cannot be changed (Kubernetes forbids it); " +
+				"keep it first, or create another NginxOperator",
+		},
+	} {
+		i++
+		t.Run(title, func(t *testing.T) {
+			name := fmt.Sprintf("web-%d", i)
+			object := specManifest(t, v1alpha2.GroupVersion.Version, namespace, name, test.before)
+			must(t, suite.admin.Create(t.Context(), object))
+			err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+				must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(object), object))
+				object.Object["spec"] = specManifest(t, v1alpha2.GroupVersion.Version, namespace, name, test.after).Object["spec"]
+				return suite.admin.Update(t.Context(), object)
+			})
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("want a refusal with\n%s\ngot\n%v", test.want, err)
 			}
 		})
 	}

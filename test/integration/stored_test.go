@@ -36,6 +36,7 @@ var neverStored = []string{"spec.resources.claims"}
 var valid = map[string]any{
 	"operator": "In", "whenUnsatisfiable": "DoNotSchedule", "maxSkew": int64(1), "inline": "server {}", "effect": "NoExecute",
 	"loadBalancerClass": "example.com/lb", "externalTrafficPolicy": "Local", "name": "a", "key": "a", "secretName": "a",
+	"loadBalancerSourceRanges": "192.0.2.0/24",
 }
 
 // What can be stored can be read. For every field of the CRD, in both versions, this writes the extremes of what its type
@@ -110,7 +111,11 @@ func (w *walker) walk(field apiextensionsv1.JSONSchemaProps, path []step) {
 func (w *walker) try(field apiextensionsv1.JSONSchemaProps, path []step) {
 	name, stored := pathString(path), 0
 	w.fields++
-	for _, value := range extremes(field, path[len(path)-1].name) {
+	of := path[len(path)-1]
+	if of.in == "list" {
+		of = path[len(path)-2]
+	}
+	for _, value := range extremes(field, of.name) {
 		if w.write(build(path, value), fmt.Sprintf("%s %s = %.40v", w.kind.Version, name, value)) && value != nil {
 			stored++
 		}
@@ -230,7 +235,7 @@ func build(path []step, value any) map[string]any {
 			for _, name := range at.around.Required {
 				fields[name] = sample(name, at.around.Properties[name])
 			}
-			if at.name == "loadBalancerClass" || at.name == "externalTrafficPolicy" {
+			if slices.Contains([]string{"loadBalancerClass", "externalTrafficPolicy", "loadBalancerSourceRanges"}, at.name) {
 				fields["type"] = "LoadBalancer"
 			}
 			fields[at.name] = value

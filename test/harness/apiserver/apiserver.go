@@ -61,7 +61,7 @@ func Start(dir, user string) (*Server, error) {
 	// OpenShift has this plugin on: it asks for the permission on finalizers that the operator's role grants.
 	s.environment.ControlPlane.GetAPIServer().Configure().Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
 	// Each object has a Service, which nobody collects here, and the default range holds 254.
-	s.environment.ControlPlane.GetAPIServer().Configure().Set("service-cluster-ip-range", "10.0.0.0/16")
+	s.environment.ControlPlane.GetAPIServer().Configure().Set("service-cluster-ip-range", "10.0.0.0/16,fd00::/112")
 	if s.Admin, err = s.environment.Start(); err != nil {
 		return nil, fmt.Errorf("failed to start the API server: %w", err)
 	}

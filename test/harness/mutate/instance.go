@@ -65,7 +65,7 @@ func InstancePool() Pool {
 	return Pool{
 		Strings: []string{
 			"other", "2", "16Mi", "Exists", "Equal", "In", "NotIn", "NoExecute", "NoSchedule", "DoNotSchedule", "ScheduleAnyway", "Honor", "Ignore",
-			"example.com/other", instanceConfig,
+			"example.com/other", instanceConfig, "192.0.2.0/24", "192.0.2.0/25",
 		},
 		Keys: []string{"example.com/other", "cpu", "memory"},
 	}
