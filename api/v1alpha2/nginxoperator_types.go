@@ -2,6 +2,7 @@ package v1alpha2
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
@@ -104,6 +105,11 @@ type NginxOperatorSpec struct {
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Service"
 	Service *Service `json:"service,omitempty"`
+
+	// networkPolicy says who may reach the operands. By default anybody may, on the ports that are served.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Network policy",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:advanced"}
+	NetworkPolicy *NetworkPolicy `json:"networkPolicy,omitempty"`
 
 	// resources are the compute resources of the nginx container. Defaults to requests of cpu 10m and memory 32Mi and no
 	// limits; what is given replaces all of the default.
@@ -373,6 +379,36 @@ type Service struct {
 	IPFamilies []corev1.IPFamily `json:"ipFamilies,omitempty"`
 }
 
+// NetworkPolicyMode says whether there is a NetworkPolicy.
+type NetworkPolicyMode string
+
+// Modes of the NetworkPolicy.
+const (
+	// NetworkPolicyManaged: the operator keeps a NetworkPolicy for the operands.
+	NetworkPolicyManaged NetworkPolicyMode = "Managed"
+	// NetworkPolicyNone: there is none of the operator's.
+	NetworkPolicyNone NetworkPolicyMode = "None"
+)
+
+// NetworkPolicy says who may reach the operands.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.from) || !has(self.mode) || self.mode != 'None'",message="networkPolicy.from needs mode Managed; with None there is no NetworkPolicy that could hold it, so remove one of the two",fieldPath=".from"
+type NetworkPolicy struct {
+	// mode is Managed or None. With None the operator removes its NetworkPolicy, and leaves it to policies of others, or to
+	// none, who reaches the operands. Defaults to Managed.
+	// +optional
+	// +kubebuilder:validation:Enum=Managed;None
+	Mode NetworkPolicyMode `json:"mode,omitempty"`
+
+	// from are the peers that may reach the served ports, 1 to 16, as in a NetworkPolicy: Pods, namespaces or networks.
+	// Defaults to anybody. The port of the kubelet's probes stays open to all.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	From []networkingv1.NetworkPolicyPeer `json:"from,omitempty"`
+}
+
 // PodTemplate adds to the Pods of the operands. Fields have the meaning that they have in a Pod.
 type PodTemplate struct {
 	// labels of the Pods, at most 64, beside those of the operator (app.kubernetes.io/...), which cannot be set here.
@@ -426,7 +462,8 @@ type PodTemplate struct {
 }
 
 // NginxOperator declares an NGINX instance. The operator creates what it needs (a Deployment, a Service, a ConfigMap, a
-// NetworkPolicy and, from two replicas up, a PodDisruptionBudget), keeps it as declared and reports on it.
+// NetworkPolicy unless spec.networkPolicy says none and, from two replicas up, a PodDisruptionBudget), keeps it as declared
+// and reports on it.
 //
 // The name is also the name of the Service, so it has to be a DNS label (RFC 1035): at most 63 lower-case letters,
 // digits and hyphens, beginning with a letter.

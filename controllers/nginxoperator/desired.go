@@ -37,7 +37,11 @@ func desired(object *v1alpha2.NginxOperator, in inputs) []client.Object {
 		children = append(children, desiredContentConfigMap(object, in))
 	}
 	deployment := desiredDeployment(object, in)
-	children = append(children, desiredService(object, in), desiredNetworkPolicy(object, in), deployment)
+	children = append(children, desiredService(object, in))
+	if defaults.HasNetworkPolicy(&object.Spec) {
+		children = append(children, desiredNetworkPolicy(object, in))
+	}
+	children = append(children, deployment)
 	if needsPodDisruptionBudget(*deployment.Spec.Replicas) {
 		children = append(children, desiredPodDisruptionBudget(object, in))
 	}
@@ -47,8 +51,11 @@ func desired(object *v1alpha2.NginxOperator, in inputs) []client.Object {
 // Child returns the child of a kind that an object gets, the Deployment unless the kind is another, as far as the spec says it: what
 // the spec names is not read.
 func (r *Reconciler) Child(object *v1alpha2.NginxOperator, kind string) client.Object {
-	if kind == "Service" {
+	switch kind {
+	case "Service":
 		return desiredService(object, inputs{})
+	case "NetworkPolicy":
+		return desiredNetworkPolicy(object, inputs{})
 	}
 	return r.Deployment(object)
 }

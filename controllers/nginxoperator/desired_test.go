@@ -11,9 +11,11 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -250,6 +252,20 @@ func TestDeploymentReplicas(t *testing.T) {
 				t.Errorf("%d replicas, want %d", got, test.want)
 			}
 		})
+	}
+}
+
+// Whom the spec names reaches the ports that are served, and nobody else does; the kubelet reaches its own in any case.
+func TestNetworkPolicyFrom(t *testing.T) {
+	object := newObject(onPort(80))
+	peers := []networkingv1.NetworkPolicyPeer{{PodSelector: &metav1.LabelSelector{}}, {IPBlock: &networkingv1.IPBlock{CIDR: "192.0.2.0/24"}}}
+	object.Spec.NetworkPolicy = &v1alpha2.NetworkPolicy{From: peers}
+	port := func(name string) []networkingv1.NetworkPolicyPort {
+		return []networkingv1.NetworkPolicyPort{{Protocol: ptr.To(corev1.ProtocolTCP), Port: ptr.To(intstr.FromString(name))}}
+	}
+	want := []networkingv1.NetworkPolicyIngressRule{{Ports: port("http"), From: peers}, {Ports: port("health")}}
+	if diff := gocmp.Diff(want, desiredNetworkPolicy(object, inputs{}).Spec.Ingress); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -4,8 +4,8 @@ package nginxoperator
 
 // Rights of the operator. They are the verbs that it really uses, no more: a test on a real API server compares them
 // with the API server's audit log. Where OwnerReferencesPermissionEnforcement is on (OpenShift), two are asked for and not
-// used: to update finalizers, for a reference that blocks the deletion of its owner; and to delete Deployments, Services and
-// NetworkPolicies, for the one write that makes the reference of a child of release 0.1.0 name v1alpha2.
+// used: to update finalizers, for a reference that blocks the deletion of its owner; and to delete Deployments and Services, for the
+// one write that makes the reference of a child of release 0.1.0 name v1alpha2.
 //
 // +kubebuilder:rbac:groups=operator.example.com,resources=nginxoperators,verbs=list;watch
 // +kubebuilder:rbac:groups=operator.example.com,resources=nginxoperators/status,verbs=patch

@@ -12,18 +12,28 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
+// desiredNetworkPolicy lets those whom the spec names reach the ports that are served, and all reach that for probes: the kubelet asks
+// from an address of the node, which no peer selects.
 func desiredNetworkPolicy(object *v1alpha2.NginxOperator, in inputs) *networkingv1.NetworkPolicy {
 	policy := assets.NetworkPolicy()
 	policy.ObjectMeta = childMeta(object, in)
 	policy.Spec.PodSelector = metav1.LabelSelector{MatchLabels: wellknown.Selector(object.Name)}
-	var ports []networkingv1.NetworkPolicyPort
-	allow := func(name string) {
-		ports = append(ports, networkingv1.NetworkPolicyPort{Protocol: ptr.To(corev1.ProtocolTCP), Port: ptr.To(intstr.FromString(name))})
-	}
+	var serving []networkingv1.NetworkPolicyPort
 	for _, port := range servedPorts(&object.Spec, in.running) {
-		allow(port.target)
+		serving = append(serving, namedPort(port.target))
 	}
-	allow(portHealth)
-	policy.Spec.Ingress = []networkingv1.NetworkPolicyIngressRule{{Ports: ports}}
+	health := namedPort(portHealth)
+	if declared := object.Spec.NetworkPolicy; declared != nil && len(declared.From) > 0 {
+		policy.Spec.Ingress = []networkingv1.NetworkPolicyIngressRule{
+			{Ports: serving, From: declared.From}, {Ports: []networkingv1.NetworkPolicyPort{health}},
+		}
+		return policy
+	}
+	policy.Spec.Ingress = []networkingv1.NetworkPolicyIngressRule{{Ports: append(serving, health)}}
 	return policy
+}
+
+// namedPort returns a container port by its name.
+func namedPort(name string) networkingv1.NetworkPolicyPort {
+	return networkingv1.NetworkPolicyPort{Protocol: ptr.To(corev1.ProtocolTCP), Port: ptr.To(intstr.FromString(name))}
 }

@@ -6,6 +6,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -38,6 +39,16 @@ func (r *Reconciler) staleChildren(
 	}
 	for i := range budgets.Items {
 		add(&budgets.Items[i], neededBudgets)
+	}
+	if len(namesOfKind[*networkingv1.NetworkPolicy](declared)) == 0 {
+		policy := &networkingv1.NetworkPolicy{}
+		found, err := r.live(ctx, object, "NetworkPolicy", policy)
+		if err != nil {
+			return nil, err
+		}
+		if found {
+			add(policy, nil)
+		}
 	}
 	for i := range configMaps.Items {
 		add(&configMaps.Items[i], neededConfigMaps)

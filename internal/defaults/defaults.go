@@ -79,6 +79,11 @@ func ServiceType(spec *v1alpha2.NginxOperatorSpec) corev1.ServiceType {
 	return spec.Service.Type
 }
 
+// HasNetworkPolicy reports whether the operator keeps a NetworkPolicy for the operands.
+func HasNetworkPolicy(spec *v1alpha2.NginxOperatorSpec) bool {
+	return spec.NetworkPolicy == nil || spec.NetworkPolicy.Mode != v1alpha2.NetworkPolicyNone
+}
+
 // Resources returns the compute resources of the nginx container; what is given replaces all of the default.
 func Resources(spec *v1alpha2.NginxOperatorSpec) corev1.ResourceRequirements {
 	if spec.Resources != nil {

@@ -29,6 +29,9 @@ func TestEmptySpec(t *testing.T) {
 	if got := ServiceType(spec); got != "ClusterIP" {
 		t.Errorf("type of the Service %q", got)
 	}
+	if !HasNetworkPolicy(spec) || !HasNetworkPolicy(&v1alpha2.NginxOperatorSpec{NetworkPolicy: &v1alpha2.NetworkPolicy{}}) {
+		t.Error("no NetworkPolicy")
+	}
 	if got := Resources(spec); got.Requests.Cpu().String() != "10m" || got.Requests.Memory().String() != "32Mi" || got.Limits != nil {
 		t.Errorf("resources %+v", got)
 	}

@@ -24,9 +24,9 @@ import (
 // together may have 256 KiB.
 const maxSpecBytes = 200 << 10
 
-// maxPodValues is how many values spec.podTemplate may have: for each the API server may have an error to tell, and it joins them
-// in a time in proportion to the square of their number.
-const maxPodValues = 1_024
+// maxJudgedValues is how many values spec.podTemplate may have, and spec.networkPolicy: for each the API server may have an error to
+// tell, and it joins them in a time in proportion to the square of their number.
+const maxJudgedValues = 1_024
 
 // maxItems is how many ports and how many certificates the schema allows.
 const maxItems = 16
@@ -205,11 +205,18 @@ func validateSize(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.Erro
 			"has %d bytes as JSON, and at most %d can be stored; put the configuration into a ConfigMap and name it in %s",
 			len(raw), maxSpecBytes, path.Child("config", "configMapRef")))}
 	}
-	if raw, err = json.Marshal(spec.PodTemplate); err == nil {
-		err = bounds.Values(raw, maxPodValues)
+	errs = append(errs, validateValues(spec.PodTemplate, path.Child("podTemplate"))...)
+	return append(errs, validateValues(spec.NetworkPolicy, path.Child("networkPolicy"))...)
+}
+
+// validateValues bounds how much of what is handed on as it is the API server has to judge.
+func validateValues(part any, path *field.Path) field.ErrorList {
+	raw, err := json.Marshal(part)
+	if err == nil {
+		err = bounds.Values(raw, maxJudgedValues)
 	}
 	if err != nil {
-		return field.ErrorList{field.Invalid(path.Child("podTemplate"), field.OmitValueType{}, err.Error())}
+		return field.ErrorList{field.Invalid(path, field.OmitValueType{}, err.Error())}
 	}
 	return nil
 }

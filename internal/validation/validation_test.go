@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 
@@ -151,6 +152,7 @@ podTemplate: {labels: {app.kubernetes.io/name: shop, operator.example.com/x: a},
 resources: {requests: {cpu: 2, memory: -1, disk: 1}, limits: {cpu: 1}}
 podTemplate: {tolerations: [{operator: Is}], nodeSelector: {a b: c}, topologySpreadConstraints: [{}], priorityClassName: High}
 service: {type: LoadBalancer, loadBalancerSourceRanges: [a], ipFamilyPolicy: All, ipFamilies: [IPv5]}
+networkPolicy: {from: [{}, {ipBlock: {cidr: a}}]}
 `},
 		"configuration": {spec: "config: {inline: \"server {\\n  listen 8080;\\n  daemon off;\\n  proxy_pas x;\\n}\"}", want: []string{
 			"spec.config.inline: Invalid value: line 3: daemon: cannot be set here: nginx runs in the foreground, or its container would end; " +
@@ -213,8 +215,15 @@ func TestSpecTellsOfTheFirstErrors(t *testing.T) {
 
 // What the API server would have more to say of than it can say cheaply is not put to it.
 func TestSpecBoundsWhatTheAPIServerJudges(t *testing.T) {
-	spec := &v1alpha2.NginxOperatorSpec{PodTemplate: &v1alpha2.PodTemplate{Tolerations: make([]corev1.Toleration, maxPodValues)}}
+	spec := &v1alpha2.NginxOperatorSpec{PodTemplate: &v1alpha2.PodTemplate{Tolerations: make([]corev1.Toleration, maxJudgedValues)}}
 	want := "spec.podTemplate: Invalid value: it has more than 1024 values"
+	if got := Spec(spec, field.NewPath("spec")).ToAggregate().Error(); got != want {
+		t.Error(cmp.Diff(want, got))
+	}
+	spec = &v1alpha2.NginxOperatorSpec{
+		NetworkPolicy: &v1alpha2.NetworkPolicy{From: make([]networkingv1.NetworkPolicyPeer, maxJudgedValues)},
+	}
+	want = "spec.networkPolicy: Invalid value: it has more than 1024 values"
 	if got := Spec(spec, field.NewPath("spec")).ToAggregate().Error(); got != want {
 		t.Error(cmp.Diff(want, got))
 	}

@@ -28,6 +28,8 @@ var origins = []struct{ child, spec string }{
 	{"spec.LoadBalancerSourceRanges", "service.loadBalancerSourceRanges"}, // so Kubernetes writes it
 	{"spec.ipFamilyPolicy", "service.ipFamilyPolicy"},
 	{"spec.ipFamilies", "service.ipFamilies"},
+	{"spec.clusterIPs", "service.ipFamilies"}, // which the addresses that it has already do not match
+	{"spec.ingress[0].from", "networkPolicy.from"},
 }
 
 // maxVerdict bounds what of a field and of a message of the API server, both of which quote the user's text, is told.
@@ -43,6 +45,9 @@ func NeedsVerdict(before, spec *v1alpha2.NginxOperatorSpec) []string {
 	}
 	if service := judgedOf(spec.Service); service != nil && !equality.Semantic.DeepEqual(judgedOf(before.Service), service) {
 		out = append(out, "Service")
+	}
+	if policy := spec.NetworkPolicy; policy != nil && len(policy.From) > 0 && !equality.Semantic.DeepEqual(before.NetworkPolicy, policy) {
+		out = append(out, "NetworkPolicy")
 	}
 	return out
 }

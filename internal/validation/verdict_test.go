@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -72,13 +73,22 @@ func TestVerdict(t *testing.T) {
 				field.Invalid(field.NewPath("spec", "LoadBalancerSourceRanges").Index(0), "a", "is no network"),
 				field.Invalid(field.NewPath("spec", "ipFamilyPolicy"), "RequireDualStack", "this cluster has one family"),
 				field.Invalid(field.NewPath("spec", "ipFamilies").Index(0), "IPv6", "may not change once set"),
-				field.Forbidden(field.NewPath("spec", "clusterIPs"), "no"),
+				field.Invalid(field.NewPath("spec", "clusterIPs").Index(0), "10.0.0.1", "expected an IPv6 value"),
+				field.Forbidden(field.NewPath("spec", "clusterIP"), "no"),
 			),
 			want: []string{
 				`spec.service.loadBalancerSourceRanges[0]: Invalid value: "a": is no network`,
 				`spec.service.ipFamilyPolicy: Invalid value: "RequireDualStack": this cluster has one family`,
 				`spec.service.ipFamilies[0]: Invalid value: "IPv6": may not change once set`,
+				`spec.service.ipFamilies[0]: Invalid value: "10.0.0.1": expected an IPv6 value`,
 			},
+		},
+		"of a NetworkPolicy": {
+			err: refused(
+				field.Required(field.NewPath("spec", "ingress").Index(0).Child("from").Index(1), "must specify a peer"),
+				field.Required(field.NewPath("spec", "ingress").Index(0).Child("ports").Index(1), ""),
+			),
+			want: []string{"spec.networkPolicy.from[1]: Required value: must specify a peer"},
 		},
 		"what is the user's beside what is not": {
 			err: refused(
@@ -123,7 +133,10 @@ func TestNeedsVerdict(t *testing.T) {
 	ranges := func(affinity corev1.ServiceAffinity, list ...string) *v1alpha2.Service {
 		return &v1alpha2.Service{SessionAffinity: affinity, LoadBalancerSourceRanges: list}
 	}
-	deployment, service := []string{"Deployment"}, []string{"Service"}
+	peers := func(n int) *v1alpha2.NetworkPolicy {
+		return &v1alpha2.NetworkPolicy{From: make([]networkingv1.NetworkPolicyPeer, n)}
+	}
+	deployment, service, policy := []string{"Deployment"}, []string{"Service"}, []string{"NetworkPolicy"}
 	for name, test := range map[string]struct {
 		before, now spec
 		want        []string
@@ -142,6 +155,10 @@ func TestNeedsVerdict(t *testing.T) {
 		"networks as before":   {before: spec{Service: ranges("", "a")}, now: spec{Service: ranges(corev1.ServiceAffinityClientIP, "a")}},
 		"other networks":       {before: spec{Service: ranges("", "a")}, now: spec{Service: ranges("", "b")}, want: service},
 		"families":             {now: spec{Service: &v1alpha2.Service{IPFamilies: []corev1.IPFamily{"IPv6"}}}, want: service},
+		"peers":                {now: spec{NetworkPolicy: peers(1)}, want: policy},
+		"peers as before":      {before: spec{NetworkPolicy: peers(1)}, now: spec{NetworkPolicy: peers(1)}},
+		"one more peer":        {before: spec{NetworkPolicy: peers(1)}, now: spec{NetworkPolicy: peers(2)}, want: policy},
+		"no NetworkPolicy":     {now: spec{NetworkPolicy: &v1alpha2.NetworkPolicy{Mode: v1alpha2.NetworkPolicyNone}}},
 		"two kinds": {
 			now:  spec{Service: &v1alpha2.Service{IPFamilyPolicy: ptr.To(corev1.IPFamilyPolicyRequireDualStack)}, Resources: resources},
 			want: []string{"Deployment", "Service"},

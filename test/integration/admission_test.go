@@ -206,6 +206,23 @@ func TestAdmissionRefuses(t *testing.T) {
 		},
 		"two families in a single stack": {spec: "service: {ipFamilies: [IPv4, IPv6]}", want: families},
 		"one family in a dual stack":     {spec: "service: {ipFamilyPolicy: PreferDualStack, ipFamilies: [IPv4]}", want: families},
+		"mode of the NetworkPolicy": {
+			spec: "networkPolicy: {mode: Unmanaged}",
+			want: `spec.networkPolicy.mode: Unsupported value: "Unmanaged": supported values: "Managed", "None"`,
+		},
+		"peers of no NetworkPolicy": {
+			spec: "networkPolicy: {mode: None, from: [{podSelector: {}}]}",
+			want: "spec.networkPolicy.from: Invalid value: networkPolicy.from needs mode Managed; with None there is no NetworkPolicy that could " +
+				"hold it, so remove one of the two",
+		},
+		"no peers": {
+			spec: "networkPolicy: {from: []}",
+			want: "spec.networkPolicy.from: Invalid value: 0: spec.networkPolicy.from in body should have at least 1 items",
+		},
+		"17 peers": {
+			spec: "networkPolicy: {from: [" + strings.Repeat("{podSelector: {}},", 17) + "]}",
+			want: "spec.networkPolicy.from: Too many: 17: must have at most 16 items",
+		},
 		"claims": {
 			spec: "resources: {claims: [{name: gpu}]}",
 			want: "spec.resources: Invalid value: resources.claims is not supported: a claim of a Pod cannot be declared here; remove it",
@@ -261,6 +278,10 @@ func TestAdmissionRefuses(t *testing.T) {
 		"pull Secret": {
 			spec: "podTemplate: {imagePullSecrets: [{name: A}]}",
 			want: `spec.podTemplate.imagePullSecrets[0].name: Invalid value: "A"`,
+		},
+		"network of a peer": {
+			spec: "networkPolicy: {from: [{ipBlock: {cidr: 192.0.2.7}}]}",
+			want: `spec.networkPolicy.from[0].ipBlock.cidr: Invalid value: "192.0.2.7": must be a valid CIDR value`,
 		},
 		"size": {
 			spec: "config: {inline: '# " + strings.Repeat("\U0001F600", 60_000) + "'}",
@@ -361,6 +382,11 @@ func TestAdmissionTakes(t *testing.T) {
 			spec: "service: {type: LoadBalancer, loadBalancerSourceRanges: [192.0.2.0/24, '2001:db8::/32'], sessionAffinity: ClientIP, " +
 				"internalTrafficPolicy: Local, ipFamilyPolicy: RequireDualStack, ipFamilies: [IPv6, IPv4]}",
 		},
+		"peers": {
+			spec: "networkPolicy: {from: [{podSelector: {}}, {namespaceSelector: {matchLabels: {team: shop}}}, " +
+				"{ipBlock: {cidr: 192.0.2.0/24, except: [192.0.2.7/32]}}]}",
+		},
+		"no NetworkPolicy": {spec: "networkPolicy: {mode: None}"},
 		"moving tag": {spec: "image: quay.io/me/nginx:latest", want: []string{
 			"spec.image: the tag is latest, which means another image from one day to the next, also among the Pods of this object; " +
 				"name a version or a digest",

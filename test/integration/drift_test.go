@@ -148,7 +148,10 @@ func recordOf(t *testing.T, child client.Object) map[string]any {
 
 // all returns the children that exist.
 func (c children) all() []client.Object {
-	out := []client.Object{c.deployment, c.service, c.policy}
+	out := []client.Object{c.deployment, c.service}
+	if c.policy != nil {
+		out = append(out, c.policy)
+	}
 	if c.budget != nil {
 		out = append(out, c.budget)
 	}

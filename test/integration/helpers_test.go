@@ -18,6 +18,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha1"
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/defaults"
 	"github.com/example/nginx-operator/test/harness"
 )
 
@@ -117,11 +118,15 @@ func waitForChildren(t *testing.T, namespace, name string) children {
 		if err != nil {
 			return err
 		}
-		if out.deployment == nil || out.service == nil || out.policy == nil || len(out.configMaps) == 0 {
+		object, err := waitForStatusOnce(t.Context(), namespace, name)
+		if err != nil {
+			return err
+		}
+		if out.deployment == nil || out.service == nil || len(out.configMaps) == 0 ||
+			(out.policy == nil) == defaults.HasNetworkPolicy(&object.Spec) {
 			return fmt.Errorf("children are missing: %+v", out)
 		}
-		_, err = waitForStatusOnce(t.Context(), namespace, name)
-		return err
+		return nil
 	})
 	return out
 }

@@ -40,11 +40,11 @@ func checkPermissions(ctx context.Context) error {
 			errs = append(errs, fmt.Errorf("refused: %s", entry.Permission()))
 		}
 	}
-	// Permissions that the audit log does not show: admission asks for the first five on the operator's behalf
-	// (OwnerReferencesPermissionEnforcement), the sixth is for an Event that repeats within minutes, and an API server
+	// Permissions that the audit log does not show: admission asks for the first four on the operator's behalf
+	// (OwnerReferencesPermissionEnforcement), the fifth is for an Event that repeats within minutes, and an API server
 	// that cannot stream a list (before Kubernetes 1.34) is asked to list what is watched.
 	used.Insert("update operator.example.com/nginxoperators/finalizers",
-		"delete /secrets", "delete apps/deployments", "delete /services", "delete networking.k8s.io/networkpolicies",
+		"delete /secrets", "delete apps/deployments", "delete /services",
 		"patch events.k8s.io/events")
 	// Nothing is migrated here; test/integration/migration looks at these.
 	used.Insert(harness.MigrationPermissions...)

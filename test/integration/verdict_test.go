@@ -6,7 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
@@ -101,6 +105,19 @@ podTemplate:
 			spread + "[1].nodeTaintsPolicy",
 			spread + "[2].minDomains",
 		}},
+		"peers": {`
+networkPolicy:
+  from:
+  - {}
+  - {podSelector: {}, ipBlock: {cidr: 192.0.2.0/24}}
+  - {ipBlock: {cidr: 192.0.2.0/24, except: [198.51.100.0/24]}}
+  - {namespaceSelector: {matchExpressions: [{key: a, operator: In}]}}
+`, []string{
+			"spec.networkPolicy.from[0]",
+			"spec.networkPolicy.from[1]",
+			"spec.networkPolicy.from[2].ipBlock.except[0]",
+			"spec.networkPolicy.from[3].namespaceSelector.matchExpressions[0].values",
+		}},
 		"node selector": {"podTemplate: {nodeSelector: {a b: c}}", []string{"spec.podTemplate.nodeSelector"}},
 		"what only the API server knows": {
 			"podTemplate: {annotations: {kubernetes.io/config.mirror: a, container.apparmor.security.beta.kubernetes.io/nginx: none}}",
@@ -122,8 +139,8 @@ podTemplate:
 					t.Errorf("%s is not told of: %v", field, err)
 				}
 			}
-			if strings.Contains(err.Error(), "spec.template") {
-				t.Errorf("tells of a field of the Deployment: %v", err)
+			if strings.Contains(err.Error(), "spec.template") || strings.Contains(err.Error(), "spec.ingress") {
+				t.Errorf("tells of a field of a child: %v", err)
 			}
 		})
 	}
@@ -163,6 +180,14 @@ func TestRequestsForTheVerdict(t *testing.T) {
 		{func(spec *v1alpha2.NginxOperatorSpec) { spec.ForceRedeploy = "again" }, 1},
 		{func(spec *v1alpha2.NginxOperatorSpec) { spec.PodTemplate.PriorityClassName = "low" }, 2},
 		{func(spec *v1alpha2.NginxOperatorSpec) { spec.PodTemplate = nil }, 2},
+		{func(spec *v1alpha2.NginxOperatorSpec) {
+			spec.Service = &v1alpha2.Service{IPFamilyPolicy: ptr.To(corev1.IPFamilyPolicySingleStack)}
+		}, 3},
+		{func(spec *v1alpha2.NginxOperatorSpec) { spec.Service.SessionAffinity = corev1.ServiceAffinityClientIP }, 3},
+		{func(spec *v1alpha2.NginxOperatorSpec) {
+			spec.NetworkPolicy = &v1alpha2.NetworkPolicy{From: []networkingv1.NetworkPolicyPeer{{PodSelector: &metav1.LabelSelector{}}}}
+		}, 4},
+		{func(spec *v1alpha2.NginxOperatorSpec) { spec.NetworkPolicy.Mode = v1alpha2.NetworkPolicyManaged }, 5},
 	} {
 		must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(object), object))
 		before := object.DeepCopy()

@@ -1,0 +1,82 @@
+package integration
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+)
+
+// Without mode Managed there is no NetworkPolicy of the operator's, and nothing is missing; with it, the same is there again.
+func TestModesOfTheNetworkPolicy(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	object := newInstance(namespace, "web")
+	create(t, object)
+	before := waitForChildren(t, namespace, "web")
+	rollOut(t, namespace, "web")
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+
+	// A deletion waits as any change does.
+	update(t, object, func(o *v1alpha2.NginxOperator) {
+		o.Spec.Paused, o.Spec.NetworkPolicy = true, &v1alpha2.NetworkPolicy{Mode: v1alpha2.NetworkPolicyNone}
+	})
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionFalse, v1alpha2.ReasonPaused)
+	paused := must1(waitForStatusOnce(t.Context(), namespace, "web"))(t)
+	want := []v1alpha2.Blocker{{Reason: v1alpha2.ReasonPaused, Message: `spec.paused blocks: the deletion of NetworkPolicy "web"`}}
+	if diff := cmp.Diff(want, paused.Status.BlockedBy); diff != "" {
+		t.Errorf("blockedBy (-want +got):\n%s", diff)
+	}
+	if got := must1(childrenOf(t.Context(), namespace, "web"))(t); got.policy == nil {
+		t.Error("a paused object lost its NetworkPolicy")
+	}
+
+	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Paused = false })
+	if got := waitForChildren(t, namespace, "web"); got.deployment.Generation != before.deployment.Generation {
+		t.Errorf("generation of the Deployment %d, was %d", got.deployment.Generation, before.deployment.Generation)
+	}
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+	isPolicy := func(related v1alpha2.RelatedObject) bool { return related.Kind == "NetworkPolicy" }
+	waitFor(t, func() error {
+		status := must1(waitForStatusOnce(t.Context(), namespace, "web"))(t).Status
+		if slices.ContainsFunc(status.RelatedObjects, isPolicy) {
+			return fmt.Errorf("related objects %v", status.RelatedObjects)
+		}
+		return nil
+	})
+
+	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.NetworkPolicy = nil })
+	if diff := cmp.Diff(before.policy.Spec, waitForChildren(t, namespace, "web").policy.Spec); diff != "" {
+		t.Errorf("NetworkPolicy (-before +after):\n%s", diff)
+	}
+}
+
+// A NetworkPolicy that belongs to somebody else is theirs, whatever its name and its labels.
+func TestNetworkPolicyOfOthers(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	object := newInstance(namespace, "web")
+	object.Spec.NetworkPolicy = &v1alpha2.NetworkPolicy{Mode: v1alpha2.NetworkPolicyNone}
+	create(t, object)
+	labels := waitForChildren(t, namespace, "web").deployment.Labels
+	theirs := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web", Labels: labels}}
+	create(t, theirs)
+	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.ForceRedeploy = "now" })
+	waitFor(t, func() error {
+		got, err := childrenOf(t.Context(), namespace, "web")
+		if err != nil || got.deployment.Generation < 2 {
+			return fmt.Errorf("the Deployment is not changed yet: %w", err)
+		}
+		return nil
+	})
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionFalse, v1alpha2.ReasonAsExpected)
+	update(t, theirs, func(*networkingv1.NetworkPolicy) {}) // it is still there
+	if !theirs.DeletionTimestamp.IsZero() {
+		t.Error("the NetworkPolicy of somebody else is being deleted")
+	}
+}
