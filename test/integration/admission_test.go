@@ -194,7 +194,8 @@ func TestAdmissionRefuses(t *testing.T) {
 		},
 		"family policy": {
 			spec: "service: {ipFamilyPolicy: DualStack}",
-			want: `spec.service.ipFamilyPolicy: Unsupported value: "DualStack": supported values: "SingleStack", "PreferDualStack", "RequireDualStack"`,
+			want: `spec.service.ipFamilyPolicy: Unsupported value: "DualStack": ` +
+				`supported values: "SingleStack", "PreferDualStack", "RequireDualStack"`,
 		},
 		"family": {
 			spec: "service: {ipFamilies: [IPv5]}",
@@ -404,42 +405,6 @@ func TestAdmissionTakes(t *testing.T) {
 			must(t, client.WithFieldValidation(warningClient(t, warnings), "Strict").Create(t.Context(), object))
 			if diff := cmp.Diff(test.want, warnings.list()); diff != "" {
 				t.Error(diff)
-			}
-		})
-	}
-}
-
-// What Kubernetes forbids in a Service is refused before it is stored.
-func TestAdmissionRefusesTransitionsOfTheService(t *testing.T) {
-	t.Parallel()
-	namespace := newNamespace(t)
-	i := 0
-	for title, test := range map[string]struct{ before, after, want string }{
-		"class": {
-			before: "service: {type: LoadBalancer, loadBalancerClass: example.com/a}",
-			after:  "service: {type: LoadBalancer, loadBalancerClass: example.com/b}",
-			want: "spec.service.loadBalancerClass: Invalid value: loadBalancerClass cannot be changed while type is LoadBalancer " +
-				"(Kubernetes forbids it); set type ClusterIP first, then type and class again",
-		},
-		"first family": {
-			before: "service: {ipFamilies: [IPv4]}",
-			after:  "service: {ipFamilyPolicy: PreferDualStack, ipFamilies: [IPv6, IPv4]}",
-			want: "spec.service.ipFamilies: Invalid value: the first of ipFamilies cannot be changed (Kubernetes forbids it); " +
-				"keep it first, or create another NginxOperator",
-		},
-	} {
-		i++
-		t.Run(title, func(t *testing.T) {
-			name := fmt.Sprintf("web-%d", i)
-			object := specManifest(t, v1alpha2.GroupVersion.Version, namespace, name, test.before)
-			must(t, suite.admin.Create(t.Context(), object))
-			err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-				must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(object), object))
-				object.Object["spec"] = specManifest(t, v1alpha2.GroupVersion.Version, namespace, name, test.after).Object["spec"]
-				return suite.admin.Update(t.Context(), object)
-			})
-			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("want a refusal with\n%s\ngot\n%v", test.want, err)
 			}
 		})
 	}
