@@ -55,14 +55,14 @@ func refuse(t *testing.T, object *v1alpha2.NginxOperator) (end func()) {
 // blocked has this release migrate the storage again, with an object in the way, and goes on to the next one.
 func (f *fleet) blocked(t *testing.T, operator string) {
 	t.Helper()
+	// Its InstallPlan waits for an approval, so OLM may learn of the next release meanwhile.
+	offer(t, operator, suite.next.catalogImage)
 	f.storeOlder(t)
 	refused := newObject(f.namespace, refusedName, 0)
 	must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(refused), refused))
 	end := refuse(t, refused)
 	f.step(t, "from "+suite.version+" to "+suite.next.version+", blocked by an object", suite.next, func(func()) {
 		store(t, newer)
-		// Its InstallPlan waits for an approval, so OLM may learn of the next release meanwhile.
-		offer(t, operator, suite.next.catalogImage)
 		f.named(t, operator, refused)
 		waitFor(t, operator, "the next release to wait", installPatience, func(ctx context.Context) error {
 			if err := approve(ctx, operator, suite.next.version); err != nil {
