@@ -359,7 +359,7 @@ type Service struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=49
-	// +kubebuilder:validation:XValidation:rule="self.all(range, isCIDR(range))",message="each of loadBalancerSourceRanges must be a network in CIDR notation; write for example 192.0.2.0/24, or 192.0.2.7/32 for one address"
+	// +kubebuilder:validation:XValidation:rule="self.all(range, range.matches('^[0-9a-fA-F:.]{2,45}/[0-9]{1,3}$'))",message="each of loadBalancerSourceRanges must be a network in CIDR notation; write for example 192.0.2.0/24, or 192.0.2.7/32 for one address"
 	LoadBalancerSourceRanges []string `json:"loadBalancerSourceRanges,omitempty"`
 
 	// ipFamilyPolicy is SingleStack, PreferDualStack (both families where the cluster has both) or RequireDualStack.

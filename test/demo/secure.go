@@ -115,6 +115,18 @@ func (d *demo) askSecure(ctx context.Context) (request, answer string, err error
 	return "GET " + url, answer, err
 }
 
+// quoted returns arguments as a shell takes them.
+func quoted(args []string) string {
+	var out []string
+	for _, arg := range args {
+		if strings.ContainsAny(arg, "{[") {
+			arg = "'" + arg + "'"
+		}
+		out = append(out, arg)
+	}
+	return strings.Join(out, " ")
+}
+
 // missingImage cannot be pulled.
 const missingImage = "ghcr.io/example/no-such-image:v0"
 
@@ -133,11 +145,12 @@ func (d *demo) takeBack(ctx context.Context) error {
 		{"patch", object, "--type=merge", `--patch={"spec":{"image":null}}`},
 	}
 	for _, args := range steps {
-		out, err := d.kubectl(ctx, append(args, "--namespace="+instanceNamespace)...)
+		args = append(args, "--namespace="+instanceNamespace)
+		out, err := d.kubectl(ctx, args...)
 		if err != nil {
 			return err
 		}
-		fmt.Printf("    $ kubectl %s\n%s", strings.Join(args, " "), indent(out))
+		fmt.Printf("    $ kubectl %s\n%s", quoted(args), indent(out))
 	}
 	if err := d.waitForReady(ctx, instanceNamespace, object); err != nil {
 		return err

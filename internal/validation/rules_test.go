@@ -1,0 +1,71 @@
+package validation
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/cel-go/cel"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/apiserver/pkg/cel/environment"
+	"sigs.k8s.io/yaml"
+)
+
+// An API server takes no new rule that uses what only its own version brings, so that a step back to the version before can read it.
+// Every rule of the CRD has to be one that the oldest supported Kubernetes takes: the CRD could not be installed there.
+func TestRulesOnTheOldestKubernetes(t *testing.T) {
+	var csv struct {
+		Spec struct{ MinKubeVersion string }
+	}
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	for file, into := range map[string]any{
+		"../../config/manifests/bases/nginx-operator.clusterserviceversion.yaml": &csv,
+		"../../config/crd/bases/operator.example.com_nginxoperators.yaml":        crd,
+	} {
+		raw, err := os.ReadFile(file) //nolint:gosec // a file of the repository
+		if err == nil {
+			err = yaml.Unmarshal(raw, into)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	oldest, err := version.ParseGeneric(csv.Spec.MinKubeVersion)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env, err := environment.MustBaseEnvSet(oldest.SubtractMinor(1)).NewExpressionsEnv().Extend(
+		cel.Variable("self", cel.DynType), cel.Variable("oldSelf", cel.DynType))
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := 0
+	for _, served := range crd.Spec.Versions {
+		eachRule(served.Schema.OpenAPIV3Schema, func(rule string) {
+			count++
+			if _, issues := env.Compile(rule); issues.Err() != nil {
+				t.Errorf("Kubernetes %s does not take %s\n%v", csv.Spec.MinKubeVersion, strings.TrimSpace(rule), issues.Err())
+			}
+		})
+	}
+	if count < 20 {
+		t.Errorf("only %d rules were found", count)
+	}
+}
+
+// eachRule calls a function for each rule of a schema.
+func eachRule(schema *apiextensionsv1.JSONSchemaProps, do func(rule string)) {
+	for _, rule := range schema.XValidations {
+		do(rule.Rule)
+	}
+	for _, property := range schema.Properties {
+		eachRule(&property, do)
+	}
+	if schema.Items != nil && schema.Items.Schema != nil {
+		eachRule(schema.Items.Schema, do)
+	}
+	if schema.AdditionalProperties != nil && schema.AdditionalProperties.Schema != nil {
+		eachRule(schema.AdditionalProperties.Schema, do)
+	}
+}
