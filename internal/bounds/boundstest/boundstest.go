@@ -5,6 +5,7 @@
 package boundstest
 
 import (
+	"flag"
 	"fmt"
 	"runtime"
 	"syscall"
@@ -17,6 +18,8 @@ const (
 	MaxTime = 200 * time.Millisecond
 	// MaxMemory is how much may be allocated for one object, garbage included.
 	MaxMemory = 64 << 20
+	// fuzzed is how many times longer everything takes while the fuzzer counts which code runs.
+	fuzzed = 4
 	// tries are made before something counts as dear: the processor time holds what else the process does.
 	tries = 3
 )
@@ -24,13 +27,17 @@ const (
 // Cheap fails the test where the function takes more than may be taken for one object.
 func Cheap(t testing.TB, do func()) {
 	t.Helper()
+	maxTime := MaxTime * slower
+	if worker := flag.Lookup("test.fuzzworker"); worker != nil && worker.Value.String() == "true" {
+		maxTime *= fuzzed
+	}
 	took, allocated := time.Duration(0), uint64(0)
 	for range tries {
-		if took, allocated = measure(t, do); took <= MaxTime*slower && allocated <= MaxMemory*larger {
+		if took, allocated = measure(t, do); took <= maxTime && allocated <= MaxMemory*larger {
 			return
 		}
 	}
-	t.Errorf("took %s of a processor and %d MiB, where %s and %d MiB are the most", took, allocated>>20, MaxTime*slower, MaxMemory*larger>>20)
+	t.Errorf("took %s of a processor and %d MiB, where %s and %d MiB are the most", took, allocated>>20, maxTime, MaxMemory*larger>>20)
 }
 
 func measure(t testing.TB, do func()) (took time.Duration, allocated uint64) {
