@@ -38,22 +38,19 @@ func certificatesValid(certificates []usable, now time.Time) (found *metav1.Cond
 	if len(certificates) == 0 {
 		return nil, 0
 	}
-	first := slices.MinFunc(certificates, func(a, b usable) int { return a.NotAfter.Compare(b.NotAfter) })
-	named := fmt.Sprintf("Secret %q", first.secret)
-	end := first.NotAfter.UTC().Format(time.RFC3339)
-	out := condition(v1alpha2.ConditionCertificatesValid, metav1.ConditionTrue, v1alpha2.ReasonCertificatesValid,
-		fmt.Sprintf("the first to expire is that of %s, at %s", named, end))
+	told := slices.MinFunc(certificates, func(a, b usable) int { return a.NotAfter.Compare(b.NotAfter) })
+	status, reason, words := metav1.ConditionTrue, v1alpha2.ReasonCertificatesValid, "the first to expire is that of Secret %q, at %s"
 	expiring := slices.IndexFunc(certificates, func(one usable) bool { return !now.Before(one.warnsAt()) })
 	switch {
-	case !now.Before(first.NotAfter):
-		out = condition(out.Type, metav1.ConditionFalse, v1alpha2.ReasonCertificateExpired,
-			fmt.Sprintf("the certificate of %s expired at %s: renew it", named, end))
+	case !now.Before(told.NotAfter):
+		status, reason = metav1.ConditionFalse, v1alpha2.ReasonCertificateExpired
+		words = "the certificate of Secret %q expired at %s: renew it"
 	case expiring >= 0:
-		one := certificates[expiring]
-		out = condition(out.Type, metav1.ConditionFalse, v1alpha2.ReasonCertificateExpiring,
-			fmt.Sprintf("the certificate of Secret %q expires at %s and was not renewed: look at what renews it",
-				one.secret, one.NotAfter.UTC().Format(time.RFC3339)))
+		status, reason, told = metav1.ConditionFalse, v1alpha2.ReasonCertificateExpiring, certificates[expiring]
+		words = "the certificate of Secret %q expires at %s and was not renewed: look at what renews it"
 	}
+	out := condition(v1alpha2.ConditionCertificatesValid, status, reason,
+		fmt.Sprintf(words, told.secret, told.NotAfter.UTC().Format(time.RFC3339)))
 	for _, one := range certificates {
 		for _, moment := range []time.Time{one.warnsAt(), one.NotAfter} {
 			if moment.After(now) {

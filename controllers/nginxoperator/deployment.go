@@ -1,7 +1,6 @@
 package nginxoperator
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 
@@ -16,11 +15,6 @@ import (
 	"github.com/example/nginx-operator/internal/operatormanager"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
-
-// Deployment returns the Deployment that an object gets, as far as its spec says it: what the spec names is not read.
-func (r *Reconciler) Deployment(object *v1alpha2.NginxOperator) *appsv1.Deployment {
-	return desiredDeployment(object, inputs{image: cmp.Or(object.Spec.Image, r.Image)})
-}
 
 func desiredDeployment(object *v1alpha2.NginxOperator, in inputs) *appsv1.Deployment {
 	deployment := assets.Deployment()

@@ -57,7 +57,7 @@ func (r *Reconciler) Child(object *v1alpha2.NginxOperator, kind string) client.O
 	case "NetworkPolicy":
 		return desiredNetworkPolicy(object, inputs{})
 	}
-	return r.Deployment(object)
+	return desiredDeployment(object, inputs{image: defaults.Image(&object.Spec, r.Image)})
 }
 
 // childMeta returns the metadata that every child has: the name of the object, its namespace, and the labels.

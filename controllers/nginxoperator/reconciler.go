@@ -141,11 +141,10 @@ func (r *Reconciler) reconcileChildren(ctx context.Context, object *v1alpha2.Ngi
 		return result, err
 	}
 	blocked := len(result.blockers) > 0
-	if !blocked {
-		result.candidates = []string{declared.revision.Name}
-		result.applied, result.blockers, err = r.unlessFailed(ctx, declared, &result)
-	} else {
+	if blocked {
 		result.applied, err = r.lastApplied(ctx, object)
+	} else {
+		err = r.unlessFailed(ctx, declared, &result)
 	}
 	if err != nil || result.applied == nil || blocked && object.Spec.Paused {
 		result.applied = nil

@@ -11,6 +11,9 @@ const conflictRetry = 30 * time.Second
 // verdictRetry is how often the API server is asked again about a spec that it found invalid: only another API server takes it.
 const verdictRetry = 10 * time.Minute
 
+// observeRetry is when to look again at a rollout whose newest ReplicaSet is not in the cache yet.
+const observeRetry = time.Second
+
 // soon is when a reconcile is made again that has to see its own status.
 const soon = time.Millisecond
 

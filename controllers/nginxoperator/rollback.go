@@ -22,15 +22,26 @@ import (
 // the last revision that has not failed. The status is what remembers it, over restarts of the operator as well; who deletes it has the
 // change tried once more.
 
-// observeRetry is when to look again at a rollout whose newest ReplicaSet is not in the cache yet.
-const observeRetry = time.Second
+const (
+	// maxTried bounds what a message says of the image that was tried.
+	maxTried = 256
+	// maxFailed is how many failed revisions the schema allows.
+	maxFailed = 4
+)
 
-// maxTried bounds what a message says of the image that was tried.
-const maxTried = 256
+// failedRevision returns what the status says of a revision that was taken back, nil where it was not.
+func failedRevision(status *v1alpha2.NginxOperatorStatus, revision string) *v1alpha2.FailedRevision {
+	for i := range status.FailedRevisions {
+		if status.FailedRevisions[i].Revision == revision {
+			return &status.FailedRevisions[i]
+		}
+	}
+	return nil
+}
 
 // hasFailed reports whether a revision was taken back.
 func hasFailed(status *v1alpha2.NginxOperatorStatus, revision string) bool {
-	return slices.ContainsFunc(status.FailedRevisions, func(failed v1alpha2.FailedRevision) bool { return failed.Revision == revision })
+	return failedRevision(status, revision) != nil
 }
 
 // declared returns what the object declares, or what blocks it, and the certificates that it can use.
@@ -44,29 +55,29 @@ func (r *Reconciler) declared(ctx context.Context, object *v1alpha2.NginxOperato
 	return out, result, err
 }
 
-// unlessFailed returns the declaration, or what runs in its place because its rollout was taken back, and why.
-func (r *Reconciler) unlessFailed(ctx context.Context, declared *declaration, result *outcome) (*declaration, []failure, error) {
+// unlessFailed has the declaration applied, or what runs in its place because its rollout was taken back.
+func (r *Reconciler) unlessFailed(ctx context.Context, declared *declaration, result *outcome) error {
 	object := declared.object
-	at := slices.IndexFunc(object.Status.FailedRevisions, func(failed v1alpha2.FailedRevision) bool {
-		return failed.Revision == declared.revision.Name
-	})
-	if at < 0 || !defaults.RolloutOf(&object.Spec).AutomaticRollback {
+	result.applied, result.candidates = declared, []string{declared.revision.Name}
+	failed := failedRevision(&object.Status, declared.revision.Name)
+	if failed == nil || !defaults.RolloutOf(&object.Spec).AutomaticRollback {
 		r.revisions.Delete(client.ObjectKeyFromObject(object))
-		return declared, nil, nil
+		return nil
 	}
 	last, err := r.lastApplied(ctx, object)
 	if err != nil || last == nil {
-		return declared, nil, err
+		return err
 	}
 	renewed, err := r.withCertificates(ctx, last)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	result.candidates = append(result.candidates, renewed.revision.Name)
 	if hasFailed(&object.Status, renewed.revision.Name) {
 		renewed = last
 	}
-	return renewed, []failure{{v1alpha2.ReasonRolledBack, object.Status.FailedRevisions[at].Message}}, nil
+	result.applied, result.blockers = renewed, []failure{{v1alpha2.ReasonRolledBack, failed.Message}}
+	return nil
 }
 
 // withCertificates returns an earlier declaration with the certificates that its Secrets have now: what was taken back for another
@@ -220,6 +231,3 @@ func failedRevisions(object *v1alpha2.NginxOperator, result outcome) []v1alpha2.
 	}
 	return out[max(0, len(out)-maxFailed):]
 }
-
-// maxFailed is what the schema allows.
-const maxFailed = 4

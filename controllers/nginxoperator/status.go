@@ -196,14 +196,14 @@ func stopped(reason, message, progress string) []metav1.Condition {
 
 // takenBack returns the conditions of an object whose change failed: what runs is what served last.
 func takenBack(state observed, result outcome) []metav1.Condition {
-	out := stopped(v1alpha2.ReasonRolledBack, result.blockers[0].message+takenBackEnd, "")
 	progress := rolloutOf(state.deployment)
-	out[1].Message = progress.message
-	if result.failed != nil || !progress.complete {
+	rolling, message := result.failed != nil || !progress.complete, progress.message
+	if failing := operandFailure(state); rolling && failing != nil && result.failed == nil {
+		message += ": " + failing.message
+	}
+	out := stopped(v1alpha2.ReasonRolledBack, result.blockers[0].message+takenBackEnd, message)
+	if rolling {
 		out[1].Status = metav1.ConditionTrue
-		if failing := operandFailure(state); failing != nil && result.failed == nil {
-			out[1].Message = truncate(progress.message + ": " + failing.message)
-		}
 	}
 	return out
 }

@@ -76,13 +76,12 @@ func public(leaf *x509.Certificate) Certificate {
 
 // printable bounds a text that somebody else chose, and leaves in it what can be printed on a line.
 func printable(text string) string {
-	text = strings.Map(func(r rune) rune {
+	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return utf8.RuneError
 		}
 		return r
 	}, text[:min(len(text), maxNameBytes)])
-	return text
 }
 
 // explain tells in words of our own what X509KeyPair found: it repeats what it read.
