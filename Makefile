@@ -42,9 +42,10 @@ check: ## Everything that has to pass: verify, test, e2e, and where the time goe
 
 ##@ Code
 
-generate: bin/controller-gen bin/crd-ref-docs ## Deep copies and the API reference, from api/.
+generate: bin/controller-gen bin/crd-ref-docs ## Deep copies, the API reference and the table of reasons, from api/.
 	controller-gen object paths=./api/... paths=./examples/...
 	crd-ref-docs --log-level=ERROR --config=hack/crd-ref-docs.yaml --source-path=api --renderer=markdown --output-path=docs/reference/api.md
+	go run ./hack/reasons > docs/reference/reasons.md
 
 NAME_IMAGES := config/manager/kustomization.yaml examples/config/manager/kustomization.yaml config/scorecard/config.yaml
 manifests: bin/controller-gen ## CRD and RBAC, from api/ and controllers/.

@@ -20,6 +20,7 @@ import (
 	"github.com/example/nginx-operator/controllers/storagemigration"
 	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/conversion"
+	"github.com/example/nginx-operator/internal/fleet"
 	"github.com/example/nginx-operator/internal/guard"
 	"github.com/example/nginx-operator/internal/metrics"
 	"github.com/example/nginx-operator/internal/olm"
@@ -127,6 +128,7 @@ func setupControllers(mgr *operatormanager.Manager, opts *options.Options) error
 		Metrics:    counts,
 		ConfigMaps: configMaps,
 		Secrets:    secrets,
+		Fleet:      fleet.New(opts.FleetRolloutMaxUnavailable),
 		Image:      opts.NginxImage,
 		IPv6:       opts.IPv6(),
 	}
@@ -135,22 +137,29 @@ func setupControllers(mgr *operatormanager.Manager, opts *options.Options) error
 	if err := reconciler.SetupWithManager(mgr, opts.MaxConcurrentReconciles, watchdog.Watch); err != nil {
 		return fmt.Errorf("failed to set up the controller: %w", err)
 	}
-	if err := setupMigration(mgr, opts, uncached); err != nil {
+	upgradeable := olm.NewUpgradeable(uncached, ctrl.Log.WithName("olm"))
+	if err := setupMigration(mgr, opts, uncached, upgradeable.Part()); err != nil {
 		return fmt.Errorf("failed to set up the storage migration: %w", err)
+	}
+	if err := mgr.Add(&fleet.Reporter{
+		Gate: reconciler.Fleet, Cache: mgr.GetCache(), Condition: upgradeable.Part(), Metrics: metrics.NewFleet(ctrlmetrics.Registry),
+		Log: ctrl.Log.WithName("fleet"),
+	}); err != nil {
+		return fmt.Errorf("failed to set up the rollout of the fleet: %w", err)
 	}
 	if err := mgr.AddHealthzCheck("reconcile", watchdog.Check); err != nil {
 		return fmt.Errorf("failed to add the liveness check: %w", err)
 	}
 	conversion.Register(mgr)
 	mgr.GetWebhookServer().Register(guard.PathCRD, mgr.Guard.Admission())
-	if err := operatorwebhook.Setup(mgr, reconciler.Child); err != nil {
+	if err := operatorwebhook.Setup(mgr, reconciler); err != nil {
 		return fmt.Errorf("failed to set up admission: %w", err)
 	}
 	return nil
 }
 
 // setupMigration adds the controller of the storage migration, which speaks to OLM as well.
-func setupMigration(mgr manager.Manager, opts *options.Options, uncached client.Client) error {
+func setupMigration(mgr manager.Manager, opts *options.Options, uncached client.Client, upgradeable storagemigration.Condition) error {
 	discoveryClient, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return fmt.Errorf("failed to configure discovery: %w", err)
@@ -160,7 +169,7 @@ func setupMigration(mgr manager.Manager, opts *options.Options, uncached client.
 		Discovery: discoveryClient,
 		Target:    v1alpha2.GroupVersion.WithKind("NginxOperator"),
 		Recorder:  mgr.GetEventRecorder(wellknown.OperatorName),
-		Condition: olm.NewUpgradeable(uncached, ctrl.Log.WithName("olm")),
+		Condition: upgradeable,
 		Metrics:   metrics.NewMigration(ctrlmetrics.Registry),
 	}
 	if opts.StorageMigrationManifest != "" {

@@ -45,6 +45,8 @@ func PodDisruptionBudget() *policyv1.PodDisruptionBudget { return podDisruptionB
 
 // NginxConfParams are the values that the template of nginx.conf takes.
 type NginxConfParams struct {
+	// Environment are the names of the variables that worker processes keep of their environment.
+	Environment []string
 	// Ports are the TCP ports on which the operator's own server listens for plain HTTP.
 	Ports []int32
 	// TLS are the ports on which it listens for TLS.

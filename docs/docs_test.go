@@ -15,12 +15,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 
 	"github.com/example/nginx-operator/api/v1alpha1"
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/metrics"
 	"github.com/example/nginx-operator/internal/options"
 	"github.com/example/nginx-operator/internal/validation"
 )
@@ -104,6 +107,54 @@ func TestEveryReasonHasASection(t *testing.T) {
 		if !regexp.MustCompile(`(?m)^#+ ` + reason + `$`).MatchString(guide) {
 			t.Errorf("troubleshooting.md has no heading %q", reason)
 		}
+	}
+}
+
+// The metric of blocked objects counts every reason that the generated table says status.blockedBy lists.
+func TestEveryFailureIsCounted(t *testing.T) {
+	_, failures, _ := strings.Cut(read(t, "docs/reference/reasons.md"), "Reasons that name a failure")
+	want := []string{v1alpha2.ReasonPaused}
+	for _, row := range regexp.MustCompile("(?m)^\\| \\[`(\\w+)`").FindAllStringSubmatch(failures, -1) {
+		if row[1] != v1alpha2.ReasonUnreadable { // nothing of such an object is read
+			want = append(want, row[1])
+		}
+	}
+	if diff := cmp.Diff(want, metrics.BlockingReasons(), cmpopts.SortSlices(strings.Compare)); diff != "" {
+		t.Errorf("counted reasons (-table +counted):\n%s", diff)
+	}
+}
+
+// The page on capability levels names tests that exist, and the level of the ClusterServiceVersion.
+func TestCapabilityLevelsAreHeld(t *testing.T) {
+	page := read(t, "docs/capability-levels.md")
+	written := map[string]bool{}
+	err := fs.WalkDir(repository, ".", func(name string, _ fs.DirEntry, err error) error {
+		if name == "dist" || name == "bin" {
+			return fs.SkipDir
+		}
+		if err == nil && strings.HasSuffix(name, "_test.go") {
+			for _, test := range regexp.MustCompile(`(?m)^func ([Tt]est\w+)\(`).FindAllStringSubmatch(read(t, name), -1) {
+				written[test[1]] = true
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile("`([Tt]est[A-Z]\\w+)`").FindAllStringSubmatch(page, -1)
+	if len(named) == 0 {
+		t.Fatal("the page names no test")
+	}
+	for _, test := range named {
+		if !written[test[1]] {
+			t.Errorf("there is no test %s", test[1])
+		}
+	}
+	level := regexp.MustCompile(`(?m)^    capabilities: (.+)$`).FindStringSubmatch(
+		read(t, "bundle/manifests/nginx-operator.clusterserviceversion.yaml"))
+	if level == nil || !strings.Contains(page, "says `"+level[1]+"`") {
+		t.Errorf("the ClusterServiceVersion has the level %q, the page another", level)
 	}
 }
 

@@ -72,12 +72,21 @@ type NginxOperatorStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Image"
 	Image string `json:"image,omitempty"`
 
-	// url is the address of the Service inside the cluster.
+	// url is where clients find the instance: the first host of expose (a field of v1alpha2) once the Ingress has an address, else the
+	// load balancer's address where there is one, else that of the Service inside the cluster.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="URL",xDescriptors={"urn:alm:descriptor:org.w3:link"}
 	URL string `json:"url,omitempty"`
 
-	// blockedBy is what blocks changes, empty when nothing does. Running Pods are unchanged meanwhile.
+	// addresses are where the instance is reached from outside of the cluster, none for a Service of type ClusterIP without an Ingress.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Addresses"
+	Addresses []Address `json:"addresses,omitempty"`
+
+	// blockedBy is every reason why what runs is not what the object declares, each with the way out; empty when it is. First what
+	// blocks changes, then the child that cannot be written, then why Pods do not serve, then Paused.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
@@ -105,6 +114,13 @@ type NginxOperatorStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Certificates"
 	Certificates []Certificate `json:"certificates,omitempty"`
 
+	// patchedKinds are the kinds of the children that spec.patches changes.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=63
+	PatchedKinds []string `json:"patchedKinds,omitempty"`
+
 	// relatedObjects are the objects that the operator keeps for this one, in its namespace.
 	// +optional
 	// +listType=atomic
@@ -121,7 +137,7 @@ type NginxOperatorStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// Blocker is something that blocks changes.
+// Blocker is a reason why what runs is not what the object declares.
 type Blocker struct {
 	// reason is one of the reasons of the condition Degraded, or Paused.
 	// +required
@@ -233,11 +249,11 @@ type RelatedObject struct {
 // +kubebuilder:printcolumn:name="Desired",type=integer,JSONPath=`.spec.replicas`,description="Replicas that are declared"
 // +kubebuilder:printcolumn:name="Available",type=integer,JSONPath=`.status.readyReplicas`,description="Replicas that serve"
 // +kubebuilder:printcolumn:name="Image",type=string,JSONPath=`.status.image`,description="Image that the operands run"
-// +kubebuilder:printcolumn:name="URL",type=string,JSONPath=`.status.url`,description="Address inside the cluster"
+// +kubebuilder:printcolumn:name="URL",type=string,JSONPath=`.status.url`,description="Address of the instance"
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,priority=1,description="Reason of the Ready condition"
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1,description="Message of the Ready condition"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +operator-sdk:csv:customresourcedefinitions:displayName="NGINX instance",resources={{Deployment,v1,""},{ReplicaSet,v1,""},{Pod,v1,""},{Service,v1,""},{ConfigMap,v1,""},{PodDisruptionBudget,v1,""},{NetworkPolicy,v1,""},{ControllerRevision,v1,""}}
+// +operator-sdk:csv:customresourcedefinitions:displayName="NGINX instance",resources={{Deployment,v1,""},{ReplicaSet,v1,""},{Pod,v1,""},{Service,v1,""},{ConfigMap,v1,""},{PodDisruptionBudget,v1,""},{NetworkPolicy,v1,""},{Ingress,v1,""},{ControllerRevision,v1,""}}
 type NginxOperator struct {
 	metav1.TypeMeta `json:",inline"`
 

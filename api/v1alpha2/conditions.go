@@ -25,6 +25,9 @@ const (
 	ReasonScaledToZero = "ScaledToZero"
 	// ReasonRolloutInProgress (Ready=False, Progressing=True): new operands are being started or old ones drained.
 	ReasonRolloutInProgress = "RolloutInProgress"
+	// ReasonWaitingForFleet (Progressing=True): what runs serves what is declared, and will be rolled to what a new release of the
+	// operator makes of it when its turn comes.
+	ReasonWaitingForFleet = "WaitingForFleet"
 	// ReasonReplicasUnavailable (Ready=False): the rollout had finished, and since then replicas stopped being ready.
 	ReasonReplicasUnavailable = "ReplicasUnavailable"
 	// ReasonRolloutComplete (Progressing=False): the operands are what the object declares.
@@ -46,45 +49,51 @@ const (
 	ReasonCertificateExpired = "CertificateExpired"
 )
 
-// Reasons that name a failure. Degraded=True carries them, and so does Ready when it is False because of it.
+// Reasons that name a failure. Degraded=True carries them, and so does Ready when it is False because of it; status.blockedBy lists each,
+// and Paused.
 const (
-	// ReasonReferenceNotFound: a ConfigMap or Secret that the spec names, or the key in it, does not exist. What runs goes
-	// on to run, and changes are blocked until it is there.
+	// ReasonReferenceNotFound: a ConfigMap or Secret that the spec names, or the key in it, does not exist. Running Pods are unchanged.
+	// Way out: create it, or name another.
 	ReasonReferenceNotFound = "ReferenceNotFound"
 	// ReasonInvalidReference: a ConfigMap or Secret that the spec names cannot be used: a Secret of another type, or a
-	// certificate that does not belong to its key. Running Pods are unchanged.
+	// certificate that does not belong to its key. Running Pods are unchanged. Way out: put into it what the message asks for.
 	ReasonInvalidReference = "InvalidReference"
 	// ReasonInvalidConfiguration: the spec, or the nginx configuration that it or a ConfigMap gives, cannot be used. Running
-	// Pods are unchanged.
+	// Pods are unchanged. Way out: correct the field or the line that the message names.
 	ReasonInvalidConfiguration = "InvalidConfiguration"
 	// ReasonUnreadable: the object is stored with a value that its type does not have, so nothing of it is applied. Running Pods
-	// are unchanged.
+	// are unchanged. Way out: correct the field with kubectl edit.
 	ReasonUnreadable = "Unreadable"
-	// ReasonRolledBack: the rollout of the declaration failed and was taken back. The last declaration that served runs, until the
-	// object, or what it names, changes.
+	// ReasonRolledBack: the rollout of the declaration failed and was taken back. The last declaration that served runs. Way out:
+	// change the object, or what it names.
 	ReasonRolledBack = "RolledBack"
 	// ReasonNameConflict: an object that the operator has to create exists already and belongs to somebody else.
-	// It is left as it is.
+	// It is left as it is. Way out: delete or rename it, or choose another name.
 	ReasonNameConflict = "NameConflict"
-	// ReasonQuotaExceeded: a ResourceQuota of the namespace leaves no room for a child object or a Pod.
+	// ReasonQuotaExceeded: a ResourceQuota of the namespace leaves no room for a child object or a Pod. Way out: raise the quota, or
+	// lower replicas or resources.
 	ReasonQuotaExceeded = "QuotaExceeded"
 	// ReasonForbidden: the API server or an admission policy refused a child object or a Pod, for example the
-	// Pod Security level of the namespace.
+	// Pod Security level of the namespace, or somebody's webhook. Way out: do what the message asks for, or have the policy changed.
 	ReasonForbidden = "Forbidden"
-	// ReasonInvalidChild: the API server found a child object invalid.
+	// ReasonInvalidChild: the API server found a child object invalid. Way out: find who changed the child that the message names.
 	ReasonInvalidChild = "InvalidChild"
-	// ReasonNamespaceTerminating: the namespace is being deleted, so nothing can be created in it.
+	// ReasonNamespaceTerminating: the namespace is being deleted, so nothing can be created in it. Way out: use another namespace.
 	ReasonNamespaceTerminating = "NamespaceTerminating"
-	// ReasonAPIError: a request to the API server failed for another reason; it is retried with back-off.
+	// ReasonAPIError: requests to the API server have failed for another reason for a while; they are retried with back-off. Way out:
+	// see to the API server, or to the webhook that the message names.
 	ReasonAPIError = "APIError"
-	// ReasonImagePullFailed: the image of an operand cannot be pulled.
+	// ReasonImagePullFailed: the image of an operand cannot be pulled. Way out: correct the image, or add imagePullSecrets.
 	ReasonImagePullFailed = "ImagePullFailed"
-	// ReasonContainerConfigError: the kubelet cannot make the container, for example because the image runs as root.
+	// ReasonContainerConfigError: the kubelet cannot make the container, for example because the image runs as root. Way out: name
+	// an image that has what operands need, or create what the message misses.
 	ReasonContainerConfigError = "ContainerConfigError"
-	// ReasonCrashLoop: nginx keeps crashing; the message has its exit code and the end of its log.
+	// ReasonCrashLoop: nginx keeps crashing; the message has its exit code and the end of its log. Way out: correct the image, or
+	// raise the limits where it is OOMKilled.
 	ReasonCrashLoop = "CrashLoop"
-	// ReasonUnschedulable: no node can take a Pod.
+	// ReasonUnschedulable: no node can take a Pod. Way out: make room, or loosen podTemplate or resources.
 	ReasonUnschedulable = "Unschedulable"
-	// ReasonProgressDeadlineExceeded: the rollout made no progress for its deadline, and no other reason is known.
+	// ReasonProgressDeadlineExceeded: the rollout made no progress for its deadline, and no other reason is known. Way out: look at
+	// the Events of the newest Pods.
 	ReasonProgressDeadlineExceeded = "ProgressDeadlineExceeded"
 )

@@ -1,11 +1,91 @@
 package v1alpha2
 
-// This file has how operands are reached: the Service in front of them, and who may.
+// This file has how operands are reached: on which ports, through which Service, and by whom.
 
 import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 )
+
+// Port is a port of the Service for plain HTTP.
+type Port struct {
+	// name of the port in the Service: a DNS label of at most 15 characters with at least one letter (RFC 6335).
+	// The names health and those that begin with tls- are the operator's.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=15
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$') && self.matches('[a-z]') && !self.contains('--')",message="a port's name must be lower-case letters, digits and single hyphens, with at least one letter and no hyphen at either end, for example http"
+	// +kubebuilder:validation:XValidation:rule="self != 'health' && !self.startsWith('tls-')",message="the port names health and tls-... are used by the operator; choose another name"
+	Name string `json:"name"`
+
+	// port is the number that clients of the Service ask for, 1 to 65535.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	Port int32 `json:"port"`
+
+	// targetPort is the number on which nginx listens, 1 to 65535. Defaults to port.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	TargetPort *int32 `json:"targetPort,omitempty"`
+
+	// nodePort is the number on each node, 1 to 65535, for a Service of type NodePort or LoadBalancer. It has to be in the
+	// cluster's range (most often 30000 to 32767) and free. Defaults to one that the cluster chooses.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	NodePort *int32 `json:"nodePort,omitempty"`
+
+	// appProtocol tells load balancers, gateways and meshes what the port speaks: http, kubernetes.io/h2c (HTTP/2 without TLS),
+	// kubernetes.io/ws (WebSocket), or a name with a prefix of theirs, at most 317 characters. nginx does not depend on it.
+	// Defaults to http.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=317
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?([.][a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$')",message="appProtocol is a name such as http, or one with a domain before it such as kubernetes.io/ws; each is letters, digits, hyphens, dots and underscores, and begins and ends with a letter or digit"
+	AppProtocol string `json:"appProtocol,omitempty"`
+
+	// protocol of the port. Defaults to TCP, the only one that there is for HTTP/1.1 and HTTP/2.
+	// +optional
+	// +default="TCP"
+	// +kubebuilder:validation:Enum=TCP
+	Protocol corev1.Protocol `json:"protocol,omitempty"`
+}
+
+// TLS is a certificate and the port that is served with it.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.port) || !has(self.targetPort) && !has(self.nodePort)",message="targetPort and nodePort need port beside them; set port, or remove them"
+type TLS struct {
+	// secretName names a Secret of type kubernetes.io/tls in the object's namespace.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="secretName must be lower-case letters, digits, hyphens and dots, and begin and end with a letter or digit, as names of objects do"
+	SecretName string `json:"secretName"`
+
+	// port is the number that clients of the Service ask for to speak TLS with this certificate, 1 to 65535. Without config,
+	// the first certificate defaults to 8443. A certificate without a port is only mounted, for config to use. With config, a
+	// port given here has to be listened on there, and several certificates may have the same: server blocks choose by server_name.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	Port *int32 `json:"port,omitempty"`
+
+	// targetPort is the number on which nginx listens, 1 to 65535. Defaults to port.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	TargetPort *int32 `json:"targetPort,omitempty"`
+
+	// nodePort is the number on each node, 1 to 65535, for a Service of type NodePort or LoadBalancer. It has to be in the
+	// cluster's range (most often 30000 to 32767) and free. Defaults to one that the cluster chooses. Of several certificates on a
+	// port, the first says it.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	NodePort *int32 `json:"nodePort,omitempty"`
+}
 
 // Service says how the Service in front of the operands looks.
 //

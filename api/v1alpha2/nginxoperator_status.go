@@ -36,12 +36,21 @@ type NginxOperatorStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Image"
 	Image string `json:"image,omitempty"`
 
-	// url is the address of the Service inside the cluster.
+	// url is where clients find the instance: the first host of spec.expose once the Ingress has an address, else the load balancer's
+	// address where there is one, else that of the Service inside the cluster.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="URL",xDescriptors={"urn:alm:descriptor:org.w3:link"}
 	URL string `json:"url,omitempty"`
 
-	// blockedBy is what blocks changes, empty when nothing does. Running Pods are unchanged meanwhile.
+	// addresses are where the instance is reached from outside of the cluster, none for a Service of type ClusterIP without an Ingress.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Addresses"
+	Addresses []Address `json:"addresses,omitempty"`
+
+	// blockedBy is every reason why what runs is not what the object declares, each with the way out; empty when it is. First what
+	// blocks changes, then the child that cannot be written, then why Pods do not serve, then Paused.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
@@ -69,6 +78,14 @@ type NginxOperatorStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Certificates"
 	Certificates []Certificate `json:"certificates,omitempty"`
 
+	// patchedKinds are the kinds of the children that spec.patches changes.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=63
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Patched kinds"
+	PatchedKinds []string `json:"patchedKinds,omitempty"`
+
 	// relatedObjects are the objects that the operator keeps for this one, in its namespace.
 	// +optional
 	// +listType=atomic
@@ -85,7 +102,7 @@ type NginxOperatorStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// Blocker is something that blocks changes.
+// Blocker is a reason why what runs is not what the object declares.
 type Blocker struct {
 	// reason is one of the reasons of the condition Degraded, or Paused.
 	// +required

@@ -33,10 +33,16 @@ const (
 
 // NginxOperatorSpec declares one NGINX instance.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.ports) || self.ports.all(p, self.ports.exists_one(q, q.port == p.port))",message="ports: two ports have the same number; nginx listens on each number once, so remove one of them",fieldPath=".ports",reason=FieldValueInvalid
-// +kubebuilder:validation:XValidation:rule="!has(self.tls) || self.tls.all(t, !has(t.port) || self.tls.exists_one(u, has(u.port) && u.port == t.port))",message="tls: two certificates have the same port; leave port out of one of them and choose between them by server_name in config",fieldPath=".tls",reason=FieldValueInvalid
+// +kubebuilder:validation:XValidation:rule="!has(self.ports) || self.ports.all(p, self.ports.exists_one(q, q.port == p.port))",message="ports: two ports have the same number; the Service has each number once, so remove one of them",fieldPath=".ports",reason=FieldValueInvalid
+// +kubebuilder:validation:XValidation:rule="!has(self.ports) || !self.ports.exists(p, self.ports.exists(q, q.port != p.port && (has(q.targetPort) ? q.targetPort : q.port) == (has(p.targetPort) ? p.targetPort : p.port)))",message="ports: nginx would listen on the same number for two ports; give one of them another targetPort",fieldPath=".ports",reason=FieldValueInvalid
+// +kubebuilder:validation:XValidation:rule="!has(self.tls) || has(self.config) || self.tls.all(t, !has(t.port) || self.tls.exists_one(u, has(u.port) && u.port == t.port))",message="tls: two certificates have the same port, and only the server blocks of config can choose between them by server_name; give one of them another port, leave its port out, or set config",fieldPath=".tls",reason=FieldValueInvalid
+// +kubebuilder:validation:XValidation:rule="!has(self.tls) || self.tls.all(t, !has(t.port) || self.tls.all(u, !has(u.port) || (u.port == t.port) == ((has(u.targetPort) ? u.targetPort : u.port) == (has(t.targetPort) ? t.targetPort : t.port))))",message="tls: certificates that share a port share the number on which nginx listens, and others have one of their own; correct targetPort",fieldPath=".tls",reason=FieldValueInvalid
 // +kubebuilder:validation:XValidation:rule="!has(self.tls) || !self.tls.exists(t, has(t.port) && (has(self.ports) ? self.ports.exists(p, p.port == t.port) : t.port == 8080))",message="tls: a port is either in ports (plain HTTP; 8080 when ports is not given) or in tls, not in both; give the certificate another port",fieldPath=".tls",reason=FieldValueInvalid
-// +kubebuilder:validation:XValidation:rule="!has(self.tls) || size(self.tls) == 0 || has(self.config) || !has(self.ports) || self.tls.exists(t, has(t.port)) || !self.ports.exists(p, p.port == 8443)",message="tls: the first certificate has port 8443 by default, which is in ports (plain HTTP) already; give the certificate another port",fieldPath=".tls",reason=FieldValueInvalid
+// +kubebuilder:validation:XValidation:rule="!has(self.tls) || !self.tls.exists(t, has(t.port) && (has(self.ports) ? self.ports.exists(p, p.port != t.port && (has(p.targetPort) ? p.targetPort : p.port) == (has(t.targetPort) ? t.targetPort : t.port)) : t.port != 8080 && (has(t.targetPort) ? t.targetPort : t.port) == 8080))",message="tls: nginx listens on a number either for plain HTTP (8080 when ports is not given) or for TLS; give the certificate another targetPort",fieldPath=".tls",reason=FieldValueInvalid
+// +kubebuilder:validation:XValidation:rule="!has(self.tls) || size(self.tls) == 0 || has(self.config) || !has(self.ports) || self.tls.exists(t, has(t.port)) || !self.ports.exists(p, p.port == 8443 || (has(p.targetPort) ? p.targetPort : p.port) == 8443)",message="tls: the first certificate has port 8443 by default, which is in ports (plain HTTP) already; give the certificate another port",fieldPath=".tls",reason=FieldValueInvalid
+// +kubebuilder:validation:XValidation:rule="!has(self.ports) || !self.ports.exists(p, has(p.nodePort)) || has(self.service) && has(self.service.type) && self.service.type != 'ClusterIP'",message="ports: nodePort needs a Service of type NodePort or LoadBalancer; set service.type or remove nodePort",fieldPath=".ports",reason=FieldValueInvalid
+// +kubebuilder:validation:XValidation:rule="!has(self.tls) || !self.tls.exists(t, has(t.nodePort)) || has(self.service) && has(self.service.type) && self.service.type != 'ClusterIP'",message="tls: nodePort needs a Service of type NodePort or LoadBalancer; set service.type or remove nodePort",fieldPath=".tls",reason=FieldValueInvalid
+// +kubebuilder:validation:XValidation:rule="!has(self.ports) || size(self.ports) > 0 || has(self.tls) && (has(self.config) ? self.tls.exists(t, has(t.port)) : size(self.tls) > 0)",message="ports: an empty list means no plain HTTP, and no certificate has a port either; give one in tls, or remove ports to listen on 8080",fieldPath=".ports",reason=FieldValueInvalid
 type NginxOperatorSpec struct {
 	// replicas is the number of NGINX Pods, 0 to 1000. Defaults to 1. With 0 nothing serves.
 	// It is also what the scale subresource sets (kubectl scale, HorizontalPodAutoscaler).
@@ -47,6 +53,12 @@ type NginxOperatorSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Replicas",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:podCount"}
 	Replicas *int32 `json:"replicas,omitempty"`
 
+	// autoscaling has the number of Pods follow the load: a HorizontalPodAutoscaler sets it, and replicas is only the number that a
+	// new object starts with, or 0 for none. It needs the metrics API (metrics-server).
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Autoscaling"
+	Autoscaling *Autoscaling `json:"autoscaling,omitempty"`
+
 	// image is the container image of the operands, at most 512 characters. Defaults to the image that this release of
 	// the operator was tested with. It has to run as a user other than root and to have nginx in its PATH.
 	// +optional
@@ -56,15 +68,14 @@ type NginxOperatorSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Image",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Image string `json:"image,omitempty"`
 
-	// ports are the TCP ports on which nginx listens for plain HTTP and which the Service serves, 1 to 16 of them.
-	// Defaults to one port http with the number 8080. With config, each has to be listened on there.
+	// ports are the TCP ports that the Service serves with plain HTTP, at most 16. Defaults to one port http with the number
+	// 8080. An empty list is an instance without plain HTTP, which needs a port in tls. With config, each has to be listened on there.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
-	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Ports"
-	Ports []Port `json:"ports,omitempty"`
+	Ports []Port `json:"ports,omitzero"`
 
 	// forceRedeploy replaces all Pods, one after the other, whenever it changes, and changes nothing else.
 	// The value has no meaning; a date does well. At most 256 characters.
@@ -91,6 +102,21 @@ type NginxOperatorSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Content"
 	Content *Content `json:"content,omitempty"`
 
+	// files are keys of ConfigMaps and Secrets that nginx finds as files in /etc/nginx/files, at most 16: text for include, password
+	// files, parameters. A change of their content is taken over by a rolling update. Those of ConfigMaps may have 1 MiB together.
+	// +optional
+	// +listType=map
+	// +listMapKey=path
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:XValidation:rule="self.all(f, !self.exists(g, g.path.startsWith(f.path + '/')))",message="a path is a file or the directory of one, not both; rename one of them"
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Files",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:advanced"}
+	Files []File `json:"files,omitempty"`
+
+	// cache is a volume that nginx may write to, for a cache of its own in each Pod.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Cache",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:advanced"}
+	Cache *Cache `json:"cache,omitempty"`
+
 	// tls are certificates, at most 16. nginx finds each as tls.crt and tls.key in /etc/nginx/tls/<secretName>. A new
 	// certificate in a Secret is taken over by a rolling update.
 	// +optional
@@ -110,6 +136,11 @@ type NginxOperatorSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Network policy",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:advanced"}
 	NetworkPolicy *NetworkPolicy `json:"networkPolicy,omitempty"`
 
+	// expose makes the instance reachable from outside of the cluster through an Ingress. Defaults to nothing.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Expose"
+	Expose *Expose `json:"expose,omitempty"`
+
 	// resources are the compute resources of the nginx container. Defaults to requests of cpu 10m and memory 32Mi and no
 	// limits; what is given replaces all of the default.
 	// +optional
@@ -117,10 +148,62 @@ type NginxOperatorSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Resources",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:resourceRequirements"}
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
 
+	// securityContext says as whom the containers of the Pods run, and to whom their volumes belong. Defaults to the user of the image.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Security context",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:advanced"}
+	SecurityContext *PodSecurityContext `json:"securityContext,omitempty"`
+
 	// podTemplate adds to the Pods: labels, annotations, and where they run.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Pod template",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:advanced"}
 	PodTemplate *PodTemplate `json:"podTemplate,omitempty"`
+
+	// env are environment variables of the nginx container, at most 64. Its worker processes have them as well, where modules and
+	// libraries read them; no variable of a configuration has their values.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Environment",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:advanced"}
+	Env []EnvVar `json:"env,omitempty"`
+
+	// volumes are volumes of the Pods, at most 16, and where nginx has them, beside those of config, content and tls.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Volumes",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:advanced"}
+	Volumes []Volume `json:"volumes,omitempty"`
+
+	// initContainers run before nginx, one after the other, each until it has succeeded, at most 8.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Init containers",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:advanced"}
+	InitContainers []Container `json:"initContainers,omitempty"`
+
+	// sidecars run beside nginx, at most 8. They start after initContainers and before nginx, and end after it.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Sidecars",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:advanced"}
+	Sidecars []Container `json:"sidecars,omitempty"`
+
+	// serviceAccountName is the ServiceAccount of the Pods. Its token is not mounted. Defaults to the one named default.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Service account",xDescriptors={"urn:alm:descriptor:io.kubernetes:ServiceAccount","urn:alm:descriptor:com.tectonic.ui:advanced"}
+	ServiceAccountName string `json:"serviceAccountName,omitempty"`
+
+	// patches change the Deployment, the Service, the NetworkPolicy and the PodDisruptionBudget, one after the other, at most 8:
+	// for what no other field can say. They cannot change what another field declares, nor what the operator relies on.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Patches",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:advanced"}
+	Patches []Patch `json:"patches,omitempty"`
 
 	// drainSeconds is the time in seconds that a Pod has from its deletion until its last open connection is cut, 5 to
 	// 3600. Defaults to 25. The Pod goes on to serve for the first 5 seconds of it (4 of 5), while the cluster takes it out of
@@ -176,30 +259,6 @@ type Rollout struct {
 	// changes. With false the failure is reported only. Defaults to true.
 	// +optional
 	AutomaticRollback *bool `json:"automaticRollback,omitempty"`
-}
-
-// Port is a port on which nginx listens for plain HTTP.
-type Port struct {
-	// name of the port in the Service: a DNS label of at most 15 characters with at least one letter (RFC 6335).
-	// The names health and those that begin with tls- are the operator's.
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=15
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$') && self.matches('[a-z]') && !self.contains('--')",message="a port's name must be lower-case letters, digits and single hyphens, with at least one letter and no hyphen at either end, for example http"
-	// +kubebuilder:validation:XValidation:rule="self != 'health' && !self.startsWith('tls-')",message="the port names health and tls-... are used by the operator; choose another name"
-	Name string `json:"name"`
-
-	// port is the number, 1 to 65535.
-	// +required
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=65535
-	Port int32 `json:"port"`
-
-	// protocol of the port. Defaults to TCP, the only one that there is for HTTP/1.1 and HTTP/2.
-	// +optional
-	// +default="TCP"
-	// +kubebuilder:validation:Enum=TCP
-	Protocol corev1.Protocol `json:"protocol,omitempty"`
 }
 
 // Config is nginx configuration, from one of two places.
@@ -281,24 +340,6 @@ type ConfigMapReference struct {
 	Name string `json:"name"`
 }
 
-// TLS is a certificate and the port that is served with it.
-type TLS struct {
-	// secretName names a Secret of type kubernetes.io/tls in the object's namespace.
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="secretName must be lower-case letters, digits, hyphens and dots, and begin and end with a letter or digit, as names of objects do"
-	SecretName string `json:"secretName"`
-
-	// port is the number of the port on which nginx speaks TLS with this certificate and which the Service serves, 1 to
-	// 65535. Without config, the first certificate defaults to 8443. A certificate without a port is only mounted, for
-	// config to use. With config, a port given here has to be listened on there.
-	// +optional
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=65535
-	Port *int32 `json:"port,omitempty"`
-}
-
 // PodTemplate adds to the Pods of the operands. Fields have the meaning that they have in a Pod.
 type PodTemplate struct {
 	// labels of the Pods, at most 64, beside those of the operator (app.kubernetes.io/...), which cannot be set here.
@@ -352,8 +393,8 @@ type PodTemplate struct {
 }
 
 // NginxOperator declares an NGINX instance. The operator creates what it needs (a Deployment, a Service, a ConfigMap, a
-// NetworkPolicy unless spec.networkPolicy says none and, from two replicas up, a PodDisruptionBudget), keeps it as declared
-// and reports on it.
+// NetworkPolicy unless spec.networkPolicy says none, from two replicas up a PodDisruptionBudget and, with spec.expose, an
+// Ingress), keeps it as declared and reports on it.
 //
 // The name is also the name of the Service, so it has to be a DNS label (RFC 1035): at most 63 lower-case letters,
 // digits and hyphens, beginning with a letter.
@@ -368,11 +409,11 @@ type PodTemplate struct {
 // +kubebuilder:printcolumn:name="Desired",type=integer,JSONPath=`.spec.replicas`,description="Replicas that are declared"
 // +kubebuilder:printcolumn:name="Available",type=integer,JSONPath=`.status.readyReplicas`,description="Replicas that serve"
 // +kubebuilder:printcolumn:name="Image",type=string,JSONPath=`.status.image`,description="Image that the operands run"
-// +kubebuilder:printcolumn:name="URL",type=string,JSONPath=`.status.url`,description="Address inside the cluster"
+// +kubebuilder:printcolumn:name="URL",type=string,JSONPath=`.status.url`,description="Where clients find the instance"
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,priority=1,description="Reason of the Ready condition"
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1,description="Message of the Ready condition"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +operator-sdk:csv:customresourcedefinitions:displayName="NGINX instance",resources={{Deployment,v1,""},{ReplicaSet,v1,""},{Pod,v1,""},{Service,v1,""},{ConfigMap,v1,""},{PodDisruptionBudget,v1,""},{NetworkPolicy,v1,""},{ControllerRevision,v1,""}}
+// +operator-sdk:csv:customresourcedefinitions:displayName="NGINX instance",resources={{Deployment,v1,""},{ReplicaSet,v1,""},{Pod,v1,""},{Service,v1,""},{ConfigMap,v1,""},{PodDisruptionBudget,v1,""},{NetworkPolicy,v1,""},{Ingress,v1,""},{ControllerRevision,v1,""},{HorizontalPodAutoscaler,v2,""}}
 type NginxOperator struct {
 	metav1.TypeMeta `json:",inline"`
 

@@ -1,8 +1,6 @@
 package nginxoperator
 
 import (
-	"fmt"
-
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,6 +18,12 @@ type inputs struct {
 	config configuration
 	// content is the static files, nil where the object names none.
 	content *content
+	// edition is that of the Pod template.
+	edition int
+	// files are the files of spec.files that come from ConfigMaps, nil where none does.
+	files *content
+	// secrets stands for the files of spec.files that come from Secrets, "" where none does.
+	secrets string
 	// certificates stands for the content of all Secrets that the object names, "" where it names none.
 	certificates string
 	// usable are the certificates that nginx can use; no child depends on them beyond the above.
@@ -36,6 +40,9 @@ func desired(object *v1alpha2.NginxOperator, in inputs) []client.Object {
 	if in.content != nil {
 		children = append(children, desiredContentConfigMap(object, in))
 	}
+	if in.files != nil {
+		children = append(children, desiredFilesConfigMap(object, in))
+	}
 	deployment := desiredDeployment(object, in)
 	children = append(children, desiredService(object, in))
 	if defaults.HasNetworkPolicy(&object.Spec) {
@@ -45,19 +52,33 @@ func desired(object *v1alpha2.NginxOperator, in inputs) []client.Object {
 	if needsPodDisruptionBudget(*deployment.Spec.Replicas) {
 		children = append(children, desiredPodDisruptionBudget(object, in))
 	}
+	if object.Spec.Autoscaling != nil {
+		children = append(children, desiredAutoscaler(object, in))
+	}
+	if hasIngress(&object.Spec) {
+		children = append(children, desiredIngress(object, in))
+	}
 	return children
 }
 
-// Child returns the child of a kind that an object gets, the Deployment unless the kind is another, as far as the spec says it: what
-// the spec names is not read.
+// Child returns the child of a kind that an object gets, with its patches, the Deployment unless the kind is another, as far as the
+// spec says it: what the spec names is not read.
 func (r *Reconciler) Child(object *v1alpha2.NginxOperator, kind string) client.Object {
+	return patchedOrNot(object, r.child(object, kind))
+}
+
+func (r *Reconciler) child(object *v1alpha2.NginxOperator, kind string) client.Object {
 	switch kind {
 	case "Service":
 		return desiredService(object, inputs{})
 	case "NetworkPolicy":
 		return desiredNetworkPolicy(object, inputs{})
+	case "PodDisruptionBudget":
+		return desiredPodDisruptionBudget(object, inputs{})
+	case "Ingress":
+		return desiredIngress(object, inputs{})
 	}
-	return desiredDeployment(object, inputs{image: defaults.Image(&object.Spec, r.Image)})
+	return desiredDeployment(object, r.specInputs(object))
 }
 
 // childMeta returns the metadata that every child has: the name of the object, its namespace, and the labels.
@@ -67,13 +88,4 @@ func childMeta(object *v1alpha2.NginxOperator, in inputs) metav1.ObjectMeta {
 		Namespace: object.Namespace,
 		Labels:    wellknown.ChildLabels(object.Name, in.image),
 	}
-}
-
-// serviceURL returns the address of the instance inside the cluster, that of its first port for plain HTTP.
-func serviceURL(object *v1alpha2.NginxOperator) string {
-	url := fmt.Sprintf("http://%s.%s.svc", object.Name, object.Namespace)
-	if port := defaults.Ports(&object.Spec)[0].Port; port != 80 {
-		url = fmt.Sprintf("%s:%d", url, port)
-	}
-	return url
 }

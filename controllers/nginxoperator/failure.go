@@ -2,11 +2,13 @@ package nginxoperator
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +19,7 @@ import (
 	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/nginxconf"
 	"github.com/example/nginx-operator/internal/validation"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // failure is something that keeps operands from serving: a reason of the API package and a message for the user. The
@@ -26,14 +29,17 @@ type failure struct {
 	reason, message string
 }
 
-// applyFailure tells why a child could not be written, nil without an error. The reason is RolloutInProgress where that
+// applyFailure tells why a child of a spec could not be written, nil without an error. The reason is RolloutInProgress where that
 // is no failure but a matter of waiting.
-func applyFailure(err error) *failure {
+func applyFailure(err error, spec *v1alpha2.NginxOperatorSpec) *failure {
 	if err == nil {
 		return nil
 	}
-	if said := validation.Verdict(err, specPath); len(said) > 0 {
+	if said := validation.Verdict(err, spec, specPath); len(said) > 0 {
 		return &failure{v1alpha2.ReasonInvalidConfiguration, said.ToAggregate().Error()}
+	}
+	if refused := (notPatched{}); errors.As(err, &refused) {
+		return &failure{v1alpha2.ReasonInvalidConfiguration, refused.Error()}
 	}
 	reason := v1alpha2.ReasonAPIError
 	found := apply.IsNotOurs(err)
@@ -59,24 +65,33 @@ func inTerminatingNamespace(err error) bool {
 
 // operandFailure tells why the operands do not serve, nil where nothing is known to be wrong.
 func operandFailure(state observed) *failure {
+	if found := operandFailures(state); len(found) > 0 {
+		return &found[0]
+	}
+	return nil
+}
+
+// operandFailures tells all that keeps operands from serving, the worst first.
+func operandFailures(state observed) []failure {
 	if state.deployment == nil {
 		return nil
 	}
+	var out []failure
 	failing := deploymentCondition(state.deployment, appsv1.DeploymentReplicaFailure)
 	if failing != nil && failing.Status == corev1.ConditionTrue {
 		message := randomPodName.ReplaceAllString(failing.Message, "Pods are ")
-		return &failure{refusal(message), message}
+		out = append(out, failure{refusal(message), message})
 	}
 	for _, pod := range state.pods {
 		if found := podFailure(pod); found != nil {
-			return found
+			out = append(out, *found)
 		}
 	}
 	progressing := deploymentCondition(state.deployment, appsv1.DeploymentProgressing)
-	if progressing != nil && progressing.Status == corev1.ConditionFalse {
-		return &failure{v1alpha2.ReasonProgressDeadlineExceeded, progressing.Message}
+	if len(out) == 0 && progressing != nil && progressing.Status == corev1.ConditionFalse {
+		out = append(out, failure{v1alpha2.ReasonProgressDeadlineExceeded, progressing.Message})
 	}
-	return nil
+	return out
 }
 
 // podFailure tells why a Pod does not serve, nil where nothing is known to be wrong.
@@ -87,16 +102,36 @@ func podFailure(pod *corev1.Pod) *failure {
 			return &failure{v1alpha2.ReasonUnschedulable, "no node can take a Pod: " + condition.Message}
 		}
 	}
+	_, discreet := pod.Annotations[wellknown.AnnotationFiles]
+	for i := range pod.Status.InitContainerStatuses {
+		status := &pod.Status.InitContainerStatuses[i]
+		if found := containerFailure(status, hasSettled(status), discreet); found != nil {
+			return found
+		}
+	}
 	for i := range pod.Status.ContainerStatuses {
-		if found := containerFailure(&pod.Status.ContainerStatuses[i]); found != nil {
+		status := &pod.Status.ContainerStatuses[i]
+		// The startup probe tells a container that came up since its last end from one that runs for a moment between two
+		// crashes. That moment must not look like a recovery.
+		came := status.State.Running != nil && ptr.Deref(status.Started, false)
+		if found := containerFailure(status, status.Ready || came, discreet); found != nil {
 			return found
 		}
 	}
 	return nil
 }
 
-func containerFailure(status *corev1.ContainerStatus) *failure {
-	if status.Ready {
+// hasSettled reports whether an init container has succeeded, or a sidecar runs for longer than a moment between two crashes. A sidecar
+// is ready as soon as it runs, any other only when it has succeeded.
+func hasSettled(status *corev1.ContainerStatus) bool {
+	running := status.State.Running
+	return status.Ready && (running == nil || time.Since(running.StartedAt.Time) >= sidecarsSettle*time.Second)
+}
+
+// containerFailure tells why a container does not do what it should, nil where nothing is known to be wrong, or was and is no more.
+// Where it is discreet, no word is told that could be one of a Secret.
+func containerFailure(status *corev1.ContainerStatus, recovered, discreet bool) *failure {
+	if recovered {
 		return nil
 	}
 	if waiting := status.State.Waiting; waiting != nil {
@@ -108,26 +143,33 @@ func containerFailure(status *corev1.ContainerStatus) *failure {
 			if !found {
 				cause = waiting.Message
 			}
-			return &failure{v1alpha2.ReasonImagePullFailed, fmt.Sprintf("cannot pull image %q: %s", status.Image, cmp.Or(cause, waiting.Reason))}
+			whose := ""
+			if status.Name != wellknown.OperandContainer {
+				whose = fmt.Sprintf(" of container %q", status.Name)
+			}
+			message := fmt.Sprintf("cannot pull image %q%s: %s", status.Image, whose, cmp.Or(cause, waiting.Reason))
+			return &failure{v1alpha2.ReasonImagePullFailed, message}
 		case "CreateContainerConfigError", "CreateContainerError", "RunContainerError":
 			message := podReference.ReplaceAllString(waiting.Message, "")
 			return &failure{v1alpha2.ReasonContainerConfigError, fmt.Sprintf("cannot start container %q: %s", status.Name, message)}
 		}
 	}
 	ended := cmp.Or(status.State.Terminated, status.LastTerminationState.Terminated)
-	// The startup probe tells a container that came up since its last end from one that runs for a moment between two
-	// crashes. That moment must not look like a recovery.
-	if came := status.State.Running != nil && ptr.Deref(status.Started, false); ended == nil || came {
+	if ended == nil {
 		return nil
 	}
-	if refused := nginxVerdict(ended); refused != nil {
+	line := tellingLine(ended.Message)
+	if discreet {
+		line = withoutWordsOfSecrets(line)
+	}
+	if refused := nginxVerdict(ended.ExitCode, line); refused != nil && status.Name == wellknown.OperandContainer {
 		return refused
 	}
 	if looping := status.RestartCount > 1 || status.State.Waiting != nil && status.State.Waiting.Reason == "CrashLoopBackOff"; !looping {
 		return nil
 	}
 	message := fmt.Sprintf("container %q keeps crashing with exit code %d (%s)", status.Name, ended.ExitCode, ended.Reason)
-	if line := tellingLine(ended.Message); line != "" {
+	if line != "" {
 		message += ": " + line
 	}
 	return &failure{v1alpha2.ReasonCrashLoop, message}
@@ -165,9 +207,9 @@ func tellingLine(log string) string {
 // nginx reads the same text again at the next. A line of the user's text is told as the user counts it, for the file that
 // holds the text has nothing else in it. What nginx finds in the operator's own file is the image's fault, and a failed
 // system call the machine's; both are told once they come again.
-func nginxVerdict(ended *corev1.ContainerStateTerminated) *failure {
-	verdict, refused := strings.CutPrefix(tellingLine(ended.Message), "[emerg] ")
-	if !refused || ended.ExitCode != 1 {
+func nginxVerdict(exitCode int32, line string) *failure {
+	verdict, refused := strings.CutPrefix(line, "[emerg] ")
+	if !refused || exitCode != 1 {
 		return nil
 	}
 	found := nginxLocation.FindStringSubmatch(verdict)

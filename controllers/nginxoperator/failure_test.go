@@ -52,7 +52,7 @@ func TestApplyFailureOfTheSpec(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(&test.want, applyFailure(test.err), cmp.AllowUnexported(failure{})); diff != "" {
+			if diff := cmp.Diff(&test.want, applyFailure(test.err, nil), cmp.AllowUnexported(failure{})); diff != "" {
 				t.Error(diff)
 			}
 		})

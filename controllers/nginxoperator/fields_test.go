@@ -81,7 +81,12 @@ func (e example) children(t *testing.T, fields map[string]any) sets.Set[string] 
 		t.Fatalf("%s: %v", e.name, err)
 	}
 	out, seen := sets.New[string](), map[string]int{}
-	for _, child := range desired(object, e.inputs(t, object)) {
+	in := e.inputs(t, object)
+	all, err := patched(object, in)
+	if err != nil { // a field of a patch was taken away
+		all = desired(object, in)
+	}
+	for _, child := range all {
 		kind := child.GetObjectKind().GroupVersionKind().Kind
 		if seen[kind]++; seen[kind] > 1 {
 			kind = fmt.Sprintf("%s %d", kind, seen[kind])
@@ -114,6 +119,19 @@ func (e example) inputs(t *testing.T, object *v1alpha2.NginxOperator) inputs {
 	if object.Spec.Content != nil {
 		source := ptr.Deref(e.configMaps[object.Spec.Content.ConfigMapRef.Name], corev1.ConfigMap{})
 		in.content = ptr.To(newContent(&source))
+	}
+	copied := map[string][]byte{}
+	for _, file := range object.Spec.Files {
+		switch {
+		case file.SecretRef != nil:
+			in.secrets = "fedcba9876543210"
+		case file.ConfigMapRef != nil:
+			source := ptr.Deref(e.configMaps[file.ConfigMapRef.Name], corev1.ConfigMap{})
+			copied[file.Path], _ = keyOf(&source, file.ConfigMapRef.Key)
+		}
+	}
+	if len(copied) > 0 {
+		in.files = ptr.To(newDeclaredFiles(copied))
 	}
 	if len(object.Spec.TLS) > 0 {
 		in.certificates = "0123456789abcdef"

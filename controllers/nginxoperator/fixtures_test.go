@@ -65,7 +65,7 @@ func newInputs(t *testing.T, object *v1alpha2.NginxOperator, servers string, ipv
 	if len(blockers) > 0 {
 		t.Fatal(blockers)
 	}
-	return inputs{image: defaults.Image(&object.Spec, testImage), config: config}
+	return inputs{image: defaults.Image(&object.Spec, testImage), config: config, edition: newestEdition()}
 }
 
 // newDeployment returns a Deployment whose rollout of that many replicas is complete.

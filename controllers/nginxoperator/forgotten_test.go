@@ -20,20 +20,28 @@ var (
 	changesNoChild = map[string]string{
 		"paused":                    "the operands stay as they are while it is set",
 		"rollout.automaticRollback": "it is about what becomes of children that fail",
+		"patches[].target.name":     "there is one child of each kind",
 	}
 	// nothingWithoutIt are texts and numbers that have no default, because without them there is nothing.
 	nothingWithoutIt = map[string]string{
+		"autoscaling.targetMemoryUtilizationPercentage": "no target for memory",
 		"config.inline":                 "configMapRef is given in its place",
 		"forceRedeploy":                 "no redeployment",
 		"podTemplate.priorityClassName": "no priority class",
 	}
 	// defaultsElsewhere are fields whose default the children of any one example do not show.
-	defaultsElsewhere = map[string]string{
-		"service.externalTrafficPolicy": "the API server's, for it depends on the type",
-		"service.internalTrafficPolicy": "the API server's",
-		"service.sessionAffinity":       "the API server's",
-		"service.ipFamilyPolicy":        "the API server's",
-		"tls[].port":                    "that of the first certificate, without config",
+	defaultsElsewhere = map[string]string{ //nolint:gosec // the Secret of a volume is no credential
+		"autoscaling.targetCPUUtilizationPercentage":  "only without a target for memory",
+		"autoscaling.behavior.scaleUp.selectPolicy":   "the API server's",
+		"autoscaling.behavior.scaleDown.selectPolicy": "the API server's",
+		"service.externalTrafficPolicy":               "the API server's, for it depends on the type",
+		"service.internalTrafficPolicy":               "the API server's",
+		"service.sessionAffinity":                     "the API server's",
+		"service.ipFamilyPolicy":                      "the API server's",
+		"volumes[].configMap.defaultMode":             "the API server's",
+		"volumes[].secret.defaultMode":                "the API server's",
+		"volumes[].projected.defaultMode":             "the API server's",
+		"tls[].port":                                  "that of the first certificate, without config",
 	}
 )
 

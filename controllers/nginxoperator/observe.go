@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -29,6 +30,9 @@ type observed struct {
 	pods []*corev1.Pod
 	// service are the ports of the Service that belongs to the object, nil where there is none.
 	service []corev1.ServicePort
+	// addresses are those of the Ingress that belongs to the object, and balancer those of the Service's load balancer.
+	addresses []string
+	balancer  []corev1.LoadBalancerIngress
 	// related are the children that exist and belong to the object, of those that are or were declared.
 	related []v1alpha2.RelatedObject
 }
@@ -53,13 +57,13 @@ func (r *Reconciler) liveDeployment(ctx context.Context, object *v1alpha2.NginxO
 	return deployment, nil
 }
 
-// liveService returns the ports of the Service that belongs to the object, nil where there is none.
-func (r *Reconciler) liveService(ctx context.Context, object *v1alpha2.NginxOperator) ([]corev1.ServicePort, error) {
+// liveService returns the Service that belongs to the object, an empty one where there is none.
+func (r *Reconciler) liveService(ctx context.Context, object *v1alpha2.NginxOperator) (*corev1.Service, error) {
 	service := &corev1.Service{}
 	if found, err := r.live(ctx, object, "Service", service); !found {
-		return nil, err
+		return &corev1.Service{}, err
 	}
-	return service.Spec.Ports, nil
+	return service, nil
 }
 
 // live reads the child that has the object's name, and reports whether it exists and belongs to the object.
@@ -104,10 +108,14 @@ func newChild(related v1alpha2.RelatedObject) client.Object {
 		return &corev1.Service{}
 	case "NetworkPolicy":
 		return &networkingv1.NetworkPolicy{}
+	case "Ingress":
+		return &networkingv1.Ingress{}
 	case "Deployment":
 		return &appsv1.Deployment{}
 	case "PodDisruptionBudget":
 		return &policyv1.PodDisruptionBudget{}
+	case "HorizontalPodAutoscaler":
+		return &autoscalingv2.HorizontalPodAutoscaler{}
 	}
 	return nil
 }
@@ -118,7 +126,11 @@ func (r *Reconciler) running(ctx context.Context, object *v1alpha2.NginxOperator
 	if err != nil {
 		return running{}, err
 	}
-	out := running{service: service}
+	ingress, err := r.liveIngress(ctx, object)
+	if err != nil {
+		return running{}, err
+	}
+	out := running{service: service.Spec.Ports, ingress: operatormanager.BackendPort(ingress)}
 	replicaSets, pods := &appsv1.ReplicaSetList{}, &corev1.PodList{}
 	for _, list := range []client.ObjectList{replicaSets, pods} {
 		if err := r.Client.List(ctx, list, ofInstance(object)...); err != nil {
@@ -129,28 +141,40 @@ func (r *Reconciler) running(ctx context.Context, object *v1alpha2.NginxOperator
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
 	})
 	slices.SortFunc(pods.Items, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
-	seen := sets.New[corev1.ContainerPort]()
-	add := func(pod *corev1.PodSpec) {
-		for i := range pod.Containers {
-			for _, port := range pod.Containers[i].Ports {
-				if !seen.Has(port) {
-					seen.Insert(port)
-					out.containers = append(out.containers, port)
-				}
+	seen, ready := sets.New[containerPort](), sets.New[int32]()
+	add := func(ports []containerPort) {
+		for _, port := range ports {
+			if !seen.Has(port) {
+				seen.Insert(port)
+				out.containers = append(out.containers, port)
 			}
 		}
 	}
 	for i := range replicaSets.Items {
-		if wantsPods(&replicaSets.Items[i]) {
-			add(&replicaSets.Items[i].Spec.Template.Spec)
+		if template := &replicaSets.Items[i].Spec.Template; wantsPods(&replicaSets.Items[i]) {
+			add(containerPortsOf(template.Annotations, &template.Spec))
 		}
 	}
 	for i := range pods.Items {
-		if !hasEnded(&pods.Items[i]) {
-			add(&pods.Items[i].Spec)
+		pod := &pods.Items[i]
+		if hasEnded(pod) {
+			continue
+		}
+		ports := containerPortsOf(pod.Annotations, &pod.Spec)
+		add(ports)
+		if pod.DeletionTimestamp == nil && metav1.GetControllerOfNoCopy(pod) != nil {
+			out.addPod(ports, isReady(pod), ready)
 		}
 	}
+	out.ready, out.everywhere = ready, out.everywhere.Intersection(ready)
 	return out, nil
+}
+
+// isReady reports whether a Pod serves.
+func isReady(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(condition corev1.PodCondition) bool {
+		return condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue
+	})
 }
 
 // wantsPods reports whether Pods of a revision exist or may be made.
@@ -171,7 +195,13 @@ func (r *Reconciler) observe(ctx context.Context, object *v1alpha2.NginxOperator
 	if err != nil {
 		return observed{}, err
 	}
-	out := observed{service: service, related: related}
+	ingress, err := r.liveIngress(ctx, object)
+	if err != nil {
+		return observed{}, err
+	}
+	out := observed{
+		service: service.Spec.Ports, balancer: service.Status.LoadBalancer.Ingress, addresses: ingressAddresses(ingress), related: related,
+	}
 	deployment, err := r.liveDeployment(ctx, object)
 	if err != nil || deployment == nil {
 		return out, err

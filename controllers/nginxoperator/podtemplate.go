@@ -26,9 +26,10 @@ const (
 // 0.1.0 to the last byte, or an upgrade would roll every Pod.
 func setPodTemplate(template *corev1.PodTemplateSpec, object *v1alpha2.NginxOperator, in inputs) {
 	spec, pod := &object.Spec, &template.Spec
-	setPodMetadata(template, object, in)
-	ports := append(declaredPorts(spec, in.running), served{target: portHealth, number: defaults.HealthPort(spec)})
-	if slices.ContainsFunc(ports, func(port served) bool { return port.number < firstUnprivilegedPort }) {
+	ports := declaredPorts(spec, in.running)
+	setPodMetadata(template, object, in, servicePorts(ports))
+	ports = append(ports, served{target: portHealth, listens: defaults.HealthPort(spec)})
+	if slices.ContainsFunc(ports, func(port served) bool { return port.listens < firstUnprivilegedPort }) {
 		pod.SecurityContext.Sysctls = []corev1.Sysctl{{Name: "net.ipv4.ip_unprivileged_port_start", Value: "0"}}
 	}
 	drain := defaults.DrainOf(spec)
@@ -37,9 +38,10 @@ func setPodTemplate(template *corev1.PodTemplateSpec, object *v1alpha2.NginxOper
 
 	nginx := &pod.Containers[0]
 	nginx.Image = in.image
+	setWorkload(pod, spec)
 	for _, port := range ports {
 		nginx.Ports = append(nginx.Ports, corev1.ContainerPort{
-			Name: port.target, ContainerPort: port.number, Protocol: corev1.ProtocolTCP,
+			Name: port.target, ContainerPort: port.listens, Protocol: corev1.ProtocolTCP,
 		})
 	}
 	nginx.Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: drain.PreStop}}}
@@ -50,6 +52,8 @@ func setPodTemplate(template *corev1.PodTemplateSpec, object *v1alpha2.NginxOper
 			Name: "content", VolumeSource: corev1.VolumeSource{ConfigMap: source},
 		})
 	}
+	mountFiles(pod, object, in)
+	mountCache(pod, spec.Cache)
 	for _, tls := range spec.TLS {
 		// The name of a Secret may be longer than that of a volume, and may hold dots.
 		source := &corev1.SecretVolumeSource{SecretName: tls.SecretName, DefaultMode: ptr.To(secretMode)}
@@ -60,13 +64,20 @@ func setPodTemplate(template *corev1.PodTemplateSpec, object *v1alpha2.NginxOper
 	if spec.PodTemplate != nil {
 		setPlacement(pod, object)
 	}
+	toEdition(template, in.edition)
 }
 
 // setPodMetadata sets labels and annotations; those of the operator win.
-func setPodMetadata(template *corev1.PodTemplateSpec, object *v1alpha2.NginxOperator, in inputs) {
+func setPodMetadata(template *corev1.PodTemplateSpec, object *v1alpha2.NginxOperator, in inputs, servicePorts string) {
 	operators := map[string]string{}
+	if servicePorts != "" {
+		operators[wellknown.AnnotationServicePorts] = servicePorts
+	}
 	if object.Spec.ForceRedeploy != "" {
 		operators[wellknown.AnnotationForceRedeploy] = object.Spec.ForceRedeploy
+	}
+	if in.secrets != "" {
+		operators[wellknown.AnnotationFiles] = in.secrets
 	}
 	if in.certificates != "" {
 		operators[wellknown.AnnotationCertificates] = in.certificates

@@ -17,39 +17,49 @@ import (
 // container ports, so that Pods of two configurations can serve side by side on different ports.
 const portHealth = "health"
 
-// Values of a Service port's appProtocol.
-const (
-	protocolHTTP  = "http"
-	protocolHTTPS = "https"
-)
-
 // served is a port that the Service serves.
 type served struct {
-	// name is the port's in the Service, the user's choice; target is the name of the container port with this number.
+	// name is the port's in the Service, the user's choice; target is the name of the container port that serves the number.
 	name, target string
-	number       int32
-	appProtocol  string
+	// number is what clients ask for; new Pods listen on another, where the object says so. nodePort is 0 where none is declared.
+	number, listens, nodePort int32
+	appProtocol               string
+}
+
+// containerPort is a port of Pods: its name, and the number of the Service that it serves. On which number a Pod listens is its own
+// affair: it may be another in each revision.
+type containerPort struct {
+	name            string
+	number, listens int32
 }
 
 // running is what Pods listen on and what the Service serves, whatever the object declares by now.
 type running struct {
 	// containers are the container ports of every Pod that exists and of every revision that wants Pods, the oldest first.
-	containers []corev1.ContainerPort
+	containers []containerPort
 	// service are the ports of the Service, nil where there is none.
 	service []corev1.ServicePort
+	// pods are the Pods that stay, and everywhere the numbers that each of them serves, one of which is ready.
+	pods       int
+	everywhere sets.Set[int32]
+	// ready are the numbers of the Service that Pods serve which are ready.
+	ready sets.Set[int32]
+	// ingress is the number of the port that the Ingress asks for, 0 where there is none.
+	ingress int32
 }
 
 // declaredPorts returns the ports for plain HTTP, then those of the certificates, each with the container port that serves
 // its number.
 func declaredPorts(spec *v1alpha2.NginxOperatorSpec, now running) []served {
 	var out []served
-	for _, port := range defaults.Ports(spec) {
-		out = append(out, served{name: port.Name, number: port.Port, appProtocol: protocolHTTP})
-	}
-	for _, tls := range defaults.TLS(spec) {
-		if tls.Port != nil {
-			out = append(out, served{name: "tls-" + strconv.FormatInt(int64(*tls.Port), 10), number: *tls.Port, appProtocol: protocolHTTPS})
+	for _, port := range defaults.ServicePorts(spec) {
+		name := port.Name
+		if port.TLS {
+			name = "tls-" + strconv.FormatInt(int64(port.Number), 10)
 		}
+		out = append(out, served{
+			name: name, number: port.Number, listens: port.Listens, nodePort: port.NodePort, appProtocol: port.AppProtocol,
+		})
 	}
 	setTargets(out, now.containers)
 	return out
@@ -57,7 +67,7 @@ func declaredPorts(spec *v1alpha2.NginxOperatorSpec, now running) []served {
 
 // setTargets names the container ports. A name belongs to its number for as long as Pods have it, whatever the object calls
 // the port by now: so a Pod is reached on the number that was asked for, and another name changes no Pod.
-func setTargets(ports []served, containers []corev1.ContainerPort) {
+func setTargets(ports []served, containers []containerPort) {
 	names, taken := namesOf(containers), sets.New(portHealth)
 	for i := range ports {
 		if name, found := names[ports[i].number]; found && !taken.Has(name) {
@@ -76,21 +86,21 @@ func setTargets(ports []served, containers []corev1.ContainerPort) {
 	}
 }
 
-// namesOf returns the names of container ports by number, without those for probes.
-func namesOf(containers []corev1.ContainerPort) map[int32]string {
+// namesOf returns the names of container ports by the number that they serve, without those for probes.
+func namesOf(containers []containerPort) map[int32]string {
 	out := map[int32]string{}
 	for _, port := range containers {
-		if _, found := out[port.ContainerPort]; !found && port.Name != "" && port.Name != portHealth {
-			out[port.ContainerPort] = port.Name
+		if _, found := out[port.number]; !found && port.name != "" && port.name != portHealth {
+			out[port.number] = port.name
 		}
 	}
 	return out
 }
 
 // isOfOther reports whether Pods use a name for another number.
-func isOfOther(containers []corev1.ContainerPort, name string, number int32) bool {
+func isOfOther(containers []containerPort, name string, number int32) bool {
 	for _, port := range containers {
-		if port.Name == name && port.ContainerPort != number {
+		if port.name == name && port.number != number {
 			return true
 		}
 	}
@@ -132,7 +142,7 @@ func leavingPorts(declared []served, now running) []served {
 		name := freeName(port.Name, port.Port, names.Has)
 		numbers.Insert(port.Port)
 		names.Insert(name)
-		out = append(out, served{name: name, target: target, number: port.Port, appProtocol: ptr.Deref(port.AppProtocol, protocolHTTP)})
+		out = append(out, served{name: name, target: target, number: port.Port, appProtocol: ptr.Deref(port.AppProtocol, "http")})
 	}
 	return out
 }
@@ -142,5 +152,6 @@ func servedPorts(spec *v1alpha2.NginxOperatorSpec, now running) []served {
 	declared := declaredPorts(spec, now)
 	out := slices.Concat(declared, leavingPorts(declared, now))
 	interim(out, now.service)
+	keepNodePorts(out, now)
 	return out
 }

@@ -8,27 +8,40 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// ports returns declared ports by name and number.
+// ports returns declared ports by name and number, which is one or, as in "80 to 8080", that of the Service and that of nginx.
 func ports(pairs ...any) func(*v1alpha2.NginxOperatorSpec) {
 	return func(s *v1alpha2.NginxOperatorSpec) {
-		s.Ports = nil
+		s.Ports = []v1alpha2.Port{}
 		for i := 0; i < len(pairs); i += 2 {
-			number := int32(pairs[i+1].(int)) // #nosec G115 -- a port
-			s.Ports = append(s.Ports, v1alpha2.Port{Name: pairs[i].(string), Port: number, Protocol: corev1.ProtocolTCP})
+			number, target := numbersOf(pairs[i+1])
+			s.Ports = append(s.Ports, v1alpha2.Port{Name: pairs[i].(string), Port: number, TargetPort: target, Protocol: corev1.ProtocolTCP})
 		}
 	}
+}
+
+func numbersOf(of any) (number int32, target *int32) {
+	if number, isOne := of.(int); isOne {
+		return int32(number), nil // #nosec G115 -- a port
+	}
+	target = new(int32)
+	if n, err := fmt.Sscanf(of.(string), "%d to %d", &number, target); n != 2 {
+		panic(err)
+	}
+	return number, target
 }
 
 // applied returns what runs once the Pods and the Service of an object are as it declares.
 func applied(object *v1alpha2.NginxOperator, before running) running {
 	in := inputs{image: testImage, running: settled(object, before)}
+	template := desiredDeployment(object, in).Spec.Template
 	return running{
-		containers: slices.Concat(before.containers, desiredDeployment(object, in).Spec.Template.Spec.Containers[0].Ports),
+		containers: slices.Concat(before.containers, containerPortsOf(template.Annotations, &template.Spec)),
 		service:    desiredService(object, in).Spec.Ports,
 	}
 }
@@ -145,6 +158,69 @@ func TestPortsFollowNumbers(t *testing.T) {
 			[]string{"p-18080", "http", "health"},
 			[]string{"p-18080=18080", "health=18081"},
 		},
+		"another target": {
+			declaration{ports("http", 8080)},
+			declaration{ports("http", "8080 to 9090")},
+			[]string{"http 8080->http"},
+			[]string{"http", "health"},
+			[]string{"http=9090", "health=18080"},
+		},
+		"another target of a port that had one": {
+			declaration{ports("http", "80 to 8080")},
+			declaration{ports("web", "80 to 9090")},
+			[]string{"web 80->http"},
+			[]string{"http", "health"},
+			[]string{"http=9090", "health=18080"},
+		},
+		"no target any more": {
+			declaration{ports("http", "80 to 8080")},
+			declaration{ports("http", 80)},
+			[]string{"http 80->http"},
+			[]string{"http", "health"},
+			[]string{"http=80", "health=18080"},
+		},
+		"another number to the same target": {
+			declaration{ports("http", 8080)},
+			declaration{ports("http", "80 to 8080")},
+			[]string{"http 80->p-80", "p-8080 8080->http"},
+			[]string{"p-80", "http", "health"},
+			[]string{"p-80=8080", "health=18080"},
+		},
+		"two targets change places": {
+			declaration{ports("http", "80 to 8080", "admin", "81 to 8081")},
+			declaration{ports("http", "80 to 8081", "admin", "81 to 8080")},
+			[]string{"http 80->http", "admin 81->admin"},
+			[]string{"http", "admin", "health"},
+			[]string{"http=8081", "admin=8080", "health=18080"},
+		},
+		"a target that is the number of another port": {
+			declaration{ports("http", 8080)},
+			declaration{ports("web", "80 to 8080", "http", "8080 to 80")},
+			[]string{"web 80->web", "http 8080->http"},
+			[]string{"web", "http", "health"},
+			[]string{"web=8080", "http=80", "health=18080"},
+		},
+		"no plain HTTP any more": {
+			declaration{ports("http", 8080), tls("a", 8443)},
+			declaration{ports(), tls("a", 8443)},
+			[]string{"tls-8443 8443->tls-8443", "http 8080->http"},
+			[]string{"tls-8443", "http", "health"},
+			[]string{"tls-8443=8443", "health=18080"},
+		},
+		"plain HTTP again": {
+			declaration{ports(), tls("a", 8443)},
+			declaration{ports("http", 8080), tls("a", 8443)},
+			[]string{"http 8080->http", "tls-8443 8443->tls-8443"},
+			[]string{"http", "tls-8443", "health"},
+			[]string{"http=8080", "tls-8443=8443", "health=18080"},
+		},
+		"the target of the probes": {
+			declaration{ports("http", 80)},
+			declaration{ports("http", "80 to 18080")},
+			[]string{"http 80->http"},
+			[]string{"http", "health"},
+			[]string{"http=18080", "health=18081"},
+		},
 		"a number to the probes": {
 			declaration{ports("http", 18080)},
 			declaration{ports("http", 8080)},
@@ -193,6 +269,10 @@ func TestContainerPortsAreOnesOwn(t *testing.T) {
 		{"p-8080", 9090, "p-9090", 8080},
 		{"http", 18080, "web", 18081},
 		{"http", 8081, "web", 18080, "p-8080", 80},
+		{"http", "80 to 8080"},
+		{"http", "80 to 9090"},
+		{"http", "8080 to 9090", "web", "9090 to 8080"},
+		{"p-80", "8080 to 80", "http", "80 to 8080"},
 	}
 	for _, a := range declarations {
 		for _, b := range declarations {
@@ -200,10 +280,10 @@ func TestContainerPortsAreOnesOwn(t *testing.T) {
 				now := applied(newObject(ports(c...)), applied(newObject(ports(b...)), applied(newObject(ports(a...)), running{})))
 				numbers := map[string]int32{}
 				for _, port := range now.containers {
-					if number, found := numbers[port.Name]; found && number != port.ContainerPort && port.Name != portHealth {
-						t.Errorf("%v, %v, %v: %s is %d and %d", a, b, c, port.Name, number, port.ContainerPort)
+					if number, found := numbers[port.name]; found && number != port.number && port.name != portHealth {
+						t.Errorf("%v, %v, %v: %s is of %d and %d", a, b, c, port.name, number, port.number)
 					}
-					numbers[port.Name] = port.ContainerPort
+					numbers[port.name] = port.number
 				}
 				names, served := map[string]bool{}, map[int32]bool{}
 				for _, port := range now.service {
@@ -214,7 +294,7 @@ func TestContainerPortsAreOnesOwn(t *testing.T) {
 				}
 				for _, all := range [][]any{a, b, c} {
 					for i := 1; i < len(all); i += 2 {
-						if number := int32(all[i].(int)); !served[number] { // #nosec G115 -- a port
+						if number, _ := numbersOf(all[i]); !served[number] {
 							t.Errorf("%v, %v, %v: %d is not served, and Pods of all three run", a, b, c, number)
 						}
 					}
@@ -286,14 +366,15 @@ func TestBridge(t *testing.T) {
 	source := slice("http", 8080, "admin", 9000)
 	bridge := bridgeOf(&source, before.service, names)
 	if bridge == nil || bridge.Name != "web-1-renamed" || len(bridge.Endpoints) != 1 ||
-		!cmp.Equal(portsOf([]discoveryv1.EndpointSlice{*bridge}), map[string]int32{"web": 8080}) {
+		!cmp.Equal(portsOf([]discoveryv1.EndpointSlice{*bridge}), map[string]sets.Set[int32]{"web": sets.New[int32](8080)}) {
 		t.Fatalf("bridge %+v", bridge)
 	}
 	if none := slice("admin", 9000); bridgeOf(&none, before.service, names) != nil {
 		t.Error("there is a bridge for what is not renamed")
 	}
 	bridges := []discoveryv1.EndpointSlice{*bridge}
-	if !carries(bridges, names) || carries(bridges, map[int32]string{8080: "other"}) {
+	if !carries(bridges, names, before.containers) || carries(bridges, map[int32]string{8080: "other"}, before.containers) ||
+		carries(bridges, map[int32]string{9000: "web"}, before.containers) {
 		t.Error("a bridge is taken for another")
 	}
 	after := settled(object, before)

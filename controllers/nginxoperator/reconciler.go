@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -22,6 +23,7 @@ import (
 	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/bounds"
 	"github.com/example/nginx-operator/internal/defaults"
+	"github.com/example/nginx-operator/internal/fleet"
 	"github.com/example/nginx-operator/internal/metrics"
 	"github.com/example/nginx-operator/internal/reference"
 )
@@ -38,6 +40,8 @@ type Reconciler struct {
 	Metrics *metrics.Metrics
 	// ConfigMaps and Secrets follow what objects name.
 	ConfigMaps, Secrets *reference.Tracker
+	// Fleet lets objects begin for which the release has something else.
+	Fleet *fleet.Gate
 	// Image is the container image of the operands that declare none.
 	Image string
 	// IPv6 makes the operands listen on IPv6 as well.
@@ -59,11 +63,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha2.NginxOperat
 		return reconcile.Result{}, nil
 	}
 	if why, unreadable := bounds.Unreadable(object); unreadable {
+		r.reportToFleet(object, ptr.To(fleet.Outside))
 		again, err := r.settle(ctx, object)
 		return reconcile.Result{RequeueAfter: again}, errors.Join(err, r.reportUnreadable(ctx, object, why))
 	}
 	r.Metrics.Started(object)
 	result, applyErr := r.reconcileChildren(ctx, object)
+	defer func() { r.reportToFleet(object, result.fleet) }()
 	if apierrors.IsConflict(applyErr) {
 		// The reconcile was made from a state that had changed meanwhile. It is repeated, with the back-off of a failure, but it is none.
 		return reconcile.Result{Requeue: true}, nil //nolint:staticcheck // an error would be logged as one
@@ -78,13 +84,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha2.NginxOperat
 	result.lasting = lasts(object.Status.Conditions, time.Now())
 	if applyErr == nil {
 		if applyErr = r.judge(ctx, object, state, &result); applyErr != nil {
-			result.failure = applyFailure(applyErr)
+			result.failure = applyFailure(applyErr, &object.Spec)
 		}
 	}
 	status, again := computeStatus(object, state, result, time.Now())
 	result.again = sooner(result.again, again)
-	if before := object.Status.LastGoodRevision; before != nil && before.Revision != status.LastGoodRevision.Revision {
-		result.again = soon // the record of the one before goes
+	if isNewGood(object.Status.LastGoodRevision, status.LastGoodRevision, result) {
+		result.again = soon // the record of the one before goes, and its turn may have come
+	}
+	if err := r.judgeForFleet(ctx, object, state, &status, &result); err != nil {
+		return reconcile.Result{}, errors.Join(applyErr, err)
 	}
 	delay, statusErr := r.writeStatus(ctx, object, status)
 	if apply.IsNotOurs(applyErr) != nil || inTerminatingNamespace(applyErr) {
@@ -113,6 +122,10 @@ type outcome struct {
 	failed *v1alpha2.FailedRevision
 	// blockers block all changes.
 	blockers []failure
+	// fleet is where the object is in the rollout of a release, nil where that is not known.
+	fleet *fleet.Place
+	// waitsFor is what the release has for the object when its turn comes, in words, "" where it does not wait.
+	waitsFor string
 	// waiting are the changes that spec.paused blocks, in words.
 	waiting []string
 	// hold: nothing may be changed, or told of, before the reconcile is made again.
@@ -129,28 +142,30 @@ type outcome struct {
 func (r *Reconciler) forget(object types.NamespacedName) {
 	r.Applier.Forget(object)
 	r.Metrics.Forget(object)
+	r.Fleet.Forget(object)
 	r.revisions.Delete(object)
 }
 
-// reconcileChildren brings the children to what the object declares. While that is blocked, or was taken back, they are made of the
+// reconcileChildren brings the children to what the object declares. While that is blocked, waits or was taken back, they are made of the
 // last declaration that was applied and has not failed, with the replicas that the object has now.
 func (r *Reconciler) reconcileChildren(ctx context.Context, object *v1alpha2.NginxOperator) (outcome, error) {
 	declared, result, err := r.declared(ctx, object)
 	if err != nil {
-		result.failure = applyFailure(err)
+		result.failure = applyFailure(err, &object.Spec)
 		return result, err
 	}
 	blocked := len(result.blockers) > 0
 	if blocked {
+		result.fleet = ptr.To(fleet.Outside)
 		result.applied, err = r.lastApplied(ctx, object)
 	} else {
-		err = r.unlessFailed(ctx, declared, &result)
+		err = r.inTurn(ctx, declared, &result)
 	}
 	if err != nil || result.applied == nil || blocked && object.Spec.Paused {
 		result.applied = nil
 		again, settleErr := r.settle(ctx, object)
 		err = errors.Join(err, settleErr)
-		result.again, result.failure = again, applyFailure(err)
+		result.again, result.failure = again, applyFailure(err, &object.Spec)
 		return result, err
 	}
 	in := &result.applied.in
@@ -158,10 +173,12 @@ func (r *Reconciler) reconcileChildren(ctx context.Context, object *v1alpha2.Ngi
 		in.running, err = r.running(ctx, object)
 	}
 	if err == nil {
-		result.children = desired(result.applied.object, *in)
+		result.children, err = patched(result.applied.object, *in)
+	}
+	if err == nil {
 		err = r.change(ctx, result.applied, &result)
 	}
-	result.failure = applyFailure(err)
+	result.failure = applyFailure(err, &result.applied.object.Spec)
 	return result, err
 }
 
@@ -214,7 +231,7 @@ func (r *Reconciler) pending(ctx context.Context, object *v1alpha2.NginxOperator
 		return nil, err
 	}
 	var out []string
-	if *desiredDeployment(object, in).Spec.Replicas != defaults.Replicas(&object.Spec) {
+	if object.Spec.Autoscaling != nil || *desiredDeployment(object, in).Spec.Replicas != defaults.Replicas(&object.Spec) {
 		// An autoscaler may go to and fro between one replica and more; that is no change that waits.
 		differ, stale = slices.DeleteFunc(differ, isBudget), slices.DeleteFunc(stale, isBudget)
 	}

@@ -50,6 +50,11 @@ func namedConfigMaps(spec *v1alpha2.NginxOperatorSpec) []string {
 	if spec.Content != nil {
 		out = append(out, spec.Content.ConfigMapRef.Name)
 	}
+	for _, file := range spec.Files {
+		if file.ConfigMapRef != nil {
+			out = append(out, file.ConfigMapRef.Name)
+		}
+	}
 	return out
 }
 
@@ -57,6 +62,11 @@ func namedSecrets(spec *v1alpha2.NginxOperatorSpec) []string {
 	var out []string
 	for _, tls := range spec.TLS {
 		out = append(out, tls.SecretName)
+	}
+	for _, file := range spec.Files {
+		if file.SecretRef != nil {
+			out = append(out, file.SecretRef.Name)
+		}
 	}
 	return out
 }
@@ -110,10 +120,13 @@ func fill(object *v1alpha2.NginxOperator, in inputs, read func(context.Context) 
 			if err := once(ctx); err != nil {
 				return err
 			}
-			if child.Name == contentName(object, in) {
-				// Others make their copies of the same.
+			// Others make their copies of the same.
+			switch child.Name {
+			case contentName(object, in):
 				child.Data, child.BinaryData = maps.Clone(found.Text), maps.Clone(found.Binary)
-			} else {
+			case filesName(object, in):
+				child.Data, child.BinaryData = maps.Clone(found.FileText), maps.Clone(found.FileBinary)
+			default:
 				child.Data = found.Config
 			}
 		case *appsv1.ControllerRevision:
@@ -156,6 +169,13 @@ func (r *Reconciler) readFiles(object *v1alpha2.NginxOperator, in inputs) func(c
 				}
 			}
 			out.Text, out.Binary = found.text, found.binary
+		}
+		if in.files != nil {
+			found, err := r.readDeclaredFiles(ctx, object, in)
+			if err != nil {
+				return files{}, err
+			}
+			out.FileText, out.FileBinary = found.text, found.binary
 		}
 		return out, nil
 	}

@@ -87,24 +87,36 @@ func bridgeOf(slice *discoveryv1.EndpointSlice, live []corev1.ServicePort, names
 	return out
 }
 
-// carries reports whether a bridge is the one for these new names.
-func carries(bridges []discoveryv1.EndpointSlice, names map[int32]string) bool {
-	for name, number := range portsOf(bridges) {
-		if names[number] != name {
+// carries reports whether a bridge is the one for these new names: of a name it has endpoints of the port that gets it.
+func carries(bridges []discoveryv1.EndpointSlice, names map[int32]string, containers []containerPort) bool {
+	for name, numbers := range portsOf(bridges) {
+		if !slices.Contains(slices.Collect(maps.Values(names)), name) {
 			return false
+		}
+		for number := range numbers {
+			listens := func(port containerPort) bool { return port.listens == number }
+			same := func(port containerPort) bool { return listens(port) && names[port.number] == name }
+			if slices.ContainsFunc(containers, listens) && !slices.ContainsFunc(containers, same) {
+				return false
+			}
 		}
 	}
 	return true
 }
 
-// portsOf returns the numbers of the ports of EndpointSlices by name.
-func portsOf(endpoints []discoveryv1.EndpointSlice) map[string]int32 {
-	out := map[string]int32{}
+// portsOf returns on which numbers the endpoints of EndpointSlices listen, by the names of the Service's ports. A name has several
+// while Pods listen on different ones.
+func portsOf(endpoints []discoveryv1.EndpointSlice) map[string]sets.Set[int32] {
+	out := map[string]sets.Set[int32]{}
 	for i := range endpoints {
 		for _, port := range endpoints[i].Ports {
-			if port.Name != nil && port.Port != nil {
-				out[*port.Name] = *port.Port
+			if port.Name == nil || port.Port == nil {
+				continue
 			}
+			if out[*port.Name] == nil {
+				out[*port.Name] = sets.New[int32]()
+			}
+			out[*port.Name].Insert(*port.Port)
 		}
 	}
 	return out
@@ -143,7 +155,7 @@ func (r *Reconciler) bridge(
 	for i := range bridges {
 		age = min(age, time.Since(bridges[i].CreationTimestamp.Time))
 	}
-	if len(bridges) > 0 && len(names) > 0 && carries(bridges, names) {
+	if len(bridges) > 0 && len(names) > 0 && carries(bridges, names, now.containers) {
 		return age < bridgeSettles, max(bridgeSettles-age, bridgeRetry), nil
 	}
 	controllers, err := r.endpointsOf(ctx, object)
@@ -171,7 +183,7 @@ func (r *Reconciler) settle(ctx context.Context, object *v1alpha2.NginxOperator)
 	if err != nil {
 		return 0, err
 	}
-	_, again, err = r.bridge(ctx, object, running{service: service}, nil)
+	_, again, err = r.bridge(ctx, object, running{service: service.Spec.Ports}, nil)
 	return again, err
 }
 

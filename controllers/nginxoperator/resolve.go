@@ -24,7 +24,7 @@ var specPath = field.NewPath("spec")
 // resolve checks the spec and reads what it names. It returns the inputs of the desired state, and in the order of the
 // spec's fields what blocks changes; where anything does, the inputs are not complete.
 func (r *Reconciler) resolve(ctx context.Context, object *v1alpha2.NginxOperator) (inputs, []failure, error) {
-	in := inputs{image: defaults.Image(&object.Spec, r.Image)}
+	in := inputs{image: defaults.Image(&object.Spec, r.Image), edition: newestEdition()}
 	var blockers []failure
 	if _, damaged := object.Annotations[wellknown.AnnotationV1alpha2Unreadable]; damaged {
 		blockers = append(blockers, failure{v1alpha2.ReasonInvalidConfiguration, fmt.Sprintf(
@@ -44,6 +44,20 @@ func (r *Reconciler) resolve(ctx context.Context, object *v1alpha2.NginxOperator
 		return in, nil, err
 	}
 	blockers = append(blockers, found...)
+	if found, err = r.resolveFiles(ctx, object, &in); err != nil {
+		return in, nil, err
+	}
+	blockers = append(blockers, found...)
+	if found, err = r.resolveSecretFiles(ctx, object, &in); err != nil {
+		return in, nil, err
+	}
+	blockers = append(blockers, found...)
+	if len(blockers) == 0 {
+		if found, err = r.checkIncluded(ctx, object, in); err != nil {
+			return in, nil, err
+		}
+		blockers = append(blockers, found...)
+	}
 	if found, err = r.resolveCertificates(ctx, object, &in); err != nil {
 		return in, nil, err
 	}
@@ -85,7 +99,7 @@ func (r *Reconciler) resolveConfig(ctx context.Context, object *v1alpha2.NginxOp
 		if !found || !valid {
 			return verdict{found: found}
 		}
-		out := verdict{found: true, blockers: checkConfig(&object.Spec, text, fmt.Sprintf("%s: ConfigMap %q, key %q: ", path, name, key))}
+		out := verdict{found: true, blockers: checkConfig(&object.Spec, text, whereIn(config.ConfigMapRef), nil)}
 		if len(out.blockers) == 0 {
 			in.config, out.blockers = r.render(object, text)
 			out.hash = in.config.hash
@@ -116,13 +130,13 @@ func questionOf(object *v1alpha2.NginxOperator, valid bool) (string, error) {
 	return fmt.Sprintf("config %t %s", valid, sum), nil
 }
 
-// checkConfig returns what is wrong with a configuration.
-func checkConfig(spec *v1alpha2.NginxOperatorSpec, text, where string) []failure {
+// checkConfig returns what is wrong with a configuration, together with the files that it includes and whose texts are known.
+func checkConfig(spec *v1alpha2.NginxOperatorSpec, text, where string, texts map[string]string) []failure {
 	if text == "" {
 		return []failure{{v1alpha2.ReasonInvalidConfiguration, where + "it is empty: write a server block, or remove spec.config"}}
 	}
 	var out []failure
-	for _, problem := range nginxconf.Check(spec, text) {
+	for _, problem := range nginxconf.CheckIncluding(spec, text, texts) {
 		out = append(out, failure{v1alpha2.ReasonInvalidConfiguration, where + problem.String()})
 	}
 	return out

@@ -17,13 +17,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/bounds"
-	"github.com/example/nginx-operator/internal/defaults"
 	"github.com/example/nginx-operator/internal/nginxconf"
 	"github.com/example/nginx-operator/internal/validation"
 )
@@ -33,8 +31,8 @@ const (
 	maxReplicas = 1000
 	// maxRevisionBytes bounds a ControllerRevision. etcd takes no request of more than 1.5 MiB.
 	maxRevisionBytes = 1_500_000
-	// maxFileBytes bounds the files of a revision as JSON: those of two ConfigMaps of 1 MiB, in which a byte may take six.
-	maxFileBytes = 13 << 20
+	// maxFileBytes bounds the files of a revision as JSON: those of three ConfigMaps of 1 MiB, in which a byte may take six.
+	maxFileBytes = 19 << 20
 )
 
 // packers are gzip.Writers, each of which has most of a MiB of tables.
@@ -47,7 +45,11 @@ type revision struct {
 	Image        string                     `json:"image"`
 	Config       string                     `json:"configHash"`
 	Content      string                     `json:"contentHash,omitempty"`
+	FilesHash    string                     `json:"filesHash,omitempty"`
+	Secrets      string                     `json:"secretsHash,omitempty"`
 	Certificates string                     `json:"certificatesHash,omitempty"`
+	// Edition is that of the Pod template.
+	Edition int `json:"edition,omitempty"`
 	// Files is the gzipped JSON of files. The name of the ControllerRevision does not depend on it: the hashes stand for it.
 	Files []byte `json:"files,omitempty"`
 }
@@ -57,22 +59,30 @@ type files struct {
 	Config nginxconf.Files   `json:"config,omitempty"`
 	Text   map[string]string `json:"text,omitempty"`
 	Binary map[string][]byte `json:"binary,omitempty"`
+	// FileText and FileBinary are those of spec.files.
+	FileText   map[string]string `json:"fileText,omitempty"`
+	FileBinary map[string][]byte `json:"fileBinary,omitempty"`
 }
 
 // revisionOf returns what is kept of a declaration, without its files.
 func revisionOf(object *v1alpha2.NginxOperator, in inputs) revision {
-	out := revision{Spec: object.Spec, Image: in.image, Config: in.config.hash, Certificates: in.certificates}
+	out := revision{
+		Spec: object.Spec, Image: in.image, Config: in.config.hash, Secrets: in.secrets, Certificates: in.certificates, Edition: in.edition,
+	}
 	if in.content != nil {
 		out.Content = in.content.hash
+	}
+	if in.files != nil {
+		out.FilesHash = in.files.hash
 	}
 	return out
 }
 
 // desiredRevision returns the record of a declaration, without its data, which is added when it is created. A change that no blocker
-// blocks, of replicas, makes no other record.
+// blocks, of replicas and autoscaling, makes no other record.
 func desiredRevision(object *v1alpha2.NginxOperator, in inputs) (*appsv1.ControllerRevision, error) {
 	kept := revisionOf(object, in)
-	kept.Spec.Replicas = nil
+	kept.Spec.Replicas, kept.Spec.Autoscaling = nil, nil
 	identity, err := json.Marshal(kept)
 	if err != nil {
 		return nil, fmt.Errorf("failed to encode revision: %w", err)
@@ -152,6 +162,11 @@ func (kept revision) unpack() (files, error) {
 	return out, nil
 }
 
+// badRevision is the error for a ControllerRevision whose data cannot be used, and no other try will change that.
+type badRevision struct{ error }
+
+func isBadRevision(err error) bool { return errors.As(err, &badRevision{}) }
+
 // remembered is the revision of a blocked object, without its files.
 type remembered struct {
 	uid      types.UID
@@ -186,7 +201,13 @@ func (r *Reconciler) lastApplied(ctx context.Context, object *v1alpha2.NginxOper
 	if at < 0 {
 		return nil, nil
 	}
-	last := &revisions[at]
+	return r.restored(ctx, object, &revisions[at])
+}
+
+// restored returns the declaration that a ControllerRevision keeps, with the replicas that the object has now.
+func (r *Reconciler) restored(
+	ctx context.Context, object *v1alpha2.NginxOperator, last *appsv1.ControllerRevision,
+) (*declaration, error) {
 	key := client.ObjectKeyFromObject(object)
 	kept, found := r.revisions.Load(key)
 	if !found || kept.(remembered).uid != last.UID {
@@ -205,7 +226,11 @@ func (r *Reconciler) lastApplied(ctx context.Context, object *v1alpha2.NginxOper
 		if err != nil {
 			return files{}, err
 		}
-		return whole.unpack()
+		out, err := whole.unpack()
+		if err != nil {
+			err = badRevision{err}
+		}
+		return out, err
 	})
 }
 
@@ -213,20 +238,30 @@ func (r *Reconciler) lastApplied(ctx context.Context, object *v1alpha2.NginxOper
 func (kept revision) restore(object *v1alpha2.NginxOperator) (*v1alpha2.NginxOperator, inputs) {
 	out := object.DeepCopy()
 	out.Spec = *kept.Spec.DeepCopy()
-	if replicas := defaults.Replicas(&object.Spec); replicas >= 0 && replicas <= maxReplicas {
-		out.Spec.Replicas = ptr.To(replicas)
+	withAutoscaling(&out.Spec, &object.Spec)
+	in := inputs{
+		image: kept.Image, config: configuration{hash: kept.Config}, secrets: kept.Secrets, certificates: kept.Certificates,
+		edition: knownEdition(kept.Edition),
 	}
-	in := inputs{image: kept.Image, config: configuration{hash: kept.Config}, certificates: kept.Certificates}
 	if kept.Content != "" {
 		in.content = &content{hash: kept.Content}
+	}
+	if kept.FilesHash != "" {
+		in.files = &content{hash: kept.FilesHash}
 	}
 	return out, in
 }
 
 // keptRevisions returns the revisions of an object, the one that was applied last first, without their data.
 func (r *Reconciler) keptRevisions(ctx context.Context, object *v1alpha2.NginxOperator) ([]appsv1.ControllerRevision, error) {
+	return r.listRevisions(ctx, object, writtenOf(object)...)
+}
+
+func (r *Reconciler) listRevisions(
+	ctx context.Context, object *v1alpha2.NginxOperator, options ...client.ListOption,
+) ([]appsv1.ControllerRevision, error) {
 	list := &appsv1.ControllerRevisionList{}
-	if err := r.Client.List(ctx, list, writtenOf(object)...); err != nil {
+	if err := r.Client.List(ctx, list, options...); err != nil {
 		return nil, fmt.Errorf("failed to list ControllerRevisions: %w", err)
 	}
 	revisions := slices.DeleteFunc(list.Items, func(item appsv1.ControllerRevision) bool {
@@ -250,7 +285,7 @@ func (r *Reconciler) readRevision(ctx context.Context, of *appsv1.ControllerRevi
 	}
 	out, err := decodeRevision(live.Data.Raw)
 	if err != nil {
-		return revision{}, fmt.Errorf("failed to read ControllerRevision %q: %w", of.Name, err)
+		return revision{}, badRevision{fmt.Errorf("failed to read ControllerRevision %q: %w", of.Name, err)}
 	}
 	return out, nil
 }

@@ -66,19 +66,31 @@ func TestRevisionRestoresDeclaration(t *testing.T) {
 	if diff := cmp.Diff(want, got[:len(want)]); diff != "" {
 		t.Errorf("children (-want +got):\n%s", diff)
 	}
+	now.Spec.Autoscaling = &v1alpha2.Autoscaling{MaxReplicas: 9}
+	if restored, _ := kept.restore(now); !cmp.Equal(restored.Spec.Autoscaling, now.Spec.Autoscaling) {
+		t.Errorf("autoscaling %+v, now it is %+v", restored.Spec.Autoscaling, now.Spec.Autoscaling)
+	}
+	now.Spec.Autoscaling = &v1alpha2.Autoscaling{MinReplicas: ptr.To[int32](10), MaxReplicas: 9}
+	if restored, _ := kept.restore(now); restored.Spec.Autoscaling != nil {
+		t.Errorf("autoscaling %+v of a spec with bounds that cross", restored.Spec.Autoscaling)
+	}
 	now.Spec.Replicas = ptr.To[int32](maxReplicas + 1)
 	if restored, _ := kept.restore(now); *restored.Spec.Replicas != v1alpha2.DefaultReplicas {
 		t.Errorf("%d replicas of a spec that has too many", *restored.Spec.Replicas)
 	}
 }
 
-// Another revision is what children would be restored to in another way; replicas are not part of it.
+// Another revision is what children would be restored to in another way; replicas and autoscaling are not part of it.
 func TestRevisionNames(t *testing.T) {
 	in := inputs{image: testImage, config: configuration{hash: "abc"}}
 	before := revisionFor(t, newObject(), in)
 	scaled := revisionFor(t, newObject(func(s *v1alpha2.NginxOperatorSpec) { s.Replicas = ptr.To[int32](5) }), in)
 	if scaled.Name != before.Name {
 		t.Error("replicas make another revision")
+	}
+	autoscaled := newObject(func(s *v1alpha2.NginxOperatorSpec) { s.Autoscaling = &v1alpha2.Autoscaling{MaxReplicas: 9} })
+	if revisionFor(t, autoscaled, in).Name != before.Name {
+		t.Error("autoscaling makes another revision")
 	}
 	names := map[string]bool{before.Name: true}
 	other := []inputs{{image: "other", config: in.config}, {image: testImage, config: configuration{hash: "abd"}}, in, in}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/defaults"
+	"github.com/example/nginx-operator/internal/fleet"
 	"github.com/example/nginx-operator/internal/operatormanager"
 )
 
@@ -47,6 +48,9 @@ func hasFailed(status *v1alpha2.NginxOperatorStatus, revision string) bool {
 // declared returns what the object declares, or what blocks it, and the certificates that it can use.
 func (r *Reconciler) declared(ctx context.Context, object *v1alpha2.NginxOperator) (*declaration, outcome, error) {
 	in, blockers, err := r.resolve(ctx, object)
+	if err == nil && len(blockers) == 0 {
+		blockers = patchBlockers(object, in)
+	}
 	result := outcome{blockers: blockers, certificates: in.usable, resolved: err == nil}
 	if err != nil || len(blockers) > 0 {
 		return nil, result, err
@@ -61,34 +65,49 @@ func (r *Reconciler) unlessFailed(ctx context.Context, declared *declaration, re
 	result.applied, result.candidates = declared, []string{declared.revision.Name}
 	failed := failedRevision(&object.Status, declared.revision.Name)
 	if failed == nil || !defaults.RolloutOf(&object.Spec).AutomaticRollback {
-		r.revisions.Delete(client.ObjectKeyFromObject(object))
+		if result.fleet == nil || *result.fleet == fleet.Outside {
+			r.revisions.Delete(client.ObjectKeyFromObject(object))
+		}
 		return nil
 	}
 	last, err := r.lastApplied(ctx, object)
 	if err != nil || last == nil {
 		return err
 	}
-	renewed, err := r.withCertificates(ctx, last)
-	if err != nil {
-		return err
-	}
-	result.candidates = append(result.candidates, renewed.revision.Name)
-	if hasFailed(&object.Status, renewed.revision.Name) {
-		renewed = last
-	}
-	result.applied, result.blockers = renewed, []failure{{v1alpha2.ReasonRolledBack, failed.Message}}
-	return nil
+	result.blockers = []failure{{v1alpha2.ReasonRolledBack, failed.Message}}
+	_, err = r.applyInstead(ctx, last, result)
+	return err
 }
 
-// withCertificates returns an earlier declaration with the certificates that its Secrets have now: what was taken back for another
-// reason still gets a renewed one. Where they cannot be used, it is returned as it is.
-func (r *Reconciler) withCertificates(ctx context.Context, of *declaration) (*declaration, error) {
+// applyInstead has an earlier declaration applied with what its Secrets hold now, unless that has failed: then it is
+// applied as it was, and the failure is returned.
+func (r *Reconciler) applyInstead(ctx context.Context, last *declaration, result *outcome) (*v1alpha2.FailedRevision, error) {
+	renewed, err := r.withSecrets(ctx, last)
+	if err != nil {
+		return nil, err
+	}
+	result.applied = renewed
+	result.candidates = append(result.candidates, renewed.revision.Name)
+	failed := failedRevision(&last.object.Status, renewed.revision.Name)
+	if failed != nil {
+		result.applied = last
+	}
+	return failed, nil
+}
+
+// withSecrets returns an earlier declaration with what its Secrets hold now: what was taken back for another reason still gets a renewed
+// certificate. Where they cannot be used, it is returned as it is.
+func (r *Reconciler) withSecrets(ctx context.Context, of *declaration) (*declaration, error) {
 	in := of.in
 	blockers, err := r.resolveCertificates(ctx, of.object, &in)
 	if err != nil {
 		return nil, err
 	}
-	if len(blockers) > 0 || in.certificates == of.in.certificates {
+	absent, err := r.resolveSecretFiles(ctx, of.object, &in)
+	if err != nil {
+		return nil, err
+	}
+	if len(blockers)+len(absent) > 0 || in.certificates == of.in.certificates && in.secrets == of.in.secrets {
 		return of, nil
 	}
 	return newDeclaration(of.object, in, of.files)
@@ -216,6 +235,14 @@ func lastGood(object *v1alpha2.NginxOperator, state observed, result outcome) *v
 	return &v1alpha2.GoodRevision{
 		Revision: applied.revision.Name, Image: applied.in.image, ConfigHash: applied.in.config.hash, Time: metav1.Now(),
 	}
+}
+
+// isNewGood reports whether what serves is another revision now. The first one matters where the object waits for its turn.
+func isNewGood(before, now *v1alpha2.GoodRevision, result outcome) bool {
+	if before == nil || now == nil {
+		return now != nil && result.waitsFor != ""
+	}
+	return before.Revision != now.Revision
 }
 
 // failedRevisions returns what is not to be tried again: what was taken back, as long as the object asks for it.

@@ -24,7 +24,7 @@ func desiredService(object *v1alpha2.NginxOperator, in inputs) *corev1.Service {
 	for _, port := range servedPorts(&object.Spec, in.running) {
 		service.Spec.Ports = append(service.Spec.Ports, corev1.ServicePort{
 			Name: port.name, Port: port.number, TargetPort: intstr.FromString(port.target),
-			Protocol: corev1.ProtocolTCP, AppProtocol: ptr.To(port.appProtocol),
+			Protocol: corev1.ProtocolTCP, AppProtocol: ptr.To(port.appProtocol), NodePort: port.nodePort,
 		})
 	}
 	if form := object.Spec.Service; form != nil {

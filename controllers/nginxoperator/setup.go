@@ -4,6 +4,7 @@ import (
 	"context"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/apply"
+	"github.com/example/nginx-operator/internal/defaults"
 	"github.com/example/nginx-operator/internal/operatormanager"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
@@ -42,12 +44,15 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrency int, wrap
 		Owns(&corev1.Service{}, children).
 		Owns(&corev1.ConfigMap{}, children).
 		Owns(&networkingv1.NetworkPolicy{}, children).
+		Owns(&networkingv1.Ingress{}, children).
 		Owns(&policyv1.PodDisruptionBudget{}, children).
+		Owns(&autoscalingv2.HorizontalPodAutoscaler{}, children).
 		Owns(&discoveryv1.EndpointSlice{}).
 		Watches(&appsv1.ReplicaSet{}, handler.EnqueueRequestsFromMapFunc(toInstance), builder.WithPredicates(revisionEnds())).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(toInstance), builder.WithPredicates(podFailureChanged())).
 		WatchesRawSource(r.ConfigMaps.Source(r.referrers(configMapIndex))).
 		WatchesRawSource(r.Secrets.Source(r.referrers(secretIndex))).
+		WatchesRawSource(r.Fleet.Source()).
 		WithOptions(options).
 		Complete(wrap(apply.AsReconciler(mgr.GetClient(), r, r.forget)))
 }
@@ -61,8 +66,9 @@ func toInstance(_ context.Context, object client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: name}}}
 }
 
-// specChanged passes an object whose declaration changed, or that is being deleted. The generation alone does not tell: what
-// v1alpha1 cannot say is kept in an annotation of the stored form, and a change of that is none of the generation.
+// specChanged passes an object whose declaration changed, that became a canary or is none any more, or that is being deleted. The
+// generation alone does not tell: what v1alpha1 cannot say is kept in an annotation of the stored form, and a change of that is none of
+// the generation.
 func specChanged() predicate.Predicate {
 	return predicate.Or(predicate.GenerationChangedPredicate{}, predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
@@ -73,13 +79,14 @@ func specChanged() predicate.Predicate {
 			}
 			_, wasUnreadable := before.Annotations[wellknown.AnnotationV1alpha2Unreadable]
 			_, isUnreadable := after.Annotations[wellknown.AnnotationV1alpha2Unreadable]
-			return wasUnreadable != isUnreadable || !equality.Semantic.DeepEqual(before.Spec, after.Spec)
+			return wasUnreadable != isUnreadable || wellknown.IsCanary(before.Labels) != wellknown.IsCanary(after.Labels) ||
+				!defaults.SameSpec(&before.Spec, &after.Spec)
 		},
 	})
 }
 
-// childChanged passes a child that is not as the last reconcile left it, what others report of a Deployment, and each of them every
-// ten hours, when the cache hands over all. Most events are of the operator's own writes.
+// childChanged passes a child that is not as the last reconcile left it, what others report of a Deployment, a Service or an Ingress, and
+// each of them every ten hours, when the cache hands over all. Most events are of the operator's own writes.
 func childChanged(asDeclared func(client.Object) bool) predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return !asDeclared(e.Object) },
@@ -91,8 +98,16 @@ func childChanged(asDeclared func(client.Object) bool) predicate.Predicate {
 	}
 }
 
-// reportChanged compares what a reconcile reads of a Deployment beside what is declared of it.
+// reportChanged compares what a reconcile reads of a Deployment, a Service or an Ingress beside what is declared of it.
 func reportChanged(old, now client.Object) bool {
+	if service, isService := old.(*corev1.Service); isService {
+		after, remains := now.(*corev1.Service)
+		return remains && !sameIngress(service, after)
+	}
+	if before, isIngress := old.(*networkingv1.Ingress); isIngress {
+		after, remains := now.(*networkingv1.Ingress)
+		return remains && !equality.Semantic.DeepEqual(before.Status, after.Status)
+	}
 	before, isDeployment := old.(*appsv1.Deployment)
 	after, remains := now.(*appsv1.Deployment)
 	return isDeployment && remains &&
@@ -112,8 +127,9 @@ func revisionEnds() predicate.Predicate {
 	}
 }
 
-// podFailureChanged passes a Pod whose reason not to serve came, went or changed, and the end of a Pod: a port that is no longer
-// declared may go with it. All else that happens to a Pod reaches the object through the Deployment's status.
+// podFailureChanged passes a Pod whose reason not to serve came, went or changed, one that is to end, with which a node port may move,
+// and the end of a Pod: a port that is no longer declared may go with it. All else that happens to a Pod reaches the object through the
+// Deployment's status.
 func podFailureChanged() predicate.Predicate {
 	of := func(object client.Object) failure {
 		if pod, ok := object.(*corev1.Pod); ok && pod.DeletionTimestamp.IsZero() {
@@ -130,7 +146,8 @@ func podFailureChanged() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return of(e.Object) != failure{} },
 		UpdateFunc: func(e event.UpdateEvent) bool {
-			return of(e.ObjectOld) != of(e.ObjectNew) || ended(e.ObjectOld) != ended(e.ObjectNew)
+			return of(e.ObjectOld) != of(e.ObjectNew) || ended(e.ObjectOld) != ended(e.ObjectNew) ||
+				e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero()
 		},
 		GenericFunc: func(event.GenericEvent) bool { return false },
 	}

@@ -30,6 +30,7 @@ func TestSpecChanged(t *testing.T) {
 		"the mark of a spec that could not be read": {func(o *v1alpha2.NginxOperator) {
 			o.Annotations = map[string]string{wellknown.AnnotationV1alpha2Unreadable: "{"}
 		}, true},
+		"that it is a canary": {func(o *v1alpha2.NginxOperator) { o.Labels = map[string]string{wellknown.LabelCanary: "true"} }, true},
 		"its deletion": {func(o *v1alpha2.NginxOperator) {
 			o.Generation++
 			o.DeletionTimestamp = ptr.To(metav1.NewTime(time.Now()))
@@ -89,11 +90,14 @@ func TestChildChanged(t *testing.T) {
 // A reconcile is made for the end of a Pod and of a revision: with it a port may go that is no longer declared.
 func TestTheEndOfPods(t *testing.T) {
 	running, evicted := &corev1.Pod{}, &corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodFailed}}
+	draining := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: ptr.To(metav1.Now())}}
 	wanted, unwanted := &appsv1.ReplicaSet{}, &appsv1.ReplicaSet{}
 	wanted.Spec.Replicas, unwanted.Spec.Replicas = ptr.To[int32](2), ptr.To[int32](0)
 	for name, test := range map[string]struct{ got, want bool }{
 		"a Pod is gone":              {podFailureChanged().Delete(event.DeleteEvent{Object: running}), true},
 		"a Pod ends":                 {podFailureChanged().Update(event.UpdateEvent{ObjectOld: running, ObjectNew: evicted}), true},
+		"a Pod is to end":            {podFailureChanged().Update(event.UpdateEvent{ObjectOld: running, ObjectNew: draining}), true},
+		"a Pod drains":               {podFailureChanged().Update(event.UpdateEvent{ObjectOld: draining, ObjectNew: draining}), false},
 		"a Pod stays":                {podFailureChanged().Update(event.UpdateEvent{ObjectOld: running, ObjectNew: running}), false},
 		"a revision is gone":         {revisionEnds().Delete(event.DeleteEvent{Object: unwanted}), true},
 		"a revision wants no Pods":   {revisionEnds().Update(event.UpdateEvent{ObjectOld: wanted, ObjectNew: unwanted}), true},

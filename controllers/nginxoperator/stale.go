@@ -3,10 +3,10 @@ package nginxoperator
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -40,14 +40,17 @@ func (r *Reconciler) staleChildren(
 	for i := range budgets.Items {
 		add(&budgets.Items[i], neededBudgets)
 	}
-	if len(namesOfKind[*networkingv1.NetworkPolicy](declared)) == 0 {
-		policy := &networkingv1.NetworkPolicy{}
-		found, err := r.live(ctx, object, "NetworkPolicy", policy)
+	for _, kind := range []string{"NetworkPolicy", "HorizontalPodAutoscaler", "Ingress"} {
+		if slices.ContainsFunc(declared, func(one client.Object) bool { return one.GetObjectKind().GroupVersionKind().Kind == kind }) {
+			continue
+		}
+		child := newChild(v1alpha2.RelatedObject{Kind: kind})
+		found, err := r.live(ctx, object, kind, child)
 		if err != nil {
 			return nil, err
 		}
 		if found {
-			add(policy, nil)
+			add(child, nil)
 		}
 	}
 	for i := range configMaps.Items {

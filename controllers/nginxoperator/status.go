@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/defaults"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
@@ -35,19 +34,26 @@ func computeStatus(
 		ObservedGeneration: object.Generation,
 		Selector:           labels.SelectorFromSet(wellknown.Selector(object.Name)).String(),
 		RelatedObjects:     related(object, state, result),
-		BlockedBy:          blockedBy(result),
+		BlockedBy:          blockedBy(state, result),
 		LastGoodRevision:   lastGood(object, state, result),
 		FailedRevisions:    failedRevisions(object, result),
 		Certificates:       object.Status.Certificates,
+		PatchedKinds:       object.Status.PatchedKinds,
 	}
 	applied := result.applied
 	if len(result.waiting) > 0 {
 		applied = nil
 	}
+	if applied != nil && result.children != nil {
+		status.PatchedKinds = patchedKinds(applied, result.children)
+	}
 	if len(state.service) > 0 {
+		status.Addresses = addressesOf(state)
 		status.URL = object.Status.URL
-		if applied != nil && serves(state.service, defaults.Ports(&applied.object.Spec)[0].Port) {
-			status.URL = serviceURL(applied.object)
+		if applied != nil {
+			if url, found := instanceURL(applied.object, state); found {
+				status.URL = url
+			}
 		}
 	}
 	if state.deployment != nil {
@@ -114,29 +120,6 @@ func relatedObjects(children []client.Object) []v1alpha2.RelatedObject {
 	return out
 }
 
-const (
-	// maxBlockers is what the schema allows; one place is left for Paused.
-	maxBlockers = 63
-	// maxBlockerBytes bounds the messages of all blockers together: they carry the user's text.
-	maxBlockerBytes = 16 << 10
-)
-
-func blockedBy(result outcome) []v1alpha2.Blocker {
-	var out []v1alpha2.Blocker
-	bytes := 0
-	for _, blocker := range result.blockers[:min(len(result.blockers), maxBlockers)] {
-		message := truncate(blocker.message)
-		if bytes += len(message); bytes > maxBlockerBytes {
-			break
-		}
-		out = append(out, v1alpha2.Blocker{Reason: blocker.reason, Message: message})
-	}
-	if len(result.waiting) > 0 {
-		out = append(out, v1alpha2.Blocker{Reason: v1alpha2.ReasonPaused, Message: truncate(pausedMessage(result))})
-	}
-	return out
-}
-
 func pausedMessage(result outcome) string {
 	return "spec.paused blocks: " + strings.Join(result.waiting, ", ")
 }
@@ -164,6 +147,9 @@ func conditions(object *v1alpha2.NginxOperator, state observed, result outcome) 
 		return stopped(result.blockers[0].reason, blockedMessage(state, result.blockers), "changes are blocked, see Degraded")
 	}
 	out := operandConditions(state)
+	if result.waitsFor != "" && out[1].Status == metav1.ConditionFalse && out[0].Status == metav1.ConditionTrue {
+		out[1] = condition(v1alpha2.ConditionProgressing, metav1.ConditionTrue, v1alpha2.ReasonWaitingForFleet, waitingMessage(result.waitsFor))
+	}
 	if object.Spec.Paused {
 		message := "spec.paused is set, and no change waits"
 		if len(result.waiting) > 0 {
@@ -328,8 +314,9 @@ func writeDelay(old, updated *v1alpha2.NginxOperatorStatus, now time.Time) time.
 		return -1
 	}
 	progressing := meta.FindStatusCondition(updated.Conditions, v1alpha2.ConditionProgressing)
-	held := len(updated.BlockedBy) > 0
-	if progressing == nil || progressing.Status != metav1.ConditionTrue && !held ||
+	rolling := progressing != nil && progressing.Status == metav1.ConditionTrue
+	held := !rolling && len(updated.BlockedBy) > 0
+	if progressing == nil || !rolling && !held ||
 		!equality.Semantic.DeepEqual(withoutCounts(old), withoutCounts(updated)) {
 		return 0
 	}

@@ -2,6 +2,7 @@ package nginxoperator
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -70,8 +71,8 @@ func TestStatus(t *testing.T) {
 		"zero":          {state: observed{deployment: newDeployment(0)}},
 		"rolling":       {state: observed{deployment: newDeployment(2, rolling)}},
 		"lost-a-pod":    {state: observed{deployment: newDeployment(2, half)}},
-		"name-conflict": {applying: applyFailure(&apply.NotOurs{Kind: "Service", Name: "web"})},
-		"predecessor":   {applying: applyFailure(&apply.NotOurs{Kind: "Service", Name: "web", Predecessor: true})},
+		"name-conflict": {applying: applyFailure(&apply.NotOurs{Kind: "Service", Name: "web"}, nil)},
+		"predecessor":   {applying: applyFailure(&apply.NotOurs{Kind: "Service", Name: "web", Predecessor: true}, nil)},
 		"image-missing": {
 			state: observed{deployment: newDeployment(2, failing), pods: []*corev1.Pod{newPod(waiting("ErrImagePull", "not found"))}},
 		},
@@ -166,15 +167,15 @@ func TestStatusWhileHeld(t *testing.T) {
 // However much is wrong, the status fits its schema, and stays small.
 func TestManyBlockers(t *testing.T) {
 	short := outcome{waiting: []string{"more"}}
-	for range 100 {
-		short.blockers = append(short.blockers, failure{v1alpha2.ReasonInvalidConfiguration, "x"})
+	for i := range 100 {
+		short.blockers = append(short.blockers, failure{v1alpha2.ReasonInvalidConfiguration, strconv.Itoa(i)})
 	}
 	if got := statusOf(newObject(), observed{}, short).BlockedBy; len(got) != 64 || got[63].Reason != v1alpha2.ReasonPaused {
 		t.Errorf("%d blockers, the last %s", len(got), got[len(got)-1].Reason)
 	}
 	result := outcome{waiting: []string{"more"}}
-	for range 100 {
-		result.blockers = append(result.blockers, failure{v1alpha2.ReasonInvalidConfiguration, strings.Repeat("x", 5000)})
+	for i := range 100 {
+		result.blockers = append(result.blockers, failure{v1alpha2.ReasonInvalidConfiguration, strings.Repeat("x", 5000+i)})
 	}
 	got := statusOf(newObject(), observed{}, result).BlockedBy
 	bytes := 0
@@ -183,6 +184,39 @@ func TestManyBlockers(t *testing.T) {
 	}
 	if len(got) != 17 || bytes > maxBlockerBytes+maxMessage || got[16].Reason != v1alpha2.ReasonPaused || len(got[0].Message) != maxMessage {
 		t.Errorf("%d blockers, the last %s, messages of %d", len(got), got[len(got)-1].Reason, len(got[0].Message))
+	}
+}
+
+// Whatever keeps Pods from serving is told, each reason once, beside what blocks changes. Pods that a rollback replaces do not count.
+func TestEveryBlockerIsTold(t *testing.T) {
+	pull, schedule := newPod(waiting("ErrImagePull", "not found")), newPod(corev1.ContainerStatus{})
+	schedule.Status.Conditions = []corev1.PodCondition{{
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "no room",
+	}}
+	failing := observed{
+		deployment: newDeployment(3, func(d *appsv1.Deployment) { d.Status.AvailableReplicas = 0 }), pods: []*corev1.Pod{pull, pull, schedule},
+	}
+	missing := failure{v1alpha2.ReasonReferenceNotFound, "missing"}
+	pods := []string{v1alpha2.ReasonImagePullFailed, v1alpha2.ReasonUnschedulable}
+	for name, test := range map[string]struct {
+		result outcome
+		want   []string
+	}{
+		"Pods alone":             {outcome{}, pods},
+		"and a blocker":          {outcome{blockers: []failure{missing}}, append([]string{missing.reason}, pods...)},
+		"and a child":            {outcome{failure: &missing}, append([]string{missing.reason}, pods...)},
+		"an error that may pass": {outcome{failure: &failure{v1alpha2.ReasonAPIError, "timeout"}}, pods},
+		"taken back":             {outcome{blockers: []failure{{v1alpha2.ReasonRolledBack, "tried"}}}, []string{v1alpha2.ReasonRolledBack}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, blocker := range blockedBy(failing, test.result) {
+				got = append(got, blocker.Reason)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 
@@ -221,7 +255,7 @@ func TestApplyFailure(t *testing.T) {
 		v1alpha2.ReasonAPIError:             errors.New("connection refused"),
 	} {
 		got := ""
-		if found := applyFailure(err); found != nil {
+		if found := applyFailure(err, nil); found != nil {
 			got = found.reason
 			if !strings.Contains(found.message, err.Error()) {
 				t.Errorf("message %q does not tell %q", found.message, err)
@@ -360,7 +394,7 @@ func TestTruncate(t *testing.T) {
 func TestAPIErrorThatLasts(t *testing.T) {
 	object := newObject()
 	result := newOutcome(t, object)
-	result.failure = applyFailure(errors.New("connection refused"))
+	result.failure = applyFailure(errors.New("connection refused"), nil)
 	began := time.Now()
 	object.Status = statusOf(object, observed{}, result)
 	for _, want := range []struct {
@@ -409,9 +443,9 @@ func TestStatusNamesWhatExists(t *testing.T) {
 	}
 	// The Service still has the port of before.
 	moved := newObject(onPort(9090))
-	moved.Status.URL = serviceURL(object)
+	moved.Status.URL = "http://web.shop.svc:8080"
 	state := observed{service: desiredService(object, inputs{}).Spec.Ports}
-	if got := statusOf(moved, state, newOutcome(t, moved)); got.URL != serviceURL(object) {
+	if got := statusOf(moved, state, newOutcome(t, moved)); got.URL != moved.Status.URL {
 		t.Errorf("url %s", got.URL)
 	}
 }

@@ -360,7 +360,7 @@ func (a *Applier) write(ctx context.Context, live client.Object, declared []byte
 	// elements of one name, or nothing at all. What cannot be merged is replaced, list by list. When that is refused as well, the
 	// record says that we declared what nobody can take away: then only what is declared now is written.
 	for _, record := range [][]byte{last, []byte(noRecord)} {
-		if !errors.Is(err, errNotMerged) && !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) {
+		if !errors.Is(err, errNotMerged) && !isRefused(err) {
 			break
 		}
 		if patch, err = replacing(live, record, declared); err == nil {
@@ -368,6 +368,12 @@ func (a *Applier) write(ctx context.Context, live client.Object, declared []byte
 		}
 	}
 	return err == nil, err
+}
+
+// isRefused reports whether the API server refused what was written. That two ports have the same node port it says in words only
+// (pkg/registry/core/service/storage/alloc.go).
+func isRefused(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || err != nil && strings.Contains(err.Error(), "duplicate nodePort")
 }
 
 // send sends a patch, which may be nil, with the record of the declaration. It leaves the answer in the live object.

@@ -93,8 +93,35 @@ func Read(raw []byte) (map[string]any, error) {
 
 // Quantities returns what is wrong with the quantities of a spec of v1alpha2, without computing on them.
 func Quantities(spec map[string]any, path *field.Path) field.ErrorList {
+	errs := resourceQuantities(spec, path)
+	for _, name := range []string{"initContainers", "sidecars"} {
+		for i, container := range elementsOf(spec[name]) {
+			errs = append(errs, resourceQuantities(container, path.Child(name).Index(i))...)
+		}
+	}
+	for i, volume := range elementsOf(spec["volumes"]) {
+		emptyDir, _ := volume["emptyDir"].(map[string]any)
+		if limit, found := emptyDir["sizeLimit"]; found && limit != nil && !IsQuantity(limit) {
+			errs = append(errs, field.Invalid(path.Child("volumes").Index(i).Child("emptyDir", "sizeLimit"), field.OmitValueType{}, QuantityRule))
+		}
+	}
+	return errs
+}
+
+// elementsOf returns the objects of a list in their places.
+func elementsOf(value any) []map[string]any {
+	list, _ := value.([]any)
+	out := make([]map[string]any, len(list))
+	for i := range list {
+		out[i], _ = list[i].(map[string]any)
+	}
+	return out
+}
+
+// resourceQuantities returns what is wrong with the quantities of what has resources.
+func resourceQuantities(of map[string]any, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	resources, _ := spec["resources"].(map[string]any)
+	resources, _ := of["resources"].(map[string]any)
 	for _, name := range []string{"limits", "requests"} {
 		list, _ := resources[name].(map[string]any)
 		at := path.Child("resources", name)
@@ -103,7 +130,7 @@ func Quantities(spec map[string]any, path *field.Path) field.ErrorList {
 			continue
 		}
 		for _, key := range slices.Sorted(maps.Keys(list)) {
-			if !isQuantity(list[key]) {
+			if !IsQuantity(list[key]) {
 				errs = append(errs, field.Invalid(at.Key(key), field.OmitValueType{}, QuantityRule))
 			}
 		}
@@ -115,7 +142,8 @@ func Quantities(spec map[string]any, path *field.Path) field.ErrorList {
 const QuantityRule = "a quantity has at most 32 characters, two digits in its exponent and no fraction there; " +
 	"write it with a suffix, for example 500m, 128Mi or 2G"
 
-func isQuantity(value any) bool {
+// IsQuantity reports whether a value is a quantity that is cheap to compute with.
+func IsQuantity(value any) bool {
 	var text string
 	switch value := value.(type) {
 	case int64:

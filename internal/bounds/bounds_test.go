@@ -50,6 +50,18 @@ func TestQuantities(t *testing.T) {
 			}
 		}
 	}
+	volumes := []any{
+		nil, map[string]any{"emptyDir": map[string]any{"sizeLimit": "1Mi"}}, map[string]any{"emptyDir": map[string]any{"sizeLimit": "1e-999"}},
+	}
+	if errs := Quantities(map[string]any{"volumes": volumes}, field.NewPath("spec")); len(errs) != 1 ||
+		errs[0].Field != "spec.volumes[2].emptyDir.sizeLimit" {
+		t.Error(errs)
+	}
+	resources := map[string]any{"resources": map[string]any{"limits": map[string]any{"cpu": "1e-999"}}}
+	containers := map[string]any{"initContainers": []any{resources}, "sidecars": []any{map[string]any{}, resources}}
+	if errs := Quantities(containers, field.NewPath("spec")); len(errs) != 2 || errs[1].Field != "spec.sidecars[1].resources.limits[cpu]" {
+		t.Error(errs)
+	}
 	many := map[string]any{}
 	for i := range maxQuantities + 1 {
 		many[strings.Repeat("x", i)] = "1"

@@ -131,12 +131,15 @@ func firstPort(spec map[string]any) map[string]any {
 }
 
 // setPort makes a v1alpha2 spec mean the port of a v1alpha1 spec, with as little change as possible. Ports that are kept
-// as empty were not given at v1alpha2, and are not given again unless the port is another one now.
+// as empty were not given at v1alpha2, and are not given again unless the port is another one now; those that are kept as null
+// were an empty list.
 func setPort(spec map[string]any, port int64) {
 	_, kept := spec["ports"]
 	switch first := firstPort(spec); {
 	case first != nil:
 		first["port"] = port
+	case hasNoPorts(spec) && port == int64(v1alpha2.DefaultPort):
+		spec["ports"] = []any{}
 	case kept && port == int64(v1alpha2.DefaultPort):
 		delete(spec, "ports")
 	default:

@@ -55,6 +55,10 @@ func TestForms(t *testing.T) {
 			spoke: v1alpha1.NginxOperatorSpec{Port: ptr.To[int32](8080), Replicas: ptr.To[int32](0), ForceRedeploy: "now"},
 			kept:  `{"ports":[]}`,
 		},
+		"no plain HTTP": {
+			hub:   v1alpha2.NginxOperatorSpec{Ports: []v1alpha2.Port{}, TLS: []v1alpha2.TLS{{SecretName: "cert"}}},
+			spoke: port(8080), kept: `{"ports":null,"tls":[{"secretName":"cert"}]}`,
+		},
 		"empty structures": {
 			hub: v1alpha2.NginxOperatorSpec{
 				Service: &v1alpha2.Service{}, PodTemplate: &v1alpha2.PodTemplate{}, Resources: &corev1.ResourceRequirements{},
@@ -103,7 +107,9 @@ func TestV1alpha1EditWins(t *testing.T) {
 		port  int32
 		want  []v1alpha2.Port
 	}{
-		"no port given": {nil, 82, []v1alpha2.Port{onlyPort(82)}},
+		"no plain HTTP":           {[]v1alpha2.Port{}, 8080, []v1alpha2.Port{}},
+		"no plain HTTP until now": {[]v1alpha2.Port{}, 82, []v1alpha2.Port{onlyPort(82)}},
+		"no port given":           {nil, 82, []v1alpha2.Port{onlyPort(82)}},
 		"the first of two": {
 			[]v1alpha2.Port{web, other}, 82, []v1alpha2.Port{{Name: "web", Port: 82, Protocol: "TCP"}, other},
 		},
@@ -353,6 +359,9 @@ func TestSame(t *testing.T) {
 		{`{"image":"a"}`, `{ "image": "a" }`, true},
 		{`{"resources":{"limits":{"cpu":"1"}}}`, `{"resources":{"limits":{"cpu":"1000m"}}}`, true},
 		{"", "{}", true},
+		{`{"ports":[]}`, "{}", true},
+		{`{"ports":null}`, "{}", false},
+		{`{"ports":null}`, `{"ports":[]}`, false},
 		{`{"image":"a"}`, `{"image":"b"}`, false},
 		{`{"image":"a"}`, "", false},
 		{`{`, `{`, true},

@@ -110,8 +110,8 @@ func fieldsOf(entry *metav1.ManagedFieldsEntry, spec *v1alpha2.NginxOperatorSpec
 			out.Insert(path)
 		}
 	}
-	if set.Has(fieldpath.MakePathOrDie("spec", "port")) {
-		item := portPath(defaults.Ports(spec)[0].Name)
+	if ports := defaults.Ports(spec); len(ports) > 0 && set.Has(fieldpath.MakePathOrDie("spec", "port")) {
+		item := portPath(ports[0].Name)
 		out.Insert(item)
 		for _, field := range []string{"name", "port"} {
 			out.Insert(append(item.Copy(), fieldpath.MakePathOrDie(field)...))

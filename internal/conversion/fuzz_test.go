@@ -32,13 +32,15 @@ func newFuzzer() *randfill.Filler {
 			// What v1alpha1 can say is rare among random ports, and is what the conversion decides upon.
 			func(spec *v1alpha2.NginxOperatorSpec, c randfill.Continue) {
 				c.FillNoCustom(spec)
-				switch c.Int31n(4) {
+				switch c.Int31n(5) {
 				case 0:
 					spec.Ports = []v1alpha2.Port{onlyPort(c.Int31n(65535) + 1)}
 				case 1:
 					spec.Ports = []v1alpha2.Port{onlyPort(v1alpha2.DefaultPort)}
 				case 2:
 					spec.Ports = append(spec.Ports, v1alpha2.Port{Name: "other", Port: v1alpha2.DefaultPort})
+				case 3:
+					spec.Ports = []v1alpha2.Port{}
 				}
 				if c.Bool() {
 					*spec = v1alpha2.NginxOperatorSpec{Replicas: spec.Replicas, Ports: spec.Ports, ForceRedeploy: spec.ForceRedeploy}
@@ -106,7 +108,11 @@ func TestFuzzFromV1alpha2(t *testing.T) {
 		f.Fill(hub)
 		hub.TypeMeta.Reset()
 		spoke := down(t, hub)
-		equal(t, round, hub, up(t, spoke))
+		back := up(t, spoke)
+		equal(t, round, hub, back)
+		if !defaults.SameSpec(&hub.Spec, &back.Spec) {
+			t.Fatalf("round %d: ports %#v became %#v", round, hub.Spec.Ports, back.Spec.Ports)
+		}
 
 		// A client of v1alpha1 changes what it knows; all else stays.
 		var edit v1alpha1.NginxOperatorSpec
@@ -115,7 +121,12 @@ func TestFuzzFromV1alpha2(t *testing.T) {
 		want := hub.DeepCopy()
 		want.Spec.Replicas, want.Spec.ForceRedeploy = edit.Replicas, edit.ForceRedeploy
 		want.Spec.Ports = slices.Clone(defaults.Ports(&want.Spec))
-		want.Spec.Ports[0].Port = *edit.Port
+		switch {
+		case len(want.Spec.Ports) > 0:
+			want.Spec.Ports[0].Port = *edit.Port
+		case *edit.Port != v1alpha1.DefaultPort:
+			want.Spec.Ports = []v1alpha2.Port{onlyPort(*edit.Port)}
+		}
 		edited := up(t, spoke)
 		again := down(t, edited)
 		equal(t, round, edit, again.Spec)

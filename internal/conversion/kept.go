@@ -24,9 +24,11 @@ func keep(spec map[string]any) (string, error) {
 	for _, field := range inBoth {
 		delete(kept, field)
 	}
-	switch ports, _ := kept["ports"].([]any); {
+	switch ports, isList := kept["ports"].([]any); {
 	case isPortOfV1alpha1(ports):
 		delete(kept, "ports")
+	case isList && len(ports) == 0:
+		kept["ports"] = nil // see hasNoPorts
 	case len(ports) == 0:
 		// v1alpha1 always has a port, so that none was given has to be kept.
 		kept["ports"] = []any{}
@@ -97,7 +99,14 @@ func Same(a, b string) bool {
 	if a == b {
 		return true
 	}
-	_, specA, errA := read(a)
-	_, specB, errB := read(b)
-	return errA == nil && errB == nil && equality.Semantic.DeepEqual(specA, specB)
+	keptA, specA, errA := read(a)
+	keptB, specB, errB := read(b)
+	return errA == nil && errB == nil && hasNoPorts(keptA) == hasNoPorts(keptB) && equality.Semantic.DeepEqual(specA, specB)
+}
+
+// hasNoPorts reports whether what is kept has an empty list of ports, which stands there as null: an empty list has meant since
+// 0.2.0 that no list was given.
+func hasNoPorts(kept map[string]any) bool {
+	ports, found := kept["ports"]
+	return found && ports == nil
 }

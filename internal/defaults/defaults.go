@@ -22,15 +22,25 @@ func Replicas(spec *v1alpha2.NginxOperatorSpec) int32 {
 	return ptr.Deref(spec.Replicas, v1alpha2.DefaultReplicas)
 }
 
+// Autoscaling returns the bounds, targets and behavior of a spec that declares autoscaling.
+func Autoscaling(spec *v1alpha2.NginxOperatorSpec) v1alpha2.Autoscaling {
+	out := *spec.Autoscaling.DeepCopy()
+	out.MinReplicas = ptr.To(ptr.Deref(out.MinReplicas, v1alpha2.DefaultMinReplicas))
+	if out.TargetCPUUtilizationPercentage == nil && out.TargetMemoryUtilizationPercentage == nil {
+		out.TargetCPUUtilizationPercentage = ptr.To(v1alpha2.DefaultTargetCPUUtilization)
+	}
+	return out
+}
+
 // Image returns the container image of the operands. The default is that of the release, which is RELATED_IMAGE_NGINX in
 // config/manager/manager.yaml.
 func Image(spec *v1alpha2.NginxOperatorSpec, release string) string {
 	return cmp.Or(spec.Image, release)
 }
 
-// Ports returns the ports for plain HTTP; there is at least one.
+// Ports returns the ports for plain HTTP, none where the spec has an empty list of them.
 func Ports(spec *v1alpha2.NginxOperatorSpec) []v1alpha2.Port {
-	if len(spec.Ports) > 0 {
+	if spec.Ports != nil {
 		return spec.Ports
 	}
 	return []v1alpha2.Port{{Name: v1alpha2.DefaultPortName, Port: v1alpha2.DefaultPort, Protocol: corev1.ProtocolTCP}}
@@ -38,7 +48,7 @@ func Ports(spec *v1alpha2.NginxOperatorSpec) []v1alpha2.Port {
 
 // TLS returns the certificates, with the port of the first where it is not given and the operator's own server uses it.
 func TLS(spec *v1alpha2.NginxOperatorSpec) []v1alpha2.TLS {
-	given := func(tls v1alpha2.TLS) bool { return tls.Port != nil }
+	given := func(tls v1alpha2.TLS) bool { return tls.Port != nil || tls.TargetPort != nil || tls.NodePort != nil }
 	if len(spec.TLS) == 0 || spec.Config != nil || slices.ContainsFunc(spec.TLS, given) {
 		return spec.TLS
 	}
@@ -47,22 +57,8 @@ func TLS(spec *v1alpha2.NginxOperatorSpec) []v1alpha2.TLS {
 	return out
 }
 
-// ListenPorts returns the numbers of all ports that the spec declares, plain and TLS.
-func ListenPorts(spec *v1alpha2.NginxOperatorSpec) []int32 {
-	var out []int32
-	for _, port := range Ports(spec) {
-		out = append(out, port.Port)
-	}
-	for _, tls := range TLS(spec) {
-		if tls.Port != nil {
-			out = append(out, *tls.Port)
-		}
-	}
-	return out
-}
-
 // HealthPort returns the port of the operator's own server for the kubelet's probes: the first from 18080 on that the
-// spec does not declare.
+// spec does not let nginx listen on.
 func HealthPort(spec *v1alpha2.NginxOperatorSpec) int32 {
 	port, taken := firstHealthPort, ListenPorts(spec)
 	for slices.Contains(taken, port) {
@@ -82,6 +78,14 @@ func ServiceType(spec *v1alpha2.NginxOperatorSpec) corev1.ServiceType {
 // HasNetworkPolicy reports whether the operator keeps a NetworkPolicy for the operands.
 func HasNetworkPolicy(spec *v1alpha2.NginxOperatorSpec) bool {
 	return spec.NetworkPolicy == nil || spec.NetworkPolicy.Mode != v1alpha2.NetworkPolicyNone
+}
+
+// IngressPaths returns the prefixes of the paths of a host; there is at least one.
+func IngressPaths(host v1alpha2.IngressHost) []string {
+	if len(host.Paths) > 0 {
+		return host.Paths
+	}
+	return []string{"/"}
 }
 
 // Resources returns the compute resources of the nginx container; what is given replaces all of the default.

@@ -92,7 +92,7 @@ func (m *Metrics) Forget(object types.NamespacedName) {
 	delete(m.started, object)
 }
 
-// objects counts the objects of the cache by the status of their Ready condition, and by what blocks their changes.
+// objects counts the objects of the cache by the status of their Ready condition, and by why they do not run what they declare.
 type objects struct {
 	reader client.Reader
 }
@@ -102,7 +102,7 @@ var objectsDesc = prometheus.NewDesc("nginx_operator_objects",
 	[]string{"ready"}, nil)
 
 var blockedDesc = prometheus.NewDesc("nginx_operator_blocked_objects",
-	"NginxOperators whose changes are blocked, by the reason in status.blockedBy. Every replica of the operator reports all.",
+	"NginxOperators that do not run what they declare, by the reason in status.blockedBy. Every replica of the operator reports all.",
 	[]string{"reason"}, nil)
 
 var unreadableDesc = prometheus.NewDesc("nginx_operator_unreadable_objects",
@@ -137,10 +137,14 @@ func Waits(object *v1alpha2.NginxOperator) bool {
 	return !unreadable && object.DeletionTimestamp.IsZero() && object.Status.ObservedGeneration != object.Generation
 }
 
-// blockingReasons are all reasons that status.blockedBy can have.
-var blockingReasons = []string{
-	v1alpha2.ReasonReferenceNotFound, v1alpha2.ReasonInvalidReference, v1alpha2.ReasonInvalidConfiguration, v1alpha2.ReasonPaused,
-	v1alpha2.ReasonRolledBack,
+// BlockingReasons are all reasons that status.blockedBy can have.
+func BlockingReasons() []string {
+	return []string{
+		v1alpha2.ReasonReferenceNotFound, v1alpha2.ReasonInvalidReference, v1alpha2.ReasonInvalidConfiguration, v1alpha2.ReasonPaused,
+		v1alpha2.ReasonRolledBack, v1alpha2.ReasonNameConflict, v1alpha2.ReasonQuotaExceeded, v1alpha2.ReasonForbidden,
+		v1alpha2.ReasonInvalidChild, v1alpha2.ReasonNamespaceTerminating, v1alpha2.ReasonAPIError, v1alpha2.ReasonImagePullFailed,
+		v1alpha2.ReasonContainerConfigError, v1alpha2.ReasonCrashLoop, v1alpha2.ReasonUnschedulable, v1alpha2.ReasonProgressDeadlineExceeded,
+	}
 }
 
 // Describe implements prometheus.Collector.
@@ -183,7 +187,7 @@ func (o *objects) Collect(metrics chan<- prometheus.Metric) {
 		for _, certificate := range list.Items[i].Status.Certificates {
 			certificates[leftOf(certificate.NotAfter.Time, now)]++
 		}
-		for _, reason := range blockingReasons {
+		for _, reason := range BlockingReasons() {
 			if slices.ContainsFunc(list.Items[i].Status.BlockedBy, func(b v1alpha2.Blocker) bool { return b.Reason == reason }) {
 				blocked[reason]++
 			}
@@ -197,7 +201,7 @@ func (o *objects) Collect(metrics chan<- prometheus.Metric) {
 	for status, count := range counts {
 		metrics <- prometheus.MustNewConstMetric(objectsDesc, prometheus.GaugeValue, float64(count), status)
 	}
-	for _, reason := range blockingReasons {
+	for _, reason := range BlockingReasons() {
 		metrics <- prometheus.MustNewConstMetric(blockedDesc, prometheus.GaugeValue, float64(blocked[reason]), reason)
 	}
 }

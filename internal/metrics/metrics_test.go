@@ -55,14 +55,25 @@ func TestObjectsAndWrites(t *testing.T) {
 	m.ChildWritten("Deployment", apply.VerbCreate)
 	m.ChildWritten("ConfigMap", apply.VerbDelete)
 	want := `
-# HELP nginx_operator_blocked_objects NginxOperators whose changes are blocked, by the reason in status.blockedBy. ` +
+# HELP nginx_operator_blocked_objects NginxOperators that do not run what they declare, by the reason in status.blockedBy. ` +
 		`Every replica of the operator reports all.
 # TYPE nginx_operator_blocked_objects gauge
+nginx_operator_blocked_objects{reason="APIError"} 0
+nginx_operator_blocked_objects{reason="ContainerConfigError"} 0
+nginx_operator_blocked_objects{reason="CrashLoop"} 0
+nginx_operator_blocked_objects{reason="Forbidden"} 0
+nginx_operator_blocked_objects{reason="ImagePullFailed"} 0
+nginx_operator_blocked_objects{reason="InvalidChild"} 0
 nginx_operator_blocked_objects{reason="InvalidConfiguration"} 0
 nginx_operator_blocked_objects{reason="InvalidReference"} 0
+nginx_operator_blocked_objects{reason="NameConflict"} 0
+nginx_operator_blocked_objects{reason="NamespaceTerminating"} 0
 nginx_operator_blocked_objects{reason="Paused"} 1
+nginx_operator_blocked_objects{reason="ProgressDeadlineExceeded"} 0
+nginx_operator_blocked_objects{reason="QuotaExceeded"} 0
 nginx_operator_blocked_objects{reason="ReferenceNotFound"} 1
 nginx_operator_blocked_objects{reason="RolledBack"} 0
+nginx_operator_blocked_objects{reason="Unschedulable"} 0
 # HELP nginx_operator_certificates Certificates that NginxOperators name and can use, by the time that is left: ` +
 		`expired, 7d (at most seven days), 30d, more. Every replica of the operator reports all.
 # TYPE nginx_operator_certificates gauge

@@ -41,7 +41,8 @@ func (c *checker) checkMounted(d *directive) {
 		c.refuse(d, "spec.tls has no Secret %s; add `- secretName: %s` to spec.tls", secret, secret)
 	case mounted && key != corev1.TLSCertKey && key != corev1.TLSPrivateKeyKey:
 		c.warn(d, "nginx does not start where the Secret %s has no key %s; be sure that it has", secret, key)
-	case mounted:
+	case mounted, c.inFiles(file):
+	case c.volumeAt(file) != nil:
 	case !isBelow(file, "/etc/ssl") && !isBelow(file, "/etc/pki"):
 		c.warn(d, "nginx does not start where the image has no %s; put the certificate into a Secret and name it in spec.tls", file)
 	}

@@ -1,6 +1,7 @@
 package nginxconf
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,14 +20,20 @@ var slots = make(chan struct{}, 2)
 // Check returns what is wrong with the user's configuration of a spec: what does not parse, what no version of nginx
 // knows, and what does not fit the operator. All else is for nginx to find.
 func Check(spec *v1alpha2.NginxOperatorSpec, servers string) []Problem {
-	problems, _ := inspect(spec, servers)
+	return CheckIncluding(spec, servers, nil)
+}
+
+// CheckIncluding does so where the texts of files of spec.files are known, by their paths: what the configuration includes of them is
+// looked at in the place of the include.
+func CheckIncluding(spec *v1alpha2.NginxOperatorSpec, servers string, texts map[string]string) []Problem {
+	problems, _ := inspect(spec, servers, texts)
 	return problems
 }
 
 // Warnings returns what works in the user's configuration and is deprecated or surely not meant, and what nobody can
 // know before nginx starts.
 func Warnings(spec *v1alpha2.NginxOperatorSpec, servers string) []Problem {
-	_, warnings := inspect(spec, servers)
+	_, warnings := inspect(spec, servers, nil)
 	return warnings
 }
 
@@ -43,6 +50,13 @@ type checker struct {
 	inBlock map[blockAndName][]*directive
 	// unseen tells that a file is included that exists only in the image, so that what is missing may be there.
 	unseen bool
+	// texts are those of files of spec.files that are known, by their paths. including are those that are being read, and read is
+	// what was read so far.
+	texts     map[string]string
+	including []string
+	read      reading
+	// masks counts the masks of includes that were compared with the paths of spec.files.
+	masks int
 	// proposed counts the names for which a near one was looked for.
 	proposed int
 }
@@ -56,6 +70,8 @@ type blockAndName struct {
 var rules = []func(*checker){
 	(*checker).checkFiles,
 	(*checker).checkIncludes,
+	(*checker).checkDeclaredFiles,
+	(*checker).checkIncludedDefaults,
 	(*checker).checkListens,
 	(*checker).checkPorts,
 	(*checker).checkCertificates,
@@ -63,7 +79,7 @@ var rules = []func(*checker){
 }
 
 // inspect never panics: a mistake here must not be more than one object's problem.
-func inspect(spec *v1alpha2.NginxOperatorSpec, servers string) (problems, warnings []Problem) {
+func inspect(spec *v1alpha2.NginxOperatorSpec, servers string, texts map[string]string) (problems, warnings []Problem) {
 	if servers == "" {
 		return nil, nil
 	}
@@ -77,7 +93,8 @@ func inspect(spec *v1alpha2.NginxOperatorSpec, servers string) (problems, warnin
 			problems = []Problem{{Message: quoted(fmt.Sprintf("it cannot be checked, please report this: %v", failure))}}
 		}
 	}()
-	tree, problem := parse(servers)
+	r := &reader{text: servers, line: 1}
+	tree, problem := r.parse()
 	if problem != nil {
 		problem.Directive = quoted(problem.Directive)
 		return []Problem{*problem}, nil
@@ -90,7 +107,7 @@ func inspect(spec *v1alpha2.NginxOperatorSpec, servers string) (problems, warnin
 		return []Problem{tooLarge(size)}, nil
 	}
 	c := &checker{
-		spec: spec, release: releaseOf(spec.Image),
+		spec: spec, release: releaseOf(spec.Image), texts: texts, read: reading{len(servers), r.directives, r.words},
 		named: map[string][]*directive{}, inBlock: map[blockAndName][]*directive{},
 	}
 	c.collect(tree, nil, contextHTTP)
@@ -138,12 +155,13 @@ func (f *findings) tell(d *directive, format string, args []any) {
 			args[i] = quoted(word)
 		}
 	}
-	f.add(Problem{Line: d.line, Directive: quoted(d.name), Message: fmt.Sprintf(format, args...)})
+	f.add(Problem{File: fileOf(d), Line: d.line, Directive: quoted(d.name), Message: fmt.Sprintf(format, args...)})
 }
 
 // first returns the first problems in the order of the text.
 func (f *findings) first() []Problem {
-	slices.SortStableFunc(f.kept, func(a, b Problem) int { return a.Line - b.Line })
+	slices.SortStableFunc(f.kept, func(a, b Problem) int { return cmp.Or(strings.Compare(a.File, b.File), a.Line-b.Line) })
+	f.tellOnce()
 	var out []Problem
 	for size := 0; len(out) < min(len(f.kept), shown); {
 		next := f.kept[len(out)]
@@ -192,6 +210,9 @@ func (c *checker) children(d *directive, name string) []*directive {
 func (c *checker) collect(block []*directive, parent *directive, context uint) {
 	for _, d := range block {
 		d.parent, d.context = parent, context
+		if len(c.including) > 0 {
+			d.file = c.including[len(c.including)-1]
+		}
 		if !c.checkPlace(d) {
 			// Whoever writes the block around it means what is in it.
 			if d.name == "http" {
@@ -203,6 +224,9 @@ func (c *checker) collect(block []*directive, parent *directive, context uint) {
 		c.named[d.name] = append(c.named[d.name], d)
 		at := blockAndName{parent, d.name}
 		c.inBlock[at] = append(c.inBlock[at], d)
+		if isInclude(d) {
+			c.collectIncluded(d, parent, context)
+		}
 		if inner := innerContext(d); inner != 0 {
 			c.collect(d.block, d, inner)
 		}

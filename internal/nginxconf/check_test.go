@@ -167,7 +167,8 @@ var refusedConfigurations = map[string]refused{
 		"line 2: error_log: logs/error.log is on a read-only file system, and nobody would read it; write /dev/stderr",
 	}},
 	"cache": {text: inHTTP("proxy_cache_path /var/cache/nginx keys_zone=a:1m;"), want: []string{
-		"line 1: proxy_cache_path: /var/cache/nginx is on a read-only file system; write below /tmp, for example /tmp/nginx",
+		"line 1: proxy_cache_path: /var/cache/nginx is on a read-only file system; declare a volume there in spec.cache, " +
+			"or write below /tmp, for example /tmp/nginx",
 	}},
 	"temporary path": {text: inHTTP("client_body_temp_path /var/lib/nginx/body;"), want: []string{
 		"line 1: client_body_temp_path: /var/lib/nginx/body is on a read-only file system; write below /tmp, for example /tmp/body",
@@ -193,6 +194,15 @@ var refusedConfigurations = map[string]refused{
 		"listen: spec.ports[1].port 8081: no server listens on it; add `listen 8081;` to a server, " +
 			"or declare the ports that the servers listen on",
 	}},
+	"target port nobody listens on": {text: "server { listen 80; }", spec: targets(), want: []string{
+		"listen: spec.ports[0].targetPort 8080: no server listens on it; add `listen 8080;` to a server, " +
+			"or declare the ports that the servers listen on",
+		"listen: spec.tls[0].targetPort 8443: no server listens on it; add `listen 8443 ssl;` to a server, " +
+			"or remove the port, so that the certificate is only mounted",
+		"line 1: listen: nginx may not listen on port 80 without privileges; declare it in spec.ports, or use a port from 1024 on",
+	}},
+	"target ports": {text: "server { listen 8080;\nlisten 8443 ssl;\n" +
+		"ssl_certificate /etc/nginx/tls/shop/tls.crt; ssl_certificate_key /etc/nginx/tls/shop/tls.key; }", spec: targets()},
 	"default port nobody listens on": {text: "server { listen 9090; }", want: []string{
 		"listen: port 8080 (the default of spec.ports): no server listens on it; add `listen 8080;` to a server, " +
 			"or declare the ports that the servers listen on",
@@ -258,5 +268,16 @@ func TestTooLarge(t *testing.T) {
 	got := fmt.Sprint(Check(&v1alpha2.NginxOperatorSpec{}, strings.Repeat("# comment\n", 110_000)))
 	if !strings.Contains(got, "bytes, and a ConfigMap takes") {
 		t.Error(got)
+	}
+}
+
+// targets is a spec whose ports have another number in the Service; two certificates share one.
+func targets() v1alpha2.NginxOperatorSpec {
+	return v1alpha2.NginxOperatorSpec{
+		Ports: []v1alpha2.Port{{Name: "http", Port: 80, TargetPort: ptr.To[int32](8080)}},
+		TLS: []v1alpha2.TLS{
+			{SecretName: "shop", Port: ptr.To[int32](443), TargetPort: ptr.To[int32](8443)},
+			{SecretName: "blog", Port: ptr.To[int32](443), TargetPort: ptr.To[int32](8443)},
+		},
 	}
 }

@@ -55,7 +55,7 @@ var owned = map[string]string{
 	"http":                    "the text stands in the http context already; keep what is in the block and remove `http {` and its `}`",
 	"stream":                  "the operator serves HTTP only; remove the block",
 	"mail":                    "the operator serves HTTP only; remove the block",
-	"env":                     "the operator owns the main context; remove it",
+	"env":                     "the operator sets it; remove it and declare the variable in spec.env",
 	"lock_file":               "the operator owns the main context; remove it",
 	"thread_pool":             "the operator owns the main context; remove it",
 }
@@ -90,7 +90,7 @@ func innerContext(d *directive) uint {
 func (c *checker) checkPlace(d *directive) bool {
 	name := d.name
 	if instead, ok := owned[name]; ok {
-		c.problems.add(Problem{Line: d.line, Directive: name, Message: "cannot be set here: " + instead})
+		c.problems.add(Problem{File: fileOf(d), Line: d.line, Directive: name, Message: "cannot be set here: " + instead})
 		return false
 	}
 	masks := c.release.masksOf(name)
@@ -112,7 +112,7 @@ func (c *checker) checkPlace(d *directive) bool {
 	case elsewhere == 0:
 		c.refuse(d, "cannot be set here: it stands outside of the http context, which the operator owns; remove it")
 	default:
-		c.problems.add(Problem{Line: d.line, Directive: name, Message: "not allowed here; it may stand " + places(elsewhere)})
+		c.problems.add(Problem{File: fileOf(d), Line: d.line, Directive: name, Message: "not allowed here; it may stand " + places(elsewhere)})
 	}
 	return false
 }

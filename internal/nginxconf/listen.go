@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/defaults"
 )
 
@@ -67,10 +68,10 @@ func parseListen(d *directive) (listen, bool) {
 
 // checkListens looks at each listen directive.
 func (c *checker) checkListens() {
-	health, usual := defaults.HealthPort(c.spec), defaults.Ports(c.spec)[0].Port
+	health, usual := defaults.HealthPort(c.spec), c.usual()
 	for _, server := range c.topServers() {
 		if len(c.children(server, "listen")) == 0 && !slices.ContainsFunc(server.block, isInclude) {
-			c.warn(server, "it has no listen, so nginx listens on port 8000 for it; add for example `listen %d;`", usual)
+			c.warn(server, "it has no listen, so nginx listens on port 8000 for it; add for example `%s`", usual)
 		}
 		for _, d := range c.children(server, "listen") {
 			if strings.HasPrefix(d.first(), "unix:") {
@@ -105,18 +106,41 @@ type declared struct {
 func (c *checker) declared() []declared {
 	var out []declared
 	for i, port := range defaults.Ports(c.spec) {
-		label := fmt.Sprintf("spec.ports[%d].port %d", i, port.Port)
-		if len(c.spec.Ports) == 0 {
+		label := fmt.Sprintf("spec.ports[%d].%s %d", i, fieldOf(port.TargetPort), defaults.PortListens(port))
+		if c.spec.Ports == nil {
 			label = fmt.Sprintf("port %d (the default of spec.ports)", port.Port)
 		}
-		out = append(out, declared{port.Port, false, label})
+		out = append(out, declared{defaults.PortListens(port), false, label})
 	}
+	shared := map[int32]bool{}
 	for i, tls := range defaults.TLS(c.spec) {
-		if tls.Port != nil {
-			out = append(out, declared{*tls.Port, true, fmt.Sprintf("spec.tls[%d].port %d", i, *tls.Port)})
+		if number := defaults.TLSListens(tls); tls.Port != nil && !shared[number] {
+			shared[number] = true
+			out = append(out, declared{number, true, fmt.Sprintf("spec.tls[%d].%s %d", i, fieldOf(tls.TargetPort), number)})
 		}
 	}
 	return out
+}
+
+// fieldOf returns the field that has the number on which nginx listens.
+func fieldOf(targetPort *int32) string {
+	if targetPort != nil {
+		return "targetPort"
+	}
+	return "port"
+}
+
+// usual returns the listen directive that most servers of a spec have.
+func (c *checker) usual() string {
+	declared := c.declared()
+	switch {
+	case len(declared) == 0:
+		return fmt.Sprintf("listen %d;", v1alpha2.DefaultPort)
+	case declared[0].tls:
+		return fmt.Sprintf("listen %d ssl;", declared[0].port)
+	default:
+		return fmt.Sprintf("listen %d;", declared[0].port)
+	}
 }
 
 // checkPorts compares what the servers listen on with what the spec declares.

@@ -30,8 +30,10 @@ const (
 
 // directive is a directive of the user's text, or an entry of a block such as map.
 type directive struct {
-	name  string
-	line  int
+	name string
+	line int
+	// file is the path of the file of spec.files that has it, "" for the user's text itself.
+	file  string
 	args  []string
 	block []*directive
 	// isBlock tells a directive with an empty block from one without.
@@ -61,7 +63,10 @@ type reader struct {
 // parse returns the directives of a text, and the first reason why nginx could not read it. It takes one pass, and
 // keeps nothing that is beyond the bounds.
 func parse(text string) ([]*directive, *Problem) {
-	r := &reader{text: text, line: 1}
+	return (&reader{text: text, line: 1}).parse()
+}
+
+func (r *reader) parse() ([]*directive, *Problem) {
 	// What is beyond the bounds is counted and not kept.
 	top, beyond := &directive{}, &directive{}
 	around := []*directive{top}

@@ -7,7 +7,7 @@ import (
 )
 
 // imageFiles are the files of nginx's image that a configuration includes.
-var imageFiles = []string{"/etc/nginx/mime.types", "/etc/nginx/fastcgi_params", "/etc/nginx/scgi_params", "/etc/nginx/uwsgi_params"}
+var imageFiles = []string{MimeTypes, "/etc/nginx/fastcgi_params", "/etc/nginx/scgi_params", "/etc/nginx/uwsgi_params"}
 
 // linkedLogs are links to the container's output in nginx's image.
 var linkedLogs = []string{"/var/log/nginx/access.log", "/var/log/nginx/error.log"}
@@ -19,15 +19,13 @@ func (c *checker) checkFiles() {
 		case d.name == "access_log" || d.name == "error_log":
 			c.checkLog(d)
 		case strings.HasSuffix(d.name, "_temp_path") || strings.HasSuffix(d.name, "_cache_path"):
-			if !isWritable(file) && file != "off" {
-				c.refuse(d, "%s is on a read-only file system; write below /tmp, for example %s", file, path.Join("/tmp", path.Base(file)))
-			}
+			c.checkCachePath(d)
 		case strings.HasSuffix(d.name, "_store"):
-			if file != "on" && file != "off" && !isWritable(file) {
+			if file != "on" && file != "off" && !c.isWritable(file) {
 				c.refuse(d, "%s is on a read-only file system; write below /tmp", file)
 			}
 		case d.name == "state":
-			if !isWritable(file) {
+			if !c.isWritable(file) {
 				c.refuse(d, "%s is on a read-only file system; write below /tmp, where it is as long as the Pod", file)
 			}
 		case d.name == "auth_basic_user_file":
@@ -38,17 +36,12 @@ func (c *checker) checkFiles() {
 	}
 }
 
-// isWritable reports whether nginx may write a file. What begins with a variable nobody can know.
-func isWritable(file string) bool {
-	return isBelow(file, "/tmp") || isBelow(file, "/dev/shm") || strings.HasPrefix(file, "$")
-}
-
 func (c *checker) checkLog(d *directive) {
 	target := d.first()
 	switch {
 	case slices.Contains([]string{"/dev/stdout", "/dev/stderr", "/dev/null"}, target),
 		isBelow(target, "/dev/fd"), isBelow(target, "/proc/self/fd"),
-		strings.HasPrefix(target, "syslog:"), isWritable(target),
+		strings.HasPrefix(target, "syslog:"), c.isWritable(target),
 		d.name == "access_log" && target == "off",
 		d.name == "error_log" && (target == "stderr" || strings.HasPrefix(target, "memory:")):
 	case slices.Contains(linkedLogs, target):
@@ -77,6 +70,7 @@ func (c *checker) checkIncludes() {
 		}
 		for _, line := range d.block {
 			if isInclude(line) && len(line.args) == 1 {
+				line.file = d.file
 				c.checkInclude(line, line.args[0])
 			}
 		}
@@ -93,8 +87,13 @@ func (c *checker) checkInclude(d *directive, file string) {
 		c.refuse(d, "%s is looked for in %s, where it is not; write include %s", file, Directory, inImage)
 	case !path.IsAbs(file):
 		c.refuse(d, "%s is looked for in %s, where it is not; put its text here", file, Directory)
+	case c.volumeAt(file) != nil:
+		c.unseen = true
+		c.warn(d, "%s is in volume %s, so that it is not checked before nginx reads it", file, c.volumeAt(file).Name)
 	case isBelow(file, Directory), isBelow(file, "/tmp"):
 		c.refuse(d, "%s does not exist when nginx starts; put its text here", file)
+	case c.inFiles(file):
+		c.checkIncludedFiles(d, file)
 	case isBelow(file, ContentDirectory) && c.spec.Content != nil:
 		c.unseen = true
 		c.warn(d, "%s is not checked before nginx reads it, and is served as a static file; put its text here", file)

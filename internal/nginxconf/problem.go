@@ -4,7 +4,9 @@ import "fmt"
 
 // Problem is something in the user's configuration because of which nginx would not start, or not work as an operand.
 type Problem struct {
-	// Line is the line in the user's text, 0 where the problem is not in one place.
+	// File is where an included file of spec.files is, empty for the user's text itself.
+	File string
+	// Line is the line in that text, 0 where the problem is not in one place.
 	Line int
 	// Directive is the name of the directive, empty where the problem is not about one.
 	Directive string
@@ -20,6 +22,9 @@ func (p Problem) String() string {
 	}
 	if p.Line > 0 {
 		text = fmt.Sprintf("line %d: %s", p.Line, text)
+	}
+	if p.File != "" {
+		text = p.File + ", " + text
 	}
 	return text
 }

@@ -18,8 +18,12 @@ const (
 	Directory = "/etc/nginx-operator"
 	// TLSDirectory has a directory for each certificate, named like its Secret.
 	TLSDirectory = "/etc/nginx/tls"
+	// FilesDirectory holds the files of spec.files.
+	FilesDirectory = "/etc/nginx/files"
 	// ContentDirectory holds the static files.
 	ContentDirectory = "/usr/share/nginx/html"
+	// MimeTypes is the file of the image that every configuration includes.
+	MimeTypes = "/etc/nginx/mime.types"
 )
 
 // Names of the files.
@@ -65,13 +69,16 @@ func render(spec *v1alpha2.NginxOperatorSpec, servers string, tree []*directive,
 			params.Given[d.name] = true
 		}
 	}
+	for _, variable := range spec.Env {
+		params.Environment = append(params.Environment, variable.Name)
+	}
 	for _, port := range defaults.Ports(spec) {
-		params.Ports = append(params.Ports, port.Port)
+		params.Ports = append(params.Ports, defaults.PortListens(port))
 	}
 	for _, tls := range defaults.TLS(spec) {
 		if tls.Port != nil {
 			certificate, key := CertificateFiles(tls.SecretName)
-			params.TLS = append(params.TLS, assets.NginxTLS{Port: *tls.Port, Certificate: certificate, Key: key})
+			params.TLS = append(params.TLS, assets.NginxTLS{Port: defaults.TLSListens(tls), Certificate: certificate, Key: key})
 		}
 	}
 	main, err := assets.NginxConf(params)

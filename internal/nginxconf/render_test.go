@@ -35,6 +35,13 @@ func TestRender(t *testing.T) {
 		"tls": {ipv6: true, spec: v1alpha2.NginxOperatorSpec{
 			TLS: []v1alpha2.TLS{{SecretName: "shop"}, {SecretName: "mounted-only"}},
 		}},
+		"target-port": {spec: v1alpha2.NginxOperatorSpec{
+			Ports: []v1alpha2.Port{{Name: "http", Port: 80, TargetPort: ptr.To[int32](18080)}},
+			TLS:   []v1alpha2.TLS{{SecretName: "shop", Port: ptr.To[int32](443), TargetPort: ptr.To[int32](8443)}},
+		}},
+		"no-plain-http": {ipv6: true, spec: v1alpha2.NginxOperatorSpec{
+			Ports: []v1alpha2.Port{}, TLS: []v1alpha2.TLS{{SecretName: "shop"}},
+		}},
 		"config": {
 			servers: servers, spec: v1alpha2.NginxOperatorSpec{TLS: []v1alpha2.TLS{{SecretName: "shop", Port: ptr.To[int32](8443)}}},
 		},

@@ -111,7 +111,7 @@ func TestWarnings(t *testing.T) {
 }
 
 func TestNoConfiguration(t *testing.T) {
-	if problems, warnings := inspect(&v1alpha2.NginxOperatorSpec{}, ""); len(problems)+len(warnings) > 0 {
+	if problems, warnings := inspect(&v1alpha2.NginxOperatorSpec{}, "", nil); len(problems)+len(warnings) > 0 {
 		t.Error(problems, warnings)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"sync"
 
 	"github.com/go-logr/logr"
 	operatorv2 "github.com/operator-framework/api/pkg/operators/v2"
@@ -21,6 +22,9 @@ const ConditionNameEnv = "OPERATOR_CONDITION_NAME"
 type Upgradeable struct {
 	// condition is nil outside OLM.
 	condition conditions.Condition
+
+	mu    sync.Mutex
+	parts []*Part
 }
 
 // NewUpgradeable returns the condition. Outside OLM it does nothing, and nothing fails for want of it. The client must not

@@ -5,6 +5,7 @@ package operatormanager
 import (
 	operatorv2 "github.com/operator-framework/api/pkg/operators/v2"
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -55,18 +56,20 @@ func CacheOptions() cache.Options {
 				Transform:             slimCRD,
 				UnsafeDisableDeepCopy: ptr.To(true),
 			},
-			&appsv1.ControllerRevision{}: narrow(slimControllerRevision),
-			&appsv1.Deployment{}:         narrow(slimDeployment),
-			&appsv1.ReplicaSet{}:         narrow(slimReplicaSet),
-			&corev1.ConfigMap{}:          narrow(slimConfigMap),
-			&corev1.Pod{}:                narrow(slimPod),
-			&corev1.Service{}:            narrow(slimService),
+			&appsv1.ControllerRevision{}:             narrow(slimControllerRevision),
+			&appsv1.Deployment{}:                     narrow(slimDeployment),
+			&autoscalingv2.HorizontalPodAutoscaler{}: narrow(slimAutoscaler),
+			&appsv1.ReplicaSet{}:                     narrow(slimReplicaSet),
+			&corev1.ConfigMap{}:                      narrow(slimConfigMap),
+			&corev1.Pod{}:                            narrow(slimPod),
+			&corev1.Service{}:                        narrow(slimService),
 			// Only those that the operator makes: the controller's carry the labels of the Service as well.
 			&discoveryv1.EndpointSlice{}: {
 				Label:                 labels.SelectorFromSet(labels.Set{discoveryv1.LabelManagedBy: wellknown.OperatorName}),
 				Transform:             slimEndpointSlice,
 				UnsafeDisableDeepCopy: ptr.To(true),
 			},
+			&networkingv1.Ingress{}:         narrow(slimIngress),
 			&networkingv1.NetworkPolicy{}:   narrow(slimNetworkPolicy),
 			&policyv1.PodDisruptionBudget{}: narrow(slimPodDisruptionBudget),
 		},

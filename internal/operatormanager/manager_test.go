@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -107,12 +108,18 @@ func TestTransforms(t *testing.T) {
 		named := corev1.LocalObjectReference{Name: configMap}
 		return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: named}}}
 	}
+	projectedVolume := func(configMap string) corev1.Volume {
+		projected := &corev1.ConfigMapProjection{LocalObjectReference: corev1.LocalObjectReference{Name: configMap}}
+		sources := []corev1.VolumeProjection{{Secret: &corev1.SecretProjection{}}, {ConfigMap: projected}}
+		return corev1.Volume{VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: sources}}}
+	}
 	progressing := func(length int) []appsv1.DeploymentCondition {
 		return []appsv1.DeploymentCondition{{Type: "Progressing", Message: strings.Repeat("x", length)}}
 	}
 	waiting := func(length int) corev1.ContainerState {
 		return corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Message: strings.Repeat("x", length)}}
 	}
+	numbered := metav1.ObjectMeta{Annotations: map[string]string{wellknown.AnnotationServicePorts: "http=80"}}
 	podLabels := map[string]string{appsv1.DefaultDeploymentUniqueLabelKey: "h", wellknown.LabelInstance: "web"}
 	for name, test := range map[string]struct {
 		transform cache.TransformFunc
@@ -144,6 +151,15 @@ func TestTransforms(t *testing.T) {
 				},
 			}, false,
 		},
+		"canary": {
+			slimNginxOperator,
+			&v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{wellknown.LabelCanary: "true", "theirs": "1"}}},
+			&v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{wellknown.LabelCanary: "true"}}}, false,
+		},
+		"no canary": {
+			slimNginxOperator, &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{wellknown.LabelCanary: "yes"}}},
+			&v1alpha2.NginxOperator{}, false,
+		},
 		"Service": {
 			slimService, &corev1.Service{ObjectMeta: meta(controller), Spec: corev1.ServiceSpec{Type: "ClusterIP"}},
 			&corev1.Service{ObjectMeta: slim(controller)}, true,
@@ -172,6 +188,34 @@ func TestTransforms(t *testing.T) {
 			},
 			&networkingv1.NetworkPolicy{ObjectMeta: slim(controller)}, true,
 		},
+		"HorizontalPodAutoscaler": {
+			slimAutoscaler, &autoscalingv2.HorizontalPodAutoscaler{
+				ObjectMeta: meta(controller), Spec: autoscalingv2.HorizontalPodAutoscalerSpec{MaxReplicas: 3},
+				Status: autoscalingv2.HorizontalPodAutoscalerStatus{CurrentReplicas: 1},
+			},
+			&autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: slim(controller)}, true,
+		},
+		"Ingress": {
+			slimIngress, &networkingv1.Ingress{
+				ObjectMeta: meta(controller), Spec: networkingv1.IngressSpec{Rules: []networkingv1.IngressRule{{
+					Host: "a.example.com", IngressRuleValue: networkingv1.IngressRuleValue{HTTP: &networkingv1.HTTPIngressRuleValue{
+						Paths: []networkingv1.HTTPIngressPath{{Path: "/", Backend: *backendOn(8080)}},
+					}},
+				}}},
+				Status: networkingv1.IngressStatus{LoadBalancer: networkingv1.IngressLoadBalancerStatus{
+					Ingress: append([]networkingv1.IngressLoadBalancerIngress{
+						{IP: "192.0.2.1", Ports: []networkingv1.IngressPortStatus{{Port: 80}}}, {Hostname: strings.Repeat("x", maxName+1)},
+					}, make([]networkingv1.IngressLoadBalancerIngress, 100)...),
+				}},
+			},
+			&networkingv1.Ingress{
+				ObjectMeta: slim(controller), Spec: networkingv1.IngressSpec{DefaultBackend: backendOn(8080)},
+				Status: networkingv1.IngressStatus{LoadBalancer: networkingv1.IngressLoadBalancerStatus{
+					Ingress: append([]networkingv1.IngressLoadBalancerIngress{{IP: "192.0.2.1"}},
+						make([]networkingv1.IngressLoadBalancerIngress, maxPoints-2)...),
+				}},
+			}, true,
+		},
 		"PodDisruptionBudget": {
 			slimPodDisruptionBudget, &policyv1.PodDisruptionBudget{
 				ObjectMeta: meta(controller), Status: policyv1.PodDisruptionBudgetStatus{CurrentHealthy: 1},
@@ -192,13 +236,14 @@ func TestTransforms(t *testing.T) {
 			slimReplicaSet, &appsv1.ReplicaSet{
 				ObjectMeta: metav1.ObjectMeta{Name: "web-h", Labels: podLabels, Annotations: map[string]string{"a": "1"}},
 				Spec: appsv1.ReplicaSetSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
-					Volumes: []corev1.Volume{configMapVolume("config", "web-1"), {Name: "tmp"}}, Containers: []corev1.Container{{Name: "nginx"}},
+					Volumes:    []corev1.Volume{configMapVolume("config", "web-1"), {Name: "tmp"}, projectedVolume("web-2")},
+					Containers: []corev1.Container{{Name: "nginx"}},
 				}}},
 			},
 			&appsv1.ReplicaSet{
 				ObjectMeta: metav1.ObjectMeta{Name: "web-h", Labels: podLabels},
 				Spec: appsv1.ReplicaSetSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
-					Volumes: []corev1.Volume{configMapVolume("", "web-1")},
+					Volumes: []corev1.Volume{configMapVolume("", "web-1"), configMapVolume("", "web-2")},
 				}}},
 			}, false,
 		},
@@ -220,13 +265,53 @@ func TestTransforms(t *testing.T) {
 				}}},
 			}, false,
 		},
+		"Pod with files of Secrets": {
+			slimPod, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{wellknown.AnnotationFiles: "1", "theirs": "{}"}}},
+			&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{}, Annotations: map[string]string{wellknown.AnnotationFiles: ""}}},
+			false,
+		},
 		"ports of a Service": {
 			slimService, &corev1.Service{ObjectMeta: meta(foreign), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{
 				{Name: "web", Port: 80, NodePort: 30080, AppProtocol: ptr.To("http"), TargetPort: intstr.FromString("http")},
 			}}},
 			&corev1.Service{ObjectMeta: slim(foreign), Spec: corev1.ServiceSpec{
-				Ports: []corev1.ServicePort{{Name: "web", Port: 80, AppProtocol: ptr.To("http")}},
+				Ports: []corev1.ServicePort{{Name: "web", Port: 80, NodePort: 30080, AppProtocol: ptr.To("http")}},
 			}}, false,
+		},
+		"load balancer": {
+			slimService, &corev1.Service{
+				ObjectMeta: meta(foreign), Spec: corev1.ServiceSpec{Type: "LoadBalancer"},
+				Status: corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{Ingress: append([]corev1.LoadBalancerIngress{
+					{IP: "192.0.2.1", IPMode: ptr.To(corev1.LoadBalancerIPModeVIP)}, {Hostname: strings.Repeat("x", maxName+1)},
+				}, slices.Repeat([]corev1.LoadBalancerIngress{{Hostname: "lb.example.com"}}, 100)...)}},
+			},
+			&corev1.Service{
+				ObjectMeta: slim(foreign), Spec: corev1.ServiceSpec{Type: "LoadBalancer"},
+				Status: corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{Ingress: append([]corev1.LoadBalancerIngress{
+					{IP: "192.0.2.1"},
+				}, slices.Repeat([]corev1.LoadBalancerIngress{{Hostname: "lb.example.com"}}, maxIngress-2)...)}},
+			}, false,
+		},
+		"addresses of what is no load balancer any more": {
+			slimService, &corev1.Service{
+				ObjectMeta: meta(foreign), Spec: corev1.ServiceSpec{Type: "NodePort"},
+				Status: corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{IP: "192.0.2.1"}}}},
+			},
+			&corev1.Service{ObjectMeta: slim(foreign)}, false,
+		},
+		"numbers of the Service on a Pod": {
+			slimPod, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+				Labels: podLabels, Annotations: map[string]string{wellknown.AnnotationServicePorts: "http=80", "theirs": "1"},
+			}},
+			&corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+				Labels: podLabels, Annotations: map[string]string{wellknown.AnnotationServicePorts: "http=80"},
+			}}, false,
+		},
+		"too many numbers of the Service on a Pod": {
+			slimPod, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+				Labels: podLabels, Annotations: map[string]string{wellknown.AnnotationServicePorts: strings.Repeat("x", MaxServicePorts+1)},
+			}},
+			&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: podLabels}}, false,
 		},
 		"ports of a Pod": {
 			slimPod, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: podLabels}, Spec: corev1.PodSpec{Containers: []corev1.Container{
@@ -238,12 +323,12 @@ func TestTransforms(t *testing.T) {
 		},
 		"ReplicaSet that wants Pods": {
 			slimReplicaSet, &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Labels: podLabels}, Spec: appsv1.ReplicaSetSpec{
-				Replicas: ptr.To[int32](2), Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+				Replicas: ptr.To[int32](2), Template: corev1.PodTemplateSpec{ObjectMeta: numbered, Spec: corev1.PodSpec{
 					Containers: []corev1.Container{{Name: "nginx", Image: "nginx:1", Ports: manyPorts(2)}},
 				}},
 			}},
 			&appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Labels: podLabels}, Spec: appsv1.ReplicaSetSpec{
-				Replicas: ptr.To[int32](2), Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+				Replicas: ptr.To[int32](2), Template: corev1.PodTemplateSpec{ObjectMeta: numbered, Spec: corev1.PodSpec{
 					Containers: []corev1.Container{{Name: "nginx", Ports: manyPorts(2)}},
 				}},
 			}}, false,
@@ -326,9 +411,13 @@ func hugeKinds() map[string]hugeKind {
 		"ConfigMap": {slimConfigMap, func(i int) any {
 			return &corev1.ConfigMap{ObjectMeta: hugeMeta(i), Data: map[string]string{"k": strings.Repeat("x", 1<<20)}}
 		}},
-		"Service":             {slimService, func(i int) any { return &corev1.Service{ObjectMeta: hugeMeta(i)} }},
-		"ControllerRevision":  {slimControllerRevision, func(i int) any { return &appsv1.ControllerRevision{ObjectMeta: hugeMeta(i)} }},
-		"NetworkPolicy":       {slimNetworkPolicy, func(i int) any { return &networkingv1.NetworkPolicy{ObjectMeta: hugeMeta(i)} }},
+		"Service":            {slimService, func(i int) any { return &corev1.Service{ObjectMeta: hugeMeta(i)} }},
+		"ControllerRevision": {slimControllerRevision, func(i int) any { return &appsv1.ControllerRevision{ObjectMeta: hugeMeta(i)} }},
+		"NetworkPolicy":      {slimNetworkPolicy, func(i int) any { return &networkingv1.NetworkPolicy{ObjectMeta: hugeMeta(i)} }},
+		"HorizontalPodAutoscaler": {slimAutoscaler, func(i int) any {
+			return &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: hugeMeta(i)}
+		}},
+		"Ingress":             {slimIngress, func(i int) any { return &networkingv1.Ingress{ObjectMeta: hugeMeta(i)} }},
 		"PodDisruptionBudget": {slimPodDisruptionBudget, func(i int) any { return &policyv1.PodDisruptionBudget{ObjectMeta: hugeMeta(i)} }},
 		"Deployment":          {slimDeployment, func(i int) any { return &appsv1.Deployment{ObjectMeta: hugeMeta(i)} }},
 		"ReplicaSet": {slimReplicaSet, func(i int) any {

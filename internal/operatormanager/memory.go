@@ -33,15 +33,19 @@ const (
 	// heapGrowth is by how many percent the heap may grow between two collections of garbage. Most of a large heap is the cache, and
 	// Go's usual 100 would double it.
 	heapGrowth = 20
-	// heapRoom is by how many bytes it may grow at least: a small heap is not to be collected all the time.
+	// heapRoom is by how many bytes it may grow at least.
 	heapRoom = 24 << 20
+	// smallHeap is up to how many bytes it grows in any case: a small heap is not to be collected all the time.
+	smallHeap = 72 << 20
 	// leastHeap bounds GOGC, to which the size of the first heap is in proportion as well.
 	leastHeap = 8 << 20
 )
 
 // gcPercent returns what GOGC is to be for so many bytes that are alive.
 func gcPercent(live uint64) int {
-	return max(heapGrowth, int(100*heapRoom/max(live, leastHeap))) //nolint:gosec // at most 100*heapRoom/leastHeap
+	live = max(live, leastHeap)
+	room := max(heapRoom, smallHeap-min(live, smallHeap))
+	return max(heapGrowth, int(100*room/live)) //nolint:gosec // at most 100*smallHeap/leastHeap
 }
 
 // PaceGC sets after each collection how far the heap may grow until the next. GOGC has its way where it is set.

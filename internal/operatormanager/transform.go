@@ -6,6 +6,7 @@ import (
 	"unique"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -32,8 +33,8 @@ const (
 	maxText = 4096
 	// maxConditions, maxContainers and maxVolumes are above what a Pod of ours has, and bound what is kept of others.
 	maxConditions = 16
-	maxContainers = 16
-	maxVolumes    = 16
+	maxContainers = 32
+	maxVolumes    = 32
 	// maxName and maxUID bound what an owner reference may say.
 	maxName = 253
 	maxUID  = 64
@@ -42,19 +43,25 @@ const (
 	// maxPorts is how many ports of one object are kept: an instance has 16 plain ones, 16 with a certificate, and one for probes,
 	// and while it moves it may have those of two declarations.
 	maxPorts = 66
+	// MaxServicePorts bounds the annotation with the numbers of the Service: 32 container ports, each with a name and a number.
+	MaxServicePorts = 1024
 )
 
-// slimNginxOperator keeps what a reconcile reads: the declaration, the status, and of the metadata what identifies the object and
-// whether it could be read whole. An annotation like that of kubectl apply is as large as all the rest.
+// slimNginxOperator keeps what a reconcile reads: the declaration, the status, and of the metadata what identifies the object,
+// whether it could be read whole, and whether it is a canary. An annotation like that of kubectl apply is as large as all the rest.
 func slimNginxOperator(in any) (any, error) {
 	object, ok := in.(*v1alpha2.NginxOperator)
 	if !ok {
 		return in, nil
 	}
 	_, isUnreadable := object.Annotations[wellknown.AnnotationV1alpha2Unreadable]
+	isCanary := wellknown.IsCanary(object.Labels)
 	object.ManagedFields, object.Annotations, object.Labels, object.OwnerReferences, object.Finalizers = nil, nil, nil, nil, nil
 	if isUnreadable {
 		object.Annotations = map[string]string{wellknown.AnnotationV1alpha2Unreadable: ""}
+	}
+	if isCanary {
+		object.Labels = canaryLabels
 	}
 	share(&object.Namespace, &object.Name, &object.Status.Image)
 	if good := object.Status.LastGoodRevision; good != nil {
@@ -73,6 +80,9 @@ func slimNginxOperator(in any) (any, error) {
 	}
 	return in, nil
 }
+
+// canaryLabels are shared by all canaries: nobody writes to what is in the cache.
+var canaryLabels = map[string]string{wellknown.LabelCanary: "true"}
 
 // slimCRD keeps the name: a change of the CRD is what matters, and who looks closer asks the API server.
 func slimCRD(in any) (any, error) {
@@ -161,7 +171,10 @@ func slimControllerRevision(in any) (any, error) {
 	return in, nil
 }
 
-// slimService keeps the names and numbers of the ports.
+// maxIngress is how many addresses of a load balancer are kept: as many as a status of ours has.
+const maxIngress = 16
+
+// slimService keeps the names and numbers of the ports, and the addresses of the load balancer.
 func slimService(in any) (any, error) {
 	if service, ok := in.(*corev1.Service); ok {
 		slimChild(service, &service.ObjectMeta)
@@ -172,11 +185,31 @@ func slimService(in any) (any, error) {
 				protocol = nil
 			}
 			share(&port.Name)
-			ports = append(ports, corev1.ServicePort{Name: port.Name, Port: port.Port, AppProtocol: protocol})
+			ports = append(ports, corev1.ServicePort{Name: port.Name, Port: port.Port, NodePort: port.NodePort, AppProtocol: protocol})
 		}
-		service.Spec, service.Status = corev1.ServiceSpec{Ports: slices.Clip(ports)}, corev1.ServiceStatus{}
+		ingress := slimLoadBalancer(service)
+		spec := corev1.ServiceSpec{Ports: slices.Clip(ports)}
+		if ingress != nil {
+			spec.Type = corev1.ServiceTypeLoadBalancer
+		}
+		service.Spec, service.Status = spec, corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{Ingress: ingress}}
 	}
 	return in, nil
+}
+
+// slimLoadBalancer returns its addresses, nil where the Service asks for none or has not got it yet.
+func slimLoadBalancer(service *corev1.Service) []corev1.LoadBalancerIngress {
+	all := service.Status.LoadBalancer.Ingress
+	if service.Spec.Type != corev1.ServiceTypeLoadBalancer {
+		return nil
+	}
+	var out []corev1.LoadBalancerIngress
+	for _, at := range all[:min(len(all), maxIngress)] {
+		if max(len(at.IP), len(at.Hostname)) <= maxName {
+			out = append(out, corev1.LoadBalancerIngress{IP: at.IP, Hostname: at.Hostname})
+		}
+	}
+	return slices.Clip(out)
 }
 
 // slimEndpointSlice keeps the ports, and the Service that they are of.
@@ -202,6 +235,14 @@ func slimPodDisruptionBudget(in any) (any, error) {
 	if budget, ok := in.(*policyv1.PodDisruptionBudget); ok {
 		slimChild(budget, &budget.ObjectMeta)
 		budget.Spec, budget.Status = policyv1.PodDisruptionBudgetSpec{}, policyv1.PodDisruptionBudgetStatus{}
+	}
+	return in, nil
+}
+
+func slimAutoscaler(in any) (any, error) {
+	if autoscaler, ok := in.(*autoscalingv2.HorizontalPodAutoscaler); ok {
+		slimChild(autoscaler, &autoscaler.ObjectMeta)
+		autoscaler.Spec, autoscaler.Status = autoscalingv2.HorizontalPodAutoscalerSpec{}, autoscalingv2.HorizontalPodAutoscalerStatus{}
 	}
 	return in, nil
 }
@@ -275,12 +316,9 @@ func cut(texts ...*string) {
 	}
 }
 
-// operandContainer is the container that serves.
-const operandContainer = "nginx"
-
 // servingContainer keeps the ports of the operand, nil where it has none.
 func servingContainer(containers []corev1.Container) []corev1.Container {
-	at := slices.IndexFunc(containers, func(container corev1.Container) bool { return container.Name == operandContainer })
+	at := slices.IndexFunc(containers, func(container corev1.Container) bool { return container.Name == wellknown.OperandContainer })
 	if at < 0 || len(containers[at].Ports) == 0 {
 		return nil
 	}
@@ -289,7 +327,17 @@ func servingContainer(containers []corev1.Container) []corev1.Container {
 		ports[i] = corev1.ContainerPort{Name: ports[i].Name, ContainerPort: ports[i].ContainerPort}
 		share(&ports[i].Name)
 	}
-	return []corev1.Container{{Name: operandContainer, Ports: ports}}
+	return []corev1.Container{{Name: wellknown.OperandContainer, Ports: ports}}
+}
+
+// servicePortsOf keeps of the annotations which container ports the Service serves under another number.
+func servicePortsOf(annotations map[string]string) map[string]string {
+	value, found := annotations[wellknown.AnnotationServicePorts]
+	if !found || len(value) > MaxServicePorts {
+		return nil
+	}
+	share(&value)
+	return map[string]string{wellknown.AnnotationServicePorts: value}
 }
 
 // slimReplicaSet keeps the number of a revision, which ConfigMaps it mounts and, where it wants Pods, on which ports they serve.
@@ -302,15 +350,26 @@ func slimReplicaSet(in any) (any, error) {
 	identify(&replicaSet.ObjectMeta, controllerOf(&replicaSet.ObjectMeta))
 	replicaSet.Labels, replicaSet.Annotations = labels, annotations
 	var volumes []corev1.Volume
-	for _, volume := range replicaSet.Spec.Template.Spec.Volumes {
-		if volume.ConfigMap != nil && len(volume.ConfigMap.Name) <= maxName && len(volumes) < maxVolumes {
-			source := &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: volume.ConfigMap.Name}}
+	keep := func(name string) {
+		if len(name) <= maxName && len(volumes) < maxVolumes {
+			source := &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: name}}
 			volumes = append(volumes, corev1.Volume{VolumeSource: corev1.VolumeSource{ConfigMap: source}})
+		}
+	}
+	for _, volume := range replicaSet.Spec.Template.Spec.Volumes {
+		if volume.ConfigMap != nil {
+			keep(volume.ConfigMap.Name)
+		}
+		for _, source := range ptr.Deref(volume.Projected, corev1.ProjectedVolumeSource{}).Sources {
+			if source.ConfigMap != nil {
+				keep(source.ConfigMap.Name)
+			}
 		}
 	}
 	spec := appsv1.ReplicaSetSpec{Replicas: replicaSet.Spec.Replicas}
 	spec.Template.Spec.Volumes = volumes
 	if ptr.Deref(spec.Replicas, 0) > 0 {
+		spec.Template.Annotations = servicePortsOf(replicaSet.Spec.Template.Annotations)
 		spec.Template.Spec.Containers = servingContainer(replicaSet.Spec.Template.Spec.Containers)
 	}
 	replicaSet.Spec = spec
@@ -318,15 +377,22 @@ func slimReplicaSet(in any) (any, error) {
 	return in, nil
 }
 
-// slimPod keeps on which ports a Pod serves, and what tells why it does not: its conditions and the state of its containers.
+// slimPod keeps on which ports a Pod serves, whether it mounts files of Secrets, and what tells why it does not serve: its conditions and
+// the state of its containers.
 func slimPod(in any) (any, error) {
 	pod, ok := in.(*corev1.Pod)
 	if !ok {
 		return in, nil
 	}
-	labels := selectorOf(pod.Labels)
+	labels, annotations := selectorOf(pod.Labels), servicePortsOf(pod.Annotations)
+	if _, mountsSecrets := pod.Annotations[wellknown.AnnotationFiles]; mountsSecrets {
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[wellknown.AnnotationFiles] = ""
+	}
 	identify(&pod.ObjectMeta, controllerOf(&pod.ObjectMeta))
-	pod.Labels = labels
+	pod.Labels, pod.Annotations = labels, annotations
 	pod.Spec = corev1.PodSpec{NodeName: pod.Spec.NodeName, Containers: servingContainer(pod.Spec.Containers)}
 	pod.Status = corev1.PodStatus{
 		Phase:                 pod.Status.Phase,

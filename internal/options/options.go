@@ -17,8 +17,10 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	netutils "k8s.io/utils/net"
 
+	"github.com/example/nginx-operator/internal/fleet"
 	"github.com/example/nginx-operator/internal/olm"
 )
 
@@ -53,6 +55,8 @@ type Options struct {
 	PodIPs []string
 	// MaxConcurrentReconciles is how many objects are reconciled at a time.
 	MaxConcurrentReconciles int
+	// FleetRolloutMaxUnavailable is how many instances roll at a time because a release makes something else of them.
+	FleetRolloutMaxUnavailable intstr.IntOrString
 	// KubeAPIQPS and KubeAPIBurst limit the requests to the API server, per second and at once.
 	KubeAPIQPS   float32
 	KubeAPIBurst int
@@ -96,6 +100,9 @@ func Parse(args []string, lookupEnv func(string) (string, bool), help io.Writer)
 	flags.StringVar(&o.NginxImage, "nginx-image", "", "container image of the operands, required")
 	flags.StringSliceVar(&o.PodIPs, "pod-ips", nil, "addresses of the operator's Pod; where one is IPv6, the operands listen on IPv6 as well")
 	flags.IntVar(&o.MaxConcurrentReconciles, "max-concurrent-reconciles", 10, "objects that are reconciled at a time")
+	bound := flags.String("fleet-rollout-max-unavailable", "10%",
+		"instances that roll at a time where a release of the operator makes something else of them: a number of at least 1, "+
+			"or a percentage of all from 1% to 100%, which is one at least")
 	flags.Float32Var(&o.KubeAPIQPS, "kube-api-qps", 500, "requests to the API server per second")
 	flags.IntVar(&o.KubeAPIBurst, "kube-api-burst", 1000, "requests to the API server at once")
 	flags.StringVar(&o.LogLevel, "log-level", "info", "debug, info, warn or error")
@@ -127,6 +134,10 @@ func Parse(args []string, lookupEnv func(string) (string, bool), help io.Writer)
 		return nil, err
 	}
 	o.complete(lookupEnv)
+	var err error
+	if o.FleetRolloutMaxUnavailable, err = fleet.ParseBound(*bound); err != nil {
+		return nil, fmt.Errorf("--fleet-rollout-max-unavailable: %w", err)
+	}
 	return o, o.validate()
 }
 

@@ -60,6 +60,7 @@ func TestRefusals(t *testing.T) {
 		},
 		"bad flag":       {[]string{"--kube-api-burst=many"}, image, "--kube-api-burst"},
 		"no concurrency": {[]string{"--max-concurrent-reconciles=0"}, image, "--max-concurrent-reconciles"},
+		"no place":       {[]string{"--fleet-rollout-max-unavailable=0%"}, image, "--fleet-rollout-max-unavailable"},
 		"no requests":    {[]string{"--kube-api-qps=0"}, image, "--kube-api-qps"},
 		"no port":        {[]string{"--webhook-bind-address=127.0.0.1"}, image, "--webhook-bind-address"},
 		"port name":      {[]string{"--webhook-bind-address=:https"}, image, "--webhook-bind-address"},

@@ -13,6 +13,8 @@ import (
 // largestQuantity is far beyond what there is of anything, and cheap to compute with.
 const largestQuantity = 1e36
 
+const tooLarge = "must not be more than 1e36; lower it"
+
 // validateResources bounds what everybody after it computes with.
 func validateResources(resources *corev1.ResourceRequirements, path *field.Path) field.ErrorList {
 	if resources == nil {
@@ -27,7 +29,7 @@ func validateQuantities(list corev1.ResourceList, path *field.Path) field.ErrorL
 	for _, name := range slices.Sorted(maps.Keys(list)) {
 		// To compare or print it would be to compute it.
 		if isEndless(list[name]) {
-			errs = append(errs, field.Invalid(path.Key(string(name)), field.OmitValueType{}, "must not be more than 1e36; lower it"))
+			errs = append(errs, field.Invalid(path.Key(string(name)), field.OmitValueType{}, tooLarge))
 		}
 	}
 	return errs

@@ -18,6 +18,7 @@ import (
 	"github.com/example/nginx-operator/internal/bounds"
 	"github.com/example/nginx-operator/internal/defaults"
 	"github.com/example/nginx-operator/internal/nginxconf"
+	"github.com/example/nginx-operator/internal/patch"
 )
 
 // maxSpecBytes is how large a spec may be as JSON: v1alpha1 keeps it in an annotation, and all annotations of an object
@@ -28,7 +29,7 @@ const maxSpecBytes = 200 << 10
 // tell, and it joins them in a time in proportion to the square of their number.
 const maxJudgedValues = 1_024
 
-// maxItems is how many ports and how many certificates the schema allows.
+// maxItems is how many ports, how many files and how many certificates the schema allows.
 const maxItems = 16
 
 // maxRanges is how many networks spec.service.loadBalancerSourceRanges may have, for the same reason, and as the schema has it.
@@ -49,9 +50,15 @@ func Spec(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
 	errs = append(errs, validateImage(spec.Image, path.Child("image"))...)
 	errs = append(errs, validatePorts(spec, path)...)
 	errs = append(errs, validateReferences(spec, path)...)
+	errs = append(errs, validateFiles(spec.Files, path.Child("files"))...)
+	errs = append(errs, validateCache(spec.Cache, path.Child("cache"))...)
 	errs = append(errs, validateService(spec.Service, path.Child("service"))...)
+	errs = append(errs, validateExpose(spec.Expose, path.Child("expose"))...)
 	errs = append(errs, validateResources(spec.Resources, path.Child("resources"))...)
+	errs = append(errs, validateAutoscaling(spec, path)...)
 	errs = append(errs, validatePodTemplate(spec.PodTemplate, path.Child("podTemplate"))...)
+	errs = append(errs, validateWorkload(spec, path)...)
+	errs = append(errs, patch.Check(spec.Patches, path.Child("patches"))...)
 	// What the configuration has to listen on is only known where the ports are right.
 	if len(errs) == 0 {
 		errs = append(errs, validateConfiguration(spec, path)...)
@@ -89,46 +96,6 @@ func validateImage(image string, path *field.Path) field.ErrorList {
 		return field.ErrorList{field.Invalid(path, image, fmt.Sprintf("%v; write for example %s", err, exampleImage))}
 	}
 	return nil
-}
-
-// validatePorts finds numbers that are taken twice, those that hold by default included.
-func validatePorts(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	taken := map[int32]string{}
-	take := func(number int32, at *field.Path, label string) {
-		for _, message := range utilvalidation.IsValidPortNum(int(number)) {
-			errs = append(errs, field.Invalid(at, number, message))
-		}
-		if by, found := taken[number]; found {
-			errs = append(errs,
-				field.Invalid(at, number, fmt.Sprintf("the port is %s already; nginx listens on a port once, so choose another", by)))
-			return
-		}
-		taken[number] = label
-	}
-	for i, port := range defaults.Ports(spec) {
-		at := path.Child("ports").Index(i)
-		label := at.Child("port").String()
-		if len(spec.Ports) == 0 {
-			label = "the default of " + path.Child("ports").String()
-		}
-		take(port.Port, at.Child("port"), label)
-		for _, message := range utilvalidation.IsValidPortName(port.Name) {
-			errs = append(errs, field.Invalid(at.Child("name"), port.Name, message))
-		}
-	}
-	for i, tls := range defaults.TLS(spec) {
-		if tls.Port == nil {
-			continue
-		}
-		at := path.Child("tls").Index(i).Child("port")
-		label := at.String()
-		if spec.TLS[i].Port == nil {
-			label = "the default of " + label
-		}
-		take(*tls.Port, at, label)
-	}
-	return errs
 }
 
 // validateReferences looks at the names of the ConfigMaps and Secrets. Whether they exist the controller finds out.
@@ -183,6 +150,9 @@ func validateSize(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.Erro
 	if n := len(spec.Ports); n > maxItems {
 		errs = append(errs, field.TooMany(path.Child("ports"), n, maxItems))
 	}
+	if n := len(spec.Files); n > maxItems {
+		errs = append(errs, field.TooMany(path.Child("files"), n, maxItems))
+	}
 	if n := len(spec.TLS); n > maxItems {
 		errs = append(errs, field.TooMany(path.Child("tls"), n, maxItems))
 	}
@@ -193,7 +163,7 @@ func validateSize(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.Erro
 	if spec.Service != nil && len(spec.Service.IPFamilies) > maxFamilies {
 		errs = append(errs, field.TooMany(path.Child("service", "ipFamilies"), len(spec.Service.IPFamilies), maxFamilies))
 	}
-	if len(errs) > 0 {
+	if errs = append(errs, validateWorkloadSize(spec, path)...); len(errs) > 0 {
 		return errs
 	}
 	raw, err := json.Marshal(spec)
@@ -205,7 +175,12 @@ func validateSize(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.Erro
 			"has %d bytes as JSON, and at most %d can be stored; put the configuration into a ConfigMap and name it in %s",
 			len(raw), maxSpecBytes, path.Child("config", "configMapRef")))}
 	}
+	errs = append(errs, sizeOfExpose(spec.Expose, path.Child("expose"))...)
 	errs = append(errs, validateValues(spec.PodTemplate, path.Child("podTemplate"))...)
+	for _, err := range validateValues(workloadOf(spec), path) {
+		err.Detail = "env, volumes, initContainers and sidecars together: " + err.Detail
+		errs = append(errs, err)
+	}
 	return append(errs, validateValues(spec.NetworkPolicy, path.Child("networkPolicy"))...)
 }
 

@@ -93,6 +93,53 @@ podTemplate:
 		"port of HTTP by default": {spec: "tls: [{secretName: shop, port: 8080}]", want: []string{
 			"spec.tls[0].port: Invalid value: 8080: the port is the default of spec.ports already; nginx listens on a port once, so choose another",
 		}},
+		"target port twice": {spec: "ports: [{name: a, port: 80, targetPort: 8080}, {name: b, port: 8080}]", want: []string{
+			"spec.ports[1].port: Invalid value: 8080: nginx listens on it for spec.ports[0].targetPort already; choose another targetPort",
+		}},
+		"target ports that cross": {spec: "ports: [{name: a, port: 80, targetPort: 81}, {name: b, port: 81, targetPort: 80}]"},
+		"target port of HTTP by default": {spec: "tls: [{secretName: shop, port: 443, targetPort: 8080}]", want: []string{
+			"spec.tls[0].targetPort: Invalid value: 8080: nginx listens on it for the default of spec.ports already; choose another targetPort",
+		}},
+		"target port without a port": {spec: "tls: [{secretName: a, targetPort: 8443}]", want: []string{
+			"spec.tls[0]: Invalid value: targetPort and nodePort need port beside them",
+		}},
+		"no plain HTTP": {spec: "{ports: [], tls: [{secretName: shop}]}"},
+		"nothing that serves": {spec: "ports: []", want: []string{
+			"spec.ports: Invalid value: an empty list means no plain HTTP, and no certificate has a port either; give one in tls, or remove " +
+				"ports to listen on 8080",
+		}},
+		"port of two certificates": {spec: "tls: [{secretName: a, port: 443}, {secretName: b, port: 443}]", want: []string{
+			"spec.tls[1].port: Invalid value: 443: the port is spec.tls[0].port already; nginx listens on a port once, so choose another",
+		}},
+		"port of two certificates with a configuration elsewhere": {
+			spec: "{config: {configMapRef: {name: a}}, tls: [{secretName: a, port: 443}, {secretName: b, port: 443}]}",
+		},
+		"certificates on a port that differ": {
+			spec: "{config: {configMapRef: {name: a}}, service: {type: NodePort}, tls: [{secretName: a, port: 443}, " +
+				"{secretName: b, port: 443, targetPort: 8443, nodePort: 30443}]}",
+			want: []string{
+				"spec.tls[1].targetPort: Invalid value: 8443: certificates that share a port share the number on which nginx listens, " +
+					"which is 443 for the first",
+				"spec.tls[1].nodePort: Invalid value: 30443: of several certificates on a port, the first says which port of the nodes it has; " +
+					"move nodePort there",
+			},
+		},
+		"node ports of a ClusterIP": {
+			spec: "{ports: [{name: a, port: 80, nodePort: 30080}], tls: [{secretName: a, port: 443, nodePort: 30443}]}",
+			want: []string{
+				"spec.ports[0].nodePort: Invalid value: 30080: needs a Service of type NodePort or LoadBalancer; set service.type or remove nodePort",
+				"spec.tls[0].nodePort: Invalid value: 30443: needs a Service of type NodePort or LoadBalancer; set service.type or remove nodePort",
+			},
+		},
+		"kept numbers that no schema has seen": {
+			spec: "{ports: [{name: a, port: 80, targetPort: 0, nodePort: 70000, appProtocol: a b}], service: {type: NodePort}}", want: []string{
+				"spec.ports[0].targetPort: Invalid value: 0: must be between 1 and 65535, inclusive",
+				"spec.ports[0].nodePort: Invalid value: 70000: must be between 1 and 65535, inclusive",
+				`spec.ports[0].appProtocol: Invalid value: "a b": name part must consist of alphanumeric characters, '-', '_' or '.', and must ` +
+					`start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is ` +
+					`'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`,
+			},
+		},
 		"kept ports that no schema has seen": {spec: "ports: [{name: HTTP, port: 70000}]", want: []string{
 			"spec.ports[0].port: Invalid value: 70000: must be between 1 and 65535, inclusive",
 			`spec.ports[0].name: Invalid value: "HTTP": must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)`,

@@ -74,6 +74,8 @@ func TestVerdict(t *testing.T) {
 				field.Invalid(field.NewPath("spec", "ipFamilyPolicy"), "RequireDualStack", "this cluster has one family"),
 				field.Invalid(field.NewPath("spec", "ipFamilies").Index(0), "IPv6", "may not change once set"),
 				field.Invalid(field.NewPath("spec", "clusterIPs").Index(0), "10.0.0.1", "expected an IPv6 value"),
+				field.Invalid(field.NewPath("spec", "ports").Index(1).Child("nodePort"), 443, "is not in the valid range"),
+				field.Invalid(field.NewPath("spec", "ports").Index(1).Child("name"), "a", "is the operator's"),
 				field.Forbidden(field.NewPath("spec", "clusterIP"), "no"),
 			),
 			want: []string{
@@ -81,6 +83,7 @@ func TestVerdict(t *testing.T) {
 				`spec.service.ipFamilyPolicy: Invalid value: "RequireDualStack": this cluster has one family`,
 				`spec.service.ipFamilies[0]: Invalid value: "IPv6": may not change once set`,
 				`spec.service.ipFamilies[0]: Invalid value: "10.0.0.1": expected an IPv6 value`,
+				"spec.service: Invalid value: nodePort 443: is not in the valid range",
 			},
 		},
 		"of a NetworkPolicy": {
@@ -104,7 +107,7 @@ func TestVerdict(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, err := range Verdict(test.err, field.NewPath("spec")) {
+			for _, err := range Verdict(test.err, &v1alpha2.NginxOperatorSpec{}, field.NewPath("spec")) {
 				got = append(got, err.Error())
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
@@ -120,7 +123,7 @@ func TestVerdictTellsOfTheFirstErrors(t *testing.T) {
 	for i := range 100 {
 		errs = append(errs, field.Required(field.NewPath("spec", "template", "spec", "tolerations").Index(i), ""))
 	}
-	got := Verdict(refused(errs...), field.NewPath("spec"))
+	got := Verdict(refused(errs...), &v1alpha2.NginxOperatorSpec{}, field.NewPath("spec"))
 	if len(got) != maxErrors+1 || got[maxErrors].Error() != "spec: Forbidden: and 68 more problems; correct these first" {
 		t.Error(got)
 	}
@@ -133,8 +136,16 @@ func TestNeedsVerdict(t *testing.T) {
 	ranges := func(affinity corev1.ServiceAffinity, list ...string) *v1alpha2.Service {
 		return &v1alpha2.Service{SessionAffinity: affinity, LoadBalancerSourceRanges: list}
 	}
+	nodePort := func(n int32) []v1alpha2.Port { return []v1alpha2.Port{{Name: "http", Port: 80, NodePort: &n}} }
 	peers := func(n int) *v1alpha2.NetworkPolicy {
 		return &v1alpha2.NetworkPolicy{From: make([]networkingv1.NetworkPolicyPeer, n)}
+	}
+	patches := func(kinds ...string) []v1alpha2.Patch {
+		var out []v1alpha2.Patch
+		for _, kind := range kinds {
+			out = append(out, v1alpha2.Patch{Target: v1alpha2.PatchTarget{Kind: kind}, Patch: "{}"})
+		}
+		return out
 	}
 	deployment, service, policy := []string{"Deployment"}, []string{"Service"}, []string{"NetworkPolicy"}
 	for name, test := range map[string]struct {
@@ -159,6 +170,18 @@ func TestNeedsVerdict(t *testing.T) {
 		"peers as before":      {before: spec{NetworkPolicy: peers(1)}, now: spec{NetworkPolicy: peers(1)}},
 		"one more peer":        {before: spec{NetworkPolicy: peers(1)}, now: spec{NetworkPolicy: peers(2)}, want: policy},
 		"no NetworkPolicy":     {now: spec{NetworkPolicy: &v1alpha2.NetworkPolicy{Mode: v1alpha2.NetworkPolicyNone}}},
+		"patches of a kind":    {now: spec{Patches: patches("Deployment", "Deployment")}, want: deployment},
+		"patches as before":    {before: spec{Patches: patches("Service")}, now: spec{Patches: patches("Service")}},
+		"a patch less":         {before: spec{Patches: patches("Service", "Deployment")}, now: spec{Patches: patches("Service")}, want: service},
+		"no patch any more":    {before: spec{Patches: patches("Service")}},
+		"a patch and peers": {
+			now:  spec{Patches: patches("NetworkPolicy", "Service"), NetworkPolicy: peers(1)},
+			want: []string{"NetworkPolicy", "Service"},
+		},
+		"node port":           {now: spec{Ports: nodePort(30080)}, want: service},
+		"node port as before": {before: spec{Ports: nodePort(30080)}, now: spec{Ports: nodePort(30080), ForceRedeploy: "now"}},
+		"another node port":   {before: spec{Ports: nodePort(30080)}, now: spec{Ports: nodePort(30081)}, want: service},
+		"no node port":        {before: spec{Ports: nodePort(30080)}},
 		"two kinds": {
 			now:  spec{Service: &v1alpha2.Service{IPFamilyPolicy: ptr.To(corev1.IPFamilyPolicyRequireDualStack)}, Resources: resources},
 			want: []string{"Deployment", "Service"},

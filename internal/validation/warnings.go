@@ -53,6 +53,7 @@ func Warnings(spec *v1alpha2.NginxOperatorSpec) []string {
 		}
 	}
 	out = append(out, unused(spec)...)
+	out = append(out, warnFiles(spec)...)
 	if spec.Config != nil && spec.Config.Inline != "" {
 		for _, problem := range nginxconf.Warnings(spec, spec.Config.Inline) {
 			add("spec.config.inline: %s", problem)

@@ -78,7 +78,7 @@ func TestDryRunRefusesOnlyWhatIsInvalid(t *testing.T) {
 				}
 				return test.answer
 			})
-			_, err := Validator{dry.ask}.ValidateCreate(at(t, test.version), judged())
+			_, err := Validator{Verdict: dry.ask}.ValidateCreate(at(t, test.version), judged())
 			if (err != nil) != (test.want != "") || err != nil && (!apierrors.IsInvalid(err) || !strings.HasSuffix(err.Error(), test.want)) {
 				t.Errorf("want %q, got %v", test.want, err)
 			}
@@ -89,7 +89,7 @@ func TestDryRunRefusesOnlyWhatIsInvalid(t *testing.T) {
 // Each child that says something new is asked about, and no other; what is wrong with each is told.
 func TestDryRunsOfSeveralChildren(t *testing.T) {
 	var asked []string
-	validator := Validator{answering(func(_ context.Context, got client.Object, _ *client.CreateOptions) error {
+	validator := Validator{Verdict: answering(func(_ context.Context, got client.Object, _ *client.CreateOptions) error {
 		asked = append(asked, strings.TrimPrefix(fmt.Sprintf("%T", got), "*v1."))
 		if _, isService := got.(*corev1.Service); !isService {
 			return notSupported()
@@ -113,7 +113,7 @@ func TestDryRunsOfSeveralChildren(t *testing.T) {
 // Who says nothing that the API server judges, or nothing new, costs no request, nor does what is wrong anyway.
 func TestDryRunsThatAreNotMade(t *testing.T) {
 	asked := 0
-	validator := Validator{answering(func(context.Context, client.Object, *client.CreateOptions) error { asked++; return nil }).ask}
+	validator := Validator{Verdict: answering(func(context.Context, client.Object, *client.CreateOptions) error { asked++; return nil }).ask}
 	other := judged()
 	other.Spec.ForceRedeploy = "now"
 	wrong := judged()
@@ -160,4 +160,42 @@ func TestDryRunsTakeBoundedTime(t *testing.T) {
 			t.Errorf("%d were asked after the others ended", asked.Load())
 		}
 	})
+}
+
+// A port of the nodes that the object's own Service has is not asked for again: the dry run would find it taken.
+func TestDryRunLeavesOutItsOwnNodePorts(t *testing.T) {
+	stored := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
+	stored.Spec.Ports = []corev1.ServicePort{{Port: 80, NodePort: 30080}}
+	var reads int
+	c := interceptor.NewClient(fake.NewClientBuilder().WithObjects(stored).Build(), interceptor.Funcs{
+		Get: func(
+			ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption,
+		) error {
+			reads++
+			return c.Get(ctx, key, object, options...)
+		},
+	})
+	for name, test := range map[string]struct {
+		name       string
+		asks, want []int32
+		reads      int
+	}{
+		"its own":      {"web", []int32{0, 30080, 30081}, []int32{0, 0, 30081}, 1},
+		"of another's": {"other", []int32{30080}, []int32{30080}, 1},
+		"none":         {"web", []int32{0}, []int32{0}, 0},
+	} {
+		asked := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: test.name}}
+		for _, nodePort := range test.asks {
+			asked.Spec.Ports = append(asked.Spec.Ports, corev1.ServicePort{NodePort: nodePort})
+		}
+		reads = 0
+		(&dryRun{client: c}).leaveOut(t.Context(), asked)
+		var got []int32
+		for _, port := range asked.Spec.Ports {
+			got = append(got, port.NodePort)
+		}
+		if !slices.Equal(got, test.want) || reads != test.reads {
+			t.Errorf("%s: %v after %d reads, want %v", name, got, reads, test.want)
+		}
+	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/bounds"
 	"github.com/example/nginx-operator/internal/conversion"
+	"github.com/example/nginx-operator/internal/defaults"
 )
 
 // bounded hands on only what is within the bounds of what is decoded. A stored object that is not, or that cannot be decoded,
@@ -79,7 +80,7 @@ func (m minimalPatch) Handle(ctx context.Context, request admission.Request) adm
 	if err := m.defaulter.Default(admission.NewContextWithRequest(ctx, request), object); err != nil {
 		return admission.Errored(http.StatusInternalServerError, err)
 	}
-	if equality.Semantic.DeepEqual(before, object) {
+	if equality.Semantic.DeepEqual(before, object) && defaults.SameSpec(&before.Spec, &object.Spec) {
 		return admission.Allowed("")
 	}
 	var raw [2][]byte

@@ -21,7 +21,7 @@ func Setup(mgr manager.Manager, render Render) error {
 	if err != nil {
 		return fmt.Errorf("failed to make the client of dry runs: %w", err)
 	}
-	for path, webhook := range handlers(mgr.GetScheme(), Validator{Verdict: verdict.ask}) {
+	for path, webhook := range handlers(mgr.GetScheme(), Validator{Verdict: verdict.ask, Patches: render.CheckPatches}) {
 		mgr.GetWebhookServer().Register(path, webhook)
 	}
 	return nil

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -71,6 +70,8 @@ var specPath = field.NewPath("spec")
 type Validator struct {
 	// Verdict asks the API server about what only it can judge of the children of some kinds, where that is not nil.
 	Verdict func(ctx context.Context, object *v1alpha2.NginxOperator, kinds ...string) field.ErrorList
+	// Patches returns what is wrong with the patches of an object, and what to warn of, where it is not nil.
+	Patches func(object *v1alpha2.NginxOperator) (field.ErrorList, []string)
 }
 
 var _ admission.Validator[*v1alpha2.NginxOperator] = Validator{}
@@ -83,7 +84,7 @@ func (v Validator) ValidateCreate(ctx context.Context, object *v1alpha2.NginxOpe
 // ValidateUpdate validates a changed object. Whoever labels an object, or lets it go, is not held up by what was stored
 // under the rules of another release.
 func (v Validator) ValidateUpdate(ctx context.Context, old, object *v1alpha2.NginxOperator) (admission.Warnings, error) {
-	if object.DeletionTimestamp != nil || equality.Semantic.DeepEqual(old.Spec, object.Spec) {
+	if object.DeletionTimestamp != nil || defaults.SameSpec(&old.Spec, &object.Spec) {
 		return nil, nil
 	}
 	return v.validate(ctx, old, object)
@@ -96,6 +97,10 @@ func (Validator) ValidateDelete(context.Context, *v1alpha2.NginxOperator) (admis
 
 func (v Validator) validate(ctx context.Context, old, object *v1alpha2.NginxOperator) (admission.Warnings, error) {
 	errs := validation.Spec(&object.Spec, specPath)
+	var warnings []string
+	if len(errs) == 0 && v.Patches != nil {
+		errs, warnings = v.Patches(object)
+	}
 	if kinds := validation.NeedsVerdict(&old.Spec, &object.Spec); len(errs) == 0 && len(kinds) > 0 && v.Verdict != nil {
 		errs = v.Verdict(ctx, object, kinds...)
 	}
@@ -110,7 +115,7 @@ func (v Validator) validate(ctx context.Context, old, object *v1alpha2.NginxOper
 	case fromV1alpha1:
 		return nil, nil
 	default:
-		return validation.Warnings(&object.Spec), nil
+		return append(validation.Warnings(&object.Spec), warnings...), nil
 	}
 }
 

@@ -3,12 +3,14 @@ package webhook
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
@@ -128,5 +130,29 @@ func TestWarningsAreForV1alpha2(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s: %s", version, diff)
 		}
+	}
+}
+
+// Patches are looked at where the rest of the spec is right; what is wrong with them refuses the object, and the rest is a warning.
+func TestValidatorAsksAboutPatches(t *testing.T) {
+	asked := 0
+	answer := func(*v1alpha2.NginxOperator) (field.ErrorList, []string) {
+		asked++
+		return nil, []string{"hits nothing"}
+	}
+	warnings, err := Validator{Patches: answer}.ValidateCreate(at(t, "v1alpha2"), object(v1alpha2.NginxOperatorSpec{Paused: true}))
+	if err != nil || asked != 1 || len(warnings) != 2 || warnings[1] != "hits nothing" {
+		t.Errorf("asked %d times: %v, %v", asked, warnings, err)
+	}
+	_, err = Validator{Patches: answer}.ValidateCreate(at(t, "v1alpha2"), object(v1alpha2.NginxOperatorSpec{Image: "No Image"}))
+	if err == nil || asked != 1 {
+		t.Errorf("asked %d times: %v", asked, err)
+	}
+	wrong := func(*v1alpha2.NginxOperator) (field.ErrorList, []string) {
+		return field.ErrorList{field.Forbidden(field.NewPath("spec", "patches").Index(0), "no")}, nil
+	}
+	_, err = Validator{Patches: wrong}.ValidateCreate(at(t, "v1alpha2"), object(v1alpha2.NginxOperatorSpec{}))
+	if err == nil || !strings.Contains(err.Error(), "spec.patches[0]: Forbidden: no") {
+		t.Error(err)
 	}
 }

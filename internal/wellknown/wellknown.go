@@ -11,6 +11,9 @@ import (
 // label app.kubernetes.io/managed-by.
 const OperatorName = "nginx-operator"
 
+// OperandContainer is the name of the container of a Pod that serves.
+const OperandContainer = "nginx"
+
 // CRDName is the name of the API's CustomResourceDefinition, and of the StorageVersionMigration for it.
 const CRDName = "nginxoperators.operator.example.com"
 
@@ -24,19 +27,31 @@ const (
 	LabelManagedBy = "app.kubernetes.io/managed-by"
 )
 
+// LabelCanary is on a NginxOperator, with the value "true", that is to go first when a release of the operator rolls the fleet.
+const LabelCanary = "operator.example.com/canary"
+
+// IsCanary reports whether the labels of a NginxOperator let it go first.
+func IsCanary(labels map[string]string) bool { return labels[LabelCanary] == "true" }
+
 // Annotations of the operator.
 const (
 	// AnnotationLastDeclared is on every child and keeps what the operator declared last, so that a field that is no
 	// longer declared can be told from one that somebody else set.
 	AnnotationLastDeclared = "operator.example.com/last-declared"
 	// AnnotationReplicas is on the Deployment and keeps the spec.replicas of the object that it was made from. While
-	// they agree, replicas that came through the Deployment's scale subresource stay.
+	// they agree, replicas that came through the Deployment's scale subresource stay. Where spec.autoscaling is or was declared, it
+	// also keeps the number that the operator set, if that is another.
 	AnnotationReplicas = "operator.example.com/replicas"
 	// AnnotationForceRedeploy is on the Pods and keeps spec.forceRedeploy.
 	AnnotationForceRedeploy = "operator.example.com/force-redeploy"
 	// AnnotationCertificates is on the Pods and stands for the content of the Secrets that they mount: another certificate
 	// makes new Pods.
 	AnnotationCertificates = "operator.example.com/certificates"
+	// AnnotationFiles is on the Pods and stands for the keys of Secrets that they mount as files.
+	AnnotationFiles = "operator.example.com/files"
+	// AnnotationServicePorts is on the Pods and names the container ports that the Service serves under another number than
+	// the one that nginx listens on, each with that number (http=80), separated by commas.
+	AnnotationServicePorts = "operator.example.com/service-ports"
 	// AnnotationV1alpha2 is on the v1alpha1 form of a NginxOperator and keeps, as JSON, what v1alpha1 cannot say. The
 	// v1alpha2 form never has it.
 	AnnotationV1alpha2 = "operator.example.com/v1alpha2"

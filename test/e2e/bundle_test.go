@@ -133,25 +133,25 @@ func testRunBundle(t *testing.T) {
 	operatorSDK(t, namespace, "run", "bundle", suite.bundleImage)
 	waitForInstall(t, namespace)
 
-	servers := newNamespace(t, restricted)
-	newInstance(t, servers, "web", 1)
-	serviceServes(t, servers, "web", 8080)
+	instances := newNamespace(t, restricted)
+	newInstance(t, instances, "web", 1)
+	serviceServes(t, instances, "web", 8080)
 	suite.operatorNamespace = ""
 }
 
 // testCleanup takes the operator away with operator-sdk, and requires that nothing is left of it and of an object.
-func testCleanup(t *testing.T, namespace string, server *v1alpha2.NginxOperator) {
+func testCleanup(t *testing.T, namespace string, instance *v1alpha2.NginxOperator) {
 	t.Helper()
-	servers := server.Namespace
+	instances := instance.Namespace
 	// The garbage collector learns of a new kind within half a minute, and then begins to watch it. A CRD that goes
 	// before that leaves the children of its objects behind. The end of another object shows that the kind is known, though not
 	// that it is watched already.
 	crd, err := readCRD(t.Context())
 	must(t, err)
 	time.Sleep(time.Until(crd.CreationTimestamp.Add(collectorDelay)))
-	other := newInstance(t, servers, "other", 1)
+	other := newInstance(t, instances, "other", 1)
 	must(t, suite.admin.Delete(t.Context(), other))
-	waitFor(t, servers, "the garbage collector to know the API", 2*time.Minute, func(ctx context.Context) error {
+	waitFor(t, instances, "the garbage collector to know the API", 2*time.Minute, func(ctx context.Context) error {
 		pods, err := podsOf(ctx, other)
 		if err == nil && len(pods) > 0 {
 			err = fmt.Errorf("%d Pods are left", len(pods))
@@ -160,8 +160,8 @@ func testCleanup(t *testing.T, namespace string, server *v1alpha2.NginxOperator)
 	})
 
 	operatorSDK(t, namespace, "cleanup", packageName)
-	waitFor(t, servers, "the API and its servers to be gone", patience, func(ctx context.Context) error {
-		pods, err := podsOf(ctx, server)
+	waitFor(t, instances, "the API and its instances to be gone", patience, func(ctx context.Context) error {
+		pods, err := podsOf(ctx, instance)
 		if err == nil && len(pods) > 0 {
 			err = fmt.Errorf("%d Pods are left", len(pods))
 		}
@@ -169,7 +169,7 @@ func testCleanup(t *testing.T, namespace string, server *v1alpha2.NginxOperator)
 		if suite.admin.Get(ctx, client.ObjectKeyFromObject(crd), crd) == nil {
 			err = errors.Join(err, errors.New("the CRD of the API is left"))
 		}
-		if suite.admin.Get(ctx, client.ObjectKeyFromObject(server), &v1alpha2.NginxOperator{}) == nil {
+		if suite.admin.Get(ctx, client.ObjectKeyFromObject(instance), &v1alpha2.NginxOperator{}) == nil {
 			err = errors.Join(err, errors.New("the object is left"))
 		}
 		return err

@@ -101,7 +101,7 @@ func refuseOthers(ctx context.Context, ours sets.Set[string]) error {
 	}
 	objects, err := anyObjects(ctx)
 	if err != nil {
-		return fmt.Errorf("failed to look for servers: %w", err)
+		return fmt.Errorf("failed to look for instances: %w", err)
 	}
 	var errs []error
 	for i := range subscriptions.Items {

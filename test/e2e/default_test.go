@@ -96,7 +96,7 @@ func testDefaultUpgrade(t *testing.T) {
 	}
 
 	must(t, deleteNamespace(t.Context(), fleet.namespace))
-	waitFor(t, fleet.namespace, "the servers to be gone", 2*time.Minute, func(ctx context.Context) error {
+	waitFor(t, fleet.namespace, "the instances to be gone", 2*time.Minute, func(ctx context.Context) error {
 		err := suite.admin.Get(ctx, client.ObjectKey{Name: fleet.namespace}, &corev1.Namespace{})
 		if err == nil {
 			err = errors.New("the namespace is still there")

@@ -432,9 +432,9 @@ func nothingOf(t *testing.T, other, namespace string) {
 		list.SetKind(kind + "List")
 		options := []client.ListOption{client.InNamespace(namespace)}
 		if kind == "ConfigMap" {
-			servers, err := labels.Parse(wellknown.LabelInstance + " in (web," + victimName + ")")
+			instances, err := labels.Parse(wellknown.LabelInstance + " in (web," + victimName + ")")
 			must(t, err)
-			options = append(options, client.MatchingLabelsSelector{Selector: servers})
+			options = append(options, client.MatchingLabelsSelector{Selector: instances})
 		}
 		must(t, suite.admin.List(t.Context(), list, options...))
 		for i := range list.Items {

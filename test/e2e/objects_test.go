@@ -115,7 +115,13 @@ func waitForReady(t *testing.T, object *v1alpha2.NginxOperator) time.Duration {
 func waitForDegraded(t *testing.T, object *v1alpha2.NginxOperator, reason string) time.Duration {
 	t.Helper()
 	took := waitFor(t, object.Namespace, object.Name+" to be degraded: "+reason, patience, func(ctx context.Context) error {
-		return hasCondition(ctx, object, v1alpha2.ConditionDegraded, metav1.ConditionTrue, reason)
+		if err := hasCondition(ctx, object, v1alpha2.ConditionDegraded, metav1.ConditionTrue, reason); err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(object.Status.BlockedBy, func(blocker v1alpha2.Blocker) bool { return blocker.Reason == reason }) {
+			return fmt.Errorf("status.blockedBy does not name it: %v", object.Status.BlockedBy)
+		}
+		return nil
 	})
 	waitFor(t, object.Namespace, "an Event with reason "+reason, 10*time.Second, func(ctx context.Context) error {
 		return hasEvent(ctx, object, corev1.EventTypeWarning, reason)

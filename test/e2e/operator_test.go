@@ -238,7 +238,7 @@ func testReinstall(t *testing.T) {
 	uninstall(t, operator)
 	// Without the operator nothing converts, so only the version that is stored can be read and written.
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Replicas = ptr.To[int32](3) })
-	holds(t, namespace, "a server changed while nobody looks after it", 2*time.Second, func(ctx context.Context) error {
+	holds(t, namespace, "an instance changed while nobody looks after it", 2*time.Second, func(ctx context.Context) error {
 		now, err := podsOf(ctx, object)
 		if err == nil && len(now) != len(pods) {
 			err = fmt.Errorf("there are %d Pods", len(now))

@@ -24,9 +24,9 @@ const (
 )
 
 func testRequests(t *testing.T) {
-	const servers = 10
+	const instances = 10
 	namespace := newNamespace(t, restricted)
-	objects := make([]client.ObjectKey, servers)
+	objects := make([]client.ObjectKey, instances)
 	for i := range objects {
 		object := newObject(namespace, fmt.Sprintf("web-%d", i), 1)
 		objects[i] = client.ObjectKeyFromObject(object)
@@ -51,14 +51,14 @@ func testRequests(t *testing.T) {
 		}
 	}
 	slices.Sort(kinds)
-	t.Logf("FIGURE write requests for %d new servers until ready: "+
-		"%d for children, %d for status, %d Events (%s); per server %.1f without Events",
-		servers, children, status, events, strings.Join(kinds, ", "), float64(children+status)/servers)
-	if children != servers*childWrites {
-		t.Errorf("%d writes of children for %d servers, want %d each", children, servers, childWrites)
+	t.Logf("FIGURE write requests for %d new instances until ready: "+
+		"%d for children, %d for status, %d Events (%s); per instance %.1f without Events",
+		instances, children, status, events, strings.Join(kinds, ", "), float64(children+status)/instances)
+	if children != instances*childWrites {
+		t.Errorf("%d writes of children for %d instances, want %d each", children, instances, childWrites)
 	}
-	if status < servers || status > servers*statusWrites {
-		t.Errorf("%d writes of status for %d servers, want at most %d each", status, servers, statusWrites)
+	if status < instances || status > instances*statusWrites {
+		t.Errorf("%d writes of status for %d instances, want at most %d each", status, instances, statusWrites)
 	}
 }
 

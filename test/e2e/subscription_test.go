@@ -26,7 +26,7 @@ func TestSubscription(t *testing.T) {
 	t.Logf("FIGURE install by Subscription: %s", seconds(waitForInstall(t, namespace)))
 
 	// Each has objects of its own, so these run at the same time.
-	servers := map[string]func(*testing.T){
+	parallel := map[string]func(*testing.T){
 		"catalog":        testCatalog,
 		"upgradeable":    testUpgradeable,
 		"metrics":        testMetrics,
@@ -43,8 +43,8 @@ func TestSubscription(t *testing.T) {
 		"fields":         testFields,
 		"scorecard":      testOwnScorecard,
 	}
-	t.Run("servers", func(t *testing.T) {
-		for name, test := range servers {
+	t.Run("instances", func(t *testing.T) {
+		for name, test := range parallel {
 			t.Run(name, func(t *testing.T) { t.Parallel(); test(t) })
 		}
 	})
@@ -53,6 +53,9 @@ func TestSubscription(t *testing.T) {
 		t.Run("changes", func(t *testing.T) { t.Parallel(); testChangesUnderLoad(t) })
 		t.Run("rollback", func(t *testing.T) { t.Parallel(); testRollback(t) })
 		t.Run("every field", func(t *testing.T) { t.Parallel(); testEveryField(t) })
+		if suite.local { // another cluster need not have the metrics API
+			t.Run("autoscaling", func(t *testing.T) { t.Parallel(); testAutoscaling(t) })
+		}
 	})
 	// These measure, or concern the operator itself: one after the other.
 	if suite.local {
@@ -61,6 +64,7 @@ func TestSubscription(t *testing.T) {
 	t.Run("certificate of the webhooks", testWebhookCertificate)
 	t.Run("storage migration", testStorageMigration)
 	t.Run("bad image", testBadImage)
+	t.Run("rollout of a release", testFleetRollout)
 	t.Run("leader stops", testLeaderStops)
 	if suite.local {
 		t.Run("leader is killed", testLeaderIsKilled)

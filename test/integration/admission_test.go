@@ -45,7 +45,6 @@ func TestAdmissionRefuses(t *testing.T) {
 	const ownLabel = "are the operator's; remove them, or use a key with a prefix of your own"
 	for title, test := range map[string]struct{ version, spec, want string }{
 		// The schema.
-		"no port":         {spec: "ports: []", want: "spec.ports: Invalid value: 0: spec.ports in body should have at least 1 items"},
 		"port name twice": {spec: "ports: [{name: a, port: 80}, {name: a, port: 81}]", want: `spec.ports[1]: Duplicate value: {"name":"a"}`},
 		"UDP": {
 			spec: "ports: [{name: a, port: 80, protocol: UDP}]",
@@ -53,6 +52,51 @@ func TestAdmissionRefuses(t *testing.T) {
 		},
 		"port without a name": {spec: "ports: [{port: 80}]", want: "spec.ports[0].name: Required value"},
 		"Secret twice":        {spec: "tls: [{secretName: a}, {secretName: a}]", want: `spec.tls[1]: Duplicate value: {"secretName":"a"}`},
+		"file twice": {
+			spec: "files: [{path: a, secretRef: {name: a, key: b}}, {path: a, secretRef: {name: c, key: d}}]",
+			want: `spec.files[1]: Duplicate value: {"path":"a"}`,
+		},
+		"file without a path":  {spec: "files: [{secretRef: {name: a, key: b}}]", want: "spec.files[0].path: Required value"},
+		"file without a key":   {spec: "files: [{path: a, secretRef: {name: a}}]", want: "spec.files[0].secretRef.key: Required value"},
+		"cache without a size": {spec: "cache: {path: /cache}", want: "spec.cache.size: Required value"},
+		"file outside": {
+			spec: "files: [{path: ../a, secretRef: {name: a, key: b}}]",
+			want: `spec.files[0].path: Invalid value: "../a": path is a name, or a directory and a name, of letters`,
+		},
+		"file with two dots": {
+			spec: "files: [{path: a..b, secretRef: {name: a, key: b}}]",
+			want: `spec.files[0].path: Invalid value: "a..b": path is a name, or a directory and a name, of letters`,
+		},
+		"file from nowhere": {
+			spec: "files: [{path: a}]", want: "spec.files[0]: Invalid value: a file takes exactly one of configMapRef and secretRef",
+		},
+		"file from two places": {
+			spec: "files: [{path: a, secretRef: {name: a, key: b}, configMapRef: {name: a, key: b}}]",
+			want: "spec.files[0]: Invalid value: a file takes exactly one of configMapRef and secretRef",
+		},
+		"file in the place of a directory": {
+			spec: "files: [{path: a, secretRef: {name: a, key: b}}, {path: a/b, secretRef: {name: a, key: b}}]",
+			want: "spec.files: Invalid value: a path is a file or the directory of one, not both; rename one of them",
+		},
+		"name of a file's Secret": {
+			spec: "files: [{path: a, secretRef: {name: A, key: b}}]", want: `spec.files[0].secretRef.name: Invalid value: "A": name ` + name,
+		},
+		"key of a file": {
+			spec: "files: [{path: a, configMapRef: {name: a, key: ../b}}]",
+			want: `spec.files[0].configMapRef.key: Invalid value: "../b": key must be letters, digits, hyphens, dots and underscores`,
+		},
+		"file that is not declared": {
+			spec: inline("include /etc/nginx/files/a.conf;"),
+			want: "spec.config.inline: Invalid value: line 3: include: /etc/nginx/files/a.conf is not among spec.files; add `- path: a.conf`",
+		},
+		"path of the cache": {
+			spec: "cache: {size: 1Gi, path: /etc/nginx}",
+			want: `spec.cache.path: Invalid value: "/etc/nginx": path is /var/cache, /cache, /data, /mnt or /srv, or a directory below`,
+		},
+		"size of the cache": {
+			spec: "cache: {size: '1e9'}",
+			want: `spec.cache.size: Invalid value: "1e9": size is a number of one to five digits with the unit M, G, Mi or Gi`,
+		},
 		"short drain": {
 			spec: "drainSeconds: 4",
 			want: "spec.drainSeconds: Invalid value: 4: spec.drainSeconds in body should be greater than or equal to 5",
@@ -67,12 +111,12 @@ func TestAdmissionRefuses(t *testing.T) {
 		// Rules of the schema.
 		"port twice": {
 			spec: "ports: [{name: a, port: 80}, {name: b, port: 80}]",
-			want: "spec.ports: Invalid value: ports: two ports have the same number; nginx listens on each number once, so remove one of them",
+			want: "spec.ports: Invalid value: ports: two ports have the same number; the Service has each number once, so remove one of them",
 		},
 		"port of two certificates": {
 			spec: "tls: [{secretName: a, port: 443}, {secretName: b, port: 443}]",
-			want: "spec.tls: Invalid value: tls: two certificates have the same port; " +
-				"leave port out of one of them and choose between them by server_name in config",
+			want: "spec.tls: Invalid value: tls: two certificates have the same port, and only the server blocks of config can choose " +
+				"between them by server_name; give one of them another port, leave its port out, or set config",
 		},
 		"port that is plain and TLS": {
 			spec: "{ports: [{name: a, port: 443}], tls: [{secretName: a, port: 443}]}",
@@ -95,6 +139,25 @@ func TestAdmissionRefuses(t *testing.T) {
 		"name of the operator's port": {
 			spec: "ports: [{name: health, port: 80}]",
 			want: `spec.ports[0].name: Invalid value: "health": the port names health and tls-... are used by the operator; choose another name`,
+		},
+		"autoscaling without an upper bound": {spec: "autoscaling: {}", want: "spec.autoscaling.maxReplicas: Required value"},
+		"autoscaling bounds that cross": {
+			spec: "autoscaling: {minReplicas: 3, maxReplicas: 2}",
+			want: "spec.autoscaling.minReplicas: Invalid value: autoscaling: minReplicas is more than maxReplicas; " +
+				"lower it, or raise maxReplicas",
+		},
+		"autoscaling to nothing": {
+			spec: "autoscaling: {minReplicas: 0, maxReplicas: 2}",
+			want: "spec.autoscaling.minReplicas: Invalid value: 0: spec.autoscaling.minReplicas in body should be greater than or equal to 1",
+		},
+		"autoscaling without a request": {
+			spec: "{autoscaling: {maxReplicas: 2}, resources: {requests: {memory: 32Mi}}}",
+			want: "spec.resources.requests[cpu]: Required value: spec.autoscaling.targetCPUUtilizationPercentage is in percent of it; " +
+				"declare it, or remove resources to have the default",
+		},
+		"autoscaling policies of no type": {
+			spec: "autoscaling: {maxReplicas: 2, behavior: {scaleUp: {policies: [{value: 1, periodSeconds: 1}]}}}",
+			want: "spec.autoscaling.behavior.scaleUp.policies[0].type: Required value",
 		},
 		"rollout that cannot begin": {
 			spec: "rollout: {maxSurge: 0, maxUnavailable: 0%}",
@@ -215,6 +278,44 @@ func TestAdmissionRefuses(t *testing.T) {
 			spec: "networkPolicy: {mode: None, from: [{podSelector: {}}]}",
 			want: "spec.networkPolicy.from: Invalid value: networkPolicy.from needs mode Managed; with None there is no NetworkPolicy that could " +
 				"hold it, so remove one of the two",
+		},
+		"no way in": {spec: "expose: {}", want: "spec.expose.ingress: Required value"},
+		"no hosts": {
+			spec: "expose: {ingress: {hosts: []}}",
+			want: "spec.expose.ingress.hosts: Invalid value: 0: spec.expose.ingress.hosts in body should have at least 1 items",
+		},
+		"17 hosts": {
+			spec: "expose: {ingress: {hosts: [" + strings.Repeat("{host: a},", 17) + "]}}",
+			want: "spec.expose.ingress.hosts: Too many: 17: must have at most 16 items",
+		},
+		"host twice": {
+			spec: "expose: {ingress: {hosts: [{host: a}, {host: a}]}}",
+			want: `spec.expose.ingress.hosts[1]: Duplicate value: {"host":"a"}`,
+		},
+		"path twice": {
+			spec: "expose: {ingress: {hosts: [{host: a, paths: [/, /]}]}}",
+			want: `spec.expose.ingress.hosts[0].paths[1]: Duplicate value: "/"`,
+		},
+		"17 paths": {
+			spec: "expose: {ingress: {hosts: [{host: a, paths: [" + strings.Repeat("/,", 17) + "]}]}}",
+			want: "spec.expose.ingress.hosts[0].paths: Too many: 17: must have at most 16 items",
+		},
+		"class": {
+			spec: "expose: {ingress: {className: Nginx, hosts: [{host: a}]}}",
+			want: `spec.expose.ingress.className: Invalid value: "Nginx": className ` + name,
+		},
+		"Secret of a host": {
+			spec: "expose: {ingress: {hosts: [{host: a, tlsSecretName: A}]}}",
+			want: `spec.expose.ingress.hosts[0].tlsSecretName: Invalid value: "A": tlsSecretName ` + name,
+		},
+		"annotation of the Ingress": {
+			spec: "expose: {ingress: {annotations: {operator.example.com/last-declared: a}, hosts: [{host: a}]}}",
+			want: "spec.expose.ingress.annotations: Invalid value: the annotations that begin with operator.example.com/ are the operator's; " +
+				"remove them, or use a prefix of your own",
+		},
+		"much annotation of the Ingress": {
+			spec: "expose: {ingress: {annotations: {a: " + strings.Repeat("a", 66_000) + "}, hosts: [{host: a}]}}",
+			want: "spec.expose: Invalid value: has 66059 bytes as JSON, and at most 65536 fit into the Ingress; shorten its annotations",
 		},
 		"no peers": {
 			spec: "networkPolicy: {from: []}",
@@ -349,11 +450,17 @@ func TestAdmissionRefuses(t *testing.T) {
 			if version == "" {
 				version = v1alpha2.GroupVersion.Version
 			}
-			err := client.WithFieldValidation(suite.admin, "Strict").Create(t.Context(), specManifest(t, version, namespace, "web", test.spec))
-			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("want a refusal with\n%s\ngot\n%v", test.want, err)
-			}
+			refused(t, namespace, version, test.spec, test.want)
 		})
+	}
+}
+
+// refused requires that an object is refused with these words.
+func refused(t *testing.T, namespace, version, spec, want string) {
+	t.Helper()
+	err := client.WithFieldValidation(suite.admin, "Strict").Create(t.Context(), specManifest(t, version, namespace, "web", spec))
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("want a refusal with\n%s\ngot\n%v", want, err)
 	}
 }
 
@@ -366,9 +473,15 @@ func TestAdmissionTakes(t *testing.T) {
 		spec string
 		want []string
 	}{
-		"nothing":                 {spec: "{}"},
-		"certificate":             {spec: "tls: [{secretName: shop}]"},
-		"ports":                   {spec: "ports: [{name: http, port: 80}, {name: tls, port: 18080}]"},
+		"nothing":            {spec: "{}"},
+		"certificate":        {spec: "tls: [{secretName: shop}]"},
+		"ports":              {spec: "ports: [{name: http, port: 80}, {name: tls, port: 18080}]"},
+		"no plain HTTP":      {spec: "{ports: [], tls: [{secretName: shop}]}"},
+		"targets that cross": {spec: "ports: [{name: a, port: 80, targetPort: 81}, {name: b, port: 81, targetPort: 80}]"},
+		"node port":          {spec: "{ports: [{name: a, port: 80, nodePort: 30090}], service: {type: NodePort}}"},
+		"protocols": {
+			spec: "ports: [{name: a, port: 80, appProtocol: kubernetes.io/h2c}, {name: b, port: 81, appProtocol: example.com/My_1.0}]",
+		},
 		"configuration":           {spec: inline("location / {", "  root /usr/share/nginx/html;", "}")},
 		"configuration elsewhere": {spec: "config: {configMapRef: {name: shop.servers}}"},
 		"where the Pods run": {
@@ -388,6 +501,15 @@ func TestAdmissionTakes(t *testing.T) {
 				"{ipBlock: {cidr: 192.0.2.0/24, except: [192.0.2.7/32]}}]}",
 		},
 		"no NetworkPolicy": {spec: "networkPolicy: {mode: None}"},
+		"files and a cache": {
+			spec: "files: [{path: a.conf, configMapRef: {name: a, key: b}}, {path: b/c, secretRef: {name: a, key: b}}]\n" +
+				"cache: {size: 1Gi, path: /data}\n" +
+				inline("include /etc/nginx/files/a.conf;", "location / { auth_basic a; auth_basic_user_file /etc/nginx/files/b/c; }"),
+		},
+		"Ingress": {
+			spec: "expose: {ingress: {className: nginx, annotations: {example.com/a: b}, " +
+				"hosts: [{host: '*.example.com'}, {host: a.example.com, paths: [/a, /b/], tlsSecretName: a.b}]}}",
+		},
 		"moving tag": {spec: "image: quay.io/me/nginx:latest", want: []string{
 			"spec.image: the tag is latest, which means another image from one day to the next, also among the Pods of this object; " +
 				"name a version or a digest",

@@ -168,6 +168,9 @@ func declaredIn(c children) map[string]any {
 	if c.budget != nil {
 		out["PodDisruptionBudget"] = c.budget.Spec
 	}
+	if c.ingress != nil {
+		out["Ingress"] = c.ingress.Spec
+	}
 	for _, configMap := range c.configMaps {
 		out[configMap.Name] = configMap.Data
 	}

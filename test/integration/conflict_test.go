@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -34,6 +35,10 @@ func TestNameConflict(t *testing.T) {
 			&corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 1}}}},
 			&networkingv1.NetworkPolicy{},
 			&policyv1.PodDisruptionBudget{},
+			&autoscalingv2.HorizontalPodAutoscaler{Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+				ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "theirs"},
+				MaxReplicas:    2,
+			}},
 		} {
 			kind := strings.TrimPrefix(fmt.Sprintf("%T", foreign), "*")
 			t.Run(fmt.Sprintf("%s/ours=%t", kind, labels != nil), func(t *testing.T) {
@@ -44,6 +49,7 @@ func TestNameConflict(t *testing.T) {
 				create(t, foreign)
 				object := newInstance(namespace, "web")
 				object.Spec.Replicas = ptr.To[int32](2)
+				object.Spec.Autoscaling = &v1alpha2.Autoscaling{MaxReplicas: 3}
 				create(t, object)
 				degraded := waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonNameConflict)
 				waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionFalse, v1alpha2.ReasonNameConflict)

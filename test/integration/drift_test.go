@@ -155,6 +155,12 @@ func (c children) all() []client.Object {
 	if c.budget != nil {
 		out = append(out, c.budget)
 	}
+	if c.autoscaler != nil {
+		out = append(out, c.autoscaler)
+	}
+	if c.ingress != nil {
+		out = append(out, c.ingress)
+	}
 	for i := range c.configMaps {
 		out = append(out, &c.configMaps[i])
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -79,6 +80,8 @@ type children struct {
 	service    *corev1.Service
 	policy     *networkingv1.NetworkPolicy
 	budget     *policyv1.PodDisruptionBudget
+	autoscaler *autoscalingv2.HorizontalPodAutoscaler
+	ingress    *networkingv1.Ingress
 	configMaps []corev1.ConfigMap
 }
 
@@ -102,6 +105,12 @@ func childrenOf(ctx context.Context, namespace, name string) (children, error) {
 	if object := (&policyv1.PodDisruptionBudget{}); read(object) {
 		out.budget = object
 	}
+	if object := (&autoscalingv2.HorizontalPodAutoscaler{}); read(object) {
+		out.autoscaler = object
+	}
+	if object := (&networkingv1.Ingress{}); read(object) {
+		out.ingress = object
+	}
 	list := &corev1.ConfigMapList{}
 	errs = append(errs, suite.admin.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels{"app.kubernetes.io/instance": name}))
 	out.configMaps = list.Items
@@ -123,7 +132,7 @@ func waitForChildren(t *testing.T, namespace, name string) children {
 			return err
 		}
 		if out.deployment == nil || out.service == nil || len(out.configMaps) == 0 ||
-			(out.policy == nil) == defaults.HasNetworkPolicy(&object.Spec) {
+			(out.policy == nil) == defaults.HasNetworkPolicy(&object.Spec) || (out.ingress == nil) == (object.Spec.Expose != nil) {
 			return fmt.Errorf("children are missing: %+v", out)
 		}
 		return nil

@@ -9,7 +9,6 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -29,9 +28,8 @@ func TestEveryFieldCanBeChanged(t *testing.T) {
 	object := newInstance(namespace, "web")
 	object.Spec = mutate.InstanceSpec()
 	create(t, object)
-	base := must1(runtime.DefaultUnstructuredConverter.ToUnstructured(&object.Spec))(t)
 	strict := client.WithFieldValidation(suite.admin, "Strict")
-	fields := mutate.Fields(schema, base, mutate.InstancePool())
+	fields := must1(mutate.InstanceFields(schema))(t)
 	var tried atomic.Int32
 	var group errgroup.Group
 	group.SetLimit(4)

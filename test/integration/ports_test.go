@@ -32,6 +32,9 @@ func newRevision(t *testing.T, namespace, name string) *revision {
 	create(t, set)
 	pod := &corev1.Pod{ObjectMeta: *deployment.Spec.Template.ObjectMeta.DeepCopy(), Spec: *deployment.Spec.Template.Spec.DeepCopy()}
 	pod.Namespace, pod.Name, pod.Finalizers = namespace, name+"-1", []string{"example.com/drain"}
+	pod.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: "apps/v1", Kind: "ReplicaSet", Name: set.Name, UID: set.UID, Controller: ptr.To(true),
+	}}
 	create(t, pod)
 	t.Cleanup(func() { removeFinalizer(context.Background(), pod) })
 	return &revision{set, pod}
@@ -114,6 +117,7 @@ func TestPortsWhilePodsServe(t *testing.T) {
 		return func(o *v1alpha2.NginxOperator) { o.Spec.Ports = ports }
 	}
 	port := func(name string, number int32) v1alpha2.Port { return v1alpha2.Port{Name: name, Port: number} }
+	to := func(target int32, of v1alpha2.Port) v1alpha2.Port { of.TargetPort = &target; return of }
 	http, admin := port("http", 8080), port("admin", 9000)
 	before := shape{
 		map[string]string{"http": "8080 http http", "admin": "9000 http admin"},
@@ -146,6 +150,29 @@ func TestPortsWhilePodsServe(t *testing.T) {
 				map[string]string{"http": "8081 http p-8081", "admin": "9000 http admin"},
 				[]string{"p-8081", "admin", "health"},
 				map[string]int32{"p-8081": 8081, "admin": 9000, "health": 18080},
+			},
+		},
+		"target": {
+			list(to(9090, http), admin),
+			shape{before.service, before.policy, map[string]int32{"http": 9090, "admin": 9000, "health": 18080}},
+			shape{before.service, before.policy, map[string]int32{"http": 9090, "admin": 9000, "health": 18080}},
+		},
+		"targets change places": {
+			list(to(9000, http), to(8080, admin)),
+			shape{before.service, before.policy, map[string]int32{"http": 9000, "admin": 8080, "health": 18080}},
+			shape{before.service, before.policy, map[string]int32{"http": 9000, "admin": 8080, "health": 18080}},
+		},
+		"another number to the same target": {
+			list(to(8080, port("http", 80)), admin),
+			shape{
+				map[string]string{"http": "80 http p-80", "admin": "9000 http admin", "p-8080": "8080 http http"},
+				[]string{"p-80", "admin", "http", "health"},
+				map[string]int32{"p-80": 8080, "admin": 9000, "health": 18080},
+			},
+			shape{
+				map[string]string{"http": "80 http p-80", "admin": "9000 http admin"},
+				[]string{"p-80", "admin", "health"},
+				map[string]int32{"p-80": 8080, "admin": 9000, "health": 18080},
 			},
 		},
 		"reorder": {

@@ -101,6 +101,14 @@ var references = map[string]named{
 			return ""
 		},
 	},
+	"files": {
+		spec: namesFile,
+		object: func(_ *testing.T, namespace string) client.Object {
+			return newConfigMap(namespace, "named", map[string]string{"a": "# one\n"})
+		},
+		change: func(_ *testing.T, object client.Object) { object.(*corev1.ConfigMap).Data["a"] = "# two\n" },
+		field:  "spec.files[0].configMapRef.name", seen: mountedFile,
+	},
 	"tls": {
 		spec: func(s *v1alpha2.NginxOperatorSpec) { s.TLS = []v1alpha2.TLS{{SecretName: "named"}} },
 		object: func(t *testing.T, namespace string) client.Object {

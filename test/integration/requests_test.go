@@ -113,7 +113,7 @@ func TestRequestsForReferences(t *testing.T) {
 		create(t, source)
 	}
 	object := newInstance(namespace, "web")
-	for _, reference := range references {
+	for _, reference := range []named{references["config"], references["content"], references["tls"]} {
 		reference.spec(&object.Spec)
 	}
 	object.Spec.Content.ConfigMapRef.Name = "pages"
@@ -250,9 +250,12 @@ func TestNoWritesAtSteadyState(t *testing.T) {
 		object := newInstance(namespace, fmt.Sprintf("web-%d", i))
 		object.Spec.Replicas = ptr.To(int32(i % 3))
 		if i == 0 {
-			for _, reference := range references {
+			for _, reference := range []named{references["config"], references["content"], references["tls"]} {
 				reference.spec(&object.Spec)
 			}
+		}
+		if i == 2 {
+			object.Spec.Patches = allPatches()[1:3]
 		}
 		create(t, object)
 	}

@@ -22,9 +22,14 @@ const noSuchImage = "registry.example.com/nginx:none"
 // the Deployment's revision, and a Pod of it.
 func newestFails(t *testing.T, namespace, number string, status corev1.PodStatus) {
 	t.Helper()
-	deployment := must1(childrenOf(t.Context(), namespace, "web"))(t).deployment
+	newestFailsOf(t, namespace, "web", number, status)
+}
+
+func newestFailsOf(t *testing.T, namespace, name, number string, status corev1.PodStatus) {
+	t.Helper()
+	deployment := must1(childrenOf(t.Context(), namespace, name))(t).deployment
 	set := replicaSet(deployment)
-	set.Name, set.Annotations = "web-"+number, map[string]string{operatormanager.AnnotationRevision: number}
+	set.Name, set.Annotations = name+"-"+number, map[string]string{operatormanager.AnnotationRevision: number}
 	set.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(deployment, appsv1.SchemeGroupVersion.WithKind("Deployment"))}
 	create(t, set)
 	pod := &corev1.Pod{Spec: *set.Spec.Template.Spec.DeepCopy()}
@@ -36,7 +41,7 @@ func newestFails(t *testing.T, namespace, number string, status corev1.PodStatus
 	update(t, deployment, func(d *appsv1.Deployment) {
 		metav1.SetMetaDataAnnotation(&d.ObjectMeta, operatormanager.AnnotationRevision, number)
 	})
-	setDeploymentStatus(t, namespace, "web", func(d *appsv1.Deployment) {
+	setDeploymentStatus(t, namespace, name, func(d *appsv1.Deployment) {
 		n := *d.Spec.Replicas
 		d.Status.ObservedGeneration, d.Status.Replicas, d.Status.UpdatedReplicas = d.Generation, n+1, 1
 	})

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -109,12 +110,19 @@ func TestFailuresOfOperands(t *testing.T) {
 			}
 			waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionFalse, reason)
 			waitForEvent(t, namespace, corev1.EventTypeWarning, reason, 1)
+			want := []v1alpha2.Blocker{{Reason: reason, Message: degraded.Message}}
+			if diff := cmp.Diff(want, must1(waitForStatusOnce(t.Context(), namespace, "web"))(t).Status.BlockedBy); diff != "" {
+				t.Errorf("blockedBy (-want +got):\n%s", diff)
+			}
 
 			must(t, suite.admin.Delete(t.Context(), pod, client.GracePeriodSeconds(0)))
 			rollOut(t, namespace, "web")
 			waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
 			waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionFalse, v1alpha2.ReasonAsExpected)
 			waitForEvent(t, namespace, corev1.EventTypeNormal, "Recovered", 1)
+			if left := must1(waitForStatusOnce(t.Context(), namespace, "web"))(t).Status.BlockedBy; len(left) != 0 {
+				t.Errorf("blocked by %v after it recovered", left)
+			}
 		})
 	}
 }

@@ -36,7 +36,7 @@ var neverStored = []string{"spec.resources.claims"}
 var valid = map[string]any{
 	"operator": "In", "whenUnsatisfiable": "DoNotSchedule", "maxSkew": int64(1), "inline": "server {}", "effect": "NoExecute",
 	"loadBalancerClass": "example.com/lb", "externalTrafficPolicy": "Local", "name": "a", "key": "a", "secretName": "a",
-	"loadBalancerSourceRanges": "192.0.2.0/24",
+	"loadBalancerSourceRanges": "192.0.2.0/24", "size": "16Mi", "mountPath": "/srv/a",
 }
 
 // What can be stored can be read. For every field of the CRD, in both versions, this writes the extremes of what its type
@@ -207,7 +207,7 @@ func extremes(field apiextensionsv1.JSONSchemaProps, name string) []any {
 	length := int(min(ptr.Deref(field.MaxLength, 100_000), 100_000))
 	texts := []any{
 		"", "a", strings.Repeat("a", length), strings.Repeat("\u00e4", length), strings.Repeat("9", min(length, 400)),
-		"2026-01-01T00:00:00Z", "yesterday",
+		"2026-01-01T00:00:00Z", "yesterday", "/cache",
 		"1e1000000000", "1e-1000000000", "1e1.5", "1e99", "1e-99", "1.5Gi", "-1", "True", strings.Repeat("9", 32),
 	}
 	switch {
@@ -238,11 +238,24 @@ func build(path []step, value any) map[string]any {
 			if slices.Contains([]string{"loadBalancerClass", "externalTrafficPolicy", "loadBalancerSourceRanges"}, at.name) {
 				fields["type"] = "LoadBalancer"
 			}
+			needsSource := slices.Contains([]string{"mountPath", "name", "readOnly", "subPath"}, at.name)
+			if _, isVolume := at.around.Properties["emptyDir"]; isVolume && needsSource {
+				fields["emptyDir"], fields["mountPath"] = map[string]any{}, valid["mountPath"]
+			}
+			if _, isTLS := at.around.Properties["secretName"]; isTLS && slices.Contains([]string{"nodePort", "targetPort"}, at.name) {
+				fields["port"] = int64(8443)
+			}
+			if secret, isFile := at.around.Properties["secretRef"]; isFile && at.name == "path" {
+				fields["secretRef"] = sample("secretRef", secret)
+			}
 			fields[at.name] = value
 			value = fields
 		}
 	}
 	fields, _ := value.(map[string]any)
+	if spec, isSpec := fields["spec"].(map[string]any); isSpec && path[len(path)-1].name == "nodePort" {
+		spec["service"] = map[string]any{"type": "NodePort"}
+	}
 	return fields
 }
 

@@ -118,6 +118,25 @@ networkPolicy:
 			"spec.networkPolicy.from[2].ipBlock.except[0]",
 			"spec.networkPolicy.from[3].namespaceSelector.matchExpressions[0].values",
 		}},
+		"Ingress": {`
+expose:
+  ingress:
+    className: nginx
+    annotations: {kubernetes.io/ingress.class: traefik}
+    hosts:
+    - {host: A.example.com}
+    - {host: a.*.example.com}
+    - {host: 192.0.2.1}
+    - {host: a.example.com, paths: [a, /a/../b, /a//b, /ok]}
+`, []string{
+			"spec.expose.ingress.annotations.kubernetes.io/ingress.class",
+			"spec.expose.ingress.hosts[0].host",
+			"spec.expose.ingress.hosts[1].host",
+			"spec.expose.ingress.hosts[2].host",
+			"spec.expose.ingress.hosts[3].paths[0]",
+			"spec.expose.ingress.hosts[3].paths[1]",
+			"spec.expose.ingress.hosts[3].paths[2]",
+		}},
 		"node selector": {"podTemplate: {nodeSelector: {a b: c}}", []string{"spec.podTemplate.nodeSelector"}},
 		"what only the API server knows": {
 			"podTemplate: {annotations: {kubernetes.io/config.mirror: a, container.apparmor.security.beta.kubernetes.io/nginx: none}}",
@@ -139,8 +158,10 @@ networkPolicy:
 					t.Errorf("%s is not told of: %v", field, err)
 				}
 			}
-			if strings.Contains(err.Error(), "spec.template") || strings.Contains(err.Error(), "spec.ingress") {
-				t.Errorf("tells of a field of a child: %v", err)
+			for _, field := range []string{"spec.template", "spec.ingress", "spec.rules", "spec.tls["} {
+				if strings.Contains(err.Error(), field) {
+					t.Errorf("tells of a field of a child: %v", err)
+				}
 			}
 		})
 	}
@@ -188,6 +209,7 @@ func TestRequestsForTheVerdict(t *testing.T) {
 			spec.NetworkPolicy = &v1alpha2.NetworkPolicy{From: []networkingv1.NetworkPolicyPeer{{PodSelector: &metav1.LabelSelector{}}}}
 		}, 4},
 		{func(spec *v1alpha2.NginxOperatorSpec) { spec.NetworkPolicy.Mode = v1alpha2.NetworkPolicyManaged }, 5},
+		{func(spec *v1alpha2.NginxOperatorSpec) { spec.Expose = exposedAs("shop.example.com") }, 6},
 	} {
 		must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(object), object))
 		before := object.DeepCopy()

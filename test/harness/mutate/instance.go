@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
@@ -29,6 +30,9 @@ const instanceConfig = `server {
 }
 `
 
+// instancePatch is a patch that is right for children of every kind, but for the value at its end.
+const instancePatch = "metadata:\n  annotations:\n    example.com/patched: "
+
 // InstanceSpec returns a declaration to begin from. It uses what fields that depend on more than one other need beside them.
 func InstanceSpec() v1alpha2.NginxOperatorSpec {
 	anyNode := corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{
@@ -39,10 +43,19 @@ func InstanceSpec() v1alpha2.NginxOperatorSpec {
 		Ports: []v1alpha2.Port{
 			{Name: "http", Port: 8080, Protocol: corev1.ProtocolTCP}, {Name: "admin", Port: 9000, Protocol: corev1.ProtocolTCP},
 		},
-		Content:      &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: InstanceContent}},
+		Content: &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: InstanceContent}},
+		Files: []v1alpha2.File{
+			{Path: "page", ConfigMapRef: &v1alpha2.FileReference{Name: InstanceContent, Key: "index.html"}},
+		},
+		Cache: &v1alpha2.Cache{Size: "32Mi"},
+		// With the names that are tried first, for containers to mount.
+		Volumes:      []v1alpha2.Volume{{Name: "other", EmptyDir: &v1alpha2.EmptyDirVolume{}}, {Name: "x", EmptyDir: &v1alpha2.EmptyDirVolume{}}},
 		TLS:          []v1alpha2.TLS{{SecretName: InstanceSecret, Port: ptr.To[int32](8443)}},
+		Service:      &v1alpha2.Service{Type: corev1.ServiceTypeNodePort},
 		DrainSeconds: ptr.To[int32](5),
-		Resources:    &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m")}},
+		Resources: &corev1.ResourceRequirements{Requests: corev1.ResourceList{
+			corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("32Mi"),
+		}},
 		PodTemplate: &v1alpha2.PodTemplate{
 			Tolerations: []corev1.Toleration{{Key: "example.com/edge", Operator: corev1.TolerationOpExists}},
 			Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
@@ -60,12 +73,39 @@ func InstanceSpec() v1alpha2.NginxOperatorSpec {
 	}
 }
 
+// InstanceVolumes returns declarations that differ from InstanceSpec in the source of their first volume, of which there is only one.
+func InstanceVolumes() []v1alpha2.NginxOperatorSpec {
+	labels := v1alpha2.DownwardAPIVolume{Items: []v1alpha2.DownwardAPIFile{
+		{Path: "labels", FieldRef: v1alpha2.FieldReference{FieldPath: "metadata.labels"}},
+	}}
+	out := []v1alpha2.NginxOperatorSpec{InstanceSpec(), InstanceSpec()}
+	out[0].Volumes[0] = v1alpha2.Volume{Name: "other", DownwardAPI: &labels}
+	out[1].Volumes[0] = v1alpha2.Volume{Name: "other", Projected: &v1alpha2.ProjectedVolume{
+		Sources: []v1alpha2.ProjectedSource{{DownwardAPI: &labels}},
+	}}
+	return out
+}
+
+// InstanceFields returns the fields of the schema of a spec that InstanceSpec can be changed in.
+func InstanceFields(schema *apiextensionsv1.JSONSchemaProps) ([]Field, error) {
+	var decoded []map[string]any
+	for _, spec := range append([]v1alpha2.NginxOperatorSpec{InstanceSpec()}, InstanceVolumes()...) {
+		object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&spec)
+		if err != nil {
+			return nil, fmt.Errorf("failed to decode a declaration: %w", err)
+		}
+		decoded = append(decoded, object)
+	}
+	return Fields(schema, decoded[0], InstancePool(), decoded[1:]...), nil
+}
+
 // InstancePool are the values to try in the fields of InstanceSpec.
 func InstancePool() Pool {
 	return Pool{
 		Strings: []string{
-			"other", "2", "16Mi", "Exists", "Equal", "In", "NotIn", "NoExecute", "NoSchedule", "DoNotSchedule", "ScheduleAnyway", "Honor", "Ignore",
-			"example.com/other", instanceConfig, "192.0.2.0/24", "192.0.2.0/25",
+			"other", "2", "192.0.2.0/24", "192.0.2.0/25", "16Mi", "Exists", "Equal", "In", "NotIn", "NoExecute", "NoSchedule", "DoNotSchedule",
+			"ScheduleAnyway", "Honor", "Ignore", "example.com/other", instanceConfig, "/cache", "/other", "limits.cpu", "metadata.name",
+			instancePatch + "b",
 		},
 		Keys: []string{"example.com/other", "cpu", "memory"},
 	}

@@ -10,11 +10,13 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/utils/ptr"
 )
 
 // Field is a field of a schema.
@@ -32,9 +34,10 @@ type Pool struct {
 }
 
 // Fields returns all fields of the schema of an object that can be changed, in the order of their paths. Left out are those that
-// have one value only, and those that a rule of their object refuses whatever they are.
-func Fields(schema *apiextensionsv1.JSONSchemaProps, object map[string]any, pool Pool) []Field {
-	w := &walker{pool: pool, base: object}
+// have one value only, and those that a rule of their object refuses whatever they are. Other objects have what excludes something in
+// the first: a field is also tried there.
+func Fields(schema *apiextensionsv1.JSONSchemaProps, object map[string]any, pool Pool, others ...map[string]any) []Field {
+	w := &walker{pool: pool, base: object, others: others}
 	w.walk(schema, nil)
 	slices.SortFunc(w.fields, func(a, b Field) int { return strings.Compare(a.Path, b.Path) })
 	return w.fields
@@ -49,6 +52,7 @@ type step struct {
 type walker struct {
 	pool   Pool
 	base   map[string]any
+	others []map[string]any
 	fields []Field
 }
 
@@ -63,7 +67,7 @@ func (w *walker) walk(schema *apiextensionsv1.JSONSchemaProps, path []step) {
 			}
 		}
 	case schema.Type == "array" && schema.Items != nil && schema.Items.Schema != nil:
-		w.list(path)
+		w.list(schema, path)
 		w.walk(schema.Items.Schema, to(0))
 	case schema.AdditionalProperties != nil && schema.AdditionalProperties.Schema != nil:
 		w.leaf(path, func() (out []any) {
@@ -86,8 +90,8 @@ func refused(schema *apiextensionsv1.JSONSchemaProps, name string) bool {
 	})
 }
 
-// list adds what can be done with a list as a whole, where the object has one: an element less, and another order.
-func (w *walker) list(path []step) {
+// list adds what can be done with a list as a whole, where the object has one: an element less, another order, and no element.
+func (w *walker) list(schema *apiextensionsv1.JSONSchemaProps, path []step) {
 	value, found := get(w.base, path)
 	elements, isList := value.([]any)
 	if !found || !isList || len(elements) < 2 {
@@ -102,6 +106,9 @@ func (w *walker) list(path []step) {
 	}
 	add("less", elements[:len(elements)-1])
 	add("order", backwards)
+	if ptr.Deref(schema.MinItems, 0) == 0 {
+		add("none", []any{})
+	}
 }
 
 // scalars returns values of a schema that is no object and no list.
@@ -117,7 +124,12 @@ func (w *walker) scalars(schema *apiextensionsv1.JSONSchemaProps) (out []any) {
 	case schema.Type == "boolean":
 		out = []any{true, false}
 	case schema.Type == "integer" || schema.Type == "number":
-		out = append(out, int64(1), int64(2), int64(7), int64(9443))
+		small, nodePorts := []any{int64(1), int64(2), int64(7), int64(9443)}, []any{int64(30080), int64(30081)}
+		if isPort := schema.Maximum != nil && *schema.Maximum == math.MaxUint16; isPort {
+			out = slices.Concat(nodePorts, small)
+		} else {
+			out = small
+		}
 		for _, bound := range []*float64{schema.Minimum, schema.Maximum} {
 			if bound != nil {
 				out = append(out, int64(*bound))
@@ -144,8 +156,23 @@ func (w *walker) leaf(path []step, values []any) {
 			now, found := get(object, path)
 			return found == had && (!had || same(before, now)) || yield(object)
 		}
-		_ = w.alone(path, values, add) && w.besides(path, values, add) && w.without(path, add)
+		_ = w.alone(path, values, add) && w.elsewhere(path, values, add) && w.besides(path, values, add) && w.without(path, add)
 	}})
+}
+
+// elsewhere tries the values in the other objects that have the field.
+func (w *walker) elsewhere(path []step, values []any, add func(map[string]any) bool) bool {
+	for _, other := range w.others {
+		if _, found := get(other, path); !found {
+			continue
+		}
+		for _, value := range values {
+			if !add(set(other, path, value)) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // fewValues is how many values are tried where what stands beside a field matters more than its value.
@@ -197,6 +224,11 @@ func (w *walker) beside(path []step, depth int, value any, add func(map[string]a
 			continue
 		case len(property.Properties) > 0:
 			others = []any{minimal(&property, w.pool)}
+			if len(property.Required) > 0 {
+				for _, text := range w.pool.Strings {
+					others = append(others, minimal(&property, Pool{Strings: []string{text}}))
+				}
+			}
 		case property.Type == "object":
 			continue
 		default:

@@ -70,7 +70,7 @@ func TestFields(t *testing.T) {
 		}
 	}
 	want := []string{
-		"less of ports", "order of ports", "paused", "ports[0].name", "ports[0].port", "service.labels", "service.type",
+		"less of ports", "none of ports", "order of ports", "paused", "ports[0].name", "ports[0].port", "service.labels", "service.type",
 		"source.inline", "source.name",
 	}
 	if diff := cmp.Diff(want, paths); diff != "" {
@@ -85,6 +85,7 @@ func TestFields(t *testing.T) {
 	has("service.labels", with("service", map[string]any{"labels": map[string]any{"key": "other"}}))
 	has("service.labels", with("service", map[string]any{"type": "B", "labels": map[string]any{"key": "other"}}))
 	has("ports[0].name", with("ports", []any{map[string]any{"name": "other", "port": 1}, map[string]any{"name": "admin", "port": 2}}))
+	has("none of ports", with("ports", []any{}))
 	has("order of ports", with("ports", []any{map[string]any{"name": "admin", "port": 2}, map[string]any{"name": "http", "port": 1}}))
 	has("less of ports", with("ports", []any{map[string]any{"name": "http", "port": 1}}))
 	// Fields that exclude each other.

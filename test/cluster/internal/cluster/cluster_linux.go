@@ -189,8 +189,10 @@ func (c *Cluster) startNode(ctx context.Context) error {
 			return err
 		}
 	}
-	c.Progress.Step("waiting for the node and for DNS")
-	for _, check := range []func(context.Context) error{c.Node.Ready, c.Node.ServiceAccountReady, c.Node.DNSReady} {
+	c.Progress.Step("waiting for the node, for DNS and for metrics")
+	for _, check := range []func(context.Context) error{
+		c.Node.Ready, c.Node.ServiceAccountReady, c.Node.DNSReady, c.Node.RegisterMetrics, c.Node.MetricsReady,
+	} {
 		if err := c.waitFor(ctx, check); err != nil {
 			return fmt.Errorf("failed to wait for the node: %w", err)
 		}

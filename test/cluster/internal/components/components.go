@@ -96,6 +96,8 @@ var (
 			"--cluster-signing-cert-file=" + layout.NodePKIDir + "/ca.crt",
 			"--cluster-signing-key-file=" + layout.NodePKIDir + "/ca.key",
 			"--controllers=*",
+			// An autoscaler that looks again soon makes short tests.
+			"--horizontal-pod-autoscaler-sync-period=5s",
 			"--kube-api-burst=400",
 			"--kube-api-qps=200",
 			"--kubeconfig=" + layout.NodeStateDir + "/controller-manager.kubeconfig",
@@ -139,6 +141,23 @@ var (
 			"--hostname-override=" + layout.NodeName,
 		},
 	}
+	metricsServer = Component{
+		Name: "metrics-server", Health: "https://127.0.0.1:" + layout.MetricsPort + "/livez",
+		Args: []string{
+			layout.NodeBinDir + "/metrics-server",
+			"--authentication-kubeconfig=" + layout.NodeStateDir + "/admin.kubeconfig",
+			"--authorization-kubeconfig=" + layout.NodeStateDir + "/admin.kubeconfig",
+			"--kubeconfig=" + layout.NodeStateDir + "/admin.kubeconfig",
+			"--kubelet-certificate-authority=" + layout.NodePKIDir + "/ca.crt",
+			"--kubelet-preferred-address-types=InternalIP",
+			"--kubelet-request-timeout=5s",
+			// As often as the kubelet looks.
+			"--metric-resolution=10s",
+			"--secure-port=" + layout.MetricsPort,
+			"--tls-cert-file=" + layout.NodePKIDir + "/local.crt",
+			"--tls-private-key-file=" + layout.NodePKIDir + "/local.key",
+		},
+	}
 	coreDNS = Component{
 		Name: "coredns", Health: "http://127.0.0.1:8181/ready",
 		Args: []string{layout.NodeBinDir + "/coredns", "-conf", layout.NodeConfigDir + "/Corefile"},
@@ -146,7 +165,7 @@ var (
 )
 
 // Rest are those that start once the API server works.
-var Rest = []Component{controllerManager, scheduler, Kubelet, proxy, coreDNS}
+var Rest = []Component{controllerManager, scheduler, Kubelet, proxy, coreDNS, metricsServer}
 
 // All are the components in the order in which they start.
 var All = append([]Component{Etcd, Registry, Gateway, Containerd, APIServer}, Rest...)

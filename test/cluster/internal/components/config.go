@@ -30,6 +30,7 @@ func render(l layout.Layout, snapshotter string) (map[string][]byte, error) {
 		"PauseImage":      layout.PauseImage,
 		"Mirrors":         registry.Mirrored,
 		"GatewayHosts":    registry.GatewayHosts(),
+		"MetricsPort":     layout.MetricsPort,
 		"Snapshotter":     snapshotter,
 		// The paths as the components see them.
 		"StateDir":  layout.NodeStateDir,

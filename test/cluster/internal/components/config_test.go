@@ -47,6 +47,7 @@ func TestRender(t *testing.T) {
 		"Corefile":                           {"192.0.2.1 quay.io", "registry-1.docker.io:53"},
 		"cni/10-pods.conflist":               {`"subnet": "198.18.0.0/24"`},
 		"audit-policy.yaml":                  {"level: Metadata"},
+		"metrics-server.yaml":                {"port: 4443", `addresses: ["192.0.2.1"]`},
 		"kube-proxy.yaml":                    {"mode: nftables"},
 		"registry.yaml":                      {"addr: 192.0.2.1:5000"},
 		"resolv.conf":                        {"nameserver 192.0.2.1"},

@@ -27,6 +27,7 @@ const (
 	APIServerAddress = NodeIP + ":6443"
 	APIServerURL     = "https://" + APIServerAddress
 	EtcdURL          = "http://127.0.0.1:2379"
+	MetricsPort      = "4443"
 )
 
 // PauseImage is the image that holds the namespaces of a Pod.

@@ -143,6 +143,17 @@ func (n *Node) ServiceAccountReady(ctx context.Context) error {
 	return n.Get(ctx, "/api/v1/namespaces/default/serviceaccounts/default", &struct{}{})
 }
 
+// RegisterMetrics makes the objects that lead the API server to metrics-server.
+func (n *Node) RegisterMetrics(ctx context.Context) error {
+	_, err := n.Run(ctx, nil, n.Bin("kubectl"), "apply", "--server-side", "--filename", n.Config("metrics-server.yaml"))
+	return err
+}
+
+// MetricsReady looks once whether the metrics API answers: while it does not, no namespace can be deleted.
+func (n *Node) MetricsReady(ctx context.Context) error {
+	return n.Get(ctx, "/apis/metrics.k8s.io/v1beta1/nodes", &struct{}{})
+}
+
 // DNSReady looks once whether the cluster's DNS finds the API server.
 func (n *Node) DNSReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)

@@ -65,6 +65,9 @@ var tools = []tool{
 	{name: "containerd-shim-runc-v2", module: "containerd", pkg: containerd.path + "/cmd/containerd-shim-runc-v2", cluster: true},
 	{name: "ctr", module: "containerd", pkg: containerd.path + "/cmd/ctr", cluster: true},
 	{name: "coredns", module: "coredns", pkg: "github.com/coredns/coredns", cluster: true},
+	{
+		name: "metrics-server", module: "metrics-server", pkg: "sigs.k8s.io/metrics-server/cmd/metrics-server", cluster: true,
+	},
 	{name: "registry", module: "registry", pkg: "github.com/distribution/distribution/v3/cmd/registry", cluster: true},
 	{name: "olm", module: "olm", pkg: OLM.path + "/cmd/olm", tags: imageTags, cluster: true},
 	{name: "catalog", module: "olm", pkg: OLM.path + "/cmd/catalog", tags: imageTags, cluster: true},

@@ -43,7 +43,7 @@ func testSample(t *testing.T) {
 		t.Errorf("status.url is %q, want %q", object.Status.URL, want)
 	}
 	serves(t, namespace, suite.reach.pod(onlyPod(t, object), 80))
-	t.Logf("FIGURE Service of a new server answers %s after Ready", seconds(serviceServes(t, namespace, "instance", 80)))
+	t.Logf("FIGURE Service of a new instance answers %s after Ready", seconds(serviceServes(t, namespace, "instance", 80)))
 
 	waitWithKubectl(t, namespace, "greeter")
 	answers(t, namespace, suite.reach.service(namespace, "greeter", 8080), "Hello from greeter-")
@@ -74,7 +74,7 @@ func testSample(t *testing.T) {
 	pod := onlyPod(t, object)
 	serves(t, namespace, suite.reach.pod(pod, 8081))
 	refuses(t, namespace, suite.reach.pod(pod, 80))
-	t.Logf("FIGURE Service of a moved server answers %s after Ready", seconds(serviceServes(t, namespace, "instance", 8081)))
+	t.Logf("FIGURE Service of a moved instance answers %s after Ready", seconds(serviceServes(t, namespace, "instance", 8081)))
 	// The Service serves the old port until the last Pod that served it is gone.
 	waitForOnly(t, object, 1)
 	old := suite.reach.service(namespace, "instance", 80)

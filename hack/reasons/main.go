@@ -1,0 +1,71 @@
+// Command reasons prints a page on the reasons of conditions and of status.blockedBy, made of the constants that hold them and of
+// their comments: "ReasonX (Condition=Status): what. Way out: what to do."
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"strconv"
+	"strings"
+)
+
+const source = "api/v1alpha2/conditions.go"
+
+const head = `# Reasons
+
+Generated from ` + "`" + source + "`" + `. [Troubleshooting](../troubleshooting.md) explains each. The message beside a
+reason names the object that it is about.
+`
+
+func main() {
+	page, err := render()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "reasons:", err)
+		os.Exit(1)
+	}
+	fmt.Print(page)
+}
+
+// render returns the page: a table for each group of constants.
+func render() (string, error) {
+	file, err := parser.ParseFile(token.NewFileSet(), source, nil, parser.ParseComments)
+	if err != nil {
+		return "", fmt.Errorf("failed to parse the constants: %w", err)
+	}
+	page := head
+	for _, declaration := range file.Decls {
+		group, ok := declaration.(*ast.GenDecl)
+		if !ok || group.Tok != token.CONST || !strings.HasPrefix(group.Specs[0].(*ast.ValueSpec).Names[0].Name, "Reason") {
+			continue
+		}
+		rows := ""
+		for _, spec := range group.Specs {
+			row, err := rowOf(spec.(*ast.ValueSpec))
+			if err != nil {
+				return "", err
+			}
+			rows += row
+		}
+		page += fmt.Sprintf("\n%s\n\n| reason | where | meaning | way out |\n|---|---|---|---|\n%s", oneLine(group.Doc.Text()), rows)
+	}
+	return page, nil
+}
+
+// rowOf returns the row of a constant.
+func rowOf(constant *ast.ValueSpec) (string, error) {
+	name := constant.Names[0].Name
+	comment, ok := strings.CutPrefix(oneLine(constant.Doc.Text()), name)
+	where, meaning, found := strings.Cut(comment, ": ")
+	reason, err := strconv.Unquote(constant.Values[0].(*ast.BasicLit).Value)
+	if !ok || !found || err != nil {
+		return "", fmt.Errorf("the comment of %s does not begin with its name and a colon", name)
+	}
+	meaning, wayOut, _ := strings.Cut(meaning, " Way out: ")
+	return fmt.Sprintf("| [`%s`](../troubleshooting.md#%s) | %s | %s | %s |\n",
+		reason, strings.ToLower(reason), strings.Trim(where, " ()"), meaning, wayOut), nil
+}
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

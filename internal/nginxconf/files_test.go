@@ -1,0 +1,140 @@
+package nginxconf
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/bounds/boundstest"
+)
+
+// withFiles is a spec with files from ConfigMaps.
+func withFiles(paths ...string) v1alpha2.NginxOperatorSpec {
+	spec := v1alpha2.NginxOperatorSpec{Config: &v1alpha2.Config{}}
+	for _, path := range paths {
+		spec.Files = append(spec.Files, v1alpha2.File{Path: path, ConfigMapRef: &v1alpha2.FileReference{Name: "a", Key: "b"}})
+	}
+	return spec
+}
+
+// withImage is the same with an image of which nobody knows what is in it.
+func withImage(spec v1alpha2.NginxOperatorSpec) v1alpha2.NginxOperatorSpec {
+	spec.Image = "registry.example.com/nginx:1"
+	return spec
+}
+
+func withCache(cache v1alpha2.Cache) v1alpha2.NginxOperatorSpec {
+	return v1alpha2.NginxOperatorSpec{Config: &v1alpha2.Config{}, Cache: &cache}
+}
+
+func TestDeclaredFiles(t *testing.T) {
+	const inImage = "is in the image, so that it is not checked before nginx reads it"
+	for name, test := range map[string]struct {
+		spec           v1alpha2.NginxOperatorSpec
+		text           string
+		want, warnings []string
+	}{
+		"declared": {spec: withFiles("a.conf", "snippets/b.conf", "htpasswd", "dhparam.pem"), text: inServer(
+			"include /etc/nginx/files/a.conf;", "include /etc/nginx/files/snippets/*.conf;",
+			"auth_basic_user_file /etc/nginx/files/htpasswd;", "ssl_dhparam /etc/nginx/files/dhparam.pem;",
+		)},
+		"not declared": {spec: withFiles("a.conf"), text: inServer(
+			"include /etc/nginx/files/b.conf;", "auth_basic_user_file /etc/nginx/files/htpasswd;",
+			"ssl_dhparam /etc/nginx/files/../files/dhparam.pem;",
+		), want: []string{
+			"line 2: include: /etc/nginx/files/b.conf is not among spec.files; add `- path: b.conf` there, with a configMapRef or a secretRef",
+			"line 3: auth_basic_user_file: /etc/nginx/files/htpasswd is not among spec.files; add `- path: htpasswd` there, " +
+				"with a configMapRef or a secretRef",
+			"line 4: ssl_dhparam: /etc/nginx/files/../files/dhparam.pem is not among spec.files; add `- path: dhparam.pem` there, " +
+				"with a configMapRef or a secretRef",
+		}},
+		"nothing declared": {text: inServer("include /etc/nginx/files/b.conf;"), want: []string{
+			"line 2: include: /etc/nginx/files/b.conf is not among spec.files; add `- path: b.conf` there, with a configMapRef or a secretRef",
+		}},
+		"nothing declared, read for each request": {
+			text:     inServer("auth_basic_user_file /etc/nginx/files/htpasswd;"),
+			warnings: []string{"line 2: auth_basic_user_file: /etc/nginx/files/htpasswd does not exist; declare it in spec.files"},
+		},
+		"in a map": {spec: withFiles("a"), text: inHTTP("map $uri $x { include /etc/nginx/files/b; }"), want: []string{
+			"line 1: include: /etc/nginx/files/b is not among spec.files; add `- path: b` there, with a configMapRef or a secretRef",
+		}},
+		"own image with files of its own": {spec: withImage(withFiles()), text: inServer("include /etc/nginx/files/b.conf;"), warnings: []string{
+			"line 2: include: /etc/nginx/files/b.conf " + inImage,
+		}},
+		"own image whose files are hidden": {spec: withImage(withFiles("a")), text: inServer("include /etc/nginx/files/b.conf;"), want: []string{
+			"line 2: include: /etc/nginx/files/b.conf is not among spec.files; add `- path: b.conf` there, with a configMapRef or a secretRef",
+		}},
+		"mask that stands for nothing": {
+			spec: withFiles("a.conf"), text: inServer("include /etc/nginx/files/*.inc;"),
+			warnings: []string{"line 2: include: /etc/nginx/files/*.inc names no file of spec.files"},
+		},
+		"mask that is none": {
+			spec: withFiles("a.conf"), text: inServer("include /etc/nginx/files/[a;"),
+			warnings: []string{"line 2: include: /etc/nginx/files/[a names no file of spec.files"},
+		},
+		"name in a variable": {spec: withFiles("a"), text: inServer("auth_basic_user_file /etc/nginx/files/$host;")},
+		"port that a file may listen on": {spec: withFiles("a.conf"), text: "include /etc/nginx/files/a.conf;", warnings: []string{
+			"listen: port 8080 (the default of spec.ports): no server in the text listens on it; be sure that an included file does",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, texts(Check(&test.spec, test.text))); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff(test.warnings, texts(Warnings(&test.spec, test.text))); diff != "" && test.want == nil {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestCache(t *testing.T) {
+	const evicted = "it has no max_size, and a Pod is evicted once the volume of spec.cache is full; add one that is less than its size"
+	for name, test := range map[string]struct {
+		cache          v1alpha2.Cache
+		text           string
+		want, warnings []string
+	}{
+		"at the default path": {text: "proxy_cache_path /var/cache/nginx keys_zone=a:1m max_size=1m;"},
+		"below it":            {text: "proxy_cache_path /var/cache/nginx/pages keys_zone=a:1m max_size=1m;"},
+		"at another path":     {cache: v1alpha2.Cache{Path: "/cache"}, text: "fastcgi_cache_path /cache keys_zone=a:1m max_size=1m;"},
+		"temporary files":     {text: "proxy_temp_path /var/cache/nginx/temp;"},
+		"no max_size": {text: "proxy_cache_path /var/cache/nginx keys_zone=a:1m;", warnings: []string{
+			"line 1: proxy_cache_path: " + evicted,
+		}},
+		"max_size below /tmp": {text: "proxy_cache_path /tmp/a keys_zone=a:1m;"},
+		"beside it": {text: "proxy_cache_path /var/cache/nginxes keys_zone=a:1m;", want: []string{
+			"line 1: proxy_cache_path: /var/cache/nginxes is on a read-only file system; declare a volume there in spec.cache, " +
+				"or write below /tmp, for example /tmp/nginxes",
+		}},
+		"out of it": {text: "proxy_cache_path /var/cache/nginx/../a keys_zone=a:1m;", want: []string{
+			"line 1: proxy_cache_path: /var/cache/nginx/../a is on a read-only file system; declare a volume there in spec.cache, " +
+				"or write below /tmp, for example /tmp/a",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec, text := withCache(test.cache), inHTTP(test.text)
+			if diff := cmp.Diff(test.want, texts(Check(&spec, text))); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff(test.warnings, texts(Warnings(&spec, text))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// Masks and paths that look alike for long are no more work than others.
+func TestMasksAreCheap(t *testing.T) {
+	var paths []string
+	for i := range 16 {
+		paths = append(paths, strings.Repeat("a", 120)+fmt.Sprint(i))
+	}
+	spec := withFiles(paths...)
+	line := "include /etc/nginx/files/*" + strings.Repeat("a", 60) + "*" + strings.Repeat("a", 60) + "b;"
+	text := inServer(strings.Repeat(line+"\n", MaxBytes/(len(line)+1)-10))
+	boundstest.Cheap(t, func() { Check(&spec, text) })
+}

@@ -1,0 +1,116 @@
+package nginxconf
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/bounds/boundstest"
+)
+
+func TestIncludedFiles(t *testing.T) {
+	const include = "include /etc/nginx/files/a.conf;"
+	for name, test := range map[string]struct {
+		text  string
+		texts map[string]string
+		want  []string
+	}{
+		"nothing wrong": {text: inServer(include), texts: map[string]string{"a.conf": "add_header A b;"}},
+		"not known":     {text: include},
+		"listens":       {text: include, texts: map[string]string{"a.conf": "server { listen 8080; }"}},
+		"by a mask": {
+			text: "include /etc/nginx/files/*.conf;", texts: map[string]string{"a.conf": "server { listen 8080; }", "b.conf": ""},
+		},
+		"one of several masked": {text: "include /etc/nginx/files/*.conf;", texts: map[string]string{"a.conf": ""}},
+		"listens nowhere": {text: include, texts: map[string]string{"a.conf": "# nothing"}, want: []string{
+			"listen: port 8080 (the default of spec.ports): no server listens on it; add `listen 8080;` to a server, " +
+				"or declare the ports that the servers listen on",
+		}},
+		"error in a file, told once": {
+			text: inServer(include) + "server { listen 8080; server_name a;\n" + include + "}\nlisten 80;\n",
+			texts: map[string]string{
+				"a.conf": "\nproxy_pas b;\n",
+			}, want: []string{
+				"line 6: listen: not allowed here; it may stand in a server block",
+				"/etc/nginx/files/a.conf, line 2: proxy_pas: nginx does not know it; did you mean proxy_pass?",
+			},
+		},
+		"file that does not parse": {text: inServer(include), texts: map[string]string{"a.conf": "root /tmp"}, want: []string{
+			"/etc/nginx/files/a.conf, line 1: root: the text ends before the directive does; end it with \";\" and close every quote",
+		}},
+		"directive in the wrong place": {
+			text: inServer(include), texts: map[string]string{"a.conf": "upstream a { server 127.0.0.1; }"}, want: []string{
+				"/etc/nginx/files/a.conf, line 1: upstream: not allowed here; it may stand outside of all blocks",
+			},
+		},
+		"file of a file": {
+			text:  inServer(include),
+			texts: map[string]string{"a.conf": "include /etc/nginx/files/b.conf;", "b.conf": "ssl_dhparam /etc/nginx/files/none;"},
+			want: []string{
+				"/etc/nginx/files/b.conf, line 1: ssl_dhparam: /etc/nginx/files/none is not among spec.files; add `- path: none` there, " +
+					"with a configMapRef or a secretRef",
+			},
+		},
+		"file in a map of a file": {
+			text: inHTTP(include), texts: map[string]string{"a.conf": "map $uri $a {\ninclude /etc/nginx/files/none;\n}"}, want: []string{
+				"/etc/nginx/files/a.conf, line 2: include: /etc/nginx/files/none is not among spec.files; add `- path: none` there, " +
+					"with a configMapRef or a secretRef",
+			},
+		},
+		"circle": {
+			text:  inServer(include),
+			texts: map[string]string{"a.conf": "include /etc/nginx/files/b.conf;", "b.conf": "\n" + include},
+			want:  []string{"/etc/nginx/files/b.conf, line 2: include: the file includes itself; remove it"},
+		},
+		"defaults of the operator": {
+			text: inHTTP(include), texts: map[string]string{"a.conf": "server_tokens on;\ngzip on;"}, want: []string{
+				"/etc/nginx/files/a.conf, line 1: server_tokens: outside of all blocks the operator sets it as well, unless spec.config itself does; " +
+					"write it there",
+			},
+		},
+		"no defaults of the operator": {text: inServer(include), texts: map[string]string{"a.conf": "server_tokens on;"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec := withFiles("a.conf", "b.conf")
+			if diff := cmp.Diff(test.want, texts(CheckIncluding(&spec, test.text, test.texts))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// The operator writes its defaults into the http context, where a second one is an error.
+func TestOwnDefaults(t *testing.T) {
+	files, err := Render(&v1alpha2.NginxOperatorSpec{}, "server { listen 8080; }", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range ownDefaults {
+		if !strings.Contains(files[MainFile], "\n    "+name+" ") {
+			t.Errorf("the operator does not set %s", name)
+		}
+	}
+}
+
+// However often files are included, and however they include each other, no more is read than a configuration may have.
+func TestIncludesAreCheap(t *testing.T) {
+	var paths []string
+	known := map[string]string{}
+	for i := range 16 {
+		file := fmt.Sprintf("%d.conf", i)
+		paths = append(paths, file)
+		known[file] = strings.Repeat(fmt.Sprintf("include /etc/nginx/files/%d.conf;\n", i+1), 1_000)
+	}
+	wide := map[string]string{"0.conf": strings.Repeat("gzip on;\n", 50_000)}
+	empty := map[string]string{"0.conf": ""}
+	text := inServer(strings.Repeat("include /etc/nginx/files/0.conf;\n", 25_000))
+	spec := withFiles(paths...)
+	for name, texts := range map[string]map[string]string{"deep": known, "wide": wide, "empty": empty} {
+		t.Run(name, func(t *testing.T) {
+			boundstest.Cheap(t, func() { CheckIncluding(&spec, text, texts) })
+		})
+	}
+}

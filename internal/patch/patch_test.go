@@ -1,0 +1,498 @@
+package patch
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+)
+
+func quantity(text string) resource.Quantity { return resource.MustParse(text) }
+
+func fieldsOf(t testing.TB, object client.Object) map[string]any {
+	t.Helper()
+	out, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// pod is a strategic merge patch of a Pod.
+func pod(fields string) string { return "spec: {template: {spec: {" + fields + "}}}" }
+
+// nginx is a strategic merge patch of nginx's container.
+func nginx(fields string) string { return pod("containers: [{name: nginx, " + fields + "}]") }
+
+const confined = "securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}"
+
+// Each patch changes what it says and nothing else.
+func TestApply(t *testing.T) {
+	for name, test := range map[string]struct {
+		kind, patch string
+		want        map[string]any // by path
+	}{
+		"strategic": {"Deployment", pod(`hostAliases: [{ip: 10.0.0.1, hostnames: [db]}]`), map[string]any{
+			"spec.template.spec.hostAliases": []any{map[string]any{"ip": "10.0.0.1", "hostnames": []any{"db"}}},
+		}},
+		"as JSON": {"Deployment", `{"spec": {"minReadySeconds": 5}}`, map[string]any{"spec.minReadySeconds": int64(5)}},
+		"operations": {
+			"Deployment", `[{op: add, path: /spec/template/spec/dnsConfig, value: {options: [{name: ndots, value: "1"}]}}]`,
+			map[string]any{"spec.template.spec.dnsConfig": map[string]any{
+				"options": []any{map[string]any{"name": "ndots", "value": "1"}},
+			}},
+		},
+		"a comment and a document mark": {
+			"Service", "# why\n---\nspec:\n  allocateLoadBalancerNodePorts: false\n",
+			map[string]any{"spec.allocateLoadBalancerNodePorts": false},
+		},
+		"labels beside ours": {
+			"Deployment", `{metadata: {labels: {team: shop}}, spec: {template: {metadata: {annotations: {a/b: "1"}}}}}`,
+			map[string]any{"metadata.labels.team": "shop", "spec.template.metadata.annotations.a/b": "1"},
+		},
+		"texts that look like something else": {
+			"Deployment", `{metadata: {annotations: {a: "1e3", b: "yes", c: "null", d: "2026-01-01", "on": "~"}}}`,
+			map[string]any{
+				"metadata.annotations.a": "1e3", "metadata.annotations.b": "yes", "metadata.annotations.c": "null",
+				"metadata.annotations.d": "2026-01-01", "metadata.annotations.on": "~",
+			},
+		},
+		"a large number": {
+			"Deployment", pod("securityContext: {runAsUser: 1000650000}"),
+			map[string]any{"spec.template.spec.securityContext.runAsUser": int64(1000650000)},
+		},
+		"null takes away": {
+			"Deployment", pod("automountServiceAccountToken: null"),
+			map[string]any{"spec.template.spec.automountServiceAccountToken": nil},
+		},
+		"another constant": {"Deployment", pod("enableServiceLinks: true"), map[string]any{"spec.template.spec.enableServiceLinks": true}},
+		"both names of the service account": {"Deployment", pod("serviceAccountName: robot"), map[string]any{
+			"spec.template.spec.serviceAccountName": "robot", "spec.template.spec.serviceAccount": "robot",
+		}},
+		"the budget": {"PodDisruptionBudget", `{spec: {maxUnavailable: null, minAvailable: 50%}}`, map[string]any{
+			"spec.minAvailable": "50%", "spec.maxUnavailable": nil,
+		}},
+		"egress": {"NetworkPolicy", `[{op: add, path: /spec/policyTypes/-, value: Egress}]`, map[string]any{
+			"spec.policyTypes": []any{"Ingress", "Egress"},
+		}},
+		"nothing": {"Service", "{}", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			given := children()
+			got, errs := Apply(patches(test.kind, test.patch), given, at)
+			if len(errs) > 0 {
+				t.Fatal(errs)
+			}
+			if diff := gocmp.Diff(children(), given); diff != "" {
+				t.Errorf("changed what it was given (-want +got):\n%s", diff)
+			}
+			for i, child := range given {
+				want := fieldsOf(t, child)
+				if child.GetObjectKind().GroupVersionKind().Kind == test.kind {
+					for at, value := range test.want {
+						set(t, want, at, value)
+					}
+				}
+				if diff := gocmp.Diff(want, fieldsOf(t, got[i])); diff != "" {
+					t.Errorf("%T (-want +got):\n%s", child, diff)
+				}
+			}
+		})
+	}
+}
+
+func set(t *testing.T, object map[string]any, at string, value any) {
+	t.Helper()
+	keys := strings.Split(at, ".")
+	if value == nil {
+		unstructured.RemoveNestedField(object, keys...)
+	} else if err := unstructured.SetNestedField(object, value, keys...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What is new comes after what is the operator's, in each of the lists whose order matters to somebody.
+func TestApplyKeepsTheOrder(t *testing.T) {
+	got, errs := Apply(patches("Deployment", pod(`
+  initContainers: [{name: first, image: busybox:1, `+confined+`}],
+  containers: [{name: log, image: busybox:1, `+confined+`}, {name: nginx, volumeMounts: [{name: cache, mountPath: /var/cache/nginx}]}],
+  volumes: [{name: cache, emptyDir: {sizeLimit: 1Gi}}]`)), children(), at)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	names := func(list string, key string) []string {
+		var out []string
+		for _, element := range get(fieldsOf(t, got[2]), list).([]any) {
+			out = append(out, element.(map[string]any)[key].(string))
+		}
+		return out
+	}
+	mounts := get(fieldsOf(t, got[2]), "spec.template.spec.containers").([]any)[0].(map[string]any)["volumeMounts"].([]any)
+	if last := mounts[len(mounts)-1].(map[string]any)["name"]; last != "cache" || len(mounts) != 3 {
+		t.Errorf("mounts: %v", mounts)
+	}
+	for list, want := range map[string][]string{
+		"containers": {"nginx", "log"}, "volumes": {"config", "tmp", "cache"}, "initContainers": {"first"},
+	} {
+		if diff := gocmp.Diff(want, names("spec.template.spec."+list, "name")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", list, diff)
+		}
+	}
+}
+
+// One patch after the other, each on what the one before made.
+func TestApplyInOrder(t *testing.T) {
+	got, errs := Apply(patches("Deployment", "{spec: {minReadySeconds: 3}}",
+		`[{op: test, path: /spec/minReadySeconds, value: 3}, {op: replace, path: /spec/minReadySeconds, value: 4}]`), children(), at)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	if n := get(fieldsOf(t, got[2]), "spec.minReadySeconds"); n != int64(4) {
+		t.Errorf("got %v", n)
+	}
+}
+
+func TestHits(t *testing.T) {
+	child := children()[2]
+	for target, want := range map[v1alpha2.PatchTarget]bool{
+		{Kind: "Deployment"}: true, {Kind: "Deployment", Name: "web"}: true, {Kind: "Deployment", Name: "other"}: false, {Kind: "Service"}: false,
+		{Name: "web"}: false,
+	} {
+		if Hits(target, child) != want {
+			t.Errorf("%v: want %t", target, want)
+		}
+	}
+}
+
+// keys are so many fields.
+func keys(n int) string {
+	var out []string
+	for i := range n {
+		out = append(out, fmt.Sprintf("a%d: a", i))
+	}
+	return strings.Join(out, ",")
+}
+
+// refused are patches that are admitted nowhere, with what is told of them.
+func refused() map[string]struct{ kind, patch, want string } {
+	many := func(n int, text string) string { return strings.TrimSuffix(strings.Repeat(text+",", n), ",") }
+	op := func(op, path, rest string) string { return fmt.Sprintf(`[{"op": %q, "path": %q%s}]`, op, path, rest) }
+	return map[string]struct{ kind, patch, want string }{
+		// Who and whose the child is.
+		"apiVersion": {"Deployment", "apiVersion: apps/v1beta1", "cannot change apiVersion"},
+		"kind":       {"Service", "kind: Secret", "cannot change kind"},
+		"name":       {"Deployment", "metadata: {name: other}", "cannot change metadata.name"},
+		"namespace":  {"Deployment", "metadata: {namespace: kube-system}", "cannot change metadata.namespace"},
+		"owner": {
+			"Deployment", "metadata: {ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: a, uid: b}]}",
+			"metadata.ownerReferences",
+		},
+		"finalizers":      {"Service", "metadata: {finalizers: [example.com/never]}", "metadata.finalizers"},
+		"finalizer by op": {"Service", op("add", "/metadata/finalizers", `, "value": ["example.com/never"]`), "metadata.finalizers"},
+		"resourceVersion": {"Deployment", `metadata: {resourceVersion: "1"}`, "metadata.resourceVersion"},
+		"status":          {"Deployment", "status: {replicas: 1}", "cannot change status"},
+		// Labels and annotations.
+		"a label of ours": {
+			"Deployment", "metadata: {labels: {app.kubernetes.io/instance: other}}",
+			"metadata.labels[app.kubernetes.io/instance]",
+		},
+		"a label less": {"Service", "metadata: {labels: null}", "metadata.labels[app.kubernetes.io/component]"},
+		"a label less by op": {
+			"Service", op("remove", "/metadata/labels/app.kubernetes.io~1name", ""),
+			"metadata.labels[app.kubernetes.io/name]",
+		},
+		"labels moved": {
+			"Service", `[{op: move, from: /metadata/labels, path: /metadata/annotations}]`,
+			"metadata.labels[app.kubernetes.io/component]",
+		},
+		"a Pod's label": {
+			"Deployment", "spec: {template: {metadata: {labels: {app.kubernetes.io/name: a}}}}",
+			"spec.template.metadata.labels[app.kubernetes.io/name]",
+		},
+		"a recommended label": {"Deployment", "metadata: {labels: {app.kubernetes.io/created-by: me}}", "it is the operator's"},
+		"our annotation":      {"Deployment", "metadata: {annotations: {operator.example.com/last-declared: '{}'}}", "it is the operator's"},
+		"our annotation less": {
+			"Deployment", "metadata: {annotations: {operator.example.com/replicas: null}}",
+			"metadata.annotations[operator.example.com/replicas]",
+		},
+		"the revision": {"Deployment", `metadata: {annotations: {deployment.kubernetes.io/revision: "9"}}`, "it is the operator's"},
+		"an annotation of spec": {
+			"Deployment", "spec: {template: {metadata: {annotations: {example.com/team: other}}}}",
+			"another field or the operator sets it",
+		},
+		"the Pod's name": {"Deployment", "spec: {template: {metadata: {name: a}}}", "spec.template.metadata.name"},
+		// What other fields declare, and what the operator relies on.
+		"selector":           {"Deployment", "spec: {selector: {matchLabels: {a: b}}}", "cannot change spec.selector"},
+		"selector of others": {"Service", "spec: {selector: {a: b}}", "cannot change spec.selector"},
+		"no selector":        {"Service", "spec: {selector: null}", "cannot change spec.selector"},
+		"podSelector":        {"NetworkPolicy", "spec: {podSelector: {$patch: replace}}", "cannot change spec.podSelector"},
+		"budget's selector":  {"PodDisruptionBudget", "spec: {selector: {}}, metadata: {labels: {a: b}}", "is no YAML"},
+		"the whole spec":     {"Deployment", "spec: {$patch: delete}", "cannot remove or rename the container nginx"},
+		"a spec of its own":  {"Deployment", "spec: {$patch: replace, minReadySeconds: 3}", "cannot remove or rename the container nginx"},
+		"replicas":           {"Deployment", "spec: {replicas: 5}", "set spec.replicas"},
+		"strategy":           {"Deployment", "spec: {strategy: {$patch: replace, type: Recreate}}", "set spec.rollout"},
+		"paused":             {"Deployment", "spec: {paused: true}", "set spec.paused"},
+		"deadline":           {"Deployment", "spec: {progressDeadlineSeconds: 600}", "set spec.rollout"},
+		"history":            {"Deployment", "spec: {revisionHistoryLimit: 100000}", "spec.revisionHistoryLimit"},
+		"drain":              {"Deployment", pod("terminationGracePeriodSeconds: 1"), "set spec.drainSeconds"},
+		"placement":          {"Deployment", pod("nodeSelector: {a: b}"), "set spec.podTemplate"},
+		"ports":              {"Service", "spec: {ports: [{port: 81}]}", "set spec.ports or spec.tls"},
+		"type":               {"Service", "spec: {type: ExternalName, externalName: a.example.com}", "set spec.service"},
+		"external addresses": {"Service", "spec: {externalIPs: [10.0.0.1]}", "spec.externalIPs"},
+		"Pods that fail":     {"Service", "spec: {publishNotReadyAddresses: true}", "spec.publishNotReadyAddresses"},
+		"ingress":            {"NetworkPolicy", "spec: {ingress: [{}], policyTypes: null}", "spec.policyTypes"},
+		// nginx's container.
+		"image":           {"Deployment", nginx("image: evil"), "image of the container nginx: set spec.image"},
+		"command":         {"Deployment", nginx("command: [sh]"), "command of the container nginx"},
+		"args":            {"Deployment", nginx("args: [-h]"), "args of the container nginx"},
+		"container ports": {"Deployment", nginx("ports: [{containerPort: 81}]"), "ports of the container nginx"},
+		"resources":       {"Deployment", nginx("resources: {limits: {cpu: 1}}"), "set spec.resources"},
+		"probe":           {"Deployment", nginx("readinessProbe: null"), "readinessProbe of the container nginx"},
+		"lifecycle":       {"Deployment", nginx("lifecycle: {$patch: delete}"), "set spec.drainSeconds"},
+		"last words":      {"Deployment", nginx("terminationMessagePolicy: File"), "terminationMessagePolicy"},
+		"no container": {
+			"Deployment", pod("containers: [{name: nginx, $patch: delete}]"),
+			"cannot remove or rename the container nginx",
+		},
+		"no containers": {"Deployment", pod("containers: null"), "cannot remove or rename the container nginx"},
+		"renamed": {
+			"Deployment", op("replace", "/spec/template/spec/containers/0/name", `, "value": "web"`),
+			"cannot remove or rename",
+		},
+		"containers replaced": {"Deployment", pod("containers: [{$patch: replace}, {name: nginx, image: evil}]"), "of the container nginx"},
+		"no volume":           {"Deployment", pod("volumes: [{name: config, $patch: delete}]"), "spec.template.spec.volumes"},
+		"another volume":      {"Deployment", pod("volumes: [{name: config, configMap: {name: other}}]"), "spec.template.spec.volumes"},
+		"no mount":            {"Deployment", nginx("volumeMounts: null"), "volumeMounts of the container nginx"},
+		"mounted over":        {"Deployment", nginx("volumeMounts: [{name: tmp, mountPath: /etc/}]"), "cannot mount /etc/"},
+		"mounted within": {
+			"Deployment", nginx("volumeMounts: [{name: tmp, mountPath: /etc/nginx-operator/nginx.conf}]"),
+			"cannot mount /etc/nginx-operator/nginx.conf",
+		},
+		"port of a sidecar": {
+			"Deployment", pod("containers: [{name: log, image: a, " + confined + ", ports: [{name: health, containerPort: 1}]}]"),
+			"is nginx's",
+		},
+		"port of an init": {
+			"Deployment", pod("initContainers: [{name: log, image: a, restartPolicy: Always, " + confined + ", ports: [{containerPort: 80}]}]"),
+			"is nginx's",
+		},
+		"sysctls": {"Deployment", pod("securityContext: {sysctls: []}"), "securityContext.sysctls"},
+		"one nginx more": {
+			"Deployment", op("add", "/spec/template/spec/containers/-", `, "value": {"name": "nginx", "image": "a"}`),
+			`two elements have the name "nginx"`,
+		},
+		"a variable twice": {
+			"Deployment", op("add", "/spec/template/spec/containers/0/env", `, "value": [{"name": "A"}, {"name": "A", "value": "b"}]`),
+			`two elements have the name "A"`,
+		},
+		"an element of nothing": {"Deployment", pod("volumes: [{emptyDir: {}}]"), "volumes"},
+		// Pod Security.
+		"privileged": {
+			"Deployment", nginx("securityContext: {privileged: true, allowPrivilegeEscalation: true}"),
+			"Pod Security restricted: privileged",
+		},
+		"root":         {"Deployment", pod("securityContext: {runAsNonRoot: null}"), "runAsNonRoot"},
+		"user 0":       {"Deployment", nginx("securityContext: {runAsUser: 0}"), "runAsUser"},
+		"no seccomp":   {"Deployment", pod("securityContext: {seccompProfile: {type: Unconfined, $patch: replace}}"), "seccompProfile"},
+		"capabilities": {"Deployment", nginx("securityContext: {capabilities: {add: [NET_ADMIN]}}"), "capabilities"},
+		"host network": {"Deployment", pod("hostNetwork: true"), "host namespaces"},
+		"host path":    {"Deployment", pod("volumes: [{name: a, hostPath: {path: /}}]"), "hostPath"},
+		"sidecar as root": {
+			"Deployment", pod("containers: [{name: log, image: a}]"),
+			`container "log" must set securityContext.allowPrivilegeEscalation=false`,
+		},
+		"root of a user namespace": {
+			"Deployment", pod("hostUsers: false, securityContext: {runAsNonRoot: false, runAsUser: 0}"),
+			"runAsNonRoot",
+		},
+		"as if for Windows": {
+			"Deployment", pod("os: {name: windows}, containers: [{name: log, image: a}]"),
+			`container "log" must set securityContext.allowPrivilegeEscalation=false`,
+		},
+		"no securityContext": {"Deployment", pod("securityContext: {$patch: delete}"), "securityContext.sysctls"},
+		// What the API does not know, and what no type can hold.
+		"an unknown field":   {"Deployment", pod("hostAlias: []"), `unknown field "spec.template.spec.hostAlias"`},
+		"unknown directive":  {"Deployment", pod("$retainKeys: [volumes]"), "unknown field"},
+		"another order":      {"Deployment", pod("$setElementOrder/containers: [{name: nginx}]"), "unknown field"},
+		"another case":       {"Deployment", "spec: {Replicas: 3}", `unknown field "spec.Replicas"`},
+		"a wrong type":       {"Deployment", "spec: {minReadySeconds: soon}", "cannot be read"},
+		"a number too large": {"Deployment", "spec: {minReadySeconds: 99999999999}", "cannot be read"},
+		"an endless number":  {"Deployment", "spec: {minReadySeconds: 1e999999999}", "cannot be read"},
+		"a list for a map":   {"Deployment", "spec: []", "Deployment: "},
+		"a map for a list":   {"Deployment", pod("containers: {a: b}"), "Deployment: "},
+		"a text for all":     {"Deployment", op("replace", "/spec", `, "value": "a"`), "cannot be read"},
+		"null for all":       {"Deployment", op("replace", "/spec", `, "value": null`), "cannot remove or rename the container nginx"},
+		"an endless quantity": {
+			"Deployment", pod(`volumes: [{name: a, emptyDir: {sizeLimit: "1e-1000000000"}}]`),
+			"spec.template.spec.volumes[0].emptyDir.sizeLimit: a quantity has",
+		},
+		"one in a map": {"Deployment", pod(`overhead: {cpu: 1e1000000000}`), "overhead.cpu: a quantity has"},
+		"one by op": {
+			"Deployment", op("add", "/spec/template/spec/containers/0/resources/limits", `, "value": {"cpu": "1e1000000000"}`),
+			"a quantity has",
+		},
+		"one of a divisor": {
+			"Deployment", nginx(`env: [{name: a, valueFrom: {resourceFieldRef: {resource: limits.cpu, divisor: "1e-999999999"}}}]`),
+			"divisor: a quantity has",
+		},
+		"a long list": {"Deployment", pod("dnsConfig: {searches: [" + many(65, "a") + "]}"), "a list has more than 64 elements"},
+		"a long list by op": {
+			"Deployment", "[" + many(65, `{op: add, path: /spec/template/spec/volumes/-, value: {name: a}}`) + "]",
+			"has more than 256 values",
+		},
+		"a path into nothing": {"Deployment", op("add", "/spec/nothing/at/all", `, "value": 1`), "cannot be applied"},
+		"an index beyond": {
+			"Deployment", op("add", "/spec/template/spec/containers/99999999999999999999", `, "value": {}`),
+			"cannot be applied",
+		},
+		"a negative index":       {"Deployment", op("remove", "/spec/template/spec/containers/-1", ""), "cannot remove or rename"},
+		"a test that fails":      {"Deployment", op("test", "/spec/replicas", `, "value": 2`), "cannot be applied"},
+		"deletion of the object": {"Deployment", "$patch: delete", "deletes the object"},
+		"an unknown $patch":      {"Deployment", "$patch: explode", "cannot be applied"},
+		"$patch of a wrong type": {"Deployment", "$patch: {a: b}", "Deployment: "},
+		// The text.
+		"empty":             {"Deployment", "", "is empty"},
+		"only a comment":    {"Deployment", "# nothing", "is empty"},
+		"null":              {"Deployment", "null", "mapping"},
+		"a text":            {"Deployment", "spec", "mapping"},
+		"no YAML":           {"Deployment", "spec: [", "is no YAML"},
+		"control character": {"Deployment", "spec: \"\x00\"", "is no YAML"},
+		"two documents":     {"Deployment", "spec: {}\n---\nspec: {}", "more than one document"},
+		"a field twice":     {"Deployment", "spec: {minReadySeconds: 1}\nspec: {minReadySeconds: 2}", "is no YAML"},
+		"aliases":           {"Deployment", "a: &a [x]\nb: [*a, *a]", "anchors, aliases and merge keys"},
+		"a merge key":       {"Deployment", "spec:\n  <<: {replicas: 3}", "anchors, aliases and merge keys"},
+		"billion laughs":    {"Deployment", "a: &a [x,x]\nb: &b [*a,*a]\nc: &c [*b,*b]\nd: [*c,*c]", "anchors, aliases and merge keys"},
+		"depth":             {"Deployment", strings.Repeat("{a: ", 40) + "1" + strings.Repeat("}", 40), "nested more than"},
+		"great depth":       {"Deployment", strings.Repeat("[", 8000) + strings.Repeat("]", 8000), "characters"},
+		"less depth":        {"Deployment", strings.Repeat("[", 4000) + strings.Repeat("]", 4000), "nested more than"},
+		"many values":       {"Deployment", "metadata: {labels: {" + keys(300) + "}}", "more than 256 values"},
+		"too long":          {"Deployment", "a: " + strings.Repeat("x", maxCharacters), "characters"},
+		"no operation":      {"Deployment", "[1]", "not of operations"},
+		"no op":             {"Deployment", "[{path: /spec}]", `op is ""`},
+		"another op":        {"Deployment", op("merge", "/spec", ""), `op is "merge"`},
+		"copy":              {"Deployment", `[{op: copy, from: /spec, path: /spec/template}]`, "copy is not allowed"},
+		"the whole object":  {"Deployment", op("replace", "", `, "value": {}`), "path has to be a JSON pointer"},
+		"no path":           {"Deployment", "[{op: remove}]", "path has to be a JSON pointer"},
+		"not a kind":        {"Secret", "data: {}", "supported values"},
+	}
+}
+
+func TestRefused(t *testing.T) {
+	for name, test := range refused() {
+		t.Run(name, func(t *testing.T) {
+			got, errs := Apply(patches(test.kind, test.patch), children(), at)
+			if len(errs) == 0 || !strings.Contains(errs.ToAggregate().Error(), test.want) || got != nil {
+				t.Errorf("want %q, got %v", test.want, errs)
+			}
+			for _, err := range errs {
+				if !strings.HasPrefix(err.Field, "spec.patches") || len(err.Detail) > maxMessage+8 {
+					t.Errorf("%s: %s", err.Field, err.Detail)
+				}
+			}
+		})
+	}
+}
+
+// The one that is wrong is named.
+func TestRefusedByIndex(t *testing.T) {
+	three := patches("Deployment", "{spec: {minReadySeconds: 3}}", "{spec: {replicas: 5}}", "{spec: {minReadySeconds: 4}}")
+	_, errs := Apply(three, children(), at)
+	if len(errs) != 1 || errs[0].Field != "spec.patches[1].patch" {
+		t.Error(errs)
+	}
+	if errs = Check(make([]v1alpha2.Patch, maxPatches+1), at); len(errs) != 1 {
+		t.Error(errs)
+	}
+	half := "{metadata: {labels: {" + keys(maxValues/2) + "}}}"
+	if errs = Check(patches("Service", half), at); len(errs) > 0 {
+		t.Error(errs)
+	}
+	if errs = Check(patches("Service", half, half), at); len(errs) != 1 || errs[0].Field != "spec.patches" {
+		t.Error(errs)
+	}
+	wide := "{metadata: {annotations: {a: '" + strings.Repeat("\U0001F600", maxCharacters-50) + "'}}}"
+	if errs = Check(patches("Service", wide, wide), at); len(errs) != 1 || errs[0].Field != "spec.patches" {
+		t.Error(errs)
+	}
+}
+
+// Objects are reconciled side by side, and reviews come beside them.
+func TestApplySideBySide(t *testing.T) {
+	var done sync.WaitGroup
+	for range 8 {
+		done.Go(func() {
+			if _, errs := Apply(patches("Deployment", pod("hostAliases: [{ip: 10.0.0.1}]"), "[{op: add, path: /spec/minReadySeconds, value: 3}]"),
+				children(), at); len(errs) > 0 {
+				t.Error(errs)
+			}
+		})
+	}
+	done.Wait()
+}
+
+// The names of protected fields are those of the API: one that is misspelt would protect nothing.
+func TestProtectedFieldsExist(t *testing.T) {
+	exists := func(in reflect.Type, at string) bool {
+		for _, name := range strings.Split(at, ".") {
+			for in.Kind() == reflect.Pointer {
+				in = in.Elem()
+			}
+			field, found := typeOf(in, name)
+			if !found {
+				return false
+			}
+			in = field.Type
+		}
+		return true
+	}
+	for name, rules := range kinds {
+		object := rules.empty()
+		if got := reflect.TypeOf(object).Elem().Name(); got != name {
+			t.Errorf("%s: makes a %s", name, got)
+		}
+		for _, own := range append(rules.kept, rules.added...) {
+			if !exists(reflect.TypeOf(object), own.field) {
+				t.Errorf("%s: there is no %s", name, own.field)
+			}
+		}
+	}
+	for _, own := range keptOfNginx {
+		if !exists(reflect.TypeFor[corev1.Container](), own.field) {
+			t.Errorf("a container has no %s", own.field)
+		}
+	}
+}
+
+// A list with a merge key is merged element by element, one without is not.
+func TestLongLists(t *testing.T) {
+	list := func(n int) []any {
+		var out []any
+		for i := range n {
+			out = append(out, map[string]any{"name": strconv.Itoa(i), "ip": strconv.Itoa(i)})
+		}
+		return out
+	}
+	for n, valid := range map[int]bool{maxMerged: true, maxMerged + 1: false} {
+		volumes := map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"volumes": list(n)}}}}
+		if err := readable(&appsv1.Deployment{}, volumes); (err == nil) != valid {
+			t.Errorf("%d volumes: %v", n, err)
+		}
+		rules := map[string]any{"spec": map[string]any{"ingress": list(n)}}
+		if err := readable(&networkingv1.NetworkPolicy{}, rules); err != nil {
+			t.Errorf("%d rules: %v", n, err)
+		}
+	}
+}

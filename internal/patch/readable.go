@@ -1,0 +1,104 @@
+package patch
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/example/nginx-operator/internal/bounds"
+)
+
+// maxMerged bounds the lists of a child that internal/apply merges element by element; longer ones it replaces.
+const maxMerged = 128
+
+// atomicLists are lists that are compared and written as a whole, whatever key the merge of Kubernetes has for them.
+var atomicLists = []string{"topologySpreadConstraints"}
+
+// readable holds the fields of an object against its Go type, before they are decoded into it: a quantity computes on what it reads,
+// and of two elements of one key a later merge would lose one.
+func readable(object any, fields map[string]any) error {
+	return readableIn(reflect.TypeOf(object).Elem(), fields, "")
+}
+
+func readableIn(in reflect.Type, value any, at string) error {
+	for in.Kind() == reflect.Pointer {
+		in = in.Elem()
+	}
+	if in == reflect.TypeFor[resource.Quantity]() {
+		if value != nil && !bounds.IsQuantity(value) {
+			return fmt.Errorf("%s: %s", at, bounds.QuantityRule)
+		}
+		return nil
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		for name, inner := range value {
+			below, found := typeOf(in, name)
+			if !found {
+				continue // the decoder says so
+			}
+			if err := readableIn(below.Type, inner, strings.TrimPrefix(at+"."+name, ".")); err != nil {
+				return err
+			}
+			if list, isList := inner.([]any); isList {
+				if err := elementsDiffer(list, below, strings.TrimPrefix(at+"."+name, ".")); err != nil {
+					return err
+				}
+			}
+		}
+	case []any:
+		if in.Kind() != reflect.Slice {
+			return nil
+		}
+		for i, inner := range value {
+			if err := readableIn(in.Elem(), inner, fmt.Sprintf("%s[%d]", at, i)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// typeOf returns the field of a type with a name in JSON; what a map has under any key is one too.
+func typeOf(in reflect.Type, name string) (reflect.StructField, bool) {
+	if in.Kind() == reflect.Map {
+		return reflect.StructField{Type: in.Elem()}, true
+	}
+	if in.Kind() != reflect.Struct {
+		return reflect.StructField{}, false
+	}
+	for _, field := range reflect.VisibleFields(in) {
+		if tag, _, _ := strings.Cut(field.Tag.Get("json"), ","); tag == name && name != "" {
+			return field, true
+		}
+	}
+	return reflect.StructField{}, false
+}
+
+// elementsDiffer holds that a list has one element for each key of the strategic merge.
+func elementsDiffer(list []any, field reflect.StructField, at string) error {
+	key := field.Tag.Get("patchMergeKey")
+	if key == "" || slices.Contains(atomicLists, at[strings.LastIndex(at, ".")+1:]) {
+		return nil
+	}
+	if len(list) > maxMerged {
+		return fmt.Errorf("%s: has more than %d elements", at, maxMerged)
+	}
+	seen := sets.New[string]()
+	for i, element := range list {
+		fields, isMap := element.(map[string]any)
+		value := fmt.Sprint(fields[key])
+		if !isMap || fields[key] == nil {
+			return fmt.Errorf("%s[%d]: has no %s", at, i, key)
+		}
+		if seen.Has(value) {
+			return fmt.Errorf("%s[%d]: two elements have the %s %q; leave one", at, i, key, value)
+		}
+		seen.Insert(value)
+	}
+	return nil
+}

@@ -1,0 +1,41 @@
+package patch
+
+import (
+	"sync"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/pod-security-admission/api"
+	"k8s.io/pod-security-admission/policy"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// standard evaluates Pods as the API server does.
+var standard = sync.OnceValues(func() (policy.Evaluator, error) { return policy.NewEvaluator(policy.DefaultChecks(), nil) })
+
+// lessSecure returns which rules of the Pod Security Standard restricted a patched Pod breaks that it kept before. No level that a
+// namespace can have is above it, so that what passes is admitted everywhere.
+func lessSecure(before, after client.Object) []string {
+	was, isDeployment := before.(*appsv1.Deployment)
+	if !isDeployment {
+		return nil
+	}
+	evaluator, err := standard()
+	if err != nil {
+		return []string{"failed to make the checks of Pod Security: " + err.Error()}
+	}
+	evaluate := func(deployment *appsv1.Deployment) []policy.CheckResult {
+		template := deployment.Spec.Template
+		// What these relax depends on the version of the API server, and on its nodes.
+		template.Spec.HostUsers, template.Spec.OS = nil, nil
+		level := api.LevelVersion{Level: api.LevelRestricted, Version: api.LatestVersion()}
+		return evaluator.EvaluatePod(level, &template.ObjectMeta, &template.Spec)
+	}
+	kept, now := evaluate(was), evaluate(after.(*appsv1.Deployment))
+	var out []string
+	for i, check := range now {
+		if !check.Allowed && (i >= len(kept) || kept[i].Allowed) {
+			out = append(out, "Pod Security restricted: "+check.ForbiddenReason+": "+check.ForbiddenDetail)
+		}
+	}
+	return out
+}

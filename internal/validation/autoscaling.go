@@ -1,0 +1,53 @@
+package validation
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/defaults"
+)
+
+// maxReplicas is what the schema allows.
+const maxReplicas = 1000
+
+// validateAutoscaling holds the bounds, and that there is a request for each target: the utilization is in percent of it, so that the
+// autoscaler could never work without.
+func validateAutoscaling(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
+	if spec.Autoscaling == nil {
+		return nil
+	}
+	var errs field.ErrorList
+	at, declared := path.Child("autoscaling"), defaults.Autoscaling(spec)
+	if n := declared.MaxReplicas; n < 1 || n > maxReplicas {
+		errs = append(errs, field.Invalid(at.Child("maxReplicas"), n, "must be between 1 and 1000"))
+	} else if n := *declared.MinReplicas; n < 1 || n > declared.MaxReplicas {
+		errs = append(errs, field.Invalid(at.Child("minReplicas"), n, "must be between 1 and maxReplicas"))
+	}
+	for _, target := range []struct {
+		resource corev1.ResourceName
+		name     string
+		declared *int32
+	}{
+		{corev1.ResourceCPU, "targetCPUUtilizationPercentage", declared.TargetCPUUtilizationPercentage},
+		{corev1.ResourceMemory, "targetMemoryUtilizationPercentage", declared.TargetMemoryUtilizationPercentage},
+	} {
+		if target.declared != nil && !requests(spec, target.resource) {
+			errs = append(errs, field.Required(path.Child("resources", "requests").Key(string(target.resource)), fmt.Sprintf(
+				"%s is in percent of it; declare it, or remove resources to have the default", at.Child(target.name))))
+		}
+	}
+	return errs
+}
+
+// requests reports whether a resource is requested; without a request, the limit is one.
+func requests(spec *v1alpha2.NginxOperatorSpec, name corev1.ResourceName) bool {
+	resources := defaults.Resources(spec)
+	quantity, found := resources.Requests[name]
+	if !found {
+		quantity = resources.Limits[name]
+	}
+	return quantity.AsApproximateFloat64() > 0
+}

@@ -1,0 +1,61 @@
+package validation
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/wellknown"
+)
+
+// maxContainers is how many initContainers, and how many sidecars, the schema allows.
+const maxContainers = 8
+
+// validateContainers holds the name of the operator's container, and what the containers share with it.
+func validateContainers(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	volumes, names := sets.New[string](), sets.New(wellknown.OperandContainer)
+	for _, volume := range spec.Volumes {
+		volumes.Insert(volume.Name)
+	}
+	for _, list := range []struct {
+		name       string
+		containers []v1alpha2.Container
+	}{{"initContainers", spec.InitContainers}, {"sidecars", spec.Sidecars}} {
+		for i := range list.containers {
+			container, at := &list.containers[i], path.Child(list.name).Index(i)
+			for _, message := range utilvalidation.IsDNS1123Label(container.Name) {
+				errs = append(errs, field.Invalid(at.Child("name"), bounded(container.Name), message))
+			}
+			if names.Has(container.Name) {
+				errs = append(errs, field.Duplicate(at.Child("name"), bounded(container.Name)))
+			}
+			names.Insert(container.Name)
+			errs = append(errs, validateContainer(container, volumes, at)...)
+		}
+	}
+	return errs
+}
+
+func validateContainer(container *v1alpha2.Container, volumes sets.Set[string], at *field.Path) field.ErrorList {
+	errs := validateImage(container.Image, at.Child("image"))
+	errs = append(errs, atMost(len(container.Env), maxEnv, at.Child("env"))...)
+	errs = append(errs, validateEnv(container.Env, at.Child("env"))...)
+	if resources := container.Resources; resources != nil {
+		errs = append(errs, validateResources(&corev1.ResourceRequirements{Limits: resources.Limits, Requests: resources.Requests},
+			at.Child("resources"))...)
+	}
+	mounts := at.Child("volumeMounts")
+	errs = append(errs, validateUnique(container.VolumeMounts, "mountPath", mounts,
+		func(mount v1alpha2.VolumeMount) string { return mount.MountPath })...)
+	for i, mount := range container.VolumeMounts {
+		if !volumes.Has(mount.Name) {
+			errs = append(errs, field.Invalid(mounts.Index(i).Child("name"), bounded(mount.Name),
+				"is no volume of spec.volumes; add it there, or name one that is"))
+		}
+		errs = append(errs, validateMount(mount.MountPath, mount.SubPath, mounts.Index(i))...)
+	}
+	return errs
+}

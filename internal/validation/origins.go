@@ -1,0 +1,41 @@
+package validation
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+)
+
+// assetVolumes is how many volumes of the Deployment come before those of the spec.
+const assetVolumes = 2
+
+// elementOfPods is a field of an element of a list in a Pod that has elements of the spec.
+var elementOfPods = regexp.MustCompile(`^spec\.template\.spec\.(volumes|initContainers)\[(\d{1,3})\](.*)$`)
+
+// originOfElement returns the field of the spec that a field of an element comes from, whose place in the list is another one there.
+func originOfElement(child string, spec *v1alpha2.NginxOperatorSpec) (string, bool) {
+	found := elementOfPods.FindStringSubmatch(child)
+	if found == nil {
+		return "", false
+	}
+	list, rest := found[1], found[3]
+	place, err := strconv.Atoi(found[2])
+	if err != nil || spec == nil {
+		return "", false
+	}
+	last := len(spec.Volumes)
+	switch {
+	case list == "volumes":
+		place -= assetVolumes
+	case place < len(spec.InitContainers):
+		last = len(spec.InitContainers)
+	default:
+		list, last, place = "sidecars", len(spec.Sidecars), place-len(spec.InitContainers)
+	}
+	if place < 0 || place >= last {
+		return "", false
+	}
+	return fmt.Sprintf("%s[%d]%s", list, place, rest), true
+}

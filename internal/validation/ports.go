@@ -1,0 +1,132 @@
+package validation
+
+import (
+	"fmt"
+
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/defaults"
+)
+
+// numbers are those that are taken, and the fields that took them.
+type numbers struct {
+	errs    field.ErrorList
+	service map[int32]string
+	listens map[int32]string
+}
+
+// take takes the number of a port of the Service and the one on which nginx listens for it. label says what took the former.
+func (n *numbers) take(port int32, targetPort, nodePort *int32, at *field.Path, label string) {
+	n.valid(port, at.Child("port"))
+	if by, found := n.service[port]; found {
+		n.errs = append(n.errs, field.Invalid(at.Child("port"), port,
+			fmt.Sprintf("the port is %s already; nginx listens on a port once, so choose another", by)))
+		return
+	}
+	n.service[port] = label
+	listens, from := port, at.Child("port")
+	if targetPort != nil {
+		listens, from, label = *targetPort, at.Child("targetPort"), at.Child("targetPort").String()
+		n.valid(listens, from)
+	}
+	if by, found := n.listens[listens]; found {
+		n.errs = append(n.errs, field.Invalid(from, listens, fmt.Sprintf("nginx listens on it for %s already; choose another targetPort", by)))
+		return
+	}
+	n.listens[listens] = label
+	if nodePort != nil {
+		n.valid(*nodePort, at.Child("nodePort"))
+	}
+}
+
+func (n *numbers) valid(number int32, at *field.Path) {
+	for _, message := range utilvalidation.IsValidPortNum(int(number)) {
+		n.errs = append(n.errs, field.Invalid(at, number, message))
+	}
+}
+
+// validatePorts finds numbers that are taken twice, those that hold by default included.
+func validatePorts(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
+	taken := numbers{service: map[int32]string{}, listens: map[int32]string{}}
+	for i, port := range defaults.Ports(spec) {
+		at := path.Child("ports").Index(i)
+		label := at.Child("port").String()
+		if spec.Ports == nil {
+			label = "the default of " + path.Child("ports").String()
+		}
+		taken.take(port.Port, port.TargetPort, port.NodePort, at, label)
+		for _, message := range utilvalidation.IsValidPortName(port.Name) {
+			taken.errs = append(taken.errs, field.Invalid(at.Child("name"), port.Name, message))
+		}
+		if port.AppProtocol != "" {
+			for _, message := range utilvalidation.IsQualifiedName(port.AppProtocol) {
+				taken.errs = append(taken.errs, field.Invalid(at.Child("appProtocol"), port.AppProtocol, message))
+			}
+		}
+	}
+	taken.certificates(spec, path.Child("tls"))
+	if len(defaults.ServicePorts(spec)) == 0 {
+		taken.errs = append(taken.errs, field.Invalid(path.Child("ports"), field.OmitValueType{},
+			"an empty list means no plain HTTP, and no certificate has a port either; give one in tls, or remove ports to listen on 8080"))
+	}
+	return append(taken.errs, validateNodePorts(spec, path)...)
+}
+
+// certificates takes the ports of certificates. With a configuration several may share one: its servers choose by name.
+func (n *numbers) certificates(spec *v1alpha2.NginxOperatorSpec, path *field.Path) {
+	first := map[int32]v1alpha2.TLS{}
+	for i, tls := range defaults.TLS(spec) {
+		at := path.Index(i)
+		if tls.Port == nil {
+			if tls.TargetPort != nil || tls.NodePort != nil {
+				n.errs = append(n.errs, field.Invalid(at, field.OmitValueType{}, "targetPort and nodePort need port beside them"))
+			}
+			continue
+		}
+		if shared, found := first[*tls.Port]; found && spec.Config != nil {
+			n.share(shared, tls, at)
+			continue
+		}
+		first[*tls.Port] = tls
+		label := at.Child("port").String()
+		if spec.TLS[i].Port == nil {
+			label = "the default of " + label
+		}
+		n.take(*tls.Port, tls.TargetPort, tls.NodePort, at, label)
+	}
+}
+
+// share compares a certificate with the first on the same port.
+func (n *numbers) share(first, tls v1alpha2.TLS, at *field.Path) {
+	if defaults.TLSListens(first) != defaults.TLSListens(tls) {
+		n.errs = append(n.errs, field.Invalid(at.Child("targetPort"), defaults.TLSListens(tls), fmt.Sprintf(
+			"certificates that share a port share the number on which nginx listens, which is %d for the first", defaults.TLSListens(first))))
+	}
+	if tls.NodePort != nil && *tls.NodePort != ptr.Deref(first.NodePort, 0) {
+		n.errs = append(n.errs, field.Invalid(at.Child("nodePort"), *tls.NodePort,
+			"of several certificates on a port, the first says which port of the nodes it has; move nodePort there"))
+	}
+}
+
+// validateNodePorts finds ports of nodes that the type of the Service has none of.
+func validateNodePorts(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
+	if defaults.ServiceType(spec) != "ClusterIP" {
+		return nil
+	}
+	const message = "needs a Service of type NodePort or LoadBalancer; set service.type or remove nodePort"
+	var errs field.ErrorList
+	for i, port := range spec.Ports {
+		if port.NodePort != nil {
+			errs = append(errs, field.Invalid(path.Child("ports").Index(i).Child("nodePort"), *port.NodePort, message))
+		}
+	}
+	for i, tls := range spec.TLS {
+		if tls.NodePort != nil {
+			errs = append(errs, field.Invalid(path.Child("tls").Index(i).Child("nodePort"), *tls.NodePort, message))
+		}
+	}
+	return errs
+}

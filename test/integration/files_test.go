@@ -1,0 +1,240 @@
+package integration
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/wellknown"
+)
+
+// includes is a configuration with a file of spec.files.
+const includes = "server {\n    listen 8080;\n    include /etc/nginx/files/snippets/a.conf;\n}\n"
+
+// namesFile makes a spec name the key "a" of the ConfigMap "named".
+func namesFile(s *v1alpha2.NginxOperatorSpec) {
+	s.Config = &v1alpha2.Config{Inline: includes}
+	s.Files = []v1alpha2.File{{Path: "snippets/a.conf", ConfigMapRef: &v1alpha2.FileReference{Name: "named", Key: "a"}}}
+}
+
+// namesSecretFile makes a spec name the key "a" of the Secret "named".
+func namesSecretFile(s *v1alpha2.NginxOperatorSpec) {
+	namesFile(s)
+	s.Files[0].ConfigMapRef, s.Files[0].SecretRef = nil, s.Files[0].ConfigMapRef
+}
+
+// mountedFile returns what Pods find at /etc/nginx/files/snippets/a.conf where it comes from a ConfigMap.
+func mountedFile(c children) string {
+	for _, volume := range podOf(c).Volumes {
+		if volume.Projected == nil {
+			continue
+		}
+		for _, source := range volume.Projected.Sources {
+			for _, configMap := range c.configMaps {
+				if source.ConfigMap != nil && source.ConfigMap.Name == configMap.Name {
+					return configMap.Data[source.ConfigMap.Items[0].Key]
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// waitForMountedFile waits until Pods find a text there.
+func waitForMountedFile(t *testing.T, namespace, want string) children {
+	t.Helper()
+	var out children
+	waitFor(t, func() (err error) {
+		if out, err = childrenOf(t.Context(), namespace, "web"); err != nil {
+			return err
+		}
+		if out.deployment == nil || mountedFile(out) != want {
+			return errors.New("another text is mounted")
+		}
+		return nil
+	})
+	return out
+}
+
+// A key of a Secret is mounted as it is: another content of it makes new Pods, another key of the same Secret does not, and without it
+// changes are blocked. Nothing else of the cluster gets what is in it.
+func TestFilesOfSecrets(t *testing.T) {
+	t.Parallel()
+	const hidden = "proxy_set_header Authorization hunter2;"
+	namespace := newNamespace(t)
+	object := newInstance(namespace, "web")
+	namesSecretFile(&object.Spec)
+	create(t, object)
+	waitForBlocker(t, namespace, v1alpha2.ReasonReferenceNotFound, `spec.files[0].secretRef.name: Secret "named" does not exist`)
+	source := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "named"}, Data: map[string][]byte{"b": []byte("other")},
+	}
+	create(t, source)
+	waitForBlocker(t, namespace, v1alpha2.ReasonReferenceNotFound, `spec.files[0].secretRef.key: Secret "named" has no key "a"`)
+	update(t, source, func(s *corev1.Secret) { s.Data["a"] = []byte(hidden) })
+	first := waitForChildren(t, namespace, "web")
+	waitForNoBlocker(t, namespace)
+	digest := func(c children) string { return c.deployment.Spec.Template.Annotations[wellknown.AnnotationFiles] }
+
+	update(t, source, func(s *corev1.Secret) { s.Data["b"] = []byte("changed") })
+	waitForMarker(t, namespace)
+	waitForGeneration(t, namespace, first.deployment.Generation)
+	update(t, source, func(s *corev1.Secret) { s.Data["a"] = []byte(hidden + "\n") })
+	second := waitForGeneration(t, namespace, first.deployment.Generation+1)
+	if digest(second) == digest(first) || digest(first) == "" {
+		t.Errorf("digest %q, was %q", digest(second), digest(first))
+	}
+	update(t, source, func(s *corev1.Secret) { delete(s.Data, "a") })
+	waitForBlocker(t, namespace, v1alpha2.ReasonReferenceNotFound, `spec.files[0].secretRef.key: Secret "named" has no key "a"`)
+	waitForGeneration(t, namespace, second.deployment.Generation)
+
+	rollOut(t, namespace, "web")
+	revisions := must1(revisionsOf(t.Context(), namespace))(t)
+	told := fmt.Sprint(second.all(), revisions, must1(waitForStatusOnce(t.Context(), namespace, "web"))(t))
+	if strings.Contains(told, "hunter2") || len(revisions) == 0 {
+		t.Errorf("what is in the Secret was written elsewhere (%d revisions)", len(revisions))
+	}
+}
+
+// A file whose content fails the rollout is taken back: what served before is mounted again, though the ConfigMap that it came from
+// holds something else, and comes back when somebody deletes the copy.
+func TestRollbackRestoresFiles(t *testing.T) {
+	t.Parallel()
+	const tooFast = "gzip_comp_level 99;\n"
+	namespace := newNamespace(t)
+	source := newConfigMap(namespace, "named", map[string]string{"a": "# one\n"})
+	create(t, source)
+	object := newInstance(namespace, "web")
+	namesFile(&object.Spec)
+	create(t, object)
+	waitForMountedFile(t, namespace, "# one\n")
+	rollOut(t, namespace, "web")
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+
+	update(t, source, func(c *corev1.ConfigMap) { c.Data["a"] = tooFast })
+	waitForMountedFile(t, namespace, tooFast)
+	newestFails(t, namespace, "2", crashingPod(
+		"2026/01/01 00:00:00 [emerg] 7#7: value must be between 1 and 9 in /etc/nginx/files/snippets/a.conf:1"))
+	degraded := waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonRolledBack)
+	if !strings.Contains(degraded.Message, "value must be between 1 and 9 in /etc/nginx/files/snippets/a.conf:1") {
+		t.Errorf("Degraded says %q", degraded.Message)
+	}
+	after := waitForMountedFile(t, namespace, "# one\n")
+	left := 0
+	for i := range after.configMaps {
+		if after.configMaps[i].Data["snippets..a.conf"] != "" {
+			left++
+		}
+	}
+	if left != 2 {
+		t.Errorf("%d copies; the revision that failed still mounts its own", left)
+	}
+	for i := range after.configMaps {
+		if after.configMaps[i].Data["snippets..a.conf"] == "# one\n" {
+			must(t, suite.admin.Delete(t.Context(), &after.configMaps[i]))
+		}
+	}
+	again := waitForMountedFile(t, namespace, "# one\n")
+	if diff := cmp.Diff(after.deployment.Spec.Template, again.deployment.Spec.Template); diff != "" {
+		t.Errorf("the Pods are others:\n%s", diff)
+	}
+
+	update(t, source, func(c *corev1.ConfigMap) { c.Data["a"] = "gzip on;\n" })
+	waitForMountedFile(t, namespace, "gzip on;\n")
+	rollOut(t, namespace, "web")
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+}
+
+// Files that do not fit into one copy are blocked; the largest that fit are kept with the revision.
+func TestFilesAreBounded(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	half := map[string]string{"a": strings.Repeat("#\n", 300<<10)}
+	first, second := newConfigMap(namespace, "named", half), newConfigMap(namespace, "more", half)
+	create(t, first)
+	create(t, second)
+	object := newInstance(namespace, "web")
+	namesFile(&object.Spec)
+	object.Spec.Files = append(object.Spec.Files, v1alpha2.File{
+		Path: "more.conf", ConfigMapRef: &v1alpha2.FileReference{Name: "more", Key: "a"},
+	})
+	create(t, object)
+	waitForBlocker(t, namespace, v1alpha2.ReasonInvalidReference, "spec.files: the keys of ConfigMaps have 1228800 bytes together")
+	update(t, second, func(c *corev1.ConfigMap) { c.Data["a"] = c.Data["a"][:400<<10] })
+	waitForChildren(t, namespace, "web")
+	waitForNoBlocker(t, namespace)
+}
+
+// What is written of files and of a cache by hand, and is not what the operator declares, is corrected.
+func TestCopyOfFilesIsRestored(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	create(t, newConfigMap(namespace, "named", map[string]string{"a": "# one\n"}))
+	object := newInstance(namespace, "web")
+	namesFile(&object.Spec)
+	object.Spec.Cache = &v1alpha2.Cache{Size: "64Mi", InMemory: true}
+	create(t, object)
+	before := waitForMountedFile(t, namespace, "# one\n")
+	for i := range before.configMaps {
+		if before.configMaps[i].Data["snippets..a.conf"] != "" {
+			must(t, suite.admin.Delete(t.Context(), &before.configMaps[i]))
+		}
+	}
+	waitForMountedFile(t, namespace, "# one\n")
+	update(t, before.deployment.DeepCopy(), func(d *appsv1.Deployment) {
+		for i := range d.Spec.Template.Spec.Volumes {
+			switch volume := &d.Spec.Template.Spec.Volumes[i]; volume.Name {
+			case "files":
+				volume.Projected.Sources[0].ConfigMap.Items[0].Path = "elsewhere"
+			case "cache":
+				volume.EmptyDir.Medium = corev1.StorageMediumDefault
+			}
+		}
+	})
+	waitFor(t, func() error {
+		got, err := childrenOf(t.Context(), namespace, "web")
+		if err != nil {
+			return err
+		}
+		if diff := cmp.Diff(podOf(before).Volumes, podOf(got).Volumes); diff != "" {
+			return fmt.Errorf("volumes (-before +after):\n%s", diff)
+		}
+		return nil
+	})
+}
+
+// What is wrong in an included file is found before it reaches a Pod: with the configuration in the object, and with one in a
+// ConfigMap.
+func TestIncludedFileIsChecked(t *testing.T) {
+	t.Parallel()
+	for name, where := range map[string]string{
+		"inline": "spec.config.inline: ", "ConfigMap": `spec.config.configMapRef: ConfigMap "routes", key "nginx.conf": `,
+	} {
+		t.Run(name, func(t *testing.T) {
+			namespace := newNamespace(t)
+			source := newConfigMap(namespace, "named", map[string]string{"a": "# one\n"})
+			create(t, source)
+			create(t, newConfigMap(namespace, "routes", map[string]string{"nginx.conf": includes}))
+			object := newInstance(namespace, "web")
+			namesFile(&object.Spec)
+			if name == "ConfigMap" {
+				object.Spec.Config = &v1alpha2.Config{ConfigMapRef: &v1alpha2.ConfigMapKeyReference{Name: "routes"}}
+			}
+			create(t, object)
+			before := waitForMountedFile(t, namespace, "# one\n")
+			update(t, source, func(c *corev1.ConfigMap) { c.Data["a"] = "\nlissten 1;\n" })
+			waitForBlocker(t, namespace, v1alpha2.ReasonInvalidConfiguration, where+"/etc/nginx/files/snippets/a.conf, line 2: lissten: ")
+			waitForGeneration(t, namespace, before.deployment.Generation)
+			update(t, source, func(c *corev1.ConfigMap) { c.Data["a"] = "# two\n" })
+			waitForMountedFile(t, namespace, "# two\n")
+			waitForNoBlocker(t, namespace)
+		})
+	}
+}

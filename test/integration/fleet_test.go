@@ -1,0 +1,355 @@
+package integration
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/wellknown"
+	"github.com/example/nginx-operator/test/harness"
+)
+
+const (
+	nextImage = "registry.example.com/nginx:next"
+	ownImage  = "registry.example.com/nginx:own"
+)
+
+// testFleet is a number of instances, and what this test does in the place of the Deployment controller.
+type testFleet struct {
+	namespace string
+	// atOnce is the most that were seen to roll at a time.
+	atOnce int
+}
+
+// newTestFleet creates instances of one replica each, and waits until they are Ready.
+func newTestFleet(t *testing.T, instances int, change func(*v1alpha2.NginxOperator)) *testFleet {
+	t.Helper()
+	f := &testFleet{namespace: newNamespace(t)}
+	for i := range instances {
+		object := newInstance(f.namespace, fmt.Sprintf("web-%02d", i))
+		change(object)
+		create(t, object)
+	}
+	for i := range instances {
+		name := fmt.Sprintf("web-%02d", i)
+		waitForChildren(t, f.namespace, name)
+		rollOut(t, f.namespace, name)
+		waitForCondition(t, f.namespace, name, v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+	}
+	return f
+}
+
+// restart ends the operator and starts the next one, of another release if the options say so.
+func (f *testFleet) restart(t *testing.T, env ...string) {
+	t.Helper()
+	suite.operator.Kill()
+	operator, err := startOperator(env...)
+	must(t, err)
+	suite.operator = operator
+}
+
+// matching returns the names of the Deployments that a function holds for.
+func (f *testFleet) matching(ctx context.Context, is func(*appsv1.Deployment) bool) ([]string, error) {
+	list := &appsv1.DeploymentList{}
+	if err := suite.admin.List(ctx, list, client.InNamespace(f.namespace)); err != nil {
+		return nil, err
+	}
+	var out []string
+	for i := range list.Items {
+		if is(&list.Items[i]) {
+			out = append(out, list.Items[i].Name)
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+func hasImage(image string) func(*appsv1.Deployment) bool {
+	return func(d *appsv1.Deployment) bool { return d.Spec.Template.Spec.Containers[0].Image == image }
+}
+
+// rolls reports whether the operator has changed a Deployment since this test looked at it.
+func rolls(d *appsv1.Deployment) bool { return d.Status.ObservedGeneration < d.Generation }
+
+// waitForRolling waits until so many instances roll, of those that should, and requires that it stays so.
+func (f *testFleet) waitForRolling(t *testing.T, want int, among ...string) []string {
+	t.Helper()
+	var found []string
+	look := func() error {
+		var err error
+		if found, err = f.matching(t.Context(), rolls); err != nil {
+			return err
+		}
+		f.atOnce = max(f.atOnce, len(found))
+		wrong := slices.ContainsFunc(found, func(name string) bool { return len(among) > 0 && !slices.Contains(among, name) })
+		if len(found) != want || wrong {
+			return fmt.Errorf("%v roll, want %d of %v", found, want, among)
+		}
+		return nil
+	}
+	waitFor(t, look)
+	for range 20 {
+		time.Sleep(100 * time.Millisecond)
+		must(t, look())
+	}
+	return found
+}
+
+// rollAll completes each rollout that begins until a function holds for so many instances.
+func (f *testFleet) rollAll(t *testing.T, want int, is func(*appsv1.Deployment) bool) {
+	t.Helper()
+	waitFor(t, func() error {
+		rolling, err := f.matching(t.Context(), rolls)
+		if err != nil {
+			return err
+		}
+		f.atOnce = max(f.atOnce, len(rolling))
+		for _, name := range rolling {
+			rollOut(t, f.namespace, name)
+		}
+		done, err := f.matching(t.Context(), is)
+		if err != nil || len(done) != want || len(rolling) > 0 {
+			return errors.Join(fmt.Errorf("%d are done, want %d; %v roll", len(done), want, rolling), err)
+		}
+		return nil
+	})
+}
+
+// waitForFleetMetric waits until the operator tells so many instances in a state.
+func waitForFleetMetric(t *testing.T, state string, want int) {
+	t.Helper()
+	waitFor(t, func() error {
+		for _, sample := range must1(harness.Samples(scrape(t), "nginx_operator_fleet_rollout_instances"))(t) {
+			if sample.Labels["state"] == state && int(sample.Value) == want {
+				return nil
+			}
+		}
+		return fmt.Errorf("the metrics do not tell %d instances in state %s", want, state)
+	})
+}
+
+// waitsForFleet requires that an instance is Ready and waits for its turn.
+func (f *testFleet) waitsForFleet(t *testing.T, name string) {
+	t.Helper()
+	progressing := waitForCondition(t, f.namespace, name, v1alpha2.ConditionProgressing, metav1.ConditionTrue, v1alpha2.ReasonWaitingForFleet)
+	if !strings.Contains(progressing.Message, nextImage) {
+		t.Errorf("the message does not say what it waits for: %s", progressing.Message)
+	}
+	object := must1(waitForStatusOnce(t.Context(), f.namespace, name))(t)
+	if !meta.IsStatusConditionTrue(object.Status.Conditions, v1alpha2.ConditionReady) || object.Status.Image != operandImage {
+		t.Errorf("image %s, conditions %+v", object.Status.Image, object.Status.Conditions)
+	}
+}
+
+// A release with another default image rolls ten percent at a time, canaries first, over a restart as well. One that fails is taken back
+// and stops all others; what waits scales, is restored and changed meanwhile. When the failure is mended the rest follows.
+func TestFleetRollsABoundedNumberAtATime(t *testing.T) {
+	const instances = 30
+	canaries := []string{"web-10", "web-20"}
+	const own = "web-05"
+	f := newTestFleet(t, instances, func(o *v1alpha2.NginxOperator) {
+		if slices.Contains(canaries, o.Name) {
+			o.Labels = map[string]string{wellknown.LabelCanary: "true"}
+		}
+		if o.Name == own {
+			o.Spec.Image = ownImage
+		}
+	})
+	t.Cleanup(func() { f.restart(t) })
+	f.restart(t, "RELATED_IMAGE_NGINX="+nextImage)
+
+	f.waitForRolling(t, 2, canaries...)
+	waitForFleetMetric(t, "waiting", instances-3)
+	waitForFleetMetric(t, "rolling", 2)
+	rollOut(t, f.namespace, canaries[0])
+	f.waitForRolling(t, 1, canaries[1])
+	rollOut(t, f.namespace, canaries[1])
+	began := f.waitForRolling(t, 3)
+	f.restart(t, "RELATED_IMAGE_NGINX="+nextImage)
+	f.waitForRolling(t, 3, began...)
+
+	newestFailsOf(t, f.namespace, began[0], "2", waitingPod("ErrImagePull", nextImage+": not found"))
+	waitForCondition(t, f.namespace, began[0], v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonRolledBack)
+	waitFor(t, func() error {
+		restored, err := f.matching(t.Context(), hasImage(operandImage))
+		if err == nil && !slices.Contains(restored, began[0]) {
+			err = errors.New("what failed was not taken back")
+		}
+		return err
+	})
+	rollOut(t, f.namespace, began[0])
+	waitForFleetMetric(t, "failed", 1)
+	rollOut(t, f.namespace, began[1])
+	rollOut(t, f.namespace, began[2])
+	f.waitForRolling(t, 0)
+	f.restart(t, "RELATED_IMAGE_NGINX="+nextImage)
+	f.waitForRolling(t, 0)
+	waitForFleetMetric(t, "failed", 1)
+
+	// What waits is looked after.
+	waiting := must1(f.matching(t.Context(), hasImage(operandImage)))(t)
+	waiting = slices.DeleteFunc(waiting, func(name string) bool { return name == began[0] })
+	if want := instances - 1 - 2 - 3; len(waiting) != want {
+		t.Fatalf("%d wait, want %d", len(waiting), want)
+	}
+	for _, name := range waiting {
+		f.waitsForFleet(t, name)
+	}
+	scaled, drifted, changed, deleted := waiting[0], waiting[1], waiting[2], waiting[3]
+	must(t, suite.admin.Delete(t.Context(), must1(childrenOf(t.Context(), f.namespace, deleted))(t).deployment))
+	update(t, newInstance(f.namespace, scaled), func(o *v1alpha2.NginxOperator) { o.Spec.Replicas = ptr.To[int32](2) })
+	deployment := must1(childrenOf(t.Context(), f.namespace, drifted))(t).deployment
+	update(t, deployment, func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "docker.io/library/other:1" })
+	update(t, newInstance(f.namespace, changed), func(o *v1alpha2.NginxOperator) { o.Spec.ForceRedeploy = "now" })
+	waitFor(t, func() error {
+		two := func(d *appsv1.Deployment) bool { return *d.Spec.Replicas == 2 && hasImage(operandImage)(d) }
+		isScaled, err := f.matching(t.Context(), two)
+		old, oldErr := f.matching(t.Context(), hasImage(operandImage))
+		next, nextErr := f.matching(t.Context(), hasImage(nextImage))
+		if !slices.Equal(isScaled, []string{scaled}) || !slices.Contains(old, drifted) || !slices.Contains(old, deleted) ||
+			!slices.Contains(next, changed) || len(next) != 5 {
+			err = errors.Join(err, fmt.Errorf("scaled %v, with the old image %v, with the new one %v", isScaled, old, next))
+		}
+		return errors.Join(err, oldErr, nextErr)
+	})
+	rollOut(t, f.namespace, scaled)
+	rollOut(t, f.namespace, drifted)
+	rollOut(t, f.namespace, deleted)
+	rollOut(t, f.namespace, changed)
+	f.waitsForFleet(t, scaled)
+	f.waitsForFleet(t, deleted)
+	f.waitForRolling(t, 0)
+
+	// Who is paused says nothing of the release.
+	update(t, newInstance(f.namespace, began[0]), func(o *v1alpha2.NginxOperator) { o.Spec.Paused = true })
+	f.rollAll(t, instances-2, hasImage(nextImage))
+	if f.atOnce > 3 {
+		t.Errorf("%d rolled at a time", f.atOnce)
+	}
+	waitForFleetMetric(t, "waiting", 0)
+	waitForFleetMetric(t, "rolling", 0)
+	waitForFleetMetric(t, "failed", 0)
+	if untouched := must1(childrenOf(t.Context(), f.namespace, own))(t).deployment; untouched.Generation != 1 {
+		t.Error("an instance with an image of its own was changed")
+	}
+	events := &corev1.EventList{}
+	must(t, suite.admin.List(t.Context(), events, client.InNamespace(f.namespace)))
+	told := map[string]int{}
+	for i := range events.Items {
+		if event := &events.Items[i]; event.Reason == v1alpha2.ReasonWaitingForFleet {
+			told[event.InvolvedObject.Name] += max(1, int(event.Count))
+		}
+	}
+	for name, times := range told {
+		if times > 1 {
+			t.Errorf("%s was told %d times that it waits", name, times)
+		}
+	}
+	if len(told) < instances/2 {
+		t.Errorf("only %d instances were told that they wait", len(told))
+	}
+}
+
+// A release whose image is wrong is mended by the next image: what was taken back and what waits roll to that one.
+func TestFleetGoesOnWithTheNextImage(t *testing.T) {
+	f := newTestFleet(t, 4, func(*v1alpha2.NginxOperator) {})
+	t.Cleanup(func() { f.restart(t) })
+	f.restart(t, "RELATED_IMAGE_NGINX="+noSuchImage)
+	began := f.waitForRolling(t, 1)
+	newestFailsOf(t, f.namespace, began[0], "2", waitingPod("ErrImagePull", noSuchImage+": not found"))
+	waitForCondition(t, f.namespace, began[0], v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonRolledBack)
+	f.rollAll(t, 4, hasImage(operandImage))
+	f.waitForRolling(t, 0)
+
+	f.restart(t, "RELATED_IMAGE_NGINX="+nextImage, "NGINX_OPERATOR_FLEET_ROLLOUT_MAX_UNAVAILABLE=2")
+	f.waitForRolling(t, 2)
+	f.rollAll(t, 4, hasImage(nextImage))
+	for i := range 4 {
+		name := fmt.Sprintf("web-%02d", i)
+		waitForCondition(t, f.namespace, name, v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+	}
+}
+
+// A release that makes other Pods of the same image rolls them in turn, and what it does not roll keeps its Pods. Going back to the
+// release before rolls at once: that does not know the later Pods.
+func TestFleetRollsToAnotherPodTemplate(t *testing.T) {
+	next := buildNextRelease(t)
+	f := newTestFleet(t, 3, func(*v1alpha2.NginxOperator) {})
+	binary := suite.binary
+	t.Cleanup(func() {
+		suite.binary = binary
+		f.restart(t)
+	})
+	suite.binary = next
+	f.restart(t)
+	isNext := func(d *appsv1.Deployment) bool {
+		return d.Spec.Template.Spec.Containers[0].LivenessProbe.PeriodSeconds == 20
+	}
+	first := f.waitForRolling(t, 1)
+	if now := must1(f.matching(t.Context(), isNext))(t); !slices.Equal(now, first) {
+		t.Errorf("%v have the new template, %v roll", now, first)
+	}
+	newestFailsOf(t, f.namespace, first[0], "2", crashingPod("no such option"))
+	waitForCondition(t, f.namespace, first[0], v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonRolledBack)
+	waitFor(t, func() error {
+		now, err := f.matching(t.Context(), isNext)
+		if err == nil && len(now) > 0 {
+			err = fmt.Errorf("%v still have the new template", now)
+		}
+		return err
+	})
+	rollOut(t, f.namespace, first[0])
+	f.waitForRolling(t, 0)
+
+	update(t, newInstance(f.namespace, first[0]), func(o *v1alpha2.NginxOperator) { o.Spec.ForceRedeploy = "again" })
+	f.rollAll(t, 3, isNext)
+}
+
+// buildNextRelease builds the operator with another Pod template, as the edition after this one.
+func buildNextRelease(t *testing.T) string {
+	t.Helper()
+	directory := t.TempDir()
+	root := must1(filepath.Abs("../.."))(t)
+	replace := map[string]string{}
+	for file, change := range map[string]func(string) string{
+		"assets/manifests/deployment.yaml": func(text string) string {
+			return strings.Replace(text, "periodSeconds: 10\n", "periodSeconds: 20\n", 1)
+		},
+		"controllers/nginxoperator/edition.go": func(text string) string {
+			return strings.Replace(text, "var backward []func(*corev1.PodTemplateSpec)\n", "var backward = []func(*corev1.PodTemplateSpec){"+
+				"func(p *corev1.PodTemplateSpec) { p.Spec.Containers[0].LivenessProbe.PeriodSeconds = 10 }}\n", 1)
+		},
+	} {
+		before := string(must1(os.ReadFile(filepath.Join(root, file)))(t))
+		after := change(before)
+		if after == before {
+			t.Fatalf("%s is not what this test expects", file)
+		}
+		replace[filepath.Join(root, file)] = filepath.Join(directory, filepath.Base(file))
+		must(t, os.WriteFile(replace[filepath.Join(root, file)], []byte(after), 0o600))
+	}
+	overlay := filepath.Join(directory, "overlay.json")
+	must(t, os.WriteFile(overlay, must1(json.Marshal(map[string]any{"Replace": replace}))(t), 0o600))
+	binary := filepath.Join(directory, "manager")
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-race", "-overlay", overlay, "-o", binary, root).CombinedOutput()
+	if err != nil {
+		t.Fatalf("failed to build the next release: %v\n%s", err, out)
+	}
+	return binary
+}

@@ -1,0 +1,303 @@
+package integration
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+)
+
+func patchOf(kind, text string) v1alpha2.Patch {
+	return v1alpha2.Patch{Target: v1alpha2.PatchTarget{Kind: kind}, Patch: text}
+}
+
+// sidecar is a patch that adds a container with as much as may be, of which the API server has many defaults.
+const sidecar = `
+metadata: {labels: {team: shop}, annotations: {example.com/why: "1e3"}}
+spec:
+  minReadySeconds: 1
+  template:
+    metadata: {annotations: {example.com/scrape: "yes"}}
+    spec:
+      serviceAccountName: robot
+      schedulerName: other
+      hostAliases: [{ip: 10.0.0.1, hostnames: [db]}]
+      initContainers:
+      - {name: first, image: "busybox:1", securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}}
+      containers:
+      - name: log
+        image: busybox:1
+        env: [{name: POD, valueFrom: {fieldRef: {fieldPath: metadata.name}}}, {name: COUNT, value: "1"}]
+        ports: [{name: log, containerPort: 9000}]
+        resources: {limits: {cpu: 0.5, memory: 64Mi}}
+        readinessProbe: {httpGet: {port: log, path: /}}
+        securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}
+        volumeMounts: [{name: log, mountPath: /log}]
+      - {name: nginx, volumeMounts: [{name: log, mountPath: /var/log/nginx}, {name: all, mountPath: /srv/all}]}
+      volumes:
+      - {name: log, emptyDir: {sizeLimit: 1Gi}}
+      - {name: all, projected: {sources: [{downwardAPI: {items: [{path: a, fieldRef: {fieldPath: metadata.name}}]}}, {secret: {name: a}}]}}
+`
+
+// allPatches are patches of each kind, both in form of a merge and of operations.
+func allPatches() []v1alpha2.Patch {
+	return []v1alpha2.Patch{
+		patchOf("Deployment", sidecar),
+		patchOf("Deployment", `[{op: add, path: /spec/template/spec/dnsConfig, value: {options: [{name: ndots, value: "1"}]}}]`),
+		patchOf("Service", `{metadata: {annotations: {example.com/a: b}}, spec: {allocateLoadBalancerNodePorts: null}}`),
+		patchOf("NetworkPolicy", `[{op: add, path: /spec/policyTypes/-, value: Egress},
+			{op: add, path: /spec/egress, value: [{ports: [{port: 53, protocol: UDP}]}]},
+			{op: add, path: /spec/ingress/-, value: {ports: [{port: 9000}]}}]`),
+		patchOf("PodDisruptionBudget", "spec: {maxUnavailable: null, minAvailable: 50%}"),
+	}
+}
+
+// Patches reach the children, their drift is corrected, the status says which children they are, and nothing is left of them when they are
+// removed.
+func TestPatches(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	object := newInstance(namespace, "web")
+	object.Spec.Replicas = ptr.To[int32](2)
+	create(t, object)
+	waitForChildren(t, namespace, "web")
+	waitFor(t, func() error { return hasBudget(t, namespace, nil) })
+	before := must1(childrenOf(t.Context(), namespace, "web"))(t)
+
+	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Patches = allPatches() })
+	patched := func() error {
+		got, err := childrenOf(t.Context(), namespace, "web")
+		if err != nil {
+			return err
+		}
+		pod := podOf(got)
+		var names []string
+		for _, container := range slices.Concat(pod.Containers, pod.InitContainers) {
+			names = append(names, container.Name)
+		}
+		switch {
+		case !slices.Equal(names, []string{"nginx", "log", "first"}):
+			return fmt.Errorf("containers %v", names)
+		case len(pod.HostAliases) != 1 || pod.HostAliases[0].IP != "10.0.0.1" || pod.DNSConfig == nil || pod.ServiceAccountName != "robot":
+			return fmt.Errorf("Pods %+v", pod)
+		case got.deployment.Labels["team"] != "shop" || got.deployment.Annotations["example.com/why"] != "1e3":
+			return fmt.Errorf("Deployment %+v", got.deployment.ObjectMeta)
+		case got.service.Annotations["example.com/a"] != "b":
+			return fmt.Errorf("annotations of the Service %v", got.service.Annotations)
+		case len(got.policy.Spec.PolicyTypes) != 2 || len(got.policy.Spec.Egress) != 1 || len(got.policy.Spec.Ingress) != 2:
+			return fmt.Errorf("NetworkPolicy %+v", got.policy.Spec)
+		}
+		return hasBudget(t, namespace, func(c children) bool { return c.budget.Spec.MinAvailable != nil && c.budget.Spec.MaxUnavailable == nil })
+	}
+	waitFor(t, patched)
+	waitFor(t, func() error {
+		return arePatched(t, namespace, "Deployment", "NetworkPolicy", "PodDisruptionBudget", "Service")
+	})
+
+	got := must1(childrenOf(t.Context(), namespace, "web"))(t)
+	update(t, got.deployment, func(d *appsv1.Deployment) {
+		d.Spec.Template.Spec.HostAliases[0].IP = "10.9.9.9"
+		d.Spec.Template.Spec.Containers = d.Spec.Template.Spec.Containers[:1]
+		d.Spec.Template.Spec.ServiceAccountName = "other"
+		delete(d.Labels, "team")
+	})
+	update(t, got.policy, func(p *networkingv1.NetworkPolicy) { p.Spec.Egress = nil })
+	update(t, got.service, func(s *corev1.Service) { s.Annotations["example.com/a"] = "c" })
+	waitFor(t, patched)
+
+	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Patches = nil })
+	waitFor(t, func() error {
+		after, err := childrenOf(t.Context(), namespace, "web")
+		if err != nil {
+			return err
+		}
+		for _, diff := range []string{
+			cmp.Diff(before.deployment.Spec, after.deployment.Spec), cmp.Diff(before.deployment.Labels, after.deployment.Labels),
+			cmp.Diff(before.service.Spec, after.service.Spec), cmp.Diff(before.policy.Spec, after.policy.Spec),
+			cmp.Diff(before.budget.Spec, after.budget.Spec),
+		} {
+			if diff != "" {
+				return fmt.Errorf("something is left (-before +after):\n%s", diff)
+			}
+		}
+		return nil
+	})
+	waitFor(t, func() error { return arePatched(t, namespace) })
+}
+
+func hasBudget(t *testing.T, namespace string, holds func(children) bool) error {
+	t.Helper()
+	got, err := childrenOf(t.Context(), namespace, "web")
+	if err == nil && (got.budget == nil || holds != nil && !holds(got)) {
+		err = fmt.Errorf("PodDisruptionBudget %+v", got.budget)
+	}
+	return err
+}
+
+// arePatched reports which kinds the status says to be patched, where they are others.
+func arePatched(t *testing.T, namespace string, kinds ...string) error {
+	t.Helper()
+	object, err := waitForStatusOnce(t.Context(), namespace, "web")
+	if err == nil && !slices.Equal(object.Status.PatchedKinds, kinds) {
+		err = fmt.Errorf("patched kinds %v, want %v", object.Status.PatchedKinds, kinds)
+	}
+	return err
+}
+
+// What patches may not do is refused before it is stored, with the patch and the way out.
+func TestAdmissionRefusesPatches(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	one := func(kind, text string) string {
+		return fmt.Sprintf("patches: [{target: {kind: %s}, patch: %q}]", kind, text)
+	}
+	for title, test := range map[string]struct{ spec, want string }{
+		"too many": {
+			"patches: [" + strings.TrimSuffix(strings.Repeat("{target: {kind: Service}, patch: '{}'},", 9), ",") + "]",
+			"spec.patches: Too many: 9: must have at most 8 items",
+		},
+		"no kind":     {"patches: [{target: {}, patch: '{}'}]", "spec.patches[0].target.kind: Required value"},
+		"no target":   {"patches: [{patch: '{}'}]", "spec.patches[0].target: Required value"},
+		"no patch":    {"patches: [{target: {kind: Service}}]", "spec.patches[0].patch: Required value"},
+		"empty patch": {one("Service", ""), "spec.patches[0].patch: Invalid value"},
+		"long patch":  {one("Service", strings.Repeat("x", 8193)), "spec.patches[0].patch: Too long: may not be more than 8192"},
+		"a kind":      {one("ConfigMap", "{}"), `spec.patches[0].target.kind: Unsupported value: "ConfigMap"`},
+		"a name": {
+			"patches: [{target: {kind: Service, name: A}, patch: '{}'}]", `spec.patches[0].target.name: Invalid value: "A": name must be lower-case`,
+		},
+		"no YAML":       {one("Service", "a: ["), "spec.patches[0].patch: Invalid value: is no YAML"},
+		"replicas":      {one("Deployment", "spec: {replicas: 3}"), "a patch cannot change spec.replicas: set spec.replicas"},
+		"selector":      {one("Service", "spec: {selector: {a: b}}"), "a patch cannot change spec.selector"},
+		"owner":         {one("Deployment", "metadata: {ownerReferences: [{name: a, uid: b}]}"), "cannot change metadata.ownerReferences"},
+		"a label":       {one("NetworkPolicy", "metadata: {labels: {app.kubernetes.io/name: a}}"), "metadata.labels[app.kubernetes.io/name]"},
+		"privileged":    {one("Deployment", "spec: {template: {spec: {hostPID: true}}}"), "Pod Security restricted: host namespaces"},
+		"unknown field": {one("Deployment", "spec: {template: {spec: {hostAlias: a}}}"), `unknown field "spec.template.spec.hostAlias"`},
+		// What the API server finds in its dry run.
+		"an address": {
+			one("Deployment", "spec: {template: {spec: {hostAliases: [{ip: none}]}}}"),
+			"spec.patches[0].patch: Invalid value: Deployment: spec.template.spec.hostAliases",
+		},
+		"a budget": {
+			one("PodDisruptionBudget", "spec: {minAvailable: 1}"), "spec.patches[0].patch: Invalid value: PodDisruptionBudget: spec: ",
+		},
+		"one of two": {
+			"patches: [{target: {kind: NetworkPolicy}, patch: '{}'}, {target: {kind: NetworkPolicy}, patch: 'spec: {policyTypes: [Ingress, Up]}'}]",
+			"spec.patches: Invalid value: NetworkPolicy: spec.policyTypes[1]: ",
+		},
+	} {
+		t.Run(title, func(t *testing.T) {
+			object := specManifest(t, v1alpha2.GroupVersion.Version, namespace, "web", test.spec)
+			err := client.WithFieldValidation(suite.admin, "Strict").Create(t.Context(), object)
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("want a refusal with\n%s\ngot\n%v", test.want, err)
+			}
+		})
+	}
+}
+
+// A patch that hits nothing is stored, with a warning that says what is there.
+func TestAdmissionWarnsOfPatchesThatHitNothing(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	warnings := &recordedWarnings{}
+	object := newInstance(namespace, "web")
+	object.Spec.Patches = []v1alpha2.Patch{
+		patchOf("Deployment", "spec: {minReadySeconds: 1}"),
+		{Target: v1alpha2.PatchTarget{Kind: "Service", Name: "wbe"}, Patch: "{}"},
+	}
+	must(t, warningClient(t, warnings).Create(t.Context(), object))
+	want := []string{`spec.patches[1].target: there is no Service wbe, so the patch changes nothing; ` +
+		`there are Service "web", NetworkPolicy "web", Deployment "web"`}
+	if diff := cmp.Diff(want, warnings.list()); diff != "" {
+		t.Error(diff)
+	}
+	waitForChildren(t, namespace, "web")
+	waitFor(t, func() error { return arePatched(t, namespace, "Deployment") })
+}
+
+// A patch with which Pods do not start is taken back as any other change, and the status says that nothing is patched.
+func TestFailedPatchIsTakenBack(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	object := newInstance(namespace, "web")
+	create(t, object)
+	before := waitForChildren(t, namespace, "web")
+	rollOut(t, namespace, "web")
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+
+	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Patches = allPatches()[:1] })
+	waitFor(t, func() error {
+		got, err := childrenOf(t.Context(), namespace, "web")
+		if err == nil && len(podOf(got).Containers) != 2 {
+			err = errors.New("the Deployment is not patched yet")
+		}
+		return err
+	})
+	waitFor(t, func() error { return arePatched(t, namespace, "Deployment") })
+	newestFails(t, namespace, "2", waitingPod("ErrImagePull", noSuchImage+": not found"))
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonRolledBack)
+	waitFor(t, func() error {
+		got, err := childrenOf(t.Context(), namespace, "web")
+		if err != nil {
+			return err
+		}
+		if diff := cmp.Diff(before.deployment.Spec.Template.Spec, got.deployment.Spec.Template.Spec); diff != "" {
+			return fmt.Errorf("something of the patch is left (-before +now):\n%s", diff)
+		}
+		return nil
+	})
+	waitFor(t, func() error { return arePatched(t, namespace) })
+}
+
+// While the operator is away, nobody checks patches: then the status tells, and what runs stays as it is patched.
+func TestPatchesWhileAdmissionIsAway(t *testing.T) {
+	namespace := newNamespace(t)
+	object := newInstance(namespace, "web")
+	object.Spec.Patches = []v1alpha2.Patch{patchOf("Deployment", "spec: {minReadySeconds: 7}")}
+	create(t, object)
+	waitForChildren(t, namespace, "web")
+
+	suite.operator.Stop()
+	away := true
+	comeBack := func() {
+		if away {
+			away = false
+			startNextOperator(t)
+		}
+	}
+	t.Cleanup(comeBack)
+	update(t, object, func(o *v1alpha2.NginxOperator) {
+		o.Spec.Patches = append(o.Spec.Patches, patchOf("Deployment", "spec: {replicas: 3}"), patchOf("Service", "a: [*b]"))
+	})
+	comeBack()
+	condition := waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonInvalidConfiguration)
+	if want := "spec.patches[2].patch: Invalid value: is no YAML"; !strings.HasPrefix(condition.Message, want) {
+		t.Errorf("want %q, got %q", want, condition.Message)
+	}
+	got := must1(childrenOf(t.Context(), namespace, "web"))(t)
+	update(t, got.deployment, func(d *appsv1.Deployment) { d.Spec.MinReadySeconds = 0 })
+	isPatched := func() error {
+		got, err := childrenOf(t.Context(), namespace, "web")
+		if err == nil && (got.deployment.Spec.MinReadySeconds != 7 || *got.deployment.Spec.Replicas != 1) {
+			err = fmt.Errorf("Deployment %+v", got.deployment.Spec)
+		}
+		return err
+	}
+	waitFor(t, isPatched)
+	waitFor(t, func() error { return arePatched(t, namespace, "Deployment") })
+
+	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Patches = o.Spec.Patches[:1] })
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionFalse, v1alpha2.ReasonAsExpected)
+	must(t, isPatched())
+}
