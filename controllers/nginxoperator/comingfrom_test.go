@@ -60,7 +60,7 @@ func TestComingFromCreatesTheSame(t *testing.T) {
 			_, section, _ := strings.Cut(page, "\n## "+example.Section)
 			before := firstFence.FindStringSubmatch(section)[1]
 			want := converters[example.Section](t, before)
-			if diff := gocmp.Diff(want, fromOurs(t, example.Documents[0])); diff != "" {
+			if diff := gocmp.Diff(want, fromOurs(t, example.Documents[len(example.Documents)-1])); diff != "" {
 				t.Errorf("before (-), after (+):\n%s", diff)
 			}
 		})

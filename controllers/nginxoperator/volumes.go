@@ -2,8 +2,15 @@ package nginxoperator
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+)
+
+// The API server fills these in, in lists that are replaced as a whole: what is not declared there would be drift.
+const (
+	fieldVersion = "v1"
+	tokenSeconds = 3600
 )
 
 // volumesOf returns the volumes that a spec adds to the Pods.
@@ -92,7 +99,8 @@ func projectionsOf(declared []v1alpha2.ProjectedSource) []corev1.VolumeProjectio
 		}
 		if from := source.ServiceAccountToken; from != nil {
 			projection.ServiceAccountToken = &corev1.ServiceAccountTokenProjection{
-				Path: from.Path, Audience: from.Audience, ExpirationSeconds: from.ExpirationSeconds,
+				Path: from.Path, Audience: from.Audience,
+				ExpirationSeconds: ptr.To(ptr.Deref(from.ExpirationSeconds, tokenSeconds)),
 			}
 		}
 		out = append(out, projection)
@@ -112,7 +120,7 @@ func filesOf(declared []v1alpha2.DownwardAPIFile) []corev1.DownwardAPIVolumeFile
 	var out []corev1.DownwardAPIVolumeFile
 	for _, file := range declared {
 		out = append(out, corev1.DownwardAPIVolumeFile{
-			Path: file.Path, FieldRef: &corev1.ObjectFieldSelector{FieldPath: file.FieldRef.FieldPath},
+			Path: file.Path, FieldRef: &corev1.ObjectFieldSelector{APIVersion: fieldVersion, FieldPath: file.FieldRef.FieldPath},
 		})
 	}
 	return out

@@ -314,7 +314,7 @@ func (a *Applier) create(ctx context.Context, owner, child client.Object, found 
 	child.SetAnnotations(annotations)
 	child.SetResourceVersion("")
 	err = a.Client.Create(ctx, child, FieldOwner)
-	if apierrors.IsAlreadyExists(err) {
+	if apierrors.IsAlreadyExists(err) || isRefused(err) && a.exists(ctx, child) {
 		return "", nil
 	}
 	if err != nil {
@@ -323,6 +323,12 @@ func (a *Applier) create(ctx context.Context, owner, child client.Object, found 
 	a.note(owner, child, found, true)
 	a.wrote(ctx, found.gvk, child, VerbCreate)
 	return child.GetUID(), nil
+}
+
+// exists reports whether the API server has an object of the child's name. The cache does not show one that lost the operator's label, and
+// where it has a node port the API server says that this is allocated, not that the name is taken.
+func (a *Applier) exists(ctx context.Context, child client.Object) bool {
+	return a.Reader.Get(ctx, client.ObjectKeyFromObject(child), emptyOf(child)) == nil
 }
 
 // patch compares the declaration with what the API server stores, and writes the difference.
@@ -385,8 +391,9 @@ func (a *Applier) send(ctx context.Context, patchType types.PatchType, patch []b
 	return a.Client.Patch(ctx, live, client.RawPatch(patchType, patch), FieldOwner)
 }
 
-// complete adds to a patch, which may be nil, the record of the declaration, and the UID as a precondition: it is meant
-// for this object and not for another that took the name since.
+// complete adds to a patch, which may be nil, the record of the declaration, and UID and resourceVersion as preconditions: it is meant
+// for this object and not for another that took the name since, and for what was read of it. What somebody changes between the read and
+// the patch would be remembered as declared.
 func (a *Applier) complete(patch []byte, live client.Object, declared []byte) ([]byte, error) {
 	object := &unstructured.Unstructured{Object: map[string]any{}}
 	if patch != nil {
@@ -395,6 +402,7 @@ func (a *Applier) complete(patch []byte, live client.Object, declared []byte) ([
 		}
 	}
 	object.SetUID(live.GetUID())
+	object.SetResourceVersion(live.GetResourceVersion())
 	if err := unstructured.SetNestedField(object.Object, string(declared), "metadata", "annotations", a.Annotation); err != nil {
 		return nil, err
 	}

@@ -10,15 +10,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/defaults"
 	"github.com/example/nginx-operator/internal/nginxconf"
 )
 
 // maxVolumes is how many volumes the schema allows.
 const maxVolumes = 16
 
-// ownVolumes are names of volumes that the Pods have already, and ownVolumePrefixes begin such names or are kept for later.
+// ownVolumes are names of volumes that Pods have or may get, and ownVolumePrefixes begin such names or are kept for later.
 var (
-	ownVolumes        = []string{"config", "tmp", "content"}
+	ownVolumes        = []string{"config", "tmp", "content", "files", "cache"}
 	ownVolumePrefixes = []string{"tls-", "operator-"}
 )
 
@@ -40,7 +41,8 @@ func validateVolumes(spec *v1alpha2.NginxOperatorSpec, at *field.Path) field.Err
 		}
 		if isOwnVolume(volume.Name) {
 			errs = append(errs, field.Forbidden(at.Child("name"),
-				"config, tmp, content and names that begin with tls- or operator- are the operator's volumes; choose another name"))
+				"config, tmp, content, files, cache and names that begin with tls- or operator- are the operator's volumes; "+
+					"choose another name"))
 		}
 		if limit := volume.EmptyDir; limit != nil && limit.SizeLimit != nil && isEndless(*limit.SizeLimit) {
 			errs = append(errs, field.Invalid(at.Child("emptyDir", "sizeLimit"), field.OmitValueType{}, tooLarge))
@@ -54,7 +56,7 @@ func validateVolumes(spec *v1alpha2.NginxOperatorSpec, at *field.Path) field.Err
 		errs = append(errs, validateMount(volume.MountPath, volume.SubPath, at)...)
 		if taken := takenBy(volume.MountPath, spec); taken != "" {
 			errs = append(errs, field.Forbidden(at.Child("mountPath"), fmt.Sprintf(
-				"nginx does not work without %s, where the operator or the image has its files; choose a directory apart from it", taken)))
+				"%s is where the operator or the image has its files; choose a directory apart from it", taken)))
 		}
 	}
 	return errs
@@ -84,13 +86,20 @@ func takenBy(mountPath string, spec *v1alpha2.NginxOperatorSpec) string {
 	if mountPath == sharedMemory {
 		return ""
 	}
-	for _, own := range ownPaths {
-		if contains(own, mountPath) || contains(mountPath, own) {
-			return own
-		}
+	own := slices.Clone(ownPaths)
+	if spec.Content != nil {
+		own = append(own, nginxconf.ContentDirectory)
 	}
-	if own := nginxconf.ContentDirectory; spec.Content != nil && (contains(own, mountPath) || contains(mountPath, own)) {
-		return own
+	if len(spec.Files) > 0 {
+		own = append(own, nginxconf.FilesDirectory)
+	}
+	if spec.Cache != nil {
+		own = append(own, defaults.CachePath(spec.Cache))
+	}
+	for _, directory := range own {
+		if contains(directory, mountPath) || contains(mountPath, directory) {
+			return directory
+		}
 	}
 	return ""
 }

@@ -14,7 +14,8 @@ import (
 func TestWorkload(t *testing.T) {
 	const (
 		apart = "where the operator or the image has its files; choose a directory apart from it"
-		own   = "Forbidden: config, tmp, content and names that begin with tls- or operator- are the operator's volumes; choose another name"
+		own   = "Forbidden: config, tmp, content, files, cache and names that begin with tls- or operator- are the operator's volumes; " +
+			"choose another name"
 		clean = "must be an absolute path without .., a colon or a slash at its end, for example /srv/files"
 	)
 	for name, test := range map[string]struct {
@@ -44,7 +45,7 @@ volumes:
 - {name: f, emptyDir: {}}
 `},
 		"names of volumes": {
-			spec: "volumes: [{name: config}, {name: tls-a}, {name: operator-a}, {name: a.b}, {name: a}, {name: a}]",
+			spec: "volumes: [{name: config}, {name: tls-a}, {name: cache}, {name: a.b}, {name: a}, {name: a}]",
 			want: []string{
 				`spec.volumes[5].name: Duplicate value: "a"`,
 				"spec.volumes[0].name: " + own,
@@ -79,6 +80,8 @@ volumes:
 		"paths of the operator": {
 			spec: `
 content: {configMapRef: {name: pages}}
+files: [{path: a.conf, configMapRef: {name: a, key: a}}]
+cache: {path: /srv/cache/nginx, size: 1Gi}
 volumes:
 - {name: a, mountPath: /}
 - {name: b, mountPath: /etc}
@@ -88,16 +91,20 @@ volumes:
 - {name: f, mountPath: /dev}
 - {name: g, mountPath: /usr/share/nginx/html/files}
 - {name: h, mountPath: /usr/share}
+- {name: i, mountPath: /etc/nginx/files}
+- {name: j, mountPath: /srv/cache}
 `,
 			want: []string{
-				"spec.volumes[0].mountPath: Forbidden: nginx does not work without /etc/nginx-operator, " + apart,
-				"spec.volumes[1].mountPath: Forbidden: nginx does not work without /etc/nginx-operator, " + apart,
-				"spec.volumes[2].mountPath: Forbidden: nginx does not work without /etc/nginx/tls, " + apart,
-				"spec.volumes[3].mountPath: Forbidden: nginx does not work without /etc/nginx/mime.types, " + apart,
-				"spec.volumes[4].mountPath: Forbidden: nginx does not work without /tmp, " + apart,
-				"spec.volumes[5].mountPath: Forbidden: nginx does not work without /dev, " + apart,
-				"spec.volumes[6].mountPath: Forbidden: nginx does not work without /usr/share/nginx/html, " + apart,
-				"spec.volumes[7].mountPath: Forbidden: nginx does not work without /usr/share/nginx/html, " + apart,
+				"spec.volumes[0].mountPath: Forbidden: /etc/nginx-operator is " + apart,
+				"spec.volumes[1].mountPath: Forbidden: /etc/nginx-operator is " + apart,
+				"spec.volumes[2].mountPath: Forbidden: /etc/nginx/tls is " + apart,
+				"spec.volumes[3].mountPath: Forbidden: /etc/nginx/mime.types is " + apart,
+				"spec.volumes[4].mountPath: Forbidden: /tmp is " + apart,
+				"spec.volumes[5].mountPath: Forbidden: /dev is " + apart,
+				"spec.volumes[6].mountPath: Forbidden: /usr/share/nginx/html is " + apart,
+				"spec.volumes[7].mountPath: Forbidden: /usr/share/nginx/html is " + apart,
+				"spec.volumes[8].mountPath: Forbidden: /etc/nginx/files is " + apart,
+				"spec.volumes[9].mountPath: Forbidden: /srv/cache/nginx is " + apart,
 			},
 		},
 		"containers": {spec: `

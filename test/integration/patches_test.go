@@ -89,7 +89,8 @@ func TestPatches(t *testing.T) {
 		switch {
 		case !slices.Equal(names, []string{"nginx", "log", "first"}):
 			return fmt.Errorf("containers %v", names)
-		case len(pod.HostAliases) != 1 || pod.HostAliases[0].IP != "10.0.0.1" || pod.DNSConfig == nil || pod.ServiceAccountName != "robot":
+		case !cmp.Equal(pod.HostAliases, []corev1.HostAlias{{IP: "10.0.0.1", Hostnames: []string{"db"}}}), pod.DNSConfig == nil,
+			pod.ServiceAccountName != "robot":
 			return fmt.Errorf("Pods %+v", pod)
 		case got.deployment.Labels["team"] != "shop" || got.deployment.Annotations["example.com/why"] != "1e3":
 			return fmt.Errorf("Deployment %+v", got.deployment.ObjectMeta)
@@ -107,7 +108,7 @@ func TestPatches(t *testing.T) {
 
 	got := must1(childrenOf(t.Context(), namespace, "web"))(t)
 	update(t, got.deployment, func(d *appsv1.Deployment) {
-		d.Spec.Template.Spec.HostAliases[0].IP = "10.9.9.9"
+		d.Spec.Template.Spec.HostAliases[0].Hostnames = []string{"other"}
 		d.Spec.Template.Spec.Containers = d.Spec.Template.Spec.Containers[:1]
 		d.Spec.Template.Spec.ServiceAccountName = "other"
 		delete(d.Labels, "team")

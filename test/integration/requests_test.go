@@ -270,6 +270,14 @@ func TestNoWritesAtSteadyState(t *testing.T) {
 			return nil
 		})
 	}
+	// What an example declares of a child is what the API server stores, with its defaults.
+	for _, e := range fieldExamples(t) {
+		namespace := e.newNamespace(t)
+		object := newInstance(namespace, "web")
+		object.Spec = e.spec
+		create(t, object)
+		waitForChildren(t, namespace, "web")
+	}
 	waitForIdle(t)
 	before := writes(t)
 	time.Sleep(3 * time.Second) // what is measured is that nothing is written over time

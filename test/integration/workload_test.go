@@ -67,15 +67,15 @@ func TestWorkloadIsRefused(t *testing.T) {
 		"name of a variable": {"env: [{name: 'A; daemon on'}]", `spec.env[0].name: Invalid value: "A; daemon on": must be letters`},
 		"ServiceAccount":     {"serviceAccountName: Web", `spec.serviceAccountName: Invalid value: "Web"`},
 		"volume of the operator": {
-			"volumes: [{name: tmp, emptyDir: {}}]", "spec.volumes[0].name: Forbidden: config, tmp, content and names that begin with tls-",
+			"volumes: [{name: tmp, emptyDir: {}}]", "spec.volumes[0].name: Forbidden: config, tmp, content, files, cache and names that begin with tls-",
 		},
 		"over the configuration": {
 			"volumes: [{name: a, mountPath: /etc, emptyDir: {}}]",
-			"spec.volumes[0].mountPath: Forbidden: nginx does not work without /etc/nginx-operator, " + apart,
+			"spec.volumes[0].mountPath: Forbidden: /etc/nginx-operator is " + apart,
 		},
 		"into the content": {
 			"{content: {configMapRef: {name: a}}, volumes: [{name: a, mountPath: /usr/share/nginx/html/a, emptyDir: {}}]}",
-			"spec.volumes[0].mountPath: Forbidden: nginx does not work without /usr/share/nginx/html, " + apart,
+			"spec.volumes[0].mountPath: Forbidden: /usr/share/nginx/html is " + apart,
 		},
 		"subPath without a path": {"volumes: [{name: a, subPath: a, emptyDir: {}}]", "spec.volumes[0].mountPath: Required value"},
 		"name of nginx":          {"sidecars: [{name: nginx}]", `spec.sidecars[0].name: Duplicate value: "nginx"`},
