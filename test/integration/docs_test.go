@@ -45,7 +45,8 @@ func pages(t *testing.T) map[string]string {
 }
 
 // The examples of the documentation do what they show: each is accepted, without a warning, and nothing in it keeps the
-// operator from making its children. What comes from elsewhere may proxy to Services that were there before. Certificates that an example names are made here.
+// operator from making its children. What comes from elsewhere may proxy to Services that were there before. Certificates that an
+// example names are made here.
 func TestDocumentationExamples(t *testing.T) {
 	t.Parallel()
 	found := map[string]int{}

@@ -67,7 +67,8 @@ func TestWorkloadIsRefused(t *testing.T) {
 		"name of a variable": {"env: [{name: 'A; daemon on'}]", `spec.env[0].name: Invalid value: "A; daemon on": must be letters`},
 		"ServiceAccount":     {"serviceAccountName: Web", `spec.serviceAccountName: Invalid value: "Web"`},
 		"volume of the operator": {
-			"volumes: [{name: tmp, emptyDir: {}}]", "spec.volumes[0].name: Forbidden: config, tmp, content, files, cache and names that begin with tls-",
+			"volumes: [{name: tmp, emptyDir: {}}]",
+			"spec.volumes[0].name: Forbidden: config, tmp, content, files, cache and names that begin with tls-",
 		},
 		"over the configuration": {
 			"volumes: [{name: a, mountPath: /etc, emptyDir: {}}]",

@@ -107,7 +107,8 @@ func InstancePool() Pool {
 			"ScheduleAnyway", "Honor", "Ignore", "example.com/other", instanceConfig, "/cache", "/other", "limits.cpu", "metadata.name",
 			instancePatch + "b",
 		},
-		Keys: []string{"example.com/other", "cpu", "memory"},
+		Keys:     []string{"example.com/other", "cpu", "memory"},
+		Required: []string{"In", "Exists"},
 	}
 }
 

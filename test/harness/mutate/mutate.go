@@ -31,6 +31,8 @@ type Field struct {
 type Pool struct {
 	// Strings and Keys are texts, and keys of maps.
 	Strings, Keys []string
+	// Required are texts for what is required beside a field; what is required nearest is often an operator that decides on the field.
+	Required []string
 }
 
 // Fields returns all fields of the schema of an object that can be changed, in the order of their paths. Left out are those that
@@ -156,7 +158,7 @@ func (w *walker) leaf(path []step, values []any) {
 			now, found := get(object, path)
 			return found == had && (!had || same(before, now)) || yield(object)
 		}
-		_ = w.alone(path, values, add) && w.elsewhere(path, values, add) && w.besides(path, values, add) && w.without(path, add)
+		_ = w.alone(path, values, add) && w.elsewhere(path, values, add) && w.without(path, add) && w.besides(path, values, add)
 	}})
 }
 
@@ -183,6 +185,14 @@ func (w *walker) alone(path []step, values []any, add func(map[string]any) bool)
 	for _, value := range values {
 		if !add(set(w.base, path, value)) {
 			return false
+		}
+	}
+	for _, text := range w.pool.Required {
+		for _, value := range values[:min(len(values), fewValues)] {
+			object := put(copyOf(w.base), path, value, text).(map[string]any)
+			if !reflect.DeepEqual(object, set(w.base, path, value)) && !add(object) {
+				return false
+			}
 		}
 	}
 	for depth := len(path) - 1; depth > 0; depth-- {
@@ -328,10 +338,11 @@ func At(value any, path []any) (any, bool) {
 
 // set returns a copy of an object with a value at a path; what is missing on the way is made as its schema requires it.
 func set(object map[string]any, path []step, value any) map[string]any {
-	return put(copyOf(object), path, value).(map[string]any)
+	return put(copyOf(object), path, value, "x").(map[string]any)
 }
 
-func put(object any, path []step, value any) any {
+// put sets a value in an object, with a text for what is required on the way.
+func put(object any, path []step, value any, required string) any {
 	if len(path) == 0 {
 		return copyOf(value)
 	}
@@ -339,16 +350,16 @@ func put(object any, path []step, value any) any {
 	case string:
 		fields, ok := object.(map[string]any)
 		if !ok {
-			fields, _ = minimal(path[0].schema, Pool{Strings: []string{"x"}}).(map[string]any)
+			fields, _ = minimal(path[0].schema, Pool{Strings: []string{required}}).(map[string]any)
 		}
-		fields[key] = put(fields[key], path[1:], value)
+		fields[key] = put(fields[key], path[1:], value, required)
 		return fields
 	case int:
 		elements, _ := object.([]any)
 		if len(elements) == 0 {
-			elements = []any{minimal(path[0].schema.Items.Schema, Pool{Strings: []string{"x"}})}
+			elements = []any{minimal(path[0].schema.Items.Schema, Pool{Strings: []string{required}})}
 		}
-		elements[key] = put(elements[key], path[1:], value)
+		elements[key] = put(elements[key], path[1:], value, required)
 		return elements
 	}
 	return object
