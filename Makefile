@@ -84,7 +84,7 @@ TESTED = integration unit fuzz
 
 test: ## Unit and integration tests; the latter on a real API server.
 test-unfuzzed: TESTED = integration unit
-test test-unfuzzed: $(API_SERVER) bin/gotestsum
+test test-unfuzzed: $(API_SERVER) bin/gotestsum bin/promtool
 	@rm -rf dist/test-logs && mkdir -p dist
 	@$(MAKE) --jobs=2 --keep-going $(TESTED:%=test-%)
 	@for tests in $(TESTED); do gotestsum tool slowest --threshold=10s --jsonfile=dist/$$tests.json; done
@@ -99,7 +99,7 @@ test-integration:
 
 e2e: cluster-olm e2e-images e2e-tests ## End-to-end tests on the cluster: OLM, run bundle, Subscription, scorecard.
 e2e-images: images release-images examples-image
-e2e-tests: bin/cluster bin/release bin/operator-sdk bin/kubectl bin/gotestsum
+e2e-tests: bin/cluster bin/release bin/kubectl-nginx bin/operator-sdk bin/kubectl bin/gotestsum bin/prometheus
 	mkdir -p dist && go test -c -o bin/e2e.test ./test/e2e
 	$(RELEASE) exec gotestsum --format=standard-verbose --raw-command --jsonfile=dist/e2e.json -- \
 	  $(IN_CLUSTER) go tool test2json -t -p test/e2e bin/e2e.test -test.v=test2json -test.timeout=$(E2E_TIMEOUT)
@@ -122,6 +122,8 @@ soak: bin/kube-apiserver bin/etcd bin/kubectl ## Let the operator run for hours 
 
 build: bin/release ## The operator's binary, static, for each of PLATFORMS.
 	$(RELEASE) build
+kubectl-nginx: bin/release ## The plugin for kubectl, static, for Linux and macOS, with its krew manifest in dist/kubectl-nginx.
+	$(RELEASE) plugin
 
 # OLM makes the Service of the webhooks itself, under another name, so that of config/webhook does not go along. operator-sdk keeps no
 # createdAt: it writes the current time. The base's is put back, so that the same input gives the same bundle. The default channel is for
@@ -216,11 +218,12 @@ clean: cluster-down ## Stop the local cluster and remove everything that was bui
 	rm -rf bin dist
 
 # Programs of this repository. Go knows best what has changed, so it is always asked.
-bin/cluster bin/demo bin/release bin/examples-demo: FORCE
-	@go build -o $@ ./$(wildcard test/$(@F) hack/$(@F) $(@F:examples-%=examples/test/%))
+bin/cluster bin/demo bin/release bin/examples-demo bin/kubectl-nginx: FORCE
+	@go build -o $@ ./$(wildcard cmd/$(@F) test/$(@F) hack/$(@F) $(@F:examples-%=examples/test/%))
 
 # Tools in the versions that hack/tools pins. bin/cluster knows how each is built, and whether it is up to date.
-TOOLS := controller-gen crd-ref-docs crdify etcd golangci-lint gotestsum kube-apiserver kube-controller-manager kubectl operator-sdk opm
+TOOLS := controller-gen crd-ref-docs crdify etcd golangci-lint gotestsum kube-apiserver kube-controller-manager kubectl operator-sdk opm \
+  prometheus promtool
 $(TOOLS:%=bin/%): bin/cluster FORCE
 	@bin/cluster build $(@F)
 tools: bin/cluster ## Build every tool that the tests and the local cluster need.

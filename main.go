@@ -25,6 +25,7 @@ import (
 	"github.com/example/nginx-operator/internal/metrics"
 	"github.com/example/nginx-operator/internal/olm"
 	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/internal/optional"
 	"github.com/example/nginx-operator/internal/options"
 	"github.com/example/nginx-operator/internal/reference"
 	operatorwebhook "github.com/example/nginx-operator/internal/webhook"
@@ -95,7 +96,7 @@ func newManager(cfg *rest.Config, opts *options.Options) (*operatormanager.Manag
 			CRD:            wellknown.CRDName,
 			Mutating:       guard.MutatingName,
 			Validating:     guard.ValidatingName,
-			Restored:       metrics.NewRestores(ctrlmetrics.Registry),
+			Restored:       metrics.NewRestores(ctrlmetrics.Registry, guard.Kinds()...),
 		},
 	})
 }
@@ -116,10 +117,12 @@ func setupControllers(mgr *operatormanager.Manager, opts *options.Options) error
 	if err != nil {
 		return err
 	}
+	routes := operatormanager.NewHTTPRoutes(mgr)
+	cached := optional.NewClient(mgr.GetClient(), routes)
 	reconciler := &nginxoperator.Reconciler{
-		Client: mgr.GetClient(),
+		Client: cached,
 		Applier: &apply.Applier{
-			Client:     mgr.GetClient(),
+			Client:     cached,
 			Reader:     mgr.GetAPIReader(),
 			Annotation: wellknown.AnnotationLastDeclared,
 			Wrote:      counts.ChildWritten,
@@ -128,6 +131,7 @@ func setupControllers(mgr *operatormanager.Manager, opts *options.Options) error
 		Metrics:    counts,
 		ConfigMaps: configMaps,
 		Secrets:    secrets,
+		HTTPRoutes: routes,
 		Fleet:      fleet.New(opts.FleetRolloutMaxUnavailable),
 		Image:      opts.NginxImage,
 		IPv6:       opts.IPv6(),
@@ -150,7 +154,7 @@ func setupControllers(mgr *operatormanager.Manager, opts *options.Options) error
 	if err := mgr.AddHealthzCheck("reconcile", watchdog.Check); err != nil {
 		return fmt.Errorf("failed to add the liveness check: %w", err)
 	}
-	conversion.Register(mgr)
+	conversion.Register(mgr, metrics.NewConversionFailures(ctrlmetrics.Registry))
 	mgr.GetWebhookServer().Register(guard.PathCRD, mgr.Guard.Admission())
 	if err := operatorwebhook.Setup(mgr, reconciler); err != nil {
 		return fmt.Errorf("failed to set up admission: %w", err)

@@ -163,9 +163,18 @@ func TestUserGuideNamesMetricsAndFlags(t *testing.T) {
 	const page = "docs/guide/operations.md"
 	guide := read(t, page)
 	isMetric := func(_, value string) bool { return strings.HasPrefix(value, "nginx_operator_") }
-	for _, metric := range literals(t, "internal/metrics/metrics.go", isMetric) {
-		if !strings.Contains(guide, "`"+metric+"`") {
-			t.Errorf("%s does not name the metric %s", page, metric)
+	files, err := fs.Glob(repository, "internal/metrics/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		for _, metric := range literals(t, file, isMetric) {
+			if !strings.Contains(guide, "`"+metric+"`") {
+				t.Errorf("%s does not name the metric %s", page, metric)
+			}
 		}
 	}
 	var help strings.Builder

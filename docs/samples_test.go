@@ -251,6 +251,7 @@ func TestSupportMatrix(t *testing.T) {
 		"github.com/containerd/containerd/v2":                      "containerd",
 		"github.com/operator-framework/operator-lifecycle-manager": "olm",
 		"github.com/operator-framework/operator-sdk":               "operator-sdk",
+		"github.com/prometheus/prometheus":                         "prometheus",
 	} {
 		requirement := regexp.MustCompile(`(?m)^\s*(?:require )?` + regexp.QuoteMeta(module) + ` v(\S+)`)
 		found := requirement.FindStringSubmatch(read(t, "hack/tools/"+world+"/go.mod"))

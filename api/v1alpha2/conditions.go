@@ -96,4 +96,10 @@ const (
 	// ReasonProgressDeadlineExceeded: the rollout made no progress for its deadline, and no other reason is known. Way out: look at
 	// the Events of the newest Pods.
 	ReasonProgressDeadlineExceeded = "ProgressDeadlineExceeded"
+	// ReasonAPIMissing (Ready is not False because of it): the cluster does not serve an API that a field of the spec needs, so what the
+	// field asks for does not exist. All else does, and Pods serve. Way out: install the API that the message names, or remove the field.
+	ReasonAPIMissing = "APIMissing"
+	// ReasonRouteNotAccepted (Ready is not False because of it): a Gateway does not take the HTTPRoute, or cannot resolve what it names.
+	// Pods serve. Way out: correct spec.expose.httpRoute, or the Gateway that the message names.
+	ReasonRouteNotAccepted = "RouteNotAccepted"
 )

@@ -1,10 +1,65 @@
 package v1alpha2
 
 // Expose makes the instance reachable from outside of the cluster, beside what the type of its Service does.
+// +kubebuilder:validation:XValidation:rule="has(self.ingress) != has(self.httpRoute)",message="expose takes exactly one of ingress and httpRoute"
 type Expose struct {
 	// ingress is an Ingress in front of the Service. It is served by an Ingress controller, which the cluster has to have.
+	// +optional
+	Ingress *Ingress `json:"ingress,omitempty"`
+
+	// httpRoute is an HTTPRoute of the Gateway API (gateway.networking.k8s.io/v1) in front of the Service. The cluster has to have that
+	// API, and a Gateway that accepts the route.
+	// +optional
+	HTTPRoute *HTTPRoute `json:"httpRoute,omitempty"`
+}
+
+// HTTPRoute says how the HTTPRoute in front of the Service looks. It has one rule: every path goes to the instance.
+type HTTPRoute struct {
+	// parentRefs are the Gateways whose clients reach the instance, 1 to 8.
 	// +required
-	Ingress *Ingress `json:"ingress"`
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	ParentRefs []GatewayReference `json:"parentRefs"`
+
+	// hostnames are the names under which clients reach the instance, at most 16: DNS names, or wildcards for all names below a domain,
+	// for example *.example.com. Defaults to every name that the Gateways listen for.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	Hostnames []string `json:"hostnames,omitempty"`
+}
+
+// GatewayReference names a Gateway, or one of its listeners.
+type GatewayReference struct {
+	// name of the Gateway.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="name must be lower-case letters, digits, hyphens and dots, and begin and end with a letter or digit, as names of objects do"
+	Name string `json:"name"`
+
+	// namespace of the Gateway, which has to allow routes from the object's. Defaults to the object's namespace.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="namespace must be lower-case letters, digits and hyphens, and begin and end with a letter or digit, as names of namespaces do"
+	Namespace string `json:"namespace,omitempty"`
+
+	// sectionName is the name of the one listener that takes the route. Defaults to all listeners that allow it.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="sectionName must be lower-case letters, digits, hyphens and dots, and begin and end with a letter or digit, as names of listeners do"
+	SectionName string `json:"sectionName,omitempty"`
+
+	// port is that of the listeners that take the route. Defaults to the listeners of every port.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	Port *int32 `json:"port,omitempty"`
 }
 
 // Ingress says how the Ingress in front of the Service looks.

@@ -7,7 +7,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 )
 
-// Port is a port of the Service for plain HTTP.
+// Port is a port of the Service, for plain HTTP unless its appProtocol is https.
 type Port struct {
 	// name of the port in the Service: a DNS label of at most 15 characters with at least one letter (RFC 6335).
 	// The names health and those that begin with tls- are the operator's.
@@ -37,9 +37,9 @@ type Port struct {
 	// +kubebuilder:validation:Maximum=65535
 	NodePort *int32 `json:"nodePort,omitempty"`
 
-	// appProtocol tells load balancers, gateways and meshes what the port speaks: http, kubernetes.io/h2c (HTTP/2 without TLS),
-	// kubernetes.io/ws (WebSocket), or a name with a prefix of theirs, at most 317 characters. nginx does not depend on it.
-	// Defaults to http.
+	// appProtocol tells load balancers, gateways and meshes what the port speaks: http, https, kubernetes.io/h2c (HTTP/2 without
+	// TLS), kubernetes.io/ws (WebSocket), or a name with a prefix of theirs, at most 317 characters. With https nginx speaks TLS on
+	// the port: with the first certificate of tls, or as config says. Defaults to http.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=317

@@ -36,13 +36,14 @@ type NginxOperatorStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Image"
 	Image string `json:"image,omitempty"`
 
-	// url is where clients find the instance: the first host of spec.expose once the Ingress has an address, else the load balancer's
-	// address where there is one, else that of the Service inside the cluster.
+	// url is where clients find the instance: the first host of spec.expose once the Ingress has an address or a Gateway has accepted the
+	// HTTPRoute, else the load balancer's address where there is one, else that of the Service inside the cluster.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="URL",xDescriptors={"urn:alm:descriptor:org.w3:link"}
 	URL string `json:"url,omitempty"`
 
 	// addresses are where the instance is reached from outside of the cluster, none for a Service of type ClusterIP without an Ingress.
+	// Those of a Gateway are in the status of the Gateway.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
@@ -50,7 +51,7 @@ type NginxOperatorStatus struct {
 	Addresses []Address `json:"addresses,omitempty"`
 
 	// blockedBy is every reason why what runs is not what the object declares, each with the way out; empty when it is. First what
-	// blocks changes, then the child that cannot be written, then why Pods do not serve, then Paused.
+	// blocks changes, then the child that cannot be written, then why Pods do not serve, then why the HTTPRoute does not, then Paused.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64

@@ -136,7 +136,7 @@ type NginxOperatorSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Network policy",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:advanced"}
 	NetworkPolicy *NetworkPolicy `json:"networkPolicy,omitempty"`
 
-	// expose makes the instance reachable from outside of the cluster through an Ingress. Defaults to nothing.
+	// expose makes the instance reachable from outside of the cluster through an Ingress or an HTTPRoute. Defaults to nothing.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Expose"
 	Expose *Expose `json:"expose,omitempty"`
@@ -394,7 +394,7 @@ type PodTemplate struct {
 
 // NginxOperator declares an NGINX instance. The operator creates what it needs (a Deployment, a Service, a ConfigMap, a
 // NetworkPolicy unless spec.networkPolicy says none, from two replicas up a PodDisruptionBudget and, with spec.expose, an
-// Ingress), keeps it as declared and reports on it.
+// Ingress or an HTTPRoute), keeps it as declared and reports on it.
 //
 // The name is also the name of the Service, so it has to be a DNS label (RFC 1035): at most 63 lower-case letters,
 // digits and hyphens, beginning with a letter.
@@ -413,7 +413,7 @@ type PodTemplate struct {
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,priority=1,description="Reason of the Ready condition"
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1,description="Message of the Ready condition"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +operator-sdk:csv:customresourcedefinitions:displayName="NGINX instance",resources={{Deployment,v1,""},{ReplicaSet,v1,""},{Pod,v1,""},{Service,v1,""},{ConfigMap,v1,""},{PodDisruptionBudget,v1,""},{NetworkPolicy,v1,""},{Ingress,v1,""},{ControllerRevision,v1,""},{HorizontalPodAutoscaler,v2,""}}
+// +operator-sdk:csv:customresourcedefinitions:displayName="NGINX instance",resources={{Deployment,v1,""},{ReplicaSet,v1,""},{Pod,v1,""},{Service,v1,""},{ConfigMap,v1,""},{PodDisruptionBudget,v1,""},{NetworkPolicy,v1,""},{Ingress,v1,""},{HTTPRoute,v1,""},{ControllerRevision,v1,""},{HorizontalPodAutoscaler,v2,""}}
 type NginxOperator struct {
 	metav1.TypeMeta `json:",inline"`
 

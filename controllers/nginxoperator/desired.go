@@ -1,6 +1,8 @@
 package nginxoperator
 
 import (
+	"context"
+
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -32,6 +34,8 @@ type inputs struct {
 	deployment *appsv1.Deployment
 	// running is what Pods listen on: the names of container ports follow it, and the ports that are on their way out.
 	running running
+	// missingRoutes says why the cluster has no HTTPRoutes, "" where it has.
+	missingRoutes string
 }
 
 // desired returns the complete list of children of an object, in the order in which they depend on each other.
@@ -58,7 +62,22 @@ func desired(object *v1alpha2.NginxOperator, in inputs) []client.Object {
 	if hasIngress(&object.Spec) {
 		children = append(children, desiredIngress(object, in))
 	}
+	if hasHTTPRoute(&object.Spec) && in.missingRoutes == "" {
+		children = append(children, desiredHTTPRoute(object, in))
+	}
 	return children
+}
+
+// childrenOf returns the children of a declaration, made for what runs of the object now.
+func (r *Reconciler) childrenOf(ctx context.Context, object *v1alpha2.NginxOperator, of *declaration) (_ []client.Object, err error) {
+	of.in.missingRoutes = r.HTTPRoutes.Problem()
+	if of.in.deployment, err = r.liveDeployment(ctx, object); err != nil {
+		return nil, err
+	}
+	if of.in.running, err = r.running(ctx, object); err != nil {
+		return nil, err
+	}
+	return patched(of.object, of.in)
 }
 
 // Child returns the child of a kind that an object gets, with its patches, the Deployment unless the kind is another, as far as the
@@ -77,6 +96,8 @@ func (r *Reconciler) child(object *v1alpha2.NginxOperator, kind string) client.O
 		return desiredPodDisruptionBudget(object, inputs{})
 	case "Ingress":
 		return desiredIngress(object, inputs{})
+	case "HTTPRoute":
+		return desiredHTTPRoute(object, inputs{})
 	}
 	return desiredDeployment(object, r.specInputs(object))
 }

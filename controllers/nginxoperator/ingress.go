@@ -2,6 +2,7 @@ package nginxoperator
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	networkingv1 "k8s.io/api/networking/v1"
@@ -46,13 +47,14 @@ func desiredIngress(object *v1alpha2.NginxOperator, in inputs) *networkingv1.Ing
 	return ingress
 }
 
-// backendPort returns the number of the port that the Ingress asks for: the first that is declared, one for plain HTTP where there is
-// such. While no Pod that is ready serves it, it stays the one that the Ingress has, if such a Pod serves that: clients are not
-// sent where nobody answers.
+// backendPort returns the number of the port that the Ingress or the HTTPRoute asks for: the first that is declared, one for plain HTTP
+// where there is such. While no Pod that is ready serves it, it stays the one that clients are sent to now, if such a Pod serves that:
+// they are not sent where nobody answers.
 func backendPort(spec *v1alpha2.NginxOperatorSpec, now running) int32 {
-	first := declaredPorts(spec, now)[0].number
-	if !now.ready.Has(first) && now.ready.Has(now.ingress) && serves(now.service, now.ingress) {
-		return now.ingress
+	ports := declaredPorts(spec, now)
+	first := ports[max(0, slices.IndexFunc(ports, func(port served) bool { return !port.tls }))].number
+	if !now.ready.Has(first) && now.ready.Has(now.exposed) && serves(now.service, now.exposed) {
+		return now.exposed
 	}
 	return first
 }
@@ -79,8 +81,11 @@ func ingressAddresses(ingress *networkingv1.Ingress) []string {
 	return out
 }
 
-// exposedURL returns the URL of the first host that is no wildcard, once the Ingress has an address.
+// exposedURL returns the URL of the first host that is no wildcard, once the Ingress has an address or a Gateway accepts the HTTPRoute.
 func exposedURL(object *v1alpha2.NginxOperator, state observed) (string, bool) {
+	if hasHTTPRoute(&object.Spec) {
+		return routeURL(object, state.route)
+	}
 	if !hasIngress(&object.Spec) || len(state.addresses) == 0 {
 		return "", false
 	}

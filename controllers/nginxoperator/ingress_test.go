@@ -22,10 +22,10 @@ func exposed(hosts ...v1alpha2.IngressHost) func(*v1alpha2.NginxOperatorSpec) {
 	}
 }
 
-// The Ingress asks for the first port, and leaves the one that it has only for one on which a Pod is ready.
+// The Ingress asks for the first port with plain HTTP, and leaves the one that it has only for one on which a Pod is ready.
 func TestBackendPort(t *testing.T) {
 	now := func(ingress int32, service, ready []int32) running {
-		out := running{ingress: ingress, ready: sets.New(ready...)}
+		out := running{exposed: ingress, ready: sets.New(ready...)}
 		for _, number := range service {
 			out.service = append(out.service, corev1.ServicePort{Port: number})
 		}
@@ -48,7 +48,8 @@ func TestBackendPort(t *testing.T) {
 		"nothing is ready where it was moved": {now(9090, numbers{8080, 9090}, numbers{8080}), 9090},
 	} {
 		t.Run(name, func(t *testing.T) {
-			object := newObject(exposed(v1alpha2.IngressHost{Host: "a.example.com"}), ports("web", 9090, "admin", 8081))
+			object := newObject(exposed(v1alpha2.IngressHost{Host: "a.example.com"}), ports("secure", 9443, "web", 9090, "admin", 8081))
+			object.Spec.Ports[0].AppProtocol = "https"
 			got := desiredIngress(object, inputs{running: test.now}).Spec.Rules[0].HTTP.Paths[0].Backend.Service
 			if got.Name != "web" || got.Port != (networkingv1.ServiceBackendPort{Number: test.want}) {
 				t.Errorf("asks for %+v, want %d", got, test.want)

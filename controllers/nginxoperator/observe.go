@@ -13,10 +13,12 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/operatormanager"
@@ -33,6 +35,8 @@ type observed struct {
 	// addresses are those of the Ingress that belongs to the object, and balancer those of the Service's load balancer.
 	addresses []string
 	balancer  []corev1.LoadBalancerIngress
+	// route is the HTTPRoute that belongs to the object, nil or an empty one where there is none.
+	route *gatewayv1.HTTPRoute
 	// related are the children that exist and belong to the object, of those that are or were declared.
 	related []v1alpha2.RelatedObject
 }
@@ -69,7 +73,7 @@ func (r *Reconciler) liveService(ctx context.Context, object *v1alpha2.NginxOper
 // live reads the child that has the object's name, and reports whether it exists and belongs to the object.
 func (r *Reconciler) live(ctx context.Context, object *v1alpha2.NginxOperator, kind string, child client.Object) (bool, error) {
 	err := r.Client.Get(ctx, client.ObjectKeyFromObject(object), child)
-	if apierrors.IsNotFound(err) {
+	if isMissing(err) {
 		return false, nil
 	}
 	if err != nil {
@@ -77,6 +81,9 @@ func (r *Reconciler) live(ctx context.Context, object *v1alpha2.NginxOperator, k
 	}
 	return metav1.IsControlledBy(child, object), nil
 }
+
+// isMissing reports whether a child does not exist, be it that the cluster does not know its kind.
+func isMissing(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }
 
 // related returns, of the children that are named, those that exist and belong to the object, each once.
 func (r *Reconciler) related(
@@ -89,7 +96,7 @@ func (r *Reconciler) related(
 			continue
 		}
 		err := r.Client.Get(ctx, client.ObjectKey{Namespace: object.Namespace, Name: related.Name}, child)
-		if client.IgnoreNotFound(err) != nil {
+		if err != nil && !isMissing(err) {
 			return nil, fmt.Errorf("failed to read %s %q: %w", related.Kind, related.Name, err)
 		}
 		if err == nil && metav1.IsControlledBy(child, object) && child.GetDeletionTimestamp().IsZero() {
@@ -110,6 +117,8 @@ func newChild(related v1alpha2.RelatedObject) client.Object {
 		return &networkingv1.NetworkPolicy{}
 	case "Ingress":
 		return &networkingv1.Ingress{}
+	case "HTTPRoute":
+		return &gatewayv1.HTTPRoute{}
 	case "Deployment":
 		return &appsv1.Deployment{}
 	case "PodDisruptionBudget":
@@ -130,7 +139,11 @@ func (r *Reconciler) running(ctx context.Context, object *v1alpha2.NginxOperator
 	if err != nil {
 		return running{}, err
 	}
-	out := running{service: service.Spec.Ports, ingress: operatormanager.BackendPort(ingress)}
+	route, err := r.liveHTTPRoute(ctx, object)
+	if err != nil {
+		return running{}, err
+	}
+	out := running{service: service.Spec.Ports, exposed: cmp.Or(operatormanager.RoutePort(route), operatormanager.BackendPort(ingress))}
 	replicaSets, pods := &appsv1.ReplicaSetList{}, &corev1.PodList{}
 	for _, list := range []client.ObjectList{replicaSets, pods} {
 		if err := r.Client.List(ctx, list, ofInstance(object)...); err != nil {
@@ -199,8 +212,13 @@ func (r *Reconciler) observe(ctx context.Context, object *v1alpha2.NginxOperator
 	if err != nil {
 		return observed{}, err
 	}
+	route, err := r.liveHTTPRoute(ctx, object)
+	if err != nil {
+		return observed{}, err
+	}
 	out := observed{
-		service: service.Spec.Ports, balancer: service.Status.LoadBalancer.Ingress, addresses: ingressAddresses(ingress), related: related,
+		service: service.Spec.Ports, balancer: service.Status.LoadBalancer.Ingress, addresses: ingressAddresses(ingress), route: route,
+		related: related,
 	}
 	deployment, err := r.liveDeployment(ctx, object)
 	if err != nil || deployment == nil {

@@ -23,6 +23,7 @@ type served struct {
 	name, target string
 	// number is what clients ask for; new Pods listen on another, where the object says so. nodePort is 0 where none is declared.
 	number, listens, nodePort int32
+	tls                       bool
 	appProtocol               string
 }
 
@@ -44,21 +45,21 @@ type running struct {
 	everywhere sets.Set[int32]
 	// ready are the numbers of the Service that Pods serve which are ready.
 	ready sets.Set[int32]
-	// ingress is the number of the port that the Ingress asks for, 0 where there is none.
-	ingress int32
+	// exposed is the number of the port that the HTTPRoute or the Ingress asks for, 0 where there is neither.
+	exposed int32
 }
 
-// declaredPorts returns the ports for plain HTTP, then those of the certificates, each with the container port that serves
+// declaredPorts returns the ports that have a name, then those of the certificates, each with the container port that serves
 // its number.
 func declaredPorts(spec *v1alpha2.NginxOperatorSpec, now running) []served {
 	var out []served
 	for _, port := range defaults.ServicePorts(spec) {
 		name := port.Name
-		if port.TLS {
+		if name == "" {
 			name = "tls-" + strconv.FormatInt(int64(port.Number), 10)
 		}
 		out = append(out, served{
-			name: name, number: port.Number, listens: port.Listens, nodePort: port.NodePort, appProtocol: port.AppProtocol,
+			name: name, number: port.Number, listens: port.Listens, nodePort: port.NodePort, tls: port.TLS, appProtocol: port.AppProtocol,
 		})
 	}
 	setTargets(out, now.containers)

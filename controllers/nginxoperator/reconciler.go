@@ -25,6 +25,7 @@ import (
 	"github.com/example/nginx-operator/internal/defaults"
 	"github.com/example/nginx-operator/internal/fleet"
 	"github.com/example/nginx-operator/internal/metrics"
+	"github.com/example/nginx-operator/internal/optional"
 	"github.com/example/nginx-operator/internal/reference"
 )
 
@@ -40,6 +41,8 @@ type Reconciler struct {
 	Metrics *metrics.Metrics
 	// ConfigMaps and Secrets follow what objects name.
 	ConfigMaps, Secrets *reference.Tracker
+	// HTTPRoutes tells whether the cluster has any.
+	HTTPRoutes *optional.API
 	// Fleet lets objects begin for which the release has something else.
 	Fleet *fleet.Gate
 	// Image is the container image of the operands that declare none.
@@ -70,8 +73,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha2.NginxOperat
 	r.Metrics.Started(object)
 	result, applyErr := r.reconcileChildren(ctx, object)
 	defer func() { r.reportToFleet(object, result.fleet) }()
-	if apierrors.IsConflict(applyErr) {
-		// The reconcile was made from a state that had changed meanwhile. It is repeated, with the back-off of a failure, but it is none.
+	if apierrors.IsConflict(applyErr) || meta.IsNoMatchError(applyErr) {
+		// The reconcile was made from a state that had changed meanwhile, be it that a kind is not served any more. It is repeated, with the
+		// back-off of a failure, but it is none.
 		return reconcile.Result{Requeue: true}, nil //nolint:staticcheck // an error would be logged as one
 	}
 	if result.hold {
@@ -168,14 +172,7 @@ func (r *Reconciler) reconcileChildren(ctx context.Context, object *v1alpha2.Ngi
 		result.again, result.failure = again, applyFailure(err, &object.Spec)
 		return result, err
 	}
-	in := &result.applied.in
-	if in.deployment, err = r.liveDeployment(ctx, object); err == nil {
-		in.running, err = r.running(ctx, object)
-	}
-	if err == nil {
-		result.children, err = patched(result.applied.object, *in)
-	}
-	if err == nil {
+	if result.children, err = r.childrenOf(ctx, object, result.applied); err == nil {
 		err = r.change(ctx, result.applied, &result)
 	}
 	result.failure = applyFailure(err, &result.applied.object.Spec)

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/apply"
@@ -37,6 +38,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrency int, wrap
 	options := operatormanager.ControllerOptions()
 	options.MaxConcurrentReconciles = concurrency
 	children := builder.WithPredicates(childChanged(r.Applier.IsAsDeclared))
+	owned := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &v1alpha2.NginxOperator{}, handler.OnlyControllerOwner())
 	return builder.ControllerManagedBy(mgr).
 		For(&v1alpha2.NginxOperator{}, builder.WithPredicates(specChanged())).
 		Owns(&appsv1.Deployment{}, children).
@@ -52,6 +54,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrency int, wrap
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(toInstance), builder.WithPredicates(podFailureChanged())).
 		WatchesRawSource(r.ConfigMaps.Source(r.referrers(configMapIndex))).
 		WatchesRawSource(r.Secrets.Source(r.referrers(secretIndex))).
+		WatchesRawSource(r.HTTPRoutes.Source(r.withHTTPRoute, owned, childChanged(r.Applier.IsAsDeclared))).
 		WatchesRawSource(r.Fleet.Source()).
 		WithOptions(options).
 		Complete(wrap(apply.AsReconciler(mgr.GetClient(), r, r.forget)))
@@ -85,8 +88,8 @@ func specChanged() predicate.Predicate {
 	})
 }
 
-// childChanged passes a child that is not as the last reconcile left it, what others report of a Deployment, a Service or an Ingress, and
-// each of them every ten hours, when the cache hands over all. Most events are of the operator's own writes.
+// childChanged passes a child that is not as the last reconcile left it, what others report of a Deployment, a Service, an Ingress or an
+// HTTPRoute, and each of them every ten hours, when the cache hands over all. Most events are of the operator's own writes.
 func childChanged(asDeclared func(client.Object) bool) predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return !asDeclared(e.Object) },
@@ -98,7 +101,7 @@ func childChanged(asDeclared func(client.Object) bool) predicate.Predicate {
 	}
 }
 
-// reportChanged compares what a reconcile reads of a Deployment, a Service or an Ingress beside what is declared of it.
+// reportChanged compares what a reconcile reads of a Deployment, a Service, an Ingress or an HTTPRoute beside what is declared of it.
 func reportChanged(old, now client.Object) bool {
 	if service, isService := old.(*corev1.Service); isService {
 		after, remains := now.(*corev1.Service)
@@ -106,6 +109,10 @@ func reportChanged(old, now client.Object) bool {
 	}
 	if before, isIngress := old.(*networkingv1.Ingress); isIngress {
 		after, remains := now.(*networkingv1.Ingress)
+		return remains && !equality.Semantic.DeepEqual(before.Status, after.Status)
+	}
+	if before, isRoute := old.(*gatewayv1.HTTPRoute); isRoute {
+		after, remains := now.(*gatewayv1.HTTPRoute)
 		return remains && !equality.Semantic.DeepEqual(before.Status, after.Status)
 	}
 	before, isDeployment := old.(*appsv1.Deployment)

@@ -40,7 +40,7 @@ func (r *Reconciler) staleChildren(
 	for i := range budgets.Items {
 		add(&budgets.Items[i], neededBudgets)
 	}
-	for _, kind := range []string{"NetworkPolicy", "HorizontalPodAutoscaler", "Ingress"} {
+	for _, kind := range []string{"NetworkPolicy", "HorizontalPodAutoscaler", "Ingress", "HTTPRoute"} {
 		if slices.ContainsFunc(declared, func(one client.Object) bool { return one.GetObjectKind().GroupVersionKind().Kind == kind }) {
 			continue
 		}

@@ -30,11 +30,12 @@ const statusSlot = 5 * time.Second
 func computeStatus(
 	object *v1alpha2.NginxOperator, state observed, result outcome, now time.Time,
 ) (status v1alpha2.NginxOperatorStatus, again time.Duration) {
+	unexposed := routeFailures(result.applied, state.route)
 	status = v1alpha2.NginxOperatorStatus{
 		ObservedGeneration: object.Generation,
 		Selector:           labels.SelectorFromSet(wellknown.Selector(object.Name)).String(),
 		RelatedObjects:     related(object, state, result),
-		BlockedBy:          blockedBy(state, result),
+		BlockedBy:          blockedBy(state, result, unexposed),
 		LastGoodRevision:   lastGood(object, state, result),
 		FailedRevisions:    failedRevisions(object, result),
 		Certificates:       object.Status.Certificates,
@@ -65,7 +66,7 @@ func computeStatus(
 		status.ReadyReplicas = state.deployment.Status.ReadyReplicas
 		status.UpdatedReplicas = state.deployment.Status.UpdatedReplicas
 	}
-	updated := conditions(object, state, result)
+	updated := conditions(object, state, result, unexposed)
 	before := slices.Clone(object.Status.Conditions)
 	if result.resolved {
 		status.Certificates = reportOf(result.certificates)
@@ -124,8 +125,9 @@ func pausedMessage(result outcome) string {
 	return "spec.paused blocks: " + strings.Join(result.waiting, ", ")
 }
 
-// conditions returns Ready, Progressing and Degraded, as a function of what is there now and nothing else.
-func conditions(object *v1alpha2.NginxOperator, state observed, result outcome) []metav1.Condition {
+// conditions returns Ready, Progressing and Degraded, as a function of what is there now and nothing else. What keeps the HTTPRoute from
+// clients is no reason against Ready, which is about the Pods.
+func conditions(object *v1alpha2.NginxOperator, state observed, result outcome, unexposed []failure) []metav1.Condition {
 	switch failed := result.failure; {
 	case failed != nil && failed.reason == v1alpha2.ReasonRolloutInProgress:
 		return []metav1.Condition{
@@ -147,6 +149,9 @@ func conditions(object *v1alpha2.NginxOperator, state observed, result outcome) 
 		return stopped(result.blockers[0].reason, blockedMessage(state, result.blockers), "changes are blocked, see Degraded")
 	}
 	out := operandConditions(state)
+	if len(unexposed) > 0 && out[2].Status == metav1.ConditionFalse {
+		out[2] = condition(v1alpha2.ConditionDegraded, metav1.ConditionTrue, unexposed[0].reason, unexposed[0].message)
+	}
 	if result.waitsFor != "" && out[1].Status == metav1.ConditionFalse && out[0].Status == metav1.ConditionTrue {
 		out[1] = condition(v1alpha2.ConditionProgressing, metav1.ConditionTrue, v1alpha2.ReasonWaitingForFleet, waitingMessage(result.waitsFor))
 	}

@@ -2,6 +2,7 @@ package nginxoperator
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -199,18 +200,24 @@ func TestEveryBlockerIsTold(t *testing.T) {
 	missing := failure{v1alpha2.ReasonReferenceNotFound, "missing"}
 	pods := []string{v1alpha2.ReasonImagePullFailed, v1alpha2.ReasonUnschedulable}
 	for name, test := range map[string]struct {
-		result outcome
-		want   []string
+		result    outcome
+		unexposed []failure
+		want      []string
 	}{
-		"Pods alone":             {outcome{}, pods},
-		"and a blocker":          {outcome{blockers: []failure{missing}}, append([]string{missing.reason}, pods...)},
-		"and a child":            {outcome{failure: &missing}, append([]string{missing.reason}, pods...)},
-		"an error that may pass": {outcome{failure: &failure{v1alpha2.ReasonAPIError, "timeout"}}, pods},
-		"taken back":             {outcome{blockers: []failure{{v1alpha2.ReasonRolledBack, "tried"}}}, []string{v1alpha2.ReasonRolledBack}},
+		"Pods alone":             {outcome{}, nil, pods},
+		"and a blocker":          {outcome{blockers: []failure{missing}}, nil, append([]string{missing.reason}, pods...)},
+		"and a child":            {outcome{failure: &missing}, nil, append([]string{missing.reason}, pods...)},
+		"an error that may pass": {outcome{failure: &failure{v1alpha2.ReasonAPIError, "timeout"}}, nil, pods},
+		"taken back":             {outcome{blockers: []failure{{v1alpha2.ReasonRolledBack, "tried"}}}, nil, []string{v1alpha2.ReasonRolledBack}},
+		"an HTTPRoute and a pause": {
+			outcome{waiting: []string{"more"}},
+			[]failure{{v1alpha2.ReasonAPIMissing, "no"}},
+			append(slices.Clone(pods), v1alpha2.ReasonAPIMissing, v1alpha2.ReasonPaused),
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, blocker := range blockedBy(failing, test.result) {
+			for _, blocker := range blockedBy(failing, test.result, test.unexposed) {
 				got = append(got, blocker.Reason)
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {

@@ -2,6 +2,7 @@
 // are built and published. The Makefile calls it in the directory of the repository.
 //
 //	release build          build the operator's binary for each platform
+//	release plugin         build kubectl-nginx for each platform that it is for, and pack it with its krew manifest in dist/kubectl-nginx
 //	release catalog        render the catalog and the upgrade graph from bundle/ and catalog/template.yaml
 //	release external       copy manifests, bundle and catalog to dist/external, where they name the images in IMAGE_REGISTRY
 //	release tree VERSION   check out an older release to dist/releases and print the directory; "previous" is the one before this
@@ -68,13 +69,15 @@ func run(args []string) error {
 	}
 	padded := slices.Concat(args, []string{"", ""})
 	command, argument := padded[0], padded[1]
-	if p.registry == "" && command != "build" && command != "catalog" {
+	if p.registry == "" && !slices.Contains([]string{"build", "plugin", "catalog"}, command) {
 		return errors.New("CLUSTER=external needs IMAGE_REGISTRY, a registry that you can push to and the cluster can pull from, " +
 			"for example IMAGE_REGISTRY=quay.io/me")
 	}
 	switch {
 	case command == "build":
 		return p.build("operator", p.version, ".")
+	case command == "plugin":
+		return p.packPlugin()
 	case command == "catalog":
 		return p.renderGraph()
 	case command == "external":

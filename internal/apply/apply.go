@@ -271,7 +271,7 @@ func (a *Applier) look(ctx context.Context, owner, child client.Object, found co
 	if err != nil {
 		return false, fmt.Errorf("failed to encode %s %q: %w", found.gvk.Kind, child.GetName(), err)
 	}
-	patch, err := threeWay(live, believed(live, a.recordOf(live)), declared)
+	patch, _, err := difference(live, believed(live, a.recordOf(live)), declared)
 	same := err == nil && patch == nil
 	a.note(owner, live, found, same && a.recordOf(live) == string(declared))
 	return same, nil
@@ -355,12 +355,12 @@ func (a *Applier) patch(ctx context.Context, owner, child client.Object, found c
 // write makes the live object what is declared, and reports whether that took a request.
 func (a *Applier) write(ctx context.Context, live client.Object, declared []byte) (bool, error) {
 	last := believed(live, a.recordOf(live))
-	patch, err := threeWay(live, last, declared)
+	patch, patchType, err := difference(live, last, declared)
 	if err == nil && patch == nil && a.recordOf(live) == string(declared) {
 		return false, nil
 	}
 	if err == nil {
-		err = a.send(ctx, types.StrategicMergePatchType, patch, live, declared)
+		err = a.send(ctx, patchType, patch, live, declared)
 	}
 	// Somebody changed the key of a list's element, its port for example, or took it away: merged with ours that gives two
 	// elements of one name, or nothing at all. What cannot be merged is replaced, list by list. When that is refused as well, the

@@ -131,6 +131,10 @@ func replacing(live client.Object, last, declared []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	return jsonMergePatch(was, is, stored)
+}
+
+func jsonMergePatch(was, is, stored map[string]any) ([]byte, error) {
 	last, err1 := json.Marshal(was)
 	declared, err2 := json.Marshal(is)
 	current, err3 := json.Marshal(stored)

@@ -20,14 +20,17 @@ import (
 
 // handler answers conversion reviews. That of controller-runtime holds a review several times over, as text and as objects; a
 // review has all objects of a list, so this one has only one of them in memory besides the text.
-type handler struct{}
+type handler struct {
+	// failed is called for each review that is answered with a failure.
+	failed func()
+}
 
 // question is what a ConversionReview says before its objects.
 type question struct{ apiVersion, kind, uid, version string }
 
 // ServeHTTP converts the objects of a review one after the other, and answers with each at once. The result comes last, so that
 // it can speak of all.
-func (handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// Not needed where the body has been read already, nor with HTTP/2.
 	_ = http.NewResponseController(w).EnableFullDuplex()
 	body := &metered{from: r.Body}
@@ -45,6 +48,7 @@ func (handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := convertAll(decoder, body, asked.version, out); err != nil {
 		log.FromContext(r.Context()).Error(err, "Failed to convert", "request", asked.uid)
 		result = metav1.Status{Status: metav1.StatusFailure, Message: err.Error()}
+		h.failed()
 	}
 	out.text(`],"result":`).json(result).text("}}")
 	if out.err != nil {

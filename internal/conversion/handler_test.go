@@ -29,7 +29,7 @@ import (
 
 func newHandler(t testing.TB) http.Handler {
 	t.Helper()
-	return NewHandler()
+	return NewHandler(func() {})
 }
 
 // review is a request to convert the objects.
@@ -136,7 +136,8 @@ func TestHandlerConvertsLists(t *testing.T) {
 		"metadata": map[string]any{"name": "damaged", "annotations": map[string]string{wellknown.AnnotationV1alpha2: "{"}},
 	}
 	bare := map[string]any{"apiVersion": spoke.APIVersion, "kind": spoke.Kind, "metadata": map[string]any{"name": "bare"}}
-	body := answer(t, newHandler(t), review(t, v1alpha2.GroupVersion.String(), spoke, damaged, bare)).Body.Bytes()
+	handler := NewHandler(func() { t.Error("a failure was counted") })
+	body := answer(t, handler, review(t, v1alpha2.GroupVersion.String(), spoke, damaged, bare)).Body.Bytes()
 	var got struct {
 		Response struct {
 			UID              string
@@ -179,11 +180,12 @@ func TestHandlerRefusesWhatIsNotOurs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got apiextensionsv1.ConversionReview
-			if err := json.Unmarshal(answer(t, newHandler(t), body).Body.Bytes(), &got); err != nil {
+			failures := 0
+			if err := json.Unmarshal(answer(t, NewHandler(func() { failures++ }), body).Body.Bytes(), &got); err != nil {
 				t.Fatal(err)
 			}
-			if got.Response.Result.Status != metav1.StatusFailure || got.Response.Result.Message == "" {
-				t.Errorf("%+v", got.Response)
+			if got.Response.Result.Status != metav1.StatusFailure || got.Response.Result.Message == "" || failures != 1 {
+				t.Errorf("%d failures were counted: %+v", failures, got.Response)
 			}
 		})
 	}

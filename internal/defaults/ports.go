@@ -15,6 +15,9 @@ const (
 	protocolHTTPS = "https"
 )
 
+// IsTLS reports whether nginx speaks TLS on a port.
+func IsTLS(port v1alpha2.Port) bool { return port.AppProtocol == protocolHTTPS }
+
 // PortListens returns the number on which nginx listens for a port.
 func PortListens(port v1alpha2.Port) int32 { return ptr.Deref(port.TargetPort, port.Port) }
 
@@ -42,7 +45,7 @@ func ListenPorts(spec *v1alpha2.NginxOperatorSpec) []int32 {
 
 // ServicePort is a port of the Service that a spec declares.
 type ServicePort struct {
-	// Name is the user's for plain HTTP, "" for TLS.
+	// Name is the user's, "" for the port of a certificate.
 	Name string
 	// Number is what clients ask for, Listens the number on which nginx listens, NodePort that on each node, 0 where it is not given.
 	Number, Listens, NodePort int32
@@ -50,14 +53,14 @@ type ServicePort struct {
 	AppProtocol               string
 }
 
-// ServicePorts returns the ports for plain HTTP, then those of the certificates. Several certificates on one port are one port, that of
+// ServicePorts returns the ports that have a name, then those of the certificates. Several certificates on one port are one port, that of
 // the first.
 func ServicePorts(spec *v1alpha2.NginxOperatorSpec) []ServicePort {
 	var out []ServicePort
 	for _, port := range Ports(spec) {
 		out = append(out, ServicePort{
 			Name: port.Name, Number: port.Port, Listens: PortListens(port), NodePort: ptr.Deref(port.NodePort, 0),
-			AppProtocol: cmp.Or(port.AppProtocol, protocolHTTP),
+			TLS: IsTLS(port), AppProtocol: cmp.Or(port.AppProtocol, protocolHTTP),
 		})
 	}
 	shared := map[int32]bool{}

@@ -25,14 +25,18 @@ func TestServicePorts(t *testing.T) {
 		},
 		"targets": {
 			spec: v1alpha2.NginxOperatorSpec{
-				Ports: []v1alpha2.Port{{Name: "web", Port: 80, TargetPort: port(8080), NodePort: port(30080), AppProtocol: "kubernetes.io/ws"}},
-				TLS:   []v1alpha2.TLS{{SecretName: "a", Port: port(443), TargetPort: port(8443), NodePort: port(30443)}, {SecretName: "b"}},
+				Ports: []v1alpha2.Port{
+					{Name: "web", Port: 80, TargetPort: port(8080), NodePort: port(30080), AppProtocol: "kubernetes.io/ws"},
+					{Name: "https", Port: 9443, AppProtocol: "https"},
+				},
+				TLS: []v1alpha2.TLS{{SecretName: "a", Port: port(443), TargetPort: port(8443), NodePort: port(30443)}, {SecretName: "b"}},
 			},
 			want: []ServicePort{
 				{Name: "web", Number: 80, Listens: 8080, NodePort: 30080, AppProtocol: "kubernetes.io/ws"},
+				{Name: "https", Number: 9443, Listens: 9443, TLS: true, AppProtocol: "https"},
 				{Number: 443, Listens: 8443, NodePort: 30443, TLS: true, AppProtocol: "https"},
 			},
-			listens: []int32{8080, 8443},
+			listens: []int32{8080, 9443, 8443},
 		},
 		"certificates on one port": {
 			spec: v1alpha2.NginxOperatorSpec{

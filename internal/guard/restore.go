@@ -27,6 +27,11 @@ const (
 	RestoredCertificate = "certificate"
 )
 
+// Kinds returns all of them.
+func Kinds() []string {
+	return []string{RestoredConversion, RestoredWebhooks, RestoredOwner, RestoredCertificate}
+}
+
 // fieldManager is the guard's, by which admission knows its writes.
 const fieldManager = wellknown.OperatorName + "-guard"
 

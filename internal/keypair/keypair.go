@@ -35,15 +35,15 @@ const (
 // Certificate is what every client of a server is told of its certificate.
 type Certificate struct {
 	NotBefore, NotAfter time.Time
-	// DNSNames are the first of the names that it is for, at most maxNames.
+	// DNSNames are the first of the names that it is for, at most MaxNames.
 	DNSNames []string
 	// Issuer is the common name of who signed it, or the organization, "" where it names neither.
 	Issuer string
 }
 
 const (
-	// maxNames is how many names are told.
-	maxNames = 16
+	// MaxNames is how many names are told.
+	MaxNames = 16
 	// maxNameBytes is the length of a DNS name (RFC 1035), and bounds the issuer as well.
 	maxNameBytes = 253
 )
@@ -67,7 +67,7 @@ func Check(certificate, key []byte) (Certificate, error) {
 // public takes from a certificate what is told of it.
 func public(leaf *x509.Certificate) Certificate {
 	out := Certificate{NotBefore: leaf.NotBefore, NotAfter: leaf.NotAfter}
-	for _, name := range leaf.DNSNames[:min(len(leaf.DNSNames), maxNames)] {
+	for _, name := range leaf.DNSNames[:min(len(leaf.DNSNames), MaxNames)] {
 		out.DNSNames = append(out.DNSNames, printable(name))
 	}
 	out.Issuer = printable(cmp.Or(append([]string{leaf.Issuer.CommonName}, leaf.Issuer.Organization...)...))

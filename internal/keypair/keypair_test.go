@@ -193,7 +193,7 @@ func TestPublic(t *testing.T) {
 		leaf.DNSNames = append(leaf.DNSNames, strings.Repeat("y", 999))
 	}
 	got := public(leaf)
-	if len(got.DNSNames) != maxNames || len(got.DNSNames[0]) != maxNameBytes || !got.NotAfter.Equal(leaf.NotAfter) {
+	if len(got.DNSNames) != MaxNames || len(got.DNSNames[0]) != maxNameBytes || !got.NotAfter.Equal(leaf.NotAfter) {
 		t.Errorf("%d names of %d bytes until %s", len(got.DNSNames), len(got.DNSNames[0]), got.NotAfter)
 	}
 	if !strings.HasPrefix(got.Issuer, "an\uFFFD\uFFFD organization \uFFFD") ||

@@ -59,6 +59,7 @@ func TestObjectsAndWrites(t *testing.T) {
 		`Every replica of the operator reports all.
 # TYPE nginx_operator_blocked_objects gauge
 nginx_operator_blocked_objects{reason="APIError"} 0
+nginx_operator_blocked_objects{reason="APIMissing"} 0
 nginx_operator_blocked_objects{reason="ContainerConfigError"} 0
 nginx_operator_blocked_objects{reason="CrashLoop"} 0
 nginx_operator_blocked_objects{reason="Forbidden"} 0
@@ -73,6 +74,7 @@ nginx_operator_blocked_objects{reason="ProgressDeadlineExceeded"} 0
 nginx_operator_blocked_objects{reason="QuotaExceeded"} 0
 nginx_operator_blocked_objects{reason="ReferenceNotFound"} 1
 nginx_operator_blocked_objects{reason="RolledBack"} 0
+nginx_operator_blocked_objects{reason="RouteNotAccepted"} 0
 nginx_operator_blocked_objects{reason="Unschedulable"} 0
 # HELP nginx_operator_certificates Certificates that NginxOperators name and can use, by the time that is left: ` +
 		`expired, 7d (at most seven days), 30d, more. Every replica of the operator reports all.

@@ -81,7 +81,7 @@ func TestAdmitted(t *testing.T) {
 			if problems := Check(spec, test.text); len(problems) > 0 {
 				t.Error(problems)
 			}
-			if diff := cmp.Diff(test.want, texts(Warnings(spec, test.text))); diff != "" {
+			if diff := cmp.Diff(test.want, texts(Warnings(spec, test.text, nil))); diff != "" {
 				t.Error(diff)
 			}
 		})

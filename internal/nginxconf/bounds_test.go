@@ -100,7 +100,7 @@ func TestHostileTextsCostLittle(t *testing.T) {
 // assertCheap checks a configuration within the bars of time and memory.
 func assertCheap(t *testing.T, spec *v1alpha2.NginxOperatorSpec, text string) (problems, warnings []Problem) {
 	t.Helper()
-	boundstest.Cheap(t, func() { problems, warnings = inspect(spec, text, nil) })
+	boundstest.Cheap(t, func() { problems, warnings = inspect(spec, text, nil, nil) })
 	return problems, warnings
 }
 

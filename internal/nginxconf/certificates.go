@@ -31,8 +31,7 @@ func (c *checker) checkMounted(d *directive) {
 	if strings.Contains(file, "$") || inline.MatchString(file) {
 		return
 	}
-	rest, mounted := strings.CutPrefix(path.Clean(file), TLSDirectory+"/")
-	secret, key, _ := strings.Cut(rest, "/")
+	secret, key, mounted := mountedFile(file)
 	switch {
 	case !path.IsAbs(file):
 		c.refuse(d, "%s is looked for in %s, where it is not; write %s/NAME/%s with a NAME of spec.tls",
@@ -46,6 +45,13 @@ func (c *checker) checkMounted(d *directive) {
 	case !isBelow(file, "/etc/ssl") && !isBelow(file, "/etc/pki"):
 		c.warn(d, "nginx does not start where the image has no %s; put the certificate into a Secret and name it in spec.tls", file)
 	}
+}
+
+// mountedFile returns the Secret and the key that a file is mounted from, and whether it is below the directory of certificates.
+func mountedFile(file string) (secret, key string, mounted bool) {
+	rest, mounted := strings.CutPrefix(path.Clean(file), TLSDirectory+"/")
+	secret, key, _ = strings.Cut(rest, "/")
+	return secret, key, mounted
 }
 
 // inline is what is no file.

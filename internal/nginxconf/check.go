@@ -26,14 +26,14 @@ func Check(spec *v1alpha2.NginxOperatorSpec, servers string) []Problem {
 // CheckIncluding does so where the texts of files of spec.files are known, by their paths: what the configuration includes of them is
 // looked at in the place of the include.
 func CheckIncluding(spec *v1alpha2.NginxOperatorSpec, servers string, texts map[string]string) []Problem {
-	problems, _ := inspect(spec, servers, texts)
+	problems, _ := inspect(spec, servers, texts, nil)
 	return problems
 }
 
 // Warnings returns what works in the user's configuration and is deprecated or surely not meant, and what nobody can
-// know before nginx starts.
-func Warnings(spec *v1alpha2.NginxOperatorSpec, servers string) []Problem {
-	_, warnings := inspect(spec, servers, nil)
+// know before nginx starts. names are the DNS names of certificates, as far as they are known, by their Secrets.
+func Warnings(spec *v1alpha2.NginxOperatorSpec, servers string, names map[string][]string) []Problem {
+	_, warnings := inspect(spec, servers, nil, names)
 	return warnings
 }
 
@@ -55,6 +55,8 @@ type checker struct {
 	texts     map[string]string
 	including []string
 	read      reading
+	// names are those of certificates that are known, by their Secrets.
+	names map[string][]string
 	// masks counts the masks of includes that were compared with the paths of spec.files.
 	masks int
 	// proposed counts the names for which a near one was looked for.
@@ -75,11 +77,14 @@ var rules = []func(*checker){
 	(*checker).checkListens,
 	(*checker).checkPorts,
 	(*checker).checkCertificates,
+	(*checker).checkServerNames,
 	(*checker).checkHosts,
 }
 
 // inspect never panics: a mistake here must not be more than one object's problem.
-func inspect(spec *v1alpha2.NginxOperatorSpec, servers string, texts map[string]string) (problems, warnings []Problem) {
+func inspect(
+	spec *v1alpha2.NginxOperatorSpec, servers string, texts map[string]string, names map[string][]string,
+) (problems, warnings []Problem) {
 	if servers == "" {
 		return nil, nil
 	}
@@ -107,7 +112,7 @@ func inspect(spec *v1alpha2.NginxOperatorSpec, servers string, texts map[string]
 		return []Problem{tooLarge(size)}, nil
 	}
 	c := &checker{
-		spec: spec, release: releaseOf(spec.Image), texts: texts, read: reading{len(servers), r.directives, r.words},
+		spec: spec, release: releaseOf(spec.Image), texts: texts, names: names, read: reading{len(servers), r.directives, r.words},
 		named: map[string][]*directive{}, inBlock: map[blockAndName][]*directive{},
 	}
 	c.collect(tree, nil, contextHTTP)

@@ -40,6 +40,14 @@ func tlsSpec(names ...string) v1alpha2.NginxOperatorSpec {
 	return spec
 }
 
+// overHTTPS is a spec whose only port is for TLS.
+func overHTTPS(port int32) v1alpha2.NginxOperatorSpec {
+	return v1alpha2.NginxOperatorSpec{
+		Ports: []v1alpha2.Port{{Name: "https", Port: port, AppProtocol: "https"}}, TLS: []v1alpha2.TLS{{SecretName: "shop"}},
+		Config: &v1alpha2.Config{},
+	}
+}
+
 // mounted is a spec with a certificate that has no port.
 func mounted() v1alpha2.NginxOperatorSpec {
 	return v1alpha2.NginxOperatorSpec{TLS: []v1alpha2.TLS{{SecretName: "shop"}}, Config: &v1alpha2.Config{}}
@@ -223,10 +231,20 @@ var refusedConfigurations = map[string]refused{
 	}},
 	"TLS on a plain port": {text: "server { listen 8080 ssl;\n" +
 		"ssl_certificate /etc/nginx/tls/shop/tls.crt; ssl_certificate_key /etc/nginx/tls/shop/tls.key; }", spec: mounted(), want: []string{
-		"line 1: listen: port 8080 (the default of spec.ports) is for plain HTTP; declare the port in spec.tls instead, or remove ssl",
+		"line 1: listen: port 8080 (the default of spec.ports) is for plain HTTP; set its appProtocol to https, " +
+			"declare the port in spec.tls instead, or remove ssl",
 	}},
 	"plain on a TLS port": {text: "server { listen 8080;\nlisten 8443; }", spec: tlsSpec("shop"), want: []string{
 		"line 2: listen: spec.tls[0].port 8443 is for TLS; write `listen 8443 ssl;`",
+	}},
+	"TLS on a port that says so": {text: "server { listen 9443 ssl;\nssl_certificate /etc/nginx/tls/shop/tls.crt;\n" +
+		"ssl_certificate_key /etc/nginx/tls/shop/tls.key; }", spec: overHTTPS(9443)},
+	"plain on a port for TLS": {text: "server { listen 9443; }", spec: overHTTPS(9443), want: []string{
+		"line 1: listen: spec.ports[0].port 9443 is for TLS; write `listen 9443 ssl;`",
+	}},
+	"port for TLS nobody listens on": {text: "server { listen 127.0.0.1:9090; }", spec: overHTTPS(9443), want: []string{
+		"listen: spec.ports[0].port 9443: no server listens on it; add `listen 9443 ssl;` to a server, " +
+			"or declare the ports that the servers listen on",
 	}},
 	"certificate that is not mounted": {text: inServer(
 		"ssl_certificate /etc/nginx/tls/other/tls.crt;", "ssl_certificate_key /etc/nginx/tls/other/tls.key;",

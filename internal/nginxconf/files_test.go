@@ -84,7 +84,7 @@ func TestDeclaredFiles(t *testing.T) {
 			if diff := cmp.Diff(test.want, texts(Check(&test.spec, test.text))); diff != "" {
 				t.Error(diff)
 			}
-			if diff := cmp.Diff(test.warnings, texts(Warnings(&test.spec, test.text))); diff != "" && test.want == nil {
+			if diff := cmp.Diff(test.warnings, texts(Warnings(&test.spec, test.text, nil))); diff != "" && test.want == nil {
 				t.Error(diff)
 			}
 		})
@@ -120,7 +120,7 @@ func TestCache(t *testing.T) {
 			if diff := cmp.Diff(test.want, texts(Check(&spec, text))); diff != "" {
 				t.Error(diff)
 			}
-			if diff := cmp.Diff(test.warnings, texts(Warnings(&spec, text))); diff != "" {
+			if diff := cmp.Diff(test.warnings, texts(Warnings(&spec, text, nil))); diff != "" {
 				t.Error(diff)
 			}
 		})

@@ -98,7 +98,8 @@ func (c *checker) topServers() []*directive { return c.children(nil, "server") }
 // declared is a port of the spec.
 type declared struct {
 	port int32
-	tls  bool
+	// tls: it is for TLS, and with certificate it belongs to one of spec.tls.
+	tls, certificate bool
 	// label names the port with its field, as a user writes it.
 	label string
 }
@@ -110,13 +111,13 @@ func (c *checker) declared() []declared {
 		if c.spec.Ports == nil {
 			label = fmt.Sprintf("port %d (the default of spec.ports)", port.Port)
 		}
-		out = append(out, declared{defaults.PortListens(port), false, label})
+		out = append(out, declared{defaults.PortListens(port), defaults.IsTLS(port), false, label})
 	}
 	shared := map[int32]bool{}
 	for i, tls := range defaults.TLS(c.spec) {
 		if number := defaults.TLSListens(tls); tls.Port != nil && !shared[number] {
 			shared[number] = true
-			out = append(out, declared{number, true, fmt.Sprintf("spec.tls[%d].%s %d", i, fieldOf(tls.TargetPort), number)})
+			out = append(out, declared{number, true, true, fmt.Sprintf("spec.tls[%d].%s %d", i, fieldOf(tls.TargetPort), number)})
 		}
 	}
 	return out
@@ -182,7 +183,10 @@ func (c *checker) checkPorts() {
 func (c *checker) checkDeclared(port declared, all []listen) {
 	add, otherwise := fmt.Sprintf("listen %d;", port.port), "declare the ports that the servers listen on"
 	if port.tls {
-		add, otherwise = fmt.Sprintf("listen %d ssl;", port.port), "remove the port, so that the certificate is only mounted"
+		add = fmt.Sprintf("listen %d ssl;", port.port)
+	}
+	if port.certificate {
+		otherwise = "remove the port, so that the certificate is only mounted"
 	}
 	reached := false
 	for i := range all {
@@ -195,7 +199,8 @@ func (c *checker) checkDeclared(port declared, all []listen) {
 		case port.tls && !l.tls:
 			c.refuse(l.directive, "%s is for TLS; write `%s`", port.label, add)
 		case !port.tls && l.tls:
-			c.refuse(l.directive, "%s is for plain HTTP; declare the port in spec.tls instead, or remove ssl", port.label)
+			c.refuse(l.directive, "%s is for plain HTTP; set its appProtocol to https, declare the port in spec.tls instead, or remove ssl",
+				port.label)
 		}
 	}
 	if reached {

@@ -100,7 +100,7 @@ func TestImagesOfOthers(t *testing.T) {
 	if diff := cmp.Diff([]string{
 		"line 8: frobnicate: nginx does not know it; correct the name, or set spec.image to an image that has its module compiled in",
 		"line 9: include: /etc/nginx/snippets/ours.conf is in the image, so that it is not checked before nginx reads it",
-	}, texts(Warnings(spec, text))); diff != "" {
+	}, texts(Warnings(spec, text, nil))); diff != "" {
 		t.Error(diff)
 	}
 }

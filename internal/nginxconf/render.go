@@ -73,12 +73,15 @@ func render(spec *v1alpha2.NginxOperatorSpec, servers string, tree []*directive,
 		params.Environment = append(params.Environment, variable.Name)
 	}
 	for _, port := range defaults.Ports(spec) {
-		params.Ports = append(params.Ports, defaults.PortListens(port))
+		if !defaults.IsTLS(port) {
+			params.Ports = append(params.Ports, defaults.PortListens(port))
+		} else if len(spec.TLS) > 0 {
+			params.TLS = append(params.TLS, serverOf(spec.TLS[0], defaults.PortListens(port)))
+		}
 	}
 	for _, tls := range defaults.TLS(spec) {
 		if tls.Port != nil {
-			certificate, key := CertificateFiles(tls.SecretName)
-			params.TLS = append(params.TLS, assets.NginxTLS{Port: defaults.TLSListens(tls), Certificate: certificate, Key: key})
+			params.TLS = append(params.TLS, serverOf(tls, defaults.TLSListens(tls)))
 		}
 	}
 	main, err := assets.NginxConf(params)
@@ -90,6 +93,12 @@ func render(spec *v1alpha2.NginxOperatorSpec, servers string, tree []*directive,
 		files[ServersFile] = servers
 	}
 	return files, nil
+}
+
+// serverOf returns the default server that speaks TLS on a port.
+func serverOf(tls v1alpha2.TLS, port int32) assets.NginxTLS {
+	certificate, key := CertificateFiles(tls.SecretName)
+	return assets.NginxTLS{Port: port, Certificate: certificate, Key: key}
 }
 
 // maxWorkers is more than a node has processors.

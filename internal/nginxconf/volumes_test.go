@@ -40,7 +40,7 @@ func TestFilesOfVolumes(t *testing.T) {
 		t.Error(diff)
 	}
 	want = []string{"line 5: include: /etc/nginx/snippets/*.conf is in volume snippets, so that it is not checked before nginx reads it"}
-	if diff := cmp.Diff(want, told(Warnings(spec, text))); diff != "" {
+	if diff := cmp.Diff(want, told(Warnings(spec, text, nil))); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -103,7 +103,7 @@ func TestWarnings(t *testing.T) {
 			if problems := Check(&test.spec, test.text); len(problems) > 0 {
 				t.Error(problems)
 			}
-			if diff := cmp.Diff(test.want, texts(Warnings(&test.spec, test.text))); diff != "" {
+			if diff := cmp.Diff(test.want, texts(Warnings(&test.spec, test.text, nil))); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -111,7 +111,7 @@ func TestWarnings(t *testing.T) {
 }
 
 func TestNoConfiguration(t *testing.T) {
-	if problems, warnings := inspect(&v1alpha2.NginxOperatorSpec{}, "", nil); len(problems)+len(warnings) > 0 {
+	if problems, warnings := inspect(&v1alpha2.NginxOperatorSpec{}, "", nil, nil); len(problems)+len(warnings) > 0 {
 		t.Error(problems, warnings)
 	}
 }

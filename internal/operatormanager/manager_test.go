@@ -29,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/wellknown"
@@ -214,6 +215,36 @@ func TestTransforms(t *testing.T) {
 					Ingress: append([]networkingv1.IngressLoadBalancerIngress{{IP: "192.0.2.1"}},
 						make([]networkingv1.IngressLoadBalancerIngress, maxPoints-2)...),
 				}},
+			}, true,
+		},
+		"HTTPRoute": {
+			slimHTTPRoute, &gatewayv1.HTTPRoute{
+				ObjectMeta: meta(controller), Spec: gatewayv1.HTTPRouteSpec{Hostnames: []gatewayv1.Hostname{"a.example.com"}, Rules: ruleTo(8080)},
+				Status: gatewayv1.HTTPRouteStatus{RouteStatus: gatewayv1.RouteStatus{Parents: slices.Concat(
+					[]gatewayv1.RouteParentStatus{
+						{ParentRef: gatewayv1.ParentReference{Kind: ptr.To[gatewayv1.Kind]("Service"), Name: "mesh"}},
+						{ParentRef: gatewayv1.ParentReference{Name: gatewayv1.ObjectName(strings.Repeat("x", maxName+1))}},
+					},
+					slices.Repeat([]gatewayv1.RouteParentStatus{{
+						ParentRef:      gatewayv1.ParentReference{Kind: ptr.To[gatewayv1.Kind]("Gateway"), Name: "public"},
+						ControllerName: "example.com/controller",
+						Conditions: []metav1.Condition{
+							{Type: "Programmed", Status: "True"},
+							{
+								Type: "Accepted", Status: "False", Reason: "No", Message: strings.Repeat("x", maxSaid+1), ObservedGeneration: 3,
+								LastTransitionTime: metav1.Now(),
+							},
+						},
+					}}, 100))}},
+			},
+			&gatewayv1.HTTPRoute{
+				ObjectMeta: slim(controller), Spec: gatewayv1.HTTPRouteSpec{Rules: ruleTo(8080)},
+				Status: gatewayv1.HTTPRouteStatus{RouteStatus: gatewayv1.RouteStatus{Parents: slices.Repeat([]gatewayv1.RouteParentStatus{{
+					ParentRef: gatewayv1.ParentReference{Name: "public"},
+					Conditions: []metav1.Condition{
+						{Type: "Accepted", Status: "False", Reason: "No", Message: strings.Repeat("x", maxSaid), ObservedGeneration: 3},
+					},
+				}}, maxParents)}},
 			}, true,
 		},
 		"PodDisruptionBudget": {
@@ -417,7 +448,18 @@ func hugeKinds() map[string]hugeKind {
 		"HorizontalPodAutoscaler": {slimAutoscaler, func(i int) any {
 			return &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: hugeMeta(i)}
 		}},
-		"Ingress":             {slimIngress, func(i int) any { return &networkingv1.Ingress{ObjectMeta: hugeMeta(i)} }},
+		"Ingress": {slimIngress, func(i int) any { return &networkingv1.Ingress{ObjectMeta: hugeMeta(i)} }},
+		"HTTPRoute": {slimHTTPRoute, func(i int) any {
+			said := metav1.Condition{Type: "Accepted", Reason: strings.Repeat("x", 1024), Message: strings.Repeat("x", 32<<10)}
+			route := &gatewayv1.HTTPRoute{ObjectMeta: hugeMeta(i)}
+			for j := range 1_000 {
+				said.Reason = fmt.Sprint(i, j, said.Reason)
+				route.Status.Parents = append(route.Status.Parents, gatewayv1.RouteParentStatus{
+					ParentRef: gatewayv1.ParentReference{Name: gatewayv1.ObjectName(fmt.Sprint(i, j))}, Conditions: []metav1.Condition{said, said},
+				})
+			}
+			return route
+		}},
 		"PodDisruptionBudget": {slimPodDisruptionBudget, func(i int) any { return &policyv1.PodDisruptionBudget{ObjectMeta: hugeMeta(i)} }},
 		"Deployment":          {slimDeployment, func(i int) any { return &appsv1.Deployment{ObjectMeta: hugeMeta(i)} }},
 		"ReplicaSet": {slimReplicaSet, func(i int) any {

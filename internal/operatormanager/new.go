@@ -72,6 +72,8 @@ func Connect(opts *options.Options, userAgent string) (*rest.Config, error) {
 		return nil, fmt.Errorf("failed to find a cluster: %w; run inside one or set KUBECONFIG", err)
 	}
 	cfg.QPS, cfg.Burst, cfg.UserAgent = opts.KubeAPIQPS, opts.KubeAPIBurst, userAgent
+	// Watches are compressed as well, which costs both sides more than a network inside the cluster does.
+	cfg.DisableCompression = true
 	hurried := rest.CopyConfig(cfg)
 	hurried.Timeout = reachPatience
 	discoveryClient, err := discovery.NewDiscoveryClientForConfig(hurried)

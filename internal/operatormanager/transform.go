@@ -308,10 +308,12 @@ func selectorOf(labels map[string]string) map[string]string {
 }
 
 // cut bounds texts, and lets go of the rest.
-func cut(texts ...*string) {
+func cut(texts ...*string) { cutTo(maxText, texts...) }
+
+func cutTo(limit int, texts ...*string) {
 	for _, text := range texts {
-		if len(*text) > maxText {
-			*text = strings.Clone(strings.ToValidUTF8((*text)[:maxText], ""))
+		if len(*text) > limit {
+			*text = strings.Clone(strings.ToValidUTF8((*text)[:limit], ""))
 		}
 	}
 }

@@ -26,6 +26,12 @@ const maxValues = 256
 // and holds no key material: it is remembered as long as the object does not change.
 func Derive[T any](ctx context.Context, t *Tracker, question string, object client.Object, conclude func() T) (T, bool, error) {
 	var none T
+	if t.direct {
+		if found, err := t.Read(ctx, object); err != nil || !found {
+			return none, false, err
+		}
+		return conclude(), true, nil
+	}
 	key := client.ObjectKeyFromObject(object)
 	version, found := t.Version(key)
 	if !found {

@@ -39,7 +39,9 @@ type Tracker struct {
 	resource  schema.GroupVersionResource
 	reader    client.Reader
 	referrers Referrers
-	synced    chan struct{}
+	// direct: nothing is followed or remembered.
+	direct bool
+	synced chan struct{}
 	// flights are the reads and the conclusions that are under way.
 	flights singleflight.Group
 	// recent are the objects that were read last.
@@ -72,6 +74,12 @@ func NewTracker(watcher metadata.Interface, resource schema.GroupVersionResource
 		client: watcher, resource: resource, reader: reader, synced: make(chan struct{}),
 		versions: map[string]map[string]string{}, derived: map[types.NamespacedName]derived{},
 	}
+}
+
+// NewDirect returns a tracker that follows nothing: each question reads the object anew. It is for programs that ask once, and is no
+// source of a controller.
+func NewDirect(resource schema.GroupVersionResource, reader client.Reader) *Tracker {
+	return &Tracker{resource: resource, reader: reader, direct: true}
 }
 
 // Version returns the resourceVersion of an object, and whether it exists.

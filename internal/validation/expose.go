@@ -22,12 +22,18 @@ const (
 	maxExposeBytes = 64 << 10
 )
 
-// sizeOfExpose bounds what the API server has to judge of an Ingress.
+// sizeOfExpose bounds what the API server has to judge of an Ingress or an HTTPRoute.
 func sizeOfExpose(expose *v1alpha2.Expose, path *field.Path) field.ErrorList {
-	if expose == nil || expose.Ingress == nil {
+	if expose == nil {
 		return nil
 	}
 	var errs field.ErrorList
+	if expose.HTTPRoute != nil {
+		errs = sizeOfHTTPRoute(expose.HTTPRoute, path.Child("httpRoute"))
+	}
+	if expose.Ingress == nil {
+		return errs
+	}
 	hosts := path.Child("ingress", "hosts")
 	if n := len(expose.Ingress.Hosts); n > maxHosts {
 		return append(errs, field.TooMany(hosts, n, maxHosts))
@@ -49,10 +55,13 @@ func validateExpose(expose *v1alpha2.Expose, path *field.Path) field.ErrorList {
 	if expose == nil {
 		return nil
 	}
-	path = path.Child("ingress")
-	if expose.Ingress == nil {
-		return field.ErrorList{field.Required(path, "")}
+	switch {
+	case (expose.Ingress == nil) == (expose.HTTPRoute == nil):
+		return field.ErrorList{field.Invalid(path, field.OmitValueType{}, "takes exactly one of ingress and httpRoute")}
+	case expose.HTTPRoute != nil:
+		return validateHTTPRoute(expose.HTTPRoute, path.Child("httpRoute"))
 	}
+	path = path.Child("ingress")
 	errs := validateAnnotations(expose.Ingress.Annotations, path.Child("annotations"))
 	if len(expose.Ingress.Hosts) == 0 {
 		errs = append(errs, field.Required(path.Child("hosts"), "without a host nobody reaches the instance through the Ingress"))

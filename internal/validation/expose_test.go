@@ -12,7 +12,7 @@ import (
 
 // What no schema has looked at, because v1alpha1 keeps it in an annotation, is within the same bounds.
 func TestExpose(t *testing.T) {
-	const at = "spec.expose.ingress.hosts"
+	const at, neither = "spec.expose.ingress.hosts", "spec.expose: Invalid value: takes exactly one of ingress and httpRoute"
 	hosts := func(hosts ...v1alpha2.IngressHost) *v1alpha2.Expose {
 		return &v1alpha2.Expose{Ingress: &v1alpha2.Ingress{Hosts: hosts}}
 	}
@@ -25,13 +25,14 @@ func TestExpose(t *testing.T) {
 		expose *v1alpha2.Expose
 		want   []string
 	}{
-		"nothing":    {},
-		"one host":   {expose: hosts(v1alpha2.IngressHost{Host: "a.example.com", Paths: []string{"/"}, TLSSecretName: "a.b"})},
-		"annotation": {expose: annotated("example.com/a", "b")},
-		"no way in":  {expose: &v1alpha2.Expose{}, want: []string{"spec.expose.ingress: Required value"}},
-		"no host":    {expose: hosts(), want: []string{at + ": Required value: without a host nobody reaches the instance through the Ingress"}},
-		"no name":    {expose: hosts(v1alpha2.IngressHost{}), want: []string{at + "[0].host: Required value"}},
-		"17 hosts":   {expose: hosts(make([]v1alpha2.IngressHost, 17)...), want: []string{at + ": Too many: 17: must have at most 16 items"}},
+		"nothing":     {},
+		"one host":    {expose: hosts(v1alpha2.IngressHost{Host: "a.example.com", Paths: []string{"/"}, TLSSecretName: "a.b"})},
+		"annotation":  {expose: annotated("example.com/a", "b")},
+		"no way in":   {expose: &v1alpha2.Expose{}, want: []string{neither}},
+		"two ways in": {expose: &v1alpha2.Expose{Ingress: &v1alpha2.Ingress{}, HTTPRoute: &v1alpha2.HTTPRoute{}}, want: []string{neither}},
+		"no host":     {expose: hosts(), want: []string{at + ": Required value: without a host nobody reaches the instance through the Ingress"}},
+		"no name":     {expose: hosts(v1alpha2.IngressHost{}), want: []string{at + "[0].host: Required value"}},
+		"17 hosts":    {expose: hosts(make([]v1alpha2.IngressHost, 17)...), want: []string{at + ": Too many: 17: must have at most 16 items"}},
 		"17 paths": {expose: hosts(v1alpha2.IngressHost{Paths: make([]string, 17)}), want: []string{
 			at + "[0].paths: Too many: 17: must have at most 16 items",
 		}},

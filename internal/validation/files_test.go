@@ -69,7 +69,7 @@ func TestUnusedFilesAndCache(t *testing.T) {
 		"{cache: {size: 1Gi, inMemory: true}, resources: {limits: {memory: 2Gi}}, config: {configMapRef: {name: a}}}": nil,
 		"{cache: {size: 1Gi, inMemory: true}, config: {configMapRef: {name: a}}}":                                     nil,
 	} {
-		if diff := cmp.Diff(want, Warnings(specOf(t, spec))); diff != "" {
+		if diff := cmp.Diff(want, Warnings(specOf(t, spec), nil)); diff != "" {
 			t.Errorf("%s:\n%s", spec, diff)
 		}
 	}

@@ -66,6 +66,10 @@ func validatePorts(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.Err
 				taken.errs = append(taken.errs, field.Invalid(at.Child("appProtocol"), port.AppProtocol, message))
 			}
 		}
+		if defaults.IsTLS(port) && spec.Config == nil && len(spec.TLS) == 0 {
+			taken.errs = append(taken.errs, field.Invalid(at.Child("appProtocol"), port.AppProtocol,
+				"nginx needs a certificate to speak TLS on the port; add one to tls, or write a server with ssl into config"))
+		}
 	}
 	taken.certificates(spec, path.Child("tls"))
 	if len(defaults.ServicePorts(spec)) == 0 {

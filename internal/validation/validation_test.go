@@ -108,6 +108,14 @@ podTemplate:
 			"spec.ports: Invalid value: an empty list means no plain HTTP, and no certificate has a port either; give one in tls, or remove " +
 				"ports to listen on 8080",
 		}},
+		"TLS without a certificate": {spec: "ports: [{name: a, port: 9443, appProtocol: https}]", want: []string{
+			`spec.ports[0].appProtocol: Invalid value: "https": nginx needs a certificate to speak TLS on the port; add one to tls, or write ` +
+				"a server with ssl into config",
+		}},
+		"TLS on several ports": {spec: "{ports: [{name: a, port: 9443, appProtocol: https}], tls: [{secretName: shop, port: 8443}]}"},
+		"TLS on a port with a configuration elsewhere": {
+			spec: "{config: {configMapRef: {name: a}}, ports: [{name: a, port: 9443, appProtocol: https}]}",
+		},
 		"port of two certificates": {spec: "tls: [{secretName: a, port: 443}, {secretName: b, port: 443}]", want: []string{
 			"spec.tls[1].port: Invalid value: 443: the port is spec.tls[0].port already; nginx listens on a port once, so choose another",
 		}},
@@ -327,7 +335,7 @@ func TestWarnings(t *testing.T) {
 		"paused": {spec: "paused: true", want: []string{"spec.paused: changes wait until it is false"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, Warnings(specOf(t, test.spec))); diff != "" {
+			if diff := cmp.Diff(test.want, Warnings(specOf(t, test.spec), nil)); diff != "" {
 				t.Error(diff)
 			}
 		})

@@ -37,6 +37,8 @@ var origins = []struct{ child, spec string }{
 	{"spec.ingress[0].from", "networkPolicy.from"},
 	{"spec.ingressClassName", "expose.ingress.className"},
 	{"spec.rules", exposedHosts},
+	{"spec.parentRefs", "expose.httpRoute.parentRefs"},
+	{"spec.hostnames", "expose.httpRoute.hostnames"},
 	{"annotations", "expose.ingress.annotations"}, // so Kubernetes writes that of the class
 }
 
@@ -64,7 +66,11 @@ func NeedsVerdict(before, spec *v1alpha2.NginxOperatorSpec) []string {
 		out = append(out, "NetworkPolicy")
 	}
 	if spec.Expose != nil && !equality.Semantic.DeepEqual(before.Expose, spec.Expose) {
-		out = append(out, "Ingress")
+		if spec.Expose.HTTPRoute != nil {
+			out = append(out, "HTTPRoute")
+		} else {
+			out = append(out, "Ingress")
+		}
 	}
 	if !equality.Semantic.DeepEqual(before.Patches, spec.Patches) {
 		for _, declared := range spec.Patches {
@@ -113,7 +119,7 @@ func Verdict(err error, spec *v1alpha2.NginxOperatorSpec, path *field.Path) fiel
 			continue
 		}
 		kind := field.ErrorType(cause.Type)
-		detail := strings.TrimPrefix(strings.TrimPrefix(cause.Message, kind.String()), ": ")
+		detail := withoutPlace(strings.TrimPrefix(strings.TrimPrefix(cause.Message, kind.String()), ": "), cause.Field)
 		if isNodePort(cause.Field) {
 			detail = "nodePort " + detail
 		}
@@ -149,6 +155,9 @@ func origin(child string, spec *v1alpha2.NginxOperatorSpec) (string, bool) {
 	for _, known := range origins {
 		if rest, found := strings.CutPrefix(child, known.child); found && (rest == "" || strings.ContainsAny(rest[:1], ".[")) {
 			if known.spec == exposedHosts {
+				if spec != nil && spec.Expose != nil && spec.Expose.HTTPRoute != nil {
+					return "", false // the rules of an HTTPRoute are the operator's
+				}
 				rest = inExpose(rest)
 			}
 			return known.spec + rest, true

@@ -13,6 +13,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/defaults"
+	"github.com/example/nginx-operator/internal/keypair"
 	"github.com/example/nginx-operator/internal/nginxconf"
 )
 
@@ -25,8 +26,9 @@ var leastMemory = resource.MustParse("16Mi")
 // deadAnnotations begin the keys of Pod annotations that Kubernetes reads no more.
 var deadAnnotations = []string{"seccomp.security.alpha.kubernetes.io/", "container.seccomp.security.alpha.kubernetes.io/"}
 
-// Warnings returns what can be stored and is deprecated, or surely not meant. Each names its field.
-func Warnings(spec *v1alpha2.NginxOperatorSpec) []string {
+// Warnings returns what can be stored and is deprecated, or surely not meant. Each names its field. certificates are those that the
+// object has had up to now.
+func Warnings(spec *v1alpha2.NginxOperatorSpec, certificates []v1alpha2.Certificate) []string {
 	var out []string
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 
@@ -55,12 +57,23 @@ func Warnings(spec *v1alpha2.NginxOperatorSpec) []string {
 	out = append(out, unused(spec)...)
 	out = append(out, warnFiles(spec)...)
 	if spec.Config != nil && spec.Config.Inline != "" {
-		for _, problem := range nginxconf.Warnings(spec, spec.Config.Inline) {
+		for _, problem := range nginxconf.Warnings(spec, spec.Config.Inline, dnsNames(certificates)) {
 			add("spec.config.inline: %s", problem)
 		}
 	}
 	if spec.Paused {
 		add("spec.paused: changes wait until it is false")
+	}
+	return out
+}
+
+// dnsNames returns the names of certificates whose names are all known, by their Secrets.
+func dnsNames(certificates []v1alpha2.Certificate) map[string][]string {
+	out := map[string][]string{}
+	for _, certificate := range certificates {
+		if len(certificate.DNSNames) < keypair.MaxNames {
+			out[certificate.SecretName] = certificate.DNSNames
+		}
 	}
 	return out
 }

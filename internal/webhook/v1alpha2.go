@@ -115,7 +115,7 @@ func (v Validator) validate(ctx context.Context, old, object *v1alpha2.NginxOper
 	case fromV1alpha1:
 		return nil, nil
 	default:
-		return append(validation.Warnings(&object.Spec), warnings...), nil
+		return append(validation.Warnings(&object.Spec, old.Status.Certificates), warnings...), nil
 	}
 }
 

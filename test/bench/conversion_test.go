@@ -108,7 +108,7 @@ type conversionEnvironment struct {
 func newConversionEnvironment(t *testing.T, watchCache bool) *conversionEnvironment {
 	t.Helper()
 	e := &conversionEnvironment{}
-	handler := conversion.NewHandler()
+	handler := conversion.NewHandler(func() {})
 	e.webhook = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {

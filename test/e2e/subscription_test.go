@@ -30,6 +30,7 @@ func TestSubscription(t *testing.T) {
 		"catalog":        testCatalog,
 		"upgradeable":    testUpgradeable,
 		"metrics":        testMetrics,
+		"runbooks":       testRunbooks,
 		"sample":         testSample,
 		"samples":        testSamples,
 		"scale":          testScale,
@@ -41,6 +42,7 @@ func TestSubscription(t *testing.T) {
 		"delete":         testDelete,
 		"force redeploy": testForceRedeploy,
 		"fields":         testFields,
+		"plugin":         testPlugin,
 		"scorecard":      testOwnScorecard,
 	}
 	t.Run("instances", func(t *testing.T) {
@@ -60,6 +62,7 @@ func TestSubscription(t *testing.T) {
 	// These measure, or concern the operator itself: one after the other.
 	if suite.local {
 		t.Run("requests", testRequests)
+		t.Run("monitoring", testMonitoring)
 	}
 	t.Run("certificate of the webhooks", testWebhookCertificate)
 	t.Run("storage migration", testStorageMigration)

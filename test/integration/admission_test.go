@@ -279,7 +279,44 @@ func TestAdmissionRefuses(t *testing.T) {
 			want: "spec.networkPolicy.from: Invalid value: networkPolicy.from needs mode Managed; with None there is no NetworkPolicy that could " +
 				"hold it, so remove one of the two",
 		},
-		"no way in": {spec: "expose: {}", want: "spec.expose.ingress: Required value"},
+		"no way in": {spec: "expose: {}", want: "spec.expose: Invalid value: expose takes exactly one of ingress and httpRoute"},
+		"two ways in": {
+			spec: "expose: {ingress: {hosts: [{host: a}]}, httpRoute: {parentRefs: [{name: a}]}}",
+			want: "spec.expose: Invalid value: expose takes exactly one of ingress and httpRoute",
+		},
+		"no Gateway": {
+			spec: "expose: {httpRoute: {parentRefs: []}}",
+			want: "spec.expose.httpRoute.parentRefs: Invalid value: 0: spec.expose.httpRoute.parentRefs in body should have at least 1 items",
+		},
+		"9 Gateways": {
+			spec: "expose: {httpRoute: {parentRefs: [" + strings.Repeat("{name: a},", 9) + "]}}",
+			want: "spec.expose.httpRoute.parentRefs: Too many: 9: must have at most 8 items",
+		},
+		"17 hostnames": {
+			spec: "expose: {httpRoute: {parentRefs: [{name: a}], hostnames: [" + strings.Repeat("a,", 17) + "]}}",
+			want: "spec.expose.httpRoute.hostnames: Too many: 17: must have at most 16 items",
+		},
+		"long hostname": {
+			spec: "expose: {httpRoute: {parentRefs: [{name: a}], hostnames: [" + strings.Repeat("a", 254) + "]}}",
+			want: "spec.expose.httpRoute.hostnames[0]: Too long: may not be more than 253 bytes",
+		},
+		"Gateway": {
+			spec: "expose: {httpRoute: {parentRefs: [{name: A}]}}",
+			want: `spec.expose.httpRoute.parentRefs[0].name: Invalid value: "A": name ` + name,
+		},
+		"namespace of a Gateway": {
+			spec: "expose: {httpRoute: {parentRefs: [{name: a, namespace: a.b}]}}",
+			want: `spec.expose.httpRoute.parentRefs[0].namespace: Invalid value: "a.b": namespace must be lower-case letters, digits and hyphens`,
+		},
+		"listener": {
+			spec: "expose: {httpRoute: {parentRefs: [{name: a, sectionName: A}]}}",
+			want: `spec.expose.httpRoute.parentRefs[0].sectionName: Invalid value: "A": sectionName must be lower-case letters, digits, hyphens`,
+		},
+		"port of listeners": {
+			spec: "expose: {httpRoute: {parentRefs: [{name: a, port: 0}]}}",
+			want: "spec.expose.httpRoute.parentRefs[0].port: Invalid value: 0: spec.expose.httpRoute.parentRefs[0].port in body should be " +
+				"greater than or equal to 1",
+		},
 		"no hosts": {
 			spec: "expose: {ingress: {hosts: []}}",
 			want: "spec.expose.ingress.hosts: Invalid value: 0: spec.expose.ingress.hosts in body should have at least 1 items",
@@ -509,6 +546,10 @@ func TestAdmissionTakes(t *testing.T) {
 		"Ingress": {
 			spec: "expose: {ingress: {className: nginx, annotations: {example.com/a: b}, " +
 				"hosts: [{host: '*.example.com'}, {host: a.example.com, paths: [/a, /b/], tlsSecretName: a.b}]}}",
+		},
+		"HTTPRoute": {
+			spec: "expose: {httpRoute: {parentRefs: [{name: a.b, namespace: infra, sectionName: https, port: 443}, {name: c}], " +
+				"hostnames: ['*.example.com', a.example.com]}}",
 		},
 		"moving tag": {spec: "image: quay.io/me/nginx:latest", want: []string{
 			"spec.image: the tag is latest, which means another image from one day to the next, also among the Pods of this object; " +

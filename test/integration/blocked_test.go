@@ -171,6 +171,9 @@ func declaredIn(c children) map[string]any {
 	if c.ingress != nil {
 		out["Ingress"] = c.ingress.Spec
 	}
+	if c.route != nil {
+		out["HTTPRoute"] = c.route.Spec
+	}
 	for _, configMap := range c.configMaps {
 		out[configMap.Name] = configMap.Data
 	}

@@ -8,6 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
@@ -31,13 +33,27 @@ func TestCertificatesAreReported(t *testing.T) {
 		t.Errorf("certificates %+v", got)
 	}
 
+	warnings := &recordedWarnings{}
+	c := warningClient(t, warnings)
+	for _, name := range []string{"blog.example.com", "web.example.com"} {
+		config := fmt.Sprintf("server { listen 8080; listen 8443 ssl; server_name %s;\n"+
+			"ssl_certificate /etc/nginx/tls/shop/tls.crt; ssl_certificate_key /etc/nginx/tls/shop/tls.key; }", name)
+		patch := fmt.Appendf(nil, `{"spec":{"config":{"inline":%q}}}`, config)
+		must(t, c.Patch(t.Context(), object, client.RawPatch(types.MergePatchType, patch)))
+	}
+	want := "spec.config.inline: line 2: ssl_certificate: the certificate in Secret shop is for web.example.com, and server_name has " +
+		"none of these, so clients refuse it; add one to server_name, or name another Secret"
+	if told := warnings.list(); len(told) != 1 || told[0] != want {
+		t.Errorf("warnings %q", told)
+	}
+
 	update(t, secret, func(s *corev1.Secret) { s.Data = newCertificate(t) })
 	waitForCondition(t, namespace, "web", condition, metav1.ConditionTrue, v1alpha2.ReasonCertificatesValid)
 	update(t, secret, func(s *corev1.Secret) {
 		s.Data = newCertificateOf(t, end.Add(-10*time.Hour), time.Now().Add(-time.Minute))
 	})
 	waitForCondition(t, namespace, "web", condition, metav1.ConditionFalse, v1alpha2.ReasonCertificateExpired)
-	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.TLS = nil })
+	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.TLS, o.Spec.Config = nil, nil })
 	waitFor(t, func() error {
 		got, err := waitForStatusOnce(t.Context(), namespace, "web")
 		if err == nil && (len(got.Status.Certificates) > 0 || meta.FindStatusCondition(got.Status.Conditions, condition) != nil) {

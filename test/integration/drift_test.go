@@ -161,6 +161,9 @@ func (c children) all() []client.Object {
 	if c.ingress != nil {
 		out = append(out, c.ingress)
 	}
+	if c.route != nil {
+		out = append(out, c.route)
+	}
 	for i := range c.configMaps {
 		out = append(out, &c.configMaps[i])
 	}

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/example/nginx-operator/api/v1alpha1"
 	"github.com/example/nginx-operator/api/v1alpha2"
@@ -82,6 +83,7 @@ type children struct {
 	budget     *policyv1.PodDisruptionBudget
 	autoscaler *autoscalingv2.HorizontalPodAutoscaler
 	ingress    *networkingv1.Ingress
+	route      *gatewayv1.HTTPRoute
 	configMaps []corev1.ConfigMap
 }
 
@@ -111,6 +113,9 @@ func childrenOf(ctx context.Context, namespace, name string) (children, error) {
 	if object := (&networkingv1.Ingress{}); read(object) {
 		out.ingress = object
 	}
+	if object := (&gatewayv1.HTTPRoute{}); read(object) {
+		out.route = object
+	}
 	list := &corev1.ConfigMapList{}
 	errs = append(errs, suite.admin.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels{"app.kubernetes.io/instance": name}))
 	out.configMaps = list.Items
@@ -131,8 +136,10 @@ func waitForChildren(t *testing.T, namespace, name string) children {
 		if err != nil {
 			return err
 		}
+		expose := ptr.Deref(object.Spec.Expose, v1alpha2.Expose{})
 		if out.deployment == nil || out.service == nil || len(out.configMaps) == 0 ||
-			(out.policy == nil) == defaults.HasNetworkPolicy(&object.Spec) || (out.ingress == nil) == (object.Spec.Expose != nil) {
+			(out.policy == nil) == defaults.HasNetworkPolicy(&object.Spec) ||
+			(out.ingress == nil) == (expose.Ingress != nil) || (out.route == nil) == (expose.HTTPRoute != nil) {
 			return fmt.Errorf("children are missing: %+v", out)
 		}
 		return nil

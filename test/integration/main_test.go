@@ -86,6 +86,9 @@ func run(m *testing.M) (code int, err error) {
 	if err := installConfig(); err != nil {
 		return 0, err
 	}
+	if err := installGatewayAPI(); err != nil {
+		return 0, err
+	}
 	if suite.service, err = harness.NewService(); err != nil {
 		return 0, err
 	}
@@ -131,6 +134,13 @@ func installConfig() error {
 			"apiVersion": "operator.example.com/v1alpha1", "kind": "NginxOperatorList",
 		}})
 	})
+}
+
+// installGatewayAPI has HTTPRoutes served when the operator starts. That it starts without them others see, which install nothing.
+func installGatewayAPI() error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	return harness.InstallHTTPRoutes(ctx, suite.admin)
 }
 
 // newNamespace makes a namespace for one test. Its objects go with the test: one that is in conflict is retried for ever.

@@ -11,9 +11,10 @@ import (
 
 // Request is what the audit log records of one request of the operator.
 type Request struct {
-	Verb       string
-	RequestURI string
-	ObjectRef  struct{ Resource, Subresource, Namespace, Name, APIGroup string }
+	Verb           string
+	RequestURI     string
+	ObjectRef      struct{ Resource, Subresource, Namespace, Name, APIGroup string }
+	ResponseStatus struct{ Code int }
 	// Annotations say among others what authorization decided.
 	Annotations map[string]string
 }

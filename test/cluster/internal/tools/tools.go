@@ -35,6 +35,9 @@ var (
 // imageTags leave out what the container libraries need C libraries for.
 const imageTags = "containers_image_openpgp,exclude_graphdriver_btrfs,exclude_graphdriver_devicemapper"
 
+// prometheusTags leave out every service discovery but that of Kubernetes: the others are most of what there is to compile.
+const prometheusTags = "remove_all_sd,enable_kubernetes_sd"
+
 // buildLimit bounds one build, which may have to fetch modules over a slow line first.
 const buildLimit = time.Hour
 
@@ -87,6 +90,8 @@ var tools = []tool{
 	{name: "crd-ref-docs", module: "generate", pkg: "github.com/elastic/crd-ref-docs"},
 	{name: "crdify", module: "crdify", pkg: "sigs.k8s.io/crdify"},
 	{name: "gotestsum", module: "gotestsum", pkg: "gotest.tools/gotestsum"},
+	{name: "promtool", module: "prometheus", pkg: "github.com/prometheus/prometheus/cmd/promtool", tags: prometheusTags},
+	{name: "prometheus", module: "prometheus", pkg: "github.com/prometheus/prometheus/cmd/prometheus", tags: prometheusTags},
 }
 
 // kubernetesFlags set the version that the API server reports; without them OLM and clients see v0.0.0.

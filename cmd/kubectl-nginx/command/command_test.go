@@ -1,0 +1,154 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/utils/ptr"
+)
+
+// Errors read as kubectl's do.
+func TestMessage(t *testing.T) {
+	notInstalled := &meta.NoKindMatchError{
+		GroupKind: schema.GroupKind{Group: "operator.example.com", Kind: "NginxOperator"}, SearchedVersions: []string{"v1alpha2"},
+	}
+	gone := apierrors.NewNotFound(schema.GroupResource{Group: "operator.example.com", Resource: "nginxoperators"}, "web")
+	for want, err := range map[string]error{
+		`Error from server (NotFound): nginxoperators.operator.example.com "web" not found`: gone,
+		`Error from server (NotFound): failed to read: nginxoperators.operator.example.com "web" not found`: fmt.Errorf(
+			"failed to read: %w", gone),
+		`Unable to connect to the server: connection refused`: &url.Error{
+			Op: "Get", URL: "https://a", Err: errors.New("connection refused"),
+		},
+		`error: no matches for kind "NginxOperator" in version "operator.example.com/v1alpha2": is nginx-operator installed?`: notInstalled,
+		`error: must specify -f`: errors.New("must specify -f"),
+	} {
+		if got := message(err); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+}
+
+// Bad arguments are refused before a cluster is asked, with exit code 2 and without the usage.
+func TestBadArguments(t *testing.T) {
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	for arguments, want := range map[string]string{
+		"status -o table":            `error: unable to match a printer suitable for the output format "table", allowed formats are: json,yaml`,
+		"status a -A":                "error: a resource cannot be retrieved by name with --all-namespaces or --selector",
+		"plan":                       "error: must specify -f",
+		"migrate":                    "error: must specify -f",
+		"migrate -f no-such-file":    `error: the path "no-such-file" does not exist`,
+		"logs":                       "error: accepts 1 arg(s), received 0",
+		"config a b":                 "error: accepts 1 arg(s), received 2",
+		"restart web --no-such-flag": "error: unknown flag: --no-such-flag",
+		"no-such-command":            `error: unknown command "no-such-command" for "kubectl nginx"`,
+	} {
+		streams, _, out, errOut := genericclioptions.NewTestIOStreams()
+		code := Run(t.Context(), strings.Fields(arguments), streams, "1.2.3")
+		if got := strings.TrimSpace(errOut.String()); code != exitError || got != want || out.Len() > 0 {
+			t.Errorf("%s: code %d, error %q, want %q; output %q", arguments, code, got, want, out)
+		}
+	}
+}
+
+// The program says what it is, and completes for kubectl.
+func TestVersionAndCompletion(t *testing.T) {
+	for arguments, want := range map[string]string{
+		"--version": "kubectl nginx version 1.2.3\n", "__complete sta": "status\t", "__complete status -o ": "json\nyaml\n",
+	} {
+		streams, _, out, _ := genericclioptions.NewTestIOStreams()
+		args := strings.Fields(arguments)
+		if strings.HasSuffix(arguments, " ") {
+			args = append(args, "")
+		}
+		if code := Run(t.Context(), args, streams, "1.2.3"); code != 0 || !strings.HasPrefix(out.String(), want) {
+			t.Errorf("%s: code %d, output %q, want %q", arguments, code, out, want)
+		}
+	}
+}
+
+// The migration of a file is printed and asks no cluster.
+func TestMigrateAsksNoCluster(t *testing.T) {
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	file := filepath.Join(t.TempDir(), "nginx.yaml")
+	const manifest = "apiVersion: nginx.tsuru.io/v1alpha1\nkind: Nginx\nmetadata: {name: a}\n" +
+		"spec: {replicas: 2, podTemplate: {hostNetwork: true}}\n"
+	if err := os.WriteFile(file, []byte(manifest+"---\n"+manifest), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	streams, _, out, errOut := genericclioptions.NewTestIOStreams()
+	if code := Run(t.Context(), []string{"migrate", "-f", file}, streams, ""); code != 0 {
+		t.Fatalf("code %d: %s", code, errOut)
+	}
+	const one = `# Takes the place of Nginx a; docs/guide/coming-from.md says how to move without downtime.
+# Not carried over:
+# - Nginx a.spec.podTemplate.hostNetwork: Pod Security restricted forbids it; spec.service.type NodePort or LoadBalancer takes its place
+apiVersion: operator.example.com/v1alpha2
+kind: NginxOperator
+metadata:
+  name: a-web
+spec:
+  replicas: 2
+`
+	if diff := cmp.Diff(one+"---\n"+one, out.String()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if code := Run(t.Context(), []string{"migrate", "-f", file, "--name", "b"}, streams, ""); code != exitError {
+		t.Errorf("one name for two workloads: code %d", code)
+	}
+}
+
+// Lines of several Pods stay whole, each has its prefix, and one that is longer than memory allows is written in pieces.
+func TestMergedLogs(t *testing.T) {
+	var out bytes.Buffer
+	merged := &merged{to: &out}
+	long := strings.Repeat("x", maxLine+1)
+	if err := merged.copy(io.NopCloser(strings.NewReader("one\n"+long+"\nlast")), "[a] "); err != nil {
+		t.Fatal(err)
+	}
+	want := "[a] one\n[a] " + long[:maxLine] + "\n[a] x\n[a] last\n"
+	if out.String() != want {
+		t.Errorf("got %d bytes, want %d", out.Len(), len(want))
+	}
+	failing := io.NopCloser(io.MultiReader(strings.NewReader("a\n"), &failingReader{}))
+	if err := merged.copy(failing, ""); !errors.Is(err, context.Canceled) {
+		t.Errorf("a stream that breaks is no error: %v", err)
+	}
+}
+
+type failingReader struct{}
+
+func (*failingReader) Read([]byte) (int, error) { return 0, context.Canceled }
+
+// The flags of logs are those of kubectl logs.
+func TestLogOptions(t *testing.T) {
+	for _, test := range []struct {
+		flags logFlags
+		want  corev1.PodLogOptions
+	}{
+		{logFlags{tail: -1, container: "nginx"}, corev1.PodLogOptions{Container: "nginx"}},
+		{
+			logFlags{tail: 0, since: 300 * time.Millisecond, follow: true, timestamps: true, previous: true},
+			corev1.PodLogOptions{TailLines: ptr.To[int64](0), SinceSeconds: ptr.To[int64](1), Follow: true, Timestamps: true, Previous: true},
+		},
+	} {
+		if diff := cmp.Diff(&test.want, test.flags.options()); diff != "" {
+			t.Error(diff)
+		}
+	}
+}

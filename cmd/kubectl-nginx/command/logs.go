@@ -1,0 +1,150 @@
+package command
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/cmd/kubectl-nginx/tree"
+	"github.com/example/nginx-operator/internal/wellknown"
+)
+
+// maxFollowed is how many Pods are followed at a time: each is a connection to the API server.
+const maxFollowed = 50
+
+// logFlags are those of kubectl logs.
+type logFlags struct {
+	follow, timestamps, previous bool
+	tail                         int64
+	since                        time.Duration
+	container                    string
+}
+
+func newLogs(c *cli) *cobra.Command {
+	flags := logFlags{}
+	cmd := &cobra.Command{
+		Use:   "logs NAME",
+		Short: "Print the logs of all Pods of an instance",
+		Long: `Print the logs of all Pods of an instance, each line after its Pod. With --follow, those of the
+Pods that there are at the start, merged as they come.`,
+		Example: "  kubectl nginx logs web --tail=20\n  kubectl nginx logs web -f",
+	}
+	c.onInstance(cmd, func(ctx context.Context, connected *connection, object *v1alpha2.NginxOperator) error {
+		return c.logs(ctx, connected, object, &flags)
+	})
+	f := cmd.Flags()
+	f.BoolVarP(&flags.follow, "follow", "f", false, "go on with what is logged from now on")
+	f.BoolVar(&flags.timestamps, "timestamps", false, "begin each line with its time")
+	f.BoolVarP(&flags.previous, "previous", "p", false, "those of the containers that ran before the last restart")
+	f.Int64Var(&flags.tail, "tail", -1, "how many lines of each Pod; all where it is negative")
+	f.DurationVar(&flags.since, "since", 0, "only what is newer than that, for example 5m; all where it is 0")
+	f.StringVarP(&flags.container, "container", "c", wellknown.OperandContainer, "container")
+	return cmd
+}
+
+func (f *logFlags) options() *corev1.PodLogOptions {
+	out := &corev1.PodLogOptions{Container: f.container, Follow: f.follow, Timestamps: f.timestamps, Previous: f.previous}
+	if f.tail >= 0 {
+		out.TailLines = &f.tail
+	}
+	if f.since > 0 {
+		out.SinceSeconds = ptr.To(max(1, int64(f.since.Round(time.Second)/time.Second)))
+	}
+	return out
+}
+
+func (c *cli) logs(ctx context.Context, connected *connection, object *v1alpha2.NginxOperator, flags *logFlags) error {
+	name := object.Name
+	pods, err := connected.pods(ctx, object)
+	if err != nil {
+		return err
+	}
+	if len(pods) == 0 {
+		return fmt.Errorf("NginxOperator %q has no Pods; see kubectl nginx status %s", name, name)
+	}
+	if flags.follow && len(pods) > maxFollowed {
+		return fmt.Errorf("NginxOperator %q has %d Pods, and at most %d are followed: leave out -f", name, len(pods), maxFollowed)
+	}
+	clients, err := kubernetes.NewForConfig(connected.config)
+	if err != nil {
+		return err
+	}
+	merged := &merged{to: c.Out}
+	errs := make([]error, len(pods))
+	var wait sync.WaitGroup
+	for i := range pods {
+		read := func() {
+			request := clients.CoreV1().Pods(pods[i].Namespace).GetLogs(pods[i].Name, flags.options())
+			stream, err := request.Stream(ctx)
+			if err == nil {
+				err = merged.copy(stream, prefix(pods[i].Name, flags.container, i, colored(c.Out)))
+			}
+			if err != nil && ctx.Err() == nil {
+				errs[i] = fmt.Errorf("failed to read the log of Pod %s: %w", pods[i].Name, err)
+			}
+		}
+		if flags.follow {
+			wait.Go(read)
+		} else {
+			read()
+		}
+	}
+	wait.Wait()
+	return errors.Join(errs...)
+}
+
+// prefix begins the lines of a Pod, as kubectl logs --prefix does.
+func prefix(pod, container string, number int, on bool) string {
+	colors := []string{tree.Cyan, tree.Green, tree.Yellow}
+	return tree.Painter{On: on}.Paint(colors[number%len(colors)], fmt.Sprintf("[pod/%s/%s]", pod, container)) + " "
+}
+
+// maxLine is how much of a line is written in one piece. Longer ones get their prefix again.
+const maxLine = 64 << 10
+
+// merged writes whole lines of several sources.
+type merged struct {
+	mu sync.Mutex
+	to io.Writer
+}
+
+// copy writes all lines of a source with a prefix, and closes it.
+func (m *merged) copy(from io.ReadCloser, prefix string) (err error) {
+	defer func() { err = errors.Join(err, from.Close()) }()
+	reader := bufio.NewReaderSize(from, maxLine)
+	for {
+		line, err := reader.ReadSlice('\n')
+		if len(line) > 0 {
+			if writeErr := m.line(prefix, line); writeErr != nil {
+				return writeErr
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			return err
+		}
+	}
+}
+
+func (m *merged) line(prefix string, line []byte) error {
+	end := ""
+	if line[len(line)-1] != '\n' {
+		end = "\n"
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, err := fmt.Fprintf(m.to, "%s%s%s", prefix, line, end)
+	return err
+}

@@ -1,0 +1,27 @@
+// Command kubectl-nginx is the plugin behind `kubectl nginx`: it shows, previews and changes NGINX instances with the permissions of
+// whoever runs it.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/go-logr/logr"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/example/nginx-operator/cmd/kubectl-nginx/command"
+)
+
+// version is set by the linker to the content of the file VERSION.
+var version = "dev"
+
+func main() {
+	ctrl.SetLogger(logr.Discard())
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := command.Run(ctx, os.Args[1:], genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}, version)
+	stop()
+	os.Exit(code)
+}

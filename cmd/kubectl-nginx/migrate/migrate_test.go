@@ -1,0 +1,249 @@
+package migrate
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/docs"
+)
+
+func parse(t *testing.T, text string) []*unstructured.Unstructured {
+	t.Helper()
+	var out []*unstructured.Unstructured
+	for document := range strings.SplitSeq(text, "\n---\n") {
+		raw, err := yaml.YAMLToJSON([]byte(document + "\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		object := &unstructured.Unstructured{}
+		if err := object.UnmarshalJSON(raw); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, object)
+	}
+	return out
+}
+
+// only returns the result for manifests with one workload.
+func only(t *testing.T, text string) Result {
+	t.Helper()
+	results, err := From(parse(t, text))
+	if err != nil || len(results) != 1 {
+		t.Fatalf("%d results, %v", len(results), err)
+	}
+	return results[0]
+}
+
+// The samples of the page "Coming from ..." become what the page says, and what the command prints is that object.
+func TestSamplesOfTheDocumentation(t *testing.T) {
+	raw, err := os.ReadFile("../../../docs/guide/coming-from.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, tried := string(raw), 0
+	for _, example := range docs.Examples(page) {
+		if example.Section == "A chart for a web server" {
+			continue // values of a chart are no manifests; those that it renders are
+		}
+		tried++
+		t.Run(example.Section, func(t *testing.T) {
+			_, section, _ := strings.Cut(page, "\n## "+example.Section)
+			before := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindStringSubmatch(section)[1]
+			got, want, printed := only(t, before), &v1alpha2.NginxOperator{}, &v1alpha2.NginxOperator{}
+			if err := yaml.UnmarshalStrict([]byte(example.Documents[len(example.Documents)-1]), want); err != nil {
+				t.Fatal(err)
+			}
+			if len(got.Lost) > 0 {
+				t.Errorf("lost: %q", got.Lost)
+			}
+			if diff := cmp.Diff(want, got.Object); !equality.Semantic.DeepEqual(want, got.Object) {
+				t.Errorf("-page +got:\n%s", diff)
+			}
+			text, err := got.YAML()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := yaml.UnmarshalStrict(text, printed); err != nil || !equality.Semantic.DeepEqual(got.Object, printed) {
+				t.Errorf("printed (%v):\n%s", err, text)
+			}
+		})
+	}
+	if tried != 2 {
+		t.Errorf("%d samples were tried", tried)
+	}
+}
+
+const exported = `apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: old
+  namespace: shop
+  uid: 11111111-1111-1111-1111-111111111111
+  resourceVersion: "1"
+  annotations: {deployment.kubernetes.io/revision: "4"}
+spec:
+  replicas: 1
+  progressDeadlineSeconds: 600
+  revisionHistoryLimit: 10
+  selector: {matchLabels: {app: old}}
+  strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 25%, maxUnavailable: 25%}}
+  template:
+    metadata:
+      labels: {app: old, tier: web}
+    spec:
+      restartPolicy: Always
+      dnsPolicy: ClusterFirst
+      schedulerName: default-scheduler
+      terminationGracePeriodSeconds: 30
+      hostAliases: [{ip: 192.0.2.7, hostnames: [a]}]
+      securityContext: {fsGroup: 1}
+      containers:
+      - name: sidecar
+        image: example.com/sidecar:1
+        imagePullPolicy: Always
+        stdin: true
+      - name: server
+        image: example.com/nginx:1
+        args: [-g, daemon off;]
+        ports: [{containerPort: 80, name: web, protocol: TCP}, {containerPort: 443}]
+        livenessProbe: {tcpSocket: {port: 80}}
+        volumeMounts:
+        - {name: config, mountPath: /etc/nginx/nginx.conf, subPath: nginx.conf}
+        - {name: html, mountPath: /usr/share/nginx/html}
+        - {name: key, mountPath: /etc/keys, readOnly: true}
+        - {name: tmp, mountPath: /tmp}
+      volumes:
+      - name: config
+        configMap: {name: conf, defaultMode: 420}
+      - name: html
+        configMap: {name: pages}
+      - name: key
+        secret: {secretName: key}
+      - name: tmp
+        emptyDir: {}
+      - name: shared
+        hostPath: {path: /srv}
+status: {replicas: 1}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: conf, namespace: shop}
+data:
+  nginx.conf: |
+    user nginx;
+    worker_processes 4;
+    error_log /var/log/nginx/error.log warn;
+    load_module modules/ngx_http_geoip_module.so;
+    events { worker_connections 2048; }
+    http {
+      # a comment of mine
+      server { listen 80; }
+    }
+---
+apiVersion: v1
+kind: Service
+metadata: {name: old, namespace: shop}
+spec:
+  clusterIP: 192.0.2.1
+  selector: {app: old}
+  type: LoadBalancer
+  loadBalancerIP: 192.0.2.9
+  sessionAffinity: None
+  externalTrafficPolicy: Cluster
+  ports: [{port: 8000, targetPort: web, protocol: TCP, name: http, nodePort: 30080}]
+`
+
+// A Deployment as a cluster shows it: what it fills in is no wish, a whole nginx.conf is taken apart, and each field that has no place is
+// named.
+func TestExportedDeployment(t *testing.T) {
+	got := only(t, exported)
+	text, err := got.YAML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `# Takes the place of Deployment old; docs/guide/coming-from.md says how to move without downtime.
+# Keep ConfigMap pages: it is named below.
+# Not carried over:
+# - Deployment old.spec.template.spec.containers[0].stdin: it has no field of its own; see spec.patches
+# - nginx.conf, line 4: load_module stands outside of the http block, which is the operator's
+# - Deployment old.spec.template.spec.volumes[4].hostPath: Pod Security restricted forbids it; see spec.volumes for what takes its place
+# - Service old.spec.loadBalancerIP: it is deprecated in Kubernetes; use an annotation of your load balancer in spec.service.annotations
+# - Deployment old.spec.template.spec.containers[1].args: the operator starts nginx; what it sets belongs into spec.nginx or spec.config
+# - Deployment old.spec.template.spec.hostAliases: it has no field of its own; see spec.patches
+# - Deployment old.spec.template.spec.securityContext: the operator's is that of Pod Security restricted; see spec.securityContext
+apiVersion: operator.example.com/v1alpha2
+kind: NginxOperator
+metadata:
+  name: old-web
+  namespace: shop
+spec:
+  config:
+    inline: |
+      # a comment of mine
+      server {
+        listen 80;
+      }
+  content:
+    configMapRef:
+      name: pages
+  image: example.com/nginx:1
+  nginx:
+    errorLogLevel: warn
+    workerConnections: 2048
+    workerProcesses: 4
+  podTemplate:
+    labels:
+      tier: web
+  ports:
+  - name: http
+    nodePort: 30080
+    port: 8000
+    targetPort: 80
+  replicas: 1
+  service:
+    type: LoadBalancer
+  sidecars:
+  - image: example.com/sidecar:1
+    name: sidecar
+  volumes:
+  - mountPath: /etc/keys
+    name: key
+    readOnly: true
+    secret:
+      secretName: key
+`
+	if diff := cmp.Diff(want, string(text)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// What cannot be understood is an error that says so.
+func TestErrors(t *testing.T) {
+	for name, test := range map[string]struct{ text, want string }{
+		"no workload": {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}", "neither a Deployment (apps/v1) nor a Nginx"},
+		"a ConfigMap that is not there": {
+			strings.Replace(exported, "kind: ConfigMap\nmetadata: {name: conf", "kind: ConfigMap\nmetadata: {name: other", 1),
+			`it mounts ConfigMap "conf" at /etc/nginx/nginx.conf: give that ConfigMap with -f too`,
+		},
+		"a nginx.conf that does not end": {
+			strings.Replace(exported, "server { listen 80; }", "server { listen 80;", 1), "failed to read nginx.conf",
+		},
+		"no nginx": {
+			strings.NewReplacer("example.com/nginx:1", "example.com/httpd:1").Replace(exported), "it is not known which one serves",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := From(parse(t, test.text)); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+		})
+	}
+}

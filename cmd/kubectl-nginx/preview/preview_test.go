@@ -1,0 +1,189 @@
+package preview
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/cmd/kubectl-nginx/tree"
+)
+
+func object(kind string, fields map[string]any) *unstructured.Unstructured {
+	out := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": kind, "metadata": map[string]any{"name": "a"}}}
+	for key, value := range fields {
+		out.Object[key] = value
+	}
+	return out
+}
+
+// A diff shows what differs of an object, not what each write changes, and nothing of what Secrets hold.
+func TestCompare(t *testing.T) {
+	noisy := object("ConfigMap", map[string]any{"data": map[string]any{"k": "v"}, "status": map[string]any{"seen": true}})
+	noisy.SetResourceVersion("7")
+	noisy.SetUID("u")
+	noisy.SetGeneration(2)
+	noisy.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "m"}})
+	noisy.SetAnnotations(map[string]string{lastApplied: "{}"})
+	for name, test := range map[string]struct {
+		before, after *unstructured.Unstructured
+		want          string
+	}{
+		"only noise": {object("ConfigMap", map[string]any{"data": map[string]any{"k": "v"}}), noisy, ""},
+		"a line of a text": {
+			object("ConfigMap", map[string]any{"data": map[string]any{"k": "one\ntwo\n"}}),
+			object("ConfigMap", map[string]any{"data": map[string]any{"k": "one\nthree\n"}}),
+			"--- live\n+++ planned\n@@ -2,7 +2,7 @@\n data:\n   k: |\n     one\n-    two\n+    three\n kind: ConfigMap\n metadata:\n   name: a\n",
+		},
+		"a Secret": {
+			object("Secret", map[string]any{"data": map[string]any{"gone": "c2VjcmV0", "kept": "c2VjcmV0", "other": "c2VjcmV0"}}),
+			object("Secret", map[string]any{"data": map[string]any{"kept": "c2VjcmV0", "new": "c2VjcmV0", "other": "b3RoZXI="}}),
+			"--- live\n+++ planned\n@@ -1,8 +1,8 @@\n apiVersion: v1\n data:\n-  gone: '***'\n   kept: '***'\n-  other: '*** (before)'\n" +
+				"+  new: '***'\n+  other: '*** (after)'\n kind: Secret\n metadata:\n   name: a\n",
+		},
+		"a new object": {
+			nil, object("Pod", nil), "--- live\n+++ planned\n@@ -0,0 +1,4 @@\n+apiVersion: v1\n+kind: Pod\n+metadata:\n+  name: a\n",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := Compare(test.before, test.after)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func deployment(replicas int32, image string) *appsv1.Deployment {
+	surge, unavailable := intstr.FromInt32(1), intstr.FromInt32(0)
+	return &appsv1.Deployment{Spec: appsv1.DeploymentSpec{
+		Replicas: ptr.To(replicas),
+		Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Image: image}}}},
+		Strategy: appsv1.DeploymentStrategy{
+			RollingUpdate: &appsv1.RollingUpdateDeployment{MaxSurge: &surge, MaxUnavailable: &unavailable},
+		},
+	}}
+}
+
+// What a change of the Deployment means for Pods, in numbers and in words.
+func TestPods(t *testing.T) {
+	const strategy = "maxSurge 1, maxUnavailable 0"
+	const rolled = "Pods: all 2 are replaced by a rolling update (" + strategy + ")"
+	for name, test := range map[string]struct {
+		before, after *appsv1.Deployment
+		want          Pods
+		words         string
+	}{
+		"created":       {nil, deployment(2, "a"), Pods{After: 2}, "Pods: 2 are created"},
+		"another image": {deployment(2, "a"), deployment(2, "b"), Pods{true, 2, 2, strategy}, rolled},
+		"scaled": {
+			deployment(2, "a"), deployment(3, "a"),
+			Pods{Before: 2, After: 3},
+			"Pods: 3 instead of 2, those that stay are not replaced",
+		},
+		"scaled and rolled": {
+			deployment(2, "a"), deployment(3, "b"),
+			Pods{true, 2, 3, strategy},
+			rolled + ", then there are 3",
+		},
+		"without Pods": {deployment(0, "a"), deployment(0, "b"), Pods{}, "Pods: none is replaced"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := podsOf(test.before, test.after)
+			if diff := cmp.Diff(test.want, *got); diff != "" {
+				t.Error(diff)
+			}
+			if words := got.words(tree.Painter{}); words != test.words {
+				t.Errorf("got %q, want %q", words, test.words)
+			}
+		})
+	}
+}
+
+// A patch whose result the API server may not be asked about is applied here, and takes away what it says is gone.
+func TestMerge(t *testing.T) {
+	before := deployment(2, "a")
+	before.Annotations = map[string]string{"kept": "1", "gone": "1"}
+	for kind, patch := range map[types.PatchType]string{
+		types.StrategicMergePatchType: `{"metadata":{"annotations":{"gone":null}},"spec":{"replicas":3}}`,
+		types.MergePatchType:          `{"metadata":{"annotations":{"gone":null}},"spec":{"replicas":3}}`,
+	} {
+		after := before.DeepCopy()
+		if err := merge(before, client.RawPatch(kind, []byte(patch)), after); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(map[string]string{"kept": "1"}, after.Annotations); diff != "" || *after.Spec.Replicas != 3 {
+			t.Errorf("%s: %d replicas, annotations %s", kind, *after.Spec.Replicas, diff)
+		}
+	}
+}
+
+// A plan as people read it.
+func TestRenderPlan(t *testing.T) {
+	plan := Plan{
+		Warnings: []string{"port 80 \x1b[2J"},
+		Objects: []Object{
+			{Change: Change{Action: Create, Kind: "ConfigMap", Name: "pages", Diff: "+not shown"}},
+			{
+				Change: Change{Action: Update, Kind: "NginxOperator", Name: "web", Diff: "-  replicas: 1\n+  replicas: 2\n"},
+				Paused: true, BlockedBy: []v1alpha2.Blocker{{Reason: "RolledBack", Message: "failed"}},
+				Children: []Change{
+					{Action: Update, Kind: "Deployment", Name: "web", Diff: "-a\n+b\n", Unchecked: true},
+					{Action: Delete, Kind: "Ingress", Name: "web"},
+				},
+				Pods:  &Pods{Before: 1, After: 2},
+				Notes: []string{"assumed"},
+			},
+		},
+	}
+	var out bytes.Buffer
+	if err := plan.Render(&out, tree.Painter{}); err != nil {
+		t.Fatal(err)
+	}
+	const want = "Warning: port 80 \uFFFD[2J\n" + `+ ConfigMap pages is created
+~ NginxOperator web changes
+-  replicas: 1
++  replicas: 2
+  blocked by RolledBack: failed
+  spec.paused: the operator does what follows once it is resumed
+  ~ Deployment web changes (you may not write it, so the API server was not asked)
+    -a
+    +b
+  - Ingress web is deleted
+  Pods: 2 instead of 1, those that stay are not replaced
+  note: assumed
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if !plan.Differs() || (&Plan{Objects: []Object{{Change: Change{Action: None}}}}).Differs() {
+		t.Error("a plan differs where nothing changes, or not where something does")
+	}
+}
+
+// The image that is assumed is the one that the release pins.
+func TestReleaseImage(t *testing.T) {
+	manifest, err := os.ReadFile("../../../config/manager/manager.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(manifest), "name: RELATED_IMAGE_NGINX\n")
+	line, _, _ := strings.Cut(after, "\n")
+	if got := strings.TrimPrefix(strings.TrimSpace(line), "value: "); got != releaseImage {
+		t.Errorf("the release pins %q, the plan assumes %q", got, releaseImage)
+	}
+}

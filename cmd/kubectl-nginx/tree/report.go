@@ -1,0 +1,237 @@
+// Package tree says how instances are: as a structure, and as a tree that people read. It reads nothing itself.
+package tree
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/docs/reference"
+	"github.com/example/nginx-operator/internal/defaults"
+	"github.com/example/nginx-operator/internal/wellknown"
+)
+
+// Report says how an instance is. Its JSON form is what `kubectl nginx status -o json` prints; docs/guide/kubectl-nginx.md documents it.
+type Report struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Ready is the status of the condition Ready of the current generation: True, False or Unknown.
+	Ready string `json:"ready"`
+	// Reason and Message are those of Ready.
+	Reason       string                 `json:"reason,omitempty"`
+	Message      string                 `json:"message,omitempty"`
+	Replicas     Replicas               `json:"replicas"`
+	Image        string                 `json:"image,omitempty"`
+	URL          string                 `json:"url,omitempty"`
+	Addresses    []v1alpha2.Address     `json:"addresses,omitempty"`
+	Paused       bool                   `json:"paused,omitempty"`
+	PatchedKinds []string               `json:"patchedKinds,omitempty"`
+	Conditions   []metav1.Condition     `json:"conditions,omitempty"`
+	BlockedBy    []Blocker              `json:"blockedBy,omitempty"`
+	Children     []Child                `json:"children,omitempty"`
+	Pods         []Pod                  `json:"pods,omitempty"`
+	Certificates []v1alpha2.Certificate `json:"certificates,omitempty"`
+	// Revisions are the declarations that are kept or were taken back, the newest first.
+	Revisions []Revision `json:"revisions,omitempty"`
+}
+
+// Replicas counts Pods.
+type Replicas struct {
+	Desired int32 `json:"desired"`
+	Ready   int32 `json:"ready"`
+	Updated int32 `json:"updated"`
+}
+
+// Blocker is one of status.blockedBy, with what usually helps against its reason.
+type Blocker struct {
+	v1alpha2.Blocker `json:",inline"`
+
+	WayOut string `json:"wayOut,omitempty"`
+}
+
+// Child is an object that the operator keeps for an instance.
+type Child struct {
+	v1alpha2.RelatedObject `json:",inline"`
+
+	// State says in words how it is, "" where there is nothing to say.
+	State string `json:"state,omitempty"`
+}
+
+// Pod is a Pod of an instance.
+type Pod struct {
+	Name     string      `json:"name"`
+	State    string      `json:"state"`
+	Ready    bool        `json:"ready"`
+	Restarts int32       `json:"restarts"`
+	Node     string      `json:"node,omitempty"`
+	Image    string      `json:"image,omitempty"`
+	Created  metav1.Time `json:"created"`
+}
+
+// Revision is a declaration that a ControllerRevision keeps, or that was taken back.
+type Revision struct {
+	Name string `json:"name"`
+	// State is LastGood, Failed, or Current for the newest of those that are neither.
+	State   string      `json:"state"`
+	Image   string      `json:"image,omitempty"`
+	Reason  string      `json:"reason,omitempty"`
+	Message string      `json:"message,omitempty"`
+	Time    metav1.Time `json:"time"`
+}
+
+// The states of a Revision.
+const (
+	LastGood = "LastGood"
+	Failed   = "Failed"
+	Current  = "Current"
+)
+
+// Of returns what an object itself says of its instance: no children, Pods and revisions.
+func Of(object *v1alpha2.NginxOperator) Report {
+	status := &object.Status
+	out := Report{
+		Namespace: object.Namespace, Name: object.Name, Ready: string(metav1.ConditionUnknown), Image: status.Image, URL: status.URL,
+		Replicas:  Replicas{Desired: defaults.Replicas(&object.Spec), Ready: status.ReadyReplicas, Updated: status.UpdatedReplicas},
+		Addresses: status.Addresses, Paused: object.Spec.Paused, PatchedKinds: status.PatchedKinds, Conditions: status.Conditions,
+		Certificates: status.Certificates,
+	}
+	ready := meta.FindStatusCondition(status.Conditions, v1alpha2.ConditionReady)
+	if ready == nil || ready.ObservedGeneration != object.Generation {
+		out.Message = "the operator has not seen this generation yet"
+	} else {
+		out.Ready, out.Reason, out.Message = string(ready.Status), ready.Reason, ready.Message
+	}
+	for _, blocker := range status.BlockedBy {
+		wayOut := reference.WayOut(blocker.Reason)
+		if blocker.Reason == v1alpha2.ReasonPaused {
+			wayOut = "kubectl nginx resume " + object.Name
+		}
+		out.BlockedBy = append(out.BlockedBy, Blocker{blocker, wayOut})
+	}
+	return out
+}
+
+// WithDetails returns a report on an instance with its children, which are nil where they could not be read, its Pods, and the
+// ControllerRevisions that it controls.
+func WithDetails(
+	object *v1alpha2.NginxOperator, children map[v1alpha2.RelatedObject]client.Object, pods []corev1.Pod, kept []appsv1.ControllerRevision,
+) Report {
+	out := Of(object)
+	for _, related := range object.Status.RelatedObjects {
+		out.Children = append(out.Children, Child{related, stateOf(children[related])})
+		if deployment, ok := children[related].(*appsv1.Deployment); ok {
+			out.Replicas.Desired = ptr.Deref(deployment.Spec.Replicas, 1)
+		}
+	}
+	for i := range pods {
+		out.Pods = append(out.Pods, podOf(&pods[i]))
+	}
+	slices.SortFunc(out.Pods, func(a, b Pod) int { return strings.Compare(a.Name, b.Name) })
+	out.Revisions = revisionsOf(&object.Status, kept)
+	return out
+}
+
+// stateOf says in words how a child is.
+func stateOf(child client.Object) string {
+	switch child := child.(type) {
+	case nil:
+		return "missing"
+	case *appsv1.Deployment:
+		status := child.Status
+		return fmt.Sprintf("%d of %d ready, %d updated", status.ReadyReplicas, ptr.Deref(child.Spec.Replicas, 1), status.UpdatedReplicas)
+	case *corev1.Service:
+		var ports []string
+		for _, port := range child.Spec.Ports {
+			text := fmt.Sprint(port.Port)
+			if port.NodePort != 0 {
+				text += fmt.Sprintf(":%d", port.NodePort)
+			}
+			ports = append(ports, text)
+		}
+		return fmt.Sprintf("%s %s", child.Spec.Type, strings.Join(ports, ","))
+	case *networkingv1.Ingress:
+		var hosts []string
+		for _, rule := range child.Spec.Rules {
+			hosts = append(hosts, cmp.Or(rule.Host, "*"))
+		}
+		return strings.Join(hosts, ",")
+	case *policyv1.PodDisruptionBudget:
+		return fmt.Sprintf("disruptions allowed: %d", child.Status.DisruptionsAllowed)
+	case *autoscalingv2.HorizontalPodAutoscaler:
+		return fmt.Sprintf("%d replicas of %d to %d", child.Status.CurrentReplicas, ptr.Deref(child.Spec.MinReplicas, 1), child.Spec.MaxReplicas)
+	}
+	return ""
+}
+
+func podOf(pod *corev1.Pod) Pod {
+	out := Pod{Name: pod.Name, State: string(pod.Status.Phase), Node: pod.Spec.NodeName, Created: pod.CreationTimestamp}
+	if pod.Status.Reason != "" {
+		out.State = pod.Status.Reason
+	}
+	for _, condition := range pod.Status.Conditions {
+		switch {
+		case condition.Type == corev1.PodReady:
+			out.Ready = condition.Status == corev1.ConditionTrue
+		case condition.Type == corev1.PodScheduled && condition.Reason == corev1.PodReasonUnschedulable:
+			out.State = condition.Reason
+		}
+	}
+	for i := range pod.Spec.Containers {
+		if pod.Spec.Containers[i].Name == wellknown.OperandContainer {
+			out.Image = pod.Spec.Containers[i].Image
+		}
+	}
+	for _, container := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		out.Restarts += container.RestartCount
+		if waiting := container.State.Waiting; waiting != nil && waiting.Reason != "PodInitializing" && waiting.Reason != "" {
+			out.State = waiting.Reason
+		}
+	}
+	if pod.DeletionTimestamp != nil {
+		out.State = "Terminating"
+	}
+	return out
+}
+
+// revisionsOf returns what is known of the revisions of an instance.
+func revisionsOf(status *v1alpha2.NginxOperatorStatus, kept []appsv1.ControllerRevision) []Revision {
+	var out []Revision
+	for _, failed := range status.FailedRevisions {
+		out = append(out, Revision{Name: failed.Revision, State: Failed, Reason: failed.Reason, Message: failed.Message, Time: failed.Time})
+	}
+	good := ptr.Deref(status.LastGoodRevision, v1alpha2.GoodRevision{})
+	if good.Revision != "" {
+		out = append(out, Revision{Name: good.Revision, State: LastGood, Image: good.Image, Time: good.Time})
+	}
+	for i := range kept {
+		known := slices.ContainsFunc(out, func(one Revision) bool { return one.Name == kept[i].Name })
+		if !known {
+			out = append(out, Revision{Name: kept[i].Name, State: Current, Time: kept[i].CreationTimestamp})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Revision) int {
+		return cmp.Or(b.Time.Compare(a.Time.Time), strings.Compare(a.Name, b.Name))
+	})
+	return out
+}
+
+// age returns how long ago something was, in the short form of kubectl.
+func age(then metav1.Time, now time.Time) string {
+	if then.IsZero() {
+		return "at an unknown time"
+	}
+	return short(now.Sub(then.Time)) + " ago"
+}

@@ -1,0 +1,64 @@
+package docs_test
+
+import (
+	"io/fs"
+	"path"
+	"regexp"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+// A runbook begins with its alert and the command to type, and says what the alert means, whom it hurts and the way out.
+var runbookPattern = regexp.MustCompile(
+	"(?s)^# (\\w+)\n\n```sh\nkubectl .+?\n```\n\n.+\n## Meaning\n\n.+\n## Impact\n\n.+\n## Way out\n\n.+$")
+
+// Each alert has a runbook, which it links to and the index lists with its severity, and each runbook is that of an alert.
+func TestRunbooks(t *testing.T) {
+	var rules struct {
+		Spec struct {
+			Groups []struct {
+				Rules []struct {
+					Alert               string
+					Labels, Annotations map[string]string
+				}
+			}
+		}
+	}
+	if err := yaml.Unmarshal([]byte(read(t, "config/monitoring/prometheusrule.yaml")), &rules); err != nil {
+		t.Fatal(err)
+	}
+	left := map[string]bool{}
+	files, err := fs.Glob(repository, "docs/runbooks/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		left[strings.TrimSuffix(path.Base(file), ".md")] = true
+	}
+	delete(left, "README")
+	index := read(t, "docs/runbooks/README.md")
+	for _, group := range rules.Spec.Groups {
+		for _, rule := range group.Rules {
+			if !left[rule.Alert] {
+				t.Errorf("%s has no runbook", rule.Alert)
+				continue
+			}
+			delete(left, rule.Alert)
+			page := "docs/runbooks/" + rule.Alert + ".md"
+			if title := runbookPattern.FindStringSubmatch(read(t, page)); title == nil || title[1] != rule.Alert {
+				t.Errorf("%s is not its name, a command, a meaning, an impact and a way out", page)
+			}
+			if url := rule.Annotations["runbook_url"]; url != "https://github.com/example/nginx-operator/blob/main/"+page {
+				t.Errorf("%s links to %q", rule.Alert, url)
+			}
+			if row := "| [" + rule.Alert + "](" + rule.Alert + ".md) | " + rule.Labels["severity"] + " | "; !strings.Contains(index, row) {
+				t.Errorf("docs/runbooks/README.md has no row that begins with %q", row)
+			}
+		}
+	}
+	for name := range left {
+		t.Errorf("docs/runbooks/%s.md is the runbook of no alert", name)
+	}
+}

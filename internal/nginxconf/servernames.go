@@ -1,0 +1,88 @@
+package nginxconf
+
+import (
+	"crypto/x509"
+	"slices"
+	"strings"
+)
+
+// maxServerNames is how many names of servers are compared with those of a certificate.
+const maxServerNames = 256
+
+// checkServerNames warns of certificates that are for none of the names of the servers that use them.
+func (c *checker) checkServerNames() {
+	for _, d := range c.named["ssl_certificate"] {
+		secret := mountedSecret(d.first())
+		known := c.names[secret]
+		if len(known) == 0 {
+			continue
+		}
+		delete(c.names, secret) // one warning is enough
+		if names := c.namesServedWith(secret); len(names) > 0 && len(names) <= maxServerNames && !anyMatches(known, names) {
+			c.warn(d, "the certificate in Secret %s is for %s, and server_name has none of these, so clients refuse it; "+
+				"add one to server_name, or name another Secret", secret, strings.Join(known, ", "))
+		}
+	}
+}
+
+// mountedSecret returns the Secret of spec.tls that a file is of, "" where it is of none.
+func mountedSecret(file string) string {
+	secret, _, mounted := mountedFile(file)
+	if !mounted || strings.Contains(secret, "$") {
+		return ""
+	}
+	return secret
+}
+
+// namesServedWith returns the names of the servers that use a certificate, their own or that of the block around them. It is nil where one
+// of the servers may have any name.
+func (c *checker) namesServedWith(secret string) []string {
+	uses := func(block *directive) bool {
+		return slices.ContainsFunc(c.children(block, "ssl_certificate"), func(d *directive) bool { return mountedSecret(d.first()) == secret })
+	}
+	var out []string
+	for _, server := range c.topServers() {
+		if !uses(server) && (len(c.children(server, "ssl_certificate")) > 0 || !uses(nil)) {
+			continue
+		}
+		before := len(out)
+		for _, d := range c.children(server, "server_name") {
+			for _, name := range d.args {
+				if strings.HasPrefix(name, "~") || strings.Contains(name, "$") {
+					return nil
+				}
+				if strings.Contains(name, ".") {
+					out = append(out, name)
+				}
+			}
+		}
+		if len(out) == before {
+			return nil
+		}
+	}
+	return out
+}
+
+// anyMatches reports whether a certificate for some names is for one of the names of servers, each as server_name has it.
+func anyMatches(known, names []string) bool {
+	certificate := &x509.Certificate{DNSNames: known}
+	return slices.ContainsFunc(names, func(name string) bool {
+		if prefix, open := strings.CutSuffix(name, "*"); open {
+			return slices.ContainsFunc(known, func(one string) bool { return strings.HasPrefix(one, prefix) })
+		}
+		all, isWildcard := strings.CutPrefix(name, "*.")
+		domain, isDomain := strings.CutPrefix(name, ".")
+		switch {
+		case isWildcard:
+			return isBelowDomain(known, all)
+		case isDomain:
+			return isBelowDomain(known, domain) || certificate.VerifyHostname(domain) == nil
+		}
+		return certificate.VerifyHostname(name) == nil
+	})
+}
+
+// isBelowDomain reports whether one of the names is below a domain.
+func isBelowDomain(names []string, domain string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(strings.ToLower(name), "."+strings.ToLower(domain)) })
+}

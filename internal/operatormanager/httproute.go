@@ -1,0 +1,95 @@
+package operatormanager
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/example/nginx-operator/internal/optional"
+)
+
+const (
+	// maxParents is how many statuses of an HTTPRoute are kept: as many as a declaration has Gateways.
+	maxParents = 8
+	// maxSaid bounds what a controller says of one, and maxReason the word for it.
+	maxSaid, maxReason = 256, 64
+)
+
+// NewHTTPRoutes returns the API of HTTPRoutes, which not every cluster has.
+func NewHTTPRoutes(to cluster.Cluster) *optional.API {
+	return optional.New(to, optional.Options{
+		Kind: schema.GroupVersion(gatewayv1.GroupVersion).WithKind("HTTPRoute"), Resource: "httproutes", Cache: narrow(slimHTTPRoute),
+	})
+}
+
+// slimHTTPRoute keeps the port that the HTTPRoute asks for, and what the controllers of Gateways say of it.
+func slimHTTPRoute(in any) (any, error) {
+	route, ok := in.(*gatewayv1.HTTPRoute)
+	if !ok {
+		return in, nil
+	}
+	slimChild(route, &route.ObjectMeta)
+	spec := gatewayv1.HTTPRouteSpec{}
+	if number := RoutePort(route); number != 0 {
+		spec.Rules = ruleTo(number)
+	}
+	var parents []gatewayv1.RouteParentStatus
+	for _, parent := range route.Status.Parents {
+		if len(parents) == maxParents {
+			break
+		}
+		if kept, ok := slimParent(parent); ok {
+			parents = append(parents, kept)
+		}
+	}
+	route.Spec, route.Status.Parents = spec, slices.Clip(parents)
+	return in, nil
+}
+
+// slimParent keeps what is said of acceptance at a Gateway.
+func slimParent(parent gatewayv1.RouteParentStatus) (gatewayv1.RouteParentStatus, bool) {
+	of := parent.ParentRef
+	namespace, section := ptr.Deref(of.Namespace, ""), ptr.Deref(of.SectionName, "")
+	if ptr.Deref(of.Group, gatewayv1.GroupName) != gatewayv1.GroupName || ptr.Deref(of.Kind, "Gateway") != "Gateway" ||
+		max(len(of.Name), len(namespace), len(section)) > maxName {
+		return gatewayv1.RouteParentStatus{}, false
+	}
+	out := gatewayv1.RouteParentStatus{ParentRef: gatewayv1.ParentReference{
+		Name: of.Name, Namespace: of.Namespace, SectionName: of.SectionName, Port: of.Port,
+	}}
+	for _, about := range []gatewayv1.RouteConditionType{gatewayv1.RouteConditionAccepted, gatewayv1.RouteConditionResolvedRefs} {
+		condition := meta.FindStatusCondition(parent.Conditions[:min(len(parent.Conditions), maxConditions)], string(about))
+		if condition == nil {
+			continue
+		}
+		kept := metav1.Condition{
+			Type: string(about), Status: condition.Status, Reason: condition.Reason, Message: condition.Message,
+			ObservedGeneration: condition.ObservedGeneration,
+		}
+		cutTo(maxReason, &kept.Reason)
+		cutTo(maxSaid, &kept.Message)
+		share(&kept.Reason, &kept.Message)
+		out.Conditions = append(out.Conditions, kept)
+	}
+	return out, true
+}
+
+func ruleTo(number int32) []gatewayv1.HTTPRouteRule {
+	backend := gatewayv1.HTTPBackendRef{}
+	backend.Port = &number
+	return []gatewayv1.HTTPRouteRule{{BackendRefs: []gatewayv1.HTTPBackendRef{backend}}}
+}
+
+// RoutePort returns the number of the Service's port that the first rule of an HTTPRoute asks for, 0 where it asks for none. It says so
+// of what the cache keeps in its place as well.
+func RoutePort(route *gatewayv1.HTTPRoute) int32 {
+	if rules := route.Spec.Rules; len(rules) > 0 && len(rules[0].BackendRefs) > 0 {
+		return ptr.Deref(rules[0].BackendRefs[0].Port, 0)
+	}
+	return 0
+}

@@ -1,0 +1,248 @@
+package e2e
+
+// config/monitoring with a real Prometheus, which scrapes both replicas of the operator as the documentation tells it to.
+//
+//   - The token of the component's ServiceAccount reads the metrics.
+//   - Every series that an alert or a panel selects is there, each query of a panel has a value, and no rule fails.
+//   - An instance that is not Ready makes its alerts fire, and they end when it is.
+//   - The first command of each runbook works.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/test/harness"
+	"github.com/example/nginx-operator/test/monitoring"
+)
+
+// emptyByDesign are queries of panels that have no value on a cluster where all is well.
+var emptyByDesign = map[string]string{
+	"Blocked instances, by reason": "only reasons of which there is an instance are shown",
+}
+
+func testMonitoring(t *testing.T) {
+	operator := suite.operatorNamespace
+	namespace := newNamespace(t, restricted)
+	prometheus := startPrometheus(t, operator)
+	began := time.Now()
+	waitFor(t, operator, "the metrics of both replicas", patience, func(ctx context.Context) error {
+		return hasValue(ctx, prometheus, `sum(up{job="nginx-operator"})`, 2)
+	})
+	t.Logf("FIGURE monitoring: both replicas are scraped %s after Prometheus is ready", seconds(time.Since(began)))
+	haveData(t, prometheus)
+
+	const alert = "NginxInstanceNotReady"
+	firing := func(ctx context.Context) error {
+		return fires(ctx, prometheus, alert, map[string]string{"namespace": operator})
+	}
+	silent := func(ctx context.Context) error {
+		if firing(ctx) == nil {
+			return fmt.Errorf("%s fires", alert)
+		}
+		return nil
+	}
+	// Until the instances of earlier tests are gone.
+	waitFor(t, operator, alert+" to be silent", patience, silent)
+	object := newObject(namespace, "web", 1)
+	object.Spec.Config = &v1alpha2.Config{ConfigMapRef: &v1alpha2.ConfigMapKeyReference{Name: "site", Key: "site.conf"}}
+	must(t, suite.admin.Create(t.Context(), object))
+	took := waitFor(t, namespace, alert+" to fire", patience, func(ctx context.Context) error {
+		degraded := map[string]string{"namespace": operator, "reason": v1alpha2.ReasonReferenceNotFound}
+		return errors.Join(firing(ctx), fires(ctx, prometheus, "NginxInstanceDegraded", degraded))
+	})
+	t.Logf("FIGURE monitoring: %s fires %s after the instance was created", alert, seconds(took))
+	must(t, suite.admin.Create(t.Context(), &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "site"},
+		Data:       map[string]string{"site.conf": "server {\n  listen 8080;\n}\n"},
+	}))
+	waitForReady(t, object)
+	took = waitFor(t, namespace, alert+" to end", patience, silent)
+	t.Logf("FIGURE monitoring: %s ends %s after the instance is Ready", alert, seconds(took))
+
+	waitFor(t, operator, "every rule to be evaluated without an error", patience, func(ctx context.Context) error {
+		evaluated, err := prometheus.Rules(ctx)
+		rules := harness.Must1(monitoring.Rules(suite.repository))(t)
+		for _, rule := range monitoring.Alerts(rules) {
+			problem, found := evaluated[rule.Alert]
+			if !found || problem != "" {
+				err = errors.Join(err, fmt.Errorf("%s: evaluated %t, %s", rule.Alert, found, problem))
+			}
+		}
+		return err
+	})
+}
+
+// startPrometheus starts Prometheus with the alerts, which wait for nothing, and with the scrape configuration of the documentation, as the
+// account of config/monitoring.
+func startPrometheus(t *testing.T, operator string) *harness.Prometheus {
+	t.Helper()
+	dir := t.TempDir()
+	token := filepath.Join(dir, "token")
+	must(t, os.WriteFile(token, installAccess(t, operator), 0o600))
+
+	rules := harness.Must1(monitoring.Rules(suite.repository))(t)
+	for i := range rules.Spec.Groups {
+		for j := range rules.Spec.Groups[i].Rules {
+			rules.Spec.Groups[i].Rules[j].For = nil
+		}
+	}
+	must(t, os.WriteFile(filepath.Join(dir, "rules.yaml"), harness.Must1(yaml.Marshal(rules.Spec))(t), 0o600))
+
+	config := documentedScrape(t)
+	job := config["scrape_configs"].([]any)[0].(map[string]any)
+	job["authorization"].(map[string]any)["credentials_file"] = token
+	discovery := job["kubernetes_sd_configs"].([]any)[0].(map[string]any)
+	discovery["kubeconfig_file"] = os.Getenv("KUBECONFIG")
+	discovery["namespaces"] = map[string]any{"names": []string{operator}}
+	config["global"] = map[string]any{"scrape_interval": "1s", "evaluation_interval": "1s"}
+	config["rule_files"] = []string{"rules.yaml"}
+	file := filepath.Join(dir, "prometheus.yaml")
+	must(t, os.WriteFile(file, harness.Must1(yaml.Marshal(config))(t), 0o600))
+
+	prometheus, err := harness.StartPrometheus(t.Context(), filepath.Join(suite.repository, "bin", "prometheus"), file, dir)
+	must(t, err)
+	t.Cleanup(func() {
+		prometheus.Stop()
+		if t.Failed() {
+			t.Log(prometheus.Summary())
+		}
+	})
+	return prometheus
+}
+
+// documentedScrape returns the configuration of Prometheus in the documentation.
+func documentedScrape(t *testing.T) map[string]any {
+	t.Helper()
+	page := harness.Must1(os.ReadFile(filepath.Join(suite.repository, "docs/guide/operations.md")))(t)
+	block := regexp.MustCompile("(?ms)^```yaml\n(scrape_configs:\n.*?)^```$").FindSubmatch(page)
+	if block == nil {
+		t.Fatal("the documentation has no scrape_configs")
+	}
+	config := map[string]any{}
+	must(t, yaml.Unmarshal(block[1], &config))
+	return config
+}
+
+// installAccess makes what config/monitoring has for a cluster without the Prometheus operator, and returns the token for the metrics.
+func installAccess(t *testing.T, operator string) []byte {
+	t.Helper()
+	secret := &corev1.Secret{}
+	for _, rendered := range harness.Must1(monitoring.Render(suite.delivery, operator))(t) {
+		if rendered.GetGvk().Group == "monitoring.coreos.com" {
+			continue // the cluster does not serve it
+		}
+		object := &unstructured.Unstructured{}
+		must(t, yaml.Unmarshal([]byte(rendered.MustYaml()), &object.Object))
+		must(t, suite.admin.Create(t.Context(), object))
+		t.Cleanup(func() {
+			if err := suite.admin.Delete(context.Background(), object); err != nil {
+				t.Errorf("failed to delete %s %s: %v", object.GetKind(), object.GetName(), err)
+			}
+		})
+		if object.GetKind() == "Secret" {
+			secret.Namespace, secret.Name = object.GetNamespace(), object.GetName()
+		}
+	}
+	waitFor(t, operator, "the token", patience, func(ctx context.Context) error {
+		err := suite.admin.Get(ctx, client.ObjectKeyFromObject(secret), secret)
+		if err == nil && len(secret.Data[corev1.ServiceAccountTokenKey]) == 0 {
+			err = errors.New("the Secret has no token yet")
+		}
+		return err
+	})
+	return secret.Data[corev1.ServiceAccountTokenKey]
+}
+
+// haveData requires every series that alerts and panels select, and a value of each query of a panel.
+func haveData(t *testing.T, prometheus *harness.Prometheus) {
+	t.Helper()
+	dashboard := harness.Must1(monitoring.ReadDashboard(suite.repository))(t)
+	selectors := map[string]bool{}
+	for _, alert := range monitoring.Alerts(harness.Must1(monitoring.Rules(suite.repository))(t)) {
+		for _, selector := range monitoring.Selectors(alert.Expr.StrVal) {
+			selectors[selector.Text] = true
+		}
+	}
+	queries := map[string]bool{}
+	for _, panel := range dashboard.Panels {
+		for _, query := range panel.Queries() {
+			for _, selector := range monitoring.Selectors(query) {
+				selectors[selector.Text] = true
+			}
+			queries[query] = queries[query] || emptyByDesign[panel.Title] == ""
+		}
+	}
+	waitFor(t, suite.operatorNamespace, "what alerts and panels show", patience, func(ctx context.Context) error {
+		var errs []error
+		for _, query := range slices.Concat(slices.Collect(maps.Keys(selectors)), slices.Collect(maps.Keys(queries))) {
+			samples, err := prometheus.Query(ctx, query)
+			if optional := !selectors[query] && !queries[query]; err == nil && len(samples) == 0 && !optional {
+				err = fmt.Errorf("%s has no value", query)
+			}
+			errs = append(errs, err)
+		}
+		return errors.Join(errs...)
+	})
+	t.Logf("FIGURE monitoring: %d selections and %d queries have data", len(selectors), len(queries))
+}
+
+func hasValue(ctx context.Context, prometheus *harness.Prometheus, query string, want float64) error {
+	samples, err := prometheus.Query(ctx, query)
+	if err == nil && (len(samples) != 1 || samples[0].Value != want) {
+		err = fmt.Errorf("%s is %v, want %v", query, samples, want)
+	}
+	return err
+}
+
+// fires reports whether an alert fires that has these labels.
+func fires(ctx context.Context, prometheus *harness.Prometheus, name string, labels map[string]string) error {
+	alerts, err := prometheus.Alerts(ctx)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(alerts, func(alert harness.Alert) bool {
+		for label, value := range labels {
+			if alert.Labels[label] != value {
+				return false
+			}
+		}
+		return alert.Labels["alertname"] == name && alert.State == "firing"
+	}) {
+		return nil
+	}
+	return fmt.Errorf("%s does not fire, but %v", name, alerts)
+}
+
+// testRunbooks runs the commands with which the runbooks begin.
+func testRunbooks(t *testing.T) {
+	rules := harness.Must1(monitoring.Rules(suite.repository))(t)
+	for _, alert := range monitoring.Alerts(rules) {
+		page := harness.Must1(os.ReadFile(filepath.Join(suite.repository, "docs/runbooks", alert.Alert+".md")))(t)
+		block := regexp.MustCompile("(?s)\n```sh\n(.*?)```\n").FindSubmatch(page)
+		if block == nil {
+			t.Fatalf("the runbook of %s has no command", alert.Alert)
+		}
+		script := "set -eo pipefail\n" + strings.ReplaceAll(string(block[1]), "NAMESPACE", suite.operatorNamespace)
+		out, err := command(t.Context(), "bash", "-c", script)
+		if err != nil {
+			t.Errorf("%s: %v", alert.Alert, err)
+		}
+		t.Logf("%s:\n%s", alert.Alert, out)
+	}
+}

@@ -1,0 +1,331 @@
+package integration
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/test/harness"
+)
+
+// routed returns what asks for an HTTPRoute for a host.
+func routed(host string) *v1alpha2.Expose {
+	return &v1alpha2.Expose{HTTPRoute: &v1alpha2.HTTPRoute{
+		ParentRefs: []v1alpha2.GatewayReference{{Name: "public", Namespace: "infra", SectionName: "https", Port: ptr.To[int32](443)}},
+		Hostnames:  []string{"*.example.com", host},
+	}}
+}
+
+// newRouted creates an object with an HTTPRoute whose rollout is complete.
+func newRouted(t *testing.T, namespace string) (*v1alpha2.NginxOperator, children) {
+	t.Helper()
+	object := newInstance(namespace, "web")
+	object.Spec.Expose = routed("shop.example.com")
+	create(t, object)
+	waitForChildren(t, namespace, "web")
+	rollOut(t, namespace, "web")
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+	return object, must1(childrenOf(t.Context(), namespace, "web"))(t)
+}
+
+// answer writes the status that the controller of a Gateway writes for the current generation of an HTTPRoute.
+func answer(t *testing.T, namespace string, conditions ...metav1.Condition) {
+	t.Helper()
+	waitFor(t, func() error {
+		route := must1(childrenOf(t.Context(), namespace, "web"))(t).route
+		for i := range conditions {
+			conditions[i].ObservedGeneration, conditions[i].LastTransitionTime = route.Generation, metav1.Now()
+		}
+		route.Status.Parents = []gatewayv1.RouteParentStatus{{
+			ParentRef: route.Spec.ParentRefs[0], ControllerName: "example.com/controller", Conditions: conditions,
+		}}
+		return suite.admin.Status().Update(t.Context(), route)
+	})
+}
+
+func said(conditionType string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
+	return metav1.Condition{Type: conditionType, Status: status, Reason: reason, Message: message}
+}
+
+// waitForBlockers waits until the status has these blockers and no other.
+func waitForBlockers(t *testing.T, namespace string, want ...v1alpha2.Blocker) {
+	t.Helper()
+	waitFor(t, func() error {
+		object, err := waitForStatusOnce(t.Context(), namespace, "web")
+		if err != nil {
+			return err
+		}
+		if diff := cmp.Diff(want, object.Status.BlockedBy); diff != "" {
+			return fmt.Errorf("blockedBy (-want +got):\n%s", diff)
+		}
+		return nil
+	})
+}
+
+// routeRequests counts the operator's requests for HTTPRoutes since an entry of the audit log, by verb.
+func routeRequests(t *testing.T, audited int) map[string]int {
+	t.Helper()
+	out := map[string]int{}
+	for _, entry := range audit(t)[audited:] {
+		if entry.ObjectRef.Resource == "httproutes" {
+			out[entry.Verb]++
+		}
+	}
+	return out
+}
+
+// stored is writesOf without what the API server refused: of HTTPRoutes that go with their CustomResourceDefinition the operator may see
+// the former first, and create one again.
+func stored(t *testing.T, audited int, namespace string) map[string]int {
+	t.Helper()
+	out := writesOf(t, audited, namespace)
+	for _, entry := range audit(t)[audited:] {
+		if at := "httproutes/"; entry.ObjectRef.Resource == "httproutes" && entry.ObjectRef.Namespace == namespace && entry.IsWrite() &&
+			entry.ResponseStatus.Code >= 400 {
+			if out[at]--; out[at] == 0 {
+				delete(out, at)
+			}
+		}
+	}
+	return out
+}
+
+// The Gateway API comes and goes while the operator runs, as often as it likes. Without it the object says so, all else of it is there,
+// and nobody asks for what the API server does not have; with it the HTTPRoute is there.
+func TestTheGatewayAPIComesAndGoes(t *testing.T) {
+	must(t, harness.RemoveHTTPRoutes(t.Context(), suite.admin))
+	installed := false
+	install := func() {
+		t.Helper()
+		must(t, harness.InstallHTTPRoutes(t.Context(), suite.admin))
+		installed = true
+	}
+	t.Cleanup(func() {
+		if !installed {
+			install() // the other tests need it
+		}
+	})
+	missing := v1alpha2.Blocker{
+		Reason: v1alpha2.ReasonAPIMissing,
+		Message: `spec.expose.httpRoute: CustomResourceDefinition "httproutes.gateway.networking.k8s.io" does not exist, ` +
+			"is not established or is being deleted, so there is no HTTPRoute: install the Gateway API, or use spec.expose.ingress",
+	}
+	namespace := newNamespace(t)
+	object := newInstance(namespace, "web")
+	object.Spec.Expose = routed("shop.example.com")
+	create(t, object)
+	waitForBlockers(t, namespace, missing)
+	rollOut(t, namespace, "web")
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+	degraded := waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonAPIMissing)
+	if degraded.Message != missing.Message {
+		t.Error(degraded.Message)
+	}
+	isRoute := func(related v1alpha2.RelatedObject) bool {
+		return related == v1alpha2.RelatedObject{APIVersion: "gateway.networking.k8s.io/v1", Kind: "HTTPRoute", Name: "web"}
+	}
+	for range 2 {
+		audited := len(audit(t))
+		install()
+		waitForBlockers(t, namespace)
+		waitForChildren(t, namespace, "web")
+		waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionFalse, v1alpha2.ReasonAsExpected)
+		if status := must1(waitForStatusOnce(t.Context(), namespace, "web"))(t).Status; !slices.ContainsFunc(status.RelatedObjects, isRoute) {
+			t.Errorf("related objects %v", status.RelatedObjects)
+		}
+		waitForMarker(t, namespace)
+		if n := withoutEvents(writesOf(t, audited, namespace)); !cmp.Equal(n, map[string]int{"httproutes/": 1, "nginxoperators/status": 1}) {
+			t.Errorf("that the API came costs %v", n)
+		}
+
+		audited = len(audit(t))
+		installed = false
+		must(t, harness.RemoveHTTPRoutes(t.Context(), suite.admin))
+		waitForBlockers(t, namespace, missing)
+		waitForMarker(t, namespace)
+		if n := withoutEvents(stored(t, audited, namespace)); !cmp.Equal(n, map[string]int{"nginxoperators/status": 1}) {
+			t.Errorf("that the API went costs %v", n)
+		}
+		audited = len(audit(t))
+		waitForMarker(t, namespace)
+		if n := routeRequests(t, audited); len(n) > 0 {
+			t.Errorf("requests without the API: %v", n)
+		}
+		ready := waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+		if ready.ObservedGeneration != object.Generation {
+			t.Errorf("Ready is that of generation %d", ready.ObservedGeneration)
+		}
+	}
+	install()
+	waitForBlockers(t, namespace)
+	waitForChildren(t, namespace, "web")
+}
+
+// The status says what Gateways say of the HTTPRoute. What they write is not the operator's to correct, and what they refuse keeps no
+// instance from being Ready. Without it, or with an Ingress in its place, the HTTPRoute goes.
+func TestHTTPRoute(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	object, before := newRouted(t, namespace)
+	inside := fmt.Sprintf("http://web.%s.svc:8080", namespace)
+	waitForURL(t, namespace, inside)
+	waitForBlockers(t, namespace)
+
+	audited := len(audit(t))
+	update(t, before.route, func(o *gatewayv1.HTTPRoute) { o.Annotations["controller.example.com/state"] = "synced" })
+	accepted, resolved := string(gatewayv1.RouteConditionAccepted), string(gatewayv1.RouteConditionResolvedRefs)
+	answer(t, namespace, said(accepted, metav1.ConditionTrue, "Accepted", ""), said(resolved, metav1.ConditionTrue, "ResolvedRefs", ""))
+	waitForURL(t, namespace, "https://shop.example.com")
+	waitForMarker(t, namespace)
+	if n := withoutEvents(writesOf(t, audited, namespace)); !cmp.Equal(n, map[string]int{"nginxoperators/status": 1}) {
+		t.Errorf("what the controller wrote costs %v", n)
+	}
+	answer(t, namespace, said(accepted, metav1.ConditionFalse, "NotAllowedByListeners", "not from this namespace"),
+		said(resolved, metav1.ConditionFalse, "BackendNotFound", "no Service"))
+	const at = `spec.expose.httpRoute.parentRefs[0]: Gateway "infra/public" `
+	waitForBlockers(t, namespace,
+		v1alpha2.Blocker{
+			Reason:  v1alpha2.ReasonRouteNotAccepted,
+			Message: at + "does not accept the HTTPRoute (NotAllowedByListeners): not from this namespace",
+		},
+		v1alpha2.Blocker{
+			Reason:  v1alpha2.ReasonRouteNotAccepted,
+			Message: at + "cannot resolve what the HTTPRoute names (BackendNotFound): no Service",
+		})
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonRouteNotAccepted)
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+	waitForURL(t, namespace, inside)
+
+	// What was said of the route as it was says nothing of the route as it is.
+	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Expose.HTTPRoute.Hostnames = []string{"other.example.com"} })
+	waitForBlockers(t, namespace)
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionFalse, v1alpha2.ReasonAsExpected)
+
+	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Expose = exposedAs("shop.example.com") })
+	waitForOnly := func(way string) {
+		t.Helper()
+		waitFor(t, func() error {
+			got := must1(childrenOf(t.Context(), namespace, "web"))(t)
+			if (got.route != nil) != (way == "HTTPRoute") || (got.ingress != nil) != (way == "Ingress") {
+				return fmt.Errorf("want only %q: %v, %v", way, got.route, got.ingress)
+			}
+			return nil
+		})
+	}
+	waitForOnly("Ingress")
+	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Expose = routed("shop.example.com") })
+	waitForOnly("HTTPRoute")
+	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Expose = nil })
+	waitForOnly("")
+	after := waitForChildren(t, namespace, "web")
+	if after.deployment.Generation != before.deployment.Generation {
+		t.Errorf("generation of the Deployment %d, was %d", after.deployment.Generation, before.deployment.Generation)
+	}
+}
+
+// The HTTPRoute of a blocked object comes back as it was.
+func TestHTTPRouteWhileBlocked(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	object, before := newRouted(t, namespace)
+	update(t, object, func(o *v1alpha2.NginxOperator) {
+		o.Spec.Expose = routed("other.example.com")
+		o.Spec.Content = &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: "missing"}}
+	})
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonReferenceNotFound)
+	must(t, suite.admin.Delete(t.Context(), before.route))
+	waitFor(t, func() error {
+		got := must1(childrenOf(t.Context(), namespace, "web"))(t).route
+		if got == nil || got.UID == before.route.UID {
+			return errors.New("no new HTTPRoute")
+		}
+		if diff := cmp.Diff(before.route.Spec, got.Spec); diff != "" {
+			return fmt.Errorf("(-before +now):\n%s", diff)
+		}
+		return nil
+	})
+}
+
+// An HTTPRoute that belongs to somebody else is theirs. The object says so, and all else of it is there.
+func TestHTTPRouteOfOthers(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	theirs := &gatewayv1.HTTPRoute{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"}}
+	theirs.Spec.Hostnames = []gatewayv1.Hostname{"theirs.example.com"}
+	create(t, theirs)
+	object := newInstance(namespace, "web")
+	object.Spec.Expose = routed("shop.example.com")
+	create(t, object)
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonNameConflict)
+	waitForChildren(t, namespace, "web")
+	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Expose = nil })
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionFalse, v1alpha2.ReasonAsExpected)
+	waitForMarker(t, namespace)
+	got := theirs.DeepCopy()
+	must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(theirs), got))
+	if diff := cmp.Diff(theirs, got); diff != "" {
+		t.Errorf("the foreign HTTPRoute was changed:\n%s", diff)
+	}
+}
+
+// The HTTPRoute follows the first port when a Pod is ready there, and not before.
+func TestHTTPRouteFollowsReadyPods(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	object := newInstance(namespace, "web")
+	object.Spec.Expose = routed("shop.example.com")
+	create(t, object)
+	waitForChildren(t, namespace, "web")
+	ready := func(pod *corev1.Pod) {
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+		must(t, suite.admin.Status().Update(t.Context(), pod))
+		waitUntilSeen(t, pod)
+	}
+	port := func() int32 {
+		return *must1(childrenOf(t.Context(), namespace, "web"))(t).route.Spec.Rules[0].BackendRefs[0].Port
+	}
+	ready(newRevision(t, namespace, "web-a").pod)
+	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Ports = []v1alpha2.Port{{Name: "web", Port: 9090}} })
+	waitForShape(t, namespace, shape{
+		map[string]string{"web": "9090 http web", "http": "8080 http http"},
+		[]string{"web", "http", "health"},
+		map[string]int32{"web": 9090, "health": 18080},
+	})
+	waitForMarker(t, namespace)
+	if got := port(); got != 8080 {
+		t.Errorf("the HTTPRoute asks for port %d, where no Pod is ready", got)
+	}
+	ready(newRevision(t, namespace, "web-b").pod)
+	waitFor(t, func() error {
+		if got := port(); got != 9090 {
+			return fmt.Errorf("the HTTPRoute asks for port %d", got)
+		}
+		return nil
+	})
+}
+
+// What is wrong with names and Gateways the API server says at admission, where it serves HTTPRoutes.
+func TestVerdictOnAnHTTPRoute(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	for field, expose := range map[string]string{
+		"spec.expose.httpRoute.hostnames[0]": "{parentRefs: [{name: public}], hostnames: [A.example.com]}",
+		"spec.expose.httpRoute.parentRefs":   "{parentRefs: [{name: public}, {name: public}]}",
+	} {
+		object := specManifest(t, v1alpha2.GroupVersion.Version, namespace, "web", "expose: {httpRoute: "+expose+"}")
+		err := suite.admin.Create(t.Context(), object)
+		if err == nil || !strings.Contains(err.Error(), field+": Invalid value") || strings.Contains(err.Error(), "spec.hostnames") {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+}

@@ -1,0 +1,415 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/cmd/kubectl-nginx/preview"
+	"github.com/example/nginx-operator/cmd/kubectl-nginx/tree"
+)
+
+// plugin is the program behind kubectl nginx, built once, and the kubeconfig of somebody who may do everything.
+var plugin = sync.OnceValues(func() (string, error) {
+	program := filepath.Join(suite.dir, "kubectl-nginx")
+	if out, err := exec.Command("go", "build", "-o", program, "../../cmd/kubectl-nginx").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("failed to build kubectl-nginx: %w\n%s", err, out)
+	}
+	config := clientcmdapi.NewConfig()
+	config.Clusters["test"] = &clientcmdapi.Cluster{Server: suite.config.Host, CertificateAuthorityData: suite.config.CAData}
+	config.AuthInfos["admin"] = &clientcmdapi.AuthInfo{ClientCertificateData: suite.config.CertData, ClientKeyData: suite.config.KeyData}
+	config.Contexts["test"] = &clientcmdapi.Context{Cluster: "test", AuthInfo: "admin"}
+	config.CurrentContext = "test"
+	return program, clientcmd.WriteToFile(*config, program+".kubeconfig")
+})
+
+// printed is what a command printed, and its exit code.
+type printed struct {
+	out, errors string
+	code        int
+}
+
+// nginx runs kubectl nginx in a namespace.
+func nginx(t *testing.T, namespace, stdin string, args ...string) printed {
+	t.Helper()
+	program := must1(plugin())(t)
+	cmd := exec.CommandContext(t.Context(), program, append([]string{"-n", namespace}, args...)...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+program+".kubeconfig", "HOME="+suite.dir)
+	var out, errOut strings.Builder
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &errOut
+	var exit *exec.ExitError
+	if err := cmd.Run(); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return printed{out.String(), errOut.String(), cmd.ProcessState.ExitCode()}
+}
+
+// wantAnswer requires an exit code, and words on standard output and standard error.
+func wantAnswer(t *testing.T, got printed, code int, words ...string) {
+	t.Helper()
+	if got.code != code {
+		t.Errorf("exit code %d, want %d", got.code, code)
+	}
+	for _, word := range words {
+		if !strings.Contains(got.out+got.errors, word) {
+			t.Errorf("it does not say %q", word)
+		}
+	}
+	if t.Failed() {
+		t.Fatalf("standard output:\n%s\nstandard error:\n%s", got.out, got.errors)
+	}
+}
+
+// manifestOf returns the manifest of the instance "web" with this spec.
+func manifestOf(t *testing.T, spec v1alpha2.NginxOperatorSpec) string {
+	t.Helper()
+	raw := must1(yaml.Marshal(map[string]any{
+		"apiVersion": v1alpha2.GroupVersion.String(), "kind": "NginxOperator", "metadata": map[string]any{"name": "web"}, "spec": spec,
+	}))(t)
+	return string(raw)
+}
+
+// versions returns the resourceVersions of all that belongs to an instance, the instance included.
+func versions(t *testing.T, namespace, name string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	found := must1(childrenOf(t.Context(), namespace, name))(t)
+	object := newInstance(namespace, name)
+	must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(object), object))
+	all := []client.Object{object, found.deployment, found.service, found.policy}
+	for i := range found.configMaps {
+		all = append(all, &found.configMaps[i])
+	}
+	for _, one := range all {
+		out[fmt.Sprintf("%T %s", one, one.GetName())] = one.GetResourceVersion()
+	}
+	return out
+}
+
+func planOf(t *testing.T, got printed) preview.Plan {
+	t.Helper()
+	var out preview.Plan
+	if err := yaml.UnmarshalStrict([]byte(got.out), &out); err != nil {
+		t.Fatalf("%v:\n%s\n%s", err, got.out, got.errors)
+	}
+	return out
+}
+
+// changed returns the children that a plan changes, by what happens to them; ConfigMaps have hashes in their names.
+func changed(object preview.Object) []string {
+	var out []string
+	for _, child := range object.Children {
+		out = append(out, child.Action+" "+child.Kind)
+	}
+	return out
+}
+
+// A plan says what the operator does then: which children change and whether Pods are replaced. It writes nothing, and after the change was
+// made there is nothing left to plan. There are no ReplicaSets here, so the ConfigMap of before goes at once.
+func TestPlanComesTrue(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	spec := v1alpha2.NginxOperatorSpec{Replicas: ptr.To[int32](1), Config: &v1alpha2.Config{Inline: servers}}
+	object := newInstance(namespace, "web")
+	object.Spec = *spec.DeepCopy()
+	create(t, object)
+	waitForChildren(t, namespace, "web")
+	rollOut(t, namespace, "web")
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+	unchanged := nginx(t, namespace, manifestOf(t, spec), "plan", "-f", "-")
+	wantAnswer(t, unchanged, 0, "= NginxOperator web does not change", "Pods: none is replaced")
+	wantAnswer(t, nginx(t, namespace, manifestOf(t, spec), "plan", "-f", "-", "--server-side"), 0)
+
+	for _, step := range []struct {
+		name    string
+		change  func(*v1alpha2.NginxOperatorSpec)
+		changes []string
+		rolls   bool
+	}{
+		{
+			"only the Service", func(s *v1alpha2.NginxOperatorSpec) {
+				s.Service = &v1alpha2.Service{Annotations: map[string]string{"example.com/a": "1"}}
+			},
+			[]string{"update Service"},
+			false,
+		},
+		{
+			"another configuration", func(s *v1alpha2.NginxOperatorSpec) {
+				s.Config.Inline = strings.Replace(servers, "204", "200", 1)
+			},
+			[]string{"create ConfigMap", "update Deployment", "delete ConfigMap"},
+			true,
+		},
+		{
+			"more replicas", func(s *v1alpha2.NginxOperatorSpec) { s.Replicas = ptr.To[int32](2) },
+			[]string{"update Deployment", "create PodDisruptionBudget"},
+			false,
+		},
+		{
+			"a field of the Pods", func(s *v1alpha2.NginxOperatorSpec) { s.DrainSeconds = ptr.To[int32](60) },
+			[]string{"create ConfigMap", "update Deployment", "delete ConfigMap"},
+			true,
+		},
+		{
+			"no policy", func(s *v1alpha2.NginxOperatorSpec) {
+				s.NetworkPolicy = &v1alpha2.NetworkPolicy{Mode: v1alpha2.NetworkPolicyNone}
+			},
+			[]string{"delete NetworkPolicy"},
+			false,
+		},
+	} {
+		before := versions(t, namespace, "web")
+		running := must1(childrenOf(t.Context(), namespace, "web"))(t).deployment.Spec.Template
+		step.change(&spec)
+		manifest := manifestOf(t, spec)
+		got := nginx(t, namespace, manifest, "plan", "-f", "-", "-o", "yaml")
+		plan := planOf(t, got)
+		if got.code != 1 || len(plan.Objects) != 1 || plan.Objects[0].Action != preview.Update || len(plan.Objects[0].Diff) == 0 {
+			t.Fatalf("%s: code %d, plan %+v", step.name, got.code, plan)
+		}
+		if diff := cmp.Diff(step.changes, changed(plan.Objects[0])); diff != "" || plan.Objects[0].Pods.Roll != step.rolls {
+			t.Errorf("%s: Pods %+v, changes (-want +got):\n%s", step.name, plan.Objects[0].Pods, diff)
+		}
+		if diff := cmp.Diff(before, versions(t, namespace, "web")); diff != "" {
+			t.Fatalf("%s: the plan wrote something:\n%s", step.name, diff)
+		}
+		update(t, object, func(o *v1alpha2.NginxOperator) { spec.DeepCopyInto(&o.Spec) })
+		waitFor(t, func() error {
+			if left := nginx(t, namespace, manifest, "plan", "-f", "-"); left.code != 0 {
+				return fmt.Errorf("%s: still planned:\n%s%s", step.name, left.out, left.errors)
+			}
+			return nil
+		})
+		rolled := must1(childrenOf(t.Context(), namespace, "web"))(t).deployment.Spec.Template
+		if differs := cmp.Diff(running, rolled) != ""; differs != step.rolls {
+			t.Errorf("%s: Pods roll: %t, want %t", step.name, differs, step.rolls)
+		}
+	}
+}
+
+// What admission refuses is an error in its words, what it warns of is shown, and an instance that does not exist is created with all of
+// its children. A ConfigMap in the same manifest counts.
+func TestPlanOfWhatIsNew(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	refused := manifestOf(t, v1alpha2.NginxOperatorSpec{Config: &v1alpha2.Config{Inline: "server { no_such_directive; }"}})
+	wantAnswer(t, nginx(t, namespace, refused, "plan", "-f", "-"), 2, "Error from server (Invalid)", "no_such_directive")
+	misspelt := strings.Replace(refused, "config:", "confg:", 1)
+	wantAnswer(t, nginx(t, namespace, misspelt, "plan", "-f", "-"), 2, `unknown field "spec.confg"`)
+
+	fromConfigMap := manifestOf(t, v1alpha2.NginxOperatorSpec{
+		Config: &v1alpha2.Config{ConfigMapRef: &v1alpha2.ConfigMapKeyReference{Name: "servers", Key: "a"}},
+	})
+	got := nginx(t, namespace, fromConfigMap, "plan", "-f", "-", "-o", "yaml")
+	blocked := planOf(t, got).Objects[0]
+	if got.code != 1 || len(blocked.Children) > 0 || len(blocked.BlockedBy) != 1 ||
+		blocked.BlockedBy[0].Reason != v1alpha2.ReasonReferenceNotFound {
+		t.Fatalf("without its ConfigMap: %d, %+v", got.code, blocked)
+	}
+	configMap := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: servers}\ndata: {a: " + fmt.Sprintf("%q", servers) + "}\n---\n"
+	got = nginx(t, namespace, configMap+fromConfigMap, "plan", "-f", "-", "-o", "yaml")
+	plan := planOf(t, got)
+	want := []string{"create ConfigMap", "create Service", "create NetworkPolicy", "create Deployment"}
+	if diff := cmp.Diff(want, changed(plan.Objects[1])); diff != "" || *plan.Objects[1].Pods != (preview.Pods{After: 1}) {
+		t.Errorf("Pods %+v, changes (-want +got):\n%s", plan.Objects[1].Pods, diff)
+	}
+	list := &v1alpha2.NginxOperatorList{}
+	if must(t, suite.admin.List(t.Context(), list, client.InNamespace(namespace))); len(list.Items) > 0 {
+		t.Error("a plan has created an object")
+	}
+
+	old := "apiVersion: operator.example.com/v1alpha1\nkind: NginxOperator\nmetadata: {name: old}\nspec: {port: 8081, replicas: 3}\n"
+	wantAnswer(t, nginx(t, namespace, old, "plan", "-f", "-"), 1,
+		"Warning: "+deprecation, "+ NginxOperator old is created", "+ Deployment old is created", "Pods: 3 are created")
+	create(t, newInstance(namespace, "old"))
+	waitForChildren(t, namespace, "old")
+	wantAnswer(t, nginx(t, namespace, old, "plan", "-f", "-"), 1, "~ NginxOperator old changes", "~ Deployment old changes",
+		"Pods: all 1 are replaced")
+}
+
+// Who may write NginxOperators and nothing else still sees what the operator would do, and that the API server was not asked.
+func TestPlanWithFewPermissions(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "dev"}, Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{"operator.example.com"}, Resources: []string{"nginxoperators"}, Verbs: []string{"get", "create", "patch"}},
+		{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list"}},
+	}}
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: role.ObjectMeta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "dev-of-" + namespace}},
+	}
+	object := newInstance(namespace, "web")
+	for _, one := range []client.Object{role, binding, object} {
+		create(t, one)
+	}
+	waitForChildren(t, namespace, "web")
+	manifest := manifestOf(t, v1alpha2.NginxOperatorSpec{Image: noSuchImage, Replicas: ptr.To[int32](2)})
+	waitFor(t, func() error { // the API server learns of the role a moment after it is written
+		got := nginx(t, namespace, manifest, "plan", "-f", "-", "-o", "yaml", "--as", "dev-of-"+namespace)
+		if got.code != 1 {
+			return fmt.Errorf("code %d: %s", got.code, got.errors)
+		}
+		found := planOf(t, got).Objects[0]
+		want := []string{"update ConfigMap", "update Service", "update NetworkPolicy", "update Deployment", "create PodDisruptionBudget"}
+		if diff := cmp.Diff(want, changed(found)); diff != "" || !found.Pods.Roll {
+			return fmt.Errorf("Pods %+v, changes (-want +got):\n%s", found.Pods, diff)
+		}
+		for _, child := range found.Children {
+			if !child.Unchecked {
+				return fmt.Errorf("%s %s counts as checked by the API server", child.Kind, child.Name)
+			}
+		}
+		return nil
+	})
+}
+
+// status shows an instance as a tree and as a structure, and all instances of a namespace.
+func TestStatusOfInstances(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	create(t, newInstance(namespace, "web"))
+	waitForChildren(t, namespace, "web")
+	rollOut(t, namespace, "web")
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+	blocked := newInstance(namespace, "blocked")
+	blocked.Spec.Content = &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: "none"}}
+	create(t, blocked)
+	waitForCondition(t, namespace, "blocked", v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonReferenceNotFound)
+
+	wantAnswer(t, nginx(t, namespace, "", "status", "web"), 0,
+		"NginxOperator "+namespace+"/web  Ready  1/1", "├─ Conditions", "Deployment web  1 of 1 ready, 1 updated", "last good")
+	wantAnswer(t, nginx(t, namespace, "", "status"), 0, namespace+"/web  Ready", namespace+"/blocked  NotReady",
+		`ReferenceNotFound: spec.content.configMapRef.name: ConfigMap "none" does not exist`, "way out: create it, or name another.")
+	wantAnswer(t, nginx(t, "default", "", "status", "-A"), 0, namespace+"/web  Ready", namespace+"/blocked  NotReady")
+	wantAnswer(t, nginx(t, namespace, "", "status", "-l", "no=such"), 0, "No resources found in "+namespace+" namespace.")
+	wantAnswer(t, nginx(t, namespace, "", "status", "none"), 2,
+		`Error from server (NotFound): nginxoperators.operator.example.com "none" not found`)
+
+	var report tree.Report
+	must(t, yaml.UnmarshalStrict([]byte(nginx(t, namespace, "", "status", "web", "-o", "json").out), &report))
+	var kinds []string
+	for _, child := range report.Children {
+		kinds = append(kinds, child.Kind)
+	}
+	if diff := cmp.Diff([]string{"ConfigMap", "Service", "NetworkPolicy", "Deployment"}, kinds); diff != "" || report.Ready != "True" {
+		t.Errorf("ready %s, children (-want +got):\n%s", report.Ready, diff)
+	}
+	if len(report.Revisions) != 1 || report.Revisions[0].State != tree.LastGood {
+		t.Errorf("revisions %+v", report.Revisions)
+	}
+	wantAnswer(t, nginx(t, namespace, "", "__complete", "restart", ""), 0, "blocked\nweb\n")
+}
+
+// restart, pause and resume set their fields of the spec; restart waits for what comes of it.
+func TestRestartPauseResume(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	object := newInstance(namespace, "web")
+	create(t, object)
+	before := waitForChildren(t, namespace, "web")
+	rollOut(t, namespace, "web")
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	rolled := make(chan error, 1)
+	go func() { // what the Deployment's controller does
+		rolled <- eventually(ctx, func() error {
+			now, err := childrenOf(ctx, namespace, "web")
+			if err == nil && now.deployment.Generation == before.deployment.Generation {
+				err = errors.New("the Deployment has not changed")
+			}
+			return err
+		})
+		rollOut(t, namespace, "web")
+	}()
+	wantAnswer(t, nginx(t, namespace, "", "restart", "web", "--wait"), 0,
+		"nginxoperator.operator.example.com/web restarted\n", "nginxoperator.operator.example.com/web is ready: 1 of 1 replicas are ready\n")
+	must(t, <-rolled)
+	must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(object), object))
+	if object.Spec.ForceRedeploy == "" {
+		t.Error("spec.forceRedeploy is not set")
+	}
+	wantAnswer(t, nginx(t, namespace, "", "restart", "web", "--wait", "--timeout=1s"), 2,
+		"error: timed out waiting for NginxOperator \"web\" to be ready: ")
+
+	wantAnswer(t, nginx(t, namespace, "", "resume", "web"), 2, `error: NginxOperator "web" is not paused`)
+	wantAnswer(t, nginx(t, namespace, "", "pause", "web"), 0, "nginxoperator.operator.example.com/web paused\n")
+	wantAnswer(t, nginx(t, namespace, "", "pause", "web"), 2, `error: NginxOperator "web" is already paused`)
+	wantAnswer(t, nginx(t, namespace, "", "restart", "web"), 2, "is paused, so nothing would be restarted: kubectl nginx resume web")
+	must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(object), object))
+	if !object.Spec.Paused {
+		t.Error("spec.paused is not set")
+	}
+	wantAnswer(t, nginx(t, namespace, "", "resume", "web"), 0, "nginxoperator.operator.example.com/web resumed\n")
+	must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(object), object))
+	if object.Spec.Paused {
+		t.Error("spec.paused is still set")
+	}
+}
+
+// While a rollout goes wrong, config shows what runs beside what is declared, and rollback declares again what served last, with the
+// replicas that are asked for now.
+func TestConfigAndRollback(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	object := newInstance(namespace, "web")
+	object.Spec.Config = &v1alpha2.Config{Inline: servers}
+	create(t, object)
+	waitForChildren(t, namespace, "web")
+	wantAnswer(t, nginx(t, namespace, "", "rollback", "web", "--yes"), 2, "has not served with all its replicas yet")
+	wantAnswer(t, nginx(t, namespace, "", "config", "web"), 2, `error: NginxOperator "web" has no Pods`)
+	wantAnswer(t, nginx(t, namespace, "", "logs", "web"), 2, `error: NginxOperator "web" has no Pods`)
+	rollOut(t, namespace, "web")
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+	runPod(t, object)
+	wantAnswer(t, nginx(t, namespace, "", "config", "web"), 0, "# configuration file /etc/nginx-operator/servers.conf:\n"+servers)
+	wantAnswer(t, nginx(t, namespace, "", "config", "web", "--diff"), 0)
+	wantAnswer(t, nginx(t, namespace, "", "rollback", "web", "--yes"), 2, "declares what served last already")
+
+	update(t, object, func(o *v1alpha2.NginxOperator) {
+		o.Spec.Config.Inline, o.Spec.Replicas = strings.Replace(servers, "204", "200", 1), ptr.To[int32](3)
+	})
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionProgressing, metav1.ConditionTrue, v1alpha2.ReasonRolloutInProgress)
+	wantAnswer(t, nginx(t, namespace, "", "config", "web", "--diff"), 1, "-    return 204;\n+    return 200;\n")
+	wantAnswer(t, nginx(t, namespace, "", "rollback", "web", "--dry-run"), 0,
+		"-          return 200;\n+          return 204;\n", "(server dry run)")
+	wantAnswer(t, nginx(t, namespace, "no\n", "rollback", "web"), 2, "Declare that again? [y/N]", "nothing was changed")
+	must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(object), object))
+	if object.Generation != 2 {
+		t.Fatalf("a dry run, or one that was not confirmed, made generation %d", object.Generation)
+	}
+	wantAnswer(t, nginx(t, namespace, "y\n", "rollback", "web"), 0, "nginxoperator.operator.example.com/web rolled back\n")
+	must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(object), object))
+	if object.Spec.Config.Inline != servers || *object.Spec.Replicas != 3 {
+		t.Errorf("the spec is %+v", object.Spec)
+	}
+}
+
+// runPod does what controllers do for the Pod of an instance: there is a ReplicaSet as well, for which its ConfigMap stays.
+func runPod(t *testing.T, object *v1alpha2.NginxOperator) {
+	t.Helper()
+	set := replicaSet(must1(childrenOf(t.Context(), object.Namespace, object.Name))(t).deployment)
+	pod := &corev1.Pod{Spec: *set.Spec.Template.Spec.DeepCopy()}
+	pod.Namespace, pod.Name, pod.Labels = object.Namespace, set.Name+"-x", set.Spec.Template.Labels
+	createSeen(t, object, set)
+	create(t, pod)
+}

@@ -1,0 +1,104 @@
+package monitoring
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/example/nginx-operator/test/harness"
+)
+
+// promtool runs the program that `make bin/promtool` builds, and returns what it prints.
+func promtool(t *testing.T, args ...string) string {
+	t.Helper()
+	program := harness.Must1(filepath.Abs(filepath.Join(repository, "bin", "promtool")))(t)
+	if _, err := os.Stat(program); err != nil {
+		t.Fatalf("%v: `make bin/promtool` builds it", err)
+	}
+	out, err := exec.CommandContext(t.Context(), program, args...).CombinedOutput() //nolint:gosec // a tool of this repository
+	if err != nil {
+		t.Fatalf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// promtool finds nothing wrong in the alerts, and each fires and is silent as testdata/alerts.yaml says.
+func TestAlerts(t *testing.T) {
+	dir := t.TempDir()
+	rules := harness.Must1(Rules(repository))(t)
+	tests := harness.Must1(os.ReadFile("testdata/alerts.yaml"))(t)
+	harness.Must(t, os.WriteFile(filepath.Join(dir, "rules.yaml"), harness.Must1(yaml.Marshal(rules.Spec))(t), 0o600))
+	harness.Must(t, os.WriteFile(filepath.Join(dir, "tests.yaml"), tests, 0o600))
+	promtool(t, "check", "rules", "--lint=all", "--lint-fatal", filepath.Join(dir, "rules.yaml"))
+	promtool(t, "test", "rules", filepath.Join(dir, "tests.yaml"))
+}
+
+// Each alert has a test in which it fires and one in which it is silent, waits before it fires, and says how bad it is and what is wrong.
+func TestEveryAlertIsTested(t *testing.T) {
+	var file struct {
+		Tests []struct {
+			AlertRuleTest []struct {
+				Alertname string `json:"alertname"`
+				ExpAlerts []any  `json:"exp_alerts"`
+			} `json:"alert_rule_test"`
+		} `json:"tests"`
+	}
+	harness.Must(t, yaml.Unmarshal(harness.Must1(os.ReadFile("testdata/alerts.yaml"))(t), &file))
+	firing, silent := map[string]bool{}, map[string]bool{}
+	for _, test := range file.Tests {
+		for _, check := range test.AlertRuleTest {
+			firing[check.Alertname] = firing[check.Alertname] || len(check.ExpAlerts) > 0
+			silent[check.Alertname] = silent[check.Alertname] || len(check.ExpAlerts) == 0
+		}
+	}
+	for _, alert := range Alerts(harness.Must1(Rules(repository))(t)) {
+		if !firing[alert.Alert] || !silent[alert.Alert] {
+			t.Errorf("%s: a test in which it fires: %t, in which it is silent: %t", alert.Alert, firing[alert.Alert], silent[alert.Alert])
+		}
+		if alert.For == nil {
+			t.Errorf("%s fires at once", alert.Alert)
+		} else if wait, err := time.ParseDuration(string(*alert.For)); err != nil || wait < 5*time.Minute {
+			t.Errorf("%s fires after %s", alert.Alert, *alert.For)
+		}
+		if !slices.Contains([]string{"critical", "warning"}, alert.Labels["severity"]) {
+			t.Errorf("%s has the severity %q", alert.Alert, alert.Labels["severity"])
+		}
+		for _, text := range []string{"summary", "description"} {
+			if !strings.HasSuffix(alert.Annotations[text], ".") {
+				t.Errorf("%s has the %s %q", alert.Alert, text, alert.Annotations[text])
+			}
+		}
+	}
+}
+
+// Every query of alerts and panels is one that Prometheus can read, and looks at the operator's job only.
+func TestQueriesSelectTheJob(t *testing.T) {
+	var queries []string
+	for _, alert := range Alerts(harness.Must1(Rules(repository))(t)) {
+		queries = append(queries, alert.Expr.StrVal)
+	}
+	for _, panel := range harness.Must1(ReadDashboard(repository))(t).Panels {
+		queries = append(queries, panel.Queries()...)
+	}
+	if len(queries) < 30 {
+		t.Fatalf("found %d queries", len(queries))
+	}
+	// A selector that lacks the matcher gets it. One query is one start of promtool, so they are made one.
+	all := "(" + strings.Join(queries, ") or (") + ")"
+	written := promtool(t, "--experimental", "promql", "format", all)
+	if restricted := promtool(t, "--experimental", "promql", "label-matchers", "set", all, "job", Job); restricted != written {
+		t.Errorf("a selector lacks job=%q; with it they are\n%s\nbut they are\n%s", Job, restricted, written)
+	}
+	// What the other tests take for the selectors of a query are all of them.
+	for _, query := range queries {
+		if found := len(Selectors(query)); found == 0 || found != strings.Count(query, `job="`+Job+`"`) {
+			t.Errorf("%d selectors are found in %s", found, query)
+		}
+	}
+}

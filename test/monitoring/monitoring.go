@@ -1,0 +1,178 @@
+// Package monitoring reads what config/monitoring gives to Prometheus and Grafana, so that tests of several kinds can hold it: against
+// promtool, a real operator and a real Prometheus.
+package monitoring
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/resource"
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/yaml"
+)
+
+// Job is the label job that alerts and panels select.
+const Job = "nginx-operator"
+
+// Render returns what config/monitoring makes in a kustomization of a user's, beside other parts of config. The namespace is that of the
+// operator, "" for that of config/default. The repository is a path to its directory.
+func Render(repository, namespace string, parts ...string) ([]*resource.Resource, error) {
+	dir, err := os.MkdirTemp("", "monitoring-")
+	if err != nil {
+		return nil, fmt.Errorf("failed to make a directory: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	// Kustomize takes relative paths only.
+	config, err := relative(dir, filepath.Join(repository, "config"))
+	if err != nil {
+		return nil, fmt.Errorf("failed to find config/monitoring: %w", err)
+	}
+	kustomization := types.Kustomization{Namespace: namespace, Components: []string{filepath.Join(config, "monitoring")}}
+	for _, part := range parts {
+		kustomization.Resources = append(kustomization.Resources, filepath.Join(config, part))
+	}
+	text, err := yaml.Marshal(kustomization)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "kustomization.yaml"), text, 0o600)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("failed to write the kustomization: %w", err)
+	}
+	rendered, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
+	if err != nil {
+		return nil, fmt.Errorf("failed to render config/monitoring: %w", err)
+	}
+	return rendered.Resources(), nil
+}
+
+// relative returns a path from one directory to another, by their real paths.
+func relative(from, to string) (string, error) {
+	var err error
+	for _, path := range []*string{&from, &to} {
+		if *path, err = filepath.Abs(*path); err == nil {
+			*path, err = filepath.EvalSymlinks(*path)
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	return filepath.Rel(from, to)
+}
+
+// Rules returns the PrometheusRule of config/monitoring. A field that its API does not have is an error.
+func Rules(repository string) (*monitoringv1.PrometheusRule, error) {
+	text, err := os.ReadFile(filepath.Join(repository, "config", "monitoring", "prometheusrule.yaml"))
+	if err != nil {
+		return nil, fmt.Errorf("failed to read the alerts: %w", err)
+	}
+	rules := &monitoringv1.PrometheusRule{}
+	if err := yaml.UnmarshalStrict(text, rules); err != nil {
+		return nil, fmt.Errorf("failed to read the alerts: %w", err)
+	}
+	return rules, nil
+}
+
+// Alerts returns the alerts of a PrometheusRule, in their order.
+func Alerts(rules *monitoringv1.PrometheusRule) []monitoringv1.Rule {
+	var out []monitoringv1.Rule
+	for _, group := range rules.Spec.Groups {
+		out = append(out, group.Rules...)
+	}
+	return out
+}
+
+// Dashboard is the dashboard, as far as it is looked at.
+type Dashboard struct {
+	UID        string  `json:"uid"`
+	Title      string  `json:"title"`
+	Panels     []Panel `json:"panels"`
+	Templating struct {
+		List []struct {
+			Name string `json:"name"`
+			Type string `json:"type"`
+		} `json:"list"`
+	} `json:"templating"`
+}
+
+// Panel is a panel of the dashboard.
+type Panel struct {
+	ID          int    `json:"id"`
+	Type        string `json:"type"`
+	Title       string `json:"title"`
+	Description string `json:"description"`
+	// GridPos is where it is and how large, in 24 columns.
+	GridPos struct {
+		X int `json:"x"`
+		Y int `json:"y"`
+		W int `json:"w"`
+		H int `json:"h"`
+	} `json:"gridPos"`
+	Datasource struct {
+		UID string `json:"uid"`
+	} `json:"datasource"`
+	Links   []Link `json:"links"`
+	Targets []struct {
+		RefID        string `json:"refId"`
+		Expr         string `json:"expr"`
+		LegendFormat string `json:"legendFormat"`
+	} `json:"targets"`
+}
+
+// Link is a link of a panel.
+type Link struct {
+	Title string `json:"title"`
+	URL   string `json:"url"`
+}
+
+// ReadDashboard returns the dashboard of config/monitoring.
+func ReadDashboard(repository string) (*Dashboard, error) {
+	text, err := os.ReadFile(filepath.Join(repository, "config", "monitoring", "dashboard.json"))
+	if err != nil {
+		return nil, fmt.Errorf("failed to read the dashboard: %w", err)
+	}
+	dashboard := &Dashboard{}
+	if err := json.Unmarshal(text, dashboard); err != nil {
+		return nil, fmt.Errorf("failed to read the dashboard: %w", err)
+	}
+	return dashboard, nil
+}
+
+// Queries returns the queries of a panel as Grafana sends them, with a minute in the place of what depends on the width of a screen.
+func (p *Panel) Queries() []string {
+	var out []string
+	for _, target := range p.Targets {
+		out = append(out, strings.ReplaceAll(target.Expr, "$__rate_interval", "1m"))
+	}
+	return out
+}
+
+// Selector is what selects series in a query: the name of a metric, and that with its matchers.
+type Selector struct{ Metric, Text string }
+
+var selector = regexp.MustCompile(`([a-zA-Z_:][a-zA-Z0-9_:]*)\{[^}]*\}`)
+
+// Selectors returns the selectors of a query, each of which has matchers: a test holds that.
+func Selectors(query string) []Selector {
+	var out []Selector
+	for _, found := range selector.FindAllStringSubmatch(query, -1) {
+		out = append(out, Selector{Metric: found[1], Text: found[0]})
+	}
+	return out
+}
+
+// Series returns the name under which a metric is served: that of a histogram without the ending of its parts.
+func (s Selector) Series() string {
+	for _, ending := range []string{"_bucket", "_sum", "_count"} {
+		if name, found := strings.CutSuffix(s.Metric, ending); found {
+			return name
+		}
+	}
+	return s.Metric
+}
