@@ -111,7 +111,9 @@ func (c *cli) done(ctx context.Context, connected *connection, object *v1alpha2.
 // waitUntilReady waits until the generation of an object is Ready, and returns the message of that.
 func (c *connection) waitUntilReady(ctx context.Context, object *v1alpha2.NginxOperator, timeout time.Duration) (string, error) {
 	said := "the operator has not seen the change yet"
-	err := wait.PollUntilContextTimeout(ctx, time.Second, timeout, true, func(ctx context.Context) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	err := wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
 		now, err := c.instance(ctx, object.Name)
 		if err != nil {
 			return false, err
@@ -134,7 +136,7 @@ func (c *connection) waitUntilReady(ctx context.Context, object *v1alpha2.NginxO
 		}
 		return false, nil
 	})
-	if wait.Interrupted(err) {
+	if err != nil && ctx.Err() != nil { // a request that the timeout ends fails in more than one way
 		err = fmt.Errorf("timed out waiting for NginxOperator %q to be ready: %s", object.Name, said)
 	}
 	return said, err

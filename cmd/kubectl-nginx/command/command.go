@@ -115,6 +115,7 @@ func (c *cli) connect(warnings rest.WarningHandler) (*connection, error) {
 	}
 	config = rest.CopyConfig(config)
 	config.WarningHandler = warnings
+	config.QPS = -1 // the API server's priority and fairness holds back whoever asks too much
 	mapper, err := c.kube.ToRESTMapper()
 	if err != nil {
 		return nil, err
