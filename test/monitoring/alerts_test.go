@@ -77,27 +77,48 @@ func TestEveryAlertIsTested(t *testing.T) {
 	}
 }
 
-// Every query of alerts and panels is one that Prometheus can read, and looks at the operator's job only.
-func TestQueriesSelectTheJob(t *testing.T) {
-	var queries []string
+// Every query of alerts and panels is one that Prometheus can read. It looks at the operator's job only, or at instances whose namespace and
+// name are selected.
+func TestQueriesSelectWhatTheyMean(t *testing.T) {
+	var ofOperator, ofInstances []string
 	for _, alert := range Alerts(harness.Must1(Rules(repository))(t)) {
-		queries = append(queries, alert.Expr.StrVal)
+		ofOperator = append(ofOperator, alert.Expr.StrVal)
 	}
-	for _, panel := range harness.Must1(ReadDashboard(repository))(t).Panels {
-		queries = append(queries, panel.Queries()...)
+	for _, dashboard := range dashboards {
+		for _, panel := range harness.Must1(dashboard.read(repository))(t).Panels {
+			for _, query := range panel.Queries() {
+				if strings.Contains(query, instanceLabel) {
+					ofInstances = append(ofInstances, query)
+				} else {
+					ofOperator = append(ofOperator, query)
+				}
+			}
+		}
 	}
-	if len(queries) < 30 {
-		t.Fatalf("found %d queries", len(queries))
+	if len(ofOperator) < 30 || len(ofInstances) < 6 {
+		t.Fatalf("found %d queries of the operator and %d of instances", len(ofOperator), len(ofInstances))
 	}
-	// A selector that lacks the matcher gets it. One query is one start of promtool, so they are made one.
+	requireMatcher(t, ofOperator, "job", "=", Job)
+	requireMatcher(t, ofInstances, "namespace", "=~", All)
+	requireMatcher(t, ofInstances, instanceLabel, "=~", All)
+}
+
+// instanceLabel is the label with the name of a NginxOperator, which the ServiceMonitor of an instance takes from its Service.
+const instanceLabel = "app_kubernetes_io_instance"
+
+// requireMatcher requires each selector of some queries to have a matcher. A selector that lacks it gets it from promtool. One query is one
+// start of promtool, so they are made one.
+func requireMatcher(t *testing.T, queries []string, label, operator, value string) {
+	t.Helper()
 	all := "(" + strings.Join(queries, ") or (") + ")"
 	written := promtool(t, "--experimental", "promql", "format", all)
-	if restricted := promtool(t, "--experimental", "promql", "label-matchers", "set", all, "job", Job); restricted != written {
-		t.Errorf("a selector lacks job=%q; with it they are\n%s\nbut they are\n%s", Job, restricted, written)
+	restricted := promtool(t, "--experimental", "promql", "label-matchers", "set", "--type="+operator, all, label, value)
+	if restricted != written {
+		t.Errorf("a selector lacks %s%s%q; with it they are\n%s\nbut they are\n%s", label, operator, value, restricted, written)
 	}
 	// What the other tests take for the selectors of a query are all of them.
 	for _, query := range queries {
-		if found := len(Selectors(query)); found == 0 || found != strings.Count(query, `job="`+Job+`"`) {
+		if found := len(Selectors(query)); found == 0 || found != strings.Count(query, label+operator+`"`+value+`"`) {
 			t.Errorf("%d selectors are found in %s", found, query)
 		}
 	}

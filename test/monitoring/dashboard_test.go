@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
@@ -17,26 +18,65 @@ import (
 // panelWidth is how many columns Grafana has.
 const panelWidth = 24
 
-// The dashboard is one that Grafana shows: identities are unique, no panel covers another, each says what it shows and where from.
-func TestDashboard(t *testing.T) {
-	dashboard := harness.Must1(ReadDashboard(repository))(t)
-	if dashboard.UID == "" || dashboard.Title == "" || len(dashboard.Panels) < 10 {
-		t.Fatalf("%q, %q with %d panels", dashboard.UID, dashboard.Title, len(dashboard.Panels))
-	}
-	if variables := dashboard.Templating.List; len(variables) != 1 || variables[0].Type != "datasource" {
-		t.Fatalf("the variables are %+v; the data source is the only one", variables)
-	}
-	source := "${" + dashboard.Templating.List[0].Name + "}"
-	ids, titles, taken := map[int]bool{}, map[string]bool{}, map[[2]int]string{}
-	for _, panel := range dashboard.Panels {
-		if panel.ID == 0 || ids[panel.ID] || panel.Title == "" || titles[panel.Title] {
-			t.Errorf("panel %d, %q: the id or the title is missing or there twice", panel.ID, panel.Title)
+// dashboards are those of config/monitoring, with the variables and the number of panels that each has.
+var dashboards = map[string]struct {
+	read      func(repository string) (*Dashboard, error)
+	variables []string
+	// least and most bound the panels, rows left out.
+	least, most int
+	// file is its name in the ConfigMap.
+	file, source string
+}{
+	"operator": {ReadDashboard, []string{"datasource"}, 10, 30, "nginx-operator.json", "dashboard.json"},
+	"instances": {
+		ReadInstancesDashboard, []string{"datasource", "namespace", "instance"}, 6, 10, "nginx-operator-instances.json", "dashboard-instances.json",
+	},
+}
+
+// A dashboard is one that Grafana shows: identities are unique, no panel covers another, each says what it shows and where from.
+func TestDashboards(t *testing.T) {
+	uids := map[string]bool{}
+	for name, want := range dashboards {
+		dashboard := harness.Must1(want.read(repository))(t)
+		if dashboard.UID == "" || uids[dashboard.UID] || dashboard.Title == "" {
+			t.Errorf("%s has the identity %q and the title %q", name, dashboard.UID, dashboard.Title)
 		}
-		ids[panel.ID], titles[panel.Title] = true, true
-		requirePlace(t, &panel, taken)
-		if panel.Type != "row" {
-			requireQueries(t, &panel, source)
+		uids[dashboard.UID] = true
+		requireVariables(t, dashboard, want.variables)
+		ids, titles, taken, shown := map[int]bool{}, map[string]bool{}, map[[2]int]string{}, 0
+		for _, panel := range dashboard.Panels {
+			if panel.ID == 0 || ids[panel.ID] || panel.Title == "" || titles[panel.Title] {
+				t.Errorf("panel %d, %q: the id or the title is missing or there twice", panel.ID, panel.Title)
+			}
+			ids[panel.ID], titles[panel.Title] = true, true
+			requirePlace(t, &panel, taken)
+			if panel.Type != "row" {
+				shown++
+				requireQueries(t, &panel, "${"+want.variables[0]+"}")
+			}
 		}
+		if shown < want.least || shown > want.most {
+			t.Errorf("%s has %d panels", name, shown)
+		}
+	}
+}
+
+// requireVariables requires the variables of these names, the first of which is the data source. All values of another are those of
+// series with that label, so that other exporters of nginx are left out.
+func requireVariables(t *testing.T, dashboard *Dashboard, want []string) {
+	t.Helper()
+	var names []string
+	for i, variable := range dashboard.Templating.List {
+		names = append(names, variable.Name)
+		switch {
+		case i == 0 && variable.Type != "datasource", i > 0 && (variable.Type != "query" || variable.AllValue != All):
+			t.Errorf("%s has the variable %+v", dashboard.Title, variable)
+		case i > 0 && !strings.HasPrefix(variable.Definition, "label_values(nginx_up{"):
+			t.Errorf("the values of %s are %s", variable.Name, variable.Definition)
+		}
+	}
+	if !slices.Equal(names, want) {
+		t.Errorf("%s has the variables %q, want %q", dashboard.Title, names, want)
 	}
 }
 
@@ -60,9 +100,10 @@ func requirePlace(t *testing.T, panel *Panel, taken map[[2]int]string) {
 // requireQueries requires what a panel shows to be said, and its queries to be told apart.
 func requireQueries(t *testing.T, panel *Panel, source string) {
 	t.Helper()
-	if panel.Description == "" || len(panel.Targets) == 0 || panel.Datasource.UID != source {
-		t.Errorf("%s has the description %q, %d queries and the data source %s",
-			panel.Title, panel.Description, len(panel.Targets), panel.Datasource.UID)
+	unit := panel.FieldConfig.Defaults.Unit
+	if panel.Description == "" || unit == "" || len(panel.Targets) == 0 || panel.Datasource.UID != source {
+		t.Errorf("%s has the description %q, the unit %q, %d queries and the data source %s",
+			panel.Title, panel.Description, unit, len(panel.Targets), panel.Datasource.UID)
 	}
 	references := map[string]bool{}
 	for _, target := range panel.Targets {
@@ -76,49 +117,69 @@ func requireQueries(t *testing.T, panel *Panel, source string) {
 // Each alert is on a panel, which links to its runbook and shows every metric that the alert looks at.
 func TestEveryAlertHasAPanel(t *testing.T) {
 	dashboard := harness.Must1(ReadDashboard(repository))(t)
-	left := map[string]bool{}
-	for _, alert := range Alerts(harness.Must1(Rules(repository))(t)) {
-		left[alert.Annotations["runbook_url"]] = true
-		at := slices.IndexFunc(dashboard.Panels, func(panel Panel) bool {
-			return slices.ContainsFunc(panel.Links, func(link Link) bool {
-				return link.Title == "Runbook: "+alert.Alert && link.URL == alert.Annotations["runbook_url"]
-			})
+	alerts := Alerts(harness.Must1(Rules(repository))(t))
+	for _, alert := range alerts {
+		requirePanel(t, dashboard, alert)
+	}
+	for _, other := range dashboards {
+		requireRunbooks(t, harness.Must1(other.read(repository))(t), alerts)
+	}
+}
+
+// requirePanel requires a panel that shows what an alert looks at.
+func requirePanel(t *testing.T, dashboard *Dashboard, alert monitoringv1.Rule) {
+	t.Helper()
+	at := slices.IndexFunc(dashboard.Panels, func(panel Panel) bool {
+		return slices.ContainsFunc(panel.Links, func(link Link) bool {
+			return link.Title == "Runbook: "+alert.Alert && link.URL == alert.Annotations["runbook_url"]
 		})
-		if at < 0 {
-			t.Errorf("no panel links to the runbook of %s", alert.Alert)
-			continue
-		}
-		shown := map[string]bool{}
-		for _, target := range dashboard.Panels[at].Targets {
-			for _, selector := range Selectors(target.Expr) {
-				shown[selector.Metric] = true
-			}
-		}
-		for _, selector := range Selectors(alert.Expr.StrVal) {
-			if !shown[selector.Metric] {
-				t.Errorf("panel %q does not show %s, on which %s depends", dashboard.Panels[at].Title, selector.Metric, alert.Alert)
-			}
+	})
+	if at < 0 {
+		t.Errorf("no panel links to the runbook of %s", alert.Alert)
+		return
+	}
+	shown := map[string]bool{}
+	for _, target := range dashboard.Panels[at].Targets {
+		for _, selector := range Selectors(target.Expr) {
+			shown[selector.Metric] = true
 		}
 	}
+	for _, selector := range Selectors(alert.Expr.StrVal) {
+		if !shown[selector.Metric] {
+			t.Errorf("panel %q does not show %s, on which %s depends", dashboard.Panels[at].Title, selector.Metric, alert.Alert)
+		}
+	}
+}
+
+// requireRunbooks requires each link of a dashboard to lead to the runbook of the alert that it names.
+func requireRunbooks(t *testing.T, dashboard *Dashboard, alerts []monitoringv1.Rule) {
+	t.Helper()
 	for _, panel := range dashboard.Panels {
 		for _, link := range panel.Links {
-			if !left[link.URL] {
-				t.Errorf("panel %q links to %s, the runbook of no alert", panel.Title, link.URL)
+			if !slices.ContainsFunc(alerts, func(alert monitoringv1.Rule) bool {
+				return link.Title == "Runbook: "+alert.Alert && link.URL == alert.Annotations["runbook_url"]
+			}) {
+				t.Errorf("panel %q of %s links to %s, the runbook of no alert", panel.Title, dashboard.Title, link.URL)
 			}
 		}
 	}
 }
 
-// The component makes the dashboard a ConfigMap that Grafana's sidecar finds, and nothing of it is lost on the way.
-func TestDashboardIsAConfigMap(t *testing.T) {
+// The component makes the dashboards a ConfigMap that Grafana's sidecar finds, and nothing of them is lost on the way.
+func TestDashboardsAreAConfigMap(t *testing.T) {
 	configMaps := decode[corev1.ConfigMap](t, manifests(t, "monitoring")["ConfigMap"])
 	configMap := one(t, configMaps, func(c *corev1.ConfigMap) bool { return c.Labels["grafana_dashboard"] == "1" })
-	file := harness.Must1(os.ReadFile(filepath.Join(repository, "config/monitoring/dashboard.json")))(t)
-	var want, got any
-	harness.Must(t, json.Unmarshal(file, &want))
-	harness.Must(t, yaml.Unmarshal([]byte(configMap.Data["nginx-operator.json"]), &got))
-	if text := harness.Must1(json.Marshal(want))(t); string(text) != string(harness.Must1(json.Marshal(got))(t)) {
-		t.Error("the dashboard in the ConfigMap is another")
+	for name, dashboard := range dashboards {
+		file := harness.Must1(os.ReadFile(filepath.Join(repository, "config/monitoring", dashboard.source)))(t)
+		var want, got any
+		harness.Must(t, json.Unmarshal(file, &want))
+		harness.Must(t, yaml.Unmarshal([]byte(configMap.Data[dashboard.file]), &got))
+		if text := harness.Must1(json.Marshal(want))(t); string(text) != string(harness.Must1(json.Marshal(got))(t)) {
+			t.Errorf("the dashboard %s in the ConfigMap is another", name)
+		}
+	}
+	if len(configMap.Data) != len(dashboards) {
+		t.Errorf("the ConfigMap has %d dashboards, want %d", len(configMap.Data), len(dashboards))
 	}
 	if !strings.HasPrefix(configMap.Name, "nginx-operator-") || configMap.Namespace != "monitoring" {
 		t.Errorf("the ConfigMap is %s/%s", configMap.Namespace, configMap.Name)

@@ -88,20 +88,28 @@ func Alerts(rules *monitoringv1.PrometheusRule) []monitoringv1.Rule {
 	return out
 }
 
-// Dashboard is the dashboard, as far as it is looked at.
+// Dashboard is a dashboard, as far as it is looked at.
 type Dashboard struct {
 	UID        string  `json:"uid"`
 	Title      string  `json:"title"`
 	Panels     []Panel `json:"panels"`
 	Templating struct {
-		List []struct {
-			Name string `json:"name"`
-			Type string `json:"type"`
-		} `json:"list"`
+		List []Variable `json:"list"`
 	} `json:"templating"`
 }
 
-// Panel is a panel of the dashboard.
+// Variable is what whoever looks at a dashboard selects.
+type Variable struct {
+	Name string `json:"name"`
+	// Type is datasource, or query where the values are those of a label.
+	Type string `json:"type"`
+	// AllValue is what a query gets where all values are selected.
+	AllValue string `json:"allValue"`
+	// Definition is how the values are found: label_values(selector, label).
+	Definition string `json:"definition"`
+}
+
+// Panel is a panel of a dashboard.
 type Panel struct {
 	ID          int    `json:"id"`
 	Type        string `json:"type"`
@@ -117,6 +125,12 @@ type Panel struct {
 	Datasource struct {
 		UID string `json:"uid"`
 	} `json:"datasource"`
+	FieldConfig struct {
+		Defaults struct {
+			// Unit is one of Grafana's identifiers of units.
+			Unit string `json:"unit"`
+		} `json:"defaults"`
+	} `json:"fieldConfig"`
 	Links   []Link `json:"links"`
 	Targets []struct {
 		RefID        string `json:"refId"`
@@ -131,24 +145,39 @@ type Link struct {
 	URL   string `json:"url"`
 }
 
-// ReadDashboard returns the dashboard of config/monitoring.
+// ReadDashboard returns the dashboard of the operator and of what it reports.
 func ReadDashboard(repository string) (*Dashboard, error) {
-	text, err := os.ReadFile(filepath.Join(repository, "config", "monitoring", "dashboard.json"))
+	return readDashboard(repository, "dashboard.json")
+}
+
+// ReadInstancesDashboard returns the dashboard of the traffic of instances.
+func ReadInstancesDashboard(repository string) (*Dashboard, error) {
+	return readDashboard(repository, "dashboard-instances.json")
+}
+
+func readDashboard(repository, file string) (*Dashboard, error) {
+	text, err := os.ReadFile(filepath.Join(repository, "config", "monitoring", file))
 	if err != nil {
 		return nil, fmt.Errorf("failed to read the dashboard: %w", err)
 	}
 	dashboard := &Dashboard{}
 	if err := json.Unmarshal(text, dashboard); err != nil {
-		return nil, fmt.Errorf("failed to read the dashboard: %w", err)
+		return nil, fmt.Errorf("failed to read the dashboard %s: %w", file, err)
 	}
 	return dashboard, nil
 }
 
-// Queries returns the queries of a panel as Grafana sends them, with a minute in the place of what depends on the width of a screen.
+// variables are the values with which queries are tested: a minute for what depends on the width of a screen, and else all.
+var variables = strings.NewReplacer("$__rate_interval", "1m", "$namespace", All, "$instance", All)
+
+// All is what variables stand for where all of their values are selected.
+const All = ".+"
+
+// Queries returns the queries of a panel as Grafana sends them, with all values of the variables selected.
 func (p *Panel) Queries() []string {
 	var out []string
 	for _, target := range p.Targets {
-		out = append(out, strings.ReplaceAll(target.Expr, "$__rate_interval", "1m"))
+		out = append(out, variables.Replace(target.Expr))
 	}
 	return out
 }
@@ -157,6 +186,9 @@ func (p *Panel) Queries() []string {
 type Selector struct{ Metric, Text string }
 
 var selector = regexp.MustCompile(`([a-zA-Z_:][a-zA-Z0-9_:]*)\{[^}]*\}`)
+
+// OfOperator reports whether it selects series of the operator's, and not of nginx.
+func (s Selector) OfOperator() bool { return strings.Contains(s.Text, `job="`+Job+`"`) }
 
 // Selectors returns the selectors of a query, each of which has matchers: a test holds that.
 func Selectors(query string) []Selector {

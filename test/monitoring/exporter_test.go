@@ -1,0 +1,66 @@
+package monitoring
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"testing"
+
+	"github.com/nginx/nginx-prometheus-exporter/client"
+	"github.com/nginx/nginx-prometheus-exporter/collector"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/example/nginx-operator/test/harness"
+)
+
+// exported returns the metrics that the exporter makes of a status page of nginx, by name, with their types.
+func exported(t *testing.T) map[string]string {
+	t.Helper()
+	// The page is that of https://nginx.org/en/docs/http/ngx_http_stub_status_module.html.
+	const page = "Active connections: 291 \nserver accepts handled requests\n 16630948 16630948 31070465 \nReading: 6 Writing: 179 Waiting: 106 \n"
+	nginx := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, page) }))
+	defer nginx.Close()
+	registry := prometheus.NewRegistry()
+	// The namespace is the one that the exporter's program gives to metrics of nginx.
+	exporter := collector.NewNginxCollector(client.NewNginxClient(nginx.Client(), nginx.URL), "nginx", nil, slog.New(slog.DiscardHandler))
+	harness.Must(t, registry.Register(exporter))
+	types := map[string]string{}
+	for _, family := range harness.Must1(registry.Gather())(t) {
+		types[family.GetName()] = family.GetType().String()
+	}
+	return types
+}
+
+var rated = regexp.MustCompile(`rate\((\w+)\{`)
+
+// Every metric of instances that a panel looks at is one that the exporter serves, and a rate is that of a counter.
+func TestMetricsOfInstancesAreExported(t *testing.T) {
+	var queries []string
+	for _, panel := range harness.Must1(ReadInstancesDashboard(repository))(t).Panels {
+		queries = append(queries, panel.Queries()...)
+	}
+	types, seen := exported(t), map[string]bool{}
+	for _, query := range queries {
+		for _, selector := range Selectors(query) {
+			if selector.OfOperator() {
+				continue
+			}
+			seen[selector.Metric] = true
+			if _, found := types[selector.Metric]; !found {
+				t.Errorf("the exporter serves no %s", selector.Metric)
+			}
+		}
+		for _, counter := range rated.FindAllStringSubmatch(query, -1) {
+			if name := counter[1]; seen[name] && types[name] != "COUNTER" {
+				t.Errorf("%s is no counter, but %s", name, types[name])
+			}
+		}
+	}
+	for name := range types {
+		if !seen[name] {
+			t.Errorf("no panel shows %s", name)
+		}
+	}
+}
