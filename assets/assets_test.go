@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -18,6 +19,7 @@ func TestEveryAssetDecodes(t *testing.T) {
 		"deployment.yaml":          func(f string) (runtime.Object, error) { return decode[appsv1.Deployment](f) },
 		"networkpolicy.yaml":       func(f string) (runtime.Object, error) { return decode[networkingv1.NetworkPolicy](f) },
 		"poddisruptionbudget.yaml": func(f string) (runtime.Object, error) { return decode[policyv1.PodDisruptionBudget](f) },
+		"prometheusrule.yaml":      func(f string) (runtime.Object, error) { return decode[monitoringv1.PrometheusRule](f) },
 	}
 	files, err := manifests.ReadDir("manifests")
 	if err != nil {

@@ -14,21 +14,32 @@ import (
 var runbookPattern = regexp.MustCompile(
 	"(?s)^# (\\w+)\n\n```sh\nkubectl .+?\n```\n\n.+\n## Meaning\n\n.+\n## Impact\n\n.+\n## Way out\n\n.+$")
 
-// Each alert has a runbook, which it links to and the index lists with its severity, and each runbook is that of an alert.
-func TestRunbooks(t *testing.T) {
-	var rules struct {
+// alert is an alert of a PrometheusRule, as far as it is looked at.
+type alert struct {
+	Alert               string
+	Labels, Annotations map[string]string
+}
+
+// alertsOf returns the alerts of a manifest.
+func alertsOf(t *testing.T, manifest string) []alert {
+	t.Helper()
+	var rule struct {
 		Spec struct {
-			Groups []struct {
-				Rules []struct {
-					Alert               string
-					Labels, Annotations map[string]string
-				}
-			}
+			Groups []struct{ Rules []alert }
 		}
 	}
-	if err := yaml.Unmarshal([]byte(read(t, "config/monitoring/prometheusrule.yaml")), &rules); err != nil {
+	if err := yaml.Unmarshal([]byte(read(t, manifest)), &rule); err != nil {
 		t.Fatal(err)
 	}
+	var out []alert
+	for _, group := range rule.Spec.Groups {
+		out = append(out, group.Rules...)
+	}
+	return out
+}
+
+// Each alert has a runbook, which it links to and the index lists with its severity, and each runbook is that of an alert.
+func TestRunbooks(t *testing.T) {
 	left := map[string]bool{}
 	files, err := fs.Glob(repository, "docs/runbooks/*.md")
 	if err != nil {
@@ -39,8 +50,8 @@ func TestRunbooks(t *testing.T) {
 	}
 	delete(left, "README")
 	index := read(t, "docs/runbooks/README.md")
-	for _, group := range rules.Spec.Groups {
-		for _, rule := range group.Rules {
+	for _, manifest := range []string{"config/monitoring/prometheusrule.yaml", "assets/manifests/prometheusrule.yaml"} {
+		for _, rule := range alertsOf(t, manifest) {
 			if !left[rule.Alert] {
 				t.Errorf("%s has no runbook", rule.Alert)
 				continue

@@ -4,11 +4,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/example/nginx-operator/test/harness"
@@ -28,19 +30,54 @@ func promtool(t *testing.T, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// promtool finds nothing wrong in the alerts, and each fires and is silent as testdata/alerts.yaml says.
+// alertSets are the alerts of the operator, and those of an instance.
+var alertSets = map[string]struct {
+	rules func() (*monitoringv1.PrometheusRule, error)
+	// tests is the file in testdata with what promtool tests.
+	tests string
+	// wait is how long each waits at least before it fires.
+	wait time.Duration
+}{
+	"operator": {func() (*monitoringv1.PrometheusRule, error) { return Rules(repository) }, "alerts.yaml", 5 * time.Minute},
+	"instance": {
+		func() (*monitoringv1.PrometheusRule, error) { return InstanceRules(repository, "shop", "web", 1000) },
+		"instance-alerts.yaml", 2 * time.Minute,
+	},
+}
+
+// promtool finds nothing wrong in the alerts, and each fires and is silent as the tests in testdata say.
 func TestAlerts(t *testing.T) {
-	dir := t.TempDir()
-	rules := harness.Must1(Rules(repository))(t)
-	tests := harness.Must1(os.ReadFile("testdata/alerts.yaml"))(t)
-	harness.Must(t, os.WriteFile(filepath.Join(dir, "rules.yaml"), harness.Must1(yaml.Marshal(rules.Spec))(t), 0o600))
-	harness.Must(t, os.WriteFile(filepath.Join(dir, "tests.yaml"), tests, 0o600))
-	promtool(t, "check", "rules", "--lint=all", "--lint-fatal", filepath.Join(dir, "rules.yaml"))
-	promtool(t, "test", "rules", filepath.Join(dir, "tests.yaml"))
+	for name, set := range alertSets {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			rules := harness.Must1(set.rules())(t)
+			tests := harness.Must1(os.ReadFile(filepath.Join("testdata", set.tests)))(t)
+			harness.Must(t, os.WriteFile(filepath.Join(dir, "rules.yaml"), harness.Must1(yaml.Marshal(rules.Spec))(t), 0o600))
+			harness.Must(t, os.WriteFile(filepath.Join(dir, "tests.yaml"), tests, 0o600))
+			promtool(t, "check", "rules", "--lint=all", "--lint-fatal", filepath.Join(dir, "rules.yaml"))
+			promtool(t, "test", "rules", filepath.Join(dir, "tests.yaml"))
+		})
+	}
 }
 
 // Each alert has a test in which it fires and one in which it is silent, waits before it fires, and says how bad it is and what is wrong.
 func TestEveryAlertIsTested(t *testing.T) {
+	for name, set := range alertSets {
+		t.Run(name, func(t *testing.T) {
+			firing, silent := testedAlerts(t, filepath.Join("testdata", set.tests))
+			for _, alert := range Alerts(harness.Must1(set.rules())(t)) {
+				if !firing[alert.Alert] || !silent[alert.Alert] {
+					t.Errorf("%s: a test in which it fires: %t, in which it is silent: %t", alert.Alert, firing[alert.Alert], silent[alert.Alert])
+				}
+				requireTold(t, alert, set.wait)
+			}
+		})
+	}
+}
+
+// testedAlerts returns the alerts that fire in a test of a file, and those that are silent in one.
+func testedAlerts(t *testing.T, name string) (firing, silent map[string]bool) {
+	t.Helper()
 	var file struct {
 		Tests []struct {
 			AlertRuleTest []struct {
@@ -49,36 +86,64 @@ func TestEveryAlertIsTested(t *testing.T) {
 			} `json:"alert_rule_test"`
 		} `json:"tests"`
 	}
-	harness.Must(t, yaml.Unmarshal(harness.Must1(os.ReadFile("testdata/alerts.yaml"))(t), &file))
-	firing, silent := map[string]bool{}, map[string]bool{}
+	harness.Must(t, yaml.Unmarshal(harness.Must1(os.ReadFile(name))(t), &file))
+	firing, silent = map[string]bool{}, map[string]bool{}
 	for _, test := range file.Tests {
 		for _, check := range test.AlertRuleTest {
 			firing[check.Alertname] = firing[check.Alertname] || len(check.ExpAlerts) > 0
 			silent[check.Alertname] = silent[check.Alertname] || len(check.ExpAlerts) == 0
 		}
 	}
-	for _, alert := range Alerts(harness.Must1(Rules(repository))(t)) {
-		if !firing[alert.Alert] || !silent[alert.Alert] {
-			t.Errorf("%s: a test in which it fires: %t, in which it is silent: %t", alert.Alert, firing[alert.Alert], silent[alert.Alert])
-		}
-		if alert.For == nil {
-			t.Errorf("%s fires at once", alert.Alert)
-		} else if wait, err := time.ParseDuration(string(*alert.For)); err != nil || wait < 5*time.Minute {
-			t.Errorf("%s fires after %s", alert.Alert, *alert.For)
-		}
-		if !slices.Contains([]string{"critical", "warning"}, alert.Labels["severity"]) {
-			t.Errorf("%s has the severity %q", alert.Alert, alert.Labels["severity"])
-		}
-		for _, text := range []string{"summary", "description"} {
-			if !strings.HasSuffix(alert.Annotations[text], ".") {
-				t.Errorf("%s has the %s %q", alert.Alert, text, alert.Annotations[text])
-			}
+	return firing, silent
+}
+
+// requireTold requires an alert to wait for at least so long, and to say how bad it is and what is wrong.
+func requireTold(t *testing.T, alert monitoringv1.Rule, wait time.Duration) {
+	t.Helper()
+	if alert.For == nil {
+		t.Errorf("%s fires at once", alert.Alert)
+	} else if waits, err := time.ParseDuration(string(*alert.For)); err != nil || waits < wait {
+		t.Errorf("%s fires after %s", alert.Alert, *alert.For)
+	}
+	if !slices.Contains([]string{"critical", "warning"}, alert.Labels["severity"]) {
+		t.Errorf("%s has the severity %q", alert.Alert, alert.Labels["severity"])
+	}
+	for _, text := range []string{"summary", "description"} {
+		if !strings.HasSuffix(alert.Annotations[text], ".") {
+			t.Errorf("%s has the %s %q", alert.Alert, text, alert.Annotations[text])
 		}
 	}
 }
 
-// Every query of alerts and panels is one that Prometheus can read. It looks at the operator's job only, or at instances whose namespace and
-// name are selected.
+// The alerts of an instance look at it alone, and at metrics that the exporter serves. No placeholder is left in them.
+func TestAlertsOfAnInstance(t *testing.T) {
+	rules := harness.Must1(InstanceRules(repository, "shop", "web", 1000))(t)
+	if text := string(harness.Must1(yaml.Marshal(rules))(t)); placeholder.MatchString(text) {
+		t.Errorf("%q is left in\n%s", placeholder.FindString(text), text)
+	}
+	var queries []string
+	types := exported(t)
+	for _, alert := range Alerts(rules) {
+		queries = append(queries, alert.Expr.StrVal)
+		for _, selector := range Selectors(alert.Expr.StrVal) {
+			if _, found := types[selector.Metric]; !found {
+				t.Errorf("%s: the exporter serves no %s", alert.Alert, selector.Metric)
+			}
+		}
+		for _, text := range []string{"summary", "description"} {
+			if !strings.Contains(alert.Annotations[text], "shop/web") {
+				t.Errorf("the %s of %s names no instance: %s", text, alert.Alert, alert.Annotations[text])
+			}
+		}
+	}
+	requireMatcher(t, queries, "namespace", "=", "shop")
+	requireMatcher(t, queries, instanceLabel, "=", "web")
+}
+
+var placeholder = regexp.MustCompile(`NAMESPACE|NAME|LIMIT`)
+
+// Every query of the operator's alerts and of panels is one that Prometheus can read. It looks at the operator's job only, or at instances
+// whose namespace and name are selected.
 func TestQueriesSelectWhatTheyMean(t *testing.T) {
 	var ofOperator, ofInstances []string
 	for _, alert := range Alerts(harness.Must1(Rules(repository))(t)) {

@@ -29,7 +29,8 @@ var dashboards = map[string]struct {
 }{
 	"operator": {ReadDashboard, []string{"datasource"}, 10, 30, "nginx-operator.json", "dashboard.json"},
 	"instances": {
-		ReadInstancesDashboard, []string{"datasource", "namespace", "instance"}, 6, 10, "nginx-operator-instances.json", "dashboard-instances.json",
+		ReadInstancesDashboard, []string{"datasource", "namespace", "instance"}, 6, 10,
+		"nginx-operator-instances.json", "dashboard-instances.json",
 	},
 }
 
@@ -116,13 +117,16 @@ func requireQueries(t *testing.T, panel *Panel, source string) {
 
 // Each alert is on a panel, which links to its runbook and shows every metric that the alert looks at.
 func TestEveryAlertHasAPanel(t *testing.T) {
-	dashboard := harness.Must1(ReadDashboard(repository))(t)
-	alerts := Alerts(harness.Must1(Rules(repository))(t))
-	for _, alert := range alerts {
-		requirePanel(t, dashboard, alert)
+	var all []monitoringv1.Rule
+	for set, dashboard := range map[string]string{"operator": "operator", "instance": "instances"} {
+		alerts := Alerts(harness.Must1(alertSets[set].rules())(t))
+		for _, alert := range alerts {
+			requirePanel(t, harness.Must1(dashboards[dashboard].read(repository))(t), alert)
+		}
+		all = append(all, alerts...)
 	}
-	for _, other := range dashboards {
-		requireRunbooks(t, harness.Must1(other.read(repository))(t), alerts)
+	for _, dashboard := range dashboards {
+		requireRunbooks(t, harness.Must1(dashboard.read(repository))(t), all)
 	}
 }
 

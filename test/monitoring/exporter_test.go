@@ -19,7 +19,8 @@ import (
 func exported(t *testing.T) map[string]string {
 	t.Helper()
 	// The page is that of https://nginx.org/en/docs/http/ngx_http_stub_status_module.html.
-	const page = "Active connections: 291 \nserver accepts handled requests\n 16630948 16630948 31070465 \nReading: 6 Writing: 179 Waiting: 106 \n"
+	const page = "Active connections: 291 \n" + "server accepts handled requests\n 16630948 16630948 31070465 \n" +
+		"Reading: 6 Writing: 179 Waiting: 106 \n"
 	nginx := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, page) }))
 	defer nginx.Close()
 	registry := prometheus.NewRegistry()

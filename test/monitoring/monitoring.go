@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 
 	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
@@ -68,12 +69,23 @@ func relative(from, to string) (string, error) {
 
 // Rules returns the PrometheusRule of config/monitoring. A field that its API does not have is an error.
 func Rules(repository string) (*monitoringv1.PrometheusRule, error) {
-	text, err := os.ReadFile(filepath.Join(repository, "config", "monitoring", "prometheusrule.yaml"))
+	return readRules(filepath.Join(repository, "config", "monitoring", "prometheusrule.yaml"), strings.NewReplacer())
+}
+
+// InstanceRules returns the PrometheusRule of the NginxOperator of that name. The nginx of each of its Pods may have limit connections
+// open.
+func InstanceRules(repository, namespace, name string, limit int) (*monitoringv1.PrometheusRule, error) {
+	values := strings.NewReplacer("NAMESPACE", namespace, "NAME", name, "LIMIT", strconv.Itoa(limit))
+	return readRules(filepath.Join(repository, "assets", "manifests", "prometheusrule.yaml"), values)
+}
+
+func readRules(file string, values *strings.Replacer) (*monitoringv1.PrometheusRule, error) {
+	text, err := os.ReadFile(file) //nolint:gosec // a file of this repository
 	if err != nil {
 		return nil, fmt.Errorf("failed to read the alerts: %w", err)
 	}
 	rules := &monitoringv1.PrometheusRule{}
-	if err := yaml.UnmarshalStrict(text, rules); err != nil {
+	if err := yaml.UnmarshalStrict([]byte(values.Replace(string(text))), rules); err != nil {
 		return nil, fmt.Errorf("failed to read the alerts: %w", err)
 	}
 	return rules, nil
