@@ -74,7 +74,7 @@ verify: bin/golangci-lint bin/operator-sdk bin/opm ## Generated files are up to 
 # the logs of managers go after a failure.
 ON_API_SERVERS = ./test/integration/... ./examples/test/integration
 ON_API_SERVER  = KUBEBUILDER_ASSETS=$(CURDIR)/bin TEST_LOGS=$(CURDIR)/dist/test-logs
-API_SERVER     = bin/kube-apiserver bin/kube-controller-manager bin/etcd bin/kubectl
+API_SERVER     = bin/kube-apiserver bin/kube-controller-manager bin/etcd bin/kubectl bin/controller-gen
 GOTESTSUM      = gotestsum --format=pkgname-and-test-fails --hide-summary=skipped
 
 # Unit tests that keep a processor busy for minutes and ask no clock: `make check` runs them beside the end-to-end tests, which wait most of
@@ -99,7 +99,8 @@ test-integration:
 
 e2e: cluster-olm e2e-images e2e-tests ## End-to-end tests on the cluster: OLM, run bundle, Subscription, scorecard.
 e2e-images: images release-images examples-image
-e2e-tests: bin/cluster bin/release bin/kubectl-nginx bin/operator-sdk bin/kubectl bin/gotestsum bin/prometheus
+e2e-tests: bin/cluster bin/release bin/kubectl-nginx bin/operator-sdk bin/kubectl bin/gotestsum bin/prometheus \
+  bin/controller-gen
 	mkdir -p dist && go test -c -o bin/e2e.test ./test/e2e
 	$(RELEASE) exec gotestsum --format=standard-verbose --raw-command --jsonfile=dist/e2e.json -- \
 	  $(IN_CLUSTER) go tool test2json -t -p test/e2e bin/e2e.test -test.v=test2json -test.timeout=$(E2E_TIMEOUT)
@@ -174,7 +175,7 @@ run: bin/kubectl cluster-up ## Run the operator on this machine against the clus
 	go build -ldflags='-X main.version=$(VERSION)' -o bin/manager .
 	$(IN_CLUSTER) kubectl apply --server-side -f config/crd/bases
 	$(IN_CLUSTER) bin/manager --leader-elect=false --metrics-bind-address=0 --operator-namespace=default --webhook-url=$(WEBHOOK_URL) \
-	  --nginx-image=$$(sed -n '/RELATED_IMAGE_NGINX/{n;s/ *value: //p;}' config/manager/manager.yaml) \
+	  --nginx-image=$$(sed -n '/RELATED_IMAGE_NGINX$$/{n;s/ *value: //p;}' config/manager/manager.yaml) \
 	  --storage-migration-manifest=config/storagemigration/storageversionmigration.yaml
 
 deploy: bin/kubectl cluster-up operator-image $(DELIVERY) ## Deploy the operator without OLM.

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"time"
 
 	"k8s.io/client-go/discovery"
@@ -117,8 +119,8 @@ func setupControllers(mgr *operatormanager.Manager, opts *options.Options) error
 	if err != nil {
 		return err
 	}
-	routes := operatormanager.NewHTTPRoutes(mgr)
-	cached := optional.NewClient(mgr.GetClient(), routes)
+	optionalAPIs := operatormanager.NewOptionalAPIs(mgr)
+	cached := optional.NewClient(mgr.GetClient(), slices.Collect(maps.Values(optionalAPIs))...)
 	reconciler := &nginxoperator.Reconciler{
 		Client: cached,
 		Applier: &apply.Applier{
@@ -127,14 +129,15 @@ func setupControllers(mgr *operatormanager.Manager, opts *options.Options) error
 			Annotation: wellknown.AnnotationLastDeclared,
 			Wrote:      counts.ChildWritten,
 		},
-		Recorder:   mgr.GetEventRecorder(wellknown.OperatorName),
-		Metrics:    counts,
-		ConfigMaps: configMaps,
-		Secrets:    secrets,
-		HTTPRoutes: routes,
-		Fleet:      fleet.New(opts.FleetRolloutMaxUnavailable),
-		Image:      opts.NginxImage,
-		IPv6:       opts.IPv6(),
+		Recorder:      mgr.GetEventRecorder(wellknown.OperatorName),
+		Metrics:       counts,
+		ConfigMaps:    configMaps,
+		Secrets:       secrets,
+		Optional:      optionalAPIs,
+		Fleet:         fleet.New(opts.FleetRolloutMaxUnavailable),
+		Image:         opts.NginxImage,
+		ExporterImage: opts.ExporterImage,
+		IPv6:          opts.IPv6(),
 	}
 	watchdog := operatormanager.NewWatchdog(stuckAfter)
 	watchdog.WatchQueue(idleAfter, mgr.Elected(), operatormanager.Waiting(mgr.GetCache()))

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"text/template"
 
+	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -26,8 +27,10 @@ var nginxConfSource string
 var (
 	configMap           = mustDecode[corev1.ConfigMap]("configmap.yaml")
 	deployment          = mustDecode[appsv1.Deployment]("deployment.yaml")
+	exporter            = mustDecode[corev1.Container]("exporter.yaml")
 	networkPolicy       = mustDecode[networkingv1.NetworkPolicy]("networkpolicy.yaml")
 	podDisruptionBudget = mustDecode[policyv1.PodDisruptionBudget]("poddisruptionbudget.yaml")
+	prometheusRule      = mustDecode[monitoringv1.PrometheusRule]("prometheusrule.yaml")
 	nginxConf           = template.Must(template.New("nginx.conf").Option("missingkey=error").Parse(nginxConfSource))
 )
 
@@ -37,11 +40,18 @@ func ConfigMap() *corev1.ConfigMap { return configMap.DeepCopy() }
 // Deployment returns a new copy of the Deployment that runs nginx.
 func Deployment() *appsv1.Deployment { return deployment.DeepCopy() }
 
+// Exporter returns a new copy of the container that makes Prometheus metrics of the figures of nginx.
+func Exporter() *corev1.Container { return exporter.DeepCopy() }
+
 // NetworkPolicy returns a new copy of the NetworkPolicy of the operands.
 func NetworkPolicy() *networkingv1.NetworkPolicy { return networkPolicy.DeepCopy() }
 
 // PodDisruptionBudget returns a new copy of the PodDisruptionBudget of the operands.
 func PodDisruptionBudget() *policyv1.PodDisruptionBudget { return podDisruptionBudget.DeepCopy() }
+
+// PrometheusRule returns a new copy of the alerts on the figures of an instance, in which NAMESPACE, NAME and LIMIT stand for its
+// namespace, its name, and how many connections a Pod of it may have.
+func PrometheusRule() *monitoringv1.PrometheusRule { return prometheusRule.DeepCopy() }
 
 // NginxConfParams are the values that the template of nginx.conf takes.
 type NginxConfParams struct {
@@ -53,6 +63,8 @@ type NginxConfParams struct {
 	TLS []NginxTLS
 	// HealthPort is the TCP port of the operator's own server for the kubelet's probes. It differs from all others.
 	HealthPort int32
+	// StatusPort is the TCP port on which nginx shows its figures inside of the Pod, 0 for none. It differs from all others.
+	StatusPort int32
 	// IPv6 adds IPv6 to IPv4. nginx does not start with it on a node without IPv6.
 	IPv6 bool
 	// Workers is how many worker processes nginx starts; 0 is one for each processor of the node.

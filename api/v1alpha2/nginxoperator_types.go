@@ -191,6 +191,11 @@ type NginxOperatorSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Sidecars",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Sidecars []Container `json:"sidecars,omitempty"`
 
+	// monitoring has the figures of nginx collected: an exporter beside nginx, a PodMonitor and alerts. Defaults to nothing.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Monitoring"
+	Monitoring *Monitoring `json:"monitoring,omitempty"`
+
 	// serviceAccountName is the ServiceAccount of the Pods. Its token is not mounted. Defaults to the one named default.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
@@ -413,7 +418,7 @@ type PodTemplate struct {
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,priority=1,description="Reason of the Ready condition"
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1,description="Message of the Ready condition"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +operator-sdk:csv:customresourcedefinitions:displayName="NGINX instance",resources={{Deployment,v1,""},{ReplicaSet,v1,""},{Pod,v1,""},{Service,v1,""},{ConfigMap,v1,""},{PodDisruptionBudget,v1,""},{NetworkPolicy,v1,""},{Ingress,v1,""},{HTTPRoute,v1,""},{ControllerRevision,v1,""},{HorizontalPodAutoscaler,v2,""}}
+// +operator-sdk:csv:customresourcedefinitions:displayName="NGINX instance",resources={{Deployment,v1,""},{ReplicaSet,v1,""},{Pod,v1,""},{Service,v1,""},{ConfigMap,v1,""},{PodDisruptionBudget,v1,""},{NetworkPolicy,v1,""},{Ingress,v1,""},{HTTPRoute,v1,""},{PodMonitor,v1,""},{PrometheusRule,v1,""},{ControllerRevision,v1,""},{HorizontalPodAutoscaler,v2,""}}
 type NginxOperator struct {
 	metav1.TypeMeta `json:",inline"`
 

@@ -16,8 +16,8 @@ const (
 )
 
 // blockedBy returns every reason why what runs is not what the object declares: what blocks its changes, then the child that cannot be
-// written, then why Pods do not serve, then what keeps the HTTPRoute from clients, then spec.paused.
-func blockedBy(state observed, result outcome, unexposed []failure) []v1alpha2.Blocker {
+// written, then why Pods do not serve, then what fails beside them (the HTTPRoute, kinds that the cluster does not have), then spec.paused.
+func blockedBy(state observed, result outcome, beside []failure) []v1alpha2.Blocker {
 	found := slices.Clone(result.blockers)
 	if failed := result.failure; failed != nil && !passes(failed, result) {
 		found = append(found, *failed)
@@ -25,7 +25,7 @@ func blockedBy(state observed, result outcome, unexposed []failure) []v1alpha2.B
 	if progress := rolloutOf(state.deployment); !progress.complete && (progress.stalled || !isTakenBack(result)) {
 		found = append(found, operandFailures(state)...)
 	}
-	found = append(found, unexposed...)
+	found = append(found, beside...)
 	var out []v1alpha2.Blocker
 	seen, bytes := sets.New[failure](), 0
 	for _, blocker := range found {

@@ -34,8 +34,10 @@ type inputs struct {
 	deployment *appsv1.Deployment
 	// running is what Pods listen on: the names of container ports follow it, and the ports that are on their way out.
 	running running
-	// missingRoutes says why the cluster has no HTTPRoutes, "" where it has.
-	missingRoutes string
+	// exporter is the container image of the exporter, "" where there is none.
+	exporter string
+	// missing says for the optional kinds that the cluster does not have why not.
+	missing map[string]string
 }
 
 // desired returns the complete list of children of an object, in the order in which they depend on each other.
@@ -62,15 +64,12 @@ func desired(object *v1alpha2.NginxOperator, in inputs) []client.Object {
 	if hasIngress(&object.Spec) {
 		children = append(children, desiredIngress(object, in))
 	}
-	if hasHTTPRoute(&object.Spec) && in.missingRoutes == "" {
-		children = append(children, desiredHTTPRoute(object, in))
-	}
-	return children
+	return append(children, desiredOptional(object, in)...)
 }
 
 // childrenOf returns the children of a declaration, made for what runs of the object now.
 func (r *Reconciler) childrenOf(ctx context.Context, object *v1alpha2.NginxOperator, of *declaration) (_ []client.Object, err error) {
-	of.in.missingRoutes = r.HTTPRoutes.Problem()
+	of.in.missing = r.missingKinds()
 	if of.in.deployment, err = r.liveDeployment(ctx, object); err != nil {
 		return nil, err
 	}
@@ -96,8 +95,11 @@ func (r *Reconciler) child(object *v1alpha2.NginxOperator, kind string) client.O
 		return desiredPodDisruptionBudget(object, inputs{})
 	case "Ingress":
 		return desiredIngress(object, inputs{})
-	case "HTTPRoute":
-		return desiredHTTPRoute(object, inputs{})
+	}
+	for _, child := range optionalChildren() {
+		if child.kind == kind {
+			return child.desired(object, inputs{})
+		}
 	}
 	return desiredDeployment(object, r.specInputs(object))
 }

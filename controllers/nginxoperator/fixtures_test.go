@@ -13,13 +13,15 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/defaults"
 )
 
 // update makes the golden files anew: go test ./controllers/nginxoperator -update
 var update = flag.Bool("update", false, "write golden files")
 
-const testImage = "docker.io/nginxinc/nginx-unprivileged:1.28.0"
+const (
+	testImage    = "docker.io/nginxinc/nginx-unprivileged:1.28.0"
+	testExporter = "docker.io/nginx/nginx-prometheus-exporter:1.5.1"
+)
 
 // golden compares a text with the file of that name in testdata.
 func golden(t *testing.T, name, got string) {
@@ -65,7 +67,9 @@ func newInputs(t *testing.T, object *v1alpha2.NginxOperator, servers string, ipv
 	if len(blockers) > 0 {
 		t.Fatal(blockers)
 	}
-	return inputs{image: defaults.Image(&object.Spec, testImage), config: config, edition: newestEdition()}
+	in := (&Reconciler{Image: testImage, ExporterImage: testExporter}).newInputs(object)
+	in.config = config
+	return in
 }
 
 // newDeployment returns a Deployment whose rollout of that many replicas is complete.

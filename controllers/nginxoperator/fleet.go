@@ -176,6 +176,9 @@ func differences(declared, last *declaration) string {
 	if image := declared.in.image; image != last.in.image {
 		news = append(news, fmt.Sprintf("image %q", image[:min(len(image), maxTried)]))
 	}
+	if image := declared.in.exporter; image != last.in.exporter {
+		news = append(news, fmt.Sprintf("image of the exporter %q", image[:min(len(image), maxTried)]))
+	}
 	if declared.in.config.hash != last.in.config.hash {
 		news = append(news, "another configuration")
 	}

@@ -10,13 +10,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/defaults"
 )
+
+var httpRouteChild = optionalChild{
+	kind: "HTTPRoute", at: specPath.Child("expose", "httpRoute"), wayOut: "install the Gateway API, or use spec.expose.ingress",
+	empty:      func() client.Object { return &gatewayv1.HTTPRoute{} },
+	isDeclared: hasHTTPRoute,
+	desired:    func(object *v1alpha2.NginxOperator, in inputs) client.Object { return desiredHTTPRoute(object, in) },
+}
 
 // hasHTTPRoute reports whether an HTTPRoute is declared in front of the Service.
 func hasHTTPRoute(spec *v1alpha2.NginxOperatorSpec) bool {
@@ -74,31 +79,10 @@ func (r *Reconciler) liveHTTPRoute(ctx context.Context, object *v1alpha2.NginxOp
 	return route, nil
 }
 
-// withHTTPRoute returns a request for every object that declares an HTTPRoute.
-func (r *Reconciler) withHTTPRoute(ctx context.Context) []reconcile.Request {
-	list := &v1alpha2.NginxOperatorList{}
-	if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy, client.DisableReadYourWritesConsistency); err != nil {
-		log.FromContext(ctx).Error(err, "Failed to find who declares an HTTPRoute")
-		return nil
-	}
-	var out []reconcile.Request
-	for i := range list.Items {
-		if hasHTTPRoute(&list.Items[i].Spec) {
-			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
-		}
-	}
-	return out
-}
-
 // routeFailures tells what keeps the HTTPRoute of a declaration from clients. Pods serve all the same.
 func routeFailures(applied *declaration, route *gatewayv1.HTTPRoute) []failure {
-	if applied == nil || !hasHTTPRoute(&applied.object.Spec) {
+	if applied == nil || !hasHTTPRoute(&applied.object.Spec) || applied.in.missing[httpRouteChild.kind] != "" {
 		return nil
-	}
-	at := specPath.Child("expose", "httpRoute")
-	if missing := applied.in.missingRoutes; missing != "" {
-		return []failure{{v1alpha2.ReasonAPIMissing, fmt.Sprintf(
-			"%s: %s, so there is no HTTPRoute: install the Gateway API, or use spec.expose.ingress", at, missing)}}
 	}
 	var out []failure
 	for i, parent := range applied.object.Spec.Expose.HTTPRoute.ParentRefs {
@@ -113,7 +97,7 @@ func routeFailures(applied *declaration, route *gatewayv1.HTTPRoute) []failure {
 					continue
 				}
 				out = append(out, failure{v1alpha2.ReasonRouteNotAccepted, fmt.Sprintf("%s: Gateway %q %s (%s): %s",
-					at.Child("parentRefs").Index(i), name, about.what, found.Reason, found.Message)})
+					httpRouteChild.at.Child("parentRefs").Index(i), name, about.what, found.Reason, found.Message)})
 			}
 		}
 	}

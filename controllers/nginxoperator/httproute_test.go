@@ -46,7 +46,7 @@ func TestDesiredHTTPRoute(t *testing.T) {
 		t.Errorf("asks for port %d", got)
 	}
 	with := desired(object, in)
-	in.missingRoutes = "there is none"
+	in.missing = map[string]string{"HTTPRoute": "there is none"}
 	without := desired(object, in)
 	if diff := gocmp.Diff(with[:len(with)-1], without); diff != "" {
 		t.Errorf("without the API (-want +got):\n%s", diff)
@@ -123,7 +123,7 @@ func TestAcceptanceOfTheHTTPRoute(t *testing.T) {
 			}
 			object := newObject(routed(test.parent, test.names...))
 			result := newOutcome(t, object)
-			result.applied.in.missingRoutes = test.missing
+			result.applied.in.missing = map[string]string{"HTTPRoute": test.missing}
 			state := observed{
 				deployment: newDeployment(1), service: desiredService(object, inputs{}).Spec.Ports, route: test.route,
 			}

@@ -9,11 +9,12 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/assets"
+	"github.com/example/nginx-operator/internal/defaults"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// desiredNetworkPolicy lets those whom the spec names reach the ports that are served, and all reach that for probes: the kubelet asks
-// from an address of the node, which no peer selects.
+// desiredNetworkPolicy lets those whom the spec names reach the ports that are served, and all reach that for probes and that of the
+// exporter: the kubelet asks from an address of the node, which no peer selects, and where Prometheus runs nobody declares.
 func desiredNetworkPolicy(object *v1alpha2.NginxOperator, in inputs) *networkingv1.NetworkPolicy {
 	policy := assets.NetworkPolicy()
 	policy.ObjectMeta = childMeta(object, in)
@@ -22,14 +23,18 @@ func desiredNetworkPolicy(object *v1alpha2.NginxOperator, in inputs) *networking
 	for _, port := range servedPorts(&object.Spec, in.running) {
 		serving = append(serving, namedPort(port.target))
 	}
-	health := namedPort(portHealth)
+	forAll := []networkingv1.NetworkPolicyPort{namedPort(portHealth)}
+	if port := defaults.MetricsPort(&object.Spec); port != 0 {
+		// By its number: not everybody who enforces policies knows the names of a sidecar's ports.
+		forAll = append(forAll, networkingv1.NetworkPolicyPort{Protocol: ptr.To(corev1.ProtocolTCP), Port: ptr.To(intstr.FromInt32(port))})
+	}
 	if declared := object.Spec.NetworkPolicy; declared != nil && len(declared.From) > 0 {
 		policy.Spec.Ingress = []networkingv1.NetworkPolicyIngressRule{
-			{Ports: serving, From: declared.From}, {Ports: []networkingv1.NetworkPolicyPort{health}},
+			{Ports: serving, From: declared.From}, {Ports: forAll},
 		}
 		return policy
 	}
-	policy.Spec.Ingress = []networkingv1.NetworkPolicyIngressRule{{Ports: append(serving, health)}}
+	policy.Spec.Ingress = []networkingv1.NetworkPolicyIngressRule{{Ports: append(serving, forAll...)}}
 	return policy
 }
 

@@ -117,14 +117,17 @@ func newChild(related v1alpha2.RelatedObject) client.Object {
 		return &networkingv1.NetworkPolicy{}
 	case "Ingress":
 		return &networkingv1.Ingress{}
-	case "HTTPRoute":
-		return &gatewayv1.HTTPRoute{}
 	case "Deployment":
 		return &appsv1.Deployment{}
 	case "PodDisruptionBudget":
 		return &policyv1.PodDisruptionBudget{}
 	case "HorizontalPodAutoscaler":
 		return &autoscalingv2.HorizontalPodAutoscaler{}
+	}
+	for _, child := range optionalChildren() {
+		if child.kind == related.Kind {
+			return child.empty()
+		}
 	}
 	return nil
 }

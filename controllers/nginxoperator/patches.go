@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/defaults"
 	"github.com/example/nginx-operator/internal/patch"
 )
 
@@ -93,7 +92,7 @@ func (r *Reconciler) CheckPatches(object *v1alpha2.NginxOperator) (field.ErrorLi
 
 // specInputs returns inputs that stand for what the spec names.
 func (r *Reconciler) specInputs(object *v1alpha2.NginxOperator) inputs {
-	in := inputs{image: defaults.Image(&object.Spec, r.Image), edition: newestEdition()}
+	in := r.newInputs(object)
 	if object.Spec.Content != nil {
 		in.content = &content{}
 	}

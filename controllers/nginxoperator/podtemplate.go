@@ -39,6 +39,9 @@ func setPodTemplate(template *corev1.PodTemplateSpec, object *v1alpha2.NginxOper
 	nginx := &pod.Containers[0]
 	nginx.Image = in.image
 	setWorkload(pod, spec)
+	if in.exporter != "" {
+		pod.InitContainers = append(pod.InitContainers, *exporter(spec, in, nginx))
+	}
 	for _, port := range ports {
 		nginx.Ports = append(nginx.Ports, corev1.ContainerPort{
 			Name: port.target, ContainerPort: port.listens, Protocol: corev1.ProtocolTCP,

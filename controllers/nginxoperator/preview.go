@@ -18,11 +18,13 @@ type Preview struct {
 	// Children are those of the declaration that would be applied, with its patches. There are none where the object is blocked and
 	// nothing was applied before.
 	Children []client.Object
+	// Missing are the declared children that are left out because the cluster does not have their kinds.
+	Missing []v1alpha2.Blocker
 }
 
 // Preview does what a reconcile of the object does up to the status, without a look at spec.paused, the turn of the object in the rollout
 // of a release, and the bridge of a port's new name. It writes with the Applier, whose client is to make dry runs of that. Of the
-// Reconciler it needs Client, Applier, ConfigMaps, Secrets, HTTPRoutes, Image and IPv6. Errors are those of reading; what the API server
+// Reconciler it needs Client, Applier, ConfigMaps, Secrets, Optional, Image, ExporterImage and IPv6. Errors are those of reading; what the API server
 // refuses of the children is Failure.
 func (r *Reconciler) Preview(ctx context.Context, object *v1alpha2.NginxOperator) (Preview, error) {
 	declared, result, err := r.declared(ctx, object)
@@ -41,6 +43,7 @@ func (r *Reconciler) Preview(ctx context.Context, object *v1alpha2.NginxOperator
 	if out.Children, err = r.childrenOf(ctx, object, result.applied); err == nil {
 		_, err = r.apply(ctx, result.applied, out.Children)
 	}
+	out.Missing = toBlockers(missingFailures(result.applied))
 	failed := applyFailure(err, &result.applied.object.Spec)
 	if failed == nil || failed.reason == v1alpha2.ReasonAPIError {
 		return out, err
@@ -60,11 +63,18 @@ func (r *Reconciler) Declared(ctx context.Context, object *v1alpha2.NginxOperato
 	return children, nil, err
 }
 
-// Recorded returns the declaration that a ControllerRevision of an instance keeps, and the container image that its Pods got. Others may
-// have written it, so it is bounded and validated.
-func Recorded(of *appsv1.ControllerRevision) (spec v1alpha2.NginxOperatorSpec, image string, err error) {
+// Record is what a ControllerRevision of an instance keeps, as far as others want it.
+type Record struct {
+	// Spec is the declaration.
+	Spec v1alpha2.NginxOperatorSpec
+	// Image and ExporterImage are the container images that its Pods got, the latter "" where they have no exporter.
+	Image, ExporterImage string
+}
+
+// Recorded returns what a ControllerRevision keeps. Others than the operator may have written it, so it is bounded and validated.
+func Recorded(of *appsv1.ControllerRevision) (Record, error) {
 	kept, err := decodeRevision(of.Data.Raw)
-	return kept.Spec, kept.Image, err
+	return Record{kept.Spec, kept.Image, kept.Exporter}, err
 }
 
 func toBlockers(found []failure) []v1alpha2.Blocker {

@@ -41,12 +41,14 @@ type Reconciler struct {
 	Metrics *metrics.Metrics
 	// ConfigMaps and Secrets follow what objects name.
 	ConfigMaps, Secrets *reference.Tracker
-	// HTTPRoutes tells whether the cluster has any.
-	HTTPRoutes *optional.API
+	// Optional tells, by kind, whether the cluster has HTTPRoutes, PodMonitors and PrometheusRules.
+	Optional map[string]*optional.API
 	// Fleet lets objects begin for which the release has something else.
 	Fleet *fleet.Gate
 	// Image is the container image of the operands that declare none.
 	Image string
+	// ExporterImage is that of exporters of operands that declare none.
+	ExporterImage string
 	// IPv6 makes the operands listen on IPv6 as well.
 	IPv6 bool
 

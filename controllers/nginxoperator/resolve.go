@@ -21,10 +21,17 @@ import (
 // specPath is where the messages of blockers begin to say which field they are about.
 var specPath = field.NewPath("spec")
 
+// newInputs returns those that the spec and the release say.
+func (r *Reconciler) newInputs(object *v1alpha2.NginxOperator) inputs {
+	return inputs{
+		image: defaults.Image(&object.Spec, r.Image), exporter: defaults.ExporterImage(&object.Spec, r.ExporterImage), edition: newestEdition(),
+	}
+}
+
 // resolve checks the spec and reads what it names. It returns the inputs of the desired state, and in the order of the
 // spec's fields what blocks changes; where anything does, the inputs are not complete.
 func (r *Reconciler) resolve(ctx context.Context, object *v1alpha2.NginxOperator) (inputs, []failure, error) {
-	in := inputs{image: defaults.Image(&object.Spec, r.Image), edition: newestEdition()}
+	in := r.newInputs(object)
 	var blockers []failure
 	if _, damaged := object.Annotations[wellknown.AnnotationV1alpha2Unreadable]; damaged {
 		blockers = append(blockers, failure{v1alpha2.ReasonInvalidConfiguration, fmt.Sprintf(

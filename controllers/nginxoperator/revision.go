@@ -43,6 +43,7 @@ var packers = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
 type revision struct {
 	Spec         v1alpha2.NginxOperatorSpec `json:"spec"`
 	Image        string                     `json:"image"`
+	Exporter     string                     `json:"exporterImage,omitempty"`
 	Config       string                     `json:"configHash"`
 	Content      string                     `json:"contentHash,omitempty"`
 	FilesHash    string                     `json:"filesHash,omitempty"`
@@ -67,7 +68,8 @@ type files struct {
 // revisionOf returns what is kept of a declaration, without its files.
 func revisionOf(object *v1alpha2.NginxOperator, in inputs) revision {
 	out := revision{
-		Spec: object.Spec, Image: in.image, Config: in.config.hash, Secrets: in.secrets, Certificates: in.certificates, Edition: in.edition,
+		Spec: object.Spec, Image: in.image, Exporter: in.exporter, Config: in.config.hash, Secrets: in.secrets, Certificates: in.certificates,
+		Edition: in.edition,
 	}
 	if in.content != nil {
 		out.Content = in.content.hash
@@ -240,8 +242,8 @@ func (kept revision) restore(object *v1alpha2.NginxOperator) (*v1alpha2.NginxOpe
 	out.Spec = *kept.Spec.DeepCopy()
 	withAutoscaling(&out.Spec, &object.Spec)
 	in := inputs{
-		image: kept.Image, config: configuration{hash: kept.Config}, secrets: kept.Secrets, certificates: kept.Certificates,
-		edition: knownEdition(kept.Edition),
+		image: kept.Image, exporter: kept.Exporter, config: configuration{hash: kept.Config}, secrets: kept.Secrets,
+		certificates: kept.Certificates, edition: knownEdition(kept.Edition),
 	}
 	if kept.Content != "" {
 		in.content = &content{hash: kept.Content}

@@ -39,7 +39,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrency int, wrap
 	options.MaxConcurrentReconciles = concurrency
 	children := builder.WithPredicates(childChanged(r.Applier.IsAsDeclared))
 	owned := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &v1alpha2.NginxOperator{}, handler.OnlyControllerOwner())
-	return builder.ControllerManagedBy(mgr).
+	out := builder.ControllerManagedBy(mgr).
 		For(&v1alpha2.NginxOperator{}, builder.WithPredicates(specChanged())).
 		Owns(&appsv1.Deployment{}, children).
 		Owns(&appsv1.ControllerRevision{}, children).
@@ -54,10 +54,11 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrency int, wrap
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(toInstance), builder.WithPredicates(podFailureChanged())).
 		WatchesRawSource(r.ConfigMaps.Source(r.referrers(configMapIndex))).
 		WatchesRawSource(r.Secrets.Source(r.referrers(secretIndex))).
-		WatchesRawSource(r.HTTPRoutes.Source(r.withHTTPRoute, owned, childChanged(r.Applier.IsAsDeclared))).
-		WatchesRawSource(r.Fleet.Source()).
-		WithOptions(options).
-		Complete(wrap(apply.AsReconciler(mgr.GetClient(), r, r.forget)))
+		WatchesRawSource(r.Fleet.Source())
+	for _, child := range optionalChildren() {
+		out.WatchesRawSource(r.Optional[child.kind].Source(r.declaring(child), owned, childChanged(r.Applier.IsAsDeclared)))
+	}
+	return out.WithOptions(options).Complete(wrap(apply.AsReconciler(mgr.GetClient(), r, r.forget)))
 }
 
 // toInstance maps an object that carries the instance label to the NginxOperator of that name.

@@ -40,7 +40,11 @@ func (r *Reconciler) staleChildren(
 	for i := range budgets.Items {
 		add(&budgets.Items[i], neededBudgets)
 	}
-	for _, kind := range []string{"NetworkPolicy", "HorizontalPodAutoscaler", "Ingress", "HTTPRoute"} {
+	kinds := []string{"NetworkPolicy", "HorizontalPodAutoscaler", "Ingress"}
+	for _, child := range optionalChildren() {
+		kinds = append(kinds, child.kind)
+	}
+	for _, kind := range kinds {
 		if slices.ContainsFunc(declared, func(one client.Object) bool { return one.GetObjectKind().GroupVersionKind().Kind == kind }) {
 			continue
 		}

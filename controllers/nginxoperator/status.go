@@ -30,12 +30,12 @@ const statusSlot = 5 * time.Second
 func computeStatus(
 	object *v1alpha2.NginxOperator, state observed, result outcome, now time.Time,
 ) (status v1alpha2.NginxOperatorStatus, again time.Duration) {
-	unexposed := routeFailures(result.applied, state.route)
+	beside := append(missingFailures(result.applied), routeFailures(result.applied, state.route)...)
 	status = v1alpha2.NginxOperatorStatus{
 		ObservedGeneration: object.Generation,
 		Selector:           labels.SelectorFromSet(wellknown.Selector(object.Name)).String(),
 		RelatedObjects:     related(object, state, result),
-		BlockedBy:          blockedBy(state, result, unexposed),
+		BlockedBy:          blockedBy(state, result, beside),
 		LastGoodRevision:   lastGood(object, state, result),
 		FailedRevisions:    failedRevisions(object, result),
 		Certificates:       object.Status.Certificates,
@@ -66,7 +66,7 @@ func computeStatus(
 		status.ReadyReplicas = state.deployment.Status.ReadyReplicas
 		status.UpdatedReplicas = state.deployment.Status.UpdatedReplicas
 	}
-	updated := conditions(object, state, result, unexposed)
+	updated := conditions(object, state, result, beside)
 	before := slices.Clone(object.Status.Conditions)
 	if result.resolved {
 		status.Certificates = reportOf(result.certificates)
@@ -125,9 +125,9 @@ func pausedMessage(result outcome) string {
 	return "spec.paused blocks: " + strings.Join(result.waiting, ", ")
 }
 
-// conditions returns Ready, Progressing and Degraded, as a function of what is there now and nothing else. What keeps the HTTPRoute from
-// clients is no reason against Ready, which is about the Pods.
-func conditions(object *v1alpha2.NginxOperator, state observed, result outcome, unexposed []failure) []metav1.Condition {
+// conditions returns Ready, Progressing and Degraded, as a function of what is there now and nothing else. What fails beside the Pods is no
+// reason against Ready, which is about them.
+func conditions(object *v1alpha2.NginxOperator, state observed, result outcome, beside []failure) []metav1.Condition {
 	switch failed := result.failure; {
 	case failed != nil && failed.reason == v1alpha2.ReasonRolloutInProgress:
 		return []metav1.Condition{
@@ -149,8 +149,8 @@ func conditions(object *v1alpha2.NginxOperator, state observed, result outcome, 
 		return stopped(result.blockers[0].reason, blockedMessage(state, result.blockers), "changes are blocked, see Degraded")
 	}
 	out := operandConditions(state)
-	if len(unexposed) > 0 && out[2].Status == metav1.ConditionFalse {
-		out[2] = condition(v1alpha2.ConditionDegraded, metav1.ConditionTrue, unexposed[0].reason, unexposed[0].message)
+	if len(beside) > 0 && out[2].Status == metav1.ConditionFalse {
+		out[2] = condition(v1alpha2.ConditionDegraded, metav1.ConditionTrue, beside[0].reason, beside[0].message)
 	}
 	if result.waitsFor != "" && out[1].Status == metav1.ConditionFalse && out[0].Status == metav1.ConditionTrue {
 		out[1] = condition(v1alpha2.ConditionProgressing, metav1.ConditionTrue, v1alpha2.ReasonWaitingForFleet, waitingMessage(result.waitsFor))

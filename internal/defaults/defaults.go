@@ -60,11 +60,7 @@ func TLS(spec *v1alpha2.NginxOperatorSpec) []v1alpha2.TLS {
 // HealthPort returns the port of the operator's own server for the kubelet's probes: the first from 18080 on that the
 // spec does not let nginx listen on.
 func HealthPort(spec *v1alpha2.NginxOperatorSpec) int32 {
-	port, taken := firstHealthPort, ListenPorts(spec)
-	for slices.Contains(taken, port) {
-		port++
-	}
-	return port
+	return firstFree(firstHealthPort, ListenPorts(spec))
 }
 
 // ServiceType returns the type of the Service.

@@ -226,6 +226,17 @@ var refusedConfigurations = map[string]refused{
 	"port of the probes": {text: "server {\nlisten 8080;\nlisten 18080;\n}", want: []string{
 		"line 3: listen: port 18080 is where the operator's own server answers the kubelet's probes; choose another port",
 	}},
+	"ports of monitoring": {
+		text: "server {\nlisten 8080;\nlisten 127.0.0.1:18081;\nlisten 9113;\n}",
+		spec: v1alpha2.NginxOperatorSpec{Monitoring: &v1alpha2.Monitoring{}}, want: []string{
+			"line 3: listen: port 18081 is where the operator's own server shows the figures of nginx (spec.monitoring); choose another port",
+			"line 4: listen: port 9113 is where the exporter listens (spec.monitoring); choose another port",
+		},
+	},
+	"ports of monitoring that is off": {
+		text: "server {\nlisten 8080;\nlisten 127.0.0.1:18081;\n}",
+		spec: v1alpha2.NginxOperatorSpec{Monitoring: &v1alpha2.Monitoring{Enabled: ptr.To(false)}},
+	},
 	"port without privileges": {text: "server {\nlisten 8080;\nlisten 80;\n}", want: []string{
 		"line 3: listen: nginx may not listen on port 80 without privileges; declare it in spec.ports, or use a port from 1024 on",
 	}},

@@ -66,9 +66,32 @@ func parseListen(d *directive) (listen, bool) {
 	return l, errFrom == nil && errTo == nil && from > 0
 }
 
+// ownPort is a port on which something of the operator's listens.
+type ownPort struct {
+	number int32
+	what   string
+}
+
+// ownPorts returns those of a Pod.
+func (c *checker) ownPorts() []ownPort {
+	return slices.DeleteFunc([]ownPort{
+		{defaults.HealthPort(c.spec), "the operator's own server answers the kubelet's probes"},
+		{defaults.StatusPort(c.spec), "the operator's own server shows the figures of nginx (spec.monitoring)"},
+		{defaults.MetricsPort(c.spec), "the exporter listens (spec.monitoring)"},
+	}, func(own ownPort) bool { return own.number == 0 })
+}
+
+// taken returns the operator's own port that a listen directive holds, nil where it holds none.
+func taken(l listen, ports []ownPort) *ownPort {
+	if at := slices.IndexFunc(ports, func(own ownPort) bool { return l.holds(own.number) }); at >= 0 {
+		return &ports[at]
+	}
+	return nil
+}
+
 // checkListens looks at each listen directive.
 func (c *checker) checkListens() {
-	health, usual := defaults.HealthPort(c.spec), c.usual()
+	own, usual := c.ownPorts(), c.usual()
 	for _, server := range c.topServers() {
 		if len(c.children(server, "listen")) == 0 && !slices.ContainsFunc(server.block, isInclude) {
 			c.warn(server, "it has no listen, so nginx listens on port 8000 for it; add for example `%s`", usual)
@@ -80,9 +103,10 @@ func (c *checker) checkListens() {
 			}
 		}
 		for _, l := range c.listens(server) {
+			held := taken(l, own)
 			switch {
-			case l.holds(health):
-				c.refuse(l.directive, "port %d is where the operator's own server answers the kubelet's probes; choose another port", health)
+			case held != nil:
+				c.refuse(l.directive, "port %d is where %s; choose another port", held.number, held.what)
 			case l.http2 && c.release.minor >= 25:
 				c.warn(l.directive, "the parameter http2 is deprecated; remove it and write `http2 on;` in the server")
 			case l.quicUDP:
@@ -153,7 +177,7 @@ func (c *checker) checkPorts() {
 			all = append(all, listen{directive: server, everywhere: true, from: 8000, to: 8000})
 		}
 	}
-	ports, health := c.declared(), defaults.HealthPort(c.spec)
+	ports, own := c.declared(), c.ownPorts()
 	low := slices.ContainsFunc(ports, func(p declared) bool { return p.port < 1024 })
 	for _, port := range ports {
 		c.checkDeclared(port, all)
@@ -162,7 +186,7 @@ func (c *checker) checkPorts() {
 	for i := range all {
 		l := &all[i]
 		known := slices.ContainsFunc(ports, func(p declared) bool { return l.holds(p.port) })
-		if known || told[l.from] || l.name != "listen" || l.holds(health) {
+		if known || told[l.from] || l.name != "listen" || taken(*l, own) != nil {
 			continue
 		}
 		told[l.from] = true

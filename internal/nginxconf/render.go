@@ -55,6 +55,7 @@ func render(spec *v1alpha2.NginxOperatorSpec, servers string, tree []*directive,
 	tuning := defaults.Nginx(spec)
 	params := assets.NginxConfParams{
 		HealthPort:            defaults.HealthPort(spec),
+		StatusPort:            defaults.StatusPort(spec),
 		IPv6:                  ipv6,
 		Workers:               workers(spec),
 		WorkerConnections:     *tuning.WorkerConnections,
@@ -122,6 +123,11 @@ func workers(spec *v1alpha2.NginxOperatorSpec) int {
 	}
 	// A hair less, so that 3000m are 3.
 	return int(max(1, math.Ceil(min(processors, maxWorkers)-1e-6)))
+}
+
+// Connections returns how many connections the workers of a Pod may have together, 0 where that depends on the node.
+func Connections(spec *v1alpha2.NginxOperatorSpec) int64 {
+	return int64(workers(spec)) * int64(*defaults.Nginx(spec).WorkerConnections)
 }
 
 // CertificateFiles returns where nginx finds the certificate and the key of a Secret.

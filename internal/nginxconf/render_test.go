@@ -42,6 +42,7 @@ func TestRender(t *testing.T) {
 		"no-plain-http": {ipv6: true, spec: v1alpha2.NginxOperatorSpec{
 			Ports: []v1alpha2.Port{}, TLS: []v1alpha2.TLS{{SecretName: "shop"}},
 		}},
+		"monitoring": {servers: servers, spec: v1alpha2.NginxOperatorSpec{Monitoring: &v1alpha2.Monitoring{}}},
 		"two-tls-ports": {spec: v1alpha2.NginxOperatorSpec{
 			Ports: []v1alpha2.Port{{Name: "https", Port: 9443, AppProtocol: "https"}},
 			TLS:   []v1alpha2.TLS{{SecretName: "shop", Port: ptr.To[int32](8443)}, {SecretName: "other"}},

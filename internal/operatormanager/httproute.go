@@ -5,12 +5,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
-
-	"github.com/example/nginx-operator/internal/optional"
 )
 
 const (
@@ -19,13 +15,6 @@ const (
 	// maxSaid bounds what a controller says of one, and maxReason the word for it.
 	maxSaid, maxReason = 256, 64
 )
-
-// NewHTTPRoutes returns the API of HTTPRoutes, which not every cluster has.
-func NewHTTPRoutes(to cluster.Cluster) *optional.API {
-	return optional.New(to, optional.Options{
-		Kind: schema.GroupVersion(gatewayv1.GroupVersion).WithKind("HTTPRoute"), Resource: "httproutes", Cache: narrow(slimHTTPRoute),
-	})
-}
 
 // slimHTTPRoute keeps the port that the HTTPRoute asks for, and what the controllers of Gateways say of it.
 func slimHTTPRoute(in any) (any, error) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
@@ -247,6 +248,20 @@ func TestTransforms(t *testing.T) {
 				}}, maxParents)}},
 			}, true,
 		},
+		"PodMonitor": {
+			slimPodMonitor, &monitoringv1.PodMonitor{
+				ObjectMeta: meta(controller), Spec: monitoringv1.PodMonitorSpec{JobLabel: "a"},
+				Status: monitoringv1.ConfigResourceStatus{Bindings: make([]monitoringv1.WorkloadBinding, 1)},
+			},
+			&monitoringv1.PodMonitor{ObjectMeta: slim(controller)}, true,
+		},
+		"PrometheusRule": {
+			slimPrometheusRule, &monitoringv1.PrometheusRule{
+				ObjectMeta: meta(controller), Spec: monitoringv1.PrometheusRuleSpec{Groups: make([]monitoringv1.RuleGroup, 1)},
+				Status: monitoringv1.ConfigResourceStatus{Bindings: make([]monitoringv1.WorkloadBinding, 1)},
+			},
+			&monitoringv1.PrometheusRule{ObjectMeta: slim(controller)}, true,
+		},
 		"PodDisruptionBudget": {
 			slimPodDisruptionBudget, &policyv1.PodDisruptionBudget{
 				ObjectMeta: meta(controller), Status: policyv1.PodDisruptionBudgetStatus{CurrentHealthy: 1},
@@ -460,6 +475,8 @@ func hugeKinds() map[string]hugeKind {
 			}
 			return route
 		}},
+		"PodMonitor":          {slimPodMonitor, func(i int) any { return &monitoringv1.PodMonitor{ObjectMeta: hugeMeta(i)} }},
+		"PrometheusRule":      {slimPrometheusRule, func(i int) any { return &monitoringv1.PrometheusRule{ObjectMeta: hugeMeta(i)} }},
 		"PodDisruptionBudget": {slimPodDisruptionBudget, func(i int) any { return &policyv1.PodDisruptionBudget{ObjectMeta: hugeMeta(i)} }},
 		"Deployment":          {slimDeployment, func(i int) any { return &appsv1.Deployment{ObjectMeta: hugeMeta(i)} }},
 		"ReplicaSet": {slimReplicaSet, func(i int) any {

@@ -51,6 +51,8 @@ type Options struct {
 	StorageMigrationManifest string
 	// NginxImage is the container image of the operands.
 	NginxImage string
+	// ExporterImage is the container image of nginx-prometheus-exporter, for instances with spec.monitoring.
+	ExporterImage string
 	// PodIPs are the addresses of the operator's own Pod, by which it knows the IP families of the cluster.
 	PodIPs []string
 	// MaxConcurrentReconciles is how many objects are reconciled at a time.
@@ -65,6 +67,9 @@ type Options struct {
 	// Version asks for the version instead of a run.
 	Version bool
 }
+
+// DefaultExporterImage is the exporter that this release is tested with.
+const DefaultExporterImage = "docker.io/nginx/nginx-prometheus-exporter:1.5.1"
 
 // ErrHelp is what Parse returns when it printed the help.
 var ErrHelp = pflag.ErrHelp
@@ -98,6 +103,8 @@ func Parse(args []string, lookupEnv func(string) (string, bool), help io.Writer)
 		"file with the StorageVersionMigration for the control plane "+
 			"(default: the operator rewrites stored objects itself where they have to be)")
 	flags.StringVar(&o.NginxImage, "nginx-image", "", "container image of the operands, required")
+	flags.StringVar(&o.ExporterImage, "exporter-image", DefaultExporterImage,
+		"container image of nginx-prometheus-exporter, for instances with spec.monitoring")
 	flags.StringSliceVar(&o.PodIPs, "pod-ips", nil, "addresses of the operator's Pod; where one is IPv6, the operands listen on IPv6 as well")
 	flags.IntVar(&o.MaxConcurrentReconciles, "max-concurrent-reconciles", 10, "objects that are reconciled at a time")
 	bound := flags.String("fleet-rollout-max-unavailable", "10%",
@@ -218,12 +225,14 @@ func (o *Options) Logger() logr.Logger {
 	return logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, options))
 }
 
-// envName returns the environment variable of a flag. That of the operand image is the one by which OLM finds related
+// envName returns the environment variable of a flag. Those of images are the ones by which OLM finds related
 // images, those of the addresses and of the namespace have the names that manifests commonly use.
 func envName(flag string) string {
 	switch flag {
 	case "nginx-image":
 		return "RELATED_IMAGE_NGINX"
+	case "exporter-image":
+		return "RELATED_IMAGE_NGINX_PROMETHEUS_EXPORTER"
 	case "pod-ips":
 		return "POD_IPS"
 	case "operator-namespace":

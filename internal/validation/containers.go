@@ -7,16 +7,20 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/defaults"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // maxContainers is how many initContainers, and how many sidecars, the schema allows.
 const maxContainers = 8
 
-// validateContainers holds the name of the operator's container, and what the containers share with it.
+// validateContainers holds the names of the operator's containers, and what the containers share with it.
 func validateContainers(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	volumes, names := sets.New[string](), sets.New(wellknown.OperandContainer)
+	if defaults.HasExporter(spec) {
+		names.Insert(wellknown.ExporterContainer)
+	}
 	for _, volume := range spec.Volumes {
 		volumes.Insert(volume.Name)
 	}

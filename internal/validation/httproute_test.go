@@ -44,16 +44,22 @@ func TestHTTPRoute(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			errs := Spec(&v1alpha2.NginxOperatorSpec{Expose: &v1alpha2.Expose{HTTPRoute: &test.route}}, field.NewPath("spec"))
-			if len(errs) != len(test.want) {
-				t.Fatalf("got %v", errs)
-			}
-			for i, err := range errs {
-				if !strings.HasPrefix(err.Error(), test.want[i]) {
-					t.Errorf("%v, want %s", err, test.want[i])
-				}
-			}
+			expose := &v1alpha2.Expose{HTTPRoute: &test.route}
+			wantErrors(t, Spec(&v1alpha2.NginxOperatorSpec{Expose: expose}, field.NewPath("spec")), test.want)
 		})
+	}
+}
+
+// wantErrors requires errors that begin so.
+func wantErrors(t *testing.T, errs field.ErrorList, want []string) {
+	t.Helper()
+	if len(errs) != len(want) {
+		t.Fatalf("got %v", errs)
+	}
+	for i, err := range errs {
+		if !strings.HasPrefix(err.Error(), want[i]) {
+			t.Errorf("%v, want %s", err, want[i])
+		}
 	}
 }
 

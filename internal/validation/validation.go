@@ -56,6 +56,7 @@ func Spec(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
 	errs = append(errs, validateExpose(spec.Expose, path.Child("expose"))...)
 	errs = append(errs, validateResources(spec.Resources, path.Child("resources"))...)
 	errs = append(errs, validateAutoscaling(spec, path)...)
+	errs = append(errs, validateMonitoring(spec.Monitoring, path.Child("monitoring"))...)
 	errs = append(errs, validatePodTemplate(spec.PodTemplate, path.Child("podTemplate"))...)
 	errs = append(errs, validateWorkload(spec, path)...)
 	errs = append(errs, patch.Check(spec.Patches, path.Child("patches"))...)
@@ -163,6 +164,7 @@ func validateSize(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.Erro
 	if spec.Service != nil && len(spec.Service.IPFamilies) > maxFamilies {
 		errs = append(errs, field.TooMany(path.Child("service", "ipFamilies"), len(spec.Service.IPFamilies), maxFamilies))
 	}
+	errs = append(errs, sizeOfMonitoring(spec.Monitoring, path.Child("monitoring"))...)
 	if errs = append(errs, validateWorkloadSize(spec, path)...); len(errs) > 0 {
 		return errs
 	}

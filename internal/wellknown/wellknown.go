@@ -14,6 +14,9 @@ const OperatorName = "nginx-operator"
 // OperandContainer is the name of the container of a Pod that serves.
 const OperandContainer = "nginx"
 
+// ExporterContainer is the name of the container of a Pod that makes Prometheus metrics of the figures of nginx.
+const ExporterContainer = "nginx-prometheus-exporter"
+
 // CRDName is the name of the API's CustomResourceDefinition, and of the StorageVersionMigration for it.
 const CRDName = "nginxoperators.operator.example.com"
 

@@ -92,47 +92,24 @@ func testMonitoring(t *testing.T) {
 // account of config/monitoring.
 func startPrometheus(t *testing.T, operator string) *harness.Prometheus {
 	t.Helper()
-	dir := t.TempDir()
-	token := filepath.Join(dir, "token")
+	token := filepath.Join(t.TempDir(), "token")
 	must(t, os.WriteFile(token, installAccess(t, operator), 0o600))
-
-	rules := harness.Must1(monitoring.Rules(suite.repository))(t)
-	for i := range rules.Spec.Groups {
-		for j := range rules.Spec.Groups[i].Rules {
-			rules.Spec.Groups[i].Rules[j].For = nil
-		}
-	}
-	must(t, os.WriteFile(filepath.Join(dir, "rules.yaml"), harness.Must1(yaml.Marshal(rules.Spec))(t), 0o600))
-
-	config := documentedScrape(t)
+	config := documentedScrape(t, monitoring.Job)
 	job := config["scrape_configs"].([]any)[0].(map[string]any)
 	job["authorization"].(map[string]any)["credentials_file"] = token
 	discovery := job["kubernetes_sd_configs"].([]any)[0].(map[string]any)
 	discovery["kubeconfig_file"] = os.Getenv("KUBECONFIG")
 	discovery["namespaces"] = map[string]any{"names": []string{operator}}
-	config["global"] = map[string]any{"scrape_interval": "1s", "evaluation_interval": "1s"}
-	config["rule_files"] = []string{"rules.yaml"}
-	file := filepath.Join(dir, "prometheus.yaml")
-	must(t, os.WriteFile(file, harness.Must1(yaml.Marshal(config))(t), 0o600))
-
-	prometheus, err := harness.StartPrometheus(t.Context(), filepath.Join(suite.repository, "bin", "prometheus"), file, dir)
-	must(t, err)
-	t.Cleanup(func() {
-		prometheus.Stop()
-		if t.Failed() {
-			t.Log(prometheus.Summary())
-		}
-	})
-	return prometheus
+	return startPrometheusWith(t, config, &harness.Must1(monitoring.Rules(suite.repository))(t).Spec)
 }
 
-// documentedScrape returns the configuration of Prometheus in the documentation.
-func documentedScrape(t *testing.T) map[string]any {
+// documentedScrape returns the configuration of Prometheus in the documentation that has a job.
+func documentedScrape(t *testing.T, job string) map[string]any {
 	t.Helper()
 	page := harness.Must1(os.ReadFile(filepath.Join(suite.repository, "docs/guide/operations.md")))(t)
-	block := regexp.MustCompile("(?ms)^```yaml\n(scrape_configs:\n.*?)^```$").FindSubmatch(page)
+	block := regexp.MustCompile("(?ms)^```yaml\n(scrape_configs:\n- job_name: " + job + "\n.*?)^```$").FindSubmatch(page)
 	if block == nil {
-		t.Fatal("the documentation has no scrape_configs")
+		t.Fatalf("the documentation has no scrape_configs with the job %s", job)
 	}
 	config := map[string]any{}
 	must(t, yaml.Unmarshal(block[1], &config))

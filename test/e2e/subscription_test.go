@@ -63,6 +63,7 @@ func TestSubscription(t *testing.T) {
 	if suite.local {
 		t.Run("requests", testRequests)
 		t.Run("monitoring", testMonitoring)
+		t.Run("monitoring of instances", testInstanceMonitoring)
 	}
 	t.Run("certificate of the webhooks", testWebhookCertificate)
 	t.Run("storage migration", testStorageMigration)

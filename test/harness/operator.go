@@ -8,12 +8,14 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// What config/default calls the operator's namespace, its user and the ClusterRole for its metrics, and an image of operands.
+// What config/default calls the operator's namespace, its user and the ClusterRole for its metrics, and images of operands and their
+// exporters.
 const (
 	OperatorNamespace = "nginx-operator-system"
 	OperatorUser      = "system:serviceaccount:nginx-operator-system:nginx-operator-controller-manager"
 	MetricsRole       = "nginx-operator-metrics-reader"
 	OperandImage      = "docker.io/nginxinc/nginx-unprivileged:1.28.0"
+	ExporterImage     = "docker.io/nginx/nginx-prometheus-exporter:1.5.1"
 )
 
 // The RBAC permissions that a storage migration takes, and those that it takes where kube-storage-version-migrator is installed, as

@@ -164,6 +164,12 @@ func (c children) all() []client.Object {
 	if c.route != nil {
 		out = append(out, c.route)
 	}
+	if c.monitor != nil {
+		out = append(out, c.monitor)
+	}
+	if c.rule != nil {
+		out = append(out, c.rule)
+	}
 	for i := range c.configMaps {
 		out = append(out, &c.configMaps[i])
 	}

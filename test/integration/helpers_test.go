@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
@@ -84,6 +85,8 @@ type children struct {
 	autoscaler *autoscalingv2.HorizontalPodAutoscaler
 	ingress    *networkingv1.Ingress
 	route      *gatewayv1.HTTPRoute
+	monitor    *monitoringv1.PodMonitor
+	rule       *monitoringv1.PrometheusRule
 	configMaps []corev1.ConfigMap
 }
 
@@ -116,6 +119,12 @@ func childrenOf(ctx context.Context, namespace, name string) (children, error) {
 	if object := (&gatewayv1.HTTPRoute{}); read(object) {
 		out.route = object
 	}
+	if object := (&monitoringv1.PodMonitor{}); read(object) {
+		out.monitor = object
+	}
+	if object := (&monitoringv1.PrometheusRule{}); read(object) {
+		out.rule = object
+	}
 	list := &corev1.ConfigMapList{}
 	errs = append(errs, suite.admin.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels{"app.kubernetes.io/instance": name}))
 	out.configMaps = list.Items
@@ -137,9 +146,13 @@ func waitForChildren(t *testing.T, namespace, name string) children {
 			return err
 		}
 		expose := ptr.Deref(object.Spec.Expose, v1alpha2.Expose{})
+		monitoring := ptr.Deref(object.Spec.Monitoring, v1alpha2.Monitoring{Enabled: ptr.To(false)})
+		isMonitored := ptr.Deref(monitoring.Enabled, true)
 		if out.deployment == nil || out.service == nil || len(out.configMaps) == 0 ||
 			(out.policy == nil) == defaults.HasNetworkPolicy(&object.Spec) ||
-			(out.ingress == nil) == (expose.Ingress != nil) || (out.route == nil) == (expose.HTTPRoute != nil) {
+			(out.ingress == nil) == (expose.Ingress != nil) || (out.route == nil) == (expose.HTTPRoute != nil) ||
+			(out.monitor == nil) == (isMonitored && monitoring.PodMonitor != nil) ||
+			(out.rule == nil) == (isMonitored && monitoring.Alerts != nil) {
 			return fmt.Errorf("children are missing: %+v", out)
 		}
 		return nil

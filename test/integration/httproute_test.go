@@ -103,11 +103,11 @@ func stored(t *testing.T, audited int, namespace string) map[string]int {
 // The Gateway API comes and goes while the operator runs, as often as it likes. Without it the object says so, all else of it is there,
 // and nobody asks for what the API server does not have; with it the HTTPRoute is there.
 func TestTheGatewayAPIComesAndGoes(t *testing.T) {
-	must(t, harness.RemoveHTTPRoutes(t.Context(), suite.admin))
+	must(t, harness.RemoveCRD(t.Context(), suite.admin, harness.HTTPRouteCRD))
 	installed := false
 	install := func() {
 		t.Helper()
-		must(t, harness.InstallHTTPRoutes(t.Context(), suite.admin))
+		must(t, harness.InstallCRD(t.Context(), suite.admin, suite.optional[harness.HTTPRouteCRD]))
 		installed = true
 	}
 	t.Cleanup(func() {
@@ -150,7 +150,7 @@ func TestTheGatewayAPIComesAndGoes(t *testing.T) {
 
 		audited = len(audit(t))
 		installed = false
-		must(t, harness.RemoveHTTPRoutes(t.Context(), suite.admin))
+		must(t, harness.RemoveCRD(t.Context(), suite.admin, harness.HTTPRouteCRD))
 		waitForBlockers(t, namespace, missing)
 		waitForMarker(t, namespace)
 		if n := withoutEvents(stored(t, audited, namespace)); !cmp.Equal(n, map[string]int{"nginxoperators/status": 1}) {

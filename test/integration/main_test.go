@@ -17,6 +17,7 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -48,6 +49,8 @@ var suite struct {
 	operator *harness.Manager
 	// service is what the API server calls for conversion and admission.
 	service *harness.Service
+	// optional are the CustomResourceDefinitions of kinds that not every cluster has, by their names.
+	optional map[string]*apiextensionsv1.CustomResourceDefinition
 	// scraper is nil until the metrics are read.
 	scraper *apiserver.Scraper
 }
@@ -86,7 +89,7 @@ func run(m *testing.M) (code int, err error) {
 	if err := installConfig(); err != nil {
 		return 0, err
 	}
-	if err := installGatewayAPI(); err != nil {
+	if err := installOptionalKinds(); err != nil {
 		return 0, err
 	}
 	if suite.service, err = harness.NewService(); err != nil {
@@ -136,11 +139,20 @@ func installConfig() error {
 	})
 }
 
-// installGatewayAPI has HTTPRoutes served when the operator starts. That it starts without them others see, which install nothing.
-func installGatewayAPI() error {
+// installOptionalKinds has HTTPRoutes, PodMonitors and PrometheusRules served when the operator starts. That it starts without them others
+// see, which install nothing.
+func installOptionalKinds() (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	return harness.InstallHTTPRoutes(ctx, suite.admin)
+	if suite.optional, err = harness.OptionalCRDs(ctx, os.Getenv("KUBEBUILDER_ASSETS")); err != nil {
+		return err
+	}
+	for _, crd := range suite.optional {
+		if err := harness.InstallCRD(ctx, suite.admin, crd); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // newNamespace makes a namespace for one test. Its objects go with the test: one that is in conflict is retried for ever.

@@ -108,7 +108,7 @@ func (c *connection) lastGood(ctx context.Context, object *v1alpha2.NginxOperato
 	if at < 0 {
 		return nil, nil, fmt.Errorf("ControllerRevision %q with the declaration that served last does not exist", good.Revision)
 	}
-	typed, _, err := nginxoperator.Recorded(&revisions[at])
+	typed, err := nginxoperator.Recorded(&revisions[at])
 	if err != nil {
 		return nil, nil, fmt.Errorf("failed to read ControllerRevision %q: %w", good.Revision, err)
 	}
@@ -116,7 +116,7 @@ func (c *connection) lastGood(ctx context.Context, object *v1alpha2.NginxOperato
 	if err := json.Unmarshal(revisions[at].Data.Raw, &recorded); err != nil {
 		return nil, nil, fmt.Errorf("failed to read ControllerRevision %q: %w", good.Revision, err)
 	}
-	return recorded.Spec, configMapsOf(&typed), nil
+	return recorded.Spec, configMapsOf(&typed.Spec), nil
 }
 
 // configMapsOf returns the ConfigMaps that a spec names.

@@ -11,16 +11,15 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/example/nginx-operator/api/v1alpha1"
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/controllers/nginxoperator"
 	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/conversion"
+	"github.com/example/nginx-operator/internal/operatormanager"
 	"github.com/example/nginx-operator/internal/optional"
 	"github.com/example/nginx-operator/internal/reference"
 	"github.com/example/nginx-operator/internal/wellknown"
@@ -91,9 +90,6 @@ type Pods struct {
 	Strategy string `json:"strategy,omitempty"`
 }
 
-// routes is a kind that not every cluster has.
-var routes = schema.GroupVersion(gatewayv1.GroupVersion).WithKind("HTTPRoute")
-
 // Planner makes plans. All fields are required.
 type Planner struct {
 	Client client.Client
@@ -155,6 +151,9 @@ func (p *Planner) planInstance(
 		return err
 	}
 	into.BlockedBy, into.Paused, into.Notes = found.Blockers, object.Spec.Paused, notes
+	for _, missing := range found.Missing {
+		into.Notes = append(into.Notes, missing.Message)
+	}
 	if found.Failure != nil {
 		into.BlockedBy = append(into.BlockedBy, *found.Failure)
 	}
@@ -276,14 +275,15 @@ func (p *Planner) reconciler(
 	if err != nil {
 		return nil, nil, err
 	}
-	missingRoutes := ""
-	if _, err := p.Client.RESTMapper().RESTMapping(routes.GroupKind(), routes.Version); meta.IsNoMatchError(err) {
-		missingRoutes = "the cluster has no HTTPRoutes"
-		if object.Spec.Expose != nil && object.Spec.Expose.HTTPRoute != nil {
-			notes = append(notes, "spec.expose.httpRoute: "+missingRoutes+", so there is none: install the Gateway API")
+	kinds := map[string]*optional.API{}
+	for _, kind := range operatormanager.OptionalKinds() {
+		missing := ""
+		if _, err := p.Client.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version); meta.IsNoMatchError(err) {
+			missing = fmt.Sprintf("the cluster has no %s of %s", kind.Kind, kind.GroupVersion())
+		} else if err != nil {
+			return nil, nil, err
 		}
-	} else if err != nil {
-		return nil, nil, err
+		kinds[kind.Kind] = optional.NewStatic(missing)
 	}
 	core := corev1.SchemeGroupVersion
 	return &nginxoperator.Reconciler{
@@ -293,9 +293,9 @@ func (p *Planner) reconciler(
 		},
 		ConfigMaps: reference.NewDirect(core.WithResource("configmaps"), dry),
 		Secrets:    reference.NewDirect(core.WithResource("secrets"), dry),
-		HTTPRoutes: optional.NewStatic(missingRoutes),
-		Image:      found.image,
-		IPv6:       found.ipv6,
+		Optional:   kinds,
+
+		Image: found.image, ExporterImage: found.exporter, IPv6: found.ipv6,
 	}, notes, nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/example/nginx-operator/controllers/nginxoperator"
 	"github.com/example/nginx-operator/internal/defaults"
 	"github.com/example/nginx-operator/internal/nginxconf"
+	"github.com/example/nginx-operator/internal/options"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
@@ -23,8 +24,8 @@ const releaseImage = "docker.io/nginxinc/nginx-unprivileged:1.28.0"
 
 // settings are those of the operator on which children depend. A client cannot ask for them, but what runs tells of them.
 type settings struct {
-	image string
-	ipv6  bool
+	image, exporter string
+	ipv6            bool
 }
 
 // settings returns those of the operator, and says what it had to assume.
@@ -36,7 +37,9 @@ func (p *Planner) settings(ctx context.Context, object *v1alpha2.NginxOperator) 
 	}
 	// The health server listens on IPv6 where the operator's setting says so, and nobody else declares it.
 	out.ipv6 = strings.Contains(config, fmt.Sprintf("listen [::]:%d;", defaults.HealthPort(&object.Spec)))
-	if out.image != "" || object.Spec.Image != "" {
+	needsImage := out.image == "" && object.Spec.Image == ""
+	needsExporter := defaults.HasExporter(&object.Spec) && object.Spec.Monitoring.Image == ""
+	if !needsImage && !needsExporter {
 		return out, nil, nil
 	}
 	revisions, err := Revisions(ctx, p.Client, object)
@@ -44,15 +47,31 @@ func (p *Planner) settings(ctx context.Context, object *v1alpha2.NginxOperator) 
 		return out, nil, err
 	}
 	for i := range revisions {
-		if spec, image, err := nginxoperator.Recorded(&revisions[i]); err == nil && spec.Image == "" && image != "" {
-			out.image = image
-			return out, nil, nil
+		record, err := nginxoperator.Recorded(&revisions[i])
+		if err != nil {
+			continue
+		}
+		if out.image == "" && record.Spec.Image == "" {
+			out.image = record.Image
+		}
+		if out.exporter == "" && record.Spec.Monitoring != nil && record.Spec.Monitoring.Image == "" {
+			out.exporter = record.ExporterImage
 		}
 	}
-	out.image = releaseImage
-	return out, []string{fmt.Sprintf(
-		"spec.image is not given, and nothing that runs tells the operator's default: assumed %s (see --default-image)", releaseImage,
-	)}, nil
+	var notes []string
+	if needsImage && out.image == "" {
+		out.image = releaseImage
+		notes = append(notes, fmt.Sprintf(
+			"spec.image is not given, and nothing that runs tells the operator's default: assumed %s (see --default-image)", releaseImage,
+		))
+	}
+	if needsExporter && out.exporter == "" {
+		out.exporter = options.DefaultExporterImage
+		notes = append(notes, fmt.Sprintf(
+			"spec.monitoring.image is not given, and nothing that runs tells the operator's default: assumed %s", out.exporter,
+		))
+	}
+	return out, notes, nil
 }
 
 // runningConfig returns the nginx.conf that the Deployment of an instance mounts, "" where there is none.

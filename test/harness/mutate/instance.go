@@ -105,7 +105,7 @@ func InstancePool() Pool {
 		Strings: []string{
 			"other", "2", "192.0.2.0/24", "192.0.2.0/25", "16Mi", "Exists", "Equal", "In", "NotIn", "NoExecute", "NoSchedule", "DoNotSchedule",
 			"ScheduleAnyway", "Honor", "Ignore", "example.com/other", instanceConfig, "/cache", "/other", "limits.cpu", "metadata.name",
-			instancePatch + "b",
+			instancePatch + "b", "90s",
 		},
 		Keys:     []string{"example.com/other", "cpu", "memory"},
 		Required: []string{"In", "Exists"},

@@ -20,6 +20,9 @@ const (
 	OPM = "quay.io/operator-framework/opm"
 )
 
+// exporter is the program that makes Prometheus metrics of the figures of nginx.
+const exporter = "nginx-prometheus-exporter"
+
 // nginxUser is the user of the image nginxinc/nginx-unprivileged.
 const nginxUser = 101
 
@@ -64,6 +67,11 @@ func clusterImages(l layout.Layout, nginxPackages []string) ([]recipe, error) {
 			write:  writeBusybox,
 		},
 		nginxImage(nginxPackages),
+		{
+			names:  []string{"docker.io/nginx/nginx-prometheus-exporter:1.5.1"},
+			config: imageConfig{User: "1001:1001", Entrypoint: []string{"/usr/bin/" + exporter}},
+			write:  func(w *layerWriter) error { return w.program("usr/bin/"+exporter, l.Bin(exporter)) },
+		},
 		toolImage(l,
 			[]string{OLM + ":" + olmVersion},
 			imageConfig{Entrypoint: []string{"/bin/olm"}},

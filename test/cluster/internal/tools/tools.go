@@ -85,6 +85,7 @@ var tools = []tool{
 	},
 	{name: "helm", module: "helm", pkg: "helm.sh/helm/v3/cmd/helm", cluster: true},
 	{name: "grpc_health_probe", module: "grpc-health-probe", pkg: "github.com/grpc-ecosystem/grpc-health-probe", cluster: true},
+	{name: "nginx-prometheus-exporter", module: "exporter", pkg: "github.com/nginx/nginx-prometheus-exporter", cluster: true},
 	{name: "golangci-lint", module: "lint", pkg: "github.com/golangci/golangci-lint/v2/cmd/golangci-lint"},
 	{name: "controller-gen", module: "generate", pkg: "sigs.k8s.io/controller-tools/cmd/controller-gen"},
 	{name: "crd-ref-docs", module: "generate", pkg: "github.com/elastic/crd-ref-docs"},

@@ -1,0 +1,64 @@
+package validation
+
+import (
+	"regexp"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+)
+
+// maxMonitoringLabels is how many labels the schema allows for the PodMonitor, and for the PrometheusRule.
+const maxMonitoringLabels = 16
+
+// scrapeInterval is what the schema allows.
+var scrapeInterval = regexp.MustCompile(`^[1-9][0-9]{0,3}[sm]$`)
+
+// sizeOfMonitoring bounds what is worked on of the labels.
+func sizeOfMonitoring(monitoring *v1alpha2.Monitoring, path *field.Path) field.ErrorList {
+	if monitoring == nil {
+		return nil
+	}
+	var errs field.ErrorList
+	if monitoring.PodMonitor != nil {
+		errs = atMost(len(monitoring.PodMonitor.Labels), maxMonitoringLabels, path.Child("podMonitor", "labels"))
+	}
+	if monitoring.Alerts != nil {
+		errs = append(errs, atMost(len(monitoring.Alerts.Labels), maxMonitoringLabels, path.Child("alerts", "labels"))...)
+	}
+	return errs
+}
+
+// validateMonitoring holds what the schema holds as well, and what is the operator's.
+func validateMonitoring(monitoring *v1alpha2.Monitoring, path *field.Path) field.ErrorList {
+	if monitoring == nil {
+		return nil
+	}
+	errs := validateImage(monitoring.Image, path.Child("image"))
+	if modes := []v1alpha2.ExporterMode{"", v1alpha2.ExporterSidecar, v1alpha2.ExporterNone}; !slices.Contains(modes, monitoring.Exporter) {
+		errs = append(errs, field.NotSupported(path.Child("exporter"), v1alpha2.ExporterMode(bounded(string(monitoring.Exporter))), modes[1:]))
+	}
+	if monitoring.Exporter == v1alpha2.ExporterNone && (monitoring.Image != "" || monitoring.Resources != nil || monitoring.PodMonitor != nil ||
+		monitoring.Alerts != nil) {
+		errs = append(errs, field.Invalid(path, field.OmitValueType{}, "with exporter None there are no metrics of the operator's making; "+
+			"remove image, resources, podMonitor and alerts, or use exporter Sidecar"))
+	}
+	if resources := monitoring.Resources; resources != nil {
+		errs = append(errs, validateResources(&corev1.ResourceRequirements{Limits: resources.Limits, Requests: resources.Requests},
+			path.Child("resources"))...)
+	}
+	if monitor := monitoring.PodMonitor; monitor != nil {
+		at := path.Child("podMonitor")
+		errs = append(errs, validateLabels(monitor.Labels, at.Child("labels"))...)
+		if monitor.Interval != "" && !scrapeInterval.MatchString(monitor.Interval) {
+			errs = append(errs, field.Invalid(at.Child("interval"), bounded(monitor.Interval),
+				"must be a number of seconds or minutes, for example 30s or 1m"))
+		}
+	}
+	if monitoring.Alerts != nil {
+		errs = append(errs, validateLabels(monitoring.Alerts.Labels, path.Child("alerts", "labels"))...)
+	}
+	return errs
+}

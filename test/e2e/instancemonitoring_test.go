@@ -1,0 +1,216 @@
+package e2e
+
+// spec.monitoring on real Pods, with a real Prometheus that finds the exporters as the documentation tells it to.
+//
+//   - To switch it on and off loses no request. The PodMonitor and the PrometheusRule come with the API of the Prometheus Operator.
+//   - Every series that an alert or a panel of the instances' dashboard selects is there, each query of a panel has a value, and no rule
+//     fails. Connections that are nearly all that nginx may have make the alert fire.
+//   - kubectl nginx top shows the same figures.
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/test/harness"
+	"github.com/example/nginx-operator/test/monitoring"
+)
+
+func testInstanceMonitoring(t *testing.T) {
+	namespace := newNamespace(t, restricted)
+	object := newObject(namespace, "web", 2)
+	object.Spec.Nginx = &v1alpha2.Nginx{WorkerProcesses: ptr.To[int32](1), WorkerConnections: ptr.To[int32](64)}
+	must(t, suite.admin.Create(t.Context(), object))
+	waitForReady(t, object)
+	before := uidsOf(t, object)
+
+	loaded := startLoad(t, namespace, suite.reach.service(namespace, "web", 8080))
+	update(t, object, func(o *v1alpha2.NginxOperator) {
+		o.Spec.Monitoring = &v1alpha2.Monitoring{PodMonitor: &v1alpha2.PodMonitor{}, Alerts: &v1alpha2.Alerts{}}
+	})
+	waitFor(t, namespace, "the status to name the missing API", patience, func(ctx context.Context) error {
+		if err := suite.admin.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+			return err
+		}
+		if blocked := object.Status.BlockedBy; len(blocked) != 2 || blocked[0].Reason != v1alpha2.ReasonAPIMissing {
+			return fmt.Errorf("blocked by %v", blocked)
+		}
+		return nil
+	})
+	waitForReady(t, object)
+	installPrometheusOperatorAPI(t)
+	rule := &monitoringv1.PrometheusRule{}
+	waitFor(t, namespace, "PodMonitor and PrometheusRule", patience, func(ctx context.Context) error {
+		return errors.Join(suite.admin.Get(ctx, client.ObjectKeyFromObject(object), &monitoringv1.PodMonitor{}),
+			suite.admin.Get(ctx, client.ObjectKeyFromObject(object), rule))
+	})
+
+	prometheus := startInstancePrometheus(t, rule)
+	waitFor(t, namespace, "the metrics of both Pods", patience, func(ctx context.Context) error {
+		return hasValue(ctx, prometheus, fmt.Sprintf(`sum(nginx_up{namespace=%q, app_kubernetes_io_instance="web"})`, namespace), 2)
+	})
+	haveInstanceData(t, prometheus, rule)
+	haveTop(t, namespace)
+	fillConnections(t, prometheus, object)
+
+	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Monitoring.Enabled = ptr.To(false) })
+	waitForReady(t, object)
+	waitFor(t, namespace, "PodMonitor and PrometheusRule to go", patience, func(ctx context.Context) error {
+		for _, child := range []client.Object{&monitoringv1.PodMonitor{}, &monitoringv1.PrometheusRule{}} {
+			if err := suite.admin.Get(ctx, client.ObjectKeyFromObject(object), child); client.IgnoreNotFound(err) != nil || err == nil {
+				return fmt.Errorf("%T: %w", child, err)
+			}
+		}
+		return nil
+	})
+	loaded.finish(t, namespace, "monitoring is switched on and off")
+	if after := uidsOf(t, object); len(before) != len(after) {
+		t.Errorf("Pods %v, before %v", after, before)
+	}
+}
+
+// installPrometheusOperatorAPI has PodMonitors and PrometheusRules served until the test ends.
+func installPrometheusOperatorAPI(t *testing.T) {
+	t.Helper()
+	crds := harness.Must1(harness.OptionalCRDs(t.Context(), filepath.Join(suite.repository, "bin")))(t)
+	for _, name := range []string{harness.PodMonitorCRD, harness.PrometheusRuleCRD} {
+		must(t, harness.InstallCRD(t.Context(), suite.admin, crds[name]))
+		t.Cleanup(func() {
+			if err := harness.RemoveCRD(context.Background(), suite.admin, name); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// startInstancePrometheus starts Prometheus with the alerts of an instance, which wait for nothing, and with the documented configuration.
+func startInstancePrometheus(t *testing.T, rule *monitoringv1.PrometheusRule) *harness.Prometheus {
+	t.Helper()
+	config := documentedScrape(t, "nginx")
+	job := config["scrape_configs"].([]any)[0].(map[string]any)
+	job["kubernetes_sd_configs"].([]any)[0].(map[string]any)["kubeconfig_file"] = os.Getenv("KUBECONFIG")
+	return startPrometheusWith(t, config, &rule.Spec)
+}
+
+// haveInstanceData requires every series that the alerts and the dashboard of instances select of nginx, and a value of each query of a panel
+// that looks at no others.
+func haveInstanceData(t *testing.T, prometheus *harness.Prometheus, rule *monitoringv1.PrometheusRule) {
+	t.Helper()
+	var queries []string
+	for _, alert := range monitoring.Alerts(rule) {
+		for _, selector := range monitoring.Selectors(alert.Expr.StrVal) {
+			queries = append(queries, selector.Text)
+		}
+	}
+	for _, panel := range harness.Must1(monitoring.ReadInstancesDashboard(suite.repository))(t).Panels {
+		for _, query := range panel.Queries() {
+			if !strings.Contains(query, `job="`+monitoring.Job+`"`) {
+				queries = append(queries, query)
+			}
+		}
+	}
+	if len(queries) < 8 {
+		t.Fatalf("only %d queries: %v", len(queries), queries)
+	}
+	waitFor(t, suite.operatorNamespace, "what alerts and panels show", patience, func(ctx context.Context) error {
+		var errs []error
+		for _, query := range queries {
+			samples, err := prometheus.Query(ctx, query)
+			if err == nil && len(samples) == 0 {
+				err = fmt.Errorf("%s has no value", query)
+			}
+			errs = append(errs, err)
+		}
+		evaluated, err := prometheus.Rules(ctx)
+		for _, alert := range monitoring.Alerts(rule) {
+			if problem, found := evaluated[alert.Alert]; !found || problem != "" {
+				errs = append(errs, fmt.Errorf("%s: evaluated %t, %s", alert.Alert, found, problem))
+			}
+		}
+		return errors.Join(append(errs, err)...)
+	})
+	t.Logf("FIGURE monitoring of instances: %d queries have data", len(queries))
+}
+
+// haveTop requires that kubectl nginx top shows both Pods, and what the load does.
+func haveTop(t *testing.T, namespace string) {
+	t.Helper()
+	var list struct {
+		Items []struct {
+			Pod               string
+			Pods              int
+			RequestsPerSecond float64
+			Active            int64
+		}
+	}
+	must(t, json.Unmarshal([]byte(kubectl(t, "nginx", "top", "web", "-n", namespace, "-o", "json")), &list))
+	if len(list.Items) != 2 {
+		t.Fatalf("top shows %+v", list.Items)
+	}
+	for _, load := range list.Items {
+		if load.Pod == "" || load.RequestsPerSecond < 1 || load.Active < 1 {
+			t.Errorf("top shows %+v under load", load)
+		}
+	}
+	must(t, json.Unmarshal([]byte(kubectl(t, "nginx", "top", "-n", namespace, "-o", "json")), &list))
+	if len(list.Items) != 1 || list.Items[0].Pods != 2 {
+		t.Errorf("top shows of all instances %+v", list.Items)
+	}
+	t.Log(kubectl(t, "nginx", "top", "web", "-n", namespace))
+}
+
+// fillConnections opens connections to one Pod until an alert says that there are nearly as many as nginx may have.
+func fillConnections(t *testing.T, prometheus *harness.Prometheus, object *v1alpha2.NginxOperator) {
+	t.Helper()
+	pods, err := podsOf(t.Context(), object)
+	must(t, err)
+	for range 54 {
+		dialer := net.Dialer{Timeout: requestTimeout}
+		connection, err := dialer.DialContext(t.Context(), "tcp", net.JoinHostPort(pods[0].Status.PodIP, strconv.Itoa(8080)))
+		must(t, err)
+		defer func() { _ = connection.Close() }()
+	}
+	took := waitFor(t, object.Namespace, "NginxConnectionsNearLimit to fire", patience, func(ctx context.Context) error {
+		return fires(ctx, prometheus, "NginxConnectionsNearLimit", map[string]string{"pod": pods[0].Name, "namespace": object.Namespace})
+	})
+	t.Logf("FIGURE monitoring of instances: NginxConnectionsNearLimit fires %s after 54 of 64 connections are open", took.Round(time.Second/10))
+}
+
+// startPrometheusWith starts Prometheus with rules and a configuration, each scraped and evaluated once a second.
+func startPrometheusWith(t *testing.T, config map[string]any, rules *monitoringv1.PrometheusRuleSpec) *harness.Prometheus {
+	t.Helper()
+	dir := t.TempDir()
+	for i := range rules.Groups {
+		for j := range rules.Groups[i].Rules {
+			rules.Groups[i].Rules[j].For = nil
+		}
+	}
+	must(t, os.WriteFile(filepath.Join(dir, "rules.yaml"), harness.Must1(yaml.Marshal(rules))(t), 0o600))
+	config["global"] = map[string]any{"scrape_interval": "1s", "evaluation_interval": "1s"}
+	config["rule_files"] = []string{"rules.yaml"}
+	file := filepath.Join(dir, "prometheus.yaml")
+	must(t, os.WriteFile(file, harness.Must1(yaml.Marshal(config))(t), 0o600))
+	prometheus, err := harness.StartPrometheus(t.Context(), filepath.Join(suite.repository, "bin", "prometheus"), file, dir)
+	must(t, err)
+	t.Cleanup(func() {
+		prometheus.Stop()
+		if t.Failed() {
+			t.Log(prometheus.Summary())
+		}
+	})
+	return prometheus
+}

@@ -1,0 +1,127 @@
+package integration
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/test/harness"
+)
+
+// monitored returns what asks for everything that monitoring has.
+func monitored() *v1alpha2.Monitoring {
+	labels := map[string]string{"release": "prometheus"}
+	return &v1alpha2.Monitoring{
+		PodMonitor: &v1alpha2.PodMonitor{Labels: labels, Interval: "15s"}, Alerts: &v1alpha2.Alerts{Labels: labels},
+	}
+}
+
+// What monitoring declares comes, comes back as it was, also while changes are blocked, and goes when it is switched off.
+func TestMonitoringOfInstances(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	object := newInstance(namespace, "web")
+	create(t, object)
+	plain := waitForChildren(t, namespace, "web")
+	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Monitoring = monitored() })
+	first := waitForChildren(t, namespace, "web")
+	if got := first.deployment.Spec.Template.Spec.InitContainers; len(got) != 1 || got[0].Image != harness.ExporterImage {
+		t.Errorf("containers beside nginx: %+v", got)
+	}
+	if got := first.policy.Spec.Ingress[0].Ports; len(got) != 3 || got[2].Port.IntVal != 9113 {
+		t.Errorf("the NetworkPolicy lets in %+v", got)
+	}
+	for _, child := range []client.Object{first.monitor, first.rule} {
+		if child.GetLabels()["release"] != "prometheus" {
+			t.Errorf("labels of %T: %v", child, child.GetLabels())
+		}
+	}
+	waitForMarker(t, namespace)
+
+	update(t, first.monitor.DeepCopy(), func(o *monitoringv1.PodMonitor) { o.Spec.PodMetricsEndpoints[0].Interval = "1h" })
+	update(t, object, func(o *v1alpha2.NginxOperator) {
+		o.Spec.Content = &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: "missing"}}
+	})
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonReferenceNotFound)
+	must(t, suite.admin.Delete(t.Context(), first.rule))
+	waitFor(t, func() error {
+		got := must1(childrenOf(t.Context(), namespace, "web"))(t)
+		if got.rule == nil || got.rule.UID == first.rule.UID {
+			return errors.New("no new PrometheusRule")
+		}
+		if diff := cmp.Diff(first.rule.Spec, got.rule.Spec) + cmp.Diff(first.monitor.Spec, got.monitor.Spec); diff != "" {
+			return fmt.Errorf("(-before +now):\n%s", diff)
+		}
+		return nil
+	})
+
+	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Content, o.Spec.Monitoring.Enabled = nil, ptr.To(false) })
+	waitFor(t, func() error {
+		got := must1(childrenOf(t.Context(), namespace, "web"))(t)
+		if got.monitor != nil || got.rule != nil {
+			return fmt.Errorf("there are still %v and %v", got.monitor, got.rule)
+		}
+		if diff := cmp.Diff(plain.deployment.Spec, got.deployment.Spec); diff != "" {
+			return fmt.Errorf("the Deployment (-before +now):\n%s", diff)
+		}
+		return nil
+	})
+}
+
+// The Prometheus Operator comes and goes while this operator runs. Without it the object says so, and everything else of it is there; with
+// it a PrometheusRule of somebody else is theirs.
+func TestThePrometheusOperatorComesAndGoes(t *testing.T) {
+	crds := []string{harness.PodMonitorCRD, harness.PrometheusRuleCRD}
+	for _, name := range crds {
+		must(t, harness.RemoveCRD(t.Context(), suite.admin, name))
+	}
+	installed := false
+	install := func() {
+		t.Helper()
+		for _, name := range crds {
+			must(t, harness.InstallCRD(t.Context(), suite.admin, suite.optional[name]))
+		}
+		installed = true
+	}
+	t.Cleanup(func() {
+		if !installed {
+			install() // the other tests need it
+		}
+	})
+	missing := func(field, crd, kind string) v1alpha2.Blocker {
+		return v1alpha2.Blocker{Reason: v1alpha2.ReasonAPIMissing, Message: fmt.Sprintf("spec.monitoring.%s: CustomResourceDefinition %q does "+
+			"not exist, is not established or is being deleted, so there is no %s: install the Prometheus Operator, or remove the field",
+			field, crd, kind)}
+	}
+	namespace := newNamespace(t)
+	object := newInstance(namespace, "web")
+	object.Spec.Monitoring = monitored()
+	create(t, object)
+	waitForBlockers(t, namespace, missing("podMonitor", crds[0], "PodMonitor"), missing("alerts", crds[1], "PrometheusRule"))
+	rollOut(t, namespace, "web")
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+
+	install()
+	waitForBlockers(t, namespace)
+	waitForChildren(t, namespace, "web")
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionFalse, v1alpha2.ReasonAsExpected)
+
+	theirs := &monitoringv1.PrometheusRule{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "other"}}
+	create(t, theirs)
+	other := newInstance(namespace, "other")
+	other.Spec.Monitoring = monitored()
+	create(t, other)
+	waitForCondition(t, namespace, "other", v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonNameConflict)
+	got := theirs.DeepCopy()
+	must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(theirs), got))
+	if diff := cmp.Diff(theirs, got); diff != "" {
+		t.Errorf("the foreign PrometheusRule was changed:\n%s", diff)
+	}
+}
