@@ -75,7 +75,8 @@ func newRoot(c *cli) *cobra.Command {
 	root.SetErr(c.ErrOut)
 	c.kube.AddFlags(root.PersistentFlags())
 	root.AddCommand(
-		newStatus(c), newPlan(c), newLogs(c), newConfig(c), newRestart(c), newRollback(c), newPause(c, true), newPause(c, false), newMigrate(c),
+		newStatus(c), newPlan(c), newLogs(c), newConfig(c), newTop(c), newRestart(c), newRollback(c), newPause(c, true), newPause(c, false),
+		newMigrate(c),
 	)
 	return root
 }

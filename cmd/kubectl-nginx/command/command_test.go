@@ -49,6 +49,8 @@ func TestBadArguments(t *testing.T) {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	for arguments, want := range map[string]string{
 		"status -o table":            `error: unable to match a printer suitable for the output format "table", allowed formats are: json,yaml`,
+		"top a -A":                   "error: a resource cannot be retrieved by name with --all-namespaces or --selector",
+		"top --interval=0s":          "error: --interval is 0s, must be between 1s and 1m",
 		"status a -A":                "error: a resource cannot be retrieved by name with --all-namespaces or --selector",
 		"plan":                       "error: must specify -f",
 		"migrate":                    "error: must specify -f",
