@@ -67,6 +67,9 @@ verify: bin/golangci-lint bin/operator-sdk bin/opm ## Generated files are up to 
 	go mod tidy -diff
 	go vet -tags=bench,soak ./...
 	GOLANGCI_LINT_CACHE=$(CURDIR)/bin/lint-cache golangci-lint run
+	go -C hack/tools/picture mod tidy -diff
+	go -C hack/tools/picture vet ./...
+	cd hack/tools/picture && GOLANGCI_LINT_CACHE=$(CURDIR)/bin/lint-cache golangci-lint run
 	$(MAKE) validate compatible
 
 # Tests on API servers build the programs that they run with the race detector, which needs a C compiler; in themselves, which poll most of
@@ -84,13 +87,14 @@ TESTED = integration unit fuzz
 
 test: ## Unit and integration tests; the latter on a real API server.
 test-unfuzzed: TESTED = integration unit
-test test-unfuzzed: $(API_SERVER) bin/gotestsum bin/promtool
+test test-unfuzzed: $(API_SERVER) bin/gotestsum bin/promtool bin/prometheus
 	@rm -rf dist/test-logs && mkdir -p dist
 	@$(MAKE) --jobs=2 --keep-going $(TESTED:%=test-%)
 	@for tests in $(TESTED); do gotestsum tool slowest --threshold=10s --jsonfile=dist/$$tests.json; done
 UNIT = $(GOTESTSUM) --jsonfile=dist/$(@:test-%=%).json -- $(if $(filter 1,$(shell go env CGO_ENABLED)),-race) -timeout=25m
 test-unit:
 	$(UNIT) $$(go list ./... | grep -vxF -e "$$(go list $(ON_API_SERVERS) $(FUZZED) ./test/e2e)")
+	go -C hack/tools/picture test ./...
 test-fuzz:
 	$(UNIT) $(FUZZED)
 # API servers that collect their garbage a third as often take less of the processors.
@@ -221,6 +225,10 @@ clean: cluster-down ## Stop the local cluster and remove everything that was bui
 # Programs of this repository. Go knows best what has changed, so it is always asked.
 bin/cluster bin/demo bin/release bin/examples-demo bin/kubectl-nginx: FORCE
 	@go build -o $@ ./$(wildcard cmd/$(@F) test/$(@F) hack/$(@F) $(@F:examples-%=examples/test/%))
+
+# It draws a dashboard from a Prometheus. What it draws with is in no other program, so it is a module of its own.
+bin/picture: FORCE
+	@go build -C hack/tools/picture -o $(CURDIR)/$@ .
 
 # Tools in the versions that hack/tools pins. bin/cluster knows how each is built, and whether it is up to date.
 TOOLS := controller-gen crd-ref-docs crdify etcd golangci-lint gotestsum kube-apiserver kube-controller-manager kubectl operator-sdk opm \

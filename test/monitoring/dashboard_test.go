@@ -29,8 +29,9 @@ var dashboards = map[string]struct {
 }{
 	"operator": {ReadDashboard, []string{"datasource"}, 10, 30, "nginx-operator.json", "dashboard.json"},
 	"instances": {
-		ReadInstancesDashboard, []string{"datasource", "namespace", "instance"}, 6, 10,
-		"nginx-operator-instances.json", "dashboard-instances.json",
+		ReadInstancesDashboard,
+		[]string{"datasource", "namespace", "instance"},
+		6, 10, "nginx-operator-instances.json", "dashboard-instances.json",
 	},
 }
 

@@ -34,7 +34,7 @@ func exported(t *testing.T) map[string]string {
 	return types
 }
 
-var rated = regexp.MustCompile(`rate\((\w+)\{`)
+var rated = regexp.MustCompile(`(?:rate|increase)\((\w+)\{`)
 
 // Every metric of instances that a panel looks at is one that the exporter serves, and a rate is that of a counter.
 func TestMetricsOfInstancesAreExported(t *testing.T) {

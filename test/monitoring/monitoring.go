@@ -179,8 +179,9 @@ func readDashboard(repository, file string) (*Dashboard, error) {
 	return dashboard, nil
 }
 
-// variables are the values with which queries are tested: a minute for what depends on the width of a screen, and else all.
-var variables = strings.NewReplacer("$__rate_interval", "1m", "$namespace", All, "$instance", All)
+// variables are the values with which queries are tested: a minute for what depends on the width of a screen, an hour for what depends on
+// the time that is shown, and else all.
+var variables = strings.NewReplacer("$__rate_interval", "1m", "$__range", "1h", "$namespace", All, "$instance", All)
 
 // All is what variables stand for where all of their values are selected.
 const All = ".+"
