@@ -61,7 +61,8 @@ func missingFailures(applied *declaration) []failure {
 	var out []failure
 	for _, child := range optionalChildren() {
 		if missing := applied.in.missing[child.kind]; missing != "" && child.isDeclared(&applied.object.Spec) {
-			out = append(out, failure{v1alpha2.ReasonAPIMissing, fmt.Sprintf("%s: %s, so there is no %s: %s", child.at, missing, child.kind, child.wayOut)})
+			message := fmt.Sprintf("%s: %s, so there is no %s: %s", child.at, missing, child.kind, child.wayOut)
+			out = append(out, failure{v1alpha2.ReasonAPIMissing, message})
 		}
 	}
 	return out

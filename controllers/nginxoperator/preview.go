@@ -24,8 +24,8 @@ type Preview struct {
 
 // Preview does what a reconcile of the object does up to the status, without a look at spec.paused, the turn of the object in the rollout
 // of a release, and the bridge of a port's new name. It writes with the Applier, whose client is to make dry runs of that. Of the
-// Reconciler it needs Client, Applier, ConfigMaps, Secrets, Optional, Image, ExporterImage and IPv6. Errors are those of reading; what the API server
-// refuses of the children is Failure.
+// Reconciler it needs Client, Applier, ConfigMaps, Secrets, Optional, Image, ExporterImage and IPv6. Errors are those of reading; what the
+// API server refuses of the children is Failure.
 func (r *Reconciler) Preview(ctx context.Context, object *v1alpha2.NginxOperator) (Preview, error) {
 	declared, result, err := r.declared(ctx, object)
 	if err != nil {

@@ -40,8 +40,8 @@ func validateMonitoring(monitoring *v1alpha2.Monitoring, path *field.Path) field
 	if modes := []v1alpha2.ExporterMode{"", v1alpha2.ExporterSidecar, v1alpha2.ExporterNone}; !slices.Contains(modes, monitoring.Exporter) {
 		errs = append(errs, field.NotSupported(path.Child("exporter"), v1alpha2.ExporterMode(bounded(string(monitoring.Exporter))), modes[1:]))
 	}
-	if monitoring.Exporter == v1alpha2.ExporterNone && (monitoring.Image != "" || monitoring.Resources != nil || monitoring.PodMonitor != nil ||
-		monitoring.Alerts != nil) {
+	saysMore := monitoring.Image != "" || monitoring.Resources != nil || monitoring.PodMonitor != nil || monitoring.Alerts != nil
+	if saysMore && monitoring.Exporter == v1alpha2.ExporterNone {
 		errs = append(errs, field.Invalid(path, field.OmitValueType{}, "with exporter None there are no metrics of the operator's making; "+
 			"remove image, resources, podMonitor and alerts, or use exporter Sidecar"))
 	}

@@ -103,8 +103,8 @@ func startInstancePrometheus(t *testing.T, rule *monitoringv1.PrometheusRule) *h
 	return startPrometheusWith(t, config, &rule.Spec)
 }
 
-// haveInstanceData requires every series that the alerts and the dashboard of instances select of nginx, and a value of each query of a panel
-// that looks at no others.
+// haveInstanceData requires every series that the alerts and the dashboard of instances select of nginx, and a value of each query of a
+// panel that looks at no others.
 func haveInstanceData(t *testing.T, prometheus *harness.Prometheus, rule *monitoringv1.PrometheusRule) {
 	t.Helper()
 	var queries []string

@@ -54,8 +54,8 @@ func TestLoad(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		strings.Replace(metrics, "nginx_up 1", "nginx_up 0", 1): "nginx did not answer it",
-		"<html>":    "text format parsing error",
-		"nginx_up ": "text format parsing error",
+		"<html>":     "text format parsing error",
+		"nginx_up a": "text format parsing error",
 	} {
 		if _, err := parse(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", text[:min(len(text), 20)], err)
