@@ -21,14 +21,22 @@ else ifeq ($(CLUSTER),external)
 else
   $(error CLUSTER is local or external, not '$(CLUSTER)')
 endif
+# What an external cluster gets names images by tag, or by digest, as what is published does. A digest is known when the image is pushed:
+# the operator's before the bundle, the bundle's before the catalog.
+USE_IMAGE_DIGESTS ?= false
+ifeq ($(USE_IMAGE_DIGESTS),true)
+dist/external: operator-image
+catalog-image: bundle-image bin/opm
+endif
 # Releases and their images. With exec it tells the programs under test/ of them.
-RELEASE = CLUSTER=$(CLUSTER) bin/release
+RELEASE = CLUSTER=$(CLUSTER) USE_IMAGE_DIGESTS=$(USE_IMAGE_DIGESTS) bin/release
 
 ##@ Start here
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^##@ / { print "\n" substr($$0, 5) } /^[a-z0-9-]+:.*## / { printf "  %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@printf '\nCLUSTER=external with KUBECONFIG and IMAGE_REGISTRY uses a cluster of your own instead of the local one.\n'
+	@printf 'USE_IMAGE_DIGESTS=true names images by digest there.\n'
 
 demo: bin/demo bin/cluster bin/release ## From nothing to a served page: cluster, OLM, operator, NGINX.
 	$(RELEASE) exec bin/demo
@@ -59,6 +67,9 @@ manifests: bin/controller-gen ## CRD and RBAC, from api/ and controllers/.
 # A copy of the tree's content, as the name of a git tree: tracked or not, committed or not, all but what is ignored.
 SNAPSHOT = index=$$(mktemp -u) && GIT_INDEX_FILE=$$index git add -A && GIT_INDEX_FILE=$$index git write-tree && rm -f $$index
 
+# Programs of this repository whose dependencies the operator's module is not to have.
+MODULES = hack/oci hack/picture
+
 # The linter keeps what it found under the paths of the clone in which it found it, so each clone has a cache of its own.
 verify: bin/golangci-lint bin/operator-sdk bin/opm ## Generated files are up to date, lint and validation find nothing.
 	@before=$$($(SNAPSHOT)); $(MAKE) generate catalog; after=$$($(SNAPSHOT)); \
@@ -67,9 +78,8 @@ verify: bin/golangci-lint bin/operator-sdk bin/opm ## Generated files are up to 
 	go mod tidy -diff
 	go vet -tags=bench,soak ./...
 	GOLANGCI_LINT_CACHE=$(CURDIR)/bin/lint-cache golangci-lint run
-	go -C hack/tools/picture mod tidy -diff
-	go -C hack/tools/picture vet ./...
-	cd hack/tools/picture && GOLANGCI_LINT_CACHE=$(CURDIR)/bin/lint-cache golangci-lint run
+	@for module in $(MODULES); do (set -x && cd $$module && go mod tidy -diff && go vet ./... && \
+	  GOLANGCI_LINT_CACHE=$(CURDIR)/bin/lint-cache golangci-lint run); done
 	$(MAKE) validate compatible
 
 # Tests on API servers build the programs that they run with the race detector, which needs a C compiler; in themselves, which poll most of
@@ -83,10 +93,10 @@ GOTESTSUM      = gotestsum --format=pkgname-and-test-fails --hide-summary=skippe
 # Unit tests that keep a processor busy for minutes and ask no clock: `make check` runs them beside the end-to-end tests, which wait most of
 # the time. However long they are kept waiting, they fail no other way.
 FUZZED = ./internal/conversion ./internal/webhook
-TESTED = integration unit fuzz
+TESTED = integration unit modules fuzz
 
 test: ## Unit and integration tests; the latter on a real API server.
-test-unfuzzed: TESTED = integration unit
+test-unfuzzed: TESTED = integration unit modules
 test test-unfuzzed: $(API_SERVER) bin/gotestsum bin/promtool bin/prometheus
 	@rm -rf dist/test-logs && mkdir -p dist
 	@$(MAKE) --jobs=2 --keep-going $(TESTED:%=test-%)
@@ -94,17 +104,18 @@ test test-unfuzzed: $(API_SERVER) bin/gotestsum bin/promtool bin/prometheus
 UNIT = $(GOTESTSUM) --jsonfile=dist/$(@:test-%=%).json -- $(if $(filter 1,$(shell go env CGO_ENABLED)),-race) -timeout=25m
 test-unit:
 	$(UNIT) $$(go list ./... | grep -vxF -e "$$(go list $(ON_API_SERVERS) $(FUZZED) ./test/e2e)")
-	go -C hack/tools/picture test ./...
 test-fuzz:
 	$(UNIT) $(FUZZED)
+test-modules:
+	@: > dist/modules.json; for module in $(MODULES); do (set -x && cd $$module && \
+	  $(GOTESTSUM) --jsonfile=$(CURDIR)/dist/module.json -- ./...) && cat dist/module.json >> dist/modules.json; done
 # API servers that collect their garbage a third as often take less of the processors.
 test-integration:
 	GOGC=300 $(ON_API_SERVER) $(GOTESTSUM) --jsonfile=dist/integration.json -- -timeout=25m -p=3 $(ON_API_SERVERS)
 
 e2e: cluster-olm e2e-images e2e-tests ## End-to-end tests on the cluster: OLM, run bundle, Subscription, scorecard.
 e2e-images: images release-images examples-image
-e2e-tests: bin/cluster bin/release bin/kubectl-nginx bin/operator-sdk bin/kubectl bin/gotestsum bin/prometheus \
-  bin/controller-gen
+e2e-tests: bin/cluster bin/release bin/oci bin/kubectl-nginx bin/operator-sdk bin/kubectl bin/gotestsum bin/prometheus bin/controller-gen
 	mkdir -p dist && go test -c -o bin/e2e.test ./test/e2e
 	$(RELEASE) exec gotestsum --format=standard-verbose --raw-command --jsonfile=dist/e2e.json -- \
 	  $(IN_CLUSTER) go tool test2json -t -p test/e2e bin/e2e.test -test.v=test2json -test.timeout=$(E2E_TIMEOUT)
@@ -112,7 +123,19 @@ e2e-tests: bin/cluster bin/release bin/kubectl-nginx bin/operator-sdk bin/kubect
 E2E_TIMEOUT = 45m
 e2e-full: export E2E_FULL = true
 e2e-full: E2E_TIMEOUT = 2h
-e2e-full: e2e ## The same, and what is only long: every other walk of the upgrade graph, a thousand objects at once.
+e2e-full: start-arm64 e2e ## The same, and what is only long: every other walk of the upgrade graph, a thousand objects, a mirror, arm64.
+
+# Debian has the emulator in a package, of which this one program is unpacked and nothing is installed.
+EMULATED_BY := qemu-user-static
+EMULATOR := dist/qemu/usr/bin/qemu-aarch64-static
+start-arm64: $(EMULATOR) bin/release ## Build the operator for arm64, and start it under an emulator of that processor.
+	CLUSTER=local PLATFORMS=linux/arm64 bin/release build
+	[[ "$$($(EMULATOR) dist/linux_arm64/manager --version)" == $(VERSION) ]]
+	$(EMULATOR) dist/linux_arm64/manager --help 2>&1 | grep -e --nginx-image
+$(EMULATOR):
+	mkdir -p dist/qemu
+	cd dist/qemu && { apt-get download -qq $(EMULATED_BY) || { apt-get update -qq && apt-get download -qq $(EMULATED_BY); }; }
+	cd dist/qemu && dpkg-deb --fsys-tarfile $(EMULATED_BY)_*.deb | tar -x ./usr/bin/$(@F) && rm $(EMULATED_BY)_*.deb
 
 bench: $(API_SERVER) ## Measure the operator: requests, memory, time for many objects.
 	go test -tags=bench -v -count=1 -p=1 -run=TestCosts ./internal/...
@@ -145,9 +168,12 @@ bundle: manifests bin/kubectl bin/operator-sdk ## The release's bundle, from con
 catalog: bundle bin/opm bin/release ## The file-based catalog: this release's bundle and the upgrade graph.
 	$(RELEASE) catalog
 
-validate: bin/operator-sdk bin/opm ## Validate bundle and catalog; a warning is a failure.
-	@operator-sdk bundle validate bundle --select-optional=suite=operatorframework 2>&1 | \
-	  awk '{ print } /level=warning/ { warned = 1 } END { exit warned }'
+# Every optional validator that community-operators runs: the suite has operatorhubv2, capabilities, categories, alpha-deprecated-apis,
+# good-practices and multiarch. community reads the labels of the Dockerfile, and warns in any case that it is deprecated itself.
+validate: bin/operator-sdk bin/opm ## Validate bundle and catalog as community-operators does; a warning is a failure.
+	@for validators in suite=operatorframework name=community; do \
+	  operator-sdk bundle validate bundle --select-optional=$$validators --optional-values=index-path=bundle.Dockerfile 2>&1 || exit; \
+	done | awk '/Community Operator bundle validator is deprecated/ { next } { print } /level=warning/ { warned = 1 } END { exit warned }'
 	opm validate catalog
 
 CRD := bundle/manifests/operator.example.com_nginxoperators.yaml
@@ -155,10 +181,12 @@ compatible: bin/crdify bin/release ## Compare the API with that of the release b
 	previous=$$($(RELEASE) tree previous); crdify --config=hack/crdify.yaml file://$(CURDIR)/$$previous/$(CRD) file://$(CURDIR)/$(CRD)
 
 RELEASE_IMAGES := operator-image bundle-image catalog-image scorecard-image
-images: $(RELEASE_IMAGES) ## Build all images of this release and push them to the cluster's registry.
+images: $(RELEASE_IMAGES) ## Build all images of this release and push them to the cluster's registry, with SBOM and provenance.
 bundle-image catalog-image: $(DELIVERY)
-$(RELEASE_IMAGES) examples-image: %-image: bin/release $(REGISTRY_NEEDS)
+$(RELEASE_IMAGES) examples-image: %-image: bin/release bin/oci $(REGISTRY_NEEDS)
 	$(RELEASE) image $*
+list-images: bin/release bin/oci ## Print the images that a cluster pulls for this release.
+	@$(RELEASE) list-images
 
 release-images: older-images next-images ## Build the images of the releases before and after, for upgrade tests.
 next-images: operator-image dist/next
@@ -166,7 +194,7 @@ older-images next-images: bin/release $(REGISTRY_NEEDS)
 	$(RELEASE) $@
 
 dist/next: bin/opm $(DELIVERY)
-dist/next dist/external: dist/%: bin/release FORCE
+dist/next dist/external: dist/%: bin/release bin/oci FORCE
 	$(RELEASE) $*
 dist/releases/v%: bin/release FORCE
 	$(RELEASE) tree $*
@@ -226,9 +254,9 @@ clean: cluster-down ## Stop the local cluster and remove everything that was bui
 bin/cluster bin/demo bin/release bin/examples-demo bin/kubectl-nginx: FORCE
 	@go build -o $@ ./$(wildcard cmd/$(@F) test/$(@F) hack/$(@F) $(@F:examples-%=examples/test/%))
 
-# It draws a dashboard from a Prometheus. What it draws with is in no other program, so it is a module of its own.
-bin/picture: FORCE
-	@go build -C hack/tools/picture -o $(CURDIR)/$@ .
+# Those that are modules of their own.
+bin/oci bin/picture: FORCE
+	@go build -C hack/$(@F) -o $(CURDIR)/$@ .
 
 # Tools in the versions that hack/tools pins. bin/cluster knows how each is built, and whether it is up to date.
 TOOLS := controller-gen crd-ref-docs crdify etcd golangci-lint gotestsum kube-apiserver kube-controller-manager kubectl operator-sdk opm \

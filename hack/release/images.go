@@ -8,7 +8,9 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // images tells what the images of a release are made of: besides a Dockerfile the program of a package, or only files.
@@ -54,13 +56,22 @@ func (p *project) publishImage(kind string) error {
 	if !known {
 		return fmt.Errorf("unknown image %q", kind)
 	}
-	if made.program == "" {
-		return p.publish(kind, p.version, p.delivery)
+	tree := p.delivery
+	if made.program != "" {
+		tree = "."
+		if err := p.build(kind, p.version, tree); err != nil {
+			return err
+		}
 	}
-	if err := p.build(kind, p.version, "."); err != nil {
+	if kind == "catalog" && p.digests {
+		if err := p.nameBundleByDigest(); err != nil {
+			return err
+		}
+	}
+	if err := p.publish(kind, p.version, tree); err != nil {
 		return err
 	}
-	return p.publish(kind, p.version, ".")
+	return p.attest(kind)
 }
 
 // publishOlder publishes the images of older releases, except those that a local cluster has: a note in its own directory says so.
@@ -101,8 +112,12 @@ func (p *project) publishRelease(release, operator, delivery string) error {
 
 // publish builds an image and pushes it to the registry of the cluster.
 func (p *project) publish(kind, release, tree string) error {
+	head, err := readCheckout()
+	if err != nil {
+		return err
+	}
 	if p.cluster == "local" {
-		return execute(p.publishCommands("", kind, release, tree)...)
+		return execute(p.publishCommands("", kind, release, tree, head.time)...)
 	}
 	engine, err := engine()
 	if err != nil {
@@ -110,14 +125,19 @@ func (p *project) publish(kind, release, tree string) error {
 	}
 	// A list of an earlier run would keep its entries; mostly there is none.
 	_ = exec.Command(engine, "manifest", "rm", p.image(kind, release)).Run()
-	return execute(p.publishCommands(engine, kind, release, tree)...)
+	return execute(p.publishCommands(engine, kind, release, tree, head.time)...)
 }
 
-// publishCommands build an image and push it, for an external cluster as one image for all platforms.
-func (p *project) publishCommands(engine, kind, release, tree string) [][]string {
+// publishCommands build an image and push it, for an external cluster as one image for all platforms. Image and files get the time of the
+// commit, so that the same files make the same image.
+func (p *project) publishCommands(engine, kind, release, tree string, commit time.Time) [][]string {
 	image, from := p.image(kind, release), []string{"-f", filepath.Join(tree, images[kind].dockerfile), tree}
+	seconds := strconv.FormatInt(commit.Unix(), 10)
+	timestamp := "--timestamp=" + seconds
 	if p.cluster == "local" {
-		return [][]string{slices.Concat([]string{"bin/cluster", "image", "build", "-t", image}, from), {"bin/cluster", "image", "push", image}}
+		return [][]string{
+			slices.Concat([]string{"bin/cluster", "image", "build", "-t", image, timestamp}, from), {"bin/cluster", "image", "push", image},
+		}
 	}
 	var commands [][]string
 	list := []string{engine, "manifest", "create", image}
@@ -127,15 +147,15 @@ func (p *project) publishCommands(engine, kind, release, tree string) [][]string
 		arch := strings.TrimPrefix(platform, "linux/")
 		build := []string{engine, "build", "--platform=" + platform, "--build-arg=TARGETARCH=" + arch}
 		if !docker {
-			build = append(build, "--build-arg=BUILDPLATFORM=linux/"+runtime.GOARCH, "--manifest="+image)
+			build = append(build, "--build-arg=BUILDPLATFORM=linux/"+runtime.GOARCH, timestamp, "--manifest="+image)
 			commands = append(commands, append(build, from...))
 			continue
 		}
 		// Docker makes a list only of images that the registry has.
 		one := image + "-" + arch
 		list = append(list, one)
-		commands = append(commands, slices.Concat([]string{"env", "BUILDX_NO_DEFAULT_ATTESTATIONS=1"}, build, []string{"-t", one}, from),
-			[]string{engine, "push", one})
+		env := []string{"env", "BUILDX_NO_DEFAULT_ATTESTATIONS=1", "SOURCE_DATE_EPOCH=" + seconds}
+		commands = append(commands, slices.Concat(env, build, []string{"-t", one}, from), []string{engine, "push", one})
 	}
 	if docker {
 		return append(commands, list, []string{engine, "manifest", "push", "--purge", image})

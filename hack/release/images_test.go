@@ -19,7 +19,7 @@ func TestNext(t *testing.T) {
 	want(t, map[string]string{
 		"dist/external/examples/config/a.yaml": "r/me/a",
 		"dist/next/config/manager.yaml":        "r/me/nginx-operator:v0.10.1",
-		"dist/next/catalog/nginx-operator/bundles/v0.10.1.yaml": "image: --alpha-image-ref-template=r/me/{{.Package}}-bundle:v{{.Version}}\n" +
+		"dist/next/catalog/nginx-operator/bundles/v0.10.1.yaml": "image: --alpha-image-ref-template=r/me/nginx-operator-bundle:v0.10.1\n" +
 			"nginx-operator.v0.10.1",
 		"dist/next/catalog/nginx-operator/catalog.yaml": `entries:
 - icon:
@@ -55,7 +55,7 @@ func TestCatalog(t *testing.T) {
 	do(t, "catalog")
 	text := strings.ReplaceAll(testTemplate, "@ICON@", "PHN2Zy8+")
 	want(t, map[string]string{
-		"catalog/nginx-operator/bundles/v0.10.0.yaml": "image: --alpha-image-ref-template=ghcr.io/example/{{.Package}}-bundle:v{{.Version}}\n" +
+		"catalog/nginx-operator/bundles/v0.10.0.yaml": "image: --alpha-image-ref-template=ghcr.io/example/nginx-operator-bundle:v0.10.0\n" +
 			"nginx-operator.v0.10.0",
 		"catalog/nginx-operator/catalog.yaml": text,
 	})
@@ -112,32 +112,48 @@ func matching(text, prefix string) string {
 }
 
 // Each engine gets what it understands: the local cluster's own one image, docker an image and then a list of them, others a list to fill.
+// What was pushed is described.
 func TestPublish(t *testing.T) {
 	calls := repository(t)
+	const time = "--timestamp=1795429755"
+	attest := " attest -commit=" + git(t, "rev-parse", "HEAD") + " -time=2026-11-23T10:29:15Z -modified=true"
+	local := `cluster exec -- sh -c exec bin/oci "$0" -registry="$IMAGE_REGISTRY" "$@"` + attest
+	const cluster = "cluster image build -t ghcr.io/example/nginx-operator"
 	build := `go build -trimpath -ldflags=-s -w -X main.version=0.10.0 -o dist/linux_amd64/manager .
 `
 	for _, test := range []struct{ cluster, tool, platforms, kind, want string }{
-		{"local", "", "linux/amd64", "operator", build + `cluster image build -t ghcr.io/example/nginx-operator:v0.10.0 -f Dockerfile .
+		{"local", "", "linux/amd64", "operator", build + cluster + ":v0.10.0 " + time + ` -f Dockerfile .
 cluster image push ghcr.io/example/nginx-operator:v0.10.0
-`},
+` + local + " -base= -out=dist -parameter=target=operator-image -parameter=CLUSTER=local -parameter=PLATFORMS=linux/amd64" +
+			" ghcr.io/example/nginx-operator:v0.10.0\n"},
 		{"local", "", "linux/amd64", "scorecard", `go build -trimpath -ldflags=-s -w -o dist/linux_amd64/scorecard ./test/scorecard
-cluster image build -t ghcr.io/example/nginx-operator-scorecard:v0.10.0 -f test/scorecard/Dockerfile .
+cluster image build -t ghcr.io/example/nginx-operator-scorecard:v0.10.0 ` + time + ` -f test/scorecard/Dockerfile .
 cluster image push ghcr.io/example/nginx-operator-scorecard:v0.10.0
-`},
+` + local + " -base= -out=dist -parameter=target=scorecard-image -parameter=CLUSTER=local -parameter=PLATFORMS=linux/amd64" +
+			" ghcr.io/example/nginx-operator-scorecard:v0.10.0\n"},
+		{"local", "", "linux/amd64", "catalog", cluster + "-catalog:v0.10.0 " + time + ` -f catalog.Dockerfile .
+cluster image push ghcr.io/example/nginx-operator-catalog:v0.10.0
+` + local + " -base=quay.io/opm:v1 -out=dist -parameter=target=catalog-image -parameter=CLUSTER=local -parameter=PLATFORMS=linux/amd64" +
+			" ghcr.io/example/nginx-operator-catalog:v0.10.0\n"},
 		{"external", "", "linux/amd64", "operator", build + `docker info
 docker manifest rm r/me/nginx-operator:v0.10.0
 docker build --platform=linux/amd64 --build-arg=TARGETARCH=amd64 -t r/me/nginx-operator:v0.10.0-amd64 -f Dockerfile .
 docker push r/me/nginx-operator:v0.10.0-amd64
 docker manifest create r/me/nginx-operator:v0.10.0 r/me/nginx-operator:v0.10.0-amd64
 docker manifest push --purge r/me/nginx-operator:v0.10.0
-`},
+oci` + attest + " -base= -out=dist -parameter=target=operator-image -parameter=CLUSTER=external -parameter=PLATFORMS=linux/amd64" +
+			" -parameter=IMAGE_REGISTRY=r/me -parameter=NGINX_IMAGE= -parameter=EXPORTER_IMAGE= -parameter=USE_IMAGE_DIGESTS=false" +
+			" r/me/nginx-operator:v0.10.0\n"},
 		{"external", "podman", "linux/amd64 linux/arm64", "bundle", `podman manifest rm r/me/nginx-operator-bundle:v0.10.0
 podman build --platform=linux/amd64 --build-arg=TARGETARCH=amd64 --build-arg=BUILDPLATFORM=linux/` + runtime.GOARCH +
-			` --manifest=r/me/nginx-operator-bundle:v0.10.0 -f dist/external/bundle.Dockerfile dist/external
+			" " + time + ` --manifest=r/me/nginx-operator-bundle:v0.10.0 -f dist/external/bundle.Dockerfile dist/external
 podman build --platform=linux/arm64 --build-arg=TARGETARCH=arm64 --build-arg=BUILDPLATFORM=linux/` + runtime.GOARCH +
-			` --manifest=r/me/nginx-operator-bundle:v0.10.0 -f dist/external/bundle.Dockerfile dist/external
+			" " + time + ` --manifest=r/me/nginx-operator-bundle:v0.10.0 -f dist/external/bundle.Dockerfile dist/external
 podman manifest push --all r/me/nginx-operator-bundle:v0.10.0 docker://r/me/nginx-operator-bundle:v0.10.0
-`},
+oci` + attest + " -base= -out=dist -parameter=target=bundle-image -parameter=CLUSTER=external" +
+			" -parameter=PLATFORMS=linux/amd64 linux/arm64 -parameter=IMAGE_REGISTRY=r/me" +
+			" -parameter=NGINX_IMAGE= -parameter=EXPORTER_IMAGE= -parameter=USE_IMAGE_DIGESTS=false" +
+			" r/me/nginx-operator-bundle:v0.10.0\n"},
 	} {
 		t.Setenv("CLUSTER", test.cluster)
 		t.Setenv("IMAGE_REGISTRY", "r/me")

@@ -7,13 +7,15 @@
 //	release external       copy manifests, bundle and catalog to dist/external, where they name the images in IMAGE_REGISTRY
 //	release tree VERSION   check out an older release to dist/releases and print the directory; "previous" is the one before this
 //	release next           make dist/next: the bundle and the catalog of this code under the next number
-//	release image KIND     build and push an image of this release: operator, bundle, catalog, scorecard, examples
+//	release image KIND     build and push an image of this release: operator, bundle, catalog, scorecard, examples; and what it is made of
+//	release list-images    print the images that a cluster pulls for this release
 //	release older-images   build and push the images of the releases before this one
 //	release next-images    build and push those of dist/next
 //	release exec COMMAND   run a command with the environment that the programs under test/ read
 //
-// CLUSTER is local or external, IMAGE_REGISTRY the registry of an external cluster. PLATFORMS names what to build for, CONTAINER_TOOL the
-// container engine; both have defaults.
+// CLUSTER is local or external, IMAGE_REGISTRY the registry of an external cluster. USE_IMAGE_DIGESTS=true has what it gets name images by
+// digest, and NGINX_IMAGE and EXPORTER_IMAGE are the images of its operands by default, where the published ones cannot be pulled. PLATFORMS
+// names what to build for, CONTAINER_TOOL the container engine; both have defaults.
 package main
 
 import (
@@ -48,9 +50,14 @@ type project struct {
 	// older are the releases that the catalog holds, without this one, oldest first.
 	older []string
 	// cluster is local or external; the local one finds every image under its published name.
-	cluster   string
-	registry  string
-	platforms []string
+	cluster  string
+	registry string
+	// digests reports whether what an external cluster gets names images by digest.
+	digests bool
+	// operandImages are the images of operands that an external cluster gets by default in place of the published ones, by the name in the
+	// relatedImages of the bundle.
+	operandImages map[string]string
+	platforms  []string
 	// delivery is the directory of the manifests, the bundle and the catalog that the cluster gets.
 	delivery string
 }
@@ -86,6 +93,8 @@ func run(args []string) error {
 		return p.printTree(argument)
 	case command == "next":
 		return p.makeNext()
+	case command == "list-images":
+		return p.printImages()
 	case command == "image":
 		return p.publishImage(argument)
 	case command == "older-images":
@@ -116,9 +125,23 @@ func load() (*project, error) {
 	switch p.cluster {
 	case "local":
 	case "external":
+		p.operandImages = map[string]string{}
+		for variable, name := range operandVariables {
+			if image := os.Getenv(variable); image != "" {
+				p.operandImages[name] = image
+			}
+		}
 		p.registry, p.delivery, platforms = os.Getenv("IMAGE_REGISTRY"), externalDir, "linux/amd64 linux/arm64"
 	default:
 		return nil, fmt.Errorf("CLUSTER is local or external, not %q", p.cluster)
+	}
+	switch text := os.Getenv("USE_IMAGE_DIGESTS"); {
+	case text == "true" && p.cluster == "external":
+		p.digests = true
+	case text == "true":
+		return nil, errors.New("USE_IMAGE_DIGESTS=true needs CLUSTER=external: what the local cluster gets is this tree, which names tags")
+	case text != "" && text != "false":
+		return nil, fmt.Errorf("USE_IMAGE_DIGESTS is true or false, not %q", text)
 	}
 	p.platforms = strings.Fields(cmp.Or(os.Getenv("PLATFORMS"), platforms))
 	p.older, err = releasesBeside(p.version)

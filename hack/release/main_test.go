@@ -36,16 +36,21 @@ func repository(t *testing.T) (calls func() string) {
 	t.Helper()
 	root := t.TempDir()
 	t.Chdir(root)
-	for _, name := range []string{"CLUSTER", "IMAGE_REGISTRY", "PLATFORMS", "CONTAINER_TOOL"} {
+	for _, name := range []string{
+		"CLUSTER", "IMAGE_REGISTRY", "PLATFORMS", "CONTAINER_TOOL", "USE_IMAGE_DIGESTS", "NGINX_IMAGE", "EXPORTER_IMAGE",
+	} {
 		t.Setenv(name, "")
 	}
 	t.Setenv("PATH", root+"/tools:"+os.Getenv("PATH"))
 	t.Setenv("PLATFORMS", "linux/amd64")
+	t.Setenv("GIT_COMMITTER_DATE", "2026-11-23T11:29:15+01:00")
 	note := "#!/bin/sh\necho $(basename $0) $* >> " + root + "/calls\n"
 	files(t, map[string]string{
 		"bin/cluster": note, "tools/docker": note, "tools/podman": note,
+		// The digest of an image is made of its name.
+		"bin/oci":   note + "[ $1 != digest ] || printf 'sha256:%s\\n' $(printf %s $2 | sha256sum | cut -c -64)\n",
 		"tools/go":  note + "[ \"$2\" != -C ] || touch \"$3/dist/linux_amd64/manager\"\n",
-		"tools/opm": "#!/bin/sh\ncase \"$1\" in render) echo image: \"$5\"; cat \"$2\"/*;; alpha) cat; esac\n",
+		"tools/opm": "#!/bin/sh\ncase \"$1\" in render) echo image: \"$5\"; cat \"$2\"/*.yaml;; alpha) cat; esac\n",
 	})
 	git(t, "init", "--quiet")
 	files(t, map[string]string{"main.go": "first"})
@@ -55,8 +60,10 @@ func repository(t *testing.T) (calls func() string) {
 			files(t, map[string]string{
 				"VERSION": release + "\n", "main.go": state + " " + release, "config/manager.yaml": "ghcr.io/example/nginx-operator:v" + release,
 				"config/manifests/icon.svg": "<svg/>", "bundle/csv.yaml": "nginx-operator.v" + release, "bundle.Dockerfile": "FROM scratch",
+				"Dockerfile": "FROM scratch", "test/scorecard/Dockerfile": "FROM scratch",
 				"catalog/nginx-operator/bundles/v" + release + ".yaml": "ghcr.io/example/bundle", "catalog/template.yaml": testTemplate,
-				"catalog.Dockerfile": "FROM scratch", "docs/reference/a.md": "ghcr.io/example/", "dist/linux_amd64/keep": "",
+				"catalog.Dockerfile":  "FROM --platform=x quay.io/opm:v0 AS cache\nFROM quay.io/opm:v1\nCOPY --from=cache /a /b",
+				"docs/reference/a.md": "ghcr.io/example/", "dist/linux_amd64/keep": "",
 				"examples/config/a.yaml": "ghcr.io/example/a",
 			})
 			commit(t)

@@ -27,33 +27,45 @@ func copyDelivery(from, dir string) [][]string {
 func (p *project) copyForExternal() error {
 	examples := externalDir + "/examples"
 	commands := append(copyDelivery(".", externalDir), []string{"mkdir", examples}, []string{"cp", "-R", "examples/config", examples + "/"})
-	if err := execute(commands...); err != nil {
-		return err
+	err := execute(commands...)
+	if err == nil {
+		err = replace(publishedRegistry+"/", p.registry+"/", externalDir)
 	}
-	return replace(publishedRegistry+"/", p.registry+"/", externalDir)
+	if err == nil && len(p.operandImages) > 0 {
+		err = p.useOperandImages(externalDir)
+	}
+	if err == nil && p.digests {
+		err = p.nameImagesByDigest(externalDir)
+	}
+	return err
 }
 
 // replace replaces text in all files of directories.
 func replace(old, text string, dirs ...string) error {
+	var errs []error
+	for _, dir := range dirs {
+		errs = append(errs, rewrite(dir, func(content []byte) []byte { return bytes.ReplaceAll(content, []byte(old), []byte(text)) }))
+	}
+	return errors.Join(errs...)
+}
+
+// rewrite changes all files of a directory.
+func rewrite(dir string, change func(content []byte) []byte) error {
 	root, err := os.OpenRoot(".")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = root.Close() }()
-	var errs []error
-	for _, dir := range dirs {
-		errs = append(errs, fs.WalkDir(root.FS(), dir, func(path string, entry fs.DirEntry, err error) error {
-			if err != nil || !entry.Type().IsRegular() {
-				return err
-			}
-			content, err := root.ReadFile(path)
-			if err != nil {
-				return err
-			}
-			return root.WriteFile(path, bytes.ReplaceAll(content, []byte(old), []byte(text)), 0o644)
-		}))
-	}
-	return errors.Join(errs...)
+	return fs.WalkDir(root.FS(), dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		content, err := root.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return root.WriteFile(path, change(content), 0o644)
+	})
 }
 
 // printTree makes the tree of an older release and prints its directory.
@@ -117,6 +129,9 @@ func lastCommit(release string) (string, error) {
 
 // makeNext makes the same code, bundle and channel as a release with the number after this one.
 func (p *project) makeNext() error {
+	if p.digests {
+		return errors.New("USE_IMAGE_DIGESTS=true is for what is published: the release after this one, which upgrade tests make, goes by tags")
+	}
 	text, err := template()
 	if err == nil {
 		text, err = withRelease(text, p.next, p.version)
@@ -128,7 +143,7 @@ func (p *project) makeNext() error {
 		err = replace(p.version, p.next, nextDir+"/config", nextDir+"/bundle")
 	}
 	if err == nil {
-		err = renderCatalog(nextDir, p.registry, p.next, text)
+		err = renderCatalog(nextDir, p.image("bundle", p.next), p.next, text)
 	}
 	return err
 }
@@ -163,7 +178,7 @@ func withRelease(template, release, replaces string) (string, error) {
 func (p *project) renderGraph() error {
 	text, err := template()
 	if err == nil {
-		err = renderCatalog(".", publishedRegistry, p.version, text)
+		err = renderCatalog(".", publishedRegistry+"/"+operatorName+"-bundle:v"+p.version, p.version, text)
 	}
 	if err != nil {
 		return err
@@ -176,10 +191,11 @@ func (p *project) renderGraph() error {
 		"[Upgrades](../upgrades.md) says what it means.\n\n```mermaid\n"+graph+"```\n"), 0o644)
 }
 
-// renderCatalog renders the bundle of a directory and a template, neither of which needs a registry, to the catalog in the directory.
-func renderCatalog(dir, registry, release, template string) error {
+// renderCatalog renders the bundle of a directory, under the name of its image, and a template, neither of which needs a registry, to the
+// catalog in the directory.
+func renderCatalog(dir, image, release, template string) error {
 	bundle, bundleErr := output("", "opm", "render", filepath.Join(dir, "bundle"), "--output=yaml",
-		"--migrate-level=bundle-object-to-csv-metadata", "--alpha-image-ref-template="+registry+"/{{.Package}}-bundle:v{{.Version}}")
+		"--migrate-level=bundle-object-to-csv-metadata", "--alpha-image-ref-template="+image)
 	catalog, err := output(template, "opm", "alpha", "render-template", "basic", "--output=yaml")
 	if err := errors.Join(bundleErr, err); err != nil {
 		return err

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -17,6 +18,7 @@ import (
 	"github.com/example/nginx-operator/test/cluster/internal/cluster"
 	"github.com/example/nginx-operator/test/cluster/internal/components"
 	"github.com/example/nginx-operator/test/cluster/internal/host"
+	"github.com/example/nginx-operator/test/cluster/internal/images"
 	"github.com/example/nginx-operator/test/cluster/internal/layout"
 	"github.com/example/nginx-operator/test/cluster/internal/registry"
 	"github.com/example/nginx-operator/test/cluster/internal/tools"
@@ -31,7 +33,7 @@ const usage = `Usage: cluster COMMAND
   status              print what runs
   logs                print where the logs are
   exec -- CMD ARG...  run a command in the cluster's network; a single argument is run by sh -c
-  image build -t IMAGE [-t IMAGE] [-f DOCKERFILE] [--build-arg NAME=VALUE] CONTEXT
+  image build -t IMAGE [-t IMAGE] [-f DOCKERFILE] [--build-arg NAME=VALUE] [--timestamp SECONDS] CONTEXT
                       build an image; FROM can name scratch and every image that the cluster has
   image push IMAGE... push images into the cluster's registry; Pods use them by the same name
 `
@@ -108,21 +110,21 @@ func runImage(ctx context.Context, c *cluster.Cluster, args []string) error {
 	}
 	switch args[0] {
 	case "build":
-		var names, buildArgs []string
+		var build images.Build
 		flags := flag.NewFlagSet("image build", flag.ContinueOnError)
-		flags.Func("t", "the `name` of the image; may be repeated", appendTo(&names))
-		flags.Func("build-arg", "a build argument as `NAME=VALUE`; may be repeated", appendTo(&buildArgs))
-		dockerfile := flags.String("f", "", "the `file` with the instructions; default Dockerfile in the context")
+		flags.Func("t", "the `name` of the image; may be repeated", appendTo(&build.Names))
+		flags.Func("build-arg", "a build argument as `NAME=VALUE`; may be repeated", appendTo(&build.Args))
+		flags.StringVar(&build.Dockerfile, "f", "", "the `file` with the instructions; default Dockerfile in the context")
+		flags.StringVar(&build.Timestamp, "timestamp", "", "the time of the image and its files, in `seconds` since 1970; default now")
 		if err := flags.Parse(args[1:]); err != nil {
 			return err
 		}
-		if len(names) == 0 || flags.NArg() != 1 {
+		if len(build.Names) == 0 || flags.NArg() != 1 {
 			return errors.New("image build needs -t IMAGE and one context directory")
 		}
-		if *dockerfile == "" {
-			*dockerfile = filepath.Join(flags.Arg(0), "Dockerfile")
-		}
-		return c.BuildImage(ctx, names, *dockerfile, flags.Arg(0), buildArgs)
+		build.Context = flags.Arg(0)
+		build.Dockerfile = cmp.Or(build.Dockerfile, filepath.Join(build.Context, "Dockerfile"))
+		return c.BuildImage(ctx, build)
 	case "push":
 		if len(args) == 1 {
 			return errors.New("image push needs an image")

@@ -8,6 +8,7 @@ import (
 	"runtime"
 
 	"github.com/example/nginx-operator/test/cluster/internal/host"
+	"github.com/example/nginx-operator/test/cluster/internal/images"
 	"github.com/example/nginx-operator/test/cluster/internal/layout"
 )
 
@@ -21,12 +22,10 @@ func unsupported() error { return host.Unavailable("it needs Linux, this is %s",
 
 // The commands fail.
 
-func (*Cluster) Up(context.Context) error                   { return unsupported() }
-func (*Cluster) OLM(context.Context) error                  { return unsupported() }
-func (*Cluster) Down(context.Context) error                 { return unsupported() }
-func (*Cluster) Status(context.Context) error               { return unsupported() }
-func (*Cluster) Exec([]string) error                        { return unsupported() }
-func (*Cluster) PushImages(context.Context, []string) error { return unsupported() }
-func (*Cluster) BuildImage(context.Context, []string, string, string, []string) error {
-	return unsupported()
-}
+func (*Cluster) Up(context.Context) error                       { return unsupported() }
+func (*Cluster) OLM(context.Context) error                      { return unsupported() }
+func (*Cluster) Down(context.Context) error                     { return unsupported() }
+func (*Cluster) Status(context.Context) error                   { return unsupported() }
+func (*Cluster) Exec([]string) error                            { return unsupported() }
+func (*Cluster) PushImages(context.Context, []string) error     { return unsupported() }
+func (*Cluster) BuildImage(context.Context, images.Build) error { return unsupported() }

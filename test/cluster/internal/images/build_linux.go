@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,23 +18,14 @@ import (
 // buildTimeout bounds one build and one push.
 const buildTimeout = 10 * time.Minute
 
-// BuildImage builds an image from a Dockerfile under one or more names.
-func (s Store) BuildImage(ctx context.Context, names []string, dockerfile, contextDir string, buildArgs []string) error {
-	args := []string{
-		"build", "--quiet", "--http-proxy=false", "--signature-policy", s.Node.Config("policy.json"), "--file", dockerfile,
+// BuildImage builds an image.
+func (s Store) BuildImage(ctx context.Context, b Build) error {
+	args, err := b.arguments()
+	if err != nil {
+		return err
 	}
-	for _, name := range names {
-		ref, err := registry.Parse(name)
-		if err != nil {
-			return err
-		}
-		args = append(args, "--tag", ref.String())
-	}
-	for _, arg := range buildArgs {
-		args = append(args, "--build-arg", arg)
-	}
-	s.Progress.Step("building %s", strings.Join(names, " "))
-	if err := s.buildah(ctx, append(args, contextDir)...); err != nil {
+	s.Progress.Step("building %s", strings.Join(b.Names, " "))
+	if err := s.buildah(ctx, slices.Concat([]string{"build", "--signature-policy", s.Node.Config("policy.json")}, args)...); err != nil {
 		return err
 	}
 	// Drop what the tags meant before, else every build makes the storage grow.

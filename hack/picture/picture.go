@@ -25,7 +25,7 @@ const (
 	footing    = 18
 )
 
-const caption = "Drawn by hack/tools/picture from the dashboard's queries; not a screenshot of Grafana."
+const caption = "Drawn by hack/picture from the dashboard's queries; not a screenshot of Grafana."
 
 // sans is the typeface, in which gonum measures the text. It is not part of the picture: where it is missing, browsers take one of the same
 // widths.

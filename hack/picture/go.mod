@@ -1,5 +1,5 @@
-// Draws a dashboard from a Prometheus. Built with: go build -C hack/tools/picture -o bin/ .
-module github.com/example/nginx-operator/hack/tools/picture
+// Draws a dashboard from a Prometheus. Built with: go build -C hack/picture -o bin/ .
+module github.com/example/nginx-operator/hack/picture
 
 go 1.26.0
 

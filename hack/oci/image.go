@@ -1,0 +1,272 @@
+package main
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"debug/buildinfo"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/package-url/packageurl-go"
+)
+
+// image is what a registry has under a tag: an image, or an index of one for each platform.
+type image struct {
+	tag        name.Tag
+	descriptor v1.Descriptor
+	// base is what the image was built on, nil for scratch.
+	base     *baseImage
+	variants []variant
+}
+
+// baseImage is an image that others are built on, by the digest that its tag has.
+type baseImage struct {
+	tag    name.Tag
+	digest v1.Hash
+}
+
+// variant is the image for one platform.
+type variant struct {
+	platform v1.Platform
+	digest   v1.Hash
+	layers   []layer
+	// fromBase is how many of the layers, the first ones, are those of the base.
+	fromBase int
+}
+
+// layer is a layer as the registry has it, with the Go programs in it.
+type layer struct {
+	digest   v1.Hash
+	programs []program
+}
+
+// program is a Go program, which carries the modules that it was built from.
+type program struct {
+	path   string
+	sha256 string
+	info   *buildinfo.BuildInfo
+}
+
+// repository is the name of an image without its tag, as it was given: the library would say index.docker.io for docker.io.
+func repository(tag name.Tag) string { return strings.TrimSuffix(tag.String(), ":"+tag.TagStr()) }
+
+func (i image) repository() string { return repository(i.tag) }
+
+// short is the last part of the image's name.
+func (i image) short() string { return path.Base(i.repository()) }
+
+// ociURL is the package URL of an image, or of its variant for a platform.
+func ociURL(tag name.Tag, digest v1.Hash, platform string) string {
+	qualifiers := map[string]string{"repository_url": repository(tag), "tag": tag.TagStr()}
+	if platform != "" {
+		qualifiers["arch"] = strings.TrimPrefix(platform, "linux/")
+	}
+	return packageurl.NewPackageURL(packageurl.TypeOCI, "", path.Base(repository(tag)), digest.String(),
+		packageurl.QualifiersFromMap(qualifiers), "").ToString()
+}
+
+// location is where images are: "" for the registry that their names begin with, or a registry that keeps them under their full names.
+type location string
+
+func (l location) reference(image string) (name.Reference, error) {
+	if l != "" {
+		image = string(l) + "/" + image
+	}
+	ref, err := name.ParseReference(image)
+	if err != nil {
+		return nil, fmt.Errorf("failed to read the name of an image: %w", err)
+	}
+	return ref, nil
+}
+
+// options are how registries are asked: as whom docker, podman or buildah have logged in.
+func options(ctx context.Context) []remote.Option {
+	return []remote.Option{remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)}
+}
+
+func (l location) get(ctx context.Context, image string, more ...remote.Option) (*remote.Descriptor, error) {
+	ref, err := l.reference(image)
+	if err != nil {
+		return nil, err
+	}
+	found, err := remote.Get(ref, append(options(ctx), more...)...)
+	if err != nil {
+		return nil, fmt.Errorf("failed to find %s in its registry: %w", image, err)
+	}
+	return found, nil
+}
+
+// digest returns what the tag of an image means now.
+func (l location) digest(ctx context.Context, image string) (v1.Hash, error) {
+	found, err := l.get(ctx, image)
+	if err != nil {
+		return v1.Hash{}, err
+	}
+	return found.Digest, nil
+}
+
+// read reads an image with all its layers; base is the name of the image that it was built on, or "".
+func (l location) read(ctx context.Context, tag name.Tag, base string) (image, error) {
+	found, err := l.get(ctx, tag.String())
+	if err != nil {
+		return image{}, err
+	}
+	out := image{tag: tag, descriptor: found.Descriptor}
+	if base != "" {
+		if out.base, err = l.findBase(ctx, base); err != nil {
+			return image{}, err
+		}
+	}
+	images, err := perPlatform(found)
+	if err != nil {
+		return image{}, fmt.Errorf("failed to read %s: %w", tag, err)
+	}
+	for _, one := range images {
+		read, err := l.readVariant(ctx, one, base)
+		if err != nil {
+			return image{}, fmt.Errorf("failed to read %s: %w", tag, err)
+		}
+		out.variants = append(out.variants, read)
+	}
+	return out, nil
+}
+
+func (l location) findBase(ctx context.Context, base string) (*baseImage, error) {
+	tag, err := name.NewTag(base, name.StrictValidation)
+	if err != nil {
+		return nil, fmt.Errorf("failed to read the name of the base image: %w", err)
+	}
+	digest, err := l.digest(ctx, base)
+	return &baseImage{tag: tag, digest: digest}, err
+}
+
+// perPlatform returns the images of an index, or the only one.
+func perPlatform(found *remote.Descriptor) ([]v1.Image, error) {
+	if !found.MediaType.IsIndex() {
+		only, err := found.Image()
+		return []v1.Image{only}, err
+	}
+	index, err := found.ImageIndex()
+	if err != nil {
+		return nil, err
+	}
+	manifest, err := index.IndexManifest()
+	if err != nil {
+		return nil, err
+	}
+	var out []v1.Image
+	for _, descriptor := range manifest.Manifests {
+		one, err := index.Image(descriptor.Digest)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, one)
+	}
+	return out, nil
+}
+
+func (l location) readVariant(ctx context.Context, from v1.Image, base string) (variant, error) {
+	digest, digestErr := from.Digest()
+	config, configErr := from.ConfigFile()
+	layers, layersErr := from.Layers()
+	if err := errors.Join(digestErr, configErr, layersErr); err != nil {
+		return variant{}, err
+	}
+	platform := v1.Platform{OS: config.OS, Architecture: config.Architecture, Variant: config.Variant}
+	out := variant{platform: platform, digest: digest}
+	if base != "" {
+		diffIDs, err := l.diffIDs(ctx, base, platform)
+		if err != nil {
+			return variant{}, err
+		}
+		// The digests of layers may differ: engines compress them again.
+		out.fromBase = len(diffIDs)
+		if len(config.RootFS.DiffIDs) < len(diffIDs) || !slices.Equal(config.RootFS.DiffIDs[:len(diffIDs)], diffIDs) {
+			return variant{}, fmt.Errorf("its first layers are not those that %s has in the registry: pull that and build again", base)
+		}
+	}
+	for _, one := range layers {
+		read, err := readLayer(one)
+		if err != nil {
+			return variant{}, fmt.Errorf("failed to read a layer: %w", err)
+		}
+		out.layers = append(out.layers, read)
+	}
+	return out, nil
+}
+
+// diffIDs returns the digests of an image's layers, before they are compressed.
+func (l location) diffIDs(ctx context.Context, image string, platform v1.Platform) ([]v1.Hash, error) {
+	found, err := l.get(ctx, image, remote.WithPlatform(platform))
+	if err != nil {
+		return nil, err
+	}
+	read, err := found.Image()
+	if err != nil {
+		return nil, fmt.Errorf("failed to read %s for %s: %w", image, platform, err)
+	}
+	config, err := read.ConfigFile()
+	if err != nil {
+		return nil, fmt.Errorf("failed to read %s for %s: %w", image, platform, err)
+	}
+	return config.RootFS.DiffIDs, nil
+}
+
+func readLayer(from v1.Layer) (layer, error) {
+	digest, err := from.Digest()
+	if err != nil {
+		return layer{}, err
+	}
+	files, err := from.Uncompressed()
+	if err != nil {
+		return layer{}, err
+	}
+	defer func() { _ = files.Close() }()
+	programs, err := findPrograms(files)
+	if err != nil {
+		return layer{}, err
+	}
+	// What is left is padding; the digest is compared at its end.
+	_, err = io.Copy(io.Discard, files)
+	return layer{digest: digest, programs: programs}, err
+}
+
+// findPrograms returns the Go programs of a tar archive, in its order.
+func findPrograms(archive io.Reader) ([]program, error) {
+	var out []program
+	for entries := tar.NewReader(archive); ; {
+		header, err := entries.Next()
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		content := bufio.NewReader(entries)
+		if magic, _ := content.Peek(4); header.Typeflag != tar.TypeReg || string(magic) != "\x7fELF" {
+			continue
+		}
+		raw, err := io.ReadAll(content)
+		if err != nil {
+			return nil, err
+		}
+		info, err := buildinfo.Read(bytes.NewReader(raw))
+		if err != nil {
+			continue // no Go program
+		}
+		sum := sha256.Sum256(raw)
+		out = append(out, program{path: path.Clean("/" + header.Name), sha256: hex.EncodeToString(sum[:]), info: info})
+	}
+}

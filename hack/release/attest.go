@@ -1,0 +1,90 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// checkout is what this process builds from.
+type checkout struct {
+	commit string
+	time   time.Time
+	// modified reports whether files differ from the commit.
+	modified bool
+}
+
+func readCheckout() (checkout, error) {
+	head, err := output("", "git", "show", "--no-patch", "--format=%H %cI", "HEAD")
+	if err != nil {
+		return checkout{}, err
+	}
+	changes, err := output("", "git", "status", "--porcelain")
+	if err != nil {
+		return checkout{}, err
+	}
+	hash, date, _ := strings.Cut(strings.TrimSpace(head), " ")
+	made, err := time.Parse(time.RFC3339, date)
+	if err != nil {
+		return checkout{}, fmt.Errorf("failed to read the time of the commit: %w", err)
+	}
+	return checkout{commit: hash, time: made, modified: changes != ""}, nil
+}
+
+// attest makes the SBOM and the provenance of an image that was just pushed, in dist and beside the image.
+func (p *project) attest(kind string) error {
+	head, err := readCheckout()
+	if err != nil {
+		return err
+	}
+	dockerfile, err := os.ReadFile(images[kind].dockerfile)
+	if err != nil {
+		return fmt.Errorf("failed to read the Dockerfile: %w", err)
+	}
+	arguments := []string{
+		"-commit=" + head.commit, "-time=" + head.time.UTC().Format(time.RFC3339), "-modified=" + strconv.FormatBool(head.modified),
+		"-base=" + base(string(dockerfile)), "-out=dist",
+	}
+	for _, parameter := range p.parameters(kind) {
+		arguments = append(arguments, "-parameter="+parameter)
+	}
+	return execute(p.inRegistry("attest", append(arguments, p.image(kind, p.version))))
+}
+
+// parameters are what make was asked for.
+func (p *project) parameters(kind string) []string {
+	out := []string{"target=" + kind + "-image", "CLUSTER=" + p.cluster, "PLATFORMS=" + strings.Join(p.platforms, " ")}
+	if p.cluster == "external" {
+		out = append(out, "IMAGE_REGISTRY="+p.registry, "NGINX_IMAGE="+p.operandImages["nginx"],
+			"EXPORTER_IMAGE="+p.operandImages["nginx-prometheus-exporter"], "USE_IMAGE_DIGESTS="+strconv.FormatBool(p.digests))
+	}
+	return out
+}
+
+// base returns the image that the last stage of a Dockerfile is from, "" for scratch.
+func base(dockerfile string) string {
+	from := ""
+	for line := range strings.Lines(dockerfile) {
+		words := slices.DeleteFunc(strings.Fields(line), func(word string) bool { return strings.HasPrefix(word, "--") })
+		if len(words) > 1 && words[0] == "FROM" {
+			from = words[1]
+		}
+	}
+	if from == "scratch" {
+		return ""
+	}
+	return from
+}
+
+// inRegistry returns how bin/oci is called. The local cluster's registry answers in the cluster's network only, and keeps images under
+// their full names.
+func (p *project) inRegistry(command string, arguments []string) []string {
+	if p.cluster != "local" {
+		return append([]string{"bin/oci", command}, arguments...)
+	}
+	inCluster := []string{"bin/cluster", "exec", "--", "sh", "-c", `exec bin/oci "$0" -registry="$IMAGE_REGISTRY" "$@"`, command}
+	return append(inCluster, arguments...)
+}

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"sigs.k8s.io/yaml"
+)
+
+const (
+	csvFile           = "manifests/" + operatorName + ".clusterserviceversion.yaml"
+	kustomizationFile = "config/manager/kustomization.yaml"
+	disconnected      = "features.operators.openshift.io/disconnected: "
+)
+
+// relatedImage is one that the bundle lists, for mirrors.
+type relatedImage struct{ Name, Image string }
+
+// clusterServiceVersion is the part of one that names images.
+type clusterServiceVersion struct {
+	Spec struct {
+		RelatedImages []relatedImage
+		Install       struct {
+			Spec struct {
+				Deployments []struct{ Spec appsv1.DeploymentSpec }
+			}
+		}
+	}
+}
+
+func readCSV(bundle string) (csv clusterServiceVersion, err error) {
+	text, err := os.ReadFile(filepath.Join(bundle, csvFile))
+	if err == nil {
+		err = yaml.Unmarshal(text, &csv)
+	}
+	if err != nil {
+		return csv, fmt.Errorf("failed to read the ClusterServiceVersion: %w", err)
+	}
+	return csv, nil
+}
+
+// operandVariables are the variables with other images of operands, with their names in the relatedImages of the bundle.
+var operandVariables = map[string]string{"NGINX_IMAGE": "nginx", "EXPORTER_IMAGE": "nginx-prometheus-exporter"}
+
+// useOperandImages has what is in a directory name other images of the operands.
+func (p *project) useOperandImages(dir string) error {
+	csv, err := readCSV(filepath.Join(dir, "bundle"))
+	if err != nil {
+		return err
+	}
+	for name, image := range p.operandImages {
+		at := slices.IndexFunc(csv.Spec.RelatedImages, func(related relatedImage) bool { return related.Name == name })
+		if at < 0 {
+			return fmt.Errorf("relatedImages of the bundle has no %s", name)
+		}
+		if err := replace(csv.Spec.RelatedImages[at].Image, image, dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bundleImages returns the images that the ClusterServiceVersion of a bundle names: those of its Deployments, of their variables
+// RELATED_IMAGE_* and of relatedImages, sorted, each once.
+func bundleImages(dir string) ([]string, error) {
+	csv, err := readCSV(dir)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, related := range csv.Spec.RelatedImages {
+		out = append(out, related.Image)
+	}
+	for _, deployment := range csv.Spec.Install.Spec.Deployments {
+		pod := deployment.Spec.Template.Spec
+		for _, container := range slices.Concat(pod.InitContainers, pod.Containers) {
+			out = append(out, container.Image)
+			for _, variable := range container.Env {
+				if strings.HasPrefix(variable.Name, "RELATED_IMAGE_") {
+					out = append(out, variable.Value)
+				}
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out), nil
+}
+
+// pulled returns the images that a cluster pulls for this release: the catalog, the bundle, and what the bundle names.
+func (p *project) pulled() ([]string, error) {
+	images, err := bundleImages(filepath.Join(p.delivery, "bundle"))
+	if err != nil {
+		return nil, err
+	}
+	bundle, err := p.bundleName()
+	return append([]string{p.image("catalog", p.version), bundle}, images...), err
+}
+
+// printImages prints these images, one a line.
+func (p *project) printImages() error {
+	images, err := p.pulled()
+	if err == nil {
+		fmt.Println(strings.Join(images, "\n"))
+	}
+	return err
+}
+
+// bundleName is the image of the bundle as the catalog names it.
+func (p *project) bundleName() (string, error) {
+	if !p.digests {
+		return p.image("bundle", p.version), nil
+	}
+	return p.byDigest(p.image("bundle", p.version))
+}
+
+// byDigest returns the name of a pushed image by the digest that its tag has now.
+func (p *project) byDigest(image string) (string, error) {
+	if strings.Contains(image, "@") {
+		return image, nil
+	}
+	digest, err := output("", p.inRegistry("digest", []string{image})...)
+	if err != nil {
+		return "", err
+	}
+	repository, err := untagged(image)
+	return repository + "@" + strings.TrimSpace(digest), err
+}
+
+// untagged returns the name of an image without its tag.
+func untagged(image string) (string, error) {
+	colon := strings.LastIndex(image, ":")
+	if colon <= strings.LastIndex(image, "/") {
+		return "", fmt.Errorf("the image %q has no tag", image)
+	}
+	return image[:colon], nil
+}
+
+// nameImagesByDigest has bundle and manifests in a directory name images by digest. The bundle then lists the operator's image among its
+// relatedImages, and claims the feature that this makes true.
+func (p *project) nameImagesByDigest(dir string) error {
+	bundle := filepath.Join(dir, "bundle")
+	tagged, err := bundleImages(bundle)
+	if err != nil {
+		return err
+	}
+	byDigest := map[string]string{}
+	for _, image := range tagged {
+		if byDigest[image], err = p.byDigest(image); err != nil {
+			return err
+		}
+		// The tag ends where no character of a tag follows.
+		name, named := regexp.MustCompile(regexp.QuoteMeta(image)+`\b([^-.]|$)`), []byte(byDigest[image]+"$1")
+		for _, files := range []string{bundle, filepath.Join(dir, "config")} {
+			if err := rewrite(files, func(text []byte) []byte { return name.ReplaceAll(text, named) }); err != nil {
+				return err
+			}
+		}
+	}
+	operator, csv := byDigest[p.image("operator", p.version)], filepath.Join(bundle, csvFile)
+	repository, digest, _ := strings.Cut(operator, "@")
+	return errors.Join(
+		replaceOnce(csv, "  relatedImages:\n", "  relatedImages:\n  - image: "+operator+"\n    name: "+operatorName+"\n"),
+		replaceOnce(csv, disconnected+`"false"`, disconnected+`"true"`),
+		replaceOnce(filepath.Join(dir, kustomizationFile),
+			"newName: "+repository+"\n  newTag: v"+p.version, "newName: "+repository+"\n  digest: "+digest),
+	)
+}
+
+// nameBundleByDigest renders the catalog for an external cluster again, now that the bundle is in the registry. Older releases stay as they
+// were published.
+func (p *project) nameBundleByDigest() error {
+	bundle, err := p.bundleName()
+	if err != nil {
+		return err
+	}
+	text, err := template()
+	if err != nil {
+		return err
+	}
+	return renderCatalog(p.delivery, bundle, p.version, text)
+}
+
+// replaceOnce replaces text that a file has exactly once.
+func replaceOnce(file, old, text string) error {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("failed to read: %w", err)
+	}
+	if n := strings.Count(string(content), old); n != 1 {
+		return fmt.Errorf("%s has %q %d times and not once", file, old, n)
+	}
+	return os.WriteFile(file, []byte(strings.Replace(string(content), old, text, 1)), 0o644)
+}

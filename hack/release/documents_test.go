@@ -1,0 +1,59 @@
+package main
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// The page on air-gapped installations lists exactly the images that a cluster pulls for this release, and names them by this release.
+func TestAirGappedNamesEveryImage(t *testing.T) {
+	t.Chdir("../..")
+	for _, name := range []string{"CLUSTER", "USE_IMAGE_DIGESTS", "NGINX_IMAGE", "EXPORTER_IMAGE"} {
+		t.Setenv(name, "")
+	}
+	p, err := load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	images, err := p.pulled()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile("docs/guide/air-gapped.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want, got []string
+	for _, image := range images {
+		repository, err := untagged(image)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, repository)
+	}
+	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(string(text), -1) {
+		got = append(got, row[1])
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("images (-bundle +page):\n%s", diff)
+	}
+	tagged := regexp.MustCompile(`/(nginx[a-z-]*):(v?[0-9.]+)\b`).FindAllStringSubmatch(string(text), -1)
+	if len(tagged) == 0 {
+		t.Error("the page names no image with its tag")
+	}
+	for _, image := range tagged {
+		if !slices.ContainsFunc(images, func(pulled string) bool { return strings.HasSuffix(pulled, image[0]) }) {
+			t.Errorf("the page names %s, this release has %q", image[0], images)
+		}
+	}
+	if !strings.Contains(string(text), "\nVERSION="+p.version+"\n") {
+		t.Errorf("the page does not set VERSION=%s", p.version)
+	}
+}

@@ -1,0 +1,31 @@
+package e2e
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Beside each image that users install are its SBOM and its provenance, found by the image's digest.
+func TestDocumentsBesideImages(t *testing.T) {
+	t.Parallel()
+	list := []string{"referrers"}
+	if suite.local {
+		list = append(list, "-registry="+os.Getenv("IMAGE_REGISTRY"))
+	}
+	for _, image := range []string{os.Getenv("OPERATOR_IMAGE"), suite.bundleImage, suite.catalogImage} {
+		out, err := command(t.Context(), "oci", append(list, image)...)
+		must(t, err)
+		var types []string
+		for line := range strings.Lines(out) {
+			mediaType, _, _ := strings.Cut(line, " ")
+			types = append(types, mediaType)
+		}
+		for _, want := range []string{"application/spdx+json", "application/vnd.in-toto+json"} {
+			if !slices.Contains(types, want) {
+				t.Errorf("%s has %q beside it and no %s", image, types, want)
+			}
+		}
+	}
+}
