@@ -178,11 +178,12 @@ func fillConnections(t *testing.T, prometheus *harness.Prometheus, object *v1alp
 	must(t, err)
 	pod := map[string]string{"pod": pods[0].Name, "namespace": object.Namespace}
 	var connections []net.Conn
-	defer func() {
+	closeAll := func() {
 		for _, connection := range connections {
 			_ = connection.Close()
 		}
-	}()
+	}
+	defer closeAll()
 	open := func(n int) {
 		for range n {
 			dialer := net.Dialer{Timeout: requestTimeout}
@@ -199,6 +200,7 @@ func fillConnections(t *testing.T, prometheus *harness.Prometheus, object *v1alp
 	})
 	t.Logf("FIGURE monitoring of instances: NginxConnectionsNearLimit fires %s after 54 of 64 connections are open", seconds(took))
 	open(16)
+	closeAll() // or the kubelet, whose probes are dropped as well, starts nginx anew
 	took = waitFor(t, object.Namespace, "NginxConnectionsDropped to fire", patience, func(ctx context.Context) error {
 		return fires(ctx, prometheus, "NginxConnectionsDropped", pod)
 	})
