@@ -137,6 +137,11 @@ $(EMULATOR):
 	cd dist/qemu && { apt-get download -qq $(EMULATED_BY) || { apt-get update -qq && apt-get download -qq $(EMULATED_BY); }; }
 	cd dist/qemu && dpkg-deb --fsys-tarfile $(EMULATED_BY)_*.deb | tar -x ./usr/bin/$(@F) && rm $(EMULATED_BY)_*.deb
 
+picture: cluster-olm images bin/picture bin/prometheus bin/controller-gen bin/kubectl-nginx bin/kubectl ## Draw the picture in the documentation.
+	go test -c -o bin/e2e.test ./test/e2e
+	E2E_PICTURE=$(CURDIR)/docs/pictures/instances.svg $(RELEASE) exec $(IN_CLUSTER) bin/e2e.test \
+	  -test.run='TestSubscription/monitoring_of_instances$$' -test.timeout=15m
+
 bench: $(API_SERVER) ## Measure the operator: requests, memory, time for many objects.
 	go test -tags=bench -v -count=1 -p=1 -run=TestCosts ./internal/...
 	$(ON_API_SERVER) go test -tags=bench -v -count=1 -timeout=60m -skip=OnCluster ./test/bench

@@ -34,6 +34,7 @@ import (
 // emptyByDesign are queries of panels that have no value on a cluster where all is well.
 var emptyByDesign = map[string]string{
 	"Blocked instances, by reason": "only reasons of which there is an instance are shown",
+	"Degraded instances":           "only reasons of which there is an instance are shown",
 }
 
 func testMonitoring(t *testing.T) {
@@ -92,6 +93,13 @@ func testMonitoring(t *testing.T) {
 // account of config/monitoring.
 func startPrometheus(t *testing.T, operator string) *harness.Prometheus {
 	t.Helper()
+	config := operatorScrape(t, operator)
+	return startPrometheusWith(t, config, &harness.Must1(monitoring.Rules(suite.repository))(t).Spec)
+}
+
+// operatorScrape returns the documented configuration that scrapes the operator, as the account of config/monitoring.
+func operatorScrape(t *testing.T, operator string) map[string]any {
+	t.Helper()
 	token := filepath.Join(t.TempDir(), "token")
 	must(t, os.WriteFile(token, installAccess(t, operator), 0o600))
 	config := documentedScrape(t, monitoring.Job)
@@ -100,7 +108,7 @@ func startPrometheus(t *testing.T, operator string) *harness.Prometheus {
 	discovery := job["kubernetes_sd_configs"].([]any)[0].(map[string]any)
 	discovery["kubeconfig_file"] = os.Getenv("KUBECONFIG")
 	discovery["namespaces"] = map[string]any{"names": []string{operator}}
-	return startPrometheusWith(t, config, &harness.Must1(monitoring.Rules(suite.repository))(t).Spec)
+	return config
 }
 
 // documentedScrape returns the configuration of Prometheus in the documentation that has a job.

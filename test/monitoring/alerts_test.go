@@ -168,7 +168,7 @@ func TestQueriesSelectWhatTheyMean(t *testing.T) {
 	requireMatcher(t, ofInstances, instanceLabel, "=~", All)
 }
 
-// instanceLabel is the label with the name of a NginxOperator, which the ServiceMonitor of an instance takes from its Service.
+// instanceLabel is the label with the name of a NginxOperator, which the PodMonitor of an instance takes from its Pods.
 const instanceLabel = "app_kubernetes_io_instance"
 
 // requireMatcher requires each selector of some queries to have a matcher. A selector that lacks it gets it from promtool. One query is one
