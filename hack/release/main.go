@@ -14,8 +14,8 @@
 //	release exec COMMAND   run a command with the environment that the programs under test/ read
 //
 // CLUSTER is local or external, IMAGE_REGISTRY the registry of an external cluster. USE_IMAGE_DIGESTS=true has what it gets name images by
-// digest, and NGINX_IMAGE and EXPORTER_IMAGE are the images of its operands by default, where the published ones cannot be pulled. PLATFORMS
-// names what to build for, CONTAINER_TOOL the container engine; both have defaults.
+// digest, and NGINX_IMAGE and EXPORTER_IMAGE are the images of its operands by default, where the published ones cannot be pulled.
+// PLATFORMS names what to build for, CONTAINER_TOOL the container engine; both have defaults.
 package main
 
 import (
@@ -57,7 +57,7 @@ type project struct {
 	// operandImages are the images of operands that an external cluster gets by default in place of the published ones, by the name in the
 	// relatedImages of the bundle.
 	operandImages map[string]string
-	platforms  []string
+	platforms     []string
 	// delivery is the directory of the manifests, the bundle and the catalog that the cluster gets.
 	delivery string
 }

@@ -94,8 +94,8 @@ func installPrometheusOperatorAPI(t *testing.T) {
 	}
 }
 
-// startInstancePrometheus starts Prometheus with the alerts of an instance, which wait for nothing, and with the documented configuration for
-// instances and the operator.
+// startInstancePrometheus starts Prometheus with the alerts of an instance, which wait for nothing, and with the documented configuration
+// for instances and the operator.
 func startInstancePrometheus(t *testing.T, rule *monitoringv1.PrometheusRule) *harness.Prometheus {
 	t.Helper()
 	config := documentedScrape(t, "nginx")
