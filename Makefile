@@ -78,8 +78,8 @@ verify: bin/golangci-lint bin/operator-sdk bin/opm ## Generated files are up to 
 	go mod tidy -diff
 	go vet -tags=bench,soak ./...
 	GOLANGCI_LINT_CACHE=$(CURDIR)/bin/lint-cache golangci-lint run
-	@for module in $(MODULES); do (set -x && cd $$module && go mod tidy -diff && go vet ./... && \
-	  GOLANGCI_LINT_CACHE=$(CURDIR)/bin/lint-cache golangci-lint run); done
+	@for module in $(MODULES); do \
+	  (set -x; cd $$module; go mod tidy -diff; go vet ./...; GOLANGCI_LINT_CACHE=$(CURDIR)/bin/lint-cache golangci-lint run); done
 	$(MAKE) validate compatible
 
 # Tests on API servers build the programs that they run with the race detector, which needs a C compiler; in themselves, which poll most of
@@ -107,8 +107,8 @@ test-unit:
 test-fuzz:
 	$(UNIT) $(FUZZED)
 test-modules:
-	@: > dist/modules.json; for module in $(MODULES); do (set -x && cd $$module && \
-	  $(GOTESTSUM) --jsonfile=$(CURDIR)/dist/module.json -- ./...) && cat dist/module.json >> dist/modules.json; done
+	@: > dist/modules.json; for module in $(MODULES); do \
+	  (set -x; cd $$module; $(GOTESTSUM) --jsonfile=$(CURDIR)/dist/module.json -- ./...); cat dist/module.json >> dist/modules.json; done
 # API servers that collect their garbage a third as often take less of the processors.
 test-integration:
 	GOGC=300 $(ON_API_SERVER) $(GOTESTSUM) --jsonfile=dist/integration.json -- -timeout=25m -p=3 $(ON_API_SERVERS)

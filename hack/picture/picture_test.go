@@ -16,7 +16,7 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-const instances = "../../../config/monitoring/dashboard-instances.json"
+const instances = "../../config/monitoring/dashboard-instances.json"
 
 // drawn draws a dashboard of the data of the tests, and returns the SVG.
 func drawn(t *testing.T, url, dashboard string, args ...string) []byte {
@@ -59,7 +59,7 @@ func TestPicture(t *testing.T) {
 			missing:   []string{"shop/web"},
 		},
 		"operator": {
-			dashboard: "../../../config/monitoring/dashboard.json",
+			dashboard: "../../config/monitoring/dashboard.json",
 			texts:     []string{"Instances", "Operator", "No data", "Ready=True"},
 		},
 	} {

@@ -35,7 +35,7 @@ func must[T any](t *testing.T) func(T, error) T {
 // tool returns the path of a program that `make` builds.
 func tool(t *testing.T, name string) string {
 	t.Helper()
-	path := must[string](t)(filepath.Abs(filepath.Join("../../../bin", name)))
+	path := must[string](t)(filepath.Abs(filepath.Join("../../bin", name)))
 	if _, err := os.Stat(path); err != nil {
 		t.Fatalf("%v: `make bin/%s` builds it", err, name)
 	}

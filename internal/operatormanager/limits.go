@@ -35,14 +35,17 @@ const (
 
 // requests bounds the memory of all requests that are being answered.
 type requests struct {
-	all *semaphore.Weighted
+	all  *semaphore.Weighted
+	slow transfers
 
 	mu      sync.Mutex
 	clients map[string]*clientShare
 }
 
 func newRequests() *requests {
-	return &requests{all: semaphore.NewWeighted(bytesInFlight), clients: map[string]*clientShare{}}
+	return &requests{
+		all: semaphore.NewWeighted(bytesInFlight), slow: transfers{all: map[*transfer]struct{}{}}, clients: map[string]*clientShare{},
+	}
 }
 
 // clientShare is what one address may take.
@@ -70,12 +73,18 @@ func (s *requests) limit(next http.Handler, largest, copies int64) http.Handler 
 			return
 		}
 		defer release()
-		body, err := read(w, r)
+		of, connected := r.Context().Value(connectionKey{}).(*connection)
+		abort := func() {
+			if connected {
+				reset(of.Conn) // a deadline would not do: TLS says goodbye, which takes it five seconds more
+			}
+		}
+		body, err := s.slow.read(w, r, abort)
 		if err != nil {
 			http.Error(w, "failed to read the body: "+err.Error(), http.StatusRequestTimeout)
 			return
 		}
-		if of, found := r.Context().Value(connectionKey{}).(*connection); found {
+		if connected {
 			defer of.answer()()
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
@@ -85,18 +94,23 @@ func (s *requests) limit(next http.Handler, largest, copies int64) http.Handler 
 				http.Error(w, "the review could not be answered", http.StatusInternalServerError)
 			}
 		}()
-		next.ServeHTTP(w, r)
+		answer := &answer{ResponseWriter: w, of: &s.slow, abort: abort}
+		defer answer.done()
+		next.ServeHTTP(answer, r)
 	})
 }
 
 // read reads a body of known length, in bounded time.
-func read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+func (t *transfers) read(w http.ResponseWriter, r *http.Request, abort func()) ([]byte, error) {
 	control := http.NewResponseController(w)
 	if err := control.SetReadDeadline(time.Now().Add(readBody)); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return nil, err
 	}
+	end := t.begin(abort)
 	body := make([]byte, r.ContentLength)
-	if _, err := io.ReadFull(r.Body, body); err != nil {
+	_, err := io.ReadFull(r.Body, body)
+	end()
+	if err != nil {
 		return nil, err
 	}
 	if err := control.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
@@ -119,7 +133,7 @@ func (s *requests) acquire(ctx context.Context, address string, weight int64) (r
 		leave()
 		return nil, errTooMany
 	}
-	if err := s.all.Acquire(ctx, weight); err != nil {
+	if err := s.slow.acquire(ctx, s.all, weight); err != nil {
 		share.bytes.Release(weight)
 		leave()
 		return nil, errors.New("too many requests are being answered; try again later")
