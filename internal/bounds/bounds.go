@@ -94,6 +94,9 @@ func Read(raw []byte) (map[string]any, error) {
 // Quantities returns what is wrong with the quantities of a spec of v1alpha2, without computing on them.
 func Quantities(spec map[string]any, path *field.Path) field.ErrorList {
 	errs := resourceQuantities(spec, path)
+	if monitoring, found := spec["monitoring"].(map[string]any); found {
+		errs = append(errs, resourceQuantities(monitoring, path.Child("monitoring"))...)
+	}
 	for _, name := range []string{"initContainers", "sidecars"} {
 		for i, container := range elementsOf(spec[name]) {
 			errs = append(errs, resourceQuantities(container, path.Child(name).Index(i))...)

@@ -62,6 +62,10 @@ func TestQuantities(t *testing.T) {
 	if errs := Quantities(containers, field.NewPath("spec")); len(errs) != 2 || errs[1].Field != "spec.sidecars[1].resources.limits[cpu]" {
 		t.Error(errs)
 	}
+	if errs := Quantities(map[string]any{"monitoring": resources}, field.NewPath("spec")); len(errs) != 1 ||
+		errs[0].Field != "spec.monitoring.resources.limits[cpu]" {
+		t.Error(errs)
+	}
 	many := map[string]any{}
 	for i := range maxQuantities + 1 {
 		many[strings.Repeat("x", i)] = "1"

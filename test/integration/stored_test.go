@@ -37,6 +37,7 @@ var valid = map[string]any{
 	"operator": "In", "whenUnsatisfiable": "DoNotSchedule", "maxSkew": int64(1), "inline": "server {}", "effect": "NoExecute",
 	"loadBalancerClass": "example.com/lb", "externalTrafficPolicy": "Local", "name": "a", "key": "a", "secretName": "a",
 	"loadBalancerSourceRanges": "192.0.2.0/24", "size": "16Mi", "mountPath": "/srv/a",
+	"interval": "30s",
 }
 
 // What can be stored can be read. For every field of the CRD, in both versions, this writes the extremes of what its type
