@@ -1,12 +1,16 @@
 package bounds
 
 import (
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/bounds/boundstest"
 )
 
@@ -72,6 +76,45 @@ func TestQuantities(t *testing.T) {
 	}
 	if errs := Quantities(map[string]any{"resources": map[string]any{"requests": many}}, nil); len(errs) != 1 {
 		t.Error(errs)
+	}
+}
+
+// Wherever the API has a quantity, one that takes for ever to compute is found before anybody computes with it.
+func TestEveryQuantityIsBounded(t *testing.T) {
+	found := 0
+	itself := func(value any) any { return value }
+	eachQuantity(reflect.TypeFor[v1alpha2.NginxOperatorSpec](), "spec", nil, itself, func(path string, spec any) {
+		found++
+		if errs := Quantities(spec.(map[string]any), field.NewPath("spec")); len(errs) != 1 {
+			t.Errorf("%s: an endless quantity is let through: %v", path, errs)
+		}
+	})
+	if found < 9 {
+		t.Errorf("found %d places of quantities", found)
+	}
+}
+
+// eachQuantity calls a function with each place of a quantity in a type, and with what has an endless one there.
+func eachQuantity(in reflect.Type, path string, above []reflect.Type, around func(any) any, do func(path string, whole any)) {
+	if slices.Contains(above, in) {
+		return
+	}
+	above = append(slices.Clone(above), in)
+	switch {
+	case in == reflect.TypeFor[resource.Quantity]():
+		do(path, around("1e-999999999"))
+	case in.Kind() == reflect.Pointer:
+		eachQuantity(in.Elem(), path, above, around, do)
+	case in.Kind() == reflect.Slice:
+		eachQuantity(in.Elem(), path+"[]", above, func(value any) any { return around([]any{value}) }, do)
+	case in.Kind() == reflect.Map:
+		eachQuantity(in.Elem(), path+"[cpu]", above, func(value any) any { return around(map[string]any{"cpu": value}) }, do)
+	case in.Kind() == reflect.Struct:
+		for _, one := range reflect.VisibleFields(in) {
+			if name, _, _ := strings.Cut(one.Tag.Get("json"), ","); name != "" && len(one.Index) == 1 {
+				eachQuantity(one.Type, path+"."+name, above, func(value any) any { return around(map[string]any{name: value}) }, do)
+			}
+		}
 	}
 }
 

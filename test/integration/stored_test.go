@@ -151,10 +151,17 @@ func (w *walker) write(fields map[string]any, what string) bool {
 	}
 	// First, for what is out of bounds may be endless.
 	if w.kind.Version == v1alpha2.GroupVersion.Version {
-		if why, unreadable := bounds.Unreadable(bounds.ReadAlone(object)); unreadable {
-			w.t.Errorf("%s: was stored and is out of bounds: %s", what, why)
-			must(w.t, w.admin.Delete(w.t.Context(), object))
-			return true
+		alone := make(chan *v1alpha2.NginxOperator, 1)
+		go func() { alone <- bounds.ReadAlone(object) }()
+		select {
+		case got := <-alone:
+			if why, unreadable := bounds.Unreadable(got); unreadable {
+				w.t.Errorf("%s: was stored and is out of bounds: %s", what, why)
+				must(w.t, w.admin.Delete(w.t.Context(), object))
+				return true
+			}
+		case <-time.After(time.Minute):
+			w.t.Fatalf("%s: was stored, and to read it does not end", what)
 		}
 	}
 	read := func() error {
