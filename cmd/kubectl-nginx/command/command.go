@@ -160,10 +160,28 @@ func (c *cli) onInstance(cmd *cobra.Command, do func(ctx context.Context, connec
 // chunk is how many objects a list asks for at a time.
 const chunk = 500
 
-// eachInstance calls the function with every instance of the namespace, or of all, that the selector selects.
-func (c *connection) eachInstance(ctx context.Context, selector string, all bool, do func(*v1alpha2.NginxOperator) error) error {
-	options := &client.ListOptions{Limit: chunk, Raw: &metav1.ListOptions{LabelSelector: selector}}
-	if !all {
+// selection are the flags -A and -l of commands that take a name or are about all instances.
+type selection struct {
+	all    bool
+	labels string
+}
+
+func (s *selection) add(cmd *cobra.Command) {
+	cmd.Flags().BoolVarP(&s.all, "all-namespaces", "A", false, "those of all namespaces")
+	cmd.Flags().StringVarP(&s.labels, "selector", "l", "", "those with these labels, for example app=web")
+}
+
+func (s *selection) check(args []string) error {
+	if len(args) > 0 && (s.all || s.labels != "") {
+		return errors.New("a resource cannot be retrieved by name with --all-namespaces or --selector")
+	}
+	return nil
+}
+
+// eachInstance calls the function with every instance of the namespace, or of all, that is selected.
+func (c *connection) eachInstance(ctx context.Context, which selection, do func(*v1alpha2.NginxOperator) error) error {
+	options := &client.ListOptions{Limit: chunk, Raw: &metav1.ListOptions{LabelSelector: which.labels}}
+	if !which.all {
 		options.Namespace = c.namespace
 	}
 	for {
@@ -190,7 +208,7 @@ func (c *cli) completeNames(cmd *cobra.Command, args []string, _ string) ([]stri
 	var names []string
 	connected, err := c.connect(rest.NoWarnings{})
 	if err == nil {
-		err = connected.eachInstance(cmd.Context(), "", false, func(object *v1alpha2.NginxOperator) error {
+		err = connected.eachInstance(cmd.Context(), selection{}, func(object *v1alpha2.NginxOperator) error {
 			names = append(names, object.Name)
 			return nil
 		})

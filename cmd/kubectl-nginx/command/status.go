@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,8 +20,7 @@ import (
 
 func newStatus(c *cli) *cobra.Command {
 	var format output
-	var all bool
-	var selector string
+	var which selection
 	cmd := &cobra.Command{
 		Use:   "status [NAME]",
 		Short: "Show how instances are, and what to do where they are not well",
@@ -36,8 +34,8 @@ Pods and revisions.`,
 			if err := format.check(); err != nil {
 				return err
 			}
-			if len(args) > 0 && (all || selector != "") {
-				return errors.New("a resource cannot be retrieved by name with --all-namespaces or --selector")
+			if err := which.check(args); err != nil {
+				return err
 			}
 			connected, err := c.connect(c.warnings())
 			if err != nil {
@@ -46,12 +44,11 @@ Pods and revisions.`,
 			if len(args) > 0 {
 				return c.statusOf(cmd.Context(), connected, args[0], &format)
 			}
-			return c.statusOfAll(cmd.Context(), connected, selector, all, &format)
+			return c.statusOfAll(cmd.Context(), connected, which, &format)
 		},
 	}
 	format.add(cmd)
-	cmd.Flags().BoolVarP(&all, "all-namespaces", "A", false, "those of all namespaces")
-	cmd.Flags().StringVarP(&selector, "selector", "l", "", "those with these labels, for example app=web")
+	which.add(cmd)
 	return cmd
 }
 
@@ -71,12 +68,12 @@ func (c *cli) statusOf(ctx context.Context, connected *connection, name string, 
 }
 
 // statusOfAll prints the trees as they come, and a structure at the end.
-func (c *cli) statusOfAll(ctx context.Context, connected *connection, selector string, all bool, format *output) error {
+func (c *cli) statusOfAll(ctx context.Context, connected *connection, which selection, format *output) error {
 	list := struct {
 		Items []tree.Report `json:"items"`
 	}{Items: []tree.Report{}}
 	found := false
-	err := connected.eachInstance(ctx, selector, all, func(object *v1alpha2.NginxOperator) error {
+	err := connected.eachInstance(ctx, which, func(object *v1alpha2.NginxOperator) error {
 		found = true
 		if *format != "" {
 			list.Items = append(list.Items, tree.Of(object))
@@ -91,7 +88,7 @@ func (c *cli) statusOfAll(ctx context.Context, connected *connection, selector s
 		return err
 	}
 	where := " in " + connected.namespace + " namespace."
-	if all {
+	if which.all {
 		where = "."
 	}
 	_, err = c.ErrOut.Write([]byte("No resources found" + where + "\n"))

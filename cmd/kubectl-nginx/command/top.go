@@ -62,8 +62,7 @@ type exporterOf struct {
 
 func newTop(c *cli) *cobra.Command {
 	var format output
-	var all bool
-	var selector string
+	var which selection
 	var interval time.Duration
 	cmd := &cobra.Command{
 		Use:   "top [NAME]",
@@ -80,8 +79,8 @@ It takes the RBAC permission to get pods/proxy.`,
 			if err := format.check(); err != nil {
 				return err
 			}
-			if len(args) > 0 && (all || selector != "") {
-				return errors.New("a resource cannot be retrieved by name with --all-namespaces or --selector")
+			if err := which.check(args); err != nil {
+				return err
 			}
 			if interval < time.Second || interval > time.Minute {
 				return fmt.Errorf("--interval is %s, must be between 1s and 1m", interval)
@@ -94,7 +93,7 @@ It takes the RBAC permission to get pods/proxy.`,
 			if len(args) > 0 {
 				exporters, err = connected.exportersOf(cmd.Context(), args[0])
 			} else {
-				exporters, err = connected.exporters(cmd.Context(), selector, all)
+				exporters, err = connected.exporters(cmd.Context(), which)
 			}
 			if err != nil {
 				return err
@@ -110,8 +109,7 @@ It takes the RBAC permission to get pods/proxy.`,
 		},
 	}
 	format.add(cmd)
-	cmd.Flags().BoolVarP(&all, "all-namespaces", "A", false, "those of all namespaces")
-	cmd.Flags().StringVarP(&selector, "selector", "l", "", "those with these labels, for example app=web")
+	which.add(cmd)
 	cmd.Flags().DurationVar(&interval, "interval", 2*time.Second, "time between the two scrapes")
 	return cmd
 }
@@ -133,9 +131,9 @@ func (c *connection) exportersOf(ctx context.Context, name string) ([]exporterOf
 }
 
 // exporters returns the exporters of all instances that are monitored.
-func (c *connection) exporters(ctx context.Context, selector string, all bool) ([]exporterOf, error) {
+func (c *connection) exporters(ctx context.Context, which selection) ([]exporterOf, error) {
 	var out []exporterOf
-	err := c.eachInstance(ctx, selector, all, func(object *v1alpha2.NginxOperator) error {
+	err := c.eachInstance(ctx, which, func(object *v1alpha2.NginxOperator) error {
 		if !defaults.HasExporter(&object.Spec) {
 			return nil
 		}
