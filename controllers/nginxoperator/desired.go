@@ -96,7 +96,7 @@ func (r *Reconciler) child(object *v1alpha2.NginxOperator, kind string) client.O
 	case "Ingress":
 		return desiredIngress(object, inputs{})
 	}
-	for _, child := range optionalChildren() {
+	for _, child := range optionalChildren {
 		if child.kind == kind {
 			return child.desired(object, inputs{})
 		}

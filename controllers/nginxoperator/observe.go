@@ -124,7 +124,7 @@ func newChild(related v1alpha2.RelatedObject) client.Object {
 	case "HorizontalPodAutoscaler":
 		return &autoscalingv2.HorizontalPodAutoscaler{}
 	}
-	for _, child := range optionalChildren() {
+	for _, child := range optionalChildren {
 		if child.kind == related.Kind {
 			return child.empty()
 		}

@@ -26,9 +26,7 @@ type optionalChild struct {
 }
 
 // optionalChildren are all of them, in the order in which they are created.
-func optionalChildren() []optionalChild {
-	return []optionalChild{httpRouteChild, podMonitorChild, prometheusRuleChild}
-}
+var optionalChildren = []optionalChild{httpRouteChild, podMonitorChild, prometheusRuleChild}
 
 // missingKinds says for the optional kinds that the cluster does not have why not.
 func (r *Reconciler) missingKinds() map[string]string {
@@ -44,7 +42,7 @@ func (r *Reconciler) missingKinds() map[string]string {
 // desiredOptional returns the children of kinds that the cluster has.
 func desiredOptional(object *v1alpha2.NginxOperator, in inputs) []client.Object {
 	var out []client.Object
-	for _, child := range optionalChildren() {
+	for _, child := range optionalChildren {
 		if child.isDeclared(&object.Spec) && in.missing[child.kind] == "" {
 			out = append(out, child.desired(object, in))
 		}
@@ -59,7 +57,7 @@ func missingFailures(applied *declaration) []failure {
 		return nil
 	}
 	var out []failure
-	for _, child := range optionalChildren() {
+	for _, child := range optionalChildren {
 		if missing := applied.in.missing[child.kind]; missing != "" && child.isDeclared(&applied.object.Spec) {
 			message := fmt.Sprintf("%s: %s, so there is no %s: %s", child.at, missing, child.kind, child.wayOut)
 			out = append(out, failure{v1alpha2.ReasonAPIMissing, message})

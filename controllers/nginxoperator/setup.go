@@ -55,7 +55,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrency int, wrap
 		WatchesRawSource(r.ConfigMaps.Source(r.referrers(configMapIndex))).
 		WatchesRawSource(r.Secrets.Source(r.referrers(secretIndex))).
 		WatchesRawSource(r.Fleet.Source())
-	for _, child := range optionalChildren() {
+	for _, child := range optionalChildren {
 		out.WatchesRawSource(r.Optional[child.kind].Source(r.declaring(child), owned, childChanged(r.Applier.IsAsDeclared)))
 	}
 	return out.WithOptions(options).Complete(wrap(apply.AsReconciler(mgr.GetClient(), r, r.forget)))

@@ -41,7 +41,7 @@ func (r *Reconciler) staleChildren(
 		add(&budgets.Items[i], neededBudgets)
 	}
 	kinds := []string{"NetworkPolicy", "HorizontalPodAutoscaler", "Ingress"}
-	for _, child := range optionalChildren() {
+	for _, child := range optionalChildren {
 		kinds = append(kinds, child.kind)
 	}
 	for _, kind := range kinds {
