@@ -120,18 +120,9 @@ func TestIngressWhileBlocked(t *testing.T) {
 		o.Spec.Expose = exposedAs("other.example.com")
 		o.Spec.Content = &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: "missing"}}
 	})
-	waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonReferenceNotFound)
-	must(t, suite.admin.Delete(t.Context(), before.ingress))
-	waitFor(t, func() error {
-		got := must1(childrenOf(t.Context(), namespace, "web"))(t).ingress
-		if got == nil || got.UID == before.ingress.UID {
-			return errors.New("no new Ingress")
-		}
-		if diff := cmp.Diff(before.ingress.Spec, got.Spec); diff != "" {
-			return fmt.Errorf("(-before +now):\n%s", diff)
-		}
-		return nil
-	})
+	deleteWhileBlocked(t, namespace, before.ingress,
+		func(now children) (*networkingv1.Ingress, bool) { return now.ingress, now.ingress != nil },
+		func(ingress *networkingv1.Ingress) any { return ingress.Spec })
 }
 
 // An Ingress that belongs to somebody else is theirs. The object says so, and all else of it is there.

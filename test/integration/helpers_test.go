@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -129,6 +130,23 @@ func childrenOf(ctx context.Context, namespace, name string) (children, error) {
 	errs = append(errs, suite.admin.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels{"app.kubernetes.io/instance": name}))
 	out.configMaps = list.Items
 	return out, errors.Join(errs...)
+}
+
+// deleteWhileBlocked deletes a child of the object web, whose changes are blocked, and waits until there is another one with the same spec.
+func deleteWhileBlocked[T client.Object](t *testing.T, namespace string, child T, live func(children) (T, bool), spec func(T) any) {
+	t.Helper()
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonReferenceNotFound)
+	must(t, suite.admin.Delete(t.Context(), child))
+	waitFor(t, func() error {
+		got, found := live(must1(childrenOf(t.Context(), namespace, "web"))(t))
+		if !found || got.GetUID() == child.GetUID() {
+			return fmt.Errorf("no new %T", child)
+		}
+		if diff := cmp.Diff(spec(child), spec(got)); diff != "" {
+			return fmt.Errorf("(-before +now):\n%s", diff)
+		}
+		return nil
+	})
 }
 
 // waitForChildren waits until an object of one replica has all its children and a status.

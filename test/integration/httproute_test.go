@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -242,18 +241,8 @@ func TestHTTPRouteWhileBlocked(t *testing.T) {
 		o.Spec.Expose = routed("other.example.com")
 		o.Spec.Content = &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: "missing"}}
 	})
-	waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonReferenceNotFound)
-	must(t, suite.admin.Delete(t.Context(), before.route))
-	waitFor(t, func() error {
-		got := must1(childrenOf(t.Context(), namespace, "web"))(t).route
-		if got == nil || got.UID == before.route.UID {
-			return errors.New("no new HTTPRoute")
-		}
-		if diff := cmp.Diff(before.route.Spec, got.Spec); diff != "" {
-			return fmt.Errorf("(-before +now):\n%s", diff)
-		}
-		return nil
-	})
+	deleteWhileBlocked(t, namespace, before.route, func(now children) (*gatewayv1.HTTPRoute, bool) { return now.route, now.route != nil },
+		func(route *gatewayv1.HTTPRoute) any { return route.Spec })
 }
 
 // An HTTPRoute that belongs to somebody else is theirs. The object says so, and all else of it is there.

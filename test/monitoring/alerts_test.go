@@ -40,7 +40,7 @@ var alertSets = map[string]struct {
 }{
 	"operator": {func() (*monitoringv1.PrometheusRule, error) { return Rules(repository) }, "alerts.yaml", 5 * time.Minute},
 	"instance": {
-		func() (*monitoringv1.PrometheusRule, error) { return InstanceRules(repository, "shop", "web", 1000) },
+		func() (*monitoringv1.PrometheusRule, error) { return InstanceRules("shop", "web", 1000), nil },
 		"instance-alerts.yaml", 2 * time.Minute,
 	},
 }
@@ -117,7 +117,7 @@ func requireTold(t *testing.T, alert monitoringv1.Rule, wait time.Duration) {
 
 // The alerts of an instance look at it alone, and at metrics that the exporter serves. No placeholder is left in them.
 func TestAlertsOfAnInstance(t *testing.T) {
-	rules := harness.Must1(InstanceRules(repository, "shop", "web", 1000))(t)
+	rules := InstanceRules("shop", "web", 1000)
 	if text := string(harness.Must1(yaml.Marshal(rules))(t)); placeholder.MatchString(text) {
 		t.Errorf("%q is left in\n%s", placeholder.FindString(text), text)
 	}

@@ -8,15 +8,19 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 
 	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/api/resource"
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/controllers/nginxoperator"
 )
 
 // Job is the label job that alerts and panels select.
@@ -69,26 +73,24 @@ func relative(from, to string) (string, error) {
 
 // Rules returns the PrometheusRule of config/monitoring. A field that its API does not have is an error.
 func Rules(repository string) (*monitoringv1.PrometheusRule, error) {
-	return readRules(filepath.Join(repository, "config", "monitoring", "prometheusrule.yaml"), strings.NewReplacer())
-}
-
-// InstanceRules returns the PrometheusRule of the NginxOperator of that name. The nginx of each of its Pods may have limit connections
-// open.
-func InstanceRules(repository, namespace, name string, limit int) (*monitoringv1.PrometheusRule, error) {
-	values := strings.NewReplacer("NAMESPACE", namespace, "NAME", name, "LIMIT", strconv.Itoa(limit))
-	return readRules(filepath.Join(repository, "assets", "manifests", "prometheusrule.yaml"), values)
-}
-
-func readRules(file string, values *strings.Replacer) (*monitoringv1.PrometheusRule, error) {
-	text, err := os.ReadFile(file) //nolint:gosec // a file of this repository
+	text, err := os.ReadFile(filepath.Join(repository, "config", "monitoring", "prometheusrule.yaml")) //nolint:gosec // of this repository
 	if err != nil {
 		return nil, fmt.Errorf("failed to read the alerts: %w", err)
 	}
 	rules := &monitoringv1.PrometheusRule{}
-	if err := yaml.UnmarshalStrict([]byte(values.Replace(string(text))), rules); err != nil {
+	if err := yaml.UnmarshalStrict(text, rules); err != nil {
 		return nil, fmt.Errorf("failed to read the alerts: %w", err)
 	}
 	return rules, nil
+}
+
+// InstanceRules returns the PrometheusRule that the operator makes for the NginxOperator of that name. The nginx of each of its Pods may
+// have limit connections open.
+func InstanceRules(namespace, name string, limit int32) *monitoringv1.PrometheusRule {
+	object := &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	object.Spec.Nginx = &v1alpha2.Nginx{WorkerProcesses: ptr.To[int32](1), WorkerConnections: &limit}
+	object.Spec.Monitoring = &v1alpha2.Monitoring{Alerts: &v1alpha2.Alerts{}}
+	return (&nginxoperator.Reconciler{}).Child(object, monitoringv1.PrometheusRuleKind).(*monitoringv1.PrometheusRule)
 }
 
 // Alerts returns the alerts of a PrometheusRule, in their order.
