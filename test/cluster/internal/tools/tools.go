@@ -28,7 +28,9 @@ var (
 	OLM         = Dependency{"olm", "github.com/operator-framework/operator-lifecycle-manager"}
 	Registry    = Dependency{"olm", "github.com/operator-framework/operator-registry"}
 	OperatorSDK = Dependency{"operator-sdk", "github.com/operator-framework/operator-sdk"}
-	kubernetes  = Dependency{"kubernetes", "k8s.io/kubernetes"}
+	OLMv1       = Dependency{"olm-v1", "github.com/operator-framework/operator-controller"}
+	CertManager = Dependency{"cert-manager", "github.com/cert-manager/cert-manager"}
+	Kubernetes  = Dependency{"kubernetes", "k8s.io/kubernetes"}
 	containerd  = Dependency{"containerd", "github.com/containerd/containerd/v2"}
 )
 
@@ -54,15 +56,15 @@ type tool struct {
 }
 
 var tools = []tool{
-	{name: "kubectl", module: "kubernetes", pkg: kubernetes.path + "/cmd/kubectl", ldflags: kubernetesFlags, cluster: true},
-	{name: "kube-apiserver", module: "kubernetes", pkg: kubernetes.path + "/cmd/kube-apiserver", ldflags: kubernetesFlags, cluster: true},
+	{name: "kubectl", module: "kubernetes", pkg: Kubernetes.path + "/cmd/kubectl", ldflags: kubernetesFlags, cluster: true},
+	{name: "kube-apiserver", module: "kubernetes", pkg: Kubernetes.path + "/cmd/kube-apiserver", ldflags: kubernetesFlags, cluster: true},
 	{
-		name: "kube-controller-manager", module: "kubernetes", pkg: kubernetes.path + "/cmd/kube-controller-manager",
+		name: "kube-controller-manager", module: "kubernetes", pkg: Kubernetes.path + "/cmd/kube-controller-manager",
 		ldflags: kubernetesFlags, cluster: true,
 	},
-	{name: "kube-scheduler", module: "kubernetes", pkg: kubernetes.path + "/cmd/kube-scheduler", ldflags: kubernetesFlags, cluster: true},
-	{name: "kubelet", module: "kubernetes", pkg: kubernetes.path + "/cmd/kubelet", ldflags: kubernetesFlags, cluster: true},
-	{name: "kube-proxy", module: "kubernetes", pkg: kubernetes.path + "/cmd/kube-proxy", ldflags: kubernetesFlags, cluster: true},
+	{name: "kube-scheduler", module: "kubernetes", pkg: Kubernetes.path + "/cmd/kube-scheduler", ldflags: kubernetesFlags, cluster: true},
+	{name: "kubelet", module: "kubernetes", pkg: Kubernetes.path + "/cmd/kubelet", ldflags: kubernetesFlags, cluster: true},
+	{name: "kube-proxy", module: "kubernetes", pkg: Kubernetes.path + "/cmd/kube-proxy", ldflags: kubernetesFlags, cluster: true},
 	{name: "etcd", module: "etcd", pkg: "go.etcd.io/etcd/server/v3", cluster: true},
 	{name: "containerd", module: "containerd", pkg: containerd.path + "/cmd/containerd", cluster: true},
 	{name: "containerd-shim-runc-v2", module: "containerd", pkg: containerd.path + "/cmd/containerd-shim-runc-v2", cluster: true},
@@ -86,6 +88,11 @@ var tools = []tool{
 	{name: "helm", module: "helm", pkg: "helm.sh/helm/v3/cmd/helm", cluster: true},
 	{name: "grpc_health_probe", module: "grpc-health-probe", pkg: "github.com/grpc-ecosystem/grpc-health-probe", cluster: true},
 	{name: "nginx-prometheus-exporter", module: "exporter", pkg: "github.com/nginx/nginx-prometheus-exporter", cluster: true},
+	{name: "catalogd", module: "olm-v1", pkg: OLMv1.path + "/cmd/catalogd", tags: imageTags},
+	{name: "operator-controller", module: "olm-v1", pkg: OLMv1.path + "/cmd/operator-controller", tags: imageTags},
+	{name: "cert-manager-controller", module: "cert-manager", pkg: CertManager.path + "/cmd/controller"},
+	{name: "cert-manager-cainjector", module: "cert-manager", pkg: CertManager.path + "/cmd/cainjector"},
+	{name: "cert-manager-webhook", module: "cert-manager", pkg: CertManager.path + "/cmd/webhook"},
 	{name: "golangci-lint", module: "lint", pkg: "github.com/golangci/golangci-lint/v2/cmd/golangci-lint"},
 	{name: "controller-gen", module: "generate", pkg: "sigs.k8s.io/controller-tools/cmd/controller-gen"},
 	{name: "crd-ref-docs", module: "generate", pkg: "github.com/elastic/crd-ref-docs"},
@@ -97,13 +104,13 @@ var tools = []tool{
 
 // kubernetesFlags set the version that the API server reports; without them OLM and clients see v0.0.0.
 func kubernetesFlags(versions moduleVersions) ([]string, error) {
-	version, err := versions.of(kubernetes.path)
+	version, err := versions.of(Kubernetes.path)
 	if err != nil {
 		return nil, err
 	}
 	major, minor, ok := majorMinor(version)
 	if !ok {
-		return nil, fmt.Errorf("failed to read the version of %s: %q", kubernetes.path, version)
+		return nil, fmt.Errorf("failed to read the version of %s: %q", Kubernetes.path, version)
 	}
 	var flags []string
 	for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
@@ -350,12 +357,12 @@ func buildGroup(ctx context.Context, l layout.Layout, g group, progress *host.Pr
 
 // BuildPause compiles pause, the program of the image of that name, from the source of Kubernetes.
 func BuildPause(ctx context.Context, l layout.Layout, progress *host.Progress) error {
-	version, err := kubernetes.Version(l)
+	version, err := Kubernetes.Version(l)
 	if err != nil || upToDate(l, "pause", version) {
 		return err
 	}
 	progress.Step("building pause")
-	dir, err := kubernetes.Dir(ctx, l)
+	dir, err := Kubernetes.Dir(ctx, l)
 	if err != nil {
 		return err
 	}

@@ -100,12 +100,12 @@ func TestBuildArgs(t *testing.T) {
 			"go.mod": "module x\n\nrequire (\n\tk8s.io/kubernetes v1.37.0 // indirect\n)\n",
 			"go.sum": gosum,
 		} {
-			if err := host.WriteFile(filepath.Join(l.ToolModule(kubernetes.module), name), []byte(data), 0o600); err != nil {
+			if err := host.WriteFile(filepath.Join(l.ToolModule(Kubernetes.module), name), []byte(data), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	tool := tool{name: "x", module: kubernetes.module, pkg: "x", ldflags: kubernetesFlags, tags: "a,b"}
+	tool := tool{name: "x", module: Kubernetes.module, pkg: "x", ldflags: kubernetesFlags, tags: "a,b"}
 	write("one")
 	args, stamp, err := buildArgs(l, tool, "go1")
 	if err != nil {
