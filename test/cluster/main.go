@@ -29,6 +29,7 @@ const usage = `Usage: cluster COMMAND
   build [TOOL...]     build tools from hack/tools into bin/; without a name, those that the cluster needs
   up                  start the cluster, or what is missing of it
   olm                 the same, and OLM in it
+  olm-v1              the same as up, and OLM v1 with cert-manager in it
   down                stop and remove everything (changed tools take effect with the next up)
   status              print what runs
   logs                print where the logs are
@@ -78,6 +79,8 @@ func run(ctx context.Context, args []string) error {
 		return c.Up(ctx)
 	case "olm":
 		return c.OLM(ctx)
+	case "olm-v1":
+		return c.OLMv1(ctx)
 	case "down":
 		return c.Down(ctx)
 	case "status":

@@ -22,6 +22,7 @@ import (
 	"github.com/example/nginx-operator/test/cluster/internal/layout"
 	"github.com/example/nginx-operator/test/cluster/internal/node"
 	"github.com/example/nginx-operator/test/cluster/internal/olm"
+	"github.com/example/nginx-operator/test/cluster/internal/olmv1"
 	"github.com/example/nginx-operator/test/cluster/internal/pki"
 	"github.com/example/nginx-operator/test/cluster/internal/tools"
 )
@@ -372,6 +373,28 @@ func (c *Cluster) OLM(ctx context.Context) error {
 		}
 	}
 	c.Progress.Step("OLM is installed")
+	return nil
+}
+
+// OLMv1 is the cluster with OLM v1 in it.
+func (c *Cluster) OLMv1(ctx context.Context) error {
+	if err := c.Up(ctx); err != nil {
+		return err
+	}
+	if olmv1.Ready(ctx, c.Node) != nil {
+		unlock, err := c.lock(ctx)
+		if err != nil {
+			return err
+		}
+		defer unlock()
+		if err := c.PushOLMv1(ctx); err != nil {
+			return err
+		}
+		if err := olmv1.Install(ctx, c.Node, c.Progress); err != nil {
+			return err
+		}
+	}
+	c.Progress.Step("OLM v1 is installed")
 	return nil
 }
 

@@ -24,6 +24,7 @@ func unsupported() error { return host.Unavailable("it needs Linux, this is %s",
 
 func (*Cluster) Up(context.Context) error                       { return unsupported() }
 func (*Cluster) OLM(context.Context) error                      { return unsupported() }
+func (*Cluster) OLMv1(context.Context) error                    { return unsupported() }
 func (*Cluster) Down(context.Context) error                     { return unsupported() }
 func (*Cluster) Status(context.Context) error                   { return unsupported() }
 func (*Cluster) Exec([]string) error                            { return unsupported() }

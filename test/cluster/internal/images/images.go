@@ -14,10 +14,12 @@ import (
 	"github.com/example/nginx-operator/test/cluster/internal/tools"
 )
 
-// The repositories of the images that OLM is installed with.
+// The repositories of the images that OLM and OLM v1 are installed with.
 const (
-	OLM = "quay.io/operator-framework/olm"
-	OPM = "quay.io/operator-framework/opm"
+	OLM                = "quay.io/operator-framework/olm"
+	OPM                = "quay.io/operator-framework/opm"
+	Catalogd           = "quay.io/operator-framework/catalogd"
+	OperatorController = "quay.io/operator-framework/operator-controller"
 )
 
 // exporter is the program that makes Prometheus metrics of the figures of nginx.
@@ -51,11 +53,7 @@ func clusterImages(l layout.Layout, nginxPackages []string) ([]recipe, error) {
 		return nil, err
 	}
 	return []recipe{
-		{
-			names:  []string{layout.PauseImage},
-			config: imageConfig{User: "65535:65535", Entrypoint: []string{"/pause"}},
-			write:  func(w *layerWriter) error { return w.program("pause", l.Bin("pause")) },
-		},
+		programImage(l, layout.PauseImage, "pause"),
 		{
 			// registry.access.redhat.com/ubi9/ubi:9.7 is what `operator-sdk run bundle` takes for its init container,
 			// which needs a shell and gzip. ubuntu is what the document of an example (examples/foo) has a Pod sleep in.
@@ -92,6 +90,41 @@ func clusterImages(l layout.Layout, nginxPackages []string) ([]recipe, error) {
 			imageConfig{Entrypoint: []string{"/bin/scorecard-test"}},
 			"scorecard-test"),
 	}, nil
+}
+
+// olmV1 are the images of OLM v1, and those of cert-manager, which signs its certificates. Each holds the program of its name.
+var olmV1 = []struct {
+	source     tools.Dependency
+	repository string
+}{
+	{tools.OLMv1, Catalogd},
+	{tools.OLMv1, OperatorController},
+	{tools.CertManager, "quay.io/jetstack/cert-manager-controller"},
+	{tools.CertManager, "quay.io/jetstack/cert-manager-cainjector"},
+	{tools.CertManager, "quay.io/jetstack/cert-manager-webhook"},
+}
+
+// olmV1Images returns the recipes, and the programs that have to be built for them.
+func olmV1Images(l layout.Layout) (recipes []recipe, programs []string, err error) {
+	for _, image := range olmV1 {
+		version, err := image.source.Version(l)
+		if err != nil {
+			return nil, nil, err
+		}
+		program := path.Base(image.repository)
+		programs = append(programs, program)
+		recipes = append(recipes, programImage(l, image.repository+":"+version, program))
+	}
+	return recipes, programs, nil
+}
+
+// programImage holds one static program, in the root directory, and nothing else.
+func programImage(l layout.Layout, name, program string) recipe {
+	return recipe{
+		names:  []string{name},
+		config: imageConfig{User: "65535:65535", Entrypoint: []string{"/" + program}},
+		write:  func(w *layerWriter) error { return w.program(program, l.Bin(program)) },
+	}
 }
 
 // toolImage is busybox with tools of this repository in /bin.

@@ -16,6 +16,7 @@ import (
 	"github.com/example/nginx-operator/test/cluster/internal/layout"
 	"github.com/example/nginx-operator/test/cluster/internal/node"
 	"github.com/example/nginx-operator/test/cluster/internal/registry"
+	"github.com/example/nginx-operator/test/cluster/internal/tools"
 )
 
 // Store builds images and pushes them into the cluster's registry.
@@ -43,13 +44,32 @@ func (s Store) PushOwn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := s.pushRecipes(ctx, recipes); err != nil {
+		return err
+	}
+	return host.WriteFile(s.Node.State("images-pushed"), nil, 0o644)
+}
+
+// PushOLMv1 builds the programs of OLM v1 and cert-manager and makes their images, for the clusters that have them.
+func (s Store) PushOLMv1(ctx context.Context) error {
+	recipes, programs, err := olmV1Images(s.Node.Layout)
+	if err != nil {
+		return err
+	}
+	if err := tools.Build(ctx, s.Node.Layout, programs, s.Progress); err != nil {
+		return err
+	}
+	return s.pushRecipes(ctx, recipes)
+}
+
+func (s Store) pushRecipes(ctx context.Context, recipes []recipe) error {
 	for _, r := range recipes {
 		s.Progress.Step("image %s", strings.Join(r.names, " "))
 		if err := s.pushRecipe(ctx, r); err != nil {
 			return fmt.Errorf("failed to make the image %s: %w", r.names[0], err)
 		}
 	}
-	return host.WriteFile(s.Node.State("images-pushed"), nil, 0o644)
+	return nil
 }
 
 func (s Store) pushRecipe(ctx context.Context, r recipe) error {

@@ -6,11 +6,10 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"time"
 
+	"github.com/example/nginx-operator/test/cluster/internal/helm"
 	"github.com/example/nginx-operator/test/cluster/internal/host"
 	"github.com/example/nginx-operator/test/cluster/internal/images"
 	"github.com/example/nginx-operator/test/cluster/internal/layout"
@@ -75,32 +74,21 @@ func render(ctx context.Context, l layout.Layout, chart string) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	args := []string{"template", "olm", chart}
-	for _, value := range []string{
-		"namespace=" + namespace,
-		"catalog_namespace=" + namespace,
-		"operator_namespace=" + operatorNamespace,
+	return helm.Template(ctx, l, "olm", namespace, chart,
+		"namespace="+namespace,
+		"catalog_namespace="+namespace,
+		"operator_namespace="+operatorNamespace,
 		"installType=",
-		"olm.image.ref=" + images.OLM + ":" + olmVersion,
+		"olm.image.ref="+images.OLM+":"+olmVersion,
 		"olm.image.pullPolicy=IfNotPresent",
-		"catalog.image.ref=" + images.OLM + ":" + olmVersion,
+		"catalog.image.ref="+images.OLM+":"+olmVersion,
 		"catalog.image.pullPolicy=IfNotPresent",
-		"catalog.opmImageArgs=--opmImage=" + images.OPM + ":" + opmVersion,
-		"catalog.commandArgs=--configmapServerImage=" + images.OPM + ":" + opmVersion,
-		"package.image.ref=" + images.OLM + ":" + olmVersion,
+		"catalog.opmImageArgs=--opmImage="+images.OPM+":"+opmVersion,
+		"catalog.commandArgs=--configmapServerImage="+images.OPM+":"+opmVersion,
+		"package.image.ref="+images.OLM+":"+olmVersion,
 		"package.image.pullPolicy=IfNotPresent",
 		"package.replicaCount=1",
-	} {
-		args = append(args, "--set", value)
-	}
-	cmd := exec.CommandContext(ctx, l.Bin("helm"), args...)
-	// helm keeps its directories away from the user's own.
-	cmd.Env = append(os.Environ(), "HELM_CACHE_HOME="+l.State("helm"), "HELM_CONFIG_HOME="+l.State("helm"), "HELM_DATA_HOME="+l.State("helm"))
-	out, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("failed to render the chart of OLM: %w", host.CommandError(err))
-	}
-	return out, nil
+	)
 }
 
 // Ready looks once whether OLM has installed its own aggregated API, the last thing that it does.

@@ -1,0 +1,141 @@
+package olmv1
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/example/nginx-operator/test/cluster/internal/helm"
+	"github.com/example/nginx-operator/test/cluster/internal/host"
+	"github.com/example/nginx-operator/test/cluster/internal/layout"
+	"github.com/example/nginx-operator/test/cluster/internal/node"
+	"github.com/example/nginx-operator/test/cluster/internal/tools"
+)
+
+// timeout bounds the installation of one part.
+const timeout = 5 * time.Minute
+
+//go:embed issuer.yaml
+var issuer []byte
+
+//go:embed clustercatalog.yaml
+var clusterCatalog []byte
+
+// part is what is installed at once, in a namespace of its own.
+type part struct {
+	name, namespace string
+	manifests       func(ctx context.Context, l layout.Layout) ([]byte, error)
+	// probe is an object that the API server takes once the webhooks of the part work.
+	probe []byte
+}
+
+// parts are in the order of their installation: certificates of the second are signed by the first.
+var parts = []part{
+	{name: "cert-manager", namespace: "cert-manager", manifests: certManager, probe: issuer},
+	{name: "OLM v1", namespace: "olmv1-system", manifests: olmV1, probe: clusterCatalog},
+}
+
+// Install installs cert-manager and OLM v1 and waits until they work.
+func Install(ctx context.Context, n *node.Node, progress *host.Progress) error {
+	for _, p := range parts {
+		if err := p.install(ctx, n, progress); err != nil {
+			return fmt.Errorf("failed to install %s (bin/cluster exec -- kubectl get pods -n %s): %w", p.name, p.namespace, err)
+		}
+	}
+	return nil
+}
+
+// Ready looks once whether all of it works.
+func Ready(ctx context.Context, n *node.Node) error {
+	for _, p := range parts {
+		if err := p.available(ctx, n, 0); err != nil {
+			return err
+		}
+		if err := p.answers(ctx, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p part) install(ctx context.Context, n *node.Node, progress *host.Progress) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	progress.Step("installing %s", p.name)
+	manifests, err := p.manifests(ctx, n.Layout)
+	if err != nil {
+		return err
+	}
+	_, err = n.Run(ctx, bytes.NewReader(manifests), n.Bin("kubectl"), "apply", "--server-side", "--force-conflicts", "--filename", "-")
+	if err != nil {
+		return err
+	}
+	progress.Step("waiting for %s", p.name)
+	if err := p.available(ctx, n, timeout); err != nil {
+		return err
+	}
+	return host.Poll(ctx, timeout, 200*time.Millisecond, func(ctx context.Context) error { return p.answers(ctx, n) })
+}
+
+// available waits until the Deployments are; with no time to wait it looks once.
+func (p part) available(ctx context.Context, n *node.Node, wait time.Duration) error {
+	_, err := n.Run(ctx, nil, n.Bin("kubectl"), "wait", "--namespace", p.namespace, "--for=condition=Available", "--timeout="+wait.String(),
+		"deployment", "--all")
+	return err
+}
+
+// answers looks once whether the webhooks take the probe, which is not stored.
+func (p part) answers(ctx context.Context, n *node.Node) error {
+	_, err := n.Run(ctx, bytes.NewReader(p.probe), n.Bin("kubectl"), "create", "--dry-run=server", "--filename", "-")
+	return err
+}
+
+// certManager renders the chart of cert-manager and the namespace that it goes into.
+func certManager(ctx context.Context, l layout.Layout) ([]byte, error) {
+	version, err := tools.CertManager.Version(l)
+	if err != nil {
+		return nil, err
+	}
+	source, err := tools.CertManager.Dir(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	chart, err := os.MkdirTemp("", "cert-manager-")
+	if err != nil {
+		return nil, fmt.Errorf("failed to make a temporary directory: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(chart) }()
+	if err := writeChart(chart, source, version); err != nil {
+		return nil, err
+	}
+	namespace, err := os.ReadFile(filepath.Join(source, "deploy", "manifests", "namespace.yaml"))
+	if err != nil {
+		return nil, fmt.Errorf("failed to read the namespace of cert-manager: %w", err)
+	}
+	rendered, err := helm.Template(ctx, l, "cert-manager", "cert-manager", chart, "startupapicheck.enabled=false")
+	if err != nil {
+		return nil, err
+	}
+	return bytes.Join([][]byte{namespace, rendered}, []byte("---\n")), nil
+}
+
+// olmV1 returns the manifests of the module of OLM v1 without its catalogs of public operators, which lie outside of the cluster.
+func olmV1(ctx context.Context, l layout.Layout) ([]byte, error) {
+	version, err := tools.OLMv1.Version(l)
+	if err != nil {
+		return nil, err
+	}
+	source, err := tools.OLMv1.Dir(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	manifests, err := os.ReadFile(filepath.Join(source, "manifests", "standard.yaml"))
+	if err != nil {
+		return nil, fmt.Errorf("failed to read the manifests of OLM v1: %w", err)
+	}
+	return patch(manifests, version)
+}
