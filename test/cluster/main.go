@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/example/nginx-operator/test/cluster/internal/cluster"
@@ -69,25 +70,15 @@ func run(ctx context.Context, args []string) error {
 	l, progress := layout.New(repo), host.NewProgress()
 	c := cluster.New(l, progress)
 	command, args := args[0], args[1:]
-	if command != "build" && command != "exec" && command != "image" && len(args) > 0 {
-		return fmt.Errorf("%s takes no arguments", command)
+	if plain, ok := plainCommands(l, c)[command]; ok {
+		if len(args) > 0 {
+			return fmt.Errorf("%s takes no arguments", command)
+		}
+		return plain(ctx)
 	}
 	switch command {
 	case "build":
 		return tools.Build(ctx, l, args, progress)
-	case "up":
-		return c.Up(ctx)
-	case "olm":
-		return c.OLM(ctx)
-	case "olm-v1":
-		return c.OLMv1(ctx)
-	case "down":
-		return c.Down(ctx)
-	case "status":
-		return c.Status(ctx)
-	case "logs":
-		printLogs(l)
-		return nil
 	case "exec":
 		if len(args) > 0 && args[0] == "--" {
 			args = args[1:]
@@ -104,6 +95,18 @@ func run(ctx context.Context, args []string) error {
 	default:
 		fmt.Fprint(os.Stderr, usage)
 		return fmt.Errorf("unknown command %q", command)
+	}
+}
+
+// plainCommands are the commands without arguments.
+func plainCommands(l layout.Layout, c *cluster.Cluster) map[string]func(context.Context) error {
+	return map[string]func(context.Context) error{
+		"up":     c.Up,
+		"olm":    c.OLM,
+		"olm-v1": c.OLMv1,
+		"down":   c.Down,
+		"status": c.Status,
+		"logs":   func(context.Context) error { return printLogs(l) },
 	}
 }
 
@@ -147,11 +150,16 @@ func appendTo(values *[]string) func(string) error {
 }
 
 // printLogs says where the logs are.
-func printLogs(l layout.Layout) {
-	fmt.Println(l.LogDir())
+func printLogs(l layout.Layout) error {
+	var out strings.Builder
+	fmt.Fprintln(&out, l.LogDir())
 	for _, component := range components.All {
-		fmt.Printf("%-24s %s\n", component.Name, l.Log(component.Name))
+		fmt.Fprintf(&out, "%-24s %s\n", component.Name, l.Log(component.Name))
 	}
-	fmt.Printf("%-24s %s\n", "audit log", l.AuditLog())
-	fmt.Printf("%-24s %s\n", "Pods", l.LogDir("pods"))
+	fmt.Fprintf(&out, "%-24s %s\n", "audit log", l.AuditLog())
+	fmt.Fprintf(&out, "%-24s %s\n", "Pods", l.LogDir("pods"))
+	if _, err := fmt.Print(out.String()); err != nil {
+		return fmt.Errorf("failed to print: %w", err)
+	}
+	return nil
 }

@@ -1,4 +1,5 @@
 // Tools of one dependency world, built with: go build -C hack/tools/cert-manager -o bin/ PACKAGE
+// v1.11 is the last release line whose programs are packages of its Go module: later ones cannot be built from a module proxy.
 module github.com/example/nginx-operator/hack/tools/cert-manager
 
 go 1.26.0

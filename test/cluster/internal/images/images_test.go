@@ -1,13 +1,16 @@
 package images
 
 import (
+	"slices"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/example/nginx-operator/test/cluster/internal/layout"
 	"github.com/example/nginx-operator/test/cluster/internal/registry"
 )
 
-func TestClusterImages(t *testing.T) {
+func TestImages(t *testing.T) {
 	repo, err := layout.FindRepo()
 	if err != nil {
 		t.Fatal(err)
@@ -16,8 +19,16 @@ func TestClusterImages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	more, programs, err := olmV1Images(layout.New(repo))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"catalogd", "operator-controller", "cert-manager-controller", "cert-manager-cainjector", "cert-manager-webhook"}
+	if diff := cmp.Diff(want, programs); diff != "" {
+		t.Error(diff)
+	}
 	seen := map[string]bool{}
-	for _, r := range recipes {
+	for _, r := range slices.Concat(recipes, more) {
 		for _, name := range r.names {
 			ref, err := registry.Parse(name)
 			if err != nil || ref.String() != name {
@@ -38,6 +49,8 @@ func TestClusterImages(t *testing.T) {
 		"docker.io/nginxinc/nginx-unprivileged:1.28.0",
 		"docker.io/nginxinc/nginx-unprivileged:1.29.0",
 		OPM + ":latest",
+		Catalogd + ":v1.5.1",
+		"quay.io/jetstack/cert-manager-webhook:v1.11.5",
 	} {
 		if !seen[name] {
 			t.Errorf("%s is missing", name)

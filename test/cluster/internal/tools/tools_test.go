@@ -65,7 +65,7 @@ func TestSelectTools(t *testing.T) {
 
 func TestGroupTools(t *testing.T) {
 	l := thisRepo(t)
-	selected, err := selectTools([]string{"kubelet", "etcd", "grpc_health_probe", "kubectl", "catalog", "opm"})
+	selected, err := selectTools([]string{"kubelet", "etcd", "grpc_health_probe", "kubectl", "catalog", "opm", "cert-manager-webhook"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,6 +87,7 @@ func TestGroupTools(t *testing.T) {
 		"bin/etcd etcd",
 		"bin/grpc_health_probe grpc_health_probe",
 		"bin/ catalog opm",
+		"bin/cert-manager-webhook cert-manager-webhook",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
