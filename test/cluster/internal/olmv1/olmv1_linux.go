@@ -19,24 +19,24 @@ import (
 // timeout bounds the installation of one part.
 const timeout = 5 * time.Minute
 
-//go:embed issuer.yaml
-var issuer []byte
+//go:embed cert-manager-probe.yaml
+var certManagerProbe []byte
 
-//go:embed clustercatalog.yaml
-var clusterCatalog []byte
+//go:embed olm-v1-probe.yaml
+var olmV1Probe []byte
 
 // part is what is installed at once, in a namespace of its own.
 type part struct {
 	name, namespace string
 	manifests       func(ctx context.Context, l layout.Layout) ([]byte, error)
-	// probe is an object that the API server takes once the webhooks of the part work.
+	// probe are objects that the API server takes once the CRDs of the part are established and its webhooks work.
 	probe []byte
 }
 
 // parts are in the order of their installation: certificates of the second are signed by the first.
 var parts = []part{
-	{name: "cert-manager", namespace: "cert-manager", manifests: certManager, probe: issuer},
-	{name: "OLM v1", namespace: "olmv1-system", manifests: olmV1, probe: clusterCatalog},
+	{name: "cert-manager", namespace: "cert-manager", manifests: certManager, probe: certManagerProbe},
+	{name: "OLM v1", namespace: "olmv1-system", manifests: olmV1, probe: olmV1Probe},
 }
 
 // Install installs cert-manager and OLM v1 and waits until they work.
@@ -88,7 +88,7 @@ func (p part) available(ctx context.Context, n *node.Node, wait time.Duration) e
 	return err
 }
 
-// answers looks once whether the webhooks take the probe, which is not stored.
+// answers looks once whether the API server takes the probe, which is not stored.
 func (p part) answers(ctx context.Context, n *node.Node) error {
 	_, err := n.Run(ctx, bytes.NewReader(p.probe), n.Bin("kubectl"), "create", "--dry-run=server", "--filename", "-")
 	return err
