@@ -64,19 +64,30 @@ func Renew(data map[string][]byte, hosts []string, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	authorities := x509.NewCertPool()
-	if !authorities.AppendCertsFromPEM(data[CAKey]) {
-		return errors.New("it has no CA")
-	}
 	if !now.Before(RenewAt(certificate.Leaf)) {
 		return fmt.Errorf("it ends at %s", certificate.Leaf.NotAfter.Format(time.RFC3339))
 	}
 	for _, host := range hosts {
-		if _, err := certificate.Leaf.Verify(x509.VerifyOptions{Roots: authorities, DNSName: host, CurrentTime: now}); err != nil {
+		if err := Verify(certificate, data[CAKey], host, now); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// Verify returns why who trusts a CA (PEM) does not accept a certificate as that of a host.
+func Verify(certificate *tls.Certificate, ca []byte, host string, now time.Time) error {
+	authorities, between := x509.NewCertPool(), x509.NewCertPool()
+	if !authorities.AppendCertsFromPEM(ca) {
+		return errors.New("it has no CA")
+	}
+	for _, der := range certificate.Certificate[1:] {
+		if one, err := x509.ParseCertificate(der); err == nil {
+			between.AddCert(one)
+		}
+	}
+	_, err := certificate.Leaf.Verify(x509.VerifyOptions{Roots: authorities, Intermediates: between, DNSName: host, CurrentTime: now})
+	return err
 }
 
 // RenewAt returns when Renew asks for another certificate in the place of this one.

@@ -24,7 +24,6 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/util/cert"
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -43,8 +42,6 @@ const (
 )
 
 const (
-	// olmCAKey is the key under which OLM keeps the CA.
-	olmCAKey = "olmCAKey"
 	// propagation is the time that API servers get to learn of another CA before a certificate of it is used.
 	propagation = 3 * time.Second
 	// attempt bounds one reconcile.
@@ -72,14 +69,13 @@ type Options struct {
 	// CRD is the name of the CustomResourceDefinition whose conversion is kept, empty for an operator that converts
 	// nothing. Mutating and Validating are the names of the webhook configurations outside OLM.
 	CRD, Mutating, Validating string
-	// CSV is the name of the own ClusterServiceVersion, empty outside OLM.
+	// OLM: OLM has the certificate and the webhook configurations made. CSV is the name of the own ClusterServiceVersion, empty without
+	// OLM v0.
+	OLM bool
 	CSV string
 	// Restored is called after each restore, with the kind of what was restored.
 	Restored func(kind string)
 }
-
-// underOLM reports whether OLM makes the certificate and the webhook configurations.
-func (o Options) underOLM() bool { return o.CSV != "" }
 
 // Guard is made by New.
 type Guard struct {
@@ -111,7 +107,7 @@ func New(config *rest.Config, options Options) (*Guard, error) {
 	if options.CRD != "" {
 		objects[&apiextensionsv1.CustomResourceDefinition{}] = cache.ByObject{Field: named(options.CRD)}
 	}
-	if !options.underOLM() {
+	if !options.OLM {
 		objects[&admissionregistrationv1.MutatingWebhookConfiguration{}] = cache.ByObject{Field: named(options.Mutating)}
 		objects[&admissionregistrationv1.ValidatingWebhookConfiguration{}] = cache.ByObject{Field: named(options.Validating)}
 	}
@@ -224,7 +220,7 @@ func (g *Guard) watchedKinds() map[client.Object]struct{} {
 	if g.options.CRD != "" {
 		kinds[&apiextensionsv1.CustomResourceDefinition{}] = struct{}{}
 	}
-	if !g.options.underOLM() {
+	if !g.options.OLM {
 		kinds[&admissionregistrationv1.MutatingWebhookConfiguration{}] = struct{}{}
 		kinds[&admissionregistrationv1.ValidatingWebhookConfiguration{}] = struct{}{}
 	}
@@ -244,7 +240,7 @@ func (g *Guard) reconcile(ctx context.Context) (time.Duration, error) {
 		_, restoreErr := g.restore(ctx, g.ca)
 		return 0, errors.Join(err, restoreErr)
 	}
-	if g.options.underOLM() {
+	if g.options.CSV != "" {
 		if err := g.adopt(ctx, secret); err != nil {
 			return 0, err
 		}
@@ -256,33 +252,13 @@ func (g *Guard) reconcile(ctx context.Context) (time.Duration, error) {
 	}
 	again := g.serve(certificate, ca, overlap)
 	g.ready.Store(true)
-	if again == 0 && !g.options.underOLM() {
+	if again == 0 && !g.options.OLM {
 		again = time.Until(certificates.RenewAt(certificate.Leaf))
 		if again <= 0 {
 			again = renewalOfOthers
 		}
 	}
 	return again, nil
-}
-
-// given returns the Secret, its certificate, and the CA that signed it.
-func (g *Guard) given(ctx context.Context) (*corev1.Secret, *tls.Certificate, []byte, error) {
-	secret, err := g.secret(ctx)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	certificate, err := certificates.Load(secret.Data)
-	if err != nil {
-		return nil, nil, nil, fmt.Errorf("failed to use Secret %s: %w", secret.Name, err)
-	}
-	ca := secret.Data[certificates.CAKey]
-	if g.options.underOLM() {
-		ca = secret.Data[olmCAKey]
-	}
-	if _, err := cert.ParseCertsPEM(ca); err != nil {
-		return nil, nil, nil, fmt.Errorf("failed to read the CA in Secret %s: %w", secret.Name, err)
-	}
-	return secret, certificate, ca, nil
 }
 
 // serve uses a certificate, and returns how long to wait with that: API servers get some time to learn of its CA,

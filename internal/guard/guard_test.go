@@ -87,7 +87,7 @@ func newCRD() *apiextensionsv1.CustomResourceDefinition {
 // replica returns a guard as one replica of the operator has it.
 func (c *cluster) replica(csv string) *Guard {
 	return newGuard(Options{
-		Namespace: "system", Secret: "cert", Endpoint: service, ConversionPath: "/convert", CSV: csv,
+		Namespace: "system", Secret: "cert", Endpoint: service, ConversionPath: "/convert", OLM: csv != "", CSV: csv,
 		CRD: wellknown.CRDName, Mutating: MutatingName, Validating: ValidatingName,
 		Restored: func(kind string) { c.restores[kind]++ },
 	}, c.client, c.client)

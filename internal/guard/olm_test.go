@@ -91,7 +91,6 @@ func TestSecretIsGone(t *testing.T) {
 	for name, spoil := range map[string]func(*cluster){
 		"gone":                    func(c *cluster) { c.must(c.client.Delete(t.Context(), c.secret())) },
 		"without a key":           func(c *cluster) { c.spoil("tls.key") },
-		"without a CA":            func(c *cluster) { c.spoil(olmCAKey) },
 		"without anything at all": func(c *cluster) { c.spoil("tls.key", "tls.crt", olmCAKey) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -117,6 +116,66 @@ func TestSecretIsGone(t *testing.T) {
 				t.Error("the conversion is not back")
 			} else if err := verify(after.Leaf, conversion.Webhook.ClientConfig.CABundle); err != nil {
 				t.Error(err)
+			}
+		})
+	}
+}
+
+// Under OLM v1 cert-manager makes the Secret, with its CA, or OpenShift's service CA, which has its own put into the CRD alone. There is no
+// ClusterServiceVersion to own it.
+func TestUnderOLMv1(t *testing.T) {
+	for name, caKey := range map[string]string{"cert-manager": certificates.CAKey, "service CA": ""} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t)
+			g := c.replica("")
+			g.options.OLM = true
+			if _, err := g.reconcile(t.Context()); err == nil || !strings.Contains(err.Error(), "waiting for OLM") {
+				t.Errorf("want that it waits, got %v", err)
+			}
+			secret := newOLMSecret(t)
+			ca := secret.Data[olmCAKey]
+			delete(secret.Data, olmCAKey)
+			secret.OwnerReferences = nil
+			if caKey != "" {
+				secret.Data[caKey] = ca
+			}
+			c.must(c.client.Create(t.Context(), secret))
+			trust := func(bundle []byte) {
+				crd := c.crd()
+				crd.Spec.Conversion = conversionTo(serviceConfig("webhooks"), bundle)
+				c.must(c.client.Update(t.Context(), crd))
+			}
+			if caKey == "" {
+				other := newOLMSecret(t).Data[olmCAKey]
+				trust(other)
+				if _, err := g.reconcile(t.Context()); err == nil || !strings.Contains(err.Error(), "waiting for the CA") || g.Ready() == nil {
+					t.Errorf("want that it waits for the CA, got %v", err)
+				}
+				trust(append(other, ca...))
+			}
+			c.reconcile(g)
+			c.must(g.Ready())
+			writes := c.writes
+			// Whoever applies the CRD takes the CA away, and the address.
+			for _, broken := range []*apiextensionsv1.CustomResourceConversion{
+				conversionTo(serviceConfig("webhooks"), nil), conversionTo(serviceConfig("other"), ca), {Strategy: apiextensionsv1.NoneConverter},
+			} {
+				crd := c.crd()
+				crd.Spec.Conversion = broken
+				c.must(c.client.Update(t.Context(), crd))
+				c.reconcile(g)
+				config := c.crd().Spec.Conversion.Webhook.ClientConfig
+				certificate, err := g.GetCertificate(nil)
+				c.must(err)
+				if err := verify(certificate.Leaf, config.CABundle); err != nil || config.Service.Name != "webhooks" {
+					t.Errorf("after %+v: %+v, %v", broken, config, err)
+				}
+			}
+			if c.writes != writes+6 {
+				t.Errorf("%d writes, want one for each that was broken", c.writes-writes-3)
+			}
+			if len(c.secret().OwnerReferences) > 0 {
+				t.Error("it owns the Secret")
 			}
 		})
 	}

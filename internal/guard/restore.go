@@ -4,18 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/example/nginx-operator/internal/certificates"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
@@ -35,53 +30,11 @@ func Kinds() []string {
 // fieldManager is the guard's, by which admission knows its writes.
 const fieldManager = wellknown.OperatorName + "-guard"
 
-// csvKind is ClusterServiceVersion, of which only the metadata is read.
-var csvKind = metav1.TypeMeta{APIVersion: "operators.coreos.com/v1alpha1", Kind: "ClusterServiceVersion"}
-
 func (g *Guard) restored(ctx context.Context, kind, message string, keysAndValues ...any) {
 	log.FromContext(ctx).Info(message, keysAndValues...)
 	if g.options.Restored != nil {
 		g.options.Restored(kind)
 	}
-}
-
-// secret returns the Secret with the certificate. Outside OLM it is made, or recreated, where nobody else does that.
-func (g *Guard) secret(ctx context.Context) (*corev1.Secret, error) {
-	secret := &corev1.Secret{}
-	err := g.reader.Get(ctx, client.ObjectKey{Namespace: g.options.Namespace, Name: g.options.Secret}, secret)
-	if client.IgnoreNotFound(err) != nil {
-		return nil, fmt.Errorf("failed to read Secret %s: %w", g.options.Secret, err)
-	}
-	found := err == nil
-	if g.options.underOLM() {
-		if !found {
-			return nil, fmt.Errorf("waiting for OLM to make Secret %s", g.options.Secret)
-		}
-		return secret, nil
-	}
-	if found && !own(secret) {
-		if len(secret.Data[corev1.TLSCertKey]) == 0 || len(secret.Data[certificates.CAKey]) == 0 {
-			return nil, fmt.Errorf("waiting for tls.crt and ca.crt in Secret %s, which is somebody else's", secret.Name)
-		}
-		return secret, nil
-	}
-	if !found {
-		return g.createSecret(ctx)
-	}
-	why := certificates.Renew(secret.Data, g.hosts(), time.Now())
-	if why == nil {
-		return secret, nil
-	}
-	return g.renewSecret(ctx, secret, why)
-}
-
-// issuedByAnnotation is what cert-manager puts on the Secrets that it writes, those that it found as well.
-const issuedByAnnotation = "cert-manager.io/certificate-name"
-
-// own reports whether the certificate in a Secret is the operator's to renew, and not that of who made the Secret or took
-// it over.
-func own(secret *corev1.Secret) bool {
-	return secret.Labels[wellknown.LabelManagedBy] == wellknown.OperatorName && secret.Annotations[issuedByAnnotation] == ""
 }
 
 // write does a write, unless there were too many of them of late.
@@ -92,68 +45,6 @@ func (g *Guard) write(do func() error) error {
 	return do()
 }
 
-func (g *Guard) createSecret(ctx context.Context) (*corev1.Secret, error) {
-	data, err := certificates.New(g.hosts(), certificates.Lifetime)
-	if err != nil {
-		return nil, err
-	}
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: g.options.Namespace,
-			Name:      g.options.Secret,
-			Labels:    map[string]string{wellknown.LabelManagedBy: wellknown.OperatorName},
-		},
-		Type: corev1.SecretTypeTLS,
-		Data: data,
-	}
-	if err := g.write(func() error { return g.client.Create(ctx, secret) }); err != nil {
-		return nil, fmt.Errorf("failed to create Secret %s: %w", secret.Name, err)
-	}
-	g.restored(ctx, RestoredCertificate, "Made the certificate of the webhooks", "secret", secret.Name)
-	return secret, nil
-}
-
-// renewSecret writes another certificate. The replica whose write comes second gets a conflict, and looks again.
-func (g *Guard) renewSecret(ctx context.Context, secret *corev1.Secret, why error) (*corev1.Secret, error) {
-	data, err := certificates.New(g.hosts(), certificates.Lifetime)
-	if err != nil {
-		return nil, err
-	}
-	secret.Data = data
-	if err := g.write(func() error { return g.client.Update(ctx, secret) }); err != nil {
-		return nil, fmt.Errorf("failed to renew the certificate in Secret %s: %w", secret.Name, err)
-	}
-	g.restored(ctx, RestoredCertificate, "Renewed the certificate of the webhooks", "secret", secret.Name, "why", why.Error())
-	return secret, nil
-}
-
-// adopt makes the own ClusterServiceVersion an owner of the Secret. OLM reuses the Secret of the release before, which
-// would otherwise go with that release.
-func (g *Guard) adopt(ctx context.Context, secret *corev1.Secret) error {
-	owned := func(owner metav1.OwnerReference) bool {
-		return owner.Kind == csvKind.Kind && owner.Name == g.options.CSV
-	}
-	if slices.ContainsFunc(secret.OwnerReferences, owned) {
-		return nil
-	}
-	csv := &metav1.PartialObjectMetadata{TypeMeta: csvKind}
-	if err := g.client.Get(ctx, client.ObjectKey{Namespace: g.options.Namespace, Name: g.options.CSV}, csv); err != nil {
-		return fmt.Errorf("failed to read ClusterServiceVersion %s: %w", g.options.CSV, err)
-	}
-	secret.OwnerReferences = append(secret.OwnerReferences, metav1.OwnerReference{
-		APIVersion: csvKind.APIVersion, Kind: csvKind.Kind, Name: csv.Name, UID: csv.UID,
-		BlockOwnerDeletion: ptr.To(false), Controller: ptr.To(false),
-	})
-	if err := g.write(func() error { return g.client.Update(ctx, secret) }); err != nil {
-		return fmt.Errorf("failed to own Secret %s: %w", secret.Name, err)
-	}
-	g.restored(ctx, RestoredOwner, "Made the own ClusterServiceVersion an owner of the certificate", "secret", secret.Name, "csv", csv.Name)
-	return nil
-}
-
-// hosts are the names under which the API server calls the webhooks.
-func (g *Guard) hosts() []string { return g.options.Endpoint.hosts() }
-
 // restore puts the CA and the address of the webhooks where they are missing. It reports whether the conversion, or
 // the admission of an operator that converts nothing, trusts the CA of the certificate that is served as well.
 func (g *Guard) restore(ctx context.Context, ca []byte) (overlap bool, err error) {
@@ -162,7 +53,7 @@ func (g *Guard) restore(ctx context.Context, ca []byte) (overlap bool, err error
 			return false, err
 		}
 	}
-	if g.options.underOLM() {
+	if g.options.OLM {
 		return overlap, nil
 	}
 	mutating, validating := &admissionregistrationv1.MutatingWebhookConfiguration{}, &admissionregistrationv1.ValidatingWebhookConfiguration{}
@@ -202,8 +93,7 @@ func (g *Guard) restoreCRD(ctx context.Context, ca []byte) (overlap bool, err er
 	if err != nil {
 		return false, err
 	}
-	if conversion := crd.Spec.Conversion; conversion != nil && conversion.Webhook != nil && conversion.Webhook.ClientConfig != nil {
-		bundle := conversion.Webhook.ClientConfig.CABundle
+	if bundle := conversionCA(crd); bundle != nil {
 		overlap = trusts(bundle, g.ca)
 		g.trusted.Store(&bundle)
 	}

@@ -139,6 +139,15 @@ func restoreConversion(
 	}
 }
 
+// conversionCA returns the bundle of CAs (PEM) that conversion of a CRD trusts, nil without one.
+func conversionCA(crd *apiextensionsv1.CustomResourceDefinition) []byte {
+	conversion := crd.Spec.Conversion
+	if conversion == nil || conversion.Webhook == nil || conversion.Webhook.ClientConfig == nil {
+		return nil
+	}
+	return conversion.Webhook.ClientConfig.CABundle
+}
+
 func sameService(a, b *apiextensionsv1.ServiceReference) bool {
 	if a == nil || b == nil {
 		return a == b

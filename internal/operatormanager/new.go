@@ -90,7 +90,8 @@ func Connect(opts *options.Options, userAgent string) (*rest.Config, error) {
 // the API server reaches only on Pods that are ready.
 func New(cfg *rest.Config, c Config) (*Manager, error) {
 	opts := c.Options
-	c.Guard.Namespace, c.Guard.Secret, c.Guard.CSV = opts.OperatorNamespace, opts.WebhookSecretName, opts.ClusterServiceVersion
+	c.Guard.Namespace, c.Guard.Secret = opts.OperatorNamespace, opts.WebhookSecretName
+	c.Guard.OLM, c.Guard.CSV = opts.OLM, opts.ClusterServiceVersion
 	c.Guard.Endpoint = guard.Endpoint{Namespace: opts.OperatorNamespace, Name: opts.WebhookServiceName, URL: opts.WebhookURL}
 	lifecycleGuard, err := guard.New(cfg, c.Guard)
 	if err != nil {

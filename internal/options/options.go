@@ -44,7 +44,8 @@ type Options struct {
 	WebhookServiceName, WebhookSecretName string
 	// WebhookURL takes the place of the Service, for an operator that runs outside of the cluster: https://host:port.
 	WebhookURL string
-	// ClusterServiceVersion is the name of the own one, empty outside OLM.
+	// OLM: it was installed from a bundle. ClusterServiceVersion is the name of the own one, empty without OLM v0.
+	OLM                   bool
 	ClusterServiceVersion string
 	// StorageMigrationManifest is the file with the StorageVersionMigration that the release carries; "" makes the operator rewrite
 	// stored objects itself when they have to be.
@@ -93,6 +94,8 @@ func Parse(args []string, lookupEnv func(string) (string, bool), help io.Writer)
 	flags.StringVar(&o.OperatorNamespace, "operator-namespace", "nginx-operator-system",
 		"namespace that the operator runs in, and its webhooks' Service and certificate are in")
 	flags.StringVar(&o.WebhookBindAddress, "webhook-bind-address", ":9443", "address of the HTTPS endpoint for conversion and admission")
+	flags.BoolVar(&o.OLM, "olm", false,
+		"installed from a bundle: certificate and configuration of the webhooks come from OLM (default: true under OLM v0)")
 	flags.StringVar(&o.WebhookServiceName, "webhook-service-name", "",
 		"Service by which the API server finds the webhooks (default: "+webhookService+"; under OLM the one that OLM makes)")
 	flags.StringVar(&o.WebhookSecretName, "webhook-secret-name", "",
@@ -159,7 +162,9 @@ const (
 // complete fills in what depends on who installed the operator.
 func (o *Options) complete(lookupEnv func(string) (string, bool)) {
 	service, secret := webhookService, webhookSecret
-	if o.ClusterServiceVersion, _ = lookupEnv(olm.ConditionNameEnv); o.ClusterServiceVersion != "" {
+	// OLM v1 sets no such variable: its bundles say so by the flag.
+	o.ClusterServiceVersion, _ = lookupEnv(olm.ConditionNameEnv)
+	if o.OLM = o.OLM || o.ClusterServiceVersion != ""; o.OLM {
 		service, secret = olmWebhookService, olmWebhookSecret
 	}
 	o.WebhookURL = strings.TrimSuffix(o.WebhookURL, "/")

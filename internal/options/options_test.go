@@ -99,6 +99,11 @@ func TestWebhooks(t *testing.T) {
 				"nginx-operator.v0.2.0", "operators", "",
 			},
 		},
+		"OLM v1": {
+			[]string{"--olm"},
+			map[string]string{"POD_NAMESPACE": "operators"},
+			found{"nginx-operator-controller-manager-service", "nginx-operator-controller-manager-service-cert", "", "operators", ""},
+		},
 		"told": {
 			[]string{"--webhook-service-name=a", "--webhook-secret-name=b", "--operator-namespace=c", "--webhook-bind-address=127.0.0.1:9444"},
 			map[string]string{"OPERATOR_CONDITION_NAME": "d", "POD_NAMESPACE": "e"},

@@ -1,0 +1,169 @@
+package guard
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/cert"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/internal/certificates"
+	"github.com/example/nginx-operator/internal/wellknown"
+)
+
+// The Secret with the certificate of the webhooks: who makes it, whom it names as CA, and whose it is.
+
+// olmCAKey is the key under which OLM v0 keeps the CA.
+const olmCAKey = "olmCAKey"
+
+// csvKind is ClusterServiceVersion, of which only the metadata is read.
+var csvKind = metav1.TypeMeta{APIVersion: "operators.coreos.com/v1alpha1", Kind: "ClusterServiceVersion"}
+
+// given returns the Secret, its certificate, and the CA that signed it.
+func (g *Guard) given(ctx context.Context) (*corev1.Secret, *tls.Certificate, []byte, error) {
+	secret, err := g.secret(ctx)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	certificate, err := certificates.Load(secret.Data)
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("failed to use Secret %s: %w", secret.Name, err)
+	}
+	ca, err := g.authority(ctx, secret, certificate)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	return secret, certificate, ca, nil
+}
+
+// authority returns the CA of a certificate. OLM v0, cert-manager and the operator keep it in the Secret; OpenShift's service CA puts it
+// into the CRD and nowhere else.
+func (g *Guard) authority(ctx context.Context, secret *corev1.Secret, certificate *tls.Certificate) ([]byte, error) {
+	for _, key := range []string{olmCAKey, certificates.CAKey} {
+		if ca := secret.Data[key]; len(ca) > 0 {
+			if _, err := cert.ParseCertsPEM(ca); err != nil {
+				return nil, fmt.Errorf("failed to read the CA in Secret %s: %w", secret.Name, err)
+			}
+			return ca, nil
+		}
+	}
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := g.reader.Get(ctx, client.ObjectKey{Name: g.options.CRD}, crd); err != nil {
+		return nil, fmt.Errorf("failed to read the CA of Secret %s in CustomResourceDefinition %s: %w", secret.Name, g.options.CRD, err)
+	}
+	for _, ca := range [][]byte{conversionCA(crd), g.ca} {
+		if certificates.Verify(certificate, ca, g.hosts()[0], time.Now()) == nil {
+			return ca, nil
+		}
+	}
+	return nil, fmt.Errorf("waiting for the CA of Secret %s, in its ca.crt or in spec.conversion of CustomResourceDefinition %s",
+		secret.Name, g.options.CRD)
+}
+
+// secret returns the Secret with the certificate. Outside OLM it is made, or recreated, where nobody else does that.
+func (g *Guard) secret(ctx context.Context) (*corev1.Secret, error) {
+	secret := &corev1.Secret{}
+	err := g.reader.Get(ctx, client.ObjectKey{Namespace: g.options.Namespace, Name: g.options.Secret}, secret)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("failed to read Secret %s: %w", g.options.Secret, err)
+	}
+	found := err == nil
+	if g.options.OLM {
+		if !found {
+			return nil, fmt.Errorf("waiting for OLM to have Secret %s made", g.options.Secret)
+		}
+		return secret, nil
+	}
+	if found && !own(secret) {
+		if len(secret.Data[corev1.TLSCertKey]) == 0 || len(secret.Data[certificates.CAKey]) == 0 {
+			return nil, fmt.Errorf("waiting for tls.crt and ca.crt in Secret %s, which is somebody else's", secret.Name)
+		}
+		return secret, nil
+	}
+	if !found {
+		return g.createSecret(ctx)
+	}
+	why := certificates.Renew(secret.Data, g.hosts(), time.Now())
+	if why == nil {
+		return secret, nil
+	}
+	return g.renewSecret(ctx, secret, why)
+}
+
+// issuedByAnnotation is what cert-manager puts on the Secrets that it writes, those that it found as well.
+const issuedByAnnotation = "cert-manager.io/certificate-name"
+
+// own reports whether the certificate in a Secret is the operator's to renew, and not that of who made the Secret or took
+// it over.
+func own(secret *corev1.Secret) bool {
+	return secret.Labels[wellknown.LabelManagedBy] == wellknown.OperatorName && secret.Annotations[issuedByAnnotation] == ""
+}
+
+func (g *Guard) createSecret(ctx context.Context) (*corev1.Secret, error) {
+	data, err := certificates.New(g.hosts(), certificates.Lifetime)
+	if err != nil {
+		return nil, err
+	}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: g.options.Namespace,
+			Name:      g.options.Secret,
+			Labels:    map[string]string{wellknown.LabelManagedBy: wellknown.OperatorName},
+		},
+		Type: corev1.SecretTypeTLS,
+		Data: data,
+	}
+	if err := g.write(func() error { return g.client.Create(ctx, secret) }); err != nil {
+		return nil, fmt.Errorf("failed to create Secret %s: %w", secret.Name, err)
+	}
+	g.restored(ctx, RestoredCertificate, "Made the certificate of the webhooks", "secret", secret.Name)
+	return secret, nil
+}
+
+// renewSecret writes another certificate. The replica whose write comes second gets a conflict, and looks again.
+func (g *Guard) renewSecret(ctx context.Context, secret *corev1.Secret, why error) (*corev1.Secret, error) {
+	data, err := certificates.New(g.hosts(), certificates.Lifetime)
+	if err != nil {
+		return nil, err
+	}
+	secret.Data = data
+	if err := g.write(func() error { return g.client.Update(ctx, secret) }); err != nil {
+		return nil, fmt.Errorf("failed to renew the certificate in Secret %s: %w", secret.Name, err)
+	}
+	g.restored(ctx, RestoredCertificate, "Renewed the certificate of the webhooks", "secret", secret.Name, "why", why.Error())
+	return secret, nil
+}
+
+// adopt makes the own ClusterServiceVersion an owner of the Secret. OLM reuses the Secret of the release before, which
+// would otherwise go with that release.
+func (g *Guard) adopt(ctx context.Context, secret *corev1.Secret) error {
+	owned := func(owner metav1.OwnerReference) bool {
+		return owner.Kind == csvKind.Kind && owner.Name == g.options.CSV
+	}
+	if slices.ContainsFunc(secret.OwnerReferences, owned) {
+		return nil
+	}
+	csv := &metav1.PartialObjectMetadata{TypeMeta: csvKind}
+	if err := g.client.Get(ctx, client.ObjectKey{Namespace: g.options.Namespace, Name: g.options.CSV}, csv); err != nil {
+		return fmt.Errorf("failed to read ClusterServiceVersion %s: %w", g.options.CSV, err)
+	}
+	secret.OwnerReferences = append(secret.OwnerReferences, metav1.OwnerReference{
+		APIVersion: csvKind.APIVersion, Kind: csvKind.Kind, Name: csv.Name, UID: csv.UID,
+		BlockOwnerDeletion: ptr.To(false), Controller: ptr.To(false),
+	})
+	if err := g.write(func() error { return g.client.Update(ctx, secret) }); err != nil {
+		return fmt.Errorf("failed to own Secret %s: %w", secret.Name, err)
+	}
+	g.restored(ctx, RestoredOwner, "Made the own ClusterServiceVersion an owner of the certificate", "secret", secret.Name, "csv", csv.Name)
+	return nil
+}
+
+// hosts are the names under which the API server calls the webhooks.
+func (g *Guard) hosts() []string { return g.options.Endpoint.hosts() }
