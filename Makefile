@@ -55,13 +55,13 @@ generate: bin/controller-gen bin/crd-ref-docs ## Deep copies, the API reference 
 	crd-ref-docs --log-level=ERROR --config=hack/crd-ref-docs.yaml --source-path=api --renderer=markdown --output-path=docs/reference/api.md
 	go run ./hack/reasons > docs/reference/reasons.md
 
-NAME_IMAGES := config/manager/kustomization.yaml examples/config/manager/kustomization.yaml config/scorecard/config.yaml
+NAME_IMAGES := config/manager/kustomization.yaml examples/config/manager/kustomization.yaml config/scorecard/config.yaml config/olm-v1/catalog.yaml
 manifests: bin/controller-gen ## CRD and RBAC, from api/ and controllers/.
 	controller-gen crd rbac:roleName=manager-role webhook paths=./{api,controllers,internal/guard,internal/webhook}/... \
 	  output:crd:dir=config/crd/bases output:rbac:dir=config/rbac output:webhook:dir=config/webhook
 	controller-gen crd rbac:roleName=manager-role webhook paths=./examples/... \
 	  output:crd:dir=examples/config/crd output:rbac:dir=examples/config/rbac output:webhook:dir=examples/config/webhook
-	sed -i.bak -e 's/newTag: .*/newTag: v$(VERSION)/' -e 's|\(nginx-operator-scorecard\):.*|\1:v$(VERSION)|' $(NAME_IMAGES)
+	sed -i.bak -e 's/newTag: .*/newTag: v$(VERSION)/' -e 's/\(nginx-operator-\(scorecard\|catalog\)\):.*/\1:v$(VERSION)/' $(NAME_IMAGES)
 	rm $(NAME_IMAGES:%=%.bak)
 
 # A copy of the tree's content, as the name of a git tree: tracked or not, committed or not, all but what is ignored.
@@ -124,6 +124,10 @@ E2E_TIMEOUT = 45m
 e2e-full: export E2E_FULL = true
 e2e-full: E2E_TIMEOUT = 2h
 e2e-full: start-arm64 e2e ## The same, and what is only long: every other walk of the upgrade graph, a thousand objects, a mirror, arm64.
+
+e2e-olm-v1: cluster-olm-v1 e2e-images ## The same bundle and catalog through OLM v1, on a cluster without OLM v0.
+	go test -c -o bin/e2e.test ./test/e2e
+	E2E_OLM=v1 $(RELEASE) exec $(IN_CLUSTER) bin/e2e.test -test.v -test.run='TestOLMv1$$' -test.timeout=$(E2E_TIMEOUT)
 
 # Debian has the emulator in a package, of which this one program is unpacked and nothing is installed.
 EMULATED_BY := qemu-user-static
@@ -234,6 +238,8 @@ cluster-up: bin/cluster ## Start the local cluster.
 	bin/cluster up
 cluster-olm: bin/cluster ## Start the local cluster with OLM.
 	bin/cluster olm
+cluster-olm-v1: bin/cluster ## Start the local cluster with OLM v1 and cert-manager.
+	bin/cluster olm-v1
 cluster-down: bin/cluster ## Stop the local cluster; nothing is left behind.
 	bin/cluster down
 else
@@ -243,6 +249,9 @@ cluster-up: bin/kubectl
 cluster-olm: cluster-up
 	@kubectl get crd subscriptions.operators.coreos.com >/dev/null || { \
 	  echo "CLUSTER=external: the cluster has no OLM; 'operator-sdk olm install' installs it"; exit 1; }
+cluster-olm-v1: cluster-up
+	@kubectl get crd clusterextensions.olm.operatorframework.io certificates.cert-manager.io >/dev/null || { \
+	  echo "CLUSTER=external: the cluster has no OLM v1, or no cert-manager"; exit 1; }
 cluster-down:
 	@echo "CLUSTER=external: the cluster is yours and is left alone"
 endif

@@ -56,11 +56,11 @@ func cleanNamespaces(ctx context.Context, selector string) error {
 		return err
 	}
 	// Without its Subscription OLM does not restore what goes; the CRD takes the instances along.
-	var errs []error
+	errs := []error{removeExtension(ctx)}
 	for namespace := range ours {
-		errs = append(errs,
-			suite.admin.DeleteAllOf(ctx, olmObject("Subscription", "", ""), client.InNamespace(namespace)),
-			suite.admin.DeleteAllOf(ctx, olmObject("ClusterServiceVersion", "", ""), client.InNamespace(namespace)))
+		for _, kind := range []string{"Subscription", "ClusterServiceVersion"} {
+			errs = append(errs, ignoreNoMatch(suite.admin.DeleteAllOf(ctx, olmObject(kind, "", ""), client.InNamespace(namespace))))
+		}
 	}
 	for namespace := range ours {
 		errs = append(errs, deleteNamespace(ctx, namespace))
@@ -95,7 +95,7 @@ func refuseOthers(ctx context.Context, ours sets.Set[string]) error {
 	subscriptions.SetKind("SubscriptionList")
 	deployments := &appsv1.DeploymentList{}
 	for _, list := range []client.ObjectList{subscriptions, deployments} {
-		if err := suite.admin.List(ctx, list); err != nil && !meta.IsNoMatchError(err) {
+		if err := ignoreNoMatch(suite.admin.List(ctx, list)); err != nil {
 			return fmt.Errorf("failed to look for the operator: %w", err)
 		}
 	}
@@ -172,7 +172,7 @@ func clusterScoped(ctx context.Context) ([]client.Object, error) {
 	roles := metadataList(rbacv1.SchemeGroupVersion.String(), "ClusterRoleList")
 	bindings := metadataList(rbacv1.SchemeGroupVersion.String(), "ClusterRoleBindingList")
 	for _, list := range []*metav1.PartialObjectMetadataList{operators, roles, bindings} {
-		if err := suite.admin.List(ctx, list); err != nil {
+		if err := ignoreNoMatch(suite.admin.List(ctx, list)); err != nil {
 			return nil, fmt.Errorf("failed to list %s: %w", list.Kind, err)
 		}
 		for i := range list.Items {
@@ -183,6 +183,14 @@ func clusterScoped(ctx context.Context) ([]client.Object, error) {
 		}
 	}
 	return out, nil
+}
+
+// ignoreNoMatch returns nil for the error of a request for a kind that the cluster does not have, else the error.
+func ignoreNoMatch(err error) error {
+	if meta.IsNoMatchError(err) {
+		return nil
+	}
+	return err
 }
 
 // objectOf returns an empty object of a kind that the client has no type for.

@@ -43,8 +43,8 @@ var suite struct {
 	first, previous, unmigrated, next release
 	// stable is the ClusterServiceVersion to which the channel stable leads.
 	stable string
-	// full runs also what is only long.
-	full bool
+	// full runs also what is only long. olmV1: the cluster has OLM v1, and not OLM v0.
+	full, olmV1 bool
 	// auditLog is the API server's audit log; only the local cluster has one that can be read.
 	auditLog string
 	// etcd is the address of the API server's etcd, of the local cluster only.
@@ -95,7 +95,7 @@ func newSuite() error {
 	suite.local = env("CLUSTER") == "local"
 	suite.version, suite.delivery = env("VERSION"), env("DELIVERY")
 	suite.bundleImage, suite.catalogImage = env("BUNDLE_IMAGE"), env("CATALOG_IMAGE")
-	suite.full = os.Getenv("E2E_FULL") == "true"
+	suite.full, suite.olmV1 = os.Getenv("E2E_FULL") == "true", os.Getenv("E2E_OLM") == "v1"
 	errs = append(errs, readReleases(env))
 	if suite.local {
 		suite.auditLog = env("CLUSTER_AUDIT_LOG")

@@ -285,7 +285,7 @@ func approve(ctx context.Context, operator, version string) error {
 // onlyOneRelease returns an error as long as OLM has more than one release in a namespace. Without OLM there is none.
 func onlyOneRelease(ctx context.Context, operator string) error {
 	list := metadataList("operators.coreos.com/v1alpha1", "ClusterServiceVersionList")
-	if err := suite.admin.List(ctx, list, client.InNamespace(operator)); err != nil || len(list.Items) > 1 {
+	if err := ignoreNoMatch(suite.admin.List(ctx, list, client.InNamespace(operator))); err != nil || len(list.Items) > 1 {
 		return errors.Join(err, fmt.Errorf("there are %d ClusterServiceVersions", len(list.Items)))
 	}
 	return nil

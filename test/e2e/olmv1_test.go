@@ -1,0 +1,223 @@
+package e2e
+
+// OLM v1, on a cluster that has no OLM v0: `make e2e-olm-v1` runs this file alone. Installed as config/olm-v1 says, the operator goes
+// through its life (install, another certificate, upgrade, uninstall, and over from what OLM v0 left) with the clients of the upgrades
+// through OLM v0.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+)
+
+const (
+	olmV1API = "olm.operatorframework.io/v1"
+	// webhookSecret is what cert-manager writes the certificate of the webhooks to.
+	webhookSecret = operatorName + "-service-cert"
+	// withoutSafety has OLM v1 take any change of the CRD, as docs/guide/olm-v1.md says of cert-manager before 1.13. The local cluster has
+	// one: it drops reason and fieldPath of rules when it writes its CA, and OLM v1 does not know the change that puts them back.
+	withoutSafety = "\n  install:\n    preflight:\n      crdUpgradeSafety:\n        enforcement: None"
+)
+
+func TestOLMv1(t *testing.T) {
+	if suite.olmV1 {
+		t.Run("life", testLifeUnderOLMv1)
+	}
+}
+
+func testLifeUnderOLMv1(t *testing.T) {
+	startClean(t)
+	operator := newNamespace(t, restricted)
+	suite.operatorNamespace = operator
+	defer func() { suite.operatorNamespace = "" }()
+	// Without the ServiceAccount in that namespace, OLM could not uninstall.
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
+		defer cancel()
+		must(t, removeExtension(ctx))
+	})
+
+	current := suite.releases[len(suite.releases)-1]
+	extend(t, operator, current)
+	fleet := newFleet(t, fewObjects)
+
+	fleet.step(t, "while the certificate is replaced, OLM v1", current, func(func()) { replaceCertificate(t, operator) })
+	restoresConversion(t, operator)
+	refusesByAdmission(t, fleet.namespace)
+	fleet.step(t, "from "+current.version+" to "+suite.next.version+", OLM v1", current, func(func()) {
+		extend(t, operator, suite.next)
+		sets := &appsv1.ReplicaSetList{}
+		must(t, suite.admin.List(t.Context(), sets, client.InNamespace(operator)))
+		if len(sets.Items) != 2 {
+			t.Errorf("the operator has %d ReplicaSets, want one for each release", len(sets.Items))
+		}
+	})
+	fleet.outlivesExtension(t, operator)
+	takeOver(t, operator)
+	extend(t, operator, suite.next)
+	must(t, errors.Join(fleet.asCreated(t.Context(), older), fleet.asCreated(t.Context(), newer)))
+	fleet.useNewFields(t)
+}
+
+// applyExtension applies config/olm-v1 with the catalog of a release, pinned to it.
+func applyExtension(t *testing.T, operator string, r release) {
+	t.Helper()
+	manifests := kubectl(t, "kustomize", filepath.Join(suite.repository, "config", "olm-v1"))
+	replaced := strings.NewReplacer(
+		"nginx-operator-system", operator,
+		"ghcr.io/example/nginx-operator-catalog:v"+suite.version, r.catalogImage,
+		"'>=0.5.0'", "'"+r.version+"'",
+		"\n  source:\n    catalog:", withoutSafety+"\n  source:\n    catalog:",
+	).Replace(manifests)
+	for _, want := range []string{r.catalogImage, "'" + r.version + "'", withoutSafety} {
+		if !strings.Contains(replaced, want) {
+			t.Fatalf("config/olm-v1 does not name what the test replaces by %s:\n%s", want, manifests)
+		}
+	}
+	applyText(t, replaced)
+}
+
+// extend applies it, and waits until the release is installed.
+func extend(t *testing.T, operator string, r release) {
+	t.Helper()
+	applyExtension(t, operator, r)
+	took := waitFor(t, operator, "release "+r.version, installPatience, func(ctx context.Context) error {
+		extension := objectOf(olmV1API, "ClusterExtension", packageName)
+		if err := suite.admin.Get(ctx, client.ObjectKeyFromObject(extension), extension); err != nil {
+			return err
+		}
+		if is := text(extension, "status", "install", "bundle", "version"); is != r.version {
+			conditions, _, _ := unstructured.NestedSlice(extension.Object, "status", "conditions")
+			return fmt.Errorf("release %q is installed; %v", is, conditions)
+		}
+		pods, err := operatorPods(ctx, operator)
+		for i := range pods {
+			if image := pods[i].Spec.Containers[0].Image; !strings.HasSuffix(image, ":v"+r.version) {
+				err = errors.Join(err, fmt.Errorf("%s runs %s", pods[i].Name, image))
+			}
+		}
+		return errors.Join(err, operatorRolledOut(ctx, operator))
+	})
+	t.Logf("FIGURE release %s is installed after %s, OLM v1", r.version, seconds(took))
+}
+
+// replaceCertificate takes away the certificate of the webhooks, which cert-manager makes again.
+func replaceCertificate(t *testing.T, operator string) {
+	t.Helper()
+	secret := &corev1.Secret{}
+	key := client.ObjectKey{Namespace: operator, Name: webhookSecret}
+	must(t, suite.admin.Get(t.Context(), key, secret))
+	must(t, suite.admin.Delete(t.Context(), secret))
+	waitFor(t, operator, "another certificate that the CRD trusts", patience, func(ctx context.Context) error {
+		now := &corev1.Secret{}
+		if err := suite.admin.Get(ctx, key, now); err != nil {
+			return err
+		}
+		crd, err := readCRD(ctx)
+		if err != nil {
+			return err
+		}
+		bundle := string(crd.Spec.Conversion.Webhook.ClientConfig.CABundle)
+		if now.UID == secret.UID || !strings.Contains(bundle, strings.TrimSpace(string(now.Data["ca.crt"]))) {
+			return fmt.Errorf("the CRD trusts another one than %s", now.UID)
+		}
+		return nil
+	})
+}
+
+// restoresConversion takes away how the API server finds the conversion. Until it is back, answers can be wrong.
+func restoresConversion(t *testing.T, operator string) {
+	t.Helper()
+	crd := objectOf("apiextensions.k8s.io/v1", "CustomResourceDefinition", crdName)
+	without := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"conversion":{"strategy":"None","webhook":null}}}`))
+	must(t, suite.admin.Patch(t.Context(), crd, without))
+	waitFor(t, operator, "the conversion to be back", patience, func(ctx context.Context) error {
+		is, err := readCRD(ctx)
+		if err == nil && is.Spec.Conversion.Webhook == nil {
+			err = errors.New("it is not")
+		}
+		return err
+	})
+}
+
+// refusesByAdmission waits until admission refuses what nginx could not read: cert-manager puts the CA into its configuration.
+func refusesByAdmission(t *testing.T, namespace string) {
+	t.Helper()
+	object := newObject(namespace, "refused", 0)
+	object.Spec.Config = &v1alpha2.Config{Inline: "server {"}
+	waitFor(t, namespace, "admission to refuse a configuration", patience, func(ctx context.Context) error {
+		err := suite.admin.Create(ctx, object.DeepCopy(), client.DryRunAll)
+		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "spec.config.inline") {
+			return fmt.Errorf("the answer is: %w", err)
+		}
+		return nil
+	})
+}
+
+// outlivesExtension uninstalls the operator, and requires instances to serve on, and what they are made from to be there.
+func (f *fleet) outlivesExtension(t *testing.T, operator string) {
+	t.Helper()
+	load := startLoad(t, f.namespace, suite.reach.service(f.namespace, "web", 8080))
+	must(t, removeExtension(t.Context()))
+	waitFor(t, operator, "the operator to be gone", patience, func(ctx context.Context) error {
+		pods, err := operatorPods(ctx, operator)
+		if err == nil && len(pods) > 0 {
+			err = fmt.Errorf("%d Pods of it are left", len(pods))
+		}
+		return err
+	})
+	must(t, f.asCreated(t.Context(), newer))
+	f.samePods(t, "uninstall, OLM v1")
+	load.finish(t, f.namespace, "load while OLM v1 uninstalls the operator")
+}
+
+// takeOver has OLM v1 take a CRD that OLM v0 left, by the lines of docs/guide/olm-v1.md. Without them it refuses.
+func takeOver(t *testing.T, operator string) {
+	t.Helper()
+	kubectl(t, "label", "crd", crdName, "app.kubernetes.io/managed-by-")
+	kubectl(t, "annotate", "crd", crdName, "meta.helm.sh/release-name-", "meta.helm.sh/release-namespace-")
+	applyExtension(t, operator, suite.next)
+	waitFor(t, operator, "OLM v1 to refuse a CRD that it did not make", patience, func(ctx context.Context) error {
+		extension := objectOf(olmV1API, "ClusterExtension", packageName)
+		if err := suite.admin.Get(ctx, client.ObjectKeyFromObject(extension), extension); err != nil {
+			return err
+		}
+		conditions, _, _ := unstructured.NestedSlice(extension.Object, "status", "conditions")
+		if said := fmt.Sprint(conditions); !strings.Contains(said, "invalid ownership metadata") {
+			return errors.New(said)
+		}
+		return nil
+	})
+	kubectl(t, "label", "crd", crdName, "app.kubernetes.io/managed-by=Helm")
+	kubectl(t, "annotate", "crd", crdName, "meta.helm.sh/release-name="+packageName, "meta.helm.sh/release-namespace="+operator)
+}
+
+// removeExtension uninstalls the operator from OLM v1, if that is there.
+func removeExtension(ctx context.Context) error {
+	return eventually(ctx, func(ctx context.Context) error {
+		for _, kind := range []string{"ClusterExtension", "ClusterCatalog"} {
+			object := objectOf(olmV1API, kind, packageName)
+			switch err := suite.admin.Delete(ctx, object); {
+			case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
+			case err != nil:
+				return err
+			default:
+				return fmt.Errorf("%s %s is still there", kind, packageName)
+			}
+		}
+		return nil
+	})
+}
