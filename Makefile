@@ -93,10 +93,10 @@ GOTESTSUM      = gotestsum --format=pkgname-and-test-fails --hide-summary=skippe
 # Unit tests that keep a processor busy for minutes and ask no clock: `make check` runs them beside the end-to-end tests, which wait most of
 # the time. However long they are kept waiting, they fail no other way.
 FUZZED = ./internal/conversion ./internal/webhook
-TESTED = integration unit modules fuzz
+TESTED = integration unit fleet modules fuzz
 
 test: ## Unit and integration tests; the latter on a real API server.
-test-unfuzzed: TESTED = integration unit modules
+test-unfuzzed: TESTED = integration unit fleet modules
 test test-unfuzzed: $(API_SERVER) bin/gotestsum bin/promtool bin/prometheus
 	@rm -rf dist/test-logs && mkdir -p dist
 	@$(MAKE) --jobs=2 --keep-going $(TESTED:%=test-%)
@@ -109,9 +109,13 @@ test-fuzz:
 test-modules:
 	@: > dist/modules.json; for module in $(MODULES); do \
 	  (set -x; cd $$module; $(GOTESTSUM) --jsonfile=$(CURDIR)/dist/module.json -- ./...); cat dist/module.json >> dist/modules.json; done
-# API servers that collect their garbage a third as often take less of the processors.
+# API servers that collect their garbage a third as often take less of the processors. Tests of a fleet stop the operator, so no other test can
+# run beside them, and wait most of the time: they have an API server of their own.
+INTEGRATION = GOGC=300 $(ON_API_SERVER) $(GOTESTSUM) --jsonfile=dist/$(@:test-%=%).json -- -timeout=25m
 test-integration:
-	GOGC=300 $(ON_API_SERVER) $(GOTESTSUM) --jsonfile=dist/integration.json -- -timeout=25m -p=3 $(ON_API_SERVERS)
+	$(INTEGRATION) -p=3 -skip='^TestFleet' $(ON_API_SERVERS)
+test-fleet:
+	$(INTEGRATION) -run='^TestFleet' ./test/integration
 
 e2e: cluster-olm e2e-images e2e-tests ## End-to-end tests on the cluster: OLM, run bundle, Subscription, scorecard.
 e2e-images: images release-images examples-image
