@@ -17,7 +17,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
@@ -55,7 +54,7 @@ func testLifeUnderOLMv1(t *testing.T) {
 	fleet := newFleet(t, fewObjects)
 
 	fleet.step(t, "while the certificate is replaced, OLM v1", current, func(func()) { replaceCertificate(t, operator) })
-	restoresConversion(t, operator)
+	testConversionComesBack(t)
 	refusesByAdmission(t, fleet.namespace)
 	fleet.step(t, "from "+current.version+" to "+suite.next.version+", OLM v1", current, func(func()) {
 		extend(t, operator, suite.next)
@@ -95,13 +94,9 @@ func extend(t *testing.T, operator string, r release) {
 	t.Helper()
 	applyExtension(t, operator, r)
 	took := waitFor(t, operator, "release "+r.version, installPatience, func(ctx context.Context) error {
-		extension := objectOf(olmV1API, "ClusterExtension", packageName)
-		if err := suite.admin.Get(ctx, client.ObjectKeyFromObject(extension), extension); err != nil {
-			return err
-		}
-		if is := text(extension, "status", "install", "bundle", "version"); is != r.version {
-			conditions, _, _ := unstructured.NestedSlice(extension.Object, "status", "conditions")
-			return fmt.Errorf("release %q is installed; %v", is, conditions)
+		is, said, err := readExtension(ctx)
+		if err != nil || is != r.version {
+			return errors.Join(err, fmt.Errorf("release %q is installed; %s", is, said))
 		}
 		pods, err := operatorPods(ctx, operator)
 		for i := range pods {
@@ -112,6 +107,14 @@ func extend(t *testing.T, operator string, r release) {
 		return errors.Join(err, operatorRolledOut(ctx, operator))
 	})
 	t.Logf("FIGURE release %s is installed after %s, OLM v1", r.version, seconds(took))
+}
+
+// readExtension returns the release that OLM v1 has installed, "" for none, and its conditions.
+func readExtension(ctx context.Context) (version, said string, err error) {
+	extension := objectOf(olmV1API, "ClusterExtension", packageName)
+	err = suite.admin.Get(ctx, client.ObjectKeyFromObject(extension), extension)
+	conditions, _, _ := unstructured.NestedSlice(extension.Object, "status", "conditions")
+	return text(extension, "status", "install", "bundle", "version"), fmt.Sprint(conditions), err
 }
 
 // replaceCertificate takes away the certificate of the webhooks, which cert-manager makes again.
@@ -135,21 +138,6 @@ func replaceCertificate(t *testing.T, operator string) {
 			return fmt.Errorf("the CRD trusts another one than %s", now.UID)
 		}
 		return nil
-	})
-}
-
-// restoresConversion takes away how the API server finds the conversion. Until it is back, answers can be wrong.
-func restoresConversion(t *testing.T, operator string) {
-	t.Helper()
-	crd := objectOf("apiextensions.k8s.io/v1", "CustomResourceDefinition", crdName)
-	without := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"conversion":{"strategy":"None","webhook":null}}}`))
-	must(t, suite.admin.Patch(t.Context(), crd, without))
-	waitFor(t, operator, "the conversion to be back", patience, func(ctx context.Context) error {
-		is, err := readCRD(ctx)
-		if err == nil && is.Spec.Conversion.Webhook == nil {
-			err = errors.New("it is not")
-		}
-		return err
 	})
 }
 
@@ -191,13 +179,9 @@ func takeOver(t *testing.T, operator string) {
 	kubectl(t, "annotate", "crd", crdName, "meta.helm.sh/release-name-", "meta.helm.sh/release-namespace-")
 	applyExtension(t, operator, suite.next)
 	waitFor(t, operator, "OLM v1 to refuse a CRD that it did not make", patience, func(ctx context.Context) error {
-		extension := objectOf(olmV1API, "ClusterExtension", packageName)
-		if err := suite.admin.Get(ctx, client.ObjectKeyFromObject(extension), extension); err != nil {
-			return err
-		}
-		conditions, _, _ := unstructured.NestedSlice(extension.Object, "status", "conditions")
-		if said := fmt.Sprint(conditions); !strings.Contains(said, "invalid ownership metadata") {
-			return errors.New(said)
+		_, said, err := readExtension(ctx)
+		if err != nil || !strings.Contains(said, "cannot be managed by operator-controller") {
+			return errors.Join(err, errors.New(said))
 		}
 		return nil
 	})
