@@ -67,16 +67,11 @@ func Renew(data map[string][]byte, hosts []string, now time.Time) error {
 	if !now.Before(RenewAt(certificate.Leaf)) {
 		return fmt.Errorf("it ends at %s", certificate.Leaf.NotAfter.Format(time.RFC3339))
 	}
-	for _, host := range hosts {
-		if err := Verify(certificate, data[CAKey], host, now); err != nil {
-			return err
-		}
-	}
-	return nil
+	return Verify(certificate, data[CAKey], hosts, now)
 }
 
-// Verify returns why who trusts a CA (PEM) does not accept a certificate as that of a host.
-func Verify(certificate *tls.Certificate, ca []byte, host string, now time.Time) error {
+// Verify returns why who trusts a CA (PEM) does not accept a certificate as that of each host.
+func Verify(certificate *tls.Certificate, ca []byte, hosts []string, now time.Time) error {
 	authorities, between := x509.NewCertPool(), x509.NewCertPool()
 	if !authorities.AppendCertsFromPEM(ca) {
 		return errors.New("it has no CA")
@@ -86,8 +81,13 @@ func Verify(certificate *tls.Certificate, ca []byte, host string, now time.Time)
 			between.AddCert(one)
 		}
 	}
-	_, err := certificate.Leaf.Verify(x509.VerifyOptions{Roots: authorities, Intermediates: between, DNSName: host, CurrentTime: now})
-	return err
+	for _, host := range hosts {
+		options := x509.VerifyOptions{Roots: authorities, Intermediates: between, DNSName: host, CurrentTime: now}
+		if _, err := certificate.Leaf.Verify(options); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // RenewAt returns when Renew asks for another certificate in the place of this one.

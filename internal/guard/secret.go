@@ -59,7 +59,7 @@ func (g *Guard) authority(ctx context.Context, secret *corev1.Secret, certificat
 		return nil, fmt.Errorf("failed to read the CA of Secret %s in CustomResourceDefinition %s: %w", secret.Name, g.options.CRD, err)
 	}
 	for _, ca := range [][]byte{conversionCA(crd), g.ca} {
-		if certificates.Verify(certificate, ca, g.hosts()[0], time.Now()) == nil {
+		if certificates.Verify(certificate, ca, g.hosts()[:1], time.Now()) == nil {
 			return ca, nil
 		}
 	}

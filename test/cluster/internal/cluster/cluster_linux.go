@@ -359,42 +359,35 @@ func (c *Cluster) Down(ctx context.Context) error {
 
 // OLM is the cluster with the Operator Lifecycle Manager in it.
 func (c *Cluster) OLM(ctx context.Context) error {
-	if err := c.Up(ctx); err != nil {
-		return err
-	}
-	if olm.Ready(ctx, c.Node) != nil {
-		unlock, err := c.lock(ctx)
-		if err != nil {
-			return err
-		}
-		defer unlock()
-		if err := olm.Install(ctx, c.Node, c.Progress); err != nil {
-			return err
-		}
-	}
-	c.Progress.Step("OLM is installed")
-	return nil
+	return c.upWith(ctx, "OLM", olm.Ready, func() error { return olm.Install(ctx, c.Node, c.Progress) })
 }
 
 // OLMv1 is the cluster with OLM v1 in it.
 func (c *Cluster) OLMv1(ctx context.Context) error {
+	return c.upWith(ctx, "OLM v1", olmv1.Ready, func() error {
+		if err := c.PushOLMv1(ctx); err != nil {
+			return err
+		}
+		return olmv1.Install(ctx, c.Node, c.Progress)
+	})
+}
+
+// upWith starts the cluster, and installs into it what is not ready there.
+func (c *Cluster) upWith(ctx context.Context, what string, ready func(context.Context, *node.Node) error, install func() error) error {
 	if err := c.Up(ctx); err != nil {
 		return err
 	}
-	if olmv1.Ready(ctx, c.Node) != nil {
+	if ready(ctx, c.Node) != nil {
 		unlock, err := c.lock(ctx)
 		if err != nil {
 			return err
 		}
 		defer unlock()
-		if err := c.PushOLMv1(ctx); err != nil {
-			return err
-		}
-		if err := olmv1.Install(ctx, c.Node, c.Progress); err != nil {
+		if err := install(); err != nil {
 			return err
 		}
 	}
-	c.Progress.Step("OLM v1 is installed")
+	c.Progress.Step("%s is installed", what)
 	return nil
 }
 
