@@ -17,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	"k8s.io/utils/ptr"
@@ -189,8 +190,8 @@ func haveTop(t *testing.T, namespace string) {
 	t.Log(kubectl(t, "nginx", "top", "web", "-n", namespace))
 }
 
-// fillConnections opens connections to one Pod until an alert says that there are nearly as many as nginx may have, then some more than
-// that. Each has begun a request: nginx closes idle ones to make room.
+// fillConnections opens connections to one Pod until an alert says that there are nearly as many as nginx may have, then more than that.
+// Each has begun a request: nginx closes others to make room.
 func fillConnections(t *testing.T, prometheus *harness.Prometheus, object *v1alpha2.NginxOperator) {
 	t.Helper()
 	pods, err := podsOf(t.Context(), object)
@@ -203,27 +204,42 @@ func fillConnections(t *testing.T, prometheus *harness.Prometheus, object *v1alp
 		}
 	}
 	defer closeAll()
-	open := func(n int) {
-		for range n {
-			dialer := net.Dialer{Timeout: requestTimeout}
-			connection, err := dialer.DialContext(t.Context(), "tcp", net.JoinHostPort(pods[0].Status.PodIP, "8080"))
-			must(t, err)
-			connections = append(connections, connection)
-			_, err = connection.Write([]byte("GET / HTTP/1.1\r\n"))
-			must(t, err)
-		}
+	open := func() net.Conn {
+		dialer := net.Dialer{Timeout: requestTimeout}
+		connection, err := dialer.DialContext(t.Context(), "tcp", net.JoinHostPort(pods[0].Status.PodIP, "8080"))
+		must(t, err)
+		connections = append(connections, connection)
+		_, _ = connection.Write([]byte("GET / HTTP/1.1\r\n")) // it may be closed already
+		return connection
 	}
-	open(54)
+	for range 54 {
+		open()
+	}
 	took := waitFor(t, object.Namespace, "NginxConnectionsNearLimit to fire", patience, func(ctx context.Context) error {
 		return fires(ctx, prometheus, "NginxConnectionsNearLimit", pod)
 	})
 	t.Logf("FIGURE monitoring of instances: NginxConnectionsNearLimit fires %s after 54 of 64 connections are open", seconds(took))
-	open(16)
-	closeAll() // or the kubelet, whose probes are dropped as well, starts nginx anew
+	// One after the other: of a crowd nginx closes those whose request it has not read yet, to make room for the next, and drops none.
+	for closed := 0; closed < 3; {
+		if len(connections) == 100 {
+			t.Fatalf("nginx has taken %d connections of 64, and closed %d", len(connections), closed)
+		}
+		if isClosed(open(), 100*time.Millisecond) {
+			closed++
+		}
+	}
+	closeAll() // or scrapes are dropped, and probes: the kubelet would start nginx anew
 	took = waitFor(t, object.Namespace, "NginxConnectionsDropped to fire", patience, func(ctx context.Context) error {
 		return fires(ctx, prometheus, "NginxConnectionsDropped", pod)
 	})
 	t.Logf("FIGURE monitoring of instances: NginxConnectionsDropped fires %s after there are too many", seconds(took))
+}
+
+// isClosed reports whether the other side closes a connection within that time.
+func isClosed(connection net.Conn, within time.Duration) bool {
+	_ = connection.SetReadDeadline(time.Now().Add(within))
+	_, err := connection.Read(make([]byte, 1))
+	return err != nil && !errors.Is(err, os.ErrDeadlineExceeded)
 }
 
 // startPrometheusWith starts Prometheus with rules and a configuration, each scraped and evaluated once a second.
