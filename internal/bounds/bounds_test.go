@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
@@ -126,6 +125,41 @@ func TestDecodeRefusesWhatOverflows(t *testing.T) {
 	}
 }
 
+// What is decoded directly is what is decoded in parts, and a quantity that is out of bounds never is, wherever it stands.
+func TestReadAloneIsDirectOrExact(t *testing.T) {
+	quantity := func(value string) string {
+		return `{"metadata":{"name":"a","annotations":{"b":"c"}},"spec":{"resources":{"limits":{"cpu":` + value + `}}}}`
+	}
+	const endless = "1e-999999999"
+	for text, direct := range map[string]bool{
+		quantity(`"1"`): true, quantity(`"128Mi"`): true, quantity(`"1e99"`): true, quantity(`"1e+99"`): false,
+		quantity(`1.5`): true, quantity(`2`): true,
+		quantity(`"` + strings.Repeat("9", 32) + `"`): true,
+		quantity(`"` + strings.Repeat("9", 33) + `"`): false, quantity(`"` + strings.Repeat("9", 31) + `Mi"`): false,
+		quantity(`"` + endless + `"`): false, quantity(`"1E+100"`): false, quantity(`"-1E999"`): false, quantity(`1e100`): false,
+		quantity(`"\u0031e-999999999"`): false, quantity(`"1\u0065-999999999"`): false, quantity(`"many"`): false, quantity(`""`): false,
+		`{"spec":{"unknown":["` + endless + `"]}}`:                                                                                     false,
+		`{"metadata":{"uid":"1e999999-1111-4111-8111-111111111111","resourceVersion":"12345678"}}`:                                     false,
+		`{"metadata":{"uid":"1e999999-abcd-4111-8111-111111111111","annotations":{"a":"10.0.0.1","b":"x\n\"1e999"}}}`:                  true,
+		`{"metadata":{"name":"a","creationTimestamp":"2026-01-01T00:00:00Z"},"spec":{"replicas":3,"ports":[{"name":"b","port":80}]}}`:  true,
+		`{"metadata":{"name":"a"},"spec":{"replicas":4294967296}}`:                                                                     false,
+		`{"metadata":{"name":"a"},"status":{"observedGeneration":7},"spec":` + strings.Repeat("[", 70) + strings.Repeat("]", 70) + `}`: false,
+	} {
+		got, err := decodeDirectly([]byte(text))
+		if (err == nil) != direct {
+			t.Errorf("%s: decoded directly %t: %v", text, err == nil, err)
+		}
+		exact, err := decodeInParts([]byte(text))
+		if direct && (err != nil || !reflect.DeepEqual(got, exact)) {
+			t.Errorf("%s: %+v, in parts %+v, %v", text, got, exact, err)
+		}
+		why, unreadable := Unreadable(ReadAlone([]byte(text)))
+		if unreadable != (err != nil) {
+			t.Errorf("%s: unreadable %t (%s), in parts %v", text, unreadable, why, err)
+		}
+	}
+}
+
 // FuzzDecode holds that no text is dear to read. The corpus has what each of the decoders is slow at.
 func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{
@@ -140,11 +174,7 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		boundstest.Cheap(t, func() {
-			object, err := Read(raw)
-			if err != nil {
-				return
-			}
-			if decoded := ReadAlone(&unstructured.Unstructured{Object: object}); decoded.Spec.Resources != nil {
+			if decoded := ReadAlone(raw); decoded.Spec.Resources != nil {
 				for name, quantity := range decoded.Spec.Resources.Limits {
 					quantity.Cmp(decoded.Spec.Resources.Requests[name])
 				}

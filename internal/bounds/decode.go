@@ -24,6 +24,11 @@ func Decode(object map[string]any) (*v1alpha2.NginxOperator, error) {
 		return nil, err
 	}
 	// By way of JSON, because a conversion from the map cuts numbers that are too large for their field.
+	return decode(raw)
+}
+
+// decode decodes an object that is within the bounds.
+func decode(raw []byte) (*v1alpha2.NginxOperator, error) {
 	out := &v1alpha2.NginxOperator{}
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, out); err != nil {
 		return nil, err

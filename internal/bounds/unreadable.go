@@ -2,6 +2,7 @@ package bounds
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,19 +18,47 @@ const annotationUnreadable = "internal.operator.example.com/unreadable"
 // maxReason bounds what is told of why an object cannot be read, in bytes.
 const maxReason = 512
 
-// ReadAlone decodes one object of a list or a watch. One that cannot be decoded has its identity, its status where that can be
-// read, an empty spec, and the reason; so it fails alone. See Unreadable.
-func ReadAlone(object *unstructured.Unstructured) *v1alpha2.NginxOperator {
-	out, err := Decode(object.Object)
+// ReadAlone decodes one object of a list or a watch, as the API server sent it. One that cannot be decoded has its identity, its status
+// where that can be read, an empty spec, and the reason; so it fails alone. See Unreadable.
+func ReadAlone(raw []byte) *v1alpha2.NginxOperator {
+	out, err := decodeDirectly(raw)
+	if err != nil {
+		// Nearly all objects are spared this way, which costs several times as much.
+		out, err = decodeInParts(raw)
+	}
 	if err == nil {
 		delete(out.Annotations, annotationUnreadable)
 	} else {
-		out = identityOf(object)
 		out.Annotations = map[string]string{annotationUnreadable: cut(err.Error())}
 	}
 	// Many objects have them, and nobody reads them.
 	out.APIVersion, out.Kind = "", ""
 	return out
+}
+
+// decodeDirectly decodes an object into its type, unless that could be dear.
+func decodeDirectly(raw []byte) (*v1alpha2.NginxOperator, error) {
+	if err := JSON(raw); err != nil {
+		return nil, err
+	}
+	if mayBeDear(raw) {
+		return nil, errors.New("it may have a quantity that is dear to compute with")
+	}
+	return decode(raw)
+}
+
+// decodeInParts decodes an object by way of a map, and returns its identity with the error where that fails.
+func decodeInParts(raw []byte) (*v1alpha2.NginxOperator, error) {
+	object := &unstructured.Unstructured{}
+	err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &object.Object)
+	if err != nil {
+		return identityOf(object), err
+	}
+	out, err := Decode(object.Object)
+	if err != nil {
+		return identityOf(object), err
+	}
+	return out, nil
 }
 
 // Unreadable reports whether an object could not be decoded, and why.

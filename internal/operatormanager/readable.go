@@ -6,12 +6,12 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
+	kjson "sigs.k8s.io/json"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/bounds"
@@ -24,49 +24,91 @@ type NewInformer = func(toolscache.ListerWatcher, runtime.Object, time.Duration,
 // fails alone. A typed client decodes a list as a whole: one object would keep all others from being reconciled, in every namespace,
 // for as long as it is stored.
 func Informers(cfg *rest.Config) (NewInformer, error) {
-	dynamicClient, err := dynamic.NewForConfig(cfg)
+	source, err := newLenientClient(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("failed to make the client that reads objects one by one: %w", err)
 	}
-	source := dynamicClient.Resource(v1alpha2.GroupVersion.WithResource("nginxoperators"))
 	return func(typed toolscache.ListerWatcher, kind runtime.Object, resync time.Duration,
 		indexers toolscache.Indexers,
 	) toolscache.SharedIndexInformer {
 		if _, ours := kind.(*v1alpha2.NginxOperator); ours {
-			typed = toolscache.ToListWatcherWithWatchListSemantics(oneByOne(source), dynamicClient)
+			typed = toolscache.ToListWatcherWithWatchListSemantics(oneByOne(source), source)
 		}
 		indexInstances(kind, indexers)
 		return toolscache.NewSharedIndexInformer(typed, kind, resync, indexers)
 	}, nil
 }
 
-// oneByOne lists and watches JSON objects, and decodes each on its own.
-func oneByOne(source dynamic.ResourceInterface) *toolscache.ListWatch {
+// lenient is a NginxOperator whose decoding never fails (bounds.ReadAlone).
+type lenient struct{ v1alpha2.NginxOperator }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *lenient) UnmarshalJSON(raw []byte) error {
+	l.NginxOperator = *bounds.ReadAlone(raw)
+	return nil
+}
+
+// lenientList is a list of which each item is decoded on its own.
+type lenientList struct{ v1alpha2.NginxOperatorList }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *lenientList) UnmarshalJSON(raw []byte) error {
+	var list struct {
+		metav1.ListMeta `json:"metadata"`
+		Items           []lenient `json:"items"`
+	}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &list); err != nil {
+		return err
+	}
+	l.ListMeta, l.Items = list.ListMeta, make([]v1alpha2.NginxOperator, len(list.Items))
+	for i := range list.Items {
+		l.Items[i] = list.Items[i].NginxOperator
+	}
+	return nil
+}
+
+// lenientClient is a client that decodes NginxOperators into these types.
+type lenientClient struct {
+	*rest.RESTClient
+	parameters runtime.ParameterCodec
+}
+
+func newLenientClient(cfg *rest.Config) (*lenientClient, error) {
+	scheme := runtime.NewScheme()
+	scheme.AddKnownTypeWithName(v1alpha2.GroupVersion.WithKind("NginxOperator"), &lenient{})
+	scheme.AddKnownTypeWithName(v1alpha2.GroupVersion.WithKind("NginxOperatorList"), &lenientList{})
+	metav1.AddToGroupVersion(scheme, v1alpha2.GroupVersion)
+	cfg = rest.CopyConfig(cfg)
+	cfg.APIPath, cfg.GroupVersion = "/apis", &v1alpha2.GroupVersion
+	cfg.ContentType, cfg.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
+	cfg.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	client, err := rest.RESTClientFor(cfg)
+	return &lenientClient{client, runtime.NewParameterCodec(scheme)}, err
+}
+
+// oneByOne lists and watches NginxOperators in every namespace.
+func oneByOne(source *lenientClient) *toolscache.ListWatch {
+	ask := func(options *metav1.ListOptions) *rest.Request {
+		return source.Get().Resource("nginxoperators").VersionedParams(options, source.parameters)
+	}
 	return &toolscache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			list, err := source.List(ctx, options)
-			if err != nil {
+			list := &lenientList{}
+			if err := ask(&options).Do(ctx).Into(list); err != nil {
 				return nil, err
 			}
-			out := &v1alpha2.NginxOperatorList{Items: make([]v1alpha2.NginxOperator, 0, len(list.Items))}
-			out.ResourceVersion, out.Continue, out.RemainingItemCount = list.GetResourceVersion(), list.GetContinue(), list.GetRemainingItemCount()
-			for i := range list.Items {
-				out.Items = append(out.Items, *bounds.ReadAlone(&list.Items[i]))
-				// A page is large, and need not be there twice.
-				list.Items[i].Object = nil
-			}
-			return out, nil
+			return &list.NginxOperatorList, nil
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			options.AllowWatchBookmarks = true
-			events, err := source.Watch(ctx, options)
+			options.Watch, options.AllowWatchBookmarks = true, true
+			events, err := ask(&options).Watch(ctx)
 			if err != nil {
 				return nil, err
 			}
 			return watch.Filter(events, func(event watch.Event) (watch.Event, bool) {
-				// The object of an error is a Status; that of a bookmark is a NginxOperator with hardly anything in it.
-				if object, ok := event.Object.(*unstructured.Unstructured); ok && event.Type != watch.Error {
-					event.Object = bounds.ReadAlone(object)
+				// The object of an error is a Status.
+				if object, ok := event.Object.(*lenient); ok {
+					event.Object = &object.NginxOperator
 				}
 				return event, true
 			}), nil

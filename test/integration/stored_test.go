@@ -151,8 +151,9 @@ func (w *walker) write(fields map[string]any, what string) bool {
 	}
 	// First, for what is out of bounds may be endless.
 	if w.kind.Version == v1alpha2.GroupVersion.Version {
+		raw := must1(object.MarshalJSON())(w.t)
 		alone := make(chan *v1alpha2.NginxOperator, 1)
-		go func() { alone <- bounds.ReadAlone(object) }()
+		go func() { alone <- bounds.ReadAlone(raw) }()
 		select {
 		case got := <-alone:
 			if why, unreadable := bounds.Unreadable(got); unreadable {
