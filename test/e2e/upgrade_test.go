@@ -14,9 +14,9 @@ package e2e
 //   - OLM rolls the operator out once, not twice: the certificate of its webhooks outlives the release before.
 //   - The release that stores v1alpha2 has moved every object there, etcd says so, and OLM was blocked until then.
 //
-// Manual: each InstallPlan is approved by hand. Automatic: nothing but the image of the CatalogSource changes,
-// as for users of OperatorHub. The catalog of this release meets the first one, and OLM goes over those in between, because
-// nothing else is in the graph: that protects whoever comes from there. A full run begins at each release that is skipped as well.
+// Manual: each InstallPlan is approved by hand, from the first release on. Automatic: nothing but the image of the CatalogSource changes, as
+// for users of OperatorHub, from the release before. In a full run the catalog of this release meets the first one, and OLM goes over those in
+// between, because nothing else is in the graph: that protects whoever comes from there. It begins at each release that is skipped, too.
 
 import (
 	"context"
@@ -81,18 +81,18 @@ func offer(t *testing.T, operator, image string) {
 }
 
 func testAutomatic(t *testing.T, operator string) {
-	subscribe(t, operator, suite.first.catalogImage, "Automatic", suite.first.version)
-	arrive(t, operator, "Automatic", suite.first.version)
-	objects := int32(fewObjects)
+	from, objects := suite.previous, int32(fewObjects)
 	if suite.full {
-		objects = manyObjects
+		from, objects = suite.first, manyObjects
 	}
+	subscribe(t, operator, from.catalogImage, "Automatic", from.version)
+	arrive(t, operator, "Automatic", from.version)
 	fleet := newFleet(t, objects)
 
-	fleet.step(t, "from "+suite.first.version+" to "+suite.version+", automatic", suite.first, func(introduced func()) {
+	fleet.step(t, "from "+from.version+" to "+suite.version+", automatic", from, func(introduced func()) {
 		offer(t, operator, suite.catalogImage)
 		var installed time.Time
-		for from, to := range walked(suite.first) {
+		for from, to := range walked(from) {
 			// OLM goes on as soon as a release is installed, so it may have been replaced already.
 			waitFor(t, operator, "release "+to.version, installPatience, resolving(operator, func(ctx context.Context) error {
 				return reached(ctx, operator, to)
@@ -106,7 +106,7 @@ func testAutomatic(t *testing.T, operator string) {
 		arrive(t, operator, "Automatic", suite.version)
 		rolledOutOnce(t, operator, suite.version, installed)
 	})
-	installedInOrder(t, operator, append([]release{suite.first}, suite.first.after()...)...)
+	installedInOrder(t, operator, append([]release{from}, from.after()...)...)
 	fleet.useNewFields(t)
 
 	if suite.full {
