@@ -7,9 +7,8 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 export PATH := $(CURDIR)/bin:$(PATH)
 VERSION := $(shell cat VERSION)
 
-# Which cluster; only this and hack/release tell the two apart. The default, local, is the one that test/cluster starts on this machine. It
-# finds every image under its real name. An external one is that of KUBECONFIG. Images go to IMAGE_REGISTRY (for example quay.io/me), and
-# manifests, bundle and catalog are used as copies in dist/external that name the images there.
+# Which cluster. The default, local, is the one that test/cluster starts on this machine. It finds every image under its real name. An external
+# one is that of KUBECONFIG. Images go to IMAGE_REGISTRY (for example quay.io/me), and what names images is used as a copy in dist/external.
 CLUSTER ?= local
 ifeq ($(CLUSTER),local)
   DELIVERY := .
@@ -21,8 +20,7 @@ else ifeq ($(CLUSTER),external)
 else
   $(error CLUSTER is local or external, not '$(CLUSTER)')
 endif
-# What an external cluster gets names images by tag, or by digest, as what is published does. A digest is known when the image is pushed:
-# the operator's before the bundle, the bundle's before the catalog.
+# An external cluster gets images by tag or by digest. A digest is known when the image is pushed: the operator's before the bundle.
 USE_IMAGE_DIGESTS ?= false
 ifeq ($(USE_IMAGE_DIGESTS),true)
 dist/external: operator-image
@@ -35,8 +33,7 @@ RELEASE = CLUSTER=$(CLUSTER) USE_IMAGE_DIGESTS=$(USE_IMAGE_DIGESTS) bin/release
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^##@ / { print "\n" substr($$0, 5) } /^[a-z0-9-]+:.*## / { printf "  %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
-	@printf '\nCLUSTER=external with KUBECONFIG and IMAGE_REGISTRY uses a cluster of your own instead of the local one.\n'
-	@printf 'USE_IMAGE_DIGESTS=true names images by digest there.\n'
+	@printf '\nCLUSTER=external with KUBECONFIG and IMAGE_REGISTRY uses a cluster of your own; USE_IMAGE_DIGESTS=true names images by digest.\n'
 
 demo: bin/demo bin/cluster bin/release ## From nothing to a served page: cluster, OLM, operator, NGINX.
 	$(RELEASE) exec bin/demo
@@ -46,7 +43,7 @@ demo-upgrade: bin/demo bin/cluster bin/release ## Walk the upgrade graph from th
 check: ## Everything that has to pass: verify, test, e2e, and where the time goes. With CI=true the cluster is stopped at the end.
 	@+go run ./test/harness/gate $(patsubst %,-report dist/%.json,$(TESTED) e2e) \
 	  $(if $(filter true-local,$(CI)-$(CLUSTER)),-logs .cluster/logs -finally cluster-down) \
-	  tools verify test-unfuzzed 'test-fuzz&' cluster-olm e2e-images e2e-tests
+	  tools verify test cluster-olm e2e-images e2e-tests
 
 ##@ Code
 
@@ -64,89 +61,55 @@ manifests: bin/controller-gen ## CRD and RBAC, from api/ and controllers/.
 	sed -i.bak -e 's/newTag: .*/newTag: v$(VERSION)/' -e 's/\(nginx-operator-\(scorecard\|catalog\)\):.*/\1:v$(VERSION)/' $(NAME_IMAGES)
 	rm $(NAME_IMAGES:%=%.bak)
 
-# A copy of the tree's content, as the name of a git tree: tracked or not, committed or not, all but what is ignored.
-SNAPSHOT = index=$$(mktemp -u) && GIT_INDEX_FILE=$$index git add -A && GIT_INDEX_FILE=$$index git write-tree && rm -f $$index
-
 # Programs of this repository whose dependencies the operator's module is not to have.
 MODULES = hack/oci hack/picture
 
-# The linter keeps what it found under the paths of the clone in which it found it, so each clone has a cache of its own.
 verify: bin/golangci-lint bin/operator-sdk bin/opm ## Generated files are up to date, lint and validation find nothing.
-	@before=$$($(SNAPSHOT)); $(MAKE) generate catalog; after=$$($(SNAPSHOT)); \
-	git --no-pager diff --exit-code $$before $$after || { \
-	  echo "Generated files were not up to date (the difference is above). They are now: commit them."; exit 1; }
-	go mod tidy -diff
-	go vet -tags=bench,soak ./...
-	GOLANGCI_LINT_CACHE=$(CURDIR)/bin/lint-cache golangci-lint run
-	@for module in $(MODULES); do \
-	  (set -x; cd $$module; go mod tidy -diff; go vet ./...; GOLANGCI_LINT_CACHE=$(CURDIR)/bin/lint-cache golangci-lint run); done
-	$(MAKE) validate compatible
+	@hack/verify $(MODULES)
 
-# Tests on API servers build the programs that they run with the race detector, which needs a C compiler; in themselves, which poll most of
-# the time, it would find nothing and cost a third of the processors' time. They are told where the programs of an API server are, and where
-# the logs of managers go after a failure.
+# Tests on API servers build the programs that they run with the race detector, which needs a C compiler, and have none in themselves. They are
+# told where the programs of an API server are, and where the logs of managers go after a failure.
 ON_API_SERVERS = ./test/integration/... ./examples/test/integration
 ON_API_SERVER  = KUBEBUILDER_ASSETS=$(CURDIR)/bin TEST_LOGS=$(CURDIR)/dist/test-logs
 API_SERVER     = bin/kube-apiserver bin/kube-controller-manager bin/etcd bin/kubectl bin/controller-gen
-GOTESTSUM      = gotestsum --format=pkgname-and-test-fails --hide-summary=skipped
 
-# Unit tests that keep a processor busy for minutes and ask no clock: `make check` runs them beside the end-to-end tests, which wait most of
-# the time. However long they are kept waiting, they fail no other way.
-FUZZED = ./internal/conversion ./internal/webhook
-TESTED = integration unit fleet modules fuzz
+# Of the unit tests, those of packages that start goroutines or have locks run with the race detector. In the others it has nothing to find,
+# and what they do with large texts would take thirty times as long. verify vets all of them.
+RACED = $$(git grep -lE '^[[:space:]]+go |\.Go\(|sync\.(RW)?Mutex' -- '*.go' ':!*_test.go' ':!hack' ':!examples' | xargs dirname | sort -u | sed 's|^|./|')
+GOTESTSUM = gotestsum --format=pkgname-and-test-fails --hide-summary=skipped --jsonfile=dist/$(@:test-%=%).json -- -vet=off -timeout=25m
+TESTED = integration race unit fleet
 
-test: ## Unit and integration tests; the latter on a real API server.
-test-unfuzzed: TESTED = integration unit fleet modules
-test test-unfuzzed: $(API_SERVER) bin/gotestsum bin/promtool bin/prometheus
+test: $(API_SERVER) bin/gotestsum bin/promtool bin/prometheus ## Unit and integration tests; the latter on a real API server.
 	@rm -rf dist/test-logs && mkdir -p dist
-	@$(MAKE) --jobs=2 --keep-going $(TESTED:%=test-%)
-	@for tests in $(TESTED); do gotestsum tool slowest --threshold=10s --jsonfile=dist/$$tests.json; done
-UNIT = $(GOTESTSUM) --jsonfile=dist/$(@:test-%=%).json -- $(if $(filter 1,$(shell go env CGO_ENABLED)),-race) -timeout=25m
+	@$(MAKE) --jobs=2 --keep-going $(TESTED:%=test-%) test-modules
+test-race:
+	$(GOTESTSUM) $(if $(filter 1,$(shell go env CGO_ENABLED)),-race) $(RACED)
 test-unit:
-	$(UNIT) $$(go list ./... | grep -vxF -e "$$(go list $(ON_API_SERVERS) $(FUZZED) ./test/e2e)")
-test-fuzz:
-	$(UNIT) $(FUZZED)
+	$(GOTESTSUM) $$(go list ./... | grep -vxF -e "$$(go list $(ON_API_SERVERS) $(RACED) ./test/e2e)")
 test-modules:
-	@: > dist/modules.json; for module in $(MODULES); do \
-	  (set -x; cd $$module; $(GOTESTSUM) --jsonfile=$(CURDIR)/dist/module.json -- ./...); cat dist/module.json >> dist/modules.json; done
+	for module in $(MODULES); do (cd $$module && gotestsum --format=pkgname-and-test-fails -- ./...); done
 # API servers that collect their garbage a third as often take less of the processors. Tests of a fleet stop the operator, so no other test can
 # run beside them, and wait most of the time: they have an API server of their own.
-INTEGRATION = GOGC=300 $(ON_API_SERVER) $(GOTESTSUM) --jsonfile=dist/$(@:test-%=%).json -- -timeout=25m
 test-integration:
-	$(INTEGRATION) -p=3 -skip='^TestFleet' $(ON_API_SERVERS)
+	GOGC=300 $(ON_API_SERVER) $(GOTESTSUM) -p=3 -skip='^TestFleet' $(ON_API_SERVERS)
 test-fleet:
-	$(INTEGRATION) -run='^TestFleet' ./test/integration
+	GOGC=300 $(ON_API_SERVER) $(GOTESTSUM) -run='^TestFleet' ./test/integration
 
 e2e: cluster-olm e2e-images e2e-tests ## End-to-end tests on the cluster: OLM, run bundle, Subscription, scorecard.
 e2e-images: images release-images examples-image
-e2e-tests: bin/cluster bin/release bin/oci bin/kubectl-nginx bin/operator-sdk bin/kubectl bin/gotestsum bin/prometheus bin/controller-gen
-	mkdir -p dist && go test -c -o bin/e2e.test ./test/e2e
+E2E = bin/e2e.test bin/cluster bin/release bin/oci bin/kubectl-nginx bin/operator-sdk bin/kubectl bin/prometheus bin/controller-gen
+e2e-tests: bin/gotestsum $(E2E)
+	mkdir -p dist
 	$(RELEASE) exec gotestsum --format=standard-verbose --raw-command --jsonfile=dist/e2e.json -- \
 	  $(IN_CLUSTER) go tool test2json -t -p test/e2e bin/e2e.test -test.v=test2json -test.timeout=$(E2E_TIMEOUT)
-	@gotestsum tool slowest --threshold=20s --jsonfile=dist/e2e.json
-E2E_TIMEOUT = 45m
+E2E_TIMEOUT = $(if $(E2E_FULL),2h,45m)
 e2e-full: export E2E_FULL = true
-e2e-full: E2E_TIMEOUT = 2h
 e2e-full: start-arm64 e2e ## The same, and what is only long: every other walk of the upgrade graph, a thousand objects, a mirror, arm64.
-
-e2e-olm-v1: cluster-olm-v1 e2e-images ## The same bundle and catalog through OLM v1, on a cluster without OLM v0.
-	go test -c -o bin/e2e.test ./test/e2e
+e2e-olm-v1: cluster-olm-v1 e2e-images $(E2E) ## The same bundle and catalog through OLM v1, on a cluster without OLM v0.
 	E2E_OLM=v1 $(RELEASE) exec $(IN_CLUSTER) bin/e2e.test -test.v -test.run='TestOLMv1$$' -test.timeout=$(E2E_TIMEOUT)
-
-# Debian has the emulator in a package, of which this one program is unpacked and nothing is installed.
-EMULATED_BY := qemu-user-static
-EMULATOR := dist/qemu/usr/bin/qemu-aarch64-static
-start-arm64: $(EMULATOR) bin/release ## Build the operator for arm64, and start it under an emulator of that processor.
-	CLUSTER=local PLATFORMS=linux/arm64 bin/release build
-	[[ "$$($(EMULATOR) dist/linux_arm64/manager --version)" == $(VERSION) ]]
-	$(EMULATOR) dist/linux_arm64/manager --help 2>&1 | grep -e --nginx-image
-$(EMULATOR):
-	mkdir -p dist/qemu
-	cd dist/qemu && { apt-get download -qq $(EMULATED_BY) || { apt-get update -qq && apt-get download -qq $(EMULATED_BY); }; }
-	cd dist/qemu && dpkg-deb --fsys-tarfile $(EMULATED_BY)_*.deb | tar -x ./usr/bin/$(@F) && rm $(EMULATED_BY)_*.deb
-
-picture: cluster-olm images bin/picture bin/prometheus bin/controller-gen bin/kubectl-nginx bin/kubectl ## Draw the picture in the documentation.
-	go test -c -o bin/e2e.test ./test/e2e
+start-arm64: bin/release ## Build the operator for arm64, and start it under an emulator of that processor.
+	hack/start-arm64 $(VERSION)
+picture: cluster-olm images bin/picture $(E2E) ## Draw the picture in the documentation.
 	E2E_PICTURE=$(CURDIR)/docs/pictures/instances.svg $(RELEASE) exec $(IN_CLUSTER) bin/e2e.test \
 	  -test.run='TestSubscription/monitoring_of_instances$$' -test.timeout=15m
 
@@ -165,30 +128,12 @@ build: bin/release ## The operator's binary, static, for each of PLATFORMS.
 	$(RELEASE) build
 kubectl-nginx: bin/release ## The plugin for kubectl, static, for Linux and macOS, with its krew manifest in dist/kubectl-nginx.
 	$(RELEASE) plugin
-
-# OLM makes the Service of the webhooks itself, under another name, so that of config/webhook does not go along. operator-sdk keeps no
-# createdAt: it writes the current time. The base's is put back, so that the same input gives the same bundle. The default channel is for
-# whoever names none: what has proven itself.
-CSV_BASE := config/manifests/bases/nginx-operator.clusterserviceversion.yaml
-CSV      := bundle/manifests/nginx-operator.clusterserviceversion.yaml
 bundle: manifests bin/kubectl bin/operator-sdk ## The release's bundle, from config/manifests.
-	operator-sdk generate kustomize manifests --quiet
-	rm -rf bundle
-	kubectl kustomize config/manifests | sed "s|@ICON@|$$(base64 < config/manifests/icon.svg | tr -d '\n')|" | \
-	  operator-sdk generate bundle --quiet --version=$(VERSION) --channels=alpha --default-channel=stable
-	rm bundle/manifests/nginx-operator-webhook-service_v1_service.yaml
-	sed -i.bak "s/^\( *createdAt: \).*/\1$$(sed -n 's/^ *createdAt: //p' $(CSV_BASE))/" $(CSV) && rm $(CSV).bak
+	hack/bundle $(VERSION)
 catalog: bundle bin/opm bin/release ## The file-based catalog: this release's bundle and the upgrade graph.
 	$(RELEASE) catalog
-
-# Every optional validator that community-operators runs: the suite has operatorhubv2, capabilities, categories, alpha-deprecated-apis,
-# good-practices and multiarch. community reads the labels of the Dockerfile, and warns in any case that it is deprecated itself.
 validate: bin/operator-sdk bin/opm ## Validate bundle and catalog as community-operators does; a warning is a failure.
-	@for validators in suite=operatorframework name=community; do \
-	  operator-sdk bundle validate bundle --select-optional=$$validators --optional-values=index-path=bundle.Dockerfile 2>&1 || exit; \
-	done | awk '/Community Operator bundle validator is deprecated/ { next } { print } /level=warning/ { warned = 1 } END { exit warned }'
-	opm validate catalog
-
+	@hack/validate
 CRD := bundle/manifests/operator.example.com_nginxoperators.yaml
 compatible: bin/crdify bin/release ## Compare the API with that of the release before; a change that breaks clients is a failure.
 	previous=$$($(RELEASE) tree previous); crdify --config=hack/crdify.yaml file://$(CURDIR)/$$previous/$(CRD) file://$(CURDIR)/$(CRD)
@@ -237,29 +182,12 @@ examples-demo: examples-deploy bin/examples-demo ## Walk through the four exampl
 examples-undeploy: bin/kubectl ## Take away what examples-deploy made. The APIs go too, and with them every object of theirs.
 	@CONFIRM=$(CONFIRM) $(IN_CLUSTER) hack/undeploy examples
 
-ifeq ($(CLUSTER),local)
-cluster-up: bin/cluster ## Start the local cluster.
-	bin/cluster up
-cluster-olm: bin/cluster ## Start the local cluster with OLM.
-	bin/cluster olm
-cluster-olm-v1: bin/cluster ## Start the local cluster with OLM v1 and cert-manager.
-	bin/cluster olm-v1
-cluster-down: bin/cluster ## Stop the local cluster; nothing is left behind.
-	bin/cluster down
-else
-cluster-up: bin/kubectl
-	@kubectl get --raw=/readyz >/dev/null || { \
-	  echo "CLUSTER=external: the cluster of KUBECONFIG=$${KUBECONFIG:-~/.kube/config} does not answer"; exit 1; }
-cluster-olm: cluster-up
-	@kubectl get crd subscriptions.operators.coreos.com >/dev/null || { \
-	  echo "CLUSTER=external: the cluster has no OLM; 'operator-sdk olm install' installs it"; exit 1; }
-cluster-olm-v1: cluster-up
-	@kubectl get crd clusterextensions.olm.operatorframework.io certificates.cert-manager.io >/dev/null || { \
-	  echo "CLUSTER=external: the cluster has no OLM v1, or no cert-manager"; exit 1; }
-cluster-down:
-	@echo "CLUSTER=external: the cluster is yours and is left alone"
-endif
-
+cluster-up: ## Start the local cluster.
+cluster-olm: ## Start the local cluster with OLM.
+cluster-olm-v1: ## Start the local cluster with OLM v1 and cert-manager.
+cluster-down: ## Stop the local cluster; nothing is left behind.
+cluster-up cluster-olm cluster-olm-v1 cluster-down: bin/$(if $(filter local,$(CLUSTER)),cluster,kubectl)
+	$(if $(filter local,$(CLUSTER)),bin/cluster,@hack/external) $(@:cluster-%=%)
 cluster-exec: export COMMAND := $(value CMD)
 cluster-exec: bin/cluster ## Run CMD='...' where the cluster can be reached.
 	@[[ -n "$$COMMAND" ]] || { echo "say what to run: make cluster-exec CMD='kubectl get nodes'"; exit 1; }
@@ -275,6 +203,8 @@ bin/cluster bin/demo bin/release bin/examples-demo bin/kubectl-nginx: FORCE
 # Those that are modules of their own.
 bin/oci bin/picture: FORCE
 	@go build -C hack/$(@F) -o $(CURDIR)/$@ .
+bin/e2e.test: FORCE
+	@go test -c -o $@ ./test/e2e
 
 # Tools in the versions that hack/tools pins. bin/cluster knows how each is built, and whether it is up to date.
 TOOLS := controller-gen crd-ref-docs crdify etcd golangci-lint gotestsum kube-apiserver kube-controller-manager kubectl operator-sdk opm \

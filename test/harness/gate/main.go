@@ -1,9 +1,6 @@
 // Command gate runs targets of the Makefile one after the other, until one fails, and prints where the time went and what failed.
 //
-//	gate [-report FILE]... [-logs DIR] [-finally TARGET] TARGET[&]...
-//
-// As in a shell, a target with an & runs beside those that follow. It gets the processors' time that they leave, and neither ends the
-// other: the gate waits for both.
+//	gate [-report FILE]... [-logs DIR] [-finally TARGET] TARGET...
 //
 // A report is what gotestsum writes with --jsonfile; the slowest tests of all reports follow the table, and the last lines of those that
 // failed end it: whoever reads the end of a long log has the reason. The last target is made after a failure, too, which CI needs; logs are
@@ -44,12 +41,10 @@ func (r *reports) Set(value string) error {
 	return nil
 }
 
-// shown is how many of the slowest tests are shown, keptLogs where the logs of a run that failed are, lowest the niceness of what runs
-// beside something.
+// shown is how many of the slowest tests are shown, keptLogs where the logs of a run that failed are.
 const (
 	shown    = 20
 	keptLogs = "dist/cluster-logs"
-	lowest   = "19"
 )
 
 func main() {
@@ -60,7 +55,7 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	began := time.Now()
-	steps, failure := run(flag.Args(), func(name string, beside bool) error { return makeTarget(ctx, name, beside) })
+	steps, failure := run(flag.Args(), func(name string) error { return makeTarget(ctx, name) })
 	total := time.Since(began)
 	tests, err := ended(existing(files, began))
 	table(os.Stdout, steps, total, slowest(tests, shown))
@@ -70,7 +65,7 @@ func main() {
 		err = errors.Join(err, keep(*logs, keptLogs))
 	}
 	if *last != "" {
-		err = errors.Join(err, makeTarget(context.Background(), *last, false))
+		err = errors.Join(err, makeTarget(context.Background(), *last))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "gate:", err)
@@ -78,54 +73,27 @@ func main() {
 	}
 }
 
-// run runs targets, until one fails, and returns when those beside them have ended as well.
-func run(targets []string, target func(name string, beside bool) error) (steps []step, err error) {
-	timed := func(name string, beside bool) step {
-		began := time.Now()
-		err := target(name, beside)
-		return step{name, time.Since(began), err}
-	}
-	var besides []chan step
+// run runs targets, until one fails.
+func run(targets []string, target func(name string) error) ([]step, error) {
+	var steps []step
 	for _, name := range targets {
-		if name, beside := strings.CutSuffix(name, "&"); beside {
-			ended := make(chan step, 1)
-			besides = append(besides, ended)
-			go func() { ended <- timed(name, true) }()
-			continue
-		}
-		steps = append(steps, timed(name, false))
-		if err = steps[len(steps)-1].err; err != nil {
-			break
+		began := time.Now()
+		err := target(name)
+		steps = append(steps, step{name, time.Since(began), err})
+		if err != nil {
+			return steps, err
 		}
 	}
-	for _, ended := range besides {
-		one := <-ended
-		steps, err = append(steps, one), errors.Join(err, one.err)
-	}
-	return steps, err
+	return steps, nil
 }
 
 // makeTarget runs make. A signal ends it, and what was done by then is still reported.
-func makeTarget(ctx context.Context, name string, beside bool) error {
+func makeTarget(ctx context.Context, name string) error {
 	cmd := exec.CommandContext(ctx, "make", name)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	if beside {
-		cmd = exec.CommandContext(ctx, "nice", "-n", lowest, "make", name)
-		// Linux weighs sessions against each other, and only within one of them niceness.
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
-	}
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stdout
 	cmd.WaitDelay = time.Minute
-	err := cmd.Start()
-	if err == nil && beside {
-		// Where there is no such file, niceness is all that counts.
-		_ = os.WriteFile(fmt.Sprintf("/proc/%d/autogroup", cmd.Process.Pid), []byte(lowest), 0)
-	}
-	if err == nil {
-		err = cmd.Wait()
-	}
-	if err != nil {
+	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("failed at %s: %w", name, err)
 	}
 	return nil

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,7 +17,7 @@ import (
 func TestRun(t *testing.T) {
 	var ran []string
 	wrong := errors.New("wrong")
-	steps, err := run([]string{"one", "two", "three", "four&"}, func(name string, _ bool) error {
+	steps, err := run([]string{"one", "two", "three"}, func(name string) error {
 		ran = append(ran, name)
 		if name == "two" {
 			return wrong
@@ -33,81 +32,22 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// What runs beside others neither waits for them nor ends them, and each failure is reported.
-func TestRunBeside(t *testing.T) {
-	wrong, alsoWrong := errors.New("wrong"), errors.New("also wrong")
-	for name, test := range map[string]struct{ first, second, beside error }{
-		"nothing fails":          {},
-		"what runs beside":       {beside: wrong},
-		"the last":               {second: wrong},
-		"both":                   {second: wrong, beside: alsoWrong},
-		"what ends before it":    {first: wrong},
-		"what ends before, both": {first: wrong, beside: alsoWrong},
-	} {
-		t.Run(name, func(t *testing.T) {
-			begun, second := make(chan struct{}), make(chan struct{})
-			steps, err := run([]string{"beside&", "first", "second"}, func(name string, beside bool) error {
-				if beside != (name == "beside") {
-					t.Errorf("%s runs beside others: %t", name, beside)
-				}
-				switch name {
-				case "beside":
-					close(begun)
-					if test.first == nil {
-						<-second
-					}
-					return test.beside
-				case "first":
-					<-begun
-					return test.first
-				}
-				close(second)
-				return test.second
-			})
-			for _, want := range []error{test.first, test.second, test.beside} {
-				if want != nil && !errors.Is(err, want) {
-					t.Errorf("%v does not say: %v", err, want)
-				}
-			}
-			want := []step{{target: "first", err: test.first}, {target: "second", err: test.second}, {target: "beside", err: test.beside}}
-			if test.first != nil {
-				want = slices.Delete(want, 1, 2)
-			} else if failed := test.second != nil || test.beside != nil; failed != (err != nil) {
-				t.Errorf("the error is %v", err)
-			}
-			same := func(got, want step) bool { return got.target == want.target && errors.Is(got.err, want.err) }
-			if !slices.EqualFunc(steps, want, same) {
-				t.Errorf("got the steps %v, want %v", steps, want)
-			}
-		})
-	}
-}
-
-// A target beside others is the least of all, and a signal ends it with all that it started.
-func TestMakeTargetBeside(t *testing.T) {
+// A signal ends a target.
+func TestMakeTargetIsEnded(t *testing.T) {
 	t.Chdir(t.TempDir())
-	makefile := "all:\n\tnice > niceness\n\tsleep 100 > fifo & wait\n"
+	makefile := "all:\n\techo begun > fifo\n\tsleep 100\n"
 	if err := errors.Join(os.WriteFile("Makefile", []byte(makefile), 0o600), syscall.Mkfifo("fifo", 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- makeTarget(ctx, "all", true) }()
-	// It opens once there is a writer, and ends with the last of them.
-	fifo, err := os.Open("fifo")
-	if err != nil {
+	go func() { ended <- makeTarget(ctx, "all") }()
+	if _, err := os.ReadFile("fifo"); err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = fifo.Close() }()
 	cancel()
-	if _, err := io.ReadAll(fifo); err != nil {
-		t.Error(err)
-	}
 	if err := <-ended; err == nil || !strings.Contains(err.Error(), "failed at all") {
 		t.Errorf("it ended with %v", err)
-	}
-	if niceness, err := os.ReadFile("niceness"); err != nil || strings.TrimSpace(string(niceness)) != lowest {
-		t.Errorf("the niceness is %q, error %v", niceness, err)
 	}
 }
 
