@@ -14,9 +14,10 @@ package e2e
 //   - OLM rolls the operator out once, not twice: the certificate of its webhooks outlives the release before.
 //   - The release that stores v1alpha2 has moved every object there, etcd says so, and OLM was blocked until then.
 //
-// Manual: each InstallPlan is approved by hand, from the first release on. Automatic: nothing but the image of the CatalogSource changes, as
-// for users of OperatorHub, from the release before. In a full run the catalog of this release meets the first one, and OLM goes over those in
-// between, because nothing else is in the graph: that protects whoever comes from there. It begins at each release that is skipped, too.
+// Manual: each InstallPlan is approved by hand, from the first release on. Automatic: nothing but the image of the CatalogSource changes,
+// as for users of OperatorHub, from the release before. In a full run the catalog of this release meets the first one, and OLM goes over
+// those in between, because nothing else is in the graph: that protects whoever comes from there. It begins at each release that is skipped
+// as well.
 
 import (
 	"context"
