@@ -77,7 +77,7 @@ API_SERVER     = bin/kube-apiserver bin/kube-controller-manager bin/etcd bin/kub
 # and what they do with large texts would take thirty times as long. verify vets all of them.
 RACED = $$(git grep -lE '^[[:space:]]+go |\.Go\(|sync\.(RW)?Mutex' -- '*.go' ':!*_test.go' ':!hack' ':!examples' | xargs dirname | sort -u | sed 's|^|./|')
 GOTESTSUM = gotestsum --format=pkgname-and-test-fails --hide-summary=skipped --jsonfile=dist/$(@:test-%=%).json -- -vet=off -timeout=25m
-TESTED = integration race unit fleet
+TESTED = integration race unit alone
 
 test: $(API_SERVER) bin/gotestsum bin/promtool bin/prometheus ## Unit and integration tests; the latter on a real API server.
 	@rm -rf dist/test-logs && mkdir -p dist
@@ -88,12 +88,13 @@ test-unit:
 	$(GOTESTSUM) $$(go list ./... | grep -vxF -e "$$(go list $(ON_API_SERVERS) $(RACED) ./test/e2e)")
 test-modules:
 	for module in $(MODULES); do (cd $$module && gotestsum --format=pkgname-and-test-fails -- ./...); done
-# API servers that collect their garbage a third as often take less of the processors. Tests of a fleet stop the operator, so no other test can
-# run beside them, and wait most of the time: they have an API server of their own.
+# API servers that collect their garbage a third as often take less of the processors. Tests that stop the operator run one after the other,
+# and wait most of the time: a half of them has an API server of its own.
+ALONE = ^Test(Fleet|Conversion|Certificate|ReplicasAgree|Killed)
 test-integration:
-	GOGC=300 $(ON_API_SERVER) $(GOTESTSUM) -p=3 -skip='^TestFleet' $(ON_API_SERVERS)
-test-fleet:
-	GOGC=300 $(ON_API_SERVER) $(GOTESTSUM) -run='^TestFleet' ./test/integration
+	GOGC=300 $(ON_API_SERVER) $(GOTESTSUM) -p=3 -skip='$(ALONE)' $(ON_API_SERVERS)
+test-alone:
+	GOGC=300 $(ON_API_SERVER) $(GOTESTSUM) -run='$(ALONE)' ./test/integration
 
 e2e: cluster-olm e2e-images e2e-tests ## End-to-end tests on the cluster: OLM, run bundle, Subscription, scorecard.
 e2e-images: images release-images examples-image
