@@ -125,8 +125,8 @@ func TestDecodeRefusesWhatOverflows(t *testing.T) {
 	}
 }
 
-// What is decoded directly is what is decoded in parts, and a quantity that is out of bounds never is, wherever it stands.
-func TestReadAloneIsDirectOrExact(t *testing.T) {
+// What is decoded directly is what is decoded by way of a map, and a quantity that is out of bounds never is, wherever it stands.
+func TestReadAloneDecodesDirectlyWhatIsCheap(t *testing.T) {
 	quantity := func(value string) string {
 		return `{"metadata":{"name":"a","annotations":{"b":"c"}},"spec":{"resources":{"limits":{"cpu":` + value + `}}}}`
 	}
@@ -149,13 +149,13 @@ func TestReadAloneIsDirectOrExact(t *testing.T) {
 		if (err == nil) != direct {
 			t.Errorf("%s: decoded directly %t: %v", text, err == nil, err)
 		}
-		exact, err := decodeInParts([]byte(text))
+		exact, err := decodeByMap([]byte(text))
 		if direct && (err != nil || !reflect.DeepEqual(got, exact)) {
-			t.Errorf("%s: %+v, in parts %+v, %v", text, got, exact, err)
+			t.Errorf("%s: %+v, by map %+v, %v", text, got, exact, err)
 		}
 		why, unreadable := Unreadable(ReadAlone([]byte(text)))
 		if unreadable != (err != nil) {
-			t.Errorf("%s: unreadable %t (%s), in parts %v", text, unreadable, why, err)
+			t.Errorf("%s: unreadable %t (%s), by map %v", text, unreadable, why, err)
 		}
 	}
 }

@@ -23,8 +23,8 @@ const maxReason = 512
 func ReadAlone(raw []byte) *v1alpha2.NginxOperator {
 	out, err := decodeDirectly(raw)
 	if err != nil {
-		// Nearly all objects are spared this way, which costs several times as much.
-		out, err = decodeInParts(raw)
+		// It costs several times as much, and nearly no object needs it.
+		out, err = decodeByMap(raw)
 	}
 	if err == nil {
 		delete(out.Annotations, annotationUnreadable)
@@ -47,8 +47,8 @@ func decodeDirectly(raw []byte) (*v1alpha2.NginxOperator, error) {
 	return decode(raw)
 }
 
-// decodeInParts decodes an object by way of a map, and returns its identity with the error where that fails.
-func decodeInParts(raw []byte) (*v1alpha2.NginxOperator, error) {
+// decodeByMap decodes an object by way of a map, and returns its identity with the error where that fails.
+func decodeByMap(raw []byte) (*v1alpha2.NginxOperator, error) {
 	object := &unstructured.Unstructured{}
 	err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &object.Object)
 	if err != nil {
