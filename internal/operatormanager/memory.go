@@ -30,13 +30,13 @@ func LimitMemory(lookup func(string) (string, bool)) error {
 }
 
 const (
-	// heapGrowth is by how many percent the heap may grow between two collections of garbage. Most of a large heap is the cache, and
-	// Go's usual 100 would double it.
-	heapGrowth = 20
-	// heapRoom is by how many bytes it may grow at least.
-	heapRoom = 24 << 20
-	// smallHeap is up to how many bytes it grows in any case: a small heap is not to be collected all the time.
+	// smallHeap is up to how many bytes the heap grows in any case: a small one is not to be collected all the time.
 	smallHeap = 72 << 20
+	// heapRoom is by how many bytes it grows between two collections of garbage, up to largeHeap.
+	heapRoom  = 24 << 20
+	largeHeap = 128 << 20
+	// heapGrowth is by how many percent it grows in any case. Most of a large heap is the cache, and Go's usual 100 would double it.
+	heapGrowth = 12
 	// leastHeap bounds GOGC, to which the size of the first heap is in proportion as well.
 	leastHeap = 8 << 20
 )
@@ -44,7 +44,7 @@ const (
 // gcPercent returns what GOGC is to be for so many bytes that are alive.
 func gcPercent(live uint64) int {
 	live = max(live, leastHeap)
-	room := max(heapRoom, smallHeap-min(live, smallHeap))
+	room := max(smallHeap-min(live, smallHeap), min(heapRoom, largeHeap-min(live, largeHeap)))
 	return max(heapGrowth, int(100*room/live)) //nolint:gosec // at most 100*smallHeap/leastHeap
 }
 
