@@ -138,6 +138,7 @@ func TestReadAloneDecodesDirectlyWhatIsCheap(t *testing.T) {
 		quantity(`"` + strings.Repeat("9", 33) + `"`): false, quantity(`"` + strings.Repeat("9", 31) + `Mi"`): false,
 		quantity(`"` + endless + `"`): false, quantity(`"1E+100"`): false, quantity(`"-1E999"`): false, quantity(`1e100`): false,
 		quantity(`"\u0031e-999999999"`): false, quantity(`"1\u0065-999999999"`): false, quantity(`"many"`): false, quantity(`""`): false,
+		quantity(`" ` + endless + `"`): false, quantity("\"\u00a0" + endless + "\u2003\""): false, quantity(`" 1"`): false,
 		`{"spec":{"unknown":["` + endless + `"]}}`:                                                                                     false,
 		`{"metadata":{"uid":"1e999999-1111-4111-8111-111111111111","resourceVersion":"12345678"}}`:                                     false,
 		`{"metadata":{"uid":"1e999999-abcd-4111-8111-111111111111","annotations":{"a":"10.0.0.1","b":"x\n\"1e999"}}}`:                  true,
@@ -165,6 +166,7 @@ func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{
 		`{"spec":{"resources":{"limits":{"cpu":"1e-1000000000"}}}}`, `{"spec":{"resources":{"limits":{"cpu":1e300}}}}`,
 		`{"spec":{"resources":{"limits":{"cpu":"1e-1000000000"}},"resources":{}}}`,
+		`{"spec":{"resources":{"limits":{"cpu":" 1e-1000000000"}}}}`, "{\"spec\":{\"resources\":{\"limits\":{\"cpu\":\"\u00a01e-1000000000\"}}}}",
 		`{"metadata":{"managedFields":[{"fieldsV1":` + strings.Repeat(`{"a":`, 60) + "1" + strings.Repeat("}", 60) + `}]}}`,
 		`{"spec":{"podTemplate":{"tolerations":[` + strings.Repeat("{},", 60_000) + `{}]}}}`,
 		`{"metadata":{"creationTimestamp":"2026-01-01T00:00:00Z"},"spec":{"ports":[{"name":"http","port":8080}]}}`,

@@ -47,11 +47,11 @@ func endOfText(text []byte) int {
 	return len(text)
 }
 
-// isDear reports whether a token has only characters of a quantity, or escapes that can stand for them, and is longer than one may be or
-// has a longer exponent.
+// isDear reports whether a token has only characters of a quantity, or escapes that can stand for them, and is longer than one may be, has
+// a longer exponent, or space around it: the decoder of a quantity cuts that off, and computes.
 func isDear(token []byte) bool {
-	exponent := -1
-	for i, char := range token {
+	trimmed, exponent := bytes.TrimSpace(token), -1
+	for i, char := range trimmed {
 		switch {
 		case char == '\\':
 			return true
@@ -62,5 +62,5 @@ func isDear(token []byte) bool {
 		}
 	}
 	const longest = len("e99")
-	return len(token) > maxQuantityLength || exponent >= 0 && len(token)-exponent > longest
+	return len(token) > min(len(trimmed), maxQuantityLength) || exponent >= 0 && len(trimmed)-exponent > longest
 }
