@@ -73,9 +73,9 @@ ON_API_SERVERS = ./test/integration/... ./examples/test/integration
 ON_API_SERVER  = KUBEBUILDER_ASSETS=$(CURDIR)/bin TEST_LOGS=$(CURDIR)/dist/test-logs
 API_SERVER     = bin/kube-apiserver bin/kube-controller-manager bin/etcd bin/kubectl bin/controller-gen
 
-# Of the unit tests, those of packages that start goroutines or have locks run with the race detector. In the others it has nothing to find,
-# and what they do with large texts would take thirty times as long. verify vets all of them.
-RACED = $$(git grep -lE '^[[:space:]]+go |\.Go\(|sync\.(RW)?Mutex' -- '*.go' ':!*_test.go' ':!hack' ':!examples' | xargs dirname | sort -u | sed 's|^|./|')
+# Of the unit tests, those run with the race detector where the package or its tests start goroutines or have locks. In the others it has
+# nothing to find, and what they do with large texts would take thirty times as long. verify vets all of them.
+RACED = $$(git grep -lE '^[[:space:]]+go |\.Go\(|sync\.(RW)?Mutex' -- '*.go' ':!hack' ':!examples' ':!test/'{e2e,bench,integration} | xargs dirname | sort -u | sed 's|^|./|')
 GOTESTSUM = gotestsum --format=pkgname-and-test-fails --hide-summary=skipped --jsonfile=dist/$(@:test-%=%).json -- -vet=off -timeout=25m
 TESTED = integration race unit alone
 
