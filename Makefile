@@ -102,7 +102,7 @@ E2E = bin/e2e.test bin/cluster bin/release bin/oci bin/kubectl-nginx bin/operato
 e2e-tests: bin/gotestsum $(E2E)
 	mkdir -p dist
 	$(RELEASE) exec gotestsum --format=standard-verbose --raw-command --jsonfile=dist/e2e.json -- \
-	  $(IN_CLUSTER) go tool test2json -t -p test/e2e bin/e2e.test -test.v=test2json -test.timeout=$(E2E_TIMEOUT)
+	  $(IN_CLUSTER) go tool test2json -t -p test/e2e bin/e2e.test -test.v=test2json $(if $(E2E_FULL),,-test.failfast) -test.timeout=$(E2E_TIMEOUT)
 E2E_TIMEOUT = $(if $(E2E_FULL),2h,45m)
 e2e-full: export E2E_FULL = true
 e2e-full: start-arm64 e2e ## The same, and what is only long: every other walk of the upgrade graph, a thousand objects, a mirror, arm64.

@@ -260,13 +260,43 @@ func TestRotation(t *testing.T) {
 				t.Error("the replicas serve different certificates")
 			}
 			for name, bundle := range c.bundles() {
-				if n := strings.Count(string(bundle), "BEGIN"); n != 2 {
+				if n := strings.Count(string(bundle), "BEGIN"); n < 2 || n > bundleSize {
 					t.Errorf("the bundle of %s has %d CAs", name, n)
 				}
 			}
 		}
 		if len(served) != 5 || c.restores[RestoredCertificate] != 5 {
 			t.Errorf("%d certificates were served and %d made in three years", len(served), c.restores[RestoredCertificate])
+		}
+	})
+}
+
+// A certificate that is replaced before its time has come leaves no replica with one that nobody trusts, whichever learns of it late.
+func TestReplacedTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		first, late := c.replica(""), c.replica("")
+		c.reconcile(first)
+		c.reconcile(late)
+		old := c.works(first)
+		for range 2 {
+			secret := c.secret()
+			data, err := certificates.New(service.hosts(), certificates.Lifetime)
+			c.must(err)
+			secret.Data = data
+			c.must(c.client.Update(t.Context(), secret))
+			if again := c.reconcile(first); again != propagation {
+				t.Errorf("the new certificate waits for %s", again)
+			}
+			if !c.works(first).Equal(old) || !c.works(late).Equal(old) {
+				t.Error("the new certificate is used at once")
+			}
+			time.Sleep(propagation / 2)
+		}
+		time.Sleep(propagation)
+		c.reconcile(first)
+		if c.works(first).Equal(old) || !c.works(late).Equal(old) {
+			t.Error("the new certificate is not used when its time has come, or used before")
 		}
 	})
 }

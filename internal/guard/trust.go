@@ -2,6 +2,7 @@ package guard
 
 import (
 	"bytes"
+	"encoding/pem"
 	"net/url"
 	"slices"
 	"time"
@@ -32,21 +33,26 @@ func trusts(bundle, ca []byte) bool {
 	return true
 }
 
-// withCA returns a bundle that trusts a CA and, for the time in which replicas change from one
-// certificate to the next, the first other one of the old bundle that is still valid.
+// bundleSize is how many CAs a bundle has, but for those of one certificate: that which replicas serve, that of the certificate
+// that they will serve, and one more for a certificate that is replaced before all of them do.
+const bundleSize = 3
+
+// withCA returns a bundle that trusts a CA and, for the time in which replicas change from one certificate to the next, the first
+// others of the old bundle that are still valid, up to bundleSize in all.
 func withCA(bundle, ca []byte, now time.Time) []byte {
 	out := slices.Clone(ca)
 	if len(out) > 0 && !bytes.HasSuffix(out, []byte("\n")) {
 		out = append(out, '\n')
 	}
-	old, err := cert.ParseCertsPEM(bundle)
-	if err != nil {
-		return out
-	}
+	trusted, _ := cert.ParseCertsPEM(ca) // none is an error, and is written as it is
+	old, _ := cert.ParseCertsPEM(bundle) // what is no bundle is replaced
 	for _, one := range old {
-		encoded, err := cert.EncodeCertificates(one)
-		if err == nil && now.Before(one.NotAfter) && !trusts(ca, encoded) {
-			return append(out, encoded...)
+		if len(trusted) >= bundleSize {
+			break
+		}
+		if now.Before(one.NotAfter) && !slices.ContainsFunc(trusted, one.Equal) {
+			trusted = append(trusted, one)
+			out = append(out, pem.EncodeToMemory(&pem.Block{Type: cert.CertificateBlockType, Bytes: one.Raw})...)
 		}
 	}
 	return out

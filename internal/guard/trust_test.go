@@ -57,18 +57,21 @@ func TestTrusts(t *testing.T) {
 	}
 }
 
-// Beside the new CA the bundle keeps that of the certificate before it, and does not grow from one to the next.
+// Beside the new CA the bundle keeps those of certificates that replicas may still serve, and does not grow from one to the next.
 func TestWithCA(t *testing.T) {
 	old, older, now := newCA(t, certificates.Lifetime), newCA(t, certificates.Lifetime), newCA(t, certificates.Lifetime)
-	over := newCA(t, 2*time.Hour)
+	oldest, over := newCA(t, certificates.Lifetime), newCA(t, 2*time.Hour)
 	for name, test := range map[string]struct {
 		bundle, ca, want []byte
 	}{
 		"nothing before":           {nil, now, now},
 		"no certificate before":    {[]byte("x"), now, now},
 		"one before":               {old, now, join(now, old)},
-		"two before":               {join(old, older), now, join(now, old)},
+		"two before":               {join(old, older), now, join(now, old, older)},
+		"three before":             {join(old, older, oldest), now, join(now, old, older)},
+		"twice the same before":    {join(old, old, older), now, join(now, old, older)},
 		"there already":            {join(now, old), now, join(now, old)},
+		"a full bundle is kept":    {now, join(old, older, oldest), join(old, older, oldest)},
 		"one before is over":       {over, now, now},
 		"the first before is over": {join(over, old), now, join(now, old)},
 		"the CA ends in no line":   {old, []byte(strings.TrimSpace(string(now))), join(now, old)},

@@ -5,6 +5,8 @@ package e2e
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
@@ -21,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/util/cert"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -158,7 +161,7 @@ func watchCRD(t *testing.T) (stop func()) {
 	})
 }
 
-// conversionOf describes how a CRD converts, in a line. A certificate is named by its last characters.
+// conversionOf describes how a CRD converts, in a line. A CA is named by the first digits of its hash.
 func conversionOf(crd *unstructured.Unstructured) string {
 	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
 	var names []string
@@ -170,13 +173,22 @@ func conversionOf(crd *unstructured.Unstructured) string {
 		}
 		names = append(names, name)
 	}
-	ca := text(crd, "spec", "conversion", "webhook", "clientConfig", "caBundle")
-	if ca == "" {
-		ca = "none"
-	} else {
-		ca = fmt.Sprintf("%d bytes ...%s", len(ca), ca[max(0, len(ca)-12):])
-	}
 	service := text(crd, "spec", "conversion", "webhook", "clientConfig", "service", "name")
 	strategy := text(crd, "spec", "conversion", "strategy")
-	return fmt.Sprintf("versions %s; strategy %s, service %q, caBundle %s", strings.Join(names, ", "), strategy, service, ca)
+	cas := casIn(text(crd, "spec", "conversion", "webhook", "clientConfig", "caBundle"))
+	return fmt.Sprintf("versions %s; strategy %s, service %q, caBundle %v", strings.Join(names, ", "), strategy, service, cas)
+}
+
+// casIn names the CAs of a caBundle, as the API has it.
+func casIn(bundle string) []string {
+	text, err := base64.StdEncoding.DecodeString(bundle)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	found, _ := cert.ParseCertsPEM(text) // none is an error
+	names := make([]string, len(found))
+	for i, ca := range found {
+		names[i] = fmt.Sprintf("%.4x", sha256.Sum256(ca.Raw))
+	}
+	return names
 }

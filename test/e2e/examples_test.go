@@ -96,13 +96,13 @@ func reportExamples(namespace string) string {
 
 func testFoo(t *testing.T) {
 	namespace := newNamespaceOf(t, baseline, madeByExamples)
-	friend := selectedPod(namespace, "friend-of-"+namespace)
+	friend := "friend-of-" + namespace
 	applyText(t, fmt.Sprintf(`
 apiVersion: tutorial.my.domain/v1
 kind: Foo
 metadata: {name: foo, namespace: %s}
 spec: {name: %s}
-`, namespace, friend.Name))
+`, namespace, friend))
 	foo := objectOf("tutorial.my.domain/v1", "Foo", "foo")
 	foo.SetNamespace(namespace)
 	becomes := func(want bool) time.Duration {
@@ -116,11 +116,17 @@ spec: {name: %s}
 			return nil
 		})
 	}
-	becomes(false)
-	must(t, suite.admin.Create(t.Context(), friend))
-	took := becomes(true)
-	t.Logf("FIGURE a Foo is happy %d ms after its Pod's arrival", took.Milliseconds())
-	if took > time.Second {
+	const limit = time.Second
+	took := limit + 1
+	// A busy machine is late now and then; a controller that waits for a resync is late each time.
+	for tries := 0; took > limit && tries < 3; tries++ {
+		must(t, client.IgnoreNotFound(suite.admin.Delete(t.Context(), selectedPod(namespace, friend), client.GracePeriodSeconds(0))))
+		becomes(false)
+		must(t, suite.admin.Create(t.Context(), selectedPod(namespace, friend)))
+		took = becomes(true)
+		t.Logf("FIGURE a Foo is happy %d ms after its Pod's arrival", took.Milliseconds())
+	}
+	if took > limit {
 		t.Errorf("it took %s", seconds(took))
 	}
 }
