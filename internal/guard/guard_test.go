@@ -291,6 +291,14 @@ func TestReplacedTwice(t *testing.T) {
 			if !c.works(first).Equal(old) || !c.works(late).Equal(old) {
 				t.Error("the new certificate is used at once")
 			}
+			// OLM writes the CRD of the bundle once more, which has no CA.
+			crd := c.crd()
+			crd.Spec.Conversion.Webhook.ClientConfig.CABundle = nil
+			c.must(c.client.Update(t.Context(), crd))
+			c.reconcile(first)
+			if !c.works(first).Equal(old) || !c.works(late).Equal(old) {
+				t.Error("the new certificate is used at once after the CRD was written")
+			}
 			time.Sleep(propagation / 2)
 		}
 		time.Sleep(propagation)
@@ -437,7 +445,7 @@ func TestFight(t *testing.T) {
 			c.must(c.client.Update(t.Context(), crd))
 			undone++
 			_, _ = g.reconcile(t.Context())
-			time.Sleep(50 * time.Millisecond)
+			time.Sleep(200 * time.Millisecond)
 		}
 		if n := c.restores[RestoredConversion]; n < 60 || n > 60+writesAtOnce {
 			t.Errorf("%d restores in a minute, undone %d times", n, undone)

@@ -87,6 +87,10 @@ func (g *Guard) restoreCRD(ctx context.Context, ca []byte) (overlap bool, err er
 		if want == nil {
 			return false
 		}
+		// Whoever wrote a conversion without CAs may have done so while replicas still serve the certificate before.
+		if config := want.Webhook.ClientConfig; g.ca != nil {
+			config.CABundle = withCA(config.CABundle, g.ca, time.Now())
+		}
 		crd.Spec.Conversion = want
 		return true
 	})

@@ -23,7 +23,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
-	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -200,7 +199,7 @@ func (e *environment) crd(ctx context.Context) (*apiextensionsv1.CustomResourceD
 // store has the API server store a version from now on.
 func (e *environment) store(t *testing.T, version string) {
 	t.Helper()
-	must(t, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	must(t, harness.RetryOnConflict(func() error {
 		crd, err := e.crd(t.Context())
 		if err != nil {
 			return err

@@ -49,9 +49,7 @@ func testWebhookCertificate(t *testing.T) {
 	must(t, err)
 	short := map[string][]byte{corev1.TLSCertKey: chain, corev1.TLSPrivateKeyKey: private, "olmCAKey": ca}
 	update(t, secret, func(s *corev1.Secret) { s.Data = short })
-	// It looks when something about the ClusterServiceVersion changes.
-	kubectl(t, "annotate", "-n", operator, "--overwrite", "csv", csvName(), "example.com/looked-at="+time.Now().Format("150405"))
-	took := waitFor(t, operator, "OLM to renew the certificate", installPatience, func(ctx context.Context) error {
+	took := waitForOLM(t, operator, "OLM to renew the certificate", func(ctx context.Context) error {
 		if err := suite.admin.Get(ctx, key, secret); err != nil {
 			return err
 		}
@@ -61,7 +59,9 @@ func testWebhookCertificate(t *testing.T) {
 		return nil
 	})
 	t.Logf("FIGURE OLM renewed the certificate after %s", seconds(took))
-	waitForInstall(t, operator)
+	waitForOLM(t, operator, "OLM to say that the operator is installed", func(ctx context.Context) error {
+		return installed(ctx, operator, suite.version)
+	})
 	reader.goOn(t)
 	seen()
 	reader.finish(t, "while OLM renews the certificate of the webhooks")

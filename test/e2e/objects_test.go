@@ -18,12 +18,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/wellknown"
+	"github.com/example/nginx-operator/test/harness"
 )
 
 // Pod Security levels of namespaces: restricted is what careful administrators have, and what all Pods of ours pass;
@@ -74,7 +74,7 @@ func newInstance(t *testing.T, namespace, name string, replicas int32) *v1alpha2
 // update changes an object as kubectl edit does, and leaves the result in it.
 func update[T client.Object](t *testing.T, object T, change func(T)) {
 	t.Helper()
-	must(t, retry.RetryOnConflict(retry.DefaultRetry, func() error {
+	must(t, harness.RetryOnConflict(func() error {
 		if err := suite.admin.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
 			return err
 		}

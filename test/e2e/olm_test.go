@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -114,11 +115,35 @@ func waitForInstall(t *testing.T, namespace string) time.Duration {
 func waitForRelease(t *testing.T, namespace, version string) time.Duration {
 	t.Helper()
 	return waitFor(t, namespace, "release "+version+" of the operator to be installed", installPatience, func(ctx context.Context) error {
-		if err := succeeded(ctx, namespace, version); err != nil {
-			return err
-		}
-		return operatorRolledOut(ctx, namespace)
+		return installed(ctx, namespace, version)
 	})
+}
+
+// waitForOLM waits for what OLM does about the certificate of the webhooks. It looks at a ClusterServiceVersion when something happens to
+// what belongs to it, and again after a quarter of an hour. Should it miss that, the Secret gets another annotation now and then; one
+// of the ClusterServiceVersion would end up in the Deployment, and start a rollout.
+func waitForOLM(t *testing.T, namespace, what string, check func(context.Context) error) time.Duration {
+	t.Helper()
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: certificateSecret}}
+	touched := time.Now()
+	return waitFor(t, namespace, what, installPatience, func(ctx context.Context) error {
+		if time.Since(touched) > 10*time.Second {
+			touched = time.Now()
+			annotation := fmt.Sprintf(`{"metadata":{"annotations":{"example.com/touched":%q}}}`, touched.Format(time.RFC3339))
+			if err := suite.admin.Patch(ctx, secret, client.RawPatch(types.MergePatchType, []byte(annotation))); err != nil {
+				return err
+			}
+		}
+		return check(ctx)
+	})
+}
+
+// installed reports whether OLM says that a release is installed, and all replicas of it are ready.
+func installed(ctx context.Context, namespace, version string) error {
+	if err := succeeded(ctx, namespace, version); err != nil {
+		return err
+	}
+	return operatorRolledOut(ctx, namespace)
 }
 
 // succeeded reports whether OLM says that a release is installed.

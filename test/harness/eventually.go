@@ -3,6 +3,9 @@ package harness
 import (
 	"context"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/retry"
 )
 
 // Eventually repeats a check, with so long in between, until it passes or the context ends, and returns the check's last
@@ -24,4 +27,10 @@ func Eventually(ctx context.Context, interval time.Duration, check func(context.
 		case <-time.After(interval):
 		}
 	}
+}
+
+// RetryOnConflict repeats a change, made of a read and a write, as long as somebody else writes in between, for up to ten seconds. The
+// back-offs of client-go give up within a fraction of one, in which a busy machine may let others write five times.
+func RetryOnConflict(change func() error) error {
+	return retry.RetryOnConflict(wait.Backoff{Duration: 10 * time.Millisecond, Factor: 2, Steps: 10}, change)
 }

@@ -8,12 +8,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/test/harness"
 )
 
 // specManifest returns an object from the YAML of its spec.
@@ -593,7 +593,7 @@ func TestAdmissionOfV1alpha1KnowsTheRest(t *testing.T) {
 	create(t, object)
 	old := newObject(namespace, "web")
 	// The operator writes the status meanwhile.
-	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	err := harness.RetryOnConflict(func() error {
 		must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(old), old))
 		old.Spec.Port = ptr.To[int32](9090)
 		return suite.admin.Update(t.Context(), old)
@@ -653,7 +653,7 @@ func TestAdmissionIsAway(t *testing.T) {
 	waitForChildren(t, namespace, "judged")
 	stored := newInstance(namespace, "bad")
 	update(t, stored, func(object *v1alpha2.NginxOperator) { object.Labels = map[string]string{"team": "shop"} })
-	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	err = harness.RetryOnConflict(func() error {
 		must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(stored), stored))
 		stored.Spec.DrainSeconds = ptr.To[int32](30)
 		return suite.admin.Update(t.Context(), stored)

@@ -29,7 +29,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -252,7 +251,7 @@ func withoutAdmission(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "nginx-operator-mutating-webhook-configuration"},
 	}
 	change := func(operations ...admissionregistrationv1.OperationType) {
-		must(t, retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		must(t, harness.RetryOnConflict(func() error {
 			if err := suite.admin.Get(context.WithoutCancel(t.Context()), client.ObjectKeyFromObject(configuration), configuration); err != nil {
 				return err
 			}

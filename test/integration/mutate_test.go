@@ -9,11 +9,11 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/wellknown"
+	"github.com/example/nginx-operator/test/harness"
 	"github.com/example/nginx-operator/test/harness/mutate"
 )
 
@@ -43,7 +43,7 @@ func TestEveryFieldCanBeChanged(t *testing.T) {
 				return err
 			}
 			for candidate := range field.Candidates {
-				last = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+				last = harness.RetryOnConflict(func() error {
 					changed := live.DeepCopy()
 					changed.Object["spec"] = candidate
 					tried.Add(1)

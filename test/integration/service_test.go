@@ -7,11 +7,11 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/test/harness"
 )
 
 // What Kubernetes forbids in a Service is refused before it is stored.
@@ -38,7 +38,7 @@ func TestAdmissionRefusesTransitionsOfTheService(t *testing.T) {
 			name := fmt.Sprintf("web-%d", i)
 			object := specManifest(t, v1alpha2.GroupVersion.Version, namespace, name, test.before)
 			must(t, suite.admin.Create(t.Context(), object))
-			err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+			err := harness.RetryOnConflict(func() error {
 				must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(object), object))
 				object.Object["spec"] = specManifest(t, v1alpha2.GroupVersion.Version, namespace, name, test.after).Object["spec"]
 				return suite.admin.Update(t.Context(), object)

@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -75,7 +74,7 @@ func TestV1alpha1WritesLoseNothing(t *testing.T) {
 	replace := func(spec string) func(*testing.T, string) {
 		return func(t *testing.T, namespace string) {
 			// The operator writes the status meanwhile.
-			must(t, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+			must(t, harness.RetryOnConflict(func() error {
 				object := manifest(t, "v1alpha1", namespace, "web", spec)
 				object.SetResourceVersion(readV1alpha2(t, namespace, "web").ResourceVersion)
 				return suite.admin.Update(t.Context(), object)

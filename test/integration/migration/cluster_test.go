@@ -29,7 +29,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -233,7 +232,7 @@ func (m *migration) crd(ctx context.Context) (*apiextensionsv1.CustomResourceDef
 
 func (m *migration) changeCRD(t *testing.T, change func(*apiextensionsv1.CustomResourceDefinition)) {
 	t.Helper()
-	harness.Must(t, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	harness.Must(t, harness.RetryOnConflict(func() error {
 		crd, err := m.crd(t.Context())
 		if err != nil {
 			return err
