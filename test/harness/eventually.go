@@ -29,7 +29,7 @@ func Eventually(ctx context.Context, interval time.Duration, check func(context.
 	}
 }
 
-// RetryOnConflict repeats a change, made of a read and a write, as long as somebody else writes in between, for up to ten seconds. The
+// RetryOnConflict repeats a change, made of a read and a write, as long as somebody else writes in between, for up to five seconds. The
 // back-offs of client-go give up within a fraction of one, in which a busy machine may let others write five times.
 func RetryOnConflict(change func() error) error {
 	return retry.RetryOnConflict(wait.Backoff{Duration: 10 * time.Millisecond, Factor: 2, Steps: 10}, change)
