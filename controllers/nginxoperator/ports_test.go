@@ -345,7 +345,7 @@ func TestNamesGoRoundInSteps(t *testing.T) {
 	}
 }
 
-// A bridge has the endpoints of what is renamed and nothing else, and goes when others have what the Service asks for.
+// A bridge has all ports of the Pods of which one is renamed, and goes when others have what the Service asks for and nothing else.
 func TestBridge(t *testing.T) {
 	slice := func(pairs ...any) discoveryv1.EndpointSlice {
 		out := discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4}
@@ -359,29 +359,40 @@ func TestBridge(t *testing.T) {
 	}
 	object := newObject(ports("web", 8080, "admin", 9000))
 	before := applied(newObject(ports("http", 8080, "admin", 9000)), running{})
-	names := renamed(before.service, servedPorts(&object.Spec, before))
-	if diff := cmp.Diff(map[int32]string{8080: "web"}, names); diff != "" {
-		t.Fatalf("renamed (-want +got):\n%s", diff)
+	names, renamed := newNames(before.service, servedPorts(&object.Spec, before))
+	if diff := cmp.Diff(map[int32]string{8080: "web", 9000: "admin"}, names); diff != "" || !renamed {
+		t.Fatalf("names, one of them new: %t (-want +got):\n%s", renamed, diff)
+	}
+	if _, renamed := newNames(before.service, servedPorts(&newObject(ports("http", 8080, "admin", 9000)).Spec, before)); renamed {
+		t.Error("what has its name is renamed")
 	}
 	source := slice("http", 8080, "admin", 9000)
 	bridge := bridgeOf(&source, before.service, names)
+	both := map[string]sets.Set[int32]{"web": sets.New[int32](8080), "admin": sets.New[int32](9000)}
 	if bridge == nil || bridge.Name != "web-1-renamed" || len(bridge.Endpoints) != 1 ||
-		!cmp.Equal(portsOf([]discoveryv1.EndpointSlice{*bridge}), map[string]sets.Set[int32]{"web": sets.New[int32](8080)}) {
+		!cmp.Equal(portsOf([]discoveryv1.EndpointSlice{*bridge}), both) {
 		t.Fatalf("bridge %+v", bridge)
 	}
 	if none := slice("admin", 9000); bridgeOf(&none, before.service, names) != nil {
 		t.Error("there is a bridge for what is not renamed")
 	}
 	bridges := []discoveryv1.EndpointSlice{*bridge}
-	if !carries(bridges, names, before.containers) || carries(bridges, map[int32]string{8080: "other"}, before.containers) ||
-		carries(bridges, map[int32]string{9000: "web"}, before.containers) {
+	if !carries(bridges, names, before.containers) || carries(bridges, map[int32]string{8080: "other", 9000: "admin"}, before.containers) ||
+		carries(bridges, map[int32]string{8080: "web", 9000: "other"}, before.containers) ||
+		carries(bridges, map[int32]string{8080: "admin", 9000: "web"}, before.containers) {
 		t.Error("a bridge is taken for another")
 	}
 	after := settled(object, before)
-	if takenOver(bridges, []discoveryv1.EndpointSlice{source}, after.service) {
-		t.Error("the bridge goes before anybody took over")
+	done, other := slice("web", 8080, "admin", 9000), slice("http", 8080, "admin", 9000)
+	for why, controllers := range map[string][]discoveryv1.EndpointSlice{
+		"before anybody took over": {source}, "between two EndpointSlices": {done, other}, "without endpoints": nil,
+	} {
+		if takenOver(bridges, controllers, after.service) {
+			t.Errorf("the bridge goes %s", why)
+		}
 	}
-	if !takenOver(bridges, []discoveryv1.EndpointSlice{slice("web", 8080)}, after.service) || !takenOver(bridges, nil, before.service) {
+	if !takenOver(bridges, []discoveryv1.EndpointSlice{done}, after.service) ||
+		!takenOver(bridges, []discoveryv1.EndpointSlice{source}, before.service) {
 		t.Error("the bridge stays for ever")
 	}
 }

@@ -21,6 +21,10 @@ import (
 // Nodes find the endpoints of a Service port by its name. A port under a new name has none until the EndpointSlice controller
 // has seen the Service, and is refused meanwhile. So before the Service gets the new name, a bridge is built: EndpointSlices of
 // our own with the endpoints of the port under its new name. They go as soon as those of the controller have it.
+//
+// They have the other ports of the same Pods too: where Pods serve different ports, as after a rollout that failed, the controller has an
+// EndpointSlice for each kind of them, and with another name it may swap what two of them are for, one after the other. In between, none of
+// its EndpointSlices has the Pods of one of them.
 const (
 	// bridgeSettles is when all nodes can be expected to know of a bridge. Its time of creation is cut to a second.
 	bridgeSettles = 2 * time.Second
@@ -55,33 +59,36 @@ func interim(ports []served, live []corev1.ServicePort) {
 	}
 }
 
-// renamed returns the new names of ports that are in the Service under another, by number.
-func renamed(live []corev1.ServicePort, ports []served) map[int32]string {
-	out := map[int32]string{}
+// newNames returns the names that the ports of the Service will have, by number, and reports whether one of them is another than now.
+func newNames(live []corev1.ServicePort, ports []served) (names map[int32]string, renamed bool) {
+	names = map[int32]string{}
 	for _, before := range live {
 		for _, port := range ports {
-			if port.number == before.Port && port.name != before.Name {
-				out[port.number] = port.name
+			if port.number == before.Port {
+				names[port.number] = port.name
+				renamed = renamed || port.name != before.Name
 			}
 		}
 	}
-	return out
+	return names, renamed
 }
 
-// bridgeOf returns the EndpointSlice that has the ports of another one under their new names, nil where it has none of them.
+// bridgeOf returns the EndpointSlice that has the ports of another one under their new names, nil where none of them gets another.
 func bridgeOf(slice *discoveryv1.EndpointSlice, live []corev1.ServicePort, names map[int32]string) *discoveryv1.EndpointSlice {
 	out := &discoveryv1.EndpointSlice{AddressType: slice.AddressType, Endpoints: slice.Endpoints}
 	out.Namespace, out.Name = slice.Namespace, slice.Name+"-renamed"
+	renamed := false
 	for _, port := range slice.Ports {
 		for _, before := range live {
 			if name, found := names[before.Port]; found && port.Name != nil && *port.Name == before.Name {
+				renamed = renamed || name != before.Name
 				port.Name = &name
 				out.Ports = append(out.Ports, port)
 				break
 			}
 		}
 	}
-	if len(out.Ports) == 0 || len(out.Endpoints) == 0 {
+	if !renamed || len(out.Endpoints) == 0 {
 		return nil
 	}
 	return out
@@ -122,16 +129,14 @@ func portsOf(endpoints []discoveryv1.EndpointSlice) map[string]sets.Set[int32] {
 	return out
 }
 
-// takenOver reports whether the controller's EndpointSlices have all of a bridge that the Service still asks for.
+// takenOver reports whether the controller's EndpointSlices have all of a bridge that the Service still asks for, and nothing under a
+// name that it does not: the controller writes one after the other.
 func takenOver(bridges, controllers []discoveryv1.EndpointSlice, live []corev1.ServicePort) bool {
-	made := portsOf(controllers)
-	for name := range portsOf(bridges) {
-		asked := slices.ContainsFunc(live, func(port corev1.ServicePort) bool { return port.Name == name })
-		if _, found := made[name]; asked && !found {
-			return false
-		}
+	asked, made := sets.New[string](), sets.KeySet(portsOf(controllers))
+	for _, port := range live {
+		asked.Insert(port.Name)
 	}
-	return true
+	return asked.IsSuperset(made) && made.IsSuperset(asked.Intersection(sets.KeySet(portsOf(bridges))))
 }
 
 // bridge builds what the Service needs before its ports get these names, and takes away what it no longer needs. Where it
@@ -139,7 +144,7 @@ func takenOver(bridges, controllers []discoveryv1.EndpointSlice, live []corev1.S
 func (r *Reconciler) bridge(
 	ctx context.Context, object *v1alpha2.NginxOperator, now running, ports []served,
 ) (hold bool, again time.Duration, err error) {
-	names := renamed(now.service, ports)
+	names, renamed := newNames(now.service, ports)
 	list := &discoveryv1.EndpointSliceList{}
 	ours := client.MatchingLabels{discoveryv1.LabelServiceName: object.Name, discoveryv1.LabelManagedBy: wellknown.OperatorName}
 	if err := r.Client.List(ctx, list, client.InNamespace(object.Namespace), ours); err != nil {
@@ -148,14 +153,14 @@ func (r *Reconciler) bridge(
 	bridges := slices.DeleteFunc(slices.Clone(list.Items), func(slice discoveryv1.EndpointSlice) bool {
 		return !metav1.IsControlledBy(&slice, object) || slice.DeletionTimestamp != nil
 	})
-	if len(bridges) == 0 && len(names) == 0 {
+	if len(bridges) == 0 && !renamed {
 		return false, 0, nil
 	}
 	age := bridgeEnds
 	for i := range bridges {
 		age = min(age, time.Since(bridges[i].CreationTimestamp.Time))
 	}
-	if len(bridges) > 0 && len(names) > 0 && carries(bridges, names, now.containers) {
+	if len(bridges) > 0 && renamed && carries(bridges, names, now.containers) {
 		return age < bridgeSettles, max(bridgeSettles-age, bridgeRetry), nil
 	}
 	controllers, err := r.endpointsOf(ctx, object)
@@ -166,14 +171,17 @@ func (r *Reconciler) bridge(
 		return r.build(ctx, object, controllers, now.service, names)
 	}
 	if age < bridgeEnds && !takenOver(bridges, controllers, now.service) {
-		return len(names) > 0, bridgeRetry, nil
+		return renamed, bridgeRetry, nil
 	}
 	for i := range bridges {
 		if err := r.Applier.Delete(ctx, bridges[i].DeepCopy()); err != nil {
 			return false, 0, err
 		}
 	}
-	return len(names) > 0, min(bridgeRetry, time.Duration(len(names))*bridgeRetry), nil
+	if renamed {
+		again = bridgeRetry
+	}
+	return renamed, again, nil
 }
 
 // settle takes away the bridge of a change that is no longer made, also one that an earlier leader has built. Where it returns a

@@ -260,19 +260,24 @@ func TestForeignPodsAddNoPorts(t *testing.T) {
 	waitForShape(t, namespace, renamed)
 }
 
-// A port that gets another name has endpoints under it before the Service has the name, and our EndpointSlice goes when the
-// controller's has it. The test writes what the EndpointSlice controller would.
+// A port that gets another name has endpoints under it before the Service has the name, and our EndpointSlices go when the
+// controller's have it. The test writes what the EndpointSlice controller would: one for the Pods of each revision, and with the new name
+// it swaps them. In between, the endpoints of the first revision are in none of its own, whatever the name of their port.
 func TestRenamedPortKeepsItsEndpoints(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
+	admin := v1alpha2.Port{Name: "admin", Port: 9000}
 	object := newInstance(namespace, "web")
-	object.Spec.Ports = []v1alpha2.Port{{Name: "http", Port: 8080}}
+	object.Spec.Ports = []v1alpha2.Port{{Name: "http", Port: 8080}, admin}
 	create(t, object)
 	service := waitForChildren(t, namespace, "web").service
-	endpoints := endpointsOf(namespace, "web", "http")
-	create(t, endpoints)
+	first, second := endpointsOf(namespace, "web", "http"), endpointsOf(namespace, "web", "http")
+	first.Ports = append(first.Ports, discoveryv1.EndpointPort{Name: &admin.Name, Port: &admin.Port, Protocol: ptr.To(corev1.ProtocolTCP)})
+	second.Name, second.Endpoints[0].Addresses = "web-fghij", []string{"192.0.2.8"}
+	create(t, first)
+	create(t, second)
 
-	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Ports = []v1alpha2.Port{{Name: "web", Port: 8080}} })
+	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Ports[0].Name = "web" })
 	bridge := &discoveryv1.EndpointSlice{}
 	waitFor(t, func() error {
 		if err := suite.admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "web-abcde-renamed"}, bridge); err != nil {
@@ -283,20 +288,36 @@ func TestRenamedPortKeepsItsEndpoints(t *testing.T) {
 	if service.Spec.Ports[0].Name != "http" {
 		t.Error("the Service has the new name before the nodes can know of the endpoints")
 	}
-	if len(bridge.Endpoints) != 1 || bridge.Endpoints[0].Addresses[0] != "192.0.2.7" ||
-		*bridge.Ports[0].Name != "web" || *bridge.Ports[0].Port != 8080 || bridge.Labels[discoveryv1.LabelServiceName] != "web" {
-		t.Errorf("the EndpointSlice is %+v", bridge)
+	withNewName := first.DeepCopy()
+	withNewName.Ports[0].Name = ptr.To("web")
+	if diff := cmp.Diff(withNewName.Ports, bridge.Ports); diff != "" || !cmp.Equal(bridge.Endpoints, first.Endpoints) ||
+		bridge.Labels[discoveryv1.LabelServiceName] != "web" {
+		t.Errorf("the EndpointSlice is %+v, ports (-want +got):\n%s", bridge, diff)
 	}
-	waitForShape(t, namespace, renamed)
-	must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(bridge), bridge))
-	update(t, endpoints, func(e *discoveryv1.EndpointSlice) { e.Ports[0].Name = ptr.To("web") })
-	waitFor(t, func() error {
-		err := suite.admin.Get(t.Context(), client.ObjectKeyFromObject(bridge), bridge)
-		if err == nil {
-			return errors.New("the EndpointSlice stays")
-		}
-		return client.IgnoreNotFound(err)
+	waitForShape(t, namespace, shape{
+		map[string]string{"web": "8080 http web", "admin": "9000 http admin"},
+		[]string{"web", "admin", "health"},
+		map[string]int32{"web": 8080, "admin": 9000, "health": 18080},
 	})
+	update(t, first, func(e *discoveryv1.EndpointSlice) {
+		e.Ports, e.Endpoints = withNewName.Ports[:1], second.Endpoints
+	})
+	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.DrainSeconds = ptr.To(v1alpha2.DefaultDrainSeconds + 1) })
+	waitFor(t, func() error {
+		_, err := waitForStatusOnce(t.Context(), namespace, "web")
+		return err
+	})
+	must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(bridge), bridge))
+	update(t, second, func(e *discoveryv1.EndpointSlice) { e.Ports, e.Endpoints = withNewName.Ports, withNewName.Endpoints })
+	for _, name := range []string{"web-abcde-renamed", "web-fghij-renamed"} {
+		waitFor(t, func() error {
+			err := suite.admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, bridge)
+			if err == nil {
+				return errors.New("the EndpointSlice stays")
+			}
+			return client.IgnoreNotFound(err)
+		})
+	}
 	audited := len(audit(t))
 	waitForMarker(t, namespace)
 	if n := withoutEvents(writesOf(t, audited, namespace)); len(n) != 0 {
