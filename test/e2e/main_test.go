@@ -38,9 +38,9 @@ var suite struct {
 	bundleImage, catalogImage string
 	// releases are those that the catalog has, oldest first; the last of them is this one.
 	releases []release
-	// first is the oldest release, previous the one before this, unmigrated the last one that stores the older version of the
-	// API, next a release after this one with the same code, where upgrades end.
-	first, previous, unmigrated, next release
+	// first is the oldest release, previous the one before the current one, unmigrated the last one that stores the older version
+	// of the API, next a release after this one with the same code, where upgrades end.
+	first, previous, current, unmigrated, next release
 	// stable is the ClusterServiceVersion to which the channel stable leads.
 	stable string
 	// full runs also what is only long. olmV1: the cluster has OLM v1, and not OLM v0.

@@ -53,7 +53,8 @@ func readReleases(env func(string) string) error {
 	if migrates < 1 {
 		return fmt.Errorf("no release goes from %s to %s", older, newer)
 	}
-	suite.first, suite.previous, suite.unmigrated = suite.releases[0], suite.releases[len(before)-1], suite.releases[migrates-1]
+	suite.first, suite.previous, suite.current = suite.releases[0], suite.releases[len(before)-1], suite.releases[len(before)]
+	suite.unmigrated = suite.releases[migrates-1]
 	return nil
 }
 

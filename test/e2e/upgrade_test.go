@@ -14,10 +14,9 @@ package e2e
 //   - OLM rolls the operator out once, not twice: the certificate of its webhooks outlives the release before.
 //   - The release that stores v1alpha2 has moved every object there, etcd says so, and OLM was blocked until then.
 //
-// Manual: each InstallPlan is approved by hand, from the first release on. Automatic: nothing but the image of the CatalogSource changes,
-// as for users of OperatorHub, from the release before. In a full run the catalog of this release meets the first one, and OLM goes over
-// those in between, because nothing else is in the graph: that protects whoever comes from there. It begins at each release that is skipped
-// as well.
+// Up to the release before, each InstallPlan is approved by hand. From there OLM goes alone: nothing but the image of the CatalogSource
+// changes, as for users of OperatorHub. In a full run the catalog of this release meets the first one as well, and OLM goes over those in
+// between, because nothing else is in the graph: that protects whoever comes from there. It begins at each release that is skipped, too.
 
 import (
 	"context"
@@ -44,10 +43,13 @@ const (
 
 func TestUpgrade(t *testing.T) {
 	t.Parallel() // beside TestExamples
-	t.Run("manual", func(t *testing.T) { testUpgrade(t, testManual) })
+	t.Run("graph", func(t *testing.T) { testUpgrade(t, testGraph) })
+	if !suite.full {
+		return
+	}
 	t.Run("automatic", func(t *testing.T) { testUpgrade(t, testAutomatic) })
 	for _, from := range suite.releases {
-		if suite.full && from.skipped {
+		if from.skipped {
 			t.Run("from "+from.version, func(t *testing.T) {
 				testUpgrade(t, func(t *testing.T, operator string) { testFromSkipped(t, operator, from) })
 			})
@@ -81,19 +83,55 @@ func offer(t *testing.T, operator, image string) {
 	})
 }
 
-func testAutomatic(t *testing.T, operator string) {
-	from, objects := suite.previous, int32(fewObjects)
-	if suite.full {
-		from, objects = suite.first, manyObjects
-	}
-	subscribe(t, operator, from.catalogImage, "Automatic", from.version)
-	arrive(t, operator, "Automatic", from.version)
-	fleet := newFleet(t, objects)
+// setApproval changes how InstallPlans are approved: Automatic or Manual.
+func setApproval(t *testing.T, operator, approval string) {
+	t.Helper()
+	update(t, olmObject("Subscription", operator, packageName), func(subscription *unstructured.Unstructured) {
+		must(t, unstructured.SetNestedField(subscription.Object, approval, "spec", "installPlanApproval"))
+	})
+}
 
-	fleet.step(t, "from "+from.version+" to "+suite.version+", automatic", from, func(introduced func()) {
+// testGraph walks the graph from the first release to the next one.
+func testGraph(t *testing.T, operator string) {
+	subscribe(t, operator, suite.previous.catalogImage, "Manual", suite.first.version)
+	arrive(t, operator, "Manual", suite.first.version)
+	waitForDeprecation(t, operator)
+	fleet := newFleet(t, fewObjects)
+	fleet.walk(t, operator, suite.first, suite.previous)
+	fleet.upgradeAutomatically(t, operator)
+	installedInOrder(t, operator, append([]release{suite.first}, suite.first.after()...)...)
+	keepsManifest(t, operator)
+	if suite.full {
+		testTooFarBack(t, operator)
+		fleet.back(t, operator)
+		fleet.walk(t, operator, suite.unmigrated, suite.current)
+	}
+	fleet.blocked(t, operator)
+}
+
+// upgradeAutomatically has OLM go from the release before to this one, with a catalog that has this one.
+func (f *fleet) upgradeAutomatically(t *testing.T, operator string) {
+	t.Helper()
+	setApproval(t, operator, "Automatic")
+	f.step(t, "from "+suite.previous.version+" to "+suite.version+", automatic", suite.previous, func(func()) {
+		offer(t, operator, suite.catalogImage)
+		rolledOutOnce(t, operator, suite.version, arrive(t, operator, "Automatic", suite.version))
+	})
+	storageMigratedAlready(t, f.namespace)
+	setApproval(t, operator, "Manual")
+}
+
+// testAutomatic has OLM go from the first release to this one, and on to the next.
+func testAutomatic(t *testing.T, operator string) {
+	first := suite.first
+	subscribe(t, operator, first.catalogImage, "Automatic", first.version)
+	arrive(t, operator, "Automatic", first.version)
+	fleet := newFleet(t, manyObjects)
+
+	fleet.step(t, "from "+first.version+" to "+suite.version+", automatic", first, func(introduced func()) {
 		offer(t, operator, suite.catalogImage)
 		var installed time.Time
-		for from, to := range walked(from) {
+		for from, to := range walked(first, suite.current) {
 			// OLM goes on as soon as a release is installed, so it may have been replaced already.
 			waitFor(t, operator, "release "+to.version, installPatience, resolving(operator, func(ctx context.Context) error {
 				return reached(ctx, operator, to)
@@ -107,45 +145,29 @@ func testAutomatic(t *testing.T, operator string) {
 		arrive(t, operator, "Automatic", suite.version)
 		rolledOutOnce(t, operator, suite.version, installed)
 	})
-	installedInOrder(t, operator, append([]release{from}, from.after()...)...)
+	installedInOrder(t, operator, append([]release{first}, first.after()...)...)
 	fleet.useNewFields(t)
 
-	if suite.full {
-		fleet.step(t, "from "+suite.version+" to "+suite.next.version+", automatic", suite.next, func(func()) {
-			offer(t, operator, suite.next.catalogImage)
-			rolledOutOnce(t, operator, suite.next.version, arrive(t, operator, "Automatic", suite.next.version))
-		})
-	}
+	fleet.step(t, "from "+suite.version+" to "+suite.next.version+", automatic", suite.next, func(func()) {
+		offer(t, operator, suite.next.catalogImage)
+		rolledOutOnce(t, operator, suite.next.version, arrive(t, operator, "Automatic", suite.next.version))
+	})
 	keepsManifest(t, operator)
 	storageMigratedAlready(t, fleet.namespace)
-}
-
-func testManual(t *testing.T, operator string) {
-	subscribe(t, operator, suite.catalogImage, "Manual", suite.first.version)
-	arrive(t, operator, "Manual", suite.first.version)
-	waitForDeprecation(t, operator)
-	fleet := newFleet(t, fewObjects)
-	fleet.walk(t, operator, suite.first)
-	if suite.full {
-		testTooFarBack(t, operator)
-		fleet.back(t, operator)
-		fleet.walk(t, operator, suite.unmigrated)
-	}
-	fleet.blocked(t, operator)
 }
 
 // testFromSkipped begins at a release to which the graph does not lead any more.
 func testFromSkipped(t *testing.T, operator string, from release) {
 	subscribe(t, operator, suite.catalogImage, "Manual", from.version)
 	arrive(t, operator, "Manual", from.version)
-	newFleet(t, fewObjects).walk(t, operator, from)
+	newFleet(t, fewObjects).walk(t, operator, from, suite.current)
 }
 
-// walked returns the steps of the graph from a release to this one.
-func walked(from release) iter.Seq2[release, release] {
+// walked returns the steps of the graph from a release to another.
+func walked(from, last release) iter.Seq2[release, release] {
 	return func(yield func(from, to release) bool) {
 		for _, to := range from.after() {
-			if !yield(from, to) {
+			if from.version == last.version || !yield(from, to) {
 				return
 			}
 			from = to
@@ -153,10 +175,10 @@ func walked(from release) iter.Seq2[release, release] {
 	}
 }
 
-// walk goes from a release to this one, one step after the other.
-func (f *fleet) walk(t *testing.T, operator string, from release) {
+// walk goes from a release to another, one step after the other.
+func (f *fleet) walk(t *testing.T, operator string, from, last release) {
 	t.Helper()
-	for from, to := range walked(from) {
+	for from, to := range walked(from, last) {
 		f.step(t, "from "+from.version+" to "+to.version+", manual", from, func(introduced func()) {
 			installed := arrive(t, operator, "Manual", to.version)
 			introduced()
