@@ -67,8 +67,8 @@ MODULES = hack/oci hack/picture
 verify: bin/golangci-lint bin/operator-sdk bin/opm ## Generated files are up to date, lint and validation find nothing.
 	@hack/verify $(MODULES)
 
-# Tests on API servers build the programs that they run with the race detector, which needs a C compiler, and have none in themselves. They are
-# told where the programs of an API server are, and where the logs of managers go after a failure.
+# Tests on API servers build the programs that they run, with the race detector, which needs a C compiler, and have none in themselves.
+# They are told where an API server's programs are and where logs go after a failure. -count=1: of such programs Go's cache knows nothing.
 ON_API_SERVERS = ./test/integration/... ./examples/test/integration
 ON_API_SERVER  = KUBEBUILDER_ASSETS=$(CURDIR)/bin TEST_LOGS=$(CURDIR)/dist/test-logs
 API_SERVER     = bin/kube-apiserver bin/kube-controller-manager bin/etcd bin/kubectl bin/controller-gen
@@ -92,9 +92,9 @@ test-modules:
 # and wait most of the time: a half of them has an API server of its own.
 ALONE = ^Test(Fleet|Conversion|Certificate|ReplicasAgree|Killed)
 test-integration:
-	GOGC=300 $(ON_API_SERVER) $(GOTESTSUM) -p=3 -skip='$(ALONE)' $(ON_API_SERVERS)
+	GOGC=300 $(ON_API_SERVER) $(GOTESTSUM) -count=1 -p=3 -skip='$(ALONE)' $(ON_API_SERVERS)
 test-alone:
-	GOGC=300 $(ON_API_SERVER) $(GOTESTSUM) -run='$(ALONE)' ./test/integration
+	GOGC=300 $(ON_API_SERVER) $(GOTESTSUM) -count=1 -run='$(ALONE)' ./test/integration
 
 e2e: cluster-olm e2e-images e2e-tests ## End-to-end tests on the cluster: OLM, run bundle, Subscription, scorecard.
 e2e-images: images release-images examples-image
