@@ -383,9 +383,9 @@ func TestBridge(t *testing.T) {
 		t.Error("a bridge is taken for another")
 	}
 	after := settled(object, before)
-	done, other := slice("web", 8080, "admin", 9000), slice("http", 8080, "admin", 9000)
+	done := slice("web", 8080, "admin", 9000)
 	for why, controllers := range map[string][]discoveryv1.EndpointSlice{
-		"before anybody took over": {source}, "between two EndpointSlices": {done, other}, "without endpoints": nil,
+		"before anybody took over": {source}, "between two EndpointSlices": {done, source}, "without endpoints": nil,
 	} {
 		if takenOver(bridges, controllers, after.service) {
 			t.Errorf("the bridge goes %s", why)
