@@ -111,11 +111,18 @@ func (f *testFleet) waitForRolling(t *testing.T, want int, among ...string) []st
 	return found
 }
 
-// rollAll completes each rollout that begins until a function holds for so many instances.
+// rollAll completes each rollout that begins until a function holds for so many instances. One list tells both: between two of them an
+// instance could begin, which nobody would complete.
 func (f *testFleet) rollAll(t *testing.T, want int, is func(*appsv1.Deployment) bool) {
 	t.Helper()
 	waitFor(t, func() error {
-		rolling, err := f.matching(t.Context(), rolls)
+		done := 0
+		rolling, err := f.matching(t.Context(), func(d *appsv1.Deployment) bool {
+			if is(d) {
+				done++
+			}
+			return rolls(d)
+		})
 		if err != nil {
 			return err
 		}
@@ -123,9 +130,8 @@ func (f *testFleet) rollAll(t *testing.T, want int, is func(*appsv1.Deployment) 
 		for _, name := range rolling {
 			rollOut(t, f.namespace, name)
 		}
-		done, err := f.matching(t.Context(), is)
-		if err != nil || len(done) != want || len(rolling) > 0 {
-			return errors.Join(fmt.Errorf("%d are done, want %d; %v roll", len(done), want, rolling), err)
+		if done != want || len(rolling) > 0 {
+			return fmt.Errorf("%d are done, want %d; %v roll", done, want, rolling)
 		}
 		return nil
 	})
