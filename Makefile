@@ -35,10 +35,10 @@ help: ## List the targets.
 	@awk -F ':.*## ' '/^##@ / { print "\n" substr($$0, 5) } /^[a-z0-9-]+:.*## / { printf "  %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@printf '\nCLUSTER=external with KUBECONFIG and IMAGE_REGISTRY uses a cluster of your own; USE_IMAGE_DIGESTS=true names images by digest.\n'
 
-demo: bin/demo bin/cluster bin/release ## From nothing to a served page: cluster, OLM, operator, NGINX.
-	$(RELEASE) exec bin/demo
-demo-upgrade: bin/demo bin/cluster bin/release ## Walk the upgrade graph from the first release to this one, with clients that count.
-	$(RELEASE) exec bin/demo upgrade
+demo: bin/demo bin/kubectl cluster-olm images ## From nothing to a served page: cluster, OLM, operator, NGINX.
+	$(RELEASE) exec $(IN_CLUSTER) bin/demo
+demo-upgrade: bin/demo bin/kubectl cluster-olm images release-images ## Walk the upgrade graph from the first release, with clients that count.
+	$(RELEASE) exec $(IN_CLUSTER) bin/demo upgrade
 
 check: ## Everything that has to pass: verify, test, e2e, and where the time goes. With CI=true the cluster is stopped at the end.
 	@+go run ./test/harness/gate $(patsubst %,-report dist/%.json,$(TESTED) e2e) \
@@ -47,10 +47,11 @@ check: ## Everything that has to pass: verify, test, e2e, and where the time goe
 
 ##@ Code
 
-generate: bin/controller-gen bin/crd-ref-docs ## Deep copies, the API reference and the table of reasons, from api/.
+generate: bin/controller-gen bin/crd-ref-docs ## Deep copies, the API reference, the table of reasons, and the picture of imports.
 	controller-gen object paths=./api/... paths=./examples/...
 	crd-ref-docs --log-level=ERROR --config=hack/crd-ref-docs.yaml --source-path=api --renderer=markdown --output-path=docs/reference/api.md
 	go run ./hack/reasons > docs/reference/reasons.md
+	go run ./hack/size -picture docs/development.md
 
 NAME_IMAGES := config/manager/kustomization.yaml examples/config/manager/kustomization.yaml config/scorecard/config.yaml config/olm-v1/catalog.yaml
 manifests: bin/controller-gen ## CRD and RBAC, from api/ and controllers/.
@@ -62,7 +63,7 @@ manifests: bin/controller-gen ## CRD and RBAC, from api/ and controllers/.
 	rm $(NAME_IMAGES:%=%.bak)
 
 # Programs of this repository whose dependencies the operator's module is not to have.
-MODULES = hack/oci hack/picture
+MODULES = hack/oci
 
 verify: bin/golangci-lint bin/operator-sdk bin/opm ## Generated files are up to date, lint and validation find nothing.
 	@hack/verify $(MODULES)
@@ -96,8 +97,16 @@ test-integration:
 test-alone:
 	GOGC=300 $(ON_API_SERVER) $(GOTESTSUM) -count=1 -run='$(ALONE)' ./test/integration
 
+simulate: ## Run the simulation with new seeds for DURATION (1h by default): seeds per second, states and transitions.
+	go test -vet=off -count=1 -timeout=0 -v -run='TestSeeds$$' ./test/simulation -simulate=$(or $(DURATION),1h)
+simulate-rows: ## Put each known defect back into the code, and verify that the fixed seeds of the simulation find it.
+	go test -vet=off -count=1 -timeout=1h -v -tags=rows -run='TestSeedsFindEachRow' ./test/simulation/rows
+
 e2e: cluster-olm e2e-images e2e-tests ## End-to-end tests on the cluster: OLM, run bundle, Subscription, scorecard.
-e2e-images: images release-images examples-image
+e2e-images: images release-images examples-image stranger-image nginx-images
+# The local cluster starts with the nginx of one of Debian's suites; a full run has that of the others as well.
+nginx-images: $(REGISTRY_NEEDS)
+	$(if $(E2E_FULL),$(if $(filter local,$(CLUSTER)),bin/cluster nginx bookworm trixie sid))
 E2E = bin/e2e.test bin/cluster bin/release bin/oci bin/kubectl-nginx bin/operator-sdk bin/kubectl bin/prometheus bin/controller-gen
 e2e-tests: bin/gotestsum $(E2E)
 	mkdir -p dist
@@ -105,14 +114,11 @@ e2e-tests: bin/gotestsum $(E2E)
 	  $(IN_CLUSTER) go tool test2json -t -p test/e2e bin/e2e.test -test.v=test2json $(if $(E2E_FULL),,-test.failfast) -test.timeout=$(E2E_TIMEOUT)
 E2E_TIMEOUT = $(if $(E2E_FULL),2h,45m)
 e2e-full: export E2E_FULL = true
-e2e-full: start-arm64 e2e ## The same, and what is only long: every other walk of the upgrade graph, a thousand objects, a mirror, arm64.
+e2e-full: start-arm64 e2e ## The same, and what is only long: all walks of the upgrade graph, a thousand objects, all versions of nginx, a mirror, arm64.
 e2e-olm-v1: cluster-olm-v1 e2e-images $(E2E) ## The same bundle and catalog through OLM v1, on a cluster without OLM v0.
 	E2E_OLM=v1 $(RELEASE) exec $(IN_CLUSTER) bin/e2e.test -test.v -test.run='TestOLMv1$$' -test.timeout=$(E2E_TIMEOUT)
 start-arm64: bin/release ## Build the operator for arm64, and start it under an emulator of that processor.
 	hack/start-arm64 $(VERSION)
-picture: cluster-olm images bin/picture $(E2E) ## Draw the picture in the documentation.
-	E2E_PICTURE=$(CURDIR)/docs/pictures/instances.svg $(RELEASE) exec $(IN_CLUSTER) bin/e2e.test \
-	  -test.run='TestSubscription/monitoring_of_instances$$' -test.timeout=15m
 
 bench: $(API_SERVER) ## Measure the operator: requests, memory, time for many objects.
 	go test -tags=bench -v -count=1 -p=1 -run=TestCosts ./internal/...
@@ -142,7 +148,7 @@ compatible: bin/crdify bin/release ## Compare the API with that of the release b
 RELEASE_IMAGES := operator-image bundle-image catalog-image scorecard-image
 images: $(RELEASE_IMAGES) ## Build all images of this release and push them to the cluster's registry, with SBOM and provenance.
 bundle-image catalog-image: $(DELIVERY)
-$(RELEASE_IMAGES) examples-image: %-image: bin/release bin/oci $(REGISTRY_NEEDS)
+$(RELEASE_IMAGES) examples-image stranger-image: %-image: bin/release bin/oci $(REGISTRY_NEEDS)
 	$(RELEASE) image $*
 list-images: bin/release bin/oci ## Print the images that a cluster pulls for this release.
 	@$(RELEASE) list-images
@@ -201,8 +207,8 @@ clean: cluster-down ## Stop the local cluster and remove everything that was bui
 bin/cluster bin/demo bin/release bin/examples-demo bin/kubectl-nginx: FORCE
 	@go build -o $@ ./$(wildcard cmd/$(@F) test/$(@F) hack/$(@F) $(@F:examples-%=examples/test/%))
 
-# Those that are modules of their own.
-bin/oci bin/picture: FORCE
+# A program in a module of its own.
+bin/oci: FORCE
 	@go build -C hack/$(@F) -o $(CURDIR)/$@ .
 bin/e2e.test: FORCE
 	@go test -c -o $@ ./test/e2e
@@ -216,4 +222,4 @@ tools: bin/cluster ## Build every tool that the tests and the local cluster need
 	bin/cluster build $(if $(filter external,$(CLUSTER)),$(TOOLS))
 
 # Every target without a slash is no file.
-.PHONY: FORCE $(RELEASE_IMAGES) examples-image $(shell sed -n 's/^\([a-z][a-z0-9 -]*\):.*/\1/p' Makefile)
+.PHONY: FORCE $(RELEASE_IMAGES) examples-image stranger-image $(shell sed -n 's/^\([a-z][a-z0-9 -]*\):.*/\1/p' Makefile)

@@ -17,15 +17,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/example/nginx-operator/api/v1alpha1"
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/controllers/nginxoperator"
 	"github.com/example/nginx-operator/controllers/storagemigration"
-	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/conversion"
 	"github.com/example/nginx-operator/internal/fleet"
 	"github.com/example/nginx-operator/internal/guard"
 	"github.com/example/nginx-operator/internal/metrics"
 	"github.com/example/nginx-operator/internal/olm"
+	"github.com/example/nginx-operator/internal/operand"
 	"github.com/example/nginx-operator/internal/operatormanager"
 	"github.com/example/nginx-operator/internal/optional"
 	"github.com/example/nginx-operator/internal/options"
@@ -122,22 +123,15 @@ func setupControllers(mgr *operatormanager.Manager, opts *options.Options) error
 	optionalAPIs := operatormanager.NewOptionalAPIs(mgr)
 	cached := optional.NewClient(mgr.GetClient(), slices.Collect(maps.Values(optionalAPIs))...)
 	reconciler := &nginxoperator.Reconciler{
-		Client: cached,
-		Applier: &apply.Applier{
-			Client:     cached,
-			Reader:     mgr.GetAPIReader(),
-			Annotation: wellknown.AnnotationLastDeclared,
-			Wrote:      counts.ChildWritten,
-		},
-		Recorder:      mgr.GetEventRecorder(wellknown.OperatorName),
-		Metrics:       counts,
-		ConfigMaps:    configMaps,
-		Secrets:       secrets,
-		Optional:      optionalAPIs,
-		Fleet:         fleet.New(opts.FleetRolloutMaxUnavailable),
-		Image:         opts.NginxImage,
-		ExporterImage: opts.ExporterImage,
-		IPv6:          opts.IPv6(),
+		Client:     cached,
+		Applier:    nginxoperator.NewApplier(cached, mgr.GetAPIReader(), counts.ChildWritten),
+		Recorder:   mgr.GetEventRecorder(wellknown.OperatorName),
+		Metrics:    counts,
+		ConfigMaps: configMaps,
+		Secrets:    secrets,
+		Optional:   optionalAPIs,
+		Fleet:      fleet.New(opts.FleetRollout),
+		Release:    operand.Release{Image: opts.NginxImage, ExporterImage: opts.ExporterImage, IPv6: opts.IPv6()},
 	}
 	watchdog := operatormanager.NewWatchdog(stuckAfter)
 	watchdog.WatchQueue(idleAfter, mgr.Elected(), operatormanager.Waiting(mgr.GetCache()))
@@ -157,12 +151,28 @@ func setupControllers(mgr *operatormanager.Manager, opts *options.Options) error
 	if err := mgr.AddHealthzCheck("reconcile", watchdog.Check); err != nil {
 		return fmt.Errorf("failed to add the liveness check: %w", err)
 	}
+	if err := setupVersions(mgr); err != nil {
+		return fmt.Errorf("failed to set up the reads at each version: %w", err)
+	}
 	conversion.Register(mgr, metrics.NewConversionFailures(ctrlmetrics.Registry))
 	mgr.GetWebhookServer().Register(guard.PathCRD, mgr.Guard.Admission())
-	if err := operatorwebhook.Setup(mgr, reconciler); err != nil {
+	if err := operatorwebhook.Setup(mgr, reconciler, opts.OperatorNamespace); err != nil {
 		return fmt.Errorf("failed to set up admission: %w", err)
 	}
 	return nil
+}
+
+// setupVersions adds the reads at each version of the API. At the deprecated one every answer has a warning, which the log is spared.
+func setupVersions(mgr manager.Manager) error {
+	config := rest.CopyConfig(mgr.GetConfig())
+	config.WarningHandler, config.WarningHandlerWithContext = rest.NoWarnings{}, nil
+	reader, err := client.New(config, client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient()})
+	if err != nil {
+		return err
+	}
+	const list = "NginxOperatorList"
+	return mgr.Add(metrics.NewVersions(ctrlmetrics.Registry, reader,
+		v1alpha1.GroupVersion.WithKind(list), v1alpha2.GroupVersion.WithKind(list)))
 }
 
 // setupMigration adds the controller of the storage migration, which speaks to OLM as well.

@@ -5,6 +5,7 @@ package assets
 import (
 	"embed"
 	"fmt"
+	"regexp"
 	"strings"
 	"text/template"
 
@@ -31,8 +32,23 @@ var (
 	networkPolicy       = mustDecode[networkingv1.NetworkPolicy]("networkpolicy.yaml")
 	podDisruptionBudget = mustDecode[policyv1.PodDisruptionBudget]("poddisruptionbudget.yaml")
 	prometheusRule      = mustDecode[monitoringv1.PrometheusRule]("prometheusrule.yaml")
-	nginxConf           = template.Must(template.New("nginx.conf").Option("missingkey=error").Parse(nginxConfSource))
+	nginxConf           = template.Must(template.New("nginx.conf").Option("missingkey=error").
+				Funcs(template.FuncMap{"word": word}).Parse(nginxConfSource))
 )
+
+// plainWord matches texts that nginx reads as one word.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./-]+$`)
+
+// escape makes a text safe between double quotes of nginx.
+var escape = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
+
+// word returns a text as one word of nginx's configuration, in quotes unless it needs none.
+func word(text string) string {
+	if plainWord.MatchString(text) {
+		return text
+	}
+	return `"` + escape.Replace(text) + `"`
+}
 
 // ConfigMap returns a new copy of the ConfigMap that holds the nginx configuration.
 func ConfigMap() *corev1.ConfigMap { return configMap.DeepCopy() }

@@ -68,13 +68,39 @@ func TestAssetsAreCopies(t *testing.T) {
 }
 
 func TestNginxConf(t *testing.T) {
-	conf, err := NginxConf(NginxConfParams{Ports: []int32{80}, HealthPort: 18080, WorkerShutdownSeconds: 20})
+	conf, err := NginxConf(NginxConfParams{Ports: []int32{80}, HealthPort: 18080, WorkerShutdownSeconds: 20, ErrorLogLevel: "notice"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"listen 80 default_server;", "listen 18080;", "daemon off;", "worker_shutdown_timeout 20s;"} {
 		if strings.Count(conf, want) != 1 {
 			t.Errorf("want %q once in:\n%s", want, conf)
+		}
+	}
+}
+
+// No text of a spec ends the word that it is printed as: not in the main context, where load_module stands, and not in a server.
+func TestNginxConfQuotes(t *testing.T) {
+	attack := "a; load_module /x.so; env A\"; user root; #\\"
+	conf, err := NginxConf(NginxConfParams{
+		ErrorLogLevel: attack, Environment: []string{attack}, Include: attack,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	withTLS, err := NginxConf(NginxConfParams{ErrorLogLevel: "notice", TLS: []NginxTLS{{Port: 443, Certificate: attack, Key: attack}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const quoted = `"a; load_module /x.so; env A\"; user root; #\\";`
+	for _, want := range []string{"error_log /dev/stderr " + quoted, "env " + quoted, "include " + quoted} {
+		if strings.Count(conf, want) != 1 {
+			t.Errorf("want %q once in:\n%s", want, conf)
+		}
+	}
+	for _, want := range []string{"ssl_certificate " + quoted, "ssl_certificate_key " + quoted} {
+		if strings.Count(withTLS, want) != 1 {
+			t.Errorf("want %q once in:\n%s", want, withTLS)
 		}
 	}
 }

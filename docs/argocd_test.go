@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// healths is what Argo CD's health check says of each status that the controller's own tests hold, by the name of its file in
-// controllers/nginxoperator/testdata: its health, and how the message begins.
+// healths is what Argo CD's health check says of each status of the golden files, by the name of its file in
+// internal/status/testdata: its health, and how the message begins.
 var healths = map[string][2]string{
 	"status-blocked":                     {"Degraded", "ReferenceNotFound: "},
 	"status-blocked-at-first":            {"Degraded", "ReferenceNotFound: "},
@@ -39,7 +39,7 @@ var healths = map[string][2]string{
 // The health check of the documentation, run as Argo CD runs it, on every status that the operator writes.
 func TestArgoCDHealth(t *testing.T) {
 	script := healthScript(t)
-	files, err := fs.Glob(repository, "controllers/nginxoperator/testdata/status-*.yaml")
+	files, err := fs.Glob(repository, "internal/status/testdata/status-*.yaml")
 	if err != nil || len(files) != len(healths) {
 		t.Errorf("there are %d statuses, want %d: %v", len(files), len(healths), err)
 	}

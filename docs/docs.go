@@ -31,6 +31,19 @@ func TryIt(readme string) (script, answer string, err error) {
 	return scripts[0][1], answers[0][1], nil
 }
 
+// Section returns the lines that a section tells readers to run, in the only sh block under its heading.
+func Section(page, heading string) (string, error) {
+	section := regexp.MustCompile(`(?ms)^#+ ` + regexp.QuoteMeta(heading) + `\n(.*?)(?:^#+ |\z)`).FindStringSubmatch(page)
+	if section == nil {
+		return "", fmt.Errorf("the page has no section %q", heading)
+	}
+	scripts := shellFence.FindAllStringSubmatch(section[1], -1)
+	if len(scripts) != 1 {
+		return "", fmt.Errorf("the section %q has %d sh blocks, want one", heading, len(scripts))
+	}
+	return scripts[0][1], nil
+}
+
 // Request is a request that the comment of a sample names, and what it answers.
 type Request struct {
 	// URL names a Service of the sample, as a Pod in the same namespace does.

@@ -1,4 +1,4 @@
-// Package docs_test holds the documentation against the code: what it has to name, and whether its links and examples are right.
+// Package docs_test compares the documentation with the code: required names, links, and examples.
 package docs_test
 
 import (
@@ -11,27 +11,30 @@ import (
 	"os"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 
 	"github.com/example/nginx-operator/api/v1alpha1"
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/docs"
 	"github.com/example/nginx-operator/internal/metrics"
 	"github.com/example/nginx-operator/internal/options"
 	"github.com/example/nginx-operator/internal/validation"
 )
 
-// repository is what all paths of this file are relative to.
+// repository is the root of all paths in this file.
 var repository = os.DirFS("..")
 
-// pages returns every page of the documentation, the README included, by its path.
+// pages returns every page of the documentation, including the README, by its path.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -61,8 +64,8 @@ func read(t *testing.T, name string) string {
 	return string(text)
 }
 
-// literals returns the string literals of a Go file that the function counts. It gets the declared name of a constant, "" for
-// any other literal.
+// literals returns the string literals of a Go file that the function selects. The function gets the
+// name of a constant, or "" for any other literal.
 func literals(t *testing.T, file string, counts func(name, value string) bool) []string {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), file, read(t, file), 0)
@@ -99,7 +102,7 @@ func literals(t *testing.T, file string, counts func(name, value string) bool) [
 	return out
 }
 
-// Each reason that a condition can have is explained.
+// Each reason of a condition has a section.
 func TestEveryReasonHasASection(t *testing.T) {
 	guide := read(t, "docs/troubleshooting.md")
 	reasons := literals(t, "api/v1alpha2/conditions.go", func(name, _ string) bool { return strings.HasPrefix(name, "Reason") })
@@ -110,12 +113,13 @@ func TestEveryReasonHasASection(t *testing.T) {
 	}
 }
 
-// The metric of blocked objects counts every reason that the generated table says status.blockedBy lists.
+// The metric of blocked objects counts every reason that status.blockedBy can have by the generated
+// table.
 func TestEveryFailureIsCounted(t *testing.T) {
-	_, failures, _ := strings.Cut(read(t, "docs/reference/reasons.md"), "Reasons that name a failure")
+	_, failures, _ := strings.Cut(read(t, "docs/reference/reasons.md"), "Reasons of failures")
 	want := []string{v1alpha2.ReasonPaused}
 	for _, row := range regexp.MustCompile("(?m)^\\| \\[`(\\w+)`").FindAllStringSubmatch(failures, -1) {
-		if row[1] != v1alpha2.ReasonUnreadable { // nothing of such an object is read
+		if row[1] != v1alpha2.ReasonUnreadable { // such an object is not evaluated
 			want = append(want, row[1])
 		}
 	}
@@ -124,12 +128,14 @@ func TestEveryFailureIsCounted(t *testing.T) {
 	}
 }
 
-// The page on capability levels names tests that exist, and the level of the ClusterServiceVersion.
+// The page on capability levels references existing tests, and has the level of the
+// ClusterServiceVersion.
 func TestCapabilityLevelsAreHeld(t *testing.T) {
 	page := read(t, "docs/capability-levels.md")
 	written := map[string]bool{}
-	err := fs.WalkDir(repository, ".", func(name string, _ fs.DirEntry, err error) error {
-		if name == "dist" || name == "bin" {
+	err := fs.WalkDir(repository, ".", func(name string, entry fs.DirEntry, err error) error {
+		// SkipDir for a symbolic link would skip the rest of the repository.
+		if (name == "dist" || name == "bin") && entry.IsDir() {
 			return fs.SkipDir
 		}
 		if err == nil && strings.HasSuffix(name, "_test.go") {
@@ -158,7 +164,7 @@ func TestCapabilityLevelsAreHeld(t *testing.T) {
 	}
 }
 
-// Each metric and each flag, with its variable, is in the user guide.
+// The user guide has each metric, and each flag with its variable.
 func TestUserGuideNamesMetricsAndFlags(t *testing.T) {
 	const page = "docs/guide/operations.md"
 	guide := read(t, page)
@@ -200,7 +206,8 @@ var (
 	fencePattern   = regexp.MustCompile("(?ms)^( *)```([a-z]*)\n(.*?)^ *```$")
 )
 
-// anchors returns what a page can be linked by: its headings, as GitHub names them, and the older names of renamed ones.
+// anchors returns the anchors of a page: those of its headings, as GitHub creates them, and the older
+// ones of renamed headings.
 func anchors(page string) map[string]bool {
 	out := map[string]bool{}
 	text := fencePattern.ReplaceAllString(page, "")
@@ -214,7 +221,7 @@ func anchors(page string) map[string]bool {
 	return out
 }
 
-// Relative links lead to files that exist, and to headings of theirs.
+// Relative links lead to existing files and headings.
 func TestLinks(t *testing.T) {
 	anchorsOf := map[string]map[string]bool{}
 	for page, text := range pages(t) {
@@ -241,7 +248,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// The examples of NginxOperators are objects of the API: without a field that it does not have, and valid.
+// The examples of NginxOperators are valid objects without unknown fields.
 func TestExamples(t *testing.T) {
 	found := 0
 	for page, text := range pages(t) {
@@ -265,7 +272,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// valid reports whether a document is a NginxOperator that the API accepts.
+// valid returns an error unless the API accepts a document as a NginxOperator.
 func valid(document []byte) error {
 	var kind metav1.TypeMeta
 	if err := yaml.Unmarshal(document, &kind); err != nil {
@@ -282,4 +289,58 @@ func valid(document []byte) error {
 		return validation.Spec(&object.Spec, field.NewPath("spec")).ToAggregate()
 	}
 	return fmt.Errorf("an example has apiVersion %q", kind.APIVersion)
+}
+
+// The commands between OLM and kubectl are in separate sections, which an end-to-end test runs.
+func TestHandoverCommands(t *testing.T) {
+	page := read(t, "docs/upgrades.md")
+	for heading, want := range map[string]string{
+		"From OLM to kubectl": "kubectl apply --server-side --force-conflicts -k config/default",
+		"From kubectl to OLM": `"conversion":{"strategy":"None","webhook":null}`,
+	} {
+		script, err := docs.Section(page, heading)
+		if err != nil || !strings.Contains(script, want) {
+			t.Errorf("%s: %v, want %s in\n%s", heading, err, want, script)
+		}
+	}
+	if script, err := docs.Section(page, "From nowhere"); err == nil {
+		t.Errorf("a section that does not exist has %q", script)
+	}
+}
+
+// The operator can create Pods in every namespace and read every Secret, so its token is equivalent to
+// cluster-admin. While its RBAC permissions allow this, SECURITY.md and the guide describe it, and
+// which users must not create Pods in its namespace.
+func TestTheOperatorsTokenIsDescribed(t *testing.T) {
+	role := &rbacv1.ClusterRole{}
+	document, _, _ := strings.Cut(strings.TrimPrefix(read(t, "config/rbac/role.yaml"), "---\n"), "\n---\n")
+	if err := yaml.Unmarshal([]byte(document), role); err != nil || role.Kind != "ClusterRole" {
+		t.Fatalf("the first document of config/rbac/role.yaml is a %q: %v", role.Kind, err)
+	}
+	may := func(verb, group, resource string) bool {
+		return slices.ContainsFunc(role.Rules, func(rule rbacv1.PolicyRule) bool {
+			return len(rule.ResourceNames) == 0 && slices.Contains(rule.Verbs, verb) && slices.Contains(rule.APIGroups, group) &&
+				slices.Contains(rule.Resources, resource)
+		})
+	}
+	if !may("create", "apps", "deployments") || !may("get", "", "secrets") {
+		t.Fatal("the operator's token is no longer equivalent to cluster-admin: correct SECURITY.md and docs/guide/operations.md")
+	}
+	for name, sentences := range map[string][]string{
+		"SECURITY.md": {
+			"[equivalent to cluster-admin](docs/guide/operations.md#the-operators-token)", "create Pods in `kube-system` and read all Secrets",
+			"Only cluster administrators may create Pods in the operator's namespace",
+		},
+		"docs/guide/operations.md": {
+			"**The operator's token is equivalent to cluster-admin.**", "it can read every Secret",
+			"Only users who are cluster administrators already may create Pods in the operator's namespace",
+		},
+	} {
+		text := strings.Join(strings.Fields(read(t, name)), " ")
+		for _, sentence := range sentences {
+			if !strings.Contains(text, sentence) {
+				t.Errorf("%s does not say %q", name, sentence)
+			}
+		}
+	}
 }

@@ -1,6 +1,11 @@
 package docs
 
-import "regexp"
+import (
+	"fmt"
+	"io/fs"
+	"regexp"
+	"strings"
+)
 
 // Example is a manifest on a page.
 type Example struct {
@@ -16,6 +21,24 @@ var (
 	separator      = regexp.MustCompile(`(?m)^---\n`)
 	anOperand      = regexp.MustCompile(`(?m)^kind: NginxOperator$`)
 )
+
+// Fields returns the reference of the fields as one page. The directory is docs/guide, with fields.md and fields/*.md.
+func Fields(guide fs.FS) (string, error) {
+	names, err := fs.Glob(guide, "fields/*.md")
+	if err != nil {
+		return "", fmt.Errorf("failed to list the pages on fields: %w", err)
+	}
+
+	var out strings.Builder
+	for _, name := range append([]string{"fields.md"}, names...) {
+		text, err := fs.ReadFile(guide, name)
+		if err != nil {
+			return "", fmt.Errorf("failed to read a page on fields: %w", err)
+		}
+		out.Write(text)
+	}
+	return out.String(), nil
+}
 
 // Examples returns the manifests of a page that declare a NginxOperator, in their order.
 func Examples(page string) []Example {

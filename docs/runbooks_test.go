@@ -10,11 +10,12 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// A runbook begins with its alert and the command to type, and says what the alert means, whom it hurts and the way out.
+// runbookPattern is the form of a runbook: the alert, a command to run, and the sections Meaning,
+// Impact, and Remedy.
 var runbookPattern = regexp.MustCompile(
-	"(?s)^# (\\w+)\n\n```sh\nkubectl .+?\n```\n\n.+\n## Meaning\n\n.+\n## Impact\n\n.+\n## Way out\n\n.+$")
+	"(?s)^# (\\w+)\n\n```sh\nkubectl .+?\n```\n\n.+\n## Meaning\n\n.+\n## Impact\n\n.+\n## Remedy\n\n.+$")
 
-// alert is an alert of a PrometheusRule, as far as it is looked at.
+// alert has the tested fields of an alert in a PrometheusRule.
 type alert struct {
 	Alert               string
 	Labels, Annotations map[string]string
@@ -38,7 +39,8 @@ func alertsOf(t *testing.T, manifest string) []alert {
 	return out
 }
 
-// Each alert has a runbook, which it links to and the index lists with its severity, and each runbook is that of an alert.
+// Each alert links to its runbook, the index lists it with its severity, and each runbook belongs to an
+// alert.
 func TestRunbooks(t *testing.T) {
 	left := map[string]bool{}
 	files, err := fs.Glob(repository, "docs/runbooks/*.md")
@@ -59,17 +61,17 @@ func TestRunbooks(t *testing.T) {
 			delete(left, rule.Alert)
 			page := "docs/runbooks/" + rule.Alert + ".md"
 			if title := runbookPattern.FindStringSubmatch(read(t, page)); title == nil || title[1] != rule.Alert {
-				t.Errorf("%s is not its name, a command, a meaning, an impact and a way out", page)
+				t.Errorf("%s does not consist of its name, a command, Meaning, Impact, and Remedy", page)
 			}
 			if url := rule.Annotations["runbook_url"]; url != "https://github.com/example/nginx-operator/blob/main/"+page {
 				t.Errorf("%s links to %q", rule.Alert, url)
 			}
 			if row := "| [" + rule.Alert + "](" + rule.Alert + ".md) | " + rule.Labels["severity"] + " | "; !strings.Contains(index, row) {
-				t.Errorf("docs/runbooks/README.md has no row that begins with %q", row)
+				t.Errorf("docs/runbooks/README.md has no row that starts with %q", row)
 			}
 		}
 	}
 	for name := range left {
-		t.Errorf("docs/runbooks/%s.md is the runbook of no alert", name)
+		t.Errorf("docs/runbooks/%s.md belongs to no alert", name)
 	}
 }

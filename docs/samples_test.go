@@ -263,6 +263,19 @@ func TestSupportMatrix(t *testing.T) {
 			t.Errorf("support.md does not have version %s of %s", found[1], module)
 		}
 	}
+	pinned := regexp.MustCompile(`nginx-unprivileged:(\S+)`).FindStringSubmatch(read(t, "config/manager/manager.yaml"))
+	if pinned == nil || !strings.Contains(page, pinned[0]) || !strings.Contains(read(t, "SECURITY.md"), pinned[1]+" in this release") {
+		t.Errorf("support.md and SECURITY.md do not both have the default image, %v", pinned)
+	}
+	suites := regexp.MustCompile(`bin/cluster nginx ([a-z ]+)\)`).FindStringSubmatch(read(t, "Makefile"))
+	if suites == nil {
+		t.Fatal("the Makefile names no suites of Debian")
+	}
+	for _, suite := range strings.Fields(suites[1]) {
+		if !strings.Contains(page, suite) || !strings.Contains(read(t, "test/e2e/nginxversions_test.go"), `{"`+suite+`", `) {
+			t.Errorf("support.md and the tests do not both have Debian's %s", suite)
+		}
+	}
 	minimum := regexp.MustCompile(`(?m)^  minKubeVersion: (\d+\.\d+)`).
 		FindStringSubmatch(read(t, "config/manifests/bases/nginx-operator.clusterserviceversion.yaml"))
 	if minimum == nil || !strings.Contains(page, minimum[1]+" and later") {

@@ -1,6 +1,6 @@
-// Package v1alpha1 is the first version of the API group operator.example.com: the kind NginxOperator, which declares
-// one NGINX instance by its port and its number of replicas. It is served for the clients that know it; v1alpha2 can say
-// more, and has the conditions and reasons that the status uses.
+// Package v1alpha1 is the first version of the API group operator.example.com. Its kind NginxOperator
+// is an NGINX instance with a port and a number of replicas. The version is deprecated, and served
+// for existing clients. v1alpha2 has more fields, and the conditions and reasons of the status.
 //
 // +kubebuilder:object:generate=true
 // +groupName=operator.example.com

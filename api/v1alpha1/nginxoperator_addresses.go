@@ -1,6 +1,6 @@
 package v1alpha1
 
-// AddressType says what an address is.
+// AddressType is the type of an address.
 type AddressType string
 
 // Types of addresses.
@@ -15,19 +15,20 @@ const (
 	AddressNodePort AddressType = "NodePort"
 )
 
-// Address is where an instance is reached from outside of the cluster.
+// Address is an address of the instance outside the cluster.
 type Address struct {
-	// type is Ingress, LoadBalancerIP, LoadBalancerHostname or NodePort.
+	// type is Ingress, LoadBalancerIP, LoadBalancerHostname, or NodePort.
 	// +required
 	// +kubebuilder:validation:MaxLength=64
 	Type AddressType `json:"type"`
 
-	// value is the IP address, the host name, or the number of the port on each node.
+	// value is the IP address, the host name, or the port number on each node.
 	// +required
 	// +kubebuilder:validation:MaxLength=253
 	Value string `json:"value"`
 
-	// port is the number of the Service's port that a NodePort stands for. A load balancer has all of the Service.
+	// port is the Service port that a NodePort forwards to. It is not set for other types: they
+	// serve all Service ports.
 	// +optional
 	Port int32 `json:"port,omitempty"`
 }

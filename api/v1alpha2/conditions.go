@@ -1,105 +1,145 @@
 package v1alpha2
 
-// Condition types of a NginxOperator. Each carries the generation of the object that it speaks of
-// (observedGeneration); a condition of an older generation says nothing about the current one.
+// Condition types of an NginxOperator. observedGeneration of a condition is the generation that
+// the condition describes. A condition of an older generation says nothing about the current
+// one.
 const (
-	// ConditionReady is True when all desired replicas serve the configuration that the current generation
-	// declares, and none serves an older one.
+	// ConditionReady is True if all desired replicas serve the current generation, and no Pod
+	// serves an older one.
 	ConditionReady = "Ready"
-	// ConditionProgressing is True while the operands are being brought to what the current generation declares.
+	// ConditionProgressing is True while the operator rolls out the current generation.
 	ConditionProgressing = "Progressing"
-	// ConditionDegraded is True when something keeps the operands from the declared state and will not pass by
-	// itself, or has not passed for a while. Its reason and message say what, and what to do.
+	// ConditionDegraded is True if a persistent problem, or a problem that has lasted a while,
+	// keeps the Pods from the spec. Its reason and message name the problem and the remedy.
 	ConditionDegraded = "Degraded"
-	// ConditionCertificatesValid is there where spec.tls names certificates that can be used. It is False when one of them has
-	// expired, and before that when less than three tenths of its lifetime are left: what renews certificates does so at a third.
-	// nginx serves an expired certificate all the same, so Ready does not follow it.
+	// ConditionCertificatesValid exists if spec.tls references at least one usable certificate.
+	// It is False if a certificate has expired or has less than three tenths of its lifetime
+	// left. Certificate managers renew when a third is left, so False before the expiry means
+	// that the renewal failed. nginx serves expired certificates too, so this condition does not
+	// affect Ready.
 	ConditionCertificatesValid = "CertificatesValid"
+	// ConditionOutdated exists, and is True, while the spec has values that an older release
+	// accepted and this release rejects in a new write. The values stay in effect, so this
+	// condition does not affect Ready.
+	ConditionOutdated = "Outdated"
 )
 
-// Reasons that conditions carry when nothing is wrong.
+// Reasons of conditions when nothing is wrong.
 const (
-	// ReasonAllReplicasReady (Ready=True): every desired replica serves the declared configuration.
+	// ReasonAllReplicasReady (Ready=True): all desired replicas serve the current spec.
 	ReasonAllReplicasReady = "AllReplicasReady"
-	// ReasonScaledToZero (Ready=True): replicas is 0, so there is nothing that could serve.
+	// ReasonScaledToZero (Ready=True): replicas is 0, so no Pod runs.
 	ReasonScaledToZero = "ScaledToZero"
-	// ReasonRolloutInProgress (Ready=False, Progressing=True): new operands are being started or old ones drained.
+	// ReasonRolloutInProgress (Ready=False, Progressing=True): new Pods are starting, or old
+	// Pods are draining.
 	ReasonRolloutInProgress = "RolloutInProgress"
-	// ReasonWaitingForFleet (Progressing=True): what runs serves what is declared, and will be rolled to what a new release of the
-	// operator makes of it when its turn comes.
+	// ReasonWaitingForFleet (Progressing=True): the operator upgrade changes the Pod template,
+	// and the instance is waiting for a rollout slot. The running Pods serve the current spec.
 	ReasonWaitingForFleet = "WaitingForFleet"
-	// ReasonReplicasUnavailable (Ready=False): the rollout had finished, and since then replicas stopped being ready.
+	// ReasonReplicasUnavailable (Ready=False): the rollout completed, and later some Pods
+	// stopped being ready.
 	ReasonReplicasUnavailable = "ReplicasUnavailable"
-	// ReasonRolloutComplete (Progressing=False): the operands are what the object declares.
+	// ReasonRolloutComplete (Progressing=False): the Pods match the spec.
 	ReasonRolloutComplete = "RolloutComplete"
-	// ReasonPaused (Progressing=False, and Ready=False where a change waits): spec.paused keeps the operator from changing
-	// the operands.
+	// ReasonPaused (Progressing=False, and Ready=False if a change is pending): spec.paused is
+	// true, so the operator changes nothing.
 	ReasonPaused = "Paused"
-	// ReasonAsExpected (Degraded=False): nothing is known to be wrong.
+	// ReasonAsExpected (Degraded=False): no problem is known.
 	ReasonAsExpected = "AsExpected"
 )
 
 // Reasons of the condition CertificatesValid.
 const (
-	// ReasonCertificatesValid (CertificatesValid=True): no certificate is near its end.
+	// ReasonCertificatesValid (CertificatesValid=True): no certificate expires soon.
 	ReasonCertificatesValid = "CertificatesValid"
-	// ReasonCertificateExpiring (CertificatesValid=False): a certificate was not renewed, and expires soon.
+	// ReasonCertificateExpiring (CertificatesValid=False): a certificate expires soon and was
+	// not renewed.
 	ReasonCertificateExpiring = "CertificateExpiring"
-	// ReasonCertificateExpired (CertificatesValid=False): a certificate has expired; clients refuse it.
+	// ReasonCertificateExpired (CertificatesValid=False): a certificate has expired. Clients
+	// reject it.
 	ReasonCertificateExpired = "CertificateExpired"
 )
 
-// Reasons that name a failure. Degraded=True carries them, and so does Ready when it is False because of it; status.blockedBy lists each,
-// and Paused.
+// Reasons of the condition Outdated.
 const (
-	// ReasonReferenceNotFound: a ConfigMap or Secret that the spec names, or the key in it, does not exist. Running Pods are unchanged.
-	// Way out: create it, or name another.
+	// ReasonValueRefused (Outdated=True): a field has a value that an older release accepted and
+	// this release rejects in a new write. The value stays in effect, and all other fields can
+	// be changed. Remedy: change the field as the message says.
+	ReasonValueRefused = "ValueRefused"
+)
+
+// Reasons of failures. Degraded=True has one of them, and so has Ready=False if the failure is
+// its cause. status.blockedBy lists every failure, and Paused.
+const (
+	// ReasonReferenceNotFound: a referenced ConfigMap or Secret, or its key, does not exist.
+	// Running Pods are unchanged. Remedy: create it, or correct the reference.
 	ReasonReferenceNotFound = "ReferenceNotFound"
-	// ReasonInvalidReference: a ConfigMap or Secret that the spec names cannot be used: a Secret of another type, or a
-	// certificate that does not belong to its key. Running Pods are unchanged. Way out: put into it what the message asks for.
+	// ReasonInvalidReference: a referenced ConfigMap or Secret cannot be used. For example, the
+	// Secret has the wrong type, or the certificate does not match its key. Running Pods are
+	// unchanged. Remedy: correct its content as the message says.
 	ReasonInvalidReference = "InvalidReference"
-	// ReasonInvalidConfiguration: the spec, or the nginx configuration that it or a ConfigMap gives, cannot be used. Running
-	// Pods are unchanged. Way out: correct the field or the line that the message names.
+	// ReasonInvalidConfiguration: the spec, or the nginx configuration in the spec or in a
+	// ConfigMap, is invalid. Running Pods are unchanged. Remedy: correct the field or line in
+	// the message.
 	ReasonInvalidConfiguration = "InvalidConfiguration"
-	// ReasonUnreadable: the object is stored with a value that its type does not have, so nothing of it is applied. Running Pods
-	// are unchanged. Way out: correct the field with kubectl edit.
+	// ReasonUnreadable: the stored object has a field with a value of the wrong type, so the
+	// operator cannot apply the spec. Running Pods are unchanged. Remedy: correct the field with
+	// kubectl edit.
 	ReasonUnreadable = "Unreadable"
-	// ReasonRolledBack: the rollout of the declaration failed and was taken back. The last declaration that served runs. Way out:
-	// change the object, or what it names.
+	// ReasonForgedContent: another client replaced a ConfigMap or ControllerRevision of the
+	// operator with different content. The operator recreates the ConfigMap under a new name and
+	// replaces all Pods, and it ignores a replaced ControllerRevision. Remedy: find the client
+	// that deleted and created the object in the API server's audit log, and revoke its
+	// permission.
+	ReasonForgedContent = "ForgedContent"
+	// ReasonRolledBack: the rollout of the change failed, and the operator rolled it back. The
+	// last good revision is running. Remedy: change the spec or a referenced object.
 	ReasonRolledBack = "RolledBack"
-	// ReasonNameConflict: an object that the operator has to create exists already and belongs to somebody else.
-	// It is left as it is. Way out: delete or rename it, or choose another name.
+	// ReasonDeploymentPaused: the Deployment is paused, so its rollout does not continue. Remedy:
+	// run kubectl rollout resume.
+	ReasonDeploymentPaused = "DeploymentPaused"
+	// ReasonNameConflict: an object that the operator must create already exists and belongs to
+	// another owner. The operator does not change it. Remedy: delete or rename that object, or
+	// rename the NginxOperator.
 	ReasonNameConflict = "NameConflict"
-	// ReasonQuotaExceeded: a ResourceQuota of the namespace leaves no room for a child object or a Pod. Way out: raise the quota, or
-	// lower replicas or resources.
+	// ReasonQuotaExceeded: a ResourceQuota of the namespace rejected a child object or a Pod.
+	// Remedy: raise the quota, or lower replicas or resources.
 	ReasonQuotaExceeded = "QuotaExceeded"
-	// ReasonForbidden: the API server or an admission policy refused a child object or a Pod, for example the
-	// Pod Security level of the namespace, or somebody's webhook. Way out: do what the message asks for, or have the policy changed.
+	// ReasonForbidden: the API server, an admission policy, or a webhook rejected a child object
+	// or a Pod. For example, the Pod violates the Pod Security level of the namespace. Remedy:
+	// follow the message, or ask for a change of the policy.
 	ReasonForbidden = "Forbidden"
-	// ReasonInvalidChild: the API server found a child object invalid. Way out: find who changed the child that the message names.
+	// ReasonInvalidChild: the API server rejected a child object as invalid. Remedy: find the
+	// client that changed the child in the message.
 	ReasonInvalidChild = "InvalidChild"
-	// ReasonNamespaceTerminating: the namespace is being deleted, so nothing can be created in it. Way out: use another namespace.
+	// ReasonNamespaceTerminating: the namespace is being deleted, so the operator cannot create
+	// objects. Remedy: use another namespace.
 	ReasonNamespaceTerminating = "NamespaceTerminating"
-	// ReasonAPIError: requests to the API server have failed for another reason for a while; they are retried with back-off. Way out:
-	// see to the API server, or to the webhook that the message names.
+	// ReasonAPIError: requests to the API server keep failing for another reason. The operator
+	// retries with back-off. Remedy: check the API server, or the webhook in the message.
 	ReasonAPIError = "APIError"
-	// ReasonImagePullFailed: the image of an operand cannot be pulled. Way out: correct the image, or add imagePullSecrets.
+	// ReasonImagePullFailed: a container image cannot be pulled. Remedy: correct the image, or
+	// add imagePullSecrets.
 	ReasonImagePullFailed = "ImagePullFailed"
-	// ReasonContainerConfigError: the kubelet cannot make the container, for example because the image runs as root. Way out: name
-	// an image that has what operands need, or create what the message misses.
+	// ReasonContainerConfigError: the kubelet cannot create a container. For example, the image
+	// runs as root. Remedy: use an image that meets the requirements, or create the object that
+	// the message reports as missing.
 	ReasonContainerConfigError = "ContainerConfigError"
-	// ReasonCrashLoop: nginx keeps crashing; the message has its exit code and the end of its log. Way out: correct the image, or
-	// raise the limits where it is OOMKilled.
+	// ReasonCrashLoop: nginx keeps crashing. The message has its exit code and the end of its
+	// log. Remedy: correct the image, or raise the memory limit if the message says OOMKilled.
 	ReasonCrashLoop = "CrashLoop"
-	// ReasonUnschedulable: no node can take a Pod. Way out: make room, or loosen podTemplate or resources.
+	// ReasonUnschedulable: no node can run a Pod. Remedy: add capacity, or relax podTemplate or
+	// resources.
 	ReasonUnschedulable = "Unschedulable"
-	// ReasonProgressDeadlineExceeded: the rollout made no progress for its deadline, and no other reason is known. Way out: look at
-	// the Events of the newest Pods.
+	// ReasonProgressDeadlineExceeded: the rollout made no progress within its deadline, and no
+	// other reason is known. Remedy: check the Events of the newest Pods.
 	ReasonProgressDeadlineExceeded = "ProgressDeadlineExceeded"
-	// ReasonAPIMissing (Ready is not False because of it): the cluster does not serve an API that a field of the spec needs, so what the
-	// field asks for does not exist. All else does, and Pods serve. Way out: install the API that the message names, or remove the field.
+	// ReasonAPIMissing (Ready stays True): a field of the spec requires an API that the cluster
+	// does not serve. The operator skips that child object and creates all others, so Pods
+	// serve. Remedy: install the API in the message, or remove the field.
 	ReasonAPIMissing = "APIMissing"
-	// ReasonRouteNotAccepted (Ready is not False because of it): a Gateway does not take the HTTPRoute, or cannot resolve what it names.
-	// Pods serve. Way out: correct spec.expose.httpRoute, or the Gateway that the message names.
+	// ReasonRouteNotAccepted (Ready stays True): a Gateway does not accept the HTTPRoute or
+	// cannot resolve its references. Pods serve. Remedy: correct spec.expose.httpRoute, or the
+	// Gateway in the message.
 	ReasonRouteNotAccepted = "RouteNotAccepted"
 )

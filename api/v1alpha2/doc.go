@@ -1,6 +1,7 @@
-// Package v1alpha2 is the second version of the API group operator.example.com and the one that the operator works
-// with: the kind NginxOperator, and the conditions and reasons that its status uses. It is the hub of the conversion:
-// every other version is converted from and to it (internal/conversion).
+// Package v1alpha2 is the second version of the API group operator.example.com, and the version that
+// the operator works with. It has the kind NginxOperator, and the conditions and reasons of its
+// status. It is the hub of the conversion: internal/conversion converts every other version from and
+// to it.
 //
 // +kubebuilder:object:generate=true
 // +groupName=operator.example.com

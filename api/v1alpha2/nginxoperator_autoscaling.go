@@ -1,74 +1,81 @@
 package v1alpha2
 
 const (
-	// DefaultMinReplicas is the least number of operands when spec.autoscaling.minReplicas is not given.
+	// DefaultMinReplicas is the minimum number of Pods if spec.autoscaling.minReplicas is not
+	// set.
 	DefaultMinReplicas int32 = 1
-	// DefaultTargetCPUUtilization is the target when spec.autoscaling names none, in percent.
+	// DefaultTargetCPUUtilization is the target, in percent of the CPU request, if
+	// spec.autoscaling sets no target.
 	DefaultTargetCPUUtilization int32 = 80
 )
 
-// Autoscaling has the number of Pods follow the load, between two bounds.
+// Autoscaling adjusts the number of Pods to the load, between minReplicas and maxReplicas.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.minReplicas) || self.minReplicas <= self.maxReplicas",message="autoscaling: minReplicas is more than maxReplicas; lower it, or raise maxReplicas",fieldPath=".minReplicas",reason=FieldValueInvalid
+// +kubebuilder:validation:XValidation:rule="!has(self.minReplicas) || self.minReplicas <= self.maxReplicas",message="autoscaling: minReplicas is greater than maxReplicas; lower minReplicas, or raise maxReplicas",fieldPath=".minReplicas",reason=FieldValueInvalid
 type Autoscaling struct {
-	// minReplicas is the least number of Pods, 1 to 1000. Defaults to 1.
+	// minReplicas is the minimum number of Pods, 1 to 1000. Defaults to 1.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	MinReplicas *int32 `json:"minReplicas,omitempty"`
 
-	// maxReplicas is the greatest number of Pods, minReplicas to 1000.
+	// maxReplicas is the maximum number of Pods, minReplicas to 1000.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	MaxReplicas int32 `json:"maxReplicas"`
 
-	// targetCPUUtilizationPercentage is how much of its cpu request nginx is to use, on average over the Pods, in percent, 1 to
-	// 1000. Defaults to 80 where targetMemoryUtilizationPercentage is not given either. It needs a request of cpu in resources.
+	// targetCPUUtilizationPercentage is the target CPU utilization of nginx, in percent of its
+	// CPU request, averaged over the Pods, 1 to 1000. It requires a CPU request in resources.
+	// Defaults to 80 if targetMemoryUtilizationPercentage is not set.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	TargetCPUUtilizationPercentage *int32 `json:"targetCPUUtilizationPercentage,omitempty"`
 
-	// targetMemoryUtilizationPercentage is how much of its memory request nginx is to use, on average over the Pods, in percent, 1
-	// to 1000. It needs a request of memory in resources.
+	// targetMemoryUtilizationPercentage is the target memory utilization of nginx, in percent of
+	// its memory request, averaged over the Pods, 1 to 1000. It requires a memory request in
+	// resources. Not used by default.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	TargetMemoryUtilizationPercentage *int32 `json:"targetMemoryUtilizationPercentage,omitempty"`
 
-	// behavior says how fast the number may change. Defaults to that of Kubernetes: at once upwards, over five minutes downwards.
+	// behavior limits how fast the number of Pods changes. Defaults to the Kubernetes behavior:
+	// scale up immediately, scale down over five minutes.
 	// +optional
 	Behavior *AutoscalingBehavior `json:"behavior,omitempty"`
 }
 
-// AutoscalingBehavior says how fast the number of Pods may change, in each direction.
+// AutoscalingBehavior limits how fast the number of Pods changes in each direction.
 type AutoscalingBehavior struct {
-	// scaleUp is about more Pods.
+	// scaleUp limits how fast Pods are added.
 	// +optional
 	ScaleUp *AutoscalingRules `json:"scaleUp,omitempty"`
 
-	// scaleDown is about fewer Pods.
+	// scaleDown limits how fast Pods are removed.
 	// +optional
 	ScaleDown *AutoscalingRules `json:"scaleDown,omitempty"`
 }
 
-// AutoscalingRules say how fast the number of Pods may change in one direction.
+// AutoscalingRules limit how fast the number of Pods changes in one direction.
 type AutoscalingRules struct {
-	// stabilizationWindowSeconds is for how long back the least change that was asked for counts, in seconds, 0 to 3600.
-	// Defaults to that of Kubernetes: 0 for scaleUp, 300 for scaleDown.
+	// stabilizationWindowSeconds is the time to look back, in seconds, 0 to 3600. The autoscaler
+	// applies the smallest change that it computed in this time. Defaults to the Kubernetes
+	// values: 0 for scaleUp, 300 for scaleDown.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=3600
 	StabilizationWindowSeconds *int32 `json:"stabilizationWindowSeconds,omitempty"`
 
-	// selectPolicy says which policy counts: Max, the one that allows the greatest change, Min, the least, or Disabled: no change
-	// in this direction. Defaults to Max.
+	// selectPolicy selects among policies: Max uses the policy that allows the largest change,
+	// Min uses the policy that allows the smallest change, and Disabled allows no change in this
+	// direction. Defaults to Max.
 	// +optional
 	// +kubebuilder:validation:Enum=Max;Min;Disabled
 	SelectPolicy string `json:"selectPolicy,omitempty"`
 
-	// policies bound the change in a time, 1 to 8 of them. Defaults to those of Kubernetes.
+	// policies limit the change per period, 1 to 8. Defaults to the Kubernetes policies.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -76,20 +83,21 @@ type AutoscalingRules struct {
 	Policies []AutoscalingPolicy `json:"policies,omitempty"`
 }
 
-// AutoscalingPolicy bounds the change of the number of Pods in a time.
+// AutoscalingPolicy limits the change of the number of Pods per period.
 type AutoscalingPolicy struct {
-	// type is what value counts: Pods, or Percent of those that run.
+	// type is the unit of value: Pods is a number of Pods, and Percent is a percentage of the
+	// current number.
 	// +required
 	// +kubebuilder:validation:Enum=Pods;Percent
 	Type string `json:"type"`
 
-	// value is the greatest change, 1 to 1000.
+	// value is the maximum change per period, 1 to 1000.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	Value int32 `json:"value"`
 
-	// periodSeconds is the time in which it holds, in seconds, 1 to 1800.
+	// periodSeconds is the length of the period, in seconds, 1 to 1800.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1800

@@ -1,84 +1,91 @@
 package v1alpha2
 
-// Expose makes the instance reachable from outside of the cluster, beside what the type of its Service does.
+// Expose makes the instance reachable from outside the cluster, in addition to the Service.
 // +kubebuilder:validation:XValidation:rule="has(self.ingress) != has(self.httpRoute)",message="expose takes exactly one of ingress and httpRoute"
 type Expose struct {
-	// ingress is an Ingress in front of the Service. It is served by an Ingress controller, which the cluster has to have.
+	// ingress creates an Ingress for the Service. The cluster must run an Ingress controller.
 	// +optional
 	Ingress *Ingress `json:"ingress,omitempty"`
 
-	// httpRoute is an HTTPRoute of the Gateway API (gateway.networking.k8s.io/v1) in front of the Service. The cluster has to have that
-	// API, and a Gateway that accepts the route.
+	// httpRoute creates an HTTPRoute (gateway.networking.k8s.io/v1) for the Service. The cluster
+	// must serve the Gateway API and have a Gateway that accepts the route.
 	// +optional
 	HTTPRoute *HTTPRoute `json:"httpRoute,omitempty"`
 }
 
-// HTTPRoute says how the HTTPRoute in front of the Service looks. It has one rule: every path goes to the instance.
+// HTTPRoute configures the HTTPRoute for the Service. The HTTPRoute has one rule, which routes
+// all paths to the instance.
 type HTTPRoute struct {
-	// parentRefs are the Gateways whose clients reach the instance, 1 to 8.
+	// parentRefs are the Gateways that route to the instance, 1 to 8.
 	// +required
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=8
 	ParentRefs []GatewayReference `json:"parentRefs"`
 
-	// hostnames are the names under which clients reach the instance, at most 16: DNS names, or wildcards for all names below a domain,
-	// for example *.example.com. Defaults to every name that the Gateways listen for.
+	// hostnames are the host names that the route matches, at most 16. Each is a DNS name, or a
+	// wildcard for all names below a domain, for example *.example.com. Defaults to all host
+	// names of the Gateway listeners.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.all(name, !name.matches(r'[\\p{Z}\\p{C}\\x22\\x27\\x60;{}\\x5C]'))",message="hostnames must not have quotes, semicolons, braces, backslashes, whitespace, or control characters; write DNS names"
 	Hostnames []string `json:"hostnames,omitempty"`
 }
 
-// GatewayReference names a Gateway, or one of its listeners.
+// GatewayReference references a Gateway, or one of its listeners.
 type GatewayReference struct {
-	// name of the Gateway.
+	// name is the name of the Gateway.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="name must be lower-case letters, digits, hyphens and dots, and begin and end with a letter or digit, as names of objects do"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="name must contain only lower-case letters, digits, hyphens, and dots, and must start and end with a letter or digit"
 	Name string `json:"name"`
 
-	// namespace of the Gateway, which has to allow routes from the object's. Defaults to the object's namespace.
+	// namespace is the namespace of the Gateway. The Gateway must allow routes from the
+	// namespace of the NginxOperator. Defaults to the namespace of the NginxOperator.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="namespace must be lower-case letters, digits and hyphens, and begin and end with a letter or digit, as names of namespaces do"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="namespace must contain only lower-case letters, digits, and hyphens, and must start and end with a letter or digit"
 	Namespace string `json:"namespace,omitempty"`
 
-	// sectionName is the name of the one listener that takes the route. Defaults to all listeners that allow it.
+	// sectionName is the name of the listener to attach to. Defaults to all listeners that allow
+	// the route.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="sectionName must be lower-case letters, digits, hyphens and dots, and begin and end with a letter or digit, as names of listeners do"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="sectionName must contain only lower-case letters, digits, hyphens, and dots, and must start and end with a letter or digit"
 	SectionName string `json:"sectionName,omitempty"`
 
-	// port is that of the listeners that take the route. Defaults to the listeners of every port.
+	// port is the port of the listeners to attach to, 1 to 65535. Defaults to the listeners of
+	// all ports.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
 	Port *int32 `json:"port,omitempty"`
 }
 
-// Ingress says how the Ingress in front of the Service looks.
+// Ingress configures the Ingress for the Service.
 type Ingress struct {
-	// className names the IngressClass, and with it the controller that serves the Ingress. Defaults to the class that the
-	// cluster marks as its default.
+	// className is the name of the IngressClass, which selects the Ingress controller. Defaults
+	// to the default class of the cluster.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="className must be lower-case letters, digits, hyphens and dots, and begin and end with a letter or digit, as names of objects do"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="className must contain only lower-case letters, digits, hyphens, and dots, and must start and end with a letter or digit"
 	ClassName *string `json:"className,omitempty"`
 
-	// annotations of the Ingress, at most 64, for example those that its controller reads.
+	// annotations of the Ingress, at most 64, for example to configure the Ingress controller.
+	// The prefix operator.example.com/ is reserved.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('operator.example.com/'))",message="the annotations that begin with operator.example.com/ are the operator's; remove them, or use a prefix of your own"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('operator.example.com/'))",message="annotations with the prefix operator.example.com/ are reserved for the operator; remove them, or use your own prefix"
 	Annotations map[string]string `json:"annotations,omitempty"`
 
-	// hosts are the names under which clients reach the instance, 1 to 16.
+	// hosts are the host names of the instance, 1 to 16.
 	// +required
 	// +listType=map
 	// +listMapKey=host
@@ -87,29 +94,34 @@ type Ingress struct {
 	Hosts []IngressHost `json:"hosts"`
 }
 
-// IngressHost is a name under which clients reach the instance.
+// IngressHost is a host name of the instance, with its paths and certificate.
 type IngressHost struct {
-	// host is a DNS name, or a wildcard for all names one label below a domain, for example *.example.com.
+	// host is a DNS name, or a wildcard for all names one label below a domain, for example
+	// *.example.com.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="!self.matches(r'[\\p{Z}\\p{C}\\x22\\x27\\x60;{}\\x5C]')",message="host must not have quotes, semicolons, braces, backslashes, whitespace, or control characters; write a DNS name"
 	Host string `json:"host"`
 
-	// paths are the prefixes of the paths that reach the instance, 1 to 16, element by element as an Ingress compares them
-	// (pathType Prefix). Defaults to /, which is every path.
+	// paths are the path prefixes that are routed to the instance, 1 to 16, matched element by
+	// element (pathType Prefix). Percent-encode quotes, semicolons, braces, backslashes,
+	// whitespace, and control characters. Defaults to /, which matches all paths.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=256
+	// +kubebuilder:validation:XValidation:rule="self.all(path, !path.matches(r'[\\p{Z}\\p{C}\\x22\\x27\\x60;{}\\x5C]'))",message="paths must not have quotes, semicolons, braces, backslashes, whitespace, or control characters; write them percent-encoded, for example %20 for a space"
 	Paths []string `json:"paths,omitempty"`
 
-	// tlsSecretName names a Secret of type kubernetes.io/tls in the object's namespace, with whose certificate the Ingress
-	// controller speaks TLS for the host. The operator does not read it. Defaults to none: plain HTTP.
+	// tlsSecretName references a Secret of type kubernetes.io/tls in the same namespace. The
+	// Ingress controller serves the host with its certificate. The operator does not read the
+	// Secret. Defaults to none: plain HTTP.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="tlsSecretName must be lower-case letters, digits, hyphens and dots, and begin and end with a letter or digit, as names of objects do"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="tlsSecretName must contain only lower-case letters, digits, hyphens, and dots, and must start and end with a letter or digit"
 	TLSSecretName string `json:"tlsSecretName,omitempty"`
 }

@@ -1,66 +1,69 @@
 package v1alpha2
 
-// DefaultCachePath is where nginx finds the volume of spec.cache when its path is not given.
+// DefaultCachePath is the mount path of the cache volume if spec.cache.path is not set.
 const DefaultCachePath = "/var/cache/nginx"
 
-// File is one key of a ConfigMap or of a Secret that nginx finds as a file.
+// File is a key of a ConfigMap or Secret that is mounted as a file.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.configMapRef) != has(self.secretRef)",message="a file takes exactly one of configMapRef and secretRef"
 type File struct {
-	// path of the file below /etc/nginx/files: a name, or a directory and a name, at most 127 characters, for example
-	// snippets/headers.conf.
+	// path is the file path below /etc/nginx/files: a name, or a directory and a name, at most
+	// 127 characters, for example snippets/headers.conf.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=127
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-zA-Z0-9_][-._a-zA-Z0-9]*(/[a-zA-Z0-9_][-._a-zA-Z0-9]*)?$') && !self.contains('..')",message="path is a name, or a directory and a name, of letters, digits, hyphens, dots and underscores; none begins with a dot or a hyphen, or has two dots in a row, for example snippets/headers.conf"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-zA-Z0-9_][-._a-zA-Z0-9]*(/[a-zA-Z0-9_][-._a-zA-Z0-9]*)?$') && !self.contains('..')",message="path must be a name, or a directory and a name, of letters, digits, hyphens, dots, and underscores; neither may start with a dot or a hyphen, or have two dots in a row; write for example snippets/headers.conf"
 	Path string `json:"path"`
 
-	// configMapRef names the key of a ConfigMap of the object's namespace, in its data or binaryData. The operator keeps a copy
-	// with each revision.
+	// configMapRef references a key in the data or binaryData of a ConfigMap in the same
+	// namespace. The operator stores a copy of the content with each revision.
 	// +optional
 	ConfigMapRef *FileReference `json:"configMapRef,omitempty"`
 
-	// secretRef names the key of a Secret of the object's namespace. It is mounted, never copied.
+	// secretRef references a key of a Secret in the same namespace. The Secret is mounted, never
+	// copied.
 	// +optional
 	SecretRef *FileReference `json:"secretRef,omitempty"`
 }
 
-// FileReference names one key of a ConfigMap or of a Secret in the namespace of the object.
+// FileReference references a key of a ConfigMap or Secret in the same namespace.
 type FileReference struct {
-	// name of the ConfigMap or Secret.
+	// name is the name of the ConfigMap or Secret.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="name must be lower-case letters, digits, hyphens and dots, and begin and end with a letter or digit, as names of objects do"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="name must contain only lower-case letters, digits, hyphens, and dots, and must start and end with a letter or digit"
 	Name string `json:"name"`
 
-	// key of the file in it.
+	// key is the key of the file in the ConfigMap or Secret.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[-._a-zA-Z0-9]+$') && self != '.' && !self.startsWith('..')",message="key must be letters, digits, hyphens, dots and underscores, as keys of a ConfigMap or Secret are, for example htpasswd"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[-._a-zA-Z0-9]+$') && self != '.' && !self.startsWith('..')",message="key must contain only letters, digits, hyphens, dots, and underscores, for example htpasswd"
 	Key string `json:"key"`
 }
 
-// Cache is a volume that nginx may write to, for proxy_cache_path and its like. Each Pod has its own, and it is gone with the Pod.
+// Cache is a writable volume, for example for proxy_cache_path. Each Pod has its own volume,
+// which is deleted with the Pod.
 type Cache struct {
-	// path where it is mounted: /var/cache, /cache, /data, /mnt or /srv, or a directory below one of these, at most 127 characters.
-	// Defaults to /var/cache/nginx.
+	// path is the mount path: /var/cache, /cache, /data, /mnt, or /srv, or a directory below one
+	// of these, at most 127 characters. Defaults to /var/cache/nginx.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=127
-	// +kubebuilder:validation:XValidation:rule="self.matches('^/(var/cache|cache|data|mnt|srv)(/[a-zA-Z0-9_][-._a-zA-Z0-9]*)*$')",message="path is /var/cache, /cache, /data, /mnt or /srv, or a directory below one of these, of letters, digits, hyphens, dots and underscores, for example /var/cache/nginx"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^/(var/cache|cache|data|mnt|srv)(/[a-zA-Z0-9_][-._a-zA-Z0-9]*)*$')",message="path must be /var/cache, /cache, /data, /mnt, or /srv, or a directory below one of these, of letters, digits, hyphens, dots, and underscores, for example /var/cache/nginx"
 	Path string `json:"path,omitempty"`
 
-	// size of the volume: a number of one to five digits with the unit M, G, Mi or Gi. A Pod that has written more is evicted, so
-	// let max_size of all caches in it be smaller.
+	// size is the size of the volume: a number of one to five digits with the unit M, G, Mi, or
+	// Gi. A Pod that writes more is evicted, so keep the total max_size of all nginx caches
+	// below this size.
 	// +required
 	// +kubebuilder:validation:MaxLength=7
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[1-9][0-9]{0,4}[MG]i?$')",message="size is a number of one to five digits with the unit M, G, Mi or Gi, for example 500Mi or 2Gi"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[1-9][0-9]{0,4}[MG]i?$')",message="size must be a number of one to five digits with the unit M, G, Mi, or Gi, for example 500Mi or 2Gi"
 	Size string `json:"size"`
 
-	// inMemory keeps the volume in memory and not on the node's disk. What is in it counts to resources.limits.memory.
-	// Defaults to false.
+	// inMemory stores the volume in memory instead of on the node's disk. Its content counts
+	// toward resources.limits.memory. Defaults to false.
 	// +optional
 	InMemory bool `json:"inMemory,omitempty"`
 }

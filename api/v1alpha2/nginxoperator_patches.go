@@ -1,30 +1,31 @@
 package v1alpha2
 
-// Patch changes the children of a kind in a way that no other field can say.
+// Patch changes child objects of a kind in ways that no other field supports.
 type Patch struct {
-	// target says which children are changed.
+	// target selects the child objects to change.
 	// +required
 	Target PatchTarget `json:"target"`
 
-	// patch is what changes, as YAML or JSON, at most 8192 characters: a mapping is a strategic merge patch, a list is a JSON
-	// patch (RFC 6902). kustomize's rules hold. What another field declares, and what the operator relies on, it cannot change.
+	// patch is the change, in YAML or JSON, at most 8192 characters. A mapping is a strategic
+	// merge patch. A list is a JSON patch (RFC 6902). Both follow the rules of kustomize. A
+	// patch cannot change values that another field sets or that the operator depends on.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=8192
 	Patch string `json:"patch"`
 }
 
-// PatchTarget says which children a patch changes.
+// PatchTarget selects the child objects that a patch changes.
 type PatchTarget struct {
-	// kind of the children.
+	// kind is the kind of the child objects.
 	// +required
 	// +kubebuilder:validation:Enum=Deployment;Service;NetworkPolicy;PodDisruptionBudget
 	Kind string `json:"kind"`
 
-	// name of the child. Defaults to every child of the kind.
+	// name is the name of the child object. Defaults to all child objects of the kind.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="name must be lower-case letters, digits, hyphens and dots, and begin and end with a letter or digit, as names of objects do"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="name must contain only lower-case letters, digits, hyphens, and dots, and must start and end with a letter or digit"
 	Name string `json:"name,omitempty"`
 }

@@ -4,66 +4,72 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// NginxOperatorStatus is what the operator observed of one NGINX instance.
+// NginxOperatorStatus is the observed state of one NGINX instance.
 type NginxOperatorStatus struct {
-	// observedGeneration is the metadata.generation that this status speaks of.
+	// observedGeneration is the metadata.generation that this status describes.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Observed generation"
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// replicas is the number of Pods that exist, of the current and of older configurations.
+	// replicas is the number of Pods, of the current and of older revisions.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Replicas",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:podCount"}
 	Replicas int32 `json:"replicas"`
 
-	// readyReplicas is the number of Pods that serve, with the current or an older configuration; Ready tells which.
+	// readyReplicas is the number of ready Pods, of the current and of older revisions. The
+	// condition Ready reports whether all of them serve the current spec.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Ready replicas",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:podCount"}
 	ReadyReplicas int32 `json:"readyReplicas"`
 
-	// updatedReplicas is the number of Pods that run the current configuration.
+	// updatedReplicas is the number of Pods of the current revision.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Updated replicas",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:podCount"}
 	UpdatedReplicas int32 `json:"updatedReplicas,omitempty"`
 
-	// selector is the label selector of the Pods in its string form, for the scale subresource.
+	// selector is the label selector of the Pods as a string, for the scale subresource.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Selector"
 	Selector string `json:"selector,omitempty"`
 
-	// image is the container image that the operands run.
+	// image is the container image of the running Pods.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Image"
 	Image string `json:"image,omitempty"`
 
-	// url is where clients find the instance: the first host of spec.expose once the Ingress has an address or a Gateway has accepted the
-	// HTTPRoute, else the load balancer's address where there is one, else that of the Service inside the cluster.
+	// url is the URL of the instance. It is the first host of spec.expose once the Ingress has
+	// an address or a Gateway accepts the HTTPRoute. Otherwise it is the load balancer's
+	// address, or the Service's address in the cluster if there is no load balancer.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="URL",xDescriptors={"urn:alm:descriptor:org.w3:link"}
 	URL string `json:"url,omitempty"`
 
-	// addresses are where the instance is reached from outside of the cluster, none for a Service of type ClusterIP without an Ingress.
-	// Those of a Gateway are in the status of the Gateway.
+	// addresses are the addresses of the instance outside the cluster. A Service of type
+	// ClusterIP without an Ingress has none. For the addresses of a Gateway, see the status of
+	// the Gateway.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Addresses"
 	Addresses []Address `json:"addresses,omitempty"`
 
-	// blockedBy is every reason why what runs is not what the object declares, each with the way out; empty when it is. First what
-	// blocks changes, then the child that cannot be written, then why Pods do not serve, then why the HTTPRoute does not, then Paused.
+	// blockedBy lists the reasons why the running state differs from the spec, with remedies. It
+	// is empty if there is no difference. The order is: blocked changes, child objects that
+	// cannot be written, Pods that do not serve, an HTTPRoute that is not accepted, Paused.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Blocked by"
 	BlockedBy []Blocker `json:"blockedBy,omitempty"`
 
-	// lastGoodRevision is the declaration that served with all replicas last. A change whose rollout fails is taken back to it.
+	// lastGoodRevision is the last revision that all replicas served. The operator rolls back to
+	// it if the rollout of a change fails.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Last good revision"
 	LastGoodRevision *GoodRevision `json:"lastGoodRevision,omitempty"`
 
-	// failedRevisions are declarations that were taken back, and are not tried again while they stand here.
+	// failedRevisions are the revisions that were rolled back, at most 4. The operator does not
+	// retry a revision in this list.
 	// +optional
 	// +listType=map
 	// +listMapKey=revision
@@ -71,7 +77,7 @@ type NginxOperatorStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Failed revisions"
 	FailedRevisions []FailedRevision `json:"failedRevisions,omitempty"`
 
-	// certificates are those that spec.tls names and that can be used.
+	// certificates are the usable certificates that spec.tls references.
 	// +optional
 	// +listType=map
 	// +listMapKey=secretName
@@ -79,7 +85,7 @@ type NginxOperatorStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Certificates"
 	Certificates []Certificate `json:"certificates,omitempty"`
 
-	// patchedKinds are the kinds of the children that spec.patches changes.
+	// patchedKinds are the kinds of the child objects that spec.patches changes.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=16
@@ -87,15 +93,16 @@ type NginxOperatorStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Patched kinds"
 	PatchedKinds []string `json:"patchedKinds,omitempty"`
 
-	// relatedObjects are the objects that the operator keeps for this one, in its namespace.
+	// relatedObjects are the child objects of the instance.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Related objects"
 	RelatedObjects []RelatedObject `json:"relatedObjects,omitempty"`
 
-	// conditions are Ready, Progressing, Degraded and, with certificates, CertificatesValid; their reasons are documented in the
-	// troubleshooting guide.
+	// conditions are Ready, Progressing, and Degraded. CertificatesValid exists if spec.tls
+	// references usable certificates. Outdated exists if the spec has values that this release
+	// rejects in a new write. The troubleshooting guide documents all reasons.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -103,98 +110,99 @@ type NginxOperatorStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// Blocker is a reason why what runs is not what the object declares.
+// Blocker is a reason why the running state differs from the spec.
 type Blocker struct {
-	// reason is one of the reasons of the condition Degraded, or Paused.
+	// reason is a reason of the condition Degraded, or Paused.
 	// +required
 	// +kubebuilder:validation:MaxLength=1024
 	Reason string `json:"reason"`
 
-	// message names the field, what is wrong with what it names, and the way out.
+	// message names the field or object, the problem, and the remedy.
 	// +required
 	// +kubebuilder:validation:MaxLength=32768
 	Message string `json:"message"`
 }
 
-// GoodRevision is a declaration that served with all replicas.
+// GoodRevision is a revision that all replicas served.
 type GoodRevision struct {
-	// revision is the name of the ControllerRevision that keeps the declaration.
+	// revision is the name of the ControllerRevision that stores the revision.
 	// +required
 	// +kubebuilder:validation:MaxLength=253
 	Revision string `json:"revision"`
 
-	// image is its container image.
+	// image is the container image of the revision.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Image string `json:"image,omitempty"`
 
-	// configHash stands for its nginx configuration; the name of the ConfigMap ends with it.
+	// configHash is the hash of the nginx configuration. The name of the ConfigMap ends with it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	ConfigHash string `json:"configHash,omitempty"`
 
-	// time is when all its replicas served for the first time.
+	// time is the time when all replicas first served the revision.
 	// +required
 	Time metav1.Time `json:"time"`
 }
 
-// FailedRevision is a declaration whose rollout failed and was taken back.
+// FailedRevision is a revision whose rollout failed and was rolled back.
 type FailedRevision struct {
-	// revision is the name that its ControllerRevision had.
+	// revision is the name that the ControllerRevision of the revision had.
 	// +required
 	// +kubebuilder:validation:MaxLength=253
 	Revision string `json:"revision"`
 
-	// reason is why, one of the reasons of the condition Degraded.
+	// reason is the cause of the failure, a reason of the condition Degraded.
 	// +required
 	// +kubebuilder:validation:MaxLength=1024
 	Reason string `json:"reason"`
 
-	// message says what was tried and why it failed, with nginx's or the kubelet's own words.
+	// message describes the change and the failure, with the error message of nginx or the
+	// kubelet.
 	// +required
 	// +kubebuilder:validation:MaxLength=32768
 	Message string `json:"message"`
 
-	// time is when the failure was seen.
+	// time is the time when the operator detected the failure.
 	// +required
 	Time metav1.Time `json:"time"`
 }
 
-// Certificate is a certificate that is in use, with what every client is told of it.
+// Certificate describes a certificate in use, with the data that TLS clients can see.
 type Certificate struct {
-	// secretName is the Secret that holds it.
+	// secretName is the name of the Secret that holds the certificate.
 	// +required
 	// +kubebuilder:validation:MaxLength=253
 	SecretName string `json:"secretName"`
 
-	// notAfter is when it expires.
+	// notAfter is the expiry time of the certificate.
 	// +required
 	NotAfter metav1.Time `json:"notAfter"`
 
-	// dnsNames are the names that it is for; of more than 16 the first.
+	// dnsNames are the DNS names of the certificate, at most the first 16.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=1024
 	DNSNames []string `json:"dnsNames,omitempty"`
 
-	// issuer is the common name of who signed it, or the organization.
+	// issuer is the common name of the issuer, or its organization if it has no common name.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Issuer string `json:"issuer,omitempty"`
 }
 
-// RelatedObject is an object in the namespace of the NginxOperator.
+// RelatedObject is a child object in the namespace of the NginxOperator.
 type RelatedObject struct {
-	// apiVersion is its API group and version, for example apps/v1.
+	// apiVersion is the API group and version of the object, for example apps/v1.
 	// +required
 	APIVersion string `json:"apiVersion"`
 
-	// kind is its kind, for example Deployment.
+	// kind is the kind of the object, for example Deployment.
 	// +required
 	Kind string `json:"kind"`
 
-	// name is its name.
+	// name is the name of the object.
 	// +required
 	Name string `json:"name"`
 }

@@ -4,99 +4,103 @@ import corev1 "k8s.io/api/core/v1"
 
 // EnvVar is an environment variable of a container.
 type EnvVar struct {
-	// name of the variable.
+	// name is the name of the variable.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
 
-	// value of the variable, at most 4096 characters. $(NAME) stands for a variable before it. Defaults to the empty text.
+	// value is the value of the variable, at most 4096 characters. $(NAME) expands to a variable
+	// defined earlier. Defaults to the empty string.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	Value string `json:"value,omitempty"`
 
-	// valueFrom says where the value is read when the container starts, in place of value.
+	// valueFrom is a source for the value, read when the container starts. It replaces value.
 	// +optional
 	ValueFrom *EnvVarSource `json:"valueFrom,omitempty"`
 }
 
-// EnvVarSource is where a value is read, exactly one of its fields.
+// EnvVarSource is a source for the value of an environment variable. Set exactly one field.
 type EnvVarSource struct {
-	// configMapKeyRef is a key of a ConfigMap.
+	// configMapKeyRef references a key of a ConfigMap.
 	// +optional
 	ConfigMapKeyRef *KeyReference `json:"configMapKeyRef,omitempty"`
 
-	// secretKeyRef is a key of a Secret.
+	// secretKeyRef references a key of a Secret.
 	// +optional
 	SecretKeyRef *KeyReference `json:"secretKeyRef,omitempty"`
 
-	// fieldRef is a field of the Pod.
+	// fieldRef references a field of the Pod.
 	// +optional
 	FieldRef *FieldReference `json:"fieldRef,omitempty"`
 
-	// resourceFieldRef is a resource of the container.
+	// resourceFieldRef references a resource of the container.
 	// +optional
 	ResourceFieldRef *ResourceReference `json:"resourceFieldRef,omitempty"`
 }
 
-// KeyReference names one key of a ConfigMap or Secret in the namespace of the object.
+// KeyReference references a key of a ConfigMap or Secret in the same namespace.
 type KeyReference struct {
-	// name of the ConfigMap or Secret.
+	// name is the name of the ConfigMap or Secret.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
 
-	// key in it.
+	// key is the key in the ConfigMap or Secret.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Key string `json:"key"`
 
-	// optional lets the container start without it. Defaults to false.
+	// optional allows the container to start if the object or the key does not exist. Defaults
+	// to false.
 	// +optional
 	Optional bool `json:"optional,omitempty"`
 }
 
-// FieldReference names a field of the Pod.
+// FieldReference references a field of the Pod.
 type FieldReference struct {
-	// fieldPath is the field, for example metadata.name or status.podIP.
+	// fieldPath is the path of the field, for example metadata.name or status.podIP.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	FieldPath string `json:"fieldPath"`
 }
 
-// ResourceReference names a resource of the container.
+// ResourceReference references a resource of the container.
 type ResourceReference struct {
-	// resource is the resource, for example limits.memory.
+	// resource is the name of the resource, for example limits.memory.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Resource string `json:"resource"`
 }
 
-// Container is a container beside nginx. It has the security context of the nginx container.
+// Container is an init container or a sidecar. It has the security context of the nginx
+// container.
 type Container struct {
-	// name of the container, a DNS label. nginx is taken.
+	// name is the name of the container, a DNS label. The name nginx is reserved.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name"`
 
-	// image of the container. Defaults to the image of the nginx container.
+	// image is the image of the container. Defaults to the image of the nginx container.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Image string `json:"image,omitempty"`
 
-	// command replaces the entry point of the image, at most 64 words. Defaults to that of the image.
+	// command replaces the entry point of the image, at most 64 elements. Defaults to the entry
+	// point of the image.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=8192
 	Command []string `json:"command,omitempty"`
 
-	// args are the arguments of the command, at most 64. Defaults to those of the image.
+	// args are the arguments of the command, at most 64. Defaults to the arguments of the image.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
@@ -110,11 +114,11 @@ type Container struct {
 	// +kubebuilder:validation:MaxItems=64
 	Env []EnvVar `json:"env,omitempty"`
 
-	// resources are the compute resources. Defaults to none.
+	// resources are the compute resources of the container. Defaults to none.
 	// +optional
 	Resources *ContainerResources `json:"resources,omitempty"`
 
-	// volumeMounts are volumes of spec.volumes, at most 16, and where the container has them.
+	// volumeMounts mount volumes of spec.volumes in the container, at most 16.
 	// +optional
 	// +listType=map
 	// +listMapKey=mountPath
@@ -124,35 +128,36 @@ type Container struct {
 
 // ContainerResources are the compute resources of a container.
 type ContainerResources struct {
-	// limits are what it may use at most.
+	// limits are the maximum resources that the container can use.
 	// +optional
 	Limits corev1.ResourceList `json:"limits,omitempty"`
 
-	// requests are what it has in any case.
+	// requests are the resources that the container is guaranteed.
 	// +optional
 	Requests corev1.ResourceList `json:"requests,omitempty"`
 }
 
-// VolumeMount is a volume and where a container has it.
+// VolumeMount mounts a volume in a container.
 type VolumeMount struct {
-	// name of the volume in spec.volumes.
+	// name is the name of a volume in spec.volumes.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name"`
 
-	// mountPath is the directory.
+	// mountPath is the mount path in the container, at most 512 characters.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	MountPath string `json:"mountPath"`
 
-	// subPath is what of the volume is mounted there. Defaults to all of it.
+	// subPath is the path within the volume to mount, at most 512 characters. Defaults to the
+	// whole volume.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	SubPath string `json:"subPath,omitempty"`
 
-	// readOnly mounts it for reading only. Defaults to false.
+	// readOnly mounts the volume read-only. Defaults to false.
 	// +optional
 	ReadOnly bool `json:"readOnly,omitempty"`
 }

@@ -1,5 +1,5 @@
-// Command kubectl-nginx is the plugin behind `kubectl nginx`: it shows, previews and changes NGINX instances with the permissions of
-// whoever runs it.
+// Command kubectl-nginx is the plugin for `kubectl nginx`. It shows, previews, and changes NGINX
+// instances, with the permissions of its user.
 package main
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/example/nginx-operator/cmd/kubectl-nginx/command"
 )
 
-// version is set by the linker to the content of the file VERSION.
+// version is the content of the file VERSION. The linker sets it.
 var version = "dev"
 
 func main() {

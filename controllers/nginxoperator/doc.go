@@ -1,13 +1,13 @@
-// Package nginxoperator reconciles NginxOperator objects: it reads the object, computes the complete list of its
-// children with pure functions, lets internal/apply write what differs, observes the result and reports it as status.
+// Package nginxoperator has the controller of NginxOperators: its watches, the steps of a reconcile, the writes of
+// children and status, and the preview for the kubectl plugin.
 package nginxoperator
 
-// Rights of the operator. They are the verbs that it really uses, no more: a test on a real API server compares them
-// with the API server's audit log. Where OwnerReferencesPermissionEnforcement is on (OpenShift), two are asked for and not
-// used: to update finalizers, for a reference that blocks the deletion of its owner; and to delete Deployments and Services, for the
-// one write that makes the reference of a child of release 0.1.0 name v1alpha2.
+// Permissions of the operator. They are the verbs that it uses, and no more: a test on a real API server compares
+// them with the audit log. OwnerReferencesPermissionEnforcement (OpenShift) requires two more: updates of finalizers,
+// for owner references that block the deletion of the owner, and deletions of Deployments and Services, for the
+// write that changes the owner reference of children of release 0.1.0 to v1alpha2.
 //
-// +kubebuilder:rbac:groups=operator.example.com,resources=nginxoperators,verbs=list;watch
+// +kubebuilder:rbac:groups=operator.example.com,resources=nginxoperators,verbs=get;list;watch
 // +kubebuilder:rbac:groups=operator.example.com,resources=nginxoperators/status,verbs=patch
 // +kubebuilder:rbac:groups=operator.example.com,resources=nginxoperators/finalizers,verbs=update
 // +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch;create;patch;delete

@@ -2,85 +2,98 @@ package nginxoperator
 
 import (
 	"context"
+	"slices"
 
-	appsv1 "k8s.io/api/apps/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/failure"
+	"github.com/example/nginx-operator/internal/record"
+	"github.com/example/nginx-operator/internal/status"
 )
 
-// Preview is what a reconcile of an object would come to.
+// Preview is the result that a reconcile of an object would have.
 type Preview struct {
-	// Blockers are why the children are not made of what the object declares, in the words of status.blockedBy; none where they are.
+	// Blockers are the reasons why the spec is not applied, as in status.blockedBy.
 	Blockers []v1alpha2.Blocker
-	// Failure is why a child could not be written, nil where all could.
-	Failure *v1alpha2.Blocker
-	// Children are those of the declaration that would be applied, with its patches. There are none where the object is blocked and
-	// nothing was applied before.
+	// Failures has a failure for each child that the API server refuses. A reconcile stops at the
+	// first refusal of a child that Pods depend on.
+	Failures []v1alpha2.Blocker
+	// Children are the children of the declaration that would be applied, with its patches. There
+	// are none if the object is blocked and nothing was applied before.
 	Children []client.Object
-	// Missing are the declared children that are left out because the cluster does not have their kinds.
+	// Missing has a failure for each declared child whose kind is not installed.
 	Missing []v1alpha2.Blocker
 }
 
-// Preview does what a reconcile of the object does up to the status, without a look at spec.paused, the turn of the object in the rollout
-// of a release, and the bridge of a port's new name. It writes with the Applier, whose client is to make dry runs of that. Of the
-// Reconciler it needs Client, Applier, ConfigMaps, Secrets, Optional, Image, ExporterImage and IPv6. Errors are those of reading; what the
-// API server refuses of the children is Failure.
-func (r *Reconciler) Preview(ctx context.Context, object *v1alpha2.NginxOperator) (Preview, error) {
-	declared, result, err := r.declared(ctx, object)
+// Preview makes the writes of a reconcile, but not the status. It ignores spec.paused, the fleet
+// rollout, and bridges of renamed ports. The client of the Applier must make dry runs of the
+// writes. The Reconciler needs only Client, Applier, ConfigMaps, Secrets, Optional, and Release. It
+// calls refused after the first refusal, and then writes the other children as well, so that the
+// API server validates all of them. It returns an error if an object cannot be read. Refusals of
+// the API server are in Failures.
+func (r *Reconciler) Preview(ctx context.Context, object *v1alpha2.NginxOperator, refused func()) (Preview, error) {
+	declared, found, err := r.rollouts().Declare(ctx, object)
 	if err != nil {
 		return Preview{}, err
 	}
-	if len(result.blockers) > 0 {
-		result.applied, err = r.lastApplied(ctx, object)
-	} else {
-		err = r.unlessFailed(ctx, declared, &result)
-	}
-	out := Preview{Blockers: toBlockers(result.blockers)}
-	if err != nil || result.applied == nil {
+	decided, err := r.rollouts().DecideWithoutFleet(ctx, object, declared, found.Invalid)
+	out := Preview{Blockers: failure.Blockers(decided.Blockers)}
+	if err != nil || decided.Apply == nil {
 		return out, err
 	}
-	if out.Children, err = r.childrenOf(ctx, object, result.applied); err == nil {
-		_, err = r.apply(ctx, result.applied, out.Children)
-	}
-	out.Missing = toBlockers(missingFailures(result.applied))
-	failed := applyFailure(err, &result.applied.object.Spec)
-	if failed == nil || failed.reason == v1alpha2.ReasonAPIError {
+	rendered, err := r.renderChildren(ctx, object, decided.Apply, "")
+	if err != nil {
+		out.Failures, err = refusalOf(err, decided.Apply)
 		return out, err
 	}
-	out.Failure = &toBlockers([]failure{*failed})[0]
+	rendered = rendered.WithLiveRecord()
+	out.Children, out.Missing = rendered.Children, failure.Blockers(status.MissingFailures(&rendered))
+	ordered, independent := inOrder(rendered)
+	written := slices.Concat(ordered, independent)
+	out.Failures, err = r.tryAll(ctx, rendered.Declaration, written, refused)
+	if err == nil && len(out.Failures) == 0 {
+		err = r.deleteStale(ctx, object, written)
+	}
+	return out, err
+}
+
+// tryAll writes each child, even if the API server refuses others, and returns the refusals.
+func (r *Reconciler) tryAll(
+	ctx context.Context, of *record.Declaration, children []client.Object, refused func(),
+) ([]v1alpha2.Blocker, error) {
+	var out []v1alpha2.Blocker
+	content := of.Contents()
+	for _, child := range children {
+		_, err := r.Applier.Apply(ctx, of.Object, content, child)
+		found, err := refusalOf(err, of)
+		if err != nil {
+			return nil, err
+		}
+		if len(out) == 0 && len(found) > 0 {
+			refused()
+		}
+		out = append(out, found...)
+	}
 	return out, nil
 }
 
-// Declared returns the children that an object declares, whether they could be applied or not, or what blocks it. It needs what Preview
-// needs but the Applier, and writes nothing.
+// refusalOf returns a refusal of the API server as a blocker, and any other error unchanged.
+func refusalOf(err error, of *record.Declaration) ([]v1alpha2.Blocker, error) {
+	found := status.WriteFailure(err, &of.Object.Spec)
+	if found == nil || found.Reason == v1alpha2.ReasonAPIError {
+		return nil, err
+	}
+	return failure.Blockers([]failure.Failure{*found}), nil
+}
+
+// Declared returns the children of the current spec, or the reasons why the spec cannot be applied.
+// It writes nothing. The Reconciler needs the same fields as for Preview, without the Applier.
 func (r *Reconciler) Declared(ctx context.Context, object *v1alpha2.NginxOperator) ([]client.Object, []v1alpha2.Blocker, error) {
-	declared, result, err := r.declared(ctx, object)
+	declared, found, err := r.rollouts().Declare(ctx, object)
 	if err != nil || declared == nil {
-		return nil, toBlockers(result.blockers), err
+		return nil, failure.Blockers(found.Invalid), err
 	}
-	children, err := r.childrenOf(ctx, object, declared)
-	return children, nil, err
-}
-
-// Record is what a ControllerRevision of an instance keeps, as far as others want it.
-type Record struct {
-	// Spec is the declaration.
-	Spec v1alpha2.NginxOperatorSpec
-	// Image and ExporterImage are the container images that its Pods got, the latter "" where they have no exporter.
-	Image, ExporterImage string
-}
-
-// Recorded returns what a ControllerRevision keeps. Others than the operator may have written it, so it is bounded and validated.
-func Recorded(of *appsv1.ControllerRevision) (Record, error) {
-	kept, err := decodeRevision(of.Data.Raw)
-	return Record{kept.Spec, kept.Image, kept.Exporter}, err
-}
-
-func toBlockers(found []failure) []v1alpha2.Blocker {
-	var out []v1alpha2.Blocker
-	for _, one := range found {
-		out = append(out, v1alpha2.Blocker{Reason: one.reason, Message: truncate(one.message)})
-	}
-	return out
+	rendered, err := r.renderChildren(ctx, object, declared, "")
+	return rendered.Children, nil, err
 }

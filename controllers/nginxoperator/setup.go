@@ -1,7 +1,9 @@
 package nginxoperator
 
 import (
+	"cmp"
 	"context"
+	"reflect"
 
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -23,16 +25,31 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/defaults"
+	"github.com/example/nginx-operator/internal/failure"
+	"github.com/example/nginx-operator/internal/health"
+	"github.com/example/nginx-operator/internal/inputs"
+	"github.com/example/nginx-operator/internal/operand"
 	"github.com/example/nginx-operator/internal/operatormanager"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// Wrap goes around the reconciler, to watch over it.
+// Wrap wraps the reconciler, for example in a watchdog.
 type Wrap func(reconcile.Reconciler) reconcile.Reconciler
 
-// SetupWithManager adds the controller to the manager, with the number of objects that are reconciled at a time.
+// NewApplier returns the Applier of the operator. The client reads from the cache and writes to the
+// API server, and the reader reads from the API server. wrote is called after each successful
+// write.
+func NewApplier(cached client.Client, reader client.Reader, wrote func(kind string, verb apply.Verb)) *apply.Applier {
+	return &apply.Applier{
+		Client: cached, Reader: reader, Annotation: wellknown.AnnotationLastDeclared, Wrote: wrote,
+		ConfirmOwners: true, Unrecorded: []string{wellknown.LabelRecord},
+	}
+}
+
+// SetupWithManager adds the controller to the manager. concurrency is the number of objects that
+// are reconciled at the same time.
 func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrency int, wrap Wrap) error {
-	if err := indexReferences(context.Background(), mgr.GetFieldIndexer()); err != nil {
+	if err := inputs.Index(context.Background(), mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
 	options := operatormanager.ControllerOptions()
@@ -40,7 +57,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrency int, wrap
 	children := builder.WithPredicates(childChanged(r.Applier.IsAsDeclared))
 	owned := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &v1alpha2.NginxOperator{}, handler.OnlyControllerOwner())
 	out := builder.ControllerManagedBy(mgr).
-		For(&v1alpha2.NginxOperator{}, builder.WithPredicates(specChanged())).
+		For(&v1alpha2.NginxOperator{}, builder.WithPredicates(predicate.Or(specChanged(), r.reports.changedByOthers()))).
 		Owns(&appsv1.Deployment{}, children).
 		Owns(&appsv1.ControllerRevision{}, children).
 		Owns(&corev1.Service{}, children).
@@ -49,19 +66,19 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrency int, wrap
 		Owns(&networkingv1.Ingress{}, children).
 		Owns(&policyv1.PodDisruptionBudget{}, children).
 		Owns(&autoscalingv2.HorizontalPodAutoscaler{}, children).
-		Owns(&discoveryv1.EndpointSlice{}).
+		Owns(&discoveryv1.EndpointSlice{}, builder.WithPredicates(noEvents())).
 		Watches(&appsv1.ReplicaSet{}, handler.EnqueueRequestsFromMapFunc(toInstance), builder.WithPredicates(revisionEnds())).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(toInstance), builder.WithPredicates(podFailureChanged())).
-		WatchesRawSource(r.ConfigMaps.Source(r.referrers(configMapIndex))).
-		WatchesRawSource(r.Secrets.Source(r.referrers(secretIndex))).
+		WatchesRawSource(r.ConfigMaps.Source(inputs.Referrers(r.Client, inputs.ConfigMapIndex))).
+		WatchesRawSource(r.Secrets.Source(inputs.Referrers(r.Client, inputs.SecretIndex))).
 		WatchesRawSource(r.Fleet.Source())
-	for _, child := range optionalChildren {
-		out.WatchesRawSource(r.Optional[child.kind].Source(r.declaring(child), owned, childChanged(r.Applier.IsAsDeclared)))
+	for _, child := range operand.OptionalKinds {
+		out.WatchesRawSource(r.Optional[child.Kind].Source(r.declaring(child), owned, childChanged(r.Applier.IsAsDeclared)))
 	}
 	return out.WithOptions(options).Complete(wrap(apply.AsReconciler(mgr.GetClient(), r, r.forget)))
 }
 
-// toInstance maps an object that carries the instance label to the NginxOperator of that name.
+// toInstance maps an object with the instance label to the NginxOperator of that name.
 func toInstance(_ context.Context, object client.Object) []reconcile.Request {
 	name := object.GetLabels()[wellknown.LabelInstance]
 	if name == "" {
@@ -70,9 +87,9 @@ func toInstance(_ context.Context, object client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: name}}}
 }
 
-// specChanged passes an object whose declaration changed, that became a canary or is none any more, or that is being deleted. The
-// generation alone does not tell: what v1alpha1 cannot say is kept in an annotation of the stored form, and a change of that is none of
-// the generation.
+// specChanged passes an object if its spec or its canary label has changed, or if it is being
+// deleted. It does not rely on the generation alone: fields that v1alpha1 lacks may be in an
+// annotation of the stored object, which does not change the generation.
 func specChanged() predicate.Predicate {
 	return predicate.Or(predicate.GenerationChangedPredicate{}, predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
@@ -89,11 +106,16 @@ func specChanged() predicate.Predicate {
 	})
 }
 
-// childChanged passes a child that is not as the last reconcile left it, what others report of a Deployment, a Service, an Ingress or an
-// HTTPRoute, and each of them every ten hours, when the cache hands over all. Most events are of the operator's own writes.
+// childChanged passes a child that differs from the last write of the operator, a changed status of
+// a Deployment, Service, Ingress, or HTTPRoute, and each child at the resync every ten hours. It
+// drops the events of the operator's own writes, which are most events.
 func childChanged(asDeclared func(client.Object) bool) predicate.Predicate {
 	return predicate.Funcs{
-		CreateFunc: func(e event.CreateEvent) bool { return !asDeclared(e.Object) },
+		// The operator may have created the child before its cache had it, and another controller
+		// may have set its status since.
+		CreateFunc: func(e event.CreateEvent) bool {
+			return !asDeclared(e.Object) || reportChanged(newOfKind(e.Object), e.Object)
+		},
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			return !asDeclared(e.ObjectNew) || e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion() ||
 				reportChanged(e.ObjectOld, e.ObjectNew)
@@ -102,7 +124,19 @@ func childChanged(asDeclared func(client.Object) bool) predicate.Predicate {
 	}
 }
 
-// reportChanged compares what a reconcile reads of a Deployment, a Service, an Ingress or an HTTPRoute beside what is declared of it.
+// noEvents passes no event. Only Reconcile writes bridges, and it requeues an object that has one.
+// Events of these writes would start the next reconcile too early.
+func noEvents() predicate.Predicate {
+	return predicate.NewPredicateFuncs(func(client.Object) bool { return false })
+}
+
+// newOfKind returns an empty object of the same kind.
+func newOfKind(object client.Object) client.Object {
+	return reflect.New(reflect.TypeOf(object).Elem()).Interface().(client.Object)
+}
+
+// reportChanged reports whether the status has changed that a reconcile reads of a Deployment,
+// Service, Ingress, or HTTPRoute.
 func reportChanged(old, now client.Object) bool {
 	if service, isService := old.(*corev1.Service); isService {
 		after, remains := now.(*corev1.Service)
@@ -118,15 +152,15 @@ func reportChanged(old, now client.Object) bool {
 	}
 	before, isDeployment := old.(*appsv1.Deployment)
 	after, remains := now.(*appsv1.Deployment)
-	return isDeployment && remains &&
-		(scaledByOthers(before) != scaledByOthers(after) || !equality.Semantic.DeepEqual(before.Status, after.Status))
+	return isDeployment && remains && !equality.Semantic.DeepEqual(before.Status, after.Status)
 }
 
-// revisionEnds passes the end of a revision: its ConfigMap may go when it is deleted, and its ports when it wants no Pods.
+// revisionEnds passes a ReplicaSet that is deleted or no longer requests Pods. Its ConfigMaps and
+// ports may be removed then.
 func revisionEnds() predicate.Predicate {
 	wanted := func(object client.Object) bool {
 		replicaSet, ok := object.(*appsv1.ReplicaSet)
-		return ok && wantsPods(replicaSet)
+		return ok && health.WantsPods(replicaSet)
 	}
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },
@@ -135,28 +169,42 @@ func revisionEnds() predicate.Predicate {
 	}
 }
 
-// podFailureChanged passes a Pod whose reason not to serve came, went or changed, one that is to end, with which a node port may move,
-// and the end of a Pod: a port that is no longer declared may go with it. All else that happens to a Pod reaches the object through the
-// Deployment's status.
+// podFailureChanged passes a Pod whose failure has changed, that is being deleted, or that has
+// ended. A node port may move, or an undeclared port be removed then. The status of the Deployment
+// reports all other changes of Pods.
 func podFailureChanged() predicate.Predicate {
-	of := func(object client.Object) failure {
+	of := func(object client.Object) failure.Failure {
 		if pod, ok := object.(*corev1.Pod); ok && pod.DeletionTimestamp.IsZero() {
-			if found := podFailure(pod); found != nil {
+			if found := health.PodFailure(pod); found != nil {
 				return *found
 			}
 		}
-		return failure{}
+		return failure.Failure{}
 	}
 	ended := func(object client.Object) bool {
 		pod, ok := object.(*corev1.Pod)
-		return ok && hasEnded(pod)
+		return ok && health.HasEnded(pod)
 	}
 	return predicate.Funcs{
-		CreateFunc: func(e event.CreateEvent) bool { return of(e.Object) != failure{} },
+		CreateFunc: func(e event.CreateEvent) bool { return of(e.Object) != failure.Failure{} },
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			return of(e.ObjectOld) != of(e.ObjectNew) || ended(e.ObjectOld) != ended(e.ObjectNew) ||
 				e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero()
 		},
 		GenericFunc: func(event.GenericEvent) bool { return false },
 	}
+}
+
+// sameIngress reports whether two Services have the same load balancer addresses.
+func sameIngress(a, b *corev1.Service) bool {
+	before, after := operatormanager.BalancerAddresses(a), operatormanager.BalancerAddresses(b)
+	if len(before) != len(after) {
+		return false
+	}
+	for i := range before {
+		if cmp.Or(before[i].IP, before[i].Hostname) != cmp.Or(after[i].IP, after[i].Hostname) {
+			return false
+		}
+	}
+	return true
 }

@@ -6,17 +6,20 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/fixture"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// A reconcile is made for a change of what is declared, whether it counts as a generation or not, and for a deletion; not for
-// what the operator or others write beside it.
+// A changed spec and a deletion start a reconcile, even without a new generation. Other writes to
+// the object do not.
 func TestSpecChanged(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*v1alpha2.NginxOperator)
@@ -37,7 +40,7 @@ func TestSpecChanged(t *testing.T) {
 		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			before := newObject()
+			before := fixture.NewObject()
 			after := before.DeepCopy()
 			test.change(after)
 			if got := specChanged().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); got != test.want {
@@ -45,27 +48,24 @@ func TestSpecChanged(t *testing.T) {
 			}
 		})
 	}
-	if !specChanged().Create(event.CreateEvent{Object: newObject()}) {
+	if !specChanged().Create(event.CreateEvent{Object: fixture.NewObject()}) {
 		t.Error("a new object is not passed")
 	}
 }
 
-// A reconcile is made for a child that is not as it was left, for what the Deployment's controller and those who scale report, and
-// every ten hours; not for the operator's own writes.
+// A changed child, a report of the Deployment's controller, and a resync start a reconcile. The
+// operator's own writes do not.
 func TestChildChanged(t *testing.T) {
 	for name, test := range map[string]struct {
 		change                  func(*appsv1.Deployment)
 		differs, resync, passes bool
+		// reported: others have reported on the child, so that its creation passes, too.
+		reported bool
 	}{
 		"the operator's own write":       {change: func(d *appsv1.Deployment) { d.Generation++ }},
 		"what somebody else has changed": {change: func(d *appsv1.Deployment) { d.Generation++ }, differs: true, passes: true},
-		"the status":                     {change: func(d *appsv1.Deployment) { d.Status.ReadyReplicas = 1 }, passes: true},
-		"who scales": {change: func(d *appsv1.Deployment) {
-			d.ManagedFields = []metav1.ManagedFieldsEntry{{
-				Subresource: "scale", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{}}}`),
-			}}
-		}, passes: true},
-		"all that are in the cache": {change: func(*appsv1.Deployment) {}, resync: true, passes: true},
+		"the status":                     {change: func(d *appsv1.Deployment) { d.Status.ReadyReplicas = 1 }, passes: true, reported: true},
+		"all that are in the cache":      {change: func(*appsv1.Deployment) {}, resync: true, passes: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1"}}
@@ -77,7 +77,7 @@ func TestChildChanged(t *testing.T) {
 			if got := changed.Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); got != test.passes {
 				t.Errorf("its update passed %t, want %t", got, test.passes)
 			}
-			if got := changed.Create(event.CreateEvent{Object: after}); got != test.differs {
+			if got := changed.Create(event.CreateEvent{Object: after}); got != (test.differs || test.reported) {
 				t.Errorf("its creation passed %t, want %t", got, test.differs)
 			}
 			if !changed.Delete(event.DeleteEvent{Object: after}) {
@@ -87,7 +87,8 @@ func TestChildChanged(t *testing.T) {
 	}
 }
 
-// A reconcile is made for the end of a Pod and of a revision: with it a port may go that is no longer declared.
+// The end of a Pod or of a ReplicaSet starts a reconcile, because an undeclared port may be removed
+// then.
 func TestTheEndOfPods(t *testing.T) {
 	running, evicted := &corev1.Pod{}, &corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodFailed}}
 	draining := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: ptr.To(metav1.Now())}}
@@ -109,5 +110,64 @@ func TestTheEndOfPods(t *testing.T) {
 		if test.got != test.want {
 			t.Errorf("%s: passed %t", name, test.got)
 		}
+	}
+}
+
+// A changed load balancer address starts a reconcile. Other changes of the status do not.
+func TestAddressesThatChange(t *testing.T) {
+	with := func(ingress ...corev1.LoadBalancerIngress) *corev1.Service {
+		return &corev1.Service{
+			Spec:   corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer},
+			Status: corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{Ingress: ingress}},
+		}
+	}
+	one, other := corev1.LoadBalancerIngress{IP: "192.0.2.1"}, corev1.LoadBalancerIngress{Hostname: "lb.example.com"}
+	for name, test := range map[string]struct {
+		before, after *corev1.Service
+		want          bool
+	}{
+		"none":   {with(), with(), false},
+		"same":   {with(one, other), with(one, other), false},
+		"gets":   {with(), with(one), true},
+		"loses":  {with(one), with(), true},
+		"other":  {with(one), with(other), true},
+		"second": {with(one), with(one, other), true},
+	} {
+		test.after.ResourceVersion = "2"
+		changed := childChanged(func(client.Object) bool { return true })
+		if got := changed.Update(event.UpdateEvent{ObjectOld: test.before, ObjectNew: test.after}); got != test.want {
+			t.Errorf("%s: passed %t", name, got)
+		}
+	}
+}
+
+// A reported address starts a reconcile. The operator's own write does not.
+func TestIngressChanged(t *testing.T) {
+	before := &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1"}}
+	after := before.DeepCopy()
+	after.ResourceVersion = "2"
+	changed := childChanged(func(client.Object) bool { return true })
+	if changed.Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}) {
+		t.Error("a write that changes nothing is passed")
+	}
+	after.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{{IP: "192.0.2.1"}}
+	if !changed.Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}) {
+		t.Error("an address is not passed")
+	}
+}
+
+// A reported acceptance starts a reconcile. The operator's own write does not.
+func TestHTTPRouteChanged(t *testing.T) {
+	before := &gatewayv1.HTTPRoute{}
+	before.Status.Parents = []gatewayv1.RouteParentStatus{{ParentRef: gatewayv1.ParentReference{Name: "public"}}}
+	after := before.DeepCopy()
+	before.ResourceVersion, after.ResourceVersion = "1", "2"
+	changed := childChanged(func(client.Object) bool { return true })
+	if changed.Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}) {
+		t.Error("a write that changes nothing is passed")
+	}
+	after.Status.Parents[0].Conditions = []metav1.Condition{{Type: "Accepted", Status: metav1.ConditionTrue}}
+	if !changed.Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}) {
+		t.Error("acceptance is not passed")
 	}
 }

@@ -15,13 +15,16 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/apply"
+	"github.com/example/nginx-operator/internal/failure"
+	"github.com/example/nginx-operator/internal/status"
 )
 
-// reportUnreadable says in the status of an object that it cannot be decoded. Its children are left as they are: nobody knows what
-// they should be. The patch is made, and its answer read, without the type that the object does not fit.
+// reportUnreadable reports in the status that an object cannot be decoded. Its children stay as
+// they are. The patch and its response do not use the Go type, because the object does not fit it.
 func (r *Reconciler) reportUnreadable(ctx context.Context, object *v1alpha2.NginxOperator, why string) error {
 	conditions := object.DeepCopy().Status.Conditions
-	for _, next := range stopped(v1alpha2.ReasonUnreadable, truncate(unreadableMessage(why)), "stopped by a failure, see Degraded") {
+	message := failure.Truncate(unreadableMessage(why))
+	for _, next := range status.Stopped(v1alpha2.ReasonUnreadable, message, "stopped by a failure, see Degraded") {
 		next.ObservedGeneration = object.Generation
 		meta.SetStatusCondition(&conditions, next)
 	}
@@ -30,8 +33,9 @@ func (r *Reconciler) reportUnreadable(ctx context.Context, object *v1alpha2.Ngin
 	}
 	err := r.patchUnreadable(ctx, object, conditions)
 	if apierrors.IsInvalid(err) {
-		// A rule of the schema that cannot be evaluated, because it finds other types, keeps the API server from taking any write of
-		// the object that does not correct it. An Event is what is left, and nothing is gained by trying again.
+		// A rule of the schema finds an unexpected type and cannot be evaluated, so the API server
+		// refuses every write that does not correct it. Send an Event instead. A retry does not
+		// help.
 		r.Recorder.Eventf(object, nil, corev1.EventTypeWarning, v1alpha2.ReasonUnreadable, "Reconcile", "%s", unreadableMessage(why))
 		log.FromContext(ctx).Error(err, "Failed to write the status of an object that cannot be read")
 		return nil
@@ -42,14 +46,14 @@ func (r *Reconciler) reportUnreadable(ctx context.Context, object *v1alpha2.Ngin
 		}
 		return fmt.Errorf("failed to write status: %w", err)
 	}
-	for _, change := range transitions(object.Status.Conditions, conditions) {
-		log.FromContext(ctx).Info("Condition changed", "reason", change.reason, "message", change.message)
-		r.Recorder.Eventf(object, nil, change.eventType, change.reason, "Reconcile", "%s", change.message)
+	for _, change := range status.Transitions(object.Status.Conditions, conditions) {
+		log.FromContext(ctx).Info("Condition changed", "reason", change.Reason, "message", change.Message)
+		r.Recorder.Eventf(object, nil, change.EventType, change.Reason, "Reconcile", "%s", change.Message)
 	}
 	return nil
 }
 
-// patchUnreadable makes the first of the patches that the API server takes.
+// patchUnreadable tries patches until the API server accepts one.
 func (r *Reconciler) patchUnreadable(ctx context.Context, object *v1alpha2.NginxOperator, conditions []metav1.Condition) error {
 	patches, err := unreadablePatches(object, conditions)
 	if err != nil {
@@ -68,8 +72,8 @@ func (r *Reconciler) patchUnreadable(ctx context.Context, object *v1alpha2.Nginx
 	return err
 }
 
-// unreadablePatches returns a patch that writes the conditions and leaves the rest of the status as it is, and one for where there is
-// no status, or none that the API server takes: then they are all of it.
+// unreadablePatches returns a patch that writes only the conditions, and one that replaces the
+// status. The second is for an object without a status, or with one that the API server refuses.
 func unreadablePatches(object *v1alpha2.NginxOperator, conditions []metav1.Condition) ([][]byte, error) {
 	instead, err := statusPatch(object,
 		operation{"add", "/status", map[string]any{"observedGeneration": object.Generation, "conditions": conditions}})
@@ -81,6 +85,7 @@ func unreadablePatches(object *v1alpha2.NginxOperator, conditions []metav1.Condi
 	return [][]byte{beside, instead}, err
 }
 
+// unreadableMessage returns the message for an object that cannot be decoded.
 func unreadableMessage(why string) string {
 	return "the stored object cannot be read, so nothing of it is applied: " + why +
 		"; correct that field, or delete the object and create it again"

@@ -2,6 +2,7 @@ package nginxoperator
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -9,9 +10,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/fixture"
 )
 
-// The status of an object that cannot be read is written to that object alone, and what it has beside the conditions stays.
+// The status of an unreadable object is written only to that object, and its fields other than
+// conditions stay.
 func TestUnreadablePatches(t *testing.T) {
 	object := &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{UID: "u-1", Generation: 7}}
 	conditions := []metav1.Condition{{Type: "Ready", Status: metav1.ConditionFalse}}
@@ -65,5 +68,15 @@ func TestUnreadablePatches(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// A status is written to its object, and not to a later object with the same name.
+func TestStatusPatch(t *testing.T) {
+	object := fixture.NewObject()
+	patch, err := statusPatch(object, operation{"add", "/status", v1alpha2.NginxOperatorStatus{Replicas: 2}})
+	const want = `[{"op":"test","path":"/metadata/uid","value":"u-1"},{"op":"add","path":"/status","value":{`
+	if err != nil || !strings.HasPrefix(string(patch), want) {
+		t.Errorf("%s, %v", patch, err)
 	}
 }

@@ -1,4 +1,4 @@
-// Package reference has generated pages of the documentation for programs that repeat what they say.
+// Package reference embeds generated pages of the documentation, for programs that quote them.
 package reference
 
 import (
@@ -13,8 +13,8 @@ var reasons string
 
 var row = regexp.MustCompile("(?m)^\\| \\[`(\\w+)`\\]\\([^)]*\\) \\|[^|]*\\|[^|]*\\| (.*) \\|$")
 
-// WayOut returns what usually helps against a reason of status.blockedBy, "" where the table of reasons names nothing.
-func WayOut(reason string) string {
+// Remedy returns the usual remedy for a reason of status.blockedBy, or "" if the table of reasons has none.
+func Remedy(reason string) string {
 	for _, found := range row.FindAllStringSubmatch(reasons, -1) {
 		if found[1] == reason {
 			return found[2]

@@ -1,5 +1,5 @@
-// Command reasons prints a page on the reasons of conditions and of status.blockedBy, made of the constants that hold them and of
-// their comments: "ReasonX (Condition=Status): what. Way out: what to do."
+// Command reasons prints the reference of the reasons of conditions and status.blockedBy. Its source
+// is the comments of the constants: "ReasonX (Condition=Status): meaning. Remedy: what to do."
 package main
 
 import (
@@ -16,8 +16,8 @@ const source = "api/v1alpha2/conditions.go"
 
 const head = `# Reasons
 
-Generated from ` + "`" + source + "`" + `. [Troubleshooting](../troubleshooting.md) explains each. The message beside a
-reason names the object that it is about.
+Generated from ` + "`" + source + "`" + `. [Troubleshooting](../troubleshooting.md) explains each reason. The message
+next to a reason names the affected object.
 `
 
 func main() {
@@ -49,7 +49,7 @@ func render() (string, error) {
 			}
 			rows += row
 		}
-		page += fmt.Sprintf("\n%s\n\n| reason | where | meaning | way out |\n|---|---|---|---|\n%s", oneLine(group.Doc.Text()), rows)
+		page += fmt.Sprintf("\n%s\n\n| reason | where | meaning | remedy |\n|---|---|---|---|\n%s", oneLine(group.Doc.Text()), rows)
 	}
 	return page, nil
 }
@@ -63,9 +63,9 @@ func rowOf(constant *ast.ValueSpec) (string, error) {
 	if !ok || !found || err != nil {
 		return "", fmt.Errorf("the comment of %s does not begin with its name and a colon", name)
 	}
-	meaning, wayOut, _ := strings.Cut(meaning, " Way out: ")
+	meaning, remedy, _ := strings.Cut(meaning, " Remedy: ")
 	return fmt.Sprintf("| [`%s`](../troubleshooting.md#%s) | %s | %s | %s |\n",
-		reason, strings.ToLower(reason), strings.Trim(where, " ()"), meaning, wayOut), nil
+		reason, strings.ToLower(reason), strings.Trim(where, " ()"), meaning, remedy), nil
 }
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

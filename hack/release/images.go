@@ -20,6 +20,8 @@ var images = map[string]struct{ dockerfile, program, source string }{
 	"catalog":   {dockerfile: "catalog.Dockerfile"},
 	"scorecard": {"test/scorecard/Dockerfile", "scorecard", "./test/scorecard"},
 	"examples":  {"examples/Dockerfile", "examples", "./examples"},
+	// Only end-to-end tests run it.
+	"stranger": {"test/stranger/Dockerfile", "stranger", "./test/stranger"},
 }
 
 // image returns the name of an image of a release.

@@ -7,7 +7,7 @@
 //	release external       copy manifests, bundle and catalog to dist/external, where they name the images in IMAGE_REGISTRY
 //	release tree VERSION   check out an older release to dist/releases and print the directory; "previous" is the one before this
 //	release next           make dist/next: the bundle and the catalog of this code under the next number
-//	release image KIND     build and push an image of this release: operator, bundle, catalog, scorecard, examples; and what it is made of
+//	release image KIND     build and push an image of this release: operator, bundle, catalog, scorecard, examples, stranger; and its SBOM
 //	release list-images    print the images that a cluster pulls for this release
 //	release older-images   build and push the images of the releases before this one
 //	release next-images    build and push those of dist/next

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -127,7 +128,7 @@ func lastCommit(release string) (string, error) {
 	return "", fmt.Errorf("the history of this clone has no commit with VERSION %s: fetch all of it (git fetch --unshallow)", release)
 }
 
-// makeNext makes the same code, bundle and channel as a release with the number after this one.
+// makeNext creates dist/next: the same code and bundle as a release with the next version, at the head of each channel that has this one.
 func (p *project) makeNext() error {
 	if p.digests {
 		return errors.New("USE_IMAGE_DIGESTS=true is for what is published: the release after this one, which upgrade tests make, goes by tags")
@@ -155,7 +156,7 @@ func template() (string, error) {
 	return strings.ReplaceAll(string(text), "@ICON@", base64.StdEncoding.EncodeToString(icon)), errors.Join(err, iconErr)
 }
 
-// withRelease adds a release behind another one to channel alpha of a template of the catalog.
+// withRelease appends a release to each channel of a catalog template that has the release it replaces.
 func withRelease(template, release, replaces string) (string, error) {
 	var content struct {
 		Schema  string           `json:"schema"`
@@ -164,14 +165,29 @@ func withRelease(template, release, replaces string) (string, error) {
 	if err := yaml.UnmarshalStrict([]byte(template), &content); err != nil {
 		return "", fmt.Errorf("failed to read the template of the catalog: %w", err)
 	}
+
+	predecessor := operatorName + ".v" + replaces
+	appended := false
 	for _, entry := range content.Entries {
-		if releases, ok := entry["entries"].([]any); ok && entry["schema"] == "olm.channel" && entry["name"] == "alpha" {
-			entry["entries"] = append(releases, map[string]string{"name": operatorName + ".v" + release, "replaces": operatorName + ".v" + replaces})
-			out, err := yaml.Marshal(content)
-			return string(out), err
+		releases, _ := entry["entries"].([]any)
+		if entry["schema"] != "olm.channel" || !slices.ContainsFunc(releases, func(r any) bool { return nameOf(r) == predecessor }) {
+			continue
 		}
+		entry["entries"] = append(releases, map[string]string{"name": operatorName + ".v" + release, "replaces": predecessor})
+		appended = true
 	}
-	return "", errors.New("the template of the catalog has no channel alpha")
+	if !appended {
+		return "", fmt.Errorf("no channel of the catalog template has release %s", replaces)
+	}
+	out, err := yaml.Marshal(content)
+	return string(out), err
+}
+
+// nameOf returns the name of a channel entry, or "" if it has none.
+func nameOf(entry any) string {
+	fields, _ := entry.(map[string]any)
+	name, _ := fields["name"].(string)
+	return name
 }
 
 // renderGraph renders the catalog of this release, and its graph for the documentation.

@@ -27,7 +27,7 @@ import (
 
 const annotation = "example.com/last"
 
-// stored returns an object as it is in the cluster after it was declared so.
+// stored returns an object as the cluster stores it after this declaration.
 func stored[T client.Object](t *testing.T, declared T) T {
 	t.Helper()
 	raw, err := declaration(declared)
@@ -57,8 +57,8 @@ func deployment(change ...func(*appsv1.Deployment)) *appsv1.Deployment {
 	return d
 }
 
-// A child costs a read when it or its declaration has changed since it was looked at, and nothing else does; whether the cache
-// has all of it or only its stamp makes no difference.
+// A child is read only if it or its declaration has changed since it was compared. It does not
+// matter whether the cache has the whole child or only its stamp.
 func TestWhatIsReadAndWritten(t *testing.T) {
 	same := func(*appsv1.Deployment) {}
 	image := func(image string) func(*appsv1.Deployment) {
@@ -144,7 +144,7 @@ func TestWhatIsReadAndWritten(t *testing.T) {
 	}
 }
 
-// A patch is meant for one object and leaves the record of what it makes.
+// A patch applies to one object only and has the record of the declaration.
 func TestComplete(t *testing.T) {
 	applier, _ := newApplier(interceptor.Funcs{})
 	for _, patch := range [][]byte{nil, []byte(`{"spec":{"replicas":2}}`)} {
@@ -165,7 +165,7 @@ func TestComplete(t *testing.T) {
 
 type writes map[string]int
 
-// testApplier is an Applier on objects that others may read and write.
+// testApplier is an Applier whose objects other clients can read and write.
 type testApplier struct {
 	*Applier
 	tracker clienttesting.ObjectTracker
@@ -176,7 +176,7 @@ func newApplier(funcs interceptor.Funcs, objects ...client.Object) (testApplier,
 	tracker := clienttesting.NewObjectTracker(clientgoscheme.Scheme, clientgoscheme.Codecs.UniversalDecoder())
 	create := funcs.Create
 	funcs.Create = func(ctx context.Context, c client.WithWatch, object client.Object, opts ...client.CreateOption) error {
-		if object.GetUID() == "" { // the fake client gives none
+		if object.GetUID() == "" { // the fake client sets none
 			uids++
 			object.SetUID(types.UID(fmt.Sprintf("uid-%d", uids)))
 		}
@@ -197,7 +197,7 @@ var owner = &corev1.ConfigMap{
 	ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "owner", UID: "owner-uid"},
 }
 
-// Create, nothing, patch, delete: each reconcile writes what it has to and no more.
+// Create, nothing, patch, delete: each reconcile writes only what it must.
 func TestApply(t *testing.T) {
 	applier, counted := newApplier(interceptor.Funcs{})
 	pass := func(want writes, children ...client.Object) {
@@ -220,7 +220,7 @@ func TestApply(t *testing.T) {
 	if live.Labels["a"] != "2" || !metav1.IsControlledBy(live, owner) {
 		t.Errorf("stored: %+v", live.ObjectMeta)
 	}
-	for _, want := range []writes{{"delete Deployment": 1}, {}} { // the second time it is gone already
+	for _, want := range []writes{{"delete Deployment": 1}, {}} { // the second Delete finds no object
 		if err := applier.Delete(t.Context(), live.DeepCopy()); err != nil {
 			t.Fatal(err)
 		}
@@ -231,7 +231,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// The first error ends a reconcile: nothing is written that depends on a child which is not there.
+// The first error ends a reconcile, so nothing is written that depends on a missing child.
 func TestApplyStopsAtAnError(t *testing.T) {
 	refused := apierrors.NewForbidden(schema.GroupResource{Resource: "services"}, "web", errors.New("quota"))
 	applier, counted := newApplier(interceptor.Funcs{
@@ -252,7 +252,7 @@ func TestApplyStopsAtAnError(t *testing.T) {
 	}
 }
 
-// What is not ours is left as it is, whether the cache shows it or only the API server knows it.
+// Apply does not change foreign objects, whether the cache shows them or not.
 func TestApplyLeavesForeignObjects(t *testing.T) {
 	foreign := deployment(func(d *appsv1.Deployment) {
 		d.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Other", Name: "theirs", UID: "other", Controller: ptr.To(true)}}
@@ -278,7 +278,7 @@ func TestApplyLeavesForeignObjects(t *testing.T) {
 	}
 }
 
-// A child that was declared from a stored one which has changed since is not written.
+// Apply returns a conflict if the child was declared from an older version of the stored child.
 func TestApplyRefusesAnOldState(t *testing.T) {
 	applier, counted := newApplier(interceptor.Funcs{})
 	if _, err := applier.Apply(t.Context(), owner, nil, deployment()); err != nil {
@@ -292,7 +292,8 @@ func TestApplyRefusesAnOldState(t *testing.T) {
 	}
 }
 
-// What the API server cannot merge is replaced: here somebody renamed the port of a Service to get two of one name.
+// If the API server rejects the merge, Apply replaces the list. Here, another client changed the
+// port number of a Service, so the merge has two ports with the same name.
 func TestApplyReplacesWhatCannotBeMerged(t *testing.T) {
 	service := func(port int32) *corev1.Service {
 		return &corev1.Service{
@@ -331,7 +332,7 @@ func TestApplyReplacesWhatCannotBeMerged(t *testing.T) {
 	}
 }
 
-// What is told of a child without a request is what Apply then does.
+// Pending predicts without a write exactly what Apply does.
 func TestPending(t *testing.T) {
 	applier, counted := newApplier(interceptor.Funcs{})
 	configMap := func() client.Object {
@@ -349,7 +350,7 @@ func TestPending(t *testing.T) {
 		t.Fatal(err)
 	}
 	clear(counted)
-	pending, err := applier.Pending(t.Context(), owner, configMap(), foreign, deployment())
+	pending, err := applier.Pending(t.Context(), owner, nil, configMap(), foreign, deployment())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -362,23 +363,23 @@ func TestPending(t *testing.T) {
 	}
 }
 
-// Content that no comparison needs is asked for when a child is created, and only then; without it nothing is created.
+// Content is requested only to create a child. Without the content, nothing is created.
 func TestFill(t *testing.T) {
 	applier, counted := newApplier(interceptor.Funcs{})
 	configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Immutable: ptr.To(true)}
 	changed := apierrors.NewConflict(schema.GroupResource{Resource: "configmaps"}, "web", errors.New("changed"))
-	_, err := applier.Apply(t.Context(), owner, func(context.Context, client.Object) error { return changed }, configMap.DeepCopy())
+	_, err := applier.Apply(t.Context(), owner, testContent{fill: func(client.Object) error { return changed }}, configMap.DeepCopy())
 	if !apierrors.IsConflict(err) || len(counted) != 0 {
 		t.Errorf("error %v, writes %v", err, counted)
 	}
 	asked := 0
-	fill := func(_ context.Context, child client.Object) error {
+	fill := func(child client.Object) error {
 		asked++
 		child.(*corev1.ConfigMap).Data = map[string]string{"k": "v"}
 		return nil
 	}
 	for range 2 {
-		if _, err := applier.Apply(t.Context(), owner, fill, configMap.DeepCopy()); err != nil {
+		if _, err := applier.Apply(t.Context(), owner, testContent{fill: fill}, configMap.DeepCopy()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -391,8 +392,8 @@ func TestFill(t *testing.T) {
 	}
 }
 
-// A child that an earlier release made names an earlier version of the owner's API. It is the owner's all the same, and
-// the reference is written anew, once.
+// The owner reference of a child can have an earlier version of the owner's API. The owner still
+// controls the child, and the reference is rewritten once.
 func TestReferenceOfAnEarlierVersion(t *testing.T) {
 	child := deployment()
 	child.OwnerReferences = []metav1.OwnerReference{
@@ -413,7 +414,7 @@ func TestReferenceOfAnEarlierVersion(t *testing.T) {
 	}
 }
 
-// Whose deletion is waited for is told by group, kind and name, whatever the version.
+// A predecessor is recognized by group, kind, and name. The version does not matter.
 func TestPredecessor(t *testing.T) {
 	ours := &metav1.OwnerReference{
 		APIVersion: "operator.example.com/v1alpha2", Kind: "NginxOperator", Name: "web", UID: "new", Controller: ptr.To(true),
@@ -441,8 +442,8 @@ func TestPredecessor(t *testing.T) {
 	}
 }
 
-// An element of a list that lost the field which tells it from others cannot be merged; the list is replaced, and
-// what is no longer declared goes all the same.
+// A list element without its key field cannot be merged. Apply replaces the list, and removes
+// fields that are no longer declared.
 func TestApplyReplacesWhatHasNoKey(t *testing.T) {
 	declared := deployment(func(d *appsv1.Deployment) {
 		d.Spec.Template.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "registry"}}
@@ -473,7 +474,8 @@ func TestApplyReplacesWhatHasNoKey(t *testing.T) {
 	}
 }
 
-// Annotations of a child are declared, then others, then none: what others set stays, and so does the record.
+// Declared annotations are added, changed, and removed. The annotations of other clients and the
+// record stay.
 func TestAnnotationsComeAndGo(t *testing.T) {
 	service := func(annotations map[string]string) *corev1.Service {
 		return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Annotations: annotations}}

@@ -8,8 +8,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// difference returns the patch that makes the live object what is declared, nil where it is already, and of which type it is. Of custom
-// resources the API server knows no strategic merge.
+// difference returns the patch that changes the live object to the declaration, and the type of the
+// patch. The patch is nil if the object is as declared. The API server supports no strategic merge
+// patches of custom resources.
 func difference(live client.Object, last, declared []byte) ([]byte, types.PatchType, error) {
 	if _, _, err := scheme.Scheme.ObjectKinds(live); err == nil {
 		patch, err := threeWay(live, last, declared)
@@ -19,8 +20,8 @@ func difference(live client.Object, last, declared []byte) ([]byte, types.PatchT
 	return patch, types.MergePatchType, err
 }
 
-// ofCustom returns the JSON merge patch that makes a live custom resource what is declared, nil where it is already. A list in which
-// something differs is replaced as a whole.
+// ofCustom returns the JSON merge patch of a custom resource, or nil if the resource is as
+// declared. The patch replaces a list as a whole if one element differs.
 func ofCustom(live client.Object, last, declared []byte) ([]byte, error) {
 	was, is, stored, err := decode(live, last, declared)
 	if err != nil {
@@ -34,8 +35,9 @@ func ofCustom(live client.Object, last, declared []byte) ([]byte, error) {
 	return patch, nil
 }
 
-// settle puts what is declared in the place of every list that holds it, so that the merge finds no difference. The schema of a custom
-// resource gives the elements of lists defaults, those of a later version more of them, and a merge patch replaces whole lists.
+// settle replaces each stored list that holds the declared list by the declared list, so the merge
+// finds no difference. The schema of a custom resource adds defaults to list elements, and a merge
+// patch replaces whole lists. Without settle, each default would be a difference.
 func settle(was, is, stored map[string]any) {
 	for key, declared := range is {
 		switch declared := declared.(type) {
@@ -52,8 +54,9 @@ func settle(was, is, stored map[string]any) {
 	}
 }
 
-// holds reports whether a stored value has all that is declared, and nothing of what was declared before and is no more. What was never
-// declared it may have, but for elements of lists.
+// holds reports whether a stored value has all declared fields, and no field that was declared
+// before and is no longer declared. Fields that were never declared are allowed. Additional list
+// elements are not.
 func holds(was, is, stored any) bool {
 	switch is := is.(type) {
 	case map[string]any:

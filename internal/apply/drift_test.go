@@ -23,7 +23,8 @@ func own(t *testing.T, child client.Object) {
 	}
 }
 
-// A drift that comes between the read and the patch is not taken for declared: the patch is refused, and made again from what is there.
+// A drift between the read and the patch does not count as declared: the API server rejects the
+// patch, and the retry reads the current child.
 func TestDriftDuringAPatch(t *testing.T) {
 	image := func(image string) func(*appsv1.Deployment) {
 		return func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = image }
@@ -63,8 +64,8 @@ func TestDriftDuringAPatch(t *testing.T) {
 	}
 }
 
-// The cache does not show a Service that lost the operator's label, and the API server refuses another with its node port before it looks
-// at the name.
+// The cache does not show a Service that lost the operator's label. The API server rejects another
+// Service with its node port before it checks the name.
 func TestServiceOutsideOfTheCache(t *testing.T) {
 	declared := func() *corev1.Service {
 		return &corev1.Service{

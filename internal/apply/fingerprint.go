@@ -14,28 +14,30 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// seed makes fingerprints unpredictable, so that nobody can make two contents of one fingerprint. They mean nothing to another process.
+// seed makes fingerprints unpredictable, so no client can create two contents with the same
+// fingerprint. Fingerprints of another process have another seed.
 var seed = maphash.MakeSeed()
 
-// unreadable is the fingerprint of what cannot be encoded. It is not equal to itself: what has it is looked at.
+// unreadable is the fingerprint of an object that cannot be encoded. It never counts as equal, so
+// such a child is always compared.
 const unreadable = 0
 
-// revisionAnnotation is written by the Deployment's controller.
+// revisionAnnotation is written by the Deployment controller.
 const revisionAnnotation = "deployment.kubernetes.io/revision"
 
-// Stamp leaves the fingerprint of a whole child in its selfLink, which the API server keeps empty. It is for transforms of the
-// cache: afterwards all that identifies nothing can be taken away, and a reconcile still sees whether the child changed since it was
-// looked at. A child that has its stamp already is left as it is.
+// Stamp stores the fingerprint of a whole child in its selfLink, which the API server leaves empty.
+// Cache transforms call it before they remove fields, so that a reconcile still detects a changed
+// child. It does not change a child that has a stamp.
 func Stamp(child client.Object) {
 	if child.GetSelfLink() == "" {
 		child.SetSelfLink(strconv.FormatUint(fingerprint(child), base))
 	}
 }
 
-// base is that of the number in a stamp.
+// base is the base of the number in a stamp.
 const base = 36
 
-// stampOf returns the fingerprint of a child as the cache has it, whole or stamped.
+// stampOf returns the fingerprint of a whole child, or of the form in the cache.
 func stampOf(cached client.Object) uint64 {
 	stamp := cached.GetSelfLink()
 	if stamp == "" {
@@ -48,8 +50,8 @@ func stampOf(cached client.Object) uint64 {
 	return found
 }
 
-// fingerprint stands for what is declared of a child or stored of it, but for what changes without anybody changing the child. It
-// takes time in proportion to the size.
+// fingerprint returns a hash of a declared or stored child. The hash ignores fields that change
+// although no client changes the child. The cost is proportional to the size.
 func fingerprint(child client.Object) uint64 {
 	raw, err := encode(content(child))
 	if err != nil {
@@ -58,7 +60,8 @@ func fingerprint(child client.Object) uint64 {
 	return maphash.Bytes(seed, raw)
 }
 
-// encode returns a form that is equal for what is equal. That of protocol buffers is the cheapest; kinds of other groups lack it.
+// encode returns equal bytes for equal objects. Protocol buffers are the cheapest encoding. Kinds
+// of other API groups do not support it.
 func encode(object client.Object) ([]byte, error) {
 	if encoder, ok := object.(interface{ Marshal() ([]byte, error) }); ok {
 		return encoder.Marshal()
@@ -66,8 +69,9 @@ func encode(object client.Object) ([]byte, error) {
 	return json.Marshal(object)
 }
 
-// content returns a copy of an object, to be read only, without its status, without what the API server and controllers write to
-// it by themselves, and without data that nobody can change: that of an immutable ConfigMap, and of a ControllerRevision.
+// content returns a read-only copy of an object. The copy has no status, no metadata that the API
+// server and controllers set, and no immutable data: that of an immutable ConfigMap or a
+// ControllerRevision.
 func content(object client.Object) client.Object {
 	value := reflect.New(reflect.TypeOf(object).Elem())
 	value.Elem().Set(reflect.ValueOf(object).Elem())

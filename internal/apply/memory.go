@@ -11,52 +11,59 @@ import (
 )
 
 const (
-	// maxLooks is how often a child that somebody changes is looked at, and restored, without delay.
+	// maxLooks is the number of times that a child is compared and restored without a delay while
+	// another client keeps changing it.
 	maxLooks = 200
-	// lookEvery is how long it takes until one more look is earned. It bounds what somebody costs who fights the operator over a child.
+	// lookEvery is the time until one more comparison is allowed. It bounds the cost of a client
+	// that fights the operator over a child.
 	lookEvery = 10 * time.Second
 )
 
-// memory is what is known of the children of each owner from having looked at all of them. It is lost with the process, and then
-// every child is looked at once. The zero value is empty.
+// memory has the results of the comparisons of each owner's children. It is lost with the process;
+// the next process compares every child once. The zero value is empty.
 type memory struct {
 	mu     sync.Mutex
 	owners map[types.NamespacedName]family
 }
 
-// family is what is known of one owner's children. Another object of the owner's name has others.
+// family has the known children of one owner. Another object with the owner's name has its own
+// children.
 type family struct {
 	owner    types.UID
 	children []look
+	// confirmed is true if this process has compared the owner in the cache with the stored owner.
+	confirmed bool
 }
 
-// look is what the last look at a child came to. There is one for every child in the cluster.
+// look is the result of the last comparison of a child. There is one for each child in the cluster,
+// so it is small.
 type look struct {
-	// child stands for its UID.
+	// child is the hash of the UID.
 	child uint64
 	// stored and declared are the fingerprints of the child and of its declaration.
 	stored, declared uint64
 	// asDeclared reports whether the child was as declared.
 	asDeclared bool
-	// changes are those by others, nil where there were none.
+	// changes counts the changes by other clients. It is nil if there were none.
 	changes *changes
 }
 
-// isOf reports whether the child, as the cache has it, is what the look was at.
+// isOf reports whether the child in the cache is unchanged since the comparison.
 func (l look) isOf(cached client.Object) bool {
 	return l.stored != unreadable && l.stored == stampOf(cached)
 }
 
-// changes are how many looks at changes by others were spent, which are earned back since.
+// changes has the number of spent comparisons, and the time since which some of them are earned
+// back.
 type changes struct {
 	spent int
 	since time.Time
 }
 
-// childOf returns what stands for the child of a UID.
+// childOf returns the hash of a UID.
 func childOf(uid types.UID) uint64 { return maphash.String(seed, string(uid)) }
 
-// find returns what is known of a child of the owner that has this name and UID.
+// find returns the last comparison of the child with this UID, if the owner has this name and UID.
 func (m *memory) find(name types.NamespacedName, owner, child types.UID) (look, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -67,7 +74,7 @@ func (m *memory) find(name types.NamespacedName, owner, child types.UID) (look, 
 	return look{}, false
 }
 
-// note remembers what a look came to.
+// note stores the result of a comparison.
 func (m *memory) note(owner client.Object, found look) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -85,7 +92,28 @@ func (m *memory) note(owner client.Object, found look) {
 	m.set(key, known)
 }
 
-// spend takes one of the looks that a child has, because somebody changed it. It returns how long to wait where none is left.
+// isConfirmed reports whether Confirm has succeeded for the owner with this name and UID.
+func (m *memory) isConfirmed(name types.NamespacedName, owner types.UID) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	known := m.owners[name]
+	return known.owner == owner && known.confirmed
+}
+
+// confirm stores that Confirm has succeeded.
+func (m *memory) confirm(name types.NamespacedName, owner types.UID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	known := m.owners[name]
+	if known.owner != owner {
+		known = family{owner: owner}
+	}
+	known.confirmed = true
+	m.set(name, known)
+}
+
+// spend takes one of the comparisons of a child that another client has changed. It returns the
+// time to wait if none is left.
 func (m *memory) spend(owner client.Object, child types.UID, now time.Time) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -111,7 +139,7 @@ func (m *memory) spend(owner client.Object, child types.UID, now time.Time) time
 	return 0
 }
 
-// keep forgets all children of the owner but these.
+// keep removes all children of the owner except these.
 func (m *memory) keep(owner client.Object, children []types.UID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -126,14 +154,14 @@ func (m *memory) keep(owner client.Object, children []types.UID) {
 	m.set(key, known)
 }
 
-// forget forgets all children of the owner of that name.
+// forget removes all children of the owner with this name.
 func (m *memory) forget(owner types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.owners, owner)
 }
 
-// set is called with the lock.
+// set stores the children of an owner. The caller holds the lock.
 func (m *memory) set(key types.NamespacedName, known family) {
 	if m.owners == nil {
 		m.owners = map[types.NamespacedName]family{}

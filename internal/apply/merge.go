@@ -15,23 +15,24 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// atomicFields are maps that mean something only as a whole, and that the strategic merge would merge key by key: with a
-// key more, a selector selects other Pods.
+// atomicFields are maps that are valid only as a whole. The strategic merge would merge them by
+// key, and a selector with one more key selects other Pods.
 var atomicFields = [][]string{{"spec", "selector"}, {"spec", "podSelector"}}
 
-// atomicLists are lists whose elements the strategic merge cannot tell apart: it looks only at the topology of a
-// constraint, and there may be two of one topology.
+// atomicLists are lists whose elements the strategic merge cannot distinguish. It only compares the
+// topology key of a spread constraint, and two constraints can have the same key.
 var atomicLists = [][]string{{"spec", "template", "spec", "topologySpreadConstraints"}}
 
-// sharedMaps are maps into which others write as well. When none of our keys is declared any more, ours go and theirs stay.
+// sharedMaps are maps that other clients also write to. If the declaration no longer has such a
+// map, only the keys of the last declaration are removed.
 var sharedMaps = [][]string{
 	{"metadata", "annotations"},
 	{"spec", "template", "metadata", "annotations"},
 	{"spec", "template", "spec", "nodeSelector"},
 }
 
-// keptFields are fields that the API server leaves as they were where a write leaves them out, with their defaults. Once one is no
-// longer declared, its default is written.
+// keptFields are fields that the API server does not change if a write omits them, with their
+// defaults. If such a field is no longer declared, its default is written.
 var keptFields = []struct {
 	path      []string
 	byDefault string
@@ -39,7 +40,8 @@ var keptFields = []struct {
 	{[]string{"spec", "ipFamilyPolicy"}, "SingleStack"},
 }
 
-// decode returns what was declared, is declared, and is stored, made ready to be merged.
+// decode returns the last declaration, the current declaration, and the stored object, prepared for
+// the merge.
 func decode(live client.Object, last, declared []byte) (was, is, stored map[string]any, err error) {
 	current, err := json.Marshal(content(live))
 	if err != nil {
@@ -51,7 +53,8 @@ func decode(live client.Object, last, declared []byte) (was, is, stored map[stri
 	// No declaration has finalizers.
 	unstructured.RemoveNestedField(was, "metadata", "finalizers")
 	unstructured.RemoveNestedField(stored, "metadata", "finalizers")
-	// We count as having declared all that is stored of an atomic field: what is not declared now goes then.
+	// The whole stored value counts as declared before, so the merge removes keys that are no
+	// longer declared.
 	for _, path := range atomicFields {
 		if value, found, err := unstructured.NestedMap(stored, path...); err == nil && found {
 			if err := unstructured.SetNestedMap(was, value, path...); err != nil {
@@ -82,8 +85,8 @@ func decode(live client.Object, last, declared []byte) (was, is, stored map[stri
 	return was, is, stored, nil
 }
 
-// dropForeign takes from what is stored the labels or annotations that were never declared: there may be very many, and no merge
-// changes them.
+// dropForeign removes labels or annotations from the stored object that were never declared. There
+// can be many, and no merge changes them.
 func dropForeign(was, is, stored map[string]any, field string) {
 	before, _, _ := unstructured.NestedFieldNoCopy(was, "metadata", field)
 	now, _, _ := unstructured.NestedFieldNoCopy(is, "metadata", field)
@@ -99,7 +102,8 @@ func dropForeign(was, is, stored map[string]any, field string) {
 	}
 }
 
-// threeWay returns the strategic merge patch that makes the live object what is declared, nil where it is already.
+// threeWay returns the strategic merge patch that changes the live object to the declaration, or
+// nil if it is as declared.
 func threeWay(live client.Object, last, declared []byte) ([]byte, error) {
 	was, is, stored, err := decode(live, last, declared)
 	if err != nil {
@@ -124,8 +128,8 @@ func threeWay(live client.Object, last, declared []byte) ([]byte, error) {
 	return json.Marshal(patch)
 }
 
-// replacing returns the JSON merge patch that makes the live object what is declared: a list that differs is replaced as a
-// whole, with what others have put into it.
+// replacing returns the JSON merge patch that changes the live object to the declaration. It
+// replaces each list that differs, including elements of other clients.
 func replacing(live client.Object, last, declared []byte) ([]byte, error) {
 	was, is, stored, err := decode(live, last, declared)
 	if err != nil {
@@ -144,12 +148,11 @@ func jsonMergePatch(was, is, stored map[string]any) ([]byte, error) {
 	return jsonmergepatch.CreateThreeWayJSONMergePatch(last, declared, current)
 }
 
-// errNotMerged is the error of a merge that finds no way, because an element of a list has lost the field that tells it
-// from others.
+// errNotMerged is the error of a merge that is impossible, because a list element has lost its key
+// field.
 var errNotMerged = errors.New("failed to merge")
 
-// merge returns the strategic merge patch for what was declared, is declared and is stored, nil where it would change
-// nothing.
+// merge returns the strategic merge patch of the three objects, or nil if it would change nothing.
 func merge(live client.Object, was, is, stored map[string]any) (map[string]any, error) {
 	if hasLongList(was) || hasLongList(is) || hasLongList(stored) {
 		return nil, fmt.Errorf("%w: a list has more than %d elements", errNotMerged, maxElements)
@@ -168,8 +171,8 @@ func merge(live client.Object, was, is, stored map[string]any) (map[string]any, 
 	if string(patch) == "{}" {
 		return nil, nil
 	}
-	// Fields with the patch strategy "replace" (the selector of a PodDisruptionBudget) are in the patch even when they
-	// do not differ, so what counts is whether the patch changes anything.
+	// The patch always has fields with the patch strategy "replace", such as the selector of a
+	// PodDisruptionBudget. Check whether the patch changes anything.
 	patched, err := strategicpatch.StrategicMergePatchUsingLookupPatchMeta(current, patch, meta)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errNotMerged, err)
@@ -181,13 +184,14 @@ func merge(live client.Object, was, is, stored map[string]any) (map[string]any, 
 	return out, json.Unmarshal(patch, &out)
 }
 
-// replacement is what a patch says of an atomic list.
+// replacement is the value of an atomic list in a patch.
 type replacement struct {
 	path  []string
 	value any
 }
 
-// takeAtomicLists takes the atomic lists out of the three, and returns what a patch has to say of those that differ.
+// takeAtomicLists removes the atomic lists from the three objects, and returns the replacements of
+// those that differ.
 func takeAtomicLists(was, is, stored map[string]any) ([]replacement, error) {
 	var out []replacement
 	for _, path := range atomicLists {
@@ -212,9 +216,9 @@ func takeAtomicLists(was, is, stored map[string]any) ([]replacement, error) {
 	return out, nil
 }
 
-// declaration encodes what is declared of a child and compared with what is stored: not the status, not the kind, and
-// not the content of an immutable object. The latter cannot change, and a large ConfigMap would not fit into the
-// annotation that keeps the declaration.
+// declaration encodes the part of a child that is compared with the stored child. It omits the
+// status, the kind, and the content of an immutable object: that content cannot change, and a large
+// ConfigMap would not fit into the annotation.
 func declaration(child client.Object) ([]byte, error) {
 	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(content(child))
 	if err != nil {

@@ -17,7 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// The patch for what was declared, what is declared, and what is stored; "" is no patch at all.
+// The patch for the last declaration, the current declaration, and the stored object. "" is no
+// patch.
 func TestThreeWay(t *testing.T) {
 	same := func(*appsv1.Deployment) {}
 	for name, test := range map[string]struct {
@@ -79,21 +80,22 @@ func TestThreeWay(t *testing.T) {
 	}
 }
 
-// patchOf returns the patch for an object that is stored so and declared so.
+// patchOf returns the patch for a stored and a declared object.
 func patchOf(t *testing.T, live, child client.Object) []byte {
 	t.Helper()
 	declared, err := declaration(child)
 	if err != nil {
 		t.Fatal(err)
 	}
-	patch, err := threeWay(live, believed(live, live.GetAnnotations()[annotation]), declared)
+	patch, err := threeWay(live, sanitizeRecord(live, live.GetAnnotations()[annotation]), declared)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return patch
 }
 
-// A key more in a selector selects other Pods: what is not declared of it goes, though it was never declared.
+// A selector with one more key selects other Pods, so a patch removes keys that are not declared,
+// even if they never were.
 func TestSelectorsAreAtomic(t *testing.T) {
 	service := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"},
@@ -114,7 +116,8 @@ func TestSelectorsAreAtomic(t *testing.T) {
 	}
 }
 
-// What the API server would leave as it is gets its default once it is no longer declared, and only then.
+// If a field that the API server retains is no longer declared, the patch writes its default.
+// Otherwise it does not.
 func TestThreeWayOfKeptField(t *testing.T) {
 	plain := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
 	dual := plain.DeepCopy()
@@ -129,7 +132,7 @@ func TestThreeWayOfKeptField(t *testing.T) {
 	}
 }
 
-// A field with the patch strategy "replace" is not written again and again.
+// A field with the patch strategy "replace" is not written again if it is unchanged.
 func TestThreeWayOfReplacedField(t *testing.T) {
 	budget := &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"},
@@ -145,7 +148,7 @@ func TestThreeWayOfReplacedField(t *testing.T) {
 	}
 }
 
-// The record of an immutable object leaves its content out, which may be larger than an annotation.
+// The record of an immutable object omits its content, which can exceed the size of an annotation.
 func TestRecordOfImmutableObject(t *testing.T) {
 	configMap := &corev1.ConfigMap{Immutable: ptr.To(true), Data: map[string]string{"k": strings.Repeat("x", 1<<19)}}
 	raw, err := declaration(configMap)
@@ -158,7 +161,8 @@ func TestRecordOfImmutableObject(t *testing.T) {
 	}
 }
 
-// Two constraints on one topology differ only in what is not the key of the list; they are compared and written all the same.
+// Two constraints can have the same topology key and differ in another field. They are compared and
+// written correctly.
 func TestElementsOfOneKey(t *testing.T) {
 	skews := func(hard, soft int32) func(*appsv1.Deployment) {
 		return func(d *appsv1.Deployment) {
@@ -187,7 +191,7 @@ func TestElementsOfOneKey(t *testing.T) {
 	}
 }
 
-// What nobody can change is no part of a declaration, so no patch has it, not even as null.
+// Immutable data is not part of a declaration, so no patch has it, not even as null.
 func TestImmutableDataIsNotPatched(t *testing.T) {
 	live := &appsv1.ControllerRevision{Revision: 3, Data: runtime.RawExtension{Raw: []byte(`{"spec":{}}`)}}
 	before, err := declaration(live)

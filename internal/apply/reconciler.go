@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// AsReconciler is reconcile.AsReconciler with forget, which is called when an object is gone. Reconciles of one name follow each
-// other, so none can remember anything after that.
+// AsReconciler is reconcile.AsReconciler, and calls forget if the object does not exist. Reconciles
+// of one name never run concurrently, so nothing is remembered of the object after that.
 func AsReconciler[T client.Object](
 	reader client.Reader, inner reconcile.ObjectReconciler[T], forget func(types.NamespacedName),
 ) reconcile.Reconciler {

@@ -7,24 +7,54 @@ import (
 	"regexp"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	kjson "sigs.k8s.io/json"
 )
 
-// noRecord is a record by which nothing counts as declared before.
+// record returns the annotation of the last declaration: the declaration without the labels in
+// Unrecorded.
+func (a *Applier) record(declared []byte) []byte {
+	if len(a.Unrecorded) == 0 {
+		return declared
+	}
+	var object map[string]any
+	if json.Unmarshal(declared, &object) != nil {
+		return declared
+	}
+	labels, _, _ := unstructured.NestedMap(object, "metadata", "labels")
+	before := len(labels)
+	for _, key := range a.Unrecorded {
+		delete(labels, key)
+	}
+	if len(labels) == before || unstructured.SetNestedMap(object, labels, "metadata", "labels") != nil {
+		return declared
+	}
+	out, err := json.Marshal(object)
+	if err != nil {
+		return declared
+	}
+	return out
+}
+
+func (a *Applier) recordOf(live client.Object) string { return live.GetAnnotations()[a.Annotation] }
+
+// noRecord is a record without any declared field.
 const noRecord = "{}"
 
-// believed returns what a child's record of its last declaration says, as this package would write it, and noRecord where it says
-// nothing. Whoever may write the child may write its record too. So it goes through the kind of the child: what no declaration
-// of that kind could say (a list with null in it, at which the merge would panic) is not in the result.
-func believed(live client.Object, record string) []byte {
+// sanitizeRecord returns a child's record of its last declaration in the form that this package
+// writes, or noRecord if the record is invalid. A client that can write the child can also write
+// its record. So the record is decoded into the Go type of the child, which removes everything that
+// no declaration of this kind can have, for example a list with null, which would make the merge
+// panic.
+func sanitizeRecord(live client.Object, record string) []byte {
 	decoder := json.NewDecoder(bytes.NewReader([]byte(record)))
 	decoder.UseNumber()
 	var said map[string]any
 	if decoder.Decode(&said) != nil || hasHugeNumber(said) || hasLongList(said) {
 		return []byte(noRecord)
 	}
-	// What was looked at is what is decoded: not a field that is given twice, nor one under a name in other letters.
+	// Decode only the checked fields: no duplicate fields, and no names in another case.
 	raw, err := json.Marshal(said)
 	child := reflect.New(reflect.TypeOf(live).Elem()).Interface().(client.Object)
 	if err != nil || kjson.UnmarshalCaseSensitivePreserveInts(raw, child) != nil {
@@ -44,7 +74,8 @@ func believed(live client.Object, record string) []byte {
 	return raw
 }
 
-// dropNulls takes the fields that are null out of an object and of those in it: a required field that was never set is one.
+// dropNulls removes null fields from an object and its inner objects. A required field that was
+// never set is null.
 func dropNulls(object map[string]any) {
 	for key, value := range object {
 		if value == nil {
@@ -55,11 +86,12 @@ func dropNulls(object map[string]any) {
 	}
 }
 
-// hugeNumber is a number whose exponent has four digits or more. A quantity like that would be computed to the last digit.
+// hugeNumber matches a number whose exponent has four digits or more. Computing such a quantity to
+// the last digit is expensive.
 var hugeNumber = regexp.MustCompile(`^\s*[+-]?[0-9.]*[eE][+-]?[0-9]{4,}\s*$`)
 
-// quantities are the fields of the children's kinds that are quantities, or hold them. Elsewhere a text may look like a huge
-// number: the name of an object, or its UID.
+// quantities are the fields of the children's kinds that are or contain quantities. Other fields
+// can contain text that looks like a huge number, such as a name or a UID.
 var quantities = []string{"limits", "requests", "overhead", "sizeLimit", "divisor"}
 
 func hasHugeNumber(value any) bool {
@@ -82,8 +114,8 @@ func isHugeNumber(value any) bool {
 	return false
 }
 
-// maxElements bounds the lists that are merged element by element, because that takes time in proportion to the square of their
-// length. It is far above what a Pod has of anything.
+// maxElements bounds lists that are merged by element, because the cost grows with the square of
+// their length. It is far above the length of any list in a Pod.
 const maxElements = 128
 
 func hasLongList(value any) bool {
@@ -93,7 +125,7 @@ func hasLongList(value any) bool {
 	})
 }
 
-// anyOf reports whether the function holds for the value or for any that is in it.
+// anyOf reports whether the function returns true for the value or for any value in it.
 func anyOf(value any, holds func(any) bool) bool {
 	if holds(value) {
 		return true

@@ -26,11 +26,13 @@ import (
 	"github.com/example/nginx-operator/internal/bounds/boundstest"
 )
 
-// maxCost bounds what anything takes that somebody can store. It is 200 ms without the race detector, which takes ten times as long;
-// what it keeps out takes minutes.
+// maxCost bounds the processing time of any object that a client can store. It is 200 ms without
+// the race detector, which is ten times slower. Without the bounds, the objects of these tests take
+// minutes.
 const maxCost = 2 * time.Second
 
-// best returns the least processor time of three runs. The time of the clock says more of who else uses the machine.
+// best returns the lowest processor time of three runs. Wall-clock time would depend on the load of
+// the machine.
 func best(do func()) time.Duration {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -52,7 +54,8 @@ func threadTime() time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// hostileRecords are what somebody who may write a child could put in the place of its record. The largest fill an object.
+// hostileRecords are records that a client with write access to a child could store. The largest
+// fill an object.
 func hostileRecords() map[string]string {
 	list := func(n int, element string) string { return strings.TrimSuffix(strings.Repeat(element+",", n), ",") }
 	withResources := func(resources string) string {
@@ -84,8 +87,8 @@ func hostileRecords() map[string]string {
 	}
 }
 
-// Whatever stands in the place of the record, a child is brought to its declaration and gets its record back; what others set
-// stays; and it takes no longer than anything may.
+// For any record, Apply writes the declaration and the correct record, does not change the fields
+// of other clients, and stays within maxCost.
 func TestHostileRecords(t *testing.T) {
 	for name, record := range hostileRecords() {
 		t.Run(name, func(t *testing.T) {
@@ -109,7 +112,7 @@ func TestHostileRecords(t *testing.T) {
 			if err := applier.Client.Update(t.Context(), live); err != nil {
 				t.Fatal(err)
 			}
-			if took := best(func() { believed(live, record) }); took > maxCost {
+			if took := best(func() { sanitizeRecord(live, record) }); took > maxCost {
 				t.Errorf("it took %s", took)
 			}
 			live = apply()
@@ -121,17 +124,17 @@ func TestHostileRecords(t *testing.T) {
 	}
 }
 
-// A text that looks like a huge number where no quantity is says nothing against a record.
+// A text that looks like a huge number does not invalidate a record if its field is not a quantity.
 func TestRecordWithTextsLikeNumbers(t *testing.T) {
 	record := `{"metadata":{"labels":{"app":"e2026"},"name":"e2026","ownerReferences":[{"apiVersion":"v1","kind":"a","name":"1e2026",` +
 		`"uid":"4e27813f-1111-4111-8111-111111111111"}]},"spec":{"ports":[{"port":80,"targetPort":"e2026"}]}}`
-	if got := string(believed(&corev1.Service{}, record)); !strings.Contains(got, `"targetPort":"e2026"`) ||
+	if got := string(sanitizeRecord(&corev1.Service{}, record)); !strings.Contains(got, `"targetPort":"e2026"`) ||
 		!strings.Contains(got, "4e27813f") {
-		t.Errorf("the record is not believed: %s", got)
+		t.Errorf("the record was changed: %s", got)
 	}
 }
 
-// A record that makes every patch invalid is given up.
+// A record that makes every patch invalid is ignored.
 func TestRecordThatTheAPIServerRefuses(t *testing.T) {
 	applier, counted := newApplier(interceptor.Funcs{})
 	if _, err := applier.Apply(t.Context(), owner, nil, deployment()); err != nil {
@@ -170,7 +173,7 @@ func TestRecordThatTheAPIServerRefuses(t *testing.T) {
 	}
 }
 
-// hugeObjects are the dearest that an API server stores.
+// hugeObjects are the most expensive objects that an API server stores.
 func hugeObjects() map[string]client.Object {
 	labels := map[string]string{}
 	for i := range 17_000 {
@@ -197,7 +200,8 @@ func hugeObjects() map[string]client.Object {
 	}
 }
 
-// The fingerprint of the largest objects, and the merge of what others made of a child of ours, end in time.
+// The fingerprints of the largest objects, and the merges of children that other clients changed,
+// stay within maxCost.
 func TestCostOfHugeObjects(t *testing.T) {
 	for name, object := range hugeObjects() {
 		t.Run(name, func(t *testing.T) {
@@ -236,9 +240,9 @@ func FuzzRecord(f *testing.F) {
 	f.Fuzz(func(t *testing.T, record string) {
 		live := deployment()
 		boundstest.Cheap(t, func() {
-			last := believed(live, record)
+			last := sanitizeRecord(live, record)
 			if !json.Valid(last) || last[0] != '{' {
-				t.Fatalf("believed %s", last)
+				t.Fatalf("the record is %s", last)
 			}
 			if _, err := threeWay(live, last, declared); err != nil {
 				if _, err = replacing(live, last, declared); err != nil {
@@ -249,7 +253,7 @@ func FuzzRecord(f *testing.F) {
 	})
 }
 
-// A fingerprint tells any change of what could be declared, and no other.
+// A fingerprint changes with any field that can be declared, and with no other field.
 func TestFingerprint(t *testing.T) {
 	of := func(change func(*appsv1.Deployment)) uint64 { return fingerprint(deployment(change)) }
 	same := of(func(*appsv1.Deployment) {})
@@ -283,9 +287,10 @@ func TestFingerprint(t *testing.T) {
 	}
 }
 
-// Who changes a child again and again is followed at once for a while, and then seldom; another declaration is not held up.
+// If a client keeps changing a child, Apply restores it immediately for a while and then rarely. A
+// changed declaration is not delayed.
 func TestFights(t *testing.T) {
-	synctest.Test(t, testFights) // in whose time the machine may be as slow as it likes
+	synctest.Test(t, testFights) // virtual time, so a slow machine does not matter
 }
 
 func testFights(t *testing.T) {
@@ -323,7 +328,7 @@ func testFights(t *testing.T) {
 	if counted["patch Deployment"] != maxLooks {
 		t.Errorf("writes %v", counted)
 	}
-	if pending, err := applier.Pending(t.Context(), owner, deployment()); err != nil || len(pending) != 1 {
+	if pending, err := applier.Pending(t.Context(), owner, nil, deployment()); err != nil || len(pending) != 1 {
 		t.Errorf("pending %v, %v", pending, err)
 	}
 	other := deployment(func(d *appsv1.Deployment) { d.Labels["b"] = "1" })
@@ -335,7 +340,7 @@ func testFights(t *testing.T) {
 	}
 }
 
-// Looks that were spent are earned back with time.
+// Spent comparisons are earned back over time.
 func TestLooksAreEarnedBack(t *testing.T) {
 	m, name, now := &memory{}, client.ObjectKeyFromObject(owner), time.Now()
 	m.note(owner, look{child: childOf("c")})
@@ -358,7 +363,8 @@ func TestLooksAreEarnedBack(t *testing.T) {
 	}
 }
 
-// What is remembered goes with the child and with the owner, and another owner of the name knows nothing of it.
+// The memory is removed with the child and with the owner. Another owner with the same name starts
+// with an empty memory.
 func TestMemory(t *testing.T) {
 	m, name := &memory{}, client.ObjectKeyFromObject(owner)
 	for _, child := range []look{{child: childOf("a"), declared: 1}, {child: childOf("b")}, {child: childOf("a"), declared: 2}} {
@@ -386,7 +392,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// When an owner is gone, what is remembered of it goes; any other error is returned.
+// The memory of a deleted owner is removed. Any other error is returned.
 func TestAsReconciler(t *testing.T) {
 	applier, _ := newApplier(interceptor.Funcs{}, owner.DeepCopy())
 	if _, err := applier.Apply(t.Context(), owner, nil, deployment()); err != nil {

@@ -1,6 +1,6 @@
-// Package bounds says how much of what others wrote is worked on. Whatever a tenant can store or post is held against it
-// before it is decoded into Go types, some of which compute on what they read.
-// docs/adr/0019-bounds-of-what-is-read.md has the reasons.
+// Package bounds limits input that other clients write. Everything that a tenant can store or post
+// is checked before it is decoded into Go types, because some types compute on their input. For the
+// reasons, see docs/adr/0019-bounds-of-what-is-read.md.
 package bounds
 
 import (
@@ -10,47 +10,61 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
 )
 
 const (
-	// MaxBytes bounds one object as JSON. The API server takes no request of more than 3 MiB.
+	// MaxBytes bounds one object as JSON. The API server accepts no request of more than 3 MiB.
 	MaxBytes = 3 << 20
-	// MaxDepth bounds how deep maps and lists of an object are nested. Its deepest field, an expression of an affinity, has
-	// less than 20; what the API server notes of field managers is about twice as deep.
+	// MaxDepth bounds the nesting of maps and lists in an object. The deepest field, an expression
+	// of an affinity, has less than 20 levels. The API server's records of field managers are about
+	// twice as deep.
 	MaxDepth = 64
-	// MaxValues bounds how many values an object has, so that a decoder cannot make more than a few MiB of a small text. One that
-	// uses every field has some hundreds, and as many again for each field manager that owns all of them.
+	// MaxValues bounds the values of an object, so that a decoder cannot create more than a few MiB
+	// from a small text. An object that uses every field has some hundreds of values, and the same
+	// number for each field manager that owns all of them.
 	MaxValues = 16_384
-	// maxStoredValues bounds those of an object that is converted. Each of a list of 1.5 MiB, which is as much as etcd takes, has
-	// six bytes or more: whatever is stored can be converted, because one object that cannot be takes all others of a list along.
+	// maxStoredValues bounds the values of a converted object. An object of 1.5 MiB is the largest
+	// that etcd accepts, and each element of its lists has at least six bytes. Every stored object
+	// can therefore be converted. This matters because one object that cannot be converted fails
+	// the whole list.
 	maxStoredValues = 256 << 10
-	// maxStoredDepth is that of the decoders of Go and of the API server.
+	// maxStoredDepth is the limit of the decoders of Go and of the API server.
 	maxStoredDepth = 10_000
 
 	maxQuantities     = 32
 	maxQuantityLength = 32
 )
 
-// quantity is what the schema of the API also demands (config/crd/quantities.yaml): the parser of Kubernetes computes the
-// power of ten, however large the exponent is.
+// quantity is the pattern that the schema of the API also requires (config/crd/quantities.yaml).
+// The parser of Kubernetes computes the power of ten, however large the exponent is.
 var quantity = regexp.MustCompile(`^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`)
 
-// JSON returns why a JSON text is more than what is decoded, nil where it is not. It says nothing about whether the text is
-// valid, and takes no memory.
+// JSON returns an error if a JSON text exceeds the bounds for decoding. It does not check whether
+// the text is valid, and allocates no memory.
 func JSON(raw []byte) error { return within(raw, MaxDepth, MaxValues) }
 
-// Stored returns why a JSON text is more than an object that the API server could have stored, nil where it is not.
-func Stored(raw []byte) error { return within(raw, maxStoredDepth, maxStoredValues) }
+// Stored returns an error if the API server cannot have stored a JSON text as an object. The API
+// server stores UTF-8, and a decoder replaces each invalid byte by three.
+func Stored(raw []byte) error {
+	if err := within(raw, maxStoredDepth, maxStoredValues); err != nil {
+		return err
+	}
+	if !utf8.Valid(raw) {
+		return errors.New("it is not UTF-8")
+	}
+	return nil
+}
 
-// Values returns why a JSON text has more values than so many, nil where it has not.
+// Values returns an error if a JSON text has more than the given number of values.
 func Values(raw []byte, most int) error { return within(raw, MaxDepth, most) }
 
 func within(raw []byte, maxDepth, maxValues int) error {
 	if len(raw) > MaxBytes {
-		return fmt.Errorf("it has %d bytes, and %d are the most that are read", len(raw), MaxBytes)
+		return fmt.Errorf("it has %d bytes, the limit is %d", len(raw), MaxBytes)
 	}
 	depth, values, inText := 0, 1, false
 	for i := 0; i < len(raw); i++ {
@@ -68,7 +82,7 @@ func within(raw []byte, maxDepth, maxValues int) error {
 			values++
 		}
 		if depth > maxDepth {
-			return fmt.Errorf("it is nested more than %d deep", maxDepth)
+			return fmt.Errorf("it is nested more than %d levels deep", maxDepth)
 		}
 		if values > maxValues {
 			return fmt.Errorf("it has more than %d values", maxValues)
@@ -77,8 +91,8 @@ func within(raw []byte, maxDepth, maxValues int) error {
 	return nil
 }
 
-// Read decodes a JSON object that is within the bounds. Fields that are given twice are an error: of those, each decoder
-// takes another one.
+// Read decodes a JSON object within the bounds. Duplicate fields are an error, because decoders
+// differ in which of them they use.
 func Read(raw []byte) (map[string]any, error) {
 	if err := JSON(raw); err != nil {
 		return nil, err
@@ -91,7 +105,7 @@ func Read(raw []byte) (map[string]any, error) {
 	return object, err
 }
 
-// Quantities returns what is wrong with the quantities of a spec of v1alpha2, without computing on them.
+// Quantities returns the errors of the quantities in a v1alpha2 spec, without computing them.
 func Quantities(spec map[string]any, path *field.Path) field.ErrorList {
 	errs := resourceQuantities(spec, path)
 	if monitoring, found := spec["monitoring"].(map[string]any); found {
@@ -111,7 +125,7 @@ func Quantities(spec map[string]any, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// elementsOf returns the objects of a list in their places.
+// elementsOf returns the objects of a list at their original indexes.
 func elementsOf(value any) []map[string]any {
 	list, _ := value.([]any)
 	out := make([]map[string]any, len(list))
@@ -121,7 +135,7 @@ func elementsOf(value any) []map[string]any {
 	return out
 }
 
-// resourceQuantities returns what is wrong with the quantities of what has resources.
+// resourceQuantities returns the errors of the quantities in a value with resources.
 func resourceQuantities(of map[string]any, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	resources, _ := of["resources"].(map[string]any)
@@ -141,11 +155,11 @@ func resourceQuantities(of map[string]any, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// QuantityRule says what a quantity has to be.
+// QuantityRule describes a valid quantity.
 const QuantityRule = "a quantity has at most 32 characters, two digits in its exponent and no fraction there; " +
 	"write it with a suffix, for example 500m, 128Mi or 2G"
 
-// IsQuantity reports whether a value is a quantity that is cheap to compute with.
+// IsQuantity reports whether a value is a quantity that is cheap to compute.
 func IsQuantity(value any) bool {
 	var text string
 	switch value := value.(type) {

@@ -13,7 +13,7 @@ import (
 	"github.com/example/nginx-operator/internal/bounds/boundstest"
 )
 
-// The names are what the error has to say, "" where there is none.
+// The values are texts in the expected errors, or "" for no error.
 func TestJSON(t *testing.T) {
 	nested := func(depth int) string { return strings.Repeat("[", depth) + strings.Repeat("]", depth) }
 	for name, test := range map[string]struct{ text, want string }{
@@ -78,7 +78,8 @@ func TestQuantities(t *testing.T) {
 	}
 }
 
-// Wherever the API has a quantity, one that takes for ever to compute is found before anybody computes with it.
+// A quantity that is too expensive to compute is found before it is computed, in every field of the
+// API with a quantity.
 func TestEveryQuantityIsBounded(t *testing.T) {
 	found := 0
 	itself := func(value any) any { return value }
@@ -93,7 +94,8 @@ func TestEveryQuantityIsBounded(t *testing.T) {
 	}
 }
 
-// eachQuantity calls a function with each place of a quantity in a type, and with what has an endless one there.
+// eachQuantity calls a function for each field with a quantity in a type, with a value that has an
+// extremely expensive one there.
 func eachQuantity(in reflect.Type, path string, above []reflect.Type, around func(any) any, do func(path string, whole any)) {
 	if slices.Contains(above, in) {
 		return
@@ -117,7 +119,7 @@ func eachQuantity(in reflect.Type, path string, above []reflect.Type, around fun
 	}
 }
 
-// What a conversion would cut off is an error, as it is for every typed client.
+// A number that a conversion would truncate is an error, as it is for every typed client.
 func TestDecodeRefusesWhatOverflows(t *testing.T) {
 	object := map[string]any{"spec": map[string]any{"replicas": int64(1) << 32}}
 	if _, err := Decode(object); err == nil {
@@ -125,7 +127,8 @@ func TestDecodeRefusesWhatOverflows(t *testing.T) {
 	}
 }
 
-// What is decoded directly is what is decoded by way of a map, and a quantity that is out of bounds never is, wherever it stands.
+// Direct decoding has the same result as decoding through a map. A quantity out of bounds is never
+// decoded directly, in any field.
 func TestReadAloneDecodesDirectlyWhatIsCheap(t *testing.T) {
 	quantity := func(value string) string {
 		return `{"metadata":{"name":"a","annotations":{"b":"c"}},"spec":{"resources":{"limits":{"cpu":` + value + `}}}}`
@@ -161,7 +164,8 @@ func TestReadAloneDecodesDirectlyWhatIsCheap(t *testing.T) {
 	}
 }
 
-// FuzzDecode holds that no text is dear to read. The corpus has what each of the decoders is slow at.
+// FuzzDecode verifies that no text is expensive to read. The corpus has the slowest inputs of each
+// decoder.
 func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{
 		`{"spec":{"resources":{"limits":{"cpu":"1e-1000000000"}}}}`, `{"spec":{"resources":{"limits":{"cpu":1e300}}}}`,

@@ -1,6 +1,7 @@
 package bounds
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 
@@ -10,24 +11,39 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// Decode decodes one object of v1alpha2, after it has been held against the bounds.
+// Decode decodes one v1alpha2 object within the bounds.
 func Decode(object map[string]any) (*v1alpha2.NginxOperator, error) {
 	spec, _ := object["spec"].(map[string]any)
 	if errs := Quantities(spec, field.NewPath("spec")); len(errs) > 0 {
 		return nil, errs.ToAggregate()
 	}
-	raw, err := json.Marshal(object)
+	raw, err := Encode(object)
 	if err != nil {
 		return nil, fmt.Errorf("failed to encode: %w", err)
 	}
 	if err := JSON(raw); err != nil {
 		return nil, err
 	}
-	// By way of JSON, because a conversion from the map cuts numbers that are too large for their field.
+	// The conversion from the map truncates numbers that are too large for their field, so this
+	// goes through JSON.
 	return decode(raw)
 }
 
-// decode decodes an object that is within the bounds.
+// DecodeText decodes the text of an object that Read has accepted, and whose quantities are within
+// the bounds. Read rejects duplicate fields, so every decoded value was checked.
+func DecodeText(raw []byte) (*v1alpha2.NginxOperator, error) { return decode(raw) }
+
+// Encode returns a value as JSON. Unlike json.Marshal, it does not escape "<", ">", and "&" to six
+// bytes each.
+func Encode(value any) ([]byte, error) {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(value)
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
+}
+
+// decode decodes an object within the bounds.
 func decode(raw []byte) (*v1alpha2.NginxOperator, error) {
 	out := &v1alpha2.NginxOperator{}
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, out); err != nil {

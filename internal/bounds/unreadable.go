@@ -11,19 +11,20 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// annotationUnreadable marks, in the memory of this process and nowhere else, an object that could not be decoded. Its value says
-// why.
+// annotationUnreadable marks an object that could not be decoded. Its value is the reason. It
+// exists only in the memory of this process.
 const annotationUnreadable = "internal.operator.example.com/unreadable"
 
-// maxReason bounds what is told of why an object cannot be read, in bytes.
+// maxReason bounds the reason why an object cannot be read, in bytes.
 const maxReason = 512
 
-// ReadAlone decodes one object of a list or a watch, as the API server sent it. One that cannot be decoded has its identity, its status
-// where that can be read, an empty spec, and the reason; so it fails alone. See Unreadable.
+// ReadAlone decodes one object of a list or a watch, as the API server sent it. If the object
+// cannot be decoded, the result has its identity, an empty spec, the reason, and, if readable, its
+// status. One object therefore does not fail the whole list. See Unreadable.
 func ReadAlone(raw []byte) *v1alpha2.NginxOperator {
 	out, err := decodeDirectly(raw)
 	if err != nil {
-		// It costs several times as much, and nearly no object needs it.
+		// This is several times more expensive, and few objects need it.
 		out, err = decodeByMap(raw)
 	}
 	if err == nil {
@@ -31,23 +32,25 @@ func ReadAlone(raw []byte) *v1alpha2.NginxOperator {
 	} else {
 		out.Annotations = map[string]string{annotationUnreadable: cut(err.Error())}
 	}
-	// Many objects have them, and nobody reads them.
+	// No code reads these fields, and omitting them saves memory for each object.
 	out.APIVersion, out.Kind = "", ""
 	return out
 }
 
-// decodeDirectly decodes an object into its type, unless that could be dear.
+// decodeDirectly decodes an object into its type. It returns an error if decoding could be
+// expensive.
 func decodeDirectly(raw []byte) (*v1alpha2.NginxOperator, error) {
 	if err := JSON(raw); err != nil {
 		return nil, err
 	}
-	if mayBeDear(raw) {
-		return nil, errors.New("it may have a quantity that is dear to compute with")
+	if mayBeExpensive(raw) {
+		return nil, errors.New("it may have a quantity that is expensive to compute")
 	}
 	return decode(raw)
 }
 
-// decodeByMap decodes an object by way of a map, and returns its identity with the error where that fails.
+// decodeByMap decodes an object through a map. If that fails, it returns the identity of the object
+// with the error.
 func decodeByMap(raw []byte) (*v1alpha2.NginxOperator, error) {
 	object := &unstructured.Unstructured{}
 	err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &object.Object)
@@ -61,13 +64,14 @@ func decodeByMap(raw []byte) (*v1alpha2.NginxOperator, error) {
 	return out, nil
 }
 
-// Unreadable reports whether an object could not be decoded, and why.
+// Unreadable reports whether an object could not be decoded, and the reason.
 func Unreadable(object *v1alpha2.NginxOperator) (why string, unreadable bool) {
 	why, unreadable = object.Annotations[annotationUnreadable]
 	return why, unreadable
 }
 
-// MarkUnreadable makes an object one that could not be decoded. It is for what takes annotations away.
+// MarkUnreadable marks an object as one that could not be decoded. Transforms that remove
+// annotations need it.
 func MarkUnreadable(object *v1alpha2.NginxOperator, why string) {
 	if object.Annotations == nil {
 		object.Annotations = map[string]string{}
@@ -75,7 +79,8 @@ func MarkUnreadable(object *v1alpha2.NginxOperator, why string) {
 	object.Annotations[annotationUnreadable] = why
 }
 
-// identityOf takes over what can be read whatever the rest is. Each of these getters passes over what has another type.
+// identityOf returns the readable fields of an object. Each of these getters ignores fields of
+// another type.
 func identityOf(object *unstructured.Unstructured) *v1alpha2.NginxOperator {
 	out := &v1alpha2.NginxOperator{}
 	out.Namespace, out.Name, out.UID = object.GetNamespace(), object.GetName(), object.GetUID()

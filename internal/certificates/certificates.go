@@ -1,5 +1,6 @@
-// Package certificates makes the serving certificate of the operator's webhooks where nobody else does: not OLM, and not
-// cert-manager. The certificate is the content of a Secret of type kubernetes.io/tls that all replicas share.
+// Package certificates creates the serving certificate of the operator's webhooks if neither OLM
+// nor cert-manager does. The certificate is in a Secret of type kubernetes.io/tls that all replicas
+// share.
 package certificates
 
 import (
@@ -21,9 +22,9 @@ const (
 	CAKey = "ca.crt"
 )
 
-// New returns the data of a Secret: a certificate for the hosts (at least one DNS name or IP address), its key, and the
-// CA that signed it. The CA's key is thrown away: each certificate has a CA of its own, and who
-// trusts two of them at a time sees no gap between two certificates.
+// New returns the data of a Secret: a certificate for the hosts (at least one DNS name or IP
+// address), its key, and the CA that signed it. The CA's key is discarded, so each certificate has
+// a separate CA. A client that trusts both CAs accepts both certificates during a renewal.
 func New(hosts []string, lifetime time.Duration) (map[string][]byte, error) {
 	options := cert.SelfSignedCertKeyOptions{Host: hosts[0], MaxAge: lifetime}
 	for _, host := range hosts[1:] {
@@ -35,20 +36,20 @@ func New(hosts []string, lifetime time.Duration) (map[string][]byte, error) {
 	}
 	chain, key, err := cert.GenerateSelfSignedCertKeyWithOptions(options)
 	if err != nil {
-		return nil, fmt.Errorf("failed to make a certificate: %w", err)
+		return nil, fmt.Errorf("failed to create a certificate: %w", err)
 	}
 	certificates, err := cert.ParseCertsPEM(chain)
 	if err != nil || len(certificates) != 2 {
-		return nil, fmt.Errorf("failed to read the certificate that was made: %d parts: %w", len(certificates), err)
+		return nil, fmt.Errorf("failed to read the new certificate: %d parts: %w", len(certificates), err)
 	}
 	ca, err := cert.EncodeCertificates(certificates[1])
 	if err != nil {
-		return nil, fmt.Errorf("failed to write the CA of a certificate: %w", err)
+		return nil, fmt.Errorf("failed to encode the CA of a certificate: %w", err)
 	}
 	return map[string][]byte{corev1.TLSCertKey: chain, corev1.TLSPrivateKeyKey: key, CAKey: ca}, nil
 }
 
-// Load returns the certificate of a Secret's data. Errors say what is wrong with it.
+// Load returns the certificate in a Secret's data.
 func Load(data map[string][]byte) (*tls.Certificate, error) {
 	certificate, err := tls.X509KeyPair(data[corev1.TLSCertKey], data[corev1.TLSPrivateKeyKey])
 	if err != nil {
@@ -57,20 +58,22 @@ func Load(data map[string][]byte) (*tls.Certificate, error) {
 	return &certificate, nil
 }
 
-// Renew tells why a certificate has to be replaced, nil where it does not: it cannot be read, two thirds of its time are
-// over, it is not for one of the hosts, or its CA is another one.
+// Renew returns the reason to replace a certificate, or nil if there is none. The reasons are: it
+// cannot be read, two thirds of its lifetime are over, it does not cover one of the hosts, or its
+// CA differs.
 func Renew(data map[string][]byte, hosts []string, now time.Time) error {
 	certificate, err := Load(data)
 	if err != nil {
 		return err
 	}
 	if !now.Before(RenewAt(certificate.Leaf)) {
-		return fmt.Errorf("it ends at %s", certificate.Leaf.NotAfter.Format(time.RFC3339))
+		return fmt.Errorf("it expires at %s", certificate.Leaf.NotAfter.Format(time.RFC3339))
 	}
 	return Verify(certificate, data[CAKey], hosts, now)
 }
 
-// Verify returns why who trusts a CA (PEM) does not accept a certificate as that of each host.
+// Verify returns an error if a client that trusts a CA (PEM) does not accept a certificate for each
+// of the hosts.
 func Verify(certificate *tls.Certificate, ca []byte, hosts []string, now time.Time) error {
 	authorities, between := x509.NewCertPool(), x509.NewCertPool()
 	if !authorities.AppendCertsFromPEM(ca) {
@@ -90,7 +93,7 @@ func Verify(certificate *tls.Certificate, ca []byte, hosts []string, now time.Ti
 	return nil
 }
 
-// RenewAt returns when Renew asks for another certificate in the place of this one.
+// RenewAt returns the time from which Renew replaces a certificate.
 func RenewAt(certificate *x509.Certificate) time.Time {
 	return certificate.NotAfter.Add(-certificate.NotAfter.Sub(certificate.NotBefore) / 3)
 }

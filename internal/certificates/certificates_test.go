@@ -21,7 +21,7 @@ func newData(t *testing.T, hosts []string, lifetime time.Duration) map[string][]
 	return data
 }
 
-// The CA and nobody else vouches for the certificate, for every host, and it can do nothing but serve.
+// Only the CA of the certificate verifies it, for every host, and its only use is to serve.
 func TestNew(t *testing.T) {
 	data, other := newData(t, hosts, Lifetime), newData(t, hosts, Lifetime)
 	certificate, err := Load(data)
@@ -66,13 +66,13 @@ func TestRenew(t *testing.T) {
 		data  map[string][]byte
 		hosts []string
 		now   time.Time
-		want  string // "" where it stays
+		want  string // "" if the certificate stays
 	}{
 		"new":                    {data, hosts, now, ""},
 		"fewer hosts":            {data, hosts[:1], now, ""},
 		"well before two thirds": {data, hosts, now.Add(Lifetime*2/3 - 2*time.Hour), ""},
-		"after two thirds":       {data, hosts, now.Add(Lifetime * 2 / 3), "it ends at"},
-		"over":                   {data, hosts, now.Add(Lifetime), "it ends at"},
+		"after two thirds":       {data, hosts, now.Add(Lifetime * 2 / 3), "it expires at"},
+		"over":                   {data, hosts, now.Add(Lifetime), "it expires at"},
 		"another host":           {data, append([]string{"new.system.svc"}, hosts...), now, "new.system.svc"},
 		"another address":        {data, []string{"127.0.0.2"}, now, "127.0.0.2"},
 		"nothing":                {nil, hosts, now, "failed to read"},
@@ -93,7 +93,7 @@ func TestRenew(t *testing.T) {
 	}
 }
 
-// The moment for which a renewal is planned is the one at which Renew asks for it.
+// The planned time of a renewal is the time at which Renew returns a reason.
 func TestRenewAt(t *testing.T) {
 	data := newData(t, hosts, 90*24*time.Hour)
 	certificate, err := Load(data)

@@ -1,27 +1,31 @@
-// Package conversion converts NginxOperators between v1alpha1 and v1alpha2, the hub, and loses nothing on either way.
+// Package conversion converts NginxOperators between v1alpha1 and v1alpha2, the hub, without loss
+// in both directions.
 //
-// v1alpha1 knows one port, replicas and forceRedeploy. The rest of a v1alpha2 spec is kept in an annotation of the
-// v1alpha1 form. On the way back what v1alpha1 says itself wins over the annotation, so that a client which knows
-// v1alpha1 only can change it. docs/adr/0010-conversion-keeps-data-in-an-annotation.md says why.
+// v1alpha1 has one port, replicas, and forceRedeploy. The rest of a v1alpha2 spec is stored in an
+// annotation of the v1alpha1 form. In the conversion to v1alpha2, the fields of v1alpha1 override
+// the annotation, so that a client that only knows v1alpha1 can change them. For the reasons, see
+// docs/adr/0010-conversion-keeps-data-in-an-annotation.md.
 //
-// Objects are converted as JSON and not by their Go types. Those would write "0.5" as "500m" and leave out
-// "paused: false", and whoever applies a manifest with that would find another object than the one applied, every time.
+// Objects are converted as JSON and not as Go types. Go types would change "0.5" to "500m" and omit
+// "paused: false", so a client that applies a manifest with such values would find a difference
+// every time.
 package conversion
 
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/example/nginx-operator/api/v1alpha1"
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// ToV1alpha2 converts up. It leaves the type of the destination as it is and shares no memory between the two.
+// ToV1alpha2 converts to v1alpha2. It does not change the type of the destination, and the two
+// objects share no memory.
 //
-// It does not fail: one annotation that somebody damaged would make the list of a whole cluster fail. What cannot be
-// read of it is not used, and its text goes into another annotation; see wellknown.AnnotationV1alpha2Unreadable.
+// It does not fail, because one damaged annotation would fail the list of a whole cluster.
+// Unreadable parts of the annotation are not used, and its text is moved to another annotation: see
+// wellknown.AnnotationV1alpha2Unreadable.
 func ToV1alpha2(src, dst *unstructured.Unstructured) error {
 	copyAllButSpec(src, dst)
 	spec, hasSpec := src.Object["spec"].(map[string]any)
@@ -41,7 +45,7 @@ func ToV1alpha2(src, dst *unstructured.Unstructured) error {
 	for _, field := range inBoth {
 		delete(out, field)
 		if value, found := spec[field]; found {
-			out[field] = runtime.DeepCopyJSONValue(value)
+			out[field] = deepCopy(value)
 		}
 	}
 	if hasSpec || len(out) > 0 {
@@ -50,10 +54,11 @@ func ToV1alpha2(src, dst *unstructured.Unstructured) error {
 	return nil
 }
 
-// ToV1alpha1 converts down. It leaves the type of the destination as it is and shares no memory between the two.
+// ToV1alpha1 converts to v1alpha1. It does not change the type of the destination, and the two
+// objects share no memory.
 func ToV1alpha1(src, dst *unstructured.Unstructured) error {
 	copyAllButSpec(src, dst)
-	// At v1alpha2 the annotation has no meaning. A copy of it must not become one that has.
+	// At v1alpha2, the annotation has no meaning. A copy of it must not become effective.
 	takeAnnotation(dst)
 	spec, _ := src.Object["spec"].(map[string]any)
 	text, err := keep(spec)
@@ -69,33 +74,34 @@ func ToV1alpha1(src, dst *unstructured.Unstructured) error {
 	}
 	for _, field := range inBoth {
 		if value, found := spec[field]; found {
-			out[field] = runtime.DeepCopyJSONValue(value)
+			out[field] = deepCopy(value)
 		}
 	}
 	dst.Object["spec"] = out
 	return nil
 }
 
-// inBoth are the fields of a spec that are the same in both versions.
+// inBoth are the spec fields that are identical in both versions.
 var inBoth = []string{"replicas", "forceRedeploy"}
 
-// copyAllButSpec: the status is the same in both versions, and metadata is but for the annotation.
+// copyAllButSpec copies all fields except the spec. The status is identical in both versions, and
+// the metadata differs in the annotation only.
 func copyAllButSpec(src, dst *unstructured.Unstructured) {
 	out := map[string]any{
 		"apiVersion": dst.GetAPIVersion(), "kind": dst.GetKind(),
-		// The API server takes no object without it, not even when its own has none.
+		// The API server accepts no object without metadata.
 		"metadata": map[string]any{},
 	}
 	for key, value := range src.Object {
 		if key != "apiVersion" && key != "kind" && key != "spec" {
-			out[key] = runtime.DeepCopyJSONValue(value)
+			out[key] = deepCopy(value)
 		}
 	}
 	dst.Object = out
 }
 
-// takeAnnotation removes the annotation and returns it. An object that has no other has no annotations then, as before
-// it got this one.
+// takeAnnotation removes the annotation and returns it. If there is no other annotation, it removes
+// the map as well, so that the object is as it was before the annotation.
 func takeAnnotation(object *unstructured.Unstructured) (string, bool) {
 	meta, _ := object.Object["metadata"].(map[string]any)
 	annotations, _ := meta["annotations"].(map[string]any)
@@ -112,15 +118,19 @@ func takeAnnotation(object *unstructured.Unstructured) (string, bool) {
 }
 
 func setAnnotation(object *unstructured.Unstructured, key, value string) {
-	annotations := object.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
+	meta, isObject := object.Object["metadata"].(map[string]any)
+	if !isObject {
+		return // not an object from the API server
+	}
+	annotations, isObject := meta["annotations"].(map[string]any)
+	if !isObject {
+		annotations = map[string]any{}
+		meta["annotations"] = annotations
 	}
 	annotations[key] = value
-	object.SetAnnotations(annotations)
 }
 
-// firstPort returns the first port of a v1alpha2 spec, nil where none is given.
+// firstPort returns the first port of a v1alpha2 spec, or nil if there is none.
 func firstPort(spec map[string]any) map[string]any {
 	ports, _ := spec["ports"].([]any)
 	if len(ports) == 0 {
@@ -130,9 +140,9 @@ func firstPort(spec map[string]any) map[string]any {
 	return port
 }
 
-// setPort makes a v1alpha2 spec mean the port of a v1alpha1 spec, with as little change as possible. Ports that are kept
-// as empty were not given at v1alpha2, and are not given again unless the port is another one now; those that are kept as null
-// were an empty list.
+// setPort sets the port of a v1alpha1 spec in a v1alpha2 spec, with a minimal change. Ports that
+// are stored as empty were not set at v1alpha2, and are set only if the port changed. Ports that
+// are stored as null were an empty list.
 func setPort(spec map[string]any, port int64) {
 	_, kept := spec["ports"]
 	switch first := firstPort(spec); {
@@ -147,7 +157,7 @@ func setPort(spec map[string]any, port int64) {
 	}
 }
 
-// isPortOfV1alpha1 reports whether ports are what setPort makes of a v1alpha1 spec.
+// isPortOfV1alpha1 reports whether setPort creates these ports from a v1alpha1 spec.
 func isPortOfV1alpha1(ports []any) bool {
 	if len(ports) != 1 {
 		return false

@@ -26,7 +26,7 @@ func port(number int32) v1alpha1.NginxOperatorSpec {
 	return v1alpha1.NginxOperatorSpec{Port: &number}
 }
 
-// Every case holds in both directions.
+// Every case applies in both directions.
 func TestForms(t *testing.T) {
 	for name, test := range map[string]struct {
 		hub   v1alpha2.NginxOperatorSpec
@@ -86,7 +86,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// An object as a client may send it, before the API server sets defaults.
+// The object is like one from a client, before the API server sets defaults.
 func TestV1alpha1WithoutPort(t *testing.T) {
 	if diff := cmp.Diff(&v1alpha2.NginxOperator{}, up(t, &v1alpha1.NginxOperator{})); diff != "" {
 		t.Error(diff)
@@ -152,7 +152,7 @@ func TestDamagedAnnotation(t *testing.T) {
 		},
 		"deep":          {text: `{"image":"a","x":` + strings.Repeat("[", 9000) + strings.Repeat("]", 9000) + "}"},
 		"a field twice": {text: `{"image":"b","image":"a"}`, want: v1alpha2.NginxOperatorSpec{Image: "a"}},
-		// What v1alpha1 says itself is not looked up in the annotation.
+		// The fields of v1alpha1 override the annotation.
 		"replicas": {text: `{"image":"a","replicas":7,"forceRedeploy":"x"}`, want: v1alpha2.NginxOperatorSpec{Image: "a"}, readable: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -171,7 +171,8 @@ func TestDamagedAnnotation(t *testing.T) {
 			if err := Check(test.text); (err == nil) != test.readable {
 				t.Errorf("check: %v", err)
 			}
-			// The text is still there when the object is written, which the operator does with the next status.
+			// The text is preserved at the next write of the object, which is the operator's next
+			// status.
 			if got := down(t, hub).Annotations[wellknown.AnnotationV1alpha2Unreadable]; !test.readable && got != test.text {
 				t.Errorf("the damaged text is lost, got %q", got)
 			}
@@ -179,7 +180,8 @@ func TestDamagedAnnotation(t *testing.T) {
 	}
 }
 
-// Between the CRD of the next release and its Pods, this one converts objects with fields that it does not know.
+// Between the CRD of the next release and its Pods, this release converts objects with unknown
+// fields.
 func TestUnknownFieldsAreKept(t *testing.T) {
 	const kept = `{"image":"a","later":{"on":true},"ports":[]}`
 	spoke := &unstructured.Unstructured{Object: map[string]any{
@@ -199,7 +201,8 @@ func TestUnknownFieldsAreKept(t *testing.T) {
 	}
 }
 
-// Whoever copies a v1alpha1 manifest to v1alpha2 may leave the annotation in. The spec has to win.
+// A user who copies a v1alpha1 manifest to v1alpha2 may keep the annotation. The spec must override
+// it.
 func TestAnnotationMeansNothingAtV1alpha2(t *testing.T) {
 	hub := &v1alpha2.NginxOperator{Spec: v1alpha2.NginxOperatorSpec{Image: "b"}}
 	hub.Annotations = map[string]string{wellknown.AnnotationV1alpha2: `{"image":"a"}`}
@@ -212,7 +215,7 @@ func TestAnnotationMeansNothingAtV1alpha2(t *testing.T) {
 	}
 }
 
-// What a manifest says is what is read back, also where the Go types would write it in another way.
+// Values of a manifest are read back unchanged, even if the Go types would write them differently.
 func TestTextStays(t *testing.T) {
 	for _, spec := range []string{
 		`{}`,
@@ -239,7 +242,8 @@ func TestTextStays(t *testing.T) {
 	}
 }
 
-// The API server converts parts of objects when it applies, and refuses an answer without metadata.
+// For an apply, the API server converts parts of objects, and it rejects an answer without
+// metadata.
 func TestPartsOfObjects(t *testing.T) {
 	for _, test := range []struct {
 		convert    func(src, dst *unstructured.Unstructured) error
@@ -300,7 +304,7 @@ func TestNothingIsShared(t *testing.T) {
 	}
 }
 
-// overwrite changes everything in a JSON value.
+// overwrite changes each value in a JSON value.
 func overwrite(value any) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -316,7 +320,7 @@ func overwrite(value any) {
 	}
 }
 
-// The versions have one status.
+// Both versions have the same status.
 func TestStatusIsTheSame(t *testing.T) {
 	fields := func(status any) []string {
 		var out []string
@@ -339,7 +343,7 @@ func TestStatusIsTheSame(t *testing.T) {
 	}
 }
 
-// A configuration of the largest size that the schema allows can still be written through v1alpha1.
+// A configuration of the maximum size in the schema can be written through v1alpha1.
 func TestLargestConfigurationFits(t *testing.T) {
 	line := "location = /a { return 200 \"<b>\\n</b>\"; }\n"
 	config := &v1alpha2.Config{Inline: strings.Repeat(line, 65536/len(line))}

@@ -15,16 +15,17 @@ import (
 	"github.com/example/nginx-operator/internal/defaults"
 )
 
-// RemoveDropped ends a server-side apply at v1alpha2. The old object is the stored one, the other what the API server has
-// merged.
+// RemoveDropped completes a server-side apply at v1alpha2. The old object is the stored one, and
+// the other one is the API server's merge.
 //
-// To remove what an applier no longer declares, the API server compares the object before and after the removal in the
-// version of every field manager. In v1alpha1, which some manager nearly always used, most of the spec is one
-// annotation. It is there before and after, so the API server takes all of it back, and nothing is removed. The field
-// managers are right, though, so they tell what has to go: what an applier owned and no longer owns, and nobody else does.
+// To remove fields that an applier dropped, the API server compares the object before and after the
+// removal in the version of every field manager. In v1alpha1, which some manager nearly always
+// used, most of the spec is one annotation. The annotation exists before and after, so the API
+// server restores all of it and removes nothing. The field managers are correct, though, and show
+// the fields to remove: an applier owned them, and no manager owns them now.
 func RemoveDropped(old, object *v1alpha2.NginxOperator) error {
 	if hasLongList(&old.Spec) || hasLongList(&object.Spec) {
-		return nil // the schema refuses it in a moment
+		return nil // the schema rejects it afterwards
 	}
 	var owned, before []*fieldpath.Set
 	applies := sets.New[string]()
@@ -55,7 +56,8 @@ func RemoveDropped(old, object *v1alpha2.NginxOperator) error {
 	if dropped.Empty() {
 		return nil
 	}
-	// Without ports the merged v1alpha1 form has the number alone, which makes a port of the default name.
+	// Without ports, the merged v1alpha1 form has only the number, which becomes a port with the
+	// default name.
 	for _, port := range object.Spec.Ports {
 		known := slices.ContainsFunc(old.Spec.Ports, func(other v1alpha2.Port) bool { return other.Name == port.Name })
 		if item := portPath(port.Name); !known && !kept.Has(item) {
@@ -65,8 +67,8 @@ func RemoveDropped(old, object *v1alpha2.NginxOperator) error {
 	return removeFields(&object.Spec, dropped)
 }
 
-// maxItems is more than the schema allows the lists to have whose items have keys. To look for each of many takes time in
-// proportion to the square of their number.
+// maxItems is more than the schema allows for lists whose items have keys. The time to look up each
+// item grows with the square of their number.
 const maxItems = 64
 
 func hasLongList(spec *v1alpha2.NginxOperatorSpec) bool {
@@ -81,7 +83,8 @@ func isApply(entry *metav1.ManagedFieldsEntry) bool {
 	return entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""
 }
 
-// union returns what is in any of the sets. Two halves at a time, because each union costs as much as what it returns.
+// union returns the union of the sets. It merges two halves at a time, because the cost of each
+// union depends on the size of its result.
 func union(of []*fieldpath.Set) *fieldpath.Set {
 	switch len(of) {
 	case 0:
@@ -92,7 +95,7 @@ func union(of []*fieldpath.Set) *fieldpath.Set {
 	return union(of[:len(of)/2]).Union(union(of[len(of)/2:]))
 }
 
-// fieldsOf returns what a field manager owns, in terms of v1alpha2.
+// fieldsOf returns the fields that a field manager owns, as v1alpha2 fields.
 func fieldsOf(entry *metav1.ManagedFieldsEntry, spec *v1alpha2.NginxOperatorSpec) (*fieldpath.Set, error) {
 	set := fieldpath.NewSet()
 	if entry.FieldsV1 == nil {
@@ -120,9 +123,10 @@ func fieldsOf(entry *metav1.ManagedFieldsEntry, spec *v1alpha2.NginxOperatorSpec
 	return out, nil
 }
 
-// LosesPort returns the field manager whose server-side apply at v1alpha1 has not got the port that it declares: it applied
-// at v1alpha2 before, with a port that has another name than http. The API server takes that port to be dropped and the
-// one at v1alpha1 to be the same, so it removes both, and the port would be the default one.
+// LosesPort returns the field manager whose server-side apply at v1alpha1 would lose its declared
+// port. This manager applied at v1alpha2 before, with a port name other than http. The API server
+// treats that port as dropped and the v1alpha1 port as the same one, so it removes both, and the
+// object would get the default port.
 func LosesPort(before, now []metav1.ManagedFieldsEntry) (manager string, found bool) {
 	declares := sets.New[string]()
 	for i := range now {
@@ -143,7 +147,8 @@ func LosesPort(before, now []metav1.ManagedFieldsEntry) (manager string, found b
 	return manager, found
 }
 
-// appliedAt returns the fields of a server-side apply at a version, none where it is another write or cannot be read.
+// appliedAt returns the fields of a server-side apply at a version. It returns no fields if the
+// entry is another write or cannot be read.
 func appliedAt(entry *metav1.ManagedFieldsEntry, version string) *fieldpath.Set {
 	set := fieldpath.NewSet()
 	if !isApply(entry) || entry.APIVersion != version || entry.FieldsV1 == nil || set.FromJSON(entry.FieldsV1.GetRawReader()) != nil {
@@ -159,11 +164,11 @@ func portPath(name string) fieldpath.Path {
 func removeFields(spec *v1alpha2.NginxOperatorSpec, set *fieldpath.Set) error {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(spec)
 	if err != nil {
-		return fmt.Errorf("failed to take the spec apart: %w", err)
+		return fmt.Errorf("failed to split the spec: %w", err)
 	}
 	var paths []fieldpath.Path
 	set.Iterate(func(path fieldpath.Path) { paths = append(paths, path.Copy()) })
-	// An item of a list goes before its key does, by which it is found.
+	// An item of a list must precede its key, because the key identifies the item.
 	slices.SortStableFunc(paths, func(a, b fieldpath.Path) int { return cmp.Compare(len(a), len(b)) })
 	root := map[string]any{"spec": fields}
 	for _, path := range paths {
@@ -172,13 +177,13 @@ func removeFields(spec *v1alpha2.NginxOperatorSpec, set *fieldpath.Set) error {
 	fields, _ = root["spec"].(map[string]any)
 	*spec = v1alpha2.NginxOperatorSpec{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, spec); err != nil {
-		return fmt.Errorf("failed to put the spec together: %w", err)
+		return fmt.Errorf("failed to join the spec: %w", err)
 	}
 	return nil
 }
 
-// remove takes a field out of a value and returns what is left, nil when that is nothing: a structure that has lost its
-// last field is not what anybody declared.
+// remove removes a field from a value and returns the rest, or nil if the rest is empty. No user
+// declared a structure that has lost its last field.
 func remove(value any, path fieldpath.Path) any {
 	if len(path) == 0 {
 		return nil
@@ -222,7 +227,7 @@ func remove(value any, path fieldpath.Path) any {
 	}
 }
 
-// hasKey reports whether an item of a list map is the one that the path speaks of.
+// hasKey reports whether an item of a list map matches the path element.
 func hasKey(item any, element fieldpath.PathElement) bool {
 	fields, isMap := item.(map[string]any)
 	if !isMap || element.Key == nil {

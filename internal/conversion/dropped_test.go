@@ -19,7 +19,7 @@ func owns(manager string, operation metav1.ManagedFieldsOperationType, version, 
 	}
 }
 
-// In every case the API server has taken back everything that the applier dropped.
+// In each case, the API server has restored all fields that the applier dropped.
 func TestRemoveDropped(t *testing.T) {
 	const (
 		apply, update  = metav1.ManagedFieldsOperationApply, metav1.ManagedFieldsOperationUpdate
@@ -41,7 +41,7 @@ func TestRemoveDropped(t *testing.T) {
 	for name, test := range map[string]struct {
 		before, now  []metav1.ManagedFieldsEntry
 		stored, want v1alpha2.NginxOperatorSpec
-		// merged is what the API server made of it; the stored spec where it is not given.
+		// merged is the API server's merge, or the stored spec if it is nil.
 		merged *v1alpha2.NginxOperatorSpec
 	}{
 		"a field": {

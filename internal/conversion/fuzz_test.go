@@ -24,12 +24,13 @@ import (
 
 const rounds = 10_000
 
-// newFuzzer fills objects of both versions as a client could: with anything in any field. The seed is fixed, so that a
-// failure comes back.
+// newFuzzer fills objects of both versions with random values in all fields, as a client could. The
+// seed is fixed, so failures are reproducible.
 func newFuzzer() *randfill.Filler {
 	ports := func(serializer.CodecFactory) []any {
 		return []any{
-			// What v1alpha1 can say is rare among random ports, and is what the conversion decides upon.
+			// Random ports are rarely the ports that v1alpha1 can express, and the conversion
+			// depends on these.
 			func(spec *v1alpha2.NginxOperatorSpec, c randfill.Continue) {
 				c.FillNoCustom(spec)
 				switch c.Int31n(5) {
@@ -46,7 +47,7 @@ func newFuzzer() *randfill.Filler {
 					*spec = v1alpha2.NginxOperatorSpec{Replicas: spec.Replicas, Ports: spec.Ports, ForceRedeploy: spec.ForceRedeploy}
 				}
 			},
-			// The schema's default; an object of this version always has a port.
+			// The schema sets this default, so an object of this version always has a port.
 			func(spec *v1alpha1.NginxOperatorSpec, c randfill.Continue) {
 				c.FillNoCustom(spec)
 				if spec.Port == nil {
@@ -59,7 +60,7 @@ func newFuzzer() *randfill.Filler {
 	return fuzzer.FuzzerFor(fuzzer.MergeFuzzerFuncs(metafuzzer.Funcs, ports), rand.NewSource(1), codecs)
 }
 
-// equal compares as the API server does: nil and empty are the same for lists and maps, for nothing else.
+// equal compares as the API server does: nil and empty lists and maps are equal.
 func equal(t testing.TB, round int, want, got any) {
 	t.Helper()
 	if !equality.Semantic.DeepEqual(want, got) {
@@ -77,7 +78,7 @@ func down(t testing.TB, in *v1alpha2.NginxOperator) *v1alpha1.NginxOperator {
 	return convert(t, in, &v1alpha1.NginxOperator{}, ToV1alpha1)
 }
 
-// convert converts, and fails where that changes its input.
+// convert converts an object, and fails if that changes the object.
 func convert[D runtime.Object](t testing.TB, in runtime.Object, out D, function func(src, dst *unstructured.Unstructured) error) D {
 	t.Helper()
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(in)
@@ -114,7 +115,7 @@ func TestFuzzFromV1alpha2(t *testing.T) {
 			t.Fatalf("round %d: ports %#v became %#v", round, hub.Spec.Ports, back.Spec.Ports)
 		}
 
-		// A client of v1alpha1 changes what it knows; all else stays.
+		// A client changes the v1alpha1 fields. The other fields stay.
 		var edit v1alpha1.NginxOperatorSpec
 		f.Fill(&edit)
 		spoke.Spec = edit
@@ -131,7 +132,7 @@ func TestFuzzFromV1alpha2(t *testing.T) {
 		again := down(t, edited)
 		equal(t, round, edit, again.Spec)
 		equal(t, round, edited, up(t, again))
-		// Ports that are not given mean one; which of the two it is plays no part in an edit.
+		// No ports and the default port are equivalent, so an edit can result in either.
 		edited.Spec.Ports = defaults.Ports(&edited.Spec)
 		equal(t, round, want, edited)
 	}

@@ -16,60 +16,70 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha1"
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/bounds"
+	"github.com/example/nginx-operator/internal/untrusted"
 )
 
-// handler answers conversion reviews. That of controller-runtime holds a review several times over, as text and as objects; a
-// review has all objects of a list, so this one has only one of them in memory besides the text.
+// handler answers conversion reviews as a stream: it reads, converts, and writes one object before
+// it reads the next one. A review has all objects of a list, up to 60 MiB, and the handler has one
+// of them in memory.
+//
+// The stream never ends in a truncated success. The result of a review follows its objects, so an
+// object that fails makes the whole answer a Failure, and the API server ignores the objects before
+// it. If the connection or the process ends, the answer has no result and is not valid JSON. The
+// client, like http.Client, sends its body while it reads the answer, so the server must not wait
+// for the end of the body (EnableFullDuplex). After a failure, the server reads the rest of the
+// body, so that the client gets the answer instead of a connection reset.
 type handler struct {
 	// failed is called for each review that is answered with a failure.
 	failed func()
+	logs   *untrusted.Limit
 }
 
-// question is what a ConversionReview says before its objects.
-type question struct{ apiVersion, kind, uid, version string }
+// reviewHeader has the fields of a ConversionReview before its objects.
+type reviewHeader struct{ apiVersion, kind, uid, version string }
 
-// ServeHTTP converts the objects of a review one after the other, and answers with each at once. The result comes last, so that
-// it can speak of all.
+// ServeHTTP converts the objects of a review one by one, and writes each immediately.
 func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	// Not needed where the body has been read already, nor with HTTP/2.
+	logger := h.logs.Logger(log.FromContext(r.Context()))
+	// HTTP/2 does not need this, and returns an error.
 	_ = http.NewResponseController(w).EnableFullDuplex()
-	body := &metered{from: r.Body}
-	decoder := json.NewDecoder(body)
-	asked, err := readQuestion(decoder)
+	decoder := json.NewDecoder(&metered{from: r.Body})
+	header, err := readHeader(decoder)
 	if err != nil {
-		http.Error(w, "failed to read the review: "+err.Error(), http.StatusBadRequest)
+		http.Error(w, "failed to read the review: "+untrusted.Text(err.Error()), http.StatusBadRequest)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	out := &output{to: w}
-	out.text(`{"apiVersion":`).json(asked.apiVersion).text(`,"kind":`).json(asked.kind)
-	out.text(`,"response":{"uid":`).json(asked.uid).text(`,"convertedObjects":[`)
+	out := newOutput(w)
+	out.text(`{"apiVersion":`).json(header.apiVersion).text(`,"kind":`).json(header.kind)
+	out.text(`,"response":{"uid":`).json(header.uid).text(`,"convertedObjects":[`)
 	result := metav1.Status{Status: metav1.StatusSuccess}
-	if err := convertAll(decoder, body, asked.version, out); err != nil {
-		log.FromContext(r.Context()).Error(err, "Failed to convert", "request", asked.uid)
-		result = metav1.Status{Status: metav1.StatusFailure, Message: err.Error()}
+	if err := convertAll(decoder, r.Body, header.version, out); err != nil {
+		logger.Error(err, "Failed to convert", "request", header.uid)
+		result = metav1.Status{Status: metav1.StatusFailure, Message: untrusted.Text(err.Error())}
 		h.failed()
+		_, _ = io.Copy(io.Discard, r.Body)
 	}
 	out.text(`],"result":`).json(result).text("}}")
-	if out.err != nil {
-		log.FromContext(r.Context()).Error(out.err, "Failed to answer a conversion review")
+	if err := out.flush(); err != nil {
+		logger.Error(err, "Failed to answer a conversion review")
 	}
 }
 
-// readQuestion reads a review up to its first object.
-func readQuestion(decoder *json.Decoder) (question, error) {
-	asked := question{apiVersion: apiextensionsv1.SchemeGroupVersion.String(), kind: "ConversionReview"}
-	found, err := walk(decoder, map[string]*string{"apiVersion": &asked.apiVersion, "kind": &asked.kind}, "request")
+// readHeader reads a review up to its first object.
+func readHeader(decoder *json.Decoder) (reviewHeader, error) {
+	header := reviewHeader{apiVersion: apiextensionsv1.SchemeGroupVersion.String(), kind: "ConversionReview"}
+	found, err := walk(decoder, map[string]*string{"apiVersion": &header.apiVersion, "kind": &header.kind}, "request")
 	if err == nil && found {
-		found, err = walk(decoder, map[string]*string{"uid": &asked.uid, "desiredAPIVersion": &asked.version}, "objects")
+		found, err = walk(decoder, map[string]*string{"uid": &header.uid, "desiredAPIVersion": &header.version}, "objects")
 	}
-	if err == nil && (!found || asked.version == "") {
-		err = errors.New("it has no objects, or does not say before them into which version they are to be converted")
+	if err == nil && (!found || header.version == "") {
+		err = errors.New("it has no objects, or the desired version does not precede them")
 	}
-	return asked, err
+	return header, err
 }
 
-// walk reads texts of the object that comes next, until it is at the value of the last field.
+// walk reads strings of the next object, until it reaches the value of the last field.
 func walk(decoder *json.Decoder, texts map[string]*string, last string) (found bool, err error) {
 	if token, err := decoder.Token(); err != nil || token != json.Delim('{') {
 		return false, err
@@ -90,81 +100,45 @@ func walk(decoder *json.Decoder, texts map[string]*string, last string) (found b
 	return false, nil
 }
 
-// skipped is a value that nobody reads.
+// skipped is a value that is not needed.
 type skipped struct{}
 
-// UnmarshalJSON takes any value.
+// UnmarshalJSON accepts any value.
 func (*skipped) UnmarshalJSON([]byte) error { return nil }
 
-// convertAll answers with the objects that come next.
-func convertAll(decoder *json.Decoder, body *metered, version string, out *output) error {
+// convertAll writes the converted objects. It reads the objects from the body, after the text that
+// the decoder has read.
+func convertAll(decoder *json.Decoder, body io.Reader, version string, out *output) error {
 	if token, err := decoder.Token(); err != nil || token == nil { // null
 		return err
 	} else if token != json.Delim('[') {
-		return errors.New("failed to read the objects: they are no list")
+		return errors.New("failed to read the objects: they are not a list")
 	}
-	var raw json.RawMessage
-	for separator := ""; decoder.More(); separator = "," {
-		body.read = 0
-		raw = raw[:0]
-		if err := decoder.Decode(&raw); err != nil {
+	separator := ""
+	for raw, err := range elements(io.MultiReader(decoder.Buffered(), body)) {
+		if err != nil {
 			return fmt.Errorf("failed to read an object: %w", err)
 		}
 		converted, err := convertRaw(raw, version)
 		if err != nil {
 			return err
 		}
-		out.text(separator).json(converted.Object)
+		if out.text(separator).json(converted.Object); out.err != nil {
+			return out.err
+		}
+		separator = ","
 	}
-	_, err := decoder.Token()
-	return err
+	return nil
 }
 
-// metered is the text of a review, of which no value may be much longer than an object may be: the decoder has a value in its memory
-// as a whole, twice, before anybody can tell how long it is.
-type metered struct {
-	from io.Reader
-	// read is how much was read since the last value.
-	read int
-}
-
-// Read fails where too much is read for one value.
-func (m *metered) Read(p []byte) (int, error) {
-	if m.read > bounds.MaxBytes {
-		return 0, fmt.Errorf("it has more than %d bytes, the most that are read", bounds.MaxBytes)
-	}
-	n, err := m.from.Read(p[:min(len(p), 64<<10)])
-	m.read += n
-	return n, err
-}
-
-// output writes parts of a JSON text until one fails.
-type output struct {
-	to  io.Writer
-	err error
-}
-
-func (a *output) text(part string) *output {
-	if a.err == nil {
-		_, a.err = io.WriteString(a.to, part)
-	}
-	return a
-}
-
-func (a *output) json(part any) *output {
-	if a.err == nil {
-		a.err = json.NewEncoder(a.to).Encode(part)
-	}
-	return a
-}
-
-// convertRaw converts one object.
+// convertRaw converts one object. The result shares memory with the text of the object and must not
+// be changed.
 func convertRaw(raw []byte, version string) (*unstructured.Unstructured, error) {
 	if err := bounds.Stored(raw); err != nil {
 		return nil, fmt.Errorf("failed to read an object: %w", err)
 	}
-	from := &unstructured.Unstructured{}
-	if err := from.UnmarshalJSON(raw); err != nil {
+	from, err := readShallow(raw)
+	if err != nil {
 		return nil, fmt.Errorf("failed to read an object: %w", err)
 	}
 	kind := from.GroupVersionKind()

@@ -32,7 +32,7 @@ func newHandler(t testing.TB) http.Handler {
 	return NewHandler(func() {})
 }
 
-// review is a request to convert the objects.
+// review returns a request to convert the objects.
 func review(t testing.TB, version string, objects ...any) []byte {
 	t.Helper()
 	request := &apiextensionsv1.ConversionRequest{UID: "1", DesiredAPIVersion: version}
@@ -62,7 +62,8 @@ func answer(t testing.TB, handler http.Handler, body []byte) *httptest.ResponseR
 	return recorder
 }
 
-// fullObject is a v1alpha2 object as it is stored in a cluster, with managed fields and a status.
+// fullObject returns a v1alpha2 object as it is stored in a cluster, with managed fields and a
+// status.
 func fullObject(i int) *v1alpha2.NginxOperator {
 	return &v1alpha2.NginxOperator{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha2.GroupVersion.String(), Kind: "NginxOperator"},
@@ -126,7 +127,7 @@ func fullObject(i int) *v1alpha2.NginxOperator {
 	}
 }
 
-// A list in which one object's annotation is damaged, and one has no spec at all, converts as a whole.
+// A list with a damaged annotation in one object and without a spec in another converts as a whole.
 func TestHandlerConvertsLists(t *testing.T) {
 	full := fullObject(0)
 	spoke := down(t, full)
@@ -191,7 +192,7 @@ func TestHandlerRefusesWhatIsNotOurs(t *testing.T) {
 	}
 }
 
-// What is no review is told so; one without objects is answered.
+// Invalid reviews are rejected with a reason. A review without objects is answered.
 func TestHandlerReadsReviews(t *testing.T) {
 	for name, test := range map[string]struct {
 		body string
@@ -222,8 +223,9 @@ func TestHandlerReadsReviews(t *testing.T) {
 	}
 }
 
-// dearSpecs are dear to decode, each as large as the API server takes an object.
-func dearSpecs() map[string]string {
+// expensiveSpecs are expensive to decode. Each has the maximum size that the API server accepts for
+// an object.
+func expensiveSpecs() map[string]string {
 	many := func(name, element string) string {
 		return fmt.Sprintf(`{%q:[`, name) + strings.Repeat(element+",", (bounds.MaxBytes-1<<10)/(len(element)+1)) + element + "]}"
 	}
@@ -237,8 +239,9 @@ func dearSpecs() map[string]string {
 	}
 }
 
-// One value of a review is not held in memory as a whole where it is longer than an object: its length times as much as a
-// request may take. Whatever comes before and after it, the answer says what is wrong.
+// A value of a review that is longer than an object is not held in memory as a whole, because a
+// request could use a multiple of its length. The answer has the error, whatever precedes and
+// follows the value.
 func TestHandlerBoundsEachValue(t *testing.T) {
 	text := `"` + strings.Repeat("a", 60<<20) + `"`
 	question := `"desiredAPIVersion":"operator.example.com/v1alpha2"`
@@ -263,8 +266,9 @@ func TestHandlerBoundsEachValue(t *testing.T) {
 	}
 }
 
-// FuzzConvertRaw holds that every object of ours can be converted, whatever is in it: one that could not would take the list of
-// a whole cluster along. Only one that has more than the API server could have stored is refused.
+// FuzzConvertRaw verifies that every object of the API can be converted, because one failing object
+// would fail the list of a whole cluster. Only objects that the API server could not have stored
+// are rejected.
 func FuzzConvertRaw(f *testing.F) {
 	for _, spec := range []string{
 		`{"port":"80"}`, `{"port":1.5}`, `[]`, `"x"`, `null`,
@@ -278,7 +282,7 @@ func FuzzConvertRaw(f *testing.F) {
 			f.Add(spec, meta, false)
 		}
 	}
-	for _, spec := range dearSpecs() {
+	for _, spec := range expensiveSpecs() {
 		f.Add(spec, "{}", true)
 		f.Add(spec, "{}", false)
 		f.Add("{}", `{"annotations":{"operator.example.com/v1alpha2":`+strconv.Quote(spec)+"}}", true)
@@ -297,7 +301,7 @@ func FuzzConvertRaw(f *testing.F) {
 		boundstest.Cheap(t, func() {
 			var converted *unstructured.Unstructured
 			if converted, err = convertRaw(raw, to); err == nil {
-				(&output{to: io.Discard}).json(converted.Object)
+				newOutput(io.Discard).json(converted.Object)
 			}
 		})
 		if err != nil && bounds.Stored(raw) == nil {
@@ -306,8 +310,8 @@ func FuzzConvertRaw(f *testing.F) {
 	})
 }
 
-// BenchmarkHandler converts lists of 1, 100 and 10,000 objects as the API server asks for it, decoding and encoding
-// included.
+// BenchmarkHandler converts lists of 1, 100, and 10,000 objects at the request of the API server,
+// including decoding and encoding.
 func BenchmarkHandler(b *testing.B) {
 	handler := newHandler(b)
 	for _, size := range []int{1, 100, 10_000} {

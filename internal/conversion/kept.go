@@ -1,7 +1,6 @@
 package conversion
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,7 +14,8 @@ import (
 	"github.com/example/nginx-operator/internal/bounds"
 )
 
-// keep returns what v1alpha1 cannot say of a v1alpha2 spec, as JSON, and "" where there is nothing.
+// keep returns the fields of a v1alpha2 spec that v1alpha1 does not have, as JSON, or "" if there
+// are none.
 func keep(spec map[string]any) (string, error) {
 	kept := maps.Clone(spec)
 	if kept == nil {
@@ -24,37 +24,43 @@ func keep(spec map[string]any) (string, error) {
 	for _, field := range inBoth {
 		delete(kept, field)
 	}
-	switch ports, isList := kept["ports"].([]any); {
-	case isPortOfV1alpha1(ports):
-		delete(kept, "ports")
-	case isList && len(ports) == 0:
-		kept["ports"] = nil // see hasNoPorts
-	case len(ports) == 0:
-		// v1alpha1 always has a port, so that none was given has to be kept.
+	switch ports := kept["ports"].(type) {
+	case []any:
+		if isPortOfV1alpha1(ports) {
+			delete(kept, "ports")
+		} else if len(ports) == 0 {
+			kept["ports"] = nil // see hasNoPorts
+		}
+	case json.RawMessage: // larger than any object of this API
+	default:
+		// v1alpha1 always has a port, so the annotation must record that there was none.
 		kept["ports"] = []any{}
 	}
 	if len(kept) == 0 {
 		return "", nil
 	}
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	// Nobody puts this into a page, so "<", ">" and "&" need not become six bytes each.
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(kept); err != nil {
-		return "", fmt.Errorf("failed to keep what v1alpha1 cannot say: %w", err)
+	size := 0
+	for _, value := range kept {
+		raw, _ := value.(json.RawMessage)
+		size += len(raw)
 	}
-	return strings.TrimSuffix(out.String(), "\n"), nil
+	var out strings.Builder
+	out.Grow(size)
+	if err := newOutput(&out).json(kept).flush(); err != nil {
+		return "", fmt.Errorf("failed to encode the fields that v1alpha1 does not have: %w", err)
+	}
+	return out.String(), nil
 }
 
-// parse reads what keep wrote. Where the text is not that, it returns an error and as much as can be relied on: all of it when
-// the only fault is in fields that are given twice, and else nothing. Fields that this release does not know are no fault: a
-// newer one has them, whose CRD comes before its Pods.
+// parse reads the output of keep. If the text is invalid, it returns an error and the reliable
+// part: all of it if only duplicate fields are wrong, otherwise nothing. Unknown fields are not an
+// error: they belong to a newer release, whose CRD is installed before its Pods.
 func parse(text string) (map[string]any, error) {
 	kept, _, err := read(text)
 	return kept, err
 }
 
-// read returns what the text says as JSON and as the type of the API.
+// read returns the text as JSON and as the API type.
 func read(text string) (map[string]any, v1alpha2.NginxOperatorSpec, error) {
 	var spec v1alpha2.NginxOperatorSpec
 	fail := func(err error) (map[string]any, v1alpha2.NginxOperatorSpec, error) {
@@ -77,7 +83,8 @@ func read(text string) (map[string]any, v1alpha2.NginxOperatorSpec, error) {
 	if errs := bounds.Quantities(kept, nil); len(errs) > 0 {
 		return fail(errs.ToAggregate())
 	}
-	// Of a field that is given twice the text has more than was held against the bounds, so it is not the text that is decoded.
+	// A duplicate field has more content in the text than was checked with the bounds, so the text
+	// itself is not decoded.
 	raw, err := json.Marshal(kept)
 	if err != nil {
 		return fail(err)
@@ -88,13 +95,14 @@ func read(text string) (map[string]any, v1alpha2.NginxOperatorSpec, error) {
 	return kept, spec, errors.Join(duplicates...)
 }
 
-// Check returns why the text of the annotation cannot be read, nil where it can.
+// Check returns an error if the text of the annotation cannot be read.
 func Check(text string) error {
 	_, _, err := read(text)
 	return err
 }
 
-// Same reports whether two texts of the annotation mean the same, in the fields that this release knows.
+// Same reports whether two texts of the annotation are equivalent in the fields that this release
+// knows.
 func Same(a, b string) bool {
 	if a == b {
 		return true
@@ -104,8 +112,8 @@ func Same(a, b string) bool {
 	return errA == nil && errB == nil && hasNoPorts(keptA) == hasNoPorts(keptB) && equality.Semantic.DeepEqual(specA, specB)
 }
 
-// hasNoPorts reports whether what is kept has an empty list of ports, which stands there as null: an empty list has meant since
-// 0.2.0 that no list was given.
+// hasNoPorts reports whether the annotation has an empty list of ports. It is stored as null,
+// because since 0.2.0 an empty list means that no list was set.
 func hasNoPorts(kept map[string]any) bool {
 	ports, found := kept["ports"]
 	return found && ports == nil

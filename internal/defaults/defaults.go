@@ -1,5 +1,5 @@
-// Package defaults says what a spec means: it answers for each field that may be left out what holds then. Admission,
-// the controller and the conversion ask it, so that none has an opinion of its own.
+// Package defaults returns the effective value of each optional field of a spec. Admission, the
+// controller, and the conversion share it, so that their defaults cannot differ.
 package defaults
 
 import (
@@ -14,15 +14,15 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// firstHealthPort is where the operator's own server for probes listens, unless the user's servers do.
+// firstHealthPort is the port of the operator's health server, unless the user's servers use it.
 const firstHealthPort int32 = 18080
 
-// Replicas returns the number of operands.
+// Replicas returns the number of Pods.
 func Replicas(spec *v1alpha2.NginxOperatorSpec) int32 {
 	return ptr.Deref(spec.Replicas, v1alpha2.DefaultReplicas)
 }
 
-// Autoscaling returns the bounds, targets and behavior of a spec that declares autoscaling.
+// Autoscaling returns the bounds, targets, and behavior of a spec with autoscaling.
 func Autoscaling(spec *v1alpha2.NginxOperatorSpec) v1alpha2.Autoscaling {
 	out := *spec.Autoscaling.DeepCopy()
 	out.MinReplicas = ptr.To(ptr.Deref(out.MinReplicas, v1alpha2.DefaultMinReplicas))
@@ -32,13 +32,13 @@ func Autoscaling(spec *v1alpha2.NginxOperatorSpec) v1alpha2.Autoscaling {
 	return out
 }
 
-// Image returns the container image of the operands. The default is that of the release, which is RELATED_IMAGE_NGINX in
-// config/manager/manager.yaml.
+// Image returns the container image of NGINX. The default is the image of the release:
+// RELATED_IMAGE_NGINX in config/manager/manager.yaml.
 func Image(spec *v1alpha2.NginxOperatorSpec, release string) string {
 	return cmp.Or(spec.Image, release)
 }
 
-// Ports returns the ports for plain HTTP, none where the spec has an empty list of them.
+// Ports returns the plain HTTP ports. An empty list in the spec stays empty.
 func Ports(spec *v1alpha2.NginxOperatorSpec) []v1alpha2.Port {
 	if spec.Ports != nil {
 		return spec.Ports
@@ -46,7 +46,7 @@ func Ports(spec *v1alpha2.NginxOperatorSpec) []v1alpha2.Port {
 	return []v1alpha2.Port{{Name: v1alpha2.DefaultPortName, Port: v1alpha2.DefaultPort, Protocol: corev1.ProtocolTCP}}
 }
 
-// TLS returns the certificates, with the port of the first where it is not given and the operator's own server uses it.
+// TLS returns the certificates. Without spec.config, the first certificate has a default port.
 func TLS(spec *v1alpha2.NginxOperatorSpec) []v1alpha2.TLS {
 	given := func(tls v1alpha2.TLS) bool { return tls.Port != nil || tls.TargetPort != nil || tls.NodePort != nil }
 	if len(spec.TLS) == 0 || spec.Config != nil || slices.ContainsFunc(spec.TLS, given) {
@@ -57,8 +57,8 @@ func TLS(spec *v1alpha2.NginxOperatorSpec) []v1alpha2.TLS {
 	return out
 }
 
-// HealthPort returns the port of the operator's own server for the kubelet's probes: the first from 18080 on that the
-// spec does not let nginx listen on.
+// HealthPort returns the port of the health server for the kubelet's probes: the first port from
+// 18080 up that the spec does not use.
 func HealthPort(spec *v1alpha2.NginxOperatorSpec) int32 {
 	return firstFree(firstHealthPort, ListenPorts(spec))
 }
@@ -71,12 +71,12 @@ func ServiceType(spec *v1alpha2.NginxOperatorSpec) corev1.ServiceType {
 	return spec.Service.Type
 }
 
-// HasNetworkPolicy reports whether the operator keeps a NetworkPolicy for the operands.
+// HasNetworkPolicy reports whether the operator creates a NetworkPolicy.
 func HasNetworkPolicy(spec *v1alpha2.NginxOperatorSpec) bool {
 	return spec.NetworkPolicy == nil || spec.NetworkPolicy.Mode != v1alpha2.NetworkPolicyNone
 }
 
-// IngressPaths returns the prefixes of the paths of a host; there is at least one.
+// IngressPaths returns the path prefixes of a host, at least one.
 func IngressPaths(host v1alpha2.IngressHost) []string {
 	if len(host.Paths) > 0 {
 		return host.Paths
@@ -84,7 +84,7 @@ func IngressPaths(host v1alpha2.IngressHost) []string {
 	return []string{"/"}
 }
 
-// Resources returns the compute resources of the nginx container; what is given replaces all of the default.
+// Resources returns the compute resources of the nginx container. A value replaces the whole default.
 func Resources(spec *v1alpha2.NginxOperatorSpec) corev1.ResourceRequirements {
 	if spec.Resources != nil {
 		return *spec.Resources.DeepCopy()
@@ -94,14 +94,15 @@ func Resources(spec *v1alpha2.NginxOperatorSpec) corev1.ResourceRequirements {
 	}}
 }
 
-// Drain is what follows from drainSeconds: the three times are one after the other, each in seconds.
+// Drain has the times that drainSeconds determines, in seconds.
 type Drain struct {
-	// PreStop is how long a Pod that is being deleted goes on as if nothing had happened: the time that the cluster needs to
-	// take it out of every endpoint list, before nginx stops to listen.
+	// PreStop is the time that a deleted Pod keeps serving, while the cluster removes it from
+	// endpoint lists.
 	PreStop int64
-	// WorkerShutdown is how long nginx then ends what it has begun (worker_shutdown_timeout).
+	// WorkerShutdown is the time that nginx then has to finish requests (worker_shutdown_timeout).
 	WorkerShutdown int64
-	// GracePeriod is the Pod's terminationGracePeriodSeconds: both, and 5 seconds for the process to end.
+	// GracePeriod is the Pod's terminationGracePeriodSeconds: the sum of both, and 5 seconds for the
+	// process to exit.
 	GracePeriod int64
 }
 
@@ -112,9 +113,17 @@ func DrainOf(spec *v1alpha2.NginxOperatorSpec) Drain {
 	return Drain{PreStop: preStop, WorkerShutdown: total - preStop, GracePeriod: total + 5}
 }
 
-// Nginx returns the tuning of nginx; workerProcesses is nil where it follows from the processors.
+// errorLogLevels are the severities that the schema allows.
+var errorLogLevels = []string{"debug", "info", "notice", "warn", "error", "crit", "alert", "emerg"}
+
+// Nginx returns the tuning of nginx. workerProcesses is nil if it depends on the CPUs. It ignores an
+// errorLogLevel that the schema does not allow: 0.5.0 could store one through v1alpha1, and nginx
+// would not start with it.
 func Nginx(spec *v1alpha2.NginxOperatorSpec) v1alpha2.Nginx {
 	declared := ptr.Deref(spec.Nginx, v1alpha2.Nginx{})
+	if !slices.Contains(errorLogLevels, declared.ErrorLogLevel) {
+		declared.ErrorLogLevel = ""
+	}
 	return v1alpha2.Nginx{
 		WorkerProcesses:   declared.WorkerProcesses,
 		WorkerConnections: ptr.To(ptr.Deref(declared.WorkerConnections, v1alpha2.DefaultWorkerConnections)),
@@ -123,17 +132,19 @@ func Nginx(spec *v1alpha2.NginxOperatorSpec) v1alpha2.Nginx {
 	}
 }
 
-// Rollout is how a change reaches the Pods.
+// Rollout has the settings of rolling updates.
 type Rollout struct {
-	// MaxSurge is how many Pods may exist above the replicas, MaxUnavailable how many replicas may be missing.
+	// MaxSurge is the number of Pods above replicas. MaxUnavailable is the number of unavailable
+	// replicas.
 	MaxSurge, MaxUnavailable intstr.IntOrString
-	// ProgressDeadlineSeconds is how long a rollout may make no progress until it counts as failed.
+	// ProgressDeadlineSeconds is the time after which a rollout without progress fails.
 	ProgressDeadlineSeconds int32
-	// AutomaticRollback: what fails is taken back.
+	// AutomaticRollback rolls back failed changes.
 	AutomaticRollback bool
 }
 
-// RolloutOf returns how changes reach the Pods. By default a Pod goes once its successor serves.
+// RolloutOf returns the settings of rolling updates. By default, a Pod is removed after its
+// replacement is ready.
 func RolloutOf(spec *v1alpha2.NginxOperatorSpec) Rollout {
 	declared := ptr.Deref(spec.Rollout, v1alpha2.Rollout{})
 	return Rollout{

@@ -10,15 +10,15 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// cacheSize is what the schema demands as well. All that it lets through is cheap to compute with.
+// cacheSize is the pattern of the schema. Matching quantities are cheap to compute with.
 var cacheSize = regexp.MustCompile(`^[1-9][0-9]{0,4}[MG]i?$`)
 
-// CachePath returns where the volume of a cache is mounted.
+// CachePath returns the mount path of the cache volume.
 func CachePath(cache *v1alpha2.Cache) string {
 	return cmp.Or(cache.Path, v1alpha2.DefaultCachePath)
 }
 
-// CacheSize returns the size of the volume of a cache, and whether it is one.
+// CacheSize returns the size of the cache volume, and whether it is valid.
 func CacheSize(cache *v1alpha2.Cache) (resource.Quantity, bool) {
 	if !cacheSize.MatchString(cache.Size) {
 		return resource.Quantity{}, false
@@ -26,7 +26,7 @@ func CacheSize(cache *v1alpha2.Cache) (resource.Quantity, bool) {
 	return resource.MustParse(cache.Size), true
 }
 
-// CacheMedium returns what the volume of a cache is on.
+// CacheMedium returns the storage medium of the cache volume.
 func CacheMedium(cache *v1alpha2.Cache) corev1.StorageMedium {
 	if cache.InMemory {
 		return corev1.StorageMediumMemory

@@ -11,21 +11,21 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// firstMetricsPort is where nginx-prometheus-exporter listens by its own default.
+// firstMetricsPort is the default port of nginx-prometheus-exporter.
 const firstMetricsPort int32 = 9113
 
-// IsMonitored reports whether nginx shows its figures.
+// IsMonitored reports whether nginx serves stub_status.
 func IsMonitored(spec *v1alpha2.NginxOperatorSpec) bool {
 	return spec.Monitoring != nil && ptr.Deref(spec.Monitoring.Enabled, true)
 }
 
-// HasExporter reports whether the operator's exporter runs beside nginx.
+// HasExporter reports whether the operator's exporter runs next to nginx.
 func HasExporter(spec *v1alpha2.NginxOperatorSpec) bool {
 	return IsMonitored(spec) && spec.Monitoring.Exporter != v1alpha2.ExporterNone
 }
 
-// ExporterImage returns the container image of the exporter, "" where there is none. The default is that of the release, which is
-// RELATED_IMAGE_NGINX_PROMETHEUS_EXPORTER in config/manager/manager.yaml.
+// ExporterImage returns the container image of the exporter, or "" if there is none. The default is
+// the image of the release: RELATED_IMAGE_NGINX_PROMETHEUS_EXPORTER in config/manager/manager.yaml.
 func ExporterImage(spec *v1alpha2.NginxOperatorSpec, release string) string {
 	if !HasExporter(spec) {
 		return ""
@@ -33,8 +33,8 @@ func ExporterImage(spec *v1alpha2.NginxOperatorSpec, release string) string {
 	return cmp.Or(spec.Monitoring.Image, release)
 }
 
-// ExporterResources returns the compute resources of the exporter; what is given replaces all of the default. An autoscaler needs a
-// request of each container.
+// ExporterResources returns the compute resources of the exporter. A value replaces the whole
+// default. The default has requests because an autoscaler requires them for each container.
 func ExporterResources(spec *v1alpha2.NginxOperatorSpec) corev1.ResourceRequirements {
 	if declared := spec.Monitoring.Resources; declared != nil {
 		return corev1.ResourceRequirements{Limits: declared.Limits.DeepCopy(), Requests: declared.Requests.DeepCopy()}
@@ -44,8 +44,8 @@ func ExporterResources(spec *v1alpha2.NginxOperatorSpec) corev1.ResourceRequirem
 	}}
 }
 
-// StatusPort returns the port on which nginx shows its figures to the other containers of its Pod, 0 where it does not: the first behind
-// HealthPort that the spec does not let nginx listen on.
+// StatusPort returns the port of stub_status within the Pod, or 0 if monitoring is off. It is the
+// first port after HealthPort that the spec does not use.
 func StatusPort(spec *v1alpha2.NginxOperatorSpec) int32 {
 	if !IsMonitored(spec) {
 		return 0
@@ -53,7 +53,8 @@ func StatusPort(spec *v1alpha2.NginxOperatorSpec) int32 {
 	return firstFree(HealthPort(spec)+1, ListenPorts(spec))
 }
 
-// MetricsPort returns the port of the exporter, 0 where there is none: the first from 9113 on that the spec does not let nginx listen on.
+// MetricsPort returns the port of the exporter, or 0 if there is none. It is the first port from 9113
+// up that the spec does not use.
 func MetricsPort(spec *v1alpha2.NginxOperatorSpec) int32 {
 	if !HasExporter(spec) {
 		return 0
@@ -61,7 +62,7 @@ func MetricsPort(spec *v1alpha2.NginxOperatorSpec) int32 {
 	return firstFree(firstMetricsPort, ListenPorts(spec))
 }
 
-// firstFree returns the first port from one on that is not taken. There are far fewer than would fill the range.
+// firstFree returns the first free port. The bounds of the spec guarantee that one exists.
 func firstFree(port int32, taken []int32) int32 {
 	for slices.Contains(taken, port) {
 		port++

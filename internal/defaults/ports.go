@@ -15,13 +15,14 @@ const (
 	protocolHTTPS = "https"
 )
 
-// IsTLS reports whether nginx speaks TLS on a port.
+// IsTLS reports whether nginx serves TLS on a port.
 func IsTLS(port v1alpha2.Port) bool { return port.AppProtocol == protocolHTTPS }
 
-// PortListens returns the number on which nginx listens for a port.
+// PortListens returns the number that nginx listens on for a port.
 func PortListens(port v1alpha2.Port) int32 { return ptr.Deref(port.TargetPort, port.Port) }
 
-// TLSListens returns the number on which nginx listens with a certificate, 0 where the certificate is only mounted.
+// TLSListens returns the number that nginx listens on with a certificate, or 0 if the certificate is
+// only mounted.
 func TLSListens(tls v1alpha2.TLS) int32 {
 	if tls.Port == nil {
 		return 0
@@ -29,7 +30,7 @@ func TLSListens(tls v1alpha2.TLS) int32 {
 	return ptr.Deref(tls.TargetPort, *tls.Port)
 }
 
-// ListenPorts returns the numbers on which nginx listens for what the spec declares, plain and TLS.
+// ListenPorts returns the numbers that nginx listens on for the spec, plain HTTP and TLS.
 func ListenPorts(spec *v1alpha2.NginxOperatorSpec) []int32 {
 	var out []int32
 	for _, port := range Ports(spec) {
@@ -43,18 +44,19 @@ func ListenPorts(spec *v1alpha2.NginxOperatorSpec) []int32 {
 	return out
 }
 
-// ServicePort is a port of the Service that a spec declares.
+// ServicePort is a port of the Service.
 type ServicePort struct {
-	// Name is the user's, "" for the port of a certificate.
+	// Name is the user's name, or "" for the port of a certificate.
 	Name string
-	// Number is what clients ask for, Listens the number on which nginx listens, NodePort that on each node, 0 where it is not given.
+	// Number is the port of the Service, and Listens is the port that nginx listens on. NodePort is
+	// the port on each node, or 0 if it is not set.
 	Number, Listens, NodePort int32
 	TLS                       bool
 	AppProtocol               string
 }
 
-// ServicePorts returns the ports that have a name, then those of the certificates. Several certificates on one port are one port, that of
-// the first.
+// ServicePorts returns the named ports, then the ports of certificates. Certificates on the same port
+// share one entry, the entry of the first certificate.
 func ServicePorts(spec *v1alpha2.NginxOperatorSpec) []ServicePort {
 	var out []ServicePort
 	for _, port := range Ports(spec) {
@@ -76,7 +78,8 @@ func ServicePorts(spec *v1alpha2.NginxOperatorSpec) []ServicePort {
 	return out
 }
 
-// SameSpec reports whether two specs say the same. Other than to equality.Semantic, no plain HTTP is not the default to it.
+// SameSpec reports whether two specs are equal. Unlike equality.Semantic, it distinguishes an empty
+// list of ports from an absent list.
 func SameSpec(a, b *v1alpha2.NginxOperatorSpec) bool {
 	return (a.Ports == nil) == (b.Ports == nil) && equality.Semantic.DeepEqual(a, b)
 }

@@ -1,88 +1,125 @@
-// Package fleet bounds how many instances roll at a time because a release of the operator makes something else of them.
-// What an instance waits for, or how far it is, each of its reconciles reads from the cluster and reports to the Gate, which counts.
-// Nothing else is remembered: the Gate of the next leader lets none begin before each object was reconciled once.
-// docs/adr/0030-fleet-rollout.md has the reasons.
+// Package fleet bounds how many instances roll at a time because a release of the operator changes them, and shares the slots
+// between namespaces. Each reconcile reads the place of its instance from the cluster and reports it to the Gate, which counts.
+// The Gate remembers nothing else: after a restart it admits no instance before each object was reconciled once.
+// docs/adr/0030-fleet-rollout.md and docs/adr/0042-fleet-rollout-fairness.md have the reasons.
 package fleet
 
-import (
-	"fmt"
-	"strconv"
-	"strings"
+import "maps"
 
-	"k8s.io/apimachinery/pkg/util/intstr"
-)
-
-// Place is where an instance is in the rollout of a release.
+// Place is the place of an instance in the rollout of a release.
 type Place int
 
-// The places. The groups of those that wait come first, in their order.
+// The places. Those of waiting instances come first, in the order in which a namespace starts them.
 const (
-	// WaitingCanary waits, serves, and is labelled to go first.
+	// WaitingCanary waits, serves, and has the label of canaries.
 	WaitingCanary Place = iota
 	// Waiting waits and serves.
 	Waiting
 	// WaitingUnready waits and did not serve before: it says nothing of the release, so it comes last, and its failure does not count.
 	WaitingUnready
-	// Rolling has begun and is not Ready yet.
+	// Rolling has started, holds a slot, and is not Ready yet.
 	Rolling
-	// Failed has begun, and its rollout fails or was taken back.
+	// Overdue has started more than SlotTime ago and is not Ready yet. Its slot is free. Only the Gate assigns this place.
+	Overdue
+	// Failed has started, and its rollout fails or was rolled back.
 	Failed
-	// Outside takes no part: it is what the release makes of it, or its user has changed, paused or broken it.
+	// Outside takes no part: the instance has the release's change, or its user has changed, paused or broken it.
 	Outside
 )
 
-// waits reports whether an instance in that place waits for its turn.
+// waits reports whether an instance in that place waits for a slot.
 func (p Place) waits() bool { return p <= WaitingUnready }
 
-// Counts has how many instances there are, and where.
+// Counts has the number of instances in each place, of one namespace or of all.
 type Counts struct {
-	// All are the instances that there are, Unseen those that were not reconciled since this process began.
-	All, Unseen int
 	// Canaries, Ready and Unready wait.
 	Canaries, Ready, Unready int
-	// Rolling have begun, RollingCanaries of them are canaries.
+	// Rolling hold a slot. RollingCanaries of them are canaries.
 	Rolling, RollingCanaries int
-	// Failed stop the rollout.
-	Failed int
+	// Overdue have given their slot back.
+	Overdue int
+	// Failed served before they started. FailedCanaries of them are canaries.
+	Failed, FailedCanaries int
 }
 
 // Waiting returns how many instances wait.
 func (c Counts) Waiting() int { return c.Canaries + c.Ready + c.Unready }
 
-// Next returns how many more instances may begin, and of which group.
-func (c Counts) Next(bound intstr.IntOrString) (group Place, instances int) {
-	free := Limit(bound, c.All) - c.Rolling
-	if c.Unseen > 0 || c.Failed > 0 || free <= 0 {
-		return Outside, 0
+// add counts an instance in, or out with a step of -1.
+func (c *Counts) add(of member, step int) {
+	canary := 0
+	if of.canary {
+		canary = step
 	}
+	switch of.place {
+	case WaitingCanary:
+		c.Canaries += step
+	case Waiting:
+		c.Ready += step
+	case WaitingUnready:
+		c.Unready += step
+	case Rolling:
+		c.Rolling += step
+		c.RollingCanaries += canary
+	case Overdue:
+		c.Overdue += step
+	case Failed:
+		if !of.unproven {
+			c.Failed += step
+			c.FailedCanaries += canary
+		}
+	}
+}
+
+// stuck reports whether the instances of a namespace that wait have to wait for one of its own that fails or is overdue.
+func (c Counts) stuck() bool { return c.Overdue+c.Failed > 0 }
+
+// next returns the place from which a namespace starts its next instance, or Outside if it starts none now.
+func (c Counts) next() Place {
 	switch {
+	case c.stuck():
+		return Outside
 	case c.Canaries > 0:
-		return WaitingCanary, min(free, c.Canaries)
+		return WaitingCanary
 	case c.RollingCanaries > 0:
-		return Outside, 0
+		return Outside
 	case c.Ready > 0:
-		return Waiting, min(free, c.Ready)
+		return Waiting
 	case c.Unready > 0:
-		return WaitingUnready, min(free, c.Unready)
+		return WaitingUnready
 	}
-	return Outside, 0
+	return Outside
 }
 
-// Limit returns how many of so many instances may roll at a time: one at least.
-func Limit(bound intstr.IntOrString, instances int) int {
-	limit, err := intstr.GetScaledValueFromIntOrPercent(&bound, instances, false)
-	if err != nil {
-		return 1
-	}
-	return max(limit, 1)
+// takesPart reports whether a namespace holds slots, or waits for slots that it may have.
+func (c Counts) takesPart() bool { return c.Rolling > 0 || !c.stuck() && c.Waiting() > 0 }
+
+// State is the rollout of a release to all instances.
+type State struct {
+	// All is the number of instances with replicas. Unseen were not reconciled since this process started.
+	All, Unseen int
+	// Namespaces has those that have instances in a place other than Outside.
+	Namespaces map[string]Counts
 }
 
-// ParseBound reads a number of instances, or a percentage of all.
-func ParseBound(text string) (intstr.IntOrString, error) {
-	digits, isPercentage := strings.CutSuffix(text, "%")
-	number, err := strconv.ParseUint(digits, 10, 31)
-	if err != nil || number < 1 || isPercentage && number > 100 {
-		return intstr.IntOrString{}, fmt.Errorf("%q is neither a number of at least 1 nor a percentage from 1%% to 100%%", text)
+// clone returns a copy that shares nothing with the state.
+func (s State) clone() State {
+	s.Namespaces = maps.Clone(s.Namespaces)
+	return s
+}
+
+// Sum returns the counts of all namespaces together.
+func (s State) Sum() Counts {
+	var sum Counts
+	for _, c := range s.Namespaces {
+		sum.Canaries += c.Canaries
+		sum.Ready += c.Ready
+		sum.Unready += c.Unready
+		sum.Rolling += c.Rolling
+		sum.RollingCanaries += c.RollingCanaries
+		sum.Overdue += c.Overdue
+		sum.Failed += c.Failed
+		sum.FailedCanaries += c.FailedCanaries
 	}
-	return intstr.Parse(strconv.FormatUint(number, 10) + text[len(digits):]), nil
+	return sum
 }

@@ -1,58 +1,69 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// Gate lets instances begin. Each operation takes the same time however many instances there are. Make it with New.
+// Gate admits instances to the rollout. An operation takes the same time however many instances there are, and looks once at each
+// namespace that takes part. Make it with New.
 type Gate struct {
-	bound   intstr.IntOrString
+	policy  Policy
 	changed chan struct{}
 
 	mu sync.Mutex
-	// listed: unseen has every object that was there when this process began and was not reconciled yet.
+	// listed: unseen has every object that existed when this process started and was not reconciled yet.
 	listed bool
 	all    sets.Set[types.NamespacedName]
 	unseen sets.Set[types.NamespacedName]
-	// members are the instances that are not Outside.
-	members                  map[types.NamespacedName]member
-	waiting                  [WaitingUnready + 1]sets.Set[types.NamespacedName]
-	failed                   sets.Set[types.NamespacedName]
-	rolling, rollingCanaries int
-	queue                    workqueue.TypedRateLimitingInterface[reconcile.Request]
+	// forgotten are the objects that were dropped before Listed. A list that is older than that still has them.
+	forgotten sets.Set[types.NamespacedName]
+	// members are the instances that are not Outside, namespaces their counts.
+	members    map[types.NamespacedName]member
+	namespaces map[string]Counts
+	// waiting has the members of a namespace that wait, by their place; at has all that have started, by their place.
+	waiting map[waiters]sets.Set[types.NamespacedName]
+	at      map[Place]sets.Set[types.NamespacedName]
+	queue   workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
 
-// member is what is known of an instance that takes part.
+// member is an instance that takes part.
 type member struct {
 	place  Place
 	canary bool
-	// unproven: it did not serve when it began, so its failure does not count.
+	// unproven: it did not serve when it started, so its failure does not count.
 	unproven bool
+	// since is the time at which it started, or at which this process found it started.
+	since time.Time
 }
 
-// New returns a Gate that lets so many instances roll at a time.
-func New(bound intstr.IntOrString) *Gate {
-	g := &Gate{
-		bound: bound, changed: make(chan struct{}, 1), members: map[types.NamespacedName]member{},
-		all: sets.New[types.NamespacedName](), unseen: sets.New[types.NamespacedName](), failed: sets.New[types.NamespacedName](),
-	}
-	for group := range g.waiting {
-		g.waiting[group] = sets.New[types.NamespacedName]()
-	}
-	return g
+// waiters are the instances of a namespace that wait in a place.
+type waiters struct {
+	namespace string
+	place     Place
 }
 
-// Source makes the requests of a controller for instances whose turn has come.
+// New returns a Gate that admits instances by a policy.
+func New(policy Policy) *Gate {
+	return &Gate{
+		policy: policy, changed: make(chan struct{}, 1),
+		all: sets.New[types.NamespacedName](), unseen: sets.New[types.NamespacedName](), forgotten: sets.New[types.NamespacedName](),
+		members: map[types.NamespacedName]member{}, namespaces: map[string]Counts{},
+		waiting: map[waiters]sets.Set[types.NamespacedName]{}, at: map[Place]sets.Set[types.NamespacedName]{},
+	}
+}
+
+// Source makes the requests of a controller for instances that get a slot.
 func (g *Gate) Source() source.Source {
 	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		g.mu.Lock()
@@ -62,48 +73,51 @@ func (g *Gate) Source() source.Source {
 	})
 }
 
-// Listed tells which objects there are. Before that, and before each of them was seen, nothing begins: what is missing may be on its way
-// or have failed.
+// Listed reports which objects existed a moment ago. The Gate admits no instance before it has seen all of them: an unseen instance
+// may have started or failed. Objects that were forgotten since then are not expected: no reconcile of them may follow.
 func (g *Gate) Listed(objects []types.NamespacedName) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, object := range objects {
-		if !g.all.Has(object) {
+		if !g.all.Has(object) && !g.forgotten.Has(object) {
 			g.unseen.Insert(object)
 			g.all.Insert(object)
 		}
 	}
-	g.listed = true
+	g.listed, g.forgotten = true, nil
 	g.admit(types.NamespacedName{})
 }
 
-// Ask reports whether an instance that waits may begin now. It will be reconciled again when its turn comes.
+// Ask reports whether an instance that waits may start now. If not, the Gate requests its reconcile when it gets a slot.
 func (g *Gate) Ask(object types.NamespacedName, group Place) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.see(object)
-	if g.members[object].place == Rolling && g.isMember(object) {
-		return true
+	if !g.hasStarted(object) {
+		g.set(object, member{place: group, canary: group == WaitingCanary})
+		g.admit(object)
 	}
-	g.set(object, member{place: group, canary: group == WaitingCanary})
-	g.admit(object)
-	return g.members[object].place == Rolling
+	return g.hasStarted(object)
 }
 
-// Report tells where an instance is after a reconcile.
+// Report says where an instance is after a reconcile.
 func (g *Gate) Report(object types.NamespacedName, place Place, canary bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.see(object)
-	before := g.members[object]
-	if g.isMember(object) && before.place == Rolling && place.waits() {
-		return // its turn has come, and the reconcile that begins it is on its way
+	before, isMember := g.members[object]
+	if started := g.hasStarted(object); started && place.waits() || isMember && before.place == Overdue && place == Rolling {
+		return // it was admitted, and the reconcile that starts it follows; or it still rolls without a slot
 	}
-	g.set(object, member{place: place, canary: canary, unproven: before.unproven && g.isMember(object)})
+	since := before.since
+	if !isMember || before.place.waits() {
+		since = time.Now()
+	}
+	g.set(object, member{place: place, canary: canary, unproven: before.unproven, since: since})
 	g.admit(types.NamespacedName{})
 }
 
-// Seen tells that a reconcile of an object came to no result.
+// Seen says that a reconcile of an object had no result.
 func (g *Gate) Seen(object types.NamespacedName) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -111,48 +125,81 @@ func (g *Gate) Seen(object types.NamespacedName) {
 	g.admit(types.NamespacedName{})
 }
 
-// Forget drops an object that is gone, or has no Pods that could roll.
+// Forget drops an object that is deleted, or has no Pods that could roll.
 func (g *Gate) Forget(object types.NamespacedName) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.set(object, member{place: Outside})
 	g.all.Delete(object)
 	g.unseen.Delete(object)
+	if !g.listed {
+		g.forgotten.Insert(object)
+	}
 	g.admit(types.NamespacedName{})
 }
 
-// Counts returns the counts.
-func (g *Gate) Counts() Counts {
+// Expire frees the slots of instances that have held them for SlotTime, and returns these instances and the time at which the next
+// slot expires, or zero if no instance holds one.
+func (g *Gate) Expire(now time.Time) (overdue []types.NamespacedName, next time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.counts()
+	for object := range g.at[Rolling] {
+		if due := g.members[object].since.Add(SlotTime); !due.After(now) {
+			overdue = append(overdue, object)
+		} else if next.IsZero() || due.Before(next) {
+			next = due
+		}
+	}
+	for _, object := range overdue {
+		late := g.members[object]
+		late.place = Overdue
+		g.set(object, late)
+	}
+	if len(overdue) > 0 {
+		g.admit(types.NamespacedName{})
+	}
+	return overdue, next
 }
 
-// maxNamed is how many instances a message names.
-const maxNamed = 3
-
-// Stopping names some of the instances that stop the rollout.
-func (g *Gate) Stopping() string {
+// State returns a copy of the state.
+func (g *Gate) State() State {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	names := make([]string, 0, len(g.failed))
-	for object := range g.failed {
+	return g.state().clone()
+}
+
+// Failing returns the names of some of the instances that fail, or "" if none does.
+func (g *Gate) Failing() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return some(g.at[Failed].UnsortedList())
+}
+
+// maxNamed is how many instances or namespaces a message names.
+const maxNamed = 3
+
+// some names a few of many objects, in a stable order.
+func some(objects []types.NamespacedName) string {
+	names := make([]string, 0, len(objects))
+	for _, object := range objects {
 		names = append(names, object.String())
 	}
+	return firstOf(names)
+}
+
+// firstOf names the first of many objects or namespaces.
+func firstOf(names []string) string {
 	slices.Sort(names)
 	if len(names) > maxNamed {
-		names = append(names[:maxNamed], "others")
+		names = append(names[:maxNamed:maxNamed], "others")
 	}
 	return strings.Join(names, ", ")
 }
 
 // The functions below are called with the lock.
 
-func (g *Gate) counts() Counts {
-	out := Counts{
-		All: len(g.all), Unseen: len(g.unseen), Canaries: len(g.waiting[WaitingCanary]), Ready: len(g.waiting[Waiting]),
-		Unready: len(g.waiting[WaitingUnready]), Rolling: g.rolling, RollingCanaries: g.rollingCanaries, Failed: len(g.failed),
-	}
+func (g *Gate) state() State {
+	out := State{All: len(g.all), Unseen: len(g.unseen), Namespaces: g.namespaces}
 	if !g.listed {
 		out.Unseen++
 	}
@@ -164,20 +211,21 @@ func (g *Gate) see(object types.NamespacedName) {
 	g.unseen.Delete(object)
 }
 
-func (g *Gate) isMember(object types.NamespacedName) bool {
-	_, found := g.members[object]
-	return found
+// hasStarted reports whether an instance was admitted and is not Ready yet.
+func (g *Gate) hasStarted(object types.NamespacedName) bool {
+	found, isMember := g.members[object]
+	return isMember && (found.place == Rolling || found.place == Overdue)
 }
 
 // set moves an instance to another place.
 func (g *Gate) set(object types.NamespacedName, now member) {
 	if before, found := g.members[object]; found {
-		g.count(object, before, false)
+		g.count(object, before, -1)
 		delete(g.members, object)
 	}
 	if now.place != Outside {
 		g.members[object] = now
-		g.count(object, now, true)
+		g.count(object, now, 1)
 	}
 	select {
 	case g.changed <- struct{}{}:
@@ -185,46 +233,64 @@ func (g *Gate) set(object types.NamespacedName, now member) {
 	}
 }
 
-func (g *Gate) count(object types.NamespacedName, of member, in bool) {
-	move, step := sets.Set[types.NamespacedName].Delete, -1
-	if in {
-		move, step = sets.Set[types.NamespacedName].Insert, 1
+// count moves an instance in, or out with a step of -1.
+func (g *Gate) count(object types.NamespacedName, of member, step int) {
+	counts := g.namespaces[object.Namespace]
+	counts.add(of, step)
+	g.namespaces[object.Namespace] = counts
+	if counts == (Counts{}) {
+		delete(g.namespaces, object.Namespace)
 	}
 	switch {
 	case of.place.waits():
-		move(g.waiting[of.place], object)
-	case of.place == Rolling:
-		g.rolling += step
-		if of.canary {
-			g.rollingCanaries += step
-		}
-	case of.place == Failed && !of.unproven:
-		move(g.failed, object)
+		move(g.waiting, waiters{object.Namespace, of.place}, object, step)
+	case of.place != Failed || !of.unproven:
+		move(g.at, of.place, object, step)
 	}
 }
 
-// admit lets as many begin as may, and has them reconciled, but for the one that asks.
+// move adds an object to one of many sets, or deletes it with a step of -1. It keeps no empty sets.
+func move[K comparable](groups map[K]sets.Set[types.NamespacedName], key K, object types.NamespacedName, step int) {
+	switch group := groups[key]; {
+	case step < 0 && len(group) == 1:
+		delete(groups, key)
+	case step < 0:
+		group.Delete(object)
+	case group == nil:
+		groups[key] = sets.New(object)
+	default:
+		group.Insert(object)
+	}
+}
+
+// admit starts as many instances as may start, and requests their reconciles, except that of the asking instance.
 func (g *Gate) admit(asking types.NamespacedName) {
-	group, instances := g.counts().Next(g.bound)
-	for ; instances > 0; instances-- {
-		next, found := g.pick(group, asking)
+	for {
+		namespace, from := g.policy.Next(g.state())
+		if from == Outside {
+			return
+		}
+		next, found := pick(g.waiting[waiters{namespace, from}], asking)
 		if !found {
 			return
 		}
-		g.set(next, member{place: Rolling, canary: group == WaitingCanary, unproven: group == WaitingUnready})
+		g.set(next, member{place: Rolling, canary: from == WaitingCanary, unproven: from == WaitingUnready, since: time.Now()})
 		if next != asking && g.queue != nil {
 			g.queue.Add(reconcile.Request{NamespacedName: next})
 		}
 	}
 }
 
-// pick returns an instance of a group: any, so that no namespace is always the first or the last.
-func (g *Gate) pick(group Place, asking types.NamespacedName) (types.NamespacedName, bool) {
-	if g.waiting[group].Has(asking) {
+// pick returns the asking instance if it is in a group, or the first of the group by name.
+func pick(group sets.Set[types.NamespacedName], asking types.NamespacedName) (types.NamespacedName, bool) {
+	if group.Has(asking) {
 		return asking, true
 	}
-	for object := range g.waiting[group] {
-		return object, true
+	first, found := types.NamespacedName{}, false
+	for object := range group {
+		if !found || cmp.Or(strings.Compare(object.Namespace, first.Namespace), strings.Compare(object.Name, first.Name)) < 0 {
+			first, found = object, true
+		}
 	}
-	return types.NamespacedName{}, false
+	return first, found
 }

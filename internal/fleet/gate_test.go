@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
@@ -15,20 +16,31 @@ func objectOf(i int) types.NamespacedName {
 	return types.NamespacedName{Namespace: "shop", Name: fmt.Sprintf("web-%d", i)}
 }
 
+// many returns so many objects of a namespace.
+func many(namespace string, objects int) []types.NamespacedName {
+	var out []types.NamespacedName
+	for i := range objects {
+		out = append(out, types.NamespacedName{Namespace: namespace, Name: fmt.Sprintf("web-%d", i)})
+	}
+	return out
+}
+
 // newGate returns a Gate that knows so many objects, and the queue of what it has reconciled.
 func newGate(t *testing.T, objects int) (*Gate, workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 	t.Helper()
+	return newGateOf(t, many("shop", objects))
+}
+
+// newGateOf returns a Gate that knows the objects, and the queue of what it has reconciled.
+func newGateOf(t *testing.T, listed ...[]types.NamespacedName) (*Gate, workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+	t.Helper()
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	t.Cleanup(queue.ShutDown)
-	g := New(intstr.FromString("10%"))
+	g := New(tenPercent)
 	if err := g.Source().Start(t.Context(), queue); err != nil {
 		t.Fatal(err)
 	}
-	var listed []types.NamespacedName
-	for i := range objects {
-		listed = append(listed, objectOf(i))
-	}
-	g.Listed(listed)
+	g.Listed(slices.Concat(listed...))
 	return g, queue
 }
 
@@ -70,7 +82,7 @@ func TestRollout(t *testing.T) {
 	g.Report(objectOf(0), Outside, true)
 	began := []types.NamespacedName{next(t, queue), next(t, queue), next(t, queue)}
 	for done := 1; ; done++ {
-		if now := g.Counts(); now.Rolling != len(began) || now.Rolling > 3 || now.Waiting() != objects-done-now.Rolling {
+		if now := g.State().Sum(); now.Rolling != len(began) || now.Rolling > 3 || now.Waiting() != objects-done-now.Rolling {
 			t.Fatalf("%+v after %d", now, done)
 		}
 		if len(began) == 0 {
@@ -88,7 +100,7 @@ func TestRollout(t *testing.T) {
 	}
 }
 
-// One that failed stops all others, whatever becomes of those that have begun, until it is mended or gone.
+// One that failed stops all others of a namespace, whatever becomes of those that have begun, until it is mended or gone.
 func TestFailureStops(t *testing.T) {
 	for name, mend := range map[string]func(*Gate, types.NamespacedName){
 		"it is Ready after all": func(g *Gate, object types.NamespacedName) { g.Report(object, Outside, false) },
@@ -109,8 +121,8 @@ func TestFailureStops(t *testing.T) {
 			began = append(began, next(t, queue))
 			g.Report(began[0], Failed, false)
 			g.Report(began[1], Outside, false)
-			if now := g.Counts(); queue.Len() != 0 || now.Failed != 1 || g.Stopping() != began[0].String() {
-				t.Fatalf("%+v, %d are reconciled, stopped by %s", now, queue.Len(), g.Stopping())
+			if now := g.State().Sum(); queue.Len() != 0 || now.Failed != 1 || g.Failing() != began[0].String() {
+				t.Fatalf("%+v, %d are reconciled, %s fails", now, queue.Len(), g.Failing())
 			}
 			mend(g, began[0])
 			if next := next(t, queue); slices.Contains(began, next) {
@@ -132,8 +144,8 @@ func TestUnprovenFailure(t *testing.T) {
 		t.Fatal("two roll at a time")
 	}
 	g.Report(first, Failed, false)
-	if second := next(t, queue); second == first || g.Counts().Failed != 0 {
-		t.Errorf("%s begins, %+v", second, g.Counts())
+	if second := next(t, queue); second == first || g.State().Sum().Failed != 0 {
+		t.Errorf("%s begins, %+v", second, g.State())
 	}
 }
 
@@ -146,28 +158,178 @@ func TestReportBehindTurn(t *testing.T) {
 		t.Fatal("it does not begin")
 	}
 	g.Report(objectOf(0), Waiting, false)
-	if !g.Ask(objectOf(0), Waiting) || g.Counts().Rolling != 1 {
-		t.Errorf("its turn was lost: %+v", g.Counts())
+	if !g.Ask(objectOf(0), Waiting) || g.State().Sum().Rolling != 1 {
+		t.Errorf("its turn was lost: %+v", g.State())
 	}
 }
 
-// OLM may replace the operator when nothing waits, rolls or has failed, and is told so only when all objects were seen.
-func TestVerdict(t *testing.T) {
-	for name, test := range map[string]struct {
-		counts Counts
-		reason string
-		known  bool
+// rollAll completes what starts until nothing does, as long as may says so, and returns how many instances have rolled by namespace.
+func rollAll(
+	t *testing.T, g *Gate, queue workqueue.TypedRateLimitingInterface[reconcile.Request], may func(types.NamespacedName) bool,
+) map[string]int {
+	t.Helper()
+	rolled := map[string]int{}
+	for queue.Len() > 0 {
+		started := next(t, queue)
+		if !g.Ask(started, Waiting) {
+			t.Fatalf("%s does not start", started)
+		}
+		g.Report(started, Rolling, false)
+		if may(started) {
+			g.Report(started, Outside, false)
+			rolled[started.Namespace]++
+		}
+	}
+	return rolled
+}
+
+// A hostile tenant, with the label of canaries, more instances than all others, instances that fail or never end, and some that start
+// without a slot, delays no other namespace. (attacker: a tenant)
+func TestTenantHoldsUpNoOther(t *testing.T) {
+	const theirs, others = 60, 12
+	for name, attack := range map[string]struct {
+		group Place
+		begin Place
 	}{
-		"idle":     {Counts{All: 3}, ReasonIdle, true},
-		"starting": {Counts{All: 3, Unseen: 1}, ReasonIdle, false},
-		"waiting":  {Counts{All: 3, Unseen: 1, Ready: 1}, ReasonRolling, true},
-		"rolling":  {Counts{All: 3, Rolling: 1}, ReasonRolling, true},
-		"stopped":  {Counts{All: 3, Ready: 2, Failed: 1}, ReasonStopped, true},
+		"slow canaries":          {WaitingCanary, Rolling},
+		"failing canaries":       {WaitingCanary, Failed},
+		"slow instances":         {Waiting, Rolling},
+		"failing instances":      {Waiting, Failed},
+		"slow ones out of order": {Outside, Rolling},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got, known := verdictOf(test.counts, "shop/web"); known != test.known || got.reason != test.reason {
-				t.Errorf("%+v, known: %t", got, known)
+			mallory, shop, bank := many("mallory", theirs), many("shop", others), many("bank", others)
+			g, queue := newGateOf(t, mallory, shop, bank)
+			for _, object := range mallory {
+				if attack.group == Outside {
+					g.Report(object, attack.begin, false)
+				} else {
+					g.Report(object, attack.group, attack.group == WaitingCanary)
+				}
+			}
+			for _, object := range append(shop, bank...) {
+				g.Report(object, Waiting, false)
+			}
+			rolled := map[string]int{}
+			for queue.Len() > 0 {
+				started := next(t, queue)
+				g.Report(started, Rolling, attack.group == WaitingCanary && started.Namespace == "mallory")
+				if started.Namespace == "mallory" {
+					g.Report(started, attack.begin, attack.group == WaitingCanary)
+					continue
+				}
+				rolled[started.Namespace]++
+				g.Report(started, Outside, false)
+			}
+			if rolled["shop"] != others || rolled["bank"] != others {
+				t.Errorf("rolled %v, want all of shop and bank; %+v", rolled, g.State())
 			}
 		})
 	}
+}
+
+// A release that fails in two namespaces stops before it reaches a third one.
+func TestFailuresOfTwoNamespacesStop(t *testing.T) {
+	mallory, shop, bank := many("mallory", 3), many("shop", 3), many("bank", 3)
+	g, queue := newGateOf(t, mallory, shop, bank)
+	for _, object := range slices.Concat(mallory, shop, bank) {
+		g.Report(object, Waiting, false)
+	}
+	first, second := next(t, queue), next(t, queue)
+	if first.Namespace == second.Namespace || queue.Len() > 0 {
+		t.Fatalf("%s and %s start, and %d more", first, second, queue.Len())
+	}
+	g.Report(first, Failed, false)
+	g.Report(second, Failed, false)
+	for queue.Len() > 0 { // a third one may start when the first has failed
+		g.Report(next(t, queue), Outside, false)
+	}
+	if now := g.State(); !tenPercent.Stopped(now) || now.Sum().Waiting() < 6 {
+		t.Errorf("%+v", now)
+	}
+	g.Forget(first) // a user mends one of the two namespaces
+	rolled := rollAll(t, g, queue, func(types.NamespacedName) bool { return true })
+	if now := g.State().Sum(); now.Waiting() != 2 || now.Failed != 1 || rolled[second.Namespace] > 0 {
+		t.Errorf("rolled %v, %+v", rolled, g.State())
+	}
+}
+
+// An instance holds its slot for ten minutes, whatever its deadline says and however often it is reported. Then the others go on, but for
+// those of its own namespace, until it is Ready. (attacker: a tenant)
+func TestSlotExpires(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mallory, eve, shop := many("mallory", 3), many("eve", 1), many("shop", 1)
+		g, queue := newGateOf(t, mallory, eve, shop)
+		for _, object := range append(mallory, eve...) {
+			g.Report(object, Waiting, false)
+		}
+		g.Report(shop[0], Outside, false)
+		slow := []types.NamespacedName{next(t, queue), next(t, queue)}
+		g.Report(shop[0], Waiting, false)
+		for minute := range 10 {
+			for _, object := range slow {
+				g.Report(object, Rolling, false)
+			}
+			overdue, expires := g.Expire(time.Now())
+			if left := time.Until(expires); len(overdue) > 0 || queue.Len() > 0 || left != SlotTime-time.Duration(minute)*time.Minute {
+				t.Fatalf("minute %d: %v are overdue, %d start, the next expires in %s", minute, overdue, queue.Len(), left)
+			}
+			time.Sleep(time.Minute)
+		}
+		if overdue, expires := g.Expire(time.Now()); len(overdue) != 2 || !expires.IsZero() {
+			t.Fatalf("%v are overdue, next at %s", overdue, expires)
+		}
+		if started := next(t, queue); started != shop[0] || queue.Len() > 0 {
+			t.Fatalf("%s starts, and %d more", started, queue.Len())
+		}
+		for _, object := range slow {
+			if !g.Ask(object, Waiting) {
+				t.Errorf("%s has to start again", object)
+			}
+			g.Report(object, Rolling, false)
+		}
+		if now := g.State().Sum(); now.Overdue != 2 || now.Rolling != 1 || now.Failed != 0 {
+			t.Errorf("%+v", now)
+		}
+		g.Report(shop[0], Outside, false)
+		if queue.Len() > 0 {
+			t.Error("the namespace of an overdue instance starts another one")
+		}
+		for _, object := range slow {
+			g.Report(object, Outside, false)
+		}
+		rolled := rollAll(t, g, queue, func(types.NamespacedName) bool { return true })
+		if rolled["mallory"] != 2 || len(g.State().Namespaces) > 0 {
+			t.Errorf("rolled %v, %+v", rolled, g.State())
+		}
+	})
+}
+
+// A failure that passes gives an instance no more time.
+func TestFailureTakesTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, _ := newGate(t, 1)
+		g.Report(objectOf(0), Rolling, false)
+		time.Sleep(SlotTime / 2)
+		g.Report(objectOf(0), Failed, false)
+		g.Report(objectOf(0), Rolling, false)
+		if overdue, expires := g.Expire(time.Now()); len(overdue) > 0 || time.Until(expires) != SlotTime/2 {
+			t.Errorf("%v are overdue, the next in %s", overdue, time.Until(expires))
+		}
+	})
+}
+
+// An instance that waited for long before it started has the whole of its time.
+func TestWaitingTakesNoTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, _ := newGate(t, 1)
+		g.Report(objectOf(1), Failed, false)
+		g.Report(objectOf(0), Waiting, false)
+		time.Sleep(2 * SlotTime)
+		g.Report(objectOf(0), Rolling, false)
+		g.Report(objectOf(1), Outside, false)
+		if overdue, expires := g.Expire(time.Now()); len(overdue) > 0 || time.Until(expires) != SlotTime {
+			t.Errorf("%v are overdue, the next in %s", overdue, time.Until(expires))
+		}
+	})
 }

@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -13,27 +12,21 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// retryAfter is how soon what failed is tried again.
+// retryAfter is the time between a failed request and the next attempt.
 const retryAfter = 5 * time.Second
 
-// Reasons of the OperatorCondition Upgradeable.
-const (
-	ReasonIdle    = "Idle"
-	ReasonRolling = "FleetRollout"
-	ReasonStopped = "FleetRolloutStopped"
-)
-
-// Condition is how OLM is told whether the operator may be replaced.
+// Condition tells OLM whether it may replace the operator.
 type Condition interface {
 	Set(ctx context.Context, status metav1.ConditionStatus, reason, message string) error
 }
 
-// Metrics show how far the rollout is.
+// Metrics show the progress of the rollout.
 type Metrics interface {
-	Instances(waiting, rolling, failed int)
+	Instances(waiting, rolling, overdue, failed int)
 }
 
-// Reporter lists the objects for a Gate when this process has become the leader, and reports on the rollout from then on.
+// Reporter lists the objects for a Gate when this process has become the leader. From then on it reports on the rollout, and takes
+// slots away from instances that hold them for too long.
 type Reporter struct {
 	Gate *Gate
 	// Cache has all objects.
@@ -55,28 +48,35 @@ func (r *Reporter) Start(ctx context.Context) error {
 			return nil
 		}
 	}
+
 	var told verdict
-	for {
-		now, known := r.look()
-		if known && now != told {
-			if err := r.Condition.Set(ctx, now.status, now.reason, now.message); err != nil {
-				r.Log.Info("Trying again to tell OLM", "reason", err.Error())
-				if !sleep(ctx, retryAfter) {
-					return nil
+	alone := holds{}
+	for ctx.Err() == nil {
+		overdue, expires := r.Gate.Expire(time.Now())
+		if len(overdue) > 0 {
+			r.Log.Info("Fleet rollout: instances roll for too long and have lost their slots, their namespaces start no other",
+				"instances", some(overdue), "after", SlotTime.String())
+		}
+		now := r.look(alone)
+		wait := until(expires, now.ends)
+		if now.known && now.verdict != told {
+			if err := r.Condition.Set(ctx, now.status, now.reason, now.message); err == nil {
+				if told.reason != "" || now.reason != ReasonIdle {
+					r.Log.Info("Fleet rollout: "+now.message, "reason", now.reason)
 				}
-				continue
+				told = now.verdict
+			} else {
+				r.Log.Info("Trying again to tell OLM", "reason", err.Error())
+				wait = time.After(retryAfter)
 			}
-			if told.reason != "" || now.reason != ReasonIdle {
-				r.Log.Info("Fleet rollout: "+now.message, "reason", now.reason)
-			}
-			told = now
 		}
 		select {
 		case <-ctx.Done():
-			return nil
+		case <-wait:
 		case <-r.Gate.changed:
 		}
 	}
+	return nil
 }
 
 func (r *Reporter) list(ctx context.Context) error {
@@ -92,29 +92,23 @@ func (r *Reporter) list(ctx context.Context) error {
 	return nil
 }
 
-// verdict is what OLM is told.
-type verdict struct {
-	status          metav1.ConditionStatus
-	reason, message string
+// look returns the verdict on the rollout as it is now, and counts it.
+func (r *Reporter) look(alone holds) timed {
+	failing, state := r.Gate.Failing(), r.Gate.State()
+	sum := state.Sum()
+	r.Metrics.Instances(sum.Waiting(), sum.Rolling, sum.Overdue, sum.Failed)
+	return r.Gate.policy.verdict(state, failing, alone, time.Now())
 }
 
-// look returns what OLM is to be told, where that is known.
-func (r *Reporter) look() (verdict, bool) {
-	now := r.Gate.Counts()
-	r.Metrics.Instances(now.Waiting(), now.Rolling, now.Failed)
-	return verdictOf(now, r.Gate.Stopping())
-}
-
-// verdictOf has no counts in its message: each one costs a write.
-func verdictOf(now Counts, stopping string) (verdict, bool) {
-	switch {
-	case now.Failed > 0:
-		return verdict{metav1.ConditionFalse, ReasonStopped, fmt.Sprintf(
-			"the rollout of this release to the instances has stopped because it failed for %s", stopping)}, true
-	case now.Waiting()+now.Rolling > 0:
-		return verdict{metav1.ConditionFalse, ReasonRolling, "instances are being rolled to what this release makes of them"}, true
+// until returns a channel that receives at the earlier of two times, of which zero is none.
+func until(a, b time.Time) <-chan time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		a = b
 	}
-	return verdict{metav1.ConditionTrue, ReasonIdle, "no instance waits for a rollout, the operator may be upgraded"}, now.Unseen == 0
+	if a.IsZero() {
+		return nil
+	}
+	return time.After(time.Until(a))
 }
 
 // sleep reports whether the time has passed before the context ended.

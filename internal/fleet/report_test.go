@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -21,8 +23,19 @@ type flaky struct {
 	client.Reader
 	objects                         int
 	listFailures, conditionFailures int
-	told                            []string
-	counts                          [3]int
+	// listed is called between the answer of a list and its use.
+	listed func()
+
+	mu     sync.Mutex
+	told   []string
+	counts [4]int
+}
+
+// reported returns the counts and all that OLM was told.
+func (f *flaky) reported() (counts [4]int, told []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.counts, slices.Clone(f.told)
 }
 
 func (f *flaky) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
@@ -34,6 +47,9 @@ func (f *flaky) List(_ context.Context, list client.ObjectList, _ ...client.List
 		object := v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 		list.(*v1alpha2.NginxOperatorList).Items = append(list.(*v1alpha2.NginxOperatorList).Items, object)
 	}
+	if f.listed != nil {
+		f.listed()
+	}
 	return nil
 }
 
@@ -41,26 +57,32 @@ func (f *flaky) Set(_ context.Context, status metav1.ConditionStatus, reason, _ 
 	if f.conditionFailures--; f.conditionFailures >= 0 {
 		return errors.New("conflict")
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.told = append(f.told, string(status)+" "+reason)
 	return nil
 }
 
-func (f *flaky) Instances(waiting, rolling, failed int) { f.counts = [3]int{waiting, rolling, failed} }
+func (f *flaky) Instances(waiting, rolling, overdue, failed int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.counts = [4]int{waiting, rolling, overdue, failed}
+}
 
 // OLM is told of each step once, and of nothing before all objects were seen; what fails is tried again.
 func TestReporter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &flaky{objects: 3, listFailures: 2, conditionFailures: 2}
-		g := New(intstr.FromInt32(1))
+		g := New(Policy{MaxUnavailable: intstr.FromInt32(1), FailureThreshold: DefaultFailureThreshold})
 		reporter := &Reporter{Gate: g, Cache: f, Condition: f, Metrics: f, Log: logr.Discard()}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- reporter.Start(ctx) }()
-		expect := func(counts [3]int, told ...string) {
+		expect := func(counts [4]int, told ...string) {
 			t.Helper()
 			synctest.Wait()
-			if f.counts != counts || !slices.Equal(f.told, told) {
-				t.Errorf("counts %v, want %v; OLM was told %q, want %q", f.counts, counts, f.told, told)
+			if gotCounts, gotTold := f.reported(); gotCounts != counts || !slices.Equal(gotTold, told) {
+				t.Errorf("counts %v, want %v; OLM was told %q, want %q", gotCounts, counts, gotTold, told)
 			}
 		}
 		const rolling, stopped, idle = "False " + ReasonRolling, "False " + ReasonStopped, "True " + ReasonIdle
@@ -68,18 +90,110 @@ func TestReporter(t *testing.T) {
 		g.Report(objectOf(0), Outside, false)
 		time.Sleep(3 * retryAfter)
 		g.Report(objectOf(1), Outside, false)
-		expect([3]int{})
+		expect([4]int{})
 		g.Ask(objectOf(2), Waiting)
 		time.Sleep(3 * retryAfter)
-		expect([3]int{0, 1, 0}, rolling)
+		expect([4]int{0, 1, 0, 0}, rolling)
 		g.Report(objectOf(2), Failed, false)
-		expect([3]int{0, 0, 1}, rolling, stopped)
+		expect([4]int{0, 0, 0, 1}, rolling, stopped)
 		g.Report(objectOf(2), Failed, false)
-		expect([3]int{0, 0, 1}, rolling, stopped)
+		expect([4]int{0, 0, 0, 1}, rolling, stopped)
 		g.Report(objectOf(2), Rolling, false)
-		expect([3]int{0, 1, 0}, rolling, stopped, rolling)
+		expect([4]int{0, 1, 0, 0}, rolling, stopped, rolling)
 		g.Report(objectOf(2), Outside, false)
-		expect([3]int{}, rolling, stopped, rolling, idle)
+		expect([4]int{}, rolling, stopped, rolling, idle)
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// An object that is deleted, or loses its replicas, between the list and its use holds up no rollout: no reconcile of it follows.
+func TestForgottenSinceList(t *testing.T) {
+	for name, event := range map[string]func(*Gate){
+		"deleted":                        func(g *Gate) { g.Forget(objectOf(2)) },
+		"deleted after a reconcile":      func(g *Gate) { g.Seen(objectOf(2)); g.Forget(objectOf(2)) },
+		"deleted, created, and deleted":  func(g *Gate) { g.Forget(objectOf(2)); g.Seen(objectOf(2)); g.Forget(objectOf(2)) },
+		"deleted, and created by a user": func(g *Gate) { g.Forget(objectOf(2)); g.Report(objectOf(2), Outside, false) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := New(tenPercent)
+			f := &flaky{objects: 3, listed: func() { event(g) }}
+			reporter := &Reporter{Gate: g, Cache: f, Condition: f, Metrics: f, Log: logr.Discard()}
+			if err := reporter.list(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+
+			g.Report(objectOf(0), Outside, false)
+			if !g.Ask(objectOf(1), Waiting) {
+				t.Errorf("no instance starts: %+v", g.State())
+			}
+		})
+	}
+}
+
+// A list does not hide an object that was not reconciled yet.
+func TestUnseenSinceList(t *testing.T) {
+	g := New(tenPercent)
+	f := &flaky{objects: 3, listed: func() { g.Forget(objectOf(2)) }}
+	reporter := &Reporter{Gate: g, Cache: f, Condition: f, Metrics: f, Log: logr.Discard()}
+	if err := reporter.list(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
+	if g.Ask(objectOf(1), Waiting) {
+		t.Errorf("an instance starts before web-0 was seen: %+v", g.State())
+	}
+}
+
+// A tenant with a slow instance, and one with failing ones, delay the rollout by minutes and OLM by an hour. (attacker: a tenant)
+func TestReporterBoundsTenants(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mallory, eve, shop := many("mallory", 2), many("eve", 1), many("shop", 2)
+		f := &flaky{}
+		g, queue := newGateOf(t, mallory, eve, shop)
+		reporter := &Reporter{Gate: g, Cache: f, Condition: f, Metrics: f, Log: logr.Discard()}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- reporter.Start(ctx) }()
+		for _, object := range shop {
+			g.Report(object, Outside, false)
+		}
+		for _, object := range append(mallory, eve...) {
+			g.Report(object, Waiting, false)
+		}
+		slow := []types.NamespacedName{next(t, queue), next(t, queue)}
+		for _, object := range shop {
+			g.Report(object, Waiting, false)
+		}
+		began := time.Now()
+		time.Sleep(SlotTime - 1)
+		synctest.Wait()
+		if counts, _ := f.reported(); counts != [4]int{3, 2, 0, 0} || queue.Len() > 0 {
+			t.Fatalf("%v, %d start", counts, queue.Len())
+		}
+		time.Sleep(time.Nanosecond)
+		synctest.Wait()
+		rolled := rollAll(t, g, queue, func(object types.NamespacedName) bool { return object.Namespace == "shop" })
+		synctest.Wait()
+		if counts, _ := f.reported(); counts != [4]int{1, 0, 2, 0} || rolled["shop"] != len(shop) || time.Since(began) != SlotTime {
+			t.Errorf("rolled %v after %s, %v", rolled, time.Since(began), counts)
+		}
+		for _, object := range slow {
+			g.Report(object, Rolling, false)
+		}
+		time.Sleep(HoldTime - 1)
+		synctest.Wait()
+		// How many steps of the rollout the reporter sees is up to the scheduler.
+		if _, told := f.reported(); !slices.Equal(slices.Compact(told), []string{"False " + ReasonRolling}) {
+			t.Errorf("OLM was told %q", told)
+		}
+		time.Sleep(time.Nanosecond)
+		synctest.Wait()
+		if _, told := f.reported(); told[len(told)-1] != "True "+ReasonReleased {
+			t.Errorf("OLM was told %q", told)
+		}
 		cancel()
 		if err := <-ended; err != nil {
 			t.Error(err)

@@ -1,8 +1,9 @@
 package guard
 
-// Rights of the guard, each for one object by its name where the API server can tell: not for create, and not for the
-// ClusterServiceVersion, which has another name in each release. Both are for the operator's own namespace only. Nothing
-// is deleted: OpenShift lets nobody change the owners of an object who may not delete it.
+// Permissions of the guard. Each names a single object, except where RBAC cannot: create, and the
+// ClusterServiceVersion, whose name differs in each release. Both are for the operator's own
+// namespace only. The guard deletes nothing: OpenShift requires the permission to delete an object
+// to change its owners.
 //
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,resourceNames=nginxoperators.operator.example.com,verbs=list;watch;update
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations,resourceNames=nginx-operator-mutating-webhook-configuration,verbs=list;watch;update

@@ -1,9 +1,10 @@
-// Package guard keeps the operator's webhooks working through everything that replaces what they need: OLM, which
-// replaces the CustomResourceDefinition, the ClusterServiceVersion and the certificate during an upgrade, and kubectl
-// apply. It runs in every replica, whether it leads or not, and beside the manager: the manager's cache reads converted
-// objects, so it cannot be filled before the guard has done its work once.
+// Package guard keeps the operator's webhooks working while OLM or kubectl apply replace the
+// objects that they need: the CustomResourceDefinition, the ClusterServiceVersion, and the
+// certificate. It runs in every replica, whether the replica leads or not, and independently of the
+// manager: the manager's cache reads converted objects, so it cannot be filled before the guard has
+// restored the conversion once.
 //
-// docs/adr/0012-lifecycle-guard.md says what happens without it.
+// For the effects without the guard, see docs/adr/0012-lifecycle-guard.md.
 package guard
 
 import (
@@ -34,65 +35,72 @@ import (
 	"github.com/example/nginx-operator/internal/certificates"
 )
 
-// Names of what config/ installs and the guard looks after.
+// Names of objects that config/ installs and the guard restores.
 const (
-	// MutatingName and ValidatingName are the names of the webhook configurations outside OLM, which makes its own.
+	// MutatingName and ValidatingName are the names of the webhook configurations outside of OLM,
+	// which creates its own.
 	MutatingName   = "nginx-operator-mutating-webhook-configuration"
 	ValidatingName = "nginx-operator-validating-webhook-configuration"
 )
 
 const (
-	// propagation is the time that API servers get to learn of another CA before a certificate of it is used.
+	// propagation is the time for API servers to load another CA before the operator serves a
+	// certificate of it.
 	propagation = 3 * time.Second
 	// attempt bounds one reconcile.
 	attempt = 10 * time.Second
 	// firstRetry and lastRetry bound the back-off of a reconcile that failed.
 	firstRetry = 20 * time.Millisecond
 	lastRetry  = 10 * time.Second
-	// renewalOfOthers is how often a certificate is looked at that somebody else should have renewed.
+	// renewalOfOthers is the interval of checks of a certificate that another component should have
+	// renewed.
 	renewalOfOthers = time.Minute
-	// writesAtOnce and writesPerSecond limit what the guard writes. It has to be fast, but somebody who undoes each of its
-	// writes must not make it write without end.
+	// writesAtOnce and writesPerSecond limit the guard's writes. The guard must be fast, but a
+	// client that reverts each of its writes must not cause an endless loop.
 	writesAtOnce    = 30
 	writesPerSecond = 1
 )
 
-// Options say what the guard looks after.
+// Options configure a guard.
 type Options struct {
-	// Namespace is the operator's own.
+	// Namespace is the operator's namespace.
 	Namespace string
 	// Secret is the name of the Secret with the serving certificate.
 	Secret string
-	// Endpoint is where the API server finds the webhooks, and ConversionPath the path of the conversion there.
+	// Endpoint is the address of the webhooks for the API server. ConversionPath is the path of the
+	// conversion.
 	Endpoint       Endpoint
 	ConversionPath string
-	// CRD is the name of the CustomResourceDefinition whose conversion is kept, empty for an operator that converts
-	// nothing. Mutating and Validating are the names of the webhook configurations outside OLM.
+	// CRD is the name of the CustomResourceDefinition whose conversion the guard restores, or empty
+	// for an operator without a conversion. Mutating and Validating are the names of the webhook
+	// configurations outside of OLM.
 	CRD, Mutating, Validating string
-	// OLM: OLM has the certificate and the webhook configurations made. CSV is the name of the own ClusterServiceVersion, empty without
-	// OLM v0.
+	// OLM is true if OLM creates the certificate and the webhook configurations. CSV is the name of
+	// the operator's ClusterServiceVersion, or empty without OLM v0.
 	OLM bool
 	CSV string
-	// Restored is called after each restore, with the kind of what was restored.
+	// Restored is called after each restore, with its kind.
 	Restored func(kind string)
 }
 
-// Guard is made by New.
+// Guard restores the conversion, the webhook configurations, and the certificate. Create it with
+// New.
 type Guard struct {
 	options Options
-	// cache holds the few objects, each watched by its name; reader is the same to whoever only reads, client writes them.
+	// cache holds the few objects, each watched by its name. reader reads from the cache, and
+	// client writes.
 	cache  cache.Cache
 	reader client.Reader
 	client client.Client
 	writes flowcontrol.RateLimiter
-	// serving is the certificate that the webhook server presents.
+	// serving is the certificate of the webhook server.
 	serving atomic.Pointer[tls.Certificate]
-	// CA is that of the serving certificate; next is the certificate that follows it, known since nextSince. Only
-	// the one worker touches them.
+	// ca is the CA of the serving certificate. next is its successor, known since nextSince. Only
+	// the single worker uses these fields.
 	ca        []byte
 	next      *tls.Certificate
 	nextSince time.Time
-	// trusted is the bundle of CAs that the CRD has, for admission.
+	// trusted is the CA bundle of the CRD, for admission.
 	trusted atomic.Pointer[[]byte]
 	ready   atomic.Bool
 }
@@ -113,11 +121,11 @@ func New(config *rest.Config, options Options) (*Guard, error) {
 	}
 	watched, err := cache.New(config, cache.Options{Scheme: scheme, ByObject: objects, ReaderFailOnMissingInformer: true})
 	if err != nil {
-		return nil, fmt.Errorf("failed to make the guard's cache: %w", err)
+		return nil, fmt.Errorf("failed to create the guard's cache: %w", err)
 	}
 	writer, err := client.New(config, client.Options{Scheme: scheme})
 	if err != nil {
-		return nil, fmt.Errorf("failed to make the guard's client: %w", err)
+		return nil, fmt.Errorf("failed to create the guard's client: %w", err)
 	}
 	g := newGuard(options, watched, writer)
 	g.cache = watched
@@ -137,7 +145,8 @@ func newScheme() *runtime.Scheme {
 	return scheme
 }
 
-// GetCertificate is for the configuration of the webhook server.
+// GetCertificate returns the serving certificate. It is for the TLS configuration of the webhook
+// server.
 func (g *Guard) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if certificate := g.serving.Load(); certificate != nil {
 		return certificate, nil
@@ -145,16 +154,16 @@ func (g *Guard) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return nil, errors.New("there is no certificate yet")
 }
 
-// Ready returns an error until all that the guard looks after was right once.
+// Ready returns an error until all guarded objects were correct once.
 func (g *Guard) Ready() error {
 	if !g.ready.Load() {
-		return errors.New("the certificate or the conversion of the API is not there yet")
+		return errors.New("the certificate or the conversion of the API is not ready yet")
 	}
 	return nil
 }
 
-// Readiness returns a check that passes when the webhooks answer, and all that the guard looks after was right once. It is handed
-// the check of the webhook server.
+// Readiness returns a check that passes when the webhooks answer and all guarded objects were
+// correct once. The argument is the check of the webhook server.
 func (g *Guard) Readiness(started healthz.Checker) healthz.Checker {
 	return func(request *http.Request) error {
 		if err := g.Ready(); err != nil {
@@ -195,20 +204,20 @@ func (g *Guard) Start(ctx context.Context) error {
 		if shutdown {
 			return <-ended
 		}
-		again, err := g.reconcile(ctx)
+		requeueAfter, err := g.reconcile(ctx)
 		switch {
 		case ctx.Err() != nil:
 		case apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err):
 			// Another replica or OLM was faster.
-			logger.V(1).Info("Looking again after a conflict", "conflict", err.Error())
+			logger.V(1).Info("Retrying after a conflict", "conflict", err.Error())
 			queue.AddRateLimited(key)
 		case err != nil:
-			logger.Error(err, "Failed to keep the webhooks working, trying again")
+			logger.Error(err, "Failed to restore the webhooks, retrying")
 			queue.AddRateLimited(key)
 		default:
 			queue.Forget(key)
-			if again > 0 {
-				queue.AddAfter(key, again)
+			if requeueAfter > 0 {
+				queue.AddAfter(key, requeueAfter)
 			}
 		}
 		queue.Done(key)
@@ -227,48 +236,54 @@ func (g *Guard) watchedKinds() map[client.Object]struct{} {
 	return kinds
 }
 
-// reconcile brings everything to what it has to be, and returns when to look again without an event, 0 for never.
+// reconcile restores all objects. It returns the time until the next reconcile without an event, or
+// 0 if none is needed.
 func (g *Guard) reconcile(ctx context.Context) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, attempt)
 	defer cancel()
-	secret, certificate, ca, err := g.given(ctx)
+
+	secret, certificate, ca, err := g.servingSecret(ctx)
 	if err != nil {
 		if g.ca == nil {
 			return 0, err
 		}
-		// What is served goes on without the Secret, and so does what trusts it.
+		// The operator keeps serving the last certificate, so its CA must stay trusted.
 		_, restoreErr := g.restore(ctx, g.ca)
 		return 0, errors.Join(err, restoreErr)
 	}
+
 	if g.options.CSV != "" {
 		if err := g.adopt(ctx, secret); err != nil {
 			return 0, err
 		}
 	}
-	// The CA is trusted first and its certificate used after, so that no connection meets one without the other.
+
+	// Trust the CA before serving its certificate, so that no connection fails in between.
 	overlap, err := g.restore(ctx, ca)
 	if err != nil {
 		return 0, err
 	}
-	again := g.serve(certificate, ca, overlap)
+
+	requeueAfter := g.serve(certificate, ca, overlap)
 	g.ready.Store(true)
-	if again == 0 && !g.options.OLM {
-		again = time.Until(certificates.RenewAt(certificate.Leaf))
-		if again <= 0 {
-			again = renewalOfOthers
+	if requeueAfter == 0 && !g.options.OLM {
+		requeueAfter = time.Until(certificates.RenewAt(certificate.Leaf))
+		if requeueAfter <= 0 {
+			requeueAfter = renewalOfOthers
 		}
 	}
-	return again, nil
+	return requeueAfter, nil
 }
 
-// serve uses a certificate, and returns how long to wait with that: API servers get some time to learn of its CA,
-// as long as they trust the certificate before it as well.
+// serve switches to a certificate, or returns the time to wait before that. API servers get some
+// time to load its CA, as long as they trust the previous certificate as well.
 func (g *Guard) serve(certificate *tls.Certificate, ca []byte, overlap bool) time.Duration {
 	before := g.serving.Load()
 	if before != nil && before.Leaf.Equal(certificate.Leaf) {
 		g.ca, g.next = ca, nil
 		return 0
 	}
+
 	if before != nil && overlap {
 		if g.next == nil || !g.next.Leaf.Equal(certificate.Leaf) {
 			g.next, g.nextSince = certificate, time.Now()
@@ -277,6 +292,7 @@ func (g *Guard) serve(certificate *tls.Certificate, ca []byte, overlap bool) tim
 			return left
 		}
 	}
+
 	g.serving.Store(certificate)
 	g.ca, g.next = ca, nil
 	return 0

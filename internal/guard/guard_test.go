@@ -23,18 +23,18 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// cluster is what replicas of the operator share.
+// cluster is the state that replicas of the operator share.
 type cluster struct {
 	t      *testing.T
 	client client.WithWatch
-	// restores are counted by their kinds; writes are all requests that change something.
+	// restores counts the restores by kind. writes counts all requests that change an object.
 	restores map[string]int
 	writes   int
-	// refuse is asked before each write.
+	// refuse is called before each write.
 	refuse func(object client.Object) error
 }
 
-// newCluster has the CRD and the webhook configurations as config/ installs them, and more objects.
+// newCluster has the CRD and the webhook configurations of config/, and additional objects.
 func newCluster(t *testing.T, objects ...client.Object) *cluster {
 	t.Helper()
 	c := &cluster{t: t, restores: map[string]int{}, refuse: func(client.Object) error { return nil }}
@@ -84,7 +84,7 @@ func newCRD() *apiextensionsv1.CustomResourceDefinition {
 	}
 }
 
-// replica returns a guard as one replica of the operator has it.
+// replica returns the guard of one replica of the operator.
 func (c *cluster) replica(csv string) *Guard {
 	return newGuard(Options{
 		Namespace: "system", Secret: "cert", Endpoint: service, ConversionPath: "/convert", OLM: csv != "", CSV: csv,
@@ -100,7 +100,7 @@ func (c *cluster) must(err error) {
 	}
 }
 
-// reconcile does a reconcile that succeeds, and returns when to look again.
+// reconcile runs a successful reconcile, and returns the time until the next one.
 func (c *cluster) reconcile(g *Guard) time.Duration {
 	c.t.Helper()
 	again, err := g.reconcile(c.t.Context())
@@ -122,7 +122,7 @@ func (c *cluster) crd() *apiextensionsv1.CustomResourceDefinition {
 	return crd
 }
 
-// bundles returns the CAs that conversion and admission trust, each as PEM.
+// bundles returns the CAs (PEM) that the conversion and the admission trust.
 func (c *cluster) bundles() map[string][]byte {
 	c.t.Helper()
 	mutating, validating := &admissionregistrationv1.MutatingWebhookConfiguration{}, &admissionregistrationv1.ValidatingWebhookConfiguration{}
@@ -136,7 +136,8 @@ func (c *cluster) bundles() map[string][]byte {
 	}
 }
 
-// works requires that the API server can call all webhooks of a replica, and returns the certificate that it meets.
+// works requires that the API server can call all webhooks of a replica, and returns the serving
+// certificate.
 func (c *cluster) works(g *Guard) *x509.Certificate {
 	c.t.Helper()
 	c.must(g.Ready())
@@ -157,7 +158,8 @@ func verify(leaf *x509.Certificate, bundle []byte) error {
 	return err
 }
 
-// On a bare cluster the operator makes its certificate and has it trusted; after that there is nothing to write.
+// In an empty cluster, the operator creates its certificate and adds its CA. After that, there is
+// nothing to write.
 func TestFirstPass(t *testing.T) {
 	c := newCluster(t)
 	g := c.replica("")
@@ -182,11 +184,11 @@ func TestFirstPass(t *testing.T) {
 	}
 }
 
-// Two replicas that start at once end with one certificate, whichever was first.
+// Two replicas that start at the same time end with one certificate, in any order.
 func TestReplicasAgree(t *testing.T) {
 	c := newCluster(t)
 	first, second := c.replica(""), c.replica("")
-	late := c.client.Get // what the second one's watch has not shown yet
+	late := c.client.Get // the watch of the second replica is late
 	second.reader = readerFunc(func(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
 		if _, isSecret := object.(*corev1.Secret); isSecret {
 			return apierrors.NewNotFound(schema.GroupResource{Resource: "secrets"}, key.Name)
@@ -220,8 +222,9 @@ func (readerFunc) List(context.Context, client.ObjectList, ...client.ListOption)
 	panic("the guard lists nothing")
 }
 
-// Over three years, and whichever replica looks first: at every moment each replica serves a certificate that is valid
-// and trusted, the next one is trusted for a while before it is used, and bundles do not grow.
+// Over three years, and in any order of the replicas: at every moment, each replica serves a valid
+// and trusted certificate, the next one is trusted for a while before it is served, and bundles do
+// not grow.
 func TestRotation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
@@ -238,7 +241,8 @@ func TestRotation(t *testing.T) {
 			if c.reconcile(first) > propagation {
 				continue
 			}
-			// The first one has made another certificate and waits; the second one learns of it a moment later.
+			// The first replica has created another certificate and waits. The second one sees it a
+			// moment later.
 			time.Sleep(time.Second)
 			second := replicas[(len(served)+1)%2]
 			if again := c.reconcile(second); again != propagation {
@@ -271,7 +275,8 @@ func TestRotation(t *testing.T) {
 	})
 }
 
-// A certificate that is replaced before its time has come leaves no replica with one that nobody trusts, whichever learns of it late.
+// If a certificate is replaced early, no replica serves an untrusted one, even if a replica sees
+// the change late.
 func TestReplacedTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
@@ -291,7 +296,7 @@ func TestReplacedTwice(t *testing.T) {
 			if !c.works(first).Equal(old) || !c.works(late).Equal(old) {
 				t.Error("the new certificate is used at once")
 			}
-			// OLM writes the CRD of the bundle once more, which has no CA.
+			// OLM rewrites the CRD of the bundle, which has no CA.
 			crd := c.crd()
 			crd.Spec.Conversion.Webhook.ClientConfig.CABundle = nil
 			c.must(c.client.Update(t.Context(), crd))
@@ -309,7 +314,7 @@ func TestReplacedTwice(t *testing.T) {
 	})
 }
 
-// Where the CA of what is served is not trusted any more, there is nothing to wait for.
+// If the CA of the serving certificate is no longer trusted, there is no reason to wait.
 func TestNoOverlap(t *testing.T) {
 	c := newCluster(t)
 	g := c.replica("")
@@ -329,7 +334,7 @@ func TestNoOverlap(t *testing.T) {
 	}
 }
 
-// A write that meets a newer object is no failure: the reconcile that follows the event sees what is there.
+// A conflict is not a failure: the reconcile after the event sees the newer object.
 func TestConflict(t *testing.T) {
 	for name, kind := range map[string]client.Object{
 		"CRD":                   &apiextensionsv1.CustomResourceDefinition{},
@@ -366,7 +371,7 @@ func typeName(object client.Object) string {
 	return gvks[0].Kind
 }
 
-// An administrator or OLM undoes what the guard did: all of it comes back, and is counted.
+// An administrator or OLM reverts the guard's writes. The guard restores and counts each of them.
 func TestRestores(t *testing.T) {
 	c := newCluster(t)
 	g := c.replica("")
@@ -395,7 +400,7 @@ func TestRestores(t *testing.T) {
 	}
 }
 
-// Webhook configurations are somebody else's to install: without them the conversion works all the same.
+// The guard does not install webhook configurations. Without them, the conversion works.
 func TestWithoutAdmission(t *testing.T) {
 	c := newCluster(t)
 	for _, object := range []client.Object{
@@ -412,8 +417,8 @@ func TestWithoutAdmission(t *testing.T) {
 	}
 }
 
-// An operator that converts nothing has its admission kept working, and no CRD touched. The certificate that
-// follows another one is used only after its CA is trusted.
+// The guard of an operator without a conversion restores its admission, and does not change a CRD.
+// The next certificate is served only after its CA is trusted.
 func TestWithoutConversion(t *testing.T) {
 	c := newCluster(t)
 	g := c.replica("")
@@ -432,7 +437,7 @@ func TestWithoutConversion(t *testing.T) {
 	}
 }
 
-// Somebody who undoes every write does not make the guard write without end.
+// A client that reverts every write does not cause endless writes.
 func TestFight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
@@ -456,7 +461,7 @@ func TestFight(t *testing.T) {
 	})
 }
 
-// A Secret that cert-manager writes is cert-manager's, also where the operator had made it before.
+// The guard does not renew a Secret that cert-manager writes, even if the operator created it.
 func TestCertManager(t *testing.T) {
 	t.Run("made", func(t *testing.T) {
 		c := newCluster(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "system", Name: "cert"}})
@@ -489,7 +494,7 @@ func TestCertManager(t *testing.T) {
 	})
 }
 
-// issue writes a certificate into the Secret as cert-manager does.
+// issue writes a certificate into the Secret like cert-manager.
 func issue(c *cluster, lifetime time.Duration) {
 	c.t.Helper()
 	secret := c.secret()

@@ -40,8 +40,9 @@ func newCSV(name string) client.Object {
 	return csv
 }
 
-// Under OLM the replica makes its ClusterServiceVersion an owner of the Secret before it is ready, once, beside the one
-// before; it leaves certificate and webhook configurations to OLM.
+// Under OLM, the replica adds its ClusterServiceVersion to the owners of the Secret before it is
+// ready, once, next to the previous one. It does not change the certificate and the webhook
+// configurations.
 func TestUnderOLM(t *testing.T) {
 	const name = "nginx-operator.v0.2.0"
 	c := newCluster(t, newCSV(name))
@@ -71,13 +72,14 @@ func TestUnderOLM(t *testing.T) {
 	if diff := cmp.Diff(map[string]int{RestoredOwner: 1, RestoredConversion: 1}, c.restores); diff != "" {
 		t.Error(diff)
 	}
-	// OLM makes another one.
+	// OLM creates another Secret.
 	c.must(c.client.Delete(t.Context(), c.secret()))
 	c.must(c.client.Create(t.Context(), newOLMSecret(t)))
 	owned()
 }
 
-// Without its ClusterServiceVersion the replica is not ready: its Secret could go with the release before at any time.
+// Without its ClusterServiceVersion, the replica is not ready: its Secret could be deleted with the
+// previous release at any time.
 func TestUnderOLMWithoutCSV(t *testing.T) {
 	c := newCluster(t, newOLMSecret(t))
 	g := c.replica("nginx-operator.v0.2.0")
@@ -86,7 +88,7 @@ func TestUnderOLMWithoutCSV(t *testing.T) {
 	}
 }
 
-// While the Secret is gone or broken, what is served goes on, and is kept trusted.
+// While the Secret is missing or broken, the last certificate is still served and trusted.
 func TestSecretIsGone(t *testing.T) {
 	for name, spoil := range map[string]func(*cluster){
 		"gone":                    func(c *cluster) { c.must(c.client.Delete(t.Context(), c.secret())) },
@@ -121,8 +123,8 @@ func TestSecretIsGone(t *testing.T) {
 	}
 }
 
-// Under OLM v1 cert-manager makes the Secret, with its CA, or OpenShift's service CA, which has its own put into the CRD alone. There is no
-// ClusterServiceVersion to own it.
+// Under OLM v1, cert-manager creates the Secret with its CA, or OpenShift's service CA, which only
+// writes its CA into the CRD. There is no ClusterServiceVersion as an owner.
 func TestUnderOLMv1(t *testing.T) {
 	for name, caKey := range map[string]string{"cert-manager": certificates.CAKey, "service CA": ""} {
 		t.Run(name, func(t *testing.T) {
@@ -156,7 +158,7 @@ func TestUnderOLMv1(t *testing.T) {
 			c.reconcile(g)
 			c.must(g.Ready())
 			writes := c.writes
-			// Whoever applies the CRD takes the CA away, and the address.
+			// A client that applies the CRD removes the CA and the address.
 			for _, broken := range []*apiextensionsv1.CustomResourceConversion{
 				conversionTo(serviceConfig("webhooks"), nil), conversionTo(serviceConfig("other"), ca), {Strategy: apiextensionsv1.NoneConverter},
 			} {

@@ -14,7 +14,7 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// Kinds of restores, as Options.Repaired is told of them.
+// Kinds of restores, for Options.Restored.
 const (
 	RestoredConversion  = "conversion"
 	RestoredWebhooks    = "webhooks"
@@ -22,12 +22,12 @@ const (
 	RestoredCertificate = "certificate"
 )
 
-// Kinds returns all of them.
+// Kinds returns all kinds of restores.
 func Kinds() []string {
 	return []string{RestoredConversion, RestoredWebhooks, RestoredOwner, RestoredCertificate}
 }
 
-// fieldManager is the guard's, by which admission knows its writes.
+// fieldManager is the field manager of the guard. Admission recognizes the guard's writes by it.
 const fieldManager = wellknown.OperatorName + "-guard"
 
 func (g *Guard) restored(ctx context.Context, kind, message string, keysAndValues ...any) {
@@ -37,16 +37,16 @@ func (g *Guard) restored(ctx context.Context, kind, message string, keysAndValue
 	}
 }
 
-// write does a write, unless there were too many of them of late.
+// write calls a function that writes, unless there were too many writes recently.
 func (g *Guard) write(do func() error) error {
 	if !g.writes.TryAccept() {
-		return errors.New("waiting: somebody undoes what the operator restores, again and again")
+		return errors.New("waiting: another client keeps reverting the operator's writes")
 	}
 	return do()
 }
 
-// restore puts the CA and the address of the webhooks where they are missing. It reports whether the conversion, or
-// the admission of an operator that converts nothing, trusts the CA of the certificate that is served as well.
+// restore adds missing CAs and addresses to the webhooks. It reports whether the conversion, or the
+// admission of an operator without a conversion, also trusts the CA of the serving certificate.
 func (g *Guard) restore(ctx context.Context, ca []byte) (overlap bool, err error) {
 	if g.options.CRD != "" {
 		if overlap, err = g.restoreCRD(ctx, ca); err != nil {
@@ -75,11 +75,12 @@ func (g *Guard) restore(ctx context.Context, ca []byte) (overlap bool, err error
 	if g.options.CRD == "" && len(mutating.Webhooks) > 0 {
 		overlap = trusts(mutating.Webhooks[0].ClientConfig.CABundle, g.ca)
 	}
-	// Without them admission is missing, which blocks nobody; the conversion does not have to wait for them.
+	// Without the configurations, admission is missing, which blocks no write. The conversion must
+	// not wait for them.
 	return overlap, errors.Join(client.IgnoreNotFound(errMutating), client.IgnoreNotFound(errValidating))
 }
 
-// restoreCRD is the part of restore that is about the conversion.
+// restoreCRD restores the conversion in the CRD.
 func (g *Guard) restoreCRD(ctx context.Context, ca []byte) (overlap bool, err error) {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	err = g.change(ctx, client.ObjectKey{Name: g.options.CRD}, crd, RestoredConversion, func() bool {
@@ -87,7 +88,8 @@ func (g *Guard) restoreCRD(ctx context.Context, ca []byte) (overlap bool, err er
 		if want == nil {
 			return false
 		}
-		// Whoever wrote a conversion without CAs may have done so while replicas still serve the certificate before.
+		// The writer of a conversion without CAs may have done so while replicas still serve the
+		// previous certificate.
 		if config := want.Webhook.ClientConfig; g.ca != nil {
 			config.CABundle = withCA(config.CABundle, g.ca, time.Now())
 		}
@@ -104,8 +106,8 @@ func (g *Guard) restoreCRD(ctx context.Context, ca []byte) (overlap bool, err er
 	return overlap, nil
 }
 
-// change updates an object where the function says that it changed it. Where the cache is behind, that is a conflict,
-// and the event that is on its way leads to another reconcile.
+// change updates an object if the function reports a change. A stale cache results in a conflict,
+// and the pending event causes another reconcile.
 func (g *Guard) change(ctx context.Context, key client.ObjectKey, object client.Object, kind string, mutate func() bool) error {
 	began := time.Now()
 	if err := g.reader.Get(ctx, key, object); err != nil {
@@ -117,6 +119,6 @@ func (g *Guard) change(ctx context.Context, key client.ObjectKey, object client.
 	if err := g.write(func() error { return g.client.Update(ctx, object, client.FieldOwner(fieldManager)) }); err != nil {
 		return fmt.Errorf("failed to restore %T %s: %w", object, key.Name, err)
 	}
-	g.restored(ctx, kind, "Restored how the API server finds the webhooks", "object", key.Name, "took", time.Since(began).String())
+	g.restored(ctx, kind, "Restored the CA or the address of the webhooks", "object", key.Name, "took", time.Since(began).String())
 	return nil
 }

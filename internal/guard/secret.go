@@ -18,16 +18,17 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// The Secret with the certificate of the webhooks: who makes it, whom it names as CA, and whose it is.
+// This file handles the Secret with the certificate of the webhooks: its creation, its CA, and its
+// owners.
 
-// olmCAKey is the key under which OLM v0 keeps the CA.
+// olmCAKey is the key of the CA in a Secret of OLM v0.
 const olmCAKey = "olmCAKey"
 
-// csvKind is ClusterServiceVersion, of which only the metadata is read.
+// csvKind is ClusterServiceVersion. The guard only reads its metadata.
 var csvKind = metav1.TypeMeta{APIVersion: "operators.coreos.com/v1alpha1", Kind: "ClusterServiceVersion"}
 
-// given returns the Secret, its certificate, and the CA that signed it.
-func (g *Guard) given(ctx context.Context) (*corev1.Secret, *tls.Certificate, []byte, error) {
+// servingSecret returns the Secret, its certificate, and the CA that signed it.
+func (g *Guard) servingSecret(ctx context.Context) (*corev1.Secret, *tls.Certificate, []byte, error) {
 	secret, err := g.secret(ctx)
 	if err != nil {
 		return nil, nil, nil, err
@@ -43,8 +44,8 @@ func (g *Guard) given(ctx context.Context) (*corev1.Secret, *tls.Certificate, []
 	return secret, certificate, ca, nil
 }
 
-// authority returns the CA of a certificate. OLM v0, cert-manager and the operator keep it in the Secret; OpenShift's service CA puts it
-// into the CRD and nowhere else.
+// authority returns the CA of a certificate. OLM v0, cert-manager, and the operator store it in the
+// Secret. OpenShift's service CA only writes it into the CRD.
 func (g *Guard) authority(ctx context.Context, secret *corev1.Secret, certificate *tls.Certificate) ([]byte, error) {
 	for _, key := range []string{olmCAKey, certificates.CAKey} {
 		if ca := secret.Data[key]; len(ca) > 0 {
@@ -67,7 +68,8 @@ func (g *Guard) authority(ctx context.Context, secret *corev1.Secret, certificat
 		secret.Name, g.options.CRD)
 }
 
-// secret returns the Secret with the certificate. Outside OLM it is made, or recreated, where nobody else does that.
+// secret returns the Secret with the certificate. Outside of OLM, it creates or recreates the
+// Secret if no other component does.
 func (g *Guard) secret(ctx context.Context) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
 	err := g.reader.Get(ctx, client.ObjectKey{Namespace: g.options.Namespace, Name: g.options.Secret}, secret)
@@ -77,32 +79,33 @@ func (g *Guard) secret(ctx context.Context) (*corev1.Secret, error) {
 	found := err == nil
 	if g.options.OLM {
 		if !found {
-			return nil, fmt.Errorf("waiting for OLM to have Secret %s made", g.options.Secret)
+			return nil, fmt.Errorf("waiting for OLM to create Secret %s", g.options.Secret)
 		}
 		return secret, nil
 	}
-	if found && !own(secret) {
+	if found && !isOwn(secret) {
 		if len(secret.Data[corev1.TLSCertKey]) == 0 || len(secret.Data[certificates.CAKey]) == 0 {
-			return nil, fmt.Errorf("waiting for tls.crt and ca.crt in Secret %s, which is somebody else's", secret.Name)
+			return nil, fmt.Errorf("waiting for tls.crt and ca.crt in Secret %s, which another component manages", secret.Name)
 		}
 		return secret, nil
 	}
 	if !found {
 		return g.createSecret(ctx)
 	}
-	why := certificates.Renew(secret.Data, g.hosts(), time.Now())
-	if why == nil {
+	reason := certificates.Renew(secret.Data, g.hosts(), time.Now())
+	if reason == nil {
 		return secret, nil
 	}
-	return g.renewSecret(ctx, secret, why)
+	return g.renewSecret(ctx, secret, reason)
 }
 
-// issuedByAnnotation is what cert-manager puts on the Secrets that it writes, those that it found as well.
+// issuedByAnnotation is the annotation that cert-manager sets on each Secret that it writes,
+// including existing Secrets.
 const issuedByAnnotation = "cert-manager.io/certificate-name"
 
-// own reports whether the certificate in a Secret is the operator's to renew, and not that of who made the Secret or took
-// it over.
-func own(secret *corev1.Secret) bool {
+// isOwn reports whether the operator must renew the certificate in a Secret. It must not if another
+// component created the Secret or adopted it.
+func isOwn(secret *corev1.Secret) bool {
 	return secret.Labels[wellknown.LabelManagedBy] == wellknown.OperatorName && secret.Annotations[issuedByAnnotation] == ""
 }
 
@@ -123,12 +126,13 @@ func (g *Guard) createSecret(ctx context.Context) (*corev1.Secret, error) {
 	if err := g.write(func() error { return g.client.Create(ctx, secret) }); err != nil {
 		return nil, fmt.Errorf("failed to create Secret %s: %w", secret.Name, err)
 	}
-	g.restored(ctx, RestoredCertificate, "Made the certificate of the webhooks", "secret", secret.Name)
+	g.restored(ctx, RestoredCertificate, "Created the certificate of the webhooks", "secret", secret.Name)
 	return secret, nil
 }
 
-// renewSecret writes another certificate. The replica whose write comes second gets a conflict, and looks again.
-func (g *Guard) renewSecret(ctx context.Context, secret *corev1.Secret, why error) (*corev1.Secret, error) {
+// renewSecret writes another certificate. The replica with the second write gets a conflict and
+// retries.
+func (g *Guard) renewSecret(ctx context.Context, secret *corev1.Secret, reason error) (*corev1.Secret, error) {
 	data, err := certificates.New(g.hosts(), certificates.Lifetime)
 	if err != nil {
 		return nil, err
@@ -137,12 +141,12 @@ func (g *Guard) renewSecret(ctx context.Context, secret *corev1.Secret, why erro
 	if err := g.write(func() error { return g.client.Update(ctx, secret) }); err != nil {
 		return nil, fmt.Errorf("failed to renew the certificate in Secret %s: %w", secret.Name, err)
 	}
-	g.restored(ctx, RestoredCertificate, "Renewed the certificate of the webhooks", "secret", secret.Name, "why", why.Error())
+	g.restored(ctx, RestoredCertificate, "Renewed the certificate of the webhooks", "secret", secret.Name, "reason", reason.Error())
 	return secret, nil
 }
 
-// adopt makes the own ClusterServiceVersion an owner of the Secret. OLM reuses the Secret of the release before, which
-// would otherwise go with that release.
+// adopt adds the operator's ClusterServiceVersion to the owners of the Secret. OLM reuses the
+// Secret of the previous release, which would otherwise be deleted with that release.
 func (g *Guard) adopt(ctx context.Context, secret *corev1.Secret) error {
 	owned := func(owner metav1.OwnerReference) bool {
 		return owner.Kind == csvKind.Kind && owner.Name == g.options.CSV
@@ -161,9 +165,10 @@ func (g *Guard) adopt(ctx context.Context, secret *corev1.Secret) error {
 	if err := g.write(func() error { return g.client.Update(ctx, secret) }); err != nil {
 		return fmt.Errorf("failed to own Secret %s: %w", secret.Name, err)
 	}
-	g.restored(ctx, RestoredOwner, "Made the own ClusterServiceVersion an owner of the certificate", "secret", secret.Name, "csv", csv.Name)
+	g.restored(ctx, RestoredOwner, "Added the operator's ClusterServiceVersion to the owners of the certificate",
+		"secret", secret.Name, "csv", csv.Name)
 	return nil
 }
 
-// hosts are the names under which the API server calls the webhooks.
+// hosts are the names that the API server uses to call the webhooks.
 func (g *Guard) hosts() []string { return g.options.Endpoint.hosts() }

@@ -13,9 +13,9 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// The functions of this file decide; they read and write nothing.
+// The functions of this file are pure.
 
-// trusts reports whether a bundle of CAs (PEM) has all those of another one.
+// trusts reports whether a CA bundle (PEM) contains all certificates of another one.
 func trusts(bundle, ca []byte) bool {
 	have, err := cert.ParseCertsPEM(bundle)
 	if err != nil {
@@ -33,19 +33,20 @@ func trusts(bundle, ca []byte) bool {
 	return true
 }
 
-// bundleSize is how many CAs a bundle has, but for those of one certificate: that which replicas serve, that of the certificate
-// that they will serve, and one more for a certificate that is replaced before all of them do.
+// bundleSize is the number of CAs in a bundle, in addition to the CAs of one certificate. They are
+// the CA of the certificate that replicas serve, the CA of the next certificate, and one more for a
+// certificate that is replaced before all replicas serve it.
 const bundleSize = 3
 
-// withCA returns a bundle that trusts a CA and, for the time in which replicas change from one certificate to the next, the first
-// others of the old bundle that are still valid, up to bundleSize in all.
+// withCA returns a bundle that trusts a CA. While replicas change from one certificate to the next,
+// it also has the first other valid CAs of the old bundle, up to bundleSize in total.
 func withCA(bundle, ca []byte, now time.Time) []byte {
 	out := slices.Clone(ca)
 	if len(out) > 0 && !bytes.HasSuffix(out, []byte("\n")) {
 		out = append(out, '\n')
 	}
-	trusted, _ := cert.ParseCertsPEM(ca) // none is an error, and is written as it is
-	old, _ := cert.ParseCertsPEM(bundle) // what is no bundle is replaced
+	trusted, _ := cert.ParseCertsPEM(ca) // a CA without certificates is written unchanged
+	old, _ := cert.ParseCertsPEM(bundle) // an invalid bundle is replaced
 	for _, one := range old {
 		if len(trusted) >= bundleSize {
 			break
@@ -58,15 +59,15 @@ func withCA(bundle, ca []byte, now time.Time) []byte {
 	return out
 }
 
-// Endpoint is where the API server finds the operator's webhooks.
+// Endpoint is the address of the operator's webhooks for the API server.
 type Endpoint struct {
-	// Namespace and Name are those of the Service, whose port is 443.
+	// Namespace and Name identify the Service, whose port is 443.
 	Namespace, Name string
-	// URL takes the place of the Service where it is set: for an operator that runs outside of the cluster.
+	// URL replaces the Service if it is set, for an operator that runs outside of the cluster.
 	URL string
 }
 
-// hosts returns the names that the certificate has to be for, the most usual first.
+// hosts returns the names that the certificate must cover, the most common first.
 func (e Endpoint) hosts() []string {
 	out := []string{e.Name + "." + e.Namespace + ".svc", e.Name + "." + e.Namespace + ".svc.cluster.local"}
 	if parsed, err := url.Parse(e.URL); err == nil && parsed.Hostname() != "" {
@@ -75,8 +76,8 @@ func (e Endpoint) hosts() []string {
 	return out
 }
 
-// restoreAdmission puts the CA into the configuration of one admission webhook, and the URL where there is one.
-// Which Service it names is the manifest's matter.
+// restoreAdmission sets the CA in the configuration of one admission webhook, and the URL if there
+// is one. The manifest sets the Service.
 func (e Endpoint) restoreAdmission(config *admissionregistrationv1.WebhookClientConfig, ca []byte, now time.Time) (changed bool) {
 	path := ""
 	if config.Service != nil {
@@ -89,7 +90,7 @@ func (e Endpoint) restoreAdmission(config *admissionregistrationv1.WebhookClient
 		config.URL, config.Service = ptr.To(e.URL+path), nil
 		changed = true
 	case e.URL == "" && config.Service == nil:
-		// An operator that ran outside of the cluster left it.
+		// An operator outside of the cluster left this URL.
 		config.URL = nil
 		config.Service = &admissionregistrationv1.ServiceReference{
 			Namespace: e.Namespace, Name: e.Name, Path: &path, Port: ptr.To[int32](servicePort),
@@ -103,14 +104,15 @@ func (e Endpoint) restoreAdmission(config *admissionregistrationv1.WebhookClient
 	return changed
 }
 
-// servicePort is the Service's; the API's default, which OLM and config/webhook have as well.
+// servicePort is the port of the Service. It is the API's default, which OLM and config/webhook use
+// as well.
 const servicePort = 443
 
-// convertedVersion is the version for which objects are converted. A CRD that does not have it needs no
-// conversion: it is that of a release before it.
+// convertedVersion is the version that needs a conversion. A CRD without it belongs to an earlier
+// release and needs no conversion.
 const convertedVersion = "v1alpha2"
 
-// restoreConversion returns what spec.conversion of a CRD has to be, nil where it is right.
+// restoreConversion returns the correct spec.conversion of a CRD, or nil if it is correct already.
 func restoreConversion(
 	crd *apiextensionsv1.CustomResourceDefinition, endpoint Endpoint, path string, ca []byte, now time.Time,
 ) *apiextensionsv1.CustomResourceConversion {
@@ -145,7 +147,8 @@ func restoreConversion(
 	}
 }
 
-// conversionCA returns the bundle of CAs (PEM) that conversion of a CRD trusts, nil without one.
+// conversionCA returns the CA bundle (PEM) that the conversion of a CRD trusts, or nil if there is
+// none.
 func conversionCA(crd *apiextensionsv1.CustomResourceDefinition) []byte {
 	conversion := crd.Spec.Conversion
 	if conversion == nil || conversion.Webhook == nil || conversion.Webhook.ClientConfig == nil {

@@ -19,7 +19,7 @@ var (
 	local   = Endpoint{Namespace: "system", Name: "webhooks", URL: "https://127.0.0.1:9443"}
 )
 
-// newCA returns a CA as PEM that is valid for a while.
+// newCA returns a CA (PEM) with a lifetime.
 func newCA(t *testing.T, lifetime time.Duration) []byte {
 	t.Helper()
 	data, err := certificates.New([]string{"a.example.com"}, lifetime)
@@ -57,7 +57,8 @@ func TestTrusts(t *testing.T) {
 	}
 }
 
-// Beside the new CA the bundle keeps those of certificates that replicas may still serve, and does not grow from one to the next.
+// In addition to the new CA, the bundle has the CAs of certificates that replicas can still serve.
+// It does not grow with each certificate.
 func TestWithCA(t *testing.T) {
 	old, older, now := newCA(t, certificates.Lifetime), newCA(t, certificates.Lifetime), newCA(t, certificates.Lifetime)
 	oldest, over := newCA(t, certificates.Lifetime), newCA(t, 2*time.Hour)
@@ -100,7 +101,7 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// conversionTo returns a conversion as the guard declares it.
+// conversionTo returns a conversion as the guard writes it.
 func conversionTo(config apiextensionsv1.WebhookClientConfig, bundle []byte) *apiextensionsv1.CustomResourceConversion {
 	config.CABundle = bundle
 	return &apiextensionsv1.CustomResourceConversion{
@@ -135,7 +136,7 @@ func TestRestoreConversion(t *testing.T) {
 		versions []string
 		is       *apiextensionsv1.CustomResourceConversion
 		endpoint Endpoint
-		want     *apiextensionsv1.CustomResourceConversion // nil where it stays
+		want     *apiextensionsv1.CustomResourceConversion // nil if it is unchanged
 	}{
 		"nothing":                      {both, nil, service, conversionTo(serviceConfig("webhooks"), one)},
 		"none":                         {both, none, service, conversionTo(serviceConfig("webhooks"), one)},

@@ -1,6 +1,6 @@
-// Package keypair looks at certificates and keys that somebody put into a Secret. crypto/tls tries a key out, with numbers whose
-// size the key decides, and no context ends that: a hostile one keeps a processor busy for an hour. So what is in it is counted
-// and measured first.
+// Package keypair checks certificates and keys in the Secrets of users. crypto/tls verifies a key
+// with numbers of the key's own size, and no context ends that: a hostile key keeps a processor
+// busy for an hour. The numbers are therefore counted and measured first.
 package keypair
 
 import (
@@ -18,38 +18,44 @@ import (
 )
 
 const (
-	// maxBytes bounds the certificates with their chain, and the key. nginx reads as much.
+	// maxBytes bounds the certificates with their chain, and the key. nginx reads the same number
+	// of bytes.
 	maxBytes = 256 << 10
-	// maxBlocks is how many PEM blocks there may be: a chain has three or four.
+	// maxBlocks bounds the PEM blocks. A chain has three or four.
 	maxBlocks = 32
-	// maxKeyBits is the largest RSA key of which a handshake is bearable. One of 8,192 bits is checked in 50 ms.
+	// maxKeyBits is the largest RSA key with an acceptable handshake. The check of a key with 8,192
+	// bits takes 50 ms.
 	maxKeyBits = 8192
-	// maxIntegers is how many numbers a key has: an RSA key of two primes has nine, and its wrapping a few.
+	// maxIntegers bounds the numbers of a key. An RSA key of two primes has nine, and its encoding
+	// a few.
 	maxIntegers = 16
-	// maxDepth is how deep a certificate is nested: its extensions are, with their octet strings opened, about ten deep.
+	// maxDepth bounds the nesting of a certificate. With opened octet strings, extensions are about
+	// ten levels deep.
 	maxDepth = 24
-	// maxValues is how many values a certificate has. One with hundreds of names has a few thousand.
+	// maxValues bounds the values of a certificate. A certificate with hundreds of names has a few
+	// thousand values.
 	maxValues = 20_000
 )
 
-// Certificate is what every client of a server is told of its certificate.
+// Certificate has the public fields of a certificate, which every client of a server can read.
 type Certificate struct {
 	NotBefore, NotAfter time.Time
-	// DNSNames are the first of the names that it is for, at most MaxNames.
+	// DNSNames are the first MaxNames names of the certificate.
 	DNSNames []string
-	// Issuer is the common name of who signed it, or the organization, "" where it names neither.
+	// Issuer is the common name of the issuer, or its organization, or "" if it has neither.
 	Issuer string
 }
 
 const (
-	// MaxNames is how many names are told.
+	// MaxNames is the maximum number of reported names.
 	MaxNames = 16
-	// maxNameBytes is the length of a DNS name (RFC 1035), and bounds the issuer as well.
+	// maxNameBytes is the length of a DNS name (RFC 1035). It bounds the issuer as well.
 	maxNameBytes = 253
 )
 
-// Check returns what is public of a certificate, or why it and its key, both in PEM form, are of no use to nginx. The error never
-// tells what is in them: who may read what it says need not be allowed to read Secrets.
+// Check returns the public fields of a certificate. It returns an error if nginx cannot use the
+// certificate with the key. Both are in PEM form. The error never contains their content, because
+// its readers need no permission to read Secrets.
 func Check(certificate, key []byte) (Certificate, error) {
 	if err := checkPEM(certificate, checkCertificate); err != nil {
 		return Certificate{}, fmt.Errorf("the certificate %w", err)
@@ -64,7 +70,7 @@ func Check(certificate, key []byte) (Certificate, error) {
 	return public(pair.Leaf), nil
 }
 
-// public takes from a certificate what is told of it.
+// public returns the reported fields of a certificate.
 func public(leaf *x509.Certificate) Certificate {
 	out := Certificate{NotBefore: leaf.NotBefore, NotAfter: leaf.NotAfter}
 	for _, name := range leaf.DNSNames[:min(len(leaf.DNSNames), MaxNames)] {
@@ -74,7 +80,7 @@ func public(leaf *x509.Certificate) Certificate {
 	return out
 }
 
-// printable bounds a text that somebody else chose, and leaves in it what can be printed on a line.
+// printable truncates a user's text and replaces characters that cannot be printed on one line.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -84,7 +90,7 @@ func printable(text string) string {
 	}, text[:min(len(text), maxNameBytes)])
 }
 
-// explain tells in words of our own what X509KeyPair found: it repeats what it read.
+// explain replaces the error of X509KeyPair, which repeats parts of its input.
 func explain(certificate, key []byte) error {
 	switch {
 	case !bytes.Contains(certificate, []byte("-----BEGIN CERTIFICATE-----")):
@@ -98,9 +104,10 @@ func explain(certificate, key []byte) error {
 
 func checkPEM(text []byte, check func(der []byte) error) error {
 	if len(text) > maxBytes {
-		return fmt.Errorf("has %d bytes, and %d are the most that are read", len(text), maxBytes)
+		return fmt.Errorf("has %d bytes, the limit is %d", len(text), maxBytes)
 	}
-	// Counted before they are decoded: each look for the next block begins with all that is left.
+	// The blocks are counted before decoding, because each search for the next block starts with
+	// the complete rest.
 	if bytes.Count(text, []byte("-----BEGIN")) > maxBlocks {
 		return fmt.Errorf("has more than %d PEM blocks", maxBlocks)
 	}

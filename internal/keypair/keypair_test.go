@@ -84,7 +84,8 @@ type rsaKey struct {
 	AdditionalPrimes      []prime `asn1:"optional,omitempty"`
 }
 
-// hostile is an RSA key that no sane program makes: its primes are none, but fit each other, so that every check is made.
+// hostile returns an RSA key that no real program creates. Its factors are not prime but
+// consistent, so that every check runs.
 func hostile(t testing.TB, bits int, primes int) []byte {
 	t.Helper()
 	one, key := big.NewInt(1), rsaKey{E: 65537}
@@ -169,8 +170,8 @@ func TestRefusesWhatIsDear(t *testing.T) {
 	}
 }
 
-// The dearest key that is tried out: all of its numbers are as large as may be.
-func TestDearestKey(t *testing.T) {
+// The most expensive accepted key has numbers of the maximum size only.
+func TestMostExpensiveKey(t *testing.T) {
 	certificate, _ := pair(t, ec(t))
 	for name, der := range map[string][]byte{"two primes": hostile(t, maxKeyBits, 0), "four": hostile(t, maxKeyBits, 2)} {
 		t.Run(name, func(t *testing.T) {
@@ -183,8 +184,7 @@ func TestDearestKey(t *testing.T) {
 	}
 }
 
-// FuzzCheck holds that no certificate and no key are dear to look at.
-// What is told of a certificate is bounded and printable, whoever chose it.
+// The reported fields of a certificate are bounded and printable.
 func TestPublic(t *testing.T) {
 	leaf := &x509.Certificate{
 		NotAfter: time.Unix(1, 0), Issuer: pkix.Name{Organization: []string{"an\x00\n organization \xff" + strings.Repeat("x", 999)}},

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Tags of DER that matter here.
+// DER tags that walk handles.
 const (
 	tagInteger     = 0x02
 	tagBitString   = 0x03
@@ -13,14 +13,15 @@ const (
 	constructed    = 0x20
 )
 
-// walk goes through DER, counting down what is still allowed.
+// walk traverses DER. Its fields count down the remaining integers and values.
 type walk struct{ integers, values int }
 
-// walk looks at all values of a DER text. Keys and extensions lie in octet and bit strings, which are opened as well: where such a
-// string is no DER it has no integers that a parser could find. What is no DER is left to the parser, which refuses it.
+// walk visits all values of a DER text. Keys and extensions are in octet and bit strings, so walk
+// opens these as well. A string that is not DER has no integers that a parser could find. The
+// parser rejects input that is not DER.
 func (w *walk) walk(der []byte, depth int) error {
 	if depth > maxDepth {
-		return fmt.Errorf("is nested more than %d deep", maxDepth)
+		return fmt.Errorf("is nested more than %d levels deep", maxDepth)
 	}
 	for len(der) > 0 {
 		tag, value, rest, ok := next(der)
@@ -37,7 +38,7 @@ func (w *walk) walk(der []byte, depth int) error {
 				return errors.New("has more numbers than a key of two primes")
 			}
 			if bits := 8 * len(value); bits > maxKeyBits+8 {
-				return fmt.Errorf("has a number of %d bits, and %d are the most that are read: make a smaller key", bits, maxKeyBits)
+				return fmt.Errorf("has a number of %d bits, the limit is %d: create a smaller key", bits, maxKeyBits)
 			}
 		case tag == tagBitString && len(value) > 0:
 			value = value[1:] // the number of unused bits
@@ -51,7 +52,7 @@ func (w *walk) walk(der []byte, depth int) error {
 	return nil
 }
 
-// next takes the first value of a DER text apart.
+// next returns the first value of a DER text.
 func next(der []byte) (tag byte, value, rest []byte, ok bool) {
 	if len(der) < 2 {
 		return 0, nil, nil, false

@@ -6,13 +6,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// webhookCertificate tells when the certificate of the webhooks expires.
+// webhookCertificate reports the expiry of the webhook certificate.
 type webhookCertificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 
 var webhookCertificateDesc = prometheus.NewDesc("nginx_operator_webhook_certificate_expiry_seconds",
-	"When the certificate of this replica's webhooks expires, in seconds since 1970.", nil, nil)
+	"Expiry of the certificate of this replica's webhooks, in seconds since 1970.", nil, nil)
 
-// NewWebhookCertificate registers the gauge of the certificate that a function returns. While it returns none there is no value.
+// NewWebhookCertificate registers the gauge of the certificate that a function returns. If the
+// function returns an error, there is no value.
 func NewWebhookCertificate(registry prometheus.Registerer, serving func(*tls.ClientHelloInfo) (*tls.Certificate, error)) {
 	registry.MustRegister(webhookCertificate(serving))
 }

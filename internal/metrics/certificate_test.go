@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
-// The gauge follows the certificate that is served, and is away while there is none.
+// The gauge follows the serving certificate, and has no value while there is none.
 func TestWebhookCertificate(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	var serving *tls.Certificate
@@ -27,7 +27,7 @@ func TestWebhookCertificate(t *testing.T) {
 	}
 	serving = &tls.Certificate{Leaf: &x509.Certificate{NotAfter: time.Unix(1_800_000_000, 0)}}
 	want := `
-# HELP nginx_operator_webhook_certificate_expiry_seconds When the certificate of this replica's webhooks expires, in seconds since 1970.
+# HELP nginx_operator_webhook_certificate_expiry_seconds Expiry of the certificate of this replica's webhooks, in seconds since 1970.
 # TYPE nginx_operator_webhook_certificate_expiry_seconds gauge
 nginx_operator_webhook_certificate_expiry_seconds 1.8e+09
 `

@@ -1,5 +1,6 @@
-// Package metrics holds the operator's own metrics. They are served beside those of controller-runtime. Labels have few
-// values and never name an object, so the number of series does not grow with the cluster.
+// Package metrics has the operator's own metrics. They are served together with those of
+// controller-runtime. Labels have few values and never the name of an object, so the number of
+// series does not grow with the cluster.
 package metrics
 
 import (
@@ -18,13 +19,14 @@ import (
 	"github.com/example/nginx-operator/internal/bounds"
 )
 
-// Metrics counts what the operator does. Make it with New.
+// Metrics counts writes of children and measures the time to Ready. Create it with New.
 type Metrics struct {
 	childWrites *prometheus.CounterVec
 	timeToReady prometheus.Histogram
 
 	mu sync.Mutex
-	// started holds when an object's current change was first seen, for objects that are not ready yet.
+	// started holds the time when an object's current change was first seen, for objects that are
+	// not Ready yet.
 	started map[types.NamespacedName]start
 }
 
@@ -34,16 +36,17 @@ type start struct {
 	at         time.Time
 }
 
-// New returns the metrics and registers them. The reader lists objects when metrics are scraped; it should be the cache.
+// New returns the metrics and registers them. The reader lists objects at each scrape, so it should
+// be the cache.
 func New(registry prometheus.Registerer, reader client.Reader) (*Metrics, error) {
 	m := &Metrics{
 		childWrites: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "nginx_operator_child_writes_total",
-			Help: "Writes of child objects, by kind and verb (create, patch, delete). At steady state it does not grow.",
+			Help: "Writes of children, by kind and verb (create, patch, delete). It does not grow at steady state.",
 		}, []string{"kind", "verb"}),
 		timeToReady: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "nginx_operator_time_to_ready_seconds",
-			Help:    "Time from when a change of a NginxOperator's spec was seen until it was Ready.",
+			Help:    "Time from the first reconcile of a changed spec until the NginxOperator was Ready.",
 			Buckets: []float64{0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600},
 		}),
 		started: map[types.NamespacedName]start{},
@@ -61,7 +64,8 @@ func (m *Metrics) ChildWritten(kind string, verb apply.Verb) {
 	m.childWrites.WithLabelValues(kind, string(verb)).Inc()
 }
 
-// Started notes when a generation of an object was first seen, if its status does not speak of it yet.
+// Started records when a generation of an object was first seen, if its status does not have the
+// generation yet.
 func (m *Metrics) Started(object *v1alpha2.NginxOperator) {
 	if object.Status.ObservedGeneration == object.Generation {
 		return
@@ -74,7 +78,7 @@ func (m *Metrics) Started(object *v1alpha2.NginxOperator) {
 	}
 }
 
-// Ready observes how long the current change of an object took, once for each change.
+// Ready observes the duration of the object's current change, once for each change.
 func (m *Metrics) Ready(object *v1alpha2.NginxOperator) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -85,14 +89,15 @@ func (m *Metrics) Ready(object *v1alpha2.NginxOperator) {
 	}
 }
 
-// Forget drops what is known of an object that is deleted.
+// Forget drops the state of a deleted object.
 func (m *Metrics) Forget(object types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.started, object)
 }
 
-// objects counts the objects of the cache by the status of their Ready condition, and by why they do not run what they declare.
+// objects counts the objects of the cache by the status of their Ready condition, and by the
+// reasons in status.blockedBy.
 type objects struct {
 	reader client.Reader
 }
@@ -102,17 +107,17 @@ var objectsDesc = prometheus.NewDesc("nginx_operator_objects",
 	[]string{"ready"}, nil)
 
 var blockedDesc = prometheus.NewDesc("nginx_operator_blocked_objects",
-	"NginxOperators that do not run what they declare, by the reason in status.blockedBy. Every replica of the operator reports all.",
+	"NginxOperators whose running state differs from the spec, by the reason in status.blockedBy. Every replica of the operator reports all.",
 	[]string{"reason"}, nil)
 
 var unreadableDesc = prometheus.NewDesc("nginx_operator_unreadable_objects",
-	"NginxOperators that are stored with a value that cannot be read. Every replica of the operator reports all.", nil, nil)
+	"NginxOperators that are stored with an unreadable value. Every replica of the operator reports all.", nil, nil)
 
 var certificatesDesc = prometheus.NewDesc("nginx_operator_certificates",
-	"Certificates that NginxOperators name and can use, by the time that is left: expired, 7d (at most seven days), 30d, more. "+
+	"Usable certificates that NginxOperators reference, by remaining time: expired, 7d (at most seven days), 30d, more. "+
 		"Every replica of the operator reports all.", []string{"left"}, nil)
 
-// leftOf returns the label of a certificate that expires then.
+// leftOf returns the label of a certificate with this expiry.
 func leftOf(notAfter, now time.Time) string {
 	switch left := notAfter.Sub(now); {
 	case left <= 0:
@@ -126,10 +131,10 @@ func leftOf(notAfter, now time.Time) string {
 }
 
 var waitingDesc = prometheus.NewDesc("nginx_operator_waiting_objects",
-	"NginxOperators whose status does not speak of their latest generation yet. Every replica of the operator reports all.", nil, nil)
+	"NginxOperators whose status does not have their latest generation yet. Every replica of the operator reports all.", nil, nil)
 
 var syncedDesc = prometheus.NewDesc("nginx_operator_cache_synced",
-	"1 when the cache of this replica holds all NginxOperators, 0 while it does not: it reconciles nothing then.", nil, nil)
+	"1 if the cache of this replica holds all NginxOperators, else 0. A replica without the cache reconciles nothing.", nil, nil)
 
 // Waits reports whether an object waits for a reconcile.
 func Waits(object *v1alpha2.NginxOperator) bool {
@@ -137,12 +142,14 @@ func Waits(object *v1alpha2.NginxOperator) bool {
 	return !unreadable && object.DeletionTimestamp.IsZero() && object.Status.ObservedGeneration != object.Generation
 }
 
-// BlockingReasons are all reasons that status.blockedBy can have.
+// BlockingReasons returns all reasons that status.blockedBy can have.
 func BlockingReasons() []string {
 	return []string{
 		v1alpha2.ReasonReferenceNotFound, v1alpha2.ReasonInvalidReference, v1alpha2.ReasonInvalidConfiguration, v1alpha2.ReasonPaused,
-		v1alpha2.ReasonRolledBack, v1alpha2.ReasonNameConflict, v1alpha2.ReasonQuotaExceeded, v1alpha2.ReasonForbidden,
-		v1alpha2.ReasonInvalidChild, v1alpha2.ReasonNamespaceTerminating, v1alpha2.ReasonAPIError, v1alpha2.ReasonImagePullFailed,
+		v1alpha2.ReasonForgedContent, v1alpha2.ReasonRolledBack, v1alpha2.ReasonNameConflict, v1alpha2.ReasonQuotaExceeded,
+		v1alpha2.ReasonForbidden, v1alpha2.ReasonDeploymentPaused,
+		v1alpha2.ReasonInvalidChild, v1alpha2.ReasonNamespaceTerminating, v1alpha2.ReasonAPIError,
+		v1alpha2.ReasonImagePullFailed,
 		v1alpha2.ReasonContainerConfigError, v1alpha2.ReasonCrashLoop, v1alpha2.ReasonUnschedulable, v1alpha2.ReasonProgressDeadlineExceeded,
 		v1alpha2.ReasonAPIMissing, v1alpha2.ReasonRouteNotAccepted,
 	}
@@ -164,7 +171,7 @@ func (o *objects) Collect(metrics chan<- prometheus.Metric) {
 	defer cancel()
 	list := &v1alpha2.NginxOperatorList{}
 	if err := o.reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-		// The cache is not filled yet. An invalid metric would take all others of the scrape along.
+		// The cache is not filled yet. An invalid metric would fail the whole scrape.
 		metrics <- prometheus.MustNewConstMetric(syncedDesc, prometheus.GaugeValue, 0)
 		return
 	}

@@ -55,14 +55,16 @@ func TestObjectsAndWrites(t *testing.T) {
 	m.ChildWritten("Deployment", apply.VerbCreate)
 	m.ChildWritten("ConfigMap", apply.VerbDelete)
 	want := `
-# HELP nginx_operator_blocked_objects NginxOperators that do not run what they declare, by the reason in status.blockedBy. ` +
+# HELP nginx_operator_blocked_objects NginxOperators whose running state differs from the spec, by the reason in status.blockedBy. ` +
 		`Every replica of the operator reports all.
 # TYPE nginx_operator_blocked_objects gauge
 nginx_operator_blocked_objects{reason="APIError"} 0
 nginx_operator_blocked_objects{reason="APIMissing"} 0
 nginx_operator_blocked_objects{reason="ContainerConfigError"} 0
 nginx_operator_blocked_objects{reason="CrashLoop"} 0
+nginx_operator_blocked_objects{reason="DeploymentPaused"} 0
 nginx_operator_blocked_objects{reason="Forbidden"} 0
+nginx_operator_blocked_objects{reason="ForgedContent"} 0
 nginx_operator_blocked_objects{reason="ImagePullFailed"} 0
 nginx_operator_blocked_objects{reason="InvalidChild"} 0
 nginx_operator_blocked_objects{reason="InvalidConfiguration"} 0
@@ -76,15 +78,15 @@ nginx_operator_blocked_objects{reason="ReferenceNotFound"} 1
 nginx_operator_blocked_objects{reason="RolledBack"} 0
 nginx_operator_blocked_objects{reason="RouteNotAccepted"} 0
 nginx_operator_blocked_objects{reason="Unschedulable"} 0
-# HELP nginx_operator_certificates Certificates that NginxOperators name and can use, by the time that is left: ` +
+# HELP nginx_operator_certificates Usable certificates that NginxOperators reference, by remaining time: ` +
 		`expired, 7d (at most seven days), 30d, more. Every replica of the operator reports all.
 # TYPE nginx_operator_certificates gauge
 nginx_operator_certificates{left="30d"} 1
 nginx_operator_certificates{left="7d"} 1
 nginx_operator_certificates{left="expired"} 1
 nginx_operator_certificates{left="more"} 2
-# HELP nginx_operator_child_writes_total Writes of child objects, by kind and verb (create, patch, delete). ` +
-		`At steady state it does not grow.
+# HELP nginx_operator_child_writes_total Writes of children, by kind and verb (create, patch, delete). ` +
+		`It does not grow at steady state.
 # TYPE nginx_operator_child_writes_total counter
 nginx_operator_child_writes_total{kind="ConfigMap",verb="delete"} 1
 nginx_operator_child_writes_total{kind="Deployment",verb="create"} 2
@@ -102,7 +104,8 @@ nginx_operator_objects{ready="Unknown"} 1
 	}
 }
 
-// One change is one observation, however many reconciles it takes; a reconcile without a change is none.
+// Each change is observed once, for any number of reconciles. A reconcile without a change is not
+// observed.
 func TestTimeToReady(t *testing.T) {
 	m, registry := newMetrics(t)
 	observations := func() uint64 {
@@ -140,7 +143,7 @@ func TestTimeToReady(t *testing.T) {
 	}
 }
 
-// A second registration is a mistake of the program, and is told.
+// A second registration is a programming error, and returns an error.
 func TestRegistersOnce(t *testing.T) {
 	_, registry := newMetrics(t)
 	if _, err := New(registry, nil); err == nil {

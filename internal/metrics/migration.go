@@ -2,7 +2,7 @@ package metrics
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Migration shows the storage migration. Make it with NewMigration.
+// Migration reports the storage migration. Create it with NewMigration.
 type Migration struct {
 	running, unmigrated prometheus.Gauge
 	finished            *prometheus.CounterVec
@@ -13,19 +13,19 @@ func NewMigration(registry prometheus.Registerer) *Migration {
 	m := &Migration{
 		running: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "nginx_operator_storage_migration_running",
-			Help: "1 while stored objects are being moved to another version of the API, else 0. Only the leader has it above 0.",
+			Help: "1 during a storage migration, else 0. Only the leader reports 1.",
 		}),
 		unmigrated: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "nginx_operator_storage_migration_unmigrated_objects",
-			Help: "NginxOperators that could not be moved to the stored version of the API. The log and their Events say why.",
+			Help: "NginxOperators that could not be migrated to the storage version. The log and their Events have the errors.",
 		}),
 		finished: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "nginx_operator_storage_migrations_total",
-			Help: "Attempts to move all stored objects to another version of the API, by outcome (succeeded, failed).",
+			Help: "Storage migrations, by outcome (succeeded, failed).",
 		}, []string{"outcome"}),
 	}
 	registry.MustRegister(m.running, m.unmigrated, m.finished)
-	// Both are there from the start, so that a rate can be computed.
+	// Both outcomes exist from the start, so that Prometheus can compute a rate.
 	m.finished.WithLabelValues(outcomeSucceeded)
 	m.finished.WithLabelValues(outcomeFailed)
 	return m
@@ -36,7 +36,7 @@ const (
 	outcomeFailed    = "failed"
 )
 
-// Running reports whether a migration is under way.
+// Running sets whether a migration is in progress.
 func (m *Migration) Running(running bool) {
 	m.running.Set(0)
 	if running {
@@ -44,10 +44,10 @@ func (m *Migration) Running(running bool) {
 	}
 }
 
-// Unmigrated tells how many objects could not be moved.
+// Unmigrated sets the number of objects that could not be migrated.
 func (m *Migration) Unmigrated(objects int) { m.unmigrated.Set(float64(objects)) }
 
-// Finished counts an attempt that has ended.
+// Finished counts a finished attempt.
 func (m *Migration) Finished(succeeded bool) {
 	outcome := outcomeFailed
 	if succeeded {

@@ -2,12 +2,13 @@ package metrics
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// NewRestores registers the counter of what the lifecycle guard restored, and returns what counts one, by its kind. The kinds are there
-// from the start, so that a rate can be computed.
+// NewRestores registers the counter of the lifecycle guard's restores. It returns a function that
+// counts a restore of a kind. All kinds exist from the start, so that Prometheus can compute a
+// rate.
 func NewRestores(registry prometheus.Registerer, kinds ...string) func(kind string) {
 	restores := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "nginx_operator_guard_repairs_total",
-		Help: "Restores of what conversion and admission need (conversion, webhooks, owner, certificate).",
+		Help: "Restores by the lifecycle guard, by kind (conversion, webhooks, owner, certificate).",
 	}, []string{"what"})
 	registry.MustRegister(restores)
 	for _, kind := range kinds {

@@ -8,17 +8,19 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
-// What the guard and the conversion count is there before anything is counted, or a rate would miss the first one.
+// The counters of the guard and the conversion exist from the start. Otherwise a rate would miss
+// the first increment.
 func TestCountersBeginAtZero(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	restored := NewRestores(registry, "owner", "webhooks")
 	failed := NewConversionFailures(registry)
 	text := func(owner, webhooks, failures string) string {
 		return `
-# HELP nginx_operator_conversion_failures_total Conversion reviews answered with a failure: reads and writes of clients that failed.
+# HELP nginx_operator_conversion_failures_total Conversion reviews answered with a failure. ` +
+			`Every Pod that reaches the webhook can raise it, so do not alert on it.
 # TYPE nginx_operator_conversion_failures_total counter
 nginx_operator_conversion_failures_total ` + failures + `
-# HELP nginx_operator_guard_repairs_total Restores of what conversion and admission need (conversion, webhooks, owner, certificate).
+# HELP nginx_operator_guard_repairs_total Restores by the lifecycle guard, by kind (conversion, webhooks, owner, certificate).
 # TYPE nginx_operator_guard_repairs_total counter
 nginx_operator_guard_repairs_total{what="owner"} ` + owner + `
 nginx_operator_guard_repairs_total{what="webhooks"} ` + webhooks + "\n"

@@ -16,7 +16,7 @@ import (
 	"github.com/example/nginx-operator/internal/bounds/boundstest"
 )
 
-// hostile are texts that make a parser work: each is as large as it gets in.
+// hostile are texts of the maximum size that are expensive for parsers.
 func hostile() map[string]string {
 	many := func(text string) string { return strings.Repeat(text, (MaxBytes-64<<10)/len(text)) }
 	nested := func(name string, depth int) string {
@@ -25,6 +25,7 @@ func hostile() map[string]string {
 	name := strings.Repeat("a", 4000)
 	bounded := func(text string) string { return strings.Repeat(text, maxDirectives-10) }
 	long := strings.Repeat("$", maxWord)
+	sets := strings.Repeat("set $a b;", maxDirectives-100)
 	return map[string]string{
 		"deep":                       nested("a", 340_000),
 		"deep and open":              many("a{"),
@@ -63,17 +64,22 @@ func hostile() map[string]string {
 		"options of a listen":     "server { listen 8080" + strings.Repeat(" a", maxWords-10) + "; }",
 		"listens of servers":      bounded("server{}"),
 		"includes":                bounded("include a;"),
-		"hosts":                   bounded("resolver x;"),
 		"logs":                    bounded("access_log /a;"),
-		"near names":              bounded("proxy_pas a;"),
-		"emoji":                   many("allow " + strings.Repeat("😀", 1000) + ";"),
-		"entries":                 "map $uri $x {" + bounded("a b;") + "}",
-		"not UTF-8":               many("\xff\xfe;"),
-		"NUL":                     many("\x00"),
+		"unknown names":           bounded("proxy_pas a;"),
+		"rewrites that go on":     "server {" + strings.Repeat("rewrite a "+strings.Repeat("?", 4000)+";", 20) + sets + "}",
+		"rewrites with captures": "server {" +
+			many("rewrite "+strings.Repeat("(", 2000)+strings.Repeat(")", 2000)+" a?$1$2$3$4$5$6$7$8$9;") + "}",
+		"rewrites with classes": "server {" + many("rewrite (("+strings.Repeat("[", 4000)+" a?$1$2$3;") + "}",
+		"short rewrites":        "server {" + many("rewrite ((a)) a?$1$2;") + "}",
+		"sets in ifs":           "server {" + strings.Repeat("if ($a) {", maxDepth-1) + sets + strings.Repeat("}", maxDepth),
+		"emoji":                 many("allow " + strings.Repeat("😀", 1000) + ";"),
+		"entries":               "map $uri $x {" + bounded("a b;") + "}",
+		"not UTF-8":             many("\xff\xfe;"),
+		"NUL":                   many("\x00"),
 	}
 }
 
-// hostileSpec has as many ports as may be.
+// hostileSpec has the maximum number of ports.
 func hostileSpec(image string) *v1alpha2.NginxOperatorSpec {
 	spec := &v1alpha2.NginxOperatorSpec{Image: image, Config: &v1alpha2.Config{}}
 	for i := range int32(32) {
@@ -97,14 +103,14 @@ func TestHostileTextsCostLittle(t *testing.T) {
 	}
 }
 
-// assertCheap checks a configuration within the bars of time and memory.
+// assertCheap checks a configuration within the limits of time and memory.
 func assertCheap(t *testing.T, spec *v1alpha2.NginxOperatorSpec, text string) (problems, warnings []Problem) {
 	t.Helper()
 	boundstest.Cheap(t, func() { problems, warnings = inspect(spec, text, nil, nil) })
 	return problems, warnings
 }
 
-// assertShort holds what is told to what a status has room for.
+// assertShort requires that problems fit into a status.
 func assertShort(t *testing.T, problems []Problem) {
 	t.Helper()
 	size := 0
@@ -122,7 +128,7 @@ func assertShort(t *testing.T, problems []Problem) {
 	}
 }
 
-// Side by side no more is worked on than by two.
+// No more than two checks run concurrently.
 func TestManyAtOnce(t *testing.T) {
 	text, wait := hostile()["locations, as deep as may"], sync.WaitGroup{}
 	for range 10 {
@@ -144,8 +150,14 @@ func TestBounds(t *testing.T) {
 	for name, test := range map[string]struct{ text, want string }{
 		"depth": {strings.Repeat("location / {\n", 33), "line 33: location: blocks may be nested 32 deep, " +
 			"and this is one more; put what is in it into a block further out"},
-		"directives": {strings.Repeat("a;", 50_001), "the configuration has 50001 directives and entries of maps, and may have 50000: " + wayOut},
-		"words":      {"server_name" + strings.Repeat(" a", 200_000) + ";", "the configuration has 200001 words, and may have 200000: " + wayOut},
+		"directives": {
+			strings.Repeat("a;", 50_001),
+			"the configuration has 50001 directives and entries of maps, and may have 50000: " + splitRemedy,
+		},
+		"words": {
+			"server_name" + strings.Repeat(" a", 200_000) + ";",
+			"the configuration has 200001 words, and may have 200000: " + splitRemedy,
+		},
 	} {
 		if got := texts(Check(&spec, test.text)); len(got) != 1 || got[0] != test.want {
 			t.Errorf("%s: %q", name, got)
@@ -153,7 +165,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// What people really have is far within the bounds.
+// Realistic configurations are far below the bounds.
 func TestLargeConfigurations(t *testing.T) {
 	spec := v1alpha2.NginxOperatorSpec{Config: &v1alpha2.Config{}}
 	var redirects, servers strings.Builder
@@ -178,7 +190,7 @@ func TestLargeConfigurations(t *testing.T) {
 	}
 }
 
-// What fails a round is its time and memory as well as a panic.
+// A text fails if it panics, or exceeds the limits of time or memory.
 func FuzzCheck(f *testing.F) {
 	for _, text := range hostile() {
 		f.Add(text[:min(len(text), 10_000)], true)

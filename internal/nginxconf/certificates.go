@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// readAtStart are the directives whose files have to be there when nginx starts.
+// readAtStart are the directives whose files must exist when nginx starts.
 var readAtStart = []string{
 	"ssl_certificate", "ssl_certificate_key", "ssl_client_certificate", "ssl_trusted_certificate", "ssl_dhparam", "ssl_crl",
 	"ssl_password_file", "ssl_session_ticket_key", "ssl_stapling_file", "proxy_ssl_certificate", "proxy_ssl_certificate_key",
@@ -17,7 +17,7 @@ var readAtStart = []string{
 	"grpc_ssl_trusted_certificate", "uwsgi_ssl_certificate", "uwsgi_ssl_certificate_key", "uwsgi_ssl_trusted_certificate",
 }
 
-// checkCertificates finds certificates that nothing mounts.
+// checkCertificates finds references to certificates that the Pod does not mount.
 func (c *checker) checkCertificates() {
 	for _, name := range readAtStart {
 		for _, d := range c.named[name] {
@@ -40,24 +40,21 @@ func (c *checker) checkMounted(d *directive) {
 		c.refuse(d, "spec.tls has no Secret %s; add `- secretName: %s` to spec.tls", secret, secret)
 	case mounted && key != corev1.TLSCertKey && key != corev1.TLSPrivateKeyKey:
 		c.warn(d, "nginx does not start where the Secret %s has no key %s; be sure that it has", secret, key)
-	case mounted, c.inFiles(file):
-	case c.volumeAt(file) != nil:
-	case !isBelow(file, "/etc/ssl") && !isBelow(file, "/etc/pki"):
-		c.warn(d, "nginx does not start where the image has no %s; put the certificate into a Secret and name it in spec.tls", file)
 	}
 }
 
-// mountedFile returns the Secret and the key that a file is mounted from, and whether it is below the directory of certificates.
+// mountedFile returns the Secret and the key of a file below TLSDirectory. mounted reports whether
+// the file is there.
 func mountedFile(file string) (secret, key string, mounted bool) {
 	rest, mounted := strings.CutPrefix(path.Clean(file), TLSDirectory+"/")
 	secret, key, _ = strings.Cut(rest, "/")
 	return secret, key, mounted
 }
 
-// inline is what is no file.
+// inline matches values that are not files.
 var inline = regexp.MustCompile(`^(data|engine|store):`)
 
-// usualKey is the key of a Secret that a directive reads most often.
+// usualKey returns the usual key of the Secret that a directive reads.
 func usualKey(d *directive) string {
 	switch {
 	case strings.HasSuffix(d.name, "ssl_certificate_key"):

@@ -1,3 +1,3 @@
-// Package nginxconf makes the nginx configuration of the operands, and finds out before a Pod does whether nginx would
-// take it.
+// Package nginxconf renders the nginx configuration of the operands and checks it before a Pod
+// starts with it.
 package nginxconf

@@ -8,19 +8,21 @@ import (
 	"github.com/example/nginx-operator/internal/defaults"
 )
 
-// readsFile are the directives whose last argument may be a file of spec.files, beside include.
+// readsFile are the directives, in addition to include, whose last argument can be a file of
+// spec.files.
 var readsFile = slices.Concat(readAtStart, []string{"auth_basic_user_file", "js_import", "js_include"})
 
-// maxMasks bounds how many masks of includes are compared with the paths of spec.files.
+// maxMasks is the maximum number of masks that are compared with the paths of spec.files.
 const maxMasks = 64
 
-// ownsFiles reports whether nothing of the image can be in the directory of spec.files: they hide it, or it is known to be empty.
+// ownsFiles reports whether the image has no visible file in FilesDirectory: spec.files hides the
+// directory, or the image is known not to have it.
 func (c *checker) ownsFiles() bool { return len(c.spec.Files) > 0 || c.release.certain }
 
-// inFiles reports whether a file could only come from spec.files.
+// inFiles reports whether a file can come from spec.files only.
 func (c *checker) inFiles(file string) bool { return c.ownsFiles() && isBelow(file, FilesDirectory) }
 
-// checkDeclaredFiles finds files that are not among spec.files.
+// checkDeclaredFiles finds references to files that spec.files does not have.
 func (c *checker) checkDeclaredFiles() {
 	for _, name := range readsFile {
 		for _, d := range c.named[name] {
@@ -31,7 +33,7 @@ func (c *checker) checkDeclaredFiles() {
 			switch {
 			case !c.inFiles(file), strings.Contains(file, "$"), len(c.filesOf(file)) > 0:
 			case len(c.spec.Files) == 0 && !slices.Contains(readAtStart, name):
-				// nginx starts without it.
+				// nginx starts without the file.
 				c.warn(d, "%s does not exist; declare it in spec.files", file)
 			default:
 				c.refuseUndeclared(d, file)
@@ -40,7 +42,7 @@ func (c *checker) checkDeclaredFiles() {
 	}
 }
 
-// checkIncludedFiles looks at an include of files of spec.files.
+// checkIncludedFiles checks an include of a file in FilesDirectory.
 func (c *checker) checkIncludedFiles(d *directive, file string) {
 	switch {
 	case len(c.filesOf(file)) > 0:
@@ -55,18 +57,19 @@ func (c *checker) refuseUndeclared(d *directive, file string) {
 	c.refuse(d, "%s is not among spec.files; add `- path: %s` there, with a configMapRef or a secretRef", file, below(file))
 }
 
-// filesOf returns the paths of the files of spec.files that a name or a mask stands for.
+// filesOf returns the paths of spec.files that a name or a mask matches.
 func (c *checker) filesOf(file string) []string {
 	wanted, masked := below(file), isMask(file)
 	if masked {
 		c.masks++
 	}
+
 	var out []string
 	for i := range c.spec.Files {
 		declared := c.spec.Files[i].Path
 		matches := declared == wanted
 		switch {
-		case masked && c.masks > maxMasks: // it may be there
+		case masked && c.masks > maxMasks: // the file can exist
 			matches = true
 		case masked:
 			matched, err := path.Match(wanted, declared)
@@ -79,13 +82,14 @@ func (c *checker) filesOf(file string) []string {
 	return out
 }
 
-// below returns the path of a file in the directory of spec.files.
+// below returns the path of a file relative to FilesDirectory.
 func below(file string) string { return strings.TrimPrefix(path.Clean(file), FilesDirectory+"/") }
 
-// isMask reports whether nginx looks for the files that a name stands for, and is content with none.
+// isMask reports whether a name is a mask. nginx accepts a mask that matches no file.
 func isMask(file string) bool { return strings.ContainsAny(file, "*?[") }
 
-// isWritable reports whether nginx may write a file. What begins with a variable nobody can know.
+// isWritable reports whether nginx can write a file. A path that starts with a variable is unknown,
+// and accepted.
 func (c *checker) isWritable(file string) bool {
 	if volume := c.volumeAt(file); volume != nil {
 		return isWritableVolume(volume)
@@ -102,7 +106,7 @@ func (c *checker) inCache(file string) bool {
 	return path.Clean(file) == mounted || isBelow(file, mounted)
 }
 
-// checkCachePath looks at where a cache or temporary files are.
+// checkCachePath checks the directory of a cache or of temporary files.
 func (c *checker) checkCachePath(d *directive) {
 	isCache := strings.HasSuffix(d.name, "_cache_path")
 	hasMaxSize := slices.ContainsFunc(d.args, func(arg string) bool { return strings.HasPrefix(arg, "max_size=") })

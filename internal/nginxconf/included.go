@@ -5,11 +5,12 @@ import (
 	"slices"
 )
 
-// reading is how much was read of a configuration and of what it includes.
+// reading is the size of a configuration and of the files that it includes, as far as they are
+// read.
 type reading struct{ bytes, directives, words int }
 
-// collectIncluded walks through the files of spec.files that an include stands for, in its place. What is not known, or more than is
-// read of one configuration, is unseen.
+// collectIncluded adds the directives of the files of spec.files that an include matches. Files
+// that are unknown, or beyond the bounds of a configuration, are unseen.
 func (c *checker) collectIncluded(d *directive, parent *directive, context uint) {
 	if len(d.args) != 1 || !c.inFiles(d.args[0]) {
 		return
@@ -35,8 +36,10 @@ func (c *checker) collectText(file, text string, parent *directive, context uint
 		c.unseen = true
 		return
 	}
+
 	tree, problem := r.parse()
 	c.read.directives, c.read.words = r.directives, r.words
+
 	switch {
 	case r.tooMany() != nil:
 		c.unseen = true
@@ -48,14 +51,14 @@ func (c *checker) collectText(file, text string, parent *directive, context uint
 	}
 }
 
-// ownDefaults are the directives that the operator writes into the http context where the user's text has none of them there, and
-// that nginx takes once.
+// ownDefaults are the directives that the operator adds to the http context unless the user's text
+// sets them there. nginx refuses a second one.
 var ownDefaults = []string{
 	"default_type", "sendfile", "server_tokens", "client_body_temp_path", "proxy_temp_path", "fastcgi_temp_path", "uwsgi_temp_path",
 	"scgi_temp_path",
 }
 
-// checkIncludedDefaults finds what would stand in the http context twice.
+// checkIncludedDefaults finds directives in included files that the operator sets as well.
 func (c *checker) checkIncludedDefaults() {
 	for _, name := range ownDefaults {
 		for _, d := range c.children(nil, name) {
@@ -64,19 +67,4 @@ func (c *checker) checkIncludedDefaults() {
 			}
 		}
 	}
-}
-
-// fileOf returns where the file of spec.files is that has a directive, "" for the user's text itself.
-func fileOf(d *directive) string {
-	if d.file == "" {
-		return ""
-	}
-	return path.Join(FilesDirectory, d.file)
-}
-
-// tellOnce leaves out what is the same of a file that is included more than once.
-func (f *findings) tellOnce() {
-	before := len(f.kept)
-	f.kept = slices.CompactFunc(f.kept, func(a, b Problem) bool { return a == b && a.File != "" })
-	f.count -= before - len(f.kept)
 }

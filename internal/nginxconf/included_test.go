@@ -35,7 +35,8 @@ func TestIncludedFiles(t *testing.T) {
 				"a.conf": "\nproxy_pas b;\n",
 			}, want: []string{
 				"line 6: listen: not allowed here; it may stand in a server block",
-				"/etc/nginx/files/a.conf, line 2: proxy_pas: nginx does not know it; did you mean proxy_pass?",
+				"/etc/nginx/files/a.conf, line 2: proxy_pas: nginx does not know it; correct the name, " +
+					"or set spec.image to an image that has its module compiled in",
 			},
 		},
 		"file that does not parse": {text: inServer(include), texts: map[string]string{"a.conf": "root /tmp"}, want: []string{
@@ -82,7 +83,7 @@ func TestIncludedFiles(t *testing.T) {
 	}
 }
 
-// The operator writes its defaults into the http context, where a second one is an error.
+// The operator adds its defaults to the http context. A second one is an error.
 func TestOwnDefaults(t *testing.T) {
 	files, err := Render(&v1alpha2.NginxOperatorSpec{}, "server { listen 8080; }", false)
 	if err != nil {
@@ -95,7 +96,8 @@ func TestOwnDefaults(t *testing.T) {
 	}
 }
 
-// However often files are included, and however they include each other, no more is read than a configuration may have.
+// However often files include each other, the checker reads no more than the bounds of one
+// configuration.
 func TestIncludesAreCheap(t *testing.T) {
 	var paths []string
 	known := map[string]string{}

@@ -11,22 +11,23 @@ import (
 	"github.com/example/nginx-operator/internal/defaults"
 )
 
-// listen is one listen directive.
+// listen is a listen directive.
 type listen struct {
 	*directive
-	// everywhere tells that the socket is bound to all addresses, so that it is reached from outside of the Pod.
+	// everywhere reports whether the socket is bound to all addresses, so that clients outside the
+	// Pod reach it.
 	everywhere bool
-	// from and to are the ports; most often they are the same.
+	// from and to are the first and the last port, which are usually equal.
 	from, to            int32
 	tls, http2, quicUDP bool
 }
 
-// reaches reports whether a client outside of the Pod reaches the port here, over TCP.
+// reaches reports whether clients outside the Pod reach a port through this directive over TCP.
 func (l *listen) reaches(port int32) bool { return l.holds(port) && !l.quicUDP && l.everywhere }
 
 func (l *listen) holds(port int32) bool { return l.from <= port && port <= l.to }
 
-// listens returns what a server listens on, without what cannot be read.
+// listens returns the valid listen directives of a server.
 func (c *checker) listens(server *directive) []listen {
 	var out []listen
 	for _, d := range c.children(server, "listen") {
@@ -37,12 +38,14 @@ func (c *checker) listens(server *directive) []listen {
 	return out
 }
 
-// parseListen reads a listen directive, and is false where it has no port or nginx will not take it.
+// parseListen parses a listen directive. It returns false if the directive has no port, or an
+// invalid one.
 func parseListen(d *directive) (listen, bool) {
 	l := listen{
 		directive: d, tls: slices.Contains(d.args[1:], "ssl"),
 		http2: slices.Contains(d.args[1:], "http2"), quicUDP: slices.Contains(d.args[1:], "quic"),
 	}
+
 	host, port := d.first(), ""
 	if strings.HasPrefix(host, "unix:") {
 		return l, false
@@ -54,25 +57,28 @@ func parseListen(d *directive) (listen, bool) {
 	} else {
 		port = "80"
 	}
+
 	first, last, isRange := strings.Cut(port, "-")
 	if !isRange {
 		last = first
 	}
+
 	from, errFrom := strconv.ParseUint(first, 10, 16)
 	to, errTo := strconv.ParseUint(last, 10, 16)
 	l.from, l.to = int32(from), int32(to) //nolint:gosec // both have 16 bits
+
 	address, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"))
 	l.everywhere = host == "*" || err == nil && address.IsUnspecified()
 	return l, errFrom == nil && errTo == nil && from > 0
 }
 
-// ownPort is a port on which something of the operator's listens.
+// ownPort is a port on which a server of the operator listens in the Pods.
 type ownPort struct {
 	number int32
 	what   string
 }
 
-// ownPorts returns those of a Pod.
+// ownPorts returns the operator's ports in the Pods of the spec.
 func (c *checker) ownPorts() []ownPort {
 	return slices.DeleteFunc([]ownPort{
 		{defaults.HealthPort(c.spec), "the operator's own server answers the kubelet's probes"},
@@ -81,7 +87,7 @@ func (c *checker) ownPorts() []ownPort {
 	}, func(own ownPort) bool { return own.number == 0 })
 }
 
-// taken returns the operator's own port that a listen directive holds, nil where it holds none.
+// taken returns the operator's port that a listen directive uses, or nil if it uses none.
 func taken(l listen, ports []ownPort) *ownPort {
 	if at := slices.IndexFunc(ports, func(own ownPort) bool { return l.holds(own.number) }); at >= 0 {
 		return &ports[at]
@@ -89,7 +95,7 @@ func taken(l listen, ports []ownPort) *ownPort {
 	return nil
 }
 
-// checkListens looks at each listen directive.
+// checkListens checks each listen directive.
 func (c *checker) checkListens() {
 	own, usual := c.ownPorts(), c.usual()
 	for _, server := range c.topServers() {
@@ -107,7 +113,7 @@ func (c *checker) checkListens() {
 			switch {
 			case held != nil:
 				c.refuse(l.directive, "port %d is where %s; choose another port", held.number, held.what)
-			case l.http2 && c.release.minor >= 25:
+			case l.http2 && c.release.minor >= 25 && !c.release.guessed:
 				c.warn(l.directive, "the parameter http2 is deprecated; remove it and write `http2 on;` in the server")
 			case l.quicUDP:
 				c.warn(l.directive, "QUIC needs UDP, and the Service serves TCP only, so nothing arrives there")
@@ -116,15 +122,15 @@ func (c *checker) checkListens() {
 	}
 }
 
-// topServers returns the server blocks; in an upstream a server is something else.
+// topServers returns the server blocks, without the servers of upstreams.
 func (c *checker) topServers() []*directive { return c.children(nil, "server") }
 
 // declared is a port of the spec.
 type declared struct {
 	port int32
-	// tls: it is for TLS, and with certificate it belongs to one of spec.tls.
+	// tls reports whether the port is for TLS, and certificate whether it is a port of spec.tls.
 	tls, certificate bool
-	// label names the port with its field, as a user writes it.
+	// label is the field and its number.
 	label string
 }
 
@@ -155,7 +161,7 @@ func fieldOf(targetPort *int32) string {
 	return "port"
 }
 
-// usual returns the listen directive that most servers of a spec have.
+// usual returns the listen directive for the first port of the spec.
 func (c *checker) usual() string {
 	declared := c.declared()
 	switch {
@@ -168,7 +174,7 @@ func (c *checker) usual() string {
 	}
 }
 
-// checkPorts compares what the servers listen on with what the spec declares.
+// checkPorts compares the listen directives with the ports of the spec.
 func (c *checker) checkPorts() {
 	var all []listen
 	for _, server := range c.topServers() {
@@ -177,25 +183,28 @@ func (c *checker) checkPorts() {
 			all = append(all, listen{directive: server, everywhere: true, from: 8000, to: 8000})
 		}
 	}
+
 	ports, own := c.declared(), c.ownPorts()
 	low := slices.ContainsFunc(ports, func(p declared) bool { return p.port < 1024 })
 	for _, port := range ports {
 		c.checkDeclared(port, all)
 	}
-	told := map[int32]bool{}
+
+	reported := map[int32]bool{}
 	for i := range all {
 		l := &all[i]
 		known := slices.ContainsFunc(ports, func(p declared) bool { return l.holds(p.port) })
-		if known || told[l.from] || l.name != "listen" || taken(*l, own) != nil {
+		if known || reported[l.from] || l.name != "listen" || taken(*l, own) != nil {
 			continue
 		}
-		told[l.from] = true
+
+		reported[l.from] = true
 		field := "spec.ports"
 		if l.tls {
 			field = "spec.tls"
 		}
 		switch {
-		// Pods may listen on all low ports when one is declared.
+		// If the spec has one low port, Pods can listen on all low ports.
 		case l.from < 1024 && !low:
 			c.refuse(l.directive, "nginx may not listen on port %d without privileges; declare it in %s, or use a port from 1024 on", l.from, field)
 		case l.everywhere && !l.quicUDP:
@@ -212,6 +221,7 @@ func (c *checker) checkDeclared(port declared, all []listen) {
 	if port.certificate {
 		otherwise = "remove the port, so that the certificate is only mounted"
 	}
+
 	reached := false
 	for i := range all {
 		l := &all[i]
@@ -227,9 +237,11 @@ func (c *checker) checkDeclared(port declared, all []listen) {
 				port.label)
 		}
 	}
+
 	if reached {
 		return
 	}
+
 	problem := Problem{
 		Directive: "listen", Message: fmt.Sprintf("%s: no server listens on it; add `%s` to a server, or %s", port.label, add, otherwise),
 	}

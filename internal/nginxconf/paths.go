@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// imageFiles are the files of nginx's image that a configuration includes.
+// imageFiles are the files of nginx's image that configurations include.
 var imageFiles = []string{MimeTypes, "/etc/nginx/fastcgi_params", "/etc/nginx/scgi_params", "/etc/nginx/uwsgi_params"}
 
 // linkedLogs are links to the container's output in nginx's image.
 var linkedLogs = []string{"/var/log/nginx/access.log", "/var/log/nginx/error.log"}
 
-// checkFiles finds files that nginx would write where the operand's file system is read-only.
+// checkFiles finds files that nginx would write to the read-only file system.
 func (c *checker) checkFiles() {
 	for _, d := range c.all {
 		switch file := d.first(); {
@@ -41,11 +41,9 @@ func (c *checker) checkLog(d *directive) {
 	switch {
 	case slices.Contains([]string{"/dev/stdout", "/dev/stderr", "/dev/null"}, target),
 		isBelow(target, "/dev/fd"), isBelow(target, "/proc/self/fd"),
-		strings.HasPrefix(target, "syslog:"), c.isWritable(target),
+		strings.HasPrefix(target, "syslog:"), c.isWritable(target), slices.Contains(linkedLogs, target),
 		d.name == "access_log" && target == "off",
 		d.name == "error_log" && (target == "stderr" || strings.HasPrefix(target, "memory:")):
-	case slices.Contains(linkedLogs, target):
-		c.warn(d, "%s is only a link to the container's output in nginx's own image; write %s", target, standardLog(d))
 	default:
 		c.refuse(d, "%s is on a read-only file system, and nobody would read it; write %s", target, standardLog(d))
 	}
@@ -58,7 +56,7 @@ func standardLog(d *directive) string {
 	return "/dev/stdout"
 }
 
-// checkIncludes finds files that nginx would look for and not find.
+// checkIncludes finds includes of files that do not exist.
 func (c *checker) checkIncludes() {
 	for _, d := range c.all {
 		if isInclude(d) {
@@ -76,8 +74,6 @@ func (c *checker) checkIncludes() {
 		}
 	}
 }
-
-func isInclude(d *directive) bool { return d.name == "include" }
 
 func (c *checker) checkInclude(d *directive, file string) {
 	inImage := path.Join("/etc/nginx", path.Base(file))
@@ -103,7 +99,8 @@ func (c *checker) checkInclude(d *directive, file string) {
 	}
 }
 
-// isBelow reports whether a file is in a directory. What stands in a variable does not leave the directory before it.
+// isBelow reports whether a file is in a directory. The value of a variable is assumed not to leave
+// the directory before it.
 func isBelow(file, directory string) bool {
 	return strings.HasPrefix(path.Clean(file), directory+"/")
 }

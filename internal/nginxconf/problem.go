@@ -2,15 +2,16 @@ package nginxconf
 
 import "fmt"
 
-// Problem is something in the user's configuration because of which nginx would not start, or not work as an operand.
+// Problem is a finding about the user's configuration: nginx would not start with it, or would not
+// work as an operand.
 type Problem struct {
-	// File is where an included file of spec.files is, empty for the user's text itself.
+	// File is the path of the included file of spec.files, or empty for the user's text itself.
 	File string
-	// Line is the line in that text, 0 where the problem is not in one place.
+	// Line is the line in the text, or 0 if the problem has no single line.
 	Line int
-	// Directive is the name of the directive, empty where the problem is not about one.
+	// Directive is the name of the directive, or empty if the problem is about none.
 	Directive string
-	// Message says what is wrong and what to write instead.
+	// Message is the problem and the remedy.
 	Message string
 }
 

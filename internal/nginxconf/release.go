@@ -1,6 +1,7 @@
 package nginxconf
 
 import (
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -10,64 +11,97 @@ import (
 	crossplane "github.com/nginxinc/nginx-go-crossplane"
 )
 
-// release is what is known about the nginx of an image.
+// release is what is known about the nginx in an image.
 type release struct {
-	// certain tells that the image holds nothing beside what versions of nginx know. For an image that somebody has built
-	// it is false: it may have modules of its own.
+	// certain reports whether the image has only the directives of nginx itself. It is false for
+	// images of other vendors, which can have other modules.
 	certain bool
-	// minor is the second number of nginx's version, 0 where the version is not known.
+	// minor is the second number of nginx's version, or 0 if the version is unknown.
 	minor int
+	// patch is the third number of nginx's version, or unknownPatch. The tag 1.30 may mean any
+	// 1.30.
+	patch int
+	// guessed reports whether the version comes from the tag of another vendor's image, whose nginx
+	// can have additional fixes.
+	guessed bool
 }
 
-// defaultMinor is the nginx that runs when the spec names no image: 1.28.
-const defaultMinor = 28
+const (
+	// defaultMinor and defaultPatch are the default nginx, 1.30.7.
+	defaultMinor, defaultPatch = 30, 7
+	// stableMinor is the newest stable nginx. Only mainline gets new directives, so the tables have
+	// all directives of stable.
+	stableMinor = 30
+	// mainlineMinor and mainlinePatch are the newest mainline nginx whose directives are in the
+	// tables.
+	mainlineMinor, mainlinePatch = 31, 4
+	// unknownPatch is the patch level of an image if its tag has none.
+	unknownPatch = -1
+)
 
-// officialImages are the images whose content is known. Whoever copies one elsewhere may have put modules into it.
+// officialImages are the images with known content. Copies in other registries can have other
+// modules.
 var officialImages = []string{"docker.io/library/nginx", "docker.io/nginxinc/nginx-unprivileged"}
 
-var versionTag = regexp.MustCompile(`^1\.([0-9]{2})(\.[0-9]+)?(-(alpine|perl|otel|slim|bookworm|trixie|alpine[0-9.]+))*$`)
+var (
+	versionTag = regexp.MustCompile(`^1\.([0-9]{2})(?:\.([0-9]{1,4}))?(?:-(?:alpine|perl|otel|slim|bookworm|trixie|alpine[0-9.]+))*$`)
+	// versionStart matches the tags of other vendors' images that start with nginx's version.
+	versionStart = regexp.MustCompile(`^v?1\.([0-9]{1,2})(?:\.([0-9]{1,4}))?(?:[^0-9]|$)`)
+)
 
-// newestMinor is the newest nginx of which the tables know everything.
-const newestMinor = 28
-
-// releaseOf returns what is known about an image; the empty one is the operator's default.
+// releaseOf returns the release of an image. The empty image is the operator's default.
 func releaseOf(image string) release {
-	minor := defaultMinor
-	if image != "" {
-		minor = minorOf(image)
+	if image == "" {
+		return release{certain: true, minor: defaultMinor, patch: defaultPatch}
 	}
-	return release{certain: minor > 0 && minor <= newestMinor, minor: minor}
-}
 
-// minorOf returns the second number of nginx's version, 0 where the image does not tell it.
-func minorOf(image string) int {
 	named, err := reference.ParseNormalizedNamed(image)
 	if err != nil {
-		return 0
+		return release{patch: unknownPatch}
 	}
 	tagged, ok := named.(reference.Tagged)
-	if !ok || !slices.Contains(officialImages, named.Name()) {
-		return 0
+	if !ok {
+		return release{patch: unknownPatch}
 	}
-	found := versionTag.FindStringSubmatch(tagged.Tag())
+
+	if !slices.Contains(officialImages, named.Name()) {
+		if !strings.Contains(path.Base(named.Name()), "nginx") {
+			return release{patch: unknownPatch}
+		}
+		r := versionIn(versionStart, tagged.Tag())
+		r.guessed = r.minor > 0
+		return r
+	}
+
+	r := versionIn(versionTag, tagged.Tag())
+	r.certain = r.minor > 0 && (r.minor <= stableMinor || r.minor == mainlineMinor && r.patch != unknownPatch && r.patch <= mainlinePatch)
+	return r
+}
+
+// versionIn returns the version in a tag.
+func versionIn(form *regexp.Regexp, tag string) release {
+	found := form.FindStringSubmatch(tag)
 	if found == nil {
-		return 0
+		return release{patch: unknownPatch}
 	}
-	minor, err := strconv.Atoi(found[1])
-	if err != nil {
-		return 0
+	r := release{patch: unknownPatch}
+	r.minor, _ = strconv.Atoi(found[1]) // the pattern matches digits only
+	if found[2] != "" {
+		r.patch, _ = strconv.Atoi(found[2])
 	}
-	return minor
+	return r
 }
 
-// versions are the tables of what versions of nginx know. Whether it is this image's version is for nginx to say.
+// versions are the tables of nginx's versions. nginx itself checks whether its own version has a
+// directive.
 var versions = []crossplane.MatchFunc{
-	crossplane.MatchOssLatest, crossplane.MatchOss126, crossplane.MatchOss124, matchUndocumented,
+	crossplane.MatchOssLatest, crossplane.MatchOss126, crossplane.MatchOss124, matchNewer, matchUndocumented,
 }
 
-// undocumented are the directives that nginx knows and its documentation, from which the tables are made, does not name.
+// undocumented are directives that nginx has and its documentation, the source of the tables,
+// omits.
 var undocumented = []string{
-	"gzip_hash", "gzip_no_buffer", "gzip_window", "http2_pool_size", "http2_streams_index_size", "max_headers", "open_file_cache_events",
+	"gzip_hash", "gzip_no_buffer", "gzip_window", "http2_pool_size", "http2_streams_index_size", "open_file_cache_events",
 	"post_action", "postpone_gzipping", "ssi_ignore_recycled_buffers", "uwsgi_string",
 }
 
@@ -78,55 +112,38 @@ func matchUndocumented(name string) ([]uint, bool) {
 	return []uint{contextAll | argumentsAny}, true
 }
 
-// thirdParty are the modules that images of other makers have.
-var thirdParty = []struct {
-	name  string
-	match crossplane.MatchFunc
-}{
-	{"njs", crossplane.MatchNjsLatest},
-	{"lua", crossplane.MatchLuaLatest},
-	{"headers-more", crossplane.MatchHeadersMoreLatest},
-	{"geoip2", crossplane.MatchGeoip2Latest},
-	{"OpenTelemetry", crossplane.MatchOtelLatest},
-	{"NGINX Plus", crossplane.MatchNginxPlusLatest},
+// thirdParty are the tables of modules in other vendors' images.
+var thirdParty = []crossplane.MatchFunc{
+	crossplane.MatchNjsLatest, crossplane.MatchLuaLatest, crossplane.MatchHeadersMoreLatest, crossplane.MatchGeoip2Latest,
+	crossplane.MatchOtelLatest, crossplane.MatchNginxPlusLatest,
 }
 
-// masksOf returns the contexts and numbers of arguments that a directive has in any version, nothing where none knows it.
+// masksOf returns the masks of a directive in all versions, or nothing if no version has it.
 func (r release) masksOf(name string) []uint {
 	if r.certain && isLoadedModule(name) {
 		return nil
 	}
+
 	var out []uint
 	for _, match := range versions {
 		masks, _ := match(name)
 		out = append(out, masks...)
 	}
+
 	if r.certain {
 		return out
 	}
-	for _, module := range thirdParty {
-		masks, _ := module.match(name)
+
+	for _, match := range thirdParty {
+		masks, _ := match(name)
 		out = append(out, masks...)
 	}
 	return out
 }
 
-// loadedModules begin the names of directives of modules that are loaded at start, in the main context.
-var loadedModules = []string{"xslt_", "xml_entities", "image_filter", "geoip_", "perl"}
+// loadedModules are name prefixes of directives whose modules must be loaded in the main context.
+var loadedModules = []string{"xslt_", "xml_", "image_filter", "geoip_", "perl"}
 
 func isLoadedModule(name string) bool {
 	return slices.ContainsFunc(loadedModules, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
-}
-
-// moduleOf names the module that a directive belongs to, "" where none is known.
-func moduleOf(name string) string {
-	if isLoadedModule(name) {
-		return strings.TrimSuffix(strings.SplitAfter(name, "_")[0], "_")
-	}
-	for _, module := range thirdParty {
-		if _, ok := module.match(name); ok {
-			return module.name
-		}
-	}
-	return ""
 }

@@ -3,6 +3,8 @@ package nginxconf
 import (
 	"fmt"
 	"io"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -13,31 +15,56 @@ import (
 )
 
 func TestReleaseOf(t *testing.T) {
+	unknown := release{patch: unknownPatch}
 	for image, want := range map[string]release{
-		"": {certain: true, minor: 28},
-		"docker.io/nginxinc/nginx-unprivileged:1.28.0":        {certain: true, minor: 28},
-		"nginx:1.24-alpine@sha256:" + strings.Repeat("a", 64): {certain: true, minor: 24},
-		"nginx:1.27.5-alpine3.21-perl":                        {certain: true, minor: 27},
-		"library/nginx:1.26":                                  {certain: true, minor: 26},
-		"nginx:1.28.0-brotli":                                 {},
-		"registry.example.com/nginx:1.28.0":                   {},
-		"registry.example.com/nginx:1.28.0-brotli":            {},
-		"ghcr.io/nginxinc/nginx-unprivileged:1.28":            {},
-		"nginx:1.29.1":                                        {minor: 29},
-		"nginx:stable":                                        {},
-		"nginx":                                               {},
-		"quay.io/me/my-nginx:1.28.0":                          {},
-		"openresty/openresty:1.27.1.2-alpine":                 {},
-		"not an image":                                        {},
+		"": {certain: true, minor: 30, patch: 7},
+		"docker.io/nginxinc/nginx-unprivileged:1.28.0":        {certain: true, minor: 28, patch: 0},
+		"nginx:1.24-alpine@sha256:" + strings.Repeat("a", 64): {certain: true, minor: 24, patch: unknownPatch},
+		"nginx:1.27.5-alpine3.21-perl":                        {certain: true, minor: 27, patch: 5},
+		"nginx:1.30.4-alpine-otel":                            {certain: true, minor: 30, patch: 4},
+		"library/nginx:1.26":                                  {certain: true, minor: 26, patch: unknownPatch},
+		"nginx:1.31.4":                                        {certain: true, minor: 31, patch: 4},
+		"nginx:1.31.5":                                        {minor: 31, patch: 5},
+		"nginx:1.31":                                          {minor: 31, patch: unknownPatch},
+		"nginx:1.32.1":                                        {minor: 32, patch: 1},
+		"nginx:1.28.0-brotli":                                 unknown,
+		"registry.example.com/nginx:1.28.0":                   {minor: 28, patch: 0, guessed: true},
+		"registry.example.com/nginx:v1.28.0-brotli":           {minor: 28, patch: 0, guessed: true},
+		"ghcr.io/nginxinc/nginx-unprivileged:1.28":            {minor: 28, patch: unknownPatch, guessed: true},
+		"registry.example.com/nginx:1.2":                      {minor: 2, patch: unknownPatch, guessed: true},
+		"registry.example.com/nginx:1.285":                    unknown,
+		"nginx:stable":                                        unknown,
+		"nginx":                                               unknown,
+		"quay.io/me/my-nginx:1.28.0":                          {minor: 28, patch: 0, guessed: true},
+		"quay.io/nginx/shop:1.28.0":                           unknown,
+		"openresty/openresty:1.27.1.2-alpine":                 unknown,
+		"not an image":                                        unknown,
 	} {
-		got := releaseOf(image)
-		if got.certain != want.certain || got.minor != want.minor {
-			t.Errorf("%q: certain %v, minor %d", image, got.certain, got.minor)
+		if got := releaseOf(image); got != want {
+			t.Errorf("%q: %+v, want %+v", image, got, want)
 		}
 	}
 }
 
-// The bits of the parser's table are copied here, so its own verdicts have to be the same.
+// The version that admission assumes for instances without an image is that of the release's
+// default image.
+func TestDefaultIsThatOfTheRelease(t *testing.T) {
+	manifest, err := os.ReadFile("../../config/manager/manager.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pinned := regexp.MustCompile(`docker.io/nginxinc/nginx-unprivileged:\S+`).FindAllString(string(manifest), -1)
+	if len(pinned) != 1 || releaseOf(pinned[0]) != releaseOf("") {
+		t.Errorf("the release pins %v, admission assumes %+v", pinned, releaseOf(""))
+	}
+	for _, fixed := range []vulnerability{questionMark, overlappingCaptures} {
+		if lacks, _ := releaseOf("").lacks(fixed); lacks {
+			t.Errorf("the default image has %s", fixed.id)
+		}
+	}
+}
+
+// masks.go copies the bits of crossplane's tables, so the results must equal crossplane's.
 func TestBitsAreThoseOfTheParser(t *testing.T) {
 	around := map[uint]string{
 		contextHTTP: "http { %s }", contextServer: "http { server { %s } }", contextLocation: "http { server { location / { %s } } }",
@@ -76,7 +103,7 @@ func parserTakes(t *testing.T, text string) bool {
 	t.Helper()
 	payload, err := crossplane.Parse(MainFile, &crossplane.ParseOptions{
 		Open:                     func(string) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil },
-		DirectiveSources:         []crossplane.MatchFunc{crossplane.MatchOssLatest},
+		DirectiveSources:         []crossplane.MatchFunc{crossplane.MatchOssLatest, matchNewer},
 		ErrorOnUnknownDirectives: true,
 	})
 	if err != nil {
@@ -85,7 +112,33 @@ func parserTakes(t *testing.T, text string) bool {
 	return len(payload.Errors) == 0
 }
 
-// An image that somebody has built may have modules that nobody knows of: what is unknown there is told and not refused.
+// Directives that are newer than nginx 1.28 are known in their contexts, for every image, because
+// nginx itself refuses directives that its version lacks.
+func TestNewerDirectives(t *testing.T) {
+	for _, image := range []string{"", "nginx:1.30.4", "nginx:1.31.4", "nginx:1.28.3"} {
+		spec := &v1alpha2.NginxOperatorSpec{Image: image, Config: &v1alpha2.Config{}}
+		known := "upstream u { least_time header inflight; server 127.0.0.1:1; sticky cookie id; keepalive 16 local; }\n" +
+			inServer("tunnel_pass;", "max_headers 10;", "early_hints 1;", "proxy_socket_sndbuf 1k;",
+				"location / { if ($host = a) { add_header_inherit off; } }")
+		if problems := append(Check(spec, known), Warnings(spec, known, nil)...); len(problems) > 0 {
+			t.Error(image, problems)
+		}
+		for directive, want := range map[string]string{
+			"sticky cookie a;":            "line 2: sticky: not allowed here; it may stand in an upstream block",
+			"location / {max_headers 1;}": "line 2: max_headers: not allowed here; it may stand outside of all blocks or in a server block",
+			"early_hints;": "line 2: early_hints: takes one or more arguments, not 0; " +
+				"a semicolon may be missing at the end of the line before or after",
+			"xml_external_entities on;": "line 2: xml_external_entities: nginx does not know it; correct the name, " +
+				"or set spec.image to an image that has its module compiled in",
+		} {
+			if diff := cmp.Diff([]string{want}, texts(Check(spec, inServer(directive)))); diff != "" {
+				t.Error(image, diff)
+			}
+		}
+	}
+}
+
+// An image of another vendor can have unknown modules, so an unknown directive is a warning.
 func TestImagesOfOthers(t *testing.T) {
 	spec := &v1alpha2.NginxOperatorSpec{Image: "quay.io/me/my-nginx:1", Config: &v1alpha2.Config{}}
 	text := inServer(

@@ -12,34 +12,33 @@ import (
 	"github.com/example/nginx-operator/internal/defaults"
 )
 
-// Where the files of an operand are.
+// Directories and files of an operand.
 const (
-	// Directory holds the configuration; the Deployment's command names nginx.conf in it.
+	// Directory has the configuration. The Deployment's command references nginx.conf in it.
 	Directory = "/etc/nginx-operator"
-	// TLSDirectory has a directory for each certificate, named like its Secret.
+	// TLSDirectory has a directory for each Secret of spec.tls, with its name.
 	TLSDirectory = "/etc/nginx/tls"
-	// FilesDirectory holds the files of spec.files.
+	// FilesDirectory has the files of spec.files.
 	FilesDirectory = "/etc/nginx/files"
-	// ContentDirectory holds the static files.
+	// ContentDirectory has the static files of spec.content.
 	ContentDirectory = "/usr/share/nginx/html"
 	// MimeTypes is the file of the image that every configuration includes.
 	MimeTypes = "/etc/nginx/mime.types"
 )
 
-// Names of the files.
+// Names of the files in Directory.
 const (
 	// MainFile is the operator's part.
 	MainFile = "nginx.conf"
-	// ServersFile is the user's part, which MainFile includes in its http context.
+	// ServersFile is the user's part. MainFile includes it in the http context.
 	ServersFile = "servers.conf"
 )
 
-// Files is the configuration of an operand: the text of each file in Directory by its name.
+// Files is the configuration of an operand: the text of each file in Directory, by name.
 type Files map[string]string
 
-// Render returns the configuration that a spec asks for. servers is what spec.config gives, wherever that comes from;
-// where it is empty, a server of the operator's own listens on every port. The text is taken as it is: Check says
-// whether nginx would accept it.
+// Render returns the configuration of a spec. servers is the text of spec.config. If it is empty, a
+// default server listens on every port. Render does not check the text; see Check.
 func Render(spec *v1alpha2.NginxOperatorSpec, servers string, ipv6 bool) (Files, error) {
 	if len(servers) > MaxBytes {
 		return nil, errors.New(tooLarge(len(servers)).Message)
@@ -50,7 +49,7 @@ func Render(spec *v1alpha2.NginxOperatorSpec, servers string, ipv6 bool) (Files,
 	return render(spec, servers, tree, ipv6)
 }
 
-// render does so for a text that was read already.
+// render is Render with the directives of the text.
 func render(spec *v1alpha2.NginxOperatorSpec, servers string, tree []*directive, ipv6 bool) (Files, error) {
 	tuning := defaults.Nginx(spec)
 	params := assets.NginxConfParams{
@@ -63,6 +62,7 @@ func render(spec *v1alpha2.NginxOperatorSpec, servers string, tree []*directive,
 		AccessLog:             *tuning.AccessLog,
 		WorkerShutdownSeconds: defaults.DrainOf(spec).WorkerShutdown,
 	}
+
 	if servers != "" {
 		params.Include = path.Join(Directory, ServersFile)
 		params.Given = map[string]bool{}
@@ -70,9 +70,11 @@ func render(spec *v1alpha2.NginxOperatorSpec, servers string, tree []*directive,
 			params.Given[d.name] = true
 		}
 	}
+
 	for _, variable := range spec.Env {
 		params.Environment = append(params.Environment, variable.Name)
 	}
+
 	for _, port := range defaults.Ports(spec) {
 		if !defaults.IsTLS(port) {
 			params.Ports = append(params.Ports, defaults.PortListens(port))
@@ -85,6 +87,7 @@ func render(spec *v1alpha2.NginxOperatorSpec, servers string, tree []*directive,
 			params.TLS = append(params.TLS, serverOf(tls, defaults.TLSListens(tls)))
 		}
 	}
+
 	main, err := assets.NginxConf(params)
 	if err != nil {
 		return nil, err
@@ -96,41 +99,44 @@ func render(spec *v1alpha2.NginxOperatorSpec, servers string, tree []*directive,
 	return files, nil
 }
 
-// serverOf returns the default server that speaks TLS on a port.
+// serverOf returns the default server for TLS on a port.
 func serverOf(tls v1alpha2.TLS, port int32) assets.NginxTLS {
 	certificate, key := CertificateFiles(tls.SecretName)
 	return assets.NginxTLS{Port: port, Certificate: certificate, Key: key}
 }
 
-// maxWorkers is more than a node has processors.
+// maxWorkers is more than the CPU count of any node.
 const maxWorkers = 1024
 
-// workers returns how many worker processes are declared or else may run at the same time within the limit of the processor, 0 without
-// one.
-// nginx itself counts the processors of the node, however few of them its container may use. A quantity can stand for a
-// number of any size, so it is not worked out exactly.
+// workers returns spec.nginx.workerProcesses, or else the CPU limit rounded up, or 0 without a
+// limit. nginx itself would count the node's CPUs, even if its container cannot use them. The limit
+// can be any number, so the result is approximate.
 func workers(spec *v1alpha2.NginxOperatorSpec) int {
 	if declared := defaults.Nginx(spec).WorkerProcesses; declared != nil {
 		return int(*declared)
 	}
+
 	if spec.Resources == nil {
 		return 0
 	}
+
 	limit := spec.Resources.Limits[corev1.ResourceCPU]
 	processors := limit.AsApproximateFloat64()
 	if processors <= 0 {
 		return 0
 	}
-	// A hair less, so that 3000m are 3.
+
+	// The subtraction keeps 3000m at 3.
 	return int(max(1, math.Ceil(min(processors, maxWorkers)-1e-6)))
 }
 
-// Connections returns how many connections the workers of a Pod may have together, 0 where that depends on the node.
+// Connections returns the maximum number of connections of all workers of a Pod, or 0 if it depends
+// on the node.
 func Connections(spec *v1alpha2.NginxOperatorSpec) int64 {
 	return int64(workers(spec)) * int64(*defaults.Nginx(spec).WorkerConnections)
 }
 
-// CertificateFiles returns where nginx finds the certificate and the key of a Secret.
+// CertificateFiles returns the paths of the certificate and the key of a Secret.
 func CertificateFiles(secretName string) (certificate, key string) {
 	directory := path.Join(TLSDirectory, secretName)
 	return path.Join(directory, "tls.crt"), path.Join(directory, "tls.key")

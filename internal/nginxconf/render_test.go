@@ -19,7 +19,7 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// update makes the golden files anew: go test ./internal/nginxconf -update
+// update rewrites the golden files: go test ./internal/nginxconf -update
 var update = flag.Bool("update", false, "write golden files")
 
 func TestRender(t *testing.T) {
@@ -77,7 +77,7 @@ func TestRender(t *testing.T) {
 	}
 }
 
-// One worker for each processor that the container may use.
+// nginx gets one worker for each CPU of the container's limit.
 func TestWorkers(t *testing.T) {
 	for limit, want := range map[string]string{
 		"": "auto", "0": "auto", "1n": "1", "100m": "1", "1": "1", "1001m": "2", "1500m": "2", "3000m": "3", "7": "7", "29000m": "29",
@@ -97,7 +97,7 @@ func TestWorkers(t *testing.T) {
 	}
 }
 
-// What is tuned stands in the place of the defaults; an access_log of the user's in the place of both.
+// Fields of spec.nginx replace the defaults. An access_log of the user replaces both.
 func TestTuning(t *testing.T) {
 	spec := v1alpha2.NginxOperatorSpec{
 		Resources: &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}},
@@ -122,8 +122,8 @@ func TestTuning(t *testing.T) {
 	}
 }
 
-// What the first API version can say renders as release 0.1.0 did, or an upgrade of the operator would roll every
-// operand. The controller's golden files are that release's.
+// A spec of v1alpha1 renders as in release 0.1.0, or else an upgrade would restart every operand.
+// The controller's golden files are from that release.
 func TestRenderAsTheFirstRelease(t *testing.T) {
 	for name, test := range map[string]struct {
 		spec v1alpha2.NginxOperatorSpec
@@ -148,7 +148,7 @@ func TestRenderAsTheFirstRelease(t *testing.T) {
 
 func releasedConfigMap(t *testing.T, name string) map[string]string {
 	t.Helper()
-	file := filepath.Join("..", "..", "controllers", "nginxoperator", "testdata", name+".yaml")
+	file := filepath.Join("..", "..", "internal", "operand", "testdata", name+".yaml")
 	raw, err := os.ReadFile(file) //nolint:gosec // a golden file
 	if err != nil {
 		t.Fatal(err)

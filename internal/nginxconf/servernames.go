@@ -6,10 +6,12 @@ import (
 	"strings"
 )
 
-// maxServerNames is how many names of servers are compared with those of a certificate.
+// maxServerNames is the maximum number of server names that are compared with the names of a
+// certificate.
 const maxServerNames = 256
 
-// checkServerNames warns of certificates that are for none of the names of the servers that use them.
+// checkServerNames warns of certificates that cover no name of the servers that use them. nginx
+// does not report this.
 func (c *checker) checkServerNames() {
 	for _, d := range c.named["ssl_certificate"] {
 		secret := mountedSecret(d.first())
@@ -25,7 +27,7 @@ func (c *checker) checkServerNames() {
 	}
 }
 
-// mountedSecret returns the Secret of spec.tls that a file is of, "" where it is of none.
+// mountedSecret returns the Secret of spec.tls that has a file, or "" if none has it.
 func mountedSecret(file string) string {
 	secret, _, mounted := mountedFile(file)
 	if !mounted || strings.Contains(secret, "$") {
@@ -34,17 +36,19 @@ func mountedSecret(file string) string {
 	return secret
 }
 
-// namesServedWith returns the names of the servers that use a certificate, their own or that of the block around them. It is nil where one
-// of the servers may have any name.
+// namesServedWith returns the names of the servers that use a certificate, their own or that of the
+// http context. It returns nil if one of the servers can have any name.
 func (c *checker) namesServedWith(secret string) []string {
 	uses := func(block *directive) bool {
 		return slices.ContainsFunc(c.children(block, "ssl_certificate"), func(d *directive) bool { return mountedSecret(d.first()) == secret })
 	}
+
 	var out []string
 	for _, server := range c.topServers() {
 		if !uses(server) && (len(c.children(server, "ssl_certificate")) > 0 || !uses(nil)) {
 			continue
 		}
+
 		before := len(out)
 		for _, d := range c.children(server, "server_name") {
 			for _, name := range d.args {
@@ -56,6 +60,7 @@ func (c *checker) namesServedWith(secret string) []string {
 				}
 			}
 		}
+
 		if len(out) == before {
 			return nil
 		}
@@ -63,7 +68,8 @@ func (c *checker) namesServedWith(secret string) []string {
 	return out
 }
 
-// anyMatches reports whether a certificate for some names is for one of the names of servers, each as server_name has it.
+// anyMatches reports whether a certificate with the known names covers one of the names of
+// server_name.
 func anyMatches(known, names []string) bool {
 	certificate := &x509.Certificate{DNSNames: known}
 	return slices.ContainsFunc(names, func(name string) bool {

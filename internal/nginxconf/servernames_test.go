@@ -9,7 +9,8 @@ import (
 	"github.com/example/nginx-operator/internal/bounds/boundstest"
 )
 
-// A certificate that is for none of the names of its servers is told of; where one of them may be meant, it is not.
+// A certificate that covers no name of its servers is a warning, unless one of the servers can have
+// any name.
 func TestServerNames(t *testing.T) {
 	server := func(names string) string {
 		return "server { listen 8080; listen 8443 ssl; " + names + "\nssl_certificate /etc/nginx/tls/shop/tls.crt;\n" +
@@ -62,7 +63,7 @@ func TestServerNames(t *testing.T) {
 	}
 }
 
-// However many names a configuration has, only some are compared.
+// The number of compared names is bounded.
 func TestServerNamesAreBounded(t *testing.T) {
 	spec := tlsSpec("shop")
 	text := "server { listen 8080; listen 8443 ssl; server_name" + strings.Repeat(" a.b", 200_000) + ";\n" +

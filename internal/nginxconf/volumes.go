@@ -6,7 +6,7 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// volumeAt returns the volume of the spec in which nginx finds a file, nil where that is none of them.
+// volumeAt returns the volume of the spec that has a file, or nil if none has it.
 func (c *checker) volumeAt(file string) *v1alpha2.Volume {
 	var found *v1alpha2.Volume
 	for i := range c.spec.Volumes {
@@ -19,7 +19,8 @@ func (c *checker) volumeAt(file string) *v1alpha2.Volume {
 	return found
 }
 
-// isWritableVolume reports whether nginx may write files of a volume: those made of ConfigMaps, Secrets and fields it may not.
+// isWritableVolume reports whether nginx can write to a volume. Volumes of ConfigMaps, Secrets, and
+// fields are read-only.
 func isWritableVolume(volume *v1alpha2.Volume) bool {
 	return !volume.ReadOnly &&
 		(volume.EmptyDir != nil || volume.PersistentVolumeClaim != nil || volume.CSI != nil && !volume.CSI.ReadOnly)

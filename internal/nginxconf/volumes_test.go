@@ -9,7 +9,7 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// What is in a volume exists, and may be written where the volume may.
+// Files in a volume exist, and are writable if the volume is.
 func TestFilesOfVolumes(t *testing.T) {
 	spec := &v1alpha2.NginxOperatorSpec{Volumes: []v1alpha2.Volume{
 		{Name: "pages", MountPath: "/var/cache/nginx", EmptyDir: &v1alpha2.EmptyDirVolume{}},
@@ -45,7 +45,7 @@ func TestFilesOfVolumes(t *testing.T) {
 	}
 }
 
-// Worker processes keep what is declared of their environment.
+// Worker processes keep the declared environment variables.
 func TestEnvironment(t *testing.T) {
 	files, err := Render(&v1alpha2.NginxOperatorSpec{Env: []v1alpha2.EnvVar{{Name: "TZ"}, {Name: "A.b"}}}, "", false)
 	if err != nil || !strings.Contains(files[MainFile], "s;\nenv TZ;\nenv A.b;\n\nevents {") {

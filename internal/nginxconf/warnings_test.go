@@ -15,31 +15,12 @@ func TestWarnings(t *testing.T) {
 		want []string
 	}{
 		"nothing": {text: inServer("location / { proxy_pass http://127.0.0.1:3000; }")},
-		"names that are looked up at start": {
+		"left to nginx": {
 			text: inServer(
-				"location /a { proxy_pass http://app:3000; }",
-				"location /b { proxy_pass http://app; }",
-				"location /c { proxy_pass http://own; }",
-			) + "upstream own {\nserver api.default.svc:80;\n}",
-			want: []string{
-				"line 2: proxy_pass: nginx looks app up when it starts, and does not start where it is unknown; be sure that it exists first",
-				"line 7: server: nginx looks api.default.svc up when it starts, and does not start where it is unknown; be sure that it exists first",
-			},
-		},
-		"name in a variable": {
-			text: "upstream own { server 127.0.0.1; }\n" +
-				inServer("location /a { proxy_pass http://$arg_host; }", "location /b { proxy_pass http://own$uri; }"),
-			want: []string{
-				"line 3: proxy_pass: a name that stands in a variable is looked up for each request, which needs a resolver; " +
-					"add `resolver` with the address of the cluster's DNS, unless the variable holds an upstream",
-			},
-		},
-		"name in a variable with a resolver": {text: inServer("resolver 10.96.0.10;", "location /a { proxy_pass http://$arg_host; }")},
-		"resolver with a name": {
-			text: inServer("resolver 10.96.0.10 dns.example.com valid=5s;"),
-			want: []string{
-				"line 2: resolver: nginx looks dns.example.com up when it starts, and does not start where it is unknown; be sure that it exists first",
-			},
+				"location /a { proxy_pass http://app:3000; }", "location /b { proxy_pass http://$arg_host; }",
+				"resolver dns.example.com;", "ssl_dhparam /opt/dhparam.pem;",
+				"access_log /var/log/nginx/access.log;", "error_log /var/log/nginx/error.log warn;",
+			),
 		},
 		"port that is not declared": {
 			text: "server { listen 8080; }\nserver { listen 9090; }\nserver { listen 127.0.0.1:9091; }\n" +
@@ -62,24 +43,10 @@ func TestWarnings(t *testing.T) {
 			text: "server { listen 8080;\nlisten 8080 quic; }\n",
 			want: []string{"line 2: listen: QUIC needs UDP, and the Service serves TCP only, so nothing arrives there"},
 		},
-		"certificates of the image": {
-			text: inServer("proxy_ssl_trusted_certificate /etc/ssl/certs/ca-certificates.crt;", "ssl_dhparam /opt/dhparam.pem;"),
-			want: []string{
-				"line 3: ssl_dhparam: nginx does not start where the image has no /opt/dhparam.pem; " +
-					"put the certificate into a Secret and name it in spec.tls",
-			},
-		},
 		"another key of a Secret": {
 			spec: mounted(),
 			text: inServer("ssl_client_certificate /etc/nginx/tls/shop/ca.crt;"),
 			want: []string{"line 2: ssl_client_certificate: nginx does not start where the Secret shop has no key ca.crt; be sure that it has"},
-		},
-		"links of the image": {
-			text: inServer("access_log /var/log/nginx/access.log;", "error_log /var/log/nginx/error.log warn;"),
-			want: []string{
-				"line 2: access_log: /var/log/nginx/access.log is only a link to the container's output in nginx's own image; write /dev/stdout",
-				"line 3: error_log: /var/log/nginx/error.log is only a link to the container's output in nginx's own image; write /dev/stderr",
-			},
 		},
 		"passwords among static files": {
 			text: inServer("auth_basic_user_file /usr/share/nginx/html/.htpasswd;"),

@@ -7,15 +7,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Part is one of those who have a say in whether OLM may replace the operator: it may when all of them say so. Make it with
-// Upgradeable.Part.
+// Part is one of several components that decide whether OLM can replace the operator. OLM can if
+// all of them allow it. Create it with Upgradeable.Part.
 type Part struct {
 	of              *Upgradeable
 	status          metav1.ConditionStatus
 	reason, message string
 }
 
-// Part returns another one that has a say. Until each has spoken OLM is told of no True, which might not hold.
+// Part returns another component of the condition. Until each part has called Set, the condition
+// does not become True, because that could be wrong.
 func (u *Upgradeable) Part() *Part {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -24,7 +25,8 @@ func (u *Upgradeable) Part() *Part {
 	return part
 }
 
-// Set writes the condition unless it is so already. It is that of the first part that says no.
+// Set writes the condition of the first part that is False, or of the first part if none is. It
+// writes nothing if the condition is unchanged.
 func (p *Part) Set(ctx context.Context, status metav1.ConditionStatus, reason, message string) error {
 	p.of.mu.Lock()
 	defer p.of.mu.Unlock()
@@ -36,7 +38,7 @@ func (p *Part) Set(ctx context.Context, status metav1.ConditionStatus, reason, m
 		return nil
 	}
 	if tell.status == metav1.ConditionTrue {
-		tell = p.of.parts[0] // whoever spoke last, what OLM reads is the same
+		tell = p.of.parts[0] // independent of the order of the calls
 	}
 	return p.of.Set(ctx, tell.status, tell.reason, tell.message)
 }

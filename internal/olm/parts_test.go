@@ -6,7 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// OLM may replace the operator when all say so; until each has spoken it is told of no True, and at once of a False.
+// OLM can replace the operator if all parts allow it. Until each part has called Set, the condition
+// does not become True, but it becomes False immediately.
 func TestParts(t *testing.T) {
 	const yes, no = metav1.ConditionTrue, metav1.ConditionFalse
 	condition := &recorded{}

@@ -1,4 +1,4 @@
-// Package olm speaks with the Operator Lifecycle Manager, where the operator was installed by it.
+// Package olm reports to the Operator Lifecycle Manager (OLM) if OLM installed the operator.
 package olm
 
 import (
@@ -14,35 +14,36 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ConditionNameEnv is set by OLM in the containers of an operator, to the name of its OperatorCondition, which is that of
-// its ClusterServiceVersion as well; outside OLM it is not set.
+// ConditionNameEnv is the environment variable with the name of the operator's OperatorCondition.
+// OLM sets it in the containers of an operator. The ClusterServiceVersion has the same name.
+// Outside of OLM, the variable is not set.
 const ConditionNameEnv = "OPERATOR_CONDITION_NAME"
 
-// Upgradeable is the condition by which OLM is told whether it may replace the operator.
+// Upgradeable is the condition that tells OLM whether it can replace the operator.
 type Upgradeable struct {
-	// condition is nil outside OLM.
+	// condition is nil outside of OLM.
 	condition conditions.Condition
 
 	mu    sync.Mutex
 	parts []*Part
 }
 
-// NewUpgradeable returns the condition. Outside OLM it does nothing, and nothing fails for want of it. The client must not
-// read from the cache, which does not hold OperatorConditions.
+// NewUpgradeable returns the condition. Outside of OLM, it does nothing and returns no errors. The
+// client must not read from the cache, which does not hold OperatorConditions.
 func NewUpgradeable(uncached client.Client, logger logr.Logger) *Upgradeable {
 	if os.Getenv(ConditionNameEnv) == "" {
 		return &Upgradeable{}
 	}
 	condition, err := conditions.InClusterFactory{Client: uncached}.NewCondition(operatorv2.ConditionType(operatorv2.Upgradeable))
 	if err != nil {
-		logger.Error(err, "Failed to find the OperatorCondition, OLM will not be told when it must not replace the operator")
+		logger.Error(err, "Failed to find the OperatorCondition. The operator cannot defer upgrades by OLM")
 		return &Upgradeable{}
 	}
 	return &Upgradeable{condition: condition}
 }
 
-// Set writes the condition unless it is so already. OLM creates the OperatorCondition about when it starts the operator, so
-// an error may pass by itself.
+// Set writes the condition if it changed. OLM creates the OperatorCondition at about the time when
+// it starts the operator, so an error can be transient.
 func (u *Upgradeable) Set(ctx context.Context, status metav1.ConditionStatus, reason, message string) error {
 	if u.condition == nil {
 		return nil

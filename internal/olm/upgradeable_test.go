@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// recorded is an OperatorCondition's condition in memory.
+// recorded is the condition of an OperatorCondition in memory.
 type recorded struct {
 	condition *metav1.Condition
 	sets      int
@@ -36,7 +36,7 @@ func (r *recorded) Set(_ context.Context, status metav1.ConditionStatus, options
 	return nil
 }
 
-// Outside OLM there is nothing to set, and that is no error.
+// Outside of OLM, Set does nothing and returns no error.
 func TestOutsideOLM(t *testing.T) {
 	t.Setenv(ConditionNameEnv, "")
 	upgradeable := NewUpgradeable(nil, logr.Discard())
@@ -45,7 +45,7 @@ func TestOutsideOLM(t *testing.T) {
 	}
 }
 
-// The condition is written when it changes, and only then.
+// The condition is written only if it changes.
 func TestSet(t *testing.T) {
 	condition := &recorded{}
 	upgradeable := &Upgradeable{condition: condition}

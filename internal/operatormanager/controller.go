@@ -10,16 +10,17 @@ import (
 )
 
 const (
-	// reconcileTimeout bounds one reconcile, so that a request without an answer cannot hold a worker for ever.
+	// reconcileTimeout bounds one reconcile, so a request without an answer does not block a
+	// worker.
 	reconcileTimeout = time.Minute
 	// firstRetry and lastRetry bound the back-off of an object whose reconcile failed.
 	firstRetry = 200 * time.Millisecond
 	lastRetry  = time.Minute
 )
 
-// ControllerOptions returns what the controllers have in common: a reconcile ends after a minute at the latest, and an object whose
-// reconcile failed, be it by a panic, has another one after 200 milliseconds, then after twice as long each time, up to a minute. The
-// namespaces share the workers.
+// ControllerOptions returns the common options of the controllers. A reconcile ends after a minute.
+// After an error or a panic, the object is retried with exponential back-off, from 200 milliseconds
+// to a minute. Namespaces share the workers.
 func ControllerOptions() controller.Options {
 	return controller.Options{
 		ReconciliationTimeout: reconcileTimeout,

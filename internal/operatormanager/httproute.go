@@ -10,13 +10,14 @@ import (
 )
 
 const (
-	// maxParents is how many statuses of an HTTPRoute are kept: as many as a declaration has Gateways.
+	// maxParents is the maximum number of statuses of an HTTPRoute in the cache. A spec has as many
+	// Gateways.
 	maxParents = 8
-	// maxSaid bounds what a controller says of one, and maxReason the word for it.
-	maxSaid, maxReason = 256, 64
+	// maxMessage and maxReason bound the fields of a condition.
+	maxMessage, maxReason = 256, 64
 )
 
-// slimHTTPRoute keeps the port that the HTTPRoute asks for, and what the controllers of Gateways say of it.
+// slimHTTPRoute keeps the port of the backend, and the conditions that Gateway controllers set.
 func slimHTTPRoute(in any) (any, error) {
 	route, ok := in.(*gatewayv1.HTTPRoute)
 	if !ok {
@@ -40,7 +41,7 @@ func slimHTTPRoute(in any) (any, error) {
 	return in, nil
 }
 
-// slimParent keeps what is said of acceptance at a Gateway.
+// slimParent keeps the conditions Accepted and ResolvedRefs of a Gateway.
 func slimParent(parent gatewayv1.RouteParentStatus) (gatewayv1.RouteParentStatus, bool) {
 	of := parent.ParentRef
 	namespace, section := ptr.Deref(of.Namespace, ""), ptr.Deref(of.SectionName, "")
@@ -61,7 +62,7 @@ func slimParent(parent gatewayv1.RouteParentStatus) (gatewayv1.RouteParentStatus
 			ObservedGeneration: condition.ObservedGeneration,
 		}
 		cutTo(maxReason, &kept.Reason)
-		cutTo(maxSaid, &kept.Message)
+		cutTo(maxMessage, &kept.Message)
 		share(&kept.Reason, &kept.Message)
 		out.Conditions = append(out.Conditions, kept)
 	}
@@ -74,8 +75,8 @@ func ruleTo(number int32) []gatewayv1.HTTPRouteRule {
 	return []gatewayv1.HTTPRouteRule{{BackendRefs: []gatewayv1.HTTPBackendRef{backend}}}
 }
 
-// RoutePort returns the number of the Service's port that the first rule of an HTTPRoute asks for, 0 where it asks for none. It says so
-// of what the cache keeps in its place as well.
+// RoutePort returns the port of the Service in the first rule of an HTTPRoute, or 0 if the rule has
+// none. It accepts a whole HTTPRoute and the form in the cache.
 func RoutePort(route *gatewayv1.HTTPRoute) int32 {
 	if rules := route.Spec.Rules; len(rules) > 0 && len(rules[0].BackendRefs) > 0 {
 		return ptr.Deref(rules[0].BackendRefs[0].Port, 0)

@@ -13,16 +13,16 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// InstanceIndex is the cache's index (client.MatchingFields) of the kinds that are listed, by the name of the NginxOperator that
-// controls them or, where others make them, that they are labelled with. Without it each list would walk through all objects of
-// the namespace. A list has to name a namespace.
+// InstanceIndex is the cache's index (client.MatchingFields) of objects by NginxOperator: by the
+// controlling NginxOperator, or by the label if another controller creates the objects. Without the
+// index, each list would visit all objects of the namespace. A list requires a namespace.
 const InstanceIndex = "instance"
 
-// fieldPrefix is how the cache's reader calls the index of a field.
+// fieldPrefix is the prefix of a field's index in the cache's reader.
 const fieldPrefix = "field:"
 
-// indexInstances adds the index to an informer of such a kind. A FieldIndexer would keep each object a second time, for lists
-// of all namespaces: 0.4 KiB for each child.
+// indexInstances adds the index to the informer of an indexed kind. A FieldIndexer would index each
+// object a second time for lists of all namespaces, which costs 0.4 KiB per child.
 func indexInstances(kind runtime.Object, indexers toolscache.Indexers) {
 	var instance func(metav1.Object) string
 	switch kind.(type) {
@@ -53,7 +53,8 @@ func controllingInstance(child metav1.Object) string {
 	return ""
 }
 
-// labelledInstance is for what the Service of an instance selects, and for that which makes it.
+// labelledInstance returns the instance of a Pod or a ReplicaSet, from the labels that the Service
+// selects.
 func labelledInstance(object metav1.Object) string {
 	instance := object.GetLabels()[wellknown.LabelInstance]
 	if !labels.SelectorFromSet(wellknown.Selector(instance)).Matches(labels.Set(object.GetLabels())) {

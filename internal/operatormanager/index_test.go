@@ -14,7 +14,8 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// Children are found by who controls them, Pods and revisions by their labels, and nothing is found by what it only says of itself.
+// Children are indexed by their controller, and Pods and ReplicaSets by their labels. Any other
+// claim of an object is ignored.
 func TestInstanceIndex(t *testing.T) {
 	owned := func(kind string, controller bool) metav1.ObjectMeta {
 		return metav1.ObjectMeta{

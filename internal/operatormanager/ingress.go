@@ -4,22 +4,19 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 )
 
-// maxPoints is how many load balancers of an Ingress are kept.
-const maxPoints = 16
+// maxBalancers is the maximum number of load balancers of an Ingress in the cache.
+const maxBalancers = 16
 
-// slimIngress keeps the port that the Ingress asks for, and its addresses.
+// slimIngress keeps the port of the backend, and the addresses.
 func slimIngress(in any) (any, error) {
 	ingress, ok := in.(*networkingv1.Ingress)
 	if !ok {
 		return in, nil
 	}
 	slimChild(ingress, &ingress.ObjectMeta)
-	spec := networkingv1.IngressSpec{}
-	if number := BackendPort(ingress); number != 0 {
-		spec.DefaultBackend = backendOn(number)
-	}
+	spec := slimRules(ingress)
 	var points []networkingv1.IngressLoadBalancerIngress
-	for _, point := range ingress.Status.LoadBalancer.Ingress[:min(len(ingress.Status.LoadBalancer.Ingress), maxPoints)] {
+	for _, point := range ingress.Status.LoadBalancer.Ingress[:min(len(ingress.Status.LoadBalancer.Ingress), maxBalancers)] {
 		if len(point.IP) <= maxName && len(point.Hostname) <= maxName {
 			points = append(points, networkingv1.IngressLoadBalancerIngress{IP: point.IP, Hostname: point.Hostname})
 		}
@@ -28,18 +25,42 @@ func slimIngress(in any) (any, error) {
 	return in, nil
 }
 
+// slimRules keeps the port of the backend, in the field from which BackendPort reads it.
+func slimRules(ingress *networkingv1.Ingress) networkingv1.IngressSpec {
+	number := BackendPort(ingress)
+	switch {
+	case number == 0:
+		return networkingv1.IngressSpec{}
+	case firstPath(ingress) == nil:
+		return networkingv1.IngressSpec{DefaultBackend: backendOn(number)}
+	}
+	paths := []networkingv1.HTTPIngressPath{{Backend: *backendOn(number)}}
+	return networkingv1.IngressSpec{Rules: []networkingv1.IngressRule{{
+		IngressRuleValue: networkingv1.IngressRuleValue{HTTP: &networkingv1.HTTPIngressRuleValue{Paths: paths}},
+	}}}
+}
+
+// firstPath returns the first path of an Ingress, or nil if its first rule has none.
+func firstPath(ingress *networkingv1.Ingress) *networkingv1.HTTPIngressPath {
+	rules := ingress.Spec.Rules
+	if len(rules) == 0 || rules[0].HTTP == nil || len(rules[0].HTTP.Paths) == 0 {
+		return nil
+	}
+	return &rules[0].HTTP.Paths[0]
+}
+
 func backendOn(number int32) *networkingv1.IngressBackend {
 	return &networkingv1.IngressBackend{
 		Service: &networkingv1.IngressServiceBackend{Port: networkingv1.ServiceBackendPort{Number: number}},
 	}
 }
 
-// BackendPort returns the number of the Service's port that the first path of an Ingress asks for, 0 where it asks for none. It says so
-// of what the cache keeps in its place as well.
+// BackendPort returns the port of the Service in the first path of an Ingress, or 0 if the Ingress
+// has none. It accepts a whole Ingress and the form in the cache.
 func BackendPort(ingress *networkingv1.Ingress) int32 {
 	backend := ingress.Spec.DefaultBackend
-	if rules := ingress.Spec.Rules; len(rules) > 0 && rules[0].HTTP != nil && len(rules[0].HTTP.Paths) > 0 {
-		backend = &rules[0].HTTP.Paths[0].Backend
+	if path := firstPath(ingress); path != nil {
+		backend = &path.Backend
 	}
 	if backend == nil || backend.Service == nil {
 		return 0

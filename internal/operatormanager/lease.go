@@ -16,9 +16,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/recorder"
 )
 
-// NewLease returns the Lease of the leader election, which the leader renews no more often than said. The options are those of the
-// manager; without leader election the Lease is nil. client-go renews as often as a standby asks whether the Lease is free, so a
-// quick change of leaders would cost as many writes.
+// NewLease returns the Lease of the leader election. The leader renews it at most once per
+// renewEvery. The options are those of the manager. Without leader election, the Lease is nil.
+// client-go renews as often as a standby checks the Lease, so a fast handover would otherwise cost
+// as many writes.
 func NewLease(
 	cfg *rest.Config, scheme *runtime.Scheme, renewEvery time.Duration, options leaderelection.Options,
 ) (resourcelock.Interface, error) {
@@ -36,7 +37,7 @@ func NewLease(
 	return &sparingLease{Interface: lock, every: renewEvery, now: time.Now}, nil
 }
 
-// leaderEvents tells of a change of leaders. The rest of the interface is not used.
+// leaderEvents records Events for changes of the leader. The rest of the interface is not used.
 type leaderEvents struct {
 	recorder.Provider
 	scheme *runtime.Scheme
@@ -50,19 +51,22 @@ func (e *leaderEvents) GetEventRecorderFor(name string) record.EventRecorder {
 	return broadcaster.NewRecorder(e.scheme, corev1.EventSource{Component: name})
 }
 
-// sparingLease passes over a renewal that comes soon after another. The Lease is then valid for that much less than it says, so the
-// time between two renewals and the time in which one is tried have to be less than its duration together.
+// sparingLease skips a renewal that follows another one too soon. The Lease is then valid for less
+// than its duration, so the sum of the interval of renewals and the deadline of a renewal must be
+// less than that duration.
 type sparingLease struct {
 	resourcelock.Interface
 	every time.Duration
 	now   func() time.Time
 
 	mu sync.Mutex
-	// renewed is when this process wrote last that it holds the Lease, zero where somebody else may hold it.
+	// renewed is the time of this process's last renewal. It is zero if another process could hold
+	// the Lease.
 	renewed time.Time
 }
 
-// Get implements resourcelock.Interface. It is asked when a renewal has failed and when this process does not lead.
+// Get implements resourcelock.Interface. client-go calls it after a failed renewal, and while this
+// process does not lead.
 func (l *sparingLease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	l.note(time.Time{})
 	return l.Interface.Get(ctx)

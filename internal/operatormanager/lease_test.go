@@ -29,7 +29,8 @@ func (l *countedLease) Update(context.Context, resourcelock.LeaderElectionRecord
 	return l.err
 }
 
-// Only the client of the Lease gets a time-out, which would end every watch of the manager.
+// Only the client of the Lease gets a timeout. A timeout in the shared configuration would end
+// every watch of the manager.
 func TestLeaseLeavesTheConfigAlone(t *testing.T) {
 	config := &rest.Config{Host: "https://192.0.2.1", UserAgent: "nginx-operator"}
 	lease, err := NewLease(config, NewScheme(), time.Second, leaderelection.Options{
@@ -43,7 +44,8 @@ func TestLeaseLeavesTheConfigAlone(t *testing.T) {
 	}
 }
 
-// A renewal soon after another is passed over; taking, giving back and what follows a failure never are.
+// A renewal soon after another one is skipped. Acquiring, releasing, and renewals after a failure
+// are never skipped.
 func TestLeaseIsRenewedSparingly(t *testing.T) {
 	inner, now := &countedLease{}, time.Now()
 	lease := &sparingLease{Interface: inner, every: 3 * time.Second, now: func() time.Time { return now }}

@@ -1,5 +1,6 @@
-// Package operatormanager holds what the manager of the operator is made of: the scheme, and the cache, narrowed in this one
-// place to what the controllers read.
+// Package operatormanager creates the manager of the operator: the scheme, the leader election, the
+// ports, and the cache. This is the only place that narrows the cache to the fields that the
+// controllers read.
 package operatormanager
 
 import (
@@ -28,7 +29,7 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// NewScheme returns the scheme with every type that the operator reads or writes.
+// NewScheme returns a scheme with all types that the operator reads or writes.
 func NewScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
@@ -41,16 +42,16 @@ func NewScheme() *runtime.Scheme {
 	return scheme
 }
 
-// narrow returns what is cached of a kind of children.
+// narrow returns the cache options of a kind of children.
 func narrow(transform toolscache.TransformFunc) cache.ByObject {
 	ours := labels.SelectorFromSet(labels.Set{wellknown.LabelManagedBy: wellknown.OperatorName})
 	return cache.ByObject{Label: ours, Transform: transform, UnsafeDisableDeepCopy: ptr.To(true)}
 }
 
-// CacheOptions returns the options of the cache: of the kinds of children only the objects that carry our label, and
-// of each object only what is read. A cluster full of foreign Pods and ConfigMaps costs no memory. Reading a kind that
-// no controller watches is an error instead of one more informer. ConfigMaps and Secrets that are only named are no part
-// of it (internal/reference).
+// CacheOptions returns the options of the cache. Of the kinds of children, the cache has only
+// objects with our label, and only the fields that are read, so foreign Pods and ConfigMaps cost no
+// memory. A read of a kind that no controller watches is an error and starts no informer. The cache
+// has no referenced ConfigMaps and Secrets (see internal/reference).
 func CacheOptions() cache.Options {
 	return cache.Options{
 		ReaderFailOnMissingInformer: true,
@@ -69,7 +70,8 @@ func CacheOptions() cache.Options {
 			&corev1.ConfigMap{}:                      narrow(slimConfigMap),
 			&corev1.Pod{}:                            narrow(slimPod),
 			&corev1.Service{}:                        narrow(slimService),
-			// Only those that the operator makes: the controller's carry the labels of the Service as well.
+			// Only slices of the operator: the slices of the EndpointSlice controller also have the
+			// labels of the Service.
 			&discoveryv1.EndpointSlice{}: {
 				Label:                 labels.SelectorFromSet(labels.Set{discoveryv1.LabelManagedBy: wellknown.OperatorName}),
 				Transform:             slimEndpointSlice,

@@ -36,7 +36,7 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// Every kind of child is narrowed to our label, and the label is that of the children and of the Pods.
+// The cache of every kind of child selects our label, which the children and the Pods have.
 func TestCacheIsNarrow(t *testing.T) {
 	options := CacheOptions()
 	if !options.ReaderFailOnMissingInformer {
@@ -72,7 +72,8 @@ func TestCacheIsNarrow(t *testing.T) {
 	}
 }
 
-// The cache holds of each kind what is read, and of a child its fingerprint. A second reconcile changes nothing.
+// The cache has the fields that are read, and the fingerprint of a child. A second call of a
+// transform changes nothing.
 func TestTransforms(t *testing.T) {
 	uncontrolled := metav1.OwnerReference{APIVersion: "v1", Kind: "Other", Name: "other", UID: "x"}
 	controller := metav1.OwnerReference{
@@ -80,9 +81,6 @@ func TestTransforms(t *testing.T) {
 		Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
 	}
 	foreign := metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "NginxOperator", Name: "web", UID: "o", Controller: ptr.To(true)}
-	scaled := metav1.ManagedFieldsEntry{
-		Manager: "b", Subresource: "scale", FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{},"f:spec":{"f:replicas":{}}}`),
-	}
 	meta := func(owner metav1.OwnerReference) metav1.ObjectMeta {
 		return metav1.ObjectMeta{
 			Namespace: "shop", Name: "web", UID: "u", ResourceVersion: "7", Generation: 2, Labels: wellknown.ChildLabels("web", "nginx:1"),
@@ -90,7 +88,7 @@ func TestTransforms(t *testing.T) {
 			Annotations: map[string]string{
 				wellknown.AnnotationLastDeclared: `{"metadata":{"finalizers":[null]}}`, wellknown.AnnotationReplicas: "2", "theirs": "{}",
 			},
-			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "a"}, scaled},
+			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "a"}},
 		}
 	}
 	slim := func(owner metav1.OwnerReference, change ...func(*metav1.ObjectMeta)) metav1.ObjectMeta {
@@ -104,17 +102,18 @@ func TestTransforms(t *testing.T) {
 		return out
 	}
 	replicas := func(m *metav1.ObjectMeta) {
-		m.Annotations, m.ManagedFields = map[string]string{wellknown.AnnotationReplicas: "2"}, scaledReplicas
+		m.Annotations = map[string]string{wellknown.AnnotationReplicas: "2"}
 	}
 	configMapVolume := func(name, configMap string) corev1.Volume {
 		named := corev1.LocalObjectReference{Name: configMap}
 		return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: named}}}
 	}
-	projectedVolume := func(configMap string) corev1.Volume {
+	projectedVolume := func(configMap string, others ...corev1.VolumeProjection) corev1.Volume {
 		projected := &corev1.ConfigMapProjection{LocalObjectReference: corev1.LocalObjectReference{Name: configMap}}
-		sources := []corev1.VolumeProjection{{Secret: &corev1.SecretProjection{}}, {ConfigMap: projected}}
+		sources := append(slices.Clone(others), corev1.VolumeProjection{ConfigMap: projected})
 		return corev1.Volume{VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: sources}}}
 	}
+	secret := corev1.VolumeProjection{Secret: &corev1.SecretProjection{}}
 	progressing := func(length int) []appsv1.DeploymentCondition {
 		return []appsv1.DeploymentCondition{{Type: "Progressing", Message: strings.Repeat("x", length)}}
 	}
@@ -211,10 +210,14 @@ func TestTransforms(t *testing.T) {
 				}},
 			},
 			&networkingv1.Ingress{
-				ObjectMeta: slim(controller), Spec: networkingv1.IngressSpec{DefaultBackend: backendOn(8080)},
+				ObjectMeta: slim(controller), Spec: networkingv1.IngressSpec{Rules: []networkingv1.IngressRule{{
+					IngressRuleValue: networkingv1.IngressRuleValue{HTTP: &networkingv1.HTTPIngressRuleValue{
+						Paths: []networkingv1.HTTPIngressPath{{Backend: *backendOn(8080)}},
+					}},
+				}}},
 				Status: networkingv1.IngressStatus{LoadBalancer: networkingv1.IngressLoadBalancerStatus{
 					Ingress: append([]networkingv1.IngressLoadBalancerIngress{{IP: "192.0.2.1"}},
-						make([]networkingv1.IngressLoadBalancerIngress, maxPoints-2)...),
+						make([]networkingv1.IngressLoadBalancerIngress, maxBalancers-2)...),
 				}},
 			}, true,
 		},
@@ -232,7 +235,7 @@ func TestTransforms(t *testing.T) {
 						Conditions: []metav1.Condition{
 							{Type: "Programmed", Status: "True"},
 							{
-								Type: "Accepted", Status: "False", Reason: "No", Message: strings.Repeat("x", maxSaid+1), ObservedGeneration: 3,
+								Type: "Accepted", Status: "False", Reason: "No", Message: strings.Repeat("x", maxMessage+1), ObservedGeneration: 3,
 								LastTransitionTime: metav1.Now(),
 							},
 						},
@@ -243,7 +246,7 @@ func TestTransforms(t *testing.T) {
 				Status: gatewayv1.HTTPRouteStatus{RouteStatus: gatewayv1.RouteStatus{Parents: slices.Repeat([]gatewayv1.RouteParentStatus{{
 					ParentRef: gatewayv1.ParentReference{Name: "public"},
 					Conditions: []metav1.Condition{
-						{Type: "Accepted", Status: "False", Reason: "No", Message: strings.Repeat("x", maxSaid), ObservedGeneration: 3},
+						{Type: "Accepted", Status: "False", Reason: "No", Message: strings.Repeat("x", maxMessage), ObservedGeneration: 3},
 					},
 				}}, maxParents)}},
 			}, true,
@@ -282,14 +285,14 @@ func TestTransforms(t *testing.T) {
 			slimReplicaSet, &appsv1.ReplicaSet{
 				ObjectMeta: metav1.ObjectMeta{Name: "web-h", Labels: podLabels, Annotations: map[string]string{"a": "1"}},
 				Spec: appsv1.ReplicaSetSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
-					Volumes:    []corev1.Volume{configMapVolume("config", "web-1"), {Name: "tmp"}, projectedVolume("web-2")},
+					Volumes:    []corev1.Volume{configMapVolume("config", "web-1"), {Name: "tmp"}, projectedVolume("web-2", secret)},
 					Containers: []corev1.Container{{Name: "nginx"}},
 				}}},
 			},
 			&appsv1.ReplicaSet{
 				ObjectMeta: metav1.ObjectMeta{Name: "web-h", Labels: podLabels},
 				Spec: appsv1.ReplicaSetSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
-					Volumes: []corev1.Volume{configMapVolume("", "web-1"), configMapVolume("", "web-2")},
+					Volumes: []corev1.Volume{configMapVolume("config", "web-1"), projectedVolume("web-2")},
 				}}},
 			}, false,
 		},
@@ -313,7 +316,7 @@ func TestTransforms(t *testing.T) {
 		},
 		"Pod with files of Secrets": {
 			slimPod, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{wellknown.AnnotationFiles: "1", "theirs": "{}"}}},
-			&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{}, Annotations: map[string]string{wellknown.AnnotationFiles: ""}}},
+			&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{}, Annotations: map[string]string{annotationSecrets: ""}}},
 			false,
 		},
 		"ports of a Service": {
@@ -381,8 +384,10 @@ func TestTransforms(t *testing.T) {
 		},
 		"EndpointSlice": {
 			slimEndpointSlice, &discoveryv1.EndpointSlice{
-				ObjectMeta: metav1.ObjectMeta{Name: "web-a", Labels: map[string]string{discoveryv1.LabelServiceName: "web", "theirs": "1"}},
-				Endpoints:  []discoveryv1.Endpoint{{Addresses: []string{"192.0.2.1"}}}, Ports: []discoveryv1.EndpointPort{{Name: ptr.To("web")}},
+				ObjectMeta: metav1.ObjectMeta{Name: "web-a", Labels: map[string]string{
+					discoveryv1.LabelServiceName: "web", discoveryv1.LabelManagedBy: wellknown.OperatorName, "theirs": "1",
+				}},
+				Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"192.0.2.1"}}}, Ports: []discoveryv1.EndpointPort{{Name: ptr.To("web")}},
 			},
 			&discoveryv1.EndpointSlice{
 				ObjectMeta: metav1.ObjectMeta{Name: "web-a", Labels: map[string]string{
@@ -416,7 +421,8 @@ func TestTransforms(t *testing.T) {
 	}
 }
 
-// hugeMeta is metadata as large as an API server stores it, with everything by which an object could pass for one of ours.
+// hugeMeta returns metadata of the maximum size that an API server stores, with all fields that
+// identify an object as ours.
 func hugeMeta(i int) metav1.ObjectMeta {
 	labels := wellknown.ChildLabels("web", "nginx:1")
 	for i := range 17_000 {
@@ -440,7 +446,7 @@ func hugeMeta(i int) metav1.ObjectMeta {
 	}
 }
 
-// hugeKind is a kind with its transform and the largest objects that pass for ours.
+// hugeKind is a kind with its transform and the largest objects that count as ours.
 type hugeKind struct {
 	transform cache.TransformFunc
 	object    func(i int) any
@@ -490,12 +496,14 @@ func hugeKinds() map[string]hugeKind {
 	}
 }
 
-// Of the largest objects that carry our labels, made to look like ours, next to nothing stays in the cache, and a transform is quick.
+// The cache keeps almost nothing of the largest objects that count as ours, and a transform is
+// fast.
 func TestTransformsAreBounded(t *testing.T) {
 	const (
 		objects  = 4
 		maxBytes = 16 << 10
-		// Ten times what TestCosts allows of processor time: this is the clock's, with the race detector and other tests beside.
+		// maxTime is ten times the processor time that TestCosts allows, because it is wall-clock
+		// time, with the race detector and next to other tests.
 		maxTime = 2 * time.Second
 	)
 	for name, test := range hugeKinds() {
@@ -521,9 +529,9 @@ func TestTransformsAreBounded(t *testing.T) {
 	}
 }
 
-// heap returns the bytes that are in use.
+// heap returns the number of bytes in use.
 func heap() uint64 {
-	for range 2 { // what unique.Make shares goes with the second
+	for range 2 { // the second collection frees the values of unique.Make
 		runtime.GC()
 	}
 	var stats runtime.MemStats
@@ -531,7 +539,7 @@ func heap() uint64 {
 	return stats.HeapAlloc
 }
 
-// A panic in a reconcile ends as the error of its object.
+// A panic in a reconcile becomes the error of its object.
 func TestPanicIsTheErrorOfItsObject(t *testing.T) {
 	options := ControllerOptions()
 	options.Reconciler = reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) { panic("hostile") })
@@ -544,7 +552,7 @@ func TestPanicIsTheErrorOfItsObject(t *testing.T) {
 	}
 }
 
-// A reconcile that does not come back is found after the limit, and forgotten when it does.
+// A reconcile is reported as stuck after the limit, and no longer once it ends.
 func TestWatchdog(t *testing.T) { synctest.Test(t, testWatchdog) }
 
 func testWatchdog(t *testing.T) {
@@ -577,7 +585,7 @@ func testWatchdog(t *testing.T) {
 	}
 }
 
-// manyPorts returns so many container ports.
+// manyPorts returns n container ports.
 func manyPorts(n int32) (out []corev1.ContainerPort) {
 	for i := range n {
 		out = append(out, corev1.ContainerPort{Name: fmt.Sprintf("port-%d", i), ContainerPort: 8000 + i})

@@ -11,8 +11,8 @@ import (
 // memoryLimitVariable has the container's memory limit in bytes (config/manager/manager.yaml).
 const memoryLimitVariable = "CONTAINER_MEMORY_LIMIT"
 
-// LimitMemory makes the garbage collector work harder before the container's memory limit is reached, at nine tenths of it, where
-// the environment names that limit. GOMEMLIMIT has its way where it is set.
+// LimitMemory sets the memory limit of the garbage collector to nine tenths of the container's
+// memory limit, if the environment has that limit. It does nothing if GOMEMLIMIT is set.
 func LimitMemory(lookup func(string) (string, bool)) error {
 	if _, set := lookup("GOMEMLIMIT"); set {
 		return nil
@@ -30,33 +30,35 @@ func LimitMemory(lookup func(string) (string, bool)) error {
 }
 
 const (
-	// smallHeap is up to how many bytes the heap grows in any case: a small one is not to be collected all the time.
+	// smallHeap is the size in bytes up to which the heap can always grow, so a small heap is not
+	// collected all the time.
 	smallHeap = 72 << 20
-	// heapRoom is by how many bytes it grows between two collections of garbage, up to largeHeap.
+	// heapRoom is the growth in bytes between two collections, up to largeHeap.
 	heapRoom  = 24 << 20
 	largeHeap = 128 << 20
-	// heapGrowth is by how many percent it grows in any case. Most of a large heap is the cache, and Go's usual 100 would double it.
+	// heapGrowth is the minimum growth in percent. Most of a large heap is the cache, and Go's
+	// default of 100 would double it.
 	heapGrowth = 12
-	// leastHeap bounds GOGC, to which the size of the first heap is in proportion as well.
+	// leastHeap bounds GOGC, because the size of the first heap is proportional to it too.
 	leastHeap = 8 << 20
 )
 
-// gcPercent returns what GOGC is to be for so many bytes that are alive.
+// gcPercent returns the value of GOGC for a number of live bytes.
 func gcPercent(live uint64) int {
 	live = max(live, leastHeap)
 	room := max(smallHeap-min(live, smallHeap), min(heapRoom, largeHeap-min(live, largeHeap)))
 	return max(heapGrowth, int(100*room/live)) //nolint:gosec // at most 100*smallHeap/leastHeap
 }
 
-// PaceGC sets after each collection how far the heap may grow until the next. GOGC has its way where it is set.
+// PaceGC limits the growth of the heap after each collection. It does nothing if GOGC is set.
 func PaceGC(lookup func(string) (string, bool)) {
 	if _, set := lookup("GOGC"); !set {
 		paceGC()
 	}
 }
 
-// collected is never reachable, so its cleanup runs after the next collection. It has a pointer: objects without one share memory
-// with others that may live longer.
+// collected is never reachable, so its cleanup runs after the next collection. It contains a
+// pointer, because objects without one share memory with others that can live longer.
 type collected struct{ _ *collected }
 
 func paceGC() {

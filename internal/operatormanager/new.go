@@ -16,54 +16,62 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/leaderelection"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/example/nginx-operator/internal/guard"
 	"github.com/example/nginx-operator/internal/options"
+	"github.com/example/nginx-operator/internal/serving"
 )
 
 const (
 	leaseDuration = 15 * time.Second
 	renewDeadline = 10 * time.Second
-	// A standby asks for the Lease after one to 2.2 times this, so it bounds what a handover after a clean stop takes.
+	// retryPeriod bounds the handover after a clean stop: a standby requests the Lease after one to
+	// 2.2 times this period.
 	retryPeriod = 500 * time.Millisecond
-	// How often the leader renews it. It has to stop before a standby may begin, so renewEvery, renewDeadline and retryPeriod are less
-	// than leaseDuration together.
+	// renewEvery is the interval of the leader's renewals. A leader must stop before a standby can
+	// start, so the sum of renewEvery, renewDeadline, and retryPeriod is less than leaseDuration.
 	renewEvery = 3 * time.Second
-	// Less than the Pod's terminationGracePeriodSeconds: the Lease is released after it.
+	// shutdownTimeout is less than the Pod's terminationGracePeriodSeconds, because the Lease is
+	// released after it.
 	shutdownTimeout = 8 * time.Second
-	// How long the webhooks answer after that has begun: nodes take a second or two to follow the Service. Less than the
-	// Pod's terminationGracePeriodSeconds as well.
+	// webhookLinger is the time that the webhooks keep answering during a shutdown, because nodes
+	// take a second or two to update the Service. It is less than the Pod's
+	// terminationGracePeriodSeconds too.
 	webhookLinger = 5 * time.Second
-	// How long the API server may take to say its version.
+	// reachPatience bounds the request for the API server's version.
 	reachPatience = 10 * time.Second
 )
 
-// Config is what managers differ in.
+// Config has the settings in which managers differ.
 type Config struct {
-	// Name begins the name of the Lease.
+	// Name is the prefix of the name of the Lease.
 	Name    string
 	Options *options.Options
 	Scheme  *runtime.Scheme
 	Cache   cache.Options
-	// Guard says what the guard looks after beside what the options name.
+	// Guard has the settings of the guard that Options does not have.
 	Guard guard.Options
 }
 
-// Manager is a manager with webhooks, and the guard that keeps these working.
+// Manager is a manager with webhooks and their guard.
 type Manager struct {
 	manager.Manager
 	Guard    *guard.Guard
-	webhooks *LingeringServer
+	options  *options.Options
+	webhooks *serving.Webhooks
+	// live and ready are the checks of /healthz and /readyz. The probes of manager.Manager are
+	// disabled.
+	live, ready map[string]healthz.Checker
 }
 
-// Connect sets the logger of all packages, and returns how to reach the cluster once its API server has answered: a wrong address ends
-// in one clear line and not in retries.
+// Connect sets the logger of all packages, and returns the configuration of the cluster after its
+// API server has answered. A wrong address therefore causes one clear error instead of retries.
 func Connect(opts *options.Options, userAgent string) (*rest.Config, error) {
 	ctrl.SetLogger(opts.Logger())
 	klog.SetLogger(opts.Logger())
@@ -72,7 +80,7 @@ func Connect(opts *options.Options, userAgent string) (*rest.Config, error) {
 		return nil, fmt.Errorf("failed to find a cluster: %w; run inside one or set KUBECONFIG", err)
 	}
 	cfg.QPS, cfg.Burst, cfg.UserAgent = opts.KubeAPIQPS, opts.KubeAPIBurst, userAgent
-	// Watches are compressed as well, which costs both sides more than a network inside the cluster does.
+	// Compression also applies to watches, and costs more than it saves in a cluster's network.
 	cfg.DisableCompression = true
 	hurried := rest.CopyConfig(cfg)
 	hurried.Timeout = reachPatience
@@ -86,8 +94,8 @@ func Connect(opts *options.Options, userAgent string) (*rest.Config, error) {
 	return cfg, nil
 }
 
-// New returns a manager that is ready when its webhooks answer. The cache is no part of that: it is filled through the webhooks, which
-// the API server reaches only on Pods that are ready.
+// New returns a manager that is ready when its webhooks answer. The cache does not affect
+// readiness: the manager fills it through the webhooks, and the API server only reaches ready Pods.
 func New(cfg *rest.Config, c Config) (*Manager, error) {
 	opts := c.Options
 	c.Guard.Namespace, c.Guard.Secret = opts.OperatorNamespace, opts.WebhookSecretName
@@ -97,23 +105,32 @@ func New(cfg *rest.Config, c Config) (*Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	host, port, err := opts.WebhookAddress()
-	if err != nil {
-		return nil, err
-	}
-	webhooks := NewLingeringServer(NewLimitedServer(webhook.Options{
-		Host:    host,
-		Port:    port,
-		TLSOpts: []func(*tls.Config){func(config *tls.Config) { config.GetCertificate = lifecycleGuard.GetCertificate }},
-	}, c.Guard.ConversionPath), webhookLinger)
+	certificate := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: lifecycleGuard.GetCertificate}
+	webhooks := serving.NewWebhooks(opts.WebhookBindAddress, certificate, c.Guard.ConversionPath, webhookLinger)
 	mgr, err := newManager(cfg, c, webhooks)
 	if err != nil {
 		return nil, fmt.Errorf("failed to make the manager: %w", err)
 	}
-	if err := mgr.AddReadyzCheck("webhooks", lifecycleGuard.Readiness(webhooks.StartedChecker())); err != nil {
+	out := &Manager{
+		Manager: mgr, Guard: lifecycleGuard, options: opts, webhooks: webhooks,
+		live: map[string]healthz.Checker{}, ready: map[string]healthz.Checker{},
+	}
+	if err := out.AddReadyzCheck("webhooks", lifecycleGuard.Readiness(webhooks.StartedChecker())); err != nil {
 		return nil, fmt.Errorf("failed to add the readiness check: %w", err)
 	}
-	return &Manager{Manager: mgr, Guard: lifecycleGuard, webhooks: webhooks}, nil
+	return out, nil
+}
+
+// AddHealthzCheck adds a check to /healthz. Call it before Start.
+func (m *Manager) AddHealthzCheck(name string, check healthz.Checker) error {
+	m.live[name] = serving.Cached(check)
+	return nil
+}
+
+// AddReadyzCheck adds a check to /readyz. Call it before Start.
+func (m *Manager) AddReadyzCheck(name string, check healthz.Checker) error {
+	m.ready[name] = serving.Cached(check)
+	return nil
 }
 
 func newManager(cfg *rest.Config, c Config, webhooks webhook.Server) (manager.Manager, error) {
@@ -130,14 +147,10 @@ func newManager(cfg *rest.Config, c Config, webhooks webhook.Server) (manager.Ma
 		Scheme: c.Scheme,
 		Cache:  c.Cache,
 		Client: client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: ptr.To(true)}},
-		Metrics: metricsserver.Options{
-			BindAddress:    c.Options.MetricsBindAddress,
-			SecureServing:  true,
-			CertDir:        c.Options.MetricsCertDir,
-			FilterProvider: filters.WithAuthenticationAndAuthorization,
-		},
+		// See ports.go.
+		Metrics:                             metricsserver.Options{BindAddress: disabled},
+		HealthProbeBindAddress:              disabled,
 		WebhookServer:                       webhooks,
-		HealthProbeBindAddress:              c.Options.HealthProbeBindAddress,
 		LeaderElection:                      c.Options.LeaderElect,
 		LeaderElectionResourceLockInterface: lease,
 		LeaderElectionReleaseOnCancel:       true,
@@ -145,14 +158,18 @@ func newManager(cfg *rest.Config, c Config, webhooks webhook.Server) (manager.Ma
 		RenewDeadline:                       ptr.To(renewDeadline),
 		RetryPeriod:                         ptr.To(retryPeriod),
 		GracefulShutdownTimeout:             ptr.To(shutdownTimeout),
-		// Standbys keep their caches filled, so that a new leader works at once.
+		// Standbys fill their caches too, so a new leader works immediately.
 		Controller: config.Controller{EnableWarmup: ptr.To(true)},
 	})
 }
 
-// Start runs the guard and the manager, and returns when both and the webhooks have ended. The guard is no runnable of the manager:
-// the manager fills its cache first, for which the guard's work is needed.
+// Start runs the guard and the manager, and returns after both and the webhooks have ended. The
+// guard is not a runnable of the manager, because the manager fills its cache first, and that
+// requires the guard.
 func (m *Manager) Start(ctx context.Context) error {
+	if err := m.addPorts(ctx); err != nil {
+		return err
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return m.Guard.Start(log.IntoContext(ctx, ctrl.Log)) })
 	group.Go(func() error { return m.Manager.Start(ctx) })

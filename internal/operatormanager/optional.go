@@ -10,7 +10,8 @@ import (
 	"github.com/example/nginx-operator/internal/optional"
 )
 
-// optionalKinds are the kinds of children that not every cluster has, with their names in URLs and what is cached of them.
+// optionalKinds are the kinds of children that not every cluster serves, with their resource names
+// and cache transforms.
 var optionalKinds = []struct {
 	kind     schema.GroupVersionKind
 	resource string
@@ -21,7 +22,7 @@ var optionalKinds = []struct {
 	{monitoringv1.SchemeGroupVersion.WithKind(monitoringv1.PrometheusRuleKind), monitoringv1.PrometheusRuleName, slimPrometheusRule},
 }
 
-// OptionalKinds returns the kinds of children that not every cluster has.
+// OptionalKinds returns the kinds of children that not every cluster serves.
 func OptionalKinds() []schema.GroupVersionKind {
 	var out []schema.GroupVersionKind
 	for _, known := range optionalKinds {
@@ -30,7 +31,7 @@ func OptionalKinds() []schema.GroupVersionKind {
 	return out
 }
 
-// NewOptionalAPIs returns the APIs of these kinds, by the name of the kind.
+// NewOptionalAPIs returns the APIs of the optional kinds by kind.
 func NewOptionalAPIs(to cluster.Cluster) map[string]*optional.API {
 	out := map[string]*optional.API{}
 	for _, known := range optionalKinds {

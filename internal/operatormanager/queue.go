@@ -13,17 +13,19 @@ import (
 )
 
 const (
-	// freeShare is how much a namespace may ask for before it loses priority.
+	// freeShare is the number of requests of a namespace before it loses priority.
 	freeShare = 32
-	// halfLife is the time in which half of what a namespace asked for is forgotten.
+	// halfLife is the time in which the demand of a namespace decreases by half.
 	halfLife = 10 * time.Second
-	// maxDemands bounds the namespaces that are told apart; above it, those that ask for next to nothing are forgotten.
+	// maxDemands bounds the number of namespaces with a known demand. Above it, namespaces with
+	// almost no demand are removed.
 	maxDemands = 4096
 )
 
-// fairQueue is the priority queue of controller-runtime in which the namespaces share the workers: the more a namespace asks for,
-// the later it is served, so that nobody waits behind the thousand objects of somebody else. A namespace loses one step of
-// priority each time that its demand doubles. What is unchanged (the first list, a resync) still comes after all else.
+// fairQueue is the priority queue of controller-runtime, shared fairly by namespaces: a namespace
+// with more requests gets a lower priority, so no namespace waits for the thousand objects of
+// another one. A namespace loses one step of priority each time its demand doubles. Unchanged
+// objects (the first list, a resync) still have the lowest priority.
 type fairQueue struct {
 	priorityqueue.PriorityQueue[reconcile.Request]
 	now func() time.Time
@@ -32,13 +34,13 @@ type fairQueue struct {
 	demands map[string]demand
 }
 
-// demand is what a namespace asked for until a time, with what is older counting less.
+// demand is the number of requests of a namespace up to a time. Older requests count less.
 type demand struct {
 	amount float64
 	at     time.Time
 }
 
-// newFairQueue is for controller.Options.
+// newFairQueue creates the queue for controller.Options.
 func newFairQueue(
 	name string, limiter workqueue.TypedRateLimiter[reconcile.Request],
 ) workqueue.TypedRateLimitingInterface[reconcile.Request] {
@@ -66,7 +68,7 @@ func (q *fairQueue) AddWithOpts(opts priorityqueue.AddOpts, requests ...reconcil
 	asked := ptr.Deref(opts.Priority, 0)
 	for _, request := range requests {
 		priority := asked
-		// A request that comes back from a worker with the priority that it got here keeps it.
+		// A request that a worker adds again has the priority from here and retains it.
 		if asked == 0 || asked == handler.LowPriority {
 			priority -= q.steps(request.Namespace)
 		}
@@ -75,7 +77,8 @@ func (q *fairQueue) AddWithOpts(opts priorityqueue.AddOpts, requests ...reconcil
 	}
 }
 
-// steps counts one more demand of a namespace, and returns how much priority it has lost.
+// steps adds a request to the demand of a namespace, and returns the number of priority steps that
+// the namespace has lost.
 func (q *fairQueue) steps(namespace string) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -27,7 +27,7 @@ func newTestQueue(t *testing.T) *fairQueue {
 	return queue
 }
 
-// served returns after how many others a request is handed out.
+// served returns the number of requests that the queue returns before this one.
 func served(t *testing.T, queue *fairQueue, want reconcile.Request) int {
 	t.Helper()
 	for before := 0; ; before++ {
@@ -42,8 +42,8 @@ func served(t *testing.T, queue *fairQueue, want reconcile.Request) int {
 	}
 }
 
-// One namespace asks for very much, before and after another asks for little. The other waits for what the first may ask for
-// without losing priority, and no longer.
+// One namespace adds many requests before and after another namespace adds a few. The other
+// namespace waits only for the requests that the first can add without losing priority.
 func TestQueueIsFair(t *testing.T) {
 	queue := newTestQueue(t)
 	for i := range 2000 {
@@ -56,7 +56,7 @@ func TestQueueIsFair(t *testing.T) {
 	if before := served(t, queue, requestIn("quiet", 0)); before > 2*freeShare {
 		t.Errorf("%d were served before", before)
 	}
-	// Who fights over one object asks for much as well.
+	// A fight over one object adds many requests too.
 	for range 2000 {
 		queue.Add(requestIn("fights", 0))
 	}
@@ -67,7 +67,7 @@ func TestQueueIsFair(t *testing.T) {
 	}
 }
 
-// What a namespace asked for is forgotten with time, and so is the namespace.
+// The demand of a namespace decreases over time, and then the namespace is removed.
 func TestDemandIsForgotten(t *testing.T) {
 	queue := newTestQueue(t)
 	for range 8 * freeShare {
@@ -90,7 +90,7 @@ func TestDemandIsForgotten(t *testing.T) {
 	}
 }
 
-// A request that is added again keeps the priority that it had, and what is unchanged comes last.
+// A request that is added again retains its priority. Unchanged objects have the lowest priority.
 func TestPriorities(t *testing.T) {
 	queue := newTestQueue(t)
 	for range 16 * freeShare {
@@ -109,7 +109,7 @@ func TestPriorities(t *testing.T) {
 	}
 }
 
-// A request that is deferred is handed out neither at once nor lost.
+// A deferred request is neither returned immediately nor lost.
 func TestRequestsArePutOff(t *testing.T) {
 	queue := newTestQueue(t)
 	queue.AddRateLimited(requestIn("shop", 0)) // an hour

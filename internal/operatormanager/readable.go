@@ -17,12 +17,12 @@ import (
 	"github.com/example/nginx-operator/internal/bounds"
 )
 
-// NewInformer makes an informer of a cache (cache.Options.NewInformer).
+// NewInformer creates an informer of a cache (cache.Options.NewInformer).
 type NewInformer = func(toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers) toolscache.SharedIndexInformer
 
-// Informers returns what makes the informers of the cache, with the InstanceIndex, and such that a NginxOperator that cannot be decoded
-// fails alone. A typed client decodes a list as a whole: one object would keep all others from being reconciled, in every namespace,
-// for as long as it is stored.
+// Informers returns the function that creates the informers of the cache. The informers have the
+// InstanceIndex. An NginxOperator that cannot be decoded fails alone: a typed client decodes a list
+// as a whole, so one stored object would block the reconciles of all objects in all namespaces.
 func Informers(cfg *rest.Config) (NewInformer, error) {
 	source, err := newLenientClient(cfg)
 	if err != nil {
@@ -39,7 +39,7 @@ func Informers(cfg *rest.Config) (NewInformer, error) {
 	}, nil
 }
 
-// lenient is a NginxOperator whose decoding never fails (bounds.ReadAlone).
+// lenient is an NginxOperator whose decoding never fails (bounds.ReadAlone).
 type lenient struct{ v1alpha2.NginxOperator }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -48,7 +48,7 @@ func (l *lenient) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// lenientList is a list of which each item is decoded on its own.
+// lenientList is a list that decodes each item separately.
 type lenientList struct{ v1alpha2.NginxOperatorList }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -86,7 +86,7 @@ func newLenientClient(cfg *rest.Config) (*lenientClient, error) {
 	return &lenientClient{client, runtime.NewParameterCodec(scheme)}, err
 }
 
-// oneByOne lists and watches NginxOperators in every namespace.
+// oneByOne lists and watches NginxOperators in all namespaces.
 func oneByOne(source *lenientClient) *toolscache.ListWatch {
 	ask := func(options *metav1.ListOptions) *rest.Request {
 		return source.Get().Resource("nginxoperators").VersionedParams(options, source.parameters)
@@ -116,7 +116,8 @@ func oneByOne(source *lenientClient) *toolscache.ListWatch {
 	}
 }
 
-// keepUnreadable goes around a transform that takes annotations away.
+// keepUnreadable restores the mark of an unreadable object, which the inner transform removes with
+// the annotations.
 func keepUnreadable(transform toolscache.TransformFunc) toolscache.TransformFunc {
 	return func(in any) (any, error) {
 		object, ok := in.(*v1alpha2.NginxOperator)

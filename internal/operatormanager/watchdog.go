@@ -14,9 +14,10 @@ import (
 	"github.com/example/nginx-operator/internal/metrics"
 )
 
-// Watchdog tells the liveness probe of reconciles that do not come back, and of a leader that makes none though objects wait, so
-// that a stuck operator is restarted. One that waits for the API server, for its cache or for the leader election is not stuck: a
-// restart would not help. docs/adr/0018-a-fleet-that-is-not-reconciled.md has the reasons.
+// Watchdog lets the liveness probe fail if a reconcile is stuck, or if a leader runs no reconcile
+// although objects wait, so that the kubelet restarts the operator. An operator that waits for the
+// API server, for its cache, or for the leader election is not stuck, because a restart would not
+// help. For the reasons, see docs/adr/0018-a-fleet-that-is-not-reconciled.md.
 type Watchdog struct {
 	limit time.Duration
 	// idleLimit, elected and waiting are set by WatchQueue.
@@ -25,7 +26,8 @@ type Watchdog struct {
 	waiting   func() int
 
 	mu sync.Mutex
-	// ended is when the last reconcile ended, or when this replica was first seen to lead.
+	// ended is the time at which the last reconcile ended, or at which this replica was first seen
+	// to lead.
 	ended   time.Time
 	next    int
 	running map[int]run
@@ -36,12 +38,12 @@ type run struct {
 	since   time.Time
 }
 
-// NewWatchdog returns a watchdog that finds a reconcile stuck when it runs for longer than the limit.
+// NewWatchdog returns a watchdog for which a reconcile is stuck if it takes longer than the limit.
 func NewWatchdog(limit time.Duration) *Watchdog {
 	return &Watchdog{limit: limit, running: map[int]run{}}
 }
 
-// Watch returns the reconciler under the watch of the watchdog.
+// Watch returns a reconciler that reports to the watchdog.
 func (w *Watchdog) Watch(inner reconcile.Reconciler) reconcile.Reconciler {
 	return reconcile.Func(func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 		defer w.end(w.begin(request))
@@ -49,14 +51,15 @@ func (w *Watchdog) Watch(inner reconcile.Reconciler) reconcile.Reconciler {
 	})
 }
 
-// WatchQueue lets the check also fail when this replica leads, objects wait, and no reconcile has ended for the limit, not even
-// with an error. The limit has to be longer than the longest back-off.
+// WatchQueue lets the check also fail if this replica leads, objects wait, and no reconcile has
+// ended within the limit. A reconcile with an error counts as ended. The limit must be longer than
+// the longest back-off.
 func (w *Watchdog) WatchQueue(limit time.Duration, elected <-chan struct{}, waiting func() int) {
 	w.idleLimit, w.elected, w.waiting = limit, elected, waiting
 }
 
-// Waiting returns what counts the objects that a reader, which should be the cache, shows to be waiting for a reconcile. It is 0
-// while the cache is not filled.
+// Waiting returns a function that counts the objects that wait for a reconcile. The reader should
+// be the cache. The count is 0 until the cache is filled.
 func Waiting(reader client.Reader) func() int {
 	return func() int {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
@@ -75,7 +78,8 @@ func Waiting(reader client.Reader) func() int {
 	}
 }
 
-// Check is a healthz.Checker that fails while a reconcile is stuck, and names its object, or while none is made.
+// Check is a healthz.Checker. It fails if a reconcile is stuck, and names its object, or if objects
+// wait and no reconcile ends.
 func (w *Watchdog) Check(*http.Request) error {
 	w.mu.Lock()
 	for _, run := range w.running {
@@ -95,7 +99,7 @@ func (w *Watchdog) Check(*http.Request) error {
 	return nil
 }
 
-// idle returns for how long this replica has led without the end of a reconcile.
+// idle returns the time for which this replica has led without the end of a reconcile.
 func (w *Watchdog) idle() time.Duration {
 	select {
 	case <-w.elected:

@@ -9,7 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// Only a leader with work that makes no reconcile is stuck; each of the three alone is not.
+// A replica is stuck only if it leads, objects wait, and no reconcile ends. Each of the three alone
+// is normal.
 func TestWatchdogFindsALeaderThatDoesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		waiting, elected := 0, make(chan struct{})

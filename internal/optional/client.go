@@ -12,14 +12,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// routed is a client that hands on what is about some kinds to clients of their own.
+// routed is a client that sends requests about some kinds to separate clients.
 type routed struct {
 	client.Client
 	apis map[schema.GroupVersionKind]*API
 }
 
-// NewClient returns a client that reads single objects of these kinds, and creates, patches and deletes them, as it does all others, and
-// returns a meta.NoKindMatchError while they are not served. Everything else the client for all others does.
+// NewClient returns a client for optional kinds and all others. It can get, create, patch, and
+// delete single objects of the optional kinds, and returns a meta.NoKindMatchError while a kind is
+// not served. The client for all other kinds handles everything else.
 func NewClient(others client.Client, apis ...*API) client.Client {
 	out := &routed{Client: others, apis: map[schema.GroupVersionKind]*API{}}
 	for _, api := range apis {
@@ -48,16 +49,17 @@ func (r *routed) Delete(ctx context.Context, object client.Object, options ...cl
 	return r.with(ctx, object, func(ctx context.Context, c client.Client) error { return c.Delete(ctx, object, options...) })
 }
 
-// isUnserved reports whether the API server says that it does not serve a kind any more, before its CustomResourceDefinition is seen to go:
-// it does not know the path, or creates nothing, which it says in words only (apiextensions-apiserver,
+// isUnserved reports whether an error of the API server means that it no longer serves a kind,
+// before the operator sees the deletion of its CustomResourceDefinition. The API server does not
+// know the path, or rejects a create with a message only (apiextensions-apiserver,
 // pkg/apiserver/customresource_handler.go).
 func isUnserved(err error) bool {
 	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) ||
 		apierrors.IsForbidden(err) && strings.Contains(err.Error(), "custom resource definition is terminating")
 }
 
-// with calls what is to be done with the client for an object. Where its kind ceases to be served meanwhile, the call ends, for what it
-// waits for will not come.
+// with calls the function with the client for an object. If its kind is no longer served, the call
+// ends, because its result would never arrive.
 func (r *routed) with(ctx context.Context, object runtime.Object, do func(context.Context, client.Client) error) error {
 	kind, err := r.GroupVersionKindFor(object)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// What is about the kind goes to its own client while it is served, and nowhere while it is not. A call that still waits when it ends
-// does not wait on.
+// Requests about the kind go to its own client while it is served. Otherwise they fail. A waiting
+// call ends when the kind is no longer served.
 func TestClient(t *testing.T) {
 	kind := corev1.SchemeGroupVersion.WithKind("Secret")
 	api := &API{options: Options{Kind: kind, Resource: "secrets"}, scheme: clientgoscheme.Scheme}
@@ -77,7 +77,7 @@ func TestClient(t *testing.T) {
 	}
 }
 
-// Whoever has ended says nothing any more, and only another problem is news.
+// A period that has ended changes nothing any more, and only another problem is a change.
 func TestSet(t *testing.T) {
 	api := &API{problem: "unknown"}
 	ended, end := context.WithCancel(t.Context())

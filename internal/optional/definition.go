@@ -13,14 +13,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// problemOf says why a CustomResourceDefinition serves no objects at a version, "" where it does. It is nil where it does not exist.
+// problemOf returns the reason why a CustomResourceDefinition serves no objects at a version, or ""
+// if it does. The CustomResourceDefinition is nil if it does not exist.
 func problemOf(crd *apiextensionsv1.CustomResourceDefinition, name, version string) string {
 	serves := func(one apiextensionsv1.CustomResourceDefinitionVersion) bool {
 		return one.Name == version && one.Served
 	}
 	switch {
 	case crd == nil, !crd.DeletionTimestamp.IsZero(), !apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established):
-		// In one sentence: on its way in and out it is each of them for a moment, and every sentence is a status of every user.
+		// A single message covers all three cases, because an installation and a deletion pass
+		// through each of them, and every message changes the status of every user.
 		return fmt.Sprintf("CustomResourceDefinition %q does not exist, is not established or is being deleted", name)
 	case !slices.ContainsFunc(crd.Spec.Versions, serves):
 		return fmt.Sprintf("CustomResourceDefinition %q does not serve version %s", name, version)
@@ -28,8 +30,9 @@ func problemOf(crd *apiextensionsv1.CustomResourceDefinition, name, version stri
 	return ""
 }
 
-// slim keeps of a CustomResourceDefinition what problemOf looks at. With its schemas it is as large as hundreds of objects.
-func slim(in any) (any, error) {
+// stripCRD drops all fields of a CustomResourceDefinition that problemOf does not use. With its
+// schemas, it is as large as hundreds of objects.
+func stripCRD(in any) (any, error) {
 	crd, ok := in.(*apiextensionsv1.CustomResourceDefinition)
 	if !ok {
 		return in, nil
@@ -48,9 +51,9 @@ func slim(in any) (any, error) {
 	return crd, nil
 }
 
-// quietly tells of an error of a list or watch. That the API server does not know the kind it says for a moment before it serves a
-// new CustomResourceDefinition, and after one is gone.
-func quietly(ctx context.Context, reflector *toolscache.Reflector, err error) {
+// logWatchError logs an error of a list or watch. For a moment after the creation and the deletion
+// of a CustomResourceDefinition, the API server does not know the kind, which is not an error.
+func logWatchError(ctx context.Context, reflector *toolscache.Reflector, err error) {
 	if apierrors.IsNotFound(err) {
 		log.FromContext(ctx).V(1).Info("The API server does not serve the kind", "error", err.Error())
 		return

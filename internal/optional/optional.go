@@ -1,10 +1,12 @@
-// Package optional follows a kind that a cluster has only where somebody installed its CustomResourceDefinition, which may come and go
-// while the operator runs.
+// Package optional watches a kind whose CustomResourceDefinition is not installed in every cluster,
+// and can be added and removed while the operator runs.
 //
-// The CustomResourceDefinition is watched by its name. While it is established and serves the version, the objects of the kind are in
-// a cache of their own, which ends with it: no reflector is left that asks for what is not there. Whoever uses the kind is reconciled
-// at both. NewClient returns a client for these kinds and all others; it finds no such kind while there is none.
-// docs/adr/0032-optional-apis.md says why it is done this way.
+// The CustomResourceDefinition is watched by its name. While it is established and serves the
+// version, a separate cache holds the objects of the kind. The cache ends with the
+// CustomResourceDefinition, so that no reflector requests a kind that does not exist. Both changes
+// reconcile all users of the kind. NewClient returns a client for these kinds and all others, which
+// returns an error for kinds that do not exist. For the reasons, see
+// docs/adr/0032-optional-apis.md.
 package optional
 
 import (
@@ -23,42 +25,46 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 )
 
-// Options say which kind is followed, and what of its objects is kept.
+// Options select the kind and the cached parts of its objects.
 type Options struct {
-	// Kind is a namespaced kind, whose type has to be in the scheme.
+	// Kind is a namespaced kind. The scheme must have its type.
 	Kind schema.GroupVersionKind
-	// Resource is its name in URLs, for example httproutes. With the group it is the name of the CustomResourceDefinition. The operator
-	// needs the RBAC permissions to list and watch both.
+	// Resource is its name in URLs, for example httproutes. Together with the group it is the name
+	// of the CustomResourceDefinition. The operator needs the RBAC permissions to list and watch
+	// both.
 	Resource string
-	// Cache narrows what is cached.
+	// Cache narrows the cache.
 	Cache cache.ByObject
 }
 
-// API is a kind that may or may not be served. Make it with New, and give its Source to the one controller that uses it.
+// API is a kind that can be served or not. Create it with New, and give its Source to the one
+// controller that uses it.
 type API struct {
 	options Options
 	config  *rest.Config
 	http    *http.Client
 	scheme  *runtime.Scheme
-	// decided is closed by decide once it is known whether the kind is served and, if so, its objects are.
+	// decided is closed by decide as soon as it is known whether the kind is served, and, if it is,
+	// its objects are cached.
 	decided chan struct{}
 	decide  sync.Once
 
 	mu sync.RWMutex
-	// now is nil while there is a problem.
+	// now is nil if there is a problem.
 	now     *period
 	problem string
 }
 
-// period is a time in which the kind is served.
+// period is a time during which the kind is served.
 type period struct {
-	// ended is done when the kind is not served any more.
+	// ended is done when the kind is no longer served.
 	ended context.Context
 	// client reads from the cache, with read-your-writes consistency, and writes.
 	client client.Client
 }
 
-// New returns an API that is not followed yet. It connects as the cluster does, which is a manager, say.
+// New returns an API that is not watched yet. It uses the connection of the cluster, for example a
+// manager.
 func New(to cluster.Cluster, options Options) *API {
 	a := &API{
 		options: options, config: to.GetConfig(), http: to.GetHTTPClient(), scheme: to.GetScheme(), decided: make(chan struct{}),
@@ -67,28 +73,29 @@ func New(to cluster.Cluster, options Options) *API {
 	return a
 }
 
-// NewStatic returns an API that is not followed, and always has this problem, "" for none. It is for programs that ask once, and has no
-// Source.
+// NewStatic returns an API that is not watched and always has this problem, or none if it is "". It
+// is for programs that read each object once, and has no Source.
 func NewStatic(problem string) *API { return &API{problem: problem} }
 
 func (a *API) crd() string { return a.options.Resource + "." + a.options.Kind.Group }
 
-// Problem says why there are no objects of the kind, in words that name the CustomResourceDefinition; "" while there may be.
+// Problem returns the reason why there are no objects of the kind, with the name of the
+// CustomResourceDefinition, or "" if the kind is served.
 func (a *API) Problem() string {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
 	return a.problem
 }
 
-// current returns the period that lasts, nil where none does.
+// current returns the current period, or nil if there is none.
 func (a *API) current() *period {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
 	return a.now
 }
 
-// set begins a period, or says why there is none, unless the context has ended: then somebody else says so. It reports whether the
-// problem is another one than before.
+// set starts a period, or records the problem. If the context has ended, it does nothing, because a
+// later call decides. It reports whether the problem changed.
 func (a *API) set(ctx context.Context, now *period, problem string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -99,12 +106,12 @@ func (a *API) set(ctx context.Context, now *period, problem string) bool {
 	return true
 }
 
-// noMatch is what a client says of a kind that is not served.
+// noMatch returns a client's error for a kind that is not served.
 func (a *API) noMatch() error {
 	return &meta.NoKindMatchError{GroupKind: a.options.Kind.GroupKind(), SearchedVersions: []string{a.options.Kind.Version}}
 }
 
-// mapper knows the kind without asking the API server.
+// mapper knows the kind without a request to the API server.
 func (a *API) mapper() meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	plural := a.options.Kind.GroupVersion().WithResource(a.options.Resource)
@@ -116,31 +123,32 @@ func (a *API) mapper() meta.RESTMapper {
 func (a *API) newObject() (client.Object, error) {
 	made, err := a.scheme.New(a.options.Kind)
 	if err != nil {
-		return nil, fmt.Errorf("failed to make a %s: %w", a.options.Kind.Kind, err)
+		return nil, fmt.Errorf("failed to create a %s: %w", a.options.Kind.Kind, err)
 	}
 	object, ok := made.(client.Object)
 	if !ok {
-		return nil, fmt.Errorf("failed to make a %s: a %T is no object", a.options.Kind.Kind, made)
+		return nil, fmt.Errorf("failed to create a %s: a %T is not an object", a.options.Kind.Kind, made)
 	}
 	return object, nil
 }
 
-// newCache returns a cache of the objects, of which one is given, and a client that reads from it. Neither makes a request before it is
-// used. Both are for one period: what the client waits to see of its own writes ends with it.
+// newCache returns a cache of the objects and a client that reads from it. The argument is an
+// object of the kind. Neither sends a request before its use. Both are for one period, because the
+// client's read-your-writes state ends with it.
 func (a *API) newCache(object client.Object) (cache.Cache, client.Client, error) {
 	objects, err := cache.New(a.config, cache.Options{
-		HTTPClient: a.http, Scheme: a.scheme, Mapper: a.mapper(), DefaultWatchErrorHandler: quietly,
+		HTTPClient: a.http, Scheme: a.scheme, Mapper: a.mapper(), DefaultWatchErrorHandler: logWatchError,
 		ReaderFailOnMissingInformer: true, ByObject: map[client.Object]cache.ByObject{object: a.options.Cache},
 	})
 	if err != nil {
-		return nil, nil, fmt.Errorf("failed to make the cache: %w", err)
+		return nil, nil, fmt.Errorf("failed to create the cache: %w", err)
 	}
 	reader, err := client.New(a.config, client.Options{
 		HTTPClient: a.http, Scheme: a.scheme, Mapper: a.mapper(),
 		Cache: &client.CacheOptions{Reader: objects, EnableReadYourWritesConsistency: ptr.To(true)},
 	})
 	if err != nil {
-		return nil, nil, fmt.Errorf("failed to make the client: %w", err)
+		return nil, nil, fmt.Errorf("failed to create the client: %w", err)
 	}
 	return objects, reader, nil
 }

@@ -27,8 +27,8 @@ func newCRD(change func(*apiextensionsv1.CustomResourceDefinition)) *apiextensio
 	return crd
 }
 
-// A kind is served at a version by a CustomResourceDefinition that says so, stays, and is established; of what the cache keeps the same
-// can be said.
+// A kind is served at a version if its CustomResourceDefinition serves the version, is established,
+// and is not being deleted. The stripped object has the same result.
 func TestProblem(t *testing.T) {
 	const gone = "does not exist, is not established or is being deleted"
 	for _, test := range []struct {
@@ -51,7 +51,7 @@ func TestProblem(t *testing.T) {
 		if crd == nil {
 			continue
 		}
-		if _, err := slim(crd); err != nil {
+		if _, err := stripCRD(crd); err != nil {
 			t.Fatal(err)
 		}
 		if got := problemOf(crd, name, "v1"); got != want {
@@ -62,7 +62,7 @@ func TestProblem(t *testing.T) {
 
 func TestSlim(t *testing.T) {
 	got := newCRD(nil)
-	if _, err := slim(got); err != nil {
+	if _, err := stripCRD(got); err != nil {
 		t.Fatal(err)
 	}
 	want := &apiextensionsv1.CustomResourceDefinition{
@@ -77,7 +77,7 @@ func TestSlim(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if out, err := slim("text"); out != "text" || err != nil {
+	if out, err := stripCRD("text"); out != "text" || err != nil {
 		t.Errorf("what is none becomes %v, %v", out, err)
 	}
 }

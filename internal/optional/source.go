@@ -23,20 +23,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// patience is how long a controller waits for what is served when it starts. A kind that some need must not keep all from being
-// reconciled, be it that it cannot be listed.
-const patience = 30 * time.Second
+// startTimeout bounds the time that a controller waits for its optional kinds when it starts. An
+// optional kind, such as one that cannot be listed, must not block the reconciles of all objects.
+const startTimeout = 30 * time.Second
 
 // Users returns a request for every object that uses the kind.
 type Users func(ctx context.Context) []reconcile.Request
 
-// Source returns the source of a controller, which follows the kind: it makes requests of the events of its objects, and one for each
-// user when the kind comes or goes.
+// Source returns the source of a controller for the kind. It sends requests for the events of the
+// kind's objects, and one for each user when the kind becomes served or unserved.
 func (a *API) Source(users Users, events handler.EventHandler, predicates ...predicate.Predicate) source.SyncingSource {
 	return &follower{api: a, users: users, events: events, predicates: predicates}
 }
 
-// follower is the source. Its fields below queue belong to the one goroutine that follows.
+// follower is the source. Only its one goroutine uses the fields below queue.
 type follower struct {
 	api        *API
 	users      Users
@@ -44,7 +44,8 @@ type follower struct {
 	predicates []predicate.Predicate
 
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
-	// uid is that of the CustomResourceDefinition whose objects are followed until stop is called, "" where there is none.
+	// uid is the UID of the CustomResourceDefinition whose objects are watched until stop is
+	// called, or "" if there is none.
 	uid  types.UID
 	stop context.CancelFunc
 }
@@ -67,7 +68,7 @@ func (f *follower) Start(ctx context.Context, queue workqueue.TypedRateLimitingI
 	wake := func(any) {
 		select {
 		case changed <- struct{}{}:
-		default: // it is going to look anyway
+		default: // a wake-up is pending
 		}
 	}
 	if _, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
@@ -85,7 +86,7 @@ func (f *follower) Start(ctx context.Context, queue workqueue.TypedRateLimitingI
 			return
 		}
 		for {
-			f.look(ctx, definitions)
+			f.sync(ctx, definitions)
 			select {
 			case <-changed:
 			case <-ctx.Done():
@@ -101,13 +102,13 @@ func (f *follower) WaitForSync(ctx context.Context) error {
 	select {
 	case <-f.api.decided:
 	case <-ctx.Done():
-	case <-time.After(patience):
+	case <-time.After(startTimeout):
 		log.FromContext(ctx).Info("Starting without an optional kind", "kind", f.api.options.Kind.Kind, "problem", f.api.Problem())
 	}
 	return nil
 }
 
-// newDefinitions returns a cache of the one CustomResourceDefinition.
+// newDefinitions returns a cache of the single CustomResourceDefinition.
 func (a *API) newDefinitions() (cache.Cache, error) {
 	scheme := runtime.NewScheme()
 	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
@@ -118,13 +119,13 @@ func (a *API) newDefinitions() (cache.Cache, error) {
 	return cache.New(a.config, cache.Options{
 		HTTPClient: a.http, Scheme: scheme, Mapper: mapper,
 		ByObject: map[client.Object]cache.ByObject{&apiextensionsv1.CustomResourceDefinition{}: {
-			Field: fields.OneTermEqualSelector("metadata.name", a.crd()), Transform: slim, UnsafeDisableDeepCopy: ptr.To(true),
+			Field: fields.OneTermEqualSelector("metadata.name", a.crd()), Transform: stripCRD, UnsafeDisableDeepCopy: ptr.To(true),
 		}},
 	})
 }
 
-// look begins to follow the objects, or stops, as the CustomResourceDefinition says.
-func (f *follower) look(ctx context.Context, definitions client.Reader) {
+// sync starts or stops the watch of the objects, depending on the CustomResourceDefinition.
+func (f *follower) sync(ctx context.Context, definitions client.Reader) {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	err := definitions.Get(ctx, client.ObjectKey{Name: f.api.crd()}, crd)
 	if apierrors.IsNotFound(err) {
@@ -140,18 +141,18 @@ func (f *follower) look(ctx context.Context, definitions client.Reader) {
 	f.stop()
 	f.uid, f.stop = "", func() {}
 	if problem != "" {
-		f.tell(ctx, nil, problem)
+		f.update(ctx, nil, problem)
 		return
 	}
 	f.uid = crd.UID
-	if err := f.begin(ctx); err != nil {
-		log.FromContext(ctx).Error(err, "Failed to follow an optional kind", "kind", f.api.options.Kind.Kind)
+	if err := f.watch(ctx); err != nil {
+		log.FromContext(ctx).Error(err, "Failed to watch the objects of an optional kind", "kind", f.api.options.Kind.Kind)
 	}
 }
 
-// begin fills a cache of the objects, and has them read from it once it is filled. What was known before is not told of anew until then:
-// it takes a moment.
-func (f *follower) begin(ctx context.Context) error {
+// watch fills a cache of the objects. Clients read from it after it is filled. Until then, which
+// takes a moment, the users are not reconciled.
+func (f *follower) watch(ctx context.Context) error {
 	ctx, f.stop = context.WithCancel(ctx)
 	f.api.set(ctx, nil, fmt.Sprintf("the objects of CustomResourceDefinition %q cannot be listed yet", f.api.crd()))
 	object, err := f.api.newObject()
@@ -173,22 +174,22 @@ func (f *follower) begin(ctx context.Context) error {
 	}()
 	go func() {
 		if err := events.WaitForSync(ctx); err == nil {
-			f.tell(ctx, &period{ctx, reader}, "")
+			f.update(ctx, &period{ctx, reader}, "")
 		}
 	}()
 	return nil
 }
 
-// tell begins a period, or says why there is none, and has the users reconciled where it was another state before. The first time the
-// controller is going to reconcile all.
-func (f *follower) tell(ctx context.Context, now *period, problem string) {
+// update starts a period or records the problem, and reconciles the users if the state changed. The
+// first time, the controller reconciles all objects itself.
+func (f *follower) update(ctx context.Context, now *period, problem string) {
 	if !f.api.set(ctx, now, problem) {
 		return
 	}
 	if problem == "" {
-		log.FromContext(ctx).Info("Following an optional kind", "kind", f.api.options.Kind.Kind)
+		log.FromContext(ctx).Info("Watching an optional kind", "kind", f.api.options.Kind.Kind)
 	} else {
-		log.FromContext(ctx).Info("Doing without an optional kind", "kind", f.api.options.Kind.Kind, "problem", problem)
+		log.FromContext(ctx).Info("Continuing without an optional kind", "kind", f.api.options.Kind.Kind, "problem", problem)
 	}
 	isFirst := false
 	f.api.decide.Do(func() {

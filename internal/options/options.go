@@ -1,5 +1,5 @@
-// Package options reads the command line of the operator. Each flag has an environment variable that is used where the
-// flag is not given.
+// Package options reads the command line of the operator. Each flag has an environment variable
+// that sets it if the flag is not given.
 package options
 
 import (
@@ -17,7 +17,8 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
-	"k8s.io/apimachinery/pkg/util/intstr"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/sets"
 	netutils "k8s.io/utils/net"
 
 	"github.com/example/nginx-operator/internal/fleet"
@@ -26,109 +27,116 @@ import (
 
 // Options are the settings of the operator.
 type Options struct {
-	// LeaderElect makes replicas elect the one that reconciles.
+	// LeaderElect enables leader election, so that one replica reconciles.
 	LeaderElect bool
-	// LeaderElectionNamespace holds the Lease; "" is the operator's own namespace.
+	// LeaderElectionNamespace is the namespace of the Lease, or "" for the operator's namespace.
 	LeaderElectionNamespace string
-	// MetricsBindAddress is host:port of the HTTPS metrics endpoint, "0" for none.
+	// MetricsBindAddress is host:port of the HTTPS metrics endpoint, or "0" to disable it.
 	MetricsBindAddress string
-	// MetricsCertDir holds tls.crt and tls.key for it; "" makes a self-signed certificate.
+	// MetricsCertDir has tls.crt and tls.key for it, or is "" for a self-signed certificate.
 	MetricsCertDir string
 	// HealthProbeBindAddress is host:port of /healthz and /readyz.
 	HealthProbeBindAddress string
-	// OperatorNamespace is the namespace that the operator runs in: that of its webhooks' Service and Secret.
+	// OperatorNamespace is the namespace of the operator, and of its webhooks' Service and Secret.
 	OperatorNamespace string
 	// WebhookBindAddress is host:port of the HTTPS endpoint for conversion and admission.
 	WebhookBindAddress string
-	// WebhookServiceName is the Service by which the API server finds it, WebhookSecretName the Secret with its certificate.
+	// WebhookServiceName is the Service of the endpoint. WebhookSecretName is the Secret with its
+	// certificate.
 	WebhookServiceName, WebhookSecretName string
-	// WebhookURL takes the place of the Service, for an operator that runs outside of the cluster: https://host:port.
+	// WebhookURL replaces the Service if the operator runs outside the cluster: https://host:port.
 	WebhookURL string
-	// OLM: it was installed from a bundle. ClusterServiceVersion is the name of the own one, empty without OLM v0.
+	// OLM is true if a bundle installed the operator. ClusterServiceVersion is the operator's own, or
+	// "" without OLM v0.
 	OLM                   bool
 	ClusterServiceVersion string
-	// StorageMigrationManifest is the file with the StorageVersionMigration that the release carries; "" makes the operator rewrite
-	// stored objects itself when they have to be.
+	// StorageMigrationManifest is the file with the release's StorageVersionMigration. If it is "",
+	// the operator rewrites stored objects.
 	StorageMigrationManifest string
-	// NginxImage is the container image of the operands.
+	// NginxImage is the container image of instances without spec.image.
 	NginxImage string
 	// ExporterImage is the container image of nginx-prometheus-exporter, for instances with spec.monitoring.
 	ExporterImage string
-	// PodIPs are the addresses of the operator's own Pod, by which it knows the IP families of the cluster.
+	// PodIPs are the addresses of the operator's Pod. They show the IP families of the cluster.
 	PodIPs []string
-	// MaxConcurrentReconciles is how many objects are reconciled at a time.
+	// MaxConcurrentReconciles is the number of concurrent reconciles.
 	MaxConcurrentReconciles int
-	// FleetRolloutMaxUnavailable is how many instances roll at a time because a release makes something else of them.
-	FleetRolloutMaxUnavailable intstr.IntOrString
-	// KubeAPIQPS and KubeAPIBurst limit the requests to the API server, per second and at once.
+	// FleetRollout controls the rollout of instances that an operator upgrade changes.
+	FleetRollout fleet.Policy
+	// KubeAPIQPS and KubeAPIBurst limit the rate and the burst of requests to the API server.
 	KubeAPIQPS   float32
 	KubeAPIBurst int
 	// LogLevel is debug, info, warn or error; LogFormat is json or text.
 	LogLevel, LogFormat string
-	// Version asks for the version instead of a run.
+	// Version prints the version and exits.
 	Version bool
 }
 
 // DefaultExporterImage is the exporter that this release is tested with.
 const DefaultExporterImage = "docker.io/nginx/nginx-prometheus-exporter:1.5.1"
 
-// ErrHelp is what Parse returns when it printed the help.
+// ErrHelp is the error of Parse after it printed the help.
 var ErrHelp = pflag.ErrHelp
 
 const envPrefix = "NGINX_OPERATOR_"
 
-// Parse reads the arguments (without the program's name); lookupEnv is os.LookupEnv. Help goes to the writer. An error
-// names the flag or the variable that is wrong.
+// Parse reads the arguments without the program's name. lookupEnv is os.LookupEnv. Help goes to the
+// writer. An error contains the name of the wrong flag or variable.
 func Parse(args []string, lookupEnv func(string) (string, bool), help io.Writer) (*Options, error) {
 	o := &Options{}
 	flags := pflag.NewFlagSet("nginx-operator", pflag.ContinueOnError)
 	flags.SortFlags = false
-	flags.BoolVar(&o.LeaderElect, "leader-elect", false, "elect one of several replicas to reconcile; needed with more than one")
+	flags.BoolVar(&o.LeaderElect, "leader-elect", false, "elect the replica that reconciles; required for two or more replicas")
 	flags.StringVar(&o.LeaderElectionNamespace, "leader-election-namespace", "",
-		"namespace of the election's Lease (default: the namespace the operator runs in)")
+		"namespace of the leader election Lease (default: the operator's namespace)")
 	flags.StringVar(&o.MetricsBindAddress, "metrics-bind-address", ":8443",
-		`address of the HTTPS metrics endpoint, "0" for none; callers need the right to get /metrics`)
+		`address of the HTTPS metrics endpoint, "0" to disable it; clients need the permission to get /metrics`)
 	flags.StringVar(&o.MetricsCertDir, "metrics-cert-dir", "",
-		"directory with tls.crt and tls.key of the metrics endpoint (default: a self-signed certificate)")
+		"directory with tls.crt and tls.key for the metrics endpoint (default: a self-signed certificate)")
 	flags.StringVar(&o.HealthProbeBindAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz")
 	flags.StringVar(&o.OperatorNamespace, "operator-namespace", "nginx-operator-system",
-		"namespace that the operator runs in, and its webhooks' Service and certificate are in")
+		"namespace of the operator, and of the Service and certificate of its webhooks")
 	flags.StringVar(&o.WebhookBindAddress, "webhook-bind-address", ":9443", "address of the HTTPS endpoint for conversion and admission")
 	flags.BoolVar(&o.OLM, "olm", false,
-		"installed from a bundle: certificate and configuration of the webhooks come from OLM (default: true under OLM v0)")
+		"OLM installed the operator and manages the certificate and configuration of the webhooks (default: true with OLM v0)")
 	flags.StringVar(&o.WebhookServiceName, "webhook-service-name", "",
-		"Service by which the API server finds the webhooks (default: "+webhookService+"; under OLM the one that OLM makes)")
+		"Service of the webhooks (default: "+webhookService+", or the name that OLM uses)")
 	flags.StringVar(&o.WebhookSecretName, "webhook-secret-name", "",
-		"Secret with the certificate of the webhooks (default: "+webhookSecret+"; under OLM the one that OLM makes)")
+		"Secret with the certificate of the webhooks (default: "+webhookSecret+", or the name that OLM uses)")
 	flags.StringVar(&o.WebhookURL, "webhook-url", "",
-		"https://host:port under which the API server reaches the webhooks, for an operator outside of the cluster")
+		"URL of the webhooks, https://host:port, for an operator outside the cluster")
 	flags.StringVar(&o.StorageMigrationManifest, "storage-migration-manifest", "",
-		"file with the StorageVersionMigration for the control plane "+
-			"(default: the operator rewrites stored objects itself where they have to be)")
-	flags.StringVar(&o.NginxImage, "nginx-image", "", "container image of the operands, required")
+		"file with the StorageVersionMigration to create (default: the operator rewrites stored objects)")
+	flags.StringVar(&o.NginxImage, "nginx-image", "", "default container image of NGINX; required")
 	flags.StringVar(&o.ExporterImage, "exporter-image", DefaultExporterImage,
 		"container image of nginx-prometheus-exporter, for instances with spec.monitoring")
-	flags.StringSliceVar(&o.PodIPs, "pod-ips", nil, "addresses of the operator's Pod; where one is IPv6, the operands listen on IPv6 as well")
-	flags.IntVar(&o.MaxConcurrentReconciles, "max-concurrent-reconciles", 10, "objects that are reconciled at a time")
+	flags.StringSliceVar(&o.PodIPs, "pod-ips", nil, "IP addresses of the operator's Pod; if one is IPv6, instances also listen on IPv6")
+	flags.IntVar(&o.MaxConcurrentReconciles, "max-concurrent-reconciles", 10, "number of concurrent reconciles")
 	bound := flags.String("fleet-rollout-max-unavailable", "10%",
-		"instances that roll at a time where a release of the operator makes something else of them: a number of at least 1, "+
-			"or a percentage of all from 1% to 100%, which is one at least")
+		"maximum number of instances that roll concurrently after an operator upgrade: a number of at least 1, or 1% to 100% of all "+
+			"instances, at least one instance; at least two while instances of several namespaces roll")
+	canaries := flags.StringSlice("fleet-rollout-canary-namespaces", nil,
+		"namespaces whose canaries roll before all other instances; canaries of other namespaces roll before the instances of their own "+
+			"namespace")
+	flags.IntVar(&o.FleetRollout.FailureThreshold, "fleet-rollout-failure-threshold", fleet.DefaultFailureThreshold,
+		"number of namespaces with a failed instance that stops such a rollout in all namespaces: 1 stops it at the first failure, 0 never "+
+			"stops it; a failed instance always stops the rollout in its own namespace")
 	flags.Float32Var(&o.KubeAPIQPS, "kube-api-qps", 500, "requests to the API server per second")
-	flags.IntVar(&o.KubeAPIBurst, "kube-api-burst", 1000, "requests to the API server at once")
-	flags.StringVar(&o.LogLevel, "log-level", "info", "debug, info, warn or error")
+	flags.IntVar(&o.KubeAPIBurst, "kube-api-burst", 1000, "maximum burst of requests to the API server")
+	flags.StringVar(&o.LogLevel, "log-level", "info", "debug, info, warn, or error")
 	flags.StringVar(&o.LogFormat, "log-format", "json", "json or text")
 	flags.BoolVar(&o.Version, "version", false, "print the version and exit")
 	flags.VisitAll(func(flag *pflag.Flag) { flag.Usage += " [" + envName(flag.Name) + "]" })
 	flags.SetOutput(io.Discard)
 	flags.Usage = func() {
-		_, _ = fmt.Fprintf(help, "nginx-operator manages NGINX instances declared as NginxOperator objects.\n\n"+
-			"Flags, each with the environment variable that is used where it is not given:\n%s", flags.FlagUsagesWrapped(120))
+		_, _ = fmt.Fprintf(help, "nginx-operator manages NGINX instances for NginxOperator objects.\n\nFlags, each with the environment "+
+			"variable that sets it if the flag is not given:\n%s", flags.FlagUsagesWrapped(120))
 	}
 	if err := flags.Parse(args); err != nil {
 		return nil, err
 	}
 	if flags.NArg() > 0 {
-		return nil, fmt.Errorf("unexpected argument %q: the operator takes flags only, see --help", flags.Arg(0))
+		return nil, fmt.Errorf("unexpected argument %q: the operator accepts only flags, see --help", flags.Arg(0))
 	}
 	var errs []error
 	flags.VisitAll(func(flag *pflag.Flag) {
@@ -145,13 +153,15 @@ func Parse(args []string, lookupEnv func(string) (string, bool), help io.Writer)
 	}
 	o.complete(lookupEnv)
 	var err error
-	if o.FleetRolloutMaxUnavailable, err = fleet.ParseBound(*bound); err != nil {
+	if o.FleetRollout.MaxUnavailable, err = fleet.ParseBound(*bound); err != nil {
 		return nil, fmt.Errorf("--fleet-rollout-max-unavailable: %w", err)
 	}
+	o.FleetRollout.CanaryNamespaces = sets.New(*canaries...)
 	return o, o.validate()
 }
 
-// Names of what OLM makes for the Deployment of the bundle, and of what config/ installs without OLM.
+// Names of the Service and Secret that OLM creates for the bundle, and that config/ installs without
+// OLM.
 const (
 	webhookService    = "nginx-operator-webhook-service"
 	webhookSecret     = "nginx-operator-webhook-server-cert" // #nosec G101 -- the name of a Secret
@@ -159,10 +169,10 @@ const (
 	olmWebhookSecret  = olmWebhookService + "-cert"
 )
 
-// complete fills in what depends on who installed the operator.
+// complete sets the defaults that depend on whether OLM installed the operator.
 func (o *Options) complete(lookupEnv func(string) (string, bool)) {
 	service, secret := webhookService, webhookSecret
-	// OLM v1 sets no such variable: its bundles say so by the flag.
+	// OLM v1 does not set the variable. Its bundles set the flag.
 	o.ClusterServiceVersion, _ = lookupEnv(olm.ConditionNameEnv)
 	if o.OLM = o.OLM || o.ClusterServiceVersion != ""; o.OLM {
 		service, secret = olmWebhookService, olmWebhookSecret
@@ -177,10 +187,18 @@ func (o *Options) validate() error {
 		return nil
 	}
 	if o.NginxImage == "" {
-		return errors.New("no operand image: set --nginx-image or RELATED_IMAGE_NGINX, for example docker.io/nginxinc/nginx-unprivileged:1.28.0")
+		return errors.New("no operand image: set --nginx-image or RELATED_IMAGE_NGINX, for example docker.io/nginxinc/nginx-unprivileged:1.30.7")
 	}
 	if o.MaxConcurrentReconciles < 1 {
 		return fmt.Errorf("--max-concurrent-reconciles is %d, must be at least 1", o.MaxConcurrentReconciles)
+	}
+	if o.FleetRollout.FailureThreshold < 0 {
+		return fmt.Errorf("--fleet-rollout-failure-threshold is %d, must be at least 0", o.FleetRollout.FailureThreshold)
+	}
+	for namespace := range o.FleetRollout.CanaryNamespaces {
+		if len(apivalidation.ValidateNamespaceName(namespace, false)) > 0 {
+			return fmt.Errorf("--fleet-rollout-canary-namespaces has %q, which is not a valid namespace name", namespace)
+		}
 	}
 	if o.KubeAPIQPS <= 0 || o.KubeAPIBurst < 1 {
 		return fmt.Errorf("--kube-api-qps is %v and --kube-api-burst is %d, both must be above 0", o.KubeAPIQPS, o.KubeAPIBurst)
@@ -197,7 +215,7 @@ func (o *Options) validate() error {
 	}
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(o.LogLevel)); err != nil {
-		return fmt.Errorf("--log-level is %q, must be debug, info, warn or error", o.LogLevel)
+		return fmt.Errorf("--log-level is %q, must be debug, info, warn, or error", o.LogLevel)
 	}
 	return nil
 }
@@ -219,7 +237,7 @@ func (o *Options) IPv6() bool {
 	return slices.ContainsFunc(o.PodIPs, netutils.IsIPv6String)
 }
 
-// Logger returns the logger that the options ask for. It writes to standard error.
+// Logger returns the logger of the options. It writes to standard error.
 func (o *Options) Logger() logr.Logger {
 	var level slog.Level
 	_ = level.UnmarshalText([]byte(o.LogLevel)) // validated
@@ -230,8 +248,8 @@ func (o *Options) Logger() logr.Logger {
 	return logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, options))
 }
 
-// envName returns the environment variable of a flag. Those of images are the ones by which OLM finds related
-// images, those of the addresses and of the namespace have the names that manifests commonly use.
+// envName returns the environment variable of a flag. OLM requires the prefix RELATED_IMAGE_ for
+// images. Addresses and namespace have the names that manifests commonly use.
 func envName(flag string) string {
 	switch flag {
 	case "nginx-image":

@@ -8,7 +8,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/example/nginx-operator/internal/fleet"
 )
 
 func parse(args []string, env map[string]string) (*Options, error) {
@@ -28,6 +33,36 @@ func TestPrecedence(t *testing.T) {
 	}
 	if got.NginxImage != "from-env" || got.MaxConcurrentReconciles != 4 || !got.LeaderElect || got.HealthProbeBindAddress != ":8081" {
 		t.Errorf("%+v", got)
+	}
+}
+
+// The administrator decides how releases roll instances, by variables that a Subscription can set.
+func TestFleetRollout(t *testing.T) {
+	const prefix = "NGINX_OPERATOR_FLEET_ROLLOUT_"
+	for name, test := range map[string]struct {
+		env  map[string]string
+		want fleet.Policy
+	}{
+		"default": {nil, fleet.Policy{MaxUnavailable: intstr.FromString("10%"), FailureThreshold: 2}},
+		"all set": {
+			map[string]string{prefix + "MAX_UNAVAILABLE": "3", prefix + "CANARY_NAMESPACES": "staging,qa", prefix + "FAILURE_THRESHOLD": "0"},
+			fleet.Policy{MaxUnavailable: intstr.FromInt32(3), CanaryNamespaces: sets.New("qa", "staging")},
+		},
+		"no namespaces": {
+			map[string]string{prefix + "CANARY_NAMESPACES": ""}, fleet.Policy{MaxUnavailable: intstr.FromString("10%"), FailureThreshold: 2},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			env := map[string]string{"RELATED_IMAGE_NGINX": "nginx:1"}
+			maps.Copy(env, test.env)
+			got, err := parse(nil, env)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, got.FleetRollout, cmpopts.EquateEmpty()); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 }
 
@@ -60,7 +95,10 @@ func TestRefusals(t *testing.T) {
 		},
 		"bad flag":       {[]string{"--kube-api-burst=many"}, image, "--kube-api-burst"},
 		"no concurrency": {[]string{"--max-concurrent-reconciles=0"}, image, "--max-concurrent-reconciles"},
-		"no place":       {[]string{"--fleet-rollout-max-unavailable=0%"}, image, "--fleet-rollout-max-unavailable"},
+		"no slot":        {[]string{"--fleet-rollout-max-unavailable=0%"}, image, "--fleet-rollout-max-unavailable"},
+		"threshold":      {[]string{"--fleet-rollout-failure-threshold=-1"}, image, "--fleet-rollout-failure-threshold"},
+		"namespaces":     {[]string{"--fleet-rollout-canary-namespaces=staging,*"}, image, "--fleet-rollout-canary-namespaces"},
+		"no namespace":   {[]string{"--fleet-rollout-canary-namespaces=staging,"}, image, "--fleet-rollout-canary-namespaces"},
 		"no requests":    {[]string{"--kube-api-qps=0"}, image, "--kube-api-qps"},
 		"no port":        {[]string{"--webhook-bind-address=127.0.0.1"}, image, "--webhook-bind-address"},
 		"port name":      {[]string{"--webhook-bind-address=:https"}, image, "--webhook-bind-address"},

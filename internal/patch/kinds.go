@@ -22,6 +22,8 @@ type kind struct {
 	kept []kept
 	// added are lists to which a patch may only add.
 	added []kept
+	// ratcheted are fields that patches of objects which 0.5.0 stored may have changed or added to, and others may not.
+	ratcheted []kept
 }
 
 // kept is a field that a patch may not change, and what there is to do in place of it.
@@ -37,6 +39,7 @@ const (
 	useTemplate  = "set spec.podTemplate"
 	useService   = "set spec.service"
 	useResources = "set spec.resources"
+	ownPolicy    = "create a NetworkPolicy of your own for the Pods"
 )
 
 var kinds = map[string]kind{
@@ -58,6 +61,9 @@ var kinds = map[string]kind{
 			{podSpec + "imagePullSecrets", useTemplate},
 		},
 		added: []kept{{podSpec + "volumes", ownContract}, {podSpec + "securityContext.sysctls", ownContract}},
+		ratcheted: []kept{
+			{podSpec + "automountServiceAccountToken", "declare the token in spec.volumes (projected.serviceAccountToken), with an audience"},
+		},
 	},
 	"Service": {
 		empty: func() client.Object { return &corev1.Service{} },
@@ -82,7 +88,12 @@ var kinds = map[string]kind{
 	"NetworkPolicy": {
 		empty: func() client.Object { return &networkingv1.NetworkPolicy{} },
 		kept:  []kept{{"spec.podSelector", ownSelector}},
-		added: []kept{{"spec.policyTypes", ownContract}, {"spec.ingress", "set spec.networkPolicy, or add a rule beside it"}},
+		added: []kept{{"spec.policyTypes", ownContract}, {"spec.ingress", "set spec.networkPolicy"}},
+		ratcheted: []kept{
+			{"spec.policyTypes", ownPolicy},
+			{"spec.ingress", "set spec.networkPolicy, or " + ownPolicy},
+			{"spec.egress", ownPolicy},
+		},
 	},
 	"PodDisruptionBudget": {
 		empty: func() client.Object { return &policyv1.PodDisruptionBudget{} },

@@ -75,8 +75,7 @@ func TestApply(t *testing.T) {
 			map[string]any{"spec.template.spec.securityContext.runAsUser": int64(1000650000)},
 		},
 		"null takes away": {
-			"Deployment", pod("automountServiceAccountToken: null"),
-			map[string]any{"spec.template.spec.automountServiceAccountToken": nil},
+			"Deployment", pod("enableServiceLinks: null"), map[string]any{"spec.template.spec.enableServiceLinks": nil},
 		},
 		"another constant": {"Deployment", pod("enableServiceLinks: true"), map[string]any{"spec.template.spec.enableServiceLinks": true}},
 		"both names of the service account": {"Deployment", pod("serviceAccountName: robot"), map[string]any{

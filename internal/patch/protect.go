@@ -46,7 +46,7 @@ func (k kind) changed(before, after map[string]any) []string {
 	}
 	for _, own := range k.added {
 		if lacks(get(after, own.field), get(before, own.field)) {
-			fault(own.field, own.instead+" (a patch may add to it)")
+			fault(own.field, own.instead)
 		}
 	}
 	return out

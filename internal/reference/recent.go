@@ -8,18 +8,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// keptBytes bounds what is kept of the ConfigMaps that were read last. Each has 1 MiB at most.
+// keptBytes bounds the memory of the recently read ConfigMaps. Each ConfigMap has at most 1 MiB.
 const keptBytes = 4 << 20
 
-// recent keeps the objects that were read last, so that all who name one of them make their copies from one read. Nobody may change
-// what it returns.
+// recent caches recently read objects, so that all referrers of an object copy from one read. No
+// caller may change a cached object.
 type recent struct {
-	// limit bounds the bytes of all together; with 0 nothing is kept.
+	// limit bounds the total bytes. With 0, nothing is cached.
 	limit int
 
 	mu   sync.Mutex
 	size int
-	// kept holds them in the order in which they were asked for.
+	// kept has the objects in the order of their last use.
 	kept []keptObject
 }
 
@@ -29,7 +29,7 @@ type keptObject struct {
 	size   int
 }
 
-// get returns an object in a resourceVersion, nil where that is not kept.
+// get returns an object in a resourceVersion, or nil if it is not cached.
 func (r *recent) get(key types.NamespacedName, version string) client.Object {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -42,7 +42,7 @@ func (r *recent) get(key types.NamespacedName, version string) client.Object {
 	return found.object
 }
 
-// put keeps an object in place of its older versions, and of those that were not asked for the longest.
+// put caches an object. It removes older versions of it, and the least recently used objects.
 func (r *recent) put(key types.NamespacedName, object client.Object) {
 	sized, ok := object.(interface{ Size() int })
 	if !ok || sized.Size() > r.limit {
@@ -68,7 +68,7 @@ func (r *recent) forget(key types.NamespacedName) {
 	}
 }
 
-// index returns where an object is, -1 where it is not kept. The lock is held.
+// index returns the index of an object, or -1 if it is not cached. The caller holds the lock.
 func (r *recent) index(key types.NamespacedName) int {
 	return slices.IndexFunc(r.kept, func(kept keptObject) bool { return kept.key == key })
 }

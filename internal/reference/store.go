@@ -8,18 +8,19 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// store is a tracker as the reflector sees it: the place where it keeps what it lists and watches.
+// store is a Tracker as the store of its reflector.
 type store Tracker
 
 var _ cache.TransformingStore = &store{}
 
-// entry is what is kept of an object.
+// entry is the stored part of an object.
 type entry struct {
 	key     types.NamespacedName
 	version string
 }
 
-// Transformer makes the reflector keep entries, and not whole metadata, while a streamed list is not complete.
+// Transformer makes the reflector store entries instead of complete metadata while a streamed list
+// is incomplete.
 func (s *store) Transformer() cache.TransformFunc {
 	return func(object any) (any, error) { return entryOf(object) }
 }
@@ -78,7 +79,8 @@ func (s *store) Delete(object any) error {
 	return nil
 }
 
-// Replace implements cache.ReflectorStore. The first list is not told of: the controller looks at every object then.
+// Replace implements cache.ReflectorStore. It does not report the objects of the first list,
+// because the controller reconciles every object at the start.
 func (s *store) Replace(objects []any, _ string) error {
 	versions := map[string]map[string]string{}
 	for _, object := range objects {
@@ -108,10 +110,11 @@ func (s *store) Replace(objects []any, _ string) error {
 	return nil
 }
 
-// Resync implements cache.ReflectorStore; there is nothing to do.
+// Resync implements cache.ReflectorStore. It does nothing.
 func (s *store) Resync() error { return nil }
 
-// forget drops what is known of an object, unless it was read in this resourceVersion already. The lock is held.
+// forget drops the derived values of an object, unless they are for this resourceVersion already.
+// The caller holds the lock.
 func (s *store) forget(key types.NamespacedName, version string) {
 	if known, found := s.derived[key]; found && known.version != version {
 		delete(s.derived, key)
@@ -128,8 +131,8 @@ func put(versions map[string]map[string]string, found entry) {
 	versions[found.key.Namespace][found.key.Name] = found.version
 }
 
-// eachDifference calls the function for every object that is not in both maps with the same resourceVersion, with the
-// new one, "" where the object is gone.
+// eachDifference calls the function for every object whose resourceVersions in the two maps differ,
+// with the new resourceVersion, or "" if the object is gone.
 func eachDifference(before, now map[string]map[string]string, do func(types.NamespacedName, string)) {
 	for namespace, names := range before {
 		for name := range names {

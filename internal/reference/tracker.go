@@ -1,11 +1,11 @@
-// Package reference follows the ConfigMaps and Secrets that NginxOperators name.
+// Package reference watches the ConfigMaps and Secrets that NginxOperators reference.
 //
-// Any object of a namespace can be named, so all of them are watched; but only their metadata is, and of that only the
-// resourceVersion is kept. What an object holds is read once for each resourceVersion and only if somebody names it, and
-// what is remembered of it are the conclusions (Derive). So no Secret of the cluster is ever in the operator's memory for
-// longer than it is looked at, and of the ConfigMaps only those that were read last are, in 4 MiB; and a reconcile of an
-// object whose references have not changed costs no request.
-// docs/adr/0014-references.md says why it is done this way.
+// A spec can reference any object of its namespace, so all of them are watched. The watch receives
+// metadata only, and stores only the resourceVersion. The content of an object is read only if it
+// is referenced, and once for each resourceVersion. Only the derived values are cached (Derive).
+// Therefore no Secret stays in the operator's memory longer than its use, and recently read
+// ConfigMaps take at most 4 MiB. A reconcile of an object with unchanged references costs no
+// request. For the reasons, see docs/adr/0014-references.md.
 package reference
 
 import (
@@ -30,29 +30,30 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// Referrers returns a request for every object that names the object of that key.
+// Referrers returns a request for every object that references the object with that key.
 type Referrers func(ctx context.Context, key types.NamespacedName) []reconcile.Request
 
-// Tracker knows of every object of one kind that it exists, and in which resourceVersion. Make it with NewTracker.
+// Tracker knows the existence and the resourceVersion of every object of one kind. Create it with
+// NewTracker.
 type Tracker struct {
 	client    metadata.Interface
 	resource  schema.GroupVersionResource
 	reader    client.Reader
 	referrers Referrers
-	// direct: nothing is followed or remembered.
+	// direct is true if the tracker watches and caches nothing.
 	direct bool
 	synced chan struct{}
-	// flights are the reads and the conclusions that are under way.
+	// flights are the reads and derivations in progress.
 	flights singleflight.Group
-	// recent are the objects that were read last.
+	// recent are the recently read objects.
 	recent recent
 
 	mu sync.RWMutex
-	// versions holds the resourceVersions by namespace and name: so many strings and nothing else.
+	// versions holds the resourceVersions by namespace and name.
 	versions map[string]map[string]string
-	// derived holds what is known of the few objects that are named.
+	// derived holds the derived values of referenced objects.
 	derived map[types.NamespacedName]derived
-	// changed is called after each change of a tracked object but for the first list.
+	// changed is called after each change of a tracked object, except for the first list.
 	changed func(types.NamespacedName)
 }
 
@@ -60,7 +61,7 @@ type Tracker struct {
 func NewTrackers(config *rest.Config, http *http.Client, reader client.Reader) (configMaps, secrets *Tracker, err error) {
 	watcher, err := metadata.NewForConfigAndClient(config, http)
 	if err != nil {
-		return nil, nil, fmt.Errorf("failed to make the metadata client: %w", err)
+		return nil, nil, fmt.Errorf("failed to create the metadata client: %w", err)
 	}
 	core := corev1.SchemeGroupVersion
 	configMaps = NewTracker(watcher, core.WithResource("configmaps"), reader)
@@ -68,7 +69,8 @@ func NewTrackers(config *rest.Config, http *http.Client, reader client.Reader) (
 	return configMaps, NewTracker(watcher, core.WithResource("secrets"), reader), nil
 }
 
-// NewTracker returns a tracker of all objects of a resource. The reader reads their content from the API server.
+// NewTracker returns a tracker of all objects of a resource. The reader reads their content from
+// the API server.
 func NewTracker(watcher metadata.Interface, resource schema.GroupVersionResource, reader client.Reader) *Tracker {
 	return &Tracker{
 		client: watcher, resource: resource, reader: reader, synced: make(chan struct{}),
@@ -76,8 +78,8 @@ func NewTracker(watcher metadata.Interface, resource schema.GroupVersionResource
 	}
 }
 
-// NewDirect returns a tracker that follows nothing: each question reads the object anew. It is for programs that ask once, and is no
-// source of a controller.
+// NewDirect returns a tracker that watches nothing: each call reads the object again. It is for
+// programs that read each object once, and cannot be the source of a controller.
 func NewDirect(resource schema.GroupVersionResource, reader client.Reader) *Tracker {
 	return &Tracker{resource: resource, reader: reader, direct: true}
 }
@@ -90,8 +92,9 @@ func (t *Tracker) Version(key types.NamespacedName) (string, bool) {
 	return version, found
 }
 
-// Source returns the source of a controller that starts the tracker, and makes a request for every referrer of an object
-// that came, changed or went. The controller does nothing before the tracker knows all objects.
+// Source returns the source of a controller. It starts the tracker, and sends a request for every
+// referrer of an object that was created, changed, or deleted. The controller starts after the
+// tracker has listed all objects.
 func (t *Tracker) Source(referrers Referrers) source.SyncingSource {
 	t.referrers = referrers
 	return t
@@ -121,13 +124,15 @@ func (t *Tracker) WaitForSync(ctx context.Context) error {
 	}
 }
 
-// pageSize is that of a list. Servers that stream lists (Kubernetes 1.34 and later) are not asked for one.
+// pageSize is the page size of a list. Servers that stream lists (Kubernetes 1.34 and later) ignore
+// it.
 const pageSize = 500
 
 func (t *Tracker) listWatch() cache.ListerWatcher {
 	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			// From the watch cache ("0") an older server sends all objects at once, whatever the limit is.
+			// From the watch cache ("0"), an older server sends all objects at once and ignores the
+			// limit.
 			if options.ResourceVersion == "0" {
 				options.ResourceVersion = ""
 			}

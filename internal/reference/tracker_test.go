@@ -38,7 +38,8 @@ func keyOf(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: "shop", Name: name}
 }
 
-// newTracker returns a tracker that is not started, and the names of the objects whose changes it told of.
+// newTracker returns a tracker that is not started, and a function that returns the names of
+// changed objects.
 func newTracker(reader client.Reader) (*Tracker, func() []string) {
 	t := NewTracker(nil, secrets, reader)
 	var mu sync.Mutex
@@ -58,7 +59,8 @@ func newTracker(reader client.Reader) (*Tracker, func() []string) {
 	}
 }
 
-// What the reflector hands over is what is known afterwards, and each difference is told of once; the first list is not.
+// The tracker knows the objects from the reflector, and reports each difference once, except for
+// the first list.
 func TestStore(t *testing.T) {
 	tracker, told := newTracker(nil)
 	s := (*store)(tracker)
@@ -102,7 +104,8 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// A controller that uses the tracker waits until all objects are known, and then gets a request for every referrer.
+// A controller that uses the tracker waits until all objects are known. Then it gets a request for
+// every referrer.
 func TestSource(t *testing.T) {
 	scheme := metadatafake.NewTestScheme()
 	if err := metav1.AddMetaToScheme(scheme); err != nil {
@@ -131,7 +134,7 @@ func TestSource(t *testing.T) {
 	for _, name := range []string{"nobody's", "b"} {
 		created := metadataOf(name, "2")
 		resource := objects.Resource(secrets).Namespace("shop").(metadatafake.MetadataClient)
-		// The watch begins a moment after the list.
+		// The watch starts a moment after the list.
 		for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(5 * time.Millisecond) {
 			if _, err := resource.CreateFake(created, metav1.CreateOptions{}); err != nil {
 				t.Fatal(err)
@@ -154,7 +157,8 @@ func TestSource(t *testing.T) {
 	}
 }
 
-// A conclusion is drawn once for each version of an object and each question, and goes with the version.
+// A value is derived once for each version of an object and each cache key, and dropped with the
+// version.
 func TestDerive(t *testing.T) {
 	reads, version, down := 0, "1", error(nil)
 	reader := fake.NewClientBuilder().WithObjects(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a"}}).
@@ -168,14 +172,14 @@ func TestDerive(t *testing.T) {
 		}).Build()
 	tracker, _ := newTracker(reader)
 	s := (*store)(tracker)
-	ask := func(name, question string) (string, bool, error) {
+	ask := func(name, cacheKey string) (string, bool, error) {
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
-		return Derive(t.Context(), tracker, question, secret, func() string { return question + " of version " + secret.ResourceVersion })
+		return Derive(t.Context(), tracker, cacheKey, secret, func() string { return cacheKey + " of version " + secret.ResourceVersion })
 	}
-	expect := func(step, name, question, want string, wantReads int) {
+	expect := func(step, name, cacheKey, want string, wantReads int) {
 		t.Helper()
 		before := reads
-		got, found, err := ask(name, question)
+		got, found, err := ask(name, cacheKey)
 		if err != nil || found != (want != "") || got != want || reads-before != wantReads {
 			t.Errorf("%s: %q after %d reads, want %q after %d (%v)", step, got, reads-before, want, wantReads, err)
 		}
@@ -189,7 +193,7 @@ func TestDerive(t *testing.T) {
 	down = nil
 	expect("known", "a", "type", "type of version 1", 1)
 	expect("asked again", "a", "type", "type of version 1", 0)
-	expect("another question", "a", "size", "size of version 1", 1)
+	expect("another cache key", "a", "size", "size of version 1", 1)
 	must(t, s.Update(metadataOf("a", "2")))
 	version = "3"
 	expect("it changed, and has changed again since", "a", "type", "type of version 3", 1)
@@ -209,7 +213,7 @@ func TestDerive(t *testing.T) {
 	expect("without a watch, and missing", "b", "type", "", 1)
 }
 
-// What is remembered of one object is bounded, however many ask.
+// The cached values of one object are bounded.
 func TestDeriveIsBounded(t *testing.T) {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a"}}
 	tracker, _ := newTracker(fake.NewClientBuilder().WithObjects(secret).Build())
@@ -225,8 +229,8 @@ func TestDeriveIsBounded(t *testing.T) {
 	}
 }
 
-// However many ask at the same time about one version of an object, it is read once and looked at once; whoever has another question
-// shares the read, and one who gives up does not take the others along.
+// Concurrent calls for one version of an object share one read and one derivation. Calls with
+// another cache key share the read, and a canceled call does not cancel the others.
 func TestDeriveIsShared(t *testing.T) {
 	const askers = 50
 	synctest.Test(t, func(t *testing.T) {
@@ -243,14 +247,14 @@ func TestDeriveIsShared(t *testing.T) {
 		must(t, (*store)(tracker).Add(metadataOf("a", "999")))
 		impatient, cancel := context.WithCancel(t.Context())
 		var asked sync.WaitGroup
-		ask := func(ctx context.Context, question string) {
+		ask := func(ctx context.Context, cacheKey string) {
 			asked.Go(func() {
 				secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a"}}
-				name, found, err := Derive(ctx, tracker, question, secret, func() string {
+				name, found, err := Derive(ctx, tracker, cacheKey, secret, func() string {
 					looks.Add(1)
-					return question + " of " + secret.Name + " in " + secret.ResourceVersion
+					return cacheKey + " of " + secret.Name + " in " + secret.ResourceVersion
 				})
-				if err != nil || !found || name != question+" of a in 999" {
+				if err != nil || !found || name != cacheKey+" of a in 999" {
 					t.Errorf("%q, %t, %v", name, found, err)
 				}
 			})
@@ -267,7 +271,7 @@ func TestDeriveIsShared(t *testing.T) {
 		if reads.Load() != 1 || looks.Load() != 2 {
 			t.Errorf("%d reads, %d looks", reads.Load(), looks.Load())
 		}
-		// A version that came while an older one was read is read by itself.
+		// A version that arrives during a read of an older one is read separately.
 		ask(t.Context(), "age")
 		synctest.Wait()
 		must(t, (*store)(tracker).Update(metadataOf("a", "1000")))
@@ -279,8 +283,8 @@ func TestDeriveIsShared(t *testing.T) {
 	})
 }
 
-// However many name a ConfigMap, one after the other, each of its versions is read once: for what they conclude and for their
-// copies. Nothing of a Secret is kept.
+// Each version of a ConfigMap is read once for all its referrers, for derived values and for
+// copies. Secrets are not cached.
 func TestConfigMapsAreReadOnce(t *testing.T) {
 	const referrers = 50
 	for resource, test := range map[string]struct{ limit, want int }{"configmaps": {keptBytes, 1}, "secrets": {0, referrers + 1}} {
@@ -318,7 +322,7 @@ func TestConfigMapsAreReadOnce(t *testing.T) {
 	}
 }
 
-// What is kept is bounded; what was asked for last stays.
+// The cache is bounded, and the most recently used objects stay.
 func TestRecentIsBounded(t *testing.T) {
 	kept := recent{limit: keptBytes}
 	configMap := func(i, size int) *corev1.ConfigMap {
@@ -347,7 +351,7 @@ func TestRecentIsBounded(t *testing.T) {
 	}
 }
 
-// A cluster's Secrets cost little memory, and so does the list that fills the tracker while it is not complete.
+// The Secrets of a cluster use little memory, and so does the incomplete first list.
 func TestMemory(t *testing.T) {
 	const objects, bound = 100_000, 250 // bytes for each
 	before := heap()

@@ -10,22 +10,24 @@ import (
 	"github.com/example/nginx-operator/internal/defaults"
 )
 
-// maxReplicas is what the schema allows.
+// maxReplicas is the maximum number of replicas, as in the schema.
 const maxReplicas = 1000
 
-// validateAutoscaling holds the bounds, and that there is a request for each target: the utilization is in percent of it, so that the
-// autoscaler could never work without.
+// validateAutoscaling validates the bounds, and requires a resource request for each target.
+// Targets are percentages of the request, so an autoscaler without requests never works.
 func validateAutoscaling(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
 	if spec.Autoscaling == nil {
 		return nil
 	}
 	var errs field.ErrorList
+
 	at, declared := path.Child("autoscaling"), defaults.Autoscaling(spec)
 	if n := declared.MaxReplicas; n < 1 || n > maxReplicas {
 		errs = append(errs, field.Invalid(at.Child("maxReplicas"), n, "must be between 1 and 1000"))
 	} else if n := *declared.MinReplicas; n < 1 || n > declared.MaxReplicas {
 		errs = append(errs, field.Invalid(at.Child("minReplicas"), n, "must be between 1 and maxReplicas"))
 	}
+
 	for _, target := range []struct {
 		resource corev1.ResourceName
 		name     string
@@ -36,13 +38,13 @@ func validateAutoscaling(spec *v1alpha2.NginxOperatorSpec, path *field.Path) fie
 	} {
 		if target.declared != nil && !requests(spec, target.resource) {
 			errs = append(errs, field.Required(path.Child("resources", "requests").Key(string(target.resource)), fmt.Sprintf(
-				"%s is in percent of it; declare it, or remove resources to have the default", at.Child(target.name))))
+				"%s is a percentage of this request; set the request, or remove resources to use the default", at.Child(target.name))))
 		}
 	}
 	return errs
 }
 
-// requests reports whether a resource is requested; without a request, the limit is one.
+// requests reports whether a resource is requested. Without a request, the limit counts as one.
 func requests(spec *v1alpha2.NginxOperatorSpec, name corev1.ResourceName) bool {
 	resources := defaults.Resources(spec)
 	quantity, found := resources.Requests[name]

@@ -1,6 +1,8 @@
 package validation
 
 import (
+	"regexp"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
@@ -11,10 +13,11 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// maxContainers is how many initContainers, and how many sidecars, the schema allows.
+// maxContainers is the maximum number of initContainers, and of sidecars, as in the schema.
 const maxContainers = 8
 
-// validateContainers holds the names of the operator's containers, and what the containers share with it.
+// validateContainers validates init containers and sidecars. Their names must differ from each
+// other and from the operator's containers.
 func validateContainers(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	volumes, names := sets.New[string](), sets.New(wellknown.OperandContainer)
@@ -24,6 +27,7 @@ func validateContainers(spec *v1alpha2.NginxOperatorSpec, path *field.Path) fiel
 	for _, volume := range spec.Volumes {
 		volumes.Insert(volume.Name)
 	}
+
 	for _, list := range []struct {
 		name       string
 		containers []v1alpha2.Container
@@ -36,6 +40,7 @@ func validateContainers(spec *v1alpha2.NginxOperatorSpec, path *field.Path) fiel
 			if names.Has(container.Name) {
 				errs = append(errs, field.Duplicate(at.Child("name"), bounded(container.Name)))
 			}
+
 			names.Insert(container.Name)
 			errs = append(errs, validateContainer(container, volumes, at)...)
 		}
@@ -51,15 +56,34 @@ func validateContainer(container *v1alpha2.Container, volumes sets.Set[string], 
 		errs = append(errs, validateResources(&corev1.ResourceRequirements{Limits: resources.Limits, Requests: resources.Requests},
 			at.Child("resources"))...)
 	}
+
 	mounts := at.Child("volumeMounts")
 	errs = append(errs, validateUnique(container.VolumeMounts, "mountPath", mounts,
 		func(mount v1alpha2.VolumeMount) string { return mount.MountPath })...)
 	for i, mount := range container.VolumeMounts {
 		if !volumes.Has(mount.Name) {
 			errs = append(errs, field.Invalid(mounts.Index(i).Child("name"), bounded(mount.Name),
-				"is no volume of spec.volumes; add it there, or name one that is"))
+				"is not a volume in spec.volumes; add the volume, or correct the name"))
 		}
 		errs = append(errs, validateMount(mount.MountPath, mount.SubPath, mounts.Index(i))...)
+	}
+	return errs
+}
+
+// maxEnv is the maximum number of environment variables of a container, as in the schema.
+const maxEnv = 64
+
+// variableName matches names that every version of Kubernetes accepts, and that need no quotes in
+// nginx.conf.
+var variableName = regexp.MustCompile(`^[-._a-zA-Z][-._a-zA-Z0-9]*$`)
+
+func validateEnv(env []v1alpha2.EnvVar, path *field.Path) field.ErrorList {
+	errs := validateUnique(env, "name", path, func(variable v1alpha2.EnvVar) string { return variable.Name })
+	for i, variable := range env {
+		if !variableName.MatchString(variable.Name) {
+			errs = append(errs, field.Invalid(path.Index(i).Child("name"), bounded(variable.Name),
+				"must contain only letters, digits, hyphens, dots, and underscores, and must not start with a digit, for example CACHE_SIZE"))
+		}
 	}
 	return errs
 }

@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// maxHosts and maxPaths are how many the schema allows, for each host.
-	maxHosts = 16
+	// maxPaths is the maximum number of paths of a host, as in the schema.
 	maxPaths = 16
-	// maxPath is how long a path may be, as the schema has it.
+	// maxPath is the maximum length of a path, as in the schema.
 	maxPath = 256
-	// maxExposeBytes is how large spec.expose may be as JSON: the Ingress has its annotations twice, in the record of what was declared
-	// as well, and all annotations of an object together may have 256 KiB.
+	// maxExposeBytes is the maximum size of spec.expose as JSON. The Ingress has its annotations
+	// twice, because the last declaration is an annotation too, and the annotations of an object
+	// can have 256 KiB in total.
 	maxExposeBytes = 64 << 10
 )
 
-// sizeOfExpose bounds what the API server has to judge of an Ingress or an HTTPRoute.
+// sizeOfExpose bounds the part of a spec that becomes an Ingress or an HTTPRoute.
 func sizeOfExpose(expose *v1alpha2.Expose, path *field.Path) field.ErrorList {
 	if expose == nil {
 		return nil
@@ -34,23 +34,25 @@ func sizeOfExpose(expose *v1alpha2.Expose, path *field.Path) field.ErrorList {
 	if expose.Ingress == nil {
 		return errs
 	}
+
 	hosts := path.Child("ingress", "hosts")
 	if n := len(expose.Ingress.Hosts); n > maxHosts {
 		return append(errs, field.TooMany(hosts, n, maxHosts))
 	}
+
 	for i, host := range expose.Ingress.Hosts {
-		if n := len(host.Paths); n > maxPaths {
-			errs = append(errs, field.TooMany(hosts.Index(i).Child("paths"), n, maxPaths))
-		}
+		errs = append(errs, atMost(len(host.Paths), maxPaths, hosts.Index(i).Child("paths"))...)
 	}
+
 	if raw, err := json.Marshal(expose); err != nil || len(raw) > maxExposeBytes {
 		errs = append(errs, field.Invalid(path, field.OmitValueType{}, fmt.Sprintf(
-			"has %d bytes as JSON, and at most %d fit into the Ingress; shorten its annotations", len(raw), maxExposeBytes)))
+			"has %d bytes as JSON, and the limit is %d; shorten the annotations", len(raw), maxExposeBytes)))
 	}
 	return errs
 }
 
-// validateExpose looks at what the API server cannot judge by the name of the field, or not when the Ingress is there already.
+// validateExpose validates values that the API server accepts, or reports without the field of the
+// spec.
 func validateExpose(expose *v1alpha2.Expose, path *field.Path) field.ErrorList {
 	if expose == nil {
 		return nil
@@ -61,21 +63,25 @@ func validateExpose(expose *v1alpha2.Expose, path *field.Path) field.ErrorList {
 	case expose.HTTPRoute != nil:
 		return validateHTTPRoute(expose.HTTPRoute, path.Child("httpRoute"))
 	}
+
 	path = path.Child("ingress")
 	errs := validateAnnotations(expose.Ingress.Annotations, path.Child("annotations"))
 	if len(expose.Ingress.Hosts) == 0 {
-		errs = append(errs, field.Required(path.Child("hosts"), "without a host nobody reaches the instance through the Ingress"))
+		errs = append(errs, field.Required(path.Child("hosts"), "an Ingress requires at least one host"))
 	}
+
 	for i, host := range expose.Ingress.Hosts {
 		at := path.Child("hosts").Index(i)
 		if host.Host == "" {
 			errs = append(errs, field.Required(at.Child("host"), ""))
 		}
+
 		for j, one := range host.Paths {
 			if len(one) > maxPath {
 				errs = append(errs, field.TooLong(at.Child("paths").Index(j), "", maxPath))
 			}
 		}
+
 		if name := host.TLSSecretName; name != "" {
 			for _, message := range apivalidation.NameIsDNSSubdomain(name, false) {
 				errs = append(errs, field.Invalid(at.Child("tlsSecretName"), name, message))
@@ -85,7 +91,8 @@ func validateExpose(expose *v1alpha2.Expose, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// inExpose returns the field of spec.expose.ingress for one below hosts, as an Ingress names it below its rules.
+// inExpose converts the rest of a field below the rules of an Ingress to the rest of a field below
+// spec.expose.ingress.hosts.
 func inExpose(rest string) string {
 	return strings.TrimSuffix(strings.Replace(rest, ".http.paths[", ".paths[", 1), ".path")
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// What no schema has looked at, because v1alpha1 keeps it in an annotation, is within the same bounds.
+// The bounds hold for fields that no schema validates, because v1alpha1 stores them in an
+// annotation.
 func TestExpose(t *testing.T) {
 	const at, neither = "spec.expose.ingress.hosts", "spec.expose: Invalid value: takes exactly one of ingress and httpRoute"
 	hosts := func(hosts ...v1alpha2.IngressHost) *v1alpha2.Expose {
@@ -30,7 +31,7 @@ func TestExpose(t *testing.T) {
 		"annotation":  {expose: annotated("example.com/a", "b")},
 		"no way in":   {expose: &v1alpha2.Expose{}, want: []string{neither}},
 		"two ways in": {expose: &v1alpha2.Expose{Ingress: &v1alpha2.Ingress{}, HTTPRoute: &v1alpha2.HTTPRoute{}}, want: []string{neither}},
-		"no host":     {expose: hosts(), want: []string{at + ": Required value: without a host nobody reaches the instance through the Ingress"}},
+		"no host":     {expose: hosts(), want: []string{at + ": Required value: an Ingress requires at least one host"}},
 		"no name":     {expose: hosts(v1alpha2.IngressHost{}), want: []string{at + "[0].host: Required value"}},
 		"17 hosts":    {expose: hosts(make([]v1alpha2.IngressHost, 17)...), want: []string{at + ": Too many: 17: must have at most 16 items"}},
 		"17 paths": {expose: hosts(v1alpha2.IngressHost{Paths: make([]string, 17)}), want: []string{
@@ -40,11 +41,11 @@ func TestExpose(t *testing.T) {
 			at + "[0].paths[1]: Too long: may not be more than 256 bytes",
 		}},
 		"own annotation": {expose: annotated("operator.example.com/last-declared", "{}"), want: []string{
-			"spec.expose.ingress.annotations[operator.example.com/last-declared]: Forbidden: " +
-				"the operator sets annotations with this prefix itself; remove it, or use a prefix of your own",
+			"spec.expose.ingress.annotations[operator.example.com/last-declared]: Forbidden: this prefix is reserved for the operator; remove " +
+				"the annotation, or use your own prefix",
 		}},
 		"much": {expose: annotated("a", strings.Repeat("\x01", 12_000)), want: []string{
-			"spec.expose: Invalid value: has 72059 bytes as JSON, and at most 65536 fit into the Ingress; shorten its annotations",
+			"spec.expose: Invalid value: has 72059 bytes as JSON, and the limit is 65536; shorten the annotations",
 		}},
 		"name of a Secret": {expose: hosts(v1alpha2.IngressHost{Host: "a", TLSSecretName: "A"}), want: []string{
 			at + `[0].tlsSecretName: Invalid value: "A": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, ` +
@@ -64,7 +65,7 @@ func TestExpose(t *testing.T) {
 	}
 }
 
-// What the API server finds wrong with an Ingress is told of at the field that the user wrote.
+// An API server's error in an Ingress becomes an error of the user's field.
 func TestVerdictOnAnIngress(t *testing.T) {
 	rules := field.NewPath("spec", "rules")
 	err := refused(
@@ -86,25 +87,5 @@ func TestVerdictOnAnIngress(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
-	}
-}
-
-func TestIngressNeedsVerdict(t *testing.T) {
-	on := func(host string) *v1alpha2.NginxOperatorSpec {
-		return &v1alpha2.NginxOperatorSpec{Expose: &v1alpha2.Expose{Ingress: &v1alpha2.Ingress{Hosts: []v1alpha2.IngressHost{{Host: host}}}}}
-	}
-	none := &v1alpha2.NginxOperatorSpec{}
-	for name, test := range map[string]struct {
-		before, now *v1alpha2.NginxOperatorSpec
-		want        []string
-	}{
-		"new":       {none, on("a"), []string{"Ingress"}},
-		"another":   {on("a"), on("b"), []string{"Ingress"}},
-		"as it was": {on("a"), on("a"), nil},
-		"removed":   {on("a"), none, nil},
-	} {
-		if diff := cmp.Diff(test.want, NeedsVerdict(test.before, test.now)); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
 	}
 }

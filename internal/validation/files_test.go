@@ -8,15 +8,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// The rules of the schema on files and cache hold for what did not pass it as well.
+// The rules of the schema for files and cache hold for values that no schema validates.
 func TestFilesAndCache(t *testing.T) {
 	const file = "must be a name, or a directory and a name, for example snippets/headers.conf"
 	const from = ", configMapRef: {name: a, key: b}}"
 	const one = "spec.files[0]: Invalid value: takes exactly one of configMapRef and secretRef"
 	const bad = "spec.files[0].path: Invalid value: " + file
-	const cache = "spec.cache.path: Invalid value: must be /var/cache, /cache, /data, /mnt or /srv, or a directory below one of these"
-	const size = "spec.cache.size: Invalid value: must be a number of one to five digits with the unit M, G, Mi or Gi, " +
-		"for example 500Mi or 2Gi"
+	const cache = "spec.cache.path: Invalid value: must be /var/cache, /cache, /data, /mnt, or /srv, or a directory below one of these"
+	const size = "spec.cache.size: Invalid value: must be a number of one to five digits with the unit M, G, Mi, or Gi, for example 500Mi " +
+		"or 2Gi"
 	for name, test := range map[string]struct {
 		spec string
 		want []string
@@ -29,7 +29,7 @@ func TestFilesAndCache(t *testing.T) {
 		"long":       {spec: "files: [{path: " + strings.Repeat("a", 128) + from + "]", want: []string{bad}},
 		"path twice": {spec: "files: [{path: a" + from + ", {path: a" + from + "]", want: []string{`spec.files[1].path: Duplicate value: "a"`}},
 		"file and directory": {spec: "files: [{path: a" + from + ", {path: a/b" + from + "]", want: []string{
-			`spec.files[0].path: Invalid value: "a": is a file or the directory of one, not both; rename one of them`,
+			`spec.files[0].path: Invalid value: "a": cannot be both a file and a directory; rename one of them`,
 		}},
 		"from nowhere": {spec: "files: [{path: a}]", want: []string{one}},
 		"from both":    {spec: "files: [{path: a, secretRef: {name: a, key: b}" + from[:len(from)-1] + "}]", want: []string{one}},
@@ -59,11 +59,11 @@ func TestFilesAndCache(t *testing.T) {
 
 func TestUnusedFilesAndCache(t *testing.T) {
 	for spec, want := range map[string][]string{
-		"files: [{path: a, secretRef: {name: a, key: b}}]": {"spec.files: nothing reads them without spec.config"},
-		"cache: {size: 1Gi}": {"spec.cache: nothing writes to it without spec.config"},
+		"files: [{path: a, secretRef: {name: a, key: b}}]": {"spec.files: files have no effect without spec.config"},
+		"cache: {size: 1Gi}": {"spec.cache: a cache has no effect without spec.config"},
 		"{cache: {size: 1Gi, inMemory: true}, resources: {limits: {memory: 1Gi}}, config: {configMapRef: {name: a}}}": {
-			"spec.cache.inMemory: what is in the volume counts to resources.limits.memory, and a container that needs more than 1Gi is killed; " +
-				"allow more than size",
+			"spec.cache.inMemory: the content counts toward resources.limits.memory (1Gi), and nginx is killed above the limit; set a limit " +
+				"above size",
 		},
 		"{cache: {size: 1Gi}, resources: {limits: {memory: 1Gi}}, config: {configMapRef: {name: a}}}":                 nil,
 		"{cache: {size: 1Gi, inMemory: true}, resources: {limits: {memory: 2Gi}}, config: {configMapRef: {name: a}}}": nil,

@@ -10,32 +10,33 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// maxParents is how many parentRefs the schema allows.
-const maxParents = 8
+const (
+	// maxParents is the maximum number of parentRefs, as in the schema.
+	maxParents = 8
+	// maxHosts is the maximum number of host names of an HTTPRoute or an Ingress, as in the schema.
+	maxHosts = 16
+)
 
-// sizeOfHTTPRoute bounds what is worked on of an HTTPRoute.
+// sizeOfHTTPRoute bounds the lists of an HTTPRoute.
 func sizeOfHTTPRoute(route *v1alpha2.HTTPRoute, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	if n := len(route.ParentRefs); n > maxParents {
-		errs = append(errs, field.TooMany(path.Child("parentRefs"), n, maxParents))
-	}
-	if n := len(route.Hostnames); n > maxHosts {
-		errs = append(errs, field.TooMany(path.Child("hostnames"), n, maxHosts))
-	}
-	return errs
+	errs := atMost(len(route.ParentRefs), maxParents, path.Child("parentRefs"))
+	return append(errs, atMost(len(route.Hostnames), maxHosts, path.Child("hostnames"))...)
 }
 
-// validateHTTPRoute looks at what has to be right before the API server can judge, which it cannot everywhere.
+// validateHTTPRoute validates an HTTPRoute. The API server can do so only on clusters with the
+// Gateway API.
 func validateHTTPRoute(route *v1alpha2.HTTPRoute, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if len(route.ParentRefs) == 0 {
-		errs = append(errs, field.Required(path.Child("parentRefs"), "without a Gateway nobody reaches the instance through the HTTPRoute"))
+		errs = append(errs, field.Required(path.Child("parentRefs"), "an HTTPRoute requires at least one Gateway"))
 	}
+
 	for i, parent := range route.ParentRefs {
 		at := path.Child("parentRefs").Index(i)
 		if parent.Name == "" {
 			errs = append(errs, field.Required(at.Child("name"), ""))
 		}
+
 		for _, given := range []struct {
 			field, name string
 			check       func(string) []string
@@ -51,12 +52,14 @@ func validateHTTPRoute(route *v1alpha2.HTTPRoute, path *field.Path) field.ErrorL
 				errs = append(errs, field.Invalid(at.Child(given.field), bounded(given.name), message))
 			}
 		}
+
 		if parent.Port != nil {
 			for _, message := range utilvalidation.IsValidPortNum(int(*parent.Port)) {
 				errs = append(errs, field.Invalid(at.Child("port"), *parent.Port, message))
 			}
 		}
 	}
+
 	for i, name := range route.Hostnames {
 		if at := path.Child("hostnames").Index(i); name == "" {
 			errs = append(errs, field.Required(at, ""))
@@ -69,7 +72,8 @@ func validateHTTPRoute(route *v1alpha2.HTTPRoute, path *field.Path) field.ErrorL
 
 func nameOfObject(name string) []string { return apivalidation.NameIsDNSSubdomain(name, false) }
 
-// withoutPlace takes from a message of the API server where in the HTTPRoute a value is: the schema of a custom resource says it again.
+// withoutPlace removes the field from an API server's message about a custom resource. The error
+// already has it.
 func withoutPlace(message, child string) string {
 	return strings.Replace(message, child+" in body ", "", 1)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// What no schema has looked at is within the same bounds.
+// The bounds hold for fields that no schema validates.
 func TestHTTPRoute(t *testing.T) {
 	const at = "spec.expose.httpRoute."
 	type gateways = []v1alpha2.GatewayReference
@@ -25,7 +25,7 @@ func TestHTTPRoute(t *testing.T) {
 			ParentRefs: gateways{{Name: "a.b", Namespace: "infra", SectionName: "https", Port: ptr.To[int32](443)}}, Hostnames: []string{"*.a"},
 		}},
 		"no Gateway": {want: []string{
-			at + "parentRefs: Required value: without a Gateway nobody reaches the instance through the HTTPRoute",
+			at + "parentRefs: Required value: an HTTPRoute requires at least one Gateway",
 		}},
 		"9 Gateways": {v1alpha2.HTTPRoute{ParentRefs: make(gateways, 9)}, []string{at + "parentRefs: Too many: 9: must have at most 8 items"}},
 		"no name":    {v1alpha2.HTTPRoute{ParentRefs: gateways{{}}}, []string{at + "parentRefs[0].name: Required value"}},
@@ -50,7 +50,7 @@ func TestHTTPRoute(t *testing.T) {
 	}
 }
 
-// wantErrors requires errors that begin so.
+// wantErrors requires errors with these prefixes.
 func wantErrors(t *testing.T, errs field.ErrorList, want []string) {
 	t.Helper()
 	if len(errs) != len(want) {
@@ -63,7 +63,8 @@ func wantErrors(t *testing.T, errs field.ErrorList, want []string) {
 	}
 }
 
-// What the API server finds wrong with an HTTPRoute is told of at the field that the user wrote, and of no field of the HTTPRoute.
+// An API server's error in an HTTPRoute becomes an error of the user's field, and never names a
+// field of the HTTPRoute.
 func TestVerdictOnAnHTTPRoute(t *testing.T) {
 	spec := field.NewPath("spec")
 	err := refused(
@@ -81,27 +82,5 @@ func TestVerdictOnAnHTTPRoute(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
-	}
-}
-
-// Whoever declares something new is judged, in the kind that it becomes.
-func TestHTTPRouteNeedsVerdict(t *testing.T) {
-	to := func(name string) *v1alpha2.NginxOperatorSpec {
-		return &v1alpha2.NginxOperatorSpec{Expose: &v1alpha2.Expose{
-			HTTPRoute: &v1alpha2.HTTPRoute{ParentRefs: []v1alpha2.GatewayReference{{Name: name}}},
-		}}
-	}
-	for name, test := range map[string]struct {
-		before, now *v1alpha2.NginxOperatorSpec
-		want        []string
-	}{
-		"new":      {&v1alpha2.NginxOperatorSpec{}, to("a"), []string{"HTTPRoute"}},
-		"another":  {to("a"), to("b"), []string{"HTTPRoute"}},
-		"as it is": {before: to("a"), now: to("a")},
-		"gone":     {before: to("a"), now: &v1alpha2.NginxOperatorSpec{}},
-	} {
-		if got := NeedsVerdict(test.before, test.now); !cmp.Equal(got, test.want) {
-			t.Errorf("%s: %v, want %v", name, got, test.want)
-		}
 	}
 }

@@ -12,14 +12,14 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// ownLabels are the labels by which the operator, the Service and the NetworkPolicy find the Pods, and those that tell
-// people what an object is.
+// ownLabels are the labels by which the operator, the Service, and the NetworkPolicy select Pods,
+// and the standard labels that describe an object.
 var ownLabels = []string{
 	wellknown.LabelName, wellknown.LabelInstance, wellknown.LabelVersion,
 	wellknown.LabelComponent, wellknown.LabelPartOf, wellknown.LabelManagedBy,
 }
 
-// ownPrefix begins the keys of everything that the operator notes on objects.
+// ownPrefix is the prefix of the operator's own labels and annotations.
 const ownPrefix = "operator.example.com/"
 
 func validateLabels(labels map[string]string, path *field.Path) field.ErrorList {
@@ -27,7 +27,7 @@ func validateLabels(labels map[string]string, path *field.Path) field.ErrorList 
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
 		if slices.Contains(ownLabels, key) || strings.HasPrefix(key, ownPrefix) {
 			errs = append(errs,
-				field.Forbidden(path.Key(key), "the operator sets this label itself; remove it, or use a key with a prefix of your own"))
+				field.Forbidden(path.Key(key), "this label is reserved for the operator; remove it, or use your own prefix"))
 		}
 	}
 	return errs
@@ -38,7 +38,7 @@ func validateAnnotations(annotations map[string]string, path *field.Path) field.
 	for _, key := range slices.Sorted(maps.Keys(annotations)) {
 		if strings.HasPrefix(key, ownPrefix) {
 			errs = append(errs,
-				field.Forbidden(path.Key(key), "the operator sets annotations with this prefix itself; remove it, or use a prefix of your own"))
+				field.Forbidden(path.Key(key), "this prefix is reserved for the operator; remove the annotation, or use your own prefix"))
 		}
 	}
 	return errs

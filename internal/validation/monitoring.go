@@ -10,13 +10,14 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// maxMonitoringLabels is how many labels the schema allows for the PodMonitor, and for the PrometheusRule.
+// maxMonitoringLabels is the maximum number of labels of the PodMonitor, and of the PrometheusRule,
+// as in the schema.
 const maxMonitoringLabels = 16
 
-// scrapeInterval is what the schema allows.
+// scrapeInterval matches intervals, as in the schema.
 var scrapeInterval = regexp.MustCompile(`^[1-9][0-9]{0,3}[sm]$`)
 
-// sizeOfMonitoring bounds what is worked on of the labels.
+// sizeOfMonitoring bounds the number of labels.
 func sizeOfMonitoring(monitoring *v1alpha2.Monitoring, path *field.Path) field.ErrorList {
 	if monitoring == nil {
 		return nil
@@ -31,7 +32,7 @@ func sizeOfMonitoring(monitoring *v1alpha2.Monitoring, path *field.Path) field.E
 	return errs
 }
 
-// validateMonitoring holds what the schema holds as well, and what is the operator's.
+// validateMonitoring repeats the rules of the schema, and rejects labels of the operator.
 func validateMonitoring(monitoring *v1alpha2.Monitoring, path *field.Path) field.ErrorList {
 	if monitoring == nil {
 		return nil
@@ -40,15 +41,18 @@ func validateMonitoring(monitoring *v1alpha2.Monitoring, path *field.Path) field
 	if modes := []v1alpha2.ExporterMode{"", v1alpha2.ExporterSidecar, v1alpha2.ExporterNone}; !slices.Contains(modes, monitoring.Exporter) {
 		errs = append(errs, field.NotSupported(path.Child("exporter"), v1alpha2.ExporterMode(bounded(string(monitoring.Exporter))), modes[1:]))
 	}
+
 	saysMore := monitoring.Image != "" || monitoring.Resources != nil || monitoring.PodMonitor != nil || monitoring.Alerts != nil
 	if saysMore && monitoring.Exporter == v1alpha2.ExporterNone {
-		errs = append(errs, field.Invalid(path, field.OmitValueType{}, "with exporter None there are no metrics of the operator's making; "+
-			"remove image, resources, podMonitor and alerts, or use exporter Sidecar"))
+		errs = append(errs, field.Invalid(path, field.OmitValueType{}, "exporter None runs no exporter; remove image, resources, podMonitor, "+
+			"and alerts, or set exporter to Sidecar"))
 	}
+
 	if resources := monitoring.Resources; resources != nil {
 		errs = append(errs, validateResources(&corev1.ResourceRequirements{Limits: resources.Limits, Requests: resources.Requests},
 			path.Child("resources"))...)
 	}
+
 	if monitor := monitoring.PodMonitor; monitor != nil {
 		at := path.Child("podMonitor")
 		errs = append(errs, validateLabels(monitor.Labels, at.Child("labels"))...)
@@ -57,6 +61,7 @@ func validateMonitoring(monitoring *v1alpha2.Monitoring, path *field.Path) field
 				"must be a number of seconds or minutes, for example 30s or 1m"))
 		}
 	}
+
 	if monitoring.Alerts != nil {
 		errs = append(errs, validateLabels(monitoring.Alerts.Labels, path.Child("alerts", "labels"))...)
 	}

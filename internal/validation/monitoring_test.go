@@ -12,7 +12,7 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// What no schema has looked at is within the same bounds.
+// The bounds hold for fields that no schema validates.
 func TestMonitoring(t *testing.T) {
 	const at = "spec.monitoring"
 	many := map[string]string{}
@@ -53,7 +53,7 @@ func TestMonitoring(t *testing.T) {
 		"an exporter of one's own": {monitoring: v1alpha2.Monitoring{Exporter: v1alpha2.ExporterNone}, sidecars: sidecar},
 		"no exporter": {
 			monitoring: v1alpha2.Monitoring{Exporter: v1alpha2.ExporterNone, Alerts: &v1alpha2.Alerts{}},
-			want:       []string{at + ": Invalid value: with exporter None there are no metrics of the operator's making"},
+			want:       []string{at + ": Invalid value: exporter None runs no exporter"},
 		},
 		"two exporters": {sidecars: sidecar, want: []string{`spec.sidecars[0].name: Duplicate value: "nginx-prometheus-exporter"`}},
 	} {

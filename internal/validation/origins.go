@@ -8,23 +8,27 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// assetVolumes is how many volumes of the Deployment come before those of the spec.
+// assetVolumes is the number of volumes of the Deployment before those of the spec.
 const assetVolumes = 2
 
-// elementOfPods is a field of an element of a list in a Pod that has elements of the spec.
+// elementOfPods matches fields of list elements in a Pod template whose lists have elements of the
+// spec.
 var elementOfPods = regexp.MustCompile(`^spec\.template\.spec\.(volumes|initContainers)\[(\d{1,3})\](.*)$`)
 
-// originOfElement returns the field of the spec that a field of an element comes from, whose place in the list is another one there.
+// originOfElement returns the field of the spec that a field of a list element comes from. The
+// index in the Pod template differs from that in the spec.
 func originOfElement(child string, spec *v1alpha2.NginxOperatorSpec) (string, bool) {
 	found := elementOfPods.FindStringSubmatch(child)
 	if found == nil {
 		return "", false
 	}
+
 	list, rest := found[1], found[3]
 	place, err := strconv.Atoi(found[2])
 	if err != nil || spec == nil {
 		return "", false
 	}
+
 	last := len(spec.Volumes)
 	switch {
 	case list == "volumes":
@@ -34,6 +38,7 @@ func originOfElement(child string, spec *v1alpha2.NginxOperatorSpec) (string, bo
 	default:
 		list, last, place = "sidecars", len(spec.Sidecars), place-len(spec.InitContainers)
 	}
+
 	if place < 0 || place >= last {
 		return "", false
 	}

@@ -13,8 +13,9 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// The API server's words on a patched child are told as what is wrong with a patch, but for those on what another field says.
-func TestPatchVerdict(t *testing.T) {
+// The API server's errors in a patched child are errors of the patch, except those in a field that
+// another field of the spec sets.
+func TestVerdictOfPatches(t *testing.T) {
 	pod := field.NewPath("spec", "template", "spec")
 	refused := apierrors.NewInvalid(appsv1.SchemeGroupVersion.WithKind("Deployment").GroupKind(), "web", field.ErrorList{
 		field.Invalid(pod.Child("hostAliases").Index(0).Child("ip"), "none", "must be an address"),
@@ -27,22 +28,23 @@ func TestPatchVerdict(t *testing.T) {
 		}
 		return out
 	}
+	const tolerations = `spec.podTemplate.tolerations[0].key: Invalid value: "a b": must be a name`
 	const said = `: Invalid value: Deployment: spec.template.spec.hostAliases[0].ip: "none": must be an address`
 	for name, test := range map[string]struct {
 		err     error
 		patches []v1alpha2.Patch
 		want    []string
 	}{
-		"one":             {refused, of("Service", "Deployment"), []string{"spec.patches[1].patch" + said}},
-		"several":         {refused, of("Deployment", "Deployment"), []string{"spec.patches" + said}},
-		"of another kind": {refused, of("Service"), nil},
-		"none":            {refused, nil, nil},
+		"one":             {refused, of("Service", "Deployment"), []string{tolerations, "spec.patches[1].patch" + said}},
+		"several":         {refused, of("Deployment", "Deployment"), []string{tolerations, "spec.patches" + said}},
+		"of another kind": {refused, of("Service"), []string{tolerations}},
+		"none":            {refused, nil, []string{tolerations}},
 		"another error":   {errors.New("connection refused"), of("Deployment"), nil},
 		"no error":        {nil, of("Deployment"), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, err := range PatchVerdict(test.err, &v1alpha2.NginxOperatorSpec{Patches: test.patches}, "Deployment", field.NewPath("spec")) {
+			for _, err := range Verdict(test.err, &v1alpha2.NginxOperatorSpec{Patches: test.patches}, field.NewPath("spec")) {
 				got = append(got, err.Error())
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
@@ -53,7 +55,7 @@ func TestPatchVerdict(t *testing.T) {
 	long := apierrors.NewInvalid(appsv1.SchemeGroupVersion.WithKind("Deployment").GroupKind(), "web", field.ErrorList{
 		field.Invalid(pod, strings.Repeat("x", 4*maxVerdict), "wrong"),
 	})
-	got := PatchVerdict(long, &v1alpha2.NginxOperatorSpec{Patches: of("Deployment")}, "Deployment", field.NewPath("spec"))
+	got := Verdict(long, &v1alpha2.NginxOperatorSpec{Patches: of("Deployment")}, field.NewPath("spec"))
 	if len(got) != 1 || len(got[0].Detail) > maxVerdict+4 {
 		t.Errorf("got %v", got)
 	}

@@ -6,7 +6,8 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// validatePodTemplate holds what is the operator's and what the API server does not look at: a Secret of no possible name it takes.
+// validatePodTemplate rejects labels and annotations of the operator, and invalid names of pull
+// Secrets, which the API server accepts.
 func validatePodTemplate(template *v1alpha2.PodTemplate, path *field.Path) field.ErrorList {
 	if template == nil {
 		return nil

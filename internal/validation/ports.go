@@ -11,31 +11,34 @@ import (
 	"github.com/example/nginx-operator/internal/defaults"
 )
 
-// numbers are those that are taken, and the fields that took them.
+// numbers are the used ports of the Service and of nginx, with the fields that use them.
 type numbers struct {
 	errs    field.ErrorList
 	service map[int32]string
 	listens map[int32]string
 }
 
-// take takes the number of a port of the Service and the one on which nginx listens for it. label says what took the former.
+// take adds a port of the Service and the port on which nginx listens for it. label is the field
+// that has the port of the Service.
 func (n *numbers) take(port int32, targetPort, nodePort *int32, at *field.Path, label string) {
 	n.valid(port, at.Child("port"))
 	if by, found := n.service[port]; found {
 		n.errs = append(n.errs, field.Invalid(at.Child("port"), port,
-			fmt.Sprintf("the port is %s already; nginx listens on a port once, so choose another", by)))
+			fmt.Sprintf("%s already has this port; choose another port", by)))
 		return
 	}
 	n.service[port] = label
+
 	listens, from := port, at.Child("port")
 	if targetPort != nil {
 		listens, from, label = *targetPort, at.Child("targetPort"), at.Child("targetPort").String()
 		n.valid(listens, from)
 	}
 	if by, found := n.listens[listens]; found {
-		n.errs = append(n.errs, field.Invalid(from, listens, fmt.Sprintf("nginx listens on it for %s already; choose another targetPort", by)))
+		n.errs = append(n.errs, field.Invalid(from, listens, fmt.Sprintf("nginx already listens on it for %s; choose another targetPort", by)))
 		return
 	}
+
 	n.listens[listens] = label
 	if nodePort != nil {
 		n.valid(*nodePort, at.Child("nodePort"))
@@ -48,9 +51,10 @@ func (n *numbers) valid(number int32, at *field.Path) {
 	}
 }
 
-// validatePorts finds numbers that are taken twice, those that hold by default included.
+// validatePorts finds ports that are used twice, including defaults.
 func validatePorts(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
 	taken := numbers{service: map[int32]string{}, listens: map[int32]string{}}
+
 	for i, port := range defaults.Ports(spec) {
 		at := path.Child("ports").Index(i)
 		label := at.Child("port").String()
@@ -68,32 +72,37 @@ func validatePorts(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.Err
 		}
 		if defaults.IsTLS(port) && spec.Config == nil && len(spec.TLS) == 0 {
 			taken.errs = append(taken.errs, field.Invalid(at.Child("appProtocol"), port.AppProtocol,
-				"nginx needs a certificate to speak TLS on the port; add one to tls, or write a server with ssl into config"))
+				"https requires a certificate; add one to tls, or add a server block with ssl to config"))
 		}
 	}
+
 	taken.certificates(spec, path.Child("tls"))
 	if len(defaults.ServicePorts(spec)) == 0 {
 		taken.errs = append(taken.errs, field.Invalid(path.Child("ports"), field.OmitValueType{},
-			"an empty list means no plain HTTP, and no certificate has a port either; give one in tls, or remove ports to listen on 8080"))
+			"an empty list disables plain HTTP, and no certificate has a port; set a port in tls, or remove ports to listen on 8080"))
 	}
+
 	return append(taken.errs, validateNodePorts(spec, path)...)
 }
 
-// certificates takes the ports of certificates. With a configuration several may share one: its servers choose by name.
+// certificates adds the ports of certificates. With spec.config, several certificates can share a
+// port, because its servers select by name.
 func (n *numbers) certificates(spec *v1alpha2.NginxOperatorSpec, path *field.Path) {
 	first := map[int32]v1alpha2.TLS{}
 	for i, tls := range defaults.TLS(spec) {
 		at := path.Index(i)
 		if tls.Port == nil {
 			if tls.TargetPort != nil || tls.NodePort != nil {
-				n.errs = append(n.errs, field.Invalid(at, field.OmitValueType{}, "targetPort and nodePort need port beside them"))
+				n.errs = append(n.errs, field.Invalid(at, field.OmitValueType{}, "targetPort and nodePort require port; set port, or remove them"))
 			}
 			continue
 		}
+
 		if shared, found := first[*tls.Port]; found && spec.Config != nil {
 			n.share(shared, tls, at)
 			continue
 		}
+
 		first[*tls.Port] = tls
 		label := at.Child("port").String()
 		if spec.TLS[i].Port == nil {
@@ -103,24 +112,24 @@ func (n *numbers) certificates(spec *v1alpha2.NginxOperatorSpec, path *field.Pat
 	}
 }
 
-// share compares a certificate with the first on the same port.
+// share compares a certificate with the first certificate on the same port.
 func (n *numbers) share(first, tls v1alpha2.TLS, at *field.Path) {
 	if defaults.TLSListens(first) != defaults.TLSListens(tls) {
 		n.errs = append(n.errs, field.Invalid(at.Child("targetPort"), defaults.TLSListens(tls), fmt.Sprintf(
-			"certificates that share a port share the number on which nginx listens, which is %d for the first", defaults.TLSListens(first))))
+			"certificates with the same port must have the same targetPort, which is %d for the first certificate", defaults.TLSListens(first))))
 	}
 	if tls.NodePort != nil && *tls.NodePort != ptr.Deref(first.NodePort, 0) {
 		n.errs = append(n.errs, field.Invalid(at.Child("nodePort"), *tls.NodePort,
-			"of several certificates on a port, the first says which port of the nodes it has; move nodePort there"))
+			"only the first certificate on a port can set nodePort; move nodePort to the first certificate"))
 	}
 }
 
-// validateNodePorts finds ports of nodes that the type of the Service has none of.
+// validateNodePorts rejects node ports if the type of the Service has none.
 func validateNodePorts(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
 	if defaults.ServiceType(spec) != "ClusterIP" {
 		return nil
 	}
-	const message = "needs a Service of type NodePort or LoadBalancer; set service.type or remove nodePort"
+	const message = "requires a Service of type NodePort or LoadBalancer; set service.type or remove nodePort"
 	var errs field.ErrorList
 	for i, port := range spec.Ports {
 		if port.NodePort != nil {

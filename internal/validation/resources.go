@@ -10,12 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// largestQuantity is far beyond what there is of anything, and cheap to compute with.
+// largestQuantity is more than any real quantity, and cheap to compute with.
 const largestQuantity = 1e36
 
 const tooLarge = "must not be more than 1e36; lower it"
 
-// validateResources bounds what everybody after it computes with.
+// validateResources bounds quantities, so that other code can compute with them.
 func validateResources(resources *corev1.ResourceRequirements, path *field.Path) field.ErrorList {
 	if resources == nil {
 		return nil
@@ -26,8 +26,9 @@ func validateResources(resources *corev1.ResourceRequirements, path *field.Path)
 
 func validateQuantities(list corev1.ResourceList, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
+
 	for _, name := range slices.Sorted(maps.Keys(list)) {
-		// To compare or print it would be to compute it.
+		// Comparing or printing the quantity would compute it.
 		if isEndless(list[name]) {
 			errs = append(errs, field.Invalid(path.Key(string(name)), field.OmitValueType{}, tooLarge))
 		}

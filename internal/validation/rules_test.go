@@ -12,8 +12,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// An API server takes no new rule that uses what only its own version brings, so that a step back to the version before can read it.
-// Every rule of the CRD has to be one that the oldest supported Kubernetes takes: the CRD could not be installed there.
+// An API server rejects a new rule that uses features of its own version only, so that a downgrade
+// can read the rule. Every rule of the CRD must therefore work on the oldest supported Kubernetes,
+// or the CRD could not be installed there.
 func TestRulesOnTheOldestKubernetes(t *testing.T) {
 	var csv struct {
 		Spec struct{ MinKubeVersion string }

@@ -1,15 +1,14 @@
-// Package validation says what is wrong with a declaration. It holds the rules that the schema cannot hold, and those of
-// the schema that matter beyond the API server: what v1alpha1 cannot say travels in an annotation, which no schema checks.
-// Admission and the controller ask it, so that nothing depends on the webhook being there. What is handed on to the Pods as it is
-// the API server judges; its verdict is told here as one on the spec (docs/adr/0024-dry-run-of-the-pod.md).
+// Package validation validates specs. It has the rules that the schema cannot express. It also
+// repeats rules of the schema, because v1alpha1 stores newer fields in an annotation that no schema
+// validates. Admission and the controller call it, so that nothing depends on the webhook. The API
+// server validates Pod fields, and this package maps its errors to fields of the spec
+// (docs/adr/0024-dry-run-of-the-pod.md).
 package validation
 
 import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/distribution/reference"
-	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
@@ -21,26 +20,24 @@ import (
 	"github.com/example/nginx-operator/internal/patch"
 )
 
-// maxSpecBytes is how large a spec may be as JSON: v1alpha1 keeps it in an annotation, and all annotations of an object
-// together may have 256 KiB.
+// maxSpecBytes is the maximum size of a spec as JSON. v1alpha1 stores it in an annotation, and the
+// annotations of an object can have 256 KiB in total.
 const maxSpecBytes = 200 << 10
 
-// maxJudgedValues is how many values spec.podTemplate may have, and spec.networkPolicy: for each the API server may have an error to
-// tell, and it joins them in a time in proportion to the square of their number.
+// maxJudgedValues is the maximum number of values in spec.podTemplate, and in spec.networkPolicy.
+// The API server can return an error for each, and joins errors in quadratic time.
 const maxJudgedValues = 1_024
 
-// maxItems is how many ports, how many files and how many certificates the schema allows.
+// maxItems is the maximum number of ports, of files, and of certificates, as in the schema.
 const maxItems = 16
 
-// maxRanges is how many networks spec.service.loadBalancerSourceRanges may have, for the same reason, and as the schema has it.
+// maxRanges is the maximum number of spec.service.loadBalancerSourceRanges, as in the schema.
 const maxRanges = 64
 
-// maxFamilies is how many address families there are.
+// maxFamilies is the number of address families.
 const maxFamilies = 2
 
-const exampleImage = "docker.io/nginxinc/nginx-unprivileged:1.28.0"
-
-// Spec returns what is wrong with a spec. path is where the spec is in its object.
+// Spec returns the errors of a spec. path is the path of the spec in its object.
 func Spec(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
 	errs := validateSize(spec, path)
 	if len(errs) > 0 {
@@ -60,22 +57,11 @@ func Spec(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
 	errs = append(errs, validatePodTemplate(spec.PodTemplate, path.Child("podTemplate"))...)
 	errs = append(errs, validateWorkload(spec, path)...)
 	errs = append(errs, patch.Check(spec.Patches, path.Child("patches"))...)
-	// What the configuration has to listen on is only known where the ports are right.
+	// The configuration can only be checked against valid ports.
 	if len(errs) == 0 {
 		errs = append(errs, validateConfiguration(spec, path)...)
 	}
 	return firstOf(errs, path)
-}
-
-// maxErrors is how many are told of. Kubernetes joins them in a time in proportion to the square of their number.
-const maxErrors = 32
-
-func firstOf(errs field.ErrorList, path *field.Path) field.ErrorList {
-	more := len(errs) - maxErrors
-	if more <= 0 {
-		return errs
-	}
-	return append(errs[:maxErrors:maxErrors], field.Forbidden(path, fmt.Sprintf("and %d more problems; correct these first", more)))
 }
 
 func validateNumbers(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
@@ -89,17 +75,8 @@ func validateNumbers(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.E
 	return errs
 }
 
-func validateImage(image string, path *field.Path) field.ErrorList {
-	if image == "" {
-		return nil
-	}
-	if _, err := reference.ParseNormalizedNamed(image); err != nil {
-		return field.ErrorList{field.Invalid(path, image, fmt.Sprintf("%v; write for example %s", err, exampleImage))}
-	}
-	return nil
-}
-
-// validateReferences looks at the names of the ConfigMaps and Secrets. Whether they exist the controller finds out.
+// validateReferences validates the names of ConfigMaps and Secrets. The controller checks whether
+// they exist.
 func validateReferences(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if spec.Config != nil {
@@ -114,19 +91,13 @@ func validateReferences(spec *v1alpha2.NginxOperatorSpec, path *field.Path) fiel
 			}
 		}
 	}
+
 	if spec.Content != nil {
 		errs = append(errs, validateName(spec.Content.ConfigMapRef.Name, path.Child("content", "configMapRef", "name"))...)
 	}
+
 	for i, tls := range spec.TLS {
 		errs = append(errs, validateName(tls.SecretName, path.Child("tls").Index(i).Child("secretName"))...)
-	}
-	return errs
-}
-
-func validateName(name string, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	for _, message := range apivalidation.NameIsDNSSubdomain(name, false) {
-		errs = append(errs, field.Invalid(path, name, message))
 	}
 	return errs
 }
@@ -145,48 +116,41 @@ func validateService(service *v1alpha2.Service, path *field.Path) field.ErrorLis
 	return errs
 }
 
-// validateSize bounds what all other rules look at.
+// validateSize bounds the input of all other rules.
 func validateSize(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	if n := len(spec.Ports); n > maxItems {
-		errs = append(errs, field.TooMany(path.Child("ports"), n, maxItems))
+	errs := atMost(len(spec.Ports), maxItems, path.Child("ports"))
+	errs = append(errs, atMost(len(spec.Files), maxItems, path.Child("files"))...)
+	errs = append(errs, atMost(len(spec.TLS), maxItems, path.Child("tls"))...)
+	if service, at := spec.Service, path.Child("service"); service != nil {
+		errs = append(errs, atMost(len(service.LoadBalancerSourceRanges), maxRanges, at.Child("loadBalancerSourceRanges"))...)
+		errs = append(errs, atMost(len(service.IPFamilies), maxFamilies, at.Child("ipFamilies"))...)
 	}
-	if n := len(spec.Files); n > maxItems {
-		errs = append(errs, field.TooMany(path.Child("files"), n, maxItems))
-	}
-	if n := len(spec.TLS); n > maxItems {
-		errs = append(errs, field.TooMany(path.Child("tls"), n, maxItems))
-	}
-	if spec.Service != nil && len(spec.Service.LoadBalancerSourceRanges) > maxRanges {
-		at := path.Child("service", "loadBalancerSourceRanges")
-		errs = append(errs, field.TooMany(at, len(spec.Service.LoadBalancerSourceRanges), maxRanges))
-	}
-	if spec.Service != nil && len(spec.Service.IPFamilies) > maxFamilies {
-		errs = append(errs, field.TooMany(path.Child("service", "ipFamilies"), len(spec.Service.IPFamilies), maxFamilies))
-	}
+
 	errs = append(errs, sizeOfMonitoring(spec.Monitoring, path.Child("monitoring"))...)
 	if errs = append(errs, validateWorkloadSize(spec, path)...); len(errs) > 0 {
 		return errs
 	}
+
 	raw, err := json.Marshal(spec)
 	if err != nil {
 		return field.ErrorList{field.InternalError(path, fmt.Errorf("failed to encode the spec: %w", err))}
 	}
 	if len(raw) > maxSpecBytes {
 		return field.ErrorList{field.Invalid(path, field.OmitValueType{}, fmt.Sprintf(
-			"has %d bytes as JSON, and at most %d can be stored; put the configuration into a ConfigMap and name it in %s",
+			"has %d bytes as JSON, and the limit is %d; move the configuration to a ConfigMap and reference it in %s",
 			len(raw), maxSpecBytes, path.Child("config", "configMapRef")))}
 	}
+
 	errs = append(errs, sizeOfExpose(spec.Expose, path.Child("expose"))...)
 	errs = append(errs, validateValues(spec.PodTemplate, path.Child("podTemplate"))...)
 	for _, err := range validateValues(workloadOf(spec), path) {
-		err.Detail = "env, volumes, initContainers and sidecars together: " + err.Detail
+		err.Detail = "env, volumes, initContainers, and sidecars together: " + err.Detail
 		errs = append(errs, err)
 	}
 	return append(errs, validateValues(spec.NetworkPolicy, path.Child("networkPolicy"))...)
 }
 
-// validateValues bounds how much of what is handed on as it is the API server has to judge.
+// validateValues bounds the number of values that the API server validates.
 func validateValues(part any, path *field.Path) field.ErrorList {
 	raw, err := json.Marshal(part)
 	if err == nil {
@@ -198,8 +162,8 @@ func validateValues(part any, path *field.Path) field.ErrorList {
 	return nil
 }
 
-// validateConfiguration reports the problems of a configuration that is in the object itself. One from a ConfigMap is for
-// the controller: admission reads nothing.
+// validateConfiguration validates an inline configuration. The controller validates configurations
+// in ConfigMaps, because admission makes no requests.
 func validateConfiguration(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
 	if spec.Config == nil || spec.Config.Inline == "" {
 		return nil

@@ -78,46 +78,46 @@ podTemplate:
 		}},
 		"image": {spec: "image: Docker.io/Me/nginx:1.28", want: []string{
 			`spec.image: Invalid value: "Docker.io/Me/nginx:1.28": invalid reference format: repository name (Me/nginx) must be lowercase; ` +
-				`write for example docker.io/nginxinc/nginx-unprivileged:1.28.0`,
+				`write for example docker.io/nginxinc/nginx-unprivileged:1.30.7`,
 		}},
 		"image with a scheme": {spec: "image: https://docker.io/nginx", want: []string{
 			`spec.image: Invalid value: "https://docker.io/nginx": invalid reference format; ` +
-				`write for example docker.io/nginxinc/nginx-unprivileged:1.28.0`,
+				`write for example docker.io/nginxinc/nginx-unprivileged:1.30.7`,
 		}},
 		"port twice": {spec: "ports: [{name: a, port: 80}, {name: b, port: 80}]", want: []string{
-			"spec.ports[1].port: Invalid value: 80: the port is spec.ports[0].port already; nginx listens on a port once, so choose another",
+			"spec.ports[1].port: Invalid value: 80: spec.ports[0].port already has this port; choose another port",
 		}},
 		"port of a certificate by default": {spec: "{ports: [{name: http, port: 8443}], tls: [{secretName: shop}]}", want: []string{
-			"spec.tls[0].port: Invalid value: 8443: the port is spec.ports[0].port already; nginx listens on a port once, so choose another",
+			"spec.tls[0].port: Invalid value: 8443: spec.ports[0].port already has this port; choose another port",
 		}},
 		"port of HTTP by default": {spec: "tls: [{secretName: shop, port: 8080}]", want: []string{
-			"spec.tls[0].port: Invalid value: 8080: the port is the default of spec.ports already; nginx listens on a port once, so choose another",
+			"spec.tls[0].port: Invalid value: 8080: the default of spec.ports already has this port; choose another port",
 		}},
 		"target port twice": {spec: "ports: [{name: a, port: 80, targetPort: 8080}, {name: b, port: 8080}]", want: []string{
-			"spec.ports[1].port: Invalid value: 8080: nginx listens on it for spec.ports[0].targetPort already; choose another targetPort",
+			"spec.ports[1].port: Invalid value: 8080: nginx already listens on it for spec.ports[0].targetPort; choose another targetPort",
 		}},
 		"target ports that cross": {spec: "ports: [{name: a, port: 80, targetPort: 81}, {name: b, port: 81, targetPort: 80}]"},
 		"target port of HTTP by default": {spec: "tls: [{secretName: shop, port: 443, targetPort: 8080}]", want: []string{
-			"spec.tls[0].targetPort: Invalid value: 8080: nginx listens on it for the default of spec.ports already; choose another targetPort",
+			"spec.tls[0].targetPort: Invalid value: 8080: nginx already listens on it for the default of spec.ports; choose another targetPort",
 		}},
 		"target port without a port": {spec: "tls: [{secretName: a, targetPort: 8443}]", want: []string{
-			"spec.tls[0]: Invalid value: targetPort and nodePort need port beside them",
+			"spec.tls[0]: Invalid value: targetPort and nodePort require port; set port, or remove them",
 		}},
 		"no plain HTTP": {spec: "{ports: [], tls: [{secretName: shop}]}"},
 		"nothing that serves": {spec: "ports: []", want: []string{
-			"spec.ports: Invalid value: an empty list means no plain HTTP, and no certificate has a port either; give one in tls, or remove " +
-				"ports to listen on 8080",
+			"spec.ports: Invalid value: an empty list disables plain HTTP, and no certificate has a port; set a port in tls, or remove ports to " +
+				"listen on 8080",
 		}},
 		"TLS without a certificate": {spec: "ports: [{name: a, port: 9443, appProtocol: https}]", want: []string{
-			`spec.ports[0].appProtocol: Invalid value: "https": nginx needs a certificate to speak TLS on the port; add one to tls, or write ` +
-				"a server with ssl into config",
+			`spec.ports[0].appProtocol: Invalid value: "https": https requires a certificate; add one to tls, or add a server block with ssl to ` +
+				`config`,
 		}},
 		"TLS on several ports": {spec: "{ports: [{name: a, port: 9443, appProtocol: https}], tls: [{secretName: shop, port: 8443}]}"},
 		"TLS on a port with a configuration elsewhere": {
 			spec: "{config: {configMapRef: {name: a}}, ports: [{name: a, port: 9443, appProtocol: https}]}",
 		},
 		"port of two certificates": {spec: "tls: [{secretName: a, port: 443}, {secretName: b, port: 443}]", want: []string{
-			"spec.tls[1].port: Invalid value: 443: the port is spec.tls[0].port already; nginx listens on a port once, so choose another",
+			"spec.tls[1].port: Invalid value: 443: spec.tls[0].port already has this port; choose another port",
 		}},
 		"port of two certificates with a configuration elsewhere": {
 			spec: "{config: {configMapRef: {name: a}}, tls: [{secretName: a, port: 443}, {secretName: b, port: 443}]}",
@@ -126,17 +126,18 @@ podTemplate:
 			spec: "{config: {configMapRef: {name: a}}, service: {type: NodePort}, tls: [{secretName: a, port: 443}, " +
 				"{secretName: b, port: 443, targetPort: 8443, nodePort: 30443}]}",
 			want: []string{
-				"spec.tls[1].targetPort: Invalid value: 8443: certificates that share a port share the number on which nginx listens, " +
-					"which is 443 for the first",
-				"spec.tls[1].nodePort: Invalid value: 30443: of several certificates on a port, the first says which port of the nodes it has; " +
-					"move nodePort there",
+				"spec.tls[1].targetPort: Invalid value: 8443: certificates with the same port must have the same targetPort, which is 443 for the " +
+					"first certificate",
+				"spec.tls[1].nodePort: Invalid value: 30443: only the first certificate on a port can set nodePort; move nodePort to the first " +
+					"certificate",
 			},
 		},
 		"node ports of a ClusterIP": {
 			spec: "{ports: [{name: a, port: 80, nodePort: 30080}], tls: [{secretName: a, port: 443, nodePort: 30443}]}",
 			want: []string{
-				"spec.ports[0].nodePort: Invalid value: 30080: needs a Service of type NodePort or LoadBalancer; set service.type or remove nodePort",
-				"spec.tls[0].nodePort: Invalid value: 30443: needs a Service of type NodePort or LoadBalancer; set service.type or remove nodePort",
+				"spec.ports[0].nodePort: Invalid value: 30080: requires a Service of type NodePort or LoadBalancer; set service.type or remove " +
+					"nodePort",
+				"spec.tls[0].nodePort: Invalid value: 30443: requires a Service of type NodePort or LoadBalancer; set service.type or remove nodePort",
 			},
 		},
 		"kept numbers that no schema has seen": {
@@ -172,16 +173,16 @@ podTemplate:
 service: {labels: {app.kubernetes.io/managed-by: me}, annotations: {operator.example.com/last-declared: "{}"}}
 podTemplate: {labels: {app.kubernetes.io/name: shop, operator.example.com/x: a}, annotations: {operator.example.com/force-redeploy: a}}
 `, want: []string{
-			"spec.service.labels[app.kubernetes.io/managed-by]: Forbidden: the operator sets this label itself; " +
-				"remove it, or use a key with a prefix of your own",
-			"spec.service.annotations[operator.example.com/last-declared]: Forbidden: the operator sets annotations with this prefix itself; " +
-				"remove it, or use a prefix of your own",
-			"spec.podTemplate.labels[app.kubernetes.io/name]: Forbidden: the operator sets this label itself; " +
-				"remove it, or use a key with a prefix of your own",
-			"spec.podTemplate.labels[operator.example.com/x]: Forbidden: the operator sets this label itself; " +
-				"remove it, or use a key with a prefix of your own",
-			"spec.podTemplate.annotations[operator.example.com/force-redeploy]: Forbidden: " +
-				"the operator sets annotations with this prefix itself; remove it, or use a prefix of your own",
+			"spec.service.labels[app.kubernetes.io/managed-by]: Forbidden: this label is reserved for the operator; remove it, or use your own " +
+				"prefix",
+			"spec.service.annotations[operator.example.com/last-declared]: Forbidden: this prefix is reserved for the operator; remove the " +
+				"annotation, or use your own prefix",
+			"spec.podTemplate.labels[app.kubernetes.io/name]: Forbidden: this label is reserved for the operator; remove it, or use your own " +
+				"prefix",
+			"spec.podTemplate.labels[operator.example.com/x]: Forbidden: this label is reserved for the operator; remove it, or use your own " +
+				"prefix",
+			"spec.podTemplate.annotations[operator.example.com/force-redeploy]: Forbidden: this prefix is reserved for the operator; remove the " +
+				"annotation, or use your own prefix",
 		}},
 		"class": {spec: "service: {type: LoadBalancer, loadBalancerClass: a/b/c}", want: []string{
 			`spec.service.loadBalancerClass: Invalid value: "a/b/c": a valid label key must consist of alphanumeric characters, '-', '_' or '.', ` +
@@ -212,7 +213,8 @@ networkPolicy: {from: [{}, {ipBlock: {cidr: a}}]}
 		"configuration": {spec: "config: {inline: \"server {\\n  listen 8080;\\n  daemon off;\\n  proxy_pas x;\\n}\"}", want: []string{
 			"spec.config.inline: Invalid value: line 3: daemon: cannot be set here: nginx runs in the foreground, or its container would end; " +
 				"remove it",
-			"spec.config.inline: Invalid value: line 4: proxy_pas: nginx does not know it; did you mean proxy_pass?",
+			"spec.config.inline: Invalid value: line 4: proxy_pas: nginx does not know it; correct the name, " +
+				"or set spec.image to an image that has its module compiled in",
 		}},
 		"configuration without a declared port": {spec: "ports: [{name: http, port: 8080}, {name: admin, port: 8081}]" + servers, want: []string{
 			"spec.config.inline: Invalid value: listen: spec.ports[1].port 8081: no server listens on it; " +
@@ -241,17 +243,17 @@ const subdomain = "a lowercase RFC 1123 subdomain must consist of lower case alp
 	"and must start and end with an alphanumeric character (e.g. 'example.com', " +
 	"regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
 
-// Beyond some size v1alpha1 could not keep the spec in an annotation.
+// v1alpha1 could not store a larger spec in an annotation.
 func TestSpecIsTooLarge(t *testing.T) {
 	spec := &v1alpha2.NginxOperatorSpec{Config: &v1alpha2.Config{Inline: "server { listen 8080; }\n# " + strings.Repeat("ü", 120_000)}}
-	want := "spec: Invalid value: has 240051 bytes as JSON, and at most 204800 can be stored; " +
-		"put the configuration into a ConfigMap and name it in spec.config.configMapRef"
+	want := "spec: Invalid value: has 240051 bytes as JSON, and the limit is 204800; move the configuration to a ConfigMap and reference " +
+		"it in spec.config.configMapRef"
 	if got := Spec(spec, field.NewPath("spec")).ToAggregate().Error(); got != want {
 		t.Error(cmp.Diff(want, got))
 	}
 }
 
-// Kubernetes joins errors in a time in proportion to the square of their number, so no more are told of than anybody reads.
+// Kubernetes joins errors in quadratic time, so their number is bounded.
 func TestSpecTellsOfTheFirstErrors(t *testing.T) {
 	spec := &v1alpha2.NginxOperatorSpec{Service: &v1alpha2.Service{Labels: map[string]string{}}}
 	for i := range 5_000 {
@@ -259,7 +261,7 @@ func TestSpecTellsOfTheFirstErrors(t *testing.T) {
 	}
 	got := Spec(spec, field.NewPath("spec"))
 	if len(got) != maxErrors+1 || got[0].Field != "spec.service.labels[operator.example.com/0000]" ||
-		got[maxErrors].Error() != "spec: Forbidden: and 4968 more problems; correct these first" {
+		got[maxErrors].Error() != "spec: Forbidden: and 4968 more errors; correct these first" {
 		t.Errorf("%d: %v to %v", len(got), got[0], got[len(got)-1])
 	}
 	spec.TLS = make([]v1alpha2.TLS, maxItems+1)
@@ -268,7 +270,7 @@ func TestSpecTellsOfTheFirstErrors(t *testing.T) {
 	}
 }
 
-// What the API server would have more to say of than it can say cheaply is not put to it.
+// The API server validates nothing that can have too many errors.
 func TestSpecBoundsWhatTheAPIServerJudges(t *testing.T) {
 	spec := &v1alpha2.NginxOperatorSpec{PodTemplate: &v1alpha2.PodTemplate{Tolerations: make([]corev1.Toleration, maxJudgedValues)}}
 	want := "spec.podTemplate: Invalid value: it has more than 1024 values"
@@ -296,43 +298,43 @@ func TestWarnings(t *testing.T) {
 		"moving tag": {
 			spec: "image: quay.io/me/nginx:latest",
 			want: []string{
-				"spec.image: the tag is latest, which means another image from one day to the next, also among the Pods of this object; " +
-					"name a version or a digest",
+				"spec.image: the tag is latest, so the image can change at any time, and differ between Pods; use a version or a digest",
 			},
 		},
 		"no tag": {
 			spec: "image: quay.io/me/nginx",
 			want: []string{
-				"spec.image: it has no tag, and without one it is latest, which means another image from one day to the next, " +
-					"also among the Pods of this object; name a version or a digest",
+				"spec.image: the image has no tag, which means latest, so the image can change at any time, and differ between Pods; use a version " +
+					"or a digest",
 			},
 		},
 		"digest": {spec: "image: quay.io/me/nginx@sha256:" + strings.Repeat("a", 64)},
 		"long drain": {
 			spec: "drainSeconds: 3600",
 			want: []string{
-				"spec.drainSeconds: a node that is being emptied waits 3600 seconds for each Pod, and the cluster's autoscaler gives up after 600",
+				"spec.drainSeconds: draining a node can wait 3600 seconds for each Pod, and the cluster autoscaler gives up after 600 seconds",
 			},
 		},
 		"little memory": {
 			spec: "resources: {limits: {memory: 8Mi}}",
-			want: []string{"spec.resources.limits[memory]: nginx may not start with 8Mi; allow 16Mi or more"},
+			want: []string{"spec.resources.limits[memory]: nginx may not start with 8Mi; set 16Mi or more"},
 		},
 		"annotation of no use": {
 			spec: "podTemplate: {annotations: {seccomp.security.alpha.kubernetes.io/pod: runtime/default}}",
-			want: []string{"spec.podTemplate.annotations[seccomp.security.alpha.kubernetes.io/pod]: Kubernetes reads it no more; remove it"},
+			want: []string{"spec.podTemplate.annotations[seccomp.security.alpha.kubernetes.io/pod]: Kubernetes ignores this annotation; remove it"},
 		},
 		"certificate of no use": {spec: "tls: [{secretName: a}, {secretName: b}]", want: []string{
-			"spec.tls[1]: it has no port, so nothing serves it without spec.config; give it a port",
+			"spec.tls[1]: a certificate without a port has no effect without spec.config; set a port",
 		}},
 		"unused with a configuration": {spec: servers + "content: {configMapRef: {name: pages}}\ntls: [{secretName: shop}]", want: []string{
-			"spec.content: spec.config.inline does not name /usr/share/nginx/html, so nothing serves the content; add `root /usr/share/nginx/html;`",
-			"spec.tls[0]: spec.config.inline does not name /etc/nginx/tls/shop, so nothing serves the certificate",
+			"spec.content: spec.config.inline does not reference /usr/share/nginx/html, so the content is not served; add `root " +
+				"/usr/share/nginx/html;`",
+			"spec.tls[0]: spec.config.inline does not reference /etc/nginx/tls/shop, so the certificate is not served",
 		}},
 		"configuration": {spec: "config: {inline: 'server { listen 8080 http2; }'}", want: []string{
 			"spec.config.inline: line 1: listen: the parameter http2 is deprecated; remove it and write `http2 on;` in the server",
 		}},
-		"paused": {spec: "paused: true", want: []string{"spec.paused: changes wait until it is false"}},
+		"paused": {spec: "paused: true", want: []string{"spec.paused: changes are not applied until it is false"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, Warnings(specOf(t, test.spec), nil)); diff != "" {

@@ -18,7 +18,7 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// refused is what the API server answers to a Deployment with these faults.
+// refused returns the API server's error for a Deployment with these faults.
 func refused(errs ...*field.Error) error {
 	return apierrors.NewInvalid(appsv1.SchemeGroupVersion.WithKind("Deployment").GroupKind(), "web", errs)
 }
@@ -117,29 +117,66 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// The API server tells of everything that it finds.
+// The API server returns all faults.
 func TestVerdictTellsOfTheFirstErrors(t *testing.T) {
 	var errs []*field.Error
 	for i := range 100 {
 		errs = append(errs, field.Required(field.NewPath("spec", "template", "spec", "tolerations").Index(i), ""))
 	}
 	got := Verdict(refused(errs...), &v1alpha2.NginxOperatorSpec{}, field.NewPath("spec"))
-	if len(got) != maxErrors+1 || got[maxErrors].Error() != "spec: Forbidden: and 68 more problems; correct these first" {
+	if len(got) != maxErrors+1 || got[maxErrors].Error() != "spec: Forbidden: and 68 more errors; correct these first" {
 		t.Error(got)
 	}
 }
 
-func TestNeedsVerdict(t *testing.T) {
+// An admission webhook or policy can return any status, causes, and fields. Only the message
+// distinguishes its answer from the API server's own validation.
+func TestVerdictIsOnlyTheAPIServers(t *testing.T) {
+	err := refused(field.Required(field.NewPath("spec", "template", "spec", "nodeSelector"), "a label"))
+	if got := Verdict(err, &v1alpha2.NginxOperatorSpec{}, field.NewPath("spec")); len(got) != 1 {
+		t.Fatalf("the API server's own: %v", got)
+	}
+	for _, message := range []string{
+		`admission webhook "a.example.com" denied the request: Deployment.apps "web" is invalid: spec.template: Required value`,
+		`deployments.apps "web" is forbidden: ValidatingAdmissionPolicy 'a' with binding 'b' denied request: Deployment.apps "web" is invalid: `,
+		"",
+	} {
+		var denied *apierrors.StatusError
+		_ = errors.As(err, &denied)
+		denied.ErrStatus.Message = message
+		spec := &v1alpha2.NginxOperatorSpec{Patches: []v1alpha2.Patch{{Target: v1alpha2.PatchTarget{Kind: "Deployment"}}}}
+		if got := append(Verdict(denied, spec, field.NewPath("spec")), PodVerdict(denied, spec, field.NewPath("spec"))...); len(got) > 0 {
+			t.Errorf("%s: %v", message, got)
+		}
+	}
+}
+
+// Admission returns faults in the Pod template only.
+func TestPodVerdict(t *testing.T) {
+	spec := &v1alpha2.NginxOperatorSpec{Patches: []v1alpha2.Patch{{Target: v1alpha2.PatchTarget{Kind: "Deployment"}}}}
+	err := refused(
+		field.Required(field.NewPath("spec", "selector"), ""),
+		field.Invalid(field.NewPath("spec", "ipFamilies"), "a", "wrong"),
+		field.Required(field.NewPath("spec", "template", "spec", "nodeSelector"), "a label"),
+		field.Required(field.NewPath("spec", "template", "spec", "hostAliases").Index(0), "an address"),
+	)
+	var got []string
+	for _, one := range PodVerdict(err, spec, field.NewPath("spec")) {
+		got = append(got, one.Error())
+	}
+	want := []string{
+		"spec.podTemplate.nodeSelector: Required value: a label",
+		"spec.patches[0].patch: Invalid value: Deployment: spec.template.spec.hostAliases[0]: an address",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestNeedsPodVerdict(t *testing.T) {
 	resources := &corev1.ResourceRequirements{}
 	template := func(class string) *v1alpha2.PodTemplate { return &v1alpha2.PodTemplate{PriorityClassName: class} }
 	type spec = v1alpha2.NginxOperatorSpec
-	ranges := func(affinity corev1.ServiceAffinity, list ...string) *v1alpha2.Service {
-		return &v1alpha2.Service{SessionAffinity: affinity, LoadBalancerSourceRanges: list}
-	}
-	nodePort := func(n int32) []v1alpha2.Port { return []v1alpha2.Port{{Name: "http", Port: 80, NodePort: &n}} }
-	peers := func(n int) *v1alpha2.NetworkPolicy {
-		return &v1alpha2.NetworkPolicy{From: make([]networkingv1.NetworkPolicyPeer, n)}
-	}
 	patches := func(kinds ...string) []v1alpha2.Patch {
 		var out []v1alpha2.Patch
 		for _, kind := range kinds {
@@ -147,50 +184,43 @@ func TestNeedsVerdict(t *testing.T) {
 		}
 		return out
 	}
-	deployment, service, policy := []string{"Deployment"}, []string{"Service"}, []string{"NetworkPolicy"}
+	volumes, containers := []v1alpha2.Volume{{Name: "a"}}, []v1alpha2.Container{{Name: "a"}}
 	for name, test := range map[string]struct {
 		before, now spec
-		want        []string
+		want        bool
 	}{
 		"nothing of it":    {now: spec{Image: "nginx", ForceRedeploy: "now"}},
-		"resources":        {now: spec{Resources: resources}, want: deployment},
-		"a template":       {now: spec{PodTemplate: template("high")}, want: deployment},
+		"resources":        {now: spec{Resources: resources}, want: true},
+		"a template":       {now: spec{PodTemplate: template("high")}, want: true},
 		"said before":      {before: spec{Resources: resources, PodTemplate: template("high")}, now: spec{PodTemplate: template("high")}},
 		"no longer said":   {before: spec{Resources: resources, PodTemplate: template("high")}},
-		"another template": {before: spec{PodTemplate: template("high")}, now: spec{PodTemplate: template("low")}, want: deployment},
+		"another template": {before: spec{PodTemplate: template("high")}, now: spec{PodTemplate: template("low")}, want: true},
 		"resources as well now": {
-			before: spec{PodTemplate: template("a")}, now: spec{PodTemplate: template("a"), Resources: resources}, want: deployment,
+			before: spec{PodTemplate: template("a")}, now: spec{PodTemplate: template("a"), Resources: resources}, want: true,
 		},
-		"nothing of a Service": {now: spec{Service: ranges(corev1.ServiceAffinityClientIP)}},
-		"networks":             {now: spec{Service: ranges("", "a")}, want: service},
-		"networks as before":   {before: spec{Service: ranges("", "a")}, now: spec{Service: ranges(corev1.ServiceAffinityClientIP, "a")}},
-		"other networks":       {before: spec{Service: ranges("", "a")}, now: spec{Service: ranges("", "b")}, want: service},
-		"families":             {now: spec{Service: &v1alpha2.Service{IPFamilies: []corev1.IPFamily{"IPv6"}}}, want: service},
-		"peers":                {now: spec{NetworkPolicy: peers(1)}, want: policy},
-		"peers as before":      {before: spec{NetworkPolicy: peers(1)}, now: spec{NetworkPolicy: peers(1)}},
-		"one more peer":        {before: spec{NetworkPolicy: peers(1)}, now: spec{NetworkPolicy: peers(2)}, want: policy},
-		"no NetworkPolicy":     {now: spec{NetworkPolicy: &v1alpha2.NetworkPolicy{Mode: v1alpha2.NetworkPolicyNone}}},
-		"patches of a kind":    {now: spec{Patches: patches("Deployment", "Deployment")}, want: deployment},
-		"patches as before":    {before: spec{Patches: patches("Service")}, now: spec{Patches: patches("Service")}},
-		"a patch less":         {before: spec{Patches: patches("Service", "Deployment")}, now: spec{Patches: patches("Service")}, want: service},
-		"no patch any more":    {before: spec{Patches: patches("Service")}},
-		"a patch and peers": {
-			now:  spec{Patches: patches("NetworkPolicy", "Service"), NetworkPolicy: peers(1)},
-			want: []string{"NetworkPolicy", "Service"},
+		"what is not of the Pods": {now: spec{
+			Service:       &v1alpha2.Service{IPFamilies: []corev1.IPFamily{"IPv6"}, LoadBalancerSourceRanges: []string{"a"}},
+			Ports:         []v1alpha2.Port{{Name: "http", Port: 80, NodePort: ptr.To[int32](30080)}},
+			NetworkPolicy: &v1alpha2.NetworkPolicy{From: make([]networkingv1.NetworkPolicyPeer, 1)},
+			Expose:        &v1alpha2.Expose{Ingress: &v1alpha2.Ingress{}},
+			Patches:       patches("Service", "NetworkPolicy", "PodDisruptionBudget"),
+		}},
+		"patches":           {now: spec{Patches: patches("Deployment", "Deployment")}, want: true},
+		"patches as before": {before: spec{Patches: patches("Deployment")}, now: spec{Patches: patches("Deployment")}},
+		"no patch any more": {before: spec{Patches: patches("Deployment")}, now: spec{Patches: patches("Service")}},
+		"a patch less": {
+			before: spec{Patches: patches("Service", "Deployment")}, now: spec{Patches: patches("Deployment")}, want: true,
 		},
-		"node port":           {now: spec{Ports: nodePort(30080)}, want: service},
-		"node port as before": {before: spec{Ports: nodePort(30080)}, now: spec{Ports: nodePort(30080), ForceRedeploy: "now"}},
-		"another node port":   {before: spec{Ports: nodePort(30080)}, now: spec{Ports: nodePort(30081)}, want: service},
-		"no node port":        {before: spec{Ports: nodePort(30080)}},
-		"two kinds": {
-			now:  spec{Service: &v1alpha2.Service{IPFamilyPolicy: ptr.To(corev1.IPFamilyPolicyRequireDualStack)}, Resources: resources},
-			want: []string{"Deployment", "Service"},
-		},
+		"variables":              {now: spec{Env: []v1alpha2.EnvVar{{Name: "A"}}}, want: true},
+		"volumes":                {now: spec{Volumes: volumes}, want: true},
+		"a user":                 {now: spec{SecurityContext: &v1alpha2.PodSecurityContext{}}, want: true},
+		"volumes as before":      {before: spec{Volumes: volumes}, now: spec{Volumes: volumes, Image: "nginx:1.28.0"}},
+		"one more list":          {before: spec{Volumes: volumes}, now: spec{Volumes: volumes, Sidecars: containers}, want: true},
+		"other list":             {before: spec{InitContainers: containers}, now: spec{Sidecars: containers}, want: true},
+		"no containers any more": {before: spec{InitContainers: containers, ServiceAccountName: "a"}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, NeedsVerdict(&test.before, &test.now)); diff != "" {
-				t.Error(diff)
-			}
-		})
+		if got := NeedsPodVerdict(&test.before, &test.now); got != test.want {
+			t.Errorf("%s: %t", name, got)
+		}
 	}
 }

@@ -14,26 +14,27 @@ import (
 	"github.com/example/nginx-operator/internal/nginxconf"
 )
 
-// maxVolumes is how many volumes the schema allows.
+// maxVolumes is the maximum number of volumes, as in the schema.
 const maxVolumes = 16
 
-// ownVolumes are names of volumes that Pods have or may get, and ownVolumePrefixes begin such names or are kept for later.
+// ownVolumes are names of the operator's volumes. ownVolumePrefixes are prefixes of such names,
+// some of them for later use.
 var (
 	ownVolumes        = []string{"config", "tmp", "content", "files", "cache"}
 	ownVolumePrefixes = []string{"tls-", "operator-"}
 )
 
-// ownPaths are what nginx cannot be without, the directories that the operator mounts among them: no volume may be there, above it or
-// below.
+// ownPaths are paths that nginx needs. A volume must not be mounted there, above, or below.
 var ownPaths = []string{nginxconf.Directory, nginxconf.TLSDirectory, nginxconf.MimeTypes, "/tmp", "/proc", "/sys", "/dev"}
 
-// sharedMemory is below one of ownPaths, and everybody's.
+// sharedMemory is below one of ownPaths, and allowed.
 const sharedMemory = "/dev/shm"
 
-// validateVolumes holds what is the operator's in the Pods.
+// validateVolumes rejects names and paths of the operator.
 func validateVolumes(spec *v1alpha2.NginxOperatorSpec, at *field.Path) field.ErrorList {
 	errs := validateUnique(spec.Volumes, "name", at, func(volume v1alpha2.Volume) string { return volume.Name })
 	errs = append(errs, validateUnique(spec.Volumes, "mountPath", at, func(volume v1alpha2.Volume) string { return volume.MountPath })...)
+
 	for i, volume := range spec.Volumes {
 		at := at.Index(i)
 		for _, message := range utilvalidation.IsDNS1123Label(volume.Name) {
@@ -41,22 +42,25 @@ func validateVolumes(spec *v1alpha2.NginxOperatorSpec, at *field.Path) field.Err
 		}
 		if isOwnVolume(volume.Name) {
 			errs = append(errs, field.Forbidden(at.Child("name"),
-				"config, tmp, content, files, cache and names that begin with tls- or operator- are the operator's volumes; "+
-					"choose another name"))
+				"the names config, tmp, content, files, and cache and the prefixes tls- and operator- are reserved for the operator; choose another "+
+					"name"))
 		}
+
 		if limit := volume.EmptyDir; limit != nil && limit.SizeLimit != nil && isEndless(*limit.SizeLimit) {
 			errs = append(errs, field.Invalid(at.Child("emptyDir", "sizeLimit"), field.OmitValueType{}, tooLarge))
 		}
+
 		if volume.MountPath == "" {
 			if volume.SubPath != "" {
-				errs = append(errs, field.Required(at.Child("mountPath"), "subPath says what is mounted at mountPath; set it, or remove subPath"))
+				errs = append(errs, field.Required(at.Child("mountPath"), "subPath requires mountPath; set mountPath, or remove subPath"))
 			}
 			continue
 		}
+
 		errs = append(errs, validateMount(volume.MountPath, volume.SubPath, at)...)
 		if taken := takenBy(volume.MountPath, spec); taken != "" {
 			errs = append(errs, field.Forbidden(at.Child("mountPath"), fmt.Sprintf(
-				"%s is where the operator or the image has its files; choose a directory apart from it", taken)))
+				"%s has files of the operator or the image; choose another directory", taken)))
 		}
 	}
 	return errs
@@ -67,25 +71,27 @@ func isOwnVolume(name string) bool {
 		slices.ContainsFunc(ownVolumePrefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
-// validateMount looks at the path of a mount and at what of the volume is mounted there.
+// validateMount validates the mountPath and the subPath of a mount.
 func validateMount(mountPath, subPath string, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if !path.IsAbs(mountPath) || path.Clean(mountPath) != mountPath || strings.Contains(mountPath, ":") {
 		errs = append(errs, field.Invalid(at.Child("mountPath"), bounded(mountPath),
-			"must be an absolute path without .., a colon or a slash at its end, for example /srv/files"))
+			"must be an absolute path without .., colons, or a trailing slash, for example /srv/files"))
 	}
 	if path.IsAbs(subPath) || slices.Contains(strings.Split(subPath, "/"), "..") {
 		errs = append(errs, field.Invalid(at.Child("subPath"), bounded(subPath),
-			"must be a path in the volume, without .., for example site/files"))
+			"must be a relative path in the volume without .., for example site/files"))
 	}
 	return errs
 }
 
-// takenBy returns what nginx needs that a mount would hide, or that would be around it, "" where there is nothing.
+// takenBy returns the path needed by nginx that a mount would hide or contain, or "" if there is
+// none.
 func takenBy(mountPath string, spec *v1alpha2.NginxOperatorSpec) string {
 	if mountPath == sharedMemory {
 		return ""
 	}
+
 	own := slices.Clone(ownPaths)
 	if spec.Content != nil {
 		own = append(own, nginxconf.ContentDirectory)
@@ -96,6 +102,7 @@ func takenBy(mountPath string, spec *v1alpha2.NginxOperatorSpec) string {
 	if spec.Cache != nil {
 		own = append(own, defaults.CachePath(spec.Cache))
 	}
+
 	for _, directory := range own {
 		if contains(directory, mountPath) || contains(mountPath, directory) {
 			return directory
@@ -104,7 +111,7 @@ func takenBy(mountPath string, spec *v1alpha2.NginxOperatorSpec) string {
 	return ""
 }
 
-// contains reports whether a path is that of a directory, or below it.
+// contains reports whether a path is a directory or below the directory.
 func contains(directory, file string) bool {
 	return directory == "/" || directory == file || strings.HasPrefix(file, directory+"/")
 }

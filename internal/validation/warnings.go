@@ -17,39 +17,39 @@ import (
 	"github.com/example/nginx-operator/internal/nginxconf"
 )
 
-// longDrain is the time after which the autoscaler of clusters no longer waits for a Pod, in seconds.
+// longDrain is the time, in seconds, after which the cluster autoscaler stops waiting for a Pod.
 const longDrain = 600
 
-// leastMemory is what nginx needs to start.
+// leastMemory is the memory that nginx needs to start.
 var leastMemory = resource.MustParse("16Mi")
 
-// deadAnnotations begin the keys of Pod annotations that Kubernetes reads no more.
+// deadAnnotations are prefixes of Pod annotations that Kubernetes ignores.
 var deadAnnotations = []string{"seccomp.security.alpha.kubernetes.io/", "container.seccomp.security.alpha.kubernetes.io/"}
 
-// Warnings returns what can be stored and is deprecated, or surely not meant. Each names its field. certificates are those that the
-// object has had up to now.
+// Warnings returns warnings about valid values that are deprecated or probably a mistake. Each has
+// the path of its field. certificates are the current certificates of the object.
 func Warnings(spec *v1alpha2.NginxOperatorSpec, certificates []v1alpha2.Certificate) []string {
 	var out []string
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 
 	if tag, ok := movingTag(spec.Image); ok {
-		add("spec.image: %s, which means another image from one day to the next, also among the Pods of this object; name a version or a digest",
+		add("spec.image: %s, so the image can change at any time, and differ between Pods; use a version or a digest",
 			tag)
 	}
 	if seconds := ptr.Deref(spec.DrainSeconds, 0); seconds > longDrain {
-		add("spec.drainSeconds: a node that is being emptied waits %d seconds for each Pod, and the cluster's autoscaler gives up after %d",
+		add("spec.drainSeconds: draining a node can wait %d seconds for each Pod, and the cluster autoscaler gives up after %d seconds",
 			seconds, longDrain)
 	}
 	if spec.Resources != nil {
 		if limit, ok := spec.Resources.Limits["memory"]; ok && limit.Sign() > 0 && !isEndless(limit) && limit.Cmp(leastMemory) < 0 {
-			add("spec.resources.limits[memory]: nginx may not start with %s; allow %s or more", limit.String(), leastMemory.String())
+			add("spec.resources.limits[memory]: nginx may not start with %s; set %s or more", limit.String(), leastMemory.String())
 		}
 	}
 	if spec.PodTemplate != nil {
 		for _, key := range slices.Sorted(maps.Keys(spec.PodTemplate.Annotations)) {
 			for _, prefix := range deadAnnotations {
 				if strings.HasPrefix(key, prefix) {
-					add("spec.podTemplate.annotations[%s]: Kubernetes reads it no more; remove it", key)
+					add("spec.podTemplate.annotations[%s]: Kubernetes ignores this annotation; remove it", key)
 				}
 			}
 		}
@@ -62,12 +62,13 @@ func Warnings(spec *v1alpha2.NginxOperatorSpec, certificates []v1alpha2.Certific
 		}
 	}
 	if spec.Paused {
-		add("spec.paused: changes wait until it is false")
+		add("spec.paused: changes are not applied until it is false")
 	}
 	return out
 }
 
-// dnsNames returns the names of certificates whose names are all known, by their Secrets.
+// dnsNames returns the names of certificates by Secret. It omits certificates whose list of names
+// may be incomplete.
 func dnsNames(certificates []v1alpha2.Certificate) map[string][]string {
 	out := map[string][]string{}
 	for _, certificate := range certificates {
@@ -78,32 +79,32 @@ func dnsNames(certificates []v1alpha2.Certificate) map[string][]string {
 	return out
 }
 
-// unused tells of content and certificates that no server serves.
+// unused returns warnings about content and certificates that no server block serves.
 func unused(spec *v1alpha2.NginxOperatorSpec) []string {
 	var out []string
 	switch {
 	case spec.Config == nil:
 		for i, tls := range defaults.TLS(spec) {
 			if tls.Port == nil {
-				out = append(out, fmt.Sprintf("spec.tls[%d]: it has no port, so nothing serves it without spec.config; give it a port", i))
+				out = append(out, fmt.Sprintf("spec.tls[%d]: a certificate without a port has no effect without spec.config; set a port", i))
 			}
 		}
 	case spec.Config.Inline != "":
 		if spec.Content != nil && !strings.Contains(spec.Config.Inline, nginxconf.ContentDirectory) {
-			out = append(out, fmt.Sprintf("spec.content: spec.config.inline does not name %s, so nothing serves the content; add `root %s;`",
+			out = append(out, fmt.Sprintf("spec.content: spec.config.inline does not reference %s, so the content is not served; add `root %s;`",
 				nginxconf.ContentDirectory, nginxconf.ContentDirectory))
 		}
 		for i, tls := range spec.TLS {
 			directory := path.Join(nginxconf.TLSDirectory, tls.SecretName)
 			if !strings.Contains(spec.Config.Inline, directory+"/") && !strings.Contains(spec.Config.Inline, nginxconf.TLSDirectory+"/$") {
-				out = append(out, fmt.Sprintf("spec.tls[%d]: spec.config.inline does not name %s, so nothing serves the certificate", i, directory))
+				out = append(out, fmt.Sprintf("spec.tls[%d]: spec.config.inline does not reference %s, so the certificate is not served", i, directory))
 			}
 		}
 	}
 	return out
 }
 
-// movingTag says what is wrong with the tag of an image, and whether anything is.
+// movingTag reports whether the tag of an image can move, and describes the problem.
 func movingTag(image string) (string, bool) {
 	named, err := reference.ParseNormalizedNamed(image)
 	if image == "" || err != nil {
@@ -114,7 +115,7 @@ func movingTag(image string) (string, bool) {
 	}
 	switch tagged, ok := named.(reference.Tagged); {
 	case !ok:
-		return "it has no tag, and without one it is latest", true
+		return "the image has no tag, which means latest", true
 	case tagged.Tag() == "latest":
 		return "the tag is latest", true
 	}

@@ -13,10 +13,10 @@ import (
 
 func TestWorkload(t *testing.T) {
 	const (
-		apart = "where the operator or the image has its files; choose a directory apart from it"
-		own   = "Forbidden: config, tmp, content, files, cache and names that begin with tls- or operator- are the operator's volumes; " +
-			"choose another name"
-		clean = "must be an absolute path without .., a colon or a slash at its end, for example /srv/files"
+		apart = "has files of the operator or the image; choose another directory"
+		own   = "Forbidden: the names config, tmp, content, files, and cache and the prefixes tls- and operator- are reserved for the " +
+			"operator; choose another name"
+		clean = "must be an absolute path without .., colons, or a trailing slash, for example /srv/files"
 	)
 	for name, test := range map[string]struct {
 		spec string
@@ -25,15 +25,15 @@ func TestWorkload(t *testing.T) {
 		"variables": {spec: "env: [{name: TZ, value: Europe/Berlin}, {name: a.b-c_D}]"},
 		"names of variables": {spec: "env: [{name: 1A}, {name: 'A;'}, {name: A, value: a}, {name: A}, {name: NGINX}]", want: []string{
 			`spec.env[3].name: Duplicate value: "A"`,
-			`spec.env[0].name: Invalid value: "1A": must be letters, digits, hyphens, dots and underscores, and not begin with a digit, ` +
-				`for example CACHE_SIZE`,
-			`spec.env[1].name: Invalid value: "A;": must be letters, digits, hyphens, dots and underscores, and not begin with a digit, ` +
-				`for example CACHE_SIZE`,
-			"spec.env[4].name: Forbidden: nginx hands sockets on in this variable, and does not start with another value; remove it",
+			`spec.env[0].name: Invalid value: "1A": must contain only letters, digits, hyphens, dots, and underscores, and must not start with a ` +
+				`digit, for example CACHE_SIZE`,
+			`spec.env[1].name: Invalid value: "A;": must contain only letters, digits, hyphens, dots, and underscores, and must not start with a ` +
+				`digit, for example CACHE_SIZE`,
+			"spec.env[4].name: Forbidden: nginx uses this variable internally and does not start with another value; remove it",
 		}},
 		"ServiceAccount": {spec: "serviceAccountName: Web", want: []string{`spec.serviceAccountName: Invalid value: "Web": ` + subdomain}},
 		"root": {spec: "securityContext: {runAsUser: 0, runAsGroup: 0}", want: []string{
-			"spec.securityContext.runAsUser: Forbidden: nginx does not run as root; name another user",
+			"spec.securityContext.runAsUser: Forbidden: nginx must not run as root; set another user",
 		}},
 		"volumes": {spec: `
 volumes:
@@ -71,9 +71,9 @@ volumes:
 				`spec.volumes[0].mountPath: Invalid value: "srv": ` + clean,
 				`spec.volumes[1].mountPath: Invalid value: "/srv/../tmp": ` + clean,
 				`spec.volumes[2].mountPath: Invalid value: "/srv/": ` + clean,
-				`spec.volumes[2].subPath: Invalid value: "../a": must be a path in the volume, without .., for example site/files`,
-				`spec.volumes[3].subPath: Invalid value: "/a": must be a path in the volume, without .., for example site/files`,
-				"spec.volumes[5].mountPath: Required value: subPath says what is mounted at mountPath; set it, or remove subPath",
+				`spec.volumes[2].subPath: Invalid value: "../a": must be a relative path in the volume without .., for example site/files`,
+				`spec.volumes[3].subPath: Invalid value: "/a": must be a relative path in the volume without .., for example site/files`,
+				"spec.volumes[5].mountPath: Required value: subPath requires mountPath; set mountPath, or remove subPath",
 				`spec.volumes[6].mountPath: Invalid value: "/srv:a": ` + clean,
 			},
 		},
@@ -95,16 +95,16 @@ volumes:
 - {name: j, mountPath: /srv/cache}
 `,
 			want: []string{
-				"spec.volumes[0].mountPath: Forbidden: /etc/nginx-operator is " + apart,
-				"spec.volumes[1].mountPath: Forbidden: /etc/nginx-operator is " + apart,
-				"spec.volumes[2].mountPath: Forbidden: /etc/nginx/tls is " + apart,
-				"spec.volumes[3].mountPath: Forbidden: /etc/nginx/mime.types is " + apart,
-				"spec.volumes[4].mountPath: Forbidden: /tmp is " + apart,
-				"spec.volumes[5].mountPath: Forbidden: /dev is " + apart,
-				"spec.volumes[6].mountPath: Forbidden: /usr/share/nginx/html is " + apart,
-				"spec.volumes[7].mountPath: Forbidden: /usr/share/nginx/html is " + apart,
-				"spec.volumes[8].mountPath: Forbidden: /etc/nginx/files is " + apart,
-				"spec.volumes[9].mountPath: Forbidden: /srv/cache/nginx is " + apart,
+				"spec.volumes[0].mountPath: Forbidden: /etc/nginx-operator " + apart,
+				"spec.volumes[1].mountPath: Forbidden: /etc/nginx-operator " + apart,
+				"spec.volumes[2].mountPath: Forbidden: /etc/nginx/tls " + apart,
+				"spec.volumes[3].mountPath: Forbidden: /etc/nginx/mime.types " + apart,
+				"spec.volumes[4].mountPath: Forbidden: /tmp " + apart,
+				"spec.volumes[5].mountPath: Forbidden: /dev " + apart,
+				"spec.volumes[6].mountPath: Forbidden: /usr/share/nginx/html " + apart,
+				"spec.volumes[7].mountPath: Forbidden: /usr/share/nginx/html " + apart,
+				"spec.volumes[8].mountPath: Forbidden: /etc/nginx/files " + apart,
+				"spec.volumes[9].mountPath: Forbidden: /srv/cache/nginx " + apart,
 			},
 		},
 		"containers": {spec: `
@@ -133,14 +133,15 @@ sidecars:
 `,
 			want: []string{
 				`spec.initContainers[0].image: Invalid value: "A": invalid reference format: repository name (library/A) must be lowercase; ` +
-					"write for example docker.io/nginxinc/nginx-unprivileged:1.28.0",
+					"write for example docker.io/nginxinc/nginx-unprivileged:1.30.7",
 				`spec.initContainers[0].env[1].name: Duplicate value: "B"`,
 				"spec.initContainers[0].resources.limits[cpu]: Invalid value: must not be more than 1e36; lower it",
 				`spec.sidecars[0].volumeMounts[1].mountPath: Duplicate value: "/b"`,
-				`spec.sidecars[0].volumeMounts[0].name: Invalid value: "b": is no volume of spec.volumes; add it there, or name one that is`,
-				`spec.sidecars[0].volumeMounts[2].name: Invalid value: "config": is no volume of spec.volumes; add it there, or name one that is`,
+				`spec.sidecars[0].volumeMounts[0].name: Invalid value: "b": is not a volume in spec.volumes; add the volume, or correct the name`,
+				`spec.sidecars[0].volumeMounts[2].name: Invalid value: "config": is not a volume in spec.volumes; add the volume, or correct the name`,
 				`spec.sidecars[0].volumeMounts[2].mountPath: Invalid value: "b": ` + clean,
-				`spec.sidecars[0].volumeMounts[2].subPath: Invalid value: "../a": must be a path in the volume, without .., for example site/files`,
+				`spec.sidecars[0].volumeMounts[2].subPath: Invalid value: "../a": must be a relative path in the volume without .., for example ` +
+					`site/files`,
 			},
 		},
 		"endless volume": {spec: "volumes: [{name: a, emptyDir: {sizeLimit: 1e99}}]", want: []string{
@@ -159,7 +160,7 @@ sidecars:
 	}
 }
 
-// No schema has seen what v1alpha1 keeps.
+// No schema validates fields that v1alpha1 stores in an annotation.
 func TestWorkloadIsBounded(t *testing.T) {
 	env := make([]v1alpha2.EnvVar, maxEnv+1)
 	for i := range env {
@@ -172,7 +173,7 @@ func TestWorkloadIsBounded(t *testing.T) {
 			InitContainers: make([]v1alpha2.Container, maxContainers+1), Sidecars: make([]v1alpha2.Container, maxContainers+1),
 		},
 		"spec.sidecars[0].env: Too many: 65: must have at most 64 items": {Sidecars: []v1alpha2.Container{{Name: "a", Env: env}}},
-		"spec: Invalid value: env, volumes, initContainers and sidecars together: it has more than 1024 values": {
+		"spec: Invalid value: env, volumes, initContainers, and sidecars together: it has more than 1024 values": {
 			Volumes: []v1alpha2.Volume{{Name: "a", ConfigMap: &v1alpha2.ConfigMapVolume{
 				Name: "a", Items: make([]v1alpha2.KeyToPath, maxJudgedValues),
 			}}},
@@ -184,7 +185,7 @@ func TestWorkloadIsBounded(t *testing.T) {
 	}
 }
 
-// What the API server says of an element is told with its place in the spec.
+// The API server's error in a list element has the index in the spec.
 func TestOriginOfElements(t *testing.T) {
 	spec := &v1alpha2.NginxOperatorSpec{
 		Volumes: make([]v1alpha2.Volume, 1), InitContainers: make([]v1alpha2.Container, 1), Sidecars: make([]v1alpha2.Container, 2),
@@ -207,26 +208,5 @@ func TestOriginOfElements(t *testing.T) {
 	}
 	if got, found := origin("spec.template.spec.volumes[2].csi", nil); found {
 		t.Errorf("without a spec: %q", got)
-	}
-}
-
-func TestNeedsVerdictOfTheWorkload(t *testing.T) {
-	type spec = v1alpha2.NginxOperatorSpec
-	volumes, containers := []v1alpha2.Volume{{Name: "a"}}, []v1alpha2.Container{{Name: "a"}}
-	for name, test := range map[string]struct {
-		before, now spec
-		want        bool
-	}{
-		"variables":     {now: spec{Env: []v1alpha2.EnvVar{{Name: "A"}}}, want: true},
-		"volumes":       {now: spec{Volumes: volumes}, want: true},
-		"a user":        {now: spec{SecurityContext: &v1alpha2.PodSecurityContext{}}, want: true},
-		"as before":     {before: spec{Volumes: volumes}, now: spec{Volumes: volumes, Image: "nginx:1.28.0"}},
-		"one more list": {before: spec{Volumes: volumes}, now: spec{Volumes: volumes, Sidecars: containers}, want: true},
-		"other list":    {before: spec{InitContainers: containers}, now: spec{Sidecars: containers}, want: true},
-		"none any more": {before: spec{InitContainers: containers, ServiceAccountName: "a"}},
-	} {
-		if got := NeedsVerdict(&test.before, &test.now); (len(got) == 1 && got[0] == "Deployment") != test.want || len(got) > 1 {
-			t.Errorf("%s: %v", name, got)
-		}
 	}
 }

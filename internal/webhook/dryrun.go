@@ -2,98 +2,97 @@ package webhook
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"golang.org/x/sync/semaphore"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/apply"
+	"github.com/example/nginx-operator/internal/ratchet"
 	"github.com/example/nginx-operator/internal/validation"
 )
 
-// What dry runs may take. Whoever can write an object, or reach the webhook server, causes them.
+// Limits of dry runs. Every Pod that reaches the webhook server can cause them.
 const (
-	// dryRuns bounds how many are under way. One takes some milliseconds.
+	// dryRuns bounds concurrent dry runs. One takes some milliseconds.
 	dryRuns = 8
-	// waitForDryRun bounds the wait for others, and dryRunTimeout one of them: together less than the timeoutSeconds of the webhook.
+	// waitForDryRun bounds the wait for a slot, and dryRunTimeout one dry run. Their sum is less
+	// than the webhook's timeoutSeconds.
 	waitForDryRun = 500 * time.Millisecond
 	dryRunTimeout = 3 * time.Second
 )
 
-// Render makes children for admission.
+// dryRunName is the name of the Deployment in every dry run.
+const dryRunName = "nginx-operator-admission-check"
+
+// Render renders children for admission. It reads nothing from the cluster.
 type Render interface {
-	// Child returns the child of a kind that an object gets, as far as its spec says it.
-	Child(object *v1alpha2.NginxOperator, kind string) client.Object
-	// CheckPatches returns what is wrong with the patches of an object, and what to warn of.
+	// PodTemplate returns the Pod template of an object, with its patches.
+	PodTemplate(object *v1alpha2.NginxOperator) corev1.PodTemplateSpec
+	// CheckPatches returns the errors and the warnings for the patches of an object.
 	CheckPatches(object *v1alpha2.NginxOperator) (field.ErrorList, []string)
+	// Refusals returns the values that this release refuses in a new write, and an older one could
+	// store.
+	Refusals(object *v1alpha2.NginxOperator) []ratchet.Refusal
 }
 
-// dryRun has the API server validate children that nobody stores.
+// dryRun asks the API server to validate Pod templates. A review does not prove that the API server
+// sent it, so nothing in a review decides the namespace, the kind, or the name of a request.
 type dryRun struct {
-	client client.Client
-	render func(object *v1alpha2.NginxOperator, kind string) client.Object
-	slots  *semaphore.Weighted
+	client    client.Client
+	render    func(object *v1alpha2.NginxOperator) corev1.PodTemplateSpec
+	namespace string
+	slots     *semaphore.Weighted
 }
 
-// newDryRun returns dry runs with a client that reads nothing from the cache and keeps to itself what the API server warns of: the
-// reconciler hears it again.
-func newDryRun(mgr manager.Manager, render Render) (*dryRun, error) {
+// newDryRun returns dry runs in the operator's namespace. Their client reads no cache, and drops
+// the API server's warnings, because the reconciler receives them again.
+func newDryRun(mgr manager.Manager, render Render, namespace string) (*dryRun, error) {
 	config := rest.CopyConfig(mgr.GetConfig())
 	config.WarningHandler, config.WarningHandlerWithContext = rest.NoWarnings{}, nil
 	c, err := client.New(config, client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient()})
-	return &dryRun{client: c, render: render.Child, slots: semaphore.NewWeighted(dryRuns)}, err
+	return &dryRun{client: c, render: render.PodTemplate, namespace: namespace, slots: semaphore.NewWeighted(dryRuns)}, err
 }
 
-// ask returns what the API server finds wrong with the children of an object that are of these kinds. Whatever else keeps it from an
-// answer is none: the object is admitted, and its status tells.
-func (d *dryRun) ask(ctx context.Context, object *v1alpha2.NginxOperator, kinds ...string) field.ErrorList {
+// ask returns the errors that the API server's own validation finds in the Pod template of an
+// object. Every other answer, and no answer, admits the object: its status reports the failure
+// later.
+func (d *dryRun) ask(ctx context.Context, object *v1alpha2.NginxOperator) field.ErrorList {
 	waiting, cancel := context.WithTimeout(ctx, waitForDryRun)
 	defer cancel()
 	if err := d.slots.Acquire(waiting, 1); err != nil {
 		return nil
 	}
 	defer d.slots.Release(1)
+
 	ctx, cancel = context.WithTimeout(ctx, dryRunTimeout)
 	defer cancel()
-	var errs field.ErrorList
-	for _, kind := range kinds {
-		// A name that is taken is told of after all that is wrong, so it needs no other than that of the object.
-		child := d.render(object, kind)
-		if service, isService := child.(*corev1.Service); isService {
-			d.leaveOut(ctx, service)
-		}
-		err := d.client.Create(ctx, child, client.DryRunAll, apply.FieldOwner)
-		if err != nil {
-			log.FromContext(ctx).V(1).Info("A dry run failed", "kind", kind, "reason", apierrors.ReasonForError(err))
-		}
-		errs = append(errs, validation.Verdict(err, &object.Spec, specPath)...)
-		errs = append(errs, validation.PatchVerdict(err, &object.Spec, kind, specPath)...)
+	err := d.client.Create(ctx, d.question(object), client.DryRunAll, apply.FieldOwner)
+	if err != nil {
+		log.FromContext(ctx).V(1).Info("A dry run failed", "reason", apierrors.ReasonForError(err))
 	}
-	return errs
+	return validation.PodVerdict(err, &object.Spec, specPath)
 }
 
-// leaveOut takes from a Service the ports of the nodes that its stored form has: to another Service they are taken.
-func (d *dryRun) leaveOut(ctx context.Context, service *corev1.Service) {
-	asks := func(port corev1.ServicePort) bool { return port.NodePort != 0 }
-	if !slices.ContainsFunc(service.Spec.Ports, asks) {
-		return
-	}
-	stored := &corev1.Service{}
-	if err := d.client.Get(ctx, client.ObjectKeyFromObject(service), stored); err != nil {
-		return // there is none, or the dry run meets the same error
-	}
-	for i := range service.Spec.Ports {
-		port := &service.Spec.Ports[i]
-		if slices.ContainsFunc(stored.Spec.Ports, func(other corev1.ServicePort) bool { return other.NodePort == port.NodePort }) {
-			port.NodePort = 0
-		}
+// question returns a Deployment that has only the Pod template of an object.
+func (d *dryRun) question(object *v1alpha2.NginxOperator) *appsv1.Deployment {
+	template := d.render(object)
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: d.namespace, Name: dryRunName},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: ptr.To[int32](0),
+			Selector: &metav1.LabelSelector{MatchLabels: template.Labels},
+			Template: template,
+		},
 	}
 }

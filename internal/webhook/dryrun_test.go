@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -11,11 +13,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/semaphore"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,32 +29,67 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// answering returns dry runs that the API server answers like this.
-func answering(answer func(context.Context, client.Object, *client.CreateOptions) error) *dryRun {
+const operatorNamespace = "ops"
+
+// answering returns dry runs with this answer of the API server. Any request other than a creation
+// fails the test.
+func answering(t *testing.T, answer func(context.Context, client.Object, *client.CreateOptions) error) *dryRun {
 	c := interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
 		Create: func(ctx context.Context, _ client.WithWatch, object client.Object, options ...client.CreateOption) error {
 			return answer(ctx, object, (&client.CreateOptions{}).ApplyOptions(options))
 		},
+		Get: func(_ context.Context, _ client.WithWatch, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
+			t.Errorf("admission reads %T %s", object, key)
+			return nil
+		},
+		List: func(_ context.Context, _ client.WithWatch, list client.ObjectList, _ ...client.ListOption) error {
+			t.Errorf("admission reads %T", list)
+			return nil
+		},
 	})
-	render := func(object *v1alpha2.NginxOperator, kind string) client.Object {
-		meta := metav1.ObjectMeta{Namespace: object.Namespace, Name: object.Name}
-		if kind == "Service" {
-			return &corev1.Service{ObjectMeta: meta}
-		}
-		return &appsv1.Deployment{ObjectMeta: meta}
+	render := func(object *v1alpha2.NginxOperator) corev1.PodTemplateSpec {
+		template := corev1.PodTemplateSpec{}
+		template.Labels = map[string]string{"app.kubernetes.io/instance": object.Name}
+		template.Spec.Tolerations = object.Spec.PodTemplate.Tolerations
+		return template
 	}
-	return &dryRun{client: c, render: render, slots: semaphore.NewWeighted(dryRuns)}
+	return &dryRun{client: c, render: render, namespace: operatorNamespace, slots: semaphore.NewWeighted(dryRuns)}
 }
 
-// judged is an object of which the API server judges a part.
+// judged returns an object of which the API server validates a part.
 func judged() *v1alpha2.NginxOperator {
 	return object(v1alpha2.NginxOperatorSpec{PodTemplate: &v1alpha2.PodTemplate{Tolerations: []corev1.Toleration{{Operator: "Is"}}}})
 }
 
-func notSupported() error {
+var deployments = appsv1.SchemeGroupVersion.WithKind("Deployment").GroupKind()
+
+func notSupported() *apierrors.StatusError {
 	at := field.NewPath("spec", "template", "spec", "tolerations").Index(0).Child("operator")
-	return apierrors.NewInvalid(appsv1.SchemeGroupVersion.WithKind("Deployment").GroupKind(), "web",
-		field.ErrorList{field.NotSupported(at, "Is", []string{"Equal", "Exists"})})
+	return apierrors.NewInvalid(deployments, dryRunName, field.ErrorList{field.NotSupported(at, "Is", []string{"Equal", "Exists"})})
+}
+
+// denied returns the answer of an admission webhook that imitates the API server, including the
+// field.
+func denied(format string) error {
+	err := notSupported()
+	err.ErrStatus.Message = fmt.Sprintf(format, err.ErrStatus.Message)
+	return err
+}
+
+// isQuestion reports whether an object is the expected Deployment: only its Pod template may come
+// from a review.
+func isQuestion(got client.Object, options *client.CreateOptions) error {
+	deployment, isDeployment := got.(*appsv1.Deployment)
+	if !isDeployment || !slices.Equal(options.DryRun, []string{metav1.DryRunAll}) {
+		return fmt.Errorf("a %T with %+v", got, options)
+	}
+	want := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: operatorNamespace, Name: dryRunName}}
+	want.Spec.Replicas, want.Spec.Template = ptr.To[int32](0), deployment.Spec.Template
+	want.Spec.Selector = &metav1.LabelSelector{MatchLabels: deployment.Spec.Template.Labels}
+	if diff := cmp.Diff(want, deployment); diff != "" {
+		return fmt.Errorf("(-want +got):\n%s", diff)
+	}
+	return nil
 }
 
 func TestDryRunRefusesOnlyWhatIsInvalid(t *testing.T) {
@@ -63,18 +102,26 @@ func TestDryRunRefusesOnlyWhatIsInvalid(t *testing.T) {
 		"valid":   {version: "v1alpha2"},
 		"invalid": {version: "v1alpha2", answer: notSupported(), want: wrong},
 		"invalid at v1alpha1": {
-			version: "v1alpha1", answer: notSupported(), want: wrong + " (a field of v1alpha2; kubectl edit nginxoperators.v1alpha2." +
-				"operator.example.com web changes it)",
+			version: "v1alpha1", answer: notSupported(), want: wrong + " (a field of v1alpha2; to change it, run kubectl edit " +
+				"nginxoperators.v1alpha2.operator.example.com web)",
 		},
-		"no namespace": {version: "v1alpha2", answer: apierrors.NewNotFound(corev1.Resource("namespaces"), "shop")},
-		"quota":        {version: "v1alpha2", answer: apierrors.NewForbidden(appsv1.Resource("deployments"), "web", errors.New("quota"))},
-		"exists":       {version: "v1alpha2", answer: apierrors.NewAlreadyExists(appsv1.Resource("deployments"), "web")},
+		"no namespace": {version: "v1alpha2", answer: apierrors.NewNotFound(corev1.Resource("namespaces"), operatorNamespace)},
+		"quota":        {version: "v1alpha2", answer: apierrors.NewForbidden(appsv1.Resource("deployments"), dryRunName, errors.New("quota"))},
+		"exists":       {version: "v1alpha2", answer: apierrors.NewAlreadyExists(appsv1.Resource("deployments"), dryRunName)},
 		"unreachable":  {version: "v1alpha2", answer: errors.New("connection refused")},
+		"a webhook":    {version: "v1alpha2", answer: denied(`admission webhook "a.example.com" denied the request: %s`)},
+		"a policy": {
+			version: "v1alpha2",
+			answer:  denied(`deployments.apps "x" is forbidden: ValidatingAdmissionPolicy 'a' with binding 'b' denied request: %s`),
+		},
+		"outside of the Pod template": {version: "v1alpha2", answer: apierrors.NewInvalid(deployments, dryRunName, field.ErrorList{
+			field.Invalid(field.NewPath("spec", "ipFamilies"), "a", "wrong"), field.Required(field.NewPath("spec", "rules"), ""),
+		})},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dry := answering(func(_ context.Context, got client.Object, options *client.CreateOptions) error {
-				if got.GetNamespace() != "shop" || got.GetName() != "web" || !slices.Equal(options.DryRun, []string{metav1.DryRunAll}) {
-					t.Errorf("asked about %s/%s with %+v", got.GetNamespace(), got.GetName(), options)
+			dry := answering(t, func(_ context.Context, got client.Object, options *client.CreateOptions) error {
+				if err := isQuestion(got, options); err != nil {
+					t.Errorf("asked about %v", err)
 				}
 				return test.answer
 			})
@@ -86,34 +133,54 @@ func TestDryRunRefusesOnlyWhatIsInvalid(t *testing.T) {
 	}
 }
 
-// Each child that says something new is asked about, and no other; what is wrong with each is told.
-func TestDryRunsOfSeveralChildren(t *testing.T) {
-	var asked []string
-	validator := Validator{Verdict: answering(func(_ context.Context, got client.Object, _ *client.CreateOptions) error {
-		asked = append(asked, strings.TrimPrefix(fmt.Sprintf("%T", got), "*v1."))
-		if _, isService := got.(*corev1.Service); !isService {
-			return notSupported()
-		}
-		return apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Service").GroupKind(), "web",
-			field.ErrorList{field.Invalid(field.NewPath("spec", "ipFamilyPolicy"), "RequireDualStack", "one family")})
-	}).ask}
-	both := judged()
-	both.Spec.Service = &v1alpha2.Service{IPFamilyPolicy: ptr.To(corev1.IPFamilyPolicyRequireDualStack)}
-	_, err := validator.ValidateCreate(at(t, "v1alpha2"), both)
-	if err == nil || !strings.Contains(err.Error(), "spec.podTemplate.tolerations[0].operator") ||
-		!strings.Contains(err.Error(), `spec.service.ipFamilyPolicy: Invalid value: "RequireDualStack": one family`) {
-		t.Errorf("got %v", err)
+// A stranger posts reviews that name a namespace and a user. They cause one request only, the dry
+// run of a Deployment in the operator's namespace. A review decides only its Pod template.
+func TestDryRunIsNobodysDeputy(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := v1alpha2.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
 	}
-	_, _ = validator.ValidateUpdate(at(t, "v1alpha2"), judged(), both)
-	if want := []string{"Deployment", "Service", "Service"}; !slices.Equal(asked, want) {
-		t.Errorf("asked about %v, want %v", asked, want)
+	everything := `"podTemplate":{"tolerations":[{"operator":"Is"}]},"service":{"type":"NodePort","ipFamilies":["IPv6"]},` +
+		`"ports":[{"name":"http","port":80,"nodePort":30080}],"networkPolicy":{"from":[{"podSelector":{}}]},` +
+		`"expose":{"ingress":{"hosts":[{"host":"a.example.com"}]}},"patches":[{"target":{"kind":"Service"},"patch":"{}"},` +
+		`{"target":{"kind":"PodDisruptionBudget"},"patch":"{}"}],"files":[{"path":"a/b.conf","secretRef":{"name":"a","key":"b"}}]`
+	asked := 0
+	dry := answering(t, func(_ context.Context, got client.Object, options *client.CreateOptions) error {
+		asked++
+		if err := isQuestion(got, options); err != nil {
+			t.Errorf("asked about %v", err)
+		}
+		return notSupported()
+	})
+	for path, webhook := range handlers(scheme, Validator{Verdict: dry.ask}) {
+		for _, user := range []string{"", "system:admin", "system:serviceaccount:ops:nginx-operator-controller-manager"} {
+			review := fmt.Sprintf(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"a","operation":"CREATE",`+
+				`"namespace":"kube-system","name":"web","userInfo":{"username":%q,"groups":["system:masters"]},`+
+				`"kind":{"group":"operator.example.com","version":"v1alpha2","kind":"NginxOperator"},"object":{`+
+				`"apiVersion":"operator.example.com/v1alpha2","kind":"NginxOperator","metadata":{"namespace":"kube-system","name":"web",`+
+				`"labels":{"a":"b"},"annotations":{"a":"b"},"ownerReferences":[{"apiVersion":"v1","kind":"Node","name":"a","uid":"a"}]},`+
+				`"spec":{%s}}}}`, user, everything)
+			request := httptest.NewRequest(http.MethodPost, path, strings.NewReader(review))
+			request.Header.Set("Content-Type", "application/json")
+			answer := httptest.NewRecorder()
+			webhook.ServeHTTP(answer, request)
+			if path == PathValidate && !strings.Contains(answer.Body.String(), "spec.podTemplate.tolerations[0].operator") {
+				t.Errorf("the answer has no verdict: %s", answer.Body)
+			}
+		}
+	}
+	if asked != 3 {
+		t.Errorf("%d dry runs, want one for each of three reviews at %s", asked, PathValidate)
 	}
 }
 
-// Who says nothing that the API server judges, or nothing new, costs no request, nor does what is wrong anyway.
+// An object without a part that the API server validates, without a change of this part, or with
+// other errors causes no request.
 func TestDryRunsThatAreNotMade(t *testing.T) {
 	asked := 0
-	validator := Validator{Verdict: answering(func(context.Context, client.Object, *client.CreateOptions) error { asked++; return nil }).ask}
+	validator := Validator{
+		Verdict: answering(t, func(context.Context, client.Object, *client.CreateOptions) error { asked++; return nil }).ask,
+	}
 	other := judged()
 	other.Spec.ForceRedeploy = "now"
 	wrong := judged()
@@ -129,11 +196,11 @@ func TestDryRunsThatAreNotMade(t *testing.T) {
 	}
 }
 
-// An API server that does not answer keeps nobody waiting for long, however many come.
+// An API server that does not answer delays reviews for a bounded time, whatever their number.
 func TestDryRunsTakeBoundedTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int32
-		dry := answering(func(ctx context.Context, _ client.Object, _ *client.CreateOptions) error {
+		dry := answering(t, func(ctx context.Context, _ client.Object, _ *client.CreateOptions) error {
 			asked.Add(1)
 			<-ctx.Done()
 			return ctx.Err()
@@ -142,13 +209,13 @@ func TestDryRunsTakeBoundedTime(t *testing.T) {
 		for range dryRuns {
 			go func() {
 				began := time.Now()
-				dry.ask(t.Context(), judged(), "Deployment")
+				dry.ask(t.Context(), judged())
 				took <- time.Since(began)
 			}()
 		}
 		synctest.Wait()
 		began := time.Now()
-		if errs := dry.ask(t.Context(), judged(), "Deployment"); len(errs) > 0 || time.Since(began) != waitForDryRun || asked.Load() != dryRuns {
+		if errs := dry.ask(t.Context(), judged()); len(errs) > 0 || time.Since(began) != waitForDryRun || asked.Load() != dryRuns {
 			t.Errorf("the one too many took %s, and %d were asked: %v", time.Since(began), asked.Load(), errs)
 		}
 		for range dryRuns {
@@ -156,46 +223,8 @@ func TestDryRunsTakeBoundedTime(t *testing.T) {
 				t.Errorf("took %s", d)
 			}
 		}
-		if dry.ask(t.Context(), judged(), "Deployment"); asked.Load() != dryRuns+1 {
+		if dry.ask(t.Context(), judged()); asked.Load() != dryRuns+1 {
 			t.Errorf("%d were asked after the others ended", asked.Load())
 		}
 	})
-}
-
-// A port of the nodes that the object's own Service has is not asked for again: the dry run would find it taken.
-func TestDryRunLeavesOutItsOwnNodePorts(t *testing.T) {
-	stored := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
-	stored.Spec.Ports = []corev1.ServicePort{{Port: 80, NodePort: 30080}}
-	var reads int
-	c := interceptor.NewClient(fake.NewClientBuilder().WithObjects(stored).Build(), interceptor.Funcs{
-		Get: func(
-			ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption,
-		) error {
-			reads++
-			return c.Get(ctx, key, object, options...)
-		},
-	})
-	for name, test := range map[string]struct {
-		name       string
-		asks, want []int32
-		reads      int
-	}{
-		"its own":      {"web", []int32{0, 30080, 30081}, []int32{0, 0, 30081}, 1},
-		"of another's": {"other", []int32{30080}, []int32{30080}, 1},
-		"none":         {"web", []int32{0}, []int32{0}, 0},
-	} {
-		asked := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: test.name}}
-		for _, nodePort := range test.asks {
-			asked.Spec.Ports = append(asked.Spec.Ports, corev1.ServicePort{NodePort: nodePort})
-		}
-		reads = 0
-		(&dryRun{client: c}).leaveOut(t.Context(), asked)
-		var got []int32
-		for _, port := range asked.Spec.Ports {
-			got = append(got, port.NodePort)
-		}
-		if !slices.Equal(got, test.want) || reads != test.reads {
-			t.Errorf("%s: %v after %d reads, want %v", name, got, reads, test.want)
-		}
-	}
 }

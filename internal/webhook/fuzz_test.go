@@ -18,7 +18,7 @@ import (
 	"github.com/example/nginx-operator/internal/bounds/boundstest"
 )
 
-// reviewed are the handlers as Setup registers them, each with a version whose writes it answers for.
+// reviewed returns the handlers that Setup registers, each with a version whose writes it admits.
 func reviewed(t testing.TB) map[string]admission.Handler {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -34,8 +34,8 @@ func reviewed(t testing.TB) map[string]admission.Handler {
 	}
 }
 
-// dearObjects are metadata and spec of objects that are dear to look at.
-func dearObjects() map[string][2]string {
+// expensiveObjects returns metadata and spec of objects that are expensive to validate.
+func expensiveObjects() map[string][2]string {
 	list := func(n int, element func(i int) string) string {
 		var out strings.Builder
 		for i := range n {
@@ -87,10 +87,10 @@ func dearObjects() map[string][2]string {
 	}
 }
 
-// FuzzAdmission holds that no review is dear to answer, whatever object somebody writes over whatever other one, and that none
-// ends in a panic. Any Pod may post one.
+// FuzzAdmission requires that every review is cheap and none panics, whatever the new and the old
+// object. Any Pod can post a review.
 func FuzzAdmission(f *testing.F) {
-	dearest := dearObjects()
+	dearest := expensiveObjects()
 	for _, name := range slices.Sorted(maps.Keys(dearest)) {
 		dear := dearest[name]
 		f.Add(dear[0], dear[1], "", "")
@@ -113,7 +113,7 @@ func FuzzAdmission(f *testing.F) {
 			if oldMetadata+oldSpec != "" {
 				request.Operation, request.OldObject.Raw = admissionv1.Update, raw(oldMetadata, oldSpec)
 			}
-			// The API server sends what is JSON, and so does everybody whose review can be decoded.
+			// The API server sends valid JSON, and a review without it cannot be decoded.
 			if !json.Valid(request.Object.Raw) || request.OldObject.Raw != nil && !json.Valid(request.OldObject.Raw) {
 				return
 			}

@@ -2,7 +2,6 @@ package webhook
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -23,13 +22,14 @@ import (
 	"github.com/example/nginx-operator/internal/defaults"
 )
 
-// bounded hands on only what is within the bounds of what is decoded. A stored object that is not, or that cannot be decoded,
-// is none for the handlers, so that whoever restores it is judged by what they write alone.
+// bounded calls the next handler only if the object is within the bounds of decoding. It omits a
+// stored object that is not, or that cannot be decoded, so that a write that restores it is
+// validated alone.
 type bounded struct{ next admission.Handler }
 
 var _ admission.Handler = bounded{}
 
-// Handle refuses an object that is not within the bounds with the field and the way out.
+// Handle rejects an object beyond the bounds, with the field and the remedy.
 func (b bounded) Handle(ctx context.Context, request admission.Request) admission.Response {
 	if err := within(request.Object.Raw); err != nil {
 		var status apierrors.APIStatus
@@ -47,7 +47,7 @@ func (b bounded) Handle(ctx context.Context, request admission.Request) admissio
 	return b.next.Handle(ctx, request)
 }
 
-// within returns why an object of v1alpha2 is not decoded, nil where it can be.
+// within returns why a v1alpha2 object cannot be decoded, or nil if it can.
 func within(raw []byte) error {
 	object, err := bounds.Read(raw)
 	if err != nil {
@@ -58,49 +58,54 @@ func within(raw []byte) error {
 		name, _, _ := unstructured.NestedString(object, "metadata", "name")
 		return apierrors.NewInvalid(v1alpha2.GroupVersion.WithKind("NginxOperator").GroupKind(), name, errs)
 	}
-	_, err = bounds.Decode(object)
+	_, err = bounds.DecodeText(raw)
 	return err
 }
 
-// minimalPatch answers with what the defaulter changes and nothing else. Written from its Go type, an object also has
-// its quantities in another form ("500m" for "0.5"), and clients would see a difference to what they declare.
+// minimalPatch returns only the changes of the defaulter. The Go type writes quantities in another
+// form ("500m" for "0.5"), so clients would see a difference to their manifest.
 type minimalPatch struct {
 	defaulter admission.Defaulter[*v1alpha2.NginxOperator]
 }
 
 var _ admission.Handler = minimalPatch{}
 
-// Handle compares the object before and after, both written from the Go type.
+// Handle compares the object before and after the defaulter, both encoded from the Go type.
 func (m minimalPatch) Handle(ctx context.Context, request admission.Request) admission.Response {
 	object := &v1alpha2.NginxOperator{}
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(request.Object.Raw, object); err != nil {
 		return admission.Errored(http.StatusBadRequest, fmt.Errorf("failed to read the object: %w", err))
 	}
+
 	before := object.DeepCopy()
 	if err := m.defaulter.Default(admission.NewContextWithRequest(ctx, request), object); err != nil {
 		return admission.Errored(http.StatusInternalServerError, err)
 	}
+
 	if equality.Semantic.DeepEqual(before, object) && defaults.SameSpec(&before.Spec, &object.Spec) {
 		return admission.Allowed("")
 	}
+
 	var raw [2][]byte
 	for i, version := range []*v1alpha2.NginxOperator{before, object} {
 		var err error
-		if raw[i], err = json.Marshal(version); err != nil {
+		// The defaulter changes only the spec, and metadata can be large.
+		if raw[i], err = bounds.Encode(map[string]any{"spec": version.Spec}); err != nil {
 			return admission.Errored(http.StatusInternalServerError, fmt.Errorf("failed to write the object: %w", err))
 		}
 	}
 	return admission.PatchResponseFromRaw(raw[0], raw[1])
 }
 
-// fromV1alpha1 lets a handler that knows v1alpha2 answer for writes at v1alpha1. The API server would convert them as
-// well (matchPolicy Equivalent). But for that it needs the conversion webhook, whatever the failurePolicy is, and while
-// the operator is away no client of v1alpha1 could write.
+// fromV1alpha1 lets a v1alpha2 handler answer for writes at v1alpha1. The API server would convert
+// them too (matchPolicy Equivalent), but with another request to the conversion webhook for each
+// write. It converts each write for storage anyway, so no client of v1alpha1 can write while the
+// operator is down.
 type fromV1alpha1 struct{ next admission.Handler }
 
 var _ admission.Handler = fromV1alpha1{}
 
-// Handle hands the request on in its v1alpha2 form.
+// Handle converts the request to v1alpha2 and calls the next handler.
 func (f fromV1alpha1) Handle(ctx context.Context, request admission.Request) admission.Response {
 	if request.Kind.Version == v1alpha1.GroupVersion.Version {
 		for _, object := range []*runtime.RawExtension{&request.Object, &request.OldObject} {
@@ -115,7 +120,7 @@ func (f fromV1alpha1) Handle(ctx context.Context, request admission.Request) adm
 	return f.next.Handle(ctx, request)
 }
 
-// upgrade converts an object of v1alpha1; there is no old one in the creation of an object.
+// upgrade converts a v1alpha1 object. When an object is created, the old one is empty.
 func upgrade(raw []byte) ([]byte, error) {
 	if len(raw) == 0 {
 		return nil, nil

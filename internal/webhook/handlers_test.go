@@ -56,7 +56,7 @@ func TestPatchesAreMinimal(t *testing.T) {
 	}
 }
 
-// What a client of v1alpha1 writes is validated together with what v1alpha1 cannot say.
+// A write at v1alpha1 is validated together with the stored fields that v1alpha1 cannot express.
 func TestValidationOfV1alpha1(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := v1alpha2.AddToScheme(scheme); err != nil {
@@ -92,7 +92,8 @@ func TestValidationOfV1alpha1(t *testing.T) {
 	}
 }
 
-// What the schema refuses as well, it does not where a request comes from elsewhere, and it did not before 0.3.1.
+// The schema does not validate requests that another client posts, and had no such bounds before
+// 0.3.1.
 func TestBounded(t *testing.T) {
 	var handled []admission.Request
 	handler := bounded{admission.HandlerFunc(func(_ context.Context, request admission.Request) admission.Response {

@@ -1,4 +1,5 @@
-// Package webhook is admission: what a write of a NginxOperator goes through before it is stored.
+// Package webhook has the admission of NginxOperators: defaulting, validation, and the protection
+// of v1alpha2 fields in writes at v1alpha1.
 package webhook
 
 import (
@@ -7,27 +8,30 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/example/nginx-operator/internal/review"
 )
 
-// Where the webhook server answers for defaults and for validation.
+// Paths of the webhook server for defaulting and validation.
 const (
 	PathDefault  = "/mutate-operator-example-com-v1alpha2-nginxoperator"
 	PathValidate = "/validate-operator-example-com-v1alpha2-nginxoperator"
 )
 
-// Setup adds the webhooks to the manager's webhook server.
-func Setup(mgr manager.Manager, render Render) error {
-	verdict, err := newDryRun(mgr, render)
+// Setup adds the webhooks to the manager's webhook server. The namespace is the operator's own.
+func Setup(mgr manager.Manager, render Render, namespace string) error {
+	verdict, err := newDryRun(mgr, render, namespace)
 	if err != nil {
-		return fmt.Errorf("failed to make the client of dry runs: %w", err)
+		return fmt.Errorf("failed to create the client of dry runs: %w", err)
 	}
-	for path, webhook := range handlers(mgr.GetScheme(), Validator{Verdict: verdict.ask, Patches: render.CheckPatches}) {
-		mgr.GetWebhookServer().Register(path, webhook)
+	validator := Validator{Verdict: verdict.ask, Patches: render.CheckPatches, Refusals: render.Refusals}
+	for path, webhook := range handlers(mgr.GetScheme(), validator) {
+		mgr.GetWebhookServer().Register(path, review.Handler(webhook.Handler))
 	}
 	return nil
 }
 
-// handlers returns what answers at each path.
+// handlers returns the handler of each path.
 func handlers(scheme *runtime.Scheme, validator Validator) map[string]*admission.Webhook {
 	validating := admission.WithValidator(scheme, validator)
 	validating.Handler = fromV1alpha1{bounded{validating.Handler}}

@@ -2,92 +2,125 @@ package webhook
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 
+	"gomodules.xyz/jsonpatch/v2"
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/example/nginx-operator/internal/bounds"
 	"github.com/example/nginx-operator/internal/conversion"
+	"github.com/example/nginx-operator/internal/schema"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// PathV1alpha1 is where the webhook server answers for writes at v1alpha1.
+// PathV1alpha1 is the path of the webhook server for writes at v1alpha1.
 const PathV1alpha1 = "/mutate-operator-example-com-v1alpha1-nginxoperator"
 
-// matchPolicy Exact: a write at v1alpha2 says all, so there is nothing to give back.
+// matchPolicy Exact: a write at v1alpha2 is complete, so there is nothing to restore.
+// failurePolicy Fail: without an answer, the write would remove all fields that v1alpha1 cannot
+// express. While the operator is down, the write fails anyway, because the operator converts it.
 //
-// +kubebuilder:webhook:path=/mutate-operator-example-com-v1alpha1-nginxoperator,mutating=true,failurePolicy=ignore,matchPolicy=Exact,sideEffects=None,timeoutSeconds=5,groups=operator.example.com,resources=nginxoperators,verbs=create;update,versions=v1alpha1,name=keep.v1alpha1.nginxoperators.operator.example.com,admissionReviewVersions=v1
+// +kubebuilder:webhook:path=/mutate-operator-example-com-v1alpha1-nginxoperator,mutating=true,failurePolicy=fail,matchPolicy=Exact,sideEffects=None,timeoutSeconds=5,groups=operator.example.com,resources=nginxoperators,verbs=create;update,versions=v1alpha1,name=keep.v1alpha1.nginxoperators.operator.example.com,admissionReviewVersions=v1
 
-// V1alpha1 gives a write at v1alpha1 the annotation that keeps what v1alpha1 cannot say: a manifest that was written for
-// v1alpha1 lacks it, and is replaced whole by kubectl replace and by clients that update what they remember. Who wants to
-// change what is kept does it at v1alpha2, where it is validated.
+// V1alpha1 restores the annotation with fields that v1alpha1 cannot express. A manifest for
+// v1alpha1 lacks the annotation, and kubectl replace and clients that update an old copy would
+// remove it. To change these fields, use v1alpha2, which validates them.
 type V1alpha1 struct{}
 
 var _ admission.Handler = V1alpha1{}
 
-// Handle answers with the patch that puts the stored annotation back.
-func (V1alpha1) Handle(_ context.Context, request admission.Request) admission.Response {
+// Handle returns the patch that restores the stored annotation.
+func (V1alpha1) Handle(ctx context.Context, request admission.Request) admission.Response {
 	for _, raw := range [][]byte{request.Object.Raw, request.OldObject.Raw} {
 		if err := bounds.JSON(raw); err != nil {
 			return admission.Errored(http.StatusBadRequest, fmt.Errorf("failed to read the object: %w", err))
 		}
 	}
+
 	object := &unstructured.Unstructured{}
 	if err := object.UnmarshalJSON(request.Object.Raw); err != nil {
 		return admission.Errored(http.StatusBadRequest, fmt.Errorf("failed to read the object: %w", err))
 	}
+
 	annotations := object.GetAnnotations()
 	given, isGiven := annotations[wellknown.AnnotationV1alpha2]
 	if request.Operation == admissionv1.Create {
-		return admitCreate(given)
+		return admitGiven(ctx, request.Object.Raw, given)
 	}
+
 	old := &unstructured.Unstructured{}
 	if err := old.UnmarshalJSON(request.OldObject.Raw); err != nil {
 		return admission.Errored(http.StatusBadRequest, fmt.Errorf("failed to read the stored object: %w", err))
 	}
+
 	if manager, found := conversion.LosesPort(old.GetManagedFields(), object.GetManagedFields()); found {
-		return admission.Denied(fmt.Sprintf("field manager %q has applied this object at v1alpha2, with a port that v1alpha1 has no name for, "+
-			"so that the API server cannot apply spec.port: apply at v1alpha2, or at v1alpha1 as another field manager", manager))
+		return admission.Denied(fmt.Sprintf("field manager %q applied this object at v1alpha2, with a port name that v1alpha1 does not "+
+			"support, so the API server cannot apply spec.port. Apply at v1alpha2, or at v1alpha1 with another field manager", manager))
 	}
+
 	stored, isStored := old.GetAnnotations()[wellknown.AnnotationV1alpha2]
 	if given == stored && isGiven == isStored {
 		return admission.Allowed("")
 	}
 	if conversion.Check(stored) != nil && isGiven {
-		// Whoever restores a damaged annotation may do so.
-		return admitCreate(given)
+		// A client may restore a damaged annotation.
+		return admitGiven(ctx, request.Object.Raw, given)
 	}
-	if isStored {
-		if annotations == nil {
-			annotations = map[string]string{}
-		}
-		annotations[wellknown.AnnotationV1alpha2] = stored
-	} else {
-		delete(annotations, wellknown.AnnotationV1alpha2)
-	}
-	object.SetAnnotations(annotations)
-	raw, err := json.Marshal(object)
-	if err != nil {
-		return admission.Errored(http.StatusInternalServerError, fmt.Errorf("failed to write the object: %w", err))
-	}
-	response := admission.PatchResponseFromRaw(request.Object.Raw, raw)
+
+	response := admission.Patched("", restoreAnnotation(len(annotations) > 0, stored, isStored))
 	if isGiven && !conversion.Same(given, stored) {
-		response = response.WithWarnings(fmt.Sprintf("metadata.annotations[%s] is the operator's and stays as it was: "+
-			"change these fields through v1alpha2, with kubectl edit nginxoperators.v1alpha2.operator.example.com %s",
+		response = response.WithWarnings(fmt.Sprintf("metadata.annotations[%s] is managed by the operator and was not changed. To change "+
+			"these fields, run kubectl edit nginxoperators.v1alpha2.operator.example.com %s",
 			wellknown.AnnotationV1alpha2, request.Name))
 	}
 	return response
 }
 
-// admitCreate takes the annotation as it is, which restores a backup, unless nobody could read it later.
-func admitCreate(given string) admission.Response {
-	if err := conversion.Check(given); err != nil {
-		return admission.Denied(fmt.Sprintf("metadata.annotations[%s] has to be what the operator wrote, and is not: %s; "+
-			"restore it, or remove it and declare its fields through v1alpha2", wellknown.AnnotationV1alpha2, err))
+// restoreAnnotation returns the operation that restores the stored annotation, or removes one that
+// is not stored.
+func restoreAnnotation(hasOthers bool, stored string, isStored bool) jsonpatch.Operation {
+	const annotations = "/metadata/annotations"
+	path := annotations + "/" + strings.ReplaceAll(wellknown.AnnotationV1alpha2, "/", "~1")
+	switch {
+	case !isStored:
+		return jsonpatch.NewOperation("remove", path, nil)
+	case !hasOthers:
+		return jsonpatch.NewOperation("add", annotations, map[string]string{wellknown.AnnotationV1alpha2: stored})
+	default:
+		return jsonpatch.NewOperation("add", path, stored)
+	}
+}
+
+// admitGiven admits the given annotation, which restores a backup, unless it is unreadable, or the
+// schema of v1alpha2 rejects the resulting spec. The API server validates the object that a client
+// writes, not the stored object after the conversion.
+func admitGiven(ctx context.Context, raw []byte, given string) admission.Response {
+	err := conversion.Check(given)
+	if err == nil && given != "" {
+		err = checkConverted(ctx, raw)
+	}
+	if err != nil {
+		return admission.Denied(fmt.Sprintf("metadata.annotations[%s] must be the value that the operator wrote: %s. Restore it, or remove it "+
+			"and set its fields at v1alpha2", wellknown.AnnotationV1alpha2, err))
 	}
 	return admission.Allowed("")
+}
+
+// checkConverted returns why the schema of v1alpha2 rejects a v1alpha1 object, or nil if it does
+// not.
+func checkConverted(ctx context.Context, raw []byte) error {
+	converted, err := upgrade(raw)
+	if err != nil {
+		return err
+	}
+	object, err := bounds.Read(converted)
+	if err != nil {
+		return err
+	}
+	spec, _ := object["spec"].(map[string]any)
+	return schema.AllViolations(ctx, spec, specPath).ToAggregate()
 }

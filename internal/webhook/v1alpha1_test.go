@@ -15,7 +15,7 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// v1alpha1Object returns an object that has the annotation where one is given.
+// v1alpha1Object returns an object, with the annotation if kept is set.
 func v1alpha1Object(t *testing.T, kept *string) []byte {
 	t.Helper()
 	annotations := map[string]any{}
@@ -43,9 +43,22 @@ func TestV1alpha1KeepsTheAnnotation(t *testing.T) {
 		stored, given, want *string
 		warning, denied     bool
 	}{
-		"created without":                   {operation: admissionv1.Create},
-		"created with (a backup)":           {operation: admissionv1.Create, given: tls, want: tls},
-		"created with a damaged one":        {operation: admissionv1.Create, given: damaged, denied: true},
+		"created without":            {operation: admissionv1.Create},
+		"created with (a backup)":    {operation: admissionv1.Create, given: tls, want: tls},
+		"created with a damaged one": {operation: admissionv1.Create, given: damaged, denied: true},
+		"created with a level of the log that ends the directive": {
+			operation: admissionv1.Create, given: text(`{"nginx":{"errorLogLevel":"notice; load_module /x.so; env A"}}`), denied: true,
+		},
+		"created with a number out of its bounds": {
+			operation: admissionv1.Create, given: text(`{"nginx":{"workerConnections":70000}}`), denied: true,
+		},
+		"created with a path that a rule refuses": {
+			operation: admissionv1.Create, denied: true,
+			given: text(`{"expose":{"ingress":{"hosts":[{"host":"a.example.com","paths":["/a{}"]}]}}}`),
+		},
+		"stored damaged, restored with an enum that has no such value": {
+			operation: admissionv1.Update, stored: damaged, given: text(`{"service":{"type":"Other"}}`), denied: true,
+		},
 		"updated without, none stored":      {operation: admissionv1.Update},
 		"updated as stored":                 {operation: admissionv1.Update, stored: tls, given: tls, want: tls},
 		"updated without (kubectl replace)": {operation: admissionv1.Update, stored: tls, want: tls},
@@ -104,7 +117,8 @@ func patched(t *testing.T, raw []byte, response admission.Response) []byte {
 	return out
 }
 
-// withoutEmptyAnnotations: no annotations and an empty set of them are the same to the API server.
+// withoutEmptyAnnotations removes an empty set of annotations, which the API server does not
+// distinguish from none.
 func withoutEmptyAnnotations(t *testing.T, raw []byte) []byte {
 	t.Helper()
 	var object map[string]any

@@ -16,27 +16,29 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/conversion"
 	"github.com/example/nginx-operator/internal/defaults"
+	"github.com/example/nginx-operator/internal/ratchet"
 	"github.com/example/nginx-operator/internal/validation"
 )
 
-// matchPolicy Exact: v1alpha1 has no field that is defaulted here.
+// matchPolicy Exact: v1alpha1 has no field with a default here.
 //
 // +kubebuilder:webhook:path=/mutate-operator-example-com-v1alpha2-nginxoperator,mutating=true,failurePolicy=ignore,matchPolicy=Exact,sideEffects=None,timeoutSeconds=5,groups=operator.example.com,resources=nginxoperators,verbs=create;update,versions=v1alpha2,name=default.v1alpha2.nginxoperators.operator.example.com,admissionReviewVersions=v1
 
-// Defaulter sets the defaults that depend on other fields, which the schema cannot, and ends what a server-side apply
-// began.
+// Defaulter sets the defaults that depend on other fields, which the schema cannot express, and
+// completes the removal of fields in a server-side apply.
 type Defaulter struct{}
 
 var _ admission.Defaulter[*v1alpha2.NginxOperator] = Defaulter{}
 
-// Default gives the first certificate its port, so that it can be seen in the object, and removes what an applier has
-// dropped (conversion.RemoveDropped).
+// Default sets the port of the first certificate, so that the object shows it, and removes fields
+// that an applier has dropped (conversion.RemoveDropped).
 func (Defaulter) Default(ctx context.Context, object *v1alpha2.NginxOperator) error {
 	if object.DeletionTimestamp != nil {
 		return nil
 	}
 	if err := removeDropped(ctx, object); err != nil {
-		// What is left is right, if more than was asked for: no reason to refuse the write.
+		// The remaining object is valid, but has more than the applier wants. This is no reason to
+		// reject the write.
 		log.FromContext(ctx).Error(err, "Failed to remove what an applier dropped")
 	}
 	object.Spec.TLS = defaults.TLS(&object.Spec)
@@ -58,20 +60,24 @@ func removeDropped(ctx context.Context, object *v1alpha2.NginxOperator) error {
 	return conversion.RemoveDropped(old, object)
 }
 
-// specPath is where the messages begin to say which field they are about.
+// specPath is the path of the spec in messages.
 var specPath = field.NewPath("spec")
 
-// matchPolicy Exact: see fromV1alpha1, which has the reason.
+// matchPolicy Exact: for the reason, see fromV1alpha1.
 //
 // +kubebuilder:webhook:path=/validate-operator-example-com-v1alpha2-nginxoperator,mutating=false,failurePolicy=ignore,matchPolicy=Exact,sideEffects=None,timeoutSeconds=5,groups=operator.example.com,resources=nginxoperators,verbs=create;update,versions=v1alpha1;v1alpha2,name=validate.nginxoperators.operator.example.com,admissionReviewVersions=v1
 
-// Validator refuses what the operator could not carry out, and warns of what is surely not meant. The controller asks
-// for the same again in each reconcile, because a write also goes through where the webhook is not there.
+// Validator rejects specs that the operator cannot apply, and warns of probable mistakes. Each
+// reconcile validates again, because a write succeeds even if the webhook is unavailable.
 type Validator struct {
-	// Verdict asks the API server about what only it can judge of the children of some kinds, where that is not nil.
-	Verdict func(ctx context.Context, object *v1alpha2.NginxOperator, kinds ...string) field.ErrorList
-	// Patches returns what is wrong with the patches of an object, and what to warn of, where it is not nil.
+	// Verdict returns the errors that the API server finds in the Pod template of an object. It is
+	// optional.
+	Verdict func(ctx context.Context, object *v1alpha2.NginxOperator) field.ErrorList
+	// Patches returns the errors and the warnings for the patches of an object. It may be nil.
 	Patches func(object *v1alpha2.NginxOperator) (field.ErrorList, []string)
+	// Refusals returns the values of an object that are rejected unless the stored object has them.
+	// It may be nil.
+	Refusals func(object *v1alpha2.NginxOperator) []ratchet.Refusal
 }
 
 var _ admission.Validator[*v1alpha2.NginxOperator] = Validator{}
@@ -81,8 +87,8 @@ func (v Validator) ValidateCreate(ctx context.Context, object *v1alpha2.NginxOpe
 	return v.validate(ctx, &v1alpha2.NginxOperator{}, object)
 }
 
-// ValidateUpdate validates a changed object. Whoever labels an object, or lets it go, is not held up by what was stored
-// under the rules of another release.
+// ValidateUpdate validates a changed object. It admits changes of labels and finalizers, even if
+// the stored spec violates the rules of this release.
 func (v Validator) ValidateUpdate(ctx context.Context, old, object *v1alpha2.NginxOperator) (admission.Warnings, error) {
 	if object.DeletionTimestamp != nil || defaults.SameSpec(&old.Spec, &object.Spec) {
 		return nil, nil
@@ -90,7 +96,7 @@ func (v Validator) ValidateUpdate(ctx context.Context, old, object *v1alpha2.Ngi
 	return v.validate(ctx, old, object)
 }
 
-// ValidateDelete admits every deletion; the API server does not even ask.
+// ValidateDelete admits every deletion. The API server does not call it.
 func (Validator) ValidateDelete(context.Context, *v1alpha2.NginxOperator) (admission.Warnings, error) {
 	return nil, nil
 }
@@ -101,14 +107,19 @@ func (v Validator) validate(ctx context.Context, old, object *v1alpha2.NginxOper
 	if len(errs) == 0 && v.Patches != nil {
 		errs, warnings = v.Patches(object)
 	}
-	if kinds := validation.NeedsVerdict(&old.Spec, &object.Spec); len(errs) == 0 && len(kinds) > 0 && v.Verdict != nil {
-		errs = v.Verdict(ctx, object, kinds...)
+	if len(errs) == 0 && v.Refusals != nil {
+		errs, _ = ratchet.Split(v.Refusals(old), v.Refusals(object))
 	}
+	if len(errs) == 0 && v.Verdict != nil && validation.NeedsPodVerdict(&old.Spec, &object.Spec) {
+		errs = v.Verdict(ctx, object)
+	}
+
 	request, err := admission.RequestFromContext(ctx)
 	fromV1alpha1 := err == nil && isV1alpha1(request)
 	if fromV1alpha1 {
 		errs = forV1alpha1(errs, object.Name)
 	}
+
 	switch {
 	case len(errs) > 0:
 		return nil, apierrors.NewInvalid(v1alpha2.GroupVersion.WithKind("NginxOperator").GroupKind(), object.Name, errs)
@@ -123,22 +134,22 @@ func isV1alpha1(request admission.Request) bool {
 	return request.RequestKind != nil && request.RequestKind.Version == v1alpha1.GroupVersion.Version
 }
 
-// forV1alpha1 tells a client of v1alpha1 what is wrong in the words of its version, and where it has none, how to get at
-// the field.
+// forV1alpha1 converts errors to the fields of v1alpha1. For other fields, it says how to change
+// them.
 func forV1alpha1(errs field.ErrorList, name string) field.ErrorList {
 	out := make(field.ErrorList, 0, len(errs))
 	for _, err := range errs {
-		told := *err
-		told.Detail = strings.ReplaceAll(told.Detail, "spec.ports[0].port", "spec.port")
-		switch told.Field {
+		converted := *err
+		converted.Detail = strings.ReplaceAll(converted.Detail, "spec.ports[0].port", "spec.port")
+		switch converted.Field {
 		case "spec.ports[0].port":
-			told.Field = "spec.port"
+			converted.Field = "spec.port"
 		case "spec.replicas", "spec.forceRedeploy":
 		default:
-			told.Detail += fmt.Sprintf(" (a field of v1alpha2; kubectl edit nginxoperators.v1alpha2.%s %s changes it)",
+			converted.Detail += fmt.Sprintf(" (a field of v1alpha2; to change it, run kubectl edit nginxoperators.v1alpha2.%s %s)",
 				v1alpha2.GroupVersion.Group, name)
 		}
-		out = append(out, &told)
+		out = append(out, &converted)
 	}
 	return out
 }

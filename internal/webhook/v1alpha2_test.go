@@ -35,7 +35,7 @@ func TestDefault(t *testing.T) {
 	}
 }
 
-// at returns the context in which the webhook is asked about a write at a version of the API.
+// at returns the context of a write at a version of the API.
 func at(t *testing.T, version string) context.Context {
 	request := admission.Request{}
 	request.RequestKind = &metav1.GroupVersionKind{Group: v1alpha2.GroupVersion.Group, Version: version, Kind: "NginxOperator"}
@@ -64,9 +64,8 @@ func TestRefusalNamesTheFields(t *testing.T) {
 		}}},
 		{"configuration at v1alpha1", v1alpha1.GroupVersion.Version, spec, []metav1.StatusCause{{
 			Type: "FieldValueInvalid", Field: "spec.config.inline",
-			Message: "Invalid value: listen: spec.port 9090: no server listens on it; " +
-				"add `listen 9090;` to a server, or declare the ports that the servers listen on" +
-				" (a field of v1alpha2; kubectl edit nginxoperators.v1alpha2.operator.example.com web changes it)",
+			Message: "Invalid value: listen: spec.port 9090: no server listens on it; add `listen 9090;` to a server, or declare the ports that " +
+				"the servers listen on (a field of v1alpha2; to change it, run kubectl edit nginxoperators.v1alpha2.operator.example.com web)",
 		}}},
 		{"port at v1alpha2", v1alpha2.GroupVersion.Version, badPort, []metav1.StatusCause{
 			{Type: "FieldValueInvalid", Field: "spec.replicas", Message: "Invalid value: -1: must be between 0 and 1000"},
@@ -117,11 +116,11 @@ func TestUpdatesThatAreAdmitted(t *testing.T) {
 	}
 }
 
-// Who writes at v1alpha1 is not told about fields of v1alpha2 that somebody else set.
+// A client of v1alpha1 gets no warnings about fields of v1alpha2 that another client set.
 func TestWarningsAreForV1alpha2(t *testing.T) {
 	for version, want := range map[string]admission.Warnings{
 		"v1alpha1": nil,
-		"v1alpha2": {"spec.paused: changes wait until it is false"},
+		"v1alpha2": {"spec.paused: changes are not applied until it is false"},
 	} {
 		got, err := Validator{}.ValidateCreate(at(t, version), object(v1alpha2.NginxOperatorSpec{Paused: true}))
 		if err != nil {
@@ -133,7 +132,8 @@ func TestWarningsAreForV1alpha2(t *testing.T) {
 	}
 }
 
-// Patches are looked at where the rest of the spec is right; what is wrong with them refuses the object, and the rest is a warning.
+// Patches are validated only if the rest of the spec is valid. Their errors reject the object, and
+// their warnings are returned.
 func TestValidatorAsksAboutPatches(t *testing.T) {
 	asked := 0
 	answer := func(*v1alpha2.NginxOperator) (field.ErrorList, []string) {

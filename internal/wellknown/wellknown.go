@@ -30,10 +30,11 @@ const (
 	LabelManagedBy = "app.kubernetes.io/managed-by"
 )
 
-// LabelCanary is on a NginxOperator, with the value "true", that is to go first when a release of the operator rolls the fleet.
+// LabelCanary is on a NginxOperator, with the value "true", that starts before the others of its namespace when a release of the operator
+// rolls the fleet. It starts before all others only in the namespaces of --fleet-rollout-canary-namespaces.
 const LabelCanary = "operator.example.com/canary"
 
-// IsCanary reports whether the labels of a NginxOperator let it go first.
+// IsCanary reports whether a NginxOperator has the label of canaries.
 func IsCanary(labels map[string]string) bool { return labels[LabelCanary] == "true" }
 
 // Annotations of the operator.
@@ -41,10 +42,16 @@ const (
 	// AnnotationLastDeclared is on every child and keeps what the operator declared last, so that a field that is no
 	// longer declared can be told from one that somebody else set.
 	AnnotationLastDeclared = "operator.example.com/last-declared"
-	// AnnotationReplicas is on the Deployment and keeps the spec.replicas of the object that it was made from. While
-	// they agree, replicas that came through the Deployment's scale subresource stay. Where spec.autoscaling is or was declared, it
-	// also keeps the number that the operator set, if that is another.
+	// AnnotationReplicas is on a Deployment that keeps the number of Pods of release 0.5.1, though spec.replicas declares another. It has
+	// the spec.replicas and the generation at which that number was found (replicas=2,generation=7). A change of the object ends it.
+	// Releases before 0.6.0 wrote it on every Deployment, with the spec.replicas that they had applied (2, or 2=5 after autoscaling).
 	AnnotationReplicas = "operator.example.com/replicas"
+	// LabelRecord is on the Deployment. Its value is the end of the name of the ControllerRevision that the Deployment was made from. It is
+	// a label because the API server counts a change of a Deployment's annotations as a new generation.
+	LabelRecord = "operator.example.com/record"
+	// AnnotationContent is on the Deployment after a ConfigMap was found that did not hold the content in its name. It keeps the end of the
+	// names of the ConfigMaps that its Pods mount since.
+	AnnotationContent = "operator.example.com/content"
 	// AnnotationForceRedeploy is on the Pods and keeps spec.forceRedeploy.
 	AnnotationForceRedeploy = "operator.example.com/force-redeploy"
 	// AnnotationCertificates is on the Pods and stands for the content of the Secrets that they mount: another certificate

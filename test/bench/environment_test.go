@@ -35,7 +35,7 @@ import (
 const (
 	operatorNamespace = "nginx-operator-system"
 	operatorUser      = "system:serviceaccount:nginx-operator-system:nginx-operator-controller-manager"
-	operandImage      = "docker.io/nginxinc/nginx-unprivileged:1.28.0"
+	operandImage      = "docker.io/nginxinc/nginx-unprivileged:1.30.7"
 	leaseName         = "nginx-operator.operator.example.com"
 	// concurrency is that of the operator and of what it is compared with.
 	concurrency = 10

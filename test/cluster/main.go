@@ -38,6 +38,7 @@ const usage = `Usage: cluster COMMAND
   image build -t IMAGE [-t IMAGE] [-f DOCKERFILE] [--build-arg NAME=VALUE] [--timestamp SECONDS] CONTEXT
                       build an image; FROM can name scratch and every image that the cluster has
   image push IMAGE... push images into the cluster's registry; Pods use them by the same name
+  nginx SUITE...      make images with the nginx of suites of Debian, tagged debian-SUITE; the cluster starts with one
 `
 
 func main() {
@@ -89,6 +90,11 @@ func run(ctx context.Context, args []string) error {
 		return c.Exec(args)
 	case "image":
 		return runImage(ctx, c, args)
+	case "nginx":
+		if len(args) == 0 {
+			return errors.New("nginx needs a suite of Debian")
+		}
+		return c.PushNginx(ctx, args)
 	case "help", "-h", "--help":
 		fmt.Print(usage)
 		return nil

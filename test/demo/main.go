@@ -1,104 +1,236 @@
-// Command demo goes from a fresh clone to a page that nginx serves: cluster, OLM, images, catalog, Subscription, an
-// NginxOperator, and a request to it. What is there already is used, so a second run takes seconds. `make demo` runs it.
+// Command demo installs the operator through OLM and shows what it does. `make demo` and `make demo-upgrade` build what it needs and run it
+// where the cluster can be reached.
 //
-// It can also show what happens when the operator is upgraded, from the first release to this one, with clients that count
-// every answer that fails. `make demo-upgrade` runs that.
-//
-//	demo           run all steps
-//	demo upgrade   walk from the first release to this one
-//	demo walk      the part of `upgrade` that runs inside of the cluster's network; `upgrade` comes to it by itself
-//	demo get URL   send one HTTP request and print the answer; for use inside of the cluster's network
+//	demo           install this release; serve a page, a page over TLS, and a change that fails and is rolled back
+//	demo upgrade   install the first release and let OLM upgrade it to this one, with clients that count failed requests
 package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
-	"os/signal"
+	"os/exec"
 	"strings"
-	"syscall"
 	"time"
+
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/example/nginx-operator/test/harness"
 )
 
+const (
+	operatorNamespace = "nginx-operator-system"
+	instanceNamespace = "nginx-demo"
+	crdName           = "nginxoperators.operator.example.com"
+	csvPrefix         = "nginx-operator.v"
+	pollInterval      = 250 * time.Millisecond
+)
+
+// demo is what the steps share. The Makefile sets the environment that newDemo reads.
+type demo struct {
+	delivery, version, catalogImage, firstVersion, firstCatalogImage string
+	// local: the cluster is that of test/cluster, whose Services this process reaches.
+	local  bool
+	config *rest.Config
+	client *http.Client
+	// kubectl runs kubectl with a standard input, and returns its output; a test replaces it.
+	kubectl func(ctx context.Context, stdin string, args ...string) (string, error)
+}
+
+// step is one thing that the demo does, and the time that bounds it.
+type step struct {
+	name  string
+	limit time.Duration
+	run   func(context.Context) error
+}
+
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:])
-	stop()
-	if err != nil {
+	if err := run(context.Background(), strings.Join(os.Args[1:], " ")); err != nil {
 		fmt.Fprintln(os.Stderr, "\ndemo:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, args []string) error {
-	if len(args) == 2 && args[0] == "get" {
-		return get(ctx, args[1], os.Stdout)
-	}
-	switch strings.Join(args, " ") {
-	case "":
-		return serve(ctx)
-	case "upgrade":
-		return prepareUpgrade(ctx)
-	case "walk":
-		return walk(ctx)
-	default:
-		return errors.New("unknown arguments: run `make demo`, `make demo-upgrade`, or `demo get URL`")
-	}
-}
-
-// serve goes from a fresh clone to a page.
-func serve(ctx context.Context) error {
-	d, err := newDemo("make demo")
+func run(ctx context.Context, command string) error {
+	d, err := newDemo()
 	if err != nil {
 		return err
 	}
-	began := time.Now()
-	if err := doAll(ctx, d.steps()); err != nil {
-		return err
+	steps, known := map[string][]step{"": d.steps(), "upgrade": (&upgrade{demo: d}).steps()}[command]
+	if !known {
+		return fmt.Errorf("unknown command %q: run `make demo` or `make demo-upgrade`", command)
 	}
-	fmt.Printf("\nDone in %s. Try next:\n\n%s", seconds(time.Since(began)), d.hints())
-	return nil
-}
-
-// step is one thing that the demo does.
-type step struct {
-	name string
-	// limit bounds it; building everything for the first time takes minutes.
-	limit time.Duration
-	run   func(context.Context) error
-	// look is a command that shows more where the step fails.
-	look string
-}
-
-// doAll runs steps one after the other, up to the first that fails.
-func doAll(ctx context.Context, steps []step) error {
 	for _, step := range steps {
 		if err := step.do(ctx); err != nil {
 			return err
 		}
 	}
+	fmt.Println("Done. The operator and the instances are still running. Next: make cluster-exec CMD='kubectl explain nginxoperator.spec'")
 	return nil
 }
 
-// do runs a step and prints how long it took, or what to look at where it failed.
+func newDemo() (*demo, error) {
+	d := &demo{local: os.Getenv("CLUSTER") == "local", kubectl: kubectl}
+	for name, field := range map[string]*string{
+		"DELIVERY": &d.delivery, "VERSION": &d.version, "CATALOG_IMAGE": &d.catalogImage,
+		"FIRST_VERSION": &d.firstVersion, "FIRST_CATALOG_IMAGE": &d.firstCatalogImage,
+	} {
+		if *field = os.Getenv(name); *field == "" {
+			return nil, fmt.Errorf("%s is not set: run `make demo` or `make demo-upgrade`", name)
+		}
+	}
+	var err error
+	if d.config, err = ctrl.GetConfig(); err != nil {
+		return nil, fmt.Errorf("failed to find the cluster: %w", err)
+	}
+	if !d.local {
+		d.client, err = rest.HTTPClientFor(d.config)
+		return d, err
+	}
+	// #nosec G402 -- the demo's certificate is self-signed
+	d.client = &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	return d, nil
+}
+
+// do runs a step and prints how long it took.
 func (s step) do(ctx context.Context) error {
 	fmt.Printf("==> %s\n", s.name)
 	began := time.Now()
-	limited, cancel := context.WithTimeout(ctx, s.limit)
+	ctx, cancel := context.WithTimeout(ctx, s.limit)
 	defer cancel()
-	err := s.run(limited)
-	took := seconds(time.Since(began))
-	switch {
-	case ctx.Err() != nil:
-		return fmt.Errorf("interrupted in step %q", s.name)
-	case err != nil && limited.Err() != nil:
-		return fmt.Errorf("step %q was not done within %s: %w\nLook at: %s", s.name, s.limit, err, s.look)
-	case err != nil:
-		return fmt.Errorf("step %q failed after %s: %w\nLook at: %s", s.name, took, err, s.look)
+	if err := s.run(ctx); err != nil {
+		return fmt.Errorf("step %q failed after %.1f s: %w\nFor more, run: make cluster-exec CMD='%s'", s.name,
+			time.Since(began).Seconds(), err, "kubectl get csv,nginxoperators,pods,events --all-namespaces")
 	}
-	fmt.Printf("    done in %s\n", took)
+	fmt.Printf("    done in %.1f s\n", time.Since(began).Seconds())
 	return nil
 }
 
-func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
+// kubectl runs kubectl. Its error contains what kubectl printed to stderr.
+func kubectl(ctx context.Context, stdin string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "kubectl", args...)
+	cmd.WaitDelay = 5 * time.Second
+	cmd.Stdin = strings.NewReader(stdin)
+	var errOut strings.Builder
+	cmd.Stderr = &errOut
+	out, err := cmd.Output()
+	if err != nil {
+		err = fmt.Errorf("failed to run kubectl %s: %w\n%s", strings.Join(args, " "), errors.Join(err, ctx.Err()), errOut.String())
+	}
+	return string(out), err
+}
+
+// get runs kubectl get for an object that may not exist.
+func (d *demo) get(ctx context.Context, args ...string) (string, error) {
+	return d.kubectl(ctx, "", append([]string{"get", "--ignore-not-found"}, args...)...)
+}
+
+// show runs kubectl commands, whose arguments contain no blanks, in a namespace, and prints each with its output.
+func (d *demo) show(ctx context.Context, namespace string, commands ...string) error {
+	for _, command := range commands {
+		out, err := d.kubectl(ctx, "", append(strings.Fields(command), "--namespace="+namespace)...)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("    $ kubectl -n %s %s\n%s", namespace, command, indent(out))
+	}
+	return nil
+}
+
+// createNamespace leaves an existing namespace as it is: it may be a user's. The end-to-end tests delete namespaces with this label.
+func (d *demo) createNamespace(ctx context.Context, name string) error {
+	_, err := d.kubectl(ctx, fmt.Sprintf("{apiVersion: v1, kind: Namespace, metadata: {name: %s, labels: "+
+		"{operator.example.com/made-by: demo, pod-security.kubernetes.io/enforce: restricted}}}", name), "create", "--filename=-")
+	if err != nil && strings.Contains(err.Error(), "AlreadyExists") {
+		err = nil
+	}
+	return err
+}
+
+// install applies what OLM needs to install a release, and waits until OLM reports that the release is installed.
+func (d *demo) install(ctx context.Context, version, catalogImage string) error {
+	if err := d.refuseOtherOperators(ctx); err != nil {
+		return err
+	}
+	if err := d.createNamespace(ctx, operatorNamespace); err != nil {
+		return err
+	}
+	manifest := strings.NewReplacer("NAMESPACE", operatorNamespace, "CATALOG_IMAGE", catalogImage).
+		Replace(harness.CatalogManifest + "---" + harness.SubscriptionManifest)
+	if _, err := d.kubectl(ctx, manifest, "apply", "--filename=-"); err != nil {
+		return err
+	}
+	return harness.Eventually(ctx, pollInterval, func(ctx context.Context) error {
+		phase, err := d.get(ctx, "csv", csvPrefix+version, "-n", operatorNamespace, "--output=jsonpath={.status.phase}")
+		if err == nil && phase != "Succeeded" {
+			err = fmt.Errorf("ClusterServiceVersion %s is in phase %q", csvPrefix+version, phase)
+		}
+		return err
+	})
+}
+
+// refuseOtherOperators returns an error if the operator is installed in another way: a cluster can have it only once.
+func (d *demo) refuseOtherOperators(ctx context.Context) error {
+	found, err := d.get(ctx, "subscriptions.operators.coreos.com", "--all-namespaces",
+		`--output=jsonpath={range .items[?(@.spec.name=="nginx-operator")]}{.metadata.namespace}{"\n"}{end}`)
+	if err != nil {
+		return err
+	}
+	if namespaces := strings.Fields(found); len(namespaces) == 1 && namespaces[0] == operatorNamespace {
+		return nil
+	} else if len(namespaces) > 0 {
+		return fmt.Errorf("the operator has Subscriptions in the namespaces %s: delete them and their ClusterServiceVersions first", namespaces)
+	}
+	found, err = d.get(ctx, "deployment", "nginx-operator-controller-manager", "-n", operatorNamespace, "--output=name")
+	if err == nil && found != "" {
+		err = errors.New("the operator is deployed without OLM: remove it first, with `make undeploy` if `make deploy` created it")
+	}
+	return err
+}
+
+// url is where this process reaches the port of a Service: on a cluster of the user's own through the API server's proxy.
+func (d *demo) url(scheme, namespace, name string, port int) string {
+	if d.local {
+		return fmt.Sprintf("%s://%s.%s.svc.cluster.local:%d/", scheme, name, namespace, port)
+	}
+	host := strings.TrimSuffix(d.config.Host, "/")
+	return fmt.Sprintf("%s/api/v1/namespaces/%s/services/%s:%s:%d/proxy/", host, namespace, scheme, name, port)
+}
+
+// request returns the beginning of the page at a URL. An answer other than 200 is an error.
+func (d *demo) request(ctx context.Context, url string) (string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return "", err
+	}
+	response, err := d.client.Do(request) // #nosec G704 -- a Service of the demo
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(response.Body, 500))
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("the answer is %s: %.100q", response.Status, body)
+	}
+	return string(body), err
+}
+
+// showRequest prints the page at a URL. It retries for a moment, because nodes follow a new Service within about a second.
+func (d *demo) showRequest(ctx context.Context, url string) error {
+	return harness.Eventually(ctx, pollInterval, func(ctx context.Context) error {
+		page, err := d.request(ctx, url)
+		if err == nil {
+			fmt.Printf("    GET %s\n%s", url, indent(page))
+		}
+		return err
+	})
+}
+
+func indent(text string) string {
+	return "    " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n    ") + "\n"
+}

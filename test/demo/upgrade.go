@@ -1,252 +1,191 @@
 package main
 
-// This file walks the upgrade graph: the first release, instances, and then the newest catalog, while clients go on.
-
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
+	"maps"
 	"strings"
-	"syscall"
 	"time"
 
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+
+	"github.com/example/nginx-operator/api/v1alpha1"
+	"github.com/example/nginx-operator/test/harness"
 )
 
 const (
-	// fleetNamespace is for the instances that live through the upgrade; fleetInstance is the one that has Pods.
 	fleetNamespace = "nginx-upgrade"
-	fleetInstance  = "web"
-	fleetPort      = 8080
-	// bystanders is the number of instances without Pods. They are there to be stored again.
-	bystanders = 20
-	// lookInterval is short against the steps of OLM, which take seconds; statusInterval is the longest time without a line.
-	lookInterval   = 250 * time.Millisecond
-	statusInterval = 2 * time.Second
-	// afterwards is how long the clients go on when all is done: OLM then removes the release before.
-	afterwards = 5 * time.Second
+	// fleetInstance has Pods. The others, whose number is bystanders, are there to be migrated.
+	fleetInstance = "web"
+	fleetPort     = 8080
+	bystanders    = 20
+	olderObjects  = "nginxoperators.v1alpha1.operator.example.com"
+	isReady       = "wait --for=condition=Ready --timeout=2m " + olderObjects + "/" + fleetInstance
+	lookInterval  = 5 * time.Second
+	leastAnswers  = 20 // with fewer answers, a client without failures shows nothing
 )
 
-// upgrade is what the steps of the walk share.
+// upgrade has the clients, which the steps of the upgrade share.
 type upgrade struct {
 	*demo
-	firstVersion, firstCatalogImage string
-	fleet                           fleet
-	config                          *rest.Config
-	api                             dynamic.Interface
-	// page, older and newer are the clients; newer begins with the first release that has v1alpha2.
-	page, older, newer *counter
-	// pods are the Pods at the start, each with its unique id.
-	pods    []string
-	journal journal
+	page, reads *counter
 }
 
-func newUpgrade() (*upgrade, error) {
-	const target = "make demo-upgrade"
-	d, err := newDemo(target)
-	if err != nil {
-		return nil, err
-	}
-	u := &upgrade{demo: d, fleet: newFleet()}
-	err = readEnv(target, map[string]*string{"FIRST_VERSION": &u.firstVersion, "FIRST_CATALOG_IMAGE": &u.firstCatalogImage})
-	if err == nil && u.firstVersion == u.version {
-		err = fmt.Errorf("release %s is the first one, there is no upgrade to it", u.version)
-	}
-	u.journal = journal{first: u.firstVersion, last: u.version}
-	return u, err
+// counter repeats a request and counts.
+type counter struct {
+	*harness.Repeated
+	name string
 }
 
-// prepareUpgrade makes what the walk needs, and goes on where the instances can be reached.
-func prepareUpgrade(ctx context.Context) error {
-	u, err := newUpgrade()
-	if err != nil {
-		return err
-	}
-	if err := doAll(ctx, u.buildSteps("The images of this release and of those before it", "images", "release-images")); err != nil {
-		return err
-	}
-	if !u.local {
-		return walk(ctx)
-	}
-	// This process becomes the one in the cluster's network: same terminal, same signals, and its exit code counts.
-	cluster := filepath.Join(u.repo, "bin", "cluster")
-	return fmt.Errorf("failed to run %s: %w", cluster,
-		syscall.Exec(cluster, []string{cluster, "exec", "--", filepath.Join(u.repo, "bin", "demo"), "walk"}, os.Environ()))
+// startCounter starts a client that outlives the step: only Stop ends it.
+func startCounter(ctx context.Context, name string, ask func(context.Context, int) error) *counter {
+	return &counter{harness.Repeat(context.WithoutCancel(ctx), 100*time.Millisecond, ask), name}
 }
 
-// walk goes from the first release to this one.
-func walk(ctx context.Context) error {
-	u, err := newUpgrade()
-	if err != nil {
-		return err
+// finish stops the client and prints its counts. A failed request is an error, and so are too few requests.
+func (c *counter) finish() error {
+	c.Stop()
+	counts := c.Counts()
+	fmt.Printf("    %s: %d, %d failed, the slowest took %.1f s\n", c.name, counts.Total, counts.Failed, counts.Slowest.Seconds())
+	if counts.Failed > 0 {
+		return fmt.Errorf("%s: %d of %d failed, the first after %.1f s: %w",
+			c.name, counts.Failed, counts.Total, counts.FirstAfter.Seconds(), counts.First)
 	}
-	u.inside = true
-	if err := u.connect(); err != nil {
-		return err
+	if counts.Total < leastAnswers {
+		return fmt.Errorf("%s: only %d, which shows nothing", c.name, counts.Total)
 	}
-	began := time.Now()
-	if err := doAll(ctx, u.walkSteps()); err != nil {
-		return err
-	}
-	fmt.Printf("\nThe walk took %s. The operator and the instances are still there. Try next:\n\n%s",
-		seconds(time.Since(began)), u.upgradeHints())
 	return nil
 }
 
-func (u *upgrade) walkSteps() []step {
-	instances := u.line("kubectl get nginxoperators,pods,events -n " + fleetNamespace)
+func (u *upgrade) steps() []step {
 	return []step{
-		{
-			"What an earlier demo left", 3 * time.Minute, u.clean,
-			u.line("kubectl get namespaces -l " + madeByDemo),
-		},
-		u.installStep("Release "+u.firstVersion+", through a Subscription to the catalog in which it is the newest",
-			u.firstVersion, u.firstCatalogImage),
-		{"Instances at v1alpha1, the only version that it has", 3 * time.Minute, u.declareFleet, instances},
-		{"Clients that go on until the end", time.Minute, u.startClients, instances},
-		{
-			"The newest catalog: OLM walks to release " + u.version + " by itself", 6 * time.Minute, u.follow,
-			u.line(lookAtOLM + "; kubectl get storageversionmigration " + crdName + " -o yaml"),
-		},
-		{"What the walk did to instances and clients", time.Minute, u.sumUp, instances},
+		{"Require a cluster that never had the operator", time.Minute, u.refuseUsedCluster},
+		{"Install release " + u.firstVersion + " from its catalog", 5 * time.Minute, func(ctx context.Context) error {
+			return u.install(ctx, u.firstVersion, u.firstCatalogImage)
+		}},
+		{"Create instances at v1alpha1, and clients that run until the end", 3 * time.Minute, u.createFleet},
+		{"Point the CatalogSource to release " + u.version + ": OLM upgrades step by step", 8 * time.Minute, u.follow},
+		{"Count what the upgrade did to instances and clients", 3 * time.Minute, u.sumUp},
 	}
 }
 
-// declareFleet applies the instances and waits until the one with Pods is ready.
-func (u *upgrade) declareFleet(ctx context.Context) error {
+// refuseUsedCluster returns an error if the API exists, because no upgrade leads back to the first release.
+func (u *upgrade) refuseUsedCluster(ctx context.Context) error {
+	found, err := u.get(ctx, "crd", crdName, "--output=name")
+	if err == nil && found != "" {
+		err = errors.New("the cluster has had the operator: run `make cluster-down` first, or, on a cluster of your own, " +
+			"uninstall the operator and delete CRD " + crdName + " with all instances")
+	}
+	return err
+}
+
+// fleet returns the ports of the instances by their names, each with a port of its own, and their manifest.
+func fleet() (ports map[string]int32, manifest string) {
+	ports = map[string]int32{fleetInstance: fleetPort}
+	for i := range int32(bystanders) {
+		ports[fmt.Sprint("object-", i)] = 10000 + i
+	}
+	for name, port := range ports {
+		replicas := map[bool]int{true: 2}[name == fleetInstance]
+		manifest += fmt.Sprintf("---\n{apiVersion: operator.example.com/v1alpha1, kind: NginxOperator, "+
+			"metadata: {name: %s, namespace: %s}, spec: {port: %d, replicas: %d}}\n", name, fleetNamespace, port, replicas)
+	}
+	return ports, manifest
+}
+
+func (u *upgrade) createFleet(ctx context.Context) error {
+	ports, manifest := fleet()
 	if err := u.createNamespace(ctx, fleetNamespace); err != nil {
 		return err
 	}
-	if err := u.apply(ctx, u.fleet.manifest()); err != nil {
+	if _, err := u.kubectl(ctx, manifest, "apply", "--filename=-"); err != nil {
 		return err
 	}
-	if err := u.waitForReady(ctx, fleetNamespace, oldInstances+"/"+fleetInstance); err != nil {
+	if err := u.show(ctx, fleetNamespace, isReady); err != nil {
 		return err
 	}
-	var err error
-	if u.pods, err = u.podsNow(ctx); err != nil {
+	url := u.url("http", fleetNamespace, fleetInstance, fleetPort)
+	u.page = startCounter(ctx, "requests to the page", func(ctx context.Context, _ int) error {
+		page, err := u.request(ctx, url)
+		if err == nil && !strings.Contains(page, "Welcome to nginx!") {
+			err = fmt.Errorf("the answer is another page: %.100q", page)
+		}
+		return err
+	})
+	u.reads = startCounter(ctx, "reads of all instances at v1alpha1", func(ctx context.Context, _ int) error {
+		return u.read(ctx, ports)
+	})
+	return u.showRequest(ctx, url)
+}
+
+// read lists the instances at v1alpha1, without discovery, and requires each with its port.
+func (u *upgrade) read(ctx context.Context, ports map[string]int32) error {
+	raw, err := u.kubectl(ctx, "", "get", "--raw", "/apis/operator.example.com/v1alpha1/namespaces/"+fleetNamespace+"/nginxoperators")
+	if err != nil {
 		return err
 	}
-	fmt.Printf("    %s is ready, with %d Pods (name and unique id); %d more instances have no Pods\n%s",
-		fleetInstance, len(u.pods), bystanders, indent(strings.Join(u.pods, "\n")))
+	list, got := v1alpha1.NginxOperatorList{}, map[string]int32{}
+	if err := json.Unmarshal([]byte(raw), &list); err != nil {
+		return err
+	}
+	for _, object := range list.Items {
+		got[object.Name] = ptr.Deref(object.Spec.Port, 0)
+	}
+	if !maps.Equal(got, ports) {
+		return fmt.Errorf("the ports of the instances are %v, want %v", got, ports)
+	}
 	return nil
 }
 
-// podsNow returns name and unique id of each Pod of the instances.
-func (u *upgrade) podsNow(ctx context.Context) ([]string, error) {
-	out, err := u.kubectl(ctx, "get", "pods", "-n", fleetNamespace,
-		`--output=jsonpath={range .items[*]}{.metadata.name} {.metadata.uid}{"\n"}{end}`)
-	return strings.Split(strings.TrimSpace(out), "\n"), err
-}
-
-// follow changes the image of the catalog, and nothing else, and writes down what OLM and the operator make of it.
+// follow changes the image of the CatalogSource and nothing else. It prints each change until this release is installed, every object is
+// stored at v1alpha2, and OLM may continue from here.
 func (u *upgrade) follow(ctx context.Context) error {
-	patch := fmt.Sprintf(`{"spec":{"image":%q}}`, u.catalogImage)
-	if _, err := u.kubectl(ctx, "patch", "catalogsource", "nginx-operator", "-n", operatorNamespace,
-		"--type=merge", "--patch="+patch); err != nil {
+	patch := `patch catalogsource nginx-operator-e2e --type=merge --patch={"spec":{"image":"` + u.catalogImage + `"}}`
+	if err := u.show(ctx, operatorNamespace, patch); err != nil {
 		return err
 	}
-	u.journal.began = time.Now()
-	fmt.Printf("    the image of the CatalogSource was %s and is %s\n\n%s\n%s",
-		u.firstCatalogImage, u.catalogImage, indent(legend()), header())
-	var shown []string
-	var printed time.Time
-	for {
-		now, cells, err := u.lookOnce(ctx)
-		changed := err == nil && !slices.Equal(cells, shown)
-		// The next look would be too late for the line that is due.
-		if due := now.Add(lookInterval).Sub(printed) > statusInterval; changed || due {
-			u.print(now, changed, cells, err)
-			printed = now
+	last := ""
+	return harness.Eventually(ctx, pollInterval, func(ctx context.Context) error {
+		releases, err := u.get(ctx, "csv", "-n", operatorNamespace, `--output=jsonpath={range .items[*]}{.metadata.name}={.status.phase} {end}`)
+		stored, storedErr := u.get(ctx, "crd", crdName, "--output=jsonpath={.status.storedVersions}")
+		upgradeable, upgradeableErr := u.get(ctx, "operatorconditions.operators.coreos.com", csvPrefix+u.version, "-n", operatorNamespace,
+			`--output=jsonpath={.spec.conditions[?(@.type=="Upgradeable")].status}`)
+		// OLM repeats a resolution that met the deletion of the release before only at the next event, or after fifteen minutes.
+		_, resolveErr := u.kubectl(ctx, "", "annotate", "--overwrite", "subscriptions.operators.coreos.com", "nginx-operator",
+			"-n", operatorNamespace, "example.com/looked-at="+time.Now().Truncate(lookInterval).Format(time.RFC3339))
+		if err := errors.Join(err, storedErr, upgradeableErr, resolveErr); err != nil {
+			return err
 		}
-		if changed {
-			shown = cells
+		now := fmt.Sprintf("%sstored=%s upgradeable=%s", releases, stored, upgradeable)
+		if now != last {
+			fmt.Printf("    %s  %s\n", time.Now().Format(time.TimeOnly), now)
+			last = now
 		}
-		if u.journal.doneFor(now) >= afterwards {
-			return nil
+		if !strings.Contains(now, csvPrefix+u.version+"=Succeeded ") || !strings.HasSuffix(now, `stored=["v1alpha2"] upgradeable=True`) {
+			return errors.New(now)
 		}
-		select {
-		case <-ctx.Done():
-			return errors.Join(fmt.Errorf("the last that was seen is: %s", strings.Join(shown, "; ")), err,
-				u.page.failure(), u.older.failure(), u.newer.failure())
-		case <-time.After(lookInterval):
-		}
-	}
+		return nil
+	})
 }
 
-// lookOnce looks, writes down what is reached, and starts the client for v1alpha2 once it can be answered.
-func (u *upgrade) lookOnce(ctx context.Context) (time.Time, []string, error) {
-	limited, cancel := context.WithTimeout(ctx, statusInterval)
-	defer cancel()
-	s, err := u.look(limited)
-	now := time.Now()
-	if err != nil {
-		return now, nil, err
-	}
-	u.journal.note(s, now)
-	if u.newer == nil && len(u.journal.arrivals) > 0 {
-		u.newer = u.startReader(ctx, finalAPI)
-	}
-	return now, s.cells(), nil
-}
-
-func (u *upgrade) print(now time.Time, changed bool, cells []string, err error) {
-	clock := now.Format(time.TimeOnly)
-	if err != nil {
-		fmt.Print(row(false, clock, "cannot be read: "+err.Error()))
-		return
-	}
-	fmt.Print(row(changed, slices.Concat([]string{clock}, cells, []string{u.page.short(), u.older.short(), u.newer.short()})...))
-}
-
-// sumUp ends the clients and says what they saw. Whatever failed is an error.
+// sumUp waits until the Pods run this release's image of nginx, stops the clients, and prints what they counted.
 func (u *upgrade) sumUp(ctx context.Context) error {
-	fmt.Print(indent(u.journal.String()))
-	var errs []error
-	for _, client := range []*counter{u.page, u.older, u.newer} {
-		client.Stop()
-		fmt.Print(indent(client.String()))
-		errs = append(errs, client.failure(), client.enough())
-	}
-	pods, err := u.podsNow(ctx)
-	if err == nil && !slices.Equal(pods, u.pods) {
-		err = fmt.Errorf("the Pods were\n%s\nand are\n%s", strings.Join(u.pods, "\n"), strings.Join(pods, "\n"))
-	}
-	if err == nil {
-		fmt.Printf("    the Pods are those from before the walk:\n%s", indent(indent(strings.Join(pods, "\n"))))
-	}
-	stored, storedErr := u.kubectl(ctx, "get", "crd", crdName, "--output=jsonpath={.status.storedVersions}")
-	if storedErr == nil {
-		fmt.Printf("    objects are stored in the versions %s\n", stored)
-	}
-	return errors.Join(append(errs, err, storedErr, u.showDeprecation(ctx))...)
-}
-
-// showDeprecation shows what warning somebody gets who still uses the first version of the API.
-func (u *upgrade) showDeprecation(ctx context.Context) error {
-	answer, warning, err := u.outputs(ctx, "", "kubectl", "get", oldInstances, "-n", fleetNamespace, fleetInstance)
+	image, err := u.get(ctx, "deployment", "nginx-operator-controller-manager", "-n", operatorNamespace,
+		`--output=jsonpath={.spec.template.spec.containers[0].env[?(@.name=="RELATED_IMAGE_NGINX")].value}`)
 	if err != nil {
 		return err
 	}
-	fmt.Printf("    $ kubectl get %s -n %s %s\n%s", oldInstances, fleetNamespace, fleetInstance, indent(warning+answer))
-	if !strings.Contains(warning, "Warning:") {
-		return errors.New("a read at v1alpha1 has no warning that this version is deprecated")
+	err = harness.Eventually(ctx, pollInterval, func(ctx context.Context) error {
+		images, err := u.get(ctx, "pods", "-n", fleetNamespace, "--output=jsonpath={range .items[*]}{.spec.containers[0].image} {end}")
+		if want := strings.Repeat(image+" ", 2); err == nil && images != want {
+			err = fmt.Errorf("the Pods run %q, want %q", images, want)
+		}
+		return err
+	})
+	if err == nil {
+		err = u.show(ctx, fleetNamespace, isReady)
 	}
-	return nil
-}
-
-func (u *upgrade) upgradeHints() string {
-	instance := "nginxoperators.%s.operator.example.com/" + fleetInstance + " -n " + fleetNamespace + " -o yaml"
-	return u.list([]hint{
-		{
-			"Look at what the operator and the instances are now",
-			"kubectl get csv,pods -n " + operatorNamespace + "; kubectl get nginxoperators -n " + fleetNamespace,
-		},
-		{"Read the same instance in both versions", fmt.Sprintf("kubectl get "+instance+"; kubectl get "+instance, firstAPI, finalAPI)},
-		{"Look at how its objects were stored again", "kubectl get storageversionmigration " + crdName + " -o yaml"},
-	}) + u.removal(fleetNamespace)
+	return errors.Join(err, u.page.finish(), u.reads.finish())
 }

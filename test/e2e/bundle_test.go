@@ -197,10 +197,10 @@ func TestBundleUpgrade(t *testing.T) {
 	namespace := newNamespace(t, baseline)
 	suite.operatorNamespace = namespace
 	defer func() { suite.operatorNamespace = "" }()
-	operatorSDK(t, namespace, "run", "bundle", suite.previous.bundleImage)
-	waitForRelease(t, namespace, suite.previous.version)
+	operatorSDK(t, namespace, "run", "bundle", suite.published.bundleImage)
+	waitForRelease(t, namespace, suite.published.version)
 	fleet := newFleet(t, fewObjects)
-	fleet.step(t, "from "+suite.previous.version+" to "+suite.version+", run bundle-upgrade", suite.previous, func(func()) {
+	fleet.step(t, "from "+suite.published.version+" to "+suite.version+", run bundle-upgrade", suite.published, func(func()) {
 		operatorSDK(t, namespace, "run", "bundle-upgrade", suite.bundleImage)
 	})
 	storageMigratedAlready(t, fleet.namespace)

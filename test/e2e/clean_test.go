@@ -65,14 +65,23 @@ func cleanNamespaces(ctx context.Context, selector string) error {
 	for namespace := range ours {
 		errs = append(errs, deleteNamespace(ctx, namespace))
 	}
-	// The objects go with the CRD, also those that only an operator could convert.
-	crd := objectOf("apiextensions.k8s.io/v1", "CustomResourceDefinition", crdName)
-	unconverted := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"conversion":{"strategy":"None","webhook":null}}}`))
-	errs = append(errs, client.IgnoreNotFound(suite.admin.Patch(ctx, crd, unconverted)), client.IgnoreNotFound(suite.admin.Delete(ctx, crd)))
+	// The deletion of the CRD deletes the instances.
+	errs = append(errs, unconvert(ctx), client.IgnoreNotFound(suite.admin.Delete(ctx, operatorCRD())))
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("failed to remove what tests left: %w", err)
 	}
 	return eventually(ctx, func(ctx context.Context) error { return cleanOnce(ctx, ours) })
+}
+
+// unconvert stops the conversion of the CRD, if the CRD exists. Without an operator, the API server could not delete instances that are
+// stored at another version.
+func unconvert(ctx context.Context) error {
+	none := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"conversion":{"strategy":"None","webhook":null}}}`))
+	return client.IgnoreNotFound(suite.admin.Patch(ctx, operatorCRD(), none))
+}
+
+func operatorCRD() *unstructured.Unstructured {
+	return objectOf("apiextensions.k8s.io/v1", "CustomResourceDefinition", crdName)
 }
 
 // deleteNamespace deletes a namespace, if it is there, and its Pods at once: as long as one of them drains, the control plane looks at
@@ -150,9 +159,9 @@ func cleanOnce(ctx context.Context, namespaces sets.Set[string]) error {
 		}
 		errs = append(errs, client.IgnoreNotFound(err))
 	}
-	crd := objectOf("apiextensions.k8s.io/v1", "CustomResourceDefinition", crdName)
-	if err := suite.admin.Get(ctx, client.ObjectKeyFromObject(crd), crd); err == nil {
-		errs = append(errs, fmt.Errorf("%s is still there", crdName))
+	if err := suite.admin.Get(ctx, client.ObjectKey{Name: crdName}, operatorCRD()); err == nil {
+		// OLM may have restored the conversion after the deletion began.
+		errs = append(errs, fmt.Errorf("%s is still there", crdName), unconvert(ctx))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err

@@ -4,7 +4,7 @@ package e2e
 // too. The operator is uninstalled, the objects stay, and the older release is installed. It stores v1alpha1 again, object
 // by object as they are written, and reads both.
 //
-//   - Objects and operands are untouched, and no request is lost.
+//   - Objects are untouched, operands get the image of the older release, and no request is lost.
 //   - What the new release could say and v1alpha1 cannot is still there.
 //   - A release that does not have v1alpha2 is refused by OLM, which says why, and nothing is changed.
 
@@ -32,7 +32,7 @@ func testTooFarBack(t *testing.T, operator string) {
 	before, err := readCRD(t.Context())
 	must(t, err)
 	uninstall(t, operator)
-	subscribe(t, operator, suite.catalogImage, "Manual", suite.first.version)
+	subscribe(t, operator, suite.catalogImage, "stable", "Manual", suite.first.version)
 	waitFor(t, operator, "OLM to refuse the first release", installPatience, func(ctx context.Context) error {
 		if err := approve(ctx, operator, suite.first.version); err != nil {
 			return err
@@ -70,14 +70,14 @@ func (f *fleet) back(t *testing.T, operator string) {
 	// Without an operator the version that is stored can be read.
 	must(t, f.asCreated(t.Context(), newer))
 	began := time.Now()
-	subscribe(t, operator, suite.catalogImage, "Manual", suite.unmigrated.version)
+	subscribe(t, operator, suite.catalogImage, "stable", "Manual", suite.unmigrated.version)
 	arrive(t, operator, "Manual", suite.unmigrated.version)
 	t.Logf("FIGURE step back to %s: %s", suite.unmigrated.version, seconds(time.Since(began)))
 	waitFor(t, f.namespace, "both versions to be readable", patience, func(ctx context.Context) error {
 		return errors.Join(f.asCreated(ctx, older), f.asCreated(ctx, newer))
 	})
 	waitForReady(t, f.web)
-	f.samePods(t, "on the way back")
+	f.settles(t, "on the way back")
 	answers(t, f.namespace, suite.reach.service(f.namespace, "web", 8081), "the second port")
 
 	crd, err := readCRD(t.Context())

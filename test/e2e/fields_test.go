@@ -35,7 +35,7 @@ import (
 )
 
 // otherImage is a second image of nginx, under a tag of its own.
-const otherImage = "docker.io/nginxinc/nginx-unprivileged:1.29.0"
+const otherImage = "docker.io/nginxinc/nginx-unprivileged:1.31.9"
 
 // newCertificate returns the data of a Secret of type kubernetes.io/tls for a host.
 func newCertificate(t *testing.T, host string) map[string][]byte {

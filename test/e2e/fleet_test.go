@@ -10,11 +10,15 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/sync/errgroup"
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // fleet is a number of objects made at v1alpha1: one with Pods and a load on it, and many without. Each has a port of its
@@ -22,9 +26,11 @@ import (
 type fleet struct {
 	namespace string
 	web       *v1alpha2.NginxOperator
-	pods      []types.UID
-	ports     map[string]int32
-	steps     int32
+	// pods are those of web, and image is what they run.
+	pods  []types.UID
+	image string
+	ports map[string]int32
+	steps int32
 }
 
 func newFleet(t *testing.T, size int32) *fleet {
@@ -42,7 +48,7 @@ func newFleet(t *testing.T, size int32) *fleet {
 	}
 	must(t, group.Wait())
 	kubectl(t, "wait", "-n", f.namespace, "--for=condition=Ready", "--timeout=2m", "nginxoperators.v1alpha1.operator.example.com/web")
-	f.pods = uidsOf(t, f.web)
+	f.pods, f.image = uidsOf(t, f.web), onePodOf(t, f.web).Spec.Containers[0].Image
 	return f
 }
 
@@ -80,11 +86,56 @@ func (f *fleet) step(t *testing.T, name string, from release, upgrade func(intro
 	deleteWritten(t, f.namespace, older, newer)
 	atOlder.finish(t, name)
 	atNewer.finish(t, name)
+	f.settles(t, name)
 	load.finish(t, f.namespace, "load "+name)
-	f.samePods(t, name)
 	if t.Failed() {
 		keepReport(t, f.namespace)
 	}
+}
+
+// settles waits until the Pods are those that the installed release wants: other ones, rolled once, if its default image is not the
+// one that they ran, else those of before.
+func (f *fleet) settles(t *testing.T, during string) {
+	t.Helper()
+	image := releasedOperandImage(t)
+	if image == f.image {
+		f.samePods(t, during)
+		return
+	}
+	began := time.Now()
+	waitFor(t, f.namespace, "the Pods to run "+image, rolloutLimit, func(ctx context.Context) error {
+		pods, err := podsOf(ctx, f.web)
+		for i := range pods {
+			if runs := pods[i].Spec.Containers[0].Image; runs != image {
+				err = errors.Join(err, fmt.Errorf("%s runs %s", pods[i].Name, runs))
+			}
+		}
+		return err
+	})
+	waitForOnly(t, f.web, 2)
+	waitForReady(t, f.web)
+	t.Logf("FIGURE %s: the instance runs %s after another %s", during, image, seconds(time.Since(began)))
+	sets := &appsv1.ReplicaSetList{}
+	must(t, suite.admin.List(t.Context(), sets, client.InNamespace(f.namespace), client.MatchingLabels(wellknown.Selector(f.web.Name))))
+	rolled := slices.DeleteFunc(sets.Items, func(set appsv1.ReplicaSet) bool { return set.Spec.Template.Spec.Containers[0].Image != image })
+	if len(rolled) != 1 {
+		t.Errorf("%s: the instance has %d revisions with %s", during, len(rolled), image)
+	}
+	f.image, f.pods = image, uidsOf(t, f.web)
+}
+
+// releasedOperandImage returns the default image of the operator that is installed.
+func releasedOperandImage(t *testing.T) string {
+	t.Helper()
+	deployment := &appsv1.Deployment{}
+	must(t, suite.admin.Get(t.Context(), client.ObjectKey{Namespace: suite.operatorNamespace, Name: operatorName}, deployment))
+	for _, variable := range deployment.Spec.Template.Spec.Containers[0].Env {
+		if variable.Name == "RELATED_IMAGE_NGINX" {
+			return variable.Value
+		}
+	}
+	t.Fatalf("the operator in %s names no image", suite.operatorNamespace)
+	return ""
 }
 
 // samePods requires that no Pod was replaced.

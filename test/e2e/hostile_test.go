@@ -261,10 +261,12 @@ func testHostileTenant(t *testing.T) {
 		attacker.strike(t, attack)
 		prober.goesOn(t, attack.name)
 	}
-	if suite.local {
-		postReviews(t)
-		prober.goesOn(t, "while somebody posts to the conversion")
-	}
+	strangers(t, prober)
+	tenantRules(t, attacker)
+	prober.goesOn(t, "while a tenant declares what is refused")
+	tenantForgesContent(t, attacker)
+	prober.goesOn(t, "while content is forged")
+	tenantSecretInStatus(t, attacker)
 	attacker.forgeRecords(t)
 	prober.goesOn(t, "while the records on children are forged")
 	attacker.deleteChildren(t)
@@ -288,6 +290,31 @@ func testHostileTenant(t *testing.T) {
 	waitFor(t, attacker.namespace, "the end of all objects", 2*patience, func(ctx context.Context) error {
 		return attacker.DeleteAllOf(ctx, &v1alpha2.NginxOperator{}, client.InNamespace(attacker.namespace))
 	})
+}
+
+// strangers attacks the operator's ports from Pods without a token. The addresses of Pods and the audit log can be read only on the local
+// cluster.
+func strangers(t *testing.T, prober *neighbour) {
+	t.Helper()
+	if !suite.local {
+		return
+	}
+	postReviews(t)
+	for _, attack := range []struct {
+		during string
+		make   func(*testing.T)
+	}{
+		{"while strangers hold idle connections", strangerIdleConnections},
+		{"while strangers send random tokens", strangerTokens},
+		{"while strangers send bodies byte by byte", strangerSlowBodies},
+		{"while strangers post reviews", strangerReviews},
+		{"while a stranger posts reviews of another namespace", func(t *testing.T) { strangerDeputy(t, newStrangers(t, 1)[0]) }},
+	} {
+		began := time.Now()
+		attack.make(t)
+		prober.goesOn(t, attack.during)
+		t.Logf("FIGURE %s: %s", attack.during, seconds(time.Since(began)))
+	}
 }
 
 // strike makes one attack.

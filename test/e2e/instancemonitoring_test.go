@@ -67,7 +67,6 @@ func testInstanceMonitoring(t *testing.T) {
 	haveInstanceData(t, prometheus, rule)
 
 	loaded = startLoad(t, namespace, suite.reach.service(namespace, "web", 8080))
-	draw(t, prometheus, namespace)
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Monitoring.Enabled = ptr.To(false) })
 	waitForReady(t, object)
 	waitFor(t, namespace, "PodMonitor and PrometheusRule to go", patience, func(ctx context.Context) error {
@@ -141,26 +140,6 @@ func haveInstanceData(t *testing.T, prometheus *harness.Prometheus, rule *monito
 		return errors.Join(append(errs, err)...)
 	})
 	t.Logf("FIGURE monitoring of instances: %d queries have data", len(queries))
-}
-
-// draw draws the dashboard of instances into the file that E2E_PICTURE names, for the documentation.
-func draw(t *testing.T, prometheus *harness.Prometheus, namespace string) {
-	t.Helper()
-	file := os.Getenv("E2E_PICTURE")
-	if file == "" {
-		return
-	}
-	waitFor(t, namespace, "two minutes to draw", 2*patience, func(ctx context.Context) error {
-		samples, err := prometheus.Query(ctx, `max(count_over_time(up{job="nginx"}[3m]))`)
-		if err == nil && (len(samples) != 1 || samples[0].Value < 120) {
-			err = fmt.Errorf("%v", samples)
-		}
-		return err
-	})
-	_, err := command(t.Context(), filepath.Join(suite.repository, "bin", "picture"), "-prometheus", prometheus.URL(),
-		"-dashboard", filepath.Join(suite.repository, "config", "monitoring", "dashboard-instances.json"),
-		"-var", "namespace="+namespace, "-var", "instance=web", "-range", "2m", "-rate-interval", "10s", "-out", file)
-	must(t, err)
 }
 
 // haveTop requires that kubectl nginx top shows both Pods, and what the load does.

@@ -59,11 +59,11 @@ func testSample(t *testing.T) {
 		t.Errorf("kubectl get has the row %q, want %q and the age", row, want)
 	}
 	explained := kubectl(t, "explain", "nginxoperator.spec.port", "--api-version=operator.example.com/v1alpha1")
-	if !strings.Contains(explained, "port is the TCP port on which nginx listens") {
+	if !strings.Contains(explained, "port is the TCP port of the Service") {
 		t.Errorf("kubectl explain does not say what port is:\n%s", explained)
 	}
 
-	if out := kubectl(t, "explain", "nginxoperator.spec.config.inline"); !strings.Contains(out, "inline is the configuration itself") {
+	if out := kubectl(t, "explain", "nginxoperator.spec.config.inline"); !strings.Contains(out, "inline is the configuration text") {
 		t.Errorf("kubectl explain does not say what config.inline is:\n%s", out)
 	}
 

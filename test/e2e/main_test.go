@@ -38,11 +38,10 @@ var suite struct {
 	bundleImage, catalogImage string
 	// releases are those that the catalog has, oldest first; the last of them is this one.
 	releases []release
-	// first is the oldest release, previous the one before the current one, unmigrated the last one that stores the older version
-	// of the API, next a release after this one with the same code, where upgrades end.
-	first, previous, current, unmigrated, next release
-	// stable is the ClusterServiceVersion to which the channel stable leads.
-	stable string
+	// first is the oldest release, published the newest one before the current release, previous the one from which the graph
+	// leads to the current release (older than published if the current release skips that), unmigrated the last one that
+	// stores the older version of the API, next a release after this one with the same code, where upgrades end.
+	first, previous, published, current, unmigrated, next release
 	// full runs also what is only long. olmV1: the cluster has OLM v1, and not OLM v0.
 	full, olmV1 bool
 	// auditLog is the API server's audit log; only the local cluster has one that can be read.

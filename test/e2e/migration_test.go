@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -109,11 +110,38 @@ func testMigrationWithoutWebhook(t *testing.T, f *fleet) {
 		}
 		return err
 	})
-	// What is tested is a time in which nobody answers: nothing shows that the control plane has met it.
-	time.Sleep(5 * time.Second)
+	f.staysUnconverted(t, 5*time.Second)
 	scale(2)
 	waitForInstall(t, operator)
 	storageMigrated(t, operator, f.namespace, csvName())
 	must(t, errors.Join(f.asCreated(t.Context(), older), f.asCreated(t.Context(), newer)))
 	f.samePods(t, "without webhooks")
+}
+
+// staysUnconverted requires that no instance can be read in both versions for a while, because no webhook converts it. Without this check,
+// the test would pass as well with a webhook that still answers.
+func (f *fleet) staysUnconverted(t *testing.T, period time.Duration) {
+	t.Helper()
+	unconverted := func(ctx context.Context) error {
+		for name := range f.ports {
+			var errs []error
+			for _, version := range []string{older, newer} {
+				object := objectOf("operator.example.com/"+version, "NginxOperator", name)
+				object.SetNamespace(f.namespace)
+				errs = append(errs, suite.admin.Get(ctx, client.ObjectKeyFromObject(object), object))
+			}
+			err := errors.Join(errs...)
+			if err == nil {
+				return fmt.Errorf("NginxOperator %s can be read at %s and %s without a webhook", name, older, newer)
+			}
+			if !strings.Contains(err.Error(), "conversion webhook") {
+				return fmt.Errorf("cannot read NginxOperator %s for another reason than its conversion: %w", name, err)
+			}
+		}
+		return nil
+	}
+	waitFor(t, f.namespace, "reads to fail without a webhook", patience, unconverted)
+	for until := time.Now().Add(period); time.Now().Before(until); time.Sleep(pollInterval) {
+		must(t, unconverted(t.Context()))
+	}
 }

@@ -15,9 +15,13 @@ import (
 )
 
 func TestMirror(t *testing.T) {
-	if suite.full && suite.local {
-		t.Run("install", testInstallFromMirror)
+	if !suite.full {
+		t.Skip("only the full run builds all images again for a mirror: make e2e-full")
 	}
+	if !suite.local {
+		t.Skip("a mirror needs the registry of the local cluster: CLUSTER=local")
+	}
+	t.Run("install", testInstallFromMirror)
 }
 
 func testInstallFromMirror(t *testing.T) {
@@ -34,7 +38,7 @@ func testInstallFromMirror(t *testing.T) {
 	suite.operatorNamespace = namespace
 	defer func() { suite.operatorNamespace = "" }()
 	applyText(t, strings.NewReplacer("NAMESPACE", namespace, "CATALOG_IMAGE", mirror+"/nginx-operator-catalog:v"+suite.version).
-		Replace(prepareManifest+"---"+subscriptionManifest))
+		Replace(harness.CatalogManifest+"---"+harness.SubscriptionManifest))
 	waitForInstall(t, namespace)
 	instance := newInstance(t, newNamespace(t, restricted), "web", 1)
 

@@ -38,46 +38,6 @@ func csvName() string { return csvNameOf(suite.version) }
 
 func csvNameOf(version string) string { return packageName + ".v" + version }
 
-// The kinds of OLM are written as users write them, and read without types: their Go package would add dependencies
-// that nothing else here needs.
-const (
-	// prepareManifest is what a Subscription needs: an OperatorGroup for all namespaces and the catalog.
-	prepareManifest = `
-apiVersion: operators.coreos.com/v1
-kind: OperatorGroup
-metadata:
-  name: nginx-operator
-  namespace: NAMESPACE
-spec: {}
----
-apiVersion: operators.coreos.com/v1alpha1
-kind: CatalogSource
-metadata:
-  name: nginx-operator-e2e
-  namespace: NAMESPACE
-spec:
-  sourceType: grpc
-  image: CATALOG_IMAGE
-  displayName: NGINX Operator (e2e)
-  grpcPodConfig:
-    securityContextConfig: restricted
-`
-	// subscriptionManifest follows the channel that has every release.
-	subscriptionManifest = `
-apiVersion: operators.coreos.com/v1alpha1
-kind: Subscription
-metadata:
-  name: nginx-operator
-  namespace: NAMESPACE
-spec:
-  name: nginx-operator
-  channel: alpha
-  source: nginx-operator-e2e
-  sourceNamespace: NAMESPACE
-  installPlanApproval: Automatic
-`
-)
-
 // applyManifest applies one of the manifests for a namespace with kubectl, with this release's catalog.
 func applyManifest(t *testing.T, namespace, manifest string) {
 	t.Helper()

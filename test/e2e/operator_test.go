@@ -243,7 +243,7 @@ func testReinstall(t *testing.T) {
 		t.Errorf("the Pods were %v and are %v without the operator", pods, left)
 	}
 
-	applyManifest(t, operator, subscriptionManifest)
+	applyManifest(t, operator, harness.SubscriptionManifest)
 	installed := waitForInstall(t, operator)
 	took := waitForReady(t, object)
 	t.Logf("FIGURE reinstall: %s, the change made meanwhile is done %s later", seconds(installed), seconds(took))

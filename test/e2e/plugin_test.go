@@ -34,9 +34,9 @@ func testPlugin(t *testing.T) {
 		`service: {annotations: {example.com/a: "1"}}`: false,
 	}
 	for field, roll := range rolls {
-		plan, words := planOf(t, namespace, field), "Pods: none is replaced"
+		plan, words := planOf(t, namespace, field), "Pods: none are replaced"
 		if roll {
-			words = "Pods: all 2 are replaced by a rolling update"
+			words = "Pods: a rolling update replaces all 2"
 		}
 		if !strings.Contains(plan, words) {
 			t.Errorf("the plan for %s does not say %q:\n%s", field, words, plan)

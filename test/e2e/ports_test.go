@@ -29,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/cmd/kubectl-nginx/preview"
 	"github.com/example/nginx-operator/internal/defaults"
 	"github.com/example/nginx-operator/internal/wellknown"
 	"github.com/example/nginx-operator/test/harness/mutate"
@@ -128,8 +129,10 @@ func changeUnderLoad(t *testing.T, field mutate.Field) {
 	}
 }
 
-// firstTaken returns the first candidate of a field that the API server takes and with which there is something to serve.
+// firstTaken returns the first candidate of a field that the API server takes, in the object and in its children, and with which there is
+// something to serve.
 func firstTaken(ctx context.Context, object *v1alpha2.NginxOperator, field mutate.Field) (*v1alpha2.NginxOperatorSpec, error) {
+	planner := &preview.Planner{Client: suite.admin}
 	last := errors.New("there is no other value")
 	for candidate := range field.Candidates {
 		spec := &v1alpha2.NginxOperatorSpec{}
@@ -142,9 +145,14 @@ func firstTaken(ctx context.Context, object *v1alpha2.NginxOperator, field mutat
 		}
 		tried := object.DeepCopy()
 		tried.Spec = *spec
-		if last = suite.admin.Update(ctx, tried, client.DryRunAll); last == nil {
+		if last = suite.admin.Update(ctx, tried, client.DryRunAll); last != nil {
+			continue
+		}
+		var refused []v1alpha2.Blocker
+		if refused, last = planner.Check(ctx, tried); last == nil && len(refused) == 0 {
 			return spec, nil
 		}
+		last = errors.Join(last, fmt.Errorf("the operator could not apply it: %v", refused))
 	}
 	return nil, last
 }

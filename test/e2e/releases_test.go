@@ -53,12 +53,17 @@ func readReleases(env func(string) string) error {
 	if migrates < 1 {
 		return fmt.Errorf("no release goes from %s to %s", older, newer)
 	}
-	suite.first, suite.previous, suite.current = suite.releases[0], suite.releases[len(before)-1], suite.releases[len(before)]
+	suite.first, suite.published, suite.current = suite.releases[0], suite.releases[len(before)-1], suite.releases[len(before)]
 	suite.unmigrated = suite.releases[migrates-1]
+	for _, r := range suite.releases[:len(before)] {
+		if !r.skipped {
+			suite.previous = r
+		}
+	}
 	return nil
 }
 
-// readCatalog reads in the catalog which releases the current one skips, and to which one the channel stable leads.
+// readCatalog reads from the catalog which releases are skipped.
 func readCatalog() error {
 	raw, err := os.ReadFile(filepath.Join(suite.delivery, "catalog", "nginx-operator", "catalog.yaml"))
 	if err != nil {
@@ -74,9 +79,6 @@ func readCatalog() error {
 		}
 		if err := yaml.Unmarshal([]byte(document), &channel); err != nil {
 			return fmt.Errorf("failed to decode the catalog: %w", err)
-		}
-		if channel.Schema == "olm.channel" && channel.Name == "stable" {
-			suite.stable = channel.Entries[len(channel.Entries)-1].Name
 		}
 		for _, entry := range channel.Entries {
 			for i := range suite.releases {

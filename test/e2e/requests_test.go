@@ -3,12 +3,8 @@ package e2e
 // What a new server costs the API server, counted from its audit log. Only the local cluster has one that can be read.
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -64,52 +60,26 @@ func testRequests(t *testing.T) {
 
 // operatorWrites counts the write requests of the operator in a namespace, by verb and resource, whatever their outcome.
 func operatorWrites(namespace string) (map[string]int, error) {
-	user := "system:serviceaccount:" + suite.operatorNamespace + ":" + operatorName
-	out := map[string]int{}
-	// The log may have been rotated meanwhile.
-	files, err := filepath.Glob(strings.TrimSuffix(suite.auditLog, ".log") + "*.log")
-	if err != nil {
-		return nil, fmt.Errorf("failed to find the audit log: %w", err)
-	}
-	for _, name := range files {
-		if err := countWrites(name, namespace, user, out); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
-}
-
-func countWrites(name, namespace, user string, counts map[string]int) error {
-	file, err := os.Open(name)
-	if err != nil {
-		return fmt.Errorf("failed to open the audit log: %w", err)
-	}
-	defer func() { _ = file.Close() }()
-	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		// Most lines speak of something else; decoding them would take its time.
-		if !bytes.Contains(lines.Bytes(), []byte(user)) || !bytes.Contains(lines.Bytes(), []byte(namespace)) {
-			continue
-		}
+	user, out := operatorUser(), map[string]int{}
+	return out, auditLines(func(line []byte) error {
 		var event struct {
 			Verb string
 			User struct{ Username string }
 			// ObjectRef is what the request is about.
 			ObjectRef struct{ Namespace, Resource, Subresource string }
 		}
-		if err := json.Unmarshal(lines.Bytes(), &event); err != nil {
-			return fmt.Errorf("failed to decode the audit log: %w", err)
+		if err := json.Unmarshal(line, &event); err != nil {
+			return err
 		}
 		if event.User.Username != user || event.ObjectRef.Namespace != namespace ||
 			!slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, event.Verb) {
-			continue
+			return nil
 		}
 		what := event.Verb + " " + event.ObjectRef.Resource
 		if event.ObjectRef.Subresource != "" {
 			what += "/" + event.ObjectRef.Subresource
 		}
-		counts[what]++
-	}
-	return lines.Err()
+		out[what]++
+		return nil
+	}, user, namespace)
 }

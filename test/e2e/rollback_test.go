@@ -72,7 +72,7 @@ func testRollback(t *testing.T) {
 		s.Rollout = &v1alpha2.Rollout{ProgressDeadlineSeconds: ptr.To[int32](10)}
 		s.PodTemplate = &v1alpha2.PodTemplate{NodeSelector: map[string]string{"example.com/nowhere": "yes"}}
 	})
-	fails("a configuration that nginx refuses", []string{"another configuration", "host not found in upstream", "spec.config, line 7"},
+	fails("a configuration that nginx refuses", []string{"(configuration)", "host not found in upstream", "spec.config, line 7"},
 		func(s *v1alpha2.NginxOperatorSpec) {
 			s.Content.ConfigMapRef.Name = "second"
 			const api = "location /api { proxy_pass http://no-such-host.invalid; } "

@@ -5,6 +5,7 @@ package e2e
 //   - The instances roll a bounded number at a time, the canary first; no request is lost.
 //   - One whose new Pods do not start is taken back and stops the others, which go on to serve what they did; OLM is told.
 //   - When that one is mended, the others follow by themselves, and OLM is told that as well.
+//   - Two tenants, one with an instance that fails and one with a slow one, both canaries, hold up nobody else all the while.
 
 import (
 	"context"
@@ -41,6 +42,7 @@ func testFleetRollout(t *testing.T) {
 	if suite.full {
 		size = rolloutSizeFull
 	}
+	attack := tenantsHoldFleet(t)
 	objects := startFleet(t, namespace, size)
 	one := objects[0]
 	image := one.Status.Image
@@ -63,6 +65,7 @@ func testFleetRollout(t *testing.T) {
 			return err
 		})
 	}
+	attack.holds(t)
 	upgradeable(metav1.ConditionFalse, operatorfleet.ReasonStopped)
 	var rolled []string
 	settled := func(ctx context.Context) error {
@@ -110,6 +113,8 @@ func testFleetRollout(t *testing.T) {
 	})
 	t.Logf("FIGURE rollout of a release to %d instances: %d had rolled when one failed, the others took %s",
 		size, len(stopped), seconds(time.Since(began)))
+	attack.holds(t)
+	attack.end(t)
 	upgradeable(metav1.ConditionTrue, operatorfleet.ReasonIdle)
 	for _, load := range loads {
 		load.finish(t, namespace, "load on "+load.url+" while a release rolls the fleet")
@@ -200,8 +205,7 @@ func startFleet(t *testing.T, namespace string, size int) []*v1alpha2.NginxOpera
 	t.Helper()
 	backend, one := newBackend(namespace), newObject(namespace, broken, 1)
 	must(t, suite.admin.Create(t.Context(), backend))
-	one.Spec.Config = &v1alpha2.Config{Inline: "server {\n    listen 8080;\n    root /usr/share/nginx/html;\n" +
-		"    location /api { proxy_pass http://backend; }\n}\n"}
+	one.Spec.Config = &v1alpha2.Config{Inline: proxyTo(backend.Name)}
 	must(t, suite.admin.Create(t.Context(), one))
 	waitForReady(t, one)
 	// nginx looks for its upstreams when it starts, and not while it runs: what served does so without this one, and cannot start again.

@@ -3,9 +3,10 @@ package e2e
 // The catalog through a Subscription, and the life of instances and of the operator on that installation. The tests
 // share one installation, because the operator can be on a cluster only once.
 //
-//   - A Subscription to the channel alpha ends in a ClusterServiceVersion that has Succeeded, in a namespace that
+//   - A Subscription to the default channel ends in a ClusterServiceVersion that has Succeeded, in a namespace that
 //     enforces the Pod Security level restricted; both replicas of the operator are ready.
-//   - The operator reports to OLM that it may be upgraded; the catalog offers the channels alpha and stable.
+//   - The operator reports to OLM that it may be upgraded; the catalog offers the channels stable, candidate, and alpha, each
+//     with this release at its head.
 
 import (
 	"context"
@@ -16,13 +17,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/test/harness"
 )
 
 func TestSubscription(t *testing.T) {
 	namespace := newNamespace(t, restricted)
 	suite.operatorNamespace = namespace
-	applyManifest(t, namespace, prepareManifest)
-	applyManifest(t, namespace, subscriptionManifest)
+	applyManifest(t, namespace, harness.CatalogManifest)
+	applyManifest(t, namespace, harness.SubscriptionManifest)
 	t.Logf("FIGURE install by Subscription: %s", seconds(waitForInstall(t, namespace)))
 
 	// Each has objects of its own, so these run at the same time.
@@ -55,7 +58,8 @@ func TestSubscription(t *testing.T) {
 		t.Run("changes", func(t *testing.T) { t.Parallel(); testChangesUnderLoad(t) })
 		t.Run("rollback", func(t *testing.T) { t.Parallel(); testRollback(t) })
 		t.Run("every field", func(t *testing.T) { t.Parallel(); testEveryField(t) })
-		if suite.local { // another cluster need not have the metrics API
+		if suite.local { // another cluster need not have the images, or the metrics API
+			t.Run("versions of nginx", func(t *testing.T) { t.Parallel(); testNginxVersions(t) })
 			t.Run("autoscaling", func(t *testing.T) { t.Parallel(); testAutoscaling(t) })
 		}
 	})
@@ -76,6 +80,7 @@ func TestSubscription(t *testing.T) {
 	t.Run("hostile tenant", testHostileTenant)
 	t.Run("permissions", testPermissions)
 	t.Run("uninstall and reinstall", testReinstall)
+	t.Run("from OLM to kubectl and back", testHandover)
 	suite.operatorNamespace = ""
 }
 
@@ -113,7 +118,7 @@ func testCatalog(t *testing.T) {
 				channel := &unstructured.Unstructured{Object: channel.(map[string]any)}
 				offered[text(channel, "name")] = text(channel, "currentCSV")
 			}
-			want := map[string]string{"alpha": csvName(), "stable": suite.stable}
+			want := map[string]string{"stable": csvName(), "candidate": csvName(), "alpha": csvName()}
 			if !maps.Equal(offered, want) || text(item, "status", "defaultChannel") != "stable" {
 				return fmt.Errorf("channels %v, default %s", offered, text(item, "status", "defaultChannel"))
 			}

@@ -5,8 +5,8 @@ package e2e
 //
 // Invariants, for each step, while it happens:
 //
-//   - The Pods of the operands are the same before and after; a client that loads an operand through its Service sees no
-//     request fail.
+//   - The Pods of the operands are the same before and after, or roll once if the release has another default image; a client
+//     that loads an operand through its Service sees no request fail.
 //   - A client that reads fifty times a second, every object in turn and now and then all of them, sees no wrong answer, at
 //     v1alpha1 and at v1alpha2: each object is there with its port. No read fails but in one gap of less than 100 ms; at
 //     v1alpha2, in the step that introduces it, from the moment on at which OLM says that the release is installed.
@@ -14,9 +14,9 @@ package e2e
 //   - OLM rolls the operator out once, not twice: the certificate of its webhooks outlives the release before.
 //   - The release that stores v1alpha2 has moved every object there, etcd says so, and OLM was blocked until then.
 //
-// Up to the release before, each InstallPlan is approved by hand. From there OLM goes alone: nothing but the image of the CatalogSource
-// changes, as for users of OperatorHub. In a full run the catalog of this release meets the first one as well, and OLM goes over those in
-// between, because nothing else is in the graph: that protects whoever comes from there. It begins at each release that is skipped, too.
+// Each InstallPlan up to the predecessor in the graph is approved by hand. The last step is automatic: only the image of the CatalogSource
+// changes, as for users of OperatorHub. The newest published release is upgraded the same way. In a full run the catalog of this release
+// also meets the first release, and OLM installs each release in between. A full run also starts at each skipped release.
 
 import (
 	"context"
@@ -33,6 +33,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/test/harness"
 )
 
 const (
@@ -44,12 +46,13 @@ const (
 func TestUpgrade(t *testing.T) {
 	t.Parallel() // beside TestExamples
 	t.Run("graph", func(t *testing.T) { testUpgrade(t, testGraph) })
+	t.Run("from "+suite.published.version, func(t *testing.T) { testUpgrade(t, testFromPublished) })
 	if !suite.full {
 		return
 	}
 	t.Run("automatic", func(t *testing.T) { testUpgrade(t, testAutomatic) })
 	for _, from := range suite.releases {
-		if from.skipped {
+		if from.skipped && from.version != suite.published.version {
 			t.Run("from "+from.version, func(t *testing.T) {
 				testUpgrade(t, func(t *testing.T, operator string) { testFromSkipped(t, operator, from) })
 			})
@@ -66,13 +69,13 @@ func testUpgrade(t *testing.T, test func(t *testing.T, operator string)) {
 	test(t, operator)
 }
 
-// subscribe offers a catalog and asks for a release.
-func subscribe(t *testing.T, operator, catalogImage, approval, version string) {
+// subscribe offers a catalog and requests a release from one of its channels.
+func subscribe(t *testing.T, operator, catalogImage, channel, approval, version string) {
 	t.Helper()
-	applyText(t, strings.NewReplacer("NAMESPACE", operator, "CATALOG_IMAGE", catalogImage).Replace(prepareManifest))
-	applyText(t, strings.NewReplacer("NAMESPACE", operator,
+	applyText(t, strings.NewReplacer("NAMESPACE", operator, "CATALOG_IMAGE", catalogImage).Replace(harness.CatalogManifest))
+	applyText(t, strings.NewReplacer("NAMESPACE", operator, "channel: stable", "channel: "+channel,
 		"installPlanApproval: Automatic", "installPlanApproval: "+approval+"\n  startingCSV: "+csvNameOf(version),
-	).Replace(subscriptionManifest))
+	).Replace(harness.SubscriptionManifest))
 }
 
 // offer changes the image of the catalog.
@@ -93,9 +96,9 @@ func setApproval(t *testing.T, operator, approval string) {
 
 // testGraph walks the graph from the first release to the next one.
 func testGraph(t *testing.T, operator string) {
-	subscribe(t, operator, suite.previous.catalogImage, "Manual", suite.first.version)
+	subscribe(t, operator, suite.previous.catalogImage, "stable", "Manual", suite.first.version)
 	arrive(t, operator, "Manual", suite.first.version)
-	waitForDeprecation(t, operator)
+	waitForDeprecation(t, operator, "BundleDeprecated", csvNameOf(suite.first.version)+" has the API v1alpha1 only")
 	fleet := newFleet(t, fewObjects)
 	fleet.walk(t, operator, suite.first, suite.previous)
 	fleet.upgradeAutomatically(t, operator)
@@ -124,7 +127,7 @@ func (f *fleet) upgradeAutomatically(t *testing.T, operator string) {
 // testAutomatic has OLM go from the first release to this one, and on to the next.
 func testAutomatic(t *testing.T, operator string) {
 	first := suite.first
-	subscribe(t, operator, first.catalogImage, "Automatic", first.version)
+	subscribe(t, operator, first.catalogImage, "alpha", "Automatic", first.version)
 	arrive(t, operator, "Automatic", first.version)
 	fleet := newFleet(t, manyObjects)
 
@@ -158,9 +161,24 @@ func testAutomatic(t *testing.T, operator string) {
 
 // testFromSkipped begins at a release to which the graph does not lead any more.
 func testFromSkipped(t *testing.T, operator string, from release) {
-	subscribe(t, operator, suite.catalogImage, "Manual", from.version)
+	subscribe(t, operator, suite.catalogImage, "candidate", "Manual", from.version)
 	arrive(t, operator, "Manual", from.version)
 	newFleet(t, fewObjects).walk(t, operator, from, suite.current)
+}
+
+// testFromPublished upgrades the newest release before this one, as its users installed it: from its own catalog, in the channel that
+// was the only one with that release. OLM reports that this channel is deprecated.
+func testFromPublished(t *testing.T, operator string) {
+	from := suite.published
+	subscribe(t, operator, from.catalogImage, "alpha", "Automatic", from.version)
+	arrive(t, operator, "Automatic", from.version)
+	fleet := newFleet(t, fewObjects)
+	fleet.step(t, "from "+from.version+" to "+suite.version+", automatic", from, func(func()) {
+		offer(t, operator, suite.catalogImage)
+		rolledOutOnce(t, operator, suite.version, arrive(t, operator, "Automatic", suite.version))
+	})
+	waitForDeprecation(t, operator, "ChannelDeprecated", "The channel alpha is now named candidate")
+	storageMigratedAlready(t, fleet.namespace)
 }
 
 // walked returns the steps of the graph from a release to another.
@@ -366,10 +384,10 @@ func installedInOrder(t *testing.T, operator string, releases ...release) {
 	}
 }
 
-// waitForDeprecation requires OLM to tell who runs the first release that it is deprecated.
-func waitForDeprecation(t *testing.T, operator string) {
+// waitForDeprecation requires OLM to report a deprecation on the Subscription.
+func waitForDeprecation(t *testing.T, operator, conditionType, message string) {
 	t.Helper()
-	waitFor(t, operator, "the Subscription to say that the release is deprecated", patience, func(ctx context.Context) error {
+	waitFor(t, operator, "the Subscription's condition "+conditionType, patience, func(ctx context.Context) error {
 		subscription := olmObject("Subscription", operator, packageName)
 		if err := suite.admin.Get(ctx, client.ObjectKeyFromObject(subscription), subscription); err != nil {
 			return err
@@ -377,8 +395,8 @@ func waitForDeprecation(t *testing.T, operator string) {
 		conditions, _, _ := unstructured.NestedSlice(subscription.Object, "status", "conditions")
 		for _, condition := range conditions {
 			condition := &unstructured.Unstructured{Object: condition.(map[string]any)}
-			if text(condition, "type") == "BundleDeprecated" && text(condition, "status") == "True" &&
-				strings.Contains(text(condition, "message"), csvNameOf(suite.first.version)+" has the API v1alpha1 only") {
+			if text(condition, "type") == conditionType && text(condition, "status") == "True" &&
+				strings.Contains(text(condition, "message"), message) {
 				return nil
 			}
 		}

@@ -14,7 +14,7 @@ const (
 	OperatorNamespace = "nginx-operator-system"
 	OperatorUser      = "system:serviceaccount:nginx-operator-system:nginx-operator-controller-manager"
 	MetricsRole       = "nginx-operator-metrics-reader"
-	OperandImage      = "docker.io/nginxinc/nginx-unprivileged:1.28.0"
+	OperandImage      = "docker.io/nginxinc/nginx-unprivileged:1.30.7"
 	ExporterImage     = "docker.io/nginx/nginx-prometheus-exporter:1.5.1"
 )
 

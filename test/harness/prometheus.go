@@ -43,9 +43,6 @@ func StartPrometheus(ctx context.Context, binary, config, dir string) (*Promethe
 // Stop ends it, and returns when it has ended. It may be called again.
 func (p *Prometheus) Stop() { p.end(syscall.SIGTERM) }
 
-// URL returns where it answers.
-func (p *Prometheus) URL() string { return p.url }
-
 // Query returns what a query has for a value now. A query that Prometheus does not take is an error.
 func (p *Prometheus) Query(ctx context.Context, query string) ([]Sample, error) {
 	var data struct {

@@ -48,8 +48,8 @@ func waitForReplicas(t *testing.T, namespace string, n int32, autoscaled bool) c
 	return out
 }
 
-// The autoscaler is a child like the others, and what it sets stays: while other fields change, after it is gone, and over a restart
-// of the operator, until the object asks for another number.
+// The autoscaler is a child like the others. The number that it sets stays while other fields change, and over a restart of the operator.
+// Without spec.autoscaling the Deployment has spec.replicas again.
 func TestAutoscaling(t *testing.T) {
 	namespace := newNamespace(t)
 	object := newAutoscaled(namespace)
@@ -94,9 +94,9 @@ func TestAutoscaling(t *testing.T) {
 	waitForReplicas(t, namespace, 5, true)
 
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Autoscaling = nil })
-	got = waitForReplicas(t, namespace, 5, false)
-	update(t, got.deployment, func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](1) })
-	waitForReplicas(t, namespace, 5, false)
+	got = waitForReplicas(t, namespace, 4, false)
+	scaleAs(t, got.deployment, 6)
+	waitForReplicas(t, namespace, 4, false)
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Replicas = ptr.To[int32](1) })
 	waitForReplicas(t, namespace, 1, false)
 }

@@ -55,12 +55,12 @@ func TestBlockedInstanceIsKept(t *testing.T) {
 		must(t, suite.admin.Delete(t.Context(), child))
 	}
 	waitForShape(t, namespace, shapeOf(before))
-	scaledTo(5)
+	scaledTo(3)
 
 	// Paused means hands off.
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Paused, o.Spec.Replicas = true, ptr.To[int32](2) })
 	waitFor(t, func() error { _, err := waitForStatusOnce(t.Context(), namespace, "web"); return err })
-	scaledTo(5)
+	scaledTo(3)
 	if after := must1(childrenOf(t.Context(), namespace, "web"))(t); len(after.configMaps) != len(before.configMaps) {
 		t.Errorf("there are %d ConfigMaps", len(after.configMaps))
 	}

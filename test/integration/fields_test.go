@@ -52,7 +52,7 @@ func equal[T any](part func(children) T, want T) func(children) error {
 	}
 }
 
-// fieldExample is an example of the page on fields.
+// fieldExample is an example in the reference of the fields.
 type fieldExample struct {
 	name string
 	spec v1alpha2.NginxOperatorSpec
@@ -64,10 +64,10 @@ type fieldExample struct {
 // that they leave out no field.
 func fieldExamples(t *testing.T) []fieldExample {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/guide/fields.md")
+	page, err := docs.Fields(os.DirFS("../../docs/guide"))
 	must(t, err)
 	var out []fieldExample
-	for _, found := range docs.Examples(string(page)) {
+	for _, found := range docs.Examples(page) {
 		object, e := &v1alpha2.NginxOperator{}, fieldExample{}
 		for _, document := range decode(t, strings.Join(found.Documents, "---\n")) {
 			if document.GetKind() != "NginxOperator" {

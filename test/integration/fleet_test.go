@@ -272,6 +272,36 @@ func TestFleetRollsABoundedNumberAtATime(t *testing.T) {
 	}
 }
 
+// A tenant whose canary fails with a release stops its own namespace only: the other one starts at once, and rolls to the end.
+// (attacker: a tenant)
+func TestFleetOfOneTenantStopsNoOther(t *testing.T) {
+	const instances = 3
+	mallory := newTestFleet(t, instances, func(o *v1alpha2.NginxOperator) { o.Labels = map[string]string{wellknown.LabelCanary: "true"} })
+	shop := newTestFleet(t, instances, func(*v1alpha2.NginxOperator) {})
+	t.Cleanup(func() { shop.restart(t) })
+	shop.restart(t, "RELATED_IMAGE_NGINX="+nextImage)
+
+	canary := mallory.waitForRolling(t, 1)[0]
+	shop.waitForRolling(t, 1)
+	newestFailsOf(t, mallory.namespace, canary, "2", crashingPod("this image is too new for me"))
+	waitForCondition(t, mallory.namespace, canary, v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonRolledBack)
+	shop.rollAll(t, instances, hasImage(nextImage))
+	waitForFleetMetric(t, "failed", 1)
+	waitForFleetMetric(t, "waiting", instances-1)
+	for _, name := range must1(mallory.matching(t.Context(), func(*appsv1.Deployment) bool { return true }))(t) {
+		if name != canary {
+			mallory.waitsForFleet(t, name)
+		}
+	}
+	for i := range instances {
+		name := fmt.Sprintf("web-%02d", i)
+		status := waitForCondition(t, shop.namespace, name, v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+		if strings.Contains(status.Message, mallory.namespace) {
+			t.Errorf("%s names another namespace: %s", name, status.Message)
+		}
+	}
+}
+
 // A release whose image is wrong is mended by the next image: what was taken back and what waits roll to that one.
 func TestFleetGoesOnWithTheNextImage(t *testing.T) {
 	f := newTestFleet(t, 4, func(*v1alpha2.NginxOperator) {})
@@ -337,7 +367,7 @@ func buildNextRelease(t *testing.T) string {
 		"assets/manifests/deployment.yaml": func(text string) string {
 			return strings.Replace(text, "periodSeconds: 10\n", "periodSeconds: 20\n", 1)
 		},
-		"controllers/nginxoperator/edition.go": func(text string) string {
+		"internal/operand/edition.go": func(text string) string {
 			return strings.Replace(text, "var backward []func(*corev1.PodTemplateSpec)\n", "var backward = []func(*corev1.PodTemplateSpec){"+
 				"func(p *corev1.PodTemplateSpec) { p.Spec.Containers[0].LivenessProbe.PeriodSeconds = 10 }}\n", 1)
 		},

@@ -404,7 +404,7 @@ func TestReplicasAgreeOnACertificate(t *testing.T) {
 	data, made := getSecret(t, ownSecret).Data, 0
 	for _, p := range started {
 		must(t, serves(t, p, data))
-		made += strings.Count(p.Log(), "Made the certificate of the webhooks")
+		made += strings.Count(p.Log(), "Created the certificate of the webhooks")
 	}
 	if made != 1 {
 		t.Errorf("%d certificates were made", made)

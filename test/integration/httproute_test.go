@@ -3,7 +3,6 @@ package integration
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -301,20 +300,4 @@ func TestHTTPRouteFollowsReadyPods(t *testing.T) {
 		}
 		return nil
 	})
-}
-
-// What is wrong with names and Gateways the API server says at admission, where it serves HTTPRoutes.
-func TestVerdictOnAnHTTPRoute(t *testing.T) {
-	t.Parallel()
-	namespace := newNamespace(t)
-	for field, expose := range map[string]string{
-		"spec.expose.httpRoute.hostnames[0]": "{parentRefs: [{name: public}], hostnames: [A.example.com]}",
-		"spec.expose.httpRoute.parentRefs":   "{parentRefs: [{name: public}, {name: public}]}",
-	} {
-		object := specManifest(t, v1alpha2.GroupVersion.Version, namespace, "web", "expose: {httpRoute: "+expose+"}")
-		err := suite.admin.Create(t.Context(), object)
-		if err == nil || !strings.Contains(err.Error(), field+": Invalid value") || strings.Contains(err.Error(), "spec.hostnames") {
-			t.Errorf("%s: %v", field, err)
-		}
-	}
 }

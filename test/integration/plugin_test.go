@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
@@ -134,7 +135,7 @@ func TestPlanComesTrue(t *testing.T) {
 	rollOut(t, namespace, "web")
 	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
 	unchanged := nginx(t, namespace, manifestOf(t, spec), "plan", "-f", "-")
-	wantAnswer(t, unchanged, 0, "= NginxOperator web does not change", "Pods: none is replaced")
+	wantAnswer(t, unchanged, 0, "= NginxOperator web does not change", "Pods: none are replaced")
 	wantAnswer(t, nginx(t, namespace, manifestOf(t, spec), "plan", "-f", "-", "--server-side"), 0)
 
 	for _, step := range []struct {
@@ -241,7 +242,39 @@ func TestPlanOfWhatIsNew(t *testing.T) {
 	create(t, newInstance(namespace, "old"))
 	waitForChildren(t, namespace, "old")
 	wantAnswer(t, nginx(t, namespace, old, "plan", "-f", "-"), 1, "~ NginxOperator old changes", "~ Deployment old changes",
-		"Pods: all 1 are replaced")
+		"Pods: a rolling update replaces all 1")
+}
+
+// A plan asks the API server about every child, with the permissions of the user, and shows each refusal with the field. It shows no
+// change that the operator would not make because of them.
+func TestPlanShowsEveryRefusal(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	create(t, newInstance(namespace, "web"))
+	waitForChildren(t, namespace, "web")
+	manifest := manifestOf(t, v1alpha2.NginxOperatorSpec{
+		Replicas:      ptr.To[int32](2),
+		NetworkPolicy: &v1alpha2.NetworkPolicy{From: []networkingv1.NetworkPolicyPeer{{}}},
+		Expose:        &v1alpha2.Expose{Ingress: &v1alpha2.Ingress{Hosts: []v1alpha2.IngressHost{{Host: "A.example.com"}}}},
+		Patches:       []v1alpha2.Patch{patchOf("PodDisruptionBudget", "spec: {minAvailable: 1}")},
+	})
+	got := nginx(t, namespace, manifest, "plan", "-f", "-", "-o", "yaml")
+	plan := planOf(t, got).Objects[0]
+	var told []string
+	for _, blocker := range plan.BlockedBy {
+		field, _, _ := strings.Cut(blocker.Message, ":")
+		told = append(told, blocker.Reason+" "+field)
+	}
+	want := []string{
+		"InvalidConfiguration spec.networkPolicy.from[0]", "InvalidConfiguration spec.patches[0].patch",
+		"InvalidConfiguration spec.expose.ingress.hosts[0].host",
+	}
+	if diff := cmp.Diff(want, told); diff != "" || got.code != 1 {
+		t.Errorf("code %d, blockers (-want +got):\n%s", got.code, diff)
+	}
+	if diff := cmp.Diff([]string(nil), changed(plan)); diff != "" {
+		t.Errorf("changes (-want +got):\n%s", diff)
+	}
 }
 
 // Who may write NginxOperators and nothing else still sees what the operator would do, and that the API server was not asked.
@@ -297,7 +330,7 @@ func TestStatusOfInstances(t *testing.T) {
 	wantAnswer(t, nginx(t, namespace, "", "status", "web"), 0,
 		"NginxOperator "+namespace+"/web  Ready  1/1", "├─ Conditions", "Deployment web  1 of 1 ready, 1 updated", "last good")
 	wantAnswer(t, nginx(t, namespace, "", "status"), 0, namespace+"/web  Ready", namespace+"/blocked  NotReady",
-		`ReferenceNotFound: spec.content.configMapRef.name: ConfigMap "none" does not exist`, "way out: create it, or name another.")
+		`ReferenceNotFound: spec.content.configMapRef.name: ConfigMap "none" does not exist`, "remedy: create it, or correct the reference.")
 	wantAnswer(t, nginx(t, "default", "", "status", "-A"), 0, namespace+"/web  Ready", namespace+"/blocked  NotReady")
 	wantAnswer(t, nginx(t, namespace, "", "status", "-l", "no=such"), 0, "No resources found in "+namespace+" namespace.")
 	wantAnswer(t, nginx(t, namespace, "", "status", "none"), 2,
@@ -354,7 +387,8 @@ func TestRestartPauseResume(t *testing.T) {
 	wantAnswer(t, nginx(t, namespace, "", "resume", "web"), 2, `error: NginxOperator "web" is not paused`)
 	wantAnswer(t, nginx(t, namespace, "", "pause", "web"), 0, "nginxoperator.operator.example.com/web paused\n")
 	wantAnswer(t, nginx(t, namespace, "", "pause", "web"), 2, `error: NginxOperator "web" is already paused`)
-	wantAnswer(t, nginx(t, namespace, "", "restart", "web"), 2, "is paused, so nothing would be restarted: kubectl nginx resume web")
+	wantAnswer(t, nginx(t, namespace, "", "restart", "web"), 2,
+		"is paused, so Pods cannot be restarted. Resume it first: kubectl nginx resume web")
 	must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(object), object))
 	if !object.Spec.Paused {
 		t.Error("spec.paused is not set")
@@ -375,7 +409,7 @@ func TestConfigAndRollback(t *testing.T) {
 	object.Spec.Config = &v1alpha2.Config{Inline: servers}
 	create(t, object)
 	waitForChildren(t, namespace, "web")
-	wantAnswer(t, nginx(t, namespace, "", "rollback", "web", "--yes"), 2, "has not served with all its replicas yet")
+	wantAnswer(t, nginx(t, namespace, "", "rollback", "web", "--yes"), 2, "has no last good revision: its replicas have never all been ready")
 	wantAnswer(t, nginx(t, namespace, "", "config", "web"), 2, `error: NginxOperator "web" has no Pods`)
 	wantAnswer(t, nginx(t, namespace, "", "logs", "web"), 2, `error: NginxOperator "web" has no Pods`)
 	rollOut(t, namespace, "web")
@@ -383,7 +417,7 @@ func TestConfigAndRollback(t *testing.T) {
 	runPod(t, object)
 	wantAnswer(t, nginx(t, namespace, "", "config", "web"), 0, "# configuration file /etc/nginx-operator/servers.conf:\n"+servers)
 	wantAnswer(t, nginx(t, namespace, "", "config", "web", "--diff"), 0)
-	wantAnswer(t, nginx(t, namespace, "", "rollback", "web", "--yes"), 2, "declares what served last already")
+	wantAnswer(t, nginx(t, namespace, "", "rollback", "web", "--yes"), 2, "already has the spec of the last good revision")
 
 	update(t, object, func(o *v1alpha2.NginxOperator) {
 		o.Spec.Config.Inline, o.Spec.Replicas = strings.Replace(servers, "204", "200", 1), ptr.To[int32](3)
@@ -392,7 +426,7 @@ func TestConfigAndRollback(t *testing.T) {
 	wantAnswer(t, nginx(t, namespace, "", "config", "web", "--diff"), 1, "-    return 204;\n+    return 200;\n")
 	wantAnswer(t, nginx(t, namespace, "", "rollback", "web", "--dry-run"), 0,
 		"-          return 200;\n+          return 204;\n", "(server dry run)")
-	wantAnswer(t, nginx(t, namespace, "no\n", "rollback", "web"), 2, "Declare that again? [y/N]", "nothing was changed")
+	wantAnswer(t, nginx(t, namespace, "no\n", "rollback", "web"), 2, "Roll back to this spec? [y/N]", "nothing was changed")
 	must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(object), object))
 	if object.Generation != 2 {
 		t.Fatalf("a dry run, or one that was not confirmed, made generation %d", object.Generation)

@@ -22,12 +22,14 @@ var hostileRecords = []string{
 	`{"metadata":{"finalizers":["` + strings.Repeat(`a/b","`, 40_000) + `a/b"]}}`,
 }
 
-// Records that nobody of ours wrote, on what is not ours, are not even read, whoever it says it belongs to.
+// Records on ConfigMaps that the operator does not own are not interpreted, whatever owner such a ConfigMap references: the operator sends
+// no request for these ConfigMaps, and they stay as they are.
 func TestForgedChildrenAreNotInterpreted(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
 	object := newInstance(namespace, "web")
 	create(t, object)
+	var stored []*corev1.ConfigMap
 	for i, record := range hostileRecords {
 		forged := newConfigMap(namespace, fmt.Sprintf("forged-%d", i), nil)
 		forged.Labels = wellknown.ChildLabels("web", "nginx:1")
@@ -43,8 +45,32 @@ func TestForgedChildrenAreNotInterpreted(t *testing.T) {
 		if forged.GetSelfLink() != "" {
 			t.Fatalf("the API server keeps selfLink %q, where the cache has fingerprints", forged.GetSelfLink())
 		}
+		stored = append(stored, forged)
 	}
 	waitForChildren(t, namespace, "web")
+
+	// A change that the operator applies after all of these ConfigMaps exist shows that a reconcile has seen them.
+	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Ports = onPort(9090) })
+	waitFor(t, func() error {
+		now, err := childrenOf(t.Context(), namespace, "web")
+		if err == nil && now.service.Spec.Ports[0].Port != 9090 {
+			err = errors.New("the Service still has another port")
+		}
+		return err
+	})
+	for _, forged := range stored {
+		before := forged.ResourceVersion
+		must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(forged), forged))
+		if forged.ResourceVersion != before {
+			t.Errorf("ConfigMap %s was written", forged.Name)
+		}
+	}
+	for _, request := range audit(t) {
+		ref := request.ObjectRef
+		if ref.Namespace == namespace && ref.Resource == "configmaps" && strings.HasPrefix(ref.Name, "forged-") {
+			t.Errorf("the operator sent %s %s", request.Verb, request.RequestURI)
+		}
+	}
 	stillRuns(t)
 }
 

@@ -84,7 +84,7 @@ func TestFailedChangeIsTakenBack(t *testing.T) {
 	runsImage(t, namespace, noSuchImage, 1)
 	newestFails(t, namespace, "2", waitingPod("ErrImagePull", noSuchImage+": not found"))
 	degraded := waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonRolledBack)
-	for _, words := range []string{"generation 2", noSuchImage, "another configuration", "not found", "what served before runs again"} {
+	for _, words := range []string{"generation 2", noSuchImage, "configuration", "not found", "The last good revision is running"} {
 		if !strings.Contains(degraded.Message, words) {
 			t.Errorf("the message does not say %q: %s", words, degraded.Message)
 		}

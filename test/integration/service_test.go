@@ -29,8 +29,8 @@ func TestAdmissionRefusesTransitionsOfTheService(t *testing.T) {
 		"first family": {
 			before: "service: {ipFamilies: [IPv4]}",
 			after:  "service: {ipFamilyPolicy: PreferDualStack, ipFamilies: [IPv6, IPv4]}",
-			want: "spec.service.ipFamilies: Invalid value: the first of ipFamilies cannot be changed (Kubernetes forbids it); " +
-				"keep it first, or create another NginxOperator",
+			want: "spec.service.ipFamilies: Invalid value: the first entry of ipFamilies cannot be changed (Kubernetes forbids it); restore the " +
+				"first entry, or create another NginxOperator",
 		},
 	} {
 		i++

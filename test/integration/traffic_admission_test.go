@@ -30,54 +30,55 @@ func TestAdmissionRefusesPorts(t *testing.T) {
 		},
 		"two targets of one port of certificates": {
 			spec: "tls: [{secretName: a, port: 443}, {secretName: b, port: 443, targetPort: 8443}]\n" + inline("listen 443 ssl;"),
-			want: "spec.tls: Invalid value: tls: certificates that share a port share the number on which nginx listens, " +
-				"and others have one of their own; correct targetPort",
+			want: "spec.tls: Invalid value: tls: certificates with the same port must have the same targetPort, and certificates with different " +
+				"ports must have different ones; correct targetPort",
 		},
 		"target port of two certificates": {
 			spec: "tls: [{secretName: a, port: 443, targetPort: 8443}, {secretName: b, port: 8443}]",
-			want: "spec.tls: Invalid value: tls: certificates that share a port share the number on which nginx listens",
+			want: "spec.tls: Invalid value: tls: certificates with the same port must have the same targetPort",
 		},
 		"node port of the second certificate on a port": {
 			spec: "service: {type: NodePort}\ntls: [{secretName: a, port: 8443}, {secretName: b, port: 8443, nodePort: 30443}]\n" +
 				inline("listen 8443 ssl;"),
-			want: "spec.tls[1].nodePort: Invalid value: 30443: of several certificates on a port, the first says which port of the nodes it " +
-				"has; move nodePort there",
+			want: "spec.tls[1].nodePort: Invalid value: 30443: only the first certificate on a port can set nodePort; move nodePort to the first " +
+				"certificate",
 		},
 		"target port twice": {
 			spec: "ports: [{name: a, port: 80, targetPort: 8080}, {name: b, port: 8080}]",
-			want: "spec.ports: Invalid value: ports: nginx would listen on the same number for two ports; give one of them another targetPort",
+			want: "spec.ports: Invalid value: ports: nginx cannot listen on the same number for two ports; change the targetPort of one of them",
 		},
 		"target port that is plain and TLS": {
 			spec: "tls: [{secretName: a, port: 443, targetPort: 8080}]",
-			want: "spec.tls: Invalid value: tls: nginx listens on a number either for plain HTTP (8080 when ports is not given) or for TLS; " +
-				"give the certificate another targetPort",
+			want: "spec.tls: Invalid value: tls: nginx already listens on the targetPort for plain HTTP (8080 by default); change the " +
+				"certificate's targetPort",
 		},
 		"target port without a port": {
 			spec: "tls: [{secretName: a, targetPort: 8443}]",
-			want: "spec.tls[0]: Invalid value: targetPort and nodePort need port beside them; set port, or remove them",
+			want: "spec.tls[0]: Invalid value: targetPort and nodePort require port; set port, or remove them",
 		},
 		"neither plain HTTP nor TLS": {
 			spec: "ports: []",
-			want: "spec.ports: Invalid value: ports: an empty list means no plain HTTP, and no certificate has a port either; " +
-				"give one in tls, or remove ports to listen on 8080",
+			want: "spec.ports: Invalid value: ports: an empty list disables plain HTTP, and no certificate has a port; set a port in tls, or " +
+				"remove ports to listen on 8080",
 		},
 		"no plain HTTP and a certificate that is only mounted": {
 			spec: "ports: []\ntls: [{secretName: a}]\n" + inline("return 204;"),
-			want: "spec.ports: Invalid value: ports: an empty list means no plain HTTP, and no certificate has a port either",
+			want: "spec.ports: Invalid value: ports: an empty list disables plain HTTP, and no certificate has a port",
 		},
 		"node port of a ClusterIP": {
 			spec: "ports: [{name: a, port: 80, nodePort: 30090}]",
-			want: "spec.ports: Invalid value: ports: nodePort needs a Service of type NodePort or LoadBalancer; set service.type or remove nodePort",
+			want: "spec.ports: Invalid value: ports: nodePort requires a Service of type NodePort or LoadBalancer; set service.type or remove " +
+				"nodePort",
 		},
 		"node port of a certificate and a ClusterIP": {
 			spec: "{tls: [{secretName: a, port: 443, nodePort: 30090}], service: {type: ClusterIP}}",
-			want: "spec.tls: Invalid value: tls: nodePort needs a Service of type NodePort or LoadBalancer; set service.type or remove nodePort",
+			want: "spec.tls: Invalid value: tls: nodePort requires a Service of type NodePort or LoadBalancer; set service.type or remove nodePort",
 		},
 		"appProtocol": {
 			spec: "ports: [{name: a, port: 80, appProtocol: 'web socket'}]",
-			want: `spec.ports[0].appProtocol: Invalid value: "web socket": appProtocol is a name such as http, or one with a domain ` +
-				"before it such as kubernetes.io/ws; each is letters, digits, hyphens, dots and underscores, and begins and ends with a " +
-				"letter or digit",
+			want: `spec.ports[0].appProtocol: Invalid value: "web socket": appProtocol must be a name such as http, or a domain and a name such ` +
+				`as kubernetes.io/ws; each must contain only letters, digits, hyphens, dots, and underscores, and must start and end with a letter ` +
+				`or digit`,
 		},
 	} {
 		t.Run(title, func(t *testing.T) { refused(t, namespace, v1alpha2.GroupVersion.Version, test.spec, test.want) })

@@ -22,6 +22,7 @@ func TestPausedWithAnAutoscaler(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			namespace := newNamespace(t)
 			object := newInstance(namespace, "web")
+			object.Spec.Autoscaling = &v1alpha2.Autoscaling{MaxReplicas: 9}
 			create(t, object)
 			deployment := waitForChildren(t, namespace, "web").deployment
 			pause := func() {

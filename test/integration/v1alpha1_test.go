@@ -1,13 +1,17 @@
 package integration
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -181,6 +185,77 @@ func checkManagedFields(t *testing.T, object *v1alpha2.NginxOperator) {
 	}
 }
 
+// keepElsewhere lets the API server ask for the fields that v1alpha1 cannot say at a path where nothing answers, and returns what ends
+// that. The conversion still answers: so it is while a crowd keeps a review waiting for longer than its timeout.
+func keepElsewhere(t *testing.T) (end func()) {
+	t.Helper()
+	configuration := &admissionregistrationv1.MutatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: "nginx-operator-mutating-webhook-configuration"},
+	}
+	ask := func(change func(url string) string) {
+		must(t, harness.RetryOnConflict(func() error {
+			ctx := context.WithoutCancel(t.Context())
+			if err := suite.admin.Get(ctx, client.ObjectKeyFromObject(configuration), configuration); err != nil {
+				return err
+			}
+			for i := range configuration.Webhooks {
+				if config := &configuration.Webhooks[i]; config.Name == keepWebhook {
+					config.ClientConfig.URL = ptr.To(change(*config.ClientConfig.URL))
+					return suite.admin.Update(ctx, configuration)
+				}
+			}
+			return errors.New("there is no such webhook")
+		}))
+	}
+	const nowhere = "/nowhere"
+	ask(func(url string) string { return url + nowhere })
+	end = sync.OnceFunc(func() { ask(func(url string) string { return strings.TrimSuffix(url, nowhere) }) })
+	t.Cleanup(end)
+	return end
+}
+
+const keepWebhook = "keep.v1alpha1.nginxoperators.operator.example.com"
+
+// A tenant keeps the webhooks busy, so that the admission of somebody's v1alpha1 write is not answered. The write fails. Without
+// admission, a replace by a manifest of v1alpha1 would remove every field that v1alpha1 cannot say.
+func TestV1alpha1WriteFailsWithoutAdmission(t *testing.T) {
+	namespace := newNamespace(t)
+	create(t, newFullObject(namespace))
+	replace := func() error {
+		return harness.RetryOnConflict(func() error {
+			object := manifest(t, "v1alpha1", namespace, "web", "{port: 8000, replicas: 4}")
+			object.SetResourceVersion(readV1alpha2(t, namespace, "web").ResourceVersion)
+			return suite.admin.Update(t.Context(), object)
+		})
+	}
+	want := harness.FullSpec()
+	unchanged := func() error {
+		got := readV1alpha2(t, namespace, "web").Spec
+		got.Replicas = want.Replicas
+		if diff := cmp.Diff(want, got); diff != "" {
+			return fmt.Errorf("a replace changed more than replicas\n%s", diff)
+		}
+		return nil
+	}
+
+	end := keepElsewhere(t)
+	waitFor(t, func() error {
+		err := replace()
+		must(t, unchanged())
+		if err == nil {
+			return errors.New("the API server has not noticed yet")
+		}
+		if !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), keepWebhook) {
+			t.Fatalf("the replace failed otherwise: %v", err)
+		}
+		return nil
+	})
+
+	end()
+	waitFor(t, replace)
+	must(t, unchanged())
+}
+
 // The answer to who changes the annotation says where these fields are changed; who does not know it is not bothered.
 func TestV1alpha1Warning(t *testing.T) {
 	t.Parallel()
@@ -218,7 +293,7 @@ func TestRestoreAtV1alpha1(t *testing.T) {
 	}
 	damaged := newObject(namespace, "damaged")
 	damaged.Annotations = map[string]string{wellknown.AnnotationV1alpha2: saved.Annotations[wellknown.AnnotationV1alpha2][:20]}
-	if err := suite.admin.Create(t.Context(), damaged); err == nil || !strings.Contains(err.Error(), "declare its fields through v1alpha2") {
+	if err := suite.admin.Create(t.Context(), damaged); err == nil || !strings.Contains(err.Error(), "set its fields at v1alpha2") {
 		t.Errorf("a damaged annotation: %v", err)
 	}
 }
@@ -350,7 +425,7 @@ func TestApplierChangesItsVersion(t *testing.T) {
 		}
 		// The API server would make 8080 of it.
 		err := apply(t, "gitops", old())
-		if port == "web" && (err == nil || !strings.Contains(err.Error(), "as another field manager")) || port == "http" && err != nil {
+		if port == "web" && (err == nil || !strings.Contains(err.Error(), "with another field manager")) || port == "http" && err != nil {
 			t.Errorf("back to v1alpha1 with port %s: %v", port, err)
 		}
 		mustApply(t, "another", old(), client.ForceOwnership)

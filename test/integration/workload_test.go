@@ -25,10 +25,10 @@ func TestWorkloadIsRefused(t *testing.T) {
 		return list + ": [" + strings.Join(out, ", ") + "]"
 	}
 	const (
-		source = "Invalid value: a volume takes exactly one of configMap, secret, emptyDir, persistentVolumeClaim, csi, downwardAPI " +
-			"and projected"
+		source = "Invalid value: a volume takes exactly one of configMap, secret, emptyDir, persistentVolumeClaim, csi, downwardAPI, and " +
+			"projected"
 		quantity = "Invalid value: a quantity has at most"
-		apart    = "where the operator or the image has its files; choose a directory apart from it"
+		apart    = "has files of the operator or the image; choose another directory"
 	)
 	for title, test := range map[string]struct{ spec, want string }{
 		// The schema.
@@ -63,26 +63,27 @@ func TestWorkloadIsRefused(t *testing.T) {
 		},
 
 		// The webhook.
-		"variable of nginx":  {"env: [{name: NGINX}]", "spec.env[0].name: Forbidden: nginx hands sockets on in this variable"},
-		"name of a variable": {"env: [{name: 'A; daemon on'}]", `spec.env[0].name: Invalid value: "A; daemon on": must be letters`},
+		"variable of nginx":  {"env: [{name: NGINX}]", "spec.env[0].name: Forbidden: nginx uses this variable internally"},
+		"name of a variable": {"env: [{name: 'A; daemon on'}]", `spec.env[0].name: Invalid value: "A; daemon on": must contain only letters`},
 		"ServiceAccount":     {"serviceAccountName: Web", `spec.serviceAccountName: Invalid value: "Web"`},
 		"volume of the operator": {
 			"volumes: [{name: tmp, emptyDir: {}}]",
-			"spec.volumes[0].name: Forbidden: config, tmp, content, files, cache and names that begin with tls-",
+			"spec.volumes[0].name: Forbidden: the names config, tmp, content, files, and cache and the prefixes tls- and operator- are reserved",
 		},
 		"over the configuration": {
 			"volumes: [{name: a, mountPath: /etc, emptyDir: {}}]",
-			"spec.volumes[0].mountPath: Forbidden: /etc/nginx-operator is " + apart,
+			"spec.volumes[0].mountPath: Forbidden: /etc/nginx-operator " + apart,
 		},
 		"into the content": {
 			"{content: {configMapRef: {name: a}}, volumes: [{name: a, mountPath: /usr/share/nginx/html/a, emptyDir: {}}]}",
-			"spec.volumes[0].mountPath: Forbidden: /usr/share/nginx/html is " + apart,
+			"spec.volumes[0].mountPath: Forbidden: /usr/share/nginx/html " + apart,
 		},
 		"subPath without a path": {"volumes: [{name: a, subPath: a, emptyDir: {}}]", "spec.volumes[0].mountPath: Required value"},
 		"name of nginx":          {"sidecars: [{name: nginx}]", `spec.sidecars[0].name: Duplicate value: "nginx"`},
 		"volume that is not declared": {
 			"initContainers: [{name: a, volumeMounts: [{name: config, mountPath: /a}]}]",
-			`spec.initContainers[0].volumeMounts[0].name: Invalid value: "config": is no volume of spec.volumes; add it there, or name one that is`,
+			`spec.initContainers[0].volumeMounts[0].name: Invalid value: "config": is not a volume in spec.volumes; add the volume, or correct ` +
+				`the name`,
 		},
 		"cache that nginx may not write": {
 			"volumes: [{name: a, mountPath: /cache, readOnly: true, emptyDir: {}}]\n" + inline("proxy_temp_path /cache/a;"),

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/controllers/nginxoperator"
+	"github.com/example/nginx-operator/internal/operand"
 )
 
 // Job is the label job that alerts and panels select.
@@ -90,7 +90,7 @@ func InstanceRules(namespace, name string, limit int32) *monitoringv1.Prometheus
 	object := &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	object.Spec.Nginx = &v1alpha2.Nginx{WorkerProcesses: ptr.To[int32](1), WorkerConnections: &limit}
 	object.Spec.Monitoring = &v1alpha2.Monitoring{Alerts: &v1alpha2.Alerts{}}
-	return (&nginxoperator.Reconciler{}).Child(object, monitoringv1.PrometheusRuleKind).(*monitoringv1.PrometheusRule)
+	return operand.PrometheusRule(object)
 }
 
 // Alerts returns the alerts of a PrometheusRule, in their order.
@@ -204,6 +204,14 @@ var selector = regexp.MustCompile(`([a-zA-Z_:][a-zA-Z0-9_:]*)\{[^}]*\}`)
 
 // OfOperator reports whether it selects series of the operator's, and not of nginx.
 func (s Selector) OfOperator() bool { return strings.Contains(s.Text, `job="`+Job+`"`) }
+
+// OfAPIServer reports whether it selects series of the API server.
+func (s Selector) OfAPIServer() bool { return strings.HasPrefix(s.Metric, "apiserver_") }
+
+// Forgeable reports whether every Pod that reaches the operator's ports can change the series that it selects.
+func (s Selector) Forgeable() bool {
+	return strings.HasPrefix(s.Metric, "controller_runtime_webhook_") || s.Metric == "nginx_operator_conversion_failures_total"
+}
 
 // Selectors returns the selectors of a query, each of which has matchers: a test holds that.
 func Selectors(query string) []Selector {

@@ -15,32 +15,36 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/cmd/kubectl-nginx/printer"
 )
 
-// waitFlags say whether to wait for what a change comes to.
+// fieldOwner is the field manager of restart, pause, resume, and rollback.
+const fieldOwner = client.FieldOwner("kubectl-nginx")
+
+// waitFlags are the flags that wait for the result of a change.
 type waitFlags struct {
 	wait    bool
 	timeout time.Duration
 }
 
 func (f *waitFlags) add(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.wait, "wait", false, "wait until the instance is Ready, and fail where it becomes Degraded")
-	cmd.Flags().DurationVar(&f.timeout, "timeout", 5*time.Minute, "how long to wait")
+	cmd.Flags().BoolVar(&f.wait, "wait", false, "wait until the instance is Ready; fail if it becomes Degraded")
+	cmd.Flags().DurationVar(&f.timeout, "timeout", 5*time.Minute, "maximum time to wait, with --wait")
 }
 
 func newRestart(c *cli) *cobra.Command {
 	waiting := waitFlags{}
 	cmd := &cobra.Command{
 		Use:   "restart NAME",
-		Short: "Replace all Pods of an instance by a rolling update",
-		Long: `Replace all Pods of an instance by a rolling update that changes nothing else:
-spec.forceRedeploy becomes the current time. A change that was taken back is tried again with
-it.`,
+		Short: "Restart all Pods of an instance with a rolling update",
+		Long: `Restart all Pods of an instance with a rolling update. The command sets spec.forceRedeploy to
+the current time, and changes nothing else. This also retries a change that was rolled back.`,
 		Example: "  kubectl nginx restart web --wait",
 	}
 	c.onInstance(cmd, func(ctx context.Context, connected *connection, object *v1alpha2.NginxOperator) error {
 		if object.Spec.Paused {
-			return fmt.Errorf("NginxOperator %q is paused, so nothing would be restarted: kubectl nginx resume %s", object.Name, object.Name)
+			return fmt.Errorf("NginxOperator %q is paused, so Pods cannot be restarted. Resume it first: kubectl nginx resume %s",
+				object.Name, object.Name)
 		}
 		now := time.Now().UTC().Format(time.RFC3339)
 		if err := connected.setField(ctx, object, "forceRedeploy", now); err != nil {
@@ -56,15 +60,15 @@ it.`,
 func newPause(c *cli, pause bool) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pause NAME",
-		Short: "Have the operator leave an instance alone",
-		Long:  "Have the operator change no child of an instance, and restore none, until it is resumed. It goes on to report.",
+		Short: "Stop the operator from changing an instance",
+		Long:  "Stop the operator from changing or restoring the child objects of an instance. It keeps reporting status.",
 	}
 	word := "paused"
 	waiting := waitFlags{}
 	if !pause {
 		word = "resumed"
-		cmd.Use, cmd.Short = "resume NAME", "Have the operator look after an instance again"
-		cmd.Long = "Have the operator bring the children of a paused instance to what it declares by now, and look after it again."
+		cmd.Use, cmd.Short = "resume NAME", "Let the operator manage a paused instance again"
+		cmd.Long = "Let the operator apply pending changes of a paused instance, and manage it again."
 		waiting.add(cmd)
 	}
 	c.onInstance(cmd, func(ctx context.Context, connected *connection, object *v1alpha2.NginxOperator) error {
@@ -84,7 +88,7 @@ func newPause(c *cli, pause bool) *cobra.Command {
 	return cmd
 }
 
-// setField sets a field of the spec of this object and of no later one of its name.
+// setField sets a field of the spec. The UID in the patch protects a new object of the same name.
 func (c *connection) setField(ctx context.Context, object *v1alpha2.NginxOperator, field string, value any) error {
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": object.UID},
@@ -96,21 +100,21 @@ func (c *connection) setField(ctx context.Context, object *v1alpha2.NginxOperato
 	return c.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch), fieldOwner)
 }
 
-// done says what was done as kubectl does, and waits where that is asked for.
+// done prints the result as kubectl does, and waits if the flags request it.
 func (c *cli) done(ctx context.Context, connected *connection, object *v1alpha2.NginxOperator, word string, waiting *waitFlags) error {
 	if _, err := fmt.Fprintf(c.Out, "nginxoperator.operator.example.com/%s %s\n", object.Name, word); err != nil || !waiting.wait {
 		return err
 	}
 	ready, err := connected.waitUntilReady(ctx, object, waiting.timeout)
 	if err == nil {
-		_, err = fmt.Fprintf(c.Out, "nginxoperator.operator.example.com/%s is ready: %s\n", object.Name, ready)
+		_, err = fmt.Fprintf(c.Out, "nginxoperator.operator.example.com/%s is ready: %s\n", object.Name, printer.Line(ready))
 	}
 	return err
 }
 
-// waitUntilReady waits until the generation of an object is Ready, and returns the message of that.
+// waitUntilReady waits until the generation of an object is Ready. It returns the message of Ready.
 func (c *connection) waitUntilReady(ctx context.Context, object *v1alpha2.NginxOperator, timeout time.Duration) (string, error) {
-	said := "the operator has not seen the change yet"
+	last := "the operator has not seen the change yet"
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	err := wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
@@ -119,25 +123,25 @@ func (c *connection) waitUntilReady(ctx context.Context, object *v1alpha2.NginxO
 			return false, err
 		}
 		if now.UID != object.UID {
-			return false, errors.New("the NginxOperator was deleted meanwhile")
+			return false, errors.New("the NginxOperator was deleted while waiting")
 		}
 		if now.Status.ObservedGeneration < object.Generation {
 			return false, nil
 		}
 		if ready := meta.FindStatusCondition(now.Status.Conditions, v1alpha2.ConditionReady); ready != nil {
-			said = ready.Message
+			last = ready.Message
 			if ready.Status == metav1.ConditionTrue {
 				return true, nil
 			}
 		}
 		degraded := meta.FindStatusCondition(now.Status.Conditions, v1alpha2.ConditionDegraded)
 		if degraded != nil && degraded.Status == metav1.ConditionTrue {
-			return false, fmt.Errorf("NginxOperator %q is Degraded: %s: %s", object.Name, degraded.Reason, degraded.Message)
+			return false, fmt.Errorf("NginxOperator %q is Degraded: %s: %s", object.Name, degraded.Reason, printer.Line(degraded.Message))
 		}
 		return false, nil
 	})
-	if err != nil && ctx.Err() != nil { // a request that the timeout ends fails in more than one way
-		err = fmt.Errorf("timed out waiting for NginxOperator %q to be ready: %s", object.Name, said)
+	if err != nil && ctx.Err() != nil { // a canceled request has more than one kind of error
+		err = fmt.Errorf("timed out waiting for NginxOperator %q to be ready: %s", object.Name, printer.Line(last))
 	}
-	return said, err
+	return last, err
 }

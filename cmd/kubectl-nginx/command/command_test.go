@@ -22,7 +22,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Errors read as kubectl's do.
+// Errors have the form of kubectl's errors.
 func TestMessage(t *testing.T) {
 	notInstalled := &meta.NoKindMatchError{
 		GroupKind: schema.GroupKind{Group: "operator.example.com", Kind: "NginxOperator"}, SearchedVersions: []string{"v1alpha2"},
@@ -44,7 +44,8 @@ func TestMessage(t *testing.T) {
 	}
 }
 
-// Bad arguments are refused before a cluster is asked, with exit code 2 and without the usage.
+// Invalid arguments are rejected without a request to the cluster, with exit code 2 and without the
+// usage.
 func TestBadArguments(t *testing.T) {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	for arguments, want := range map[string]string{
@@ -68,7 +69,7 @@ func TestBadArguments(t *testing.T) {
 	}
 }
 
-// The program says what it is, and completes for kubectl.
+// The program prints its version, and completes arguments for kubectl.
 func TestVersionAndCompletion(t *testing.T) {
 	for arguments, want := range map[string]string{
 		"--version": "kubectl nginx version 1.2.3\n", "__complete sta": "status\t", "__complete status -o ": "json\nyaml\n",
@@ -84,7 +85,7 @@ func TestVersionAndCompletion(t *testing.T) {
 	}
 }
 
-// The migration of a file is printed and asks no cluster.
+// migrate converts a file without a request to the cluster.
 func TestMigrateAsksNoCluster(t *testing.T) {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	file := filepath.Join(t.TempDir(), "nginx.yaml")
@@ -97,9 +98,9 @@ func TestMigrateAsksNoCluster(t *testing.T) {
 	if code := Run(t.Context(), []string{"migrate", "-f", file}, streams, ""); code != 0 {
 		t.Fatalf("code %d: %s", code, errOut)
 	}
-	const one = `# Takes the place of Nginx a; docs/guide/coming-from.md says how to move without downtime.
-# Not carried over:
-# - Nginx a.spec.podTemplate.hostNetwork: Pod Security restricted forbids it; spec.service.type NodePort or LoadBalancer takes its place
+	const one = `# Replaces Nginx a. To migrate without downtime, see docs/guide/coming-from.md.
+# Fields without an equivalent:
+# - Nginx a.spec.podTemplate.hostNetwork: Pod Security restricted forbids it; use spec.service.type NodePort or LoadBalancer
 apiVersion: operator.example.com/v1alpha2
 kind: NginxOperator
 metadata:
@@ -115,7 +116,8 @@ spec:
 	}
 }
 
-// Lines of several Pods stay whole, each has its prefix, and one that is longer than memory allows is written in pieces.
+// Lines of several Pods are written as a whole, each with its prefix. A line that exceeds the
+// buffer is written in pieces.
 func TestMergedLogs(t *testing.T) {
 	var out bytes.Buffer
 	merged := &merged{to: &out}

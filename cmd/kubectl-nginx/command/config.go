@@ -14,7 +14,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/cmd/kubectl-nginx/preview"
-	"github.com/example/nginx-operator/cmd/kubectl-nginx/tree"
+	"github.com/example/nginx-operator/cmd/kubectl-nginx/printer"
 	"github.com/example/nginx-operator/internal/nginxconf"
 )
 
@@ -23,20 +23,23 @@ func newConfig(c *cli) *cobra.Command {
 	planner := &preview.Planner{}
 	cmd := &cobra.Command{
 		Use:   "config NAME",
-		Short: "Show the nginx configuration as it runs",
-		Long: `Show the nginx configuration of the running Pods, as nginx -T does: the files of the immutable
-ConfigMap that they mount. During a rollout there is more than one.
+		Short: "Show the running nginx configuration",
+		Long: `Show the nginx configuration of the running Pods in the format of nginx -T. It comes from the
+immutable ConfigMap that the Pods mount. During a rollout, Pods can run different
+configurations, and the command shows all of them.
 
-With --diff, show how it differs from what the NginxOperator declares: what waits while it is
-paused, blocked or taken back, or rolls out. The exit status is then that of kubectl diff.`,
+With --diff, show the difference between the running configuration and the spec. They differ
+during a rollout, and while a change is paused, blocked, or rolled back. The exit status is
+that of kubectl diff: 0 if nothing differs, 1 if something differs, 2 after an error.`,
 		Example: "  kubectl nginx config web\n  kubectl nginx config web --diff",
 	}
 	c.onInstance(cmd, func(ctx context.Context, connected *connection, object *v1alpha2.NginxOperator) error {
 		planner.Client = connected
 		return c.showConfig(ctx, connected, planner, object, differs)
 	})
-	cmd.Flags().BoolVar(&differs, "diff", false, "show the difference to what is declared")
-	cmd.Flags().StringVar(&planner.DefaultImage, "default-image", "", "the operator's image for instances that name none, with --diff")
+	cmd.Flags().BoolVar(&differs, "diff", false, "show the difference between the running configuration and the spec")
+	cmd.Flags().StringVar(&planner.DefaultImage, "default-image", "",
+		"the operator's default image, for instances without spec.image; with --diff")
 	return cmd
 }
 
@@ -66,7 +69,8 @@ func (c *cli) showConfig(
 			return err
 		}
 		found = found || text != ""
-		if _, err := fmt.Fprint(c.Out, preview.Colored(text, tree.Painter{On: differs && colored(c.Out)})); err != nil {
+		paint := printer.Painter{On: differs && printer.PainterOf(c.Out).On}
+		if _, err := fmt.Fprint(c.Out, preview.Colored(text, paint)); err != nil {
 			return err
 		}
 	}
@@ -76,7 +80,7 @@ func (c *cli) showConfig(
 	return nil
 }
 
-// configs returns the names of the ConfigMaps that Pods have their configuration from, with these Pods.
+// configs returns the Pods of an instance by the name of the ConfigMap with their configuration.
 func (c *connection) configs(ctx context.Context, object *v1alpha2.NginxOperator) (map[string][]string, error) {
 	pods, err := c.pods(ctx, object)
 	if err != nil {
@@ -90,12 +94,12 @@ func (c *connection) configs(ctx context.Context, object *v1alpha2.NginxOperator
 		}
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("NginxOperator %q has no Pods; see kubectl nginx status %s", object.Name, object.Name)
+		return nil, fmt.Errorf("NginxOperator %q has no Pods. For the reason, run: kubectl nginx status %s", object.Name, object.Name)
 	}
 	return out, nil
 }
 
-// configText returns the files of a ConfigMap with an instance's configuration.
+// configText returns the configuration in a ConfigMap.
 func (c *connection) configText(ctx context.Context, object *v1alpha2.NginxOperator, name string) (string, error) {
 	configMap := &corev1.ConfigMap{}
 	if err := c.Get(ctx, client.ObjectKey{Namespace: object.Namespace, Name: name}, configMap); err != nil {
@@ -104,7 +108,7 @@ func (c *connection) configText(ctx context.Context, object *v1alpha2.NginxOpera
 	return dump(configMap.Data), nil
 }
 
-// dump returns the files of a configuration as nginx -T does.
+// dump returns the files of a configuration in the format of nginx -T.
 func dump(files map[string]string) string {
 	var out strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -113,14 +117,15 @@ func dump(files map[string]string) string {
 	return out.String()
 }
 
-// declaredConfig returns the configuration that an instance declares, as dump does.
+// declaredConfig returns the configuration of the spec in the format of dump.
 func declaredConfig(ctx context.Context, planner *preview.Planner, object *v1alpha2.NginxOperator) (string, error) {
 	children, blockers, err := planner.Declared(ctx, object)
 	if err != nil {
 		return "", err
 	}
 	if len(blockers) > 0 {
-		return "", fmt.Errorf("what NginxOperator %q declares cannot be applied: %s: %s", object.Name, blockers[0].Reason, blockers[0].Message)
+		return "", fmt.Errorf("cannot apply the spec of NginxOperator %q: %s: %s", object.Name,
+			printer.Line(blockers[0].Reason), printer.Line(blockers[0].Message))
 	}
 	for _, child := range children {
 		configMap, ok := child.(*corev1.ConfigMap)
@@ -128,7 +133,7 @@ func declaredConfig(ctx context.Context, planner *preview.Planner, object *v1alp
 			return dump(configMap.Data), nil
 		}
 	}
-	return "", fmt.Errorf("NginxOperator %q declares no configuration", object.Name)
+	return "", fmt.Errorf("the spec of NginxOperator %q has no configuration", object.Name)
 }
 
 func files(configMap *corev1.ConfigMap) map[string]string {

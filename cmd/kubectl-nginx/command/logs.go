@@ -15,14 +15,14 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/cmd/kubectl-nginx/tree"
+	"github.com/example/nginx-operator/cmd/kubectl-nginx/printer"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// maxFollowed is how many Pods are followed at a time: each is a connection to the API server.
+// maxFollowed is the maximum number of Pods to follow. Each takes a connection to the API server.
 const maxFollowed = 50
 
-// logFlags are those of kubectl logs.
+// logFlags are flags of kubectl logs.
 type logFlags struct {
 	follow, timestamps, previous bool
 	tail                         int64
@@ -35,19 +35,19 @@ func newLogs(c *cli) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "logs NAME",
 		Short: "Print the logs of all Pods of an instance",
-		Long: `Print the logs of all Pods of an instance, each line after its Pod. With --follow, those of the
-Pods that there are at the start, merged as they come.`,
+		Long: `Print the logs of all Pods of an instance. Each line starts with the name of its Pod. --follow
+follows the Pods that exist at the start, and merges their lines as they arrive.`,
 		Example: "  kubectl nginx logs web --tail=20\n  kubectl nginx logs web -f",
 	}
 	c.onInstance(cmd, func(ctx context.Context, connected *connection, object *v1alpha2.NginxOperator) error {
 		return c.logs(ctx, connected, object, &flags)
 	})
 	f := cmd.Flags()
-	f.BoolVarP(&flags.follow, "follow", "f", false, "go on with what is logged from now on")
-	f.BoolVar(&flags.timestamps, "timestamps", false, "begin each line with its time")
-	f.BoolVarP(&flags.previous, "previous", "p", false, "those of the containers that ran before the last restart")
-	f.Int64Var(&flags.tail, "tail", -1, "how many lines of each Pod; all where it is negative")
-	f.DurationVar(&flags.since, "since", 0, "only what is newer than that, for example 5m; all where it is 0")
+	f.BoolVarP(&flags.follow, "follow", "f", false, "keep printing new lines")
+	f.BoolVar(&flags.timestamps, "timestamps", false, "print the time of each line")
+	f.BoolVarP(&flags.previous, "previous", "p", false, "print the logs of the previous containers, before their last restart")
+	f.Int64Var(&flags.tail, "tail", -1, "number of recent lines per Pod; negative for all lines")
+	f.DurationVar(&flags.since, "since", 0, "print only lines newer than this, for example 5m; 0 for all lines")
 	f.StringVarP(&flags.container, "container", "c", wellknown.OperandContainer, "container")
 	return cmd
 }
@@ -70,10 +70,10 @@ func (c *cli) logs(ctx context.Context, connected *connection, object *v1alpha2.
 		return err
 	}
 	if len(pods) == 0 {
-		return fmt.Errorf("NginxOperator %q has no Pods; see kubectl nginx status %s", name, name)
+		return fmt.Errorf("NginxOperator %q has no Pods. For the reason, run: kubectl nginx status %s", name, name)
 	}
 	if flags.follow && len(pods) > maxFollowed {
-		return fmt.Errorf("NginxOperator %q has %d Pods, and at most %d are followed: leave out -f", name, len(pods), maxFollowed)
+		return fmt.Errorf("NginxOperator %q has %d Pods, and --follow supports at most %d. Remove --follow", name, len(pods), maxFollowed)
 	}
 	clients, err := kubernetes.NewForConfig(connected.config)
 	if err != nil {
@@ -87,7 +87,7 @@ func (c *cli) logs(ctx context.Context, connected *connection, object *v1alpha2.
 			request := clients.CoreV1().Pods(pods[i].Namespace).GetLogs(pods[i].Name, flags.options())
 			stream, err := request.Stream(ctx)
 			if err == nil {
-				err = merged.copy(stream, prefix(pods[i].Name, flags.container, i, colored(c.Out)))
+				err = merged.copy(stream, prefix(pods[i].Name, flags.container, i, printer.PainterOf(c.Out)))
 			}
 			if err != nil && ctx.Err() == nil {
 				errs[i] = fmt.Errorf("failed to read the log of Pod %s: %w", pods[i].Name, err)
@@ -103,13 +103,13 @@ func (c *cli) logs(ctx context.Context, connected *connection, object *v1alpha2.
 	return errors.Join(errs...)
 }
 
-// prefix begins the lines of a Pod, as kubectl logs --prefix does.
-func prefix(pod, container string, number int, on bool) string {
-	colors := []string{tree.Cyan, tree.Green, tree.Yellow}
-	return tree.Painter{On: on}.Paint(colors[number%len(colors)], fmt.Sprintf("[pod/%s/%s]", pod, container)) + " "
+// prefix returns the prefix of the lines of a Pod, as of kubectl logs --prefix.
+func prefix(pod, container string, number int, paint printer.Painter) string {
+	colors := []string{printer.Cyan, printer.Green, printer.Yellow}
+	return paint.Paint(colors[number%len(colors)], printer.Line(fmt.Sprintf("[pod/%s/%s]", pod, container))) + " "
 }
 
-// maxLine is how much of a line is written in one piece. Longer ones get their prefix again.
+// maxLine is the maximum length of a line. The rest of a longer line is printed as another line.
 const maxLine = 64 << 10
 
 // merged writes whole lines of several sources.

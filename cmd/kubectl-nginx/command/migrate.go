@@ -15,10 +15,10 @@ func newMigrate(c *cli) *cobra.Command {
 	var name string
 	cmd := &cobra.Command{
 		Use:   "migrate -f FILENAME",
-		Short: "Write the NginxOperator that takes the place of a Deployment or of tsuru's Nginx",
-		Long: `Write the NginxOperator that takes the place of a Deployment, with its ConfigMaps and its
-Service in the same manifests, or of a Nginx of tsuru/nginx-operator. What could not be carried
-over stands in comments before it. No cluster is asked.`,
+		Short: "Convert a Deployment or tsuru's Nginx into an NginxOperator",
+		Long: `Print an NginxOperator that replaces a Deployment, or an Nginx of tsuru/nginx-operator. Include
+the ConfigMaps and the Service of the Deployment in the manifests. Comments list the fields
+that have no equivalent. The command does not connect to a cluster.`,
 		Example: "  kubectl nginx migrate -f shop.yaml > shop-web.yaml\n" +
 			"  kubectl get deployment/shop configmap/shop service/shop -o yaml | kubectl nginx migrate -f -",
 		Args: cobra.NoArgs,
@@ -35,7 +35,7 @@ over stands in comments before it. No cluster is asked.`,
 				return err
 			}
 			if name != "" && len(results) > 1 {
-				return errors.New("--name is for one workload, and the manifests have several")
+				return errors.New("--name requires manifests with exactly one workload. Remove --name, or convert one workload at a time")
 			}
 			for i := range results {
 				if name != "" {
@@ -48,8 +48,8 @@ over stands in comments before it. No cluster is asked.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringSliceVarP(&files, "filename", "f", nil, "files, directories or URLs with manifests, - for standard input")
-	cmd.Flags().StringVar(&name, "name", "", `name of the NginxOperator (default: that of the workload with "-web")`)
+	cmd.Flags().StringSliceVarP(&files, "filename", "f", nil, "files, directories, or URLs with manifests; - for standard input")
+	cmd.Flags().StringVar(&name, "name", "", `name of the NginxOperator (default: the name of the workload with the suffix -web)`)
 	return cmd
 }
 
@@ -64,7 +64,7 @@ func (c *cli) writeResult(result *migrate.Result, separated bool) error {
 	return err
 }
 
-// readLocally returns the manifests of files without asking a cluster.
+// readLocally returns the manifests in files. It does not connect to a cluster.
 func (c *cli) readLocally(files []string) ([]*unstructured.Unstructured, error) {
 	found := resource.NewLocalBuilder().Unstructured().FilenameParam(false, &resource.FilenameOptions{Filenames: files}).Flatten().Do()
 	infos, err := found.Infos()

@@ -3,16 +3,13 @@ package command
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
-	"sync"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/resource"
 
 	"github.com/example/nginx-operator/cmd/kubectl-nginx/preview"
-	"github.com/example/nginx-operator/cmd/kubectl-nginx/tree"
+	"github.com/example/nginx-operator/cmd/kubectl-nginx/printer"
 )
 
 func newPlan(c *cli) *cobra.Command {
@@ -21,16 +18,17 @@ func newPlan(c *cli) *cobra.Command {
 	var files []string
 	cmd := &cobra.Command{
 		Use:   "plan -f FILENAME",
-		Short: "Show what applying a manifest would change, down to whether Pods are replaced",
-		Long: `Show what "kubectl apply -f FILENAME" would change, and write nothing: what admission says,
-which fields of the objects change, which children the operator would create, change and delete,
-and whether running Pods are replaced. ConfigMaps and Secrets of the same manifests count.
+		Short: "Preview what applying a manifest would change, and whether it replaces Pods",
+		Long: `Preview what "kubectl apply -f FILENAME" would change, without writing anything. The preview has
+the warnings and errors of admission, the changed fields, the child objects that the operator
+would create, change, and delete, and whether running Pods are replaced. ConfigMaps and Secrets
+in the same manifests are included.
 
-The objects are applied in a dry run. The children are computed by the operator's own code and
-applied in a dry run too, with your permissions.
+The command applies the objects in a dry run. It computes the child objects with the operator's
+code, and applies them in a dry run too, with your permissions.
 
-The exit status is that of kubectl diff: 0 where nothing changes, 1 where something does, 2
-after an error or a refusal by admission.`,
+The exit status is that of kubectl diff: 0 if nothing changes, 1 if something changes, 2 after
+an error or if admission rejects an object.`,
 		Example: "  kubectl nginx plan -f web.yaml\n  cat web.yaml | kubectl nginx plan -f -",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -45,12 +43,12 @@ after an error or a refusal by admission.`,
 	}
 	format.add(cmd)
 	flags := cmd.Flags()
-	flags.StringSliceVarP(&files, "filename", "f", nil, "files, directories or URLs with manifests, - for standard input")
-	flags.BoolVar(&planner.Apply.ServerSide, "server-side", false, "as kubectl apply --server-side does")
-	flags.StringVar(&planner.Apply.FieldManager, "field-manager", "kubectl", "who applies, with --server-side")
-	flags.BoolVar(&planner.Apply.ForceConflicts, "force-conflicts", false, "take fields over from other managers, with --server-side")
+	flags.StringSliceVarP(&files, "filename", "f", nil, "files, directories, or URLs with manifests; - for standard input")
+	flags.BoolVar(&planner.Apply.ServerSide, "server-side", false, "apply on the server, as kubectl apply --server-side does")
+	flags.StringVar(&planner.Apply.FieldManager, "field-manager", "kubectl", "name of the field manager, with --server-side")
+	flags.BoolVar(&planner.Apply.ForceConflicts, "force-conflicts", false, "overwrite fields of other field managers, with --server-side")
 	flags.StringVar(&planner.DefaultImage, "default-image", "",
-		"the operator's image for instances that name none (default: what runs tells, else that of this release)")
+		"the operator's default image, for instances without spec.image (default: the image in use, or the image of this release)")
 	return cmd
 }
 
@@ -66,17 +64,16 @@ func (c *cli) plan(ctx context.Context, planner *preview.Planner, files []string
 		return err
 	}
 	plan, err := planner.Plan(ctx, manifests)
-	paint := tree.Painter{On: colored(c.ErrOut)}
 	if err != nil {
 		for _, warning := range warnings.all {
-			_, _ = fmt.Fprintln(c.ErrOut, paint.Paint(tree.Yellow, "Warning:"), tree.Safe(warning))
+			c.warn(warning)
 		}
 		return err
 	}
 	plan.Warnings = warnings.all
 	printed, err := format.print(c.Out, plan)
 	if !printed {
-		err = plan.Render(c.Out, tree.Painter{On: colored(c.Out)})
+		err = plan.Render(c.Out, printer.PainterOf(c.Out))
 	}
 	if err == nil && plan.Differs() {
 		err = errDiffer
@@ -84,7 +81,8 @@ func (c *cli) plan(ctx context.Context, planner *preview.Planner, files []string
 	return err
 }
 
-// read returns the manifests of files, in the namespace of the kubeconfig flags where they name none.
+// read returns the manifests in files. Manifests without a namespace get the namespace of the
+// flags.
 func (c *cli) read(connected *connection, files []string) ([]*unstructured.Unstructured, error) {
 	found := resource.NewBuilder(c.kube).Unstructured().NamespaceParam(connected.namespace).DefaultNamespace().
 		FilenameParam(connected.enforced, &resource.FilenameOptions{Filenames: files}).Flatten().Do()
@@ -97,19 +95,4 @@ func (c *cli) read(connected *connection, files []string) ([]*unstructured.Unstr
 		out = append(out, info.Object.(*unstructured.Unstructured))
 	}
 	return out, nil
-}
-
-// collected keeps what the API server warns of, each once.
-type collected struct {
-	mu  sync.Mutex
-	all []string
-}
-
-// HandleWarningHeader implements rest.WarningHandler.
-func (w *collected) HandleWarningHeader(code int, _, text string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if code == 299 && text != "" && !slices.Contains(w.all, text) {
-		w.all = append(w.all, text)
-	}
 }

@@ -16,34 +16,35 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/cmd/kubectl-nginx/preview"
-	"github.com/example/nginx-operator/cmd/kubectl-nginx/tree"
-	"github.com/example/nginx-operator/controllers/nginxoperator"
+	"github.com/example/nginx-operator/cmd/kubectl-nginx/printer"
+	"github.com/example/nginx-operator/internal/record"
 )
 
-// kept are the fields that a rollback leaves as they are: how many Pods there are is no part of a revision, and paused means hands off.
-var kept = []string{"replicas", "autoscaling", "paused"}
+// retained are the fields that a rollback does not change. The number of Pods is not part of a
+// revision, and paused is a decision of the user.
+var retained = []string{"replicas", "autoscaling", "paused"}
 
 func newRollback(c *cli) *cobra.Command {
 	var dryRun, yes bool
 	waiting := waitFlags{}
 	cmd := &cobra.Command{
 		Use:   "rollback NAME",
-		Short: "Declare again what served last",
-		Long: `Make the spec what it was when all replicas served last (status.lastGoodRevision), but for
-replicas, autoscaling and paused. That ends a rollout that goes wrong, or makes the declaration
-of an instance whose change was taken back what runs. What is changed is shown first, and asked
-about.
+		Short: "Restore the spec of the last good revision",
+		Long: `Restore the spec of the last good revision (status.lastGoodRevision), except for replicas,
+autoscaling, and paused. Use it to stop a failing rollout. After an automatic rollback, use it
+to make the spec match the running Pods. The command shows the difference, and asks for
+confirmation.
 
-The operator keeps the declaration that served last and the one that is being applied, and no
-older ones: those are in your version control. ConfigMaps and Secrets that the spec names are
-yours and stay as they are.`,
+The operator stores only the last good revision and the current one. For older revisions, use
+your version control. The command does not change ConfigMaps and Secrets that the spec
+references.`,
 		Example: "  kubectl nginx rollback web --dry-run\n  kubectl nginx rollback web --yes --wait",
 	}
 	c.onInstance(cmd, func(ctx context.Context, connected *connection, object *v1alpha2.NginxOperator) error {
 		return c.rollback(ctx, connected, object, dryRun, yes, &waiting)
 	})
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "show the change, have the API server check it, and write nothing")
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "show the change and validate it on the server, without writing it")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
 	waiting.add(cmd)
 	return cmd
 }
@@ -61,7 +62,7 @@ func (c *cli) rollback(
 		return err
 	}
 	planned := live.DeepCopy()
-	planned.Object["spec"] = withKept(spec, live)
+	planned.Object["spec"] = withRetained(spec, live)
 	if err := connected.Update(ctx, planned, fieldOwner, client.DryRunAll); err != nil {
 		return err
 	}
@@ -69,24 +70,24 @@ func (c *cli) rollback(
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprint(c.Out, preview.Colored(change, tree.Painter{On: colored(c.Out)})); err != nil {
+	if _, err := fmt.Fprint(c.Out, preview.Colored(change, printer.PainterOf(c.Out))); err != nil {
 		return err
 	}
 	if change == "" {
-		return fmt.Errorf("NginxOperator %q declares what served last already. "+
-			"Older declarations are not kept: apply one from your version control", object.Name)
+		return fmt.Errorf("NginxOperator %q already has the spec of the last good revision. "+
+			"The operator stores no older revisions. Apply one from your version control", object.Name)
 	}
 	for _, one := range named {
-		_, _ = fmt.Fprintf(c.ErrOut, "Warning: %s is named by that declaration, and stays as it is\n", one)
+		c.warn(one + " is referenced by that revision and is not rolled back")
 	}
 	if dryRun {
 		return c.done(ctx, connected, object, "rolled back (server dry run)", &waitFlags{})
 	}
-	if !yes && !c.confirmed("Declare that again?") {
-		return errors.New("not confirmed: nothing was changed")
+	if !yes && !c.confirmed("Roll back to this spec?") {
+		return errors.New("not confirmed, nothing was changed")
 	}
-	planned = live.DeepCopy() // with its resourceVersion, so that nobody's change is lost
-	planned.Object["spec"] = withKept(spec, live)
+	planned = live.DeepCopy() // its resourceVersion makes a concurrent change a conflict
+	planned.Object["spec"] = withRetained(spec, live)
 	if err := connected.Update(ctx, planned, fieldOwner); err != nil {
 		return err
 	}
@@ -94,11 +95,11 @@ func (c *cli) rollback(
 	return c.done(ctx, connected, object, "rolled back", waiting)
 }
 
-// lastGood returns the spec of the declaration that served last, and the ConfigMaps that it names.
+// lastGood returns the spec of the last good revision, and the ConfigMaps that it references.
 func (c *connection) lastGood(ctx context.Context, object *v1alpha2.NginxOperator) (spec map[string]any, named []string, err error) {
 	good := object.Status.LastGoodRevision
 	if good == nil {
-		return nil, nil, fmt.Errorf("NginxOperator %q has not served with all its replicas yet, so there is nothing to go back to", object.Name)
+		return nil, nil, fmt.Errorf("NginxOperator %q has no last good revision: its replicas have never all been ready", object.Name)
 	}
 	revisions, err := preview.Revisions(ctx, c, object)
 	if err != nil {
@@ -106,9 +107,9 @@ func (c *connection) lastGood(ctx context.Context, object *v1alpha2.NginxOperato
 	}
 	at := slices.IndexFunc(revisions, func(one appsv1.ControllerRevision) bool { return one.Name == good.Revision })
 	if at < 0 {
-		return nil, nil, fmt.Errorf("ControllerRevision %q with the declaration that served last does not exist", good.Revision)
+		return nil, nil, fmt.Errorf("ControllerRevision %q of the last good revision does not exist", good.Revision)
 	}
-	typed, err := nginxoperator.Recorded(&revisions[at])
+	typed, err := record.Decode(revisions[at].Data.Raw)
 	if err != nil {
 		return nil, nil, fmt.Errorf("failed to read ControllerRevision %q: %w", good.Revision, err)
 	}
@@ -119,7 +120,7 @@ func (c *connection) lastGood(ctx context.Context, object *v1alpha2.NginxOperato
 	return recorded.Spec, configMapsOf(&typed.Spec), nil
 }
 
-// configMapsOf returns the ConfigMaps that a spec names.
+// configMapsOf returns the ConfigMaps that a spec references.
 func configMapsOf(spec *v1alpha2.NginxOperatorSpec) []string {
 	var out []string
 	add := func(name string) {
@@ -141,11 +142,11 @@ func configMapsOf(spec *v1alpha2.NginxOperatorSpec) []string {
 	return out
 }
 
-// withKept returns an earlier spec with what the object has now of the fields that stay.
-func withKept(earlier map[string]any, live *unstructured.Unstructured) map[string]any {
+// withRetained returns an earlier spec with the current values of the retained fields.
+func withRetained(earlier map[string]any, live *unstructured.Unstructured) map[string]any {
 	out := (&unstructured.Unstructured{Object: earlier}).DeepCopy().Object
 	now, _, _ := unstructured.NestedMap(live.Object, "spec")
-	for _, field := range kept {
+	for _, field := range retained {
 		delete(out, field)
 		if value, found := now[field]; found {
 			out[field] = value
@@ -154,7 +155,7 @@ func withKept(earlier map[string]any, live *unstructured.Unstructured) map[strin
 	return out
 }
 
-// confirmed asks on the terminal.
+// confirmed asks for confirmation on the terminal.
 func (c *cli) confirmed(question string) bool {
 	_, _ = fmt.Fprintf(c.ErrOut, "%s [y/N] ", question)
 	answer, _ := bufio.NewReader(c.In).ReadString('\n')

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,8 +13,8 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/cmd/kubectl-nginx/preview"
+	"github.com/example/nginx-operator/cmd/kubectl-nginx/printer"
 	"github.com/example/nginx-operator/cmd/kubectl-nginx/tree"
-	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 func newStatus(c *cli) *cobra.Command {
@@ -23,10 +22,10 @@ func newStatus(c *cli) *cobra.Command {
 	var which selection
 	cmd := &cobra.Command{
 		Use:   "status [NAME]",
-		Short: "Show how instances are, and what to do where they are not well",
-		Long: `Show how an instance is: what blocks it and the way out, conditions, addresses, children with
-Pods, certificates, and revisions. Without a name, the same of every instance, without children,
-Pods and revisions.`,
+		Short: "Show the status of instances, with remedies for problems",
+		Long: `Show the status of an instance: reasons for blocked changes with remedies, conditions,
+addresses, child objects with Pods, certificates, and revisions. Without a name, show all
+instances, without child objects, Pods, and revisions.`,
 		Example:           "  kubectl nginx status web\n  kubectl nginx status -A -o json",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: c.completeNames,
@@ -64,10 +63,10 @@ func (c *cli) statusOf(ctx context.Context, connected *connection, name string, 
 	if printed, err := format.print(c.Out, report); printed {
 		return err
 	}
-	return tree.Render(c.Out, []tree.Report{report}, tree.Painter{On: colored(c.Out)}, time.Now())
+	return tree.Render(c.Out, []tree.Report{report}, printer.PainterOf(c.Out), time.Now())
 }
 
-// statusOfAll prints the trees as they come, and a structure at the end.
+// statusOfAll prints trees as they arrive, or one JSON or YAML structure at the end.
 func (c *cli) statusOfAll(ctx context.Context, connected *connection, which selection, format *output) error {
 	list := struct {
 		Items []tree.Report `json:"items"`
@@ -79,7 +78,7 @@ func (c *cli) statusOfAll(ctx context.Context, connected *connection, which sele
 			list.Items = append(list.Items, tree.Of(object))
 			return nil
 		}
-		return tree.Render(c.Out, []tree.Report{tree.Of(object)}, tree.Painter{On: colored(c.Out)}, time.Now())
+		return tree.Render(c.Out, []tree.Report{tree.Of(object)}, printer.PainterOf(c.Out), time.Now())
 	})
 	if err != nil {
 		return err
@@ -95,7 +94,7 @@ func (c *cli) statusOfAll(ctx context.Context, connected *connection, which sele
 	return err
 }
 
-// report reads what belongs to an instance.
+// report reads the child objects, Pods, and revisions of an instance.
 func (c *connection) report(ctx context.Context, object *v1alpha2.NginxOperator) (tree.Report, error) {
 	children := map[v1alpha2.RelatedObject]client.Object{}
 	for _, related := range object.Status.RelatedObjects {
@@ -118,7 +117,8 @@ func (c *connection) report(ctx context.Context, object *v1alpha2.NginxOperator)
 	return tree.WithDetails(object, children, pods, revisions), nil
 }
 
-// child reads a child, of which only the metadata is read where nothing else is told. It is nil where there is none.
+// child reads a child object, or only its metadata if the report needs no more. It returns nil if
+// the child does not exist.
 func (c *connection) child(ctx context.Context, object *v1alpha2.NginxOperator, related v1alpha2.RelatedObject) (client.Object, error) {
 	gvk := schema.FromAPIVersionAndKind(related.APIVersion, related.Kind)
 	var child client.Object = &metav1.PartialObjectMetadata{}
@@ -131,21 +131,4 @@ func (c *connection) child(ctx context.Context, object *v1alpha2.NginxOperator, 
 		return nil, nil
 	}
 	return child, err
-}
-
-// pods lists the Pods of an instance.
-func (c *connection) pods(ctx context.Context, object *v1alpha2.NginxOperator) ([]corev1.Pod, error) {
-	var out []corev1.Pod
-	options := &client.ListOptions{Namespace: object.Namespace, Limit: chunk}
-	client.MatchingLabels(wellknown.Selector(object.Name)).ApplyToList(options)
-	for {
-		list := &corev1.PodList{}
-		if err := c.List(ctx, list, options); err != nil {
-			return nil, err
-		}
-		out = append(out, list.Items...)
-		if options.Continue = list.Continue; options.Continue == "" {
-			return out, nil
-		}
-	}
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"slices"
 	"strconv"
-	"text/tabwriter"
 	"time"
 
 	"github.com/prometheus/common/expfmt"
@@ -23,31 +22,13 @@ import (
 )
 
 const (
-	// maxMetrics bounds what is read of an exporter, which answers with some 10 KiB.
+	// maxMetrics is the maximum size of an exporter's response in bytes. The usual size is 10 KiB.
 	maxMetrics = 1 << 20
-	// maxScrapes is how many exporters are asked at a time.
+	// maxScrapes is the maximum number of concurrent scrapes.
 	maxScrapes = 16
 )
 
-// Load is what nginx of a Pod, or of all Pods of an instance, does.
-type Load struct {
-	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
-	// Pod is "" where this is the sum over all Pods, of which Pods have answered.
-	Pod  string `json:"pod,omitempty"`
-	Pods int    `json:"pods,omitempty"`
-	// RequestsPerSecond is the rate between two scrapes, those of probes and of the scrapes included.
-	RequestsPerSecond float64 `json:"requestsPerSecond"`
-	// Active is how many connections there are; nginx reads a request of Reading, writes a response to Writing, and the others are idle.
-	Active  int64 `json:"active"`
-	Reading int64 `json:"reading"`
-	Writing int64 `json:"writing"`
-	Waiting int64 `json:"waiting"`
-	// Dropped is how many connections nginx has closed since it started because no worker had one left.
-	Dropped int64 `json:"dropped"`
-}
-
-// scrape is what an exporter says, by the name of the metric, and when.
+// scrape has the metrics of an exporter by name, and the time of the scrape.
 type scrape struct {
 	at     time.Time
 	values map[string]float64
@@ -67,11 +48,11 @@ func newTop(c *cli) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "top [NAME]",
 		Short: "Show requests and connections of instances",
-		Long: `Show requests and connections of each Pod of an instance, from the exporter that spec.monitoring has
-beside nginx. Without a name, the sum over the Pods of each instance that is monitored. Requests are
-counted between two scrapes; those of probes and scrapes are among them.
+		Long: `Show requests and connections of each Pod of an instance, from the exporter of spec.monitoring.
+Without a name, show the sum over the Pods of each monitored instance. The request rate is
+measured between two scrapes, and includes probes and scrapes.
 
-It takes the RBAC permission to get pods/proxy.`,
+The command requires the RBAC permission to get pods/proxy.`,
 		Example:           "  kubectl nginx top web\n  kubectl nginx top -A --interval=10s",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: c.completeNames,
@@ -121,16 +102,16 @@ func (c *connection) exportersOf(ctx context.Context, name string) ([]exporterOf
 		return nil, err
 	}
 	if !defaults.HasExporter(&object.Spec) {
-		return nil, fmt.Errorf("NginxOperator %q has no exporter: set spec.monitoring.enabled to true", name)
+		return nil, fmt.Errorf("NginxOperator %q has no exporter. Set spec.monitoring.enabled to true", name)
 	}
 	exporters, err := c.exportersIn(ctx, object)
 	if err == nil && len(exporters) == 0 {
-		err = fmt.Errorf("no exporter of NginxOperator %q runs; see kubectl nginx status %s", name, name)
+		err = fmt.Errorf("no exporter of NginxOperator %q is running. For the reason, run: kubectl nginx status %s", name, name)
 	}
 	return exporters, err
 }
 
-// exporters returns the exporters of all instances that are monitored.
+// exporters returns the exporters of all monitored instances.
 func (c *connection) exporters(ctx context.Context, which selection) ([]exporterOf, error) {
 	var out []exporterOf
 	err := c.eachInstance(ctx, which, func(object *v1alpha2.NginxOperator) error {
@@ -142,7 +123,7 @@ func (c *connection) exporters(ctx context.Context, which selection) ([]exporter
 		return err
 	})
 	if err == nil && len(out) == 0 {
-		err = errors.New("no exporter of an instance runs: set spec.monitoring.enabled to true")
+		err = errors.New("no instance has a running exporter. Set spec.monitoring.enabled to true")
 	}
 	return out, err
 }
@@ -161,7 +142,7 @@ func (c *connection) exportersIn(ctx context.Context, object *v1alpha2.NginxOper
 	return out, nil
 }
 
-// runningExporter returns the port of the exporter of a Pod, 0 where none runs.
+// runningExporter returns the port of the exporter of a Pod, or 0 if no exporter is running.
 func runningExporter(pod *corev1.Pod) int32 {
 	runs := slices.ContainsFunc(pod.Status.InitContainerStatuses, func(status corev1.ContainerStatus) bool {
 		return status.Name == wellknown.ExporterContainer && status.State.Running != nil
@@ -173,7 +154,8 @@ func runningExporter(pod *corev1.Pod) int32 {
 	return pod.Spec.InitContainers[at].Ports[0].ContainerPort
 }
 
-// loads asks each exporter twice. An error tells of those that did not answer; the others are there.
+// loads scrapes each exporter twice. The error lists the exporters that failed. The result has the
+// others.
 func (c *connection) loads(ctx context.Context, exporters []exporterOf, interval time.Duration) ([]Load, error) {
 	clients, err := kubernetes.NewForConfig(c.config)
 	if err != nil {
@@ -185,7 +167,7 @@ func (c *connection) loads(ctx context.Context, exporters []exporterOf, interval
 		group.SetLimit(maxScrapes)
 		for i, exporter := range exporters {
 			group.Go(func() error {
-				out[i], errs[i] = ask(ctx, clients, exporter)
+				out[i], errs[i] = fetch(ctx, clients, exporter)
 				return nil
 			})
 		}
@@ -202,7 +184,8 @@ func (c *connection) loads(ctx context.Context, exporters []exporterOf, interval
 	var failed error
 	for i, exporter := range exporters {
 		if err := errors.Join(errsBefore[i], errsNow[i]); err != nil {
-			failed = errors.Join(failed, fmt.Errorf("failed to ask the exporter of Pod %s/%s: %w", exporter.pod.Namespace, exporter.pod.Name, err))
+			failed = errors.Join(failed, fmt.Errorf("failed to scrape the exporter of Pod %s/%s: %w",
+				exporter.pod.Namespace, exporter.pod.Name, err))
 			continue
 		}
 		load := loadOf(before[i], now[i])
@@ -212,8 +195,8 @@ func (c *connection) loads(ctx context.Context, exporters []exporterOf, interval
 	return out, failed
 }
 
-// ask reads the metrics of an exporter through the API server.
-func ask(ctx context.Context, clients kubernetes.Interface, exporter exporterOf) (_ scrape, err error) {
+// fetch scrapes an exporter through the API server.
+func fetch(ctx context.Context, clients kubernetes.Interface, exporter exporterOf) (_ scrape, err error) {
 	pods := clients.CoreV1().Pods(exporter.pod.Namespace)
 	body, err := pods.ProxyGet("http", exporter.pod.Name, strconv.Itoa(int(exporter.port)), "metrics", nil).Stream(ctx)
 	if err != nil {
@@ -225,7 +208,7 @@ func ask(ctx context.Context, clients kubernetes.Interface, exporter exporterOf)
 	return out, err
 }
 
-// parse reads metrics without labels of nginx, and that nginx has answered.
+// parse reads the metrics without labels. It returns an error if nginx did not answer the exporter.
 func parse(from io.Reader) (scrape, error) {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(from)
@@ -239,12 +222,12 @@ func parse(from io.Reader) (scrape, error) {
 		}
 	}
 	if out.values["nginx_up"] != 1 {
-		return scrape{}, errors.New("nginx did not answer it")
+		return scrape{}, errors.New("nginx did not answer the exporter")
 	}
 	return out, nil
 }
 
-// loadOf returns what nginx does, from two scrapes. Counters begin anew when it is restarted.
+// loadOf returns the load between two scrapes. Counters start at 0 again when nginx restarts.
 func loadOf(before, now scrape) Load {
 	count := func(name string) int64 { return int64(now.values["nginx_connections_"+name]) }
 	const requests = "nginx_http_requests_total"
@@ -257,46 +240,4 @@ func loadOf(before, now scrape) Load {
 		Active:            count("active"), Reading: count("reading"), Writing: count("writing"), Waiting: count("waiting"),
 		Dropped: count("accepted") - count("handled"),
 	}
-}
-
-// sums returns the sum over the Pods of each instance. Those of one are one after the other.
-func sums(loads []Load) []Load {
-	var out []Load
-	for _, load := range loads {
-		if last := len(out) - 1; last < 0 || out[last].Namespace != load.Namespace || out[last].Name != load.Name {
-			out = append(out, Load{Namespace: load.Namespace, Name: load.Name})
-		}
-		sum := &out[len(out)-1]
-		sum.Pods++
-		sum.RequestsPerSecond += load.RequestsPerSecond
-		sum.Active, sum.Reading, sum.Writing, sum.Waiting = sum.Active+load.Active, sum.Reading+load.Reading, sum.Writing+load.Writing,
-			sum.Waiting+load.Waiting
-		sum.Dropped += load.Dropped
-	}
-	return out
-}
-
-// printLoads prints a row for each.
-func (c *cli) printLoads(loads []Load, format *output) error {
-	list := struct {
-		Items []Load `json:"items"`
-	}{append([]Load{}, loads...)}
-	if printed, err := format.print(c.Out, list); printed || len(loads) == 0 {
-		return err
-	}
-	table := tabwriter.NewWriter(c.Out, 0, 0, 3, ' ', 0)
-	first := "NAMESPACE\tNAME\tPODS"
-	if loads[0].Pod != "" {
-		first = "POD"
-	}
-	_, _ = fmt.Fprintln(table, first+"\tREQUESTS/S\tACTIVE\tREADING\tWRITING\tWAITING\tDROPPED")
-	for _, load := range loads {
-		name := load.Pod
-		if name == "" {
-			name = fmt.Sprintf("%s\t%s\t%d", load.Namespace, load.Name, load.Pods)
-		}
-		_, _ = fmt.Fprintf(table, "%s\t%.1f\t%d\t%d\t%d\t%d\t%d\n",
-			name, load.RequestsPerSecond, load.Active, load.Reading, load.Writing, load.Waiting, load.Dropped)
-	}
-	return table.Flush()
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// metrics is what an exporter serves.
+// metrics is the response of an exporter.
 const metrics = `# HELP nginx_connections_accepted Accepted client connections
 # TYPE nginx_connections_accepted counter
 nginx_connections_accepted 12
@@ -36,7 +36,8 @@ nginxexporter_build_info{version="a"} 1
 nginxexporter_build_info{version="b"} 1
 `
 
-// What is shown of a Pod are the gauges of the second scrape and the rate between both. Counters begin anew with nginx.
+// The load of a Pod has the gauges of the second scrape, and the rate between both scrapes.
+// Counters start at 0 again when nginx restarts.
 func TestLoad(t *testing.T) {
 	now, err := parse(strings.NewReader(metrics))
 	if err != nil {
@@ -53,7 +54,7 @@ func TestLoad(t *testing.T) {
 		t.Errorf("%v requests per second after a restart", got)
 	}
 	for text, want := range map[string]string{
-		strings.Replace(metrics, "nginx_up 1", "nginx_up 0", 1): "nginx did not answer it",
+		strings.Replace(metrics, "nginx_up 1", "nginx_up 0", 1): "nginx did not answer the exporter",
 		"<html>":     "text format parsing error",
 		"nginx_up a": "text format parsing error",
 	} {
@@ -63,7 +64,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// A Pod has a row, or an instance has one for all of its Pods.
+// There is a row for each Pod, or a row for all Pods of an instance.
 func TestPrintLoads(t *testing.T) {
 	loads := []Load{
 		{Namespace: "shop", Name: "web", Pod: "web-1", RequestsPerSecond: 1.25, Active: 1, Reading: 1, Writing: 1, Waiting: 1, Dropped: 1},
@@ -90,7 +91,7 @@ func TestPrintLoads(t *testing.T) {
 	}
 }
 
-// Only an exporter of the operator's that runs is asked.
+// Only a running exporter of the operator is scraped.
 func TestRunningExporter(t *testing.T) {
 	pod := &corev1.Pod{}
 	pod.Spec.InitContainers = []corev1.Container{

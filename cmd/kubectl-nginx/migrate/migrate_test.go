@@ -42,7 +42,8 @@ func only(t *testing.T, text string) Result {
 	return results[0]
 }
 
-// The samples of the page "Coming from ..." become what the page says, and what the command prints is that object.
+// The samples of the page "Coming from ..." are converted as the page shows, and the command prints
+// the same object.
 func TestSamplesOfTheDocumentation(t *testing.T) {
 	raw, err := os.ReadFile("../../../docs/guide/coming-from.md")
 	if err != nil {
@@ -51,7 +52,7 @@ func TestSamplesOfTheDocumentation(t *testing.T) {
 	page, tried := string(raw), 0
 	for _, example := range docs.Examples(page) {
 		if example.Section == "A chart for a web server" {
-			continue // values of a chart are no manifests; those that it renders are
+			continue // the values of a chart are not manifests
 		}
 		tried++
 		t.Run(example.Section, func(t *testing.T) {
@@ -161,24 +162,24 @@ spec:
   ports: [{port: 8000, targetPort: web, protocol: TCP, name: http, nodePort: 30080}]
 `
 
-// A Deployment as a cluster shows it: what it fills in is no wish, a whole nginx.conf is taken apart, and each field that has no place is
-// named.
+// A Deployment from a cluster: defaults are omitted, a complete nginx.conf is split, and each field
+// without an equivalent is listed.
 func TestExportedDeployment(t *testing.T) {
 	got := only(t, exported)
 	text, err := got.YAML()
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `# Takes the place of Deployment old; docs/guide/coming-from.md says how to move without downtime.
-# Keep ConfigMap pages: it is named below.
-# Not carried over:
-# - Deployment old.spec.template.spec.containers[0].stdin: it has no field of its own; see spec.patches
-# - nginx.conf, line 4: load_module stands outside of the http block, which is the operator's
-# - Deployment old.spec.template.spec.volumes[4].hostPath: Pod Security restricted forbids it; see spec.volumes for what takes its place
-# - Service old.spec.loadBalancerIP: it is deprecated in Kubernetes; use an annotation of your load balancer in spec.service.annotations
-# - Deployment old.spec.template.spec.containers[1].args: the operator starts nginx; what it sets belongs into spec.nginx or spec.config
-# - Deployment old.spec.template.spec.hostAliases: it has no field of its own; see spec.patches
-# - Deployment old.spec.template.spec.securityContext: the operator's is that of Pod Security restricted; see spec.securityContext
+	const want = `# Replaces Deployment old. To migrate without downtime, see docs/guide/coming-from.md.
+# Keep ConfigMap pages: the spec references it.
+# Fields without an equivalent:
+# - Deployment old.spec.template.spec.containers[0].stdin: no field supports it; see spec.patches
+# - nginx.conf, line 4: load_module is outside the http block, and the operator manages that part
+# - Deployment old.spec.template.spec.volumes[4].hostPath: Pod Security restricted forbids it; for alternatives, see spec.volumes
+# - Service old.spec.loadBalancerIP: Kubernetes deprecated it; use an annotation of your load balancer in spec.service.annotations
+# - Deployment old.spec.template.spec.containers[1].args: the operator starts nginx; move settings to spec.nginx or spec.config
+# - Deployment old.spec.template.spec.hostAliases: no field supports it; see spec.patches
+# - Deployment old.spec.template.spec.securityContext: the operator sets its own; for user and group IDs, see spec.securityContext
 apiVersion: operator.example.com/v1alpha2
 kind: NginxOperator
 metadata:
@@ -225,19 +226,19 @@ spec:
 	}
 }
 
-// What cannot be understood is an error that says so.
+// Input that cannot be converted causes an error with a reason.
 func TestErrors(t *testing.T) {
 	for name, test := range map[string]struct{ text, want string }{
-		"no workload": {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}", "neither a Deployment (apps/v1) nor a Nginx"},
+		"no workload": {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}", "neither a Deployment (apps/v1) nor an Nginx"},
 		"a ConfigMap that is not there": {
 			strings.Replace(exported, "kind: ConfigMap\nmetadata: {name: conf", "kind: ConfigMap\nmetadata: {name: other", 1),
-			`it mounts ConfigMap "conf" at /etc/nginx/nginx.conf: give that ConfigMap with -f too`,
+			`it mounts ConfigMap "conf" at /etc/nginx/nginx.conf, which the manifests do not have. Add that ConfigMap with -f`,
 		},
 		"a nginx.conf that does not end": {
 			strings.Replace(exported, "server { listen 80; }", "server { listen 80;", 1), "failed to read nginx.conf",
 		},
 		"no nginx": {
-			strings.NewReplacer("example.com/nginx:1", "example.com/httpd:1").Replace(exported), "it is not known which one serves",
+			strings.NewReplacer("example.com/nginx:1", "example.com/httpd:1").Replace(exported), "cannot find the nginx container",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

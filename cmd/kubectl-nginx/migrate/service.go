@@ -3,16 +3,32 @@ package migrate
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// service carries a Service over, nil for none, with the container ports that it leads to.
+// findService returns the Service that selects Pods with these labels, or nil if there is none.
+func findService(manifests []*unstructured.Unstructured, namespace string, podLabels map[string]string) *unstructured.Unstructured {
+	at := slices.IndexFunc(manifests, func(one *unstructured.Unstructured) bool {
+		selector, found, err := unstructured.NestedStringMap(one.Object, "spec", "selector")
+		return one.GetKind() == "Service" && one.GetNamespace() == namespace && err == nil && found && len(selector) > 0 &&
+			labels.SelectorFromSet(selector).Matches(labels.Set(podLabels))
+	})
+	if at < 0 {
+		return nil
+	}
+	return manifests[at]
+}
+
+// service converts a Service and the container ports that it targets. The manifest is nil if there
+// is no Service.
 func (r *Result) service(manifest *unstructured.Unstructured, containerPorts []source) {
 	listens := map[string]int32{}
 	var declared []v1alpha2.Port
@@ -40,7 +56,7 @@ func (r *Result) service(manifest *unstructured.Unstructured, containerPorts []s
 	if out.Type == corev1.ServiceTypeClusterIP {
 		out.Type = ""
 	}
-	// What the API server fills in is nobody's wish.
+	// Ignore the API server's defaults.
 	if out.SessionAffinity == corev1.ServiceAffinityNone {
 		out.SessionAffinity = ""
 	}
@@ -80,7 +96,7 @@ func servicePorts(ports []source, listens map[string]int32) []v1alpha2.Port {
 	return out
 }
 
-// nameOf returns the name of a port, of so many.
+// nameOf returns the name of a port. of is the number of ports.
 func nameOf(name string, number int32, of int) string {
 	switch {
 	case name != "":

@@ -1,5 +1,5 @@
-// Package migrate makes a NginxOperator of what ran nginx before: a Deployment with its ConfigMap and Service, or a Nginx of
-// tsuru/nginx-operator. docs/guide/coming-from.md is the mapping.
+// Package migrate converts a Deployment with its ConfigMaps and Service, or an Nginx of
+// tsuru/nginx-operator, into an NginxOperator. docs/guide/coming-from.md has the field mapping.
 package migrate
 
 import (
@@ -14,17 +14,31 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// source is an object or a part of one, from which fields are taken one after the other. What is left at the end was not carried over.
+// hints are the advice for fields without an equivalent.
+var hints = map[string]string{
+	"command":         "the operator starts nginx; move settings to spec.nginx or spec.config",
+	"args":            "the operator starts nginx; move settings to spec.nginx or spec.config",
+	"envFrom":         "list each variable in spec.env",
+	"hostNetwork":     "Pod Security restricted forbids it; use spec.service.type NodePort or LoadBalancer",
+	"hostPort":        "Pod Security restricted forbids it; use spec.service.type NodePort or LoadBalancer",
+	"securityContext": "the operator sets its own; for user and group IDs, see spec.securityContext",
+	"loadBalancerIP":  "Kubernetes deprecated it; use an annotation of your load balancer in spec.service.annotations",
+	"hostPath":        "Pod Security restricted forbids it; for alternatives, see spec.volumes",
+	"postStart":       "use spec.initContainers or spec.sidecars",
+}
+
+// source is an object or a part of it. The conversion takes fields from it. Fields that are left at
+// the end have no equivalent.
 type source struct {
 	path   string
 	fields map[string]any
-	// lost collects what cannot be carried over.
+	// lost collects the fields without an equivalent.
 	lost *[]string
 }
 
 func newSource(object *unstructured.Unstructured, lost *[]string) source {
 	out := source{fmt.Sprintf("%s %s", object.GetKind(), object.GetName()), object.DeepCopy().Object, lost}
-	// These say where the object is and what it was, not what it declares.
+	// These fields identify the object or record its history.
 	out.drop("apiVersion", "kind", "status")
 	for _, field := range []string{
 		"name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "ownerReferences",
@@ -37,7 +51,7 @@ func newSource(object *unstructured.Unstructured, lost *[]string) source {
 	return out
 }
 
-// take removes a field and returns it, nil where there is none.
+// take removes a field and returns its value, or nil if it does not exist.
 func (s source) take(path ...string) any {
 	inner := s.fields
 	for _, name := range path[:len(path)-1] {
@@ -53,14 +67,14 @@ func (s source) take(path ...string) any {
 	return out
 }
 
-// drop removes fields that the operator makes itself.
+// drop removes fields that the operator sets.
 func (s source) drop(names ...string) {
 	for _, name := range names {
 		delete(s.fields, name)
 	}
 }
 
-// in returns an inner object, which is taken by what takes its fields.
+// in returns an inner object, without removing it.
 func (s source) in(path ...string) source {
 	out := source{s.path, s.fields, s.lost}
 	for _, name := range path {
@@ -85,14 +99,14 @@ func (s source) list(name string) []source {
 	return out
 }
 
-// into moves a field into one of the same form. Fields that are not there are lost, one by one.
+// into decodes a field into a target of the same form. Inner fields that the target lacks are lost.
 func (s source) into(target any, path ...string) {
 	if value := s.take(path...); value != nil {
 		s.decode(value, target, strings.Join(path, "."))
 	}
 }
 
-// all moves all fields into an object of the same form.
+// all decodes all fields into a target of the same form.
 func (s source) all(target any) {
 	s.decode(s.fields, target, "")
 	clear(s.fields)
@@ -117,18 +131,18 @@ func (s source) decode(value, target any, field string) {
 	}
 }
 
-// lose notes that a field was not carried over.
+// lose records a field without an equivalent.
 func (s source) lose(field, why string) {
 	*s.lost = append(*s.lost, strings.TrimSuffix(s.path+"."+field, ".")+": "+why)
 }
 
-// text takes a text.
+// text takes a string.
 func (s source) text(path ...string) string {
 	out, _ := s.take(path...).(string)
 	return out
 }
 
-// rest notes all that is left.
+// rest records all fields that are left.
 func (s source) rest() {
 	for _, name := range slices.Sorted(maps.Keys(s.fields)) {
 		value := s.fields[name]
@@ -143,12 +157,12 @@ func (s source) rest() {
 	}
 }
 
-// whyNot says where a field belongs that was not carried over.
+// whyNot returns the advice for a field without an equivalent.
 func whyNot(name string) string {
-	return cmp.Or(hints[name], "it has no field of its own; see spec.patches")
+	return cmp.Or(hints[name], "no field supports it; see spec.patches")
 }
 
-// isNothing reports whether a value says nothing.
+// isNothing reports whether a value is empty.
 func isNothing(value any) bool {
 	switch value := value.(type) {
 	case nil:

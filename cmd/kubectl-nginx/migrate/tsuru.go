@@ -12,13 +12,13 @@ import (
 	"github.com/example/nginx-operator/internal/nginxconf"
 )
 
-// Where tsuru's operator mounts what an object names.
+// Mount paths of tsuru's operator.
 const (
 	tsuruFiles        = "/etc/nginx/extra_files"
 	tsuruCertificates = "/etc/nginx/certs"
 )
 
-// fromTsuru carries a Nginx of tsuru/nginx-operator over.
+// fromTsuru converts an Nginx of tsuru/nginx-operator.
 func fromTsuru(manifest *unstructured.Unstructured) (Result, error) {
 	out := newResult(manifest)
 	from := newSource(manifest, &out.Lost)
@@ -27,7 +27,7 @@ func fromTsuru(manifest *unstructured.Unstructured) (Result, error) {
 	nginx.into(&spec.Replicas, "replicas")
 	nginx.into(&spec.Image, "image")
 	nginx.into(&spec.Resources, "resources")
-	nginx.drop("healthcheckPath") // probes go to a server of the operator's
+	nginx.drop("healthcheckPath") // the operator's probes use a separate server
 	if err := out.tsuruConfig(nginx.in("config")); err != nil {
 		return out, err
 	}
@@ -52,10 +52,10 @@ func (r *Result) tsuruConfig(config source) error {
 		r.Object.Spec.Config = &v1alpha2.Config{ConfigMapRef: &v1alpha2.ConfigMapKeyReference{Name: name}}
 		r.Keep = append(r.Keep, "ConfigMap "+name)
 		config.lose("name", fmt.Sprintf(
-			"leave in key %s of ConfigMap %s what stands in its http block, and put the rest into spec.nginx", v1alpha2.DefaultConfigKey, name))
+			"key %s of ConfigMap %s must have only the content of the http block; move the rest to spec.nginx", v1alpha2.DefaultConfigKey, name))
 		return nil
 	}
-	return fmt.Errorf("spec.config.kind is %q, neither Inline nor ConfigMap", kind)
+	return fmt.Errorf("spec.config.kind is %q, must be Inline or ConfigMap", kind)
 }
 
 func (r *Result) tsuruFiles(from source) {
@@ -83,7 +83,7 @@ func (r *Result) tsuruCertificates(certificates []source) {
 	}
 	if config := r.Object.Spec.Config; config != nil && strings.Contains(config.Inline, tsuruCertificates+"/") {
 		r.Lost = append(r.Lost, fmt.Sprintf(
-			"spec.config: certificates are in %s/SECRET now, not in %s", nginxconf.TLSDirectory, tsuruCertificates))
+			"spec.config: certificates are in %s/SECRET instead of %s; correct the paths", nginxconf.TLSDirectory, tsuruCertificates))
 	}
 }
 
@@ -93,7 +93,7 @@ func (r *Result) tsuruCache(from source) {
 	switch {
 	case cache.Path == "":
 	case cache.Size == "":
-		from.lose("size", "a cache needs a size: write spec.cache")
+		from.lose("size", "a cache requires a size; set spec.cache")
 	default:
 		r.Object.Spec.Cache = &cache
 	}

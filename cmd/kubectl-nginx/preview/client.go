@@ -1,5 +1,5 @@
-// Package preview finds what a manifest would change: the objects themselves by dry runs, and the children of instances by the operator's
-// own reconciler, whose writes become dry runs here.
+// Package preview computes what a manifest would change: the objects in dry runs, and the child
+// objects of instances with the operator's reconciler, whose writes become dry runs.
 package preview
 
 import (
@@ -23,22 +23,34 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// write is what was done to an object, in a dry run: before is nil where it is created, after where it is deleted.
+// write is a change of an object in a dry run. before is nil for a creation, after is nil for a
+// deletion.
 type write struct {
 	before, after client.Object
-	// unchecked: whoever asks may not do that, so the API server was not asked about the result.
+	// unchecked is true if the user lacks the permission, so the API server did not check the
+	// change.
 	unchecked bool
 }
 
-// dryRuns is a client that reads what manifests plan as if it were stored, and makes a dry run of each write, which it keeps.
+// dryRuns is a client that reads planned manifests as if they were stored. It turns each write into
+// a dry run, and records it.
 type dryRuns struct {
 	client.Client
 
 	planned map[identity]*unstructured.Unstructured
 	writes  []write
+	// refused is true if the API server rejected a write, so the operator would stop writing.
+	refused bool
 }
 
-// identity names an object, whatever version it is read in.
+// keep records a write that the operator would make.
+func (d *dryRuns) keep(one write) {
+	if !d.refused {
+		d.writes = append(d.writes, one)
+	}
+}
+
+// identity identifies an object in all versions.
 type identity struct {
 	schema.GroupKind
 	types.NamespacedName
@@ -61,7 +73,7 @@ func (d *dryRuns) Get(ctx context.Context, key types.NamespacedName, object clie
 	return d.Client.Get(ctx, key, object, options...)
 }
 
-// List implements client.Reader. The operator's cache finds by an index what labels find here.
+// List implements client.Reader. It uses labels instead of the index of the operator's cache.
 func (d *dryRuns) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
 	all := (&client.ListOptions{}).ApplyOptions(options)
 	if all.FieldSelector != nil {
@@ -74,7 +86,7 @@ func (d *dryRuns) List(ctx context.Context, list client.ObjectList, options ...c
 
 // Create implements client.Writer.
 func (d *dryRuns) Create(ctx context.Context, object client.Object, options ...client.CreateOption) error {
-	// Who may create an object need not be allowed to block the deletion of its owner, which the operator is.
+	// The user may lack the operator's permission to block the deletion of the owner.
 	owners := object.GetOwnerReferences()
 	for i := range owners {
 		owners[i].BlockOwnerDeletion = nil
@@ -83,10 +95,10 @@ func (d *dryRuns) Create(ctx context.Context, object client.Object, options ...c
 	err := d.Client.Create(ctx, object, append(options, client.DryRunAll)...)
 	unchecked, err := d.unlessMay(ctx, err, "create", object)
 	if unchecked {
-		object.SetUID("unchecked") // what was created has one
+		object.SetUID("unchecked") // a created object has a UID
 	}
 	if err == nil {
-		d.writes = append(d.writes, write{after: object, unchecked: unchecked})
+		d.keep(write{after: object, unchecked: unchecked})
 	}
 	return err
 }
@@ -100,18 +112,19 @@ func (d *dryRuns) Patch(ctx context.Context, object client.Object, patch client.
 		err = merge(before, patch, object)
 	}
 	if err == nil {
-		d.writes = append(d.writes, write{before: before, after: object, unchecked: unchecked})
+		d.keep(write{before: before, after: object, unchecked: unchecked})
 	}
 	return err
 }
 
-// Delete implements client.Writer. Nothing refuses a deletion but permissions, which are the operator's.
+// Delete implements client.Writer. It sends no request, because the operator has the permission.
 func (d *dryRuns) Delete(_ context.Context, object client.Object, _ ...client.DeleteOption) error {
-	d.writes = append(d.writes, write{before: object})
+	d.keep(write{before: object})
 	return nil
 }
 
-// unlessMay takes away the error of a write that whoever asks may not do, which says nothing of the operator, and reports that it was one.
+// unlessMay drops the error of a write that the user has no permission for, because the operator
+// has the permission. It reports whether it dropped the error.
 func (d *dryRuns) unlessMay(ctx context.Context, err error, verb string, object client.Object) (bool, error) {
 	if !apierrors.IsForbidden(err) {
 		return false, err
@@ -130,7 +143,7 @@ func (d *dryRuns) unlessMay(ctx context.Context, err error, verb string, object 
 		},
 	}}
 	if reviewErr := d.Client.Create(ctx, review); reviewErr != nil {
-		return false, fmt.Errorf("failed to ask what you may do: %w", reviewErr)
+		return false, fmt.Errorf("failed to check your permissions: %w", reviewErr)
 	}
 	if review.Status.Allowed {
 		return false, err
@@ -138,7 +151,7 @@ func (d *dryRuns) unlessMay(ctx context.Context, err error, verb string, object 
 	return true, nil
 }
 
-// merge applies a patch to an object here, without the API server's defaults and checks.
+// merge applies a patch locally, without the API server's defaults and validation.
 func merge(before client.Object, patch client.Patch, into client.Object) error {
 	change, err := patch.Data(before)
 	if err != nil {

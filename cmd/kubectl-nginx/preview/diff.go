@@ -8,12 +8,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
+	"github.com/example/nginx-operator/cmd/kubectl-nginx/printer"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// notOfInterest are fields that change with each write, or that repeat others.
+// notOfInterest are fields that change with each write or duplicate other fields.
 var notOfInterest = [][]string{
 	{"status"},
 	{"metadata", "creationTimestamp"},
@@ -26,10 +26,10 @@ var notOfInterest = [][]string{
 	{"metadata", "annotations", wellknown.AnnotationLastDeclared},
 }
 
-// contextLines is how many equal lines are shown around a difference.
+// contextLines is the number of unchanged lines around a difference.
 const contextLines = 3
 
-// Diff returns a unified diff of two texts, "" where they are the same.
+// Diff returns a unified diff of two texts, or "" if they are equal.
 func Diff(fromName, from, toName, to string) (string, error) {
 	if from == to {
 		return "", nil
@@ -48,8 +48,8 @@ func lines(text string) []string {
 	return out
 }
 
-// Compare returns the differences between two states of an object as a unified diff of their YAML, "" where there are none. One of them may
-// be nil.
+// Compare returns the unified diff of the YAML of two states of an object, or "" if they are equal.
+// One of them can be nil.
 func Compare(before, after *unstructured.Unstructured) (string, error) {
 	before, after = shown(before), shown(after)
 	mask(before, after)
@@ -64,7 +64,7 @@ func Compare(before, after *unstructured.Unstructured) (string, error) {
 	return Diff("live", from, "planned", to)
 }
 
-// shown returns what is shown of an object.
+// shown returns an object without the fields that a diff omits.
 func shown(object *unstructured.Unstructured) *unstructured.Unstructured {
 	if object == nil {
 		return nil
@@ -79,7 +79,7 @@ func shown(object *unstructured.Unstructured) *unstructured.Unstructured {
 	return out
 }
 
-// mask hides what Secrets hold, and leaves to be seen what differs.
+// mask hides the values of Secrets, but shows which keys differ.
 func mask(before, after *unstructured.Unstructured) {
 	for _, field := range []string{"data", "stringData"} {
 		old, now := valuesOf(before, field), valuesOf(after, field)
@@ -99,7 +99,7 @@ func mask(before, after *unstructured.Unstructured) {
 	}
 }
 
-// valuesOf returns a field of a Secret, nil of anything else.
+// valuesOf returns a field of a Secret, or nil for other objects.
 func valuesOf(object *unstructured.Unstructured, field string) map[string]any {
 	if object == nil || object.GetKind() != "Secret" || object.GetAPIVersion() != "v1" {
 		return nil
@@ -112,14 +112,14 @@ func text(object *unstructured.Unstructured) (string, error) {
 	if object == nil {
 		return "", nil
 	}
-	raw, err := yaml.Marshal(object.Object)
+	raw, err := printer.YAML(object.Object)
 	if err != nil {
 		return "", fmt.Errorf("failed to encode %s: %w", object.GetName(), err)
 	}
 	return string(raw), nil
 }
 
-// toUnstructured returns a child with its kind, which a client leaves out.
+// toUnstructured returns a child with its kind, which typed clients omit.
 func (d *dryRuns) toUnstructured(object client.Object) (*unstructured.Unstructured, error) {
 	gvk, err := d.GroupVersionKindFor(object)
 	if err != nil {

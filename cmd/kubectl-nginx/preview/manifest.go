@@ -19,19 +19,19 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// lastApplied is where kubectl apply keeps what was applied last.
+// lastApplied is the annotation in which kubectl apply stores the last applied manifest.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// Apply says how a manifest is to be applied, as the flags of kubectl apply and kubectl diff do.
+// Apply has the flags of kubectl apply and kubectl diff.
 type Apply struct {
-	// ServerSide is --server-side; FieldManager and ForceConflicts matter only with it.
+	// ServerSide is --server-side. FieldManager and ForceConflicts require it.
 	ServerSide     bool
 	FieldManager   string
 	ForceConflicts bool
 }
 
-// dryRun applies a manifest in a dry run as kubectl apply would. It returns the object as it is stored, nil where it is not, and as it
-// would be.
+// dryRun applies a manifest in a dry run as kubectl apply would. It returns the stored object, or
+// nil if it does not exist, and the planned object.
 func (a Apply) dryRun(
 	ctx context.Context, c client.Client, manifest *unstructured.Unstructured,
 ) (live, planned *unstructured.Unstructured, err error) {
@@ -71,7 +71,7 @@ func (a Apply) serverSide(ctx context.Context, c client.Client, planned *unstruc
 	return c.Apply(ctx, client.ApplyConfigurationFromUnstructured(planned), options...)
 }
 
-// noteApplied adds to a manifest the note of kubectl apply.
+// noteApplied adds the annotation of kubectl apply to a manifest.
 func noteApplied(manifest *unstructured.Unstructured) error {
 	annotations := manifest.GetAnnotations()
 	delete(annotations, lastApplied)
@@ -88,7 +88,7 @@ func noteApplied(manifest *unstructured.Unstructured) error {
 	return nil
 }
 
-// threeWay returns the patch with which kubectl apply makes the stored object what the manifest says.
+// threeWay returns the patch that kubectl apply would send.
 func threeWay(manifest, live *unstructured.Unstructured) (client.Patch, error) {
 	original := live.GetAnnotations()[lastApplied]
 	if original == "" {
@@ -115,7 +115,7 @@ func threeWay(manifest, live *unstructured.Unstructured) (client.Patch, error) {
 	return client.RawPatch(types.MergePatchType, patch), err
 }
 
-// isInstance reports whether a manifest is that of a NginxOperator, of whatever version.
+// isInstance reports whether a manifest is an NginxOperator of any version.
 func isInstance(kind schema.GroupVersionKind) bool {
 	return kind.GroupKind() == v1alpha2.GroupVersion.WithKind("NginxOperator").GroupKind()
 }

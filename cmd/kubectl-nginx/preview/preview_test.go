@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/cmd/kubectl-nginx/tree"
+	"github.com/example/nginx-operator/cmd/kubectl-nginx/printer"
 )
 
 func object(kind string, fields map[string]any) *unstructured.Unstructured {
@@ -28,7 +28,8 @@ func object(kind string, fields map[string]any) *unstructured.Unstructured {
 	return out
 }
 
-// A diff shows what differs of an object, not what each write changes, and nothing of what Secrets hold.
+// A diff shows the differences of an object. It omits fields that change with each write, and
+// values of Secrets.
 func TestCompare(t *testing.T) {
 	noisy := object("ConfigMap", map[string]any{"data": map[string]any{"k": "v"}, "status": map[string]any{"seen": true}})
 	noisy.SetResourceVersion("7")
@@ -79,10 +80,10 @@ func deployment(replicas int32, image string) *appsv1.Deployment {
 	}}
 }
 
-// What a change of the Deployment means for Pods, in numbers and in words.
+// The effect of a change of the Deployment on the Pods, as numbers and as text.
 func TestPods(t *testing.T) {
 	const strategy = "maxSurge 1, maxUnavailable 0"
-	const rolled = "Pods: all 2 are replaced by a rolling update (" + strategy + ")"
+	const rolled = "Pods: a rolling update replaces all 2 (" + strategy + ")"
 	for name, test := range map[string]struct {
 		before, after *appsv1.Deployment
 		want          Pods
@@ -93,28 +94,29 @@ func TestPods(t *testing.T) {
 		"scaled": {
 			deployment(2, "a"), deployment(3, "a"),
 			Pods{Before: 2, After: 3},
-			"Pods: 3 instead of 2, those that stay are not replaced",
+			"Pods: 3 instead of 2, running Pods are not replaced",
 		},
 		"scaled and rolled": {
 			deployment(2, "a"), deployment(3, "b"),
 			Pods{true, 2, 3, strategy},
-			rolled + ", then there are 3",
+			rolled + ", and changes their number to 3",
 		},
-		"without Pods": {deployment(0, "a"), deployment(0, "b"), Pods{}, "Pods: none is replaced"},
+		"without Pods": {deployment(0, "a"), deployment(0, "b"), Pods{}, "Pods: none are replaced"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := podsOf(test.before, test.after)
 			if diff := cmp.Diff(test.want, *got); diff != "" {
 				t.Error(diff)
 			}
-			if words := got.words(tree.Painter{}); words != test.words {
+			if words := got.words(printer.Painter{}); words != test.words {
 				t.Errorf("got %q, want %q", words, test.words)
 			}
 		})
 	}
 }
 
-// A patch whose result the API server may not be asked about is applied here, and takes away what it says is gone.
+// If the user lacks the permission for a patch, the plan applies it locally. Fields that the patch
+// removes are removed.
 func TestMerge(t *testing.T) {
 	before := deployment(2, "a")
 	before.Annotations = map[string]string{"kept": "1", "gone": "1"}
@@ -132,7 +134,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// A plan as people read it.
+// A plan as text.
 func TestRenderPlan(t *testing.T) {
 	plan := Plan{
 		Warnings: []string{"port 80 \x1b[2J"},
@@ -151,20 +153,21 @@ func TestRenderPlan(t *testing.T) {
 		},
 	}
 	var out bytes.Buffer
-	if err := plan.Render(&out, tree.Painter{}); err != nil {
+	if err := plan.Render(&out, printer.Painter{}); err != nil {
 		t.Fatal(err)
 	}
-	const want = "Warning: port 80 \uFFFD[2J\n" + `+ ConfigMap pages is created
+	const want = `Warning: port 80 \x1b[2J
++ ConfigMap pages is created
 ~ NginxOperator web changes
 -  replicas: 1
 +  replicas: 2
   blocked by RolledBack: failed
-  spec.paused: the operator does what follows once it is resumed
-  ~ Deployment web changes (you may not write it, so the API server was not asked)
+  spec.paused: the operator makes these changes after kubectl nginx resume
+  ~ Deployment web changes (not checked by the API server: you have no permission to write it)
     -a
     +b
   - Ingress web is deleted
-  Pods: 2 instead of 1, those that stay are not replaced
+  Pods: 2 instead of 1, running Pods are not replaced
   note: assumed
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
@@ -175,7 +178,7 @@ func TestRenderPlan(t *testing.T) {
 	}
 }
 
-// The image that is assumed is the one that the release pins.
+// The assumed default image is the image of this release.
 func TestReleaseImage(t *testing.T) {
 	manifest, err := os.ReadFile("../../../config/manager/manager.yaml")
 	if err != nil {

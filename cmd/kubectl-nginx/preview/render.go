@@ -7,19 +7,20 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/example/nginx-operator/cmd/kubectl-nginx/tree"
+	"github.com/example/nginx-operator/cmd/kubectl-nginx/printer"
 )
 
-// group returns the group and kind of what changes.
+// group returns the group and kind of the object.
 func (c *Change) group() schema.GroupKind {
 	return schema.FromAPIVersionAndKind(c.APIVersion, c.Kind).GroupKind()
 }
 
-// Render writes a plan as people read it. The diffs of children that are created or deleted are left out: the object says as much.
-func (p *Plan) Render(to io.Writer, paint tree.Painter) error {
+// Render writes a plan as text. It omits the diffs of created and deleted child objects, because
+// they add nothing to the spec.
+func (p *Plan) Render(to io.Writer, paint printer.Painter) error {
 	var out strings.Builder
 	for _, warning := range p.Warnings {
-		out.WriteString(paint.Paint(tree.Yellow, "Warning: "+tree.Safe(warning)) + "\n")
+		out.WriteString(paint.Paint(printer.Yellow, "Warning: "+printer.Line(warning)) + "\n")
 	}
 	for _, object := range p.Objects {
 		object.render(&out, paint)
@@ -28,16 +29,16 @@ func (p *Plan) Render(to io.Writer, paint tree.Painter) error {
 	return err
 }
 
-func (o *Object) render(out *strings.Builder, paint tree.Painter) {
+func (o *Object) render(out *strings.Builder, paint printer.Painter) {
 	out.WriteString(headline(&o.Change, paint) + "\n")
 	if o.Action != Create {
 		out.WriteString(Colored(o.Diff, paint))
 	}
 	for _, blocker := range o.BlockedBy {
-		out.WriteString(paint.Paint(tree.Red, "  blocked by "+blocker.Reason) + ": " + tree.Safe(blocker.Message) + "\n")
+		out.WriteString(paint.Paint(printer.Red, "  blocked by "+printer.Line(blocker.Reason)) + ": " + printer.Line(blocker.Message) + "\n")
 	}
 	if o.Paused && len(o.Children) > 0 {
-		out.WriteString(paint.Paint(tree.Yellow, "  spec.paused: the operator does what follows once it is resumed") + "\n")
+		out.WriteString(paint.Paint(printer.Yellow, "  spec.paused: the operator makes these changes after kubectl nginx resume") + "\n")
 	}
 	for _, child := range o.Children {
 		out.WriteString("  " + headline(&child, paint) + "\n")
@@ -49,69 +50,69 @@ func (o *Object) render(out *strings.Builder, paint tree.Painter) {
 		out.WriteString("  " + o.Pods.words(paint) + "\n")
 	}
 	for _, note := range o.Notes {
-		out.WriteString(paint.Paint(tree.Yellow, "  note: "+note) + "\n")
+		out.WriteString(paint.Paint(printer.Yellow, "  note: "+printer.Line(note)) + "\n")
 	}
 }
 
-// headline says in a line what happens to an object.
-func headline(change *Change, paint tree.Painter) string {
-	name := change.Kind + " " + change.Name
+// headline describes the change of an object in one line.
+func headline(change *Change, paint printer.Painter) string {
+	name := printer.Line(change.Kind + " " + change.Name)
 	suffix := ""
 	if change.Unchecked {
-		suffix = " (you may not write it, so the API server was not asked)"
+		suffix = " (not checked by the API server: you have no permission to write it)"
 	}
 	switch change.Action {
 	case Create:
-		return paint.Paint(tree.Green, "+ "+name) + " is created" + suffix
+		return paint.Paint(printer.Green, "+ "+name) + " is created" + suffix
 	case Delete:
-		return paint.Paint(tree.Red, "- "+name) + " is deleted" + suffix
+		return paint.Paint(printer.Red, "- "+name) + " is deleted" + suffix
 	case Update:
-		return paint.Paint(tree.Yellow, "~ "+name) + " changes" + suffix
+		return paint.Paint(printer.Yellow, "~ "+name) + " changes" + suffix
 	}
 	return "= " + name + " does not change"
 }
 
-// words says what happens to Pods.
-func (p *Pods) words(paint tree.Painter) string {
+// words describes the effect on the Pods.
+func (p *Pods) words(paint printer.Painter) string {
 	switch {
 	case p.Roll:
-		text := fmt.Sprintf("Pods: all %d are replaced by a rolling update", p.Before)
+		text := fmt.Sprintf("Pods: a rolling update replaces all %d", p.Before)
 		if p.Strategy != "" {
-			text += " (" + p.Strategy + ")"
+			text += " (" + printer.Line(p.Strategy) + ")"
 		}
 		if p.Before != p.After {
-			text += fmt.Sprintf(", then there are %d", p.After)
+			text += fmt.Sprintf(", and changes their number to %d", p.After)
 		}
-		return paint.Paint(tree.Yellow, text)
+		return paint.Paint(printer.Yellow, text)
 	case p.Before == 0 && p.After > 0:
 		return fmt.Sprintf("Pods: %d are created", p.After)
 	case p.Before != p.After:
-		return fmt.Sprintf("Pods: %d instead of %d, those that stay are not replaced", p.After, p.Before)
+		return fmt.Sprintf("Pods: %d instead of %d, running Pods are not replaced", p.After, p.Before)
 	}
-	return "Pods: none is replaced"
+	return "Pods: none are replaced"
 }
 
-// Colored returns a unified diff in colors, without what a terminal would obey.
-func Colored(diff string, paint tree.Painter) string {
+// Colored returns a unified diff with colors. It escapes control characters.
+func Colored(diff string, paint printer.Painter) string {
 	var out strings.Builder
 	for line := range strings.Lines(diff) {
-		line = tree.Safe(strings.TrimSuffix(line, "\n"))
+		line = printer.Text(strings.TrimSuffix(line, "\n"))
 		switch {
 		case strings.HasPrefix(line, "---"), strings.HasPrefix(line, "+++"):
-			line = paint.Paint(tree.Bold, line)
+			line = paint.Paint(printer.Bold, line)
 		case strings.HasPrefix(line, "@@"):
-			line = paint.Paint(tree.Cyan, line)
+			line = paint.Paint(printer.Cyan, line)
 		case strings.HasPrefix(line, "-"):
-			line = paint.Paint(tree.Red, line)
+			line = paint.Paint(printer.Red, line)
 		case strings.HasPrefix(line, "+"):
-			line = paint.Paint(tree.Green, line)
+			line = paint.Paint(printer.Green, line)
 		}
 		out.WriteString(line + "\n")
 	}
 	return out.String()
 }
 
-// indent moves lines to the right.
+// indent indents each line by four spaces.
 func indent(text string) string {
 	var out strings.Builder
 	for line := range strings.Lines(text) {

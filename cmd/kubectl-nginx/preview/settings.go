@@ -12,30 +12,31 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/controllers/nginxoperator"
 	"github.com/example/nginx-operator/internal/defaults"
 	"github.com/example/nginx-operator/internal/nginxconf"
 	"github.com/example/nginx-operator/internal/options"
+	"github.com/example/nginx-operator/internal/record"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// releaseImage is the container image that this release pins for instances that name none (config/manager/manager.yaml).
-const releaseImage = "docker.io/nginxinc/nginx-unprivileged:1.28.0"
+// releaseImage is the default image of this release (config/manager/manager.yaml).
+const releaseImage = "docker.io/nginxinc/nginx-unprivileged:1.30.7"
 
-// settings are those of the operator on which children depend. A client cannot ask for them, but what runs tells of them.
+// settings are the operator's settings that affect child objects. Clients cannot read them, so the
+// plan infers them from existing objects.
 type settings struct {
 	image, exporter string
 	ipv6            bool
 }
 
-// settings returns those of the operator, and says what it had to assume.
+// settings returns the operator's settings, and notes about assumptions.
 func (p *Planner) settings(ctx context.Context, object *v1alpha2.NginxOperator) (settings, []string, error) {
 	out := settings{image: p.DefaultImage}
 	config, err := p.runningConfig(ctx, object)
 	if err != nil {
 		return out, nil, err
 	}
-	// The health server listens on IPv6 where the operator's setting says so, and nobody else declares it.
+	// Only the operator's setting makes the health server listen on IPv6.
 	out.ipv6 = strings.Contains(config, fmt.Sprintf("listen [::]:%d;", defaults.HealthPort(&object.Spec)))
 	needsImage := out.image == "" && object.Spec.Image == ""
 	needsExporter := defaults.HasExporter(&object.Spec) && object.Spec.Monitoring.Image == ""
@@ -47,34 +48,35 @@ func (p *Planner) settings(ctx context.Context, object *v1alpha2.NginxOperator) 
 		return out, nil, err
 	}
 	for i := range revisions {
-		record, err := nginxoperator.Recorded(&revisions[i])
+		recorded, err := record.Decode(revisions[i].Data.Raw)
 		if err != nil {
 			continue
 		}
-		if out.image == "" && record.Spec.Image == "" {
-			out.image = record.Image
+		if out.image == "" && recorded.Spec.Image == "" {
+			out.image = recorded.Image
 		}
-		if out.exporter == "" && record.Spec.Monitoring != nil && record.Spec.Monitoring.Image == "" {
-			out.exporter = record.ExporterImage
+		if out.exporter == "" && recorded.Spec.Monitoring != nil && recorded.Spec.Monitoring.Image == "" {
+			out.exporter = recorded.Exporter
 		}
 	}
 	var notes []string
 	if needsImage && out.image == "" {
 		out.image = releaseImage
 		notes = append(notes, fmt.Sprintf(
-			"spec.image is not given, and nothing that runs tells the operator's default: assumed %s (see --default-image)", releaseImage,
+			"spec.image is not set, and the operator's default image is unknown. Assuming %s. To change it, use --default-image", releaseImage,
 		))
 	}
 	if needsExporter && out.exporter == "" {
 		out.exporter = options.DefaultExporterImage
 		notes = append(notes, fmt.Sprintf(
-			"spec.monitoring.image is not given, and nothing that runs tells the operator's default: assumed %s", out.exporter,
+			"spec.monitoring.image is not set, and the operator's default exporter image is unknown. Assuming %s", out.exporter,
 		))
 	}
 	return out, notes, nil
 }
 
-// runningConfig returns the nginx.conf that the Deployment of an instance mounts, "" where there is none.
+// runningConfig returns the nginx.conf that the Deployment of an instance mounts, or "" if there is
+// none.
 func (p *Planner) runningConfig(ctx context.Context, object *v1alpha2.NginxOperator) (string, error) {
 	deployment := &appsv1.Deployment{}
 	err := p.Client.Get(ctx, client.ObjectKeyFromObject(object), deployment)
@@ -90,7 +92,7 @@ func (p *Planner) runningConfig(ctx context.Context, object *v1alpha2.NginxOpera
 	return configMap.Data[nginxconf.MainFile], client.IgnoreNotFound(err)
 }
 
-// ConfigOf returns the name of the ConfigMap from which a Pod has its nginx.conf, "" where there is none.
+// ConfigOf returns the name of the ConfigMap with the nginx.conf of a Pod, or "" if there is none.
 func ConfigOf(pod *corev1.PodSpec) string {
 	at := slices.IndexFunc(pod.Volumes, func(one corev1.Volume) bool { return one.Name == "config" && one.ConfigMap != nil })
 	if at < 0 {
@@ -99,7 +101,7 @@ func ConfigOf(pod *corev1.PodSpec) string {
 	return pod.Volumes[at].ConfigMap.Name
 }
 
-// Revisions returns the ControllerRevisions of an instance, the one that was applied last first.
+// Revisions returns the ControllerRevisions of an instance, newest first.
 func Revisions(ctx context.Context, c client.Client, object *v1alpha2.NginxOperator) ([]appsv1.ControllerRevision, error) {
 	list := &appsv1.ControllerRevisionList{}
 	err := c.List(ctx, list, client.InNamespace(object.Namespace), client.MatchingLabels(wellknown.Selector(object.Name)))

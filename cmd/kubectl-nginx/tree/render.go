@@ -12,39 +12,29 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/cmd/kubectl-nginx/printer"
 )
 
-// node is a line of the tree, and what hangs on it.
+// node is a line of the tree, and its branches. Only a message can add more lines, which are
+// escaped.
 type node struct {
 	text     string
 	children []node
 }
 
-// Painter puts colors into a text.
-type Painter struct {
-	// On: colors are used.
-	On bool
-}
+// newNode returns a node of one line with branches.
+func newNode(text string, children ...node) node { return node{printer.Line(text), children} }
 
-// The colors, as in terminals (ECMA-48).
-const (
-	Red    = "31"
-	Green  = "32"
-	Yellow = "33"
-	Cyan   = "36"
-	Bold   = "1"
-)
-
-// Paint returns a text in a color.
-func (p Painter) Paint(color, text string) string {
-	if !p.On || text == "" {
-		return text
+// withMessage returns the node with a message after a separator.
+func (n node) withMessage(separator, message string) node {
+	if message != "" {
+		n.text += separator + printer.Text(message)
 	}
-	return "\x1b[" + color + "m" + text + "\x1b[0m"
+	return n
 }
 
 // Render writes reports as trees.
-func Render(to io.Writer, reports []Report, paint Painter, now time.Time) error {
+func Render(to io.Writer, reports []Report, paint printer.Painter, now time.Time) error {
 	var out strings.Builder
 	for _, report := range reports {
 		root := nodeOf(report, paint, now)
@@ -74,13 +64,13 @@ func write(out *strings.Builder, nodes []node, indent string) {
 	}
 }
 
-func nodeOf(report Report, paint Painter, now time.Time) node {
+func nodeOf(report Report, paint printer.Painter, now time.Time) node {
 	words := []string{
-		paint.Paint(Bold, fmt.Sprintf("NginxOperator %s/%s", report.Namespace, report.Name)), readyWord(report, paint),
+		paint.Paint(printer.Bold, fmt.Sprintf("NginxOperator %s/%s", report.Namespace, report.Name)), readyWord(report, paint),
 		fmt.Sprintf("%d/%d", report.Replicas.Ready, report.Replicas.Desired),
 	}
 	if report.Paused {
-		words = append(words, paint.Paint(Yellow, "paused"))
+		words = append(words, paint.Paint(printer.Yellow, "paused"))
 	}
 	if report.Image != "" {
 		words = append(words, report.Image)
@@ -88,15 +78,15 @@ func nodeOf(report Report, paint Painter, now time.Time) node {
 	if report.URL != "" {
 		words = append(words, report.URL)
 	}
-	root := node{text: strings.Join(words, "  ")}
+	root := newNode(strings.Join(words, "  "))
 	add := func(title string, children []node) {
 		if len(children) > 0 {
-			root.children = append(root.children, node{title, children})
+			root.children = append(root.children, newNode(title, children...))
 		}
 	}
-	add(paint.Paint(Red, "Blocked by"), blockers(report, paint))
+	add(paint.Paint(printer.Red, "Blocked by"), blockers(report, paint))
 	if len(report.Conditions) == 0 || report.Reason == "" {
-		root.children = append(root.children, node{text: paint.Paint(Yellow, report.Message)})
+		root.children = append(root.children, newNode(paint.Paint(printer.Yellow, report.Message)))
 	}
 	add("Conditions", conditions(report, paint, now))
 	add("Addresses", addresses(report))
@@ -106,81 +96,82 @@ func nodeOf(report Report, paint Painter, now time.Time) node {
 	return root
 }
 
-func readyWord(report Report, paint Painter) string {
+func readyWord(report Report, paint printer.Painter) string {
 	switch report.Ready {
 	case string(metav1.ConditionTrue):
-		return paint.Paint(Green, "Ready")
+		return paint.Paint(printer.Green, "Ready")
 	case string(metav1.ConditionFalse):
-		return paint.Paint(Red, "NotReady")
+		return paint.Paint(printer.Red, "NotReady")
 	}
-	return paint.Paint(Yellow, "Unknown")
+	return paint.Paint(printer.Yellow, "Unknown")
 }
 
-func blockers(report Report, paint Painter) (out []node) {
+func blockers(report Report, paint printer.Painter) (out []node) {
 	for _, blocker := range report.BlockedBy {
-		one := node{text: paint.Paint(Red, blocker.Reason) + ": " + Safe(blocker.Message)}
-		if blocker.WayOut != "" {
-			one.children = []node{{text: "way out: " + blocker.WayOut}}
+		one := newNode(paint.Paint(printer.Red, blocker.Reason)).withMessage(": ", blocker.Message)
+		if blocker.Remedy != "" {
+			one.children = []node{newNode("remedy: " + blocker.Remedy)}
 		}
 		out = append(out, one)
 	}
 	return out
 }
 
-// goodConditions are the statuses of conditions when all is well.
+// goodConditions are the statuses of the conditions of a healthy instance.
 var goodConditions = map[string]metav1.ConditionStatus{
 	v1alpha2.ConditionReady: metav1.ConditionTrue, v1alpha2.ConditionProgressing: metav1.ConditionFalse,
 	v1alpha2.ConditionDegraded: metav1.ConditionFalse, v1alpha2.ConditionCertificatesValid: metav1.ConditionTrue,
+	v1alpha2.ConditionOutdated: metav1.ConditionFalse,
 }
 
-func conditions(report Report, paint Painter, now time.Time) (out []node) {
+func conditions(report Report, paint printer.Painter, now time.Time) (out []node) {
 	width := 0
 	for _, condition := range report.Conditions {
 		width = max(width, len(condition.Type))
 	}
-	said := sets.New[string]()
+	printed := sets.New[string]()
 	for _, condition := range report.Conditions {
-		color := Yellow
+		color := printer.Yellow
 		if goodConditions[condition.Type] == condition.Status {
-			color = Green
+			color = printer.Green
 		} else if condition.Type == v1alpha2.ConditionDegraded {
-			color = Red
+			color = printer.Red
 		}
-		text := fmt.Sprintf("%-*s  %s  %s, %s", width, condition.Type, paint.Paint(color, fmt.Sprintf("%-5s", condition.Status)),
-			condition.Reason, age(condition.LastTransitionTime, now))
-		if condition.Message != "" && !said.Has(condition.Message) { // Degraded mostly says what Ready has said
-			text += ": " + Safe(condition.Message)
-			said.Insert(condition.Message)
+		one := newNode(fmt.Sprintf("%-*s  %s  %s, %s", width, condition.Type, paint.Paint(color, fmt.Sprintf("%-5s", condition.Status)),
+			condition.Reason, age(condition.LastTransitionTime, now)))
+		if !printed.Has(condition.Message) { // Degraded often has the message of Ready
+			one = one.withMessage(": ", condition.Message)
+			printed.Insert(condition.Message)
 		}
-		out = append(out, node{text: text})
+		out = append(out, one)
 	}
 	return out
 }
 
 func addresses(report Report) (out []node) {
 	for _, address := range report.Addresses {
-		text := fmt.Sprintf("%s %s", address.Type, Safe(address.Value))
+		text := fmt.Sprintf("%s %s", address.Type, address.Value)
 		if address.Port != 0 {
 			text += fmt.Sprintf(" for port %d", address.Port)
 		}
-		out = append(out, node{text: text})
+		out = append(out, newNode(text))
 	}
 	return out
 }
 
-func children(report Report, paint Painter, now time.Time) (out []node) {
+func children(report Report, paint printer.Painter, now time.Time) (out []node) {
 	pods := podNodes(report, paint, now)
 	for _, child := range report.Children {
 		text := child.Kind + " " + child.Name
 		if child.State == "missing" {
-			text += "  " + paint.Paint(Red, child.State)
+			text += "  " + paint.Paint(printer.Red, child.State)
 		} else if child.State != "" {
 			text += "  " + child.State
 		}
 		if slices.Contains(report.PatchedKinds, child.Kind) {
 			text += "  patched"
 		}
-		one := node{text: text}
+		one := newNode(text)
 		if child.Kind == "Deployment" {
 			one.children, pods = pods, nil
 		}
@@ -189,18 +180,18 @@ func children(report Report, paint Painter, now time.Time) (out []node) {
 	return append(out, pods...)
 }
 
-func podNodes(report Report, paint Painter, now time.Time) (out []node) {
+func podNodes(report Report, paint printer.Painter, now time.Time) (out []node) {
 	for _, pod := range report.Pods {
 		state := pod.State
 		switch {
 		case pod.Ready && state == "Running":
-			state = paint.Paint(Green, "ready")
+			state = paint.Paint(printer.Green, "ready")
 		case state == "Running":
-			state = paint.Paint(Yellow, "not ready")
+			state = paint.Paint(printer.Yellow, "not ready")
 		case state == "Terminating" || state == "Pending" || state == "ContainerCreating":
-			state = paint.Paint(Yellow, state)
+			state = paint.Paint(printer.Yellow, state)
 		default:
-			state = paint.Paint(Red, Safe(state))
+			state = paint.Paint(printer.Red, state)
 		}
 		text := fmt.Sprintf("Pod %s  %s", pod.Name, state)
 		if pod.Restarts > 0 {
@@ -210,56 +201,45 @@ func podNodes(report Report, paint Painter, now time.Time) (out []node) {
 			text += "  on " + pod.Node
 		}
 		if pod.Image != report.Image {
-			text += "  " + Safe(pod.Image)
+			text += "  " + pod.Image
 		}
-		out = append(out, node{text: text + "  " + age(pod.Created, now)})
+		out = append(out, newNode(text+"  "+age(pod.Created, now)))
 	}
 	return out
 }
 
-func certificates(report Report, paint Painter, now time.Time) (out []node) {
+func certificates(report Report, paint printer.Painter, now time.Time) (out []node) {
 	for _, one := range report.Certificates {
 		left := one.NotAfter.Sub(now)
 		text := fmt.Sprintf("expires in %s, %s", short(left), one.NotAfter.UTC().Format(time.RFC3339))
 		if left <= 0 {
-			text = paint.Paint(Red, fmt.Sprintf("expired %s", age(one.NotAfter, now)))
+			text = paint.Paint(printer.Red, fmt.Sprintf("expired %s", age(one.NotAfter, now)))
 		}
 		text = fmt.Sprintf("Secret %s  %s", one.SecretName, text)
 		if len(one.DNSNames) > 0 {
-			text += "  for " + Safe(strings.Join(one.DNSNames, ","))
+			text += "  for " + strings.Join(one.DNSNames, ",")
 		}
 		if one.Issuer != "" {
-			text += "  by " + Safe(one.Issuer)
+			text += "  by " + one.Issuer
 		}
-		out = append(out, node{text: text})
+		out = append(out, newNode(text))
 	}
 	return out
 }
 
-func revisions(report Report, paint Painter, now time.Time) (out []node) {
-	words := map[string]string{LastGood: paint.Paint(Green, "last good"), Failed: paint.Paint(Red, "failed"), Current: "being applied"}
+func revisions(report Report, paint printer.Painter, now time.Time) (out []node) {
+	words := map[string]string{
+		LastGood: paint.Paint(printer.Green, "last good"), Failed: paint.Paint(printer.Red, "failed"), Current: "being applied",
+	}
 	for _, one := range report.Revisions {
 		text := fmt.Sprintf("%s  %s", one.Name, words[one.State])
 		if one.Image != "" {
-			text += "  " + Safe(one.Image)
+			text += "  " + one.Image
 		}
 		text += "  " + age(one.Time, now)
-		if one.Message != "" {
-			text += "\n" + one.Reason + ": " + Safe(one.Message)
-		}
-		out = append(out, node{text: text})
+		out = append(out, newNode(text).withMessage("\n"+printer.Line(one.Reason)+": ", one.Message))
 	}
 	return out
-}
-
-// Safe returns a text that others wrote without what a terminal would obey.
-func Safe(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\n' && r != '\t' || r == 0x7f || r >= 0x80 && r < 0xa0 {
-			return '\uFFFD'
-		}
-		return r
-	}, text)
 }
 
 // short returns a time span in the short form of kubectl.

@@ -1,4 +1,5 @@
-// Package tree says how instances are: as a structure, and as a tree that people read. It reads nothing itself.
+// Package tree reports the status of instances, as a structure and as a tree of text. It makes no
+// requests.
 package tree
 
 import (
@@ -24,13 +25,14 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// Report says how an instance is. Its JSON form is what `kubectl nginx status -o json` prints; docs/guide/kubectl-nginx.md documents it.
+// Report is the status of an instance. `kubectl nginx status -o json` prints its JSON form, which
+// docs/guide/kubectl-nginx.md documents.
 type Report struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	// Ready is the status of the condition Ready of the current generation: True, False or Unknown.
 	Ready string `json:"ready"`
-	// Reason and Message are those of Ready.
+	// Reason and Message are the reason and the message of the condition Ready.
 	Reason       string                 `json:"reason,omitempty"`
 	Message      string                 `json:"message,omitempty"`
 	Replicas     Replicas               `json:"replicas"`
@@ -44,7 +46,7 @@ type Report struct {
 	Children     []Child                `json:"children,omitempty"`
 	Pods         []Pod                  `json:"pods,omitempty"`
 	Certificates []v1alpha2.Certificate `json:"certificates,omitempty"`
-	// Revisions are the declarations that are kept or were taken back, the newest first.
+	// Revisions are the stored revisions and the revisions that were rolled back, newest first.
 	Revisions []Revision `json:"revisions,omitempty"`
 }
 
@@ -55,18 +57,20 @@ type Replicas struct {
 	Updated int32 `json:"updated"`
 }
 
-// Blocker is one of status.blockedBy, with what usually helps against its reason.
+// Blocker is an entry of status.blockedBy, with the usual remedy for its reason.
 type Blocker struct {
 	v1alpha2.Blocker `json:",inline"`
 
-	WayOut string `json:"wayOut,omitempty"`
+	// Remedy has the JSON name of older releases, because fields of the structure are never
+	// renamed.
+	Remedy string `json:"wayOut,omitempty"`
 }
 
-// Child is an object that the operator keeps for an instance.
+// Child is a child object of an instance.
 type Child struct {
 	v1alpha2.RelatedObject `json:",inline"`
 
-	// State says in words how it is, "" where there is nothing to say.
+	// State describes the state of the object, or is "" if there is nothing to report.
 	State string `json:"state,omitempty"`
 }
 
@@ -81,10 +85,10 @@ type Pod struct {
 	Created  metav1.Time `json:"created"`
 }
 
-// Revision is a declaration that a ControllerRevision keeps, or that was taken back.
+// Revision is a revision that a ControllerRevision stores, or that was rolled back.
 type Revision struct {
 	Name string `json:"name"`
-	// State is LastGood, Failed, or Current for the newest of those that are neither.
+	// State is LastGood, Failed, or Current if it is neither.
 	State   string      `json:"state"`
 	Image   string      `json:"image,omitempty"`
 	Reason  string      `json:"reason,omitempty"`
@@ -99,7 +103,7 @@ const (
 	Current  = "Current"
 )
 
-// Of returns what an object itself says of its instance: no children, Pods and revisions.
+// Of returns the report of an instance without child objects, Pods, and revisions.
 func Of(object *v1alpha2.NginxOperator) Report {
 	status := &object.Status
 	out := Report{
@@ -115,17 +119,17 @@ func Of(object *v1alpha2.NginxOperator) Report {
 		out.Ready, out.Reason, out.Message = string(ready.Status), ready.Reason, ready.Message
 	}
 	for _, blocker := range status.BlockedBy {
-		wayOut := reference.WayOut(blocker.Reason)
+		remedy := reference.Remedy(blocker.Reason)
 		if blocker.Reason == v1alpha2.ReasonPaused {
-			wayOut = "kubectl nginx resume " + object.Name
+			remedy = "kubectl nginx resume " + object.Name
 		}
-		out.BlockedBy = append(out.BlockedBy, Blocker{blocker, wayOut})
+		out.BlockedBy = append(out.BlockedBy, Blocker{blocker, remedy})
 	}
 	return out
 }
 
-// WithDetails returns a report on an instance with its children, which are nil where they could not be read, its Pods, and the
-// ControllerRevisions that it controls.
+// WithDetails returns the report of an instance with its child objects, Pods, and
+// ControllerRevisions. A child is nil if it does not exist.
 func WithDetails(
 	object *v1alpha2.NginxOperator, children map[v1alpha2.RelatedObject]client.Object, pods []corev1.Pod, kept []appsv1.ControllerRevision,
 ) Report {
@@ -144,7 +148,7 @@ func WithDetails(
 	return out
 }
 
-// stateOf says in words how a child is.
+// stateOf describes the state of a child object.
 func stateOf(child client.Object) string {
 	switch child := child.(type) {
 	case nil:
@@ -206,7 +210,7 @@ func podOf(pod *corev1.Pod) Pod {
 	return out
 }
 
-// revisionsOf returns what is known of the revisions of an instance.
+// revisionsOf returns the revisions of an instance, newest first.
 func revisionsOf(status *v1alpha2.NginxOperatorStatus, kept []appsv1.ControllerRevision) []Revision {
 	var out []Revision
 	for _, failed := range status.FailedRevisions {
@@ -228,7 +232,7 @@ func revisionsOf(status *v1alpha2.NginxOperatorStatus, kept []appsv1.ControllerR
 	return out
 }
 
-// age returns how long ago something was, in the short form of kubectl.
+// age returns the time since an event in the short form of kubectl.
 func age(then metav1.Time, now time.Time) string {
 	if then.IsZero() {
 		return "at an unknown time"

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/cmd/kubectl-nginx/printer"
 	"github.com/example/nginx-operator/docs/reference"
 )
 
@@ -40,7 +41,7 @@ func condition(kind string, status metav1.ConditionStatus, reason, message strin
 	}
 }
 
-// instance returns an object that is well.
+// instance returns a healthy object.
 func instance() *v1alpha2.NginxOperator {
 	return &v1alpha2.NginxOperator{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Generation: 3},
@@ -112,7 +113,7 @@ func well() Report {
 	return WithDetails(object, liveChildren(), []corev1.Pod{pod("web-b", running(2)), pod("web-a", running(0))}, kept)
 }
 
-func takenBack() Report {
+func rolledBack() Report {
 	object := instance()
 	const failed = "the rollout failed"
 	object.Status.Conditions[0] = condition(v1alpha2.ConditionReady, metav1.ConditionFalse, v1alpha2.ReasonRolledBack, failed)
@@ -151,15 +152,15 @@ func pausedAndExpired() Report {
 	return Of(object)
 }
 
-// What a person sees, for an instance that is well, one whose change was taken back, one that is paused, and one that is new.
+// The tree of an instance that is healthy, rolled back, paused, or new.
 func TestRender(t *testing.T) {
 	for name, reports := range map[string][]Report{
-		"well": {well()}, "taken-back": {takenBack()}, "paused": {pausedAndExpired()},
+		"well": {well()}, "rolled-back": {rolledBack()}, "paused": {pausedAndExpired()},
 		"new": {Of(&v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Generation: 1}})},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var plain, colored bytes.Buffer
-			if err := Render(&plain, reports, Painter{}, now); err != nil {
+			if err := Render(&plain, reports, printer.Painter{}, now); err != nil {
 				t.Fatal(err)
 			}
 			if *update {
@@ -174,11 +175,11 @@ func TestRender(t *testing.T) {
 			if diff := cmp.Diff(string(want), plain.String()); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
-			if err := Render(&colored, reports, Painter{On: true}, now); err != nil {
+			if err := Render(printer.NewWriter(&colored), reports, printer.Painter{On: true}, now); err != nil {
 				t.Fatal(err)
 			}
 			text := colored.String()
-			for _, code := range []string{Red, Green, Yellow, Cyan, Bold, "0"} {
+			for _, code := range []string{printer.Red, printer.Green, printer.Yellow, printer.Cyan, printer.Bold, "0"} {
 				text = strings.ReplaceAll(text, "\x1b["+code+"m", "")
 			}
 			if diff := cmp.Diff(plain.String(), text); diff != "" || text == colored.String() {
@@ -188,17 +189,17 @@ func TestRender(t *testing.T) {
 	}
 }
 
-// Each reason whose way out the table of reasons names is told with it.
-func TestWayOut(t *testing.T) {
-	if got := reference.WayOut(v1alpha2.ReasonNameConflict); got != "delete or rename it, or choose another name." {
+// Each reason has the remedy from the table of reasons.
+func TestRemedy(t *testing.T) {
+	if got := reference.Remedy(v1alpha2.ReasonNameConflict); got != "delete or rename that object, or rename the NginxOperator." {
 		t.Errorf("got %q", got)
 	}
-	if got := reference.WayOut("NoSuchReason"); got != "" {
-		t.Errorf("a reason that is not there has the way out %q", got)
+	if got := reference.Remedy("NoSuchReason"); got != "" {
+		t.Errorf("an unknown reason has the remedy %q", got)
 	}
 }
 
-// The documentation shows what the program prints.
+// The documentation shows the output of the program.
 func TestDocumentation(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/guide/kubectl-nginx.md")
 	if err != nil {

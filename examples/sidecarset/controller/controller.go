@@ -48,8 +48,8 @@ import (
 const (
 	// setIndex is the index of Pods by the SidecarSets whose sidecars they carry.
 	setIndex = "sidecarsets"
-	// batch is how long events of Pods are collected before a reconcile.
-	batch      = 100 * time.Millisecond
+	// Batch is how long events of Pods are collected before a reconcile.
+	Batch      = 100 * time.Millisecond
 	fieldOwner = client.FieldOwner("sidecarset-operator")
 	// staleRetry is when a reconcile is repeated that was made from an old state.
 	staleRetry = 50 * time.Millisecond
@@ -91,7 +91,7 @@ func enqueueSets() handler.TypedEventHandler[*corev1.Pod, reconcile.Request] {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	enqueue := func(queue queue, pod *corev1.Pod) {
 		for _, name := range setsOf(pod) {
-			queue.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Name: name}}, batch)
+			queue.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Name: name}}, Batch)
 		}
 	}
 	return handler.TypedFuncs[*corev1.Pod, reconcile.Request]{

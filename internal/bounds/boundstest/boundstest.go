@@ -1,7 +1,7 @@
 //go:build unix
 
-// Package boundstest holds tests to what one object may cost, whatever somebody stored or posted: so much of a processor,
-// and so much memory.
+// Package boundstest limits the processor time and the memory that one object of a client can cost in
+// a test.
 package boundstest
 
 import (
@@ -14,18 +14,32 @@ import (
 )
 
 const (
-	// MaxTime is how long one object may keep a processor busy.
+	// MaxTime bounds the processor time for one object.
 	MaxTime = 200 * time.Millisecond
-	// MaxMemory is how much may be allocated for one object, garbage included.
+	// MaxMemory bounds the allocations for one object, including garbage.
 	MaxMemory = 64 << 20
-	// fuzzed is how many times longer everything takes while the fuzzer counts which code runs.
+	// MaxRequestMemory bounds the allocations for one request of a stranger, including garbage.
+	MaxRequestMemory = 32 << 20
+	// fuzzed is the slowdown by the fuzzer's coverage counters.
 	fuzzed = 4
-	// tries are made before something counts as dear: the processor time holds what else the process does.
+	// tries is the number of measurements before a function counts as expensive, because the processor
+	// time includes other work of the process.
 	tries = 3
 )
 
-// Cheap fails the test where the function takes more than may be taken for one object.
+// Cheap fails the test if the function exceeds the bounds for one object.
 func Cheap(t testing.TB, do func()) {
+	t.Helper()
+	within(t, MaxMemory, do)
+}
+
+// CheapRequest fails the test if the function exceeds the bounds for one request of a stranger.
+func CheapRequest(t testing.TB, do func()) {
+	t.Helper()
+	within(t, MaxRequestMemory, do)
+}
+
+func within(t testing.TB, memory uint64, do func()) {
 	t.Helper()
 	maxTime := MaxTime * slower
 	if worker := flag.Lookup("test.fuzzworker"); worker != nil && worker.Value.String() == "true" {
@@ -33,11 +47,11 @@ func Cheap(t testing.TB, do func()) {
 	}
 	took, allocated := time.Duration(0), uint64(0)
 	for range tries {
-		if took, allocated = measure(t, do); took <= maxTime && allocated <= MaxMemory*larger {
+		if took, allocated = measure(t, do); took <= maxTime && allocated <= memory*Larger {
 			return
 		}
 	}
-	t.Errorf("took %s of a processor and %d MiB, where %s and %d MiB are the most", took, allocated>>20, maxTime, MaxMemory*larger>>20)
+	t.Errorf("took %s of a processor and %d MiB, where %s and %d MiB are the most", took, allocated>>20, maxTime, memory*Larger>>20)
 }
 
 func measure(t testing.TB, do func()) (took time.Duration, allocated uint64) {
@@ -58,7 +72,7 @@ func measure(t testing.TB, do func()) (took time.Duration, allocated uint64) {
 	return took, after.TotalAlloc - before.TotalAlloc
 }
 
-// ProcessorTime is what the process has used: it does not count what others do on the machine.
+// ProcessorTime returns the processor time of this process, which excludes other processes.
 func ProcessorTime() (time.Duration, error) {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {

@@ -2,6 +2,9 @@
 
 package boundstest
 
-// slower and larger are how many times longer everything takes with the race detector, and how much more is allocated: a sync.Pool
-// forgets a part of what it is given then.
-const slower, larger = 20, 8
+// slower is the slowdown by the race detector.
+const slower = 20
+
+// Larger is the factor of allocations with the race detector, because a sync.Pool then drops a part of
+// its objects.
+const Larger = 8

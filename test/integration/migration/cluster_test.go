@@ -199,7 +199,12 @@ func (m *migration) createObjects(t *testing.T) {
 			object.Annotations = map[string]string{wellknown.AnnotationV1alpha2: `{"paused":true}`}
 		}
 		object.Spec.Replicas, object.Spec.Port = ptr.To[int32](0), ptr.To(10000+int32(i)) //nolint:gosec // it is small
-		return m.admin.Create(ctx, object)
+		// On a busy machine the admission of a write at v1alpha1 may take longer than its timeout, and the write fails then.
+		ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+		defer cancel()
+		return harness.Eventually(ctx, 100*time.Millisecond, func(ctx context.Context) error {
+			return client.IgnoreAlreadyExists(m.admin.Create(ctx, object.DeepCopy()))
+		})
 	}))
 	awaitEvery(t, 500*time.Millisecond, func() error {
 		list := &v1alpha2.NginxOperatorList{}

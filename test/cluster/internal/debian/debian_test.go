@@ -3,6 +3,7 @@ package debian
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -13,6 +14,30 @@ func TestWithDependencies(t *testing.T) {
 			"  Depends: libc6\n  Depends: zlib1g\n  Suggests: liba\nlibc6\n  Depends: libgcc-s1\n")
 	if diff := cmp.Diff([]string{"nginx", "zlib1g", "nginx-common", "libc6", "libgcc-s1"}, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// The packages of the suite that changes all the time are kept for a week, and no version of them is named anywhere.
+func TestCacheName(t *testing.T) {
+	day := time.Date(2026, 11, 24, 0, 0, 0, 0, time.UTC)
+	for _, suite := range Suites {
+		now, later := cacheName(suite, day), cacheName(suite, day.AddDate(0, 0, 7))
+		if rolls := suite == rollingSuite; (now != later) != rolls {
+			t.Errorf("%s: %s, and a week later %s", suite, now, later)
+		}
+	}
+}
+
+func TestNginxVersion(t *testing.T) {
+	got := nginxVersion([]string{"/a/libc6_2.41-12_amd64.deb", "/a/nginx-common_1.26.3-3_all.deb", "/a/nginx_1.26.3-3+deb13u10_amd64.deb"})
+	if got != "1.26.3-3+deb13u10" || nginxVersion(nil) != "" {
+		t.Error(got)
+	}
+}
+
+func TestUnknownSuite(t *testing.T) {
+	if _, err := Nginx(t.Context(), "potato", t.TempDir(), nil); err == nil {
+		t.Error("a suite without nginx is fetched")
 	}
 }
 

@@ -10,30 +10,72 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/example/nginx-operator/test/cluster/internal/host"
 )
 
-// nginxSuite is the release of Debian that the operand's nginx and its libraries come from, whatever release the machine
-// runs: trixie (Debian 13) has nginx 1.26.
-const nginxSuite = "trixie"
+// DefaultSuite is the release of Debian that the default image's nginx and its libraries come from, whatever release the
+// machine runs.
+const DefaultSuite = "trixie"
+
+// Suites are the releases of Debian with an nginx that the operand is tested with, oldest first: bookworm (Debian 12) has nginx
+// 1.22, trixie (Debian 13) 1.26, sid the newest that Debian has.
+var Suites = []string{"bookworm", DefaultSuite, rollingSuite}
+
+// rollingSuite changes all the time, so its packages are fetched again every week.
+const rollingSuite = "sid"
 
 // debianKeyring signs all releases of Debian.
 const debianKeyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
-// Nginx returns the packages of nginx, from the user's cache directory if they are there. Without a home directory they are
-// kept in fallback, and fetched again for every cluster.
-func Nginx(ctx context.Context, fallback string, progress *host.Progress) ([]string, error) {
+// Nginx returns the packages of a suite's nginx, from the user's cache directory if they are there. Without a home directory it
+// keeps them in fallback, and fetches them again for every cluster.
+func Nginx(ctx context.Context, suite, fallback string, progress *host.Progress) ([]string, error) {
+	if !slices.Contains(Suites, suite) {
+		return nil, fmt.Errorf("unknown suite %q: one of %s", suite, strings.Join(Suites, ", "))
+	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		cache = fallback
 	}
-	dir := filepath.Join(cache, "nginx-operator", "nginx-packages-"+nginxSuite)
-	pattern := filepath.Join(dir, "*.deb")
-	if files, err := filepath.Glob(pattern); err != nil || len(files) > 0 {
-		return files, err
+	dir := filepath.Join(cache, "nginx-operator", cacheName(suite, time.Now()))
+	files, err := packagesIn(dir)
+	if err == nil && len(files) == 0 {
+		progress.Step("fetching the packages of nginx from Debian's %s", suite)
+		files, err = fetchInto(ctx, dir, suite)
 	}
-	progress.Step("fetching the packages of nginx")
+	if err == nil {
+		progress.Step("nginx %s of Debian's %s", nginxVersion(files), suite)
+	}
+	return files, err
+}
+
+// cacheName returns the name of the directory for a suite's packages.
+func cacheName(suite string, now time.Time) string {
+	if suite == rollingSuite {
+		year, week := now.ISOWeek()
+		suite = fmt.Sprintf("%s-%d-W%02d", suite, year, week)
+	}
+	return "nginx-packages-" + suite
+}
+
+// packagesIn returns the packages in a directory, sorted, so that the layer is always the same.
+func packagesIn(dir string) ([]string, error) { return filepath.Glob(filepath.Join(dir, "*.deb")) }
+
+// nginxVersion returns the version of the package nginx in a list of files, or "" if it is not among them.
+func nginxVersion(files []string) string {
+	for _, file := range files {
+		if rest, ok := strings.CutPrefix(filepath.Base(file), "nginx_"); ok {
+			version, _, _ := strings.Cut(rest, "_")
+			return version
+		}
+	}
+	return ""
+}
+
+// fetchInto downloads the packages of a suite into dir.
+func fetchInto(ctx context.Context, dir, suite string) ([]string, error) {
 	// Into another directory first, so that an interrupted download is not taken for a complete one.
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return nil, fmt.Errorf("failed to make the cache directory: %w", err)
@@ -43,23 +85,23 @@ func Nginx(ctx context.Context, fallback string, progress *host.Progress) ([]str
 		return nil, fmt.Errorf("failed to make a directory for the packages: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(aside) }()
-	if err := fetchNginx(ctx, aside); err != nil {
+	if err := fetchNginx(ctx, aside, suite); err != nil {
 		return nil, host.Unavailable("the packages of nginx cannot be fetched: %w", err)
 	}
 	if err := os.Rename(filepath.Join(aside, "packages"), dir); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, fmt.Errorf("failed to keep the packages: %w", err)
 	}
-	return filepath.Glob(pattern) // sorted, so that the layer is always the same
+	return packagesIn(dir)
 }
 
-// fetchNginx downloads the packages into dir/packages. apt keeps everything of its own in dir: the machine's lists and sources
+// fetchNginx downloads the packages of a suite into dir/packages. apt keeps everything of its own in dir: the machine's lists and sources
 // stay as they are.
-func fetchNginx(ctx context.Context, dir string) error {
+func fetchNginx(ctx context.Context, dir, suite string) error {
 	targets, err := aptOutput(ctx, "apt-get", "indextargets", "--format", "$(SITE) $(LABEL)", "Created-By: Packages")
 	if err != nil {
 		return err
 	}
-	source := fmt.Sprintf("deb [signed-by=%s] %s %s main\n", debianKeyring, parseMirror(targets), nginxSuite)
+	source := fmt.Sprintf("deb [signed-by=%s] %s %s main\n", debianKeyring, parseMirror(targets), suite)
 	if err := host.WriteFile(filepath.Join(dir, "sources.list"), []byte(source), 0o644); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"embed"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/example/nginx-operator/test/cluster/internal/debian"
@@ -64,7 +65,7 @@ func clusterImages(l layout.Layout, nginxPackages []string) ([]recipe, error) {
 			config: imageConfig{Env: []string{"PATH=/bin"}, Cmd: []string{"sh"}},
 			write:  writeBusybox,
 		},
-		nginxImage(nginxPackages),
+		nginxImage(nginxPackages, slices.Concat(standIns, []string{NginxOf(debian.DefaultSuite)})...),
 		{
 			names:  []string{"docker.io/nginx/nginx-prometheus-exporter:1.5.1"},
 			config: imageConfig{User: "1001:1001", Entrypoint: []string{"/usr/bin/" + exporter}},
@@ -148,15 +149,23 @@ func toolImage(l layout.Layout, names []string, config imageConfig, programs ...
 	}}
 }
 
-// nginxImage stands in for nginxinc/nginx-unprivileged: on the local cluster the nginx of Debian runs under that name, with the
-// same user, port, paths and signals. There are two tags of the same files, so that a change of image can be tested. The two other
-// names are those of the applications in the documents of the examples (examples/sidecarset, examples/myapp).
-func nginxImage(packages []string) recipe {
+// standIns are the names under which the nginx of Debian's default suite runs on the local cluster: the default image of this release
+// and of those before 0.5.1, another tag of the same files, so that a change of image can be tested, and the applications in the
+// documents of the examples (examples/sidecarset, examples/myapp).
+var standIns = []string{
+	nginxRepository + ":1.30.7", nginxRepository + ":1.28.0", nginxRepository + ":1.31.9",
+	"docker.io/library/nginx:1.15.1", "docker.io/library/myapp:latest",
+}
+
+const nginxRepository = "docker.io/nginxinc/nginx-unprivileged"
+
+// NginxOf returns the name of the image with the nginx of a suite of Debian.
+func NginxOf(suite string) string { return nginxRepository + ":debian-" + suite }
+
+// nginxImage stands in for nginxinc/nginx-unprivileged: the nginx of Debian, with the same user, port, paths, and signals.
+func nginxImage(packages []string, names ...string) recipe {
 	return recipe{
-		names: []string{
-			"docker.io/nginxinc/nginx-unprivileged:1.28.0", "docker.io/nginxinc/nginx-unprivileged:1.29.0",
-			"docker.io/library/nginx:1.15.1", "docker.io/library/myapp:latest",
-		},
+		names: names,
 		config: imageConfig{
 			User:         fmt.Sprint(nginxUser),
 			ExposedPorts: map[string]struct{}{"8080/tcp": {}},

@@ -1,6 +1,9 @@
 package images
 
 import (
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"testing"
 
@@ -47,13 +50,36 @@ func TestImages(t *testing.T) {
 		layout.PauseImage,
 		"docker.io/library/busybox:1.36",
 		"docker.io/nginxinc/nginx-unprivileged:1.28.0",
-		"docker.io/nginxinc/nginx-unprivileged:1.29.0",
+		"docker.io/nginxinc/nginx-unprivileged:debian-trixie",
 		OPM + ":latest",
 		Catalogd + ":v1.5.1",
 		"quay.io/jetstack/cert-manager-webhook:v1.11.5",
 	} {
 		if !seen[name] {
 			t.Errorf("%s is missing", name)
+		}
+	}
+}
+
+// The cluster has the default images of this release and of each before it.
+func TestDefaultImagesOfReleases(t *testing.T) {
+	repo, err := layout.FindRepo()
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifests, err := filepath.Glob(filepath.Join(repo, "catalog", "nginx-operator", "bundles", "*.yaml"))
+	if err != nil || len(manifests) == 0 {
+		t.Fatal("no bundles of releases", err)
+	}
+	for _, file := range append(manifests, filepath.Join(repo, "config", "manager", "manager.yaml")) {
+		text, err := os.ReadFile(file) //nolint:gosec // a file of the repository
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range regexp.MustCompile(regexp.QuoteMeta(nginxRepository)+`:[0-9][0-9.]*`).FindAllString(string(text), -1) {
+			if !slices.Contains(standIns, name) {
+				t.Errorf("%s names %s, which the cluster does not have", file, name)
+			}
 		}
 	}
 }

@@ -36,7 +36,7 @@ func (s Store) PushOwn(ctx context.Context) error {
 	if s.HasOwn() {
 		return nil
 	}
-	packages, err := debian.Nginx(ctx, s.Node.State(), s.Progress)
+	packages, err := debian.Nginx(ctx, debian.DefaultSuite, s.Node.State(), s.Progress)
 	if err != nil {
 		return err
 	}
@@ -48,6 +48,23 @@ func (s Store) PushOwn(ctx context.Context) error {
 		return err
 	}
 	return host.WriteFile(s.Node.State("images-pushed"), nil, 0o644)
+}
+
+// PushNginx makes the images with the nginx of suites of Debian.
+func (s Store) PushNginx(ctx context.Context, suites []string) error {
+	if !s.Node.HasNetwork() {
+		return node.ErrNotRunning
+	}
+	for _, suite := range suites {
+		packages, err := debian.Nginx(ctx, suite, s.Node.State(), s.Progress)
+		if err != nil {
+			return err
+		}
+		if err := s.pushRecipes(ctx, []recipe{nginxImage(packages, NginxOf(suite))}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // PushOLMv1 builds the programs of OLM v1 and cert-manager and makes their images, for the clusters that have them.

@@ -1,0 +1,85 @@
+package v1alpha2
+
+// Config is nginx configuration from exactly one of two sources.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.inline) != has(self.configMapRef)",message="config takes exactly one of inline and configMapRef"
+type Config struct {
+	// inline is the configuration text, at most 65536 characters. Use configMapRef for a longer
+	// text.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=65536
+	Inline string `json:"inline,omitempty"`
+
+	// configMapRef references a ConfigMap key in the same namespace. A change of its content
+	// starts a rollout. The operator does not roll out an invalid configuration and reports it
+	// in the status.
+	// +optional
+	ConfigMapRef *ConfigMapKeyReference `json:"configMapRef,omitempty"`
+}
+
+// ConfigMapKeyReference references a key of a ConfigMap in the same namespace.
+type ConfigMapKeyReference struct {
+	// name is the name of the ConfigMap.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="name must contain only lower-case letters, digits, hyphens, and dots, and must start and end with a letter or digit"
+	Name string `json:"name"`
+
+	// key is the key in the ConfigMap's data. Defaults to nginx.conf.
+	// +optional
+	// +default="nginx.conf"
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[-._a-zA-Z0-9]+$') && self != '.' && !self.startsWith('..')",message="key must contain only letters, digits, hyphens, dots, and underscores, for example nginx.conf"
+	Key string `json:"key,omitempty"`
+}
+
+// Nginx tunes settings of nginx.conf that the operator manages.
+type Nginx struct {
+	// workerProcesses is the number of nginx worker processes (worker_processes), 1 to 1024.
+	// Defaults to resources.limits.cpu, rounded up, or to the number of CPUs of the node if
+	// there is no limit.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1024
+	WorkerProcesses *int32 `json:"workerProcesses,omitempty"`
+
+	// workerConnections is the maximum number of open connections per worker process
+	// (worker_connections), 64 to 65535. Connections to clients and to upstreams both count.
+	// Defaults to 1024.
+	// +optional
+	// +kubebuilder:validation:Minimum=64
+	// +kubebuilder:validation:Maximum=65535
+	WorkerConnections *int32 `json:"workerConnections,omitempty"`
+
+	// errorLogLevel is the lowest severity that nginx logs to the container's output
+	// (error_log). Defaults to notice.
+	// +optional
+	// +kubebuilder:validation:Enum=debug;info;notice;warn;error;crit;alert;emerg
+	ErrorLogLevel string `json:"errorLogLevel,omitempty"`
+
+	// accessLog logs each request to the container's output (access_log). An access_log
+	// directive in config takes precedence. Defaults to true.
+	// +optional
+	AccessLog *bool `json:"accessLog,omitempty"`
+}
+
+// Content is the source of static files.
+type Content struct {
+	// configMapRef references a ConfigMap in the same namespace. Each key of its data and
+	// binaryData becomes a file. A change of its content starts a rollout.
+	// +required
+	ConfigMapRef ConfigMapReference `json:"configMapRef"`
+}
+
+// ConfigMapReference references a ConfigMap in the same namespace.
+type ConfigMapReference struct {
+	// name is the name of the ConfigMap.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="name must contain only lower-case letters, digits, hyphens, and dots, and must start and end with a letter or digit"
+	Name string `json:"name"`
+}

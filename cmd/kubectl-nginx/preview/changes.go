@@ -1,0 +1,116 @@
+package preview
+
+import (
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+)
+
+// Plan has the changes that manifests would make. `kubectl nginx plan -o json` prints its JSON
+// form, which docs/guide/kubectl-nginx.md documents.
+type Plan struct {
+	Objects []Object `json:"objects"`
+	// Warnings are the warnings of admission.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// Differs reports whether anything would change.
+func (p *Plan) Differs() bool {
+	for _, object := range p.Objects {
+		if object.Action != None || len(object.Children) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Actions of a Change.
+const (
+	Create = "create"
+	Update = "update"
+	Delete = "delete"
+	None   = "none"
+)
+
+// Change is a change of an object.
+type Change struct {
+	Action     string `json:"action"`
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Namespace  string `json:"namespace,omitempty"`
+	Name       string `json:"name"`
+	// Diff is a unified diff of the YAML, or "" if nothing changes.
+	Diff string `json:"diff,omitempty"`
+	// Unchecked is true if the user lacks the permission, so the API server did not check the
+	// change.
+	Unchecked bool `json:"unchecked,omitempty"`
+}
+
+// Object is the change of an object of a manifest, and of its child objects if it is an
+// NginxOperator.
+type Object struct {
+	Change `json:",inline"`
+
+	// BlockedBy lists the reasons why the operator would not apply the spec, as in
+	// status.blockedBy.
+	BlockedBy []v1alpha2.Blocker `json:"blockedBy,omitempty"`
+	// Children are the child objects that change.
+	Children []Change `json:"children,omitempty"`
+	// Pods is the effect on the Pods, or nil for other kinds.
+	Pods *Pods `json:"pods,omitempty"`
+	// Paused is true if the operator changes no child object until spec.paused is removed.
+	Paused bool `json:"paused,omitempty"`
+	// Notes are assumptions of the plan.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// Pods is the effect on the Pods of an instance.
+type Pods struct {
+	// Roll is true if a rolling update replaces the running Pods.
+	Roll bool `json:"roll"`
+	// Before and After are the desired numbers of Pods.
+	Before int32 `json:"before"`
+	After  int32 `json:"after"`
+	// Strategy has the rolling update's maxSurge and maxUnavailable, or is "" if Roll is false.
+	Strategy string `json:"strategy,omitempty"`
+}
+
+// podsOf returns the effect of a change of a Deployment on its Pods. before is nil for a creation.
+func podsOf(before, after *appsv1.Deployment) *Pods {
+	out := &Pods{After: ptr.Deref(after.Spec.Replicas, 1)}
+	if before == nil {
+		return out
+	}
+	out.Before = ptr.Deref(before.Spec.Replicas, 1)
+	if out.Before > 0 && !equality.Semantic.DeepEqual(before.Spec.Template, after.Spec.Template) {
+		out.Roll = true
+		if rolling := after.Spec.Strategy.RollingUpdate; rolling != nil {
+			out.Strategy = fmt.Sprintf("maxSurge %s, maxUnavailable %s", rolling.MaxSurge, rolling.MaxUnavailable)
+		}
+	}
+	return out
+}
+
+// changeOf returns the change between two states of an object. One of them can be nil.
+func changeOf(before, after *unstructured.Unstructured) (Change, error) {
+	object, action := after, Update
+	switch {
+	case before == nil:
+		action = Create
+	case after == nil:
+		object, action = before, Delete
+	}
+	out := Change{
+		Action: action, APIVersion: object.GetAPIVersion(), Kind: object.GetKind(), Namespace: object.GetNamespace(), Name: object.GetName(),
+	}
+	var err error
+	if out.Diff, err = Compare(before, after); err == nil && out.Diff == "" && action == Update {
+		out.Action = None
+	}
+	return out, err
+}

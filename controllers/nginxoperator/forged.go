@@ -1,0 +1,55 @@
+package nginxoperator
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/apply"
+	"github.com/example/nginx-operator/internal/operand"
+	"github.com/example/nginx-operator/internal/record"
+	"github.com/example/nginx-operator/internal/requeue"
+)
+
+// A client that may delete and create ConfigMaps can replace an immutable one by another with the
+// same name, labels, and owner, but other data. The operator reads and compares the whole child
+// when it first sees its UID. After that the data cannot change.
+//
+// A forged ConfigMap cannot be replaced under its name. A kubelet retains an immutable ConfigMap
+// while a Pod of its node mounts it, and would mount the forgery in new Pods. So all ConfigMaps get
+// new names with a random suffix, and the Deployment replaces all Pods in a normal rollout. An
+// annotation of the Deployment has the suffix, and is written together with the names in the Pod
+// template. After a crash before this write, the forgery is found again. After a crash following
+// it, the rollout continues.
+
+// replace applies a declaration despite a forged child, and then deletes that child. It returns the
+// forged child as the error, which the status reports until the next reconcile.
+func (r *Reconciler) replace(
+	ctx context.Context, object *v1alpha2.NginxOperator, applied record.Rendering, forged *apply.Forged,
+) (out writing, err error) {
+	out.Applied = &applied
+	found := []*apply.Forged{forged}
+	if _, isConfigMap := forged.Child.(*corev1.ConfigMap); isConfigMap {
+		again, err := r.renderChildren(ctx, object, applied.Declaration, operand.NewSuffix())
+		if err == nil {
+			out, err = r.change(ctx, object, again)
+		}
+		if other := apply.IsForged(err); other != nil && !record.IsUnusable(err) {
+			found, err = append(found, other), nil
+		}
+		if err != nil || out.hold {
+			return out, err
+		}
+	}
+	if err := r.Applier.Confirm(ctx, object); err != nil {
+		return out, err
+	}
+	for _, one := range found {
+		if err := r.Applier.Delete(ctx, one.Child); err != nil {
+			return out, err
+		}
+	}
+	out.Replaced, out.again = true, requeue.Soon
+	return out, forged
+}

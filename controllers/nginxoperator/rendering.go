@@ -1,0 +1,30 @@
+package nginxoperator
+
+import (
+	"cmp"
+	"context"
+	"strings"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/operand"
+	"github.com/example/nginx-operator/internal/record"
+)
+
+// renderChildren returns the children of a declaration for the live state. The suffix is that of
+// the ConfigMaps, or "" for the suffix of the live Deployment.
+func (r *Reconciler) renderChildren(
+	ctx context.Context, object *v1alpha2.NginxOperator, of *record.Declaration, suffix string,
+) (out record.Rendering, err error) {
+	made := *of
+	out.Declaration = &made
+	made.Inputs.Missing, made.Inputs.Record = r.missingKinds(), strings.TrimPrefix(of.Revision.Name, record.Name(object, ""))
+	if made.Inputs.Deployment, err = r.reader().Deployment(ctx, object); err != nil {
+		return out, err
+	}
+	made.Inputs.Suffix = cmp.Or(suffix, operand.SuffixOf(made.Inputs.Deployment))
+	if made.Inputs.Running, err = r.reader().Running(ctx, object); err != nil {
+		return out, err
+	}
+	out.Children, err = operand.Children(made.Object, made.Inputs)
+	return out, err
+}

@@ -1,0 +1,66 @@
+package nginxoperator
+
+import (
+	"encoding/json"
+	"hash/maphash"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+)
+
+// reports remembers the last status that this process wrote to each object. If an object has
+// another status, another client has written it, and the operator writes it again. The zero value
+// is empty.
+type reports struct {
+	statuses sync.Map
+}
+
+// report identifies a status of one object.
+type report struct {
+	uid    types.UID
+	status uint64
+}
+
+var reportSeed = maphash.MakeSeed()
+
+// reportFor returns the report of a status, and false if the status cannot be encoded.
+func reportFor(object *v1alpha2.NginxOperator, status *v1alpha2.NginxOperatorStatus) (report, bool) {
+	raw, err := json.Marshal(status)
+	return report{object.UID, maphash.Bytes(reportSeed, raw)}, err == nil
+}
+
+// wrote remembers a status.
+func (r *reports) wrote(object *v1alpha2.NginxOperator, status *v1alpha2.NginxOperatorStatus) {
+	if found, ok := reportFor(object, status); ok {
+		r.statuses.Store(client.ObjectKeyFromObject(object), found)
+	}
+}
+
+// forget drops the status of a deleted object.
+func (r *reports) forget(object types.NamespacedName) { r.statuses.Delete(object) }
+
+// changedByOthers passes a status that differs from the last one that this process wrote. If this
+// process has not written to an object, it passes every change.
+func (r *reports) changedByOthers() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc:  func(event.CreateEvent) bool { return false },
+		DeleteFunc:  func(event.DeleteEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, isBefore := e.ObjectOld.(*v1alpha2.NginxOperator)
+			after, isAfter := e.ObjectNew.(*v1alpha2.NginxOperator)
+			if !isBefore || !isAfter || equality.Semantic.DeepEqual(before.Status, after.Status) {
+				return false
+			}
+			wrote, known := r.statuses.Load(client.ObjectKeyFromObject(after))
+			found, ok := reportFor(after, &after.Status)
+			return ok && (!known || wrote.(report) != found)
+		},
+	}
+}

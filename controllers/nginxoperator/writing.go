@@ -1,0 +1,143 @@
+package nginxoperator
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/apply"
+	"github.com/example/nginx-operator/internal/operand"
+	"github.com/example/nginx-operator/internal/record"
+	"github.com/example/nginx-operator/internal/requeue"
+	"github.com/example/nginx-operator/internal/rollout"
+	"github.com/example/nginx-operator/internal/status"
+)
+
+// writing is the result of applying a decision.
+type writing struct {
+	status.Written
+	next
+}
+
+// carryOut applies a decision. If there is nothing to apply, it only removes the bridge of an
+// earlier change.
+func (r *Reconciler) carryOut(ctx context.Context, object *v1alpha2.NginxOperator, decided rollout.Decision) (writing, error) {
+	if decided.Apply == nil || decided.State == rollout.StateBlocked && object.Spec.Paused {
+		again, err := r.bridges().Settle(ctx, object)
+		return writing{status.Written{Failure: status.WriteFailure(err, &object.Spec)}, next{again: again}}, err
+	}
+
+	spec := &decided.Apply.Object.Spec
+	rendered, err := r.renderChildren(ctx, object, decided.Apply, "")
+	if err != nil {
+		// The live children are unknown. Report the declaration without children.
+		failed := status.Written{Applied: &record.Rendering{Declaration: rendered.Declaration}, Failure: status.WriteFailure(err, spec)}
+		return writing{Written: failed}, err
+	}
+	out, err := r.change(ctx, object, rendered)
+	if forged := apply.IsForged(err); forged != nil && !record.IsUnusable(err) {
+		out, err = r.replace(ctx, object, rendered, forged)
+	}
+	out.Failure = status.WriteFailure(err, spec)
+	return out, err
+}
+
+// change applies the children, or describes the changes if the object is paused.
+func (r *Reconciler) change(ctx context.Context, object *v1alpha2.NginxOperator, of record.Rendering) (writing, error) {
+	out := writing{Written: status.Written{Applied: &of}}
+	spec, running := &of.Object.Spec, of.Inputs.Running
+	if object.Spec.Paused {
+		var err error
+		if _, out.again, err = r.bridges().Ensure(ctx, object, running, nil); err == nil {
+			out.Waiting, err = r.pending(ctx, of.WithLiveRecord())
+		}
+		return out, err
+	}
+
+	var err error
+	out.hold, out.again, err = r.bridges().Ensure(ctx, object, running, operand.ServedPorts(spec, running))
+	if err != nil || out.hold {
+		return out, err
+	}
+	applied, err := r.apply(ctx, object, of)
+	out.again = requeue.MinNonZero(out.again, applied.RequeueAfter)
+	for _, failed := range applied.Failures {
+		out.Independent = append(out.Independent, *status.WriteFailure(failed.Err, spec))
+		again, err := retryOf(failed.Err, spec)
+		out.again, out.retry = requeue.MinNonZero(out.again, again), errors.Join(out.retry, err)
+	}
+	return out, err
+}
+
+// apply writes the children that differ, and deletes those that are no longer declared. It writes
+// the record before the Deployment that names it. A refused child that no Pod depends on does not
+// stop the other writes and deletions.
+func (r *Reconciler) apply(ctx context.Context, object *v1alpha2.NginxOperator, of record.Rendering) (apply.Applied, error) {
+	ordered, independent := inOrder(of)
+	applied, err := r.Applier.ApplyAll(ctx, object, of.Contents(), ordered, independent)
+	if err != nil {
+		return apply.Applied{}, err
+	}
+	return applied, r.deleteStale(ctx, object, slices.Concat(ordered, independent))
+}
+
+// inOrder returns the children that Pods depend on, the record, and the Deployment, in the order of
+// their writes, and the other children, which are independent of each other. The record precedes
+// the Deployment, so that the declaration of all Pods is recorded.
+func inOrder(of record.Rendering) (ordered, independent []client.Object) {
+	var deployments []client.Object
+	for _, child := range of.Children {
+		switch child.(type) {
+		case *corev1.ConfigMap, *corev1.Service, *networkingv1.NetworkPolicy:
+			ordered = append(ordered, child)
+		case *appsv1.Deployment:
+			deployments = append(deployments, child)
+		default:
+			independent = append(independent, child)
+		}
+	}
+	return slices.Concat(ordered, []client.Object{of.Revision}, deployments), independent
+}
+
+// retryOf returns the delay of the next write after an error, or the error if it is retried with
+// back-off.
+func retryOf(err error, spec *v1alpha2.NginxOperatorSpec) (time.Duration, error) {
+	failed := status.WriteFailure(err, spec)
+	if failed == nil {
+		return 0, nil
+	}
+	switch {
+	case apply.IsNotOurs(err) != nil, status.InTerminatingNamespace(err):
+		return requeue.AfterConflict, nil //nolint:nilerr // another try may succeed, and needs no back-off
+	case failed.Reason == v1alpha2.ReasonInvalidConfiguration && !failed.CanPass():
+		return requeue.AfterVerdict, nil
+	default:
+		return 0, err
+	}
+}
+
+// deleteStale deletes the children that are no longer declared.
+func (r *Reconciler) deleteStale(ctx context.Context, object *v1alpha2.NginxOperator, children []client.Object) error {
+	stale, err := r.reader().Stale(ctx, object, children)
+	if err != nil {
+		return err
+	}
+	if len(stale) > 0 {
+		if err := r.Applier.Confirm(ctx, object); err != nil {
+			return err
+		}
+	}
+	for _, child := range stale {
+		if err := r.Applier.Delete(ctx, child); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+)
+
+// catalogTemplate is the part of catalog/template.yaml that the tests read.
+type catalogTemplate struct {
+	Entries []struct {
+		Schema, Name, DefaultChannel string
+		Entries                      []struct {
+			Name, Replaces, SkipRange string
+			Skips                     []string
+			Reference                 struct{ Schema, Name string }
+			Message                   string
+		}
+	}
+}
+
+// File-based catalogs have no channel aliases: alpha, the former name of candidate, needs the same entries.
+func TestChannels(t *testing.T) {
+	p, content := readCatalogTemplate(t)
+	channels := map[string]any{}
+	heads := map[string]string{}
+	var deprecated []string
+	for _, entry := range content.Entries {
+		switch entry.Schema {
+		case "olm.channel":
+			channels[entry.Name] = entry.Entries
+			heads[entry.Name] = entry.Entries[len(entry.Entries)-1].Name
+		case "olm.deprecations":
+			for _, reference := range entry.Entries {
+				deprecated = append(deprecated, reference.Reference.Schema+" "+reference.Reference.Name)
+			}
+		case "olm.package":
+			if entry.DefaultChannel != "stable" {
+				t.Errorf("the default channel is %s", entry.DefaultChannel)
+			}
+		}
+	}
+
+	if diff := cmp.Diff(channels["candidate"], channels["alpha"]); diff != "" {
+		t.Errorf("alpha differs from candidate: %s", diff)
+	}
+	for _, name := range []string{"candidate", "alpha", "stable"} {
+		if want := operatorName + ".v" + p.version; heads[name] != want {
+			t.Errorf("the head of %s is %q, not %s", name, heads[name], want)
+		}
+	}
+
+	want := []string{"olm.channel alpha"}
+	for _, release := range p.older {
+		want = append(want, "olm.bundle "+operatorName+".v"+release)
+	}
+	if diff := cmp.Diff(want, deprecated); diff != "" {
+		t.Errorf("deprecated: %s", diff)
+	}
+}
+
+// Nobody in the default channel passes through 0.4.0 or 0.5.0, and a user of these upgrades directly.
+func TestStableSkipsVulnerableReleases(t *testing.T) {
+	_, content := readCatalogTemplate(t)
+	found := false
+	for _, channel := range content.Entries {
+		if channel.Schema != "olm.channel" {
+			continue
+		}
+		for _, entry := range channel.Entries {
+			if channel.Name == "stable" && (strings.HasSuffix(entry.Name, "v0.4.0") || strings.HasSuffix(entry.Name, "v0.5.0")) {
+				t.Errorf("stable has %s", entry.Name)
+			}
+			if entry.Name != "nginx-operator.v0.5.1" {
+				continue
+			}
+			found = true
+			skips := []string{"nginx-operator.v0.4.0", "nginx-operator.v0.5.0"}
+			if entry.Replaces != "nginx-operator.v0.3.1" || !slices.Equal(entry.Skips, skips) {
+				t.Errorf("in %s 0.5.1 replaces %s and skips %v", channel.Name, entry.Replaces, entry.Skips)
+			}
+		}
+	}
+	if !found {
+		t.Error("no channel has 0.5.1")
+	}
+}
+
+func readCatalogTemplate(t *testing.T) (*project, catalogTemplate) {
+	t.Helper()
+	t.Chdir("../..")
+	for _, name := range []string{"CLUSTER", "USE_IMAGE_DIGESTS", "NGINX_IMAGE", "EXPORTER_IMAGE"} {
+		t.Setenv(name, "")
+	}
+	p, err := load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := template()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var content catalogTemplate
+	if err := yaml.Unmarshal([]byte(text), &content); err != nil {
+		t.Fatal(err)
+	}
+	return p, content
+}

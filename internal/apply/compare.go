@@ -1,0 +1,144 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+)
+
+// match is the relation of a child to its declaration.
+type match int
+
+const (
+	// unknown: the child was not compared since it or its declaration changed.
+	unknown match = iota
+	missing
+	differs
+	asDeclared
+)
+
+// comparison has a declared child's kind and the known state of the stored child.
+type comparison struct {
+	gvk   schema.GroupVersionKind
+	match match
+	// uid is the UID of the child in the cache, or "" if the child is missing.
+	uid types.UID
+	// drifted is true if the child has changed since it was compared with the same declaration.
+	drifted bool
+	// declared is the fingerprint of the declaration.
+	declared uint64
+}
+
+// compare makes the owner the controller of the child, reads the child from the cache, and returns
+// its known state.
+func (a *Applier) compare(ctx context.Context, owner, child client.Object) (comparison, error) {
+	if err := controllerutil.SetControllerReference(owner, child, a.Client.Scheme()); err != nil {
+		return comparison{}, fmt.Errorf("failed to own child %s: %w", child.GetName(), err)
+	}
+	gvk, err := apiutil.GVKForObject(child, a.Client.Scheme())
+	if err != nil {
+		return comparison{}, fmt.Errorf("failed to find kind of %s: %w", child.GetName(), err)
+	}
+	out := comparison{gvk: gvk, declared: fingerprint(child)}
+	cached := emptyOf(child)
+	err = a.Client.Get(ctx, client.ObjectKeyFromObject(child), cached)
+	switch {
+	case apierrors.IsNotFound(err):
+		out.match = missing
+		return out, nil
+	case err != nil:
+		return comparison{}, fmt.Errorf("failed to read %s %q: %w", gvk.Kind, child.GetName(), err)
+	case !metav1.IsControlledBy(cached, owner):
+		return comparison{}, notOurs(gvk, child, cached)
+	}
+	out.uid = cached.GetUID()
+	known, found := a.memory.find(client.ObjectKeyFromObject(owner), owner.GetUID(), out.uid)
+	if found && known.declared == out.declared && out.declared != unreadable {
+		out.drifted = !known.isOf(cached)
+		switch {
+		case out.drifted:
+		case known.asDeclared:
+			out.match = asDeclared
+		default:
+			out.match = differs
+		}
+	}
+	return out, nil
+}
+
+// emptyOf returns an empty object of the same Go type.
+func emptyOf(child client.Object) client.Object {
+	return reflect.New(reflect.TypeOf(child).Elem()).Interface().(client.Object)
+}
+
+// backoff returns the time for which a child is not changed, because another client keeps changing
+// it.
+func (a *Applier) backoff(owner client.Object, found comparison) time.Duration {
+	if !found.drifted {
+		return 0
+	}
+	return a.memory.spend(owner, found.uid, time.Now())
+}
+
+// look compares a child with its declaration without writing it. It reports whether both match, and
+// remembers whether Apply has to write the child.
+func (a *Applier) look(ctx context.Context, owner client.Object, content Content, child client.Object, found comparison) (bool, error) {
+	live, err := a.read(ctx, owner, child, found)
+	if err == nil {
+		err = verify(ctx, content, found.gvk, child, live)
+	}
+	if IsForged(err) != nil {
+		return false, nil //nolint:nilerr // a forged child differs
+	}
+	if err != nil {
+		return false, err
+	}
+	declared, err := declaration(child)
+	if err != nil {
+		return false, fmt.Errorf("failed to encode %s %q: %w", found.gvk.Kind, child.GetName(), err)
+	}
+	patch, _, err := difference(live, sanitizeRecord(live, a.recordOf(live)), declared)
+	same := err == nil && patch == nil
+	a.note(owner, live, found, same && a.recordOf(live) == string(a.record(declared)))
+	return same, nil
+}
+
+// read reads the whole child from the API server. It returns a conflict if the child is gone, or if
+// the declaration was made from another version of the child.
+func (a *Applier) read(ctx context.Context, owner, child client.Object, found comparison) (client.Object, error) {
+	live := emptyOf(child)
+	stale := func(why string) error {
+		resource := schema.GroupResource{Group: found.gvk.Group, Resource: found.gvk.Kind}
+		return apierrors.NewConflict(resource, child.GetName(), errors.New(why))
+	}
+	err := a.Reader.Get(ctx, client.ObjectKeyFromObject(child), live)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, stale("it was deleted a moment ago")
+	case err != nil:
+		return nil, fmt.Errorf("failed to read %s %q: %w", found.gvk.Kind, child.GetName(), err)
+	case !metav1.IsControlledBy(live, owner):
+		return nil, notOurs(found.gvk, child, live)
+	}
+	if from := child.GetResourceVersion(); from != "" && from != live.GetResourceVersion() {
+		return nil, stale("it changed after the declaration was made from it")
+	}
+	return live, nil
+}
+
+// note remembers whether a child is as declared.
+func (a *Applier) note(owner, live client.Object, found comparison, asDeclared bool) {
+	a.memory.note(owner, look{
+		child: childOf(live.GetUID()), stored: fingerprint(live), declared: found.declared, asDeclared: asDeclared,
+	})
+}

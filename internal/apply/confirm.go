@@ -1,0 +1,48 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+)
+
+// Confirm reads the owner from the API server before the first write to its children, once per
+// owner and process. Without it, a process that starts with an old view of the cluster would write
+// an old declaration. Confirm returns a conflict if the stored owner is newer than this one or does
+// not exist. It does nothing if ConfirmOwners is false.
+func (a *Applier) Confirm(ctx context.Context, owner client.Object) error {
+	key := client.ObjectKeyFromObject(owner)
+	if !a.ConfirmOwners || a.memory.isConfirmed(key, owner.GetUID()) {
+		return nil
+	}
+	gvk, err := apiutil.GVKForObject(owner, a.Client.Scheme())
+	if err != nil {
+		return fmt.Errorf("failed to find kind of %s: %w", owner.GetName(), err)
+	}
+
+	live := emptyOf(owner)
+	err = a.Reader.Get(ctx, key, live)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("failed to read %s %q: %w", gvk.Kind, owner.GetName(), err)
+	}
+	if err != nil || live.GetUID() != owner.GetUID() || live.GetGeneration() > owner.GetGeneration() {
+		resource := schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}
+		return apierrors.NewConflict(resource, owner.GetName(), errors.New("the cache has an older version of it"))
+	}
+	a.memory.confirm(key, owner.GetUID())
+	return nil
+}
+
+// confirmUnlessNew is Confirm for a child that is not in the cache. An owner that never changed has
+// no old declaration. If a child of this name exists anyway, its patch confirms the owner.
+func (a *Applier) confirmUnlessNew(ctx context.Context, owner client.Object) error {
+	if owner.GetGeneration() <= 1 {
+		return nil
+	}
+	return a.Confirm(ctx, owner)
+}

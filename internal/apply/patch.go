@@ -1,0 +1,102 @@
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// patch compares the declaration with the stored child, and writes the difference.
+func (a *Applier) patch(
+	ctx context.Context, owner client.Object, content Content, child client.Object, found comparison,
+) (types.UID, error) {
+	live, err := a.read(ctx, owner, child, found)
+	if err == nil {
+		err = verify(ctx, content, found.gvk, child, live)
+	}
+	if err != nil {
+		return "", err
+	}
+	declared, err := declaration(child)
+	if err != nil {
+		return "", fmt.Errorf("failed to encode %s %q: %w", found.gvk.Kind, child.GetName(), err)
+	}
+	wrote, err := a.write(ctx, owner, live, declared)
+	if err != nil {
+		return "", fmt.Errorf("failed to patch %s %q: %w", found.gvk.Kind, child.GetName(), err)
+	}
+	a.note(owner, live, found, true)
+	if wrote {
+		a.wrote(ctx, found.gvk, live, VerbPatch)
+	}
+	return live.GetUID(), nil
+}
+
+// write changes the live object to the declaration, and reports whether it sent a request.
+func (a *Applier) write(ctx context.Context, owner, live client.Object, declared []byte) (bool, error) {
+	last := sanitizeRecord(live, a.recordOf(live))
+	patch, patchType, err := difference(live, last, declared)
+	if err == nil && patch == nil && a.recordOf(live) == string(a.record(declared)) {
+		return false, nil
+	}
+	if err := a.Confirm(ctx, owner); err != nil {
+		return false, err
+	}
+	if err == nil {
+		err = a.send(ctx, patchType, patch, live, declared)
+	}
+	// If another client changed or removed the key of a list element, for example its port, the
+	// merge results in two elements with the same name, or fails. Then replace whole lists. If the
+	// API server rejects that too, the record lists fields that cannot be removed. Then ignore the
+	// record, and write the current declaration only.
+	for _, record := range [][]byte{last, []byte(noRecord)} {
+		if !errors.Is(err, errNotMerged) && !isRefused(err) {
+			break
+		}
+		if patch, err = replacing(live, record, declared); err == nil {
+			err = a.send(ctx, types.MergePatchType, patch, live, declared)
+		}
+	}
+	return err == nil, err
+}
+
+// isRefused reports whether the API server rejected the content of a write. For two ports with the
+// same node port, only the message shows that (pkg/registry/core/service/storage/alloc.go).
+func isRefused(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || err != nil && strings.Contains(err.Error(), "duplicate nodePort")
+}
+
+// send sends a patch with the record of the declaration. The patch can be nil. The live object gets
+// the response.
+func (a *Applier) send(ctx context.Context, patchType types.PatchType, patch []byte, live client.Object, declared []byte) error {
+	patch, err := a.complete(patch, live, declared)
+	if err != nil {
+		return fmt.Errorf("failed to encode: %w", err)
+	}
+	return a.Client.Patch(ctx, live, client.RawPatch(patchType, patch), FieldOwner)
+}
+
+// complete adds the record of the declaration to a patch, which can be nil. It also adds the UID
+// and the resourceVersion as preconditions, so that the patch applies to this version of this
+// object only. Otherwise a change between the read and the patch would be remembered as declared.
+func (a *Applier) complete(patch []byte, live client.Object, declared []byte) ([]byte, error) {
+	object := &unstructured.Unstructured{Object: map[string]any{}}
+	if patch != nil {
+		if err := json.Unmarshal(patch, &object.Object); err != nil {
+			return nil, err
+		}
+	}
+	object.SetUID(live.GetUID())
+	object.SetResourceVersion(live.GetResourceVersion())
+	if err := unstructured.SetNestedField(object.Object, string(a.record(declared)), "metadata", "annotations", a.Annotation); err != nil {
+		return nil, err
+	}
+	return json.Marshal(object.Object)
+}

@@ -1,0 +1,241 @@
+// Package bridge keeps Service ports reachable while they are renamed.
+//
+// Nodes find the endpoints of a Service port by its name. A port with a new name has no endpoints
+// until the EndpointSlice controller has seen the Service. So before a port of the Service is
+// renamed, the operator writes a bridge: EndpointSlices with the endpoints of the port under its
+// new name. It deletes the bridge when the EndpointSlices of the controller have that name.
+//
+// A bridge also has the other ports of the same Pods. If Pods listen on different ports, for
+// example after a failed rollout, the controller has an EndpointSlice for each set of ports. After
+// a rename it may exchange two of them, one after the other. In between, none of them has the Pods
+// of one of these sets.
+package bridge
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/apply"
+	"github.com/example/nginx-operator/internal/operand"
+	"github.com/example/nginx-operator/internal/snapshot"
+	"github.com/example/nginx-operator/internal/wellknown"
+)
+
+const (
+	// bridgeSettles is the time until all nodes have a bridge.
+	bridgeSettles = 2 * time.Second
+	// bridgeEnds is the age at which a bridge is deleted even if the controller has not taken over.
+	// It does not if there are no endpoints.
+	bridgeEnds = 30 * time.Second
+	// bridgeRetry is the interval of checks whether the controller has taken over.
+	bridgeRetry = time.Second
+	// endpointSliceController is the label value of the EndpointSlices that the controller writes
+	// for Services.
+	endpointSliceController = "endpointslice-controller.k8s.io"
+)
+
+// bridgesSeen has the ages of the bridges that this process has seen. A new leader starts again,
+// which delays a change by at most bridgeSettles.
+var bridgesSeen firstSeen
+
+// Bridges writes and deletes the bridges of objects.
+type Bridges struct {
+	// Live reads from the cache, and Applier writes.
+	Live    snapshot.Reader
+	Applier *apply.Applier
+}
+
+// newNames returns the future names of the ports of the Service, by number, and reports whether one
+// of them changes.
+func newNames(live []corev1.ServicePort, ports []operand.Port) (names map[int32]string, renamed bool) {
+	names = map[int32]string{}
+	for _, before := range live {
+		for _, port := range ports {
+			if port.Number == before.Port {
+				names[port.Number] = port.Name
+				renamed = renamed || port.Name != before.Name
+			}
+		}
+	}
+	return names, renamed
+}
+
+// bridgeOf returns a copy of an EndpointSlice with the new names of its ports, or nil if no name
+// changes.
+func bridgeOf(slice *discoveryv1.EndpointSlice, live []corev1.ServicePort, names map[int32]string) *discoveryv1.EndpointSlice {
+	out := &discoveryv1.EndpointSlice{AddressType: slice.AddressType, Endpoints: slice.Endpoints}
+	out.Namespace, out.Name = slice.Namespace, slice.Name+"-renamed"
+	renamed := false
+	for _, port := range slice.Ports {
+		for _, before := range live {
+			if name, found := names[before.Port]; found && port.Name != nil && *port.Name == before.Name {
+				renamed = renamed || name != before.Name
+				port.Name = &name
+				out.Ports = append(out.Ports, port)
+				break
+			}
+		}
+	}
+	if !renamed || len(out.Endpoints) == 0 {
+		return nil
+	}
+	return out
+}
+
+// carries reports whether bridges are those for these new names, and have the endpoints of the
+// right ports.
+func carries(bridges []discoveryv1.EndpointSlice, names map[int32]string, containers []operand.ContainerPort) bool {
+	for name, numbers := range portsOf(bridges) {
+		if !slices.Contains(slices.Collect(maps.Values(names)), name) {
+			return false
+		}
+		for number := range numbers {
+			listens := func(port operand.ContainerPort) bool { return port.Listens == number }
+			same := func(port operand.ContainerPort) bool { return listens(port) && names[port.Number] == name }
+			if slices.ContainsFunc(containers, listens) && !slices.ContainsFunc(containers, same) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// portsOf returns the port numbers of the endpoints in EndpointSlices, by the name of the Service
+// port. A name has several numbers while Pods listen on different ones.
+func portsOf(endpoints []discoveryv1.EndpointSlice) map[string]sets.Set[int32] {
+	out := map[string]sets.Set[int32]{}
+	for i := range endpoints {
+		for _, port := range endpoints[i].Ports {
+			if port.Name == nil || port.Port == nil {
+				continue
+			}
+			if out[*port.Name] == nil {
+				out[*port.Name] = sets.New[int32]()
+			}
+			out[*port.Name].Insert(*port.Port)
+		}
+	}
+	return out
+}
+
+// takenOver reports whether the controller's EndpointSlices have all names of the bridges that the
+// Service has, and no name that the Service does not have. The controller writes them one after the
+// other.
+func takenOver(bridges, controllers []discoveryv1.EndpointSlice, live []corev1.ServicePort) bool {
+	asked, made := sets.New[string](), sets.KeySet(portsOf(controllers))
+	for _, port := range live {
+		asked.Insert(port.Name)
+	}
+	return asked.IsSuperset(made) && made.IsSuperset(asked.Intersection(sets.KeySet(portsOf(bridges))))
+}
+
+// Ensure writes the bridge for the new names of ports, and deletes bridges that are no longer
+// needed. If hold is true, nothing may be changed yet. If again is not 0, the reconcile must be
+// repeated after that time.
+func (b Bridges) Ensure(
+	ctx context.Context, object *v1alpha2.NginxOperator, now operand.Running, ports []operand.Port,
+) (hold bool, again time.Duration, err error) {
+	names, renamed := newNames(now.Service, ports)
+	list := &discoveryv1.EndpointSliceList{}
+	ours := client.MatchingLabels{discoveryv1.LabelServiceName: object.Name, discoveryv1.LabelManagedBy: wellknown.OperatorName}
+	if err := b.Live.List(ctx, list, client.InNamespace(object.Namespace), ours); err != nil {
+		return false, 0, fmt.Errorf("failed to list EndpointSlices: %w", err)
+	}
+	bridges := slices.DeleteFunc(slices.Clone(list.Items), func(slice discoveryv1.EndpointSlice) bool {
+		return !metav1.IsControlledBy(&slice, object) || slice.DeletionTimestamp != nil
+	})
+	if len(bridges) == 0 && !renamed {
+		return false, 0, nil
+	}
+	age := bridgeEnds
+	for i := range bridges {
+		age = min(age, bridgesSeen.age(client.ObjectKeyFromObject(&bridges[i])))
+	}
+	if len(bridges) > 0 && renamed && carries(bridges, names, now.Containers) {
+		return age < bridgeSettles, max(bridgeSettles-age, bridgeRetry), nil
+	}
+	controllers, err := b.endpointsOf(ctx, object)
+	if err != nil {
+		return false, 0, err
+	}
+	if len(bridges) == 0 {
+		return b.build(ctx, object, controllers, now.Service, names)
+	}
+	if age < bridgeEnds && !takenOver(bridges, controllers, now.Service) {
+		return renamed, bridgeRetry, nil
+	}
+	for i := range bridges {
+		if err := b.Applier.Delete(ctx, bridges[i].DeepCopy()); err != nil {
+			return false, 0, err
+		}
+		bridgesSeen.forget(client.ObjectKeyFromObject(&bridges[i]))
+	}
+	if renamed {
+		again = bridgeRetry
+	}
+	return renamed, again, nil
+}
+
+// Settle deletes the bridge of an earlier change, also one that another leader has written. If
+// again is not 0, the bridge is still needed, and the call must be repeated after that time,
+// because no event reports that the controller has taken over.
+func (b Bridges) Settle(ctx context.Context, object *v1alpha2.NginxOperator) (again time.Duration, err error) {
+	service, err := b.Live.Service(ctx, object)
+	if err != nil {
+		return 0, err
+	}
+	_, again, err = b.Ensure(ctx, object, operand.Running{Service: service.Spec.Ports}, nil)
+	return again, err
+}
+
+// endpointsOf reads the controller's EndpointSlices for the Service.
+func (b Bridges) endpointsOf(ctx context.Context, object *v1alpha2.NginxOperator) ([]discoveryv1.EndpointSlice, error) {
+	list := &discoveryv1.EndpointSliceList{}
+	err := b.Applier.Reader.List(ctx, list, client.InNamespace(object.Namespace),
+		client.MatchingLabels{discoveryv1.LabelServiceName: object.Name, discoveryv1.LabelManagedBy: endpointSliceController})
+	if err != nil {
+		return nil, fmt.Errorf("failed to read EndpointSlices: %w", err)
+	}
+	return list.Items, nil
+}
+
+// build writes the bridge. If the API server refuses it, the change is not held.
+func (b Bridges) build(
+	ctx context.Context, object *v1alpha2.NginxOperator, from []discoveryv1.EndpointSlice, live []corev1.ServicePort, names map[int32]string,
+) (hold bool, again time.Duration, err error) {
+	// The EndpointSlices were read from the API server. A bridge from them to an older declaration
+	// would replace current endpoints.
+	if err := b.Applier.Confirm(ctx, object); err != nil {
+		return false, 0, err
+	}
+
+	for i := range from {
+		slice := bridgeOf(&from[i], live, names)
+		if slice == nil {
+			continue
+		}
+		slice.Labels = map[string]string{discoveryv1.LabelServiceName: object.Name, discoveryv1.LabelManagedBy: wellknown.OperatorName}
+		maps.Copy(slice.Labels, wellknown.Selector(object.Name))
+		_, err := b.Applier.Apply(ctx, object, nil, slice)
+		switch {
+		case apierrors.IsForbidden(err) || apierrors.IsInvalid(err):
+		case err != nil:
+			return false, 0, err
+		default:
+			bridgesSeen.created(client.ObjectKeyFromObject(slice))
+			hold, again = true, bridgeSettles
+		}
+	}
+	return hold, again, nil
+}

@@ -1,0 +1,72 @@
+package bridge
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
+
+	"github.com/example/nginx-operator/internal/fixture"
+	"github.com/example/nginx-operator/internal/operand"
+)
+
+// A bridge has all ports of Pods with a renamed port. It is deleted once the controller's
+// EndpointSlices have exactly the names of the Service.
+func TestBridge(t *testing.T) {
+	slice := func(pairs ...any) discoveryv1.EndpointSlice {
+		out := discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4}
+		out.Endpoints = []discoveryv1.Endpoint{{Addresses: []string{"192.0.2.7"}}}
+		out.Namespace, out.Name = "shop", "web-1"
+		for pair := range slices.Chunk(pairs, 2) {
+			number := int32(pair[1].(int)) // #nosec G115 G602 -- a port, and names and numbers come in pairs
+			out.Ports = append(out.Ports, discoveryv1.EndpointPort{Name: ptr.To(pair[0].(string)), Port: &number})
+		}
+		return out
+	}
+	object := fixture.NewObject(fixture.Ports("web", 8080, "admin", 9000))
+	before := operand.Running{
+		Containers: []operand.ContainerPort{{Name: "http", Number: 8080, Listens: 8080}, {Name: "admin", Number: 9000, Listens: 9000}},
+		Service:    []corev1.ServicePort{{Name: "http", Port: 8080}, {Name: "admin", Port: 9000}},
+	}
+	names, renamed := newNames(before.Service, operand.ServedPorts(&object.Spec, before))
+	if diff := cmp.Diff(map[int32]string{8080: "web", 9000: "admin"}, names); diff != "" || !renamed {
+		t.Fatalf("names, one of them new: %t (-want +got):\n%s", renamed, diff)
+	}
+	same := fixture.NewObject(fixture.Ports("http", 8080, "admin", 9000))
+	if _, renamed := newNames(before.Service, operand.ServedPorts(&same.Spec, before)); renamed {
+		t.Error("what has its name is renamed")
+	}
+	source := slice("http", 8080, "admin", 9000)
+	bridge := bridgeOf(&source, before.Service, names)
+	both := map[string]sets.Set[int32]{"web": sets.New[int32](8080), "admin": sets.New[int32](9000)}
+	if bridge == nil || bridge.Name != "web-1-renamed" || len(bridge.Endpoints) != 1 ||
+		!cmp.Equal(portsOf([]discoveryv1.EndpointSlice{*bridge}), both) {
+		t.Fatalf("bridge %+v", bridge)
+	}
+	if none := slice("admin", 9000); bridgeOf(&none, before.Service, names) != nil {
+		t.Error("there is a bridge for what is not renamed")
+	}
+	bridges := []discoveryv1.EndpointSlice{*bridge}
+	if !carries(bridges, names, before.Containers) || carries(bridges, map[int32]string{8080: "other", 9000: "admin"}, before.Containers) ||
+		carries(bridges, map[int32]string{8080: "web", 9000: "other"}, before.Containers) ||
+		carries(bridges, map[int32]string{8080: "admin", 9000: "web"}, before.Containers) {
+		t.Error("a bridge is taken for another")
+	}
+	after := operand.Running{Service: []corev1.ServicePort{{Name: "web", Port: 8080}, {Name: "admin", Port: 9000}}}
+	done := slice("web", 8080, "admin", 9000)
+	for why, controllers := range map[string][]discoveryv1.EndpointSlice{
+		"before anybody took over": {source}, "between two EndpointSlices": {done, source}, "without endpoints": nil,
+	} {
+		if takenOver(bridges, controllers, after.Service) {
+			t.Errorf("the bridge goes %s", why)
+		}
+	}
+	if !takenOver(bridges, []discoveryv1.EndpointSlice{done}, after.Service) ||
+		!takenOver(bridges, []discoveryv1.EndpointSlice{source}, before.Service) {
+		t.Error("the bridge stays for ever")
+	}
+}

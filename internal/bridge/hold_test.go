@@ -1,0 +1,94 @@
+package bridge
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/example/nginx-operator/internal/fixture"
+	"github.com/example/nginx-operator/internal/operand"
+	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/internal/snapshot"
+	"github.com/example/nginx-operator/internal/wellknown"
+)
+
+// A bridge holds a renamed port for two seconds, even if the clock of the API server is ahead of or
+// behind the operator's.
+func TestBridgeHoldsByItsOwnClock(t *testing.T) {
+	for name, ahead := range map[string]time.Duration{"same clock": 0, "ahead by an hour": time.Hour, "behind by a second": -time.Second} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				object := fixture.NewObject()
+				slice := &discoveryv1.EndpointSlice{
+					ObjectMeta: metav1.ObjectMeta{
+						Namespace: object.Namespace, Name: "web-" + t.Name() + "-renamed", CreationTimestamp: metav1.NewTime(time.Now().Add(ahead)),
+						Labels: map[string]string{
+							discoveryv1.LabelServiceName: object.Name, discoveryv1.LabelManagedBy: wellknown.OperatorName,
+						},
+						OwnerReferences: []metav1.OwnerReference{{Kind: "NginxOperator", Name: object.Name, UID: object.UID, Controller: ptr.To(true)}},
+					},
+					AddressType: discoveryv1.AddressTypeIPv4,
+					Ports:       []discoveryv1.EndpointPort{{Name: ptr.To("web"), Port: ptr.To[int32](8080)}},
+				}
+				r := Bridges{Live: snapshot.Reader{Client: fake.NewClientBuilder().WithScheme(operatormanager.NewScheme()).WithObjects(slice).Build()}}
+				now := operand.Running{
+					Service:    []corev1.ServicePort{{Name: "http", Port: 80}},
+					Containers: []operand.ContainerPort{{Name: "web", Number: 80, Listens: 8080}},
+				}
+				hold := func() bool {
+					t.Helper()
+					hold, again, err := r.Ensure(t.Context(), object, now, []operand.Port{{Name: "web", Number: 80}})
+					if err != nil || again <= 0 || again > bridgeSettles {
+						t.Fatalf("the next reconcile is in %s: %v", again, err)
+					}
+					return hold
+				}
+
+				if !hold() {
+					t.Error("a new bridge does not hold the change")
+				}
+				time.Sleep(bridgeSettles)
+				if hold() {
+					t.Errorf("the change is still held after %s", bridgeSettles)
+				}
+			})
+		})
+	}
+}
+
+// Ages are measured from the first call or from the creation. A forgotten object is new. Old
+// objects are dropped.
+func TestFirstSeen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var seen firstSeen
+		a, b := types.NamespacedName{Name: "a"}, types.NamespacedName{Name: "b"}
+		if age := seen.age(a); age != 0 {
+			t.Errorf("age %s at first sight", age)
+		}
+		time.Sleep(time.Second)
+		seen.created(b)
+		time.Sleep(time.Second)
+		if ageA, ageB := seen.age(a), seen.age(b); ageA != 2*time.Second || ageB != time.Second {
+			t.Errorf("ages %s and %s, want 2s and 1s", ageA, ageB)
+		}
+
+		seen.forget(a)
+		seen.created(b)
+		if ageA, ageB := seen.age(a), seen.age(b); ageA != 0 || ageB != 0 {
+			t.Errorf("ages %s and %s of new objects", ageA, ageB)
+		}
+
+		time.Sleep(seenLimit)
+		seen.age(types.NamespacedName{Name: "c"})
+		if len(seen.times) != 1 {
+			t.Errorf("%d objects are remembered, want 1", len(seen.times))
+		}
+	})
+}

@@ -1,0 +1,50 @@
+// Package failure describes why an NginxOperator is not as its spec declares: a reason and a
+// message for the user.
+package failure
+
+import (
+	"strings"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+)
+
+// Failure is a difference between the spec and the running state.
+type Failure struct {
+	// Reason is one of the reasons of the API package.
+	Reason string
+	// Message is for the user, and has any length. It does not change while the failure lasts: it
+	// has no random Pod names and no times, so that the status is written once.
+	Message string
+}
+
+// CanPass reports whether a failure can pass without a change of the spec or of a referenced
+// object. The operator retries such a failure with back-off. It does not roll back before the
+// progress deadline, and does not stop the rollout of a release.
+func (f *Failure) CanPass() bool {
+	switch f.Reason {
+	case v1alpha2.ReasonAPIError, v1alpha2.ReasonRolloutInProgress, v1alpha2.ReasonUnschedulable:
+		return true
+	case v1alpha2.ReasonContainerConfigError:
+		return strings.HasSuffix(f.Message, KubeletRetries)
+	case v1alpha2.ReasonInvalidConfiguration:
+		return strings.HasSuffix(f.Message, OperatorRetries)
+	}
+	return false
+}
+
+// KubeletRetries and OperatorRetries end the messages about failures that can pass. CanPass
+// recognizes these failures by them.
+const (
+	KubeletRetries  = "; the kubelet retries"
+	OperatorRetries = "; the operator retries with back-off, or set another node port"
+)
+
+// Blockers returns failures as entries of status.blockedBy, with messages of at most MaxMessage
+// bytes.
+func Blockers(found []Failure) []v1alpha2.Blocker {
+	var out []v1alpha2.Blocker
+	for _, one := range found {
+		out = append(out, v1alpha2.Blocker{Reason: one.Reason, Message: Truncate(one.Message)})
+	}
+	return out
+}

@@ -1,0 +1,121 @@
+package fleet
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
+// tenPercent is the default policy.
+var tenPercent = Policy{MaxUnavailable: intstr.FromString("10%"), FailureThreshold: DefaultFailureThreshold}
+
+// In one namespace: none starts before all were seen or while one has failed, canaries start first, and instances that did not serve last.
+func TestNextInOneNamespace(t *testing.T) {
+	const all = 30
+	for name, test := range map[string]struct {
+		counts      Counts
+		unseen, all int
+		want        Place
+	}{
+		"none waits":                           {counts: Counts{}, want: Outside},
+		"a slot is free":                       {counts: Counts{Ready: 28, Rolling: 2}, want: Waiting},
+		"no slot is free":                      {counts: Counts{Ready: 27, Rolling: 3}, want: Outside},
+		"more roll than may after a restart":   {counts: Counts{Ready: 27, Rolling: 4}, want: Outside},
+		"one slot at least":                    {counts: Counts{Ready: 5}, all: 5, want: Waiting},
+		"one slot is taken":                    {counts: Counts{Ready: 4, Rolling: 1}, all: 5, want: Outside},
+		"not all were seen":                    {counts: Counts{Ready: 29}, unseen: 1, want: Outside},
+		"one has failed":                       {counts: Counts{Ready: 29, Failed: 1}, want: Outside},
+		"one is overdue":                       {counts: Counts{Ready: 29, Overdue: 1}, want: Outside},
+		"canaries go first":                    {counts: Counts{Canaries: 2, Ready: 20}, want: WaitingCanary},
+		"canaries are bounded too":             {counts: Counts{Canaries: 9, Ready: 20, Rolling: 3, RollingCanaries: 3}, want: Outside},
+		"others wait for canaries":             {counts: Counts{Ready: 20, Rolling: 1, RollingCanaries: 1}, want: Outside},
+		"canaries do not wait for each other":  {counts: Counts{Canaries: 2, Rolling: 1, RollingCanaries: 1}, want: WaitingCanary},
+		"a canary that came later":             {counts: Counts{Canaries: 1, Ready: 20, Rolling: 2}, want: WaitingCanary},
+		"what does not serve comes last":       {counts: Counts{Ready: 1, Unready: 20}, want: Waiting},
+		"what does not serve":                  {counts: Counts{Unready: 20, Rolling: 1}, want: WaitingUnready},
+		"what does not serve waits for canary": {counts: Counts{Unready: 20, Rolling: 1, RollingCanaries: 1}, want: Outside},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if test.all == 0 {
+				test.all = all
+			}
+			state := State{All: test.all, Unseen: test.unseen, Namespaces: map[string]Counts{"shop": test.counts}}
+			if _, got := tenPercent.Next(state); got != test.want {
+				t.Errorf("starts one from %d, want %d", got, test.want)
+			}
+		})
+	}
+}
+
+// by has counts by namespace.
+type by = map[string]Counts
+
+// Between namespaces: one holds no more than all slots but one, one that fails or is slow stops itself, and a canary is the first of
+// its own namespace only.
+func TestNextBetweenNamespaces(t *testing.T) {
+	chosen, first, third, never, one := tenPercent, tenPercent, tenPercent, tenPercent, tenPercent
+	chosen.CanaryNamespaces = sets.New("mallory", "staging")
+	first.FailureThreshold, third.FailureThreshold, never.FailureThreshold = 1, 3, 0
+	one.MaxUnavailable = intstr.FromInt32(1)
+	waits, failed, slow := Counts{Ready: 5}, Counts{Ready: 5, Failed: 1}, Counts{Ready: 5, Overdue: 1}
+	for name, test := range map[string]struct {
+		policy     Policy
+		all        int
+		namespaces by
+		want       string
+	}{
+		"fewer slots go first":        {tenPercent, 100, by{"mallory": {Ready: 90, Rolling: 2}, "shop": {Ready: 8, Rolling: 1}}, "shop"},
+		"all slots but one are held":  {tenPercent, 100, by{"mallory": {Ready: 90, Rolling: 9}, "shop": {Rolling: 1}}, ""},
+		"the last slot is another's":  {tenPercent, 100, by{"mallory": {Ready: 90, Rolling: 9}, "shop": waits}, "shop"},
+		"started without asking":      {tenPercent, 100, by{"mallory": {Rolling: 50}, "shop": waits}, "shop"},
+		"no other takes part":         {tenPercent, 100, by{"mallory": {Ready: 90, Rolling: 9}}, "mallory"},
+		"the other waits for itself":  {tenPercent, 100, by{"mallory": failed, "shop": {Ready: 90, Rolling: 9}}, "shop"},
+		"a small cluster":             {tenPercent, 5, by{"mallory": {Rolling: 1, Ready: 3}, "shop": waits}, "shop"},
+		"a bound of one":              {one, 100, by{"mallory": {Rolling: 1, Ready: 3}, "shop": waits}, "shop"},
+		"a bound of one, two hold it": {one, 100, by{"mallory": {Rolling: 1}, "shop": {Ready: 3, Rolling: 1}}, ""},
+		"a failure":                   {tenPercent, 100, by{"mallory": failed, "shop": waits}, "shop"},
+		"a slow one":                  {tenPercent, 100, by{"mallory": slow, "shop": waits}, "shop"},
+		"failures in two":             {tenPercent, 100, by{"mallory": failed, "shop": failed, "bank": waits}, ""},
+		"slow ones in two":            {tenPercent, 100, by{"mallory": slow, "shop": slow, "bank": waits}, "bank"},
+		"threshold 1":                 {first, 100, by{"mallory": failed, "shop": waits}, ""},
+		"threshold 3":                 {third, 100, by{"mallory": failed, "shop": failed, "bank": waits}, "bank"},
+		"threshold 0":                 {never, 100, by{"mallory": failed, "shop": failed, "bank": waits}, "bank"},
+		"threshold 0, not itself":     {never, 100, by{"mallory": failed, "shop": {Rolling: 1}}, ""},
+		"a canary that waits":         {tenPercent, 100, by{"mallory": {Canaries: 2, Rolling: 1, RollingCanaries: 1}, "shop": waits}, "shop"},
+		"a canary that rolls":         {tenPercent, 100, by{"mallory": {Ready: 3, Rolling: 1, RollingCanaries: 1}, "shop": waits}, "shop"},
+		"a canary that fails":         {tenPercent, 100, by{"mallory": {Failed: 1, FailedCanaries: 1}, "shop": waits}, "shop"},
+		"chosen canary, waits":        {chosen, 100, by{"mallory": {Canaries: 1, Rolling: 1, RollingCanaries: 1}, "shop": waits}, "mallory"},
+		"chosen canary, rolls":        {chosen, 100, by{"mallory": {Rolling: 1, RollingCanaries: 1}, "shop": waits}, ""},
+		"chosen canary, is slow":      {chosen, 100, by{"mallory": {Overdue: 1, Canaries: 1}, "shop": waits}, "shop"},
+		"chosen canary, fails":        {chosen, 100, by{"mallory": {Failed: 1, FailedCanaries: 1}, "shop": waits}, ""},
+		"chosen namespace, no canary": {chosen, 100, by{"mallory": failed, "shop": waits}, "shop"},
+		"canary that nobody chose":    {chosen, 100, by{"mallory": {Ready: 1, Rolling: 1}, "shop": {Canaries: 1}}, "shop"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := State{All: test.all, Namespaces: test.namespaces}
+			got, from := test.policy.Next(state)
+			if got != test.want || from != test.namespaces[got].next() {
+				t.Errorf("starts one of %q from %d, want %q from %d", got, from, test.want, test.namespaces[test.want].next())
+			}
+		})
+	}
+}
+
+func TestParseBound(t *testing.T) {
+	for text, want := range map[string]int{
+		"1": 1, "7": 7, "10%": 20, "1%": 2, "100%": 200, "2147483647": 2147483647,
+		"": 0, "0": 0, "0%": 0, "101%": 0, "-1": 0, "+1": 0, "ten": 0, "%": 0, "10%%": 0, "1.5": 0, "4294967296": 0, "1x": 0,
+	} {
+		bound, err := ParseBound(text)
+		if err != nil {
+			if want != 0 {
+				t.Errorf("%q: %v", text, err)
+			}
+			continue
+		}
+		if got := Limit(bound, 200); got != want {
+			t.Errorf("%q lets %d roll, want %d", text, got, want)
+		}
+	}
+}

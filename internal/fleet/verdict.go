@@ -1,0 +1,90 @@
+package fleet
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Reasons of the OperatorCondition Upgradeable.
+const (
+	ReasonIdle    = "Idle"
+	ReasonRolling = "FleetRollout"
+	ReasonStopped = "FleetRolloutStopped"
+	// ReasonReleased (True): the last namespaces of the rollout have kept OLM from replacing the operator for HoldTime.
+	ReasonReleased = "FleetRolloutReleased"
+)
+
+// verdict is the OperatorCondition.
+type verdict struct {
+	status          metav1.ConditionStatus
+	reason, message string
+}
+
+// timed is a verdict that ends at a time, or at none if that is zero. It is not known before all objects were seen.
+type timed struct {
+	verdict
+	known bool
+	ends  time.Time
+}
+
+// holds has the time at which each namespace first kept OLM from replacing the operator without others. It is not reset before the
+// process ends, so a namespace gets no more time by leaving the rollout and coming back.
+type holds map[string]time.Time
+
+// end returns the time at which the last of some namespaces ceases to keep OLM from replacing the operator.
+func (h holds) end(namespaces []string, now time.Time) time.Time {
+	var end time.Time
+	for _, namespace := range namespaces {
+		if h[namespace].IsZero() {
+			h[namespace] = now
+		}
+		if due := h[namespace].Add(HoldTime); due.After(end) {
+			end = due
+		}
+	}
+	return end
+}
+
+// verdict decides whether OLM may replace the operator. It may not while several namespaces go on with the rollout, and while failures
+// stop it for all. The last namespace that goes on, and each one that fails or is slow, keep OLM off for HoldTime at most. Messages
+// have no counts, because each change costs a write.
+func (p Policy) verdict(s State, failing string, alone holds, now time.Time) timed {
+	no := func(reason, message string, ends time.Time) timed {
+		return timed{verdict{metav1.ConditionFalse, reason, message}, true, ends}
+	}
+	left, going := s.left()
+	switch {
+	case p.Stopped(s):
+		return no(ReasonStopped, "the rollout of this release has stopped in all namespaces because it failed for "+failing+
+			". Correct, pause, or delete these instances, or set --fleet-rollout-failure-threshold", time.Time{})
+	case going > 1:
+		return no(ReasonRolling, "instances are being rolled to the changes of this release", time.Time{})
+	case len(left) == 0:
+		idle := verdict{metav1.ConditionTrue, ReasonIdle, "no instance waits for a rollout, the operator may be upgraded"}
+		return timed{idle, s.Unseen == 0, time.Time{}}
+	}
+
+	end := alone.end(left, now)
+	switch {
+	case !end.After(now):
+		message := fmt.Sprintf("the operator may be upgraded: instances of namespace %s still wait, roll, or fail, and one namespace defers "+
+			"upgrades for %d minutes at most", firstOf(left), int(HoldTime.Minutes()))
+		return timed{verdict{metav1.ConditionTrue, ReasonReleased, message}, s.Unseen == 0, time.Time{}}
+	case failing != "":
+		return no(ReasonStopped, "the rollout of this release failed for "+failing+", so no other instance of that namespace starts", end)
+	}
+	return no(ReasonRolling, "instances of one namespace are being rolled to the changes of this release", end)
+}
+
+// left returns the namespaces that the rollout has not completed, and how many of them go on with it.
+func (s State) left() (namespaces []string, going int) {
+	for namespace, counts := range s.Namespaces {
+		namespaces = append(namespaces, namespace)
+		if !counts.stuck() {
+			going++
+		}
+	}
+	return namespaces, going
+}

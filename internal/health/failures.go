@@ -1,0 +1,50 @@
+// Package health evaluates Deployments and their Pods: what is wrong, and how far a rollout is. Its
+// functions are pure, except that the age of a sidecar is compared with the current time.
+package health
+
+import (
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/failure"
+)
+
+// Worst returns the first of Failures, or nil if there is none.
+func Worst(deployment *appsv1.Deployment, pods []*corev1.Pod) *failure.Failure {
+	if found := Failures(deployment, pods); len(found) > 0 {
+		return &found[0]
+	}
+	return nil
+}
+
+// Failures returns why the Pods of a Deployment do not serve, the worst failure first. There is
+// none if the Deployment is nil.
+func Failures(deployment *appsv1.Deployment, pods []*corev1.Pod) []failure.Failure {
+	if deployment == nil {
+		return nil
+	}
+	var out []failure.Failure
+	if deployment.Spec.Paused && !ProgressOf(deployment).Complete {
+		out = append(out, failure.Failure{Reason: v1alpha2.ReasonDeploymentPaused, Message: fmt.Sprintf(
+			"the Deployment is paused, so its rollout does not continue: run kubectl -n %s rollout resume deployment/%s",
+			deployment.Namespace, deployment.Name)})
+	}
+	failing := deploymentCondition(deployment, appsv1.DeploymentReplicaFailure)
+	if failing != nil && failing.Status == corev1.ConditionTrue {
+		message := randomPodName.ReplaceAllString(failing.Message, "Pods are ")
+		out = append(out, failure.Failure{Reason: RefusalReason(message), Message: message})
+	}
+	for _, pod := range pods {
+		if found := PodFailure(pod); found != nil {
+			out = append(out, *found)
+		}
+	}
+	progressing := deploymentCondition(deployment, appsv1.DeploymentProgressing)
+	if len(out) == 0 && progressing != nil && progressing.Status == corev1.ConditionFalse {
+		out = append(out, failure.Failure{Reason: v1alpha2.ReasonProgressDeadlineExceeded, Message: progressing.Message})
+	}
+	return out
+}

@@ -1,0 +1,209 @@
+package health
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/failure"
+	"github.com/example/nginx-operator/internal/fixture"
+)
+
+// ended is a container that ended with this log and whose state now is another.
+func ended(restarts int32, state corev1.ContainerState, code int32, log string) corev1.ContainerStatus {
+	last := &corev1.ContainerStateTerminated{ExitCode: code, Reason: "Error", Message: log}
+	return corev1.ContainerStatus{RestartCount: restarts, State: state, LastTerminationState: corev1.ContainerState{Terminated: last}}
+}
+
+// started is such a container that passed its startup probe since.
+func started(status corev1.ContainerStatus) corev1.ContainerStatus {
+	status.Started = ptr.To(true)
+	return status
+}
+
+func TestPodFailure(t *testing.T) {
+	const (
+		stamp     = "2026/01/02 03:04:05 [emerg] 7#7: "
+		bind      = "line\n" + stamp + "bind() to 0.0.0.0:80 failed (13: Permission denied)\n" + stamp + "still could not bind()\nlast"
+		duplicate = `"root" directive is duplicate in /etc/nginx-operator/servers.conf:14`
+		loop      = `container "nginx" keeps crashing with exit code 1 (Error): `
+	)
+	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
+	backOff := fixture.Waiting("CrashLoopBackOff", "").State
+	first := corev1.ContainerStatus{
+		State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Message: stamp + duplicate}},
+	}
+	ready := ended(3, running, 1, bind)
+	ready.Ready = true
+	for name, test := range map[string]struct {
+		status  corev1.ContainerStatus
+		reason  string
+		message string
+	}{
+		"starting": {status: fixture.Waiting("ContainerCreating", "")},
+		"pull error": {
+			fixture.Waiting("ErrImagePull", "no such host"), v1alpha2.ReasonImagePullFailed,
+			`cannot pull image "` + fixture.Image + `": no such host`,
+		},
+		"back-off": {
+			fixture.Waiting("ImagePullBackOff", `Back-off pulling image "x": ErrImagePull: no such host`),
+			v1alpha2.ReasonImagePullFailed, `cannot pull image "` + fixture.Image + `": no such host`,
+		},
+		"no message": {
+			fixture.Waiting("InvalidImageName", ""), v1alpha2.ReasonImagePullFailed, `cannot pull image "` + fixture.Image + `": InvalidImageName`,
+		},
+		"root image": {
+			fixture.Waiting("CreateContainerConfigError",
+				`container has runAsNonRoot and image will run as root (pod: "web-1_shop(uid)", container: nginx)`),
+			v1alpha2.ReasonContainerConfigError, `cannot start container "nginx": container has runAsNonRoot and image will run as root`,
+		},
+
+		"first crash": {status: ended(1, running, 1, bind)},
+		"crash loop": {
+			ended(3, backOff, 1, bind), v1alpha2.ReasonCrashLoop, loop + "[emerg] bind() to 0.0.0.0:80 failed (13: Permission denied)",
+		},
+		"between two": {
+			ended(3, running, 1, bind), v1alpha2.ReasonCrashLoop, loop + "[emerg] bind() to 0.0.0.0:80 failed (13: Permission denied)",
+		},
+		"recovered":        {status: ready},
+		"crashed long ago": {status: started(ended(3, running, 1, bind))},
+		"just crashed": {corev1.ContainerStatus{RestartCount: 2, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+			ExitCode: 137, Reason: "OOMKilled",
+		}}}, v1alpha2.ReasonCrashLoop, `container "nginx" keeps crashing with exit code 137 (OOMKilled)`},
+
+		"refused at once": {first, v1alpha2.ReasonInvalidConfiguration, `nginx refuses spec.config, line 14: "root" directive is duplicate`},
+		"refused, between two": {
+			ended(1, running, 1, "nginx: [emerg] "+duplicate+"\n"), v1alpha2.ReasonInvalidConfiguration,
+			`nginx refuses spec.config, line 14: "root" directive is duplicate`,
+		},
+		"refused, in back-off": {
+			ended(5, backOff, 1, "nginx: [emerg] "+duplicate+"\n"+stamp+duplicate), v1alpha2.ReasonInvalidConfiguration,
+			`nginx refuses spec.config, line 14: "root" directive is duplicate`,
+		},
+		"refused long ago": {status: started(ended(1, running, 1, stamp+duplicate))},
+		"refused without a line": {
+			ended(1, running, 1, stamp+`unknown "nothing" variable`), v1alpha2.ReasonInvalidConfiguration,
+			`nginx refuses its configuration: unknown "nothing" variable`,
+		},
+		"unknown host": {
+			ended(1, running, 1, stamp+`host not found in upstream "app" in /etc/nginx-operator/servers.conf:3`),
+			v1alpha2.ReasonInvalidConfiguration, `nginx refuses spec.config, line 3: host not found in upstream "app"`,
+		},
+		"file of the user's": {
+			ended(1, running, 1, stamp+`open() "/etc/nginx/x" failed (2: No such file or directory) in /etc/nginx-operator/servers.conf:3`),
+			v1alpha2.ReasonInvalidConfiguration, `nginx refuses spec.config, line 3: open() "/etc/nginx/x" failed (2: No such file or directory)`,
+		},
+		"file of the image": {
+			ended(1, running, 1, stamp+`unknown directive "a" in /etc/nginx/snippets/a.conf:3`),
+			v1alpha2.ReasonInvalidConfiguration, `nginx refuses its configuration: unknown directive "a" in /etc/nginx/snippets/a.conf:3`,
+		},
+		"image without a file": {
+			ended(2, backOff, 1, stamp+`open() "/etc/nginx/mime.types" failed (2: No such file or directory) in /etc/nginx-operator/nginx.conf:12`),
+			v1alpha2.ReasonCrashLoop,
+			loop + `[emerg] open() "/etc/nginx/mime.types" failed (2: No such file or directory) in /etc/nginx-operator/nginx.conf:12`,
+		},
+		"killed": {status: ended(1, running, 137, stamp+duplicate)},
+		"long": {
+			ended(1, running, 1, stamp+`unknown directive "`+strings.Repeat("\U0001F600", 500)),
+			v1alpha2.ReasonInvalidConfiguration, `nginx refuses its configuration: unknown directive "` + strings.Repeat("\U0001F600", 121) + "…",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var want *failure.Failure
+			if test.reason != "" {
+				want = &failure.Failure{Reason: test.reason, Message: test.message}
+			}
+			if diff := cmp.Diff(want, PodFailure(fixture.NewPod(test.status)), cmp.AllowUnexported(failure.Failure{})); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A failure of a kubelet that waits for its caches can pass. Its message is complete, even if the
+// Pod may see a Secret.
+func TestKubeletErrorsThatPass(t *testing.T) {
+	for message, passes := range map[string]bool{
+		"failed to sync secret cache: timed out waiting for the condition":             true,
+		"failed to sync configmap cache: timed out waiting for the condition":          true,
+		`object "shop"/"web-tls" not registered`:                                       true,
+		"services have not yet been read at least once, cannot construct envvars":      true,
+		"context deadline exceeded":                                                    true,
+		`secret "web-tls" not found`:                                                   false,
+		"container has runAsNonRoot and image will run as root":                        false,
+		`exec: "failed to sync secret cache: timed out waiting for the condition"`:     false,
+		"failed to sync secret cache: timed out waiting for the condition; hunter2":    false,
+		"couldn't find key failed to sync secret cache: timed out in Secret shop/web ": false,
+	} {
+		t.Run(message, func(t *testing.T) {
+			status := fixture.Waiting("CreateContainerConfigError", message+` (pod: "web-1_shop(uid)", container: nginx)`)
+			for name, pod := range map[string]*corev1.Pod{"public": fixture.NewPod(status), "with a Secret": seeing(secretVolume, "nginx", status)} {
+				found := PodFailure(pod)
+				if found == nil || found.Reason != v1alpha2.ReasonContainerConfigError || found.CanPass() != passes {
+					t.Fatalf("%s: %+v, want one that can pass: %t", name, found, passes)
+				}
+				if want := `cannot start container "nginx": ` + message + failure.KubeletRetries; passes && found.Message != want {
+					t.Errorf("%s: reported %q, want %q", name, found.Message, want)
+				}
+			}
+		})
+	}
+}
+
+// A failure of an init container or sidecar has its name. A moment between two crashes is no
+// recovery.
+func TestPodFailureOfInitContainers(t *testing.T) {
+	const refused = "nginx: [emerg] unknown directive \"a\" in /etc/nginx-operator/servers.conf:3"
+	since := func(ago time.Duration) corev1.ContainerState {
+		return corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(time.Now().Add(-ago))}}
+	}
+	sidecar := func(status corev1.ContainerStatus) corev1.ContainerStatus {
+		status.Ready, status.Started = true, ptr.To(true)
+		return status
+	}
+	succeeded := ended(3, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}, 1, "")
+	succeeded.Ready = true
+	crash := &failure.Failure{
+		Reason:  v1alpha2.ReasonCrashLoop,
+		Message: `container "make" keeps crashing with exit code 1 (Error): no repository`,
+	}
+	for name, test := range map[string]struct {
+		status corev1.ContainerStatus
+		want   *failure.Failure
+	}{
+		"starting": {status: fixture.Waiting("PodInitializing", "")},
+		"no image": {fixture.Waiting("ErrImagePull", "not found"), &failure.Failure{
+			Reason: v1alpha2.ReasonImagePullFailed, Message: `cannot pull image "example.com/make:1" of container "make": not found`,
+		}},
+		"no Secret": {fixture.Waiting("CreateContainerConfigError", `secret "git" not found`), &failure.Failure{
+			Reason: v1alpha2.ReasonContainerConfigError, Message: `cannot start container "make": secret "git" not found`,
+		}},
+		"first crash": {status: ended(1, since(0), 1, "no repository")},
+		"crash loop":  {ended(3, fixture.Waiting("CrashLoopBackOff", "").State, 1, "no repository"), crash},
+		"tries again": {ended(3, since(time.Hour), 1, "no repository"), crash},
+		"words of nginx": {ended(3, since(time.Hour), 1, refused), &failure.Failure{
+			Reason:  v1alpha2.ReasonCrashLoop,
+			Message: `container "make" keeps crashing with exit code 1 (Error): [emerg] unknown directive "a" in /etc/nginx-operator/servers.conf:3`,
+		}},
+		"succeeded":               {status: succeeded},
+		"sidecar runs":            {status: sidecar(corev1.ContainerStatus{State: since(0)})},
+		"sidecar between two":     {sidecar(ended(3, since(time.Second), 1, "no repository")), crash},
+		"sidecar crashed before":  {status: sidecar(ended(3, since(time.Minute), 1, "no repository"))},
+		"sidecar crashes forever": {ended(9, fixture.Waiting("CrashLoopBackOff", "").State, 1, "no repository"), crash},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := fixture.NewPod(fixture.Waiting("PodInitializing", ""))
+			test.status.Name, test.status.Image = "make", "example.com/make:1"
+			pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "before", Ready: true}, test.status}
+			if diff := cmp.Diff(test.want, PodFailure(pod), cmp.AllowUnexported(failure.Failure{})); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,335 @@
+package inputs
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"math/big"
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	metadatafake "k8s.io/client-go/metadata/fake"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/fixture"
+	"github.com/example/nginx-operator/internal/operand"
+	"github.com/example/nginx-operator/internal/reference"
+	"github.com/example/nginx-operator/internal/wellknown"
+)
+
+// newResolver returns a reconciler that knows these ConfigMaps and Secrets, and a function that
+// counts how many it read. What it reads is handed to the function first.
+func newResolver(t *testing.T, read func(client.Object) error, objects ...client.Object) (Resolver, func() int) {
+	t.Helper()
+	reads := 0
+	reader := fake.NewClientBuilder().WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
+			reads++
+			if err := c.Get(ctx, key, object, opts...); err != nil {
+				return err
+			}
+			return read(object)
+		},
+	}).Build()
+	scheme := metadatafake.NewTestScheme()
+	if err := metav1.AddMetaToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	follow := func(kind, resource string) *reference.Tracker {
+		var known []runtime.Object
+		for _, object := range objects {
+			switch object.(type) {
+			case *corev1.ConfigMap:
+				if kind != "ConfigMap" {
+					continue
+				}
+			case *corev1.Secret:
+				if kind != "Secret" {
+					continue
+				}
+			}
+			partial := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: kind}}
+			partial.Namespace, partial.Name, partial.ResourceVersion = object.GetNamespace(), object.GetName(), "999"
+			known = append(known, partial)
+		}
+		cluster := metadatafake.NewSimpleMetadataClient(scheme, known...)
+		tracker := reference.NewTracker(cluster, corev1.SchemeGroupVersion.WithResource(resource), reader)
+		source := tracker.Source(func(context.Context, types.NamespacedName) []reconcile.Request { return nil })
+		queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+		if err := errors.Join(source.Start(t.Context(), queue), source.WaitForSync(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+		return tracker
+	}
+	r := Resolver{
+		Release:    operand.Release{Image: fixture.Image},
+		ConfigMaps: follow("ConfigMap", "configmaps"), Secrets: follow("Secret", "secrets"),
+	}
+	return r, func() int { return reads }
+}
+
+func asRead(client.Object) error { return nil }
+
+func newConfigMap(name string, data map[string]string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}, Data: data}
+}
+
+func newSecret(name string, data map[string][]byte) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}, Type: corev1.SecretTypeTLS, Data: data}
+}
+
+// newCertificate returns a certificate and its key as a Secret of type kubernetes.io/tls holds
+// them.
+func newCertificate(t *testing.T) map[string][]byte {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"web.example.com"}, NotAfter: time.Now().Add(time.Hour)}
+	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string][]byte{
+		corev1.TLSCertKey:       pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate}),
+		corev1.TLSPrivateKeyKey: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}),
+	}
+}
+
+const goodConfig = "server {\n    listen 8080;\n    return 200;\n}\n"
+
+func configFrom(key string) func(*v1alpha2.NginxOperatorSpec) {
+	return func(s *v1alpha2.NginxOperatorSpec) {
+		s.Config = &v1alpha2.Config{ConfigMapRef: &v1alpha2.ConfigMapKeyReference{Name: "servers", Key: key}}
+	}
+}
+
+func contentFrom(name string) func(*v1alpha2.NginxOperatorSpec) {
+	return func(s *v1alpha2.NginxOperatorSpec) {
+		s.Content = &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: name}}
+	}
+}
+
+func certificateFrom(names ...string) func(*v1alpha2.NginxOperatorSpec) {
+	return func(s *v1alpha2.NginxOperatorSpec) {
+		for _, name := range names {
+			s.TLS = append(s.TLS, v1alpha2.TLS{SecretName: name})
+		}
+	}
+}
+
+// Blockers are in the order of the fields. Each has the field, the object, the problem, and the
+// remedy.
+func TestBlockers(t *testing.T) {
+	good, other := newCertificate(t), newCertificate(t)
+	opaque := newSecret("shop-tls", good)
+	opaque.Type = corev1.SecretTypeOpaque
+	for name, test := range map[string]struct {
+		change  []func(*v1alpha2.NginxOperatorSpec)
+		objects []client.Object
+		want    []string
+	}{
+		"nothing named": {},
+		"all is there": {
+			change: []func(*v1alpha2.NginxOperatorSpec){configFrom(""), contentFrom("pages"), certificateFrom("shop-tls")},
+			objects: []client.Object{
+				newConfigMap("servers", map[string]string{"nginx.conf": goodConfig}), newConfigMap("pages", nil), newSecret("shop-tls", good),
+			},
+		},
+		"nothing is there": {
+			change:  []func(*v1alpha2.NginxOperatorSpec){certificateFrom("a", "b"), contentFrom("pages"), configFrom("")},
+			objects: []client.Object{newSecret("servers", nil), newConfigMap("a", nil)},
+			want: []string{
+				`ReferenceNotFound spec.config.configMapRef.name: ConfigMap "servers" does not exist in this namespace: create it, or name another`,
+				`ReferenceNotFound spec.content.configMapRef.name: ConfigMap "pages" does not exist in this namespace: create it, or name another`,
+				`ReferenceNotFound spec.tls[0].secretName: Secret "a" does not exist in this namespace: create it, or name another`,
+				`ReferenceNotFound spec.tls[1].secretName: Secret "b" does not exist in this namespace: create it, or name another`,
+			},
+		},
+		"no such key": {
+			change:  []func(*v1alpha2.NginxOperatorSpec){configFrom("web.conf")},
+			objects: []client.Object{newConfigMap("servers", map[string]string{"nginx.conf": goodConfig})},
+			want: []string{
+				`ReferenceNotFound spec.config.configMapRef.key: ConfigMap "servers" has no key "web.conf" in its data: add it, or name another key`,
+			},
+		},
+		"an empty configuration": {
+			change:  []func(*v1alpha2.NginxOperatorSpec){configFrom("")},
+			objects: []client.Object{newConfigMap("servers", map[string]string{"nginx.conf": ""})},
+			want: []string{
+				`InvalidConfiguration spec.config.configMapRef: ConfigMap "servers", key "nginx.conf": it is empty: ` +
+					`write a server block, or remove spec.config`,
+			},
+		},
+		"a configuration that nginx refuses": {
+			change:  []func(*v1alpha2.NginxOperatorSpec){configFrom("")},
+			objects: []client.Object{newConfigMap("servers", map[string]string{"nginx.conf": "server {\n    listen 8080;\n    lissten 1;\n}\n"})},
+			want:    []string{`InvalidConfiguration spec.config.configMapRef: ConfigMap "servers", key "nginx.conf": line 3: lissten: `},
+		},
+		"a Secret of another type": {
+			change: []func(*v1alpha2.NginxOperatorSpec){certificateFrom("shop-tls")}, objects: []client.Object{opaque},
+			want: []string{
+				`InvalidReference spec.tls[0].secretName: Secret "shop-tls" has type Opaque: ` +
+					`make it again with type kubernetes.io/tls, or name another`,
+			},
+		},
+		"a Secret without a key": {
+			change:  []func(*v1alpha2.NginxOperatorSpec){certificateFrom("shop-tls")},
+			objects: []client.Object{newSecret("shop-tls", map[string][]byte{"tls.crt": good["tls.crt"]})},
+			want:    []string{`ReferenceNotFound spec.tls[0].secretName: Secret "shop-tls" has no key "tls.key": add it, or name another Secret`},
+		},
+		"a certificate of another key": {
+			change:  []func(*v1alpha2.NginxOperatorSpec){certificateFrom("shop-tls")},
+			objects: []client.Object{newSecret("shop-tls", map[string][]byte{"tls.crt": good["tls.crt"], "tls.key": other["tls.key"]})},
+			want: []string{
+				`InvalidReference spec.tls[0].secretName: Secret "shop-tls" holds no certificate that nginx could use ` +
+					`(the certificate and the key cannot be read, or do not belong together): put`,
+			},
+		},
+		"a certificate that is none": {
+			change:  []func(*v1alpha2.NginxOperatorSpec){certificateFrom("shop-tls")},
+			objects: []client.Object{newSecret("shop-tls", map[string][]byte{"tls.crt": []byte("x"), "tls.key": good["tls.key"]})},
+			want: []string{
+				`InvalidReference spec.tls[0].secretName: Secret "shop-tls" holds no certificate that nginx could use ` +
+					`(there is no CERTIFICATE in PEM form): put`,
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, reads := newResolver(t, asRead, test.objects...)
+			object := fixture.NewObject(test.change...)
+			var first int
+			for reconcile := range 2 {
+				_, blockers, err := r.Resolve(t.Context(), object)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(blockers) != len(test.want) {
+					t.Fatalf("%d blockers, want %d: %v", len(blockers), len(test.want), blockers)
+				}
+				for i, blocker := range blockers {
+					if got := blocker.Reason + " " + blocker.Message; !strings.HasPrefix(got, test.want[i]) {
+						t.Errorf("got  %s\nwant %s", got, test.want[i])
+					}
+				}
+				if reconcile == 0 {
+					first = reads()
+				}
+			}
+			if reads() != first && name != "nothing is there" {
+				t.Errorf("the first reconcile read %d objects, the second %d more", first, reads()-first)
+			}
+		})
+	}
+}
+
+// A spec that could not be read completely is blocked. Once it is complete, the configuration is
+// checked.
+func TestUnreadableSpec(t *testing.T) {
+	r, _ := newResolver(t, func(object client.Object) error { object.SetResourceVersion("999"); return nil },
+		newConfigMap("servers", map[string]string{"nginx.conf": goodConfig}))
+	object := fixture.NewObject(configFrom(""))
+	object.Annotations = map[string]string{wellknown.AnnotationV1alpha2Unreadable: "{"}
+	_, blockers, err := r.Resolve(t.Context(), object)
+	if err != nil || len(blockers) != 1 || blockers[0].Reason != v1alpha2.ReasonInvalidConfiguration {
+		t.Errorf("blockers %v, %v", blockers, err)
+	}
+	object.Annotations = nil
+	if in, blockers, err := r.Resolve(t.Context(), object); err != nil || len(blockers) != 0 || in.Config.Hash == "" {
+		t.Errorf("hash %q, blockers %v, %v", in.Config.Hash, blockers, err)
+	}
+}
+
+// A failure to read is returned as an error, and is not a blocker.
+func TestResolveFailsToRead(t *testing.T) {
+	down := errors.New("connection refused")
+	for name, change := range map[string]func(*v1alpha2.NginxOperatorSpec){
+		"config": configFrom(""), "content": contentFrom("servers"), "tls": certificateFrom("servers"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, _ := newResolver(t, func(client.Object) error { return down }, newConfigMap("servers", nil), newSecret("servers", nil))
+			_, blockers, err := r.Resolve(t.Context(), fixture.NewObject(change))
+			if !errors.Is(err, down) || len(blockers) != 0 {
+				t.Errorf("error %v, blockers %v", err, blockers)
+			}
+		})
+	}
+}
+
+// The second reconcile reads nothing and has the same hashes. The data of a ConfigMap that has to
+// be created is read again.
+func TestResolveRemembersConclusions(t *testing.T) {
+	r, reads := newResolver(t, func(object client.Object) error { object.SetResourceVersion("999"); return nil },
+		newConfigMap("servers", map[string]string{"nginx.conf": goodConfig}),
+		newConfigMap("pages", map[string]string{"a": "b"}),
+		newSecret("shop-tls", newCertificate(t)))
+	object := fixture.NewObject(configFrom(""), contentFrom("pages"), certificateFrom("shop-tls"))
+	first, _, err := r.Resolve(t.Context(), object)
+	if err != nil || reads() != 3 {
+		t.Fatalf("%d reads, %v", reads(), err)
+	}
+	second, _, err := r.Resolve(t.Context(), object)
+	if err != nil || reads() != 3 {
+		t.Fatalf("the second reconcile read %d objects, %v", reads()-3, err)
+	}
+	if second.Config.Files != nil || second.Content.Text != nil {
+		t.Error("content is kept in memory")
+	}
+	if first.CertificatesHash == "" || first.CertificatesHash != second.CertificatesHash {
+		t.Errorf("certificates %q and %q", first.CertificatesHash, second.CertificatesHash)
+	}
+	files, err := r.ReadFiles(object, second)(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := operand.Files{Config: first.Config.Files, Text: first.Content.Text, Binary: first.Content.Binary}
+	if diff := gocmp.Diff(want, files); diff != "" || len(files.Config) == 0 || len(files.Text) == 0 {
+		t.Errorf("files that are read again (-first +second):\n%s", diff)
+	}
+}
+
+// Content that changed after its hash was computed is not returned for that hash.
+func TestReadFilesRefusesOtherContent(t *testing.T) {
+	version := "999"
+	changed := func(object client.Object) error {
+		if configMap, ok := object.(*corev1.ConfigMap); ok && version != "999" {
+			configMap.Data["nginx.conf"] += "# changed\n"
+		}
+		object.SetResourceVersion(version)
+		return nil
+	}
+	r, _ := newResolver(t, changed, newConfigMap("servers", map[string]string{"nginx.conf": goodConfig}))
+	object := fixture.NewObject(configFrom(""), contentFrom("servers"))
+	if _, _, err := r.Resolve(t.Context(), object); err != nil {
+		t.Fatal(err)
+	}
+	in, _, err := r.Resolve(t.Context(), object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	version = "1000"
+	if files, err := r.ReadFiles(object, in)(t.Context()); !apierrors.IsConflict(err) {
+		t.Errorf("read %v, %v", files, err)
+	}
+}

@@ -1,0 +1,108 @@
+package inputs
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/fixture"
+	"github.com/example/nginx-operator/internal/operatormanager"
+)
+
+// everyReference sets each field of a spec and returns the names that the fields give to ConfigMaps
+// and Secrets: each is a path of JSON.
+func everyReference(spec *v1alpha2.NginxOperatorSpec) (configMaps, secrets []string) {
+	var fill func(value reflect.Value, path string)
+	fill = func(value reflect.Value, path string) {
+		switch value.Kind() {
+		case reflect.Pointer:
+			value.Set(reflect.New(value.Type().Elem()))
+			fill(value.Elem(), path)
+		case reflect.Slice:
+			if value.Type().Elem().Kind() == reflect.Uint8 {
+				return
+			}
+			value.Set(reflect.MakeSlice(value.Type(), 1, 1))
+			fill(value.Index(0), path)
+		case reflect.Struct:
+			for i := range value.NumField() {
+				field := value.Type().Field(i)
+				if !field.IsExported() {
+					continue
+				}
+				name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+				fill(value.Field(i), strings.TrimPrefix(path+"."+name, "."))
+			}
+		case reflect.String:
+			value.SetString(path)
+			field, lower := path[strings.LastIndex(path, ".")+1:], strings.ToLower(path)
+			isSecret, isConfigMap := strings.Contains(lower, "secret"), strings.Contains(lower, "configmap")
+			switch isName := field == "name" || field == "secretName"; {
+			case isName && isSecret:
+				secrets = append(secrets, path)
+			case isName && isConfigMap:
+				configMaps = append(configMaps, path)
+			}
+		}
+	}
+	fill(reflect.ValueOf(spec).Elem(), "")
+	slices.Sort(configMaps)
+	slices.Sort(secrets)
+	return configMaps, secrets
+}
+
+// An object is indexed by each ConfigMap and Secret that a field of its spec references, so that
+// creating a missing one starts a reconcile. The test walks the type, and includes new fields.
+func TestEveryReferenceIsIndexed(t *testing.T) {
+	object := fixture.NewObject()
+	configMaps, secrets := everyReference(&object.Spec)
+	for _, known := range []string{
+		"env.valueFrom.secretKeyRef.name", "volumes.secret.secretName", "sidecars.env.valueFrom.secretKeyRef.name",
+		"podTemplate.imagePullSecrets.name", "tls.secretName",
+	} {
+		if !slices.Contains(secrets, known) {
+			t.Fatalf("the test does not find spec.%s: %v", known, secrets)
+		}
+	}
+
+	c := fake.NewClientBuilder().WithScheme(operatormanager.NewScheme()).WithObjects(object).
+		WithIndex(&v1alpha2.NginxOperator{}, ConfigMapIndex, func(o client.Object) []string {
+			return namedConfigMaps(&o.(*v1alpha2.NginxOperator).Spec)
+		}).
+		WithIndex(&v1alpha2.NginxOperator{}, SecretIndex, func(o client.Object) []string {
+			return namedSecrets(&o.(*v1alpha2.NginxOperator).Spec)
+		}).Build()
+	want := []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(object)}}
+	for index, names := range map[string][]string{ConfigMapIndex: configMaps, SecretIndex: secrets} {
+		for _, name := range names {
+			if got := Referrers(c, index)(t.Context(), types.NamespacedName{Namespace: object.Namespace, Name: name}); !slices.Equal(got, want) {
+				t.Errorf("the object is not found by the %s of spec.%s", index, name)
+			}
+		}
+	}
+	if got := namedSecrets(&fixture.NewObject().Spec); len(got) > 0 {
+		t.Errorf("an object without references is found by %v", got)
+	}
+}
+
+// A Secret that several containers reference is in the index once.
+func TestReferencesAreUnique(t *testing.T) {
+	from := func(name string) []v1alpha2.EnvVar {
+		return []v1alpha2.EnvVar{{Name: "A", ValueFrom: &v1alpha2.EnvVarSource{SecretKeyRef: &v1alpha2.KeyReference{Name: name, Key: "k"}}}}
+	}
+	spec := &v1alpha2.NginxOperatorSpec{
+		Env: from("b"), Sidecars: []v1alpha2.Container{{Env: from("a")}}, InitContainers: []v1alpha2.Container{{Env: from("b")}},
+		PodTemplate: &v1alpha2.PodTemplate{ImagePullSecrets: []corev1.LocalObjectReference{{Name: "b"}}},
+	}
+	if got := namedSecrets(spec); !slices.Equal(got, []string{"a", "b"}) {
+		t.Errorf("the index has %v", got)
+	}
+}

@@ -1,0 +1,100 @@
+package metrics
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// versionReader is an API server whose versions can fail. It counts the reads.
+type versionReader struct {
+	client.Reader
+
+	mu     sync.Mutex
+	reads  map[string]int
+	broken string
+	hangs  bool
+}
+
+// fail makes reads at a version fail or hang.
+func (r *versionReader) fail(version string, hangs bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.broken, r.hangs = version, hangs
+}
+
+func (r *versionReader) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	version := list.GetObjectKind().GroupVersionKind().Version
+	r.mu.Lock()
+	r.reads[version]++
+	broken, hangs := r.broken, r.hangs
+	r.mu.Unlock()
+	if limit := (&client.ListOptions{}).ApplyOptions(options).Limit; limit != 1 {
+		return errors.New("more than one object is read")
+	}
+	if version != broken {
+		return nil
+	}
+	if hangs {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return errors.New("conversion webhook failed")
+}
+
+// The leader reads one object per minute at each version. A version that fails or does not answer
+// is reported until a read succeeds, and does not affect the other one.
+func TestVersions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		registry, reader := prometheus.NewRegistry(), &versionReader{reads: map[string]int{}}
+		kind := schema.GroupVersionKind{Group: "operator.example.com", Kind: "NginxOperatorList"}
+		versions := NewVersions(registry, reader, kind.GroupKind().WithVersion("v1alpha1"), kind.GroupKind().WithVersion("v1alpha2"))
+		is := func(v1alpha1, v1alpha2 string) {
+			t.Helper()
+			want := `
+# HELP nginx_operator_api_readable 1 if the operator could read NginxOperators at this version of the API within the last ` +
+				`minute, else 0. ` +
+				`Only the leader reports it.
+# TYPE nginx_operator_api_readable gauge
+nginx_operator_api_readable{version="v1alpha1"} ` + v1alpha1 + `
+nginx_operator_api_readable{version="v1alpha2"} ` + v1alpha2 + "\n"
+			if err := testutil.GatherAndCompare(registry, strings.NewReader(want)); err != nil {
+				t.Error(err)
+			}
+		}
+		if n := testutil.CollectAndCount(versions.readable); n > 0 {
+			t.Errorf("a replica that does not lead reports %d versions", n)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- versions.Start(ctx) }()
+		synctest.Wait()
+		is("1", "1")
+		for _, hangs := range []bool{false, true} {
+			reader.fail("v1alpha1", hangs)
+			time.Sleep(readEvery + readTimeout)
+			synctest.Wait()
+			is("0", "1")
+			reader.fail("", false)
+			time.Sleep(readEvery)
+			synctest.Wait()
+			is("1", "1")
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if reader.reads["v1alpha1"] > 5 || reader.reads["v1alpha1"] != reader.reads["v1alpha2"] {
+			t.Errorf("reads in %s: %v", 4*readEvery+2*readTimeout, reader.reads)
+		}
+	})
+}

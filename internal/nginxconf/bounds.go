@@ -1,0 +1,14 @@
+package nginxconf
+
+import "fmt"
+
+// MaxBytes is the maximum size of all files of a configuration: what fits into a ConfigMap, with
+// room for its metadata.
+const MaxBytes = 1<<20 - 16<<10
+
+// slots limits concurrent checks, because each check needs memory.
+var slots = make(chan struct{}, 2)
+
+func tooLarge(size int) Problem {
+	return Problem{Message: fmt.Sprintf("the configuration has %d bytes, and a ConfigMap takes %d: %s", size, MaxBytes, splitRemedy)}
+}

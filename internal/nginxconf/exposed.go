@@ -1,0 +1,89 @@
+package nginxconf
+
+import (
+	"path"
+	"strings"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+)
+
+// imageDirectory is the directory to which nginx resolves relative paths.
+const imageDirectory = "/etc/nginx"
+
+// secretPlace is a file or directory in a Pod that clients must not read, and a description of its
+// content.
+type secretPlace struct{ path, holds string }
+
+// everyPod are the secret places of every Pod. The list cannot be complete: SECURITY.md says who
+// can read the mounted files.
+var everyPod = []secretPlace{
+	{TLSDirectory, "private keys"},
+	{Directory, "the configuration"},
+	{"/proc", "the environment and the files of processes"},
+	{"/var/run/secrets", "tokens of ServiceAccounts"},
+	{"/run/secrets", "tokens of ServiceAccounts"},
+}
+
+// secretPlaces returns the secret places in the Pods of a spec.
+func secretPlaces(spec *v1alpha2.NginxOperatorSpec) []secretPlace {
+	out := everyPod[:len(everyPod):len(everyPod)]
+	for i := range spec.Files {
+		if spec.Files[i].SecretRef != nil {
+			out = append(out, secretPlace{path.Join(FilesDirectory, spec.Files[i].Path), "a key of a Secret"})
+		}
+	}
+	for i := range spec.Volumes {
+		if volume := &spec.Volumes[i]; volume.MountPath != "" && holdsSecrets(volume) {
+			out = append(out, secretPlace{path.Clean(volume.MountPath), "volume " + volume.Name + ", which has a Secret or a token"})
+		}
+	}
+	return out
+}
+
+func holdsSecrets(volume *v1alpha2.Volume) bool {
+	if volume.Secret != nil {
+		return true
+	}
+	if volume.Projected == nil {
+		return false
+	}
+	for i := range volume.Projected.Sources {
+		if source := &volume.Projected.Sources[i]; source.Secret != nil || source.ServiceAccountToken != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// checkExposed warns of a root or an alias that lets clients read a secret place.
+func (c *checker) checkExposed() {
+	places := secretPlaces(c.spec)
+	for _, name := range []string{"root", "alias"} {
+		for _, d := range c.named[name] {
+			for _, place := range places {
+				if exposes(d.first(), place.path) {
+					c.warn(d, "it lets clients read %s, where %s is; name a directory that has public files only", place.path, place.holds)
+					break
+				}
+			}
+		}
+	}
+}
+
+// exposes reports whether a root or an alias serves a place: it is the place, in the place, or a
+// directory above it. Of a path with a variable, only the directory before the variable is known.
+func exposes(served, place string) bool {
+	literal, _, hasVariable := strings.Cut(served, "$")
+	if hasVariable {
+		literal = literal[:strings.LastIndex(literal, "/")+1]
+	}
+	if literal == "" {
+		return false
+	}
+
+	if !path.IsAbs(literal) {
+		literal = path.Join(imageDirectory, literal)
+	}
+	literal = path.Clean(literal)
+	return literal == place || isBelow(literal, place) || !hasVariable && (literal == "/" || isBelow(place, literal))
+}

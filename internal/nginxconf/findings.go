@@ -1,0 +1,96 @@
+package nginxconf
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Limits of the reported findings of one configuration. The findings of a long list usually have
+// the same cause.
+const (
+	// shown is the maximum number of findings, and shownBytes their maximum size.
+	shown      = 20
+	shownBytes = 8<<10 - 64
+	// quotedBytes is the maximum size of a quoted word of the user.
+	quotedBytes = 100
+	// keptFindings is the maximum number of findings that are sorted.
+	keptFindings = 1000
+)
+
+// findings are problems or warnings. count includes findings that are not kept.
+type findings struct {
+	kept  []Problem
+	count int
+}
+
+func (f *findings) add(problem Problem) {
+	if f.count++; len(f.kept) < keptFindings {
+		f.kept = append(f.kept, problem)
+	}
+}
+
+// addf adds a finding about a directive. It shortens the user's words.
+func (f *findings) addf(d *directive, format string, args []any) {
+	if len(f.kept) >= keptFindings {
+		f.count++
+		return
+	}
+	for i, arg := range args {
+		if word, ok := arg.(string); ok {
+			args[i] = quoted(word)
+		}
+	}
+	f.add(Problem{File: fileOf(d), Line: d.line, Directive: quoted(d.name), Message: fmt.Sprintf(format, args...)})
+}
+
+// first returns the first findings in the order of the text.
+func (f *findings) first() []Problem {
+	slices.SortStableFunc(f.kept, func(a, b Problem) int { return cmp.Or(strings.Compare(a.File, b.File), a.Line-b.Line) })
+	f.compact()
+
+	var out []Problem
+	for size := 0; len(out) < min(len(f.kept), shown); {
+		next := f.kept[len(out)]
+		if size += len(next.String()); size > shownBytes {
+			break
+		}
+		out = append(out, next)
+	}
+
+	if rest := f.count - len(out); rest > 0 {
+		out = append(out, Problem{Message: fmt.Sprintf("and %d more", rest)})
+	}
+	return out
+}
+
+// compact removes equal findings about a file that is included more than once.
+func (f *findings) compact() {
+	before := len(f.kept)
+	f.kept = slices.CompactFunc(f.kept, func(a, b Problem) bool { return a == b && a.File != "" })
+	f.count -= before - len(f.kept)
+}
+
+// fileOf returns the path of the file of spec.files that has a directive, or "" for the user's text
+// itself.
+func fileOf(d *directive) string {
+	if d.file == "" {
+		return ""
+	}
+	return path.Join(FilesDirectory, d.file)
+}
+
+// quoted shortens a word of the user to quotedBytes and makes it valid UTF-8.
+func quoted(word string) string {
+	if len(word) <= quotedBytes {
+		return strings.ToValidUTF8(word, "\uFFFD")
+	}
+	end := quotedBytes
+	for end > 0 && !utf8.RuneStart(word[end]) {
+		end--
+	}
+	return strings.ToValidUTF8(word[:end], "\uFFFD") + "…"
+}

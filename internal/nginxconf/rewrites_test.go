@@ -1,0 +1,116 @@
+package nginxconf
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+)
+
+// These configurations have the patterns of nginx's vulnerabilities, or similar ones, for an image
+// without the fixes.
+func TestRewritesThatExposeVulnerabilities(t *testing.T) {
+	const first, second = "CVE-2026-42945", "CVE-2026-9256"
+	for text, want := range map[string]string{
+		// These are the configurations in nginx's commits with the fixes.
+		"rewrite ^(.*) /new?c=1; set $myvar $1; return 200 $myvar;":           first,
+		"rewrite ^/((.*))$ http://127.0.0.1:8080/$1$2 redirect;":              second,
+		"rewrite ^/((.*))$ http://127.0.0.1:8080/?$1$2;":                      second,
+		"rewrite ^/((.*))$ /page?$1$2 last;":                                  second,
+		"rewrite ^/((.*))$ /other/$2/$1 permanent;":                           second,
+		"rewrite ^/((.*))$ /page?$1$2; set $a b;":                             first + " " + second,
+		"rewrite ^/(.*)$ /page?a=$1; set $other value;":                       first,
+		"rewrite ^/(.*)$ /page?a=$1; rewrite ^/page /next;":                   first,
+		"rewrite ^/(.*)$ /page?a=b; if ($uri = /a$1) { return 404; }":         first,
+		"if ($host = a) { rewrite ^/(.*)$ /page?a=b; } set $a $1;":            first,
+		"rewrite ^/(.*)$ /page?a=b; if ($host = a) { set $a $1; }":            first,
+		"rewrite ^/(?=(.*))(.*)$ /page?$1$2 last;":                            second,
+		"rewrite ^/(?<all>a(?<some>.*))$ /page?$1$2 last;":                    second,
+		"rewrite ^/(.*)$ /page?a=$1 last; set $other $1;":                     "",
+		"rewrite ^/(.*)$ /page?a=$1 break; set $other $1;":                    "",
+		"rewrite ^/(.*)$ http://other/page?a=$1; set $other $1;":              "",
+		"rewrite ^/(.*)$ /page?; set $other $1;":                              "",
+		"rewrite ^/(.*)$ /page; set $other $1;":                               "",
+		"rewrite ^/(?<rest>.*)$ /page?a=$rest; set $other $rest;":             "",
+		"set $other $1; rewrite ^/(.*)$ /page?a=$1;":                          "",
+		"rewrite ^/(.*)$ /page?a=$1; location /inner { set $a $1; }":          "",
+		"rewrite ^/(.*)/(.*)$ /page?$1$2 last;":                               "",
+		"rewrite ^/((.*))$ /page/$1/$2 last;":                                 "",
+		"rewrite ^/((.*))$ /page?$1 last;":                                    "",
+		"rewrite ^/((.*))$ /page?$1$2$host last;":                             "",
+		"rewrite ^/(?:(.*))/(.*)$ /page?$1$2 last;":                           "",
+		`rewrite "^/[(](.*)[^](](.*)\)$" /page?$1$2 last;`:                    "",
+		`rewrite "^/\((.*)\((.*)$" /page?$1$2 last;`:                          "",
+		"rewrite ^/((.*))$ /page?$8$9 last;":                                  "",
+		"rewrite ^/(?=a)(.*)/(.*)$ /page?$1$2 last;":                          "",
+		"location /a { rewrite ^/(.*)$ /p?a=$1; } location /b { set $a $1; }": "",
+	} {
+		spec := &v1alpha2.NginxOperatorSpec{Image: "nginx:1.28.3", Config: &v1alpha2.Config{}}
+		servers := inServer("location / {", text, "}")
+		if problems := Check(spec, servers); len(problems) > 0 {
+			t.Error(text, problems)
+		}
+		var got []string
+		for _, id := range []string{first, second} {
+			if strings.Contains(fmt.Sprint(Warnings(spec, servers, nil)), id) {
+				got = append(got, id)
+			}
+		}
+		if diff := cmp.Diff(want, strings.Join(got, " ")); diff != "" {
+			t.Error(text, diff)
+		}
+	}
+}
+
+func TestWarningsOfVulnerabilities(t *testing.T) {
+	text := inServer("rewrite ^/(.*)$ /new?c=$1;", "rewrite ^/((.*))$ /page?$1$2 last;")
+	const unless = ", unless your distribution has fixed it"
+	first := "line 2: rewrite: CVE-2026-42945 (fixed in nginx 1.30.1 and 1.31.0) lets a request overflow the heap here: " +
+		"the replacement has a question mark, an unnamed capture such as $1 is used, and rewrite, if, or set follows; " +
+		"set spec.image to an nginx with the fix, or use named captures"
+	second := "line 3: rewrite: CVE-2026-9256 (fixed in nginx 1.30.2 and 1.31.1) lets a request overflow the heap here: " +
+		"the replacement has two captures of which one encloses the other, in a redirect or behind a question mark; " +
+		"set spec.image to an nginx with the fix, or use named captures"
+	for image, want := range map[string][]string{
+		"":                                nil,
+		"nginx:1.30.2":                    nil,
+		"nginx:1.30.4-alpine-otel":        nil,
+		"nginx:1.31.1":                    nil,
+		"nginx:1.32":                      nil,
+		"registry.example/nginx:1.30.2-4": nil,
+		"nginx:1.28.3":                    {first, second},
+		"nginx:1.29":                      {first, second},
+		"nginx:1.30.0":                    {first, second},
+		"nginx:1.30.1":                    {second},
+		"nginx:1.31.0":                    {second},
+		"nginx:1.31":                      {second + unless},
+		"nginx:1.30":                      {first + unless, second + unless},
+		"nginx:1.30-alpine":               {first + unless, second + unless},
+		"nginx:stable":                    {first + unless, second + unless},
+		"registry.example/nginx:1.26.3":   {first + unless, second + unless},
+		"registry.example/shop:1.30.4":    {first + unless, second + unless},
+		"registry.example/nginx@sha256:" + strings.Repeat("a", 64): {first + unless, second + unless},
+		"nginx:1.30.1@sha256:" + strings.Repeat("a", 64):           {second},
+	} {
+		spec := &v1alpha2.NginxOperatorSpec{Image: image, Config: &v1alpha2.Config{}}
+		if diff := cmp.Diff(want, texts(Warnings(spec, text, nil))); diff != "" {
+			t.Error(image, diff)
+		}
+	}
+}
+
+// These regular expressions are incomplete or never end.
+func TestCapturesOfBrokenExpressions(t *testing.T) {
+	for _, pattern := range []string{
+		"", "(", ")", "(?", "(?P", "(?<", "(?'", "(*", "[", "[^", "[]", `\`, `(\`, "((((((((((((", "))))((", "(?=(?!(?<=(",
+	} {
+		for number, found := range capturesOf(pattern) {
+			if found.end < 0 || found.end > len(pattern) || found.start > found.end {
+				t.Errorf("%q: capture %d is %+v", pattern, number, found)
+			}
+		}
+	}
+}

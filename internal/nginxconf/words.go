@@ -1,0 +1,131 @@
+package nginxconf
+
+import (
+	"fmt"
+	"strings"
+)
+
+// reader reads a text byte by byte, as ngx_conf_read_token does.
+type reader struct {
+	text              string
+	pos, line         int
+	directives, words int
+	// kept is the memory for the words of a statement. The next statement uses it again.
+	kept []string
+}
+
+// statement reads words and their end: ";", "{", "}", or 0 for the end of the text. line is the
+// line of the first word.
+func (r *reader) statement() (words []string, line int, end byte, problem *Problem) {
+	words = r.kept[:0]
+	defer func() { r.kept = words }()
+	for {
+		r.skipSpace()
+		if len(words) == 0 {
+			line = r.line
+		}
+
+		if r.pos == len(r.text) {
+			return words, line, 0, nil
+		}
+		if c := r.text[r.pos]; c == ';' || c == '{' || c == '}' {
+			r.pos++
+			return words, line, c, nil
+		}
+
+		start, at := r.pos, r.line
+		word, ok := r.word()
+		name := word
+		if len(words) > 0 {
+			name = words[0]
+		}
+
+		switch size := r.pos - start; {
+		case size > maxWord:
+			return words, line, 0, &Problem{Line: at, Directive: name, Message: fmt.Sprintf(
+				"nginx reads no word of more than %d bytes, and this one has %d; split it", maxWord, size)}
+		case !ok:
+			return words, line, 0, &Problem{Line: line, Directive: name, Message: unfinished}
+		}
+
+		if r.words++; r.words <= maxWords || len(words) == 0 {
+			words = append(words, word)
+		}
+	}
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
+
+// skipSpace skips to the next word. A comment starts only in the place of a word.
+func (r *reader) skipSpace() {
+	for ; r.pos < len(r.text); r.pos++ {
+		switch c := r.text[r.pos]; {
+		case c == '\n':
+			r.line++
+		case c == '#':
+			end := strings.IndexByte(r.text[r.pos:], '\n')
+			if end < 0 {
+				r.pos = len(r.text)
+				return
+			}
+			r.pos += end
+			r.line++
+		case !isSpace(c):
+			return
+		}
+	}
+}
+
+// word reads a word, in quotes or up to a space, ";", or "{". It returns false if the text ends
+// within the word, or if a quote is followed by an invalid character.
+func (r *reader) word() (string, bool) {
+	quote := byte(0)
+	if c := r.text[r.pos]; c == '"' || c == '\'' {
+		quote = c
+		r.pos++
+	}
+
+	start, variable := r.pos, false
+	for ; r.pos < len(r.text); r.pos++ {
+		c := r.text[r.pos]
+		if c == '\n' {
+			r.line++
+		}
+		switch {
+		case c == '{' && variable:
+			continue
+		case c == '\\':
+			r.pos++
+			if r.pos < len(r.text) && r.text[r.pos] == '\n' {
+				r.line++
+			}
+		case quote != 0 && c == quote:
+			word := r.text[start:r.pos]
+			r.pos++
+			return unescape(word), r.atGap()
+		case quote == 0 && (isSpace(c) || c == ';' || c == '{'):
+			if c == '\n' {
+				r.line-- // skipSpace counts it
+			}
+			return unescape(r.text[start:r.pos]), true
+		}
+		variable = c == '$'
+	}
+
+	r.pos = len(r.text)
+	return r.text[start:], false
+}
+
+// atGap reports whether the next character is valid after a quote.
+func (r *reader) atGap() bool {
+	return r.pos == len(r.text) || isSpace(r.text[r.pos]) || strings.IndexByte(";{)", r.text[r.pos]) >= 0
+}
+
+var escapes = strings.NewReplacer(`\"`, `"`, `\'`, `'`, `\\`, `\`, `\t`, "\t", `\r`, "\r", `\n`, "\n")
+
+func unescape(word string) string {
+	if strings.IndexByte(word, '\\') < 0 {
+		return word
+	}
+	return escapes.Replace(word)
+}

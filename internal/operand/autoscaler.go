@@ -1,0 +1,68 @@
+package operand
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/assets"
+	"github.com/example/nginx-operator/internal/defaults"
+)
+
+// desiredAutoscaler returns the HorizontalPodAutoscaler. It measures the container nginx only:
+// injected containers may have no requests, and the utilization of the Pod would be unknown.
+func desiredAutoscaler(object *v1alpha2.NginxOperator, in Inputs) *autoscalingv2.HorizontalPodAutoscaler {
+	declared := defaults.Autoscaling(&object.Spec)
+	autoscaler := &autoscalingv2.HorizontalPodAutoscaler{
+		TypeMeta:   metav1.TypeMeta{APIVersion: autoscalingv2.SchemeGroupVersion.String(), Kind: "HorizontalPodAutoscaler"},
+		ObjectMeta: ObjectMeta(object, in),
+		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{
+				APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "Deployment", Name: object.Name,
+			},
+			MinReplicas: declared.MinReplicas, MaxReplicas: declared.MaxReplicas,
+		},
+	}
+	if target := declared.TargetCPUUtilizationPercentage; target != nil {
+		autoscaler.Spec.Metrics = append(autoscaler.Spec.Metrics, utilization(corev1.ResourceCPU, target))
+	}
+	if target := declared.TargetMemoryUtilizationPercentage; target != nil {
+		autoscaler.Spec.Metrics = append(autoscaler.Spec.Metrics, utilization(corev1.ResourceMemory, target))
+	}
+	if behavior := declared.Behavior; behavior != nil {
+		autoscaler.Spec.Behavior = &autoscalingv2.HorizontalPodAutoscalerBehavior{
+			ScaleUp: scalingRules(behavior.ScaleUp), ScaleDown: scalingRules(behavior.ScaleDown),
+		}
+	}
+	return autoscaler
+}
+
+// utilization returns the metric for a resource of the container nginx, in percent of its request.
+func utilization(resource corev1.ResourceName, target *int32) autoscalingv2.MetricSpec {
+	return autoscalingv2.MetricSpec{
+		Type: autoscalingv2.ContainerResourceMetricSourceType,
+		ContainerResource: &autoscalingv2.ContainerResourceMetricSource{
+			Name: resource, Container: assets.Deployment().Spec.Template.Spec.Containers[0].Name,
+			Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: target},
+		},
+	}
+}
+
+func scalingRules(declared *v1alpha2.AutoscalingRules) *autoscalingv2.HPAScalingRules {
+	if declared == nil {
+		return nil
+	}
+	out := &autoscalingv2.HPAScalingRules{StabilizationWindowSeconds: declared.StabilizationWindowSeconds}
+	if declared.SelectPolicy != "" {
+		out.SelectPolicy = ptr.To(autoscalingv2.ScalingPolicySelect(declared.SelectPolicy))
+	}
+	for _, policy := range declared.Policies {
+		out.Policies = append(out.Policies, autoscalingv2.HPAScalingPolicy{
+			Type: autoscalingv2.HPAScalingPolicyType(policy.Type), Value: policy.Value, PeriodSeconds: policy.PeriodSeconds,
+		})
+	}
+	return out
+}

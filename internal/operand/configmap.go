@@ -1,0 +1,63 @@
+package operand
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/assets"
+	"github.com/example/nginx-operator/internal/nginxconf"
+)
+
+// Configuration is the nginx configuration of one revision.
+type Configuration struct {
+	// Hash identifies the files in the name of the ConfigMap.
+	Hash string
+	// Files is nil if an earlier reconcile rendered them, and only the hash is known.
+	Files nginxconf.Files
+}
+
+// NewConfiguration returns a configuration with its hash.
+func NewConfiguration(files nginxconf.Files) Configuration {
+	// The hash of a single file is the hash of its text, as in release 0.1.0, so that the names of
+	// its ConfigMaps stay.
+	if len(files) == 1 {
+		return Configuration{ShortHash(files[nginxconf.MainFile]), files}
+	}
+	return Configuration{ShortHash(Digest(files)), files}
+}
+
+// DesiredConfigMap returns the ConfigMap with the nginx configuration.
+func DesiredConfigMap(object *v1alpha2.NginxOperator, in Inputs) *corev1.ConfigMap {
+	configMap := assets.ConfigMap()
+	configMap.ObjectMeta = ObjectMeta(object, in)
+	configMap.Name = ConfigName(object, in)
+	configMap.Data = in.Config.Files
+	return configMap
+}
+
+// ConfigName returns the name of the ConfigMap with the nginx configuration.
+func ConfigName(object *v1alpha2.NginxOperator, in Inputs) string {
+	return object.Name + "-" + in.Config.Hash + in.Suffix
+}
+
+// ShortHash returns ten hexadecimal digits that identify a text in the name of an object.
+func ShortHash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:5])
+}
+
+// Digest returns a hash of a set of files, including their names.
+func Digest[T string | []byte](files map[string]T) string {
+	sum := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		// The lengths distinguish sets of files whose concatenation is the same.
+		_, _ = fmt.Fprintf(sum, "%d %s %d %s ", len(name), name, len(files[name]), files[name])
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}

@@ -1,0 +1,61 @@
+package operand
+
+import (
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/assets"
+	"github.com/example/nginx-operator/internal/defaults"
+	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/internal/wellknown"
+)
+
+// DesiredDeployment returns the Deployment. It has the resource version of the live one, so that a
+// write fails if another client has scaled it since it was read.
+func DesiredDeployment(object *v1alpha2.NginxOperator, in Inputs) *appsv1.Deployment {
+	deployment := assets.Deployment()
+	deployment.ObjectMeta = ObjectMeta(object, in)
+	replicas := ReplicasOf(object, in.Deployment)
+	deployment.Annotations = deploymentAnnotations(replicas, in)
+	if in.Record != "" {
+		deployment.Labels[wellknown.LabelRecord] = in.Record
+	}
+	deployment.Spec.Replicas = &replicas.Number
+	if in.Deployment != nil {
+		deployment.ResourceVersion = in.Deployment.ResourceVersion
+	}
+	deployment.Spec.Selector = &metav1.LabelSelector{MatchLabels: wellknown.Selector(object.Name)}
+	rollout := defaults.RolloutOf(&object.Spec)
+	deployment.Spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{
+		MaxSurge: &rollout.MaxSurge, MaxUnavailable: &rollout.MaxUnavailable,
+	}
+	deployment.Spec.MinReadySeconds = minReadySeconds(&object.Spec)
+	deployment.Spec.ProgressDeadlineSeconds = &rollout.ProgressDeadlineSeconds
+	setPodTemplate(&deployment.Spec.Template, object, in)
+	return deployment
+}
+
+// deploymentAnnotations returns the operator's annotations of a Deployment, or nil if it needs
+// none.
+func deploymentAnnotations(replicas Replicas, in Inputs) map[string]string {
+	out := map[string]string{}
+	if replicas.retained != "" {
+		out[wellknown.AnnotationReplicas] = replicas.retained
+	}
+	if in.Suffix != "" {
+		out[wellknown.AnnotationContent] = strings.TrimPrefix(in.Suffix, "-")
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
+}
+
+// mountedConfigMaps returns the names of the ConfigMaps that a Pod template mounts.
+func mountedConfigMaps(template *corev1.PodTemplateSpec) []string {
+	return operatormanager.MountedConfigMaps(template)
+}

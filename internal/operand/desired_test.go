@@ -1,0 +1,352 @@
+package operand
+
+import (
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/assets"
+	"github.com/example/nginx-operator/internal/fixture"
+	"github.com/example/nginx-operator/internal/nginxconf"
+	"github.com/example/nginx-operator/internal/wellknown"
+)
+
+// asYAML returns objects as kubectl shows them.
+func asYAML(t *testing.T, objects []client.Object) string {
+	t.Helper()
+	var text strings.Builder
+	for _, object := range objects {
+		raw, err := yaml.Marshal(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text.WriteString("---\n" + string(raw))
+	}
+	return text.String()
+}
+
+// asIn010 are declarations that v1alpha1 can make, and whose children release 0.1.0 made as
+// testdata/v0.1.0-*.yaml have them.
+var asIn010 = map[string]struct {
+	object *v1alpha2.NginxOperator
+	ipv6   bool
+}{
+	"defaults": {object: fixture.NewObject()},
+	"port-80":  {object: fixture.NewObject(fixture.OnPort(80))},
+	"ipv6":     {object: fixture.NewObject(), ipv6: true},
+	"three-replicas": {object: fixture.NewObject(func(s *v1alpha2.NginxOperatorSpec) {
+		s.Replicas, s.ForceRedeploy = ptr.To[int32](3), "2026-01-01"
+	})},
+}
+
+// All children of specs that differ in the set or in the form of their children.
+func TestDesired(t *testing.T) {
+	for name, test := range asIn010 {
+		t.Run(name, func(t *testing.T) {
+			fixture.Golden(t, name+".yaml", asYAML(t, Desired(test.object, newInputs(t, test.object, "", test.ipv6))))
+		})
+	}
+	full := fullObject()
+	in := newInputs(t, full, full.Spec.Config.Inline, false)
+	in.Content = ptr.To(NewContent(&corev1.ConfigMap{
+		Data:       map[string]string{"index.html": "<p>hello\n"},
+		BinaryData: map[string][]byte{"icon.png": {0x89, 'P'}},
+	}))
+	in.CertificatesHash = "0123456789abcdef"
+	fixture.Golden(t, "all-fields.yaml", asYAML(t, Desired(full, in)))
+}
+
+// fullObject returns an object that uses many fields side by side, and asks for labels and
+// annotations of the operator. Each field alone is in TestExamplesOfFields.
+func fullObject() *v1alpha2.NginxOperator {
+	return fixture.NewObject(func(s *v1alpha2.NginxOperatorSpec) {
+		s.Replicas, s.Image, s.ForceRedeploy = ptr.To[int32](2), "registry.example.com/nginx:1.29.1", "2026-01-01"
+		s.Ports = []v1alpha2.Port{{Name: "web", Port: 80, Protocol: corev1.ProtocolTCP}, {Name: "admin", Port: 8081}}
+		s.Config = &v1alpha2.Config{Inline: "server {\n    listen 80;\n    listen 8081;\n    listen 8443 ssl;\n}\n"}
+		s.Content = &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: "pages"}}
+		s.TLS = []v1alpha2.TLS{{SecretName: "shop.example.com", Port: ptr.To[int32](8443)}, {SecretName: "client-ca"}}
+		s.Service = &v1alpha2.Service{
+			Type:                  corev1.ServiceTypeLoadBalancer,
+			LoadBalancerClass:     ptr.To("example.com/lb"),
+			ExternalTrafficPolicy: corev1.ServiceExternalTrafficPolicyLocal,
+			Labels:                map[string]string{"team": "shop", wellknown.LabelInstance: "not-yours"},
+			Annotations:           map[string]string{"example.com/lb-size": "small", wellknown.AnnotationLastDeclared: "not-yours"},
+		}
+		s.Resources = &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("128Mi")}}
+		s.PodTemplate = &v1alpha2.PodTemplate{
+			Labels:       map[string]string{"team": "shop", wellknown.LabelName: "not-yours"},
+			Annotations:  map[string]string{"example.com/scrape": "true", wellknown.AnnotationForceRedeploy: "not-yours"},
+			NodeSelector: map[string]string{"disk": "ssd"},
+			Tolerations:  []corev1.Toleration{{Key: "edge", Operator: corev1.TolerationOpExists}},
+			Affinity:     &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{}},
+			TopologySpreadConstraints: []corev1.TopologySpreadConstraint{
+				{MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.ScheduleAnyway},
+			},
+			PriorityClassName: "important",
+			ImagePullSecrets:  []corev1.LocalObjectReference{{Name: "registry"}},
+		}
+		s.DrainSeconds = ptr.To[int32](60)
+	})
+}
+
+// An upgrade restarts no Pods: for specs that v1alpha1 can express, the Pod template, the
+// configuration, and its name are byte for byte those of release 0.1.0.
+func TestPodsAreThoseOf010(t *testing.T) {
+	for name, test := range asIn010 {
+		t.Run(name, func(t *testing.T) {
+			before, err := os.ReadFile(filepath.Join("testdata", "v0.1.0-"+name+".yaml")) //nolint:gosec // a file of testdata
+			if err != nil {
+				t.Fatal(err)
+			}
+			now := asYAML(t, Desired(test.object, newInputs(t, test.object, "", test.ipv6)))
+			if diff := gocmp.Diff(whatRolls(t, string(before)), whatRolls(t, now)); diff != "" {
+				t.Errorf("(-0.1.0 +now):\n%s", diff)
+			}
+		})
+	}
+}
+
+// whatRolls returns, of a list of children, the Pod template as it is written, and the names and
+// data of ConfigMaps.
+func whatRolls(t *testing.T, children string) []string {
+	t.Helper()
+	var out []string
+	for _, document := range strings.Split(children, "---\n")[1:] {
+		child := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(document), &child.Object); err != nil {
+			t.Fatal(err)
+		}
+		switch child.GetKind() {
+		case "ConfigMap":
+			raw, _ := yaml.Marshal(child.Object["data"])
+			out = append(out, child.GetName(), string(raw))
+		case "Deployment":
+			template, found, err := unstructured.NestedMap(child.Object, "spec", "template")
+			raw, _ := yaml.Marshal(template)
+			if err != nil || !found {
+				t.Fatalf("no Pod template: %v", err)
+			}
+			out = append(out, string(raw))
+		}
+	}
+	if len(out) != 3 {
+		t.Fatalf("found %d parts, want the name and data of a ConfigMap and a Pod template", len(out))
+	}
+	return out
+}
+
+// The same declaration results in the same bytes of the children. Otherwise every reconcile would
+// write.
+func TestDesiredIsPure(t *testing.T) {
+	object := fullObject()
+	before, in := object.DeepCopy(), newInputs(t, object, "server { listen 80; }", false)
+	in.Content = &Content{Hash: "abc"}
+	first, second := Desired(object, in), Desired(object, in)
+	for _, child := range first {
+		// What is written into a child must not reach the object or the next reconcile.
+		if deployment, ok := child.(*appsv1.Deployment); ok {
+			deployment.Spec.Template.Spec.NodeSelector["changed"] = "yes"
+			deployment.Spec.Template.Spec.Containers[0].Resources.Limits["changed"] = resource.MustParse("1")
+			deployment.Spec.Template.Labels["changed"] = "yes"
+		}
+	}
+	if diff := gocmp.Diff(asYAML(t, second), asYAML(t, Desired(object, in))); diff != "" {
+		t.Errorf("two reconciles differ:\n%s", diff)
+	}
+	if diff := gocmp.Diff(before, object); diff != "" {
+		t.Errorf("the object was changed:\n%s", diff)
+	}
+}
+
+// An object that was stored without the schema's defaults is treated as if it had them.
+func TestDesiredWithoutDefaults(t *testing.T) {
+	bare, full := fixture.NewObject(), fixture.NewObject(fixture.OnPort(v1alpha2.DefaultPort))
+	bare.Spec = v1alpha2.NginxOperatorSpec{}
+	got, want := Desired(bare, newInputs(t, bare, "", false)), Desired(full, newInputs(t, full, "", false))
+	if diff := gocmp.Diff(want, got); diff != "" {
+		t.Errorf("(-with defaults +without):\n%s", diff)
+	}
+}
+
+// ConfigMaps with other names or contents of files have another name. The name is valid for every
+// valid object name.
+func TestNamesOfConfigMaps(t *testing.T) {
+	names := map[string]bool{}
+	for _, files := range []nginxconf.Files{
+		{"nginx.conf": "a"},
+		{"nginx.conf": "b"},
+		{"nginx.conf": "a", "servers.conf": "b"},
+		{"nginx.conf": "b", "servers.conf": "a"},
+		{"nginx.conf": "a", "servers.conf": "b "},
+		{"nginx.conf": "a", "other.conf": "b"},
+	} {
+		name := DesiredConfigMap(fixture.NewObject(), Inputs{Config: NewConfiguration(files)}).Name
+		if names[name] || name != DesiredConfigMap(fixture.NewObject(), Inputs{Config: NewConfiguration(files)}).Name {
+			t.Errorf("%v: name %s", files, name)
+		}
+		names[name] = true
+		if !strings.HasPrefix(name, "web-") || len(name) != len("web-")+10 {
+			t.Errorf("name %s", name)
+		}
+	}
+	text := NewContent(&corev1.ConfigMap{Data: map[string]string{"a": "b"}})
+	binary := NewContent(&corev1.ConfigMap{BinaryData: map[string][]byte{"a": []byte("b")}})
+	name := DesiredContentConfigMap(fixture.NewObject(), Inputs{Content: &text}).Name
+	if !strings.HasPrefix(name, "web-content-") || text.Hash == binary.Hash {
+		t.Errorf("name %s, hashes %s and %s", name, text.Hash, binary.Hash)
+	}
+}
+
+// Pods have no version label, because an upgrade would restart them. Other children may have the
+// version of nginx.
+func TestPodsHoldNoVersion(t *testing.T) {
+	deployment := DesiredDeployment(fixture.NewObject(), Inputs{Image: fixture.Image})
+	if version := deployment.Labels[wellknown.LabelVersion]; version != "1.28.0" {
+		t.Errorf("the Deployment's version is %q", version)
+	}
+	if _, found := deployment.Spec.Template.Labels[wellknown.LabelVersion]; found {
+		t.Error("the Pods carry a version")
+	}
+	for key, value := range deployment.Spec.Selector.MatchLabels {
+		if deployment.Spec.Template.Labels[key] != value {
+			t.Errorf("the selector asks for %s=%s, the Pods have %q", key, value, deployment.Spec.Template.Labels[key])
+		}
+	}
+}
+
+// Only the declared peers reach the served ports. The kubelet always reaches its port.
+func TestNetworkPolicyFrom(t *testing.T) {
+	object := fixture.NewObject(fixture.OnPort(80))
+	peers := []networkingv1.NetworkPolicyPeer{{PodSelector: &metav1.LabelSelector{}}, {IPBlock: &networkingv1.IPBlock{CIDR: "192.0.2.0/24"}}}
+	object.Spec.NetworkPolicy = &v1alpha2.NetworkPolicy{From: peers}
+	port := func(name string) []networkingv1.NetworkPolicyPort {
+		return []networkingv1.NetworkPolicyPort{{Protocol: ptr.To(corev1.ProtocolTCP), Port: ptr.To(intstr.FromString(name))}}
+	}
+	want := []networkingv1.NetworkPolicyIngressRule{{Ports: port("http"), From: peers}, {Ports: port("health")}}
+	if diff := gocmp.Diff(want, desiredNetworkPolicy(object, Inputs{}).Spec.Ingress); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// The Service and the NetworkPolicy reference the ports of Pods by name.
+func TestNamedPorts(t *testing.T) {
+	for name, object := range map[string]*v1alpha2.NginxOperator{"defaults": fixture.NewObject(), "all fields": fullObject()} {
+		t.Run(name, func(t *testing.T) {
+			var names, targets, allowed []string
+			for _, port := range DesiredDeployment(object, Inputs{Image: fixture.Image}).Spec.Template.Spec.Containers[0].Ports {
+				names = append(names, port.Name)
+			}
+			for _, port := range DesiredService(object, Inputs{}).Spec.Ports {
+				targets = append(targets, port.TargetPort.StrVal)
+			}
+			for _, port := range desiredNetworkPolicy(object, Inputs{}).Spec.Ingress[0].Ports {
+				allowed = append(allowed, port.Port.StrVal)
+			}
+			if diff := gocmp.Diff(names, allowed); diff != "" {
+				t.Errorf("ports of the Pods and those that the NetworkPolicy lets in (-Pods +policy):\n%s", diff)
+			}
+			if diff := gocmp.Diff(names, append(targets, "health")); diff != "" {
+				t.Errorf("ports of the Pods and those of the Service (-Pods +Service):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A value is either in the manifest or in the code. The code does not change values of the
+// manifest.
+func TestNothingOverwritesTheManifests(t *testing.T) {
+	constant := map[string]client.Object{
+		"ConfigMap": assets.ConfigMap(), "NetworkPolicy": assets.NetworkPolicy(), "Deployment": assets.Deployment(),
+		"PodDisruptionBudget": assets.PodDisruptionBudget(),
+	}
+	for _, e := range examplesOf(t, fieldsPage(t)) {
+		fields := maps.Clone(e.spec)
+		delete(fields, "patches") // they may
+		children := e.children(t, fields)
+		for kind, manifest := range constant {
+			if !children.Has(kind + ".kind: " + kind) {
+				continue // not every object has a PodDisruptionBudget
+			}
+			for _, line := range leavesOf(t, kind, manifest) {
+				if !strings.HasSuffix(line, ": <nil>") && !children.Has(line) {
+					t.Errorf("%s: the manifest has %q, and the code something else", e.name, line)
+				}
+			}
+		}
+	}
+}
+
+// Paths and names that several children use are the same in all of them.
+func TestPartsAgree(t *testing.T) {
+	object := fixture.NewObject()
+	in := newInputs(t, object, "", false)
+	pod, conf := DesiredDeployment(object, in).Spec.Template.Spec, in.Config.Files[nginxconf.MainFile]
+	nginx := pod.Containers[0]
+	if file := path.Join(nginxconf.Directory, nginxconf.MainFile); !slices.Contains(nginx.Command, file) {
+		t.Errorf("the command %v does not name %s", nginx.Command, file)
+	}
+	if mount := nginx.VolumeMounts[0]; mount.Name != pod.Volumes[0].Name || mount.MountPath != nginxconf.Directory {
+		t.Errorf("the configuration %+v is mounted as %+v", pod.Volumes[0], mount)
+	}
+	for _, probe := range []*corev1.Probe{nginx.StartupProbe, nginx.ReadinessProbe, nginx.LivenessProbe} {
+		if probe.HTTPGet.Port.StrVal != portHealth || !strings.Contains(conf, "location = "+probe.HTTPGet.Path+" {") {
+			t.Errorf("nothing answers the probe %+v", probe.HTTPGet)
+		}
+	}
+	if !strings.Contains(conf, "root "+nginxconf.ContentDirectory+";") {
+		t.Errorf("nginx.conf does not serve %s", nginxconf.ContentDirectory)
+	}
+}
+
+// These changes restart Pods, or do not. A change of the Service restarts none.
+func TestWhatRollsThePods(t *testing.T) {
+	base := fixture.NewObject()
+	template := func(object *v1alpha2.NginxOperator) string {
+		raw, err := yaml.Marshal(DesiredDeployment(object, newInputs(t, object, "", false)).Spec.Template)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(raw)
+	}
+	for name, test := range map[string]struct {
+		change func(*v1alpha2.NginxOperatorSpec)
+		rolls  bool
+	}{
+		"service":  {func(s *v1alpha2.NginxOperatorSpec) { s.Service = &v1alpha2.Service{Type: corev1.ServiceTypeNodePort} }, false},
+		"expose":   {fixture.Exposed(v1alpha2.IngressHost{Host: "a.example.com"}), false},
+		"replicas": {func(s *v1alpha2.NginxOperatorSpec) { s.Replicas = ptr.To[int32](5) }, false},
+		"paused":   {func(s *v1alpha2.NginxOperatorSpec) { s.Paused = true }, false},
+		"drain":    {func(s *v1alpha2.NginxOperatorSpec) { s.DrainSeconds = ptr.To[int32](26) }, true},
+		"the default of drainSeconds": {func(s *v1alpha2.NginxOperatorSpec) {
+			s.DrainSeconds = ptr.To(v1alpha2.DefaultDrainSeconds)
+		}, false},
+		"image":             {func(s *v1alpha2.NginxOperatorSpec) { s.Image = "nginx:2" }, true},
+		"an empty template": {func(s *v1alpha2.NginxOperatorSpec) { s.PodTemplate = &v1alpha2.PodTemplate{} }, false},
+		"a label of the Pods": {func(s *v1alpha2.NginxOperatorSpec) {
+			s.PodTemplate = &v1alpha2.PodTemplate{Labels: map[string]string{"a": "b"}}
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if rolls := template(base) != template(fixture.NewObject(test.change)); rolls != test.rolls {
+				t.Errorf("rolls: %t, want %t", rolls, test.rolls)
+			}
+		})
+	}
+}

@@ -1,0 +1,69 @@
+// Package operand renders the children of an NginxOperator. It is pure: the children depend only on
+// the object, the inputs, and the release.
+package operand
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/keypair"
+	"github.com/example/nginx-operator/internal/wellknown"
+)
+
+// Inputs is everything that the children depend on in addition to the object. It is read once per
+// reconcile.
+type Inputs struct {
+	// Image is the container image of nginx.
+	Image string
+	// Config is the nginx configuration.
+	Config Configuration
+	// Content is the static files, or nil if the object references none.
+	Content *Content
+	// Record is the value of the label that names the record. It is "" if only the Pod template
+	// matters.
+	Record string
+	// Suffix ends the names of the ConfigMaps. It is "" unless one was forged.
+	Suffix string
+	// Edition is the edition of the Pod template.
+	Edition int
+	// Files are the files of spec.files from ConfigMaps, or nil if there are none.
+	Files *Content
+	// SecretsHash is a hash of the files of spec.files from Secrets, or "" if there are none.
+	SecretsHash string
+	// CertificatesHash is a hash of the content of all Secrets of spec.tls, or "" if there are
+	// none.
+	CertificatesHash string
+	// Certificates are the certificates that nginx can use. No child depends on them.
+	Certificates []Certificate
+	// Deployment is the live Deployment of the object, or nil if it does not exist. Children depend
+	// on its replicas, its annotations, and its resource version.
+	Deployment *appsv1.Deployment
+	// Running has the ports of the running Pods. Names of container ports depend on them.
+	Running Running
+	// Exporter is the container image of the exporter, or "" if there is none.
+	Exporter string
+	// Missing has the reason for each optional kind that is not installed.
+	Missing map[string]string
+}
+
+// Certificate is a certificate that nginx can use.
+type Certificate struct {
+	// Secret is the name of its Secret.
+	Secret string
+	keypair.Certificate
+}
+
+// ObjectMeta returns the metadata that all children share: name and namespace of the object, and
+// labels.
+func ObjectMeta(object *v1alpha2.NginxOperator, in Inputs) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Name:      object.Name,
+		Namespace: object.Namespace,
+		Labels:    wellknown.ChildLabels(object.Name, in.Image),
+	}
+}
+
+// SpecPath is the root of field paths in messages.
+var SpecPath = field.NewPath("spec")

@@ -1,0 +1,22 @@
+package operand
+
+import (
+	"testing"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/fixture"
+)
+
+// newInputs returns what a reconcile reads for an object that names nothing, or whose configuration
+// is given here.
+func newInputs(t *testing.T, object *v1alpha2.NginxOperator, servers string, ipv6 bool) Inputs {
+	t.Helper()
+	release := Release{Image: fixture.Image, ExporterImage: fixture.ExporterImage, IPv6: ipv6}
+	config, err := release.Configuration(object, servers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := release.Inputs(object)
+	in.Config = config
+	return in
+}

@@ -1,0 +1,164 @@
+package operand
+
+import (
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/defaults"
+	"github.com/example/nginx-operator/internal/fixture"
+	"github.com/example/nginx-operator/internal/wellknown"
+)
+
+func kindsOf(object *v1alpha2.NginxOperator) string {
+	in := Inputs{Image: fixture.Image, Exporter: defaults.ExporterImage(&object.Spec, fixture.ExporterImage)}
+	var kinds []string
+	for _, child := range Desired(object, in) {
+		kinds = append(kinds, child.GetObjectKind().GroupVersionKind().Kind)
+	}
+	return strings.Join(kinds, " ")
+}
+
+// The exporter runs if monitoring is enabled and the user has none. It has the security context of
+// nginx, and is the last sidecar.
+func TestExporter(t *testing.T) {
+	const all, none = "ConfigMap Service NetworkPolicy Deployment PodMonitor PrometheusRule", "ConfigMap Service NetworkPolicy Deployment"
+	for name, test := range map[string]struct {
+		change func(*v1alpha2.NginxOperatorSpec)
+		kinds  string
+		image  string
+		args   []string
+	}{
+		"not declared": {change: func(*v1alpha2.NginxOperatorSpec) {}, kinds: none},
+		"switched off": {change: fixture.Monitored(func(m *v1alpha2.Monitoring) { m.Enabled = ptr.To(false) }), kinds: none},
+		"none": {
+			change: func(s *v1alpha2.NginxOperatorSpec) {
+				s.Monitoring = &v1alpha2.Monitoring{Exporter: v1alpha2.ExporterNone}
+			},
+			kinds: none,
+		},
+		"on": {
+			change: fixture.Monitored(), kinds: all, image: fixture.ExporterImage,
+			args: []string{"--nginx.scrape-uri=http://127.0.0.1:18081/stub_status", "--web.listen-address=:9113"},
+		},
+		"where nginx listens itself": {
+			change: func(s *v1alpha2.NginxOperatorSpec) {
+				fixture.Monitored(func(m *v1alpha2.Monitoring) { m.Enabled, m.Image = ptr.To(true), "example.com/exporter:2" })(s)
+				for _, port := range []int32{9113, 18080, 18082} {
+					s.Ports = append(s.Ports, v1alpha2.Port{Port: port})
+				}
+			},
+			kinds: all, image: "example.com/exporter:2",
+			args: []string{"--nginx.scrape-uri=http://127.0.0.1:18083/stub_status", "--web.listen-address=:9114"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			object := fixture.NewObject(func(s *v1alpha2.NginxOperatorSpec) {
+				s.Sidecars = []v1alpha2.Container{{Name: "refresh"}}
+			}, test.change)
+			if got := kindsOf(object); got != test.kinds {
+				t.Errorf("children %s", got)
+			}
+			in := Inputs{Image: fixture.Image, Exporter: defaults.ExporterImage(&object.Spec, fixture.ExporterImage)}
+			pod := &DesiredDeployment(object, in).Spec.Template.Spec
+			if test.image == "" {
+				if len(pod.InitContainers) != 1 {
+					t.Errorf("containers beside nginx: %+v", pod.InitContainers)
+				}
+				return
+			}
+			if len(pod.InitContainers) != 2 {
+				t.Fatalf("containers beside nginx: %+v", pod.InitContainers)
+			}
+			exporter := pod.InitContainers[1]
+			if diff := gocmp.Diff(test.args, exporter.Args); diff != "" {
+				t.Errorf("arguments (-want +got):\n%s", diff)
+			}
+			if exporter.Name != wellknown.ExporterContainer || exporter.Image != test.image ||
+				ptr.Deref(exporter.RestartPolicy, "") != corev1.ContainerRestartPolicyAlways || exporter.Resources.Requests.Cpu().IsZero() {
+				t.Errorf("exporter %+v", exporter)
+			}
+			if diff := gocmp.Diff(pod.Containers[0].SecurityContext, exporter.SecurityContext); diff != "" {
+				t.Errorf("rights (-nginx +exporter):\n%s", diff)
+			}
+			number := defaults.MetricsPort(&object.Spec)
+			if exporter.Ports[0].ContainerPort != number || *desiredPodMonitor(object, in).Spec.PodMetricsEndpoints[0].PortNumber != number {
+				t.Errorf("the exporter listens on %d, declared %v", number, exporter.Ports)
+			}
+			requireScrapeLimits(t, desiredPodMonitor(object, in).Spec)
+			rules := desiredNetworkPolicy(object, in).Spec.Ingress
+			forAll := rules[len(rules)-1]
+			if last := forAll.Ports[len(forAll.Ports)-1]; len(forAll.From) > 0 || last.Port.IntVal != number {
+				t.Errorf("the NetworkPolicy lets all reach %+v", last.Port)
+			}
+		})
+	}
+}
+
+// A NetworkPolicy that restricts the served ports admits everyone to the metrics.
+func TestMetricsBehindANetworkPolicy(t *testing.T) {
+	object := fixture.NewObject(fixture.Monitored(), func(s *v1alpha2.NginxOperatorSpec) {
+		s.NetworkPolicy = &v1alpha2.NetworkPolicy{From: []networkingv1.NetworkPolicyPeer{{IPBlock: &networkingv1.IPBlock{CIDR: "192.0.2.0/24"}}}}
+	})
+	rules := desiredNetworkPolicy(object, Inputs{}).Spec.Ingress
+	if len(rules) != 2 || len(rules[0].Ports) != 1 || len(rules[1].Ports) != 2 || rules[1].Ports[1].Port.IntVal != 9113 {
+		t.Errorf("rules %+v", rules)
+	}
+}
+
+// Each alert names the instance. The alert about a limit exists only if the limit is known.
+func TestPrometheusRule(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*v1alpha2.NginxOperatorSpec)
+		limit  string
+	}{
+		"as many workers as the node has processors": {func(*v1alpha2.NginxOperatorSpec) {}, ""},
+		"a limit of cpu": {func(s *v1alpha2.NginxOperatorSpec) {
+			s.Resources = &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1500m")}}
+		}, "/ 2048"},
+		"workers": {func(s *v1alpha2.NginxOperatorSpec) {
+			s.Nginx = &v1alpha2.Nginx{WorkerProcesses: ptr.To[int32](3), WorkerConnections: ptr.To[int32](100)}
+		}, "/ 300"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			object := fixture.NewObject(test.change, fixture.Monitored(func(m *v1alpha2.Monitoring) {
+				m.Alerts.Labels = map[string]string{"release": "prometheus", wellknown.LabelName: "mine"}
+			}))
+			rule := desiredPrometheusRule(object, Inputs{Image: fixture.Image})
+			if rule.Name != "web" || rule.Labels["release"] != "prometheus" || rule.Labels[wellknown.LabelName] == "mine" {
+				t.Errorf("metadata %+v", rule.ObjectMeta)
+			}
+			limited := false
+			for _, alert := range rule.Spec.Groups[0].Rules {
+				texts := alert.Expr.StrVal
+				for _, text := range alert.Annotations {
+					texts += text
+				}
+				if !strings.Contains(alert.Expr.StrVal, `namespace="shop"`) || !strings.Contains(alert.Expr.StrVal, `"web"`) ||
+					strings.Contains(texts, "NAME") || strings.Contains(texts, "LIMIT") {
+					t.Errorf("%s: %s", alert.Alert, texts)
+				}
+				limited = limited || test.limit != "" && strings.Contains(alert.Expr.StrVal, test.limit)
+			}
+			if limited != (test.limit != "") {
+				t.Errorf("the limit %q: %+v", test.limit, rule.Spec.Groups[0].Rules)
+			}
+		})
+	}
+}
+
+// requireScrapeLimits requires the limits of a scrape that docs/guide/fields/monitoring.md states.
+func requireScrapeLimits(t *testing.T, scrape monitoringv1.PodMonitorSpec) {
+	t.Helper()
+	if *scrape.SampleLimit != 10_000 || *scrape.LabelLimit != 32 || *scrape.LabelNameLengthLimit != 128 ||
+		*scrape.LabelValueLengthLimit != 1_024 || *scrape.BodySizeLimit != "4MB" {
+		t.Errorf("limits of a scrape: %+v", scrape)
+	}
+}

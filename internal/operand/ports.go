@@ -1,0 +1,168 @@
+package operand
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/defaults"
+)
+
+// portHealth is the name of the container port for probes. The Service, the NetworkPolicy, and the
+// probes use names of container ports, so that Pods with different port numbers can serve at the
+// same time.
+const portHealth = "health"
+
+// Port is a port of the Service.
+type Port struct {
+	// Name is the name in the Service, and target the name of the container port.
+	Name, target string
+	// Number is the number in the Service, listens the number in new Pods, and nodePort the
+	// declared node port, or 0.
+	Number, listens, nodePort int32
+	tls                       bool
+	appProtocol               string
+}
+
+// declaredPorts returns the declared ports, first those with a name, then those of spec.tls, each
+// with its container port.
+func declaredPorts(spec *v1alpha2.NginxOperatorSpec, now Running) []Port {
+	var out []Port
+	for _, port := range defaults.ServicePorts(spec) {
+		name := port.Name
+		if name == "" {
+			name = "tls-" + strconv.FormatInt(int64(port.Number), 10)
+		}
+		out = append(out, Port{
+			Name: name, Number: port.Number, listens: port.Listens, nodePort: port.NodePort, tls: port.TLS, appProtocol: port.AppProtocol,
+		})
+	}
+	setTargets(out, now.Containers)
+	return out
+}
+
+// setTargets names the container ports. A name belongs to its number while Pods have it, even after
+// the port was renamed. So requests reach the right number, and a new name restarts no Pods.
+func setTargets(ports []Port, containers []ContainerPort) {
+	names, taken := namesOf(containers), sets.New(portHealth)
+	for i := range ports {
+		if name, found := names[ports[i].Number]; found && !taken.Has(name) {
+			ports[i].target = name
+			taken.Insert(name)
+		}
+	}
+	for i := range ports {
+		port := &ports[i]
+		if port.target == "" {
+			port.target = freeName(port.Name, port.Number, func(name string) bool {
+				return taken.Has(name) || isOfOther(containers, name, port.Number)
+			})
+			taken.Insert(port.target)
+		}
+	}
+}
+
+// namesOf returns the names of container ports by the number that they serve, without the port for
+// probes.
+func namesOf(containers []ContainerPort) map[int32]string {
+	out := map[int32]string{}
+	for _, port := range containers {
+		if _, found := out[port.Number]; !found && port.Name != "" && port.Name != portHealth {
+			out[port.Number] = port.Name
+		}
+	}
+	return out
+}
+
+// isOfOther reports whether Pods use a name for another number.
+func isOfOther(containers []ContainerPort, name string, number int32) bool {
+	for _, port := range containers {
+		if port.Name == name && port.Number != number {
+			return true
+		}
+	}
+	return false
+}
+
+// freeName returns the preferred name, or a name with the number if the preferred one is taken.
+func freeName(preferred string, number int32, taken func(string) bool) string {
+	name := preferred
+	for i := 0; taken(name); i++ {
+		name = fmt.Sprintf("p%s-%d", numbered(i), number)
+	}
+	return name
+}
+
+// numbered returns "" for 0.
+func numbered(i int) string {
+	if i == 0 {
+		return ""
+	}
+	return strconv.Itoa(i)
+}
+
+// leavingPorts returns the ports that are no longer declared, but that Pods still serve. They stay
+// in the Service until the last of these Pods is gone.
+func leavingPorts(declared []Port, now Running) []Port {
+	numbers, names := sets.New[int32](), sets.New[string]()
+	for _, port := range declared {
+		numbers.Insert(port.Number)
+		names.Insert(port.Name)
+	}
+	var out []Port
+	targets := namesOf(now.Containers)
+	for _, port := range now.Service {
+		target, runs := targets[port.Port]
+		if !runs || numbers.Has(port.Port) {
+			continue
+		}
+		name := freeName(port.Name, port.Port, names.Has)
+		numbers.Insert(port.Port)
+		names.Insert(name)
+		out = append(out, Port{Name: name, target: target, Number: port.Port, appProtocol: ptr.Deref(port.AppProtocol, "http")})
+	}
+	return out
+}
+
+// ServedPorts returns all ports of the Service: the declared ports, and those that Pods still
+// serve.
+func ServedPorts(spec *v1alpha2.NginxOperatorSpec, now Running) []Port {
+	declared := declaredPorts(spec, now)
+	out := slices.Concat(declared, leavingPorts(declared, now))
+	interim(out, now.Service)
+	keepNodePorts(out, now)
+	return out
+}
+
+// Serves reports whether a Service has a port with this number.
+func Serves(ports []corev1.ServicePort, number int32) bool {
+	return slices.ContainsFunc(ports, func(port corev1.ServicePort) bool { return port.Port == number })
+}
+
+// interim gives a port a temporary name while another port of the live Service has its name. At no
+// moment may a name stand for the endpoints of two ports.
+func interim(ports []Port, live []corev1.ServicePort) {
+	numbers, names := sets.New[int32](), sets.New[string]()
+	for _, port := range ports {
+		numbers.Insert(port.Number)
+		names.Insert(port.Name)
+	}
+	owner := map[string]int32{}
+	for _, port := range live {
+		names.Insert(port.Name)
+		if numbers.Has(port.Port) {
+			owner[port.Name] = port.Port
+		}
+	}
+	for i := range ports {
+		if number, used := owner[ports[i].Name]; used && number != ports[i].Number {
+			ports[i].Name = freeName(ports[i].Name, ports[i].Number, names.Has)
+			names.Insert(ports[i].Name)
+		}
+	}
+}

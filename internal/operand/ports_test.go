@@ -1,0 +1,328 @@
+package operand
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/fixture"
+)
+
+// applied returns what runs once the Pods and the Service of an object are as it declares.
+func applied(object *v1alpha2.NginxOperator, before Running) Running {
+	in := Inputs{Image: fixture.Image, Running: settled(object, before)}
+	template := DesiredDeployment(object, in).Spec.Template
+	return Running{
+		Containers: slices.Concat(before.Containers, ContainerPortsOf(template.Annotations, &template.Spec)),
+		Service:    DesiredService(object, in).Spec.Ports,
+	}
+}
+
+// settled returns what runs when the Service has come to its last names.
+func settled(object *v1alpha2.NginxOperator, now Running) Running {
+	for range 3 {
+		now.Service = DesiredService(object, Inputs{Running: now}).Spec.Ports
+	}
+	return now
+}
+
+// shapeOf returns what the Service and the NetworkPolicy of an object look like in the end, and the
+// ports of new Pods.
+func shapeOf(object *v1alpha2.NginxOperator, now Running) (service, policy, pods []string) {
+	in := Inputs{Image: fixture.Image, Running: settled(object, now)}
+	for _, port := range DesiredService(object, in).Spec.Ports {
+		service = append(service, fmt.Sprintf("%s %d->%s", port.Name, port.Port, port.TargetPort.StrVal))
+	}
+	for _, port := range desiredNetworkPolicy(object, in).Spec.Ingress[0].Ports {
+		policy = append(policy, port.Port.StrVal)
+	}
+	for _, port := range DesiredDeployment(object, in).Spec.Template.Spec.Containers[0].Ports {
+		pods = append(pods, fmt.Sprintf("%s=%d", port.Name, port.ContainerPort))
+	}
+	return service, policy, pods
+}
+
+// The ports of the children while Pods of an earlier declaration run.
+func TestPortsFollowNumbers(t *testing.T) {
+	tls := func(secret string, port int32) func(*v1alpha2.NginxOperatorSpec) {
+		return func(s *v1alpha2.NginxOperatorSpec) {
+			s.TLS = append(s.TLS, v1alpha2.TLS{SecretName: secret, Port: ptr.To(port)})
+		}
+	}
+	type declaration = []func(*v1alpha2.NginxOperatorSpec)
+	for name, test := range map[string]struct {
+		before, after         declaration
+		service, policy, pods []string
+	}{
+		"nothing": {
+			declaration{fixture.Ports("http", 8080)},
+			declaration{fixture.Ports("http", 8080)},
+			[]string{"http 8080->http"},
+			[]string{"http", "health"},
+			[]string{"http=8080", "health=18080"},
+		},
+		"rename": {
+			declaration{fixture.Ports("http", 8080)},
+			declaration{fixture.Ports("web", 8080)},
+			[]string{"web 8080->http"},
+			[]string{"http", "health"},
+			[]string{"http=8080", "health=18080"},
+		},
+		"renumber": {
+			declaration{fixture.Ports("http", 8080)},
+			declaration{fixture.Ports("http", 9090)},
+			[]string{"http 9090->p-9090", "p-8080 8080->http"},
+			[]string{"p-9090", "http", "health"},
+			[]string{"p-9090=9090", "health=18080"},
+		},
+		"reorder": {
+			declaration{fixture.Ports("http", 8080, "admin", 9000)},
+			declaration{fixture.Ports("admin", 9000, "http", 8080)},
+			[]string{"admin 9000->admin", "http 8080->http"},
+			[]string{"admin", "http", "health"},
+			[]string{"admin=9000", "http=8080", "health=18080"},
+		},
+		"add": {
+			declaration{fixture.Ports("http", 8080)},
+			declaration{fixture.Ports("http", 8080, "admin", 9000)},
+			[]string{"http 8080->http", "admin 9000->admin"},
+			[]string{"http", "admin", "health"},
+			[]string{"http=8080", "admin=9000", "health=18080"},
+		},
+		"remove": {
+			declaration{fixture.Ports("http", 8080, "admin", 9000)},
+			declaration{fixture.Ports("http", 8080)},
+			[]string{"http 8080->http", "admin 9000->admin"},
+			[]string{"http", "admin", "health"},
+			[]string{"http=8080", "health=18080"},
+		},
+		"remove one and give its name to another": {
+			declaration{fixture.Ports("http", 8080, "admin", 9000)},
+			declaration{fixture.Ports("admin", 8080)},
+			[]string{"admin 8080->http", "p-9000 9000->admin"},
+			[]string{"http", "admin", "health"},
+			[]string{"http=8080", "health=18080"},
+		},
+		"a name like one that is made of a number": {
+			declaration{fixture.Ports("http", 8080)},
+			declaration{fixture.Ports("p-9090", 8080, "http", 9090)},
+			[]string{"p-9090 8080->http", "http 9090->p-9090"},
+			[]string{"http", "p-9090", "health"},
+			[]string{"http=8080", "p-9090=9090", "health=18080"},
+		},
+		"a certificate more": {
+			declaration{fixture.Ports("http", 8080)},
+			declaration{fixture.Ports("http", 8080), tls("a", 8443)},
+			[]string{"http 8080->http", "tls-8443 8443->tls-8443"},
+			[]string{"http", "tls-8443", "health"},
+			[]string{"http=8080", "tls-8443=8443", "health=18080"},
+		},
+		"a certificate less": {
+			declaration{fixture.Ports("http", 8080), tls("a", 8443)},
+			declaration{fixture.Ports("http", 8080)},
+			[]string{"http 8080->http", "tls-8443 8443->tls-8443"},
+			[]string{"http", "tls-8443", "health"},
+			[]string{"http=8080", "health=18080"},
+		},
+		"the number of the probes": {
+			declaration{fixture.Ports("http", 8080)},
+			declaration{fixture.Ports("http", 18080)},
+			[]string{"http 18080->p-18080", "p-8080 8080->http"},
+			[]string{"p-18080", "http", "health"},
+			[]string{"p-18080=18080", "health=18081"},
+		},
+		"another target": {
+			declaration{fixture.Ports("http", 8080)},
+			declaration{fixture.Ports("http", "8080 to 9090")},
+			[]string{"http 8080->http"},
+			[]string{"http", "health"},
+			[]string{"http=9090", "health=18080"},
+		},
+		"another target of a port that had one": {
+			declaration{fixture.Ports("http", "80 to 8080")},
+			declaration{fixture.Ports("web", "80 to 9090")},
+			[]string{"web 80->http"},
+			[]string{"http", "health"},
+			[]string{"http=9090", "health=18080"},
+		},
+		"no target any more": {
+			declaration{fixture.Ports("http", "80 to 8080")},
+			declaration{fixture.Ports("http", 80)},
+			[]string{"http 80->http"},
+			[]string{"http", "health"},
+			[]string{"http=80", "health=18080"},
+		},
+		"another number to the same target": {
+			declaration{fixture.Ports("http", 8080)},
+			declaration{fixture.Ports("http", "80 to 8080")},
+			[]string{"http 80->p-80", "p-8080 8080->http"},
+			[]string{"p-80", "http", "health"},
+			[]string{"p-80=8080", "health=18080"},
+		},
+		"two targets change places": {
+			declaration{fixture.Ports("http", "80 to 8080", "admin", "81 to 8081")},
+			declaration{fixture.Ports("http", "80 to 8081", "admin", "81 to 8080")},
+			[]string{"http 80->http", "admin 81->admin"},
+			[]string{"http", "admin", "health"},
+			[]string{"http=8081", "admin=8080", "health=18080"},
+		},
+		"a target that is the number of another port": {
+			declaration{fixture.Ports("http", 8080)},
+			declaration{fixture.Ports("web", "80 to 8080", "http", "8080 to 80")},
+			[]string{"web 80->web", "http 8080->http"},
+			[]string{"web", "http", "health"},
+			[]string{"web=8080", "http=80", "health=18080"},
+		},
+		"no plain HTTP any more": {
+			declaration{fixture.Ports("http", 8080), tls("a", 8443)},
+			declaration{fixture.Ports(), tls("a", 8443)},
+			[]string{"tls-8443 8443->tls-8443", "http 8080->http"},
+			[]string{"tls-8443", "http", "health"},
+			[]string{"tls-8443=8443", "health=18080"},
+		},
+		"plain HTTP again": {
+			declaration{fixture.Ports(), tls("a", 8443)},
+			declaration{fixture.Ports("http", 8080), tls("a", 8443)},
+			[]string{"http 8080->http", "tls-8443 8443->tls-8443"},
+			[]string{"http", "tls-8443", "health"},
+			[]string{"http=8080", "tls-8443=8443", "health=18080"},
+		},
+		"the target of the probes": {
+			declaration{fixture.Ports("http", 80)},
+			declaration{fixture.Ports("http", "80 to 18080")},
+			[]string{"http 80->http"},
+			[]string{"http", "health"},
+			[]string{"http=18080", "health=18081"},
+		},
+		"a number to the probes": {
+			declaration{fixture.Ports("http", 18080)},
+			declaration{fixture.Ports("http", 8080)},
+			[]string{"http 8080->p-8080", "p-18080 18080->http"},
+			[]string{"p-8080", "http", "health"},
+			[]string{"p-8080=8080", "health=18080"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			first := applied(fixture.NewObject(test.before...), Running{})
+			service, policy, pods := shapeOf(fixture.NewObject(test.after...), first)
+			for what, diff := range map[string]string{
+				"Service": cmp.Diff(test.service, service), "NetworkPolicy": cmp.Diff(test.policy, policy), "Pods": cmp.Diff(test.pods, pods),
+			} {
+				if diff != "" {
+					t.Errorf("%s (-want +got):\n%s", what, diff)
+				}
+			}
+			// The next reconcile, with Pods of both declarations, finds nothing to change.
+			both := applied(fixture.NewObject(test.after...), first)
+			again, policyAgain, podsAgain := shapeOf(fixture.NewObject(test.after...), both)
+			if diff := cmp.Diff(pods, podsAgain) + cmp.Diff(service, again) + cmp.Diff(policy, policyAgain); diff != "" {
+				t.Errorf("another reconcile (-first +second):\n%s", diff)
+			}
+			// Once the old Pods are gone, only what is declared is left, and no Pod changes for it.
+			alone := Running{Containers: both.Containers[len(first.Containers):], Service: both.Service}
+			last, _, podsLast := shapeOf(fixture.NewObject(test.after...), alone)
+			if diff := cmp.Diff(pods, podsLast); diff != "" {
+				t.Errorf("the end of the old Pods changes the new ones:\n%s", diff)
+			}
+			if declared := declaredPorts(&fixture.NewObject(test.after...).Spec, alone); len(last) != len(declared) {
+				t.Errorf("at the end the Service has %v", last)
+			}
+		})
+	}
+}
+
+// For every sequence of declarations, container ports have unique names, and no name reaches
+// another number of a Pod.
+func TestContainerPortsAreOnesOwn(t *testing.T) {
+	declarations := [][]any{
+		{"http", 8080},
+		{"web", 8080},
+		{"http", 9090},
+		{"http", 9090, "web", 8080},
+		{"web", 9090, "http", 8080},
+		{"p-8080", 9090, "p-9090", 8080},
+		{"http", 18080, "web", 18081},
+		{"http", 8081, "web", 18080, "p-8080", 80},
+		{"http", "80 to 8080"},
+		{"http", "80 to 9090"},
+		{"http", "8080 to 9090", "web", "9090 to 8080"},
+		{"p-80", "8080 to 80", "http", "80 to 8080"},
+	}
+	for _, a := range declarations {
+		for _, b := range declarations {
+			for _, c := range declarations {
+				now := Running{}
+				for _, ports := range [][]any{a, b, c} {
+					now = applied(fixture.NewObject(fixture.Ports(ports...)), now)
+				}
+				numbers := map[string]int32{}
+				for _, port := range now.Containers {
+					if number, found := numbers[port.Name]; found && number != port.Number && port.Name != portHealth {
+						t.Errorf("%v, %v, %v: %s is of %d and %d", a, b, c, port.Name, number, port.Number)
+					}
+					numbers[port.Name] = port.Number
+				}
+				names, served := map[string]bool{}, map[int32]bool{}
+				for _, port := range now.Service {
+					if names[port.Name] || served[port.Port] || numbers[port.TargetPort.StrVal] != port.Port {
+						t.Errorf("%v, %v, %v: Service port %s %d to %s", a, b, c, port.Name, port.Port, port.TargetPort.StrVal)
+					}
+					names[port.Name], served[port.Port] = true, true
+				}
+				for _, all := range [][]any{a, b, c} {
+					for i := 1; i < len(all); i += 2 {
+						if number, _ := fixture.NumbersOf(all[i]); !served[number] {
+							t.Errorf("%v, %v, %v: %d is not served, and Pods of all three run", a, b, c, number)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// In each step from one Service to another, no name stands for two ports. The steps end.
+func TestNamesGoRoundInSteps(t *testing.T) {
+	declarations := [][]any{
+		{"http", 8080, "admin", 9000},
+		{"admin", 8080, "http", 9000},
+		{"a", 1, "b", 2, "c", 3},
+		{"b", 1, "c", 2, "a", 3},
+		{"http", 9000},
+		{"web", 8080, "http", 9000},
+	}
+	for _, before := range declarations {
+		for _, after := range declarations {
+			object := fixture.NewObject(fixture.Ports(after...))
+			now := applied(fixture.NewObject(fixture.Ports(before...)), Running{})
+			for step := 0; ; step++ {
+				next := DesiredService(object, Inputs{Running: now}).Spec.Ports
+				for _, was := range now.Service {
+					for _, is := range next {
+						stays := slices.ContainsFunc(next, func(p corev1.ServicePort) bool { return p.Port == was.Port })
+						if was.Name == is.Name && was.Port != is.Port && stays {
+							t.Errorf("%v to %v, step %d: %s goes from %d to %d at once", before, after, step, is.Name, was.Port, is.Port)
+						}
+					}
+				}
+				if cmp.Equal(next, now.Service) {
+					break
+				}
+				if step == 3 {
+					t.Fatalf("%v to %v does not end", before, after)
+				}
+				now.Service = next
+			}
+			for _, port := range declaredPorts(&object.Spec, now) {
+				if !slices.ContainsFunc(now.Service, func(p corev1.ServicePort) bool { return p.Name == port.Name && p.Port == port.Number }) {
+					t.Errorf("%v to %v: in the end there is no %s %d", before, after, port.Name, port.Number)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package operand
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/example/nginx-operator/internal/health"
+)
+
+// NewRunning returns the running ports, given the ports of the Service, the port number that the
+// HTTPRoute or Ingress references, or 0, and the ReplicaSets and Pods of the object. A Pod that is
+// being deleted serves until it has ended.
+func NewRunning(service []corev1.ServicePort, exposed int32, replicaSets []appsv1.ReplicaSet, pods []corev1.Pod) Running {
+	out := Running{Service: service, exposed: exposed}
+	replicaSets = slices.SortedFunc(slices.Values(replicaSets), func(a, b appsv1.ReplicaSet) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
+	})
+	pods = slices.SortedFunc(slices.Values(pods), func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
+	seen, ready := sets.New[ContainerPort](), sets.New[int32]()
+	add := func(ports []ContainerPort) {
+		for _, port := range ports {
+			if !seen.Has(port) {
+				seen.Insert(port)
+				out.Containers = append(out.Containers, port)
+			}
+		}
+	}
+	for i := range replicaSets {
+		if template := &replicaSets[i].Spec.Template; health.WantsPods(&replicaSets[i]) {
+			add(ContainerPortsOf(template.Annotations, &template.Spec))
+		}
+	}
+	for i := range pods {
+		pod := &pods[i]
+		if health.HasEnded(pod) {
+			continue
+		}
+		ports := ContainerPortsOf(pod.Annotations, &pod.Spec)
+		add(ports)
+		if pod.DeletionTimestamp == nil && metav1.GetControllerOfNoCopy(pod) != nil {
+			out.addPod(ports, health.IsReady(pod), ready)
+		}
+	}
+	out.ready, out.everywhere = ready, out.everywhere.Intersection(ready)
+	return out
+}
+
+// Running has the ports of the running Pods and of the live Service. They may differ from the
+// declared ports.
+type Running struct {
+	// Containers has the container ports of all Pods and of all ReplicaSets that request Pods, the
+	// oldest first.
+	Containers []ContainerPort
+	// Service has the ports of the Service, or nil if it does not exist.
+	Service []corev1.ServicePort
+	// ServiceVersion is the resource version of the Service, or "". Port names are computed from
+	// the Service, so they are not written to a later version of it.
+	ServiceVersion string
+	// pods is the number of Pods that are not being deleted, and everywhere has the numbers that
+	// all of them serve, and a ready one serves.
+	pods       int
+	everywhere sets.Set[int32]
+	// ready has the numbers of the Service that ready Pods serve.
+	ready sets.Set[int32]
+	// exposed is the port number that the HTTPRoute or Ingress references, or 0 if neither exists.
+	exposed int32
+}
+
+// addPod counts a Pod that is not being deleted.
+func (now *Running) addPod(ports []ContainerPort, ready bool, seenReady sets.Set[int32]) {
+	numbers := sets.New[int32]()
+	for _, port := range ports {
+		if port.Name != portHealth {
+			numbers.Insert(port.Number)
+		}
+	}
+	if now.pods == 0 {
+		now.everywhere = numbers
+	} else {
+		now.everywhere = now.everywhere.Intersection(numbers)
+	}
+	now.pods++
+	if ready {
+		seenReady.Insert(numbers.UnsortedList()...)
+	}
+}
+
+// ContainerPort is a port of Pods: its name, the number in the Service that it serves, and the
+// number that the Pods listen on. The latter may differ between revisions.
+type ContainerPort struct {
+	Name            string
+	Number, Listens int32
+}

@@ -1,0 +1,34 @@
+package operand
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"regexp"
+
+	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/example/nginx-operator/internal/wellknown"
+)
+
+// suffixBytes is the number of random bytes of a suffix.
+const suffixBytes = 4
+
+// knownSuffix matches the annotation with the suffix.
+var knownSuffix = regexp.MustCompile(`^[0-9a-f]{8}$`)
+
+// NewSuffix returns a random suffix for the names of ConfigMaps. Other clients cannot guess these
+// names and create the ConfigMaps first.
+func NewSuffix() string {
+	random := make([]byte, suffixBytes)
+	_, _ = rand.Read(random) // never returns an error
+	return "-" + hex.EncodeToString(random)
+}
+
+// SuffixOf returns the suffix of the ConfigMaps that a Deployment mounts. It is "" unless one was
+// forged.
+func SuffixOf(deployment *appsv1.Deployment) string {
+	if deployment == nil || !knownSuffix.MatchString(deployment.Annotations[wellknown.AnnotationContent]) {
+		return ""
+	}
+	return "-" + deployment.Annotations[wellknown.AnnotationContent]
+}

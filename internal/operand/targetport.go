@@ -1,0 +1,80 @@
+package operand
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/internal/wellknown"
+)
+
+// servicePorts returns the value of the annotation with the container ports whose number differs
+// from the number in the Service, or "" if there are none. With it each Pod shows which numbers it
+// serves, also after the Service has changed.
+func servicePorts(ports []Port) string {
+	var out []string
+	for _, port := range ports {
+		if port.Number != port.listens {
+			out = append(out, fmt.Sprintf("%s=%d", port.target, port.Number))
+		}
+	}
+	return strings.Join(out, ",")
+}
+
+// ContainerPortsOf returns the ports of the nginx container in a Pod or Pod template.
+func ContainerPortsOf(annotations map[string]string, spec *corev1.PodSpec) []ContainerPort {
+	numbers := map[string]int32{}
+	if text := annotations[wellknown.AnnotationServicePorts]; len(text) <= operatormanager.MaxServicePorts {
+		for pair := range strings.SplitSeq(text, ",") {
+			name, number, _ := strings.Cut(pair, "=")
+			if n, err := strconv.ParseUint(number, 10, 16); err == nil && n > 0 {
+				numbers[name] = int32(n) //nolint:gosec // it has 16 bits
+			}
+		}
+	}
+	var out []ContainerPort
+	for i := range spec.Containers {
+		if spec.Containers[i].Name != wellknown.OperandContainer {
+			continue
+		}
+		for _, port := range spec.Containers[i].Ports {
+			number, found := numbers[port.Name]
+			if !found {
+				number = port.ContainerPort
+			}
+			out = append(out, ContainerPort{port.Name, number, port.ContainerPort})
+		}
+	}
+	return out
+}
+
+// keepNodePorts leaves a node port at its current port of the Service until all Pods that are not
+// being deleted serve the new port. A node port forwards to one container port only, and must
+// always have Pods.
+func keepNodePorts(ports []Port, now Running) {
+	kept, stays := map[int32]int32{}, sets.New[int32]()
+	for _, port := range ports {
+		stays.Insert(port.Number)
+	}
+	for i := range ports {
+		port := &ports[i]
+		if port.nodePort == 0 || now.pods == 0 || now.everywhere.Has(port.Number) {
+			continue
+		}
+		for _, live := range now.Service {
+			if live.NodePort == port.nodePort && live.Port != port.Number && stays.Has(live.Port) {
+				kept[live.Port], port.nodePort = live.NodePort, 0
+				break
+			}
+		}
+	}
+	for i := range ports {
+		if nodePort, found := kept[ports[i].Number]; found {
+			ports[i].nodePort = nodePort
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package operatormanager
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+const (
+	// maxVolumes is how many volumes with ConfigMaps are kept of a Pod template. A spec has 16, and the operator adds up to three.
+	maxVolumes = 32
+	// maxSources is how many ConfigMaps all projected volumes of a Pod template keep. A spec has 256: 16 in each of 16 volumes.
+	maxSources = 320
+)
+
+// MountedConfigMaps returns the names of the ConfigMaps that the Pods of a template mount, also from projected volumes. It accepts a whole
+// template and the form in the cache.
+func MountedConfigMaps(template *corev1.PodTemplateSpec) []string {
+	var out []string
+	for _, volume := range template.Spec.Volumes {
+		if volume.ConfigMap != nil {
+			out = append(out, volume.ConfigMap.Name)
+		}
+		if volume.Projected == nil {
+			continue
+		}
+		for _, source := range volume.Projected.Sources {
+			if source.ConfigMap != nil {
+				out = append(out, source.ConfigMap.Name)
+			}
+		}
+	}
+	return out
+}
+
+// slimVolumes keeps the volumes with ConfigMaps, and the names of these ConfigMaps. The volumes of
+// the operator come first, so the bounds never drop a ConfigMap that the operator would then
+// delete.
+func slimVolumes(volumes []corev1.Volume) []corev1.Volume {
+	var out []corev1.Volume
+	sources := maxSources
+	for _, own := range []bool{true, false} {
+		for i := range volumes {
+			if isOwnVolume(volumes[i].Name) != own || len(out) == maxVolumes {
+				continue
+			}
+			if kept, ok := slimVolume(&volumes[i], &sources); ok {
+				out = append(out, kept)
+			}
+		}
+	}
+	return slices.Clip(out)
+}
+
+// slimVolume returns the ConfigMaps of a volume, and reports whether it has any. It subtracts those
+// of a projected volume from the remaining sources.
+func slimVolume(volume *corev1.Volume, sources *int) (corev1.Volume, bool) {
+	out := corev1.Volume{}
+	if isOwnVolume(volume.Name) {
+		out.Name = volume.Name
+		share(&out.Name)
+	}
+	if volume.ConfigMap != nil && len(volume.ConfigMap.Name) <= maxName {
+		out.ConfigMap = &corev1.ConfigMapVolumeSource{LocalObjectReference: nameOf(volume.ConfigMap.Name)}
+		return out, true
+	}
+	if volume.Projected == nil {
+		return out, false
+	}
+
+	var kept []corev1.VolumeProjection
+	for _, source := range volume.Projected.Sources {
+		if source.ConfigMap != nil && len(source.ConfigMap.Name) <= maxName && *sources > 0 {
+			kept = append(kept, corev1.VolumeProjection{
+				ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: nameOf(source.ConfigMap.Name)},
+			})
+			*sources--
+		}
+	}
+	out.Projected = &corev1.ProjectedVolumeSource{Sources: slices.Clip(kept)}
+	return out, len(kept) > 0
+}
+
+func nameOf(name string) corev1.LocalObjectReference {
+	share(&name)
+	return corev1.LocalObjectReference{Name: name}
+}
+
+// isOwnVolume reports whether a volume has a name of the operator's volumes with ConfigMaps.
+func isOwnVolume(name string) bool {
+	return name == "config" || name == "content" || name == "files" || strings.HasPrefix(name, "operator-")
+}

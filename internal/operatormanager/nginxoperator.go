@@ -1,0 +1,58 @@
+package operatormanager
+
+import (
+	"slices"
+	"unique"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/wellknown"
+)
+
+// slimNginxOperator keeps the fields that a reconcile reads: the spec, the status, the identity of
+// the object, whether it was readable as a whole, and whether it is a canary. An annotation such as
+// that of kubectl apply can be as large as all of these.
+func slimNginxOperator(in any) (any, error) {
+	object, ok := in.(*v1alpha2.NginxOperator)
+	if !ok {
+		return in, nil
+	}
+	_, isUnreadable := object.Annotations[wellknown.AnnotationV1alpha2Unreadable]
+	isCanary := wellknown.IsCanary(object.Labels)
+	object.ManagedFields, object.Annotations, object.Labels, object.OwnerReferences, object.Finalizers = nil, nil, nil, nil, nil
+	if isUnreadable {
+		object.Annotations = map[string]string{wellknown.AnnotationV1alpha2Unreadable: ""}
+	}
+	if isCanary {
+		object.Labels = canaryLabels
+	}
+	share(&object.Namespace, &object.Name, &object.Status.Image)
+	if good := object.Status.LastGoodRevision; good != nil {
+		share(&good.Image, &good.ConfigHash)
+	}
+	// A decoder allocates more capacity than needed.
+	object.Status.Conditions, object.Status.RelatedObjects = slices.Clone(object.Status.Conditions), slices.Clone(object.Status.RelatedObjects)
+	for i := range object.Status.Conditions {
+		condition := &object.Status.Conditions[i]
+		share(&condition.Type, &condition.Reason, &condition.Message)
+		condition.Status = unique.Make(condition.Status).Value()
+	}
+	for i := range object.Status.RelatedObjects {
+		related := &object.Status.RelatedObjects[i]
+		share(&related.APIVersion, &related.Kind, &related.Name)
+	}
+	return in, nil
+}
+
+// canaryLabels are shared by all canaries. No code writes to objects in the cache.
+var canaryLabels = map[string]string{wellknown.LabelCanary: "true"}
+
+// slimCRD keeps the name. Readers only watch for changes, and read the CRD from the API server.
+func slimCRD(in any) (any, error) {
+	if crd, ok := in.(*apiextensionsv1.CustomResourceDefinition); ok {
+		crd.ManagedFields, crd.Annotations = nil, nil
+		crd.Spec, crd.Status = apiextensionsv1.CustomResourceDefinitionSpec{}, apiextensionsv1.CustomResourceDefinitionStatus{}
+	}
+	return in, nil
+}

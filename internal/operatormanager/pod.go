@@ -1,0 +1,124 @@
+package operatormanager
+
+import (
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/example/nginx-operator/internal/wellknown"
+)
+
+// slimReplicaSet keeps the number of the revision and the mounted ConfigMaps. If the ReplicaSet has
+// replicas, it also keeps the ports.
+func slimReplicaSet(in any) (any, error) {
+	replicaSet, ok := in.(*appsv1.ReplicaSet)
+	if !ok {
+		return in, nil
+	}
+	labels, annotations := selectorOf(replicaSet.Labels), numbersOf(replicaSet.Annotations)
+	identify(&replicaSet.ObjectMeta, controllerOf(&replicaSet.ObjectMeta))
+	replicaSet.Labels, replicaSet.Annotations = labels, annotations
+	spec := appsv1.ReplicaSetSpec{Replicas: replicaSet.Spec.Replicas}
+	spec.Template.Spec.Volumes = slimVolumes(replicaSet.Spec.Template.Spec.Volumes)
+	if ptr.Deref(spec.Replicas, 0) > 0 {
+		spec.Template.Annotations = servicePortsOf(replicaSet.Spec.Template.Annotations)
+		spec.Template.Spec.Containers = servingContainer(replicaSet.Spec.Template.Spec.Containers)
+	}
+	replicaSet.Spec = spec
+	replicaSet.Status = appsv1.ReplicaSetStatus{}
+	return in, nil
+}
+
+// slimPod keeps the ports of a Pod, whether the Pod can read Secrets, and the reasons why the Pod
+// is not ready: its conditions and the states of its containers.
+func slimPod(in any) (any, error) {
+	pod, ok := in.(*corev1.Pod)
+	if !ok {
+		return in, nil
+	}
+	labels, annotations := selectorOf(pod.Labels), servicePortsOf(pod.Annotations)
+	if MaySeeSecrets(pod) {
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[annotationSecrets] = ""
+	}
+	identify(&pod.ObjectMeta, controllerOf(&pod.ObjectMeta))
+	pod.Labels, pod.Annotations = labels, annotations
+	pod.Spec = corev1.PodSpec{NodeName: pod.Spec.NodeName, Containers: servingContainer(pod.Spec.Containers)}
+	pod.Status = corev1.PodStatus{
+		Phase:                 pod.Status.Phase,
+		Reason:                pod.Status.Reason,
+		Message:               pod.Status.Message,
+		Conditions:            slices.Clip(pod.Status.Conditions[:min(len(pod.Status.Conditions), maxConditions)]),
+		ContainerStatuses:     slimContainers(pod.Status.ContainerStatuses),
+		InitContainerStatuses: slimContainers(pod.Status.InitContainerStatuses),
+	}
+	cut(&pod.Status.Reason, &pod.Status.Message)
+	for i := range pod.Status.Conditions {
+		cut(&pod.Status.Conditions[i].Reason, &pod.Status.Conditions[i].Message)
+	}
+	return in, nil
+}
+
+func slimContainers(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
+	var out []corev1.ContainerStatus
+	for _, status := range statuses[:min(len(statuses), maxContainers)] {
+		kept := corev1.ContainerStatus{
+			Name: status.Name, Image: status.Image, Ready: status.Ready, Started: status.Started, RestartCount: status.RestartCount,
+			State: status.State, LastTerminationState: status.LastTerminationState,
+		}
+		cut(&kept.Image)
+		for _, state := range []*corev1.ContainerState{&kept.State, &kept.LastTerminationState} {
+			if state.Waiting != nil {
+				cut(&state.Waiting.Reason, &state.Waiting.Message)
+			}
+			if state.Terminated != nil {
+				cut(&state.Terminated.Reason, &state.Terminated.Message)
+			}
+		}
+		out = append(out, kept)
+	}
+	return out
+}
+
+// servingContainer keeps the ports of the nginx container, or returns nil if it has none.
+func servingContainer(containers []corev1.Container) []corev1.Container {
+	at := slices.IndexFunc(containers, func(container corev1.Container) bool { return container.Name == wellknown.OperandContainer })
+	if at < 0 || len(containers[at].Ports) == 0 {
+		return nil
+	}
+	ports := slices.Clone(containers[at].Ports[:min(len(containers[at].Ports), maxPorts)])
+	for i := range ports {
+		ports[i] = corev1.ContainerPort{Name: ports[i].Name, ContainerPort: ports[i].ContainerPort}
+		share(&ports[i].Name)
+	}
+	return []corev1.Container{{Name: wellknown.OperandContainer, Ports: ports}}
+}
+
+// servicePortsOf keeps the annotation with the container ports that have another number in the
+// Service.
+func servicePortsOf(annotations map[string]string) map[string]string {
+	value, found := annotations[wellknown.AnnotationServicePorts]
+	if !found || len(value) > MaxServicePorts {
+		return nil
+	}
+	share(&value)
+	return map[string]string{wellknown.AnnotationServicePorts: value}
+}
+
+// selectorOf keeps the labels that select the Pods of an instance and of a revision.
+func selectorOf(labels map[string]string) map[string]string {
+	out := map[string]string{}
+	for _, key := range []string{
+		wellknown.LabelName, wellknown.LabelInstance, wellknown.LabelManagedBy, appsv1.DefaultDeploymentUniqueLabelKey,
+	} {
+		if value, found := labels[key]; found {
+			share(&value)
+			out[key] = value
+		}
+	}
+	return out
+}

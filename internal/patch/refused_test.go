@@ -1,0 +1,114 @@
+package patch
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/example/nginx-operator/internal/ratchet"
+)
+
+// What 0.5.0 let patches do and this release does not: a NetworkPolicy that allows more, and a
+// token of a ServiceAccount in every container. A tenant writes them. The error names the patch
+// that did it.
+func TestRefusedSinceStored(t *testing.T) {
+	for name, test := range map[string]struct {
+		kind    string
+		patches []string
+		want    []string
+	}{
+		"labels":   {"NetworkPolicy", []string{"metadata: {labels: {team: shop}, annotations: {a: b}}"}, nil},
+		"the same": {"NetworkPolicy", []string{"spec: {policyTypes: [Ingress]}"}, nil},
+		"a type": {
+			"NetworkPolicy",
+			[]string{"[{op: add, path: /spec/policyTypes/-, value: Egress}]"},
+			[]string{"patches[0].patch: Invalid value: NetworkPolicy: a patch cannot change spec.policyTypes"},
+		},
+		"an open rule": {
+			"NetworkPolicy",
+			[]string{"[{op: add, path: /spec/ingress, value: [{}]}]"},
+			[]string{"spec.ingress: set spec.networkPolicy, or create"},
+		},
+		"egress": {
+			"NetworkPolicy",
+			[]string{"{}", "spec: {policyTypes: [Ingress, Egress], egress: [{}]}"},
+			[]string{
+				"patches[1].patch: Invalid value: NetworkPolicy: a patch cannot change spec.policyTypes",
+				"spec.egress: create a NetworkPolicy of your own",
+			},
+		},
+		"egress without the type": {
+			"NetworkPolicy",
+			[]string{"spec: {egress: [{to: [{ipBlock: {cidr: 0.0.0.0/0}}]}]}"},
+			[]string{"spec.egress"},
+		},
+		"two that undo each other": {
+			"NetworkPolicy", []string{"[{op: add, path: /spec/egress, value: [{}]}]", "[{op: remove, path: /spec/egress}]"}, nil,
+		},
+		"two, of which the second depends on the first": {
+			"NetworkPolicy",
+			[]string{"[{op: add, path: /spec/egress, value: []}]", "[{op: add, path: /spec/egress, value: [{}]}]"},
+			[]string{"patches[1].patch"},
+		},
+		"automount": {
+			"Deployment",
+			[]string{pod("automountServiceAccountToken: true")},
+			[]string{"automountServiceAccountToken: declare the token in spec.volumes"},
+		},
+		"automount as it is": {"Deployment", []string{pod("automountServiceAccountToken: false")}, nil},
+		"automount removed":  {"Deployment", []string{pod("automountServiceAccountToken: null")}, []string{"automountServiceAccountToken"}},
+		"automount in another spelling": {
+			"Deployment",
+			[]string{`{"spec": {"template": {"spec": {"automountService\u0041ccountToken": true}}}}`},
+			[]string{"automountServiceAccountToken"},
+		},
+		"no YAML": {"Deployment", []string{"{"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, one := range Refused(patches(test.kind, test.patches...), children(), at) {
+				got = append(got, one.Err.Error())
+			}
+			if len(got) != len(test.want) {
+				t.Fatalf("want %q, got %q", test.want, got)
+			}
+			for i := range got {
+				if !strings.Contains(got[i], test.want[i]) {
+					t.Errorf("want %q, got %q", test.want[i], got[i])
+				}
+			}
+			if _, errs := Apply(patches(test.kind, test.patches...), children(), at); name != "no YAML" && len(errs) > 0 {
+				t.Errorf("0.5.0 applied it: %v", errs)
+			}
+		})
+	}
+}
+
+// A stored object may move, split, and extend its patches. Only another effect on the field is new.
+func TestRefusedRatchets(t *testing.T) {
+	const egress = "[{op: add, path: /spec/egress, value: [{ports: [{port: 53, protocol: UDP}]}]}]"
+	stored := []string{egress}
+	for name, test := range map[string]struct {
+		now   []string
+		added int
+	}{
+		"as stored":          {[]string{egress}, 0},
+		"in another place":   {[]string{"metadata: {labels: {a: b}}", egress}, 0},
+		"in another form":    {[]string{"spec: {egress: [{ports: [{protocol: UDP, port: 53}]}]}"}, 0},
+		"one rule more":      {[]string{egress, "[{op: add, path: /spec/egress/-, value: {}}]"}, 1},
+		"another rule":       {[]string{"spec: {egress: [{}]}"}, 1},
+		"a type in addition": {[]string{egress, "spec: {policyTypes: [Ingress, Egress]}"}, 1},
+		"removed":            {[]string{}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := Refused(patches("NetworkPolicy", stored...), children(), at)
+			now := Refused(patches("NetworkPolicy", test.now...), children(), at)
+			if added, _ := ratchet.Split(before, now); len(added) != test.added {
+				t.Errorf("%d are new, want %d: %v", len(added), test.added, added)
+			}
+		})
+	}
+	if slices.ContainsFunc(Refused(patches("NetworkPolicy", egress), children(), at), func(r ratchet.Refusal) bool { return r.Value == "" }) {
+		t.Error("a refusal has no value")
+	}
+}

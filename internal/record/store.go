@@ -1,0 +1,191 @@
+package record
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/apply"
+	"github.com/example/nginx-operator/internal/operand"
+	"github.com/example/nginx-operator/internal/snapshot"
+	"github.com/example/nginx-operator/internal/wellknown"
+)
+
+// Memory remembers records of objects whose spec is not applied or rolls out, without their files.
+// The zero value is empty.
+type Memory struct {
+	records sync.Map
+}
+
+// Forget drops the records of an object.
+func (m *Memory) Forget(object types.NamespacedName) { m.records.Delete(object) }
+
+// Store reads the records of objects.
+type Store struct {
+	// Cache lists the records without their data.
+	Cache snapshot.Reader
+	// API reads the data of a record from the API server.
+	API client.Reader
+	// Memory has the data of the records that were read before.
+	Memory *Memory
+}
+
+// remembered is a record that was read, without its files.
+type remembered struct {
+	uid      types.UID
+	revision Data
+}
+
+// LastApplied returns the declaration that was applied last and has not failed. It is nil if
+// nothing was applied yet. The error is an Unusable if the record cannot be used.
+func (s Store) LastApplied(ctx context.Context, object *v1alpha2.NginxOperator) (*Declaration, error) {
+	revisions, err := s.List(ctx, object)
+	if err != nil {
+		return nil, err
+	}
+	deployment, err := s.Cache.Deployment(ctx, object)
+	if err != nil {
+		return nil, err
+	}
+	last := Applied(object, revisions, deployment)
+	if last == nil {
+		return nil, nil
+	}
+	return s.Restore(ctx, object, last)
+}
+
+// Applied returns the record that was applied last and has not failed, or nil. It is the record
+// that the Deployment names. If that has failed or is gone, it is the last good record, or else the
+// newest. A Deployment from an older release names no record. The records must be sorted, the
+// newest first.
+func Applied(
+	object *v1alpha2.NginxOperator, records []appsv1.ControllerRevision, deployment *appsv1.Deployment,
+) *appsv1.ControllerRevision {
+	var names []string
+	if deployment != nil && deployment.Labels[wellknown.LabelRecord] != "" {
+		names = append(names, Name(object, deployment.Labels[wellknown.LabelRecord]))
+		if good := object.Status.LastGoodRevision; good != nil {
+			names = append(names, good.Revision)
+		}
+	}
+	usable := slices.DeleteFunc(slices.Clone(records), func(one appsv1.ControllerRevision) bool { return HasFailed(&object.Status, one.Name) })
+	for _, name := range names {
+		if at := slices.IndexFunc(usable, func(one appsv1.ControllerRevision) bool { return one.Name == name }); at >= 0 {
+			return &usable[at]
+		}
+	}
+	if len(usable) == 0 {
+		return nil
+	}
+	return &usable[0]
+}
+
+// Restore returns the declaration of a record. The error is an Unusable if the record cannot be
+// used, and a conflict if it no longer exists.
+func (s Store) Restore(
+	ctx context.Context, object *v1alpha2.NginxOperator, last *appsv1.ControllerRevision,
+) (*Declaration, error) {
+	kept, err := s.remember(ctx, object, last)
+	if err != nil {
+		return nil, err
+	}
+	applied, in := kept.Restore(object)
+	applied.Generation = last.Revision
+	out, err := NewDeclaration(applied, in, func(ctx context.Context) (operand.Files, error) {
+		whole, err := s.readRevision(ctx, last)
+		if err != nil {
+			return operand.Files{}, err
+		}
+		out, err := whole.unpack()
+		if err == nil && !whole.has(out) {
+			err = &apply.Forged{Kind: "ControllerRevision", Child: last}
+		}
+		if err != nil {
+			err = Unusable{err}
+		}
+		return out, err
+	})
+	if err == nil {
+		out.Revision.Name = last.Name // the name by which the record exists, whichever release gave it
+	}
+	return out, err
+}
+
+// maxRemembered is the number of records of an object that are remembered: the last good one, and
+// the applied one.
+const maxRemembered = 2
+
+// remember returns a record without its files. It reads the record only if it is not remembered.
+// The reconciles of one object do not overlap.
+func (s Store) remember(ctx context.Context, object *v1alpha2.NginxOperator, of *appsv1.ControllerRevision) (Data, error) {
+	key := client.ObjectKeyFromObject(object)
+	var known []remembered
+	if found, ok := s.Memory.records.Load(key); ok {
+		known = found.([]remembered)
+	}
+	if at := slices.IndexFunc(known, func(one remembered) bool { return one.uid == of.UID }); at >= 0 {
+		return known[at].revision, nil
+	}
+	read, err := s.readRevision(ctx, of)
+	if err != nil {
+		return Data{}, err
+	}
+	read.Files = nil
+	known = append([]remembered{{of.UID, read}}, known[:min(len(known), maxRemembered-1)]...)
+	s.Memory.records.Store(key, known)
+	return read, nil
+}
+
+// List returns the records of an object without their data, the newest first. It waits until the
+// cache has the operator's own writes.
+func (s Store) List(ctx context.Context, object *v1alpha2.NginxOperator) ([]appsv1.ControllerRevision, error) {
+	return s.ListWith(ctx, object, snapshot.Written(object)...)
+}
+
+// ListWith is List with other options for the cache.
+func (s Store) ListWith(
+	ctx context.Context, object *v1alpha2.NginxOperator, options ...client.ListOption,
+) ([]appsv1.ControllerRevision, error) {
+	list := &appsv1.ControllerRevisionList{}
+	if err := s.Cache.List(ctx, list, options...); err != nil {
+		return nil, fmt.Errorf("failed to list ControllerRevisions: %w", err)
+	}
+	revisions := slices.DeleteFunc(list.Items, func(item appsv1.ControllerRevision) bool {
+		return !metav1.IsControlledBy(&item, object) || item.DeletionTimestamp != nil
+	})
+	slices.SortFunc(revisions, func(a, b appsv1.ControllerRevision) int {
+		return cmp.Or(cmp.Compare(b.Revision, a.Revision), b.CreationTimestamp.Compare(a.CreationTimestamp.Time), strings.Compare(b.Name, a.Name))
+	})
+	return revisions, nil
+}
+
+// readRevision reads the data of a record from the API server.
+func (s Store) readRevision(ctx context.Context, of *appsv1.ControllerRevision) (Data, error) {
+	live := &appsv1.ControllerRevision{}
+	err := s.API.Get(ctx, client.ObjectKeyFromObject(of), live)
+	if apierrors.IsNotFound(err) || err == nil && live.UID != of.UID {
+		return Data{}, apierrors.NewConflict(appsv1.Resource("controllerrevisions"), of.Name, errors.New("it was replaced a moment ago"))
+	}
+	if err != nil {
+		return Data{}, fmt.Errorf("failed to read ControllerRevision %q: %w", of.Name, err)
+	}
+	if !isRecord(live) {
+		return Data{}, Unusable{&apply.Forged{Kind: "ControllerRevision", Child: live}}
+	}
+	out, err := Decode(live.Data.Raw)
+	if err != nil {
+		return Data{}, Unusable{fmt.Errorf("failed to read ControllerRevision %q: %w", of.Name, err)}
+	}
+	return out, nil
+}

@@ -1,0 +1,25 @@
+// Package requeue has the times after which a reconcile is repeated although no event may start it.
+package requeue
+
+import "time"
+
+const (
+	// AfterConflict is the interval of retries that wait for another client: an object has the name of a child, or a namespace is
+	// deleted.
+	AfterConflict = 30 * time.Second
+	// AfterVerdict is the interval of retries of a spec that the API server refuses as invalid. Only another version of the API server
+	// may accept it.
+	AfterVerdict = 10 * time.Minute
+	// UntilObserved is the interval of retries until the cache has the newest ReplicaSet of a rollout.
+	UntilObserved = time.Second
+	// Soon is the delay of a reconcile that needs the status that was just written.
+	Soon = time.Millisecond
+)
+
+// MinNonZero returns the shorter of two delays, of which 0 means none.
+func MinNonZero(a, b time.Duration) time.Duration {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
+}

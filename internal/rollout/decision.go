@@ -1,0 +1,183 @@
+// Package rollout decides which declaration of an NginxOperator is applied: the current spec, the
+// last applied one, or the last good one. It evaluates rollouts, and places objects in the rollout
+// of a release.
+package rollout
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/defaults"
+	"github.com/example/nginx-operator/internal/failure"
+	"github.com/example/nginx-operator/internal/fleet"
+	"github.com/example/nginx-operator/internal/inputs"
+	"github.com/example/nginx-operator/internal/record"
+	"github.com/example/nginx-operator/internal/snapshot"
+)
+
+// Decider decides which declaration of an object is applied, and evaluates its rollout.
+type Decider struct {
+	// Inputs reads the objects that specs reference.
+	Inputs inputs.Resolver
+	// Live reads the live state, and Records the records.
+	Live    snapshot.Reader
+	Records record.Store
+	// Fleet admits objects to the rollout of a release.
+	Fleet *fleet.Gate
+}
+
+// State is the reason for the choice of the applied declaration. spec.paused is not a state: it
+// stops the writes of every state.
+type State int
+
+const (
+	// StateCurrent means that the spec is applied.
+	StateCurrent State = iota
+	// StateBlocked means that the spec, or a referenced object, cannot be used. The last applied
+	// declaration stays.
+	StateBlocked
+	// StateWaiting means that a new release renders another Pod template of the same spec, and that
+	// the object waits for a rollout slot. The last applied declaration stays.
+	StateWaiting
+	// StateRolledBack means that the rollout of the spec failed. The last good declaration is
+	// applied.
+	StateRolledBack
+)
+
+// facts determine a state.
+type facts struct {
+	// blocked means that the spec, or a referenced object, cannot be used.
+	blocked bool
+	// waits means that the object waits for a rollout slot.
+	waits bool
+	// failed means that the rollout of the spec has failed, and that nothing has mended it since.
+	failed bool
+	// automaticRollback is spec.rollout.automaticRollback.
+	automaticRollback bool
+}
+
+// state returns the state for the facts. A spec that cannot be used neither waits nor fails, and
+// one that waits has no Pods that fail.
+func (f facts) state() State {
+	switch {
+	case f.blocked:
+		return StateBlocked
+	case f.waits:
+		return StateWaiting
+	case f.failed && f.automaticRollback:
+		return StateRolledBack
+	}
+	return StateCurrent
+}
+
+// Decision is the choice of the applied declaration, with its reasons.
+type Decision struct {
+	// State is the reason for the choice.
+	State State
+	// Apply is the declaration to apply, or nil if there is none.
+	Apply *record.Declaration
+	// Blockers are the reasons why the spec is not applied. StateWaiting has none, unless the
+	// declaration that stays has failed.
+	Blockers []failure.Failure
+	// Candidates are the names of the revisions that the object requests, or nil if they are not
+	// known.
+	Candidates []string
+	// WaitsFor describes the changes by the release in StateWaiting. In other states it is "".
+	WaitsFor string
+	// Place is the place of the object in the fleet rollout, or nil if it is not known.
+	Place *fleet.Place
+}
+
+// IsRolledBack reports whether a revision that the object requests has failed.
+func (d Decision) IsRolledBack() bool {
+	return d.State == StateRolledBack || d.State == StateWaiting && len(d.Blockers) > 0
+}
+
+// Decide returns the decision for an object, and requests a rollout slot if it needs one. The
+// declaration is that of the object, or nil if the object is blocked. The error is a
+// record.Unusable if a record is needed and cannot be used.
+func (r Decider) Decide(
+	ctx context.Context, object *v1alpha2.NginxOperator, declared *record.Declaration, blockers []failure.Failure,
+) (Decision, error) {
+	if declared == nil {
+		out, err := r.DecideWithoutFleet(ctx, object, nil, blockers)
+		out.Place = ptr.To(fleet.Outside)
+		return out, err
+	}
+
+	found, err := r.slotOf(ctx, declared)
+	if err != nil {
+		return Decision{Place: found.place}, err
+	}
+	if found.waits != nil {
+		waiting := Decision{
+			State: facts{waits: true}.state(), Candidates: []string{declared.Revision.Name}, WaitsFor: found.changes, Place: found.place,
+		}
+		return r.stayWith(ctx, found.waits, waiting)
+	}
+
+	out, err := r.DecideWithoutFleet(ctx, object, declared, nil)
+	out.Place = found.place
+	return out, err
+}
+
+// DecideWithoutFleet is Decide for an object that needs no rollout slot. It is for previews.
+func (r Decider) DecideWithoutFleet(
+	ctx context.Context, object *v1alpha2.NginxOperator, declared *record.Declaration, blockers []failure.Failure,
+) (Decision, error) {
+	known := facts{blocked: declared == nil, automaticRollback: defaults.RolloutOf(&object.Spec).AutomaticRollback}
+	var failed *v1alpha2.FailedRevision
+	if declared != nil {
+		failed = record.Failed(&object.Status, declared.Revision.Name)
+		mended, err := r.Inputs.IsMended(ctx, object, failed)
+		if err != nil {
+			return Decision{}, err
+		}
+		known.failed = failed != nil && !mended
+	}
+
+	state := known.state()
+	if state == StateCurrent {
+		return Decision{Apply: declared, Candidates: []string{declared.Revision.Name}}, nil
+	}
+	last, err := r.Records.LastApplied(ctx, object)
+	switch {
+	case err != nil:
+		return Decision{State: state, Blockers: blockers}, err
+	case state == StateBlocked && last == nil:
+		return Decision{State: state, Blockers: blockers}, nil
+	case state == StateBlocked:
+		out, err := r.stayWith(ctx, last, Decision{State: state, Blockers: blockers})
+		out.Candidates = nil // the object may ask for any revision once nothing blocks it
+		return out, err
+	case last == nil:
+		return Decision{Apply: declared, Candidates: []string{declared.Revision.Name}}, nil
+	}
+	return r.stayWith(ctx, last, Decision{
+		State: state, Candidates: []string{declared.Revision.Name}, Blockers: []failure.Failure{{
+			Reason:  v1alpha2.ReasonRolledBack,
+			Message: failed.Message,
+		}},
+	})
+}
+
+// stayWith completes a decision to apply the last declaration with the current content of its
+// Secrets. If the rollout of that content has failed, the last declaration is applied unchanged.
+func (r Decider) stayWith(ctx context.Context, last *record.Declaration, as Decision) (Decision, error) {
+	renewed, err := r.withSecrets(ctx, last)
+	if err != nil {
+		return as, err
+	}
+	as.Apply = renewed
+	as.Candidates = append(slices.Clip(as.Candidates), renewed.Revision.Name)
+	if failed := record.Failed(&last.Object.Status, renewed.Revision.Name); failed != nil {
+		as.Apply = last
+		if as.State == StateWaiting {
+			as.Blockers = []failure.Failure{{Reason: v1alpha2.ReasonRolledBack, Message: failed.Message}}
+		}
+	}
+	return as, nil
+}

@@ -1,0 +1,128 @@
+package rollout
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/defaults"
+	"github.com/example/nginx-operator/internal/failure"
+	"github.com/example/nginx-operator/internal/health"
+	"github.com/example/nginx-operator/internal/operand"
+	"github.com/example/nginx-operator/internal/record"
+	"github.com/example/nginx-operator/internal/requeue"
+	"github.com/example/nginx-operator/internal/snapshot"
+)
+
+// A failed rollout is rolled back: its revision is written to status.failedRevisions, and the
+// children are rendered from the last revision that has not failed. The status survives restarts of
+// the operator. To retry a change, delete its entry.
+
+// maxTried is the limit in bytes for an image in a message.
+const maxTried = 256
+
+// Evaluate returns the failed revision if the rollout of the applied Pod template has failed and
+// there is a good revision to roll back to, or else nil. It also returns the delay of the next
+// evaluation, or 0. A declaration with the Pod template of the last good revision has no rollout:
+// its Pods may fail, but a rollback would not mend them.
+func (r Decider) Evaluate(
+	ctx context.Context, object *v1alpha2.NginxOperator, state snapshot.Observed, applied *record.Rendering,
+) (*v1alpha2.FailedRevision, time.Duration, error) {
+	good := object.Status.LastGoodRevision
+	if good == nil || applied == nil || object.Spec.Paused || !defaults.RolloutOf(&object.Spec).AutomaticRollback ||
+		applied.Revision.Name == good.Revision || record.HasFailed(&object.Status, applied.Revision.Name) || !health.RollsOut(state.Deployment) {
+		return nil, 0, nil
+	}
+	revisions, err := r.Records.List(ctx, object)
+	if err != nil {
+		return nil, 0, err
+	}
+	has := func(name string) int {
+		return slices.IndexFunc(revisions, func(one appsv1.ControllerRevision) bool { return one.Name == name })
+	}
+	if has(applied.Revision.Name) < 0 || has(good.Revision) < 0 {
+		return nil, 0, nil
+	}
+	same, err := r.hasGoodPods(ctx, object, applied, &revisions[has(good.Revision)])
+	if err != nil || same {
+		return nil, 0, err
+	}
+
+	newest, err := r.Live.NewestPods(ctx, object, state)
+	if err != nil {
+		return nil, 0, err
+	}
+	if !newest.Known {
+		return nil, requeue.UntilObserved, nil
+	}
+	found := health.RolloutFailure(state.Deployment, newest.Pods, newest.Began)
+	if found == nil {
+		return nil, 0, nil
+	}
+	reason, err := r.reasonToRollBack(ctx, object, found, health.ProgressOf(state.Deployment).Stalled)
+	if err != nil || reason == "" {
+		return nil, 0, err
+	}
+	message := fmt.Sprintf("rolled back %s: %s", tried(applied.Declaration, good), found.Message)
+	return &v1alpha2.FailedRevision{
+		Revision: applied.Revision.Name, Reason: reason, Message: failure.Truncate(message), Time: metav1.Now(),
+	}, requeue.Soon, nil
+}
+
+// reasonToRollBack returns the reason for a failed rollout. It is "" if the kubelet reports a
+// missing object that exists by now, until the rollout is stalled.
+func (r Decider) reasonToRollBack(
+	ctx context.Context, object *v1alpha2.NginxOperator, found *failure.Failure, stalled bool,
+) (string, error) {
+	missing, ok := health.MissingReference(found.Message)
+	if !ok {
+		return found.Reason, nil
+	}
+	exists, err := r.Inputs.Exists(ctx, object, missing)
+	switch {
+	case err != nil || exists && !stalled:
+		return "", err
+	case exists:
+		return found.Reason, nil
+	}
+	return v1alpha2.ReasonReferenceNotFound, nil
+}
+
+// hasGoodPods reports whether the Pod template is that of the last good revision. It is false if
+// the record cannot be used.
+func (r Decider) hasGoodPods(
+	ctx context.Context, object *v1alpha2.NginxOperator, applied *record.Rendering, of *appsv1.ControllerRevision,
+) (bool, error) {
+	good, err := r.Records.Restore(ctx, object, of)
+	if record.IsUnusable(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	same, err := applied.HasPodsOf(good)
+	if errors.As(err, &operand.NotPatched{}) {
+		return false, nil
+	}
+	return same, err
+}
+
+// tried describes the changes of a declaration since the last good revision.
+func tried(applied *record.Declaration, good *v1alpha2.GoodRevision) string {
+	var news []string
+	if image := applied.Inputs.Image; image != good.Image {
+		news = append(news, fmt.Sprintf("image %q", image[:min(len(image), maxTried)]))
+	}
+	if applied.Inputs.Config.Hash != good.ConfigHash {
+		news = append(news, "configuration")
+	}
+	return fmt.Sprintf("generation %d (%s)", applied.Object.Generation, cmp.Or(strings.Join(news, ", "), "Pod template"))
+}

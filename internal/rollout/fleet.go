@@ -1,0 +1,250 @@
+package rollout
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/defaults"
+	"github.com/example/nginx-operator/internal/failure"
+	"github.com/example/nginx-operator/internal/fleet"
+	"github.com/example/nginx-operator/internal/health"
+	"github.com/example/nginx-operator/internal/nginxconf"
+	"github.com/example/nginx-operator/internal/operand"
+	"github.com/example/nginx-operator/internal/record"
+	"github.com/example/nginx-operator/internal/snapshot"
+	"github.com/example/nginx-operator/internal/wellknown"
+)
+
+// A release of the operator may render other children of the same spec, with another default image,
+// nginx.conf, or Pod template. Such a change waits for a rollout slot. Until then the children are
+// rendered from the last applied declaration.
+
+// slot is the place of an object in the fleet rollout.
+type slot struct {
+	// place is nil if it is not known.
+	place *fleet.Place
+	// waits is the declaration that stays while the object waits for a rollout slot, or nil if it
+	// does not wait.
+	waits *record.Declaration
+	// changes describes what the release changes.
+	changes string
+}
+
+// slotOf returns the place of an object, and requests a rollout slot if the object needs one.
+func (r Decider) slotOf(ctx context.Context, declared *record.Declaration) (slot, error) {
+	object, name := declared.Object, declared.Revision.Name
+	good := object.Status.LastGoodRevision
+	if object.Spec.Paused || good != nil && good.Revision == name {
+		return slot{place: ptr.To(fleet.Outside)}, nil
+	}
+
+	// The cache may be stale: the gate knows which objects it has just admitted.
+	revisions, err := r.Records.ListWith(ctx, object, snapshot.Owned(object)...)
+	if err != nil {
+		return slot{}, err
+	}
+	deployment, err := r.Live.Deployment(ctx, object)
+	if err != nil {
+		return slot{}, err
+	}
+	before, begun := predecessor(object, revisions, deployment, name)
+	last, err := r.ofOtherRelease(ctx, declared, before)
+	if err != nil {
+		return slot{}, err
+	}
+	switch {
+	case last == nil, operand.ReplicasOf(object, deployment).Number == 0: // without Pods nothing rolls out
+		return slot{place: ptr.To(fleet.Outside)}, nil
+	case begun:
+		if failed := record.Failed(&object.Status, name); failed != nil {
+			return slot{place: ptr.To(placeOfRolledBack(failed.Reason))}, nil
+		}
+		return slot{place: ptr.To(fleet.Rolling)}, nil
+	}
+
+	progress := health.ProgressOf(deployment)
+	group := groupOf(object, progress)
+	// The status needs a last good revision first. Without one the rollout cannot be rolled back.
+	proven := !progress.Complete || good != nil && good.Revision == before.Name
+	if proven && r.Fleet.Ask(client.ObjectKeyFromObject(object), group) {
+		return slot{place: ptr.To(fleet.Rolling)}, nil
+	}
+	return slot{place: &group, waits: last, changes: differences(declared, last)}, nil
+}
+
+// predecessor returns the record before a revision, or nil, and whether the rollout of the revision
+// has started. After the start it is the last good revision, and before the start it is the last
+// applied record.
+func predecessor(
+	object *v1alpha2.NginxOperator, revisions []appsv1.ControllerRevision, deployment *appsv1.Deployment, name string,
+) (before *appsv1.ControllerRevision, begun bool) {
+	is := func(name string) func(appsv1.ControllerRevision) bool {
+		return func(one appsv1.ControllerRevision) bool { return one.Name == name }
+	}
+	begun = record.HasFailed(&object.Status, name) || slices.ContainsFunc(revisions, is(name))
+	if !begun {
+		return record.Applied(object, revisions, deployment), false
+	}
+	good := object.Status.LastGoodRevision
+	if good == nil {
+		return nil, true
+	}
+	at := slices.IndexFunc(revisions, is(good.Revision))
+	if at < 0 {
+		return nil, true
+	}
+	return &revisions[at], true
+}
+
+// groupOf returns the group in which an object waits.
+func groupOf(object *v1alpha2.NginxOperator, progress health.Progress) fleet.Place {
+	switch {
+	case !progress.Complete:
+		return fleet.WaitingUnready
+	case wellknown.IsCanary(object.Labels):
+		return fleet.WaitingCanary
+	}
+	return fleet.Waiting
+}
+
+// ofOtherRelease returns the declaration of a record if it differs from the current one only by the
+// release, and nil otherwise.
+func (r Decider) ofOtherRelease(
+	ctx context.Context, declared *record.Declaration, before *appsv1.ControllerRevision,
+) (*record.Declaration, error) {
+	if before == nil {
+		return nil, nil
+	}
+	last, err := r.Records.Restore(ctx, declared.Object, before)
+	if record.IsUnusable(err) { // a release may refuse what an earlier one took, and the object's way out is a change
+		return nil, nil
+	}
+	if err != nil || !sameDeclaration(declared, last) || differences(declared, last) == "" {
+		return nil, err
+	}
+	same, err := sameServers(ctx, declared, last)
+	if err != nil || !same {
+		return nil, err
+	}
+	return last, nil
+}
+
+// sameDeclaration reports whether two declarations have the same spec, content, and files. It
+// ignores replicas and certificates. Specs of the same generation are the same, even if the schema
+// of another release has set another default.
+func sameDeclaration(declared, last *record.Declaration) bool {
+	if hashOf(declared.Inputs.Content) != hashOf(last.Inputs.Content) || hashOf(declared.Inputs.Files) != hashOf(last.Inputs.Files) {
+		return false
+	}
+	if declared.Object.Generation == last.Object.Generation {
+		return true
+	}
+	now, before := declared.Object.Spec, last.Object.Spec
+	now.Replicas, before.Replicas = nil, nil
+	return defaults.SameSpec(&now, &before)
+}
+
+// hashOf returns the hash of files, or "" for nil.
+func hashOf(content *operand.Content) string {
+	if content == nil {
+		return ""
+	}
+	return content.Hash
+}
+
+// sameServers reports whether the user's part of two configurations is the same. An inline
+// configuration is part of the spec.
+func sameServers(ctx context.Context, declared, last *record.Declaration) (bool, error) {
+	config := declared.Object.Spec.Config
+	if declared.Inputs.Config.Hash == last.Inputs.Config.Hash || config == nil || config.ConfigMapRef == nil {
+		return true, nil
+	}
+	before, err := last.Files(ctx)
+	if record.IsUnusable(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	now, err := declared.Files(ctx)
+	return now.Config[nginxconf.ServersFile] == before.Config[nginxconf.ServersFile], err
+}
+
+// differences describes the changes by a release, or returns "" if there are none.
+func differences(declared, last *record.Declaration) string {
+	var news []string
+	if image := declared.Inputs.Image; image != last.Inputs.Image {
+		news = append(news, fmt.Sprintf("image %q", image[:min(len(image), maxTried)]))
+	}
+	if image := declared.Inputs.Exporter; image != last.Inputs.Exporter {
+		news = append(news, fmt.Sprintf("exporter image %q", image[:min(len(image), maxTried)]))
+	}
+	if declared.Inputs.Config.Hash != last.Inputs.Config.Hash {
+		news = append(news, "configuration")
+	}
+	if declared.Inputs.Edition != last.Inputs.Edition {
+		news = append(news, "Pod template")
+	}
+	return strings.Join(news, ", ")
+}
+
+// WaitingMessage returns the message for an object that waits for a rollout slot.
+func WaitingMessage(changes string) string {
+	return fmt.Sprintf("waiting for a rollout slot: the operator upgrade changes %s; the running Pods serve the spec", changes)
+}
+
+// EvaluateForFleet returns the place of an object after its children were written. A rollout that
+// has started is evaluated by the Pods of its newest ReplicaSet. failed is the revision that was
+// just rolled back, and refused the failure to write, or nil.
+func (r Decider) EvaluateForFleet(
+	ctx context.Context, object *v1alpha2.NginxOperator, state snapshot.Observed, good *v1alpha2.GoodRevision, decided Decision,
+	failed *v1alpha2.FailedRevision, refused *failure.Failure,
+) (*fleet.Place, error) {
+	if decided.Place == nil || *decided.Place != fleet.Rolling {
+		return decided.Place, nil
+	}
+	switch {
+	case good != nil && good.Revision == decided.Candidates[0]:
+		return ptr.To(fleet.Outside), nil
+	case failed != nil:
+		return ptr.To(placeOfRolledBack(failed.Reason)), nil
+	case refused != nil:
+		return ptr.To(PlaceOfFailure(refused)), nil
+	case !health.RollsOut(state.Deployment):
+		return decided.Place, nil
+	}
+	newest, err := r.Live.NewestPods(ctx, object, state)
+	if err != nil || !newest.Known {
+		return decided.Place, err
+	}
+	if failing := health.Worst(state.Deployment, newest.Pods); failing != nil {
+		return ptr.To(PlaceOfFailure(failing)), nil
+	}
+	return decided.Place, nil
+}
+
+// PlaceOfFailure returns the place of an object with a failed rollout: outside if the namespace and
+// not the release causes the failure, and rolling if the failure can pass.
+func PlaceOfFailure(found *failure.Failure) fleet.Place {
+	if found.CanPass() {
+		return fleet.Rolling
+	}
+	return placeOfRolledBack(found.Reason)
+}
+
+// placeOfRolledBack returns the place of an object whose rollout was rolled back for a reason.
+func placeOfRolledBack(reason string) fleet.Place {
+	switch reason {
+	case v1alpha2.ReasonQuotaExceeded, v1alpha2.ReasonForbidden, v1alpha2.ReasonNameConflict, v1alpha2.ReasonNamespaceTerminating,
+		v1alpha2.ReasonForgedContent, v1alpha2.ReasonDeploymentPaused, v1alpha2.ReasonReferenceNotFound:
+		return fleet.Outside
+	}
+	return fleet.Failed
+}

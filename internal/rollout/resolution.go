@@ -1,0 +1,82 @@
+package rollout
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/failure"
+	"github.com/example/nginx-operator/internal/operand"
+	"github.com/example/nginx-operator/internal/ratchet"
+	"github.com/example/nginx-operator/internal/record"
+)
+
+// Resolution is the result of resolving a spec and its references.
+type Resolution struct {
+	// Invalid are the reasons why the spec cannot be applied.
+	Invalid []failure.Failure
+	// Outdated are stored values of the spec that this release refuses in a new write.
+	Outdated field.ErrorList
+	// Certificates are the referenced certificates that nginx can use.
+	Certificates []operand.Certificate
+	// Resolved reports whether all references could be read.
+	Resolved bool
+}
+
+// Declare returns the declaration of the object, or nil if the object is blocked, and the
+// resolution of its spec. It returns an error if an object cannot be read.
+func (r Decider) Declare(ctx context.Context, object *v1alpha2.NginxOperator) (*record.Declaration, Resolution, error) {
+	in, invalid, err := r.Inputs.Resolve(ctx, object)
+	var stored field.ErrorList
+	if err == nil && len(invalid) == 0 {
+		invalid, stored, err = r.ratchet(ctx, object)
+	}
+	found := Resolution{Invalid: invalid, Outdated: stored, Certificates: in.Certificates, Resolved: err == nil}
+	if err != nil || len(invalid) > 0 {
+		return nil, found, err
+	}
+	out, err := record.NewDeclaration(object, in, r.Inputs.ReadFiles(object, in))
+	return out, found, err
+}
+
+// ratchet returns the refused values of a valid spec. Values that the last applied declaration
+// lacks are blockers: they were written while admission was unavailable. The others stay in effect,
+// and the status reports them.
+func (r Decider) ratchet(
+	ctx context.Context, object *v1alpha2.NginxOperator,
+) (blockers []failure.Failure, stored field.ErrorList, err error) {
+	now := r.Inputs.Refusals(object)
+	if len(now) == 0 || r.Records.API == nil { // nothing is applied
+		return nil, nil, nil
+	}
+	var before []ratchet.Refusal
+	switch applied, err := r.Records.LastApplied(ctx, object); {
+	case record.IsUnusable(err), err == nil && applied == nil:
+	case err != nil:
+		return nil, nil, err
+	default:
+		before = r.Inputs.Refusals(applied.Object)
+	}
+	added, stored := ratchet.Split(before, now)
+	for _, problem := range added {
+		blockers = append(blockers, failure.Failure{Reason: v1alpha2.ReasonInvalidConfiguration, Message: problem.Error()})
+	}
+	return blockers, stored, nil
+}
+
+// withSecrets returns an earlier declaration with the current content of its Secrets. So an
+// instance whose spec is not applied still gets renewed certificates. If a Secret cannot be used,
+// the earlier content stays.
+func (r Decider) withSecrets(ctx context.Context, of *record.Declaration) (*record.Declaration, error) {
+	in, blockers, err := r.Inputs.CurrentSecrets(ctx, of.Object, of.Inputs)
+	if err != nil {
+		return nil, err
+	}
+	if len(blockers) > 0 || in.CertificatesHash == of.Inputs.CertificatesHash && in.SecretsHash == of.Inputs.SecretsHash {
+		same := *of
+		same.Inputs.Certificates = in.Certificates
+		return &same, nil
+	}
+	return record.NewDeclaration(of.Object, in, of.Files)
+}

@@ -1,0 +1,135 @@
+package schema
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/yaml"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/bounds"
+	"github.com/example/nginx-operator/internal/bounds/boundstest"
+	"github.com/example/nginx-operator/internal/defaults"
+)
+
+var specPath = field.NewPath("spec")
+
+func specOf(t *testing.T, text string) map[string]any {
+	t.Helper()
+	raw, err := yaml.YAMLToJSON([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := bounds.Read(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// wants fails the test unless the errors contain a text. If the text is empty, there must be no
+// errors.
+func wants(t *testing.T, errs field.ErrorList, want string) {
+	t.Helper()
+	text := fmt.Sprint(errs.ToAggregate())
+	if (len(errs) == 0) != (want == "") || !strings.Contains(text, want) {
+		t.Errorf("want %q, got: %s", want, text)
+	}
+}
+
+// Each kind of rule that the API server evaluates at v1alpha2, but not for an annotation at
+// v1alpha1.
+func TestViolations(t *testing.T) {
+	for name, test := range map[string]struct{ spec, want string }{
+		"nothing": {"{}", ""},
+		"a valid spec": {
+			"{replicas: 2, ports: [{name: http, port: 8080, protocol: TCP}], nginx: {errorLogLevel: warn}}", "",
+		},
+		"no ports":                   {"{ports: []}", ""},
+		"a null":                     {"{ports: null, nginx: {errorLogLevel: null}}", ""},
+		"a field of another release": {"{newField: a}", ""},
+		"an enum":                    {"{nginx: {errorLogLevel: 'notice; env A'}}", "spec.nginx.errorLogLevel: Unsupported value"},
+		"a number above its bound":   {"{nginx: {workerConnections: 70000}}", "spec.nginx.workerConnections"},
+		"a number below its bound":   {"{replicas: -1}", "spec.replicas"},
+		"a long text":                {"{forceRedeploy: " + strings.Repeat("a", 257) + "}", "spec.forceRedeploy: Too long"},
+		"a long list":                {"{patches: [" + strings.Repeat("{},", 9) + "]}", "spec.patches: Too many: 9"},
+		"a required field":           {"{tls: [{}]}", "spec.tls[0].secretName: Required value"},
+		"another type":               {"{replicas: many}", "spec.replicas: Invalid value"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			errs := Violations(specOf(t, test.spec), specPath)
+			wants(t, errs, test.want)
+		})
+	}
+}
+
+// AllViolations evaluates the CEL rules as well, with their messages.
+func TestAllViolations(t *testing.T) {
+	for name, test := range map[string]struct{ spec, want string }{
+		"a valid spec": {"{tls: [{secretName: web, port: 8443}], monitoring: {podMonitor: {interval: 5s}}}", ""},
+		"a rule":       {"{expose: {}}", "spec.expose: Invalid value"},
+		"a type":       {"{expose: 1}", "spec.expose: Invalid value"},
+		"an interval":  {"{monitoring: {podMonitor: {interval: 4s}}}", "interval must be at least 5s"},
+		"a path":       {"{expose: {ingress: {hosts: [{host: a.example.com, paths: ['/a b']}]}}}", "paths must not have quotes"},
+		"a host":       {"{expose: {ingress: {hosts: [{host: 'a;b'}]}}}", "host must not have quotes"},
+		"a hostname":   {"{expose: {httpRoute: {parentRefs: [{name: a}], hostnames: ['a}']}}}", "hostnames must not have quotes"},
+		"a safe path":  {"{expose: {ingress: {hosts: [{host: a.example.com, paths: ['/a%20b/~c(d)*,=:@!$&+']}]}}}", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			errs := AllViolations(t.Context(), specOf(t, test.spec), specPath)
+			wants(t, errs, test.want)
+		})
+	}
+}
+
+// The log levels that are printed are those of the schema.
+func TestErrorLogLevels(t *testing.T) {
+	schema, err := properties()
+	if err != nil {
+		t.Fatal(err)
+	}
+	nginx := schema.Properties["nginx"]
+	levels := nginx.Properties["errorLogLevel"].Enum
+	if len(levels) < 8 {
+		t.Fatalf("the schema has the levels %v", levels)
+	}
+	for _, level := range levels {
+		spec := &v1alpha2.NginxOperatorSpec{Nginx: &v1alpha2.Nginx{ErrorLogLevel: level.(string)}}
+		if got := defaults.Nginx(spec).ErrorLogLevel; got != level {
+			t.Errorf("the level %v becomes %s", level, got)
+		}
+	}
+}
+
+// No spec within the bounds of decoding is expensive to evaluate.
+func TestViolationsAreCheap(t *testing.T) {
+	AllViolations(t.Context(), map[string]any{}, specPath) // compiles
+	for name, spec := range map[string]string{
+		"long lists":        `{"ports":[` + strings.TrimSuffix(strings.Repeat("{},", 8_000), ",") + `]}`,
+		"unbounded lists":   `{"podTemplate":{"tolerations":[` + strings.TrimSuffix(strings.Repeat(`{"key":1},`, 2_000), ",") + `]}}`,
+		"many wrong types":  `{"podTemplate":{"tolerations":[` + strings.TrimSuffix(strings.Repeat(`1,`, 4_000), ",") + `]}}`,
+		"paths of any size": `{"expose":{"ingress":{"hosts":[` + hosts() + `]}}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			fields := specOf(t, spec)
+			var errs field.ErrorList
+			boundstest.Cheap(t, func() { errs = AllViolations(t.Context(), fields, specPath) })
+			if isValid := name == "paths of any size"; isValid != (len(errs) == 0) {
+				t.Error(errs.ToAggregate())
+			}
+		})
+	}
+}
+
+// hosts returns the maximum number of hosts and paths of the schema, with the maximum length.
+func hosts() string {
+	paths := strings.TrimSuffix(strings.Repeat(`"/`+strings.Repeat("a", 255)+`",`, 16), ",")
+	var out []string
+	for i := range 16 {
+		out = append(out, `{"host":"`+strings.Repeat("a", 10+i)+`","paths":[`+paths+`]}`)
+	}
+	return strings.Join(slices.Clip(out), ",")
+}

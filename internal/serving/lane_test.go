@@ -1,0 +1,92 @@
+package serving
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Clients that hold nearly all memory and neither send their bodies nor read their answers are
+// aborted for another client: the slowest first, and only as many as necessary. No client is
+// aborted while there is memory.
+func TestSlowClientsMakeRoom(t *testing.T) {
+	// announced is the length of a body. There is memory for two such bodies.
+	const announced = largestAdmission * 3 / 7
+	for name, test := range map[string]struct {
+		// path is the path of the slow requests. sent is the number of body bytes that they send.
+		path string
+		sent int
+	}{
+		"send the beginning": {path: "/validate", sent: small},
+		"send most of it":    {path: "/validate", sent: announced - 1},
+		"read no answer":     {path: "/validate?large", sent: announced},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				webhooks := newWebhooks(func(w http.ResponseWriter, r *http.Request) {
+					_, _ = io.Copy(io.Discard, r.Body)
+					if r.URL.RawQuery == "large" {
+						_, _ = w.Write(make([]byte, 8<<20))
+					}
+				})
+				listener, ended := make(pipes), make(chan error, 1)
+				ctx, stop := context.WithCancel(t.Context())
+				go func() { ended <- webhooks.port.server(newListener(listener)).Start(ctx) }()
+				// connect returns the client's side of a connection that sends the start of a
+				// request.
+				connect := func(address, path string, sent int) *tls.Conn {
+					ours, theirs := net.Pipe()
+					listener <- &addressed{Conn: theirs, address: address}
+					secured := tls.Client(ours, &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12}) //nolint:gosec // that of httptest
+					write(fmt.Sprintf("POST %s HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n", path, announced))(t, secured)
+					write(string(bytes.Repeat([]byte(" "), sent)))(t, secured)
+					return secured
+				}
+				slow := []*tls.Conn{connect("192.0.2.1:1", test.path, test.sent)}
+				time.Sleep(transferGrace / 2)
+				slow = append(slow, connect("192.0.2.2:1", test.path, test.sent))
+				synctest.Wait()
+
+				began := time.Now()
+				quick := connect("192.0.2.3:1", "/validate", announced)
+				response, err := http.ReadResponse(bufio.NewReader(quick), nil)
+				if err != nil || response.StatusCode != http.StatusOK {
+					t.Fatalf("%v, %v", response, err)
+				}
+				early := transferGrace/2 + time.Duration(test.sent)*time.Second/transferRate
+				if took := time.Since(began); took < early || took > early+2*lookAgain {
+					t.Errorf("answered after %s", took)
+				}
+				if n := count(webhooks.admission); n != 1 {
+					t.Errorf("%d slow clients are left, want the second", n)
+				}
+				for _, conn := range append(slow, quick) {
+					_ = conn.NetConn().Close()
+				}
+				close(listener)
+				stop()
+				<-ended
+				// net/http keeps an answered connection open for another half a second.
+				time.Sleep(time.Second)
+				if count(webhooks.admission) > 0 || !webhooks.admission.all.TryAcquire(decoded*largestAdmission) {
+					t.Error("something is still held")
+				}
+			})
+		})
+	}
+}
+
+// count returns the number of transfers.
+func count(l *lane) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.transfers)
+}

@@ -1,0 +1,369 @@
+package serving
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// serverCertificate is created once, because a key takes longer than the rest of the tests.
+var serverCertificate = func() tls.Certificate {
+	server := httptest.NewUnstartedServer(nil)
+	server.StartTLS()
+	defer server.Close()
+	return server.TLS.Certificates[0]
+}()
+
+func certified() *tls.Config {
+	return &tls.Config{Certificates: []tls.Certificate{serverCertificate}} //nolint:gosec // the port sets the version
+}
+
+// newWebhooks returns webhooks with a handler at /validate and at /convert.
+func newWebhooks(handler http.HandlerFunc) *Webhooks {
+	webhooks := NewWebhooks("127.0.0.1:0", certified(), "/convert", 0)
+	webhooks.Register("/validate", handler)
+	webhooks.Register("/convert", handler)
+	return webhooks
+}
+
+// serveLocally serves a port on this machine until the test ends.
+func serveLocally(t *testing.T, port Port) (*listener, string) {
+	t.Helper()
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, ended := newListener(inner), make(chan error, 1)
+	ctx, stop := context.WithCancel(t.Context())
+	server := port.server(all)
+	go func() { ended <- server.Start(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := errors.Join(<-ended, server.Server.Close()); err != nil {
+			t.Error(err)
+		}
+		eventually(t, func() bool { return all.count() == 0 })
+	})
+	return all, inner.Addr().String()
+}
+
+// from returns a dialer with a local address.
+func from(address string) *net.Dialer {
+	return &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}, Timeout: 5 * time.Second}
+}
+
+// clientAt returns a client like the API server's. It uses HTTP/1.1 unless http2 is set.
+func clientAt(t testing.TB, address string, http2 bool) *http.Client {
+	t.Helper()
+	transport := &http.Transport{
+		DialContext: from(address).DialContext, ForceAttemptHTTP2: http2,
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // the certificate is that of httptest
+	}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport, Timeout: 10 * time.Second}
+}
+
+// ask posts a body and returns the status code of the answer.
+func ask(t *testing.T, client *http.Client, url, body string) int {
+	t.Helper()
+	response, err := client.Post(url, "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if _, err := io.Copy(io.Discard, response.Body); err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode
+}
+
+func silence(t *testing.T, to string, addresses, each int) {
+	t.Helper()
+	for i := range addresses {
+		dialer := from(fmt.Sprintf("127.0.1.%d", i+1))
+		for range each {
+			conn, err := dialer.Dial("tcp", to)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = conn.Close() })
+		}
+	}
+}
+
+// Silent connections, from one address or from many, use only the memory that is reserved for them.
+// A client at another address gets an answer immediately, and requests in progress continue.
+func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
+	for name, test := range map[string]struct{ addresses, each, most int }{
+		"of one address":     {1, 2000, 200},
+		"of many addresses":  {100, 20, 512},
+		"of a few addresses": {4, 500, 512},
+	} {
+		t.Run(name, func(t *testing.T) {
+			hold, entered := make(chan struct{}), make(chan struct{})
+			release := sync.OnceFunc(func() { close(hold) })
+			defer release()
+			all, address := serveLocally(t, newWebhooks(func(_ http.ResponseWriter, r *http.Request) {
+				if r.URL.RawQuery == "hold" {
+					close(entered)
+					<-hold
+				}
+			}).port)
+			answered := make(chan int, 1)
+			go func() {
+				defer close(answered)
+				answered <- ask(t, clientAt(t, "127.0.0.3", false), "https://"+address+"/validate?hold", "{}")
+			}()
+			<-entered
+			goroutines, memory := runtime.NumGoroutine(), heapNow()
+			silence(t, address, test.addresses, test.each)
+			for _, http2 := range []bool{false, true} {
+				began := time.Now()
+				if code := ask(t, clientAt(t, "127.0.0.2", http2), "https://"+address+"/validate", "{}"); code != http.StatusOK {
+					t.Errorf("answered %d", code)
+				}
+				if took := time.Since(began); took > 5*time.Second {
+					t.Errorf("answered after %s", took)
+				}
+			}
+			open := all.count()
+			// There is one goroutine for each connection. The goroutines of closed clients
+			// are about to end.
+			eventually(t, func() bool { return runtime.NumGoroutine()-goroutines <= test.most+20 })
+			grown := heapNow() - memory
+			t.Logf("%d connections are open, %d goroutines more, %d KiB more", open, runtime.NumGoroutine()-goroutines, grown>>10)
+			if open > test.most || grown > 64<<20 {
+				t.Errorf("%d connections, %d MiB", open, grown>>20)
+			}
+			release()
+			if code := <-answered; code != http.StatusOK {
+				t.Errorf("what was being answered ended with %d", code)
+			}
+		})
+	}
+}
+
+func heapNow() int64 {
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc + stats.StackInuse) //nolint:gosec // it is far from the largest
+}
+
+func eventually(t *testing.T, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !holds(); runtime.Gosched() {
+		if time.Now().After(deadline) {
+			t.Fatal("it does not hold within ten seconds")
+		}
+	}
+}
+
+// Clients of one address share its connections. Silent connections are replaced, the longest-idle
+// one first, and busy ones stay.
+func TestWhoMakesRoom(t *testing.T) {
+	all := newListener(nil)
+	enter := func(address string) (entered, replaced *connection) {
+		ours, theirs := net.Pipe()
+		t.Cleanup(func() { _, _ = ours.Close(), theirs.Close() })
+		return all.enter(&addressed{ours, address})
+	}
+	must := func(address string) *connection {
+		entered, replaced := enter(address)
+		if entered == nil || replaced != nil {
+			t.Fatalf("entered %v, replaced %v", entered, replaced)
+		}
+		return entered
+	}
+	first, second := must("192.0.2.1:1"), must("192.0.2.1:2")
+	first.note(true)
+	for range maxPerAddress - 2 {
+		must("192.0.2.1:3")
+	}
+	if _, replaced := enter("192.0.2.1:4"); replaced != second {
+		t.Errorf("%v was replaced by another one of its address", replaced)
+	}
+	for i := 0; all.count() < maxConnections; i++ {
+		must(fmt.Sprintf("192.0.2.%d:1", 2+i%100))
+	}
+	if entered, replaced := enter("192.0.3.1:1"); entered == nil || replaced == nil || replaced.host != "192.0.2.1" || replaced == first {
+		t.Errorf("%v was replaced by one of another address", replaced)
+	}
+	first.note(false)
+	if err := first.Close(); err != nil || all.count() != maxConnections-1 {
+		t.Errorf("%d are open, %v", all.count(), err)
+	}
+	_ = first.Close()
+	if all.count() != maxConnections-1 {
+		t.Errorf("%d are open after it was closed twice", all.count())
+	}
+	for c := range all.open {
+		c.note(true)
+	}
+	must("192.0.3.2:1").note(true)
+	if entered, replaced := enter("192.0.3.3:1"); entered != nil || replaced != nil {
+		t.Errorf("%v entered and %v was replaced, though all are busy", entered, replaced)
+	}
+}
+
+// If all addresses have the same number of connections, the longest-idle connection is replaced,
+// never the one that the kubelet has just opened.
+func TestTiesReplaceTheLongestIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newListener(nil)
+		var first *connection
+		for i := range maxConnections {
+			entered, _ := all.enter(&addressed{nil, fmt.Sprintf("[2001:db8::%x]:1", i+1)})
+			if first == nil {
+				first = entered
+			}
+			time.Sleep(time.Millisecond)
+		}
+		if _, replaced := all.enter(&addressed{nil, "[2001:db8:1::1]:1"}); replaced != first {
+			t.Errorf("%v was replaced, want the first", replaced)
+		}
+	})
+}
+
+// addressed is a connection from an address.
+type addressed struct {
+	net.Conn
+	address string
+}
+
+func (a *addressed) RemoteAddr() net.Addr { return addr(a.address) }
+
+type addr string
+
+func (addr) Network() string  { return "tcp" }
+func (a addr) String() string { return string(a) }
+
+// pipes is a listener in memory, for tests that advance the time.
+type pipes chan net.Conn
+
+func (p pipes) Accept() (net.Conn, error) {
+	conn, open := <-p
+	if !open {
+		return nil, net.ErrClosed
+	}
+	return conn, nil
+}
+func (p pipes) Close() error   { return nil }
+func (p pipes) Addr() net.Addr { return addr("pipe") }
+
+// A request that a client leaves incomplete ends after a while, and leaves no resources.
+func TestSlowClientsAreLeft(t *testing.T) {
+	const header = "POST /validate HTTP/1.1\r\nHost: a\r\n"
+	for name, test := range map[string]struct {
+		speak func(t *testing.T, secured *tls.Conn)
+		plain string
+		after time.Duration
+	}{
+		"says nothing":                     {after: firstBytes},
+		"begins a handshake":               {plain: "\x16\x03\x01\x02\x00\x01", after: firstBytes},
+		"says nothing after the handshake": {speak: func(*testing.T, *tls.Conn) {}, after: firstBytes},
+		"ends no header":                   {speak: write(header), after: firstBytes},
+		"sends no body":                    {speak: write(header + "Content-Length: 1\r\n\r\n"), after: readAdmission},
+		"is idle": {speak: func(t *testing.T, secured *tls.Conn) {
+			write(header+"Content-Length: 0\r\n\r\n")(t, secured)
+			response, err := http.ReadResponse(bufio.NewReader(secured), nil)
+			if err != nil || response.StatusCode != http.StatusOK {
+				t.Errorf("%v, %v", response, err)
+			}
+		}, after: keptIdle},
+		"reads no answer": {
+			speak: write(strings.Replace(header, "validate", "validate?large", 1) + "Content-Length: 0\r\n\r\n"), after: answered,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				webhooks := newWebhooks(func(w http.ResponseWriter, r *http.Request) {
+					if r.URL.RawQuery == "large" {
+						_, _ = w.Write(make([]byte, 8<<20))
+					}
+				})
+				listener, ended := make(pipes), make(chan error, 1)
+				all := newListener(listener)
+				ctx, stop := context.WithCancel(t.Context())
+				go func() { ended <- webhooks.port.server(all).Start(ctx) }()
+				ours, theirs := net.Pipe()
+				listener <- theirs
+				switch {
+				case test.speak != nil:
+					secured := tls.Client(ours, &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12}) //nolint:gosec // as above
+					if err := secured.Handshake(); err != nil {
+						t.Fatal(err)
+					}
+					test.speak(t, secured)
+				case test.plain != "":
+					_, _ = ours.Write([]byte(test.plain))
+				}
+				time.Sleep(test.after - time.Second)
+				synctest.Wait()
+				if n := all.count(); n != 1 {
+					t.Errorf("%d connections are open a second before the time is over", n)
+				}
+				if name == "sends no body" {
+					go func() { _, _ = io.Copy(io.Discard, ours) }()
+				}
+				// TLS waits five seconds for the client to read the end of the connection.
+				time.Sleep(7 * time.Second)
+				synctest.Wait()
+				if n := all.count(); n != 0 {
+					t.Errorf("%d connections are open six seconds after", n)
+				}
+				_ = ours.Close()
+				close(listener)
+				stop()
+				<-ended
+			})
+		})
+	}
+}
+
+func write(text string) func(*testing.T, *tls.Conn) {
+	return func(t *testing.T, secured *tls.Conn) {
+		if _, err := io.WriteString(secured, text); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Headers and frames that are larger than the API server's are not read.
+func TestHeadersAreBounded(t *testing.T) {
+	_, address := serveLocally(t, newWebhooks(func(http.ResponseWriter, *http.Request) {}).port)
+	for _, http2 := range []bool{false, true} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+address+"/validate", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("X-Long", strings.Repeat("a", 2*headerBytes))
+		response, err := clientAt(t, "127.0.0.1", http2).Do(request)
+		if err != nil {
+			continue // HTTP/2 may end the stream
+		}
+		_ = response.Body.Close()
+		if response.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
+			t.Errorf("answered %s", response.Status)
+		}
+	}
+}
+
+// count returns the number of open connections.
+func (l *listener) count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.open)
+}

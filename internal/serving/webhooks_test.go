@@ -1,0 +1,163 @@
+package serving
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// serve returns the webhooks with a handler registered at a path.
+func serve(t *testing.T, path string, inner http.HandlerFunc) (*Webhooks, http.Handler) {
+	t.Helper()
+	webhooks := NewWebhooks("127.0.0.1:0", certified(), "/convert", 0)
+	webhooks.Register(path, inner)
+	return webhooks, webhooks.port.Handler
+}
+
+// post calls a handler like a client of an address, with a body of the given size.
+func post(handler http.Handler, path, address string, size, sent int64) *httptest.ResponseRecorder {
+	request := httptest.NewRequest(http.MethodPost, path, io.LimitReader(zeros{}, cmp.Or(sent, size)))
+	request.ContentLength, request.RemoteAddr = size, address
+	recorder := httptest.NewRecorder()
+	handler.ServeHTTP(recorder, request)
+	return recorder
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { return len(p), nil }
+
+func TestLimits(t *testing.T) {
+	read := int64(0)
+	inner := func(_ http.ResponseWriter, r *http.Request) {
+		read, _ = io.Copy(io.Discard, r.Body)
+		if read == 13 {
+			panic("thirteen")
+		}
+	}
+	for name, test := range map[string]struct {
+		path string
+		size int64
+		// sent is the length of the body, or 0 if it equals size.
+		sent int64
+		code int
+		read int64
+	}{
+		"nothing":                   {path: "/convert", code: 200},
+		"the largest small one":     {path: "/validate", size: small, code: 200, read: small},
+		"a body that ends early":    {path: "/validate", size: small, sent: 1, code: 408},
+		"the largest conversion":    {path: "/convert", size: largestConversion, code: 200, read: largestConversion},
+		"a larger one":              {path: "/convert", size: largestConversion + 1, code: 413},
+		"the largest admission":     {path: "/validate", size: largestAdmission, code: 200, read: largestAdmission},
+		"a larger one for that":     {path: "/validate", size: largestAdmission + 1, code: 413},
+		"of unknown length":         {path: "/validate", size: -1, code: 411},
+		"one that makes it panic":   {path: "/validate", size: 13, code: 500, read: 13},
+		"a petabyte that is a word": {path: "/convert", size: 1 << 50, code: 413},
+	} {
+		t.Run(name, func(t *testing.T) {
+			read = 0
+			webhooks, handler := serve(t, test.path, inner)
+			if got := post(handler, test.path, "192.0.2.1:1", test.size, test.sent).Code; got != test.code || read != test.read {
+				t.Errorf("answered %d after %d bytes, want %d after %d", got, read, test.code, test.read)
+			}
+			released(t, webhooks)
+		})
+	}
+}
+
+// released requires that no lane holds memory or transfers.
+func released(t *testing.T, webhooks *Webhooks) {
+	t.Helper()
+	for lane, total := range map[*lane]int64{
+		webhooks.small: 32 << 20, webhooks.admission: decoded * largestAdmission, webhooks.conversion: 2 * residentConversion,
+	} {
+		if count(lane) > 0 || !lane.all.TryAcquire(total) {
+			t.Error("something is still held after the answer")
+		}
+		lane.all.Release(total)
+	}
+}
+
+// A client that posts as much as it can blocks neither other clients nor its own small reviews.
+func TestClientsDoNotStarveEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ended sync.WaitGroup
+		hold := make(chan struct{})
+		webhooks, handler := serve(t, "/convert", func(_ http.ResponseWriter, r *http.Request) {
+			if strings.HasPrefix(r.RemoteAddr, "192.0.2.1:") && r.ContentLength > small || strings.HasPrefix(r.RemoteAddr, "192.0.2.3:") {
+				<-hold
+			}
+		})
+		for range maxPerAddress {
+			ended.Go(func() { post(handler, "/convert", "192.0.2.1:1", largestConversion, 0) })
+			ended.Go(func() { post(handler, "/convert", "192.0.2.3:1", small, 0) })
+		}
+		synctest.Wait()
+		for name, test := range map[string]struct {
+			address string
+			size    int64
+		}{
+			"a small review of another client": {"192.0.2.2:1", small},
+			"a large review of another client": {"192.0.2.2:1", largestConversion},
+			"a review of the same client":      {"192.0.2.1:3", 1},
+		} {
+			began := time.Now()
+			if got := post(handler, "/convert", test.address, test.size, 0).Code; got != http.StatusOK || time.Since(began) > 0 {
+				t.Errorf("%s is answered with %d after %s", name, got, time.Since(began))
+			}
+		}
+		began := time.Now()
+		got := post(handler, "/convert", "192.0.2.1:3", largestConversion, 0)
+		if got.Code != http.StatusTooManyRequests || got.Header().Get("Retry-After") == "" || time.Since(began) != waitForMemory {
+			t.Errorf("a large review of the same client is answered with %d after %s", got.Code, time.Since(began))
+		}
+		close(hold)
+		ended.Wait()
+		released(t, webhooks)
+	})
+}
+
+// The server is started when it answers. It continues to answer after its context has ended, and
+// Start does not wait for that.
+func TestWebhooksLinger(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	webhooks := NewWebhooks(listener.Addr().String(), certified(), "/convert", 200*time.Millisecond)
+	webhooks.Register("/validate", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	check := func() error { return webhooks.StartedChecker()(httptest.NewRequest(http.MethodGet, "/readyz", nil)) }
+	if err := check(); err == nil {
+		t.Error("it counts as started before it is")
+	}
+	if err := webhooks.Start(t.Context()); err == nil {
+		t.Error("no error, though the port is taken")
+	}
+	_ = listener.Close()
+	ctx, stop := context.WithCancel(t.Context())
+	returned := make(chan error, 1)
+	go func() { returned <- webhooks.Start(ctx) }()
+	eventually(t, func() bool { return check() == nil })
+
+	stop()
+	if err := <-returned; err != nil {
+		t.Error(err)
+	}
+	if code := ask(t, clientAt(t, "127.0.0.1", false), "https://"+webhooks.port.Address+"/validate", "{}"); code != http.StatusOK {
+		t.Errorf("answered %d while it lingers", code)
+	}
+	if err := webhooks.Wait(); err != nil {
+		t.Error(err)
+	}
+	if err := check(); err == nil {
+		t.Error("it answers after it has ended")
+	}
+}

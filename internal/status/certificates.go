@@ -1,0 +1,59 @@
+package status
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/operand"
+	"github.com/example/nginx-operator/internal/requeue"
+)
+
+// warnsAt returns the time from which a certificate counts as expiring: three tenths of its
+// lifetime before its end. cert-manager and others renew a third before the end.
+func warnsAt(of operand.Certificate) time.Time {
+	return of.NotAfter.Add(-3 * (of.NotAfter.Sub(of.NotBefore) / 10))
+}
+
+// reportOf returns the entries of status.certificates.
+func reportOf(certificates []operand.Certificate) []v1alpha2.Certificate {
+	var out []v1alpha2.Certificate
+	for _, one := range certificates {
+		out = append(out, v1alpha2.Certificate{
+			SecretName: one.Secret, NotAfter: metav1.NewTime(one.NotAfter), DNSNames: slices.Clone(one.DNSNames), Issuer: one.Issuer,
+		})
+	}
+	return out
+}
+
+// certificatesValid returns the condition at a time, and the delay until it may change. It returns
+// nil and 0 if there are no certificates.
+func certificatesValid(certificates []operand.Certificate, now time.Time) (found *metav1.Condition, again time.Duration) {
+	if len(certificates) == 0 {
+		return nil, 0
+	}
+	told := slices.MinFunc(certificates, func(a, b operand.Certificate) int { return a.NotAfter.Compare(b.NotAfter) })
+	status, reason, words := metav1.ConditionTrue, v1alpha2.ReasonCertificatesValid, "the first to expire is that of Secret %q, at %s"
+	expiring := slices.IndexFunc(certificates, func(one operand.Certificate) bool { return !now.Before(warnsAt(one)) })
+	switch {
+	case !now.Before(told.NotAfter):
+		status, reason = metav1.ConditionFalse, v1alpha2.ReasonCertificateExpired
+		words = "the certificate of Secret %q expired at %s: renew it"
+	case expiring >= 0:
+		status, reason, told = metav1.ConditionFalse, v1alpha2.ReasonCertificateExpiring, certificates[expiring]
+		words = "the certificate of Secret %q expires at %s and was not renewed: look at what renews it"
+	}
+	out := condition(v1alpha2.ConditionCertificatesValid, status, reason,
+		fmt.Sprintf(words, told.Secret, told.NotAfter.UTC().Format(time.RFC3339)))
+	for _, one := range certificates {
+		for _, moment := range []time.Time{warnsAt(one), one.NotAfter} {
+			if moment.After(now) {
+				again = requeue.MinNonZero(again, moment.Sub(now))
+			}
+		}
+	}
+	return &out, again
+}

@@ -1,0 +1,53 @@
+package status
+
+import (
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/apply"
+	"github.com/example/nginx-operator/internal/fixture"
+	"github.com/example/nginx-operator/internal/record"
+	"github.com/example/nginx-operator/internal/snapshot"
+)
+
+// While a forgery is replaced, the object is not Ready, and not Degraded or blocked. One Event
+// reports it.
+func TestStatusWhileForgeryIsReplaced(t *testing.T) {
+	object := fixture.NewObject()
+	forged := &apply.Forged{Kind: "ConfigMap", Child: &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-abc"}}}
+	state := snapshot.Observed{Deployment: fixture.NewDeployment(1)}
+	result := Outcome{Written: Written{Failure: WriteFailure(forged, &object.Spec), Replaced: true}}
+	expect := func(when string, ready metav1.ConditionStatus, reason, degraded string) {
+		t.Helper()
+		got := conditions(object, state, result, nil)
+		if got[0].Status != ready || got[0].Reason != reason || got[2].Reason != degraded {
+			t.Errorf("%s: %+v", when, got)
+		}
+		object.Status.Conditions = got
+	}
+	expect("found", metav1.ConditionFalse, v1alpha2.ReasonForgedContent, v1alpha2.ReasonAsExpected)
+	if got := blockedBy(state, result, nil); len(got) != 0 {
+		t.Errorf("blocked by %+v", got)
+	}
+	before := []metav1.Condition{condition(v1alpha2.ConditionProgressing, metav1.ConditionFalse, v1alpha2.ReasonRolloutComplete, "")}
+	events := Transitions(before, object.Status.Conditions)
+	if len(events) != 1 || events[0].EventType != corev1.EventTypeWarning || events[0].Reason != v1alpha2.ReasonForgedContent ||
+		!strings.Contains(events[0].Message, `ConfigMap "web-abc" was replaced by one with other content`) {
+		t.Errorf("Events %+v", events)
+	}
+	result = Outcome{}
+	state.Deployment.Generation++
+	expect("rolling", metav1.ConditionFalse, v1alpha2.ReasonForgedContent, v1alpha2.ReasonAsExpected)
+	expect("still rolling", metav1.ConditionFalse, v1alpha2.ReasonForgedContent, v1alpha2.ReasonAsExpected)
+	state.Deployment = fixture.NewDeployment(1)
+	expect("replaced", metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady, v1alpha2.ReasonAsExpected)
+
+	inUse := record.Unusable{Err: &apply.Forged{Kind: "ControllerRevision", Child: &appsv1.ControllerRevision{}}}
+	result = Outcome{Written: Written{Failure: WriteFailure(inUse, &object.Spec)}}
+	expect("a record in use", metav1.ConditionFalse, v1alpha2.ReasonForgedContent, v1alpha2.ReasonForgedContent)
+}

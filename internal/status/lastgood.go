@@ -1,0 +1,55 @@
+package status
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/health"
+	"github.com/example/nginx-operator/internal/snapshot"
+)
+
+// maxFailed is the schema's limit of status.failedRevisions.
+const maxFailed = 4
+
+// lastGood returns the last revision whose Pods were all ready.
+func lastGood(object *v1alpha2.NginxOperator, state snapshot.Observed, result Outcome) *v1alpha2.GoodRevision {
+	before, applied := object.Status.LastGoodRevision, result.Applied
+	if applied == nil || result.Failure != nil || object.Spec.Paused || state.Deployment == nil {
+		return before
+	}
+	if progress := health.ProgressOf(state.Deployment); !progress.Complete || progress.Desired == 0 {
+		return before
+	}
+	if before != nil && before.Revision == applied.Revision.Name {
+		return before
+	}
+	return &v1alpha2.GoodRevision{
+		Revision: applied.Revision.Name, Image: applied.Inputs.Image, ConfigHash: applied.Inputs.Config.Hash, Time: metav1.Now(),
+	}
+}
+
+// IsNewGood reports whether the last good revision has changed. The first one counts only if the
+// object waits for a rollout slot.
+func IsNewGood(before, now *v1alpha2.GoodRevision, result Outcome) bool {
+	if before == nil || now == nil {
+		return now != nil && result.WaitsFor != ""
+	}
+	return before.Revision != now.Revision
+}
+
+// failedRevisions returns the revisions that must not be retried: those that were rolled back,
+// while the object requests them.
+func failedRevisions(object *v1alpha2.NginxOperator, result Outcome) []v1alpha2.FailedRevision {
+	out := slices.Clone(object.Status.FailedRevisions)
+	if result.Candidates != nil && !object.Spec.Paused {
+		out = slices.DeleteFunc(out, func(failed v1alpha2.FailedRevision) bool {
+			return !slices.Contains(result.Candidates, failed.Revision) || result.Applied != nil && failed.Revision == result.Applied.Revision.Name
+		})
+	}
+	if result.Failed != nil {
+		out = append(out, *result.Failed)
+	}
+	return out[max(0, len(out)-maxFailed):]
+}

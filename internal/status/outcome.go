@@ -1,0 +1,66 @@
+package status
+
+import (
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/failure"
+	"github.com/example/nginx-operator/internal/record"
+	"github.com/example/nginx-operator/internal/rollout"
+)
+
+// Outcome has the results of the steps of a reconcile that precede the status.
+type Outcome struct {
+	rollout.Resolution
+	rollout.Decision
+	Written
+	// Failed is the applied revision if its rollout has just failed, or nil.
+	Failed *v1alpha2.FailedRevision
+	// Persistent reports whether the API server has refused requests for a while.
+	Persistent bool
+}
+
+// Written are the results of writing children.
+type Written struct {
+	// Applied is the declaration that was applied, with its children, or nil if there is none.
+	Applied *record.Rendering
+	// Failure is why a child that Pods depend on could not be written, or nil if all could.
+	Failure *failure.Failure
+	// Independent are the failures of children that no Pod depends on.
+	Independent []failure.Failure
+	// Waiting describes the changes that spec.paused blocks.
+	Waiting []string
+	// Replaced reports whether Failure is a forged child that this reconcile has replaced.
+	Replaced bool
+}
+
+// Children returns the children that were applied, or nil.
+func (w Written) Children() []client.Object {
+	if w.Applied == nil {
+		return nil
+	}
+	return w.Applied.Children
+}
+
+// reasons returns the reasons why the spec is not applied.
+func (o Outcome) reasons() []failure.Failure {
+	out := slices.Clone(o.Blockers)
+	if o.Failed != nil {
+		out = append(out, failure.Failure{Reason: v1alpha2.ReasonRolledBack, Message: o.Failed.Message})
+	}
+	return out
+}
+
+// pausedMessage returns the message for changes that spec.paused blocks.
+func pausedMessage(result Outcome) string {
+	return "spec.paused blocks: " + strings.Join(result.Waiting, ", ")
+}
+
+// isTransient reports whether a failed write is expected to succeed without a change by the user.
+func isTransient(failed *failure.Failure, result Outcome) bool {
+	return result.Replaced || failed.Reason == v1alpha2.ReasonRolloutInProgress ||
+		failed.Reason == v1alpha2.ReasonAPIError && !result.Persistent
+}

@@ -1,0 +1,47 @@
+package status
+
+import (
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/fixture"
+	"github.com/example/nginx-operator/internal/rollout"
+	"github.com/example/nginx-operator/internal/snapshot"
+)
+
+// A waiting object is Ready and not Degraded, and reports the changes that it waits for. While it
+// scales, it reports that.
+func TestStatusWhileWaiting(t *testing.T) {
+	object := fixture.NewObject()
+	result := newOutcome(t, object)
+	result.State, result.WaitsFor = rollout.StateWaiting, `image "next"`
+	state := with(snapshot.Observed{Deployment: fixture.NewDeployment(1)}, object, result)
+	status := statusOf(object, state, result)
+	progressing := meta.FindStatusCondition(status.Conditions, v1alpha2.ConditionProgressing)
+	if !meta.IsStatusConditionTrue(status.Conditions, v1alpha2.ConditionReady) || progressing.Status != metav1.ConditionTrue ||
+		progressing.Reason != v1alpha2.ReasonWaitingForFleet || progressing.Message != rollout.WaitingMessage(result.WaitsFor) ||
+		meta.IsStatusConditionTrue(status.Conditions, v1alpha2.ConditionDegraded) || len(status.BlockedBy) > 0 {
+		t.Errorf("%+v", status)
+	}
+	if status.LastGoodRevision == nil {
+		t.Error("what serves is not written down")
+	}
+	events := Transitions(statusOf(object, state, newOutcome(t, object)).Conditions, status.Conditions)
+	if len(events) != 1 || events[0].Reason != v1alpha2.ReasonWaitingForFleet || events[0].EventType != corev1.EventTypeNormal {
+		t.Errorf("Events %+v", events)
+	}
+	if again := Transitions(status.Conditions, status.Conditions); len(again) > 0 {
+		t.Errorf("told again: %+v", again)
+	}
+	unavailable := fixture.NewDeployment(2, func(d *appsv1.Deployment) { d.Status.AvailableReplicas = 1 })
+	scaling := with(snapshot.Observed{Deployment: unavailable}, object, result)
+	status = statusOf(object, scaling, result)
+	if reason := meta.FindStatusCondition(status.Conditions, v1alpha2.ConditionProgressing).Reason; reason == v1alpha2.ReasonWaitingForFleet {
+		t.Error("it waits while its Pods are not ready")
+	}
+}

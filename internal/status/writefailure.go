@@ -1,0 +1,120 @@
+package status
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/apply"
+	"github.com/example/nginx-operator/internal/failure"
+	"github.com/example/nginx-operator/internal/health"
+	"github.com/example/nginx-operator/internal/operand"
+	"github.com/example/nginx-operator/internal/record"
+	"github.com/example/nginx-operator/internal/validation"
+)
+
+// WriteFailure returns why a child of a spec could not be written, or nil if there is no error. The
+// reason is RolloutInProgress if the write only has to wait.
+func WriteFailure(err error, spec *v1alpha2.NginxOperatorSpec) *failure.Failure {
+	if err == nil {
+		return nil
+	}
+	if faults := validation.Verdict(err, spec, operand.SpecPath); len(faults) > 0 {
+		message := faults.ToAggregate().Error()
+		if isNodePortTaken(faults) {
+			message += failure.OperatorRetries
+		}
+		return &failure.Failure{Reason: v1alpha2.ReasonInvalidConfiguration, Message: message}
+	}
+	if refused := (operand.NotPatched{}); errors.As(err, &refused) {
+		return &failure.Failure{Reason: v1alpha2.ReasonInvalidConfiguration, Message: refused.Error()}
+	}
+	if forged := apply.IsForged(err); forged != nil {
+		return &failure.Failure{Reason: v1alpha2.ReasonForgedContent, Message: forgedMessage(forged, record.IsUnusable(err))}
+	}
+	if policy := deniedBy(err); policy != "" && !InTerminatingNamespace(err) {
+		return &failure.Failure{
+			Reason:  v1alpha2.ReasonForbidden,
+			Message: fmt.Sprintf("%s. Change the spec to comply with %s, or change its rules", err, policy),
+		}
+	}
+	reason := v1alpha2.ReasonAPIError
+	found := apply.IsNotOurs(err)
+	switch {
+	case found != nil && found.Predecessor:
+		reason = v1alpha2.ReasonRolloutInProgress
+	case found != nil:
+		reason = v1alpha2.ReasonNameConflict
+	case InTerminatingNamespace(err):
+		reason = v1alpha2.ReasonNamespaceTerminating
+	case apierrors.IsForbidden(err):
+		reason = health.RefusalReason(err.Error())
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+		reason = v1alpha2.ReasonInvalidChild
+	}
+	return &failure.Failure{Reason: reason, Message: err.Error()}
+}
+
+// InTerminatingNamespace reports whether the API server refused a child because its namespace is
+// being deleted.
+func InTerminatingNamespace(err error) bool {
+	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+}
+
+// nodePortTaken is the end of the API server's message about a node port of another Service
+// (pkg/registry/core/service/portallocator). The port may become free, for example when the other
+// Service is deleted.
+const nodePortTaken = "provided port is already allocated"
+
+// isNodePortTaken reports whether the faults of a spec are only node ports that other Services
+// have.
+func isNodePortTaken(faults field.ErrorList) bool {
+	return len(faults) > 0 && !slices.ContainsFunc(faults, func(fault *field.Error) bool {
+		return !strings.HasSuffix(fault.Detail, nodePortTaken)
+	})
+}
+
+var (
+	// deniedByWebhook matches the message of a denial by an admission webhook. The webhook chooses
+	// the status code. The default is 400.
+	deniedByWebhook = regexp.MustCompile(`^admission webhook "([^"]+)" denied the request`)
+	// deniedByPolicy matches the message of a denial by an admission policy. The policy chooses the
+	// reason. The default is Invalid (422).
+	deniedByPolicy = regexp.MustCompile(
+		`^[a-z0-9./-]+ "[^"]*" is forbidden: ((?:Validating|Mutating)AdmissionPolicy '[^']+' with binding '[^']+') denied request`)
+)
+
+// deniedBy returns the admission webhook or policy that denied a request, or "" if the error has
+// another cause.
+func deniedBy(err error) string {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return ""
+	}
+	message := status.Status().Message
+	if found := deniedByWebhook.FindStringSubmatch(message); found != nil {
+		return fmt.Sprintf("admission webhook %q", found[1])
+	}
+	if found := deniedByPolicy.FindStringSubmatch(message); found != nil {
+		return found[1]
+	}
+	return ""
+}
+
+// forgedMessage names a forged child and the operator's reaction.
+func forgedMessage(forged *apply.Forged, isRecordInUse bool) string {
+	switch _, isConfigMap := forged.Child.(*corev1.ConfigMap); {
+	case isConfigMap:
+		return forged.Error() + ": replacing it, and all Pods, as they may have mounted it"
+	case isRecordInUse:
+		return forged.Error() + ": it is not believed, so no child is restored; resolve what blocks the spec"
+	}
+	return forged.Error() + ": replacing it"
+}

@@ -1,0 +1,74 @@
+package validation
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/distribution/reference"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+const exampleImage = "docker.io/nginxinc/nginx-unprivileged:1.30.7"
+
+func validateImage(image string, path *field.Path) field.ErrorList {
+	if image == "" {
+		return nil
+	}
+	if _, err := reference.ParseNormalizedNamed(image); err != nil {
+		return field.ErrorList{field.Invalid(path, image, fmt.Sprintf("%v; write for example %s", err, exampleImage))}
+	}
+	return nil
+}
+
+func validateName(name string, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for _, message := range apivalidation.NameIsDNSSubdomain(name, false) {
+		errs = append(errs, field.Invalid(path, name, message))
+	}
+	return errs
+}
+
+func atMost(n, most int, path *field.Path) field.ErrorList {
+	if n > most {
+		return field.ErrorList{field.TooMany(path, n, most)}
+	}
+	return nil
+}
+
+// validateUnique finds elements of a list with the same key. The schema does not validate fields
+// that v1alpha1 stores in an annotation, and server-side apply would merge two such elements.
+func validateUnique[T any](list []T, key string, path *field.Path, of func(T) string) field.ErrorList {
+	var errs field.ErrorList
+	seen := sets.New[string]()
+	for i, element := range list {
+		if name := of(element); name != "" && seen.Has(name) {
+			errs = append(errs, field.Duplicate(path.Index(i).Child(key), bounded(name)))
+		}
+		seen.Insert(of(element))
+	}
+	return errs
+}
+
+// maxErrors is the maximum number of returned errors. Kubernetes joins errors in quadratic time.
+const maxErrors = 32
+
+func firstOf(errs field.ErrorList, path *field.Path) field.ErrorList {
+	more := len(errs) - maxErrors
+	if more <= 0 {
+		return errs
+	}
+	return append(errs[:maxErrors:maxErrors], field.Forbidden(path, fmt.Sprintf("and %d more errors; correct these first", more)))
+}
+
+// maxVerdict is the maximum size of a field, and of a message, that can repeat the user's text.
+const maxVerdict = 512
+
+// bounded shortens a text to maxVerdict bytes, at the end of a character.
+func bounded(text string) string {
+	if len(text) <= maxVerdict {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxVerdict], "") + "…"
+}

@@ -1,0 +1,141 @@
+package e2e
+
+// An installation through OLM becomes one with kubectl and back, by the commands of docs/upgrades.md.
+//
+//   - No Pod of an instance is replaced, and no request to it is lost.
+//   - After each step conversion and admission work, and what was changed while no operator ran is done.
+//   - Nothing of the installation with kubectl is left outside of its namespace when OLM installs.
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/docs"
+	"github.com/example/nginx-operator/internal/guard"
+	"github.com/example/nginx-operator/test/harness"
+)
+
+// testHandover starts and ends with an installation by a Subscription in suite.operatorNamespace.
+func testHandover(t *testing.T) {
+	operator := suite.operatorNamespace
+	defer func() { suite.operatorNamespace = operator }()
+	namespace := newNamespace(t, restricted)
+	object := newInstance(t, namespace, "web", 2)
+	pods := uidsOf(t, object)
+	load := startLoad(t, namespace, suite.reach.service(namespace, "web", 8080))
+
+	began := time.Now()
+	uninstall(t, operator)
+	update(t, object, annotateService("olm"))
+	documented(t, "From OLM to kubectl")
+	// The label by which the tests know what they may remove.
+	kubectl(t, "label", "--overwrite", "namespace", defaultNamespace, testLabel+"="+madeByTests)
+	suite.operatorNamespace = defaultNamespace
+	takenOver(t, object, "olm")
+	t.Logf("FIGURE from OLM to kubectl: %s", seconds(time.Since(began)))
+
+	began = time.Now()
+	documented(t, "From kubectl to OLM")
+	nothingLeft(t)
+	update(t, object, annotateService("kubectl"))
+	suite.operatorNamespace = operator
+	applyManifest(t, operator, harness.SubscriptionManifest)
+	waitForInstall(t, operator)
+	takenOver(t, object, "kubectl")
+	t.Logf("FIGURE from kubectl to OLM: %s", seconds(time.Since(began)))
+
+	load.finish(t, namespace, "load from OLM to kubectl and back")
+	waitForOnly(t, object, 2)
+	for _, pod := range uidsOf(t, object) {
+		if pod != pods[0] && pod != pods[1] {
+			t.Errorf("the Pods were %v, one of them is %s", pods, pod)
+		}
+	}
+	must(t, deleteNamespace(t.Context(), defaultNamespace))
+}
+
+// documented runs the commands of a section of docs/upgrades.md, in the directory of the release.
+func documented(t *testing.T, heading string) {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join(suite.repository, "docs", "upgrades.md"))
+	must(t, err)
+	script, err := docs.Section(string(page), heading)
+	must(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), installPatience)
+	defer cancel()
+	_, err = command(ctx, "bash", "-euo", "pipefail", "-c", "cd '"+suite.delivery+"'\n"+script)
+	must(t, err)
+}
+
+// handoverAnnotation is on the Service of the instance, and names who ran when it was set.
+const handoverAnnotation = "example.com/handover"
+
+// annotateService changes an instance in a field that replaces no Pods.
+func annotateService(value string) func(*v1alpha2.NginxOperator) {
+	return func(o *v1alpha2.NginxOperator) {
+		o.Spec.Service = &v1alpha2.Service{Annotations: map[string]string{handoverAnnotation: value}}
+	}
+}
+
+// takenOver requires that an operator looks after an instance, converts, and refuses what it should.
+func takenOver(t *testing.T, object *v1alpha2.NginxOperator, value string) {
+	t.Helper()
+	waitFor(t, object.Namespace, "the change made without an operator", patience, func(ctx context.Context) error {
+		service := &corev1.Service{}
+		if err := suite.admin.Get(ctx, client.ObjectKeyFromObject(object), service); err != nil {
+			return err
+		}
+		if service.Annotations[handoverAnnotation] != value {
+			return errors.New("the Service does not have it")
+		}
+		return nil
+	})
+	waitForReady(t, object)
+	port := kubectl(t, "get", "-n", object.Namespace, "nginxoperators.v1alpha1.operator.example.com", object.Name,
+		"-o", "jsonpath={.spec.port}")
+	if port != "8080" {
+		t.Errorf("v1alpha1 shows port %q", port)
+	}
+	waitFor(t, object.Namespace, "admission", patience, func(ctx context.Context) error {
+		bad := newObject(object.Namespace, "bad", 0)
+		bad.Spec.Image = "not an image"
+		err := suite.admin.Create(ctx, bad)
+		if apierrors.IsInvalid(err) {
+			return nil
+		}
+		return errors.Join(errors.New("a bad image is not refused"), err, client.IgnoreNotFound(suite.admin.Delete(ctx, bad)))
+	})
+}
+
+// nothingLeft requires that the installation with kubectl has left no webhook and no permission.
+func nothingLeft(t *testing.T) {
+	t.Helper()
+	for name, object := range map[string]client.Object{
+		guard.MutatingName:                   &admissionv1.MutatingWebhookConfiguration{},
+		guard.ValidatingName:                 &admissionv1.ValidatingWebhookConfiguration{},
+		packageName + "-manager-rolebinding": &rbacv1.ClusterRoleBinding{},
+		packageName + "-manager-role":        &rbacv1.ClusterRole{},
+	} {
+		if err := suite.admin.Get(t.Context(), client.ObjectKey{Name: name}, object); !apierrors.IsNotFound(err) {
+			t.Errorf("%T %s is left: %v", object, name, err)
+		}
+	}
+	accounts, err := namesIn(t.Context(), defaultNamespace, &corev1.ServiceAccountList{})
+	must(t, err)
+	for _, name := range accounts {
+		if name != "default" {
+			t.Errorf("ServiceAccount %s is left", name)
+		}
+	}
+}

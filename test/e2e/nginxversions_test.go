@@ -1,0 +1,122 @@
+package e2e
+
+// Real versions of nginx, from suites of Debian: the default one of the local cluster, and in a full run the others as well.
+//
+//   - An instance serves, plain and with TLS, takes another configuration, and shows metrics, without a failed request.
+//   - A configuration that nginx refuses is rolled back. So is a directive that this version lacks, which admission takes because a later
+//     one knows it; a version that has it serves.
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/defaults"
+)
+
+// nginxVersions are the suites of Debian with the oldest nginx that each may have, as the second number of its version. The Makefile has
+// the images made.
+var nginxVersions = []struct {
+	suite string
+	minor int
+	full  bool
+}{
+	{"trixie", 26, false}, {"bookworm", 22, true}, {"sid", 30, true},
+}
+
+// newDirective came with nginx 1.29.3, so the versions from 1.30 on have it. max_headers would not do: Debian added it to 1.26.
+const (
+	newDirective      = "add_header_inherit merge;"
+	newDirectiveMinor = 30
+)
+
+func testNginxVersions(t *testing.T) {
+	for _, version := range nginxVersions {
+		if !version.full || suite.full {
+			t.Run(version.suite, func(t *testing.T) { t.Parallel(); testNginxVersion(t, version.suite, version.minor) })
+		}
+	}
+}
+
+func testNginxVersion(t *testing.T, debian string, minor int) {
+	namespace := newNamespace(t, restricted)
+	newSecret(t, namespace, "certificate")
+	object := newObject(namespace, "web", 2)
+	object.Spec.Image = "docker.io/nginxinc/nginx-unprivileged:debian-" + debian
+	object.Spec.TLS = []v1alpha2.TLS{{SecretName: "certificate", Port: ptr.To[int32](8443)}}
+	object.Spec.Config = &v1alpha2.Config{Inline: serverText("first")}
+	object.Spec.DrainSeconds = ptr.To[int32](5)
+	must(t, suite.admin.Create(t.Context(), object))
+	waitForReady(t, object)
+	found := runningMinor(t, object)
+	if found < minor {
+		t.Errorf("%s has nginx 1.%d, want 1.%d or later", debian, found, minor)
+	}
+	plain, secure := suite.reach.service(namespace, "web", 8080), suite.reach.secure(namespace, "web", 8443)
+	loads := []*load{startLoad(t, namespace, plain), startLoad(t, namespace, secure)}
+
+	update(t, object, func(o *v1alpha2.NginxOperator) {
+		o.Spec.Config.Inline = serverText("second")
+		o.Spec.Monitoring = &v1alpha2.Monitoring{}
+	})
+	waitForReady(t, object)
+	answers(t, namespace, plain+"revision", "second")
+	waitForOnly(t, object, 2)
+	pods, err := podsOf(t.Context(), object)
+	must(t, err)
+	for i := range pods {
+		answers(t, namespace, suite.reach.pod(&pods[i], defaults.MetricsPort(&object.Spec))+"metrics", "nginx_up 1")
+	}
+
+	// configure gives the location of the start page one more directive.
+	configure := func(directive string) {
+		update(t, object, func(o *v1alpha2.NginxOperator) {
+			o.Spec.Config.Inline = strings.Replace(serverText("third"), "listen 8080;", "listen 8080; "+directive, 1)
+		})
+	}
+	rolledBack := func(directive string) {
+		t.Helper()
+		began := time.Now()
+		configure(directive)
+		waitForDegraded(t, object, v1alpha2.ReasonRolledBack)
+		t.Logf("FIGURE %s, nginx 1.%d: %s is rolled back after %s", debian, found, directive, seconds(time.Since(began)))
+		answers(t, namespace, plain+"revision", "second")
+	}
+	rolledBack("location /api { proxy_pass http://no-such-host.invalid; }")
+	if found < newDirectiveMinor {
+		rolledBack(newDirective)
+		configure("")
+	} else {
+		configure(newDirective)
+	}
+	waitForRecovery(t, object)
+	answers(t, namespace, plain+"revision", "third")
+	waitForOnly(t, object, 2)
+	for _, load := range loads {
+		load.finish(t, namespace, fmt.Sprintf("load of %s with nginx 1.%d of %s", load.url, found, debian))
+	}
+}
+
+var nginxVersion = regexp.MustCompile(`nginx/1\.([0-9]+)\.[0-9]+`)
+
+// runningMinor returns the second number of the version of nginx that runs, and logs the whole.
+func runningMinor(t *testing.T, object *v1alpha2.NginxOperator) int {
+	t.Helper()
+	pod := client.ObjectKeyFromObject(onePodOf(t, object))
+	out := kubectl(t, "exec", "-n", pod.Namespace, pod.Name, "-c", "nginx", "--", "sh", "-c", "nginx -v 2>&1")
+	t.Logf("FIGURE %s runs %s", object.Spec.Image, strings.TrimSpace(out))
+	match := nginxVersion.FindStringSubmatch(out)
+	if match == nil {
+		fatal(t, pod.Namespace, "nginx -v says %q", out)
+	}
+	minor, err := strconv.Atoi(match[1])
+	must(t, err)
+	return minor
+}

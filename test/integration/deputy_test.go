@@ -1,0 +1,150 @@
+package integration
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/webhook"
+	"github.com/example/nginx-operator/test/harness"
+)
+
+// postReview posts a review of an object to the operator itself, as any Pod can, and returns the answer.
+func postReview(t *testing.T, path, namespace, user, spec string) string {
+	t.Helper()
+	stranger := &http.Client{Timeout: patience, Transport: &http.Transport{
+		DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // a stranger does not care
+	}}
+	review := fmt.Sprintf(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"a","operation":"CREATE",`+
+		`"namespace":%[1]q,"name":"web","userInfo":{"username":%[2]q,"groups":["system:masters"]},`+
+		`"kind":{"group":"operator.example.com","version":"v1alpha2","kind":"NginxOperator"},`+
+		`"object":{"apiVersion":"operator.example.com/v1alpha2","kind":"NginxOperator",`+
+		`"metadata":{"namespace":%[1]q,"name":"web"},"spec":%[3]s}}}`, namespace, user, spec)
+	request := must1(http.NewRequestWithContext(
+		t.Context(), http.MethodPost, "https://"+suite.operator.Webhooks+path, strings.NewReader(review)))(t)
+	request.Header.Set("Content-Type", "application/json")
+	response := must1(stranger.Do(request))(t)
+	defer func() { _ = response.Body.Close() }()
+	return string(must1(io.ReadAll(response.Body))(t))
+}
+
+// A stranger posts reviews of objects in a namespace to the operator. The API server gets no request of the operator about that
+// namespace, and the answers do not say what is in it: a node port that is taken, a name that exists, a quota.
+func TestAdmissionIsNobodysDeputy(t *testing.T) {
+	namespace := newNamespace(t)
+	taken := newNodePort()
+	spec := fmt.Sprintf("{ports: [{name: http, port: 80, nodePort: %d}], service: {type: NodePort}}", taken)
+	must(t, suite.admin.Create(t.Context(), specManifest(t, v1alpha2.GroupVersion.Version, namespace, "web", spec)))
+	waitForChildren(t, namespace, "web")
+	waitForMarker(t, namespace)
+
+	audited := len(audit(t))
+	specs := []string{
+		fmt.Sprintf(`{"ports":[{"name":"http","port":80,"nodePort":%d}],"service":{"type":"NodePort"}}`, taken),
+		`{"service":{"ipFamilies":["IPv6"],"loadBalancerSourceRanges":["a"]}}`,
+		`{"networkPolicy":{"from":[{}]}}`,
+		`{"expose":{"ingress":{"hosts":[{"host":"A.example.com"}]}}}`,
+		`{"expose":{"httpRoute":{"parentRefs":[{"name":"A"}]}}}`,
+		`{"patches":[{"target":{"kind":"PodDisruptionBudget"},"patch":"spec: {minAvailable: 1}"}]}`,
+		`{"patches":[{"target":{"kind":"Deployment"},"patch":"spec: {template: {spec: {hostAliases: [{ip: none}]}}}"}]}`,
+		`{"config":{"configMapRef":{"name":"a","key":"b"}},"content":{"configMapRef":{"name":"a"}},"tls":[{"secretName":"a","port":443}]}`,
+		`{"image":"registry.example.com/stranger:1","podTemplate":{"tolerations":[{"operator":"Is"}]}}`,
+	}
+	var last string
+	for _, path := range []string{webhook.PathValidate, webhook.PathDefault, webhook.PathV1alpha1} {
+		for _, user := range []string{"", harness.OperatorUser, "system:admin"} {
+			for _, spec := range specs {
+				last = postReview(t, path, namespace, user, spec)
+				for _, secret := range []string{"allocated", "already exists", "quota", "spec.ports[", "PodDisruptionBudget: spec"} {
+					if strings.Contains(last, secret) {
+						t.Errorf("%s: the answer says %q: %s", path, secret, last)
+					}
+				}
+			}
+			if path == webhook.PathValidate && !strings.Contains(last, "spec.podTemplate.tolerations[0].operator") {
+				t.Errorf("the Pod template is not validated: %s", last)
+			}
+		}
+	}
+
+	questions := 0
+	for _, entry := range audit(t)[audited:] {
+		switch ref := entry.ObjectRef; {
+		case ref.Namespace == namespace:
+			t.Errorf("the operator asks about the namespace: %s %s", entry.Verb, entry.RequestURI)
+		case entry.IsDryRun():
+			if questions++; ref.Namespace != operatorNamespace || ref.Resource != "deployments" || entry.Verb != "create" {
+				t.Errorf("a dry run that is not admission's: %s %s", entry.Verb, entry.RequestURI)
+			}
+		}
+	}
+	if want := 3 * 2; questions != want {
+		t.Errorf("%d dry runs, want %d: one for each Pod template that a review says something of", questions, want)
+	}
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionFalse, v1alpha2.ReasonAsExpected)
+}
+
+// A policy for the operator's namespace does not concern the objects of others: only the API server's own validation refuses an
+// object.
+func TestAdmissionTakesNoVerdictOfOthers(t *testing.T) {
+	namespace := newNamespace(t)
+	refuseDeployments(t)
+	object := newInstance(namespace, "web")
+	object.Spec.PodTemplate = &v1alpha2.PodTemplate{PriorityClassName: "high"}
+	create(t, object)
+	waitForChildren(t, namespace, "web")
+	refused(t, namespace, v1alpha2.GroupVersion.Version, "podTemplate: {tolerations: [{operator: Is}]}",
+		"spec.podTemplate.tolerations[0].operator: Unsupported value")
+}
+
+// refuseDeployments has a policy refuse every new Deployment in the operator's namespace, with the status of the API server's own
+// validation. It ends with the test.
+func refuseDeployments(t *testing.T) {
+	t.Helper()
+	name := metav1.ObjectMeta{Name: "nginx-operator-test-deployments"}
+	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: name, Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+		MatchConstraints: &admissionregistrationv1.MatchResources{
+			ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+				Rule: admissionregistrationv1.Rule{
+					APIGroups: []string{"apps"}, APIVersions: []string{"v1"}, Resources: []string{"deployments"},
+				},
+			}}},
+		},
+		Validations: []admissionregistrationv1.Validation{{
+			Expression: fmt.Sprintf("object.metadata.namespace != %q", operatorNamespace), Message: "spec.template.spec.priorityClassName is none",
+		}},
+	}}
+	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: name, Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName: name.Name, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
+		},
+	}
+	for _, one := range []client.Object{policy, binding} {
+		create(t, one)
+		t.Cleanup(func() { must(t, suite.admin.Delete(context.Background(), one)) })
+	}
+	waitFor(t, func() error {
+		deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: operatorNamespace, Name: "refused"}}
+		deployment.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}
+		deployment.Spec.Template.Labels = deployment.Spec.Selector.MatchLabels
+		deployment.Spec.Template.Spec.Containers = []corev1.Container{{Name: "a", Image: "a"}}
+		err := suite.admin.Create(t.Context(), deployment, client.DryRunAll)
+		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "denied request") {
+			return fmt.Errorf("a Deployment is answered with: %w", err)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,193 @@
+package integration
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/wellknown"
+)
+
+// forge puts another object in the place of one, with its name, labels and owner. The operator may be quicker to create it again.
+func forge[T client.Object](t *testing.T, live T, change func(T)) types.UID {
+	t.Helper()
+	var uid types.UID
+	waitFor(t, func() error {
+		must(t, client.IgnoreNotFound(suite.admin.Delete(t.Context(), live.DeepCopyObject().(client.Object))))
+		forged := live.DeepCopyObject().(T)
+		forged.SetUID("")
+		forged.SetResourceVersion("")
+		change(forged)
+		err := suite.admin.Create(t.Context(), forged)
+		uid = forged.GetUID()
+		return err
+	})
+	return uid
+}
+
+// mounted returns the names of the ConfigMaps that the Pods of an instance mount as volumes.
+func mounted(deployment *appsv1.Deployment) []string {
+	var out []string
+	for _, volume := range deployment.Spec.Template.Spec.Volumes {
+		if volume.ConfigMap != nil {
+			out = append(out, volume.ConfigMap.Name)
+		}
+	}
+	return out
+}
+
+// A tenant: a ConfigMap with other content in the place of the operator's is deleted, all Pods are replaced by some that mount
+// another name with the declared content, and the object is not Ready until then. Afterwards nothing is written.
+func TestForgedConfigMapIsReplaced(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	create(t, newConfigMap(namespace, "pages", map[string]string{"index.html": "declared"}))
+	object := newInstance(namespace, "web")
+	object.Spec.Content = &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: "pages"}}
+	object.Spec.Config = &v1alpha2.Config{Inline: servers}
+	create(t, object)
+	before := waitForChildren(t, namespace, "web")
+	rollOut(t, namespace, "web")
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+
+	for _, victim := range before.configMaps {
+		t.Run(victim.Name, func(t *testing.T) {
+			// Its name is another one since the round before.
+			deployment := must1(childrenOf(t.Context(), namespace, "web"))(t).deployment
+			if suffix := deployment.Annotations[wellknown.AnnotationContent]; suffix != "" {
+				victim.Name += "-" + suffix
+			}
+			must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(&victim), &victim))
+			declared := maps.Clone(victim.Data)
+			names := mounted(deployment)
+			uid := forge(t, &victim, func(forged *corev1.ConfigMap) {
+				for key := range forged.Data {
+					forged.Data[key] = "forged"
+				}
+			})
+			waitFor(t, func() error {
+				live := &corev1.ConfigMap{}
+				err := suite.admin.Get(t.Context(), client.ObjectKeyFromObject(&victim), live)
+				if err == nil && live.UID == uid {
+					return errors.New("the forged ConfigMap is still there")
+				}
+				if err != nil && !apierrors.IsNotFound(err) {
+					return err
+				}
+				now := must1(childrenOf(t.Context(), namespace, "web"))(t).deployment
+				for i, name := range mounted(now) {
+					if name == names[i] {
+						return fmt.Errorf("the Pods still mount %s", name)
+					}
+				}
+				return nil
+			})
+			waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionFalse, v1alpha2.ReasonForgedContent)
+			rollOut(t, namespace, "web")
+			waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+
+			found := false
+			for _, name := range mounted(must1(childrenOf(t.Context(), namespace, "web"))(t).deployment) {
+				live := &corev1.ConfigMap{}
+				must(t, suite.admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, live))
+				found = found || maps.Equal(live.Data, declared)
+				for key, text := range live.Data {
+					if strings.Contains(text, "forged") {
+						t.Errorf("ConfigMap %s has forged content under %s", name, key)
+					}
+				}
+			}
+			if !found {
+				t.Error("no ConfigMap that Pods mount has the declared content")
+			}
+		})
+	}
+	waitForEvent(t, namespace, corev1.EventTypeWarning, v1alpha2.ReasonForgedContent, len(before.configMaps))
+	stillRuns(t)
+}
+
+// A tenant with a role of its own: a forged record is replaced, and no Pod is. It is not believed while it is in use.
+func TestForgedRecordIsNotBelieved(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	create(t, newConfigMap(namespace, "pages", map[string]string{"index.html": "declared"}))
+	object := newInstance(namespace, "web")
+	object.Spec.Content = &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: "pages"}}
+	create(t, object)
+	before := waitForChildren(t, namespace, "web")
+	rollOut(t, namespace, "web")
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+	record := func() *appsv1.ControllerRevision {
+		list := &appsv1.ControllerRevisionList{}
+		must(t, suite.admin.List(t.Context(), list, client.InNamespace(namespace)))
+		if len(list.Items) != 1 {
+			t.Fatalf("%d records", len(list.Items))
+		}
+		return &list.Items[0]
+	}
+	theirs := func(forged *appsv1.ControllerRevision) {
+		forged.Data = runtime.RawExtension{Raw: []byte(strings.Replace(string(forged.Data.Raw), `"image":"`, `"image":"theirs/`, 1))}
+	}
+	genuine := record()
+	uid := forge(t, genuine, theirs)
+	waitFor(t, func() error {
+		live := &appsv1.ControllerRevision{}
+		if err := suite.admin.Get(t.Context(), client.ObjectKeyFromObject(genuine), live); err != nil {
+			return err
+		}
+		if live.UID == uid || strings.Contains(string(live.Data.Raw), "theirs/") {
+			return errors.New("the forged record is still there")
+		}
+		return nil
+	})
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+
+	must(t, suite.admin.Delete(t.Context(), newConfigMap(namespace, "pages", nil)))
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonReferenceNotFound)
+	forge(t, record(), theirs)
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonForgedContent)
+	after := must1(childrenOf(t.Context(), namespace, "web"))(t)
+	if before.deployment.Generation != after.deployment.Generation {
+		t.Error("the Deployment changed")
+	}
+	create(t, newConfigMap(namespace, "pages", map[string]string{"index.html": "declared"}))
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+	stillRuns(t)
+}
+
+// With spec.paused nothing is replaced, as no other drift is corrected, and the status reports it.
+func TestForgedConfigMapWhilePaused(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	object := newInstance(namespace, "web")
+	create(t, object)
+	before := waitForChildren(t, namespace, "web")
+	rollOut(t, namespace, "web")
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Paused = true })
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionProgressing, metav1.ConditionFalse, v1alpha2.ReasonPaused)
+	victim := before.configMaps[0]
+	uid := forge(t, &victim, func(forged *corev1.ConfigMap) { forged.Data = map[string]string{"nginx.conf": "forged"} })
+	ready := waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionFalse, v1alpha2.ReasonPaused)
+	if !strings.Contains(ready.Message, victim.Name) {
+		t.Errorf("the message does not name %s: %s", victim.Name, ready.Message)
+	}
+	live := &corev1.ConfigMap{}
+	must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(&victim), live))
+	if live.UID != uid {
+		t.Error("the operator changed it while it is paused")
+	}
+	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Paused = false })
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionFalse, v1alpha2.ReasonForgedContent)
+}

@@ -1,0 +1,247 @@
+package integration
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/example/nginx-operator/api/v1alpha1"
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/wellknown"
+)
+
+// acceptedBefore is a spec that 0.5.0 accepted, with a value for each rule that 0.5.1 adds. The
+// level of the log came through the annotation of v1alpha1.
+const acceptedBefore = `{
+	replicas: 1,
+	nginx: {errorLogLevel: "notice; load_module /x.so; env A"},
+	monitoring: {podMonitor: {interval: 1s}},
+	expose: {ingress: {hosts: [{host: a.example.com, paths: ["/a;b", /c]}]}},
+	patches: [
+	  {target: {kind: NetworkPolicy}, patch: "{spec: {policyTypes: [Ingress, Egress], egress: [{ports: [{port: 53, protocol: UDP}]}]}}"},
+	  {target: {kind: Deployment}, patch: "{spec: {template: {spec: {automountServiceAccountToken: true}}}}"}
+	]
+}`
+
+// refusedFields are the fields of acceptedBefore that 0.5.1 refuses in a new write, each with a
+// word of its remedy.
+var refusedFields = map[string]string{
+	"spec.nginx.errorLogLevel":                   "supported values",
+	"spec.monitoring.podMonitor.interval":        "at least 5s",
+	"spec.expose.ingress.hosts[0].paths[0]":      "percent-encoded",
+	"cannot change spec.egress":                  "create a NetworkPolicy of your own",
+	"cannot change spec.policyTypes":             "create a NetworkPolicy of your own",
+	"template.spec.automountServiceAccountToken": "declare the token in spec.volumes",
+}
+
+// namesRefused returns an error unless a message names every refused field with its remedy.
+func namesRefused(message string) error {
+	for field, remedy := range refusedFields {
+		if !strings.Contains(message, field) || !strings.Contains(message, remedy) {
+			return fmt.Errorf("%q is not named, or not with %q, in: %s", field, remedy, message)
+		}
+	}
+	return nil
+}
+
+// The upgrade of each rule that 0.5.1 adds: what 0.5.0 accepted and stored keeps serving, stays
+// editable in every other field through both versions, and is named in the status. The same in a
+// new write is refused, and not applied if admission was unavailable.
+func TestStoredValuesThatNewRulesRefuse(t *testing.T) {
+	namespace := newNamespace(t)
+	object := newInstance(namespace, "web")
+	object.Spec.Replicas, object.Spec.Monitoring = ptr.To[int32](1), &v1alpha2.Monitoring{PodMonitor: &v1alpha2.PodMonitor{}}
+	create(t, object)
+	create(t, newInstance(namespace, "new"))
+	waitForChildren(t, namespace, "web")
+	waitForChildren(t, namespace, "new")
+	stored := string(must1(yaml.YAMLToJSON([]byte(acceptedBefore)))(t))
+
+	suite.operator.Stop()
+	storeRecord(t, namespace, "web", stored)
+	storeSpec(t, namespace, "web", stored)
+	storeSpec(t, namespace, "new", stored) // by a tenant, while admission is unavailable
+	startNextOperator(t)
+
+	t.Run("served", func(t *testing.T) { waitFor(t, func() error { return servesRefused(t, namespace) }) })
+	t.Run("named", func(t *testing.T) {
+		found := waitForCondition(t, namespace, "web", v1alpha2.ConditionOutdated, metav1.ConditionTrue, v1alpha2.ReasonValueRefused)
+		must(t, namesRefused(found.Message))
+		if blocked := readV1alpha2(t, namespace, "web").Status.BlockedBy; len(blocked) > 0 {
+			t.Errorf("changes are blocked: %v", blocked)
+		}
+	})
+	t.Run("not injected", func(t *testing.T) {
+		for _, configMap := range must1(childrenOf(t.Context(), namespace, "web"))(t).configMaps {
+			if conf := configMap.Data["nginx.conf"]; strings.Contains(conf, "load_module") {
+				t.Errorf("the main context has a directive of the annotation:\n%s", conf)
+			}
+		}
+	})
+	t.Run("editable", func(t *testing.T) { staysEditable(t, namespace) })
+	t.Run("written without admission", func(t *testing.T) {
+		waitForCondition(t, namespace, "new", v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonInvalidConfiguration)
+		text := string(must1(json.Marshal(readV1alpha2(t, namespace, "new").Status.BlockedBy))(t))
+		must(t, namesRefused(text))
+		if got := must1(childrenOf(t.Context(), namespace, "new"))(t); len(got.policy.Spec.PolicyTypes) != 1 || got.ingress != nil {
+			t.Errorf("it was applied: %+v", got.policy.Spec)
+		}
+	})
+	t.Run("refused in a new write", func(t *testing.T) { refusesNew(t, namespace, stored) })
+	t.Run("corrected", func(t *testing.T) {
+		update(t, newInstance(namespace, "web"), func(o *v1alpha2.NginxOperator) {
+			o.Spec.Patches, o.Spec.Nginx, o.Spec.Expose, o.Spec.Monitoring = nil, nil, nil, nil
+		})
+		waitFor(t, func() error {
+			object, err := waitForStatusOnce(t.Context(), namespace, "web")
+			if err != nil {
+				return err
+			}
+			if slices.ContainsFunc(object.Status.Conditions, func(c metav1.Condition) bool { return c.Type == v1alpha2.ConditionOutdated }) {
+				return fmt.Errorf("conditions %+v", object.Status.Conditions)
+			}
+			if policy := must1(childrenOf(t.Context(), namespace, "web"))(t).policy; len(policy.Spec.PolicyTypes) != 1 {
+				return fmt.Errorf("NetworkPolicy %+v", policy.Spec)
+			}
+			return nil
+		})
+	})
+}
+
+// servesRefused returns an error unless the children have what acceptedBefore declares.
+func servesRefused(t *testing.T, namespace string) error {
+	got, err := childrenOf(t.Context(), namespace, "web")
+	switch {
+	case err != nil:
+		return err
+	case got.ingress == nil || got.monitor == nil || got.policy == nil || got.deployment == nil:
+		return fmt.Errorf("children %+v", got)
+	case len(got.policy.Spec.PolicyTypes) != 2 || len(got.policy.Spec.Egress) != 1:
+		return fmt.Errorf("NetworkPolicy %+v", got.policy.Spec)
+	case !ptr.Deref(got.deployment.Spec.Template.Spec.AutomountServiceAccountToken, false):
+		return fmt.Errorf("Pods %+v", got.deployment.Spec.Template.Spec)
+	case got.monitor.Spec.PodMetricsEndpoints[0].Interval != "1s":
+		return fmt.Errorf("PodMonitor %+v", got.monitor.Spec)
+	case got.ingress.Spec.Rules[0].HTTP.Paths[0].Path != "/a;b":
+		return fmt.Errorf("Ingress %+v", got.ingress.Spec.Rules)
+	}
+	return nil
+}
+
+// staysEditable changes other fields of the object through both versions, and its list of patches
+// in another respect.
+func staysEditable(t *testing.T, namespace string) {
+	update(t, newInstance(namespace, "web"), func(o *v1alpha2.NginxOperator) {
+		o.Spec.Service = &v1alpha2.Service{Annotations: map[string]string{"example.com/a": "v1alpha2"}}
+		o.Spec.Patches = append(o.Spec.Patches, patchOf("Service", "metadata: {labels: {team: shop}}"))
+	})
+	update(t, newObject(namespace, "web"), func(o *v1alpha1.NginxOperator) { o.Spec.ForceRedeploy = "v1alpha1" })
+	waitFor(t, func() error {
+		got, err := childrenOf(t.Context(), namespace, "web")
+		if err != nil {
+			return err
+		}
+		if got.service.Annotations["example.com/a"] != "v1alpha2" || got.service.Labels["team"] != "shop" ||
+			got.deployment.Spec.Template.Annotations[wellknown.AnnotationForceRedeploy] != "v1alpha1" {
+			return fmt.Errorf("Service %+v, Pods %+v", got.service.ObjectMeta, got.deployment.Spec.Template.ObjectMeta)
+		}
+		return servesRefused(t, namespace)
+	})
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionOutdated, metav1.ConditionTrue, v1alpha2.ReasonValueRefused)
+}
+
+// refusesNew writes each refused value into an object that lacks it, through both versions, and
+// another one into the object that has it.
+func refusesNew(t *testing.T, namespace, stored string) {
+	annotated := newObject(namespace, "restored")
+	annotated.Annotations = map[string]string{wellknown.AnnotationV1alpha2: stored}
+	err := suite.admin.Create(t.Context(), annotated)
+	if err == nil || !strings.Contains(err.Error(), "spec.nginx.errorLogLevel: Unsupported value") {
+		t.Errorf("through v1alpha1: %v", err)
+	}
+	for name, test := range map[string]struct {
+		change func(*v1alpha2.NginxOperatorSpec)
+		want   string
+	}{
+		"interval": {func(s *v1alpha2.NginxOperatorSpec) { s.Monitoring.PodMonitor.Interval = "2s" }, "interval must be at least 5s"},
+		"path": {func(s *v1alpha2.NginxOperatorSpec) {
+			s.Expose.Ingress.Hosts[0].Paths = append(s.Expose.Ingress.Hosts[0].Paths, `/"quoted"`)
+		}, "percent-encoded"},
+		"host": {func(s *v1alpha2.NginxOperatorSpec) {
+			s.Expose.Ingress.Hosts = append(s.Expose.Ingress.Hosts, v1alpha2.IngressHost{Host: "b{}.example.com"})
+		}, "write a DNS name"},
+		"rule": {func(s *v1alpha2.NginxOperatorSpec) {
+			s.Patches = append(s.Patches, patchOf("NetworkPolicy", "[{op: add, path: /spec/ingress/-, value: {}}]"))
+		}, "spec.patches[3].patch: Invalid value: NetworkPolicy: a patch cannot change spec.ingress: set spec.networkPolicy"},
+		"wider egress": {func(s *v1alpha2.NginxOperatorSpec) {
+			s.Patches = append(s.Patches, patchOf("NetworkPolicy", "[{op: replace, path: /spec/egress, value: [{}]}]"))
+		}, "a patch cannot change spec.egress"},
+	} {
+		object := readV1alpha2(t, namespace, "web")
+		test.change(&object.Spec)
+		if err := suite.admin.Update(t.Context(), object, client.DryRunAll); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: want %q, got: %v", name, test.want, err)
+		}
+	}
+	fresh := newInstance(namespace, "fresh")
+	fresh.Spec.Patches = []v1alpha2.Patch{patchOf("Deployment", "spec: {template: {spec: {automountServiceAccountToken: true}}}")}
+	err = suite.admin.Create(t.Context(), fresh)
+	if err == nil || !strings.Contains(err.Error(), "automountServiceAccountToken: declare the token") {
+		t.Errorf("automount: %v", err)
+	}
+}
+
+// storeRecord creates the ControllerRevision that 0.5.0 kept of an instance with a spec, after that
+// of its present spec.
+func storeRecord(t *testing.T, namespace, name, spec string) {
+	t.Helper()
+	list := &appsv1.ControllerRevisionList{}
+	must(t, suite.admin.List(t.Context(), list, client.InNamespace(namespace), client.MatchingLabels(wellknown.Selector(name))))
+	if len(list.Items) != 1 {
+		t.Fatalf("%d ControllerRevisions", len(list.Items))
+	}
+	// The fields of a record, in their order: its name stands for them.
+	var record struct {
+		Spec         v1alpha2.NginxOperatorSpec `json:"spec"`
+		Image        string                     `json:"image"`
+		Exporter     string                     `json:"exporterImage,omitempty"`
+		Config       string                     `json:"configHash"`
+		Content      string                     `json:"contentHash,omitempty"`
+		FilesHash    string                     `json:"filesHash,omitempty"`
+		Secrets      string                     `json:"secretsHash,omitempty"`
+		Certificates string                     `json:"certificatesHash,omitempty"`
+		Edition      int                        `json:"edition,omitempty"`
+		Files        []byte                     `json:"files,omitempty"`
+	}
+	out := list.Items[0].DeepCopy()
+	must(t, json.Unmarshal(out.Data.Raw, &record))
+	files := record.Files
+	record.Spec, record.Files = v1alpha2.NginxOperatorSpec{}, nil
+	must(t, json.Unmarshal([]byte(spec), &record.Spec))
+	record.Spec.Replicas = nil
+	sum := sha256.Sum256(must1(json.Marshal(record))(t))
+	record.Spec.Replicas, record.Files = ptr.To[int32](1), files
+	out.ObjectMeta = metav1.ObjectMeta{
+		Namespace: namespace, Name: name + "-" + hex.EncodeToString(sum[:5]), Labels: out.Labels, OwnerReferences: out.OwnerReferences,
+	}
+	out.Revision++
+	out.Data = runtime.RawExtension{Raw: must1(json.Marshal(record))(t)}
+	create(t, out)
+
+	// The Deployment of an older release names no record: the newest is the one that was applied.
+	deployment := &appsv1.Deployment{}
+	must(t, suite.admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, deployment))
+	delete(deployment.Labels, wellknown.LabelRecord)
+	must(t, suite.admin.Update(t.Context(), deployment))
+}

@@ -1,0 +1,73 @@
+package monitoring
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/yaml"
+
+	"github.com/example/nginx-operator/test/harness"
+)
+
+// The component selects the operator's Pods, opens their port for webhooks to all and that for metrics to labelled namespaces, and
+// leaves egress alone. Neither config/default nor the bundle has it.
+func TestNetworkPolicy(t *testing.T) {
+	fs := filesys.MakeFsOnDisk()
+	build := func(dir string) map[string][]byte {
+		rendered := harness.Must1(krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(fs, dir))(t)
+		out := map[string][]byte{}
+		for _, object := range rendered.Resources() {
+			if kind := object.GetKind(); kind == "NetworkPolicy" || kind == "Deployment" {
+				out[kind] = harness.Must1(object.AsYAML())(t)
+			}
+		}
+		return out
+	}
+	config := filepath.Join(repository, "config")
+	installed := build(filepath.Join(config, "default"))
+	if _, found := installed["NetworkPolicy"]; found {
+		t.Error("config/default has a NetworkPolicy")
+	}
+	var deployment appsv1.Deployment
+	harness.Must(t, yaml.UnmarshalStrict(installed["Deployment"], &deployment))
+	var policy networkingv1.NetworkPolicy
+	harness.Must(t, yaml.UnmarshalStrict(build(filepath.Join(config, "network-policy"))["NetworkPolicy"], &policy))
+
+	selector := harness.Must1(metav1.LabelSelectorAsSelector(&policy.Spec.PodSelector))(t)
+	if policy.Namespace != deployment.Namespace || !selector.Matches(labels.Set(deployment.Spec.Template.Labels)) {
+		t.Errorf("%s in %s does not select the Pods of the operator", selector, policy.Namespace)
+	}
+	ports := map[string]int32{}
+	for _, port := range deployment.Spec.Template.Spec.Containers[0].Ports {
+		ports[port.Name] = port.ContainerPort
+	}
+	on := func(port int32) []networkingv1.NetworkPolicyPort {
+		return []networkingv1.NetworkPolicyPort{{Port: ptr.To(intstr.FromInt32(port)), Protocol: ptr.To(corev1.ProtocolTCP)}}
+	}
+	want := []networkingv1.NetworkPolicyIngressRule{
+		{Ports: on(9443)},
+		{Ports: on(ports["metrics"]), From: []networkingv1.NetworkPolicyPeer{{
+			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"metrics": "enabled"}},
+		}}},
+	}
+	types := policy.Spec.PolicyTypes
+	if diff := cmp.Diff(want, policy.Spec.Ingress); diff != "" || len(types) != 1 || types[0] != "Ingress" {
+		t.Errorf("the policy is of type %v and has other rules:\n%s", policy.Spec.PolicyTypes, diff)
+	}
+	for _, file := range harness.Must1(filepath.Glob(filepath.Join(repository, "bundle", "manifests", "*")))(t) {
+		if strings.Contains(file, "networkpolicy") {
+			t.Errorf("the bundle has %s", file)
+		}
+	}
+}

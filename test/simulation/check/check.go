@@ -1,0 +1,233 @@
+// Package check has the invariants of the simulation. It imports only API types, so that it shares
+// no mistake with the operator.
+package check
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+)
+
+// State is a cluster at one moment.
+type State struct {
+	Instances   []*v1alpha2.NginxOperator
+	Deployments []*appsv1.Deployment
+	// Children are all objects of the kinds that the operator creates, but for its records.
+	Children []*unstructured.Unstructured
+	// Pods are all Pods.
+	Pods []*corev1.Pod
+	// Now is the operator's time.
+	Now time.Time
+	// Exists has the ConfigMaps and Secrets, for example "secret/token".
+	Exists map[string]bool
+	// Certificates are those that Secrets have now, by the name of the Secret.
+	Certificates map[string]Certificate
+	// NodePorts are the node ports of foreign Services, with the time at which each was free again,
+	// or zero if it is taken.
+	NodePorts map[int32]time.Time
+	// Refuses: the API server refuses to write children that Pods depend on, or did until a moment
+	// ago.
+	Refuses bool
+	// Inputs counts the changes of everything but specs that the operator reads, and its releases.
+	Inputs int
+	// Fleet is what the operator reports on the rollout of its release.
+	Fleet Fleet
+}
+
+// Certificate is the content of a Secret.
+type Certificate struct {
+	// NotAfter tells it apart from the certificates before it.
+	NotAfter time.Time
+	// Written is when the Secret got it, by the API server's clock.
+	Written time.Time
+}
+
+// Fleet is the OperatorCondition about the rollout of a release.
+type Fleet struct{ Reason, Message string }
+
+func (s *State) deployment(name string) *appsv1.Deployment {
+	at := slices.IndexFunc(s.Deployments, func(d *appsv1.Deployment) bool { return d.Name == name })
+	if at < 0 {
+		return nil
+	}
+	return s.Deployments[at]
+}
+
+// Settled returns why instances are not as their specs declare, though nothing keeps them from it.
+func Settled(s *State) []string {
+	var out []string
+	for _, instance := range s.Instances {
+		conditions := instance.Status.Conditions
+		ready := meta.FindStatusCondition(conditions, v1alpha2.ConditionReady)
+		switch {
+		case ready == nil || ready.ObservedGeneration != instance.Generation:
+			out = append(out, fmt.Sprintf("%s: Ready is not about generation %d", instance.Name, instance.Generation))
+		case ready.Status != metav1.ConditionTrue:
+			out = append(out, fmt.Sprintf("%s: not Ready: %s: %s", instance.Name, ready.Reason, ready.Message))
+		}
+		degraded := meta.FindStatusCondition(conditions, v1alpha2.ConditionDegraded)
+		if degraded != nil && degraded.Status == metav1.ConditionTrue {
+			out = append(out, fmt.Sprintf("%s: Degraded: %s: %s", instance.Name, degraded.Reason, degraded.Message))
+		}
+		if len(instance.Status.BlockedBy) > 0 {
+			out = append(out, fmt.Sprintf("%s: blocked: %+v", instance.Name, instance.Status.BlockedBy))
+		}
+	}
+	return out
+}
+
+// Truthful returns where a status that is Ready contradicts the Deployment. It holds at every
+// moment at which the operator's caches are current and it has nothing to do.
+func Truthful(s *State) []string {
+	var out []string
+	for _, instance := range s.Instances {
+		if !meta.IsStatusConditionTrue(instance.Status.Conditions, v1alpha2.ConditionReady) {
+			continue
+		}
+		d := s.deployment(instance.Name)
+		if d == nil {
+			out = append(out, instance.Name+": Ready without a Deployment")
+			continue
+		}
+		if status := d.Status; status.ReadyReplicas < *d.Spec.Replicas || status.UpdatedReplicas < *d.Spec.Replicas {
+			out = append(out, fmt.Sprintf("%s: Ready with %d of %d replicas ready and %d updated",
+				instance.Name, status.ReadyReplicas, *d.Spec.Replicas, status.UpdatedReplicas))
+		}
+	}
+	return out
+}
+
+// Replicas returns the Deployments without an autoscaler whose number of replicas is not that of
+// the spec.
+func Replicas(s *State) []string {
+	var out []string
+	for _, instance := range s.Instances {
+		d := s.deployment(instance.Name)
+		if d == nil || instance.Spec.Autoscaling != nil || instance.Spec.Replicas == nil {
+			continue
+		}
+		if *d.Spec.Replicas != *instance.Spec.Replicas {
+			out = append(out, fmt.Sprintf("%s: %d replicas, the spec has %d", instance.Name, *d.Spec.Replicas, *instance.Spec.Replicas))
+		}
+	}
+	return out
+}
+
+// Stale returns the children that no spec declares any more.
+func Stale(s *State) []string {
+	declared := map[string]bool{}
+	for _, instance := range s.Instances {
+		declared["Ingress/"+instance.Name] = instance.Spec.Expose != nil && instance.Spec.Expose.Ingress != nil
+		declared["HorizontalPodAutoscaler/"+instance.Name] = instance.Spec.Autoscaling != nil
+		declared["Deployment/"+instance.Name] = true
+	}
+	var out []string
+	for _, child := range s.Children {
+		switch child.GetKind() {
+		case "Ingress", "HorizontalPodAutoscaler", "Deployment":
+			if metav1.GetControllerOf(child) != nil && !declared[child.GetKind()+"/"+child.GetName()] {
+				out = append(out, fmt.Sprintf("%s %s is stale", child.GetKind(), child.GetName()))
+			}
+		}
+	}
+	return out
+}
+
+// Same returns how the children of two clusters differ that got the same inputs in different ways.
+// What history may leave does not count: ConfigMaps that no Deployment mounts any more, the names
+// of container ports, and the numbers that the API server allocates.
+func Same(got, want *State) []string {
+	left, right := got.comparable(), want.comparable()
+	names := map[string]bool{}
+	for name := range left {
+		names[name] = true
+	}
+	for name := range right {
+		names[name] = true
+	}
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		switch {
+		case left[name] == "":
+			out = append(out, name+" is missing")
+		case right[name] == "":
+			out = append(out, name+" should not exist")
+		case left[name] != right[name]:
+			a, b := excerpts(left[name], right[name])
+			out = append(out, fmt.Sprintf("%s differs:\n  got  %s\n  want %s", name, a, b))
+		}
+	}
+	return out
+}
+
+// excerpts returns the parts of two texts around their first difference.
+func excerpts(a, b string) (string, string) {
+	at := 0
+	for at < min(len(a), len(b)) && a[at] == b[at] {
+		at++
+	}
+	cut := func(text string) string { return text[max(at-60, 0):min(at+120, len(text))] }
+	return cut(a), cut(b)
+}
+
+// comparable returns what counts of the children, by kind and name.
+func (s *State) comparable() map[string]string {
+	mounted := map[string]bool{}
+	for _, d := range s.Deployments {
+		for _, volume := range d.Spec.Template.Spec.Volumes {
+			if volume.ConfigMap != nil {
+				mounted[volume.ConfigMap.Name] = true
+			}
+			if volume.Projected != nil {
+				for _, source := range volume.Projected.Sources {
+					if source.ConfigMap != nil {
+						mounted[source.ConfigMap.Name] = true
+					}
+				}
+			}
+		}
+	}
+	out := map[string]string{}
+	for _, child := range s.Children {
+		if metav1.GetControllerOf(child) == nil || child.GetKind() == "ConfigMap" && !mounted[child.GetName()] {
+			continue
+		}
+		raw, err := json.Marshal(map[string]any{
+			"spec": withPortNames(specOf(child), portNames(s.deployment(child.GetName()))),
+			"data": child.Object["data"], "labels": child.GetLabels(),
+		})
+		if err != nil {
+			panic(err)
+		}
+		out[child.GetKind()+" "+child.GetName()] = string(raw)
+	}
+	return out
+}
+
+func specOf(child *unstructured.Unstructured) any {
+	spec, _, _ := unstructured.NestedMap(child.Object, "spec")
+	if child.GetKind() != "Service" {
+		return spec
+	}
+	for name := range spec {
+		if strings.HasPrefix(name, "clusterIP") || strings.HasPrefix(name, "ipFamil") {
+			delete(spec, name)
+		}
+	}
+	ports, _ := spec["ports"].([]any)
+	for _, port := range ports {
+		delete(port.(map[string]any), "nodePort")
+	}
+	return spec
+}

@@ -1,0 +1,56 @@
+package check
+
+import (
+	"testing"
+	"time"
+)
+
+func at(minutes int, change Change) Change {
+	change.At = moment.Add(time.Duration(minutes) * time.Minute)
+	return change
+}
+
+func with(change Change, ports ...string) Change {
+	change.Ports = ports
+	return change
+}
+
+// A Pod template changes once for each thing that asks for it.
+func TestTemplates(t *testing.T) {
+	ask := Change{Instance: "web", Asks: true}
+	first, second := Change{Instance: "web", Child: "Deployment", Spec: 1}, Change{Instance: "web", Child: "Deployment", Spec: 2}
+	if found := Templates([]Change{ask, first, first, ask, second}); len(found) > 0 {
+		t.Errorf("found %v", found)
+	}
+	if found := Templates([]Change{ask, first, second}); len(found) != 1 {
+		t.Errorf("found %v, want one", found)
+	}
+}
+
+// A child gets an earlier spec again only if something asked for it.
+func TestReturns(t *testing.T) {
+	ask, first, second := Change{Instance: "web", Asks: true}, Change{Instance: "web", Child: "Service", Spec: 1},
+		Change{Instance: "web", Child: "Service", Spec: 2}
+	between := Change{Instance: "web", Child: "Service", Spec: 3}
+	for name, test := range map[string]struct {
+		history []Change
+		want    int
+	}{
+		"asked":    {[]Change{at(0, ask), at(0, first), at(1, ask), at(1, second), at(2, ask), at(2, first)}, 0},
+		"in steps": {[]Change{at(0, ask), at(0, first), at(1, ask), at(1, between), at(2, second), at(3, ask), at(3, between), at(4, first)}, 0},
+		"older":    {[]Change{at(0, ask), at(0, first), at(1, ask), at(1, second), at(2, first)}, 1},
+		"by another": {
+			[]Change{at(0, ask), at(0, first), at(1, ask), at(1, second), at(2, Change{Instance: "other", Asks: true}), at(2, first)}, 1,
+		},
+		"with more ports": {[]Change{
+			at(0, ask), at(0, with(second, "a", "b")), at(1, ask), at(1, with(first, "a")), at(2, with(second, "a", "b")), at(3, with(first, "a")),
+		}, 0},
+		"with other ports": {[]Change{
+			at(0, ask), at(0, with(second, "b")), at(1, ask), at(1, with(first, "a")), at(2, with(second, "b")), at(3, ask), at(3, with(first, "a")),
+		}, 1},
+	} {
+		if found := Returns(test.history); len(found) != test.want {
+			t.Errorf("%s: found %v, want %d", name, found, test.want)
+		}
+	}
+}

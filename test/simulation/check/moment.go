@@ -1,0 +1,243 @@
+package check
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+)
+
+// The invariants of this file hold at each moment at which the operator's caches are current and
+// nothing is under way.
+
+// Moment returns which of them do not hold.
+func Moment(s *State) []string {
+	out := Truthful(s)
+	for _, invariant := range []func(*State, *v1alpha2.NginxOperator) string{
+		reported, valid, loud, unstalled, mended, patient, renewed, free, awaited, numbered,
+	} {
+		for _, instance := range s.Instances {
+			if problem := invariant(s, instance); problem != "" {
+				out = append(out, instance.Name+": "+problem)
+			}
+		}
+	}
+	return out
+}
+
+func conditionOf(instance *v1alpha2.NginxOperator, name string) metav1.Condition {
+	return ptr.Deref(meta.FindStatusCondition(instance.Status.Conditions, name), metav1.Condition{})
+}
+
+// reported: the status is about the present generation.
+func reported(_ *State, instance *v1alpha2.NginxOperator) string {
+	ready := conditionOf(instance, v1alpha2.ConditionReady)
+	if ready.Type == "" {
+		return "the status is empty"
+	}
+	if ready.ObservedGeneration != instance.Generation {
+		return fmt.Sprintf("Ready is about generation %d, the object has %d", ready.ObservedGeneration, instance.Generation)
+	}
+	return ""
+}
+
+// valid: the model of the API server finds no child invalid.
+func valid(_ *State, instance *v1alpha2.NginxOperator) string {
+	for _, blocker := range instance.Status.BlockedBy {
+		if blocker.Reason == v1alpha2.ReasonInvalidChild {
+			return "a refusal by policy is reported as an invalid child: " + blocker.Message
+		}
+	}
+	return ""
+}
+
+// incomplete reports whether Pods of the newest revision are missing.
+func incomplete(d *appsv1.Deployment) bool {
+	return d.Status.UpdatedReplicas < *d.Spec.Replicas || d.Status.AvailableReplicas < *d.Spec.Replicas
+}
+
+// loud: an instance whose Deployment is paused in a rollout is Degraded.
+func loud(s *State, instance *v1alpha2.NginxOperator) string {
+	d := s.deployment(instance.Name)
+	if d != nil && d.Spec.Paused && incomplete(d) && conditionOf(instance, v1alpha2.ConditionDegraded).Status != metav1.ConditionTrue {
+		return "its Deployment is paused in a rollout, and it is not Degraded"
+	}
+	return ""
+}
+
+// unstalled: a stalled rollout of another image than the last good one is rolled back.
+func unstalled(s *State, instance *v1alpha2.NginxOperator) string {
+	d, good := s.deployment(instance.Name), instance.Status.LastGoodRevision
+	rollout := ptr.Deref(instance.Spec.Rollout, v1alpha2.Rollout{})
+	if d == nil || good == nil || s.Refuses || instance.Spec.Paused || d.Spec.Paused || !ptr.Deref(rollout.AutomaticRollback, true) {
+		return ""
+	}
+	stalled := false
+	for _, condition := range d.Status.Conditions {
+		stalled = stalled || condition.Reason == "ProgressDeadlineExceeded"
+	}
+	if image := d.Spec.Template.Spec.Containers[0].Image; stalled && image != good.Image {
+		return fmt.Sprintf("the rollout of image %s has stalled, and is not rolled back", image)
+	}
+	return ""
+}
+
+// missingObject is in the kubelet's message about a missing object of an environment variable.
+var missingObject = regexp.MustCompile(`(secret|configmap) "([^"]+)" not found`)
+
+// mended: a change that failed because an object was missing is tried again when the object exists.
+func mended(s *State, instance *v1alpha2.NginxOperator) string {
+	degraded := conditionOf(instance, v1alpha2.ConditionDegraded)
+	found := missingObject.FindStringSubmatch(degraded.Message)
+	if degraded.Status == metav1.ConditionTrue && found != nil && s.Exists[found[1]+"/"+found[2]] {
+		return "it exists: " + degraded.Message
+	}
+	return ""
+}
+
+// patient: an error of the kubelet that passes within seconds is no reason to roll back.
+func patient(_ *State, instance *v1alpha2.NginxOperator) string {
+	for _, failed := range instance.Status.FailedRevisions {
+		if strings.Contains(failed.Message, "failed to sync") {
+			return "rolled back because of an error that passes: " + failed.Message
+		}
+	}
+	return ""
+}
+
+// renewed: if the status reports the present certificate, all Pods are younger than that, because
+// nginx reads it only at its start.
+func renewed(s *State, instance *v1alpha2.NginxOperator) string {
+	d := s.deployment(instance.Name)
+	if d == nil || incomplete(d) || s.Refuses || instance.Spec.Paused || d.Spec.Paused {
+		return ""
+	}
+	for _, reported := range instance.Status.Certificates {
+		now, exists := s.Certificates[reported.SecretName]
+		if !exists || !reported.NotAfter.Time.Equal(now.NotAfter) {
+			continue
+		}
+		for _, pod := range s.Pods {
+			// Times of objects have no fractions of a second.
+			old := pod.CreationTimestamp.Time.Add(time.Second).Before(now.Written)
+			if pod.Labels["app.kubernetes.io/instance"] == instance.Name && pod.DeletionTimestamp == nil && old {
+				return fmt.Sprintf("reports the certificate until %s, and Pod %s has an older one", now.NotAfter.Format(time.DateTime), pod.Name)
+			}
+		}
+	}
+	return ""
+}
+
+// portRetry is how long after its end a taken node port may block an instance.
+const portRetry = 150 * time.Second
+
+// free: a node port that was taken for a moment blocks nothing for long.
+func free(s *State, instance *v1alpha2.NginxOperator) string {
+	for _, blocker := range instance.Status.BlockedBy {
+		if !strings.Contains(blocker.Message, "already allocated") {
+			continue
+		}
+		for _, port := range instance.Spec.Ports {
+			since, foreign := s.NodePorts[ptr.Deref(port.NodePort, 0)]
+			if foreign && !since.IsZero() && s.Now.Sub(since) > portRetry {
+				return fmt.Sprintf("blocked by a node port that is free since %s: %s", s.Now.Sub(since), blocker.Message)
+			}
+		}
+	}
+	return ""
+}
+
+// numbered: an instance that is Ready has as many replicas as its spec declares.
+func numbered(s *State, instance *v1alpha2.NginxOperator) string {
+	d := s.deployment(instance.Name)
+	if d == nil || s.Refuses || instance.Spec.Paused || instance.Spec.Autoscaling != nil || instance.Spec.Replicas == nil ||
+		!meta.IsStatusConditionTrue(instance.Status.Conditions, v1alpha2.ConditionReady) || *d.Spec.Replicas == *instance.Spec.Replicas {
+		return ""
+	}
+	return fmt.Sprintf("Ready with %d replicas, the spec has %d", *d.Spec.Replicas, *instance.Spec.Replicas)
+}
+
+func waits(instance *v1alpha2.NginxOperator) bool {
+	return conditionOf(instance, v1alpha2.ConditionProgressing).Reason == v1alpha2.ReasonWaitingForFleet
+}
+
+// stopped reports whether the operator reports why it starts no more rollouts.
+func (s *State) stopped() bool {
+	return s.Fleet.Reason == "FleetRolloutStopped" || s.Fleet.Reason == "FleetRolloutReleased"
+}
+
+// awaited: an instance waits for a rollout slot only while another one rolls or fails, or if the
+// operator reports why the rollout has stopped.
+func awaited(s *State, instance *v1alpha2.NginxOperator) string {
+	if !waits(instance) || s.stopped() {
+		return ""
+	}
+	for _, other := range s.Instances {
+		d, degraded := s.deployment(other.Name), conditionOf(other, v1alpha2.ConditionDegraded)
+		fails := degraded.Status == metav1.ConditionTrue && degraded.Reason != v1alpha2.ReasonRolledBack
+		if other.Name != instance.Name && (fails || d == nil || incomplete(d)) {
+			return ""
+		}
+	}
+	return fmt.Sprintf("waits for a rollout slot, and no instance rolls; the operator reports %s: %s", s.Fleet.Reason, s.Fleet.Message)
+}
+
+// Explained returns the instances that are not Ready some minutes after all faults have ended,
+// although their changes were not rolled back, and those that wait for a rollout that has no reason
+// to stop.
+func Explained(s *State) []string {
+	var out []string
+	for _, instance := range s.Instances {
+		degraded := conditionOf(instance, v1alpha2.ConditionDegraded)
+		if degraded.Status == metav1.ConditionTrue && degraded.Reason != v1alpha2.ReasonRolledBack {
+			out = append(out, fmt.Sprintf("%s: Degraded after all faults have ended: %s: %s", instance.Name, degraded.Reason, degraded.Message))
+		}
+		if waits(instance) && !s.stopped() {
+			out = append(out, fmt.Sprintf("%s: waits for a rollout slot, and the operator reports %s: %s",
+				instance.Name, s.Fleet.Reason, s.Fleet.Message))
+		}
+	}
+	return out
+}
+
+// Watcher compares a moment with the one before it. The zero value has seen nothing.
+type Watcher struct{ before map[string]seen }
+
+type seen struct {
+	inputs     int
+	spec       string
+	rolledBack bool
+}
+
+// Moment returns the instances that are no longer rolled back although only spec.paused has
+// changed.
+func (w *Watcher) Moment(s *State) []string {
+	now := map[string]seen{}
+	var out []string
+	for _, instance := range s.Instances {
+		spec := instance.Spec.DeepCopy()
+		spec.Paused = false
+		raw, err := json.Marshal(spec)
+		if err != nil {
+			panic(err)
+		}
+		degraded := conditionOf(instance, v1alpha2.ConditionDegraded)
+		rolledBack := degraded.Status == metav1.ConditionTrue && degraded.Reason == v1alpha2.ReasonRolledBack
+		one := seen{s.Inputs, string(instance.UID) + string(raw), rolledBack}
+		before := w.before[instance.Name]
+		if before.rolledBack && before.spec == one.spec && before.inputs == one.inputs && degraded.Status == metav1.ConditionFalse {
+			out = append(out, instance.Name+": no longer reported as rolled back, although at most spec.paused has changed")
+		}
+		now[instance.Name] = one
+	}
+	w.before = now
+	return out
+}

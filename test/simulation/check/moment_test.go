@@ -1,0 +1,149 @@
+package check
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+)
+
+var moment = time.Date(2000, 1, 1, 1, 0, 0, 0, time.UTC)
+
+// quiet returns a cluster with one instance that is ready, after a change.
+func quiet(change func(*State, *v1alpha2.NginxOperator, *appsv1.Deployment)) *State {
+	instance := &v1alpha2.NginxOperator{}
+	instance.Name, instance.Generation = "web", 2
+	instance.Status.Conditions = []metav1.Condition{
+		{Type: v1alpha2.ConditionReady, Status: metav1.ConditionTrue, ObservedGeneration: 2},
+		{Type: v1alpha2.ConditionDegraded, Status: metav1.ConditionFalse},
+		{Type: v1alpha2.ConditionProgressing, Status: metav1.ConditionFalse},
+	}
+	d := &appsv1.Deployment{}
+	d.Name, d.Spec.Replicas = "web", ptr.To[int32](1)
+	d.Spec.Template.Spec.Containers = []corev1.Container{{Image: "new"}}
+	d.Status = appsv1.DeploymentStatus{ReadyReplicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1}
+	pod := &corev1.Pod{}
+	pod.Name, pod.Labels = "web-1", map[string]string{"app.kubernetes.io/instance": "web"}
+	pod.CreationTimestamp = metav1.NewTime(moment)
+	out := &State{
+		Instances: []*v1alpha2.NginxOperator{instance}, Deployments: []*appsv1.Deployment{d}, Pods: []*corev1.Pod{pod}, Now: moment,
+		Exists: map[string]bool{"secret/token": true},
+	}
+	change(out, instance, d)
+	return out
+}
+
+// degrade makes an instance Degraded.
+func degrade(instance *v1alpha2.NginxOperator, reason, message string) {
+	instance.Status.Conditions[0].Status = metav1.ConditionFalse
+	instance.Status.Conditions[1] = metav1.Condition{
+		Type: v1alpha2.ConditionDegraded, Status: metav1.ConditionTrue, Reason: reason, Message: message,
+	}
+}
+
+// block adds a reason to status.blockedBy.
+func block(instance *v1alpha2.NginxOperator, reason, message string) {
+	instance.Status.BlockedBy = append(instance.Status.BlockedBy, v1alpha2.Blocker{Reason: reason, Message: message})
+}
+
+// Each invariant of a moment finds a cluster that breaks it, and a sound one breaks none.
+func TestMoment(t *testing.T) {
+	if found := Moment(quiet(func(*State, *v1alpha2.NginxOperator, *appsv1.Deployment) {})); len(found) > 0 {
+		t.Errorf("a sound cluster: %v", found)
+	}
+	for want, broken := range map[string]func(*State, *v1alpha2.NginxOperator, *appsv1.Deployment){
+		"the status is empty": func(_ *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) { o.Status.Conditions = nil },
+		"has 3":               func(_ *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) { o.Generation = 3 },
+		"invalid child": func(_ *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) {
+			block(o, v1alpha2.ReasonInvalidChild, "denied")
+		},
+		"is paused in a rollout": func(_ *State, o *v1alpha2.NginxOperator, d *appsv1.Deployment) {
+			o.Status.Conditions[0].Status = metav1.ConditionFalse
+			d.Spec.Paused, d.Status.UpdatedReplicas = true, 0
+		},
+		"has stalled": func(_ *State, o *v1alpha2.NginxOperator, d *appsv1.Deployment) {
+			degrade(o, v1alpha2.ReasonImagePullFailed, "")
+			o.Status.LastGoodRevision = &v1alpha2.GoodRevision{Image: "old"}
+			d.Status.Conditions = []appsv1.DeploymentCondition{{Reason: "ProgressDeadlineExceeded"}}
+		},
+		"it exists": func(_ *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) {
+			degrade(o, v1alpha2.ReasonRolledBack, `secret "token" not found`)
+		},
+		"error that passes": func(_ *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) {
+			o.Status.FailedRevisions = []v1alpha2.FailedRevision{{Message: "failed to sync secret cache"}}
+		},
+		"has an older one": func(s *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) {
+			end := moment.Add(time.Hour)
+			o.Status.Certificates = []v1alpha2.Certificate{{SecretName: "cert", NotAfter: metav1.NewTime(end)}}
+			s.Certificates = map[string]Certificate{"cert": {NotAfter: end, Written: moment.Add(time.Minute)}}
+		},
+		"the spec has 2": func(_ *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) { o.Spec.Replicas = ptr.To[int32](2) },
+		"no instance rolls": func(_ *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) {
+			o.Status.Conditions[2].Reason = v1alpha2.ReasonWaitingForFleet
+		},
+		"a node port that is free": func(s *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) {
+			block(o, v1alpha2.ReasonInvalidConfiguration, "provided port is already allocated")
+			o.Spec.Ports = []v1alpha2.Port{{NodePort: ptr.To[int32](30100)}}
+			s.NodePorts = map[int32]time.Time{30100: moment.Add(-time.Hour)}
+		},
+	} {
+		if found := Moment(quiet(broken)); len(found) != 1 || !strings.Contains(found[0], want) {
+			t.Errorf("found %v, want one with %q", found, want)
+		}
+	}
+}
+
+// An instance that is Degraded without a fault, or waits without a reason, is found.
+func TestExplained(t *testing.T) {
+	waiting := func(s *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) {
+		o.Status.Conditions[2].Reason = v1alpha2.ReasonWaitingForFleet
+		s.Fleet.Reason = "FleetRollout"
+	}
+	for name, test := range map[string]struct {
+		broken func(*State, *v1alpha2.NginxOperator, *appsv1.Deployment)
+		want   int
+	}{
+		"sound": {func(*State, *v1alpha2.NginxOperator, *appsv1.Deployment) {}, 0},
+		"degraded": {func(_ *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) {
+			degrade(o, v1alpha2.ReasonForbidden, "")
+		}, 1},
+		"rolled back": {
+			func(_ *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) {
+				degrade(o, v1alpha2.ReasonRolledBack, "")
+			}, 0,
+		},
+		"waits": {waiting, 1},
+		"waits for a failure": {func(s *State, o *v1alpha2.NginxOperator, d *appsv1.Deployment) {
+			waiting(s, o, d)
+			s.Fleet.Reason = "FleetRolloutStopped"
+		}, 0},
+	} {
+		if found := Explained(quiet(test.broken)); len(found) != test.want {
+			t.Errorf("%s: found %v, want %d", name, found, test.want)
+		}
+	}
+}
+
+// A rolled back instance stays so if only spec.paused changes.
+func TestWatcher(t *testing.T) {
+	rolledBack := quiet(func(_ *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) {
+		degrade(o, v1alpha2.ReasonRolledBack, "")
+	})
+	paused := quiet(func(_ *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) { o.Spec.Paused = true })
+	changed := quiet(func(_ *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) { o.Spec.Image = "other" })
+	for next, want := range map[*State]int{rolledBack: 0, paused: 1, changed: 0} {
+		var watcher Watcher
+		if found := watcher.Moment(rolledBack); len(found) > 0 {
+			t.Errorf("found %v at first", found)
+		}
+		if found := watcher.Moment(next); len(found) != want {
+			t.Errorf("found %v, want %d", found, want)
+		}
+	}
+}

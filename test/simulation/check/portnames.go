@@ -1,0 +1,55 @@
+package check
+
+import (
+	"fmt"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+)
+
+// servicePortsAnnotation has the numbers of the Service by the names of container ports.
+const servicePortsAnnotation = "operator.example.com/service-ports"
+
+// portNames returns a name for each container port of a Deployment that follows from its number.
+// The operator keeps the names that Pods have, so they depend on history.
+func portNames(d *appsv1.Deployment) map[string]string {
+	out := map[string]string{}
+	if d == nil {
+		return out
+	}
+	for _, container := range d.Spec.Template.Spec.Containers {
+		for _, port := range container.Ports {
+			out[port.Name] = fmt.Sprintf("container-port-%d", port.ContainerPort)
+		}
+	}
+	return out
+}
+
+// withPortNames returns a copy of a part of a child with other names of container ports.
+func withPortNames(value any, names map[string]string) any {
+	switch value := value.(type) {
+	case []any:
+		out := make([]any, len(value))
+		for i := range value {
+			out[i] = withPortNames(value[i], names)
+		}
+		return out
+	case map[string]any:
+		out := map[string]any{}
+		_, isContainerPort := value["containerPort"]
+		for key, element := range value {
+			text, isText := element.(string)
+			switch {
+			case isText && names[text] != "" && (key == "targetPort" || key == "port" || key == "name" && isContainerPort):
+				out[key] = names[text]
+			case isText && key == servicePortsAnnotation:
+				name, number, _ := strings.Cut(text, "=")
+				out[key] = names[name] + "=" + number
+			default:
+				out[key] = withPortNames(element, names)
+			}
+		}
+		return out
+	}
+	return value
+}

@@ -1,0 +1,108 @@
+package kube
+
+import (
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+func conditionOf(d *appsv1.Deployment, kind appsv1.DeploymentConditionType) *appsv1.DeploymentCondition {
+	for i := range d.Status.Conditions {
+		if d.Status.Conditions[i].Type == kind {
+			return d.Status.Conditions[i].DeepCopy()
+		}
+	}
+	return nil
+}
+
+// deploymentConditions returns Available, Progressing and, if Pods are refused, ReplicaFailure.
+func (k *Kube) deploymentConditions(
+	d *appsv1.Deployment, status *appsv1.DeploymentStatus, newest *appsv1.ReplicaSet,
+) []appsv1.DeploymentCondition {
+	_, unavailable := boundsOf(d)
+	available := appsv1.DeploymentCondition{
+		Type: appsv1.DeploymentAvailable, Status: corev1.ConditionFalse, Reason: "MinimumReplicasUnavailable",
+	}
+	if status.AvailableReplicas >= *d.Spec.Replicas-unavailable {
+		available.Status, available.Reason = corev1.ConditionTrue, "MinimumReplicasAvailable"
+	}
+	out := []appsv1.DeploymentCondition{k.stamped(d, available, false), k.progressing(d, status, newest)}
+	if newest != nil {
+		for _, condition := range newest.Status.Conditions {
+			if condition.Type == appsv1.ReplicaSetReplicaFailure {
+				out = append(out, k.stamped(d, appsv1.DeploymentCondition{
+					Type: appsv1.DeploymentReplicaFailure, Status: condition.Status, Reason: condition.Reason, Message: condition.Message,
+				}, false))
+			}
+		}
+	}
+	return out
+}
+
+// progressing returns the condition Progressing. Its update time is that of the last progress, from
+// which the deadline counts.
+func (k *Kube) progressing(d *appsv1.Deployment, status *appsv1.DeploymentStatus, newest *appsv1.ReplicaSet) appsv1.DeploymentCondition {
+	before := conditionOf(d, appsv1.DeploymentProgressing)
+	out := appsv1.DeploymentCondition{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue}
+	want := *d.Spec.Replicas
+	complete := status.UpdatedReplicas == want && status.Replicas == want && status.AvailableReplicas == want
+	progressed := status.UpdatedReplicas > d.Status.UpdatedReplicas || status.ReadyReplicas > d.Status.ReadyReplicas ||
+		status.AvailableReplicas > d.Status.AvailableReplicas ||
+		status.Replicas-status.UpdatedReplicas < d.Status.Replicas-d.Status.UpdatedReplicas
+	switch {
+	case d.Spec.Paused:
+		out.Status, out.Reason = corev1.ConditionUnknown, "DeploymentPaused"
+		return k.stamped(d, out, false)
+	case newest != nil && complete:
+		out.Reason, out.Message = "NewReplicaSetAvailable", fmt.Sprintf("ReplicaSet %q has successfully progressed.", newest.Name)
+		return k.stamped(d, out, false)
+	case newest == nil || before == nil || before.Status == corev1.ConditionUnknown ||
+		before.Message != updating(newest) && before.Message != late(newest):
+		out.Reason, out.Message = "ReplicaSetUpdated", updating(newest)
+		return k.stamped(d, out, true)
+	case progressed:
+		out.Reason, out.Message = "ReplicaSetUpdated", updating(newest)
+		return k.stamped(d, out, true)
+	}
+	deadline := before.LastUpdateTime.Add(time.Duration(*d.Spec.ProgressDeadlineSeconds) * time.Second)
+	if before.Status == corev1.ConditionFalse {
+		return *before
+	}
+	if k.Store.Now().Before(deadline) {
+		k.after(deadline)
+		return *before
+	}
+	out.Status, out.Reason, out.Message = corev1.ConditionFalse, "ProgressDeadlineExceeded", late(newest)
+	return k.stamped(d, out, true)
+}
+
+func updating(rs *appsv1.ReplicaSet) string {
+	if rs == nil {
+		return ""
+	}
+	return fmt.Sprintf("ReplicaSet %q is progressing.", rs.Name)
+}
+
+func late(rs *appsv1.ReplicaSet) string {
+	return fmt.Sprintf("ReplicaSet %q has timed out progressing.", rs.Name)
+}
+
+// stamped sets the times of a condition. They stay as they are if the condition does not change and
+// is not touched.
+func (k *Kube) stamped(d *appsv1.Deployment, condition appsv1.DeploymentCondition, touch bool) appsv1.DeploymentCondition {
+	now := at(k.Store.Now())
+	condition.LastUpdateTime, condition.LastTransitionTime = now, now
+	before := conditionOf(d, condition.Type)
+	if before == nil {
+		return condition
+	}
+	if before.Status == condition.Status {
+		condition.LastTransitionTime = before.LastTransitionTime
+	}
+	if before.Status == condition.Status && before.Reason == condition.Reason && before.Message == condition.Message && !touch {
+		return *before
+	}
+	return condition
+}

@@ -1,0 +1,144 @@
+// Package kube models the controllers and kubelets of a cluster on the storage of the simulation:
+// Deployments, ReplicaSets, Pods, HorizontalPodAutoscalers, EndpointSlices, and garbage collection.
+// It works only when Tick is called, in a fixed order.
+package kube
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/test/simulation/storage"
+)
+
+// manager is the field manager of all controllers.
+const manager = "kube-controller-manager"
+
+// startTime is how long a container needs until it is ready, endTime until it has ended.
+const (
+	startTime = 2 * time.Second
+	endTime   = 6 * time.Second
+)
+
+// Faults are failures that the cluster has. The zero value has none.
+type Faults struct {
+	// Unpullable are images with the reason why no kubelet can pull them.
+	Unpullable map[string]string
+	// Crashes reports whether nginx of a Pod crashes.
+	Crashes func(*corev1.Pod) bool
+	// Unschedulable: no node takes new Pods.
+	Unschedulable bool
+	// Refused is why no Pod can be created, or "".
+	Refused string
+	// ConfigError is what the kubelet reports for containers that it starts, or "".
+	ConfigError string
+}
+
+// Kube is a cluster.
+type Kube struct {
+	Store  *storage.Store
+	Faults Faults
+	// Load is how many replicas an autoscaler wants, by the namespace and name of the Deployment.
+	Load map[client.ObjectKey]int32
+
+	seen int64
+	next time.Time
+	pods int
+	// wait is the earliest time at which something happens without a write.
+	wait time.Time
+}
+
+// New returns a cluster on a storage.
+func New(store *storage.Store) *Kube {
+	return &Kube{Store: store, Load: map[client.ObjectKey]int32{}}
+}
+
+// Changed makes the next Tick look at everything, because the faults changed.
+func (k *Kube) Changed() { k.seen = 0 }
+
+// Next returns when Tick has to be called though nothing is written, or zero.
+func (k *Kube) Next() time.Time {
+	if k.next.IsZero() {
+		return k.next
+	}
+	return k.next.Add(-k.Store.Skew)
+}
+
+// Tick lets each controller work once, and reports whether it wrote something.
+func (k *Kube) Tick() bool {
+	now := k.Store.Now()
+	if k.Store.Revision() == k.seen && (k.next.IsZero() || now.Before(k.next)) {
+		return false
+	}
+	before := k.Store.Revision()
+	k.wait = time.Time{}
+	k.Store.GarbageCollect()
+	for _, found := range k.Store.List(storage.Autoscalers, "") {
+		k.scale(found)
+	}
+	for _, found := range k.Store.List(storage.Deployments, "") {
+		k.deployment(found)
+	}
+	for _, found := range k.Store.List(storage.ReplicaSets, "") {
+		k.replicaSet(found)
+	}
+	for _, found := range k.Store.List(storage.Pods, "") {
+		k.pod(found)
+	}
+	for _, found := range k.Store.List(storage.Services, "") {
+		k.endpoints(found)
+	}
+	k.seen, k.next = k.Store.Revision(), k.wait
+	if k.seen != before {
+		k.seen = 0 // one controller may have work that another one left
+		return true
+	}
+	return false
+}
+
+// after makes Tick look again at a time.
+func (k *Kube) after(at time.Time) {
+	if k.wait.IsZero() || at.Before(k.wait) {
+		k.wait = at
+	}
+}
+
+// controlled returns the objects of a kind that an object controls.
+func (k *Kube) controlled(of *storage.Resource, owner client.Object) []*storage.Version {
+	var out []*storage.Version
+	for _, found := range k.Store.List(of, owner.GetNamespace()) {
+		if metav1.IsControlledBy(&unstructured.Unstructured{Object: found.Object}, owner) {
+			out = append(out, found)
+		}
+	}
+	return out
+}
+
+// write stores a changed object, or the status of it.
+func (k *Kube) write(of *storage.Resource, object client.Object, subresource string) {
+	key := storage.Key{Resource: of, Namespace: object.GetNamespace(), Name: object.GetName()}
+	_, err := k.Store.Update(key, storage.ToMap(object), storage.Options{Manager: manager, Subresource: subresource})
+	if err != nil && !apierrors.IsNotFound(err) {
+		panic(err) // the controllers of the model read and write in one step
+	}
+}
+
+func (k *Kube) create(of *storage.Resource, object client.Object) {
+	key := storage.Key{Resource: of, Namespace: object.GetNamespace(), Name: object.GetName()}
+	if _, err := k.Store.Create(key, storage.ToMap(object), storage.Options{Manager: manager}); err != nil && !apierrors.IsAlreadyExists(err) {
+		panic(err)
+	}
+}
+
+func (k *Kube) remove(of *storage.Resource, object client.Object, now bool) {
+	key := storage.Key{Resource: of, Namespace: object.GetNamespace(), Name: object.GetName()}
+	if _, err := k.Store.Delete(key, storage.DeleteOptions{Now: now}); err != nil && !apierrors.IsNotFound(err) {
+		panic(err)
+	}
+}
+
+func at(t time.Time) metav1.Time { return metav1.NewTime(t.UTC().Truncate(time.Second)) }

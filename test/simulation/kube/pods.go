@@ -1,0 +1,225 @@
+package kube
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/example/nginx-operator/test/simulation/storage"
+)
+
+// replicaSet creates and deletes the Pods of a ReplicaSet.
+func (k *Kube) replicaSet(found *storage.Version) {
+	rs := &appsv1.ReplicaSet{}
+	found.As(rs)
+	if rs.DeletionTimestamp != nil {
+		return
+	}
+	var pods []*corev1.Pod
+	for _, one := range k.controlled(storage.Pods, rs) {
+		pod := &corev1.Pod{}
+		one.As(pod)
+		if pod.DeletionTimestamp == nil && pod.Status.Phase != corev1.PodFailed {
+			pods = append(pods, pod)
+		}
+	}
+	// Pods that are not ready go first, then the youngest.
+	slices.SortStableFunc(pods, func(a, b *corev1.Pod) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), a.CreationTimestamp.Compare(b.CreationTimestamp.Time))
+	})
+	want := int(*rs.Spec.Replicas)
+	refused := ""
+	for range want - len(pods) {
+		if refused = k.Faults.Refused; refused != "" {
+			break
+		}
+		pods = append(pods, k.newPod(rs))
+	}
+	for _, pod := range pods[min(want, len(pods)):] {
+		k.remove(storage.Pods, pod, false)
+	}
+	pods = pods[:min(want, len(pods))]
+	status := appsv1.ReplicaSetStatus{ObservedGeneration: rs.Generation, Replicas: int32(len(pods))} //nolint:gosec // a few
+	for _, pod := range pods {
+		if rank(pod) == 0 {
+			status.ReadyReplicas++
+			status.AvailableReplicas++
+		}
+	}
+	if refused != "" {
+		status.Conditions = []appsv1.ReplicaSetCondition{{
+			Type: appsv1.ReplicaSetReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate", Message: refused,
+		}}
+	}
+	if !equality.Semantic.DeepEqual(rs.Status, status) {
+		rs.Status = status
+		k.write(storage.ReplicaSets, rs, "status")
+	}
+}
+
+// rank is 0 for a Pod that is ready.
+func rank(pod *corev1.Pod) int {
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue {
+			return 0
+		}
+	}
+	return 1
+}
+
+func (k *Kube) newPod(rs *appsv1.ReplicaSet) *corev1.Pod {
+	k.pods++
+	pod := &corev1.Pod{Spec: *rs.Spec.Template.Spec.DeepCopy()}
+	pod.Namespace, pod.Name = rs.Namespace, fmt.Sprintf("%s-%05d", rs.Name, k.pods)
+	pod.Labels, pod.Annotations = maps.Clone(rs.Spec.Template.Labels), maps.Clone(rs.Spec.Template.Annotations)
+	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(rs, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"))}
+	k.create(storage.Pods, pod)
+	return pod
+}
+
+// pod does what the scheduler and a kubelet do.
+func (k *Kube) pod(found *storage.Version) {
+	pod := &corev1.Pod{}
+	found.As(pod)
+	now := k.Store.Now()
+	if pod.DeletionTimestamp != nil {
+		asked := pod.DeletionTimestamp.Add(-time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second)
+		if end := asked.Add(endTime); now.Before(end) {
+			k.after(end)
+			return
+		}
+		k.remove(storage.Pods, pod, true)
+		return
+	}
+	if pod.Spec.NodeName == "" && !k.Faults.Unschedulable {
+		pod.Spec.NodeName = "node"
+		k.write(storage.Pods, pod, "")
+		return
+	}
+	status := corev1.PodStatus{Phase: corev1.PodPending}
+	if pod.Spec.NodeName == "" {
+		status.Conditions = []corev1.PodCondition{{
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "0/1 nodes are available",
+		}}
+	} else {
+		k.containers(pod, &status)
+	}
+	status.StartTime = pod.Status.StartTime
+	if status.StartTime == nil && pod.Spec.NodeName != "" {
+		status.StartTime = ptr.To(at(now))
+	}
+	if !equality.Semantic.DeepEqual(pod.Status, status) {
+		pod.Status = status
+		k.write(storage.Pods, pod, "status")
+	}
+}
+
+// containers reports the containers of a Pod on a node.
+func (k *Kube) containers(pod *corev1.Pod, status *corev1.PodStatus) {
+	ready := corev1.ConditionTrue
+	for i := range pod.Spec.Containers {
+		container := k.container(pod, &pod.Spec.Containers[i])
+		if !container.Ready {
+			ready = corev1.ConditionFalse
+		}
+		if container.State.Running != nil {
+			status.Phase = corev1.PodRunning
+		}
+		status.ContainerStatuses = append(status.ContainerStatuses, container)
+	}
+	status.Conditions = []corev1.PodCondition{
+		{Type: corev1.PodScheduled, Status: corev1.ConditionTrue},
+		{Type: corev1.PodReady, Status: ready},
+	}
+}
+
+func (k *Kube) container(pod *corev1.Pod, spec *corev1.Container) corev1.ContainerStatus {
+	out := corev1.ContainerStatus{Name: spec.Name, Image: spec.Image, Started: ptr.To(false)}
+	wait := func(reason, message string) corev1.ContainerStatus {
+		out.State.Waiting = &corev1.ContainerStateWaiting{Reason: reason, Message: message}
+		return out
+	}
+	before := corev1.ContainerStatus{}
+	for i := range pod.Status.ContainerStatuses {
+		if pod.Status.ContainerStatuses[i].Name == spec.Name {
+			before = pod.Status.ContainerStatuses[i]
+		}
+	}
+	runs := before.State.Running != nil
+	switch missing := k.missing(pod, spec); {
+	case runs:
+	case k.Faults.Unpullable[spec.Image] != "":
+		return wait("ImagePullBackOff", "Back-off pulling image: ErrImagePull: "+k.Faults.Unpullable[spec.Image])
+	case missing.volume != "":
+		return wait("ContainerCreating", "")
+	case missing.env != "":
+		return wait("CreateContainerConfigError", missing.env)
+	case k.Faults.ConfigError != "":
+		return wait("CreateContainerConfigError", k.Faults.ConfigError)
+	}
+	if spec.Name == "nginx" && k.Faults.Crashes != nil && k.Faults.Crashes(pod) {
+		out.RestartCount = max(before.RestartCount, 3)
+		out.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 139, Reason: "Error", Message: "segmentation fault"}
+		return wait("CrashLoopBackOff", "back-off restarting failed container")
+	}
+	out.RestartCount, out.LastTerminationState = before.RestartCount, before.LastTerminationState
+	started := at(k.Store.Now())
+	if runs {
+		started = before.State.Running.StartedAt
+	}
+	out.State.Running = &corev1.ContainerStateRunning{StartedAt: started}
+	if due := started.Add(startTime); k.Store.Now().Before(due) {
+		k.after(due)
+	} else {
+		out.Ready, out.Started = true, ptr.To(true)
+	}
+	return out
+}
+
+// absent is what a container needs and does not have.
+type absent struct{ volume, env string }
+
+// missing returns which ConfigMap or Secret a container waits for.
+func (k *Kube) missing(pod *corev1.Pod, container *corev1.Container) absent {
+	has := func(of *storage.Resource, name string, optional *bool) bool {
+		return ptr.Deref(optional, false) || k.Store.Get(storage.Key{Resource: of, Namespace: pod.Namespace, Name: name}) != nil
+	}
+	for _, volume := range pod.Spec.Volumes {
+		sources := []corev1.VolumeProjection{{}}
+		if volume.Projected != nil {
+			sources = volume.Projected.Sources
+		}
+		if volume.ConfigMap != nil && !has(storage.ConfigMaps, volume.ConfigMap.Name, volume.ConfigMap.Optional) {
+			return absent{volume: volume.ConfigMap.Name}
+		}
+		if volume.Secret != nil && !has(storage.Secrets, volume.Secret.SecretName, volume.Secret.Optional) {
+			return absent{volume: volume.Secret.SecretName}
+		}
+		for _, source := range sources {
+			if source.ConfigMap != nil && !has(storage.ConfigMaps, source.ConfigMap.Name, source.ConfigMap.Optional) {
+				return absent{volume: source.ConfigMap.Name}
+			}
+			if source.Secret != nil && !has(storage.Secrets, source.Secret.Name, source.Secret.Optional) {
+				return absent{volume: source.Secret.Name}
+			}
+		}
+	}
+	for _, env := range container.Env {
+		from := ptr.Deref(env.ValueFrom, corev1.EnvVarSource{})
+		if from.SecretKeyRef != nil && !has(storage.Secrets, from.SecretKeyRef.Name, from.SecretKeyRef.Optional) {
+			return absent{env: fmt.Sprintf("secret %q not found", from.SecretKeyRef.Name)}
+		}
+		if from.ConfigMapKeyRef != nil && !has(storage.ConfigMaps, from.ConfigMapKeyRef.Name, from.ConfigMapKeyRef.Optional) {
+			return absent{env: fmt.Sprintf("configmap %q not found", from.ConfigMapKeyRef.Name)}
+		}
+	}
+	return absent{}
+}

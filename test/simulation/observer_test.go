@@ -1,0 +1,133 @@
+package simulation
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/test/simulation/check"
+	"github.com/example/nginx-operator/test/simulation/storage"
+	"github.com/example/nginx-operator/test/simulation/world"
+)
+
+const (
+	// healTime is how long the instances may take after the faults have ended, without another
+	// change. It is shorter than the time after which the operator asks the API server again about
+	// a spec that it found invalid.
+	healTime = 8 * time.Minute
+	// settleTime is how long they may take after the last change, quietTime how long no request may
+	// follow.
+	settleTime = 40 * time.Minute
+	quietTime  = 10 * time.Minute
+)
+
+// observer checks a world while it runs and at its end.
+type observer struct {
+	w       *world.World
+	watcher check.Watcher
+	found   []string
+}
+
+// observe checks the world at each quiet moment from now on.
+func observe(w *world.World) *observer {
+	o := &observer{w: w}
+	w.OnQuiet = func() {
+		state := w.State()
+		for _, problem := range append(check.Moment(state), o.watcher.Moment(state)...) {
+			w.Note("found: %s", problem)
+			o.found = append(o.found, fmt.Sprintf("at %s, %s", time.Now().Format(time.TimeOnly), problem))
+		}
+	}
+	return o
+}
+
+// finish ends all faults, checks the invariants, asks for one more rollout of all instances, and
+// checks the invariants of the end.
+func (o *observer) finish() []string {
+	w := o.w
+	if len(o.found) > 0 {
+		return o.found
+	}
+	w.Recover()
+	w.Run(healTime)
+	o.found = append(o.found, check.Explained(w.State())...)
+	for _, instance := range w.State().Instances {
+		instance.Spec.Paused, instance.Spec.ForceRedeploy = false, "last"
+		w.Must(w.Write(instance))
+	}
+	w.Run(settleTime)
+	before := w.Requests
+	w.Run(quietTime)
+	if count := w.Requests - before; count > 0 {
+		o.found = append(o.found, fmt.Sprintf("%d requests at steady state", count))
+	}
+	state := w.State()
+	for _, invariant := range []func(*check.State) []string{check.Settled, check.Truthful, check.Replicas, check.Stale} {
+		o.found = append(o.found, invariant(state)...)
+	}
+	history := w.History()
+	o.found = append(o.found, w.Problems...)
+	o.found = append(o.found, w.Unmounted()...)
+	o.found = append(o.found, w.RolledBack()...)
+	o.found = append(o.found, w.Unbounded()...)
+	o.found = append(o.found, check.Templates(history)...)
+	o.found = append(o.found, check.Returns(history)...)
+	return append(o.found, check.Same(state, fresh(w))...)
+}
+
+// fresh returns the cluster that the same inputs lead to without faults and without a history.
+func fresh(from *world.World) *check.State {
+	w := world.New(from.Release, 0)
+	for _, of := range []*storage.Resource{storage.ConfigMaps, storage.Secrets} {
+		for _, found := range from.Store.List(of, world.Namespace) {
+			if input := inputOf(found); input != nil {
+				w.Must(w.Create(input))
+			}
+		}
+	}
+	for _, instance := range from.State().Instances {
+		clean := instance.DeepCopy()
+		clean.ObjectMeta = world.Meta(instance.Name)
+		clean.Labels = instance.Labels
+		w.Must(w.Create(clean))
+	}
+	w.Start(0)
+	defer w.Stop()
+	w.Run(settleTime)
+	return w.State()
+}
+
+// inputOf returns a copy of a ConfigMap or Secret of a user, or nil.
+func inputOf(found *storage.Version) client.Object {
+	out := world.Input(found)
+	if out == nil || len(out.GetOwnerReferences()) > 0 {
+		return nil
+	}
+	out.SetResourceVersion("")
+	out.SetUID("")
+	out.SetManagedFields(nil)
+	return out
+}
+
+// note records which states and transitions the statuses of all instances went through.
+func note(w *world.World, reached map[string]bool) {
+	last := map[string]string{}
+	for _, version := range w.Store.Since(0) {
+		if version.Resource != storage.NginxOperators {
+			continue
+		}
+		instance := &v1alpha2.NginxOperator{}
+		version.As(instance)
+		text := strconv.Itoa(len(instance.Status.BlockedBy))
+		for _, condition := range instance.Status.Conditions {
+			text += " " + condition.Type + "=" + string(condition.Status) + ":" + condition.Reason
+		}
+		if before := last[version.Name]; before != text {
+			reached[text], reached[before+" > "+text] = true, true
+			last[version.Name] = text
+		}
+	}
+}

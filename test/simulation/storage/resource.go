@@ -1,0 +1,91 @@
+package storage
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Resource is a kind that the model serves.
+type Resource struct {
+	schema.GroupVersionResource
+	Kind string
+	// HasStatus: the kind has the subresource status.
+	HasStatus bool
+	// Counts: the API server counts generations of the kind.
+	Counts bool
+	// Cluster: objects of the kind have no namespace.
+	Cluster bool
+}
+
+// GroupKind returns group and kind.
+func (r *Resource) GroupKind() schema.GroupKind {
+	return schema.GroupKind{Group: r.Group, Kind: r.Kind}
+}
+
+// GroupVersionKind returns group, version, and kind.
+func (r *Resource) GroupVersionKind() schema.GroupVersionKind {
+	return r.GroupVersion().WithKind(r.Kind)
+}
+
+// Name returns the resource with its group, for example deployments.apps.
+func (r *Resource) Name() string { return r.GroupResource().String() }
+
+func resource(group, version, plural, kind string, hasStatus, counts bool) *Resource {
+	return &Resource{
+		GroupVersionResource: schema.GroupVersionResource{Group: group, Version: version, Resource: plural},
+		Kind:                 kind, HasStatus: hasStatus, Counts: counts,
+	}
+}
+
+// The kinds that the model serves.
+var (
+	Namespaces           = clusterWide(resource("", "v1", "namespaces", "Namespace", true, false))
+	ConfigMaps           = resource("", "v1", "configmaps", "ConfigMap", false, false)
+	Secrets              = resource("", "v1", "secrets", "Secret", false, false)
+	Services             = resource("", "v1", "services", "Service", true, false)
+	Pods                 = resource("", "v1", "pods", "Pod", true, true)
+	Deployments          = resource("apps", "v1", "deployments", "Deployment", true, true)
+	ReplicaSets          = resource("apps", "v1", "replicasets", "ReplicaSet", true, true)
+	ControllerRevisions  = resource("apps", "v1", "controllerrevisions", "ControllerRevision", false, false)
+	Autoscalers          = resource("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler", true, true)
+	EndpointSlices       = resource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice", false, true)
+	Ingresses            = resource("networking.k8s.io", "v1", "ingresses", "Ingress", true, true)
+	NetworkPolicies      = resource("networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy", false, true)
+	PodDisruptionBudgets = resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", true, true)
+	CustomResourceDefs   = clusterWide(
+		resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", true, true))
+	NginxOperators = resource("operator.example.com", "v1alpha2", "nginxoperators", "NginxOperator", true, true)
+	allResources   = []*Resource{
+		Namespaces, ConfigMaps, Secrets, Services, Pods, Deployments, ReplicaSets, ControllerRevisions, Autoscalers, EndpointSlices,
+		Ingresses, NetworkPolicies, PodDisruptionBudgets, CustomResourceDefs, NginxOperators,
+	}
+)
+
+func clusterWide(r *Resource) *Resource {
+	r.Cluster = true
+	return r
+}
+
+// Resources returns all kinds that the model serves.
+func Resources() []*Resource { return slices.Clone(allResources) }
+
+// find returns the kind of a path, or nil.
+func find(group, version, plural string) *Resource {
+	at := slices.IndexFunc(allResources, func(r *Resource) bool {
+		return r.Group == group && r.Version == version && r.Resource == plural
+	})
+	if at < 0 {
+		return nil
+	}
+	return allResources[at]
+}
+
+// OfKind returns the model of a kind, or nil.
+func OfKind(kind string) *Resource {
+	at := slices.IndexFunc(allResources, func(r *Resource) bool { return r.Kind == kind })
+	if at < 0 {
+		return nil
+	}
+	return allResources[at]
+}

@@ -1,0 +1,190 @@
+package storage
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Key identifies an object.
+type Key struct {
+	Resource        *Resource
+	Namespace, Name string
+}
+
+func (k Key) String() string { return fmt.Sprintf("%s %s/%s", k.Resource.Name(), k.Namespace, k.Name) }
+
+// Version is an object at one resource version. Nobody changes it.
+type Version struct {
+	Key
+	Revision int64
+	// At is the time of the write.
+	At time.Time
+	// Object is the object, before its deletion if Deleted.
+	Object map[string]any
+	// Raw is the encoded object.
+	Raw     []byte
+	Deleted bool
+
+	decoded client.Object
+}
+
+// UID returns the object's UID.
+func (v *Version) UID() types.UID { return (&unstructured.Unstructured{Object: v.Object}).GetUID() }
+
+// As decodes the object. It decodes each version once, because the controllers of the model read it
+// at every tick.
+func (v *Version) As(into client.Object) {
+	if reflect.TypeOf(v.decoded) != reflect.TypeOf(into) {
+		v.decoded = reflect.New(reflect.TypeOf(into).Elem()).Interface().(client.Object)
+		if err := json.Unmarshal(v.Raw, v.decoded); err != nil {
+			panic(err) // the model stores what it decoded before
+		}
+	}
+	reflect.ValueOf(into).Elem().Set(reflect.ValueOf(v.decoded.DeepCopyObject()).Elem())
+}
+
+// Store holds the objects. It is for one goroutine at a time.
+type Store struct {
+	// Skew is how far the clock of the API server is ahead of the operator's.
+	Skew time.Duration
+
+	revision  int64
+	uids      int
+	addresses int
+	log       []*Version
+	live      map[Key]*Version
+}
+
+// New returns an empty Store.
+func New() *Store { return &Store{revision: 1, live: map[Key]*Version{}} }
+
+// Revision returns the resource version of the newest write.
+func (s *Store) Revision() int64 { return s.revision }
+
+// Get returns an object, or nil.
+func (s *Store) Get(key Key) *Version { return s.live[key] }
+
+// List returns the objects of a kind by namespace and name, of all namespaces if the namespace is
+// "".
+func (s *Store) List(of *Resource, namespace string) []*Version {
+	var out []*Version
+	for key, found := range s.live {
+		if key.Resource == of && (namespace == "" || key.Namespace == namespace) {
+			out = append(out, found)
+		}
+	}
+	slices.SortFunc(out, byName)
+	return out
+}
+
+// ListAt returns the objects that List returned at an earlier resource version.
+func (s *Store) ListAt(of *Resource, namespace string, revision int64) []*Version {
+	newest := map[Key]*Version{}
+	for _, version := range s.log {
+		if version.Revision > revision {
+			break
+		}
+		if version.Resource == of && (namespace == "" || version.Namespace == namespace) {
+			newest[version.Key] = version
+		}
+	}
+	var out []*Version
+	for _, version := range newest {
+		if !version.Deleted {
+			out = append(out, version)
+		}
+	}
+	slices.SortFunc(out, byName)
+	return out
+}
+
+func byName(a, b *Version) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}
+
+// Since returns the versions of all kinds after a resource version.
+func (s *Store) Since(revision int64) []*Version {
+	at, _ := slices.BinarySearchFunc(s.log, revision+1, func(v *Version, r int64) int { return cmp.Compare(v.Revision, r) })
+	return s.log[at:]
+}
+
+// before returns the version of an object before a resource version, or nil.
+func (s *Store) before(key Key, revision int64) *Version {
+	for _, version := range slices.Backward(s.log) {
+		if version.Key == key && version.Revision < revision {
+			return version
+		}
+	}
+	return nil
+}
+
+// put stores an object at a new resource version.
+func (s *Store) put(key Key, object map[string]any, deleted bool) *Version {
+	s.revision++
+	(&unstructured.Unstructured{Object: object}).SetResourceVersion(strconv.FormatInt(s.revision, 10))
+	raw, err := json.Marshal(object)
+	if err != nil {
+		panic(err) // it was decoded from JSON
+	}
+	version := &Version{Key: key, Revision: s.revision, At: time.Now(), Object: object, Raw: raw, Deleted: deleted}
+	s.log = append(s.log, version)
+	if deleted {
+		delete(s.live, key)
+	} else {
+		s.live[key] = version
+	}
+	return version
+}
+
+// newUID returns a UID that depends only on how many were returned before.
+func (s *Store) newUID() types.UID {
+	s.uids++
+	return types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012d", s.uids))
+}
+
+// Now returns the time of the API server's clock.
+func (s *Store) Now() time.Time { return time.Now().Add(s.Skew) }
+
+// now returns the time of the API server's clock as objects have it.
+func (s *Store) now() metav1.Time { return metav1.NewTime(s.Now().UTC().Truncate(time.Second)) }
+
+// GarbageCollect deletes the objects that have owners of which none exists, and returns their keys.
+// It repeats this until none is left.
+func (s *Store) GarbageCollect() []Key {
+	var out []Key
+	for {
+		uids := map[types.UID]bool{}
+		for _, found := range s.live {
+			uids[found.UID()] = true
+		}
+		var orphans []*Version
+		for _, found := range s.live {
+			object := &unstructured.Unstructured{Object: found.Object}
+			owned := slices.ContainsFunc(object.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return uids[o.UID] })
+			if len(object.GetOwnerReferences()) > 0 && !owned && object.GetDeletionTimestamp() == nil {
+				orphans = append(orphans, found)
+			}
+		}
+		if len(orphans) == 0 {
+			return out
+		}
+		slices.SortFunc(orphans, func(a, b *Version) int { return cmp.Compare(a.String(), b.String()) })
+		for _, orphan := range orphans {
+			out = append(out, orphan.Key)
+			if _, err := s.Delete(orphan.Key, DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+				panic(err)
+			}
+		}
+	}
+}

@@ -1,0 +1,273 @@
+package storage
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Options are those of a write.
+type Options struct {
+	// Manager is the field manager.
+	Manager string
+	// Subresource is status, scale, or "".
+	Subresource string
+}
+
+// DeleteOptions are the preconditions of a deletion.
+type DeleteOptions struct {
+	UID             types.UID
+	ResourceVersion string
+	// Now: a Pod is gone at once.
+	Now bool
+	// Orphan: the dependents stay and lose their owner.
+	Orphan bool
+}
+
+// Create stores a new object.
+func (s *Store) Create(key Key, object map[string]any, options Options) (*Version, error) {
+	object = runtime.DeepCopyJSON(object)
+	u := &unstructured.Unstructured{Object: object}
+	if u.GetResourceVersion() != "" {
+		return nil, apierrors.NewBadRequest("resourceVersion should not be set on objects to be created")
+	}
+	if key.Name == "" && u.GetGenerateName() != "" {
+		key.Name = fmt.Sprintf("%s%05d", u.GetGenerateName(), s.uids+1)
+	}
+	if !key.Resource.Cluster && s.Get(Key{Namespaces, "", key.Namespace}) == nil {
+		return nil, apierrors.NewNotFound(Namespaces.GroupResource(), key.Namespace)
+	}
+	u.SetNamespace(key.Namespace)
+	u.SetName(key.Name)
+	u.SetUID("")
+	u.SetCreationTimestamp(s.now())
+	u.SetDeletionTimestamp(nil)
+	u.SetSelfLink("")
+	u.SetGroupVersionKind(key.Resource.GroupVersionKind())
+	if key.Resource.HasStatus {
+		delete(object, "status")
+	}
+	if key.Resource.Counts {
+		u.SetGeneration(1)
+	} else {
+		u.SetGeneration(0)
+	}
+	// The API server says that a name is taken after it has validated the object.
+	if err := s.complete(key, nil, object); err != nil {
+		return nil, err
+	}
+	if s.live[key] != nil {
+		return nil, apierrors.NewAlreadyExists(key.Resource.GroupResource(), key.Name)
+	}
+	u.SetUID(s.newUID())
+	u.SetManagedFields(nil)
+	s.manage(key.Resource, map[string]any{}, object, options)
+	return s.put(key, object, false), nil
+}
+
+// Update replaces an object, or a subresource of it.
+func (s *Store) Update(key Key, object map[string]any, options Options) (*Version, error) {
+	live := s.live[key]
+	if live == nil {
+		return nil, apierrors.NewNotFound(key.Resource.GroupResource(), key.Name)
+	}
+	u := &unstructured.Unstructured{Object: object}
+	if uid := u.GetUID(); uid != "" && uid != live.UID() {
+		return nil, conflict(key, fmt.Errorf( //nolint:staticcheck // the API server's words
+			"Precondition failed: UID in precondition: %v, UID in object meta: %v", uid, live.UID()))
+	}
+	if options.Subresource == "" && u.GetResourceVersion() == "" && !updatesUnconditionally(key.Resource) {
+		return nil, invalid(key, field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update"))
+	}
+	return s.replace(live, runtime.DeepCopyJSON(object), options)
+}
+
+// updatesUnconditionally reports whether an update without a resource version is allowed.
+func updatesUnconditionally(of *Resource) bool {
+	return of != NginxOperators && of != PodDisruptionBudgets && of != CustomResourceDefs
+}
+
+// replace stores a changed object.
+func (s *Store) replace(live *Version, object map[string]any, options Options) (*Version, error) {
+	key, before := live.Key, &unstructured.Unstructured{Object: live.Object}
+	u := &unstructured.Unstructured{Object: object}
+	if version := u.GetResourceVersion(); version != "" && version != before.GetResourceVersion() {
+		return nil, conflict(key, fmt.Errorf("the object has been modified; please apply your changes to the latest version and try again"))
+	}
+	if uid := u.GetUID(); uid != "" && uid != before.GetUID() {
+		return nil, invalid(key, field.Invalid(field.NewPath("metadata", "uid"), string(uid), "field is immutable"))
+	}
+	object = merged(key.Resource, live.Object, object, options.Subresource)
+	if options.Subresource == "" {
+		if err := s.complete(key, live.Object, object); err != nil {
+			return nil, err
+		}
+	}
+	u = &unstructured.Unstructured{Object: object}
+	if key.Resource.Counts && generationChanges(key.Resource, live.Object, object) {
+		u.SetGeneration(before.GetGeneration() + 1)
+	}
+	s.manage(key.Resource, live.Object, object, options)
+	if reflect.DeepEqual(live.Object, object) {
+		return live, nil
+	}
+	if u.GetDeletionTimestamp() != nil && len(u.GetFinalizers()) == 0 && len(before.GetFinalizers()) > 0 {
+		return s.put(key, object, true), nil
+	}
+	return s.put(key, object, false), nil
+}
+
+// merged returns the object that a write makes: the fields that the request may change, and the
+// others as they are.
+func merged(of *Resource, live, object map[string]any, subresource string) map[string]any {
+	if subresource != "" {
+		out := runtime.DeepCopyJSON(live)
+		name := map[string]string{"status": "status", "scale": "spec"}[subresource]
+		if value, found := object[name]; found {
+			out[name] = value
+		} else {
+			delete(out, name)
+		}
+		return out
+	}
+	if status, found := live["status"]; of.HasStatus && found {
+		object["status"] = runtime.DeepCopyJSONValue(status)
+	} else if of.HasStatus {
+		delete(object, "status")
+	}
+	u, before := &unstructured.Unstructured{Object: object}, &unstructured.Unstructured{Object: live}
+	u.SetNamespace(before.GetNamespace())
+	u.SetName(before.GetName())
+	u.SetUID(before.GetUID())
+	u.SetResourceVersion(before.GetResourceVersion())
+	u.SetCreationTimestamp(before.GetCreationTimestamp())
+	u.SetDeletionTimestamp(before.GetDeletionTimestamp())
+	u.SetDeletionGracePeriodSeconds(before.GetDeletionGracePeriodSeconds())
+	u.SetGeneration(before.GetGeneration())
+	u.SetGroupVersionKind(before.GroupVersionKind())
+	u.SetManagedFields(before.GetManagedFields())
+	return object
+}
+
+// generationChanges reports whether a write changes the part of an object of which the API server
+// counts generations.
+func generationChanges(of *Resource, before, after map[string]any) bool {
+	if of == EndpointSlices || of == Deployments {
+		// The generation of these follows labels or annotations as well.
+		b, a := &unstructured.Unstructured{Object: before}, &unstructured.Unstructured{Object: after}
+		if of == Deployments && !reflect.DeepEqual(b.GetAnnotations(), a.GetAnnotations()) ||
+			of == EndpointSlices && !reflect.DeepEqual(b.GetLabels(), a.GetLabels()) {
+			return true
+		}
+	}
+	for name := range union(before, after) {
+		if name != "metadata" && name != "status" && !reflect.DeepEqual(before[name], after[name]) {
+			return true
+		}
+	}
+	return false
+}
+
+func union(a, b map[string]any) map[string]bool {
+	out := map[string]bool{}
+	for name := range a {
+		out[name] = true
+	}
+	for name := range b {
+		out[name] = true
+	}
+	return out
+}
+
+// Delete deletes an object, or marks it while it has finalizers or, if it is a Pod on a node, until
+// its containers have ended.
+func (s *Store) Delete(key Key, options DeleteOptions) (*Version, error) {
+	live := s.live[key]
+	if live == nil {
+		return nil, apierrors.NewNotFound(key.Resource.GroupResource(), key.Name)
+	}
+	object := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(live.Object)}
+	if options.UID != "" && options.UID != object.GetUID() {
+		return nil, conflict(key, fmt.Errorf( //nolint:staticcheck // the API server's words
+			"Precondition failed: UID in precondition: %v, UID in object meta: %v", options.UID, object.GetUID()))
+	}
+	if options.ResourceVersion != "" && options.ResourceVersion != object.GetResourceVersion() {
+		return nil, conflict(key, fmt.Errorf( //nolint:staticcheck // the API server's words
+			"Precondition failed: ResourceVersion in precondition: %v, ResourceVersion in object meta: %v",
+			options.ResourceVersion, object.GetResourceVersion()))
+	}
+	if options.Orphan {
+		s.orphan(object.GetUID())
+	}
+	node, _, _ := unstructured.NestedString(object.Object, "spec", "nodeName")
+	graceful := key.Resource == Pods && node != "" && !options.Now
+	if !graceful && len(object.GetFinalizers()) == 0 {
+		return s.put(key, object.Object, true), nil
+	}
+	if object.GetDeletionTimestamp() != nil {
+		return live, nil
+	}
+	deleted := s.now()
+	if graceful {
+		grace, found, _ := unstructured.NestedInt64(object.Object, "spec", "terminationGracePeriodSeconds")
+		if !found {
+			grace = 30
+		}
+		deleted = metav1.NewTime(deleted.Add(seconds(grace)))
+		object.SetDeletionGracePeriodSeconds(&grace)
+	}
+	object.SetDeletionTimestamp(&deleted)
+	if key.Resource.Counts {
+		object.SetGeneration(object.GetGeneration() + 1)
+	}
+	return s.put(key, object.Object, false), nil
+}
+
+// orphan removes the references to an owner.
+func (s *Store) orphan(uid types.UID) {
+	for _, resource := range allResources {
+		for _, found := range s.List(resource, "") {
+			object := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(found.Object)}
+			var rest []metav1.OwnerReference
+			for _, owner := range object.GetOwnerReferences() {
+				if owner.UID != uid {
+					rest = append(rest, owner)
+				}
+			}
+			if len(rest) != len(object.GetOwnerReferences()) {
+				object.SetOwnerReferences(rest)
+				s.put(found.Key, object.Object, false)
+			}
+		}
+	}
+}
+
+func conflict(key Key, err error) error {
+	return apierrors.NewConflict(key.Resource.GroupResource(), key.Name, err)
+}
+
+func invalid(key Key, errs ...*field.Error) error {
+	return apierrors.NewInvalid(key.Resource.GroupKind(), key.Name, errs)
+}
+
+// ToMap encodes a typed object.
+func ToMap(object any) map[string]any {
+	raw, err := json.Marshal(object)
+	if err != nil {
+		panic(err)
+	}
+	return decode(raw)
+}
+
+func parseRevision(text string) int64 {
+	out, _ := strconv.ParseInt(text, 10, 64)
+	return out
+}

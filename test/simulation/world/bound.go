@@ -1,0 +1,102 @@
+package world
+
+import (
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/test/simulation/check"
+	"github.com/example/nginx-operator/test/simulation/storage"
+)
+
+// fleetMember is what is known of an instance in the rollout of a release.
+type fleetMember struct {
+	image string
+	// asked: since the last change of the Pod template, something else than a release asked for
+	// one.
+	asked bool
+	// rolls: the last change of the image came from a release, and the rollout is not complete and
+	// does not fail.
+	rolls bool
+}
+
+// Unbounded returns the moments at which more instances rolled because of a release than the
+// release allows. It counts an instance only if nothing else explains the change of its image.
+func (w *World) Unbounded() []string {
+	members := map[string]*fleetMember{}
+	asker := asker{map[string]int64{}, map[string]string{}}
+	released := w.Released
+	var out []string
+	all := func(change func(*fleetMember)) {
+		for _, member := range members {
+			change(member)
+		}
+	}
+	for _, version := range w.Store.Since(0) {
+		for len(released) > 0 && !released[0].After(version.At) {
+			all(func(m *fleetMember) { m.rolls = false })
+			released = released[1:]
+		}
+		member := members[version.Name]
+		switch version.Resource {
+		case storage.NginxOperators:
+			if member == nil {
+				member = &fleetMember{}
+				members[version.Name] = member
+			}
+			member.follow(version, asker.asks(version))
+		case storage.ConfigMaps, storage.Secrets:
+			if !owned(version) {
+				all(func(m *fleetMember) { m.asked, m.rolls = true, false })
+			}
+		case storage.Deployments:
+			if member == nil || version.Deleted {
+				continue
+			}
+			if starts := member.deploy(version); !starts {
+				continue
+			}
+			rolling := 0
+			all(func(m *fleetMember) { rolling += map[bool]int{true: 1}[m.rolls] })
+			if limit := w.Release.Fleet.MaxUnavailable.IntValue(); rolling > limit {
+				out = append(out, fmt.Sprintf("at %s, %d instances roll because of a release, with %s, and %d may",
+					version.At.Format(time.TimeOnly), rolling, version.Name, limit))
+			}
+		}
+	}
+	return out
+}
+
+// follow notes a write of the instance.
+func (m *fleetMember) follow(version *storage.Version, asks []check.Change) {
+	if len(asks) > 0 {
+		m.asked, m.rolls = true, false
+	}
+	instance := &v1alpha2.NginxOperator{}
+	version.As(instance)
+	if meta.IsStatusConditionTrue(instance.Status.Conditions, v1alpha2.ConditionDegraded) {
+		m.rolls = false
+	}
+}
+
+// deploy notes a write of the Deployment, and reports whether it starts a rollout because of a
+// release.
+func (m *fleetMember) deploy(version *storage.Version) bool {
+	d := &appsv1.Deployment{}
+	version.As(d)
+	image := d.Spec.Template.Spec.Containers[0].Image
+	if image != m.image {
+		m.rolls = !m.asked && m.image != "" && *d.Spec.Replicas > 0
+		m.image, m.asked = image, false
+		return m.rolls
+	}
+	status := d.Status
+	if status.ObservedGeneration == d.Generation && status.Replicas == *d.Spec.Replicas && status.UpdatedReplicas == status.Replicas &&
+		status.AvailableReplicas >= status.Replicas {
+		m.rolls = false
+	}
+	return false
+}

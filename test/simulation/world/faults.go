@@ -1,0 +1,98 @@
+package world
+
+import (
+	"errors"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/example/nginx-operator/test/simulation/storage"
+)
+
+// viewTime is how long a process that started on an older view does not see anything newer.
+const viewTime = 5 * time.Second
+
+// Faults are failures between the operator and the API server. The zero value has none.
+type Faults struct {
+	// Refuse has the error for creates and patches of a kind.
+	Refuse map[*storage.Resource]error
+	// Conflict, Timeout and Lost are the probabilities that a write fails: as a conflict, without
+	// an effect, and with one.
+	Conflict, Timeout, Lost float64
+	// Crash is the probability that the operator ends before a write, and that it ends after one.
+	// The two are drawn separately.
+	Crash float64
+	// OldView makes a process that starts after a crash see the storage before the write.
+	OldView bool
+	// Lag is how long events of a kind are delayed.
+	Lag map[*storage.Resource]time.Duration
+	// Relist is the probability that a watch is ended in place of an event, so that the operator
+	// lists.
+	Relist float64
+}
+
+type kill int
+
+const (
+	killBefore kill = iota + 1
+	killAfter
+)
+
+// fault is what happens to one request.
+type fault struct {
+	err   error
+	after bool
+	kill  kill
+	// chance: the next try may succeed.
+	chance bool
+}
+
+// decide returns which fault a request has, and the resource version before it.
+func (w *World) decide(request *storage.Request) (before int64, found fault) {
+	before = w.Store.Revision()
+	if !request.IsWrite() {
+		return before, fault{}
+	}
+	if err := w.Faults.Refuse[request.Resource]; err != nil && request.Verb != "delete" && request.Subresource == "" {
+		return before, fault{err: err}
+	}
+	hit := func(probability float64) bool { return probability > 0 && w.random.Float64() < probability }
+	group := request.Resource.GroupResource()
+	switch {
+	case hit(w.Faults.Conflict):
+		return before, fault{err: apierrors.NewConflict(group, request.Name, errors.New("somebody else wrote")), chance: true}
+	case hit(w.Faults.Timeout):
+		return before, fault{err: apierrors.NewServerTimeout(group, request.Verb, 0), chance: true}
+	case hit(w.Faults.Lost):
+		return before, fault{err: apierrors.NewServerTimeout(group, request.Verb, 0), after: true, chance: true}
+	case hit(w.Faults.Crash):
+		return before, fault{kill: killBefore}
+	}
+	// hit draws again, so writes before which the operator does not crash have the same chance of a
+	// crash after them.
+	if hit(w.Faults.Crash) {
+		return before, fault{kill: killAfter}
+	}
+	return before, fault{}
+}
+
+// crash ends the operator. The next Run starts another one, which sees the storage as it was before
+// if OldView is set.
+func (w *World) crash(before int64) {
+	w.Stop()
+	w.crashView = -1
+	if w.Faults.OldView {
+		w.crashView = before
+	}
+}
+
+// crashed starts the operator after a crash, and reports whether it did.
+func (w *World) crashed() bool {
+	if w.crashView == 0 {
+		return false
+	}
+	view := max(w.crashView, 0)
+	w.crashView = 0
+	w.Start(view)
+	return true
+}

@@ -1,0 +1,185 @@
+package world
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/test/simulation/check"
+	"github.com/example/nginx-operator/test/simulation/storage"
+)
+
+// asker finds out which writes of NginxOperators ask for other children.
+type asker struct {
+	generations map[string]int64
+	failures    map[string]string
+}
+
+func (a *asker) asks(version *storage.Version) []check.Change {
+	instance := &v1alpha2.NginxOperator{}
+	version.As(instance)
+	ask := check.Change{Instance: version.Name, Asks: true, At: version.At}
+	var out []check.Change
+	if version.Deleted || instance.Generation != a.generations[version.Name] {
+		out = append(out, ask)
+	}
+	var failed []string
+	for _, one := range instance.Status.FailedRevisions {
+		failed = append(failed, one.Revision)
+	}
+	if text := strings.Join(failed, " "); text != a.failures[version.Name] {
+		out = append(out, ask)
+		a.failures[version.Name] = text
+	}
+	a.generations[version.Name] = instance.Generation
+	return out
+}
+
+// History returns the requests for other children, and the specs that children got, in order.
+func (w *World) History() []check.Change {
+	var out []check.Change
+	asker := asker{map[string]int64{}, map[string]string{}}
+	released := w.Released
+	for _, version := range w.Store.Since(0) {
+		for len(released) > 0 && !released[0].After(version.At) {
+			// The operator before a release may have held back a change that the next one makes.
+			out = append(out, check.Change{Asks: true, At: released[0]})
+			released = released[1:]
+		}
+		switch version.Resource {
+		case storage.NginxOperators:
+			out = append(out, asker.asks(version)...)
+		case storage.ConfigMaps, storage.Secrets:
+			if !owned(version) {
+				out = append(out, check.Change{Asks: true, At: version.At})
+			}
+		case storage.Deployments:
+			out = appendSpec(out, version, "spec", "template")
+		case storage.Services, storage.NetworkPolicies, storage.Ingresses:
+			out = appendSpec(out, version, "spec")
+		}
+	}
+	return out
+}
+
+// appendSpec adds the spec that a child got. Users may have written it, and the API server
+// allocates parts of it.
+func appendSpec(out []check.Change, version *storage.Version, path ...string) []check.Change {
+	spec, found, _ := unstructured.NestedMap(version.Object, path...)
+	if !found || version.Deleted || !owned(version) {
+		return out
+	}
+	for name := range spec {
+		if strings.HasPrefix(name, "clusterIP") || strings.HasPrefix(name, "ipFamil") {
+			delete(spec, name)
+		}
+	}
+	return append(out, check.Change{
+		Instance: version.Name, Child: version.Resource.Kind, Spec: spec, Ports: portsOf(version), At: version.At,
+	})
+}
+
+// portsOf returns the ports of a Service or a NetworkPolicy.
+func portsOf(version *storage.Version) []string {
+	ports, _, _ := unstructured.NestedSlice(version.Object, "spec", "ports")
+	rules, _, _ := unstructured.NestedSlice(version.Object, "spec", "ingress")
+	for _, rule := range rules {
+		more, _, _ := unstructured.NestedSlice(rule.(map[string]any), "ports")
+		ports = append(ports, more...)
+	}
+	var out []string
+	for _, port := range ports {
+		out = append(out, fmt.Sprint(port))
+	}
+	return out
+}
+
+// owned reports whether another object controls or owns an object.
+func owned(version *storage.Version) bool {
+	return len((&unstructured.Unstructured{Object: version.Object}).GetOwnerReferences()) > 0
+}
+
+// RolledBack returns the instances of which a change was rolled back that had the Pod template of
+// the last good revision: other Pods cannot mend them.
+func (w *World) RolledBack() []string {
+	type past struct{ template, good, revision, failed string }
+	instances := map[string]*past{}
+	var out []string
+	for _, version := range w.Store.Since(0) {
+		before := instances[version.Name]
+		if before == nil {
+			before = &past{}
+			instances[version.Name] = before
+		}
+		switch version.Resource {
+		case storage.Deployments:
+			template, _, _ := unstructured.NestedMap(version.Object, "spec", "template")
+			before.template = fmt.Sprint(template)
+		case storage.NginxOperators:
+			instance := &v1alpha2.NginxOperator{}
+			version.As(instance)
+			revision, failed := "", ""
+			if good := instance.Status.LastGoodRevision; good != nil {
+				revision = good.Revision
+			}
+			if failures := instance.Status.FailedRevisions; len(failures) > 0 {
+				failed = failures[len(failures)-1].Message
+			}
+			if failed != "" && failed != before.failed && before.good == before.template {
+				out = append(out, fmt.Sprintf("at %s, %s: rolled back, although the Pod template is that of the last good revision: %s",
+					version.At.Format(time.TimeOnly), version.Name, failed))
+			}
+			if revision != before.revision {
+				before.good = before.template
+			}
+			before.revision, before.failed = revision, failed
+		}
+	}
+	return out
+}
+
+// Unmounted returns the ConfigMaps of the operator that were deleted while Pods mounted them.
+func (w *World) Unmounted() []string {
+	var out []string
+	pods, instances := map[storage.Key]*storage.Version{}, map[types.UID]bool{}
+	for _, version := range w.Store.Since(0) {
+		switch version.Resource {
+		case storage.NginxOperators:
+			instances[version.UID()] = !version.Deleted
+		case storage.Pods:
+			pods[version.Key] = version
+			if version.Deleted || (&unstructured.Unstructured{Object: version.Object}).GetDeletionTimestamp() != nil {
+				delete(pods, version.Key)
+			}
+		case storage.ConfigMaps:
+			owner := metav1.GetControllerOf(&unstructured.Unstructured{Object: version.Object})
+			if !version.Deleted || owner == nil || !instances[owner.UID] {
+				continue
+			}
+			for key, pod := range pods {
+				if mounts(pod, version.Name) {
+					out = append(out, fmt.Sprintf("at %s, ConfigMap %s was deleted, and Pod %s mounts it",
+						version.At.Format(time.TimeOnly), version.Name, key.Name))
+					break
+				}
+			}
+		}
+	}
+	return out
+}
+
+// mounts reports whether a Pod has a volume with a ConfigMap.
+func mounts(pod *storage.Version, name string) bool {
+	volumes, _, _ := unstructured.NestedSlice(pod.Object, "spec", "volumes")
+	for _, volume := range volumes {
+		if found, _, _ := unstructured.NestedString(volume.(map[string]any), "configMap", "name"); found == name {
+			return true
+		}
+	}
+	return false
+}

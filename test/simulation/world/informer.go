@@ -1,0 +1,53 @@
+package world
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/example/nginx-operator/internal/operatormanager"
+)
+
+// sortedInformer gives a new handler the objects that exist in the order of their names. The
+// informer of client-go has them in a random order, so that two runs of one seed would differ.
+type sortedInformer struct{ cache.SharedIndexInformer }
+
+// sorted makes informers that are sorted.
+func sorted(of operatormanager.NewInformer) operatormanager.NewInformer {
+	return func(from cache.ListerWatcher, kind runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
+		return sortedInformer{of(from, kind, resync, indexers)}
+	}
+}
+
+// AddEventHandlerWithOptions implements cache.SharedInformer. The caller runs alone, so no event
+// comes between the list and the registration.
+func (s sortedInformer) AddEventHandlerWithOptions(
+	handler cache.ResourceEventHandler, options cache.HandlerOptions,
+) (cache.ResourceEventHandlerRegistration, error) {
+	indexer := s.GetIndexer()
+	keys := indexer.ListKeys()
+	slices.SortFunc(keys, strings.Compare)
+	for _, key := range keys {
+		if object, found, err := indexer.GetByKey(key); err == nil && found {
+			handler.OnAdd(object, true)
+		}
+	}
+	return s.SharedIndexInformer.AddEventHandlerWithOptions(laterEvents{handler, len(keys) > 0}, options)
+}
+
+// laterEvents drops the objects that exist at the registration of a handler, if the handler has
+// them.
+type laterEvents struct {
+	cache.ResourceEventHandler
+	drop bool
+}
+
+// OnAdd implements cache.ResourceEventHandler.
+func (l laterEvents) OnAdd(object any, isInInitialList bool) {
+	if !isInInitialList || !l.drop {
+		l.ResourceEventHandler.OnAdd(object, isInInitialList)
+	}
+}

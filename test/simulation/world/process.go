@@ -1,0 +1,250 @@
+// Package world runs the operator on the model of a cluster, on the virtual clock of
+// testing/synctest: one goroutine serves all requests and delivers all events, one at a time, in an
+// order that depends only on the seed.
+package world
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/example/nginx-operator/controllers/nginxoperator"
+	"github.com/example/nginx-operator/internal/fleet"
+	"github.com/example/nginx-operator/internal/metrics"
+	"github.com/example/nginx-operator/internal/operand"
+	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/internal/optional"
+	"github.com/example/nginx-operator/internal/reference"
+	"github.com/example/nginx-operator/test/simulation/storage"
+)
+
+// Release is what differs between releases of the operator.
+type Release struct {
+	Image         string
+	ExporterImage string
+	Fleet         fleet.Policy
+}
+
+// call is a request that waits for its answer.
+type call struct {
+	*storage.Request
+	answer chan reply
+}
+
+type reply struct {
+	response *http.Response
+	err      error
+}
+
+// process is a running operator.
+type process struct {
+	started time.Time
+	// view is the resource version at which its first lists see the storage, 0 for the newest.
+	view    int64
+	release Release
+	cancel  context.CancelFunc
+	ended   chan error
+	wake    chan struct{}
+	watches []*storage.Watch
+	// elected is closed when the caches are filled and the controllers start.
+	elected <-chan struct{}
+	// fleet has what the process reports on the rollout of its release.
+	fleet *fleetReport
+
+	mu    sync.Mutex
+	calls []*call
+	// readOnly: writes fail. dead: everything does.
+	readOnly, dead bool
+}
+
+var errKilled = errors.New("the process was killed")
+
+// scheme is that of all processes. It is not changed.
+var scheme = operatormanager.NewScheme()
+
+// start starts an operator. The caller serves its requests.
+func start(release Release, view int64, listDelay time.Duration) (*process, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	p := &process{
+		started: time.Now(), view: view, release: release, cancel: cancel, ended: make(chan error, 1), wake: make(chan struct{}, 1),
+		fleet: &fleetReport{},
+	}
+	mgr, err := p.newManager(listDelay)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	p.elected = mgr.Elected()
+	go func() { p.ended <- mgr.Start(ctx) }()
+	return p, nil
+}
+
+// newManager returns a manager with the controller, as main sets it up.
+func (p *process) newManager(listDelay time.Duration) (manager.Manager, error) {
+	cfg := storage.Config(&storage.Transport{Handle: p.handle})
+	newInformer, err := operatormanager.Informers(cfg)
+	if err != nil {
+		return nil, err
+	}
+	cacheOptions := operatormanager.CacheOptions()
+	cacheOptions.NewInformer = sorted(newInformer)
+	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
+		Scheme: scheme, Cache: cacheOptions, Logger: logr.Discard(),
+		Client:                 client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: ptr.To(true)}},
+		MapperProvider:         func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return storage.Mapper(), nil },
+		Metrics:                metricsserver.Options{BindAddress: "0"},
+		HealthProbeBindAddress: "0",
+		Controller:             config.Controller{SkipNameValidation: ptr.To(true)},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("failed to make the manager: %w", err)
+	}
+	registry := prometheus.NewRegistry()
+	counts, err := metrics.New(registry, mgr.GetCache())
+	if err != nil {
+		return nil, err
+	}
+	configMaps, secrets, err := reference.NewTrackers(cfg, mgr.GetHTTPClient(), mgr.GetAPIReader())
+	if err != nil {
+		return nil, err
+	}
+	apis := operatormanager.NewOptionalAPIs(mgr)
+	var list []*optional.API
+	for _, kind := range operatormanager.OptionalKinds() {
+		list = append(list, apis[kind.Kind])
+	}
+	cached := optional.NewClient(mgr.GetClient(), list...)
+	reconciler := &nginxoperator.Reconciler{
+		Client:   cached,
+		Applier:  nginxoperator.NewApplier(cached, mgr.GetAPIReader(), counts.ChildWritten),
+		Recorder: silent{}, Metrics: counts, ConfigMaps: configMaps, Secrets: secrets, Optional: apis, Fleet: fleet.New(p.release.Fleet),
+		Release: operand.Release{Image: p.release.Image, ExporterImage: p.release.ExporterImage},
+	}
+	err = reconciler.SetupWithManager(mgr, 1, func(inner reconcile.Reconciler) reconcile.Reconciler { return inner })
+	if err != nil {
+		return nil, err
+	}
+	return mgr, mgr.Add(&fleet.Reporter{
+		Gate: reconciler.Fleet, Cache: slowReader{mgr.GetCache(), listDelay}, Condition: p.fleet, Metrics: metrics.NewFleet(registry),
+		Log: logr.Discard(),
+	})
+}
+
+// silent takes Events, which no invariant is about.
+type silent struct{}
+
+// Eventf implements events.EventRecorder.
+func (silent) Eventf(runtime.Object, runtime.Object, string, string, string, string, ...any) {}
+
+// handle queues a request and waits for its answer.
+func (p *process) handle(request *storage.Request) (*http.Response, error) {
+	waiting := &call{Request: request, answer: make(chan reply, 1)}
+	p.mu.Lock()
+	if p.dead || p.readOnly && request.IsWrite() {
+		p.mu.Unlock()
+		return nil, errKilled
+	}
+	p.calls = append(p.calls, waiting)
+	p.mu.Unlock()
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+	select {
+	case got := <-waiting.answer:
+		return got.response, got.err
+	case <-request.Done():
+		p.drop(waiting)
+		return nil, request.Err()
+	}
+}
+
+func (p *process) drop(waiting *call) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.calls = slices.DeleteFunc(p.calls, func(c *call) bool { return c == waiting })
+}
+
+// waiting returns the requests that wait, in an order that does not depend on the scheduler.
+func (p *process) waiting() []*call {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out := slices.Clone(p.calls)
+	slices.SortStableFunc(out, func(a, b *call) int {
+		switch left, right := a.String(), b.String(); {
+		case left < right:
+			return -1
+		case left > right:
+			return 1
+		}
+		return 0
+	})
+	return out
+}
+
+// reply answers a request.
+func (p *process) reply(to *call, response *http.Response) {
+	p.drop(to)
+	to.answer <- reply{response: response}
+}
+
+// end makes all requests fail from now on, or only the writes.
+func (p *process) end(onlyWrites bool) {
+	p.mu.Lock()
+	p.readOnly, p.dead = true, !onlyWrites
+	var failed []*call
+	p.calls = slices.DeleteFunc(p.calls, func(c *call) bool {
+		fails := !onlyWrites || c.IsWrite()
+		if fails {
+			failed = append(failed, c)
+		}
+		return fails
+	})
+	p.mu.Unlock()
+	for _, waiting := range failed {
+		waiting.answer <- reply{err: errKilled}
+	}
+}
+
+// kill ends the process: what it has not written yet is never written. A manager that is stopped
+// before its caches are filled spins until they are, so reads are answered until then.
+func (p *process) kill(store *storage.Store) {
+	p.end(true)
+	for !p.isElected() {
+		synctest.Wait()
+		for _, waiting := range p.waiting() {
+			p.reply(waiting, store.Serve(waiting.Request))
+		}
+		time.Sleep(latency)
+	}
+	p.end(false)
+	p.cancel()
+	<-p.ended
+}
+
+func (p *process) isElected() bool {
+	select {
+	case <-p.elected:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,78 @@
+package world
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/example/nginx-operator/test/simulation/storage"
+)
+
+const (
+	// quietTime is how long nothing happens before the cluster counts as quiet. It is longer than
+	// all delays of the operator that are not a matter of back-off.
+	quietTime = 12 * time.Second
+	// backOff is the longest time until the operator repeats a request that failed, and some
+	// seconds.
+	backOff = 75 * time.Second
+)
+
+// quiet finds the moments at which nothing is under way.
+type quiet struct {
+	// last is the time of the last activity. seen: there was a check since then.
+	last time.Time
+	seen bool
+	// calm is the time at which the operator has repeated all requests that failed by chance.
+	calm time.Time
+}
+
+// acted notes an activity.
+func (q *quiet) acted() { q.last, q.seen = time.Now(), false }
+
+// disturbed notes that a request failed by chance.
+func (q *quiet) disturbed() { q.calm = time.Now().Add(backOff) }
+
+// due returns when the cluster is quiet if nothing happens before, or zero after the check.
+func (q *quiet) due() time.Time {
+	at := q.last.Add(quietTime)
+	if q.calm.After(at) {
+		at = q.calm
+	}
+	if q.seen || !at.After(time.Now()) {
+		return time.Time{}
+	}
+	return at
+}
+
+// checkQuiet calls OnQuiet if the cluster is quiet.
+func (w *World) checkQuiet() {
+	now := time.Now()
+	if w.OnQuiet == nil || w.operator == nil || w.quiet.seen || now.Before(w.quiet.last.Add(quietTime)) || now.Before(w.quiet.calm) {
+		return
+	}
+	for _, watch := range w.operator.watches {
+		if _, waits := watch.Oldest(); waits && watch.Open() {
+			return
+		}
+	}
+	if w.operator.view > 0 && now.Before(w.operator.started.Add(viewTime+quietTime)) || !w.operator.isElected() {
+		return
+	}
+	w.quiet.seen = true
+	w.OnQuiet()
+}
+
+// noteForeign notes a write of the operator to an object that exists and that no NginxOperator
+// controls.
+func (w *World) noteForeign(request *storage.Request) {
+	live := w.Store.Get(request.Key)
+	if !request.IsWrite() || live == nil || request.Resource == storage.NginxOperators || request.Verb == "create" {
+		return
+	}
+	owner := metav1.GetControllerOf(&unstructured.Unstructured{Object: live.Object})
+	if owner == nil || owner.Kind != storage.NginxOperators.Kind {
+		w.Problems = append(w.Problems, fmt.Sprintf("the operator writes a foreign object: %s", request))
+	}
+}

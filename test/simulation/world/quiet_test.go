@@ -1,0 +1,47 @@
+package world
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/example/nginx-operator/test/simulation/storage"
+)
+
+// A write of the operator to an object that no NginxOperator controls is a problem.
+func TestForeignWrites(t *testing.T) {
+	w := New(Release{}, 1)
+	foreign, owned := ConfigMap("foreign", "key", "value"), ConfigMap("owned", "key", "value")
+	owned.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: "operator.example.com/v1alpha2", Kind: "NginxOperator", Name: "web", UID: "1", Controller: ptr.To(true),
+	}}
+	w.Must(w.Write(foreign))
+	w.Must(w.Write(owned))
+	for name, want := range map[string]int{"foreign": 1, "owned": 0, "new": 0} {
+		w.Problems = nil
+		key := storage.Key{Resource: storage.ConfigMaps, Namespace: Namespace, Name: name}
+		w.noteForeign(&storage.Request{Verb: "delete", Key: key})
+		if len(w.Problems) != want {
+			t.Errorf("%s: %v, want %d", name, w.Problems, want)
+		}
+	}
+}
+
+// The certificate follows from the seed: two worlds have the same.
+func TestCertificatesRepeat(t *testing.T) {
+	var keys [2]string
+	for i := range keys {
+		w := New(Release{}, 1)
+		w.RenewCertificate()
+		found := w.Store.Get(storage.Key{Resource: storage.Secrets, Namespace: Namespace, Name: certificateName})
+		key, isText := found.Object["data"].(map[string]any)["tls.key"].(string)
+		if !isText || key == "" {
+			t.Fatalf("no key in %v", found.Object)
+		}
+		keys[i] = key
+	}
+	if keys[0] != keys[1] {
+		t.Error("the keys differ")
+	}
+}

@@ -1,0 +1,278 @@
+package world
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/example/nginx-operator/test/simulation/check"
+	"github.com/example/nginx-operator/test/simulation/kube"
+	"github.com/example/nginx-operator/test/simulation/storage"
+)
+
+const (
+	// latency is the time that each request takes.
+	latency = time.Millisecond
+	// User is the field manager of users.
+	User = "kubectl"
+)
+
+// World is a cluster with an operator. It is for one goroutine, which runs in a bubble of
+// testing/synctest.
+type World struct {
+	Store   *storage.Store
+	Kube    *kube.Kube
+	Release Release
+	Faults  Faults
+	// Requests counts the requests of the operator, Writes those that write.
+	Requests, Writes int
+	// Released are the times at which another release started.
+	Released []time.Time
+	// ListDelay is the time between the list of the fleet's reporter and its use, in processes that
+	// start from now on.
+	ListDelay time.Duration
+	// Certificates are the present certificates, by the name of the Secret.
+	Certificates map[string]check.Certificate
+	// NodePorts are those of foreign Services, with the time at which each was free again, or zero
+	// if it is taken.
+	NodePorts map[int32]time.Time
+	// Inputs counts the changes of everything but specs that the operator reads, and its releases.
+	Inputs int
+	// Problems are writes of the operator to objects that it does not own.
+	Problems []string
+	// OnQuiet, if set, is called once after each activity, when nothing has happened for quietTime,
+	// the operator's caches are current, and no request failed by chance a moment ago.
+	OnQuiet func()
+	// Trace, if set, gets one line for each write and each fault.
+	Trace func(string)
+
+	operator *process
+	random   *rand.Rand
+	quiet    quiet
+	// refusedUntil is when the operator has repeated all refused writes of children that Pods
+	// depend on.
+	refusedUntil time.Time
+	// crashView is the resource version that the next process sees at its start, 0 for the newest.
+	crashView int64
+}
+
+// New returns a world with one namespace and no operator. All chance follows from the seed.
+func New(release Release, seed uint64) *World {
+	store := storage.New()
+	w := &World{
+		Store: store, Kube: kube.New(store), Release: release,
+		Certificates: map[string]check.Certificate{}, NodePorts: map[int32]time.Time{},
+		random: rand.New(rand.NewPCG(seed, 0)), //nolint:gosec // a simulation
+	}
+	w.Must(w.Create(&corev1.Namespace{ObjectMeta: objectMeta("", Namespace)}))
+	return w
+}
+
+// Seed makes all chance from here on follow from a seed and the number of a step.
+func (w *World) Seed(seed, step uint64) { w.random = rand.New(rand.NewPCG(seed, step)) } //nolint:gosec // a simulation
+
+// Start starts the operator, if it does not run. Its first lists are from the resource version, or
+// from the newest if that is 0.
+func (w *World) Start(view int64) {
+	if w.operator != nil {
+		return
+	}
+	started, err := start(w.Release, view, w.ListDelay)
+	w.Must(err)
+	w.operator = started
+}
+
+// Stop ends the operator.
+func (w *World) Stop() {
+	if w.operator != nil {
+		w.operator.kill(w.Store)
+		w.operator = nil
+	}
+}
+
+// Restart replaces the operator, with another release if the world has one.
+func (w *World) Restart(view int64) {
+	w.Stop()
+	w.Start(view)
+}
+
+// Must panics at an error that only a defect of the simulation explains.
+func (w *World) Must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// Note writes a line of the trace.
+func (w *World) Note(format string, args ...any) { w.trace(format, args...) }
+
+func (w *World) trace(format string, args ...any) {
+	if w.Trace != nil {
+		w.Trace(fmt.Sprintf(format, args...))
+	}
+}
+
+// Run lets time pass.
+func (w *World) Run(duration time.Duration) {
+	end := time.Now().Add(duration)
+	for {
+		synctest.Wait()
+		if w.crashed() || w.serve() || w.deliver() || w.Kube.Tick() {
+			w.quiet.acted()
+			continue
+		}
+		w.checkQuiet()
+		now := time.Now()
+		if !now.Before(end) {
+			return
+		}
+		w.pause(w.nextAt(end).Sub(now))
+	}
+}
+
+// Until lets time pass until a condition holds, and reports whether it does in time.
+func (w *World) Until(timeout time.Duration, holds func() bool) bool {
+	for end := time.Now().Add(timeout); !holds(); {
+		if !time.Now().Before(end) {
+			return false
+		}
+		w.Run(time.Second)
+	}
+	return true
+}
+
+// pause waits until the operator asks for something, or for a while.
+func (w *World) pause(wait time.Duration) {
+	var wake chan struct{}
+	if w.operator != nil {
+		wake = w.operator.wake
+	}
+	select {
+	case <-wake:
+	case <-time.After(max(wait, latency)):
+	}
+}
+
+// nextAt returns when something happens next, at the end at the latest.
+func (w *World) nextAt(end time.Time) time.Time {
+	next := end
+	earlier := func(at time.Time) {
+		if !at.IsZero() && at.Before(next) {
+			next = at
+		}
+	}
+	earlier(w.Kube.Next())
+	earlier(w.quiet.due())
+	if w.operator == nil {
+		return next
+	}
+	for _, watch := range w.operator.watches {
+		if due, found := w.due(watch); found {
+			earlier(due)
+		}
+	}
+	return next
+}
+
+// serve answers one request of the operator, and reports whether there was one.
+func (w *World) serve() bool {
+	if w.operator == nil {
+		return false
+	}
+	calls := w.operator.waiting()
+	if len(calls) == 0 {
+		return false
+	}
+	time.Sleep(latency)
+	next := calls[0]
+	w.Requests++
+	if next.IsWrite() {
+		w.Writes++
+	}
+	before, fault := w.decide(next.Request)
+	if fault.kill != 0 || fault.chance {
+		w.quiet.disturbed()
+	}
+	if fault.kill == killBefore {
+		w.trace("crash before %s", next.Request)
+		w.crash(before)
+		return true
+	}
+	if fault.err != nil && !fault.after {
+		if slices.Contains(ordered, next.Resource) {
+			w.refusedUntil = time.Now().Add(backOff)
+		}
+		w.trace("refuse %s: %v", next.Request, fault.err)
+		w.operator.reply(next, failure(fault.err))
+		return true
+	}
+	if w.operator.view > 0 && time.Since(w.operator.started) < viewTime {
+		next.View = w.operator.view
+	}
+	w.noteForeign(next.Request)
+	response := w.Store.Serve(next.Request)
+	if opened := storage.WatchOf(response); opened != nil {
+		w.operator.watches = append(w.operator.watches, opened)
+	}
+	if next.IsWrite() {
+		w.trace("%s: %d", next.Request, response.StatusCode)
+	}
+	switch {
+	case fault.kill == killAfter:
+		w.trace("crash after %s", next.Request)
+		w.crash(before)
+	case fault.err != nil:
+		w.trace("lose the answer to %s", next.Request)
+		w.operator.reply(next, failure(fault.err))
+	default:
+		w.operator.reply(next, response)
+	}
+	return true
+}
+
+func failure(err error) *http.Response { return storage.Failure(err) }
+
+// deliver delivers one event, and reports whether there was one.
+func (w *World) deliver() bool {
+	if w.operator == nil {
+		return false
+	}
+	open := w.operator.watches[:0]
+	for _, watch := range w.operator.watches {
+		if watch.Open() {
+			open = append(open, watch)
+		}
+	}
+	w.operator.watches = open
+	for _, watch := range open {
+		if due, found := w.due(watch); found && !due.After(time.Now()) {
+			if w.Faults.Relist > 0 && w.random.Float64() < w.Faults.Relist {
+				w.trace("relist %s", watch.Resource.Name())
+				watch.Expire()
+				return true
+			}
+			return watch.Deliver()
+		}
+	}
+	return false
+}
+
+// due returns when the next event of a watch is to be delivered, or false if none waits.
+func (w *World) due(watch *storage.Watch) (time.Time, bool) {
+	written, found := watch.Oldest()
+	if !found {
+		return time.Time{}, false
+	}
+	due := written.Add(w.Faults.Lag[watch.Resource])
+	if w.operator.view > 0 {
+		if sees := w.operator.started.Add(viewTime); sees.After(due) {
+			due = sees
+		}
+	}
+	return due, true
+}

@@ -1,0 +1,51 @@
+package world
+
+import (
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/test/simulation/check"
+	"github.com/example/nginx-operator/test/simulation/storage"
+)
+
+// ordered are the kinds of children that Pods depend on.
+var ordered = []*storage.Resource{
+	storage.ConfigMaps, storage.Services, storage.NetworkPolicies, storage.ControllerRevisions, storage.Deployments,
+}
+
+// State returns the cluster as the invariants see it.
+func (w *World) State() *check.State {
+	out := &check.State{
+		Instances:   List[v1alpha2.NginxOperator](w, storage.NginxOperators),
+		Deployments: List[appsv1.Deployment](w, storage.Deployments),
+		Pods:        List[corev1.Pod](w, storage.Pods),
+		Now:         time.Now(), Exists: map[string]bool{}, Certificates: w.Certificates, NodePorts: w.NodePorts, Inputs: w.Inputs,
+	}
+	for kind, of := range map[string]*storage.Resource{"secret": storage.Secrets, "configmap": storage.ConfigMaps} {
+		for _, found := range w.Store.List(of, Namespace) {
+			out.Exists[kind+"/"+found.Name] = true
+		}
+	}
+	out.Refuses = time.Now().Before(w.refusedUntil)
+	for of := range w.Faults.Refuse {
+		out.Refuses = out.Refuses || slices.Contains(ordered, of)
+	}
+	if w.operator != nil {
+		out.Fleet = w.operator.fleet.get()
+	}
+	for _, of := range []*storage.Resource{
+		storage.ConfigMaps, storage.Services, storage.Deployments, storage.NetworkPolicies, storage.Ingresses, storage.PodDisruptionBudgets,
+		storage.Autoscalers,
+	} {
+		for _, found := range w.Store.List(of, Namespace) {
+			out.Children = append(out.Children, &unstructured.Unstructured{Object: runtime.DeepCopyJSON(found.Object)})
+		}
+	}
+	return out
+}
