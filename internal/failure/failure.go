@@ -2,11 +2,7 @@
 // message for the user.
 package failure
 
-import (
-	"strings"
-
-	"github.com/example/nginx-operator/api/v1alpha2"
-)
+import "github.com/example/nginx-operator/api/v1alpha2"
 
 // Failure is a difference between the spec and the running state.
 type Failure struct {
@@ -15,6 +11,9 @@ type Failure struct {
 	// Message is for the user, and has any length. It does not change while the failure lasts: it
 	// has no random Pod names and no times, so that the status is written once.
 	Message string
+	// Passes reports whether this failure can pass, for reasons that do not decide that by
+	// themselves. See CanPass.
+	Passes bool
 }
 
 // CanPass reports whether a failure can pass without a change of the spec or of a referenced
@@ -24,20 +23,9 @@ func (f *Failure) CanPass() bool {
 	switch f.Reason {
 	case v1alpha2.ReasonAPIError, v1alpha2.ReasonRolloutInProgress, v1alpha2.ReasonUnschedulable:
 		return true
-	case v1alpha2.ReasonContainerConfigError:
-		return strings.HasSuffix(f.Message, KubeletRetries)
-	case v1alpha2.ReasonInvalidConfiguration:
-		return strings.HasSuffix(f.Message, OperatorRetries)
 	}
-	return false
+	return f.Passes
 }
-
-// KubeletRetries and OperatorRetries end the messages about failures that can pass. CanPass
-// recognizes these failures by them.
-const (
-	KubeletRetries  = "; the kubelet retries"
-	OperatorRetries = "; the operator retries with back-off, or set another node port"
-)
 
 // Blockers returns failures as entries of status.blockedBy, with messages of at most MaxMessage
 // bytes.

@@ -55,6 +55,9 @@ func hasSettled(status *corev1.ContainerStatus) bool {
 	return status.Ready && (running == nil || time.Since(running.StartedAt.Time) >= SidecarSettleSeconds*time.Second)
 }
 
+// kubeletRetries ends the message about an error of the kubelet that can pass.
+const kubeletRetries = "; the kubelet retries"
+
 // containerFailure returns why a container does not run, or nil if no failure is known or the
 // container has recovered. It withholds words that may quote a Secret.
 func containerFailure(status *corev1.ContainerStatus, recovered bool, secrets withheld) *failure.Failure {
@@ -80,12 +83,13 @@ func containerFailure(status *corev1.ContainerStatus, recovered bool, secrets wi
 		case "CreateContainerConfigError", "CreateContainerError", "RunContainerError":
 			raw := podReference.ReplaceAllString(waiting.Message, "")
 			message, hint := secrets.fromKubelet(raw)
-			if kubeletPasses.MatchString(raw) {
-				message, hint = raw, failure.KubeletRetries
+			passes := kubeletPasses.MatchString(raw)
+			if passes {
+				message, hint = raw, kubeletRetries
 			}
 			return &failure.Failure{
 				Reason:  v1alpha2.ReasonContainerConfigError,
-				Message: fmt.Sprintf("cannot start container %q: %s%s", status.Name, message, hint),
+				Message: fmt.Sprintf("cannot start container %q: %s%s", status.Name, message, hint), Passes: passes,
 			}
 		}
 	}

@@ -148,7 +148,7 @@ func TestKubeletErrorsThatPass(t *testing.T) {
 				if found == nil || found.Reason != v1alpha2.ReasonContainerConfigError || found.CanPass() != passes {
 					t.Fatalf("%s: %+v, want one that can pass: %t", name, found, passes)
 				}
-				if want := `cannot start container "nginx": ` + message + failure.KubeletRetries; passes && found.Message != want {
+				if want := `cannot start container "nginx": ` + message + kubeletRetries; passes && found.Message != want {
 					t.Errorf("%s: reported %q, want %q", name, found.Message, want)
 				}
 			}

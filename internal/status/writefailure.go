@@ -27,11 +27,11 @@ func WriteFailure(err error, spec *v1alpha2.NginxOperatorSpec) *failure.Failure 
 		return nil
 	}
 	if faults := validation.Verdict(err, spec, operand.SpecPath); len(faults) > 0 {
-		message := faults.ToAggregate().Error()
-		if isNodePortTaken(faults) {
-			message += failure.OperatorRetries
+		message, passes := faults.ToAggregate().Error(), isNodePortTaken(faults)
+		if passes {
+			message += "; the operator retries with back-off, or set another node port"
 		}
-		return &failure.Failure{Reason: v1alpha2.ReasonInvalidConfiguration, Message: message}
+		return &failure.Failure{Reason: v1alpha2.ReasonInvalidConfiguration, Message: message, Passes: passes}
 	}
 	if refused := (operand.NotPatched{}); errors.As(err, &refused) {
 		return &failure.Failure{Reason: v1alpha2.ReasonInvalidConfiguration, Message: refused.Error()}
