@@ -14,7 +14,7 @@ import (
 )
 
 // slimDeployment keeps the number of replicas, the number of the revision, the name of the record,
-// whether the rollout is paused, and the status.
+// the hash of the certificates that Pods mount, whether the rollout is paused, and the status.
 func slimDeployment(in any) (any, error) {
 	deployment, ok := in.(*appsv1.Deployment)
 	if !ok {
@@ -27,7 +27,9 @@ func slimDeployment(in any) (any, error) {
 	if record != "" && len(record) <= maxNumberText {
 		deployment.Labels = map[string]string{wellknown.LabelRecord: record}
 	}
+	certificates := only(deployment.Spec.Template.Annotations, wellknown.AnnotationCertificates, maxNumberText)
 	deployment.Spec = appsv1.DeploymentSpec{Replicas: deployment.Spec.Replicas, Paused: deployment.Spec.Paused}
+	deployment.Spec.Template.Annotations = certificates
 	conditions := deployment.Status.Conditions
 	deployment.Status.Conditions = slices.Clip(conditions[:min(len(conditions), maxConditions)])
 	for i := range deployment.Status.Conditions {

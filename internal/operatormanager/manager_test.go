@@ -273,11 +273,18 @@ func TestTransforms(t *testing.T) {
 		},
 		"Deployment": {
 			slimDeployment, &appsv1.Deployment{
-				ObjectMeta: meta(controller), Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](2), RevisionHistoryLimit: ptr.To[int32](3)},
+				ObjectMeta: meta(controller),
+				Spec: appsv1.DeploymentSpec{
+					Replicas: ptr.To[int32](2), RevisionHistoryLimit: ptr.To[int32](3),
+					Template: annotated(map[string]string{wellknown.AnnotationCertificates: "hash", "a": "1"}),
+				},
 				Status: appsv1.DeploymentStatus{Replicas: 1, Conditions: progressing(maxText + 1)},
 			},
 			&appsv1.Deployment{
-				ObjectMeta: slim(controller, replicas), Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](2)},
+				ObjectMeta: slim(controller, replicas),
+				Spec: appsv1.DeploymentSpec{
+					Replicas: ptr.To[int32](2), Template: annotated(map[string]string{wellknown.AnnotationCertificates: "hash"}),
+				},
 				Status: appsv1.DeploymentStatus{Replicas: 1, Conditions: progressing(maxText)},
 			}, true,
 		},
@@ -452,6 +459,11 @@ type hugeKind struct {
 	object    func(i int) any
 }
 
+// annotated returns the template of Pods with annotations.
+func annotated(annotations map[string]string) corev1.PodTemplateSpec {
+	return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Annotations: annotations}}
+}
+
 func hugeKinds() map[string]hugeKind {
 	containers := make([]corev1.ContainerStatus, 5_000)
 	volumes := make([]corev1.Volume, 5_000)
@@ -484,7 +496,10 @@ func hugeKinds() map[string]hugeKind {
 		"PodMonitor":          {slimPodMonitor, func(i int) any { return &monitoringv1.PodMonitor{ObjectMeta: hugeMeta(i)} }},
 		"PrometheusRule":      {slimPrometheusRule, func(i int) any { return &monitoringv1.PrometheusRule{ObjectMeta: hugeMeta(i)} }},
 		"PodDisruptionBudget": {slimPodDisruptionBudget, func(i int) any { return &policyv1.PodDisruptionBudget{ObjectMeta: hugeMeta(i)} }},
-		"Deployment":          {slimDeployment, func(i int) any { return &appsv1.Deployment{ObjectMeta: hugeMeta(i)} }},
+		"Deployment": {slimDeployment, func(i int) any {
+			template := corev1.PodTemplateSpec{ObjectMeta: hugeMeta(i)}
+			return &appsv1.Deployment{ObjectMeta: hugeMeta(i), Spec: appsv1.DeploymentSpec{Template: template}}
+		}},
 		"ReplicaSet": {slimReplicaSet, func(i int) any {
 			template := corev1.PodTemplateSpec{Spec: corev1.PodSpec{Volumes: volumes}}
 			return &appsv1.ReplicaSet{ObjectMeta: hugeMeta(i), Spec: appsv1.ReplicaSetSpec{Template: template}}

@@ -101,12 +101,17 @@ func servingContainer(containers []corev1.Container) []corev1.Container {
 // servicePortsOf keeps the annotation with the container ports that have another number in the
 // Service.
 func servicePortsOf(annotations map[string]string) map[string]string {
-	value, found := annotations[wellknown.AnnotationServicePorts]
-	if !found || len(value) > MaxServicePorts {
+	return only(annotations, wellknown.AnnotationServicePorts, MaxServicePorts)
+}
+
+// only keeps one annotation whose value has at most some bytes.
+func only(annotations map[string]string, key string, limit int) map[string]string {
+	value, found := annotations[key]
+	if !found || len(value) > limit {
 		return nil
 	}
 	share(&value)
-	return map[string]string{wellknown.AnnotationServicePorts: value}
+	return map[string]string{key: value}
 }
 
 // selectorOf keeps the labels that select the Pods of an instance and of a revision.

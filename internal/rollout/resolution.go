@@ -20,6 +20,8 @@ type Resolution struct {
 	Outdated field.ErrorList
 	// Certificates are the referenced certificates that nginx can use.
 	Certificates []operand.Certificate
+	// CertificatesHash is the hash of these certificates, with which Pods mount them, or "".
+	CertificatesHash string
 	// Resolved reports whether all references could be read.
 	Resolved bool
 }
@@ -32,7 +34,9 @@ func (r Decider) Declare(ctx context.Context, object *v1alpha2.NginxOperator) (*
 	if err == nil && len(invalid) == 0 {
 		invalid, stored, err = r.ratchet(ctx, object)
 	}
-	found := Resolution{Invalid: invalid, Outdated: stored, Certificates: in.Certificates, Resolved: err == nil}
+	found := Resolution{
+		Invalid: invalid, Outdated: stored, Certificates: in.Certificates, CertificatesHash: in.CertificatesHash, Resolved: err == nil,
+	}
 	if err != nil || len(invalid) > 0 {
 		return nil, found, err
 	}

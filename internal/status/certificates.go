@@ -5,11 +5,16 @@ import (
 	"slices"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/keypair"
 	"github.com/example/nginx-operator/internal/operand"
 	"github.com/example/nginx-operator/internal/requeue"
+	"github.com/example/nginx-operator/internal/rollout"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // warnsAt returns the time from which a certificate counts as expiring: three tenths of its
@@ -27,6 +32,31 @@ func reportOf(certificates []operand.Certificate) []v1alpha2.Certificate {
 		})
 	}
 	return out
+}
+
+// mountedCertificates returns the certificates that Pods mount, or will mount if there is no
+// Deployment, the condition about them, and the delay until that may change. While the Deployment
+// has other certificates than those of the resolution, because its write was refused or waits,
+// these are the ones reported before, and the condition changes only if one of them expires.
+func mountedCertificates(
+	reported v1alpha2.NginxOperatorStatus, deployment *appsv1.Deployment, found rollout.Resolution, now time.Time,
+) ([]v1alpha2.Certificate, *metav1.Condition, time.Duration) {
+	if deployment == nil || deployment.Spec.Template.Annotations[wellknown.AnnotationCertificates] == found.CertificatesHash {
+		valid, again := certificatesValid(found.Certificates, now)
+		return reportOf(found.Certificates), valid, again
+	}
+
+	var earlier []operand.Certificate
+	for _, one := range reported.Certificates {
+		// The start of the lifetime is unknown, so such a certificate expires without a warning.
+		known := keypair.Certificate{NotBefore: one.NotAfter.Time, NotAfter: one.NotAfter.Time}
+		earlier = append(earlier, operand.Certificate{Secret: one.SecretName, Certificate: known})
+	}
+	valid, again := certificatesValid(earlier, now)
+	if valid != nil && valid.Reason != v1alpha2.ReasonCertificateExpired {
+		valid = meta.FindStatusCondition(reported.Conditions, v1alpha2.ConditionCertificatesValid)
+	}
+	return reported.Certificates, valid, again
 }
 
 // certificatesValid returns the condition at a time, and the delay until it may change. It returns

@@ -66,9 +66,9 @@ func Compute(
 		meta.RemoveStatusCondition(&before, v1alpha2.ConditionOutdated)
 	}
 	if result.Resolved {
-		status.Certificates = reportOf(result.Certificates)
 		var valid *metav1.Condition
-		if valid, again = certificatesValid(result.Certificates, now); valid != nil {
+		status.Certificates, valid, again = mountedCertificates(object.Status, state.Deployment, result.Resolution, now)
+		if valid != nil {
 			updated = append(updated, *valid)
 		} else {
 			meta.RemoveStatusCondition(&before, v1alpha2.ConditionCertificatesValid)

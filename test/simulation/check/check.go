@@ -146,7 +146,8 @@ func Stale(s *State) []string {
 
 // Same returns how the children of two clusters differ that got the same inputs in different ways.
 // What history may leave does not count: ConfigMaps that no Deployment mounts any more, the names
-// of container ports, and the numbers that the API server allocates.
+// of container ports, the numbers that the API server allocates, and, of an instance with an
+// autoscaler, the number of replicas and the PodDisruptionBudget, which depends on it.
 func Same(got, want *State) []string {
 	left, right := got.comparable(), want.comparable()
 	names := map[string]bool{}
@@ -198,13 +199,24 @@ func (s *State) comparable() map[string]string {
 			}
 		}
 	}
+	autoscaled := map[string]bool{}
+	for _, instance := range s.Instances {
+		autoscaled[instance.Name] = instance.Spec.Autoscaling != nil
+	}
 	out := map[string]string{}
 	for _, child := range s.Children {
 		if metav1.GetControllerOf(child) == nil || child.GetKind() == "ConfigMap" && !mounted[child.GetName()] {
 			continue
 		}
+		spec := specOf(child)
+		if autoscaled[child.GetName()] {
+			if child.GetKind() == "PodDisruptionBudget" {
+				continue
+			}
+			delete(spec, "replicas")
+		}
 		raw, err := json.Marshal(map[string]any{
-			"spec": withPortNames(specOf(child), portNames(s.deployment(child.GetName()))),
+			"spec": withPortNames(spec, portNames(s.deployment(child.GetName()))),
 			"data": child.Object["data"], "labels": child.GetLabels(),
 		})
 		if err != nil {
@@ -215,7 +227,7 @@ func (s *State) comparable() map[string]string {
 	return out
 }
 
-func specOf(child *unstructured.Unstructured) any {
+func specOf(child *unstructured.Unstructured) map[string]any {
 	spec, _, _ := unstructured.NestedMap(child.Object, "spec")
 	if child.GetKind() != "Service" {
 		return spec

@@ -59,9 +59,10 @@ func valid(_ *State, instance *v1alpha2.NginxOperator) string {
 	return ""
 }
 
-// incomplete reports whether Pods of the newest revision are missing.
+// incomplete reports whether Pods of the newest revision are missing, or others are left.
 func incomplete(d *appsv1.Deployment) bool {
-	return d.Status.UpdatedReplicas < *d.Spec.Replicas || d.Status.AvailableReplicas < *d.Spec.Replicas
+	s := d.Status
+	return s.UpdatedReplicas < *d.Spec.Replicas || s.AvailableReplicas < *d.Spec.Replicas || s.Replicas > s.UpdatedReplicas
 }
 
 // loud: an instance whose Deployment is paused in a rollout is Degraded.
@@ -113,23 +114,29 @@ func patient(_ *State, instance *v1alpha2.NginxOperator) string {
 	return ""
 }
 
-// renewed: if the status reports the present certificate, all Pods are younger than that, because
-// nginx reads it only at its start.
+// renewal is how long an instance may take to start the rollout of a renewed certificate.
+const renewal = 2 * time.Minute
+
+// renewed: the status reports the certificate that all Pods have, and they get a renewed one soon.
+// nginx reads the certificate only at its start, so Pods that are older than it have another one.
 func renewed(s *State, instance *v1alpha2.NginxOperator) string {
 	d := s.deployment(instance.Name)
-	if d == nil || incomplete(d) || s.Refuses || instance.Spec.Paused || d.Spec.Paused {
+	if d == nil || incomplete(d) {
 		return ""
 	}
+	held := s.Refuses || instance.Spec.Paused || d.Spec.Paused
 	for _, reported := range instance.Status.Certificates {
 		now, exists := s.Certificates[reported.SecretName]
-		if !exists || !reported.NotAfter.Time.Equal(now.NotAfter) {
+		isReported := reported.NotAfter.Time.Equal(now.NotAfter)
+		if !exists || !isReported && (held || s.Now.Sub(now.Written) < renewal) {
 			continue
 		}
 		for _, pod := range s.Pods {
 			// Times of objects have no fractions of a second.
 			old := pod.CreationTimestamp.Time.Add(time.Second).Before(now.Written)
 			if pod.Labels["app.kubernetes.io/instance"] == instance.Name && pod.DeletionTimestamp == nil && old {
-				return fmt.Sprintf("reports the certificate until %s, and Pod %s has an older one", now.NotAfter.Format(time.DateTime), pod.Name)
+				return fmt.Sprintf("reports the certificate until %s, and Pod %s has none until %s",
+					reported.NotAfter.Format(time.DateTime), pod.Name, now.NotAfter.Format(time.DateTime))
 			}
 		}
 	}

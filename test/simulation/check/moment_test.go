@@ -57,6 +57,7 @@ func TestMoment(t *testing.T) {
 	if found := Moment(quiet(func(*State, *v1alpha2.NginxOperator, *appsv1.Deployment) {})); len(found) > 0 {
 		t.Errorf("a sound cluster: %v", found)
 	}
+	const present, past = "until 2000-01-01 03:00:00", "until 2000-01-01 02:00:00"
 	for want, broken := range map[string]func(*State, *v1alpha2.NginxOperator, *appsv1.Deployment){
 		"the status is empty": func(_ *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) { o.Status.Conditions = nil },
 		"has 3":               func(_ *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) { o.Generation = 3 },
@@ -78,10 +79,15 @@ func TestMoment(t *testing.T) {
 		"error that passes": func(_ *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) {
 			o.Status.FailedRevisions = []v1alpha2.FailedRevision{{Message: "failed to sync secret cache"}}
 		},
-		"has an older one": func(s *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) {
-			end := moment.Add(time.Hour)
+		present + ", and Pod web-1 has none " + present: func(s *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) {
+			end := moment.Add(2 * time.Hour)
 			o.Status.Certificates = []v1alpha2.Certificate{{SecretName: "cert", NotAfter: metav1.NewTime(end)}}
 			s.Certificates = map[string]Certificate{"cert": {NotAfter: end, Written: moment.Add(time.Minute)}}
+		},
+		past + ", and Pod web-1 has none " + present: func(s *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) {
+			s.Now = moment.Add(time.Hour)
+			o.Status.Certificates = []v1alpha2.Certificate{{SecretName: "cert", NotAfter: metav1.NewTime(s.Now)}}
+			s.Certificates = map[string]Certificate{"cert": {NotAfter: moment.Add(2 * time.Hour), Written: moment.Add(time.Minute)}}
 		},
 		"the spec has 2": func(_ *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) { o.Spec.Replicas = ptr.To[int32](2) },
 		"no instance rolls": func(_ *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) {
