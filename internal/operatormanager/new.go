@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
-	"sigs.k8s.io/controller-runtime/pkg/leaderelection"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -31,12 +30,9 @@ import (
 const (
 	leaseDuration = 15 * time.Second
 	renewDeadline = 10 * time.Second
-	// retryPeriod bounds the handover after a clean stop: a standby requests the Lease after one to
-	// 2.2 times this period.
-	retryPeriod = 500 * time.Millisecond
-	// renewEvery is the interval of the leader's renewals. A leader must stop before a standby can
-	// start, so the sum of renewEvery, renewDeadline, and retryPeriod is less than leaseDuration.
-	renewEvery = 3 * time.Second
+	// retryPeriod bounds the handover after a clean stop to two seconds: a standby requests the
+	// Lease after one to 2.2 times this period. The leader renews the Lease in this period too.
+	retryPeriod = 850 * time.Millisecond
 	// shutdownTimeout is less than the Pod's terminationGracePeriodSeconds, because the Lease is
 	// released after it.
 	shutdownTimeout = 8 * time.Second
@@ -134,30 +130,22 @@ func (m *Manager) AddReadyzCheck(name string, check healthz.Checker) error {
 }
 
 func newManager(cfg *rest.Config, c Config, webhooks webhook.Server) (manager.Manager, error) {
-	lease, err := NewLease(cfg, c.Scheme, renewEvery, leaderelection.Options{
-		LeaderElection:          c.Options.LeaderElect,
-		LeaderElectionID:        c.Name + ".operator.example.com",
-		LeaderElectionNamespace: c.Options.LeaderElectionNamespace,
-		RenewDeadline:           renewDeadline,
-	})
-	if err != nil {
-		return nil, err
-	}
 	return ctrl.NewManager(cfg, ctrl.Options{
 		Scheme: c.Scheme,
 		Cache:  c.Cache,
 		Client: client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: ptr.To(true)}},
 		// See ports.go.
-		Metrics:                             metricsserver.Options{BindAddress: disabled},
-		HealthProbeBindAddress:              disabled,
-		WebhookServer:                       webhooks,
-		LeaderElection:                      c.Options.LeaderElect,
-		LeaderElectionResourceLockInterface: lease,
-		LeaderElectionReleaseOnCancel:       true,
-		LeaseDuration:                       ptr.To(leaseDuration),
-		RenewDeadline:                       ptr.To(renewDeadline),
-		RetryPeriod:                         ptr.To(retryPeriod),
-		GracefulShutdownTimeout:             ptr.To(shutdownTimeout),
+		Metrics:                       metricsserver.Options{BindAddress: disabled},
+		HealthProbeBindAddress:        disabled,
+		WebhookServer:                 webhooks,
+		LeaderElection:                c.Options.LeaderElect,
+		LeaderElectionID:              c.Name + ".operator.example.com",
+		LeaderElectionNamespace:       c.Options.LeaderElectionNamespace,
+		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 ptr.To(leaseDuration),
+		RenewDeadline:                 ptr.To(renewDeadline),
+		RetryPeriod:                   ptr.To(retryPeriod),
+		GracefulShutdownTimeout:       ptr.To(shutdownTimeout),
 		// Standbys fill their caches too, so a new leader works immediately.
 		Controller: config.Controller{EnableWarmup: ptr.To(true)},
 	})
