@@ -36,7 +36,7 @@ func ProgressOf(deployment *appsv1.Deployment) Progress {
 		return Progress{Complete: true, Reason: v1alpha2.ReasonRolloutInProgress, Message: "0 of 0 replicas are ready"}
 	}
 	if status.ObservedGeneration < deployment.Generation {
-		return Progress{Desired: desired, Reason: v1alpha2.ReasonRolloutInProgress, Message: "the Deployment was changed, its rollout begins"}
+		return Progress{Desired: desired, Reason: v1alpha2.ReasonRolloutInProgress, Message: "the Deployment was changed, its rollout starts"}
 	}
 	out := Progress{
 		Desired: desired,

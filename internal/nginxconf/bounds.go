@@ -10,5 +10,5 @@ const MaxBytes = 1<<20 - 16<<10
 var slots = make(chan struct{}, 2)
 
 func tooLarge(size int) Problem {
-	return Problem{Message: fmt.Sprintf("the configuration has %d bytes, and a ConfigMap takes %d: %s", size, MaxBytes, splitRemedy)}
+	return Problem{Message: fmt.Sprintf("the configuration has %d bytes, and a ConfigMap holds up to %d: %s", size, MaxBytes, splitRemedy)}
 }

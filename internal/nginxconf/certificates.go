@@ -34,7 +34,7 @@ func (c *checker) checkMounted(d *directive) {
 	secret, key, mounted := mountedFile(file)
 	switch {
 	case !path.IsAbs(file):
-		c.refuse(d, "%s is looked for in %s, where it is not; write %s/NAME/%s with a NAME of spec.tls",
+		c.refuse(d, "nginx looks for %s in %s, where it does not exist; write %s/NAME/%s with a NAME of spec.tls",
 			file, Directory, TLSDirectory, usualKey(d))
 	case mounted && !slices.Contains(c.tlsNames(), secret):
 		c.refuse(d, "spec.tls has no Secret %s; add `- secretName: %s` to spec.tls", secret, secret)

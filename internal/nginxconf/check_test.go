@@ -65,7 +65,7 @@ var refusedConfigurations = map[string]refused{
 		"line 2: root: takes 1 argument, not 3; a semicolon may be missing at the end of the line before or after",
 	}},
 	"brace too many": {text: "server { listen 8080; }\n}\n", want: []string{
-		"line 2: unexpected \"}\": every block is closed already; remove it (the text needs no brace for the http context)",
+		"line 2: unexpected \"}\": every block is closed already; remove it (the text is inside the http context and needs no brace for it)",
 	}},
 	"brace too few": {text: "server { listen 8080;\n", want: []string{
 		"line 2: the text ends inside of a block; close it with \"}\"",
@@ -83,7 +83,7 @@ var refusedConfigurations = map[string]refused{
 		"line 2: if: the condition has to be in parentheses, for example `if ($request_method = POST) { ... }`",
 	}},
 	"long word": {text: inServer("add_header X " + strings.Repeat("x", 4096) + ";"), want: []string{
-		"line 2: add_header: nginx reads no word of more than 4090 bytes, and this one has 4096; split it",
+		"line 2: add_header: nginx accepts words of up to 4090 bytes, and this one has 4096; split it",
 	}},
 
 	"unknown": {text: inServer("frobnicate on;"), want: []string{
@@ -96,10 +96,10 @@ var refusedConfigurations = map[string]refused{
 		"line 1: geoip_country: nginx does not know it; correct the name, or set spec.image to an image that has its module compiled in",
 	}},
 	"wrong context": {text: inHTTP("proxy_pass http://127.0.0.1;"), want: []string{
-		"line 1: proxy_pass: not allowed here; it may stand in a location block or in an if of a location or in a limit_except block",
+		"line 1: proxy_pass: not allowed here; it is allowed in a location block or in an if of a location or in a limit_except block",
 	}},
 	"wrong context in a block": {text: inServer("location / { server_name a; }"), want: []string{
-		"line 2: server_name: not allowed here; it may stand in a server block",
+		"line 2: server_name: not allowed here; it is allowed in a server block",
 	}},
 	"too many arguments": {text: inServer("root /a /b;"), want: []string{
 		"line 2: root: takes 1 argument, not 2; a semicolon may be missing at the end of the line before or after",
@@ -111,7 +111,7 @@ var refusedConfigurations = map[string]refused{
 		"line 2: gzip: takes on or off, not \"yes\"",
 	}},
 	"block missing": {text: inServer("location /;"), want: []string{
-		"line 2: location: takes a block; write \"{\", what belongs into it, and \"}\"",
+		"line 2: location: takes a block; write \"{\", its directives, and \"}\"",
 	}},
 	"block too many": {text: inServer("root /a { }"), want: []string{
 		"line 2: root: takes no block; end it with \";\"",
@@ -146,17 +146,17 @@ var refusedConfigurations = map[string]refused{
 		"line 1: events: cannot be set here: the operator owns the events context; remove the block",
 	}},
 	"http": {text: "http {\nserver { listen 8080; }\n}\n", want: []string{
-		"line 1: http: cannot be set here: the text stands in the http context already; " +
+		"line 1: http: cannot be set here: the text is inside the http context already; " +
 			"keep what is in the block and remove `http {` and its `}`",
 	}},
 	"stream": {text: inHTTP("stream { }"), want: []string{
 		"line 1: stream: cannot be set here: the operator serves HTTP only; remove the block",
 	}},
 	"main context": {text: inHTTP("worker_rlimit_nofile 1024;"), want: []string{
-		"line 1: worker_rlimit_nofile: cannot be set here: it stands outside of the http context, which the operator owns; remove it",
+		"line 1: worker_rlimit_nofile: cannot be set here: it belongs outside of the http context, which the operator owns; remove it",
 	}},
 	"event context": {text: inHTTP("multi_accept on;"), want: []string{
-		"line 1: multi_accept: cannot be set here: it stands outside of the http context, which the operator owns; remove it",
+		"line 1: multi_accept: cannot be set here: it belongs outside of the http context, which the operator owns; remove it",
 	}},
 
 	"buffers": {text: inServer("proxy_buffers 8;"), want: []string{
@@ -164,10 +164,10 @@ var refusedConfigurations = map[string]refused{
 	}},
 
 	"log file": {text: inServer("access_log /var/log/nginx/shop.log;"), want: []string{
-		"line 2: access_log: /var/log/nginx/shop.log is on a read-only file system, and nobody would read it; write /dev/stdout",
+		"line 2: access_log: /var/log/nginx/shop.log is on a read-only file system; write /dev/stdout",
 	}},
 	"error log": {text: inServer("error_log logs/error.log;"), want: []string{
-		"line 2: error_log: logs/error.log is on a read-only file system, and nobody would read it; write /dev/stderr",
+		"line 2: error_log: logs/error.log is on a read-only file system; write /dev/stderr",
 	}},
 	"cache": {text: inHTTP("proxy_cache_path /var/cache/nginx keys_zone=a:1m;"), want: []string{
 		"line 1: proxy_cache_path: /var/cache/nginx is on a read-only file system; declare a volume there in spec.cache, " +
@@ -184,10 +184,11 @@ var refusedConfigurations = map[string]refused{
 	}},
 
 	"relative include": {text: inServer("location / { include fastcgi_params; }"), want: []string{
-		"line 2: include: fastcgi_params is looked for in /etc/nginx-operator, where it is not; write include /etc/nginx/fastcgi_params",
+		"line 2: include: nginx looks for fastcgi_params in /etc/nginx-operator, where it does not exist; " +
+			"write include /etc/nginx/fastcgi_params",
 	}},
 	"relative include of ours": {text: inServer("include snippets/tls.conf;"), want: []string{
-		"line 2: include: snippets/tls.conf is looked for in /etc/nginx-operator, where it is not; put its text here",
+		"line 2: include: nginx looks for snippets/tls.conf in /etc/nginx-operator, where it does not exist; put its text here",
 	}},
 	"include of itself": {text: inHTTP("include /etc/nginx-operator/servers.conf;"), want: []string{
 		"line 1: include: /etc/nginx-operator/servers.conf does not exist when nginx starts; put its text here",
@@ -202,7 +203,7 @@ var refusedConfigurations = map[string]refused{
 			"or declare the ports that the servers listen on",
 		"listen: spec.tls[0].targetPort 8443: no server listens on it; add `listen 8443 ssl;` to a server, " +
 			"or remove the port, so that the certificate is only mounted",
-		"line 1: listen: nginx may not listen on port 80 without privileges; declare it in spec.ports, or use a port from 1024 on",
+		"line 1: listen: nginx cannot listen on port 80 without privileges; declare it in spec.ports, or use a port from 1024 on",
 	}},
 	"target ports": {text: "server { listen 8080;\nlisten 8443 ssl;\n" +
 		"ssl_certificate /etc/nginx/tls/shop/tls.crt; ssl_certificate_key /etc/nginx/tls/shop/tls.key; }", spec: targets()},
@@ -219,13 +220,13 @@ var refusedConfigurations = map[string]refused{
 			"or declare the ports that the servers listen on",
 	}},
 	"port of the probes": {text: "server {\nlisten 8080;\nlisten 18080;\n}", want: []string{
-		"line 3: listen: port 18080 is where the operator's own server answers the kubelet's probes; choose another port",
+		"line 3: listen: port 18080 is used by the operator's own server for the kubelet's probes; choose another port",
 	}},
 	"ports of monitoring": {
 		text: "server {\nlisten 8080;\nlisten 127.0.0.1:18081;\nlisten 9113;\n}",
 		spec: v1alpha2.NginxOperatorSpec{Monitoring: &v1alpha2.Monitoring{}}, want: []string{
-			"line 3: listen: port 18081 is where the operator's own server shows the figures of nginx (spec.monitoring); choose another port",
-			"line 4: listen: port 9113 is where the exporter listens (spec.monitoring); choose another port",
+			"line 3: listen: port 18081 is used by the operator's own server for the metrics of nginx (spec.monitoring); choose another port",
+			"line 4: listen: port 9113 is used by the exporter (spec.monitoring); choose another port",
 		},
 	},
 	"ports of monitoring that is off": {
@@ -233,7 +234,7 @@ var refusedConfigurations = map[string]refused{
 		spec: v1alpha2.NginxOperatorSpec{Monitoring: &v1alpha2.Monitoring{Enabled: ptr.To(false)}},
 	},
 	"port without privileges": {text: "server {\nlisten 8080;\nlisten 80;\n}", want: []string{
-		"line 3: listen: nginx may not listen on port 80 without privileges; declare it in spec.ports, or use a port from 1024 on",
+		"line 3: listen: nginx cannot listen on port 80 without privileges; declare it in spec.ports, or use a port from 1024 on",
 	}},
 	"TLS on a plain port": {text: "server { listen 8080 ssl;\n" +
 		"ssl_certificate /etc/nginx/tls/shop/tls.crt; ssl_certificate_key /etc/nginx/tls/shop/tls.key; }", spec: mounted(), want: []string{
@@ -261,7 +262,7 @@ var refusedConfigurations = map[string]refused{
 	"certificate with a relative path": {text: inServer(
 		"ssl_certificate certs/tls.crt;", "ssl_certificate_key /etc/nginx/tls/shop/tls.key;",
 	), spec: mounted(), want: []string{
-		"line 2: ssl_certificate: certs/tls.crt is looked for in /etc/nginx-operator, where it is not; " +
+		"line 2: ssl_certificate: nginx looks for certs/tls.crt in /etc/nginx-operator, where it does not exist; " +
 			"write /etc/nginx/tls/NAME/tls.crt with a NAME of spec.tls",
 	}},
 }
@@ -290,7 +291,7 @@ func TestManyProblems(t *testing.T) {
 
 func TestTooLarge(t *testing.T) {
 	got := fmt.Sprint(Check(&v1alpha2.NginxOperatorSpec{}, strings.Repeat("# comment\n", 110_000)))
-	if !strings.Contains(got, "bytes, and a ConfigMap takes") {
+	if !strings.Contains(got, "bytes, and a ConfigMap holds up to") {
 		t.Error(got)
 	}
 }

@@ -17,7 +17,7 @@ var owned = map[string]string{
 	"load_module":             "the operator loads no modules; remove it, and set spec.image to an image that has the module compiled in",
 	"events":                  "the operator owns the events context; remove the block",
 	"worker_connections":      "the operator owns the events context; remove it and set spec.nginx.workerConnections",
-	"http":                    "the text stands in the http context already; keep what is in the block and remove `http {` and its `}`",
+	"http":                    "the text is inside the http context already; keep what is in the block and remove `http {` and its `}`",
 	"stream":                  "the operator serves HTTP only; remove the block",
 	"mail":                    "the operator serves HTTP only; remove the block",
 	"env":                     "the operator sets it; remove it and declare the variable in spec.env",
@@ -77,9 +77,9 @@ func (c *checker) checkPlace(d *directive) bool {
 	case len(here) > 0:
 		return c.checkArguments(d, here)
 	case elsewhere == 0:
-		c.refuse(d, "cannot be set here: it stands outside of the http context, which the operator owns; remove it")
+		c.refuse(d, "cannot be set here: it belongs outside of the http context, which the operator owns; remove it")
 	default:
-		c.problems.add(Problem{File: fileOf(d), Line: d.line, Directive: name, Message: "not allowed here; it may stand " + places(elsewhere)})
+		c.problems.add(Problem{File: fileOf(d), Line: d.line, Directive: name, Message: "not allowed here; it is allowed " + places(elsewhere)})
 	}
 	return false
 }
@@ -95,7 +95,7 @@ func (c *checker) checkArguments(d *directive, masks []uint) bool {
 		c.refuse(d, `takes no block; end it with ";"`)
 		return false
 	case len(sameForm) == 0:
-		c.refuse(d, `takes a block; write "{", what belongs into it, and "}"`)
+		c.refuse(d, `takes a block; write "{", its directives, and "}"`)
 		return false
 	}
 

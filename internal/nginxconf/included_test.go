@@ -34,7 +34,7 @@ func TestIncludedFiles(t *testing.T) {
 			texts: map[string]string{
 				"a.conf": "\nproxy_pas b;\n",
 			}, want: []string{
-				"line 6: listen: not allowed here; it may stand in a server block",
+				"line 6: listen: not allowed here; it is allowed in a server block",
 				"/etc/nginx/files/a.conf, line 2: proxy_pas: nginx does not know it; correct the name, " +
 					"or set spec.image to an image that has its module compiled in",
 			},
@@ -44,7 +44,7 @@ func TestIncludedFiles(t *testing.T) {
 		}},
 		"directive in the wrong place": {
 			text: inServer(include), texts: map[string]string{"a.conf": "upstream a { server 127.0.0.1; }"}, want: []string{
-				"/etc/nginx/files/a.conf, line 1: upstream: not allowed here; it may stand outside of all blocks",
+				"/etc/nginx/files/a.conf, line 1: upstream: not allowed here; it is allowed outside of all blocks",
 			},
 		},
 		"file of a file": {

@@ -75,15 +75,15 @@ func parseListen(d *directive) (listen, bool) {
 // ownPort is a port on which a server of the operator listens in the Pods.
 type ownPort struct {
 	number int32
-	what   string
+	user   string
 }
 
 // ownPorts returns the operator's ports in the Pods of the spec.
 func (c *checker) ownPorts() []ownPort {
 	return slices.DeleteFunc([]ownPort{
-		{defaults.HealthPort(c.spec), "the operator's own server answers the kubelet's probes"},
-		{defaults.StatusPort(c.spec), "the operator's own server shows the figures of nginx (spec.monitoring)"},
-		{defaults.MetricsPort(c.spec), "the exporter listens (spec.monitoring)"},
+		{defaults.HealthPort(c.spec), "the operator's own server for the kubelet's probes"},
+		{defaults.StatusPort(c.spec), "the operator's own server for the metrics of nginx (spec.monitoring)"},
+		{defaults.MetricsPort(c.spec), "the exporter (spec.monitoring)"},
 	}, func(own ownPort) bool { return own.number == 0 })
 }
 
@@ -112,7 +112,7 @@ func (c *checker) checkListens() {
 			held := taken(l, own)
 			switch {
 			case held != nil:
-				c.refuse(l.directive, "port %d is where %s; choose another port", held.number, held.what)
+				c.refuse(l.directive, "port %d is used by %s; choose another port", held.number, held.user)
 			case l.http2 && c.release.minor >= 25 && !c.release.guessed:
 				c.warn(l.directive, "the parameter http2 is deprecated; remove it and write `http2 on;` in the server")
 			case l.quicUDP:
@@ -206,7 +206,7 @@ func (c *checker) checkPorts() {
 		switch {
 		// If the spec has one low port, Pods can listen on all low ports.
 		case l.from < 1024 && !low:
-			c.refuse(l.directive, "nginx may not listen on port %d without privileges; declare it in %s, or use a port from 1024 on", l.from, field)
+			c.refuse(l.directive, "nginx cannot listen on port %d without privileges; declare it in %s, or use a port from 1024 on", l.from, field)
 		case l.everywhere && !l.quicUDP:
 			c.warn(l.directive, "port %d is not declared, so the Service does not serve it; add it to %s", l.from, field)
 		}

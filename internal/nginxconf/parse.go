@@ -23,7 +23,7 @@ const (
 	unfinished = `the text ends before the directive does; end it with ";" and close every quote`
 	unclosed   = `the text ends inside of a block; close it with "}"`
 
-	tooManyBraces = `unexpected "}": every block is closed already; remove it (the text needs no brace for the http context)`
+	tooManyBraces = `unexpected "}": every block is closed already; remove it (the text is inside the http context and needs no brace for it)`
 	noCondition   = "the condition has to be in parentheses, for example `if ($request_method = POST) { ... }`"
 
 	splitRemedy = "split it into several NginxOperators, or include long lists from an image of your own"

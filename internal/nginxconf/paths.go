@@ -45,7 +45,7 @@ func (c *checker) checkLog(d *directive) {
 		d.name == "access_log" && target == "off",
 		d.name == "error_log" && (target == "stderr" || strings.HasPrefix(target, "memory:")):
 	default:
-		c.refuse(d, "%s is on a read-only file system, and nobody would read it; write %s", target, standardLog(d))
+		c.refuse(d, "%s is on a read-only file system; write %s", target, standardLog(d))
 	}
 }
 
@@ -80,9 +80,9 @@ func (c *checker) checkInclude(d *directive, file string) {
 	switch {
 	case slices.Contains(imageFiles, file):
 	case !path.IsAbs(file) && slices.Contains(imageFiles, inImage):
-		c.refuse(d, "%s is looked for in %s, where it is not; write include %s", file, Directory, inImage)
+		c.refuse(d, "nginx looks for %s in %s, where it does not exist; write include %s", file, Directory, inImage)
 	case !path.IsAbs(file):
-		c.refuse(d, "%s is looked for in %s, where it is not; put its text here", file, Directory)
+		c.refuse(d, "nginx looks for %s in %s, where it does not exist; put its text here", file, Directory)
 	case c.volumeAt(file) != nil:
 		c.unseen = true
 		c.warn(d, "%s is in volume %s, so that it is not checked before nginx reads it", file, c.volumeAt(file).Name)

@@ -124,8 +124,8 @@ func TestNewerDirectives(t *testing.T) {
 			t.Error(image, problems)
 		}
 		for directive, want := range map[string]string{
-			"sticky cookie a;":            "line 2: sticky: not allowed here; it may stand in an upstream block",
-			"location / {max_headers 1;}": "line 2: max_headers: not allowed here; it may stand outside of all blocks or in a server block",
+			"sticky cookie a;":            "line 2: sticky: not allowed here; it is allowed in an upstream block",
+			"location / {max_headers 1;}": "line 2: max_headers: not allowed here; it is allowed outside of all blocks or in a server block",
 			"early_hints;": "line 2: early_hints: takes one or more arguments, not 0; " +
 				"a semicolon may be missing at the end of the line before or after",
 			"xml_external_entities on;": "line 2: xml_external_entities: nginx does not know it; correct the name, " +

@@ -43,7 +43,7 @@ func (r *reader) statement() (words []string, line int, end byte, problem *Probl
 		switch size := r.pos - start; {
 		case size > maxWord:
 			return words, line, 0, &Problem{Line: at, Directive: name, Message: fmt.Sprintf(
-				"nginx reads no word of more than %d bytes, and this one has %d; split it", maxWord, size)}
+				"nginx accepts words of up to %d bytes, and this one has %d; split it", maxWord, size)}
 		case !ok:
 			return words, line, 0, &Problem{Line: line, Directive: name, Message: unfinished}
 		}

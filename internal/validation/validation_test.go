@@ -223,7 +223,7 @@ networkPolicy: {from: [{}, {ipBlock: {cidr: a}}]}
 		"configuration that listens on the port of the probes": {spec: `
 config: {inline: 'server { listen 8080; listen 18080; }'}
 `, want: []string{
-			"spec.config.inline: Invalid value: line 1: listen: port 18080 is where the operator's own server answers the kubelet's probes; " +
+			"spec.config.inline: Invalid value: line 1: listen: port 18080 is used by the operator's own server for the kubelet's probes; " +
 				"choose another port",
 		}},
 	} {
