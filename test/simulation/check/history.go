@@ -14,8 +14,6 @@ type Change struct {
 	Child string
 	// Spec is the spec of a child, or the Pod template of a Deployment, nil for another object.
 	Spec any
-	// Ports are the ports of a Service or a NetworkPolicy.
-	Ports []string
 	// At is the time of the write.
 	At time.Time
 	// Asks reports whether the write asks for other children: a new generation, another content

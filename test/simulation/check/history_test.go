@@ -10,11 +10,6 @@ func at(minutes int, change Change) Change {
 	return change
 }
 
-func with(change Change, ports ...string) Change {
-	change.Ports = ports
-	return change
-}
-
 // A Pod template changes once for each thing that asks for it.
 func TestTemplates(t *testing.T) {
 	ask := Change{Instance: "web", Asks: true}
@@ -42,12 +37,6 @@ func TestReturns(t *testing.T) {
 		"by another": {
 			[]Change{at(0, ask), at(0, first), at(1, ask), at(1, second), at(2, Change{Instance: "other", Asks: true}), at(2, first)}, 1,
 		},
-		"with more ports": {[]Change{
-			at(0, ask), at(0, with(second, "a", "b")), at(1, ask), at(1, with(first, "a")), at(2, with(second, "a", "b")), at(3, with(first, "a")),
-		}, 0},
-		"with other ports": {[]Change{
-			at(0, ask), at(0, with(second, "b")), at(1, ask), at(1, with(first, "a")), at(2, with(second, "b")), at(3, ask), at(3, with(first, "a")),
-		}, 1},
 	} {
 		if found := Returns(test.history); len(found) != test.want {
 			t.Errorf("%s: found %v, want %d", name, found, test.want)

@@ -2,8 +2,6 @@ package check
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 )
 
@@ -29,52 +27,29 @@ func (r requests) between(instance string, from, to time.Time) int {
 
 // past has the specs of a child.
 type past struct {
-	now, before Change
-	// problem is that of the present spec, or "".
-	problem string
+	now string
 	// replaced has the time at which another spec replaced one.
 	replaced map[string]time.Time
 }
 
-// write notes another spec, and returns the problem of the one before if that stayed.
+// write notes another spec, and returns its problem or "".
 func (p *past) write(change Change, asks requests) string {
 	text := textOf(change.Spec)
-	if text == textOf(p.now.Spec) {
+	if text == p.now {
 		return ""
 	}
-	if p.problem != "" && p.adds() && text == textOf(p.before.Spec) {
-		p.now, p.problem = change, ""
-		return ""
-	}
+	replaced := p.now
+	p.replaced[replaced], p.now = change.At, text
 
-	problem := p.lasting()
-	replaced := textOf(p.now.Spec)
-	p.replaced[replaced] = change.At
-	p.before, p.now, p.problem = p.now, change, ""
 	// The request for the replacement precedes it. Only another request brings the earlier spec
 	// back.
 	left, isEarlier := p.replaced[text]
-	if isEarlier && asks.between(change.Instance, left, change.At) == 0 && asks.between(change.Instance, left.Add(-inFlight), change.At) < 2 {
-		was, is := excerpts(replaced, text)
-		p.problem = fmt.Sprintf("%s %s got an earlier spec again at %s, and nothing asked for it:\n  before %s\n  after  %s",
-			change.Child, change.Instance, change.At.Format(time.TimeOnly), was, is)
-	}
-	return problem
-}
-
-// adds reports whether the present spec has all ports of the one before. A process on an older view
-// of the Pods serves ports that these listened on, in addition to those that the spec declares.
-func (p *past) adds() bool {
-	return len(p.before.Ports) > 0 &&
-		!slices.ContainsFunc(p.before.Ports, func(port string) bool { return !slices.Contains(p.now.Ports, port) })
-}
-
-// lasting returns the problem of the present spec, or "" if the spec only adds ports.
-func (p *past) lasting() string {
-	if p.adds() {
+	if !isEarlier || asks.between(change.Instance, left, change.At) > 0 || asks.between(change.Instance, left.Add(-inFlight), change.At) > 1 {
 		return ""
 	}
-	return p.problem
+	was, is := excerpts(replaced, text)
+	return fmt.Sprintf("%s %s got an earlier spec again at %s, and nothing asked for it:\n  before %s\n  after  %s",
+		change.Child, change.Instance, change.At.Format(time.TimeOnly), was, is)
 }
 
 // Returns returns the children that got an earlier spec again, although nothing asked for it: an
@@ -82,11 +57,6 @@ func (p *past) lasting() string {
 func Returns(history []Change) []string {
 	asks, children := requests{}, map[string]*past{}
 	var out []string
-	report := func(problem string) {
-		if problem != "" {
-			out = append(out, problem)
-		}
-	}
 	for _, change := range history {
 		if change.Asks {
 			asks[change.Instance] = append(asks[change.Instance], change.At)
@@ -94,12 +64,11 @@ func Returns(history []Change) []string {
 		}
 		name := change.Child + " " + change.Instance
 		if children[name] == nil {
-			children[name] = &past{now: change, replaced: map[string]time.Time{}}
+			children[name] = &past{now: textOf(change.Spec), replaced: map[string]time.Time{}}
 		}
-		report(children[name].write(change, asks))
-	}
-	for _, name := range slices.Sorted(maps.Keys(children)) {
-		report(children[name].lasting())
+		if problem := children[name].write(change, asks); problem != "" {
+			out = append(out, problem)
+		}
 	}
 	return out
 }

@@ -79,24 +79,7 @@ func appendSpec(out []check.Change, version *storage.Version, path ...string) []
 			delete(spec, name)
 		}
 	}
-	return append(out, check.Change{
-		Instance: version.Name, Child: version.Resource.Kind, Spec: spec, Ports: portsOf(version), At: version.At,
-	})
-}
-
-// portsOf returns the ports of a Service or a NetworkPolicy.
-func portsOf(version *storage.Version) []string {
-	ports, _, _ := unstructured.NestedSlice(version.Object, "spec", "ports")
-	rules, _, _ := unstructured.NestedSlice(version.Object, "spec", "ingress")
-	for _, rule := range rules {
-		more, _, _ := unstructured.NestedSlice(rule.(map[string]any), "ports")
-		ports = append(ports, more...)
-	}
-	var out []string
-	for _, port := range ports {
-		out = append(out, fmt.Sprint(port))
-	}
-	return out
+	return append(out, check.Change{Instance: version.Name, Child: version.Resource.Kind, Spec: spec, At: version.At})
 }
 
 // owned reports whether another object controls or owns an object.
