@@ -1,5 +1,6 @@
-// Package assets holds what is the same for all operands: manifests with the constant part of the child objects, and the template
-// of the nginx configuration. They are embedded into the operator, decoded once at start, and handed out as copies.
+// Package assets contains the parts that all operands share: manifests with the constant parts of
+// the child objects, and the template of the nginx configuration. They are embedded into the
+// operator, decoded once at the start, and returned as copies.
 package assets
 
 import (
@@ -23,8 +24,8 @@ var manifests embed.FS
 //go:embed nginx/nginx.conf.tmpl
 var nginxConfSource string
 
-// The assets are part of the binary, so a mistake in one is a mistake of the build: it ends the program at start,
-// and a test decodes them all.
+// The assets are part of the binary, so an error in one is a bug: the program panics at the start.
+// A test decodes all of them.
 var (
 	configMap           = mustDecode[corev1.ConfigMap]("configmap.yaml")
 	deployment          = mustDecode[appsv1.Deployment]("deployment.yaml")
@@ -39,10 +40,10 @@ var (
 // plainWord matches texts that nginx reads as one word.
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./-]+$`)
 
-// escape makes a text safe between double quotes of nginx.
+// escape makes a text safe inside of double quotes in nginx's configuration.
 var escape = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 
-// word returns a text as one word of nginx's configuration, in quotes unless it needs none.
+// word returns a text as one word of nginx's configuration. It adds quotes only if they are needed.
 func word(text string) string {
 	if plainWord.MatchString(text) {
 		return text
@@ -56,56 +57,60 @@ func ConfigMap() *corev1.ConfigMap { return configMap.DeepCopy() }
 // Deployment returns a new copy of the Deployment that runs nginx.
 func Deployment() *appsv1.Deployment { return deployment.DeepCopy() }
 
-// Exporter returns a new copy of the container that makes Prometheus metrics of the figures of nginx.
+// Exporter returns a new copy of the container that exports the metrics of nginx to Prometheus.
 func Exporter() *corev1.Container { return exporter.DeepCopy() }
 
-// NetworkPolicy returns a new copy of the NetworkPolicy of the operands.
+// NetworkPolicy returns a new copy of the NetworkPolicy of an instance.
 func NetworkPolicy() *networkingv1.NetworkPolicy { return networkPolicy.DeepCopy() }
 
-// PodDisruptionBudget returns a new copy of the PodDisruptionBudget of the operands.
+// PodDisruptionBudget returns a new copy of the PodDisruptionBudget of an instance.
 func PodDisruptionBudget() *policyv1.PodDisruptionBudget { return podDisruptionBudget.DeepCopy() }
 
-// PrometheusRule returns a new copy of the alerts on the figures of an instance, in which NAMESPACE, NAME and LIMIT stand for its
-// namespace, its name, and how many connections a Pod of it may have.
+// PrometheusRule returns a new copy of the alerts on the metrics of an instance. NAMESPACE, NAME,
+// and LIMIT represent its namespace, its name, and the maximum number of connections of a Pod.
 func PrometheusRule() *monitoringv1.PrometheusRule { return prometheusRule.DeepCopy() }
 
-// NginxConfParams are the values that the template of nginx.conf takes.
+// NginxConfParams are the parameters of the template of nginx.conf.
 type NginxConfParams struct {
-	// Environment are the names of the variables that worker processes keep of their environment.
+	// Environment has the names of the environment variables that worker processes keep.
 	Environment []string
 	// Ports are the TCP ports on which the operator's own server listens for plain HTTP.
 	Ports []int32
-	// TLS are the ports on which it listens for TLS.
+	// TLS are the ports on which the operator's own server listens for TLS.
 	TLS []NginxTLS
-	// HealthPort is the TCP port of the operator's own server for the kubelet's probes. It differs from all others.
+	// HealthPort is the TCP port of the server for the kubelet's probes. It differs from all other
+	// ports.
 	HealthPort int32
-	// StatusPort is the TCP port on which nginx shows its figures inside of the Pod, 0 for none. It differs from all others.
+	// StatusPort is the TCP port, inside of the Pod, on which nginx serves its metrics, or 0 for
+	// none. It differs from all other ports.
 	StatusPort int32
 	// IPv6 adds IPv6 to IPv4. nginx does not start with it on a node without IPv6.
 	IPv6 bool
-	// Workers is how many worker processes nginx starts; 0 is one for each processor of the node.
+	// Workers is the number of worker processes, or 0 for one per processor of the node.
 	Workers int
-	// WorkerConnections is how many connections each of them may have.
+	// WorkerConnections is the maximum number of connections of a worker process.
 	WorkerConnections int32
-	// ErrorLogLevel is the least severity that is logged; AccessLog logs requests.
+	// ErrorLogLevel is the lowest severity that nginx logs. AccessLog enables the log of requests.
 	ErrorLogLevel string
 	AccessLog     bool
-	// WorkerShutdownSeconds is how long a worker that was told to end goes on with what it has begun.
+	// WorkerShutdownSeconds is how long a worker process may finish its requests after it was told
+	// to exit.
 	WorkerShutdownSeconds int64
-	// Include is the file with the user's servers; where it is given, the operator's own server is left out.
+	// Include is the file with the user's servers. If it is set, the operator's own server is left
+	// out.
 	Include string
-	// Given holds the directives that the user's servers set in the http context; the operator's own are left out,
-	// because nginx takes most of them only once.
+	// Given has the directives that the user's servers set in the http context. The operator leaves
+	// out its own ones, because nginx accepts most of them only once.
 	Given map[string]bool
 }
 
-// NginxTLS is a port with the files of its certificate.
+// NginxTLS is a TLS port with the files of its certificate.
 type NginxTLS struct {
 	Port             int32
 	Certificate, Key string
 }
 
-// NginxConf returns the text of nginx.conf for the parameters.
+// NginxConf renders nginx.conf with the parameters.
 func NginxConf(params NginxConfParams) (string, error) {
 	var text strings.Builder
 	if err := nginxConf.Execute(&text, params); err != nil {
@@ -122,7 +127,7 @@ func mustDecode[T any](file string) *T {
 	return object
 }
 
-// decode reads an embedded manifest strictly: a field that the type does not have is an error.
+// decode reads an embedded manifest. A field that the type does not have is an error.
 func decode[T any](file string) (*T, error) {
 	raw, err := manifests.ReadFile("manifests/" + file)
 	if err != nil {

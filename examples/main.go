@@ -1,4 +1,5 @@
-// Command examples runs the four example operators in one manager: Foo, Activity, MyApp and SidecarSet.
+// Command examples runs the four example operators in one manager: Foo, Activity, MyApp, and
+// SidecarSet.
 package main
 
 import (
@@ -39,7 +40,7 @@ import (
 // +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
 
-// operatorName begins the names of what examples/config installs.
+// operatorName is the prefix of the names of the objects in examples/config.
 const operatorName = "nginx-operator-examples"
 
 func main() {
@@ -75,7 +76,8 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return fmt.Errorf("failed to make the scheme: %w", err)
 	}
-	// Examples that want Pods in another way than Foo have caches of their own.
+	// Activity and SidecarSet need other Pods or other fields than Foo, so they have their own
+	// caches.
 	byObject := foo.CacheByObject()
 	maps.Copy(byObject, myapp.CacheByObject())
 	mgr, err := operatormanager.New(cfg, operatormanager.Config{

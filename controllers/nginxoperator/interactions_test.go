@@ -22,13 +22,14 @@ import (
 	"github.com/example/nginx-operator/internal/fixture"
 )
 
-// These tests run whole reconciles where two features meet.
+// withImage sets the image. The tests of this file run complete reconciles in which two features
+// interact.
 
 func withImage(image string) func(*v1alpha2.NginxOperatorSpec) {
 	return func(s *v1alpha2.NginxOperatorSpec) { s.Image = image }
 }
 
-// exceedsQuota refuses objects of one kind as a quota does.
+// exceedsQuota refuses objects of one kind like a quota.
 func exceedsQuota[T client.Object](object client.Object) error {
 	if _, is := object.(T); !is {
 		return nil
@@ -36,8 +37,9 @@ func exceedsQuota[T client.Object](object client.Object) error {
 	return apierrors.NewForbidden(schema.GroupResource{Resource: "things"}, object.GetName(), errors.New("exceeded quota: q"))
 }
 
-// If a child that no Pod depends on is refused, the declaration is recorded, stale children are
-// deleted, and Ready stays True. A later blocked change does not affect the Pods.
+// TestRefusedChildBesidePods verifies that, if a child that no Pod depends on is refused, the
+// declaration is recorded, stale children are deleted, and Ready stays True. A later blocked change
+// does not affect the Pods.
 func TestRefusedChildBesidePods(t *testing.T) {
 	p := newProcess(t, func(s *v1alpha2.NginxOperatorSpec) {
 		s.Config = &v1alpha2.Config{ConfigMapRef: &v1alpha2.ConfigMapKeyReference{Name: "servers"}}
@@ -82,7 +84,8 @@ func TestRefusedChildBesidePods(t *testing.T) {
 	}
 }
 
-// A rollout is rolled back even if a child that no Pod depends on is refused.
+// TestRollbackDespiteRefusedChild verifies that a rollout is rolled back even if a child that no
+// Pod depends on is refused.
 func TestRollbackDespiteRefusedChild(t *testing.T) {
 	p := newProcess(t)
 	p.rollOut(podReady)
@@ -100,7 +103,8 @@ func TestRollbackDespiteRefusedChild(t *testing.T) {
 	}
 }
 
-// A change that does not affect the Pod template is not rolled back if a running Pod crashes.
+// TestChangeWithoutPodsIsNotRolledBack verifies that a change that does not affect the Pod template
+// is not rolled back if a running Pod crashes.
 func TestChangeWithoutPodsIsNotRolledBack(t *testing.T) {
 	p := newProcess(t)
 	p.rollOut(podReady)
@@ -120,8 +124,8 @@ func TestChangeWithoutPodsIsNotRolledBack(t *testing.T) {
 	}
 }
 
-// A pause, and its end, neither falsify the status of a change that was rolled back nor retry the
-// change.
+// TestPauseOfRolledBackChange verifies that a pause and its end neither falsify the status of a
+// change that was rolled back nor retry the change.
 func TestPauseOfRolledBackChange(t *testing.T) {
 	p := newProcess(t)
 	p.rollOut(podReady)
@@ -140,7 +144,8 @@ func TestPauseOfRolledBackChange(t *testing.T) {
 	}
 }
 
-// A stalled rollout is rolled back once automaticRollback is turned on.
+// TestAutomaticRollbackIsTurnedOn verifies that a stalled rollout is rolled back once
+// automaticRollback is turned on.
 func TestAutomaticRollbackIsTurnedOn(t *testing.T) {
 	p := newProcess(t, func(s *v1alpha2.NginxOperatorSpec) { s.Rollout = &v1alpha2.Rollout{AutomaticRollback: ptr.To(false)} })
 	p.rollOut(podReady)
@@ -156,7 +161,7 @@ func TestAutomaticRollbackIsTurnedOn(t *testing.T) {
 	}
 }
 
-// A paused Deployment is reported with the remedy.
+// TestPausedDeployment verifies that a paused Deployment is reported with the remedy.
 func TestPausedDeployment(t *testing.T) {
 	p := newProcess(t)
 	p.rollOut(podReady)
@@ -173,7 +178,7 @@ func TestPausedDeployment(t *testing.T) {
 	}
 }
 
-// A process that starts with a stale object writes nothing.
+// TestStartOnOlderView verifies that a process that starts with a stale object writes nothing.
 func TestStartOnOlderView(t *testing.T) {
 	p := newProcess(t)
 	p.edit(fixture.OnPort(8081))

@@ -36,16 +36,16 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// process runs whole reconciles of one object. The storage is controller-runtime's fake client,
-// with the UIDs, creation times, and generations that an API server assigns. A test plays the
-// Deployment controller with rollOut.
+// process runs complete reconciles of one object. The storage is controller-runtime's fake client,
+// with the UIDs, creation times, and generations that an API server assigns. In a test, rollOut
+// replaces the Deployment controller.
 type process struct {
 	*testing.T
 	client.WithWatch
 	reconciler *Reconciler
-	// refuse returns the error for a write of an object, nil if it is accepted.
+	// refuse returns the error for a write of an object, or nil if the write is accepted.
 	refuse func(client.Object) error
-	// writes are the kinds that were written.
+	// writes has the verbs and kinds of the writes.
 	writes []string
 	// revision is the number of the newest ReplicaSet.
 	revision int
@@ -136,7 +136,7 @@ func (p *process) make(object client.Object) {
 	}
 }
 
-// read reads an object by its name.
+// read returns the object with a name.
 func read[T any, P interface {
 	*T
 	client.Object
@@ -149,7 +149,7 @@ func read[T any, P interface {
 	return out
 }
 
-// edit changes the spec, as a user does.
+// edit changes the spec like a user, and reconciles.
 func (p *process) edit(change func(*v1alpha2.NginxOperatorSpec)) {
 	p.Helper()
 	object := p.object()
@@ -171,7 +171,7 @@ func (p *process) condition(of string) *metav1.Condition {
 }
 func (p *process) image() string { return p.deployment().Spec.Template.Spec.Containers[0].Image }
 
-// reconcile reconciles until nothing asks for the next reconcile within a moment.
+// reconcile reconciles until no reconcile requests another one within a second.
 func (p *process) reconcile() {
 	p.Helper()
 	reconciler := apply.AsReconciler(p.WithWatch, p.reconciler, p.reconciler.forget)
@@ -188,8 +188,8 @@ func (p *process) reconcile() {
 	p.Fatal("the reconciles do not end")
 }
 
-// rollOut plays the Deployment controller, with Pods of the newest ReplicaSet in this state, and
-// reconciles.
+// rollOut replaces the Deployment controller: it creates Pods of the newest ReplicaSet with a
+// status, reports them in the Deployment, and reconciles.
 func (p *process) rollOut(status corev1.PodStatus, change ...func(*appsv1.Deployment)) {
 	p.Helper()
 	deployment := p.deployment()
@@ -236,7 +236,8 @@ func (p *process) rollOut(status corev1.PodStatus, change ...func(*appsv1.Deploy
 	p.reconcile()
 }
 
-// replicaSet returns the ReplicaSet of the Deployment's Pod template.
+// replicaSet returns the ReplicaSet of the Deployment's Pod template. It creates the ReplicaSet if
+// it does not exist.
 func (p *process) replicaSet(deployment *appsv1.Deployment) *appsv1.ReplicaSet {
 	p.Helper()
 	raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&deployment.Spec.Template)
@@ -272,14 +273,14 @@ var (
 	}}}
 )
 
-// isStalled lets the progress deadline of a rollout pass half an hour ago.
+// isStalled reports in the Deployment that its progress deadline was exceeded half an hour ago.
 func isStalled(deployment *appsv1.Deployment) {
 	progress := &deployment.Status.Conditions[0]
 	progress.Status, progress.Reason = corev1.ConditionFalse, "ProgressDeadlineExceeded"
 	progress.LastUpdateTime = metav1.NewTime(time.Now().Add(-30 * time.Minute))
 }
 
-// age makes the records and ReplicaSets an hour older.
+// age sets the age of all records and ReplicaSets to an hour.
 func (p *process) age() {
 	p.Helper()
 	for _, list := range []client.ObjectList{&appsv1.ControllerRevisionList{}, &appsv1.ReplicaSetList{}} {

@@ -18,8 +18,8 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// A changed spec and a deletion start a reconcile, even without a new generation. Other writes to
-// the object do not.
+// TestSpecChanged verifies that a changed spec and a deletion start a reconcile, even without a new
+// generation. Other writes to the object do not.
 func TestSpecChanged(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*v1alpha2.NginxOperator)
@@ -53,13 +53,14 @@ func TestSpecChanged(t *testing.T) {
 	}
 }
 
-// A changed child, a report of the Deployment's controller, and a resync start a reconcile. The
-// operator's own writes do not.
+// TestChildChanged verifies that a changed child, a status update of another controller, and a
+// resync start a reconcile. The operator's own writes do not.
 func TestChildChanged(t *testing.T) {
 	for name, test := range map[string]struct {
 		change                  func(*appsv1.Deployment)
 		differs, resync, passes bool
-		// reported: others have reported on the child, so that its creation passes, too.
+		// reported is true if another controller has reported on the child, so that its creation
+		// passes as well.
 		reported bool
 	}{
 		"the operator's own write":       {change: func(d *appsv1.Deployment) { d.Generation++ }},
@@ -87,8 +88,8 @@ func TestChildChanged(t *testing.T) {
 	}
 }
 
-// The end of a Pod or of a ReplicaSet starts a reconcile, because an undeclared port may be removed
-// then.
+// TestTheEndOfPods verifies that the end of a Pod or of a ReplicaSet starts a reconcile, because an
+// undeclared port may be removed then.
 func TestTheEndOfPods(t *testing.T) {
 	running, evicted := &corev1.Pod{}, &corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodFailed}}
 	draining := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: ptr.To(metav1.Now())}}
@@ -113,7 +114,8 @@ func TestTheEndOfPods(t *testing.T) {
 	}
 }
 
-// A changed load balancer address starts a reconcile. Other changes of the status do not.
+// TestAddressesThatChange verifies that a changed load balancer address starts a reconcile. Other
+// changes of the status do not.
 func TestAddressesThatChange(t *testing.T) {
 	with := func(ingress ...corev1.LoadBalancerIngress) *corev1.Service {
 		return &corev1.Service{
@@ -141,7 +143,8 @@ func TestAddressesThatChange(t *testing.T) {
 	}
 }
 
-// A reported address starts a reconcile. The operator's own write does not.
+// TestIngressChanged verifies that a reported address starts a reconcile. The operator's own write
+// does not.
 func TestIngressChanged(t *testing.T) {
 	before := &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1"}}
 	after := before.DeepCopy()
@@ -156,7 +159,8 @@ func TestIngressChanged(t *testing.T) {
 	}
 }
 
-// A reported acceptance starts a reconcile. The operator's own write does not.
+// TestHTTPRouteChanged verifies that a reported acceptance starts a reconcile. The operator's own
+// write does not.
 func TestHTTPRouteChanged(t *testing.T) {
 	before := &gatewayv1.HTTPRoute{}
 	before.Status.Parents = []gatewayv1.RouteParentStatus{{ParentRef: gatewayv1.ParentReference{Name: "public"}}}

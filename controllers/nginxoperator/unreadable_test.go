@@ -13,8 +13,8 @@ import (
 	"github.com/example/nginx-operator/internal/fixture"
 )
 
-// The status of an unreadable object is written only to that object, and its fields other than
-// conditions stay.
+// TestUnreadablePatches verifies that the status of an unreadable object is written only to that
+// object, and retains its fields other than conditions and observedGeneration.
 func TestUnreadablePatches(t *testing.T) {
 	object := &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{UID: "u-1", Generation: 7}}
 	conditions := []metav1.Condition{{Type: "Ready", Status: metav1.ConditionFalse}}
@@ -71,7 +71,8 @@ func TestUnreadablePatches(t *testing.T) {
 	}
 }
 
-// A status is written to its object, and not to a later object with the same name.
+// TestStatusPatch verifies that a status is written to its object, and not to a later object with
+// the same name.
 func TestStatusPatch(t *testing.T) {
 	object := fixture.NewObject()
 	patch, err := statusPatch(object, operation{"add", "/status", v1alpha2.NginxOperatorStatus{Replicas: 2}})

@@ -15,23 +15,25 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// This file speaks with the control plane's migrator.
+// The functions of this file communicate with the control plane's migrator.
 
-// nudgeInterval is when the migrator is asked for the second time to go on. By itself it waits, after a webhook was away for seconds, or
-// while its own cache is behind, up to 17 minutes. Each time it gets twice as long as before: a migration that ends after a nudge is in
-// conflict with it and starts again, for ever where it takes longer than the interval.
+// nudgeInterval is the time between the first and the second nudge of the migrator. Each later
+// interval is twice as long as the one before. Without nudges, the migrator waits up to 17 minutes
+// after a webhook was unavailable for seconds, or while its own cache is behind. A migration that
+// ends after a nudge conflicts with it and starts again. With a constant interval, a migration that
+// takes longer than the interval would never end.
 const nudgeInterval = 5 * time.Second
 
-// nudges is when a migration may be nudged.
+// nudges limits how often a migration is nudged.
 type nudges struct {
 	// of is the UID of the StorageVersionMigration.
 	of   types.UID
 	next time.Time
-	// pause is the time from the last nudge to the next.
+	// pause is the time between the last nudge and the next.
 	pause time.Duration
 }
 
-// due reports whether a migration is to be nudged now.
+// due reports whether a migration may be nudged now. Each migration starts with a nudge.
 func (n *nudges) due(of types.UID, now time.Time) bool {
 	if n.of != of {
 		*n = nudges{of: of}
@@ -39,16 +41,18 @@ func (n *nudges) due(of types.UID, now time.Time) bool {
 	return !now.Before(n.next)
 }
 
-// done notes that a migration was nudged.
+// done records a nudge.
 func (n *nudges) done(now time.Time) {
 	n.pause = max(2*n.pause, nudgeInterval)
 	n.next = now.Add(n.pause)
 }
 
-// nudgeAnnotation is on the StorageVersionMigration; a change of it makes the migrator look at once.
+// nudgeAnnotation is an annotation of the StorageVersionMigration. A change of its value makes the
+// migrator reconcile at once.
 const nudgeAnnotation = "operator.example.com/nudged-at"
 
-// api returns the API of StorageVersionMigrations that the cluster has, nil where it has none that can be used.
+// api returns the preferred API of StorageVersionMigrations that the cluster serves. It returns nil
+// if the cluster serves none, or if this release has no manifest.
 func (r *Reconciler) api() (*schema.GroupVersionKind, error) {
 	if r.Manifest == nil {
 		return nil, nil
@@ -70,7 +74,7 @@ func (r *Reconciler) create(ctx context.Context, s *situation) error {
 	if err != nil {
 		return fmt.Errorf("failed to make the %s: %w", manifestKind, err)
 	}
-	// A leader before this one may have been faster.
+	// The previous leader may have created it already.
 	if err := r.Client.Create(ctx, object); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("failed to create the %s: %w", manifestKind, err)
 	}
@@ -78,14 +82,16 @@ func (r *Reconciler) create(ctx context.Context, s *situation) error {
 	return nil
 }
 
-// nudge makes the control plane look at a migration that runs. While it works on it, it looks once more when it is done.
+// nudge makes the control plane reconcile a running migration. If a reconcile is in progress,
+// another one follows it.
 func (r *Reconciler) nudge(ctx context.Context, m *migration) error {
 	over := m.is(conditionSucceeded) || m.is(conditionFailed)
 	now := time.Now()
 	if !m.is(conditionRunning) || over || m.object.GroupVersionKind().Group == kubeMigratorGroup || !r.nudges.due(m.object.GetUID(), now) {
 		return nil
 	}
-	// The migrator first notes the newest change of an object; only one that comes after that wakes it.
+	// The migrator first records the resource version of the newest change. Only a later change
+	// wakes it.
 	since, _, _ := unstructured.NestedString(m.object.Object, "status", "resourceVersion")
 	if since == "" && now.Sub(m.object.GetCreationTimestamp().Time) < nudgeInterval {
 		return nil
@@ -101,8 +107,9 @@ func (r *Reconciler) nudge(ctx context.Context, m *migration) error {
 	return nil
 }
 
-// wake rewrites one object. The migrator begins when its cache has a change of an object that is newer than the migration;
-// where nobody writes any, it would wait up to a minute for a bookmark. Where this fails, that is what happens.
+// wake rewrites one object. The migrator starts when its cache has a change of an object that is
+// newer than the migration. Without any write, it waits up to a minute for a bookmark, so a failure
+// here only costs time.
 func (r *Reconciler) wake(ctx context.Context) {
 	rewriter := &rewriter{client: r.Client, kind: r.Target}
 	page, err := rewriter.page(ctx, metav1.ListOptions{Limit: 1, Continue: r.woken})
@@ -115,7 +122,7 @@ func (r *Reconciler) wake(ctx context.Context) {
 	}
 }
 
-// remove deletes the StorageVersionMigration, if it is still the one that was looked at.
+// remove deletes the StorageVersionMigration, unless it was recreated since it was read.
 func (r *Reconciler) remove(ctx context.Context, s *situation) error {
 	if s.migration == nil {
 		return nil
@@ -128,7 +135,8 @@ func (r *Reconciler) remove(ctx context.Context, s *situation) error {
 	return nil
 }
 
-// listen passes on to the log what the control plane says about the migration that it runs: how far it is, and what it meets.
+// listen logs the migrator's message for the running migration whenever the message changes. The
+// message contains the progress and the errors.
 func (r *Reconciler) listen(ctx context.Context, m *migration) {
 	if said := m.message(conditionRunning); said != r.heard {
 		r.heard = said

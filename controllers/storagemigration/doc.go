@@ -1,14 +1,16 @@
-// Package storagemigration moves stored objects to the version of the API that the CRD stores, after an upgrade has
-// changed it. The elected leader does it, once the new CRD is in the cluster: with the control plane's migrator where
-// there is one (StorageVersionMigration, KEP-4192), else by rewriting the objects itself. It is over when
-// status.storedVersions of the CRD names the stored version alone, which nothing does while an object is left in
-// another one.
+// Package storagemigration migrates stored objects to the storage version of the CRD after an
+// upgrade has changed it. The elected leader starts when the new CRD is in the cluster. If the
+// cluster has a migrator (StorageVersionMigration, KEP-4192), the leader uses it. Otherwise it
+// rewrites the objects itself. The migration is complete when status.storedVersions of the CRD
+// lists the storage version only. The operator does not prune status.storedVersions while an object
+// is stored in another version.
 //
-// Every reconcile starts from the CRD and the StorageVersionMigration in the cluster, so it does not matter who began,
-// or was killed on the way. docs/adr/0015-storage-migration.md has the reasons.
+// Each reconcile evaluates the CRD and the StorageVersionMigration in the cluster, so another
+// leader can continue at any point. For the reasons, see docs/adr/0015-storage-migration.md.
 package storagemigration
 
-// RBAC permissions beyond those of the other controllers, by name where that is possible (create knows no names).
+// RBAC permissions that the other controllers do not need. Each names a single object, except for
+// create, which RBAC cannot restrict by name.
 //
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get;list;watch,resourceNames=nginxoperators.operator.example.com
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions/status,verbs=update,resourceNames=nginxoperators.operator.example.com

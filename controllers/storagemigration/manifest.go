@@ -15,19 +15,20 @@ import (
 
 const manifestKind = "StorageVersionMigration"
 
-// kubeMigratorGroup is the group of kube-storage-version-migrator, whose resource names the version as well.
+// kubeMigratorGroup is the API group of kube-storage-version-migrator. Its spec.resource also has
+// the version.
 const kubeMigratorGroup = "migration.k8s.io"
 
-// apis are those of a StorageVersionMigration, the best first: that of Kubernetes 1.37, of 1.35 and 1.36, and of
-// kube-storage-version-migrator.
+// apis are the APIs of StorageVersionMigrations, in the order of preference: Kubernetes 1.37,
+// Kubernetes 1.35 and 1.36, and kube-storage-version-migrator.
 var apis = []schema.GroupVersionKind{
 	{Group: "storagemigration.k8s.io", Version: "v1", Kind: manifestKind},
 	{Group: "storagemigration.k8s.io", Version: "v1beta1", Kind: manifestKind},
 	{Group: kubeMigratorGroup, Version: "v1alpha1", Kind: manifestKind},
 }
 
-// Load reads the StorageVersionMigration that the release carries, at storagemigration.k8s.io/v1. An error names the file and
-// the field.
+// Load reads the StorageVersionMigration of this release from a file. Its API is
+// storagemigration.k8s.io/v1. Errors name the file and, for a wrong value, the field.
 func Load(file string) (*unstructured.Unstructured, error) {
 	raw, err := os.ReadFile(file) // #nosec G304 -- a flag of the operator names it
 	if err != nil {
@@ -54,7 +55,8 @@ func Load(file string) (*unstructured.Unstructured, error) {
 	return object, nil
 }
 
-// forCRD returns the manifest as an object of an API, made for a CRD as it is now. It goes with the CRD.
+// forCRD returns the manifest as an object of an API, for the current generation of a CRD. The CRD
+// owns the object, so the object is deleted with the CRD.
 func forCRD(
 	manifest *unstructured.Unstructured, api schema.GroupVersionKind, crd *apiextensionsv1.CustomResourceDefinition,
 ) (*unstructured.Unstructured, error) {

@@ -11,7 +11,7 @@ import (
 
 const released = "../../config/storagemigration/storageversionmigration.yaml"
 
-// The manifest of the release becomes an object of each API.
+// TestManifest verifies that the manifest of the release becomes an object of each API.
 func TestManifest(t *testing.T) {
 	manifest, err := Load(released)
 	if err != nil {

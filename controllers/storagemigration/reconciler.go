@@ -22,33 +22,34 @@ import (
 )
 
 const (
-	// pollInterval is how often the control plane's migration is looked at.
+	// pollInterval is the interval of checks of the control plane's migration.
 	pollInterval = time.Second
-	// conditionRetry is how soon a condition that could not be written is tried again.
+	// conditionRetry is the time until the next attempt to write a condition.
 	conditionRetry = 5 * time.Second
 )
 
-// Condition is how OLM is told whether the operator may be replaced.
+// Condition tells OLM whether it may replace the operator.
 type Condition interface {
 	Set(ctx context.Context, status metav1.ConditionStatus, reason, message string) error
 }
 
-// Metrics show how a migration goes.
+// Metrics show the progress of a migration.
 type Metrics interface {
 	Running(bool)
 	Unmigrated(objects int)
 	Finished(succeeded bool)
 }
 
-// Reconciler migrates. Its one request names the CRD of the API.
+// Reconciler migrates the stored objects. Each request has the name of the API's CRD.
 type Reconciler struct {
-	// Client reads from the API server itself.
+	// Client reads from the API server, without a cache.
 	Client client.Client
-	// Discovery tells which APIs there are now.
+	// Discovery returns the APIs that the cluster serves.
 	Discovery discovery.ServerResourcesInterface
-	// Target is the kind of the objects, in the version that this release wants to be stored.
+	// Target is the kind of the objects, in the storage version of this release.
 	Target schema.GroupVersionKind
-	// Manifest is the StorageVersionMigration that the release carries; nil where objects are always rewritten by the operator.
+	// Manifest is the StorageVersionMigration of this release. If it is nil, the operator always
+	// rewrites the objects itself.
 	Manifest  *unstructured.Unstructured
 	Recorder  events.EventRecorder
 	Condition Condition
@@ -57,26 +58,30 @@ type Reconciler struct {
 	progress
 }
 
-// progress is what spares requests and repeated reports. A leader that begins without it does the same, with a few more.
+// progress avoids requests and repeated reports. A new leader starts without it and sends a few
+// more.
 type progress struct {
-	// settled: there is nothing to do, as was seen once, so only the CRD has to be looked at.
+	// settled is true if all objects are stored in the target version. Then a reconcile only reads
+	// the CRD.
 	settled bool
-	// generation is that of the CRD, which it has since then.
+	// generation is the UID and generation of the CRD. since is when this process first saw them.
 	generation string
 	since      time.Time
-	// began is when it was first seen that there is something to migrate.
+	// began is when this process first saw that there is something to migrate.
 	began time.Time
-	// left are the objects that were refused under this generation, when all others had been rewritten; problem says so.
+	// left are the objects that could not be rewritten in this generation. All others were
+	// rewritten. problem is the last reported failure.
 	left    []refused
 	problem string
-	// heard is what the control plane said last about the migration that it runs.
+	// heard is the last message of the control plane about its running migration.
 	heard string
-	// nudges is when it may be asked to look at it again, woken where in the list of objects that has got to.
+	// nudges limits how often the control plane is nudged. woken is the continue token of the
+	// object list, from which the next nudge takes an object to rewrite.
 	nudges nudges
 	woken  string
 }
 
-// Reconcile makes one step.
+// Reconcile executes one step of the migration.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	s, err := r.observe(ctx, request.Name)
 	if err != nil || s == nil {
@@ -84,7 +89,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	next := decide(s, time.Now())
 	log.FromContext(ctx).V(1).Info("Looked at the storage", "next", next, "storedVersions", s.crd.Status.StoredVersions)
-	// OLM is held off before anything begins. That this fails must not keep the migration from going on.
+	// Set the condition first, so that OLM does not replace the operator during the step. The
+	// migration continues even if the condition cannot be written.
 	report := r.report(ctx, s, next)
 	again, err := r.act(ctx, s, next)
 	if err != nil {
@@ -99,7 +105,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{RequeueAfter: again}, nil
 }
 
-// observe reads the CRD and, where it matters, the migration. It returns nil where there is no CRD.
+// observe reads the CRD and, if it is needed, the StorageVersionMigration. It returns nil if there
+// is no CRD.
 func (r *Reconciler) observe(ctx context.Context, name string) (*situation, error) {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	if err := r.Client.Get(ctx, client.ObjectKey{Name: name}, crd); err != nil {
@@ -129,7 +136,7 @@ func (r *Reconciler) observe(ctx context.Context, name string) (*situation, erro
 	return s, err
 }
 
-// act does what was decided, and returns when to look again, 0 for when the CRD changes.
+// act executes an action and returns the requeueAfter, or 0 to wait for a change of the CRD.
 func (r *Reconciler) act(ctx context.Context, s *situation, next action) (time.Duration, error) {
 	const atOnce = time.Millisecond
 	switch next {
@@ -152,7 +159,7 @@ func (r *Reconciler) act(ctx context.Context, s *situation, next action) (time.D
 	return 0, nil
 }
 
-// restore makes the CRD say again that other versions may be stored.
+// restore adds all other versions of the CRD to status.storedVersions again.
 func (r *Reconciler) restore(ctx context.Context, s *situation) error {
 	versions := []string{s.target}
 	for i := range s.crd.Spec.Versions {
@@ -184,7 +191,9 @@ func (r *Reconciler) rewrite(ctx context.Context, s *situation) error {
 		return r.failed(ctx, s, describe(failed))
 	}
 	log.FromContext(ctx).Info("Rewrote the stored objects", "objects", total)
-	// In this order: who is killed in between starts again, and does not take the failed migration for one that pruned.
+	// Delete the StorageVersionMigration before pruning. If the process ends in between, the
+	// migration starts over. In the other order, the failed StorageVersionMigration would look as
+	// if it had pruned the versions.
 	if err := r.remove(ctx, s); err != nil {
 		return err
 	}
@@ -198,11 +207,11 @@ func whyRewrite(s *situation) string {
 	case s.migration.is(conditionFailed):
 		return "the control plane's migrator failed: " + s.migration.message(conditionFailed)
 	}
-	return "nobody works on the " + manifestKind
+	return "no controller processes the " + manifestKind
 }
 
-// prune makes the CRD promise that all objects are stored in the target version. That is true if the CRD is
-// still the one under which they were written.
+// prune reduces status.storedVersions to the target version. It changes nothing if the CRD is not
+// the one for which the objects were rewritten.
 func (r *Reconciler) prune(ctx context.Context, s *situation) error {
 	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		now := &apiextensionsv1.CustomResourceDefinition{}
@@ -210,14 +219,15 @@ func (r *Reconciler) prune(ctx context.Context, s *situation) error {
 			return fmt.Errorf("failed to read the CRD: %w", err)
 		}
 		if now.UID != s.crd.UID || now.Generation != s.crd.Generation {
-			log.FromContext(ctx).Info("The CRD changed during the migration, which begins anew")
+			log.FromContext(ctx).Info("The CRD changed during the migration, restarting it")
 			return nil
 		}
 		return r.setStoredVersions(ctx, now, []string{s.target})
 	})
 }
 
-// setStoredVersions fails with a conflict where the CRD is not as it was read.
+// setStoredVersions writes status.storedVersions. It fails with a conflict if the CRD has changed
+// since it was read.
 func (r *Reconciler) setStoredVersions(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, versions []string) error {
 	crd.Status.StoredVersions = versions
 	if err := r.Client.Status().Update(ctx, crd); err != nil {

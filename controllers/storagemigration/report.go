@@ -12,27 +12,30 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// Reasons of the Events on the CRD; the last one is on an object that was refused as well.
+// Reasons of the Events on the CRD. ReasonFailed is also the reason of the Events on refused
+// objects.
 const (
 	ReasonStarted   = "StorageMigrationStarted"
 	ReasonSucceeded = "StorageMigrationSucceeded"
 	ReasonFailed    = "StorageMigrationFailed"
 )
 
-// Reasons of the OperatorCondition Upgradeable: True and False, False.
+// Reasons of the OperatorCondition Upgradeable. ReasonIdle is for True. ReasonMigrating and
+// ReasonFailed are for False.
 const (
 	ReasonIdle      = "Idle"
 	ReasonMigrating = "MigratingStorage"
 )
 
 const (
-	// namedAtOnce is how many refused objects get an Event and a line in the log after one reconcile, namedInMessage how many are
-	// named in a message.
+	// namedAtOnce is the number of refused objects that get an Event and a log message per
+	// reconcile. namedInMessage is the number of refused objects that a message names.
 	namedAtOnce    = 20
 	namedInMessage = 3
 )
 
-// report tells log, Events, metrics and OLM what a reconcile found, where that is news.
+// report updates the metrics and the OperatorCondition for the next action. It logs the start and
+// the end of a migration once, with an Event for each.
 func (r *Reconciler) report(ctx context.Context, s *situation, next action) error {
 	if next != actNothing {
 		r.settled = false
@@ -59,7 +62,7 @@ func (r *Reconciler) report(ctx context.Context, s *situation, next action) erro
 	return r.Condition.Set(ctx, metav1.ConditionTrue, ReasonIdle, "no migration is running, the operator may be upgraded")
 }
 
-// holdOff tells OLM not to replace the operator while stored objects are being moved, or cannot be.
+// holdOff keeps OLM from replacing the operator while stored objects are not migrated.
 func (r *Reconciler) holdOff(ctx context.Context, target string) error {
 	if r.problem != "" {
 		return r.Condition.Set(ctx, metav1.ConditionFalse, ReasonFailed, r.problem)
@@ -67,13 +70,13 @@ func (r *Reconciler) holdOff(ctx context.Context, target string) error {
 	return r.Condition.Set(ctx, metav1.ConditionFalse, ReasonMigrating, "stored objects are being moved to "+target)
 }
 
-// event sends an Event on the CRD and says the same in the log.
+// event sends an Event on the CRD and logs its message.
 func (r *Reconciler) event(ctx context.Context, s *situation, kind, reason, message string) {
 	log.FromContext(ctx).Info("Storage migration: "+message, "reason", reason)
 	r.Recorder.Eventf(s.crd, nil, kind, reason, "Migrate", "%s", message)
 }
 
-// failed reports an attempt that did not migrate everything, and returns the error that makes another one.
+// failed reports an incomplete migration and returns the error that causes a retry.
 func (r *Reconciler) failed(ctx context.Context, s *situation, err error) error {
 	r.Metrics.Finished(false)
 	news := r.problem != err.Error()
@@ -85,7 +88,7 @@ func (r *Reconciler) failed(ctx context.Context, s *situation, err error) error 
 	return errors.Join(err, r.holdOff(ctx, s.target))
 }
 
-// describe says in one error which objects were refused.
+// describe returns an error that counts the refused objects and names the first of them.
 func describe(failed []refused) error {
 	var names []string
 	for _, f := range failed[:min(len(failed), namedInMessage)] {
@@ -95,10 +98,11 @@ func describe(failed []refused) error {
 	if len(failed) > namedInMessage {
 		more = fmt.Sprintf("; and %d more", len(failed)-namedInMessage)
 	}
-	return fmt.Errorf("%d objects could not be stored anew and are tried again: %s%s", len(failed), strings.Join(names, "; "), more)
+	return fmt.Errorf("%d objects could not be rewritten, and the operator retries: %s%s", len(failed), strings.Join(names, "; "), more)
 }
 
-// nameRefused names objects that were refused, where that or the reason is new.
+// nameRefused logs refused objects and sends an Event on each, unless they were refused for the
+// same reason before.
 func (r *Reconciler) nameRefused(ctx context.Context, failed, before []refused) {
 	known := map[string]bool{}
 	for _, f := range before {
@@ -110,7 +114,7 @@ func (r *Reconciler) nameRefused(ctx context.Context, failed, before []refused) 
 			continue
 		}
 		named++
-		log.FromContext(ctx).Error(f.err, "An object cannot be stored anew", "namespace", f.object.Namespace, "name", f.object.Name)
+		log.FromContext(ctx).Error(f.err, "Failed to rewrite an object", "namespace", f.object.Namespace, "name", f.object.Name)
 		r.Recorder.Eventf(f.object, nil, corev1.EventTypeWarning, ReasonFailed, "Migrate",
 			"the object cannot be stored as %s, so this release of the operator cannot finish its upgrade: %v", r.Target.Version, f.err)
 	}

@@ -21,23 +21,25 @@ import (
 )
 
 const (
-	// pageSize is how many objects are asked for at a time, rewritesAtOnce how many are written. The API server's own flow
-	// control tells the client to wait where that is too much.
+	// pageSize is the number of objects per list request, and rewritesAtOnce the number of
+	// concurrent writes. The API server's flow control throttles the client if that is too much.
 	pageSize       = 500
 	rewritesAtOnce = 4
-	// hopelessAfter ends a reconcile after so many failures in a row that the API server is to blame for and not the objects.
+	// hopelessAfter is the number of consecutive transient errors after which a rewrite stops. So
+	// many point to the API server and not to the objects.
 	hopelessAfter = 20
-	// progressInterval is how often a long rewrite says how far it is.
+	// progressInterval is the interval of the progress messages in the log during a long rewrite.
 	progressInterval = 10 * time.Second
 )
 
-// rewriter stores objects anew as they are, which makes the API server encode them in the version that it stores now.
+// rewriter writes objects without a change, so that the API server encodes them in its current
+// storage version.
 type rewriter struct {
 	client client.Client
 	kind   schema.GroupVersionKind
 }
 
-// refused is an object that could not be stored anew.
+// refused is an object that could not be rewritten.
 type refused struct {
 	object *metav1.PartialObjectMetadata
 	err    error
@@ -47,10 +49,10 @@ func (r refused) String() string {
 	return fmt.Sprintf("%s: %v", client.ObjectKeyFromObject(r.object), r.err)
 }
 
-// source hands objects over, one at a time, until that returns an error.
+// source passes objects to the function, one at a time, until the function returns an error.
 type source func(ctx context.Context, each func(runtime.Object) error) error
 
-// all is the source of every object in the cluster, page by page.
+// all is the source of all objects in the cluster, page by page.
 func (r *rewriter) all(ctx context.Context, each func(runtime.Object) error) error {
 	lister := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		return r.page(ctx, options)
@@ -62,7 +64,7 @@ func (r *rewriter) all(ctx context.Context, each func(runtime.Object) error) err
 	return nil
 }
 
-// only is the source of objects that were refused before.
+// only is the source of objects whose rewrite failed before.
 func only(objects []refused) source {
 	return func(_ context.Context, each func(runtime.Object) error) error {
 		for _, o := range objects {
@@ -74,8 +76,8 @@ func only(objects []refused) source {
 	}
 }
 
-// rewrite stores objects anew, and returns how many those are and which were refused. An error means that it did not get to
-// the end of them.
+// rewrite rewrites the objects of a source. It returns the number of objects that it tried and the
+// objects that it could not rewrite. An error means that it stopped before the end of the source.
 func (r *rewriter) rewrite(ctx context.Context, from source) (total int, failed []refused, err error) {
 	var mu sync.Mutex
 	inARow, reported := 0, time.Now()
@@ -108,7 +110,8 @@ func (r *rewriter) rewrite(ctx context.Context, from source) (total int, failed 
 		})
 		return ctx.Err()
 	})
-	// What ended the writes ended the source as well, and says more.
+	// A failed write also cancels the source. Its error is more specific than the error of the
+	// source.
 	if err := group.Wait(); err != nil {
 		return total, failed, err
 	}
@@ -120,16 +123,17 @@ func (r *rewriter) page(ctx context.Context, options metav1.ListOptions) (*metav
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(r.kind.GroupVersion().WithKind(r.kind.Kind + "List"))
 	err := r.client.List(ctx, list, &client.ListOptions{Limit: options.Limit, Continue: options.Continue})
-	// Items of a list have no kind of their own.
+	// The items of a list have no apiVersion and kind.
 	for i := range list.Items {
 		list.Items[i].SetGroupVersionKind(r.kind)
 	}
 	return list, err
 }
 
-// one rewrites an object by a patch of its status that changes nothing. The right to do that is the operator's anyway, and
-// nothing looks at the spec on the way, so an object that would be refused today can still be migrated. An object that
-// changed or went meanwhile needs nothing: who wrote it wrote the version that is stored now.
+// one rewrites an object with a patch of its status that changes nothing. The operator needs the
+// permission for that anyway. The patch skips the validation of the spec, so an object that would
+// be rejected today can still be migrated. A changed or deleted object needs no rewrite, because a
+// change is stored in the current storage version.
 func (r *rewriter) one(ctx context.Context, object *metav1.PartialObjectMetadata) error {
 	patch := fmt.Appendf(nil, `{"metadata":{"resourceVersion":%q}}`, object.ResourceVersion)
 	target := &metav1.PartialObjectMetadata{TypeMeta: object.TypeMeta}
@@ -141,7 +145,7 @@ func (r *rewriter) one(ctx context.Context, object *metav1.PartialObjectMetadata
 	return client.IgnoreNotFound(err)
 }
 
-// passing reports whether an error says more about the API server than about the object.
+// passing reports whether an error is about the API server rather than about the object.
 func passing(err error) bool {
 	var status apierrors.APIStatus
 	return err != nil && !errors.As(err, &status) || apierrors.IsInternalError(err) || apierrors.IsServerTimeout(err) ||

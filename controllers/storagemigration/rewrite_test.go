@@ -19,7 +19,8 @@ import (
 	"github.com/example/nginx-operator/internal/operatormanager"
 )
 
-// rewriterWith returns a rewriter for so many objects, each write of which is answered by a function.
+// rewriterWith returns a rewriter for a number of objects, and the number of writes. Each write
+// gets the result of answer.
 func rewriterWith(t *testing.T, objects int, answer func(name string) error) (*rewriter, *atomic.Int32) {
 	t.Helper()
 	builder := fake.NewClientBuilder().WithScheme(operatormanager.NewScheme())
@@ -42,7 +43,8 @@ func rewriterWith(t *testing.T, objects int, answer func(name string) error) (*r
 	return &rewriter{client: builder.Build(), kind: v1alpha2.GroupVersion.WithKind("NginxOperator")}, writes
 }
 
-// An object that is refused does not stop the others; one that changed or went is as good as rewritten.
+// TestRefusedObjectsAreNamed verifies that a refused object does not stop the others. An object
+// that changed or was deleted counts as rewritten.
 func TestRefusedObjectsAreNamed(t *testing.T) {
 	resource := schema.GroupResource{Group: "operator.example.com", Resource: "nginxoperators"}
 	r, writes := rewriterWith(t, 30, func(name string) error {
@@ -64,14 +66,15 @@ func TestRefusedObjectsAreNamed(t *testing.T) {
 		!strings.Contains(failed[1].String(), "shop/web-007: ") || !strings.Contains(failed[1].String(), "a policy") {
 		t.Errorf("refused: %v", failed)
 	}
-	// Only these are tried again.
+	// Only the refused objects are retried.
 	total, failed, err = r.rewrite(t.Context(), only(failed))
 	if err != nil || total != 2 || len(failed) != 2 {
 		t.Errorf("the second time %d, %v, %v", total, failed, err)
 	}
 }
 
-// An API server that stores nothing is not asked for each of a hundred objects.
+// TestHopelessPassEnds verifies that a pass ends before it has tried all objects if the API server
+// stores none.
 func TestHopelessPassEnds(t *testing.T) {
 	r, writes := rewriterWith(t, 100, func(string) error { return apierrors.NewInternalError(errors.New("no webhook answers")) })
 	if _, _, err := r.rewrite(t.Context(), r.all); err == nil || !strings.Contains(err.Error(), "no webhook answers") {
@@ -82,7 +85,7 @@ func TestHopelessPassEnds(t *testing.T) {
 	}
 }
 
-// A few failures that end by themselves do not end it.
+// TestPassingFailures verifies that a few temporary failures do not end a pass.
 func TestPassingFailures(t *testing.T) {
 	n := atomic.Int32{}
 	r, _ := rewriterWith(t, 100, func(string) error {
@@ -104,7 +107,7 @@ func TestDescribe(t *testing.T) {
 		object.Namespace, object.Name = "shop", fmt.Sprintf("web-%d", i)
 		failed = append(failed, refused{object, errors.New("refused")})
 	}
-	const want = "5 objects could not be stored anew and are tried again: " +
+	const want = "5 objects could not be rewritten, and the operator retries: " +
 		"shop/web-0: refused; shop/web-1: refused; shop/web-2: refused; and 2 more"
 	if got := describe(failed).Error(); got != want {
 		t.Errorf("%s", got)

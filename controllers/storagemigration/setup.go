@@ -12,12 +12,13 @@ import (
 )
 
 const (
-	// firstRetry and lastRetry bound the back-off of a reconcile that failed.
+	// firstRetry and lastRetry bound the back-off of a failed reconcile.
 	firstRetry = time.Second
 	lastRetry  = time.Minute
 )
 
-// SetupWithManager adds the controller to the manager, whose cache has the CRD and no other.
+// SetupWithManager adds the controller to the manager. The manager's cache must contain no other
+// CRD than the CRD of the API.
 func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 	return builder.ControllerManagedBy(mgr).
 		Named("storagemigration").

@@ -14,38 +14,44 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Types of the conditions of a StorageVersionMigration, the same in each of its APIs.
+// Condition types of a StorageVersionMigration, the same in each of its APIs.
 const (
 	conditionRunning   = "Running"
 	conditionSucceeded = "Succeeded"
 	conditionFailed    = "Failed"
 )
 
-// generationAnnotation is on the StorageVersionMigration and has the generation of the CRD for which it was made.
-// While the CRD still has that generation, what was migrated is what is stored.
+// generationAnnotation is an annotation of the StorageVersionMigration with the generation of the
+// CRD for which it was created. While the CRD has that generation, the result of the migration
+// applies to the current storage version.
 const generationAnnotation = "operator.example.com/definition-generation"
 
 const (
-	// settleTime is how long a CRD must have been the same before the migration begins. Every API server has read
-	// it by then, so none of several goes on to write the version before; and OLM has done its part of the upgrade.
+	// settleTime is how long a CRD must be unchanged before the migration starts. By then, every
+	// API server has read the CRD, so none writes the previous version any more, and OLM has
+	// completed its part of the upgrade.
 	settleTime = 5 * time.Second
-	// pruneTime is what the control plane gets to prune status.storedVersions after its migrator has finished.
+	// pruneTime is the time for the control plane to prune status.storedVersions after its migrator
+	// has finished.
 	pruneTime = 10 * time.Second
-	// unattendedAfter is how old a StorageVersionMigration may get without any condition: then nobody works on it.
+	// unattendedAfter is the age at which a StorageVersionMigration without conditions counts as
+	// ignored by every migrator.
 	unattendedAfter = time.Minute
 )
 
-// situation is what a reconcile finds in the cluster.
+// situation is the state of the cluster that a reconcile evaluates.
 type situation struct {
-	// crd is as the API server has it now, settledFor how long its spec has been the same.
+	// crd is the CRD in the API server. settledFor is how long its spec has been unchanged.
 	crd        *apiextensionsv1.CustomResourceDefinition
 	settledFor time.Duration
-	// target is the version that this release wants to be stored.
+	// target is the storage version of this release.
 	target string
-	// migrator is the cluster's API of StorageVersionMigrations, migration is ours; nil where there is none.
+	// migrator is the cluster's API of StorageVersionMigrations, and migration the operator's
+	// object in it. Each is nil if it does not exist or is not needed.
 	migrator  *schema.GroupVersionKind
 	migration *migration
-	// unverified: the migration was not seen to be over yet.
+	// unverified is true if this process has seen that there is something to migrate, but not that
+	// the migration is complete.
 	unverified bool
 }
 
@@ -53,7 +59,7 @@ type situation struct {
 type migration struct {
 	object     *unstructured.Unstructured
 	conditions []metav1.Condition
-	// crd is the UID of the CRD that it was made for, generation the generation of that.
+	// crd and generation are the UID and the generation of the CRD for which it was created.
 	crd        types.UID
 	generation string
 }
@@ -78,7 +84,7 @@ func (m *migration) is(condition string) bool {
 	return meta.IsStatusConditionTrue(m.conditions, condition)
 }
 
-// message is what the migrator says about a condition.
+// message returns the migrator's message in a condition.
 func (m *migration) message(condition string) string {
 	if found := meta.FindStatusCondition(m.conditions, condition); found != nil {
 		return found.Message
@@ -86,7 +92,8 @@ func (m *migration) message(condition string) string {
 	return ""
 }
 
-// finishing reports whether the control plane is between the end of a migration and what it does to the CRD then.
+// finishing reports whether the migration has ended, but the control plane may still update the
+// CRD.
 func (m *migration) finishing(now time.Time) bool {
 	for _, end := range []string{conditionSucceeded, conditionFailed} {
 		if found := meta.FindStatusCondition(m.conditions, end); found != nil && found.Status == metav1.ConditionTrue {
@@ -96,7 +103,7 @@ func (m *migration) finishing(now time.Time) bool {
 	return false
 }
 
-// storedVersion returns the version that a CRD stores.
+// storedVersion returns the storage version of a CRD.
 func storedVersion(crd *apiextensionsv1.CustomResourceDefinition) string {
 	for i := range crd.Spec.Versions {
 		if crd.Spec.Versions[i].Storage {
@@ -106,31 +113,36 @@ func storedVersion(crd *apiextensionsv1.CustomResourceDefinition) string {
 	return ""
 }
 
-// pruned reports whether the CRD promises that all objects are stored in the target version.
+// pruned reports whether status.storedVersions lists the target version only.
 func (s *situation) pruned() bool {
 	return slices.Equal(s.crd.Status.StoredVersions, []string{s.target})
 }
 
-// action is what a reconcile does.
+// action is the result of a reconcile's decision.
 type action string
 
 const (
-	// actNothing: everything is stored in the version it should be, or the CRD is another release's.
+	// actNothing means that all objects are stored in the target version, or that another release
+	// owns the CRD.
 	actNothing action = "nothing"
-	// actSettle waits until the CRD has been the same for a while, actWait for the control plane.
+	// actSettle waits until the CRD has been unchanged for settleTime. actWait waits for the
+	// control plane.
 	actSettle action = "settle"
 	actWait   action = "wait"
-	// actCreate makes the StorageVersionMigration, actDelete removes one that says nothing about what is stored now.
+	// actCreate creates the StorageVersionMigration. actDelete deletes a StorageVersionMigration
+	// whose result does not apply to the current CRD.
 	actCreate action = "create"
 	actDelete action = "delete"
-	// actRewrite rewrites the objects ourselves and then prunes; actPrune only prunes.
+	// actRewrite rewrites the objects and then prunes status.storedVersions. actPrune only prunes
+	// it.
 	actRewrite action = "rewrite"
 	actPrune   action = "prune"
-	// actRestore takes back what the control plane pruned although objects may be stored in another version.
+	// actRestore adds versions to status.storedVersions that the control plane pruned although
+	// objects may still be stored in them.
 	actRestore action = "restore"
 )
 
-// decide returns what to do next. With decideOn it is the whole logic of the migration.
+// decide returns the next action. decide and decideOn contain the whole logic of the migration.
 func decide(s *situation, now time.Time) action {
 	switch {
 	case storedVersion(s.crd) != s.target:
@@ -147,7 +159,7 @@ func decide(s *situation, now time.Time) action {
 	return actRewrite
 }
 
-// decideOn returns what to do about a migration that is there.
+// decideOn returns the next action for an existing StorageVersionMigration.
 func decideOn(m *migration, s *situation, now time.Time) action {
 	switch {
 	case m.object.GetDeletionTimestamp() != nil || m.finishing(now):
@@ -161,7 +173,8 @@ func decideOn(m *migration, s *situation, now time.Time) action {
 	case m.is(conditionSucceeded):
 		return decideOnSucceeded(m, s)
 	case s.pruned():
-		// Kubernetes 1.37: where a migration pruned before, the next one of the same CRD prunes as it begins.
+		// If an earlier migration of the same CRD pruned, Kubernetes 1.37 prunes at the start of
+		// the next one.
 		return actRestore
 	case len(m.conditions) == 0 && now.Sub(m.object.GetCreationTimestamp().Time) > unattendedAfter:
 		return actRewrite
@@ -173,7 +186,8 @@ func decideOnSucceeded(m *migration, s *situation) action {
 	same := m.generation == generationOf(s.crd)
 	switch {
 	case s.pruned() && !same && s.unverified:
-		// It was pruned as it began, and the CRD changed after that.
+		// The control plane pruned at the start of the migration, and the CRD has changed since
+		// then.
 		return actRestore
 	case s.pruned():
 		return actNothing

@@ -17,7 +17,8 @@ const (
 	theTime = "2026-11-21T12:00:00Z"
 )
 
-// crdOf returns a CRD of generation 7 that stores a version and has stored others.
+// crdOf returns a CRD of generation 7 with a storage version, and with stored in
+// status.storedVersions.
 func crdOf(stores string, stored ...string) *apiextensionsv1.CustomResourceDefinition {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	crd.UID, crd.Generation = theUID, 7
@@ -30,7 +31,7 @@ func crdOf(stores string, stored ...string) *apiextensionsv1.CustomResourceDefin
 	return crd
 }
 
-// migrationOf returns a StorageVersionMigration that was made for a generation of the CRD, so long ago, with
+// migrationOf returns a StorageVersionMigration for a generation of the CRD, with an age, and with
 // conditions that have been True for a second.
 func migrationOf(generation string, age time.Duration, conditions ...string) *migration {
 	now, _ := time.Parse(time.RFC3339, theTime)
@@ -50,7 +51,8 @@ func migrationOf(generation string, age time.Duration, conditions ...string) *mi
 	return m
 }
 
-// A migration that takes longer than one interval ends in one of the next, which are longer; another one begins again.
+// TestNudgesLeaveTimeToEnd verifies that the intervals increase, so that a long migration can end
+// within one of them. Another migration starts with the first interval.
 func TestNudgesLeaveTimeToEnd(t *testing.T) {
 	var n nudges
 	now := time.Now()
@@ -162,7 +164,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// What is pruned too early must be put back without losing the version that is stored.
+// TestNothingIsPrunedWhileAnythingIsLeft verifies that the old version is not pruned before all
+// objects are migrated. A version that was pruned too early is restored.
 func TestNothingIsPrunedWhileAnythingIsLeft(t *testing.T) {
 	for _, conditions := range [][]string{nil, {conditionRunning}, {conditionFailed}, {conditionRunning, conditionFailed}} {
 		for _, generation := range []string{"6", "7"} {

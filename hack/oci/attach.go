@@ -15,14 +15,16 @@ import (
 const (
 	spdxMediaType   = "application/spdx+json"
 	inTotoMediaType = "application/vnd.in-toto+json"
-	// emptyMediaType is that of a configuration which says nothing: https://github.com/opencontainers/image-spec/blob/v1.1.1/manifest.md
+	// emptyMediaType is the media type of an empty configuration. See
+	// https://github.com/opencontainers/image-spec/blob/v1.1.1/manifest.md
 	emptyMediaType = "application/vnd.oci.empty.v1+json"
 	emptyConfig    = "{}"
-	// titleAnnotation is the file that clients write a layer to.
+	// titleAnnotation holds the file name under which clients store a layer.
 	titleAnnotation = "org.opencontainers.image.title"
 )
 
-// artifact is a document as a registry keeps it: a manifest without a configuration, with the document as its only layer.
+// artifact is a document in a registry: a manifest with an empty configuration, and the document as
+// its only layer.
 type artifact struct {
 	manifest []byte
 	layer    v1.Layer
@@ -33,7 +35,7 @@ func (a artifact) RawConfigFile() ([]byte, error)                         { retu
 func (a artifact) MediaType() (types.MediaType, error)                    { return types.OCIManifestSchema1, nil }
 func (a artifact) LayerByDigest(v1.Hash) (partial.CompressedLayer, error) { return a.layer, nil }
 
-// newArtifact makes an artifact of a file that refers to what it describes.
+// newArtifact returns an artifact with one file. It refers to the image that the file describes.
 func newArtifact(subject v1.Descriptor, file, mediaType string, content []byte) (v1.Image, error) {
 	layer := static.NewLayer(content, types.MediaType(mediaType))
 	described, err := partial.Descriptor(layer)
@@ -59,8 +61,9 @@ func newArtifact(subject v1.Descriptor, file, mediaType string, content []byte) 
 	return partial.CompressedToImage(artifact{manifest: manifest, layer: layer})
 }
 
-// attach pushes a document beside an image, where the referrers of the image's digest lead to it: the registry's own list, or, where it
-// keeps none, the tag sha256-HEX. It returns the artifact's digest.
+// attach pushes a document to the image's repository, as a referrer of the image's digest. If the
+// registry has no referrers API, the tag sha256-HEX lists the referrers. attach returns the
+// artifact's digest.
 func (l location) attach(ctx context.Context, to image, file, mediaType string, content []byte) (v1.Hash, error) {
 	made, err := newArtifact(to.descriptor, file, mediaType, content)
 	if err != nil {
@@ -80,7 +83,7 @@ func (l location) attach(ctx context.Context, to image, file, mediaType string, 
 	return digest, nil
 }
 
-// referrers returns what refers to an image.
+// referrers returns the artifacts that refer to an image.
 func (l location) referrers(ctx context.Context, image string) ([]v1.Descriptor, error) {
 	ref, err := l.reference(image)
 	if err != nil {

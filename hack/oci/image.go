@@ -22,16 +22,16 @@ import (
 	"github.com/package-url/packageurl-go"
 )
 
-// image is what a registry has under a tag: an image, or an index of one for each platform.
+// image is the content of a tag: a single image, or an index with one image per platform.
 type image struct {
 	tag        name.Tag
 	descriptor v1.Descriptor
-	// base is what the image was built on, nil for scratch.
+	// base is the base image, or nil for scratch.
 	base     *baseImage
 	variants []variant
 }
 
-// baseImage is an image that others are built on, by the digest that its tag has.
+// baseImage is a base image, resolved to the current digest of its tag.
 type baseImage struct {
 	tag    name.Tag
 	digest v1.Hash
@@ -42,32 +42,33 @@ type variant struct {
 	platform v1.Platform
 	digest   v1.Hash
 	layers   []layer
-	// fromBase is how many of the layers, the first ones, are those of the base.
+	// fromBase is the number of layers that come from the base image. They are the first layers.
 	fromBase int
 }
 
-// layer is a layer as the registry has it, with the Go programs in it.
+// layer is a layer in the registry, with the Go programs in it.
 type layer struct {
 	digest   v1.Hash
 	programs []program
 }
 
-// program is a Go program, which carries the modules that it was built from.
+// program is a Go program with its embedded build information.
 type program struct {
 	path   string
 	sha256 string
 	info   *buildinfo.BuildInfo
 }
 
-// repository is the name of an image without its tag, as it was given: the library would say index.docker.io for docker.io.
+// repository returns the name of an image without its tag, as the caller wrote it. The library's
+// own method returns index.docker.io for docker.io.
 func repository(tag name.Tag) string { return strings.TrimSuffix(tag.String(), ":"+tag.TagStr()) }
 
 func (i image) repository() string { return repository(i.tag) }
 
-// short is the last part of the image's name.
+// short returns the last path element of the image's name.
 func (i image) short() string { return path.Base(i.repository()) }
 
-// ociURL is the package URL of an image, or of its variant for a platform.
+// ociURL returns the package URL of an image, or of its variant for a platform if platform is set.
 func ociURL(tag name.Tag, digest v1.Hash, platform string) string {
 	qualifiers := map[string]string{"repository_url": repository(tag), "tag": tag.TagStr()}
 	if platform != "" {
@@ -77,7 +78,8 @@ func ociURL(tag name.Tag, digest v1.Hash, platform string) string {
 		packageurl.QualifiersFromMap(qualifiers), "").ToString()
 }
 
-// location is where images are: "" for the registry that their names begin with, or a registry that keeps them under their full names.
+// location is a registry that stores images under their full names. If it is "", each image comes
+// from the registry in its own name.
 type location string
 
 func (l location) reference(image string) (name.Reference, error) {
@@ -91,7 +93,8 @@ func (l location) reference(image string) (name.Reference, error) {
 	return ref, nil
 }
 
-// options are how registries are asked: as whom docker, podman or buildah have logged in.
+// options returns the registry options. The credentials are the ones from docker, podman, or
+// buildah login.
 func options(ctx context.Context) []remote.Option {
 	return []remote.Option{remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)}
 }
@@ -108,7 +111,7 @@ func (l location) get(ctx context.Context, image string, more ...remote.Option) 
 	return found, nil
 }
 
-// digest returns what the tag of an image means now.
+// digest returns the current digest of an image's tag.
 func (l location) digest(ctx context.Context, image string) (v1.Hash, error) {
 	found, err := l.get(ctx, image)
 	if err != nil {
@@ -117,7 +120,7 @@ func (l location) digest(ctx context.Context, image string) (v1.Hash, error) {
 	return found.Digest, nil
 }
 
-// read reads an image with all its layers; base is the name of the image that it was built on, or "".
+// read reads an image with all its layers. base is the name of its base image, or "" for scratch.
 func (l location) read(ctx context.Context, tag name.Tag, base string) (image, error) {
 	found, err := l.get(ctx, tag.String())
 	if err != nil {
@@ -152,7 +155,8 @@ func (l location) findBase(ctx context.Context, base string) (*baseImage, error)
 	return &baseImage{tag: tag, digest: digest}, err
 }
 
-// perPlatform returns the images of an index, or the only one.
+// perPlatform returns the images of an index. If found is a single image, it returns only that
+// image.
 func perPlatform(found *remote.Descriptor) ([]v1.Image, error) {
 	if !found.MediaType.IsIndex() {
 		only, err := found.Image()
@@ -191,7 +195,7 @@ func (l location) readVariant(ctx context.Context, from v1.Image, base string) (
 		if err != nil {
 			return variant{}, err
 		}
-		// The digests of layers may differ: engines compress them again.
+		// Compare diff IDs, not layer digests: engines compress the layers again.
 		out.fromBase = len(diffIDs)
 		if len(config.RootFS.DiffIDs) < len(diffIDs) || !slices.Equal(config.RootFS.DiffIDs[:len(diffIDs)], diffIDs) {
 			return variant{}, fmt.Errorf("its first layers are not those that %s has in the registry: pull that and build again", base)
@@ -207,7 +211,7 @@ func (l location) readVariant(ctx context.Context, from v1.Image, base string) (
 	return out, nil
 }
 
-// diffIDs returns the digests of an image's layers, before they are compressed.
+// diffIDs returns the digests of an image's uncompressed layers.
 func (l location) diffIDs(ctx context.Context, image string, platform v1.Platform) ([]v1.Hash, error) {
 	found, err := l.get(ctx, image, remote.WithPlatform(platform))
 	if err != nil {
@@ -238,12 +242,12 @@ func readLayer(from v1.Layer) (layer, error) {
 	if err != nil {
 		return layer{}, err
 	}
-	// What is left is padding; the digest is compared at its end.
+	// The rest is padding. Reading to the end verifies the layer's digest.
 	_, err = io.Copy(io.Discard, files)
 	return layer{digest: digest, programs: programs}, err
 }
 
-// findPrograms returns the Go programs of a tar archive, in its order.
+// findPrograms returns the Go programs in a tar archive, in archive order.
 func findPrograms(archive io.Reader) ([]program, error) {
 	var out []program
 	for entries := tar.NewReader(archive); ; {
@@ -264,7 +268,7 @@ func findPrograms(archive io.Reader) ([]program, error) {
 		}
 		info, err := buildinfo.Read(bytes.NewReader(raw))
 		if err != nil {
-			continue // no Go program
+			continue // not a Go program
 		}
 		sum := sha256.Sum256(raw)
 		out = append(out, program{path: path.Clean("/" + header.Name), sha256: hex.EncodeToString(sum[:]), info: info})

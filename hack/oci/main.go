@@ -1,4 +1,4 @@
-// Command oci does what a release does in an image registry beside pushing images.
+// Command oci performs the registry operations of a release other than pushing images.
 //
 //	oci digest [-registry REGISTRY] IMAGE...
 //
@@ -6,15 +6,21 @@
 //
 //	oci referrers [-registry REGISTRY] IMAGE
 //
-// prints type and digest of each artifact that refers to an image, one a line.
+// prints the type and digest of each artifact that refers to an image, one per line.
 //
-//	oci attest [-registry REGISTRY] -commit COMMIT -time TIME [-modified] [-base IMAGE] -parameter NAME=VALUE... -out DIR IMAGE
+//	oci attest [-registry REGISTRY] -commit COMMIT -time TIME [-modified] [-base IMAGE] \
+//		-parameter NAME=VALUE... -out DIR IMAGE
 //
-// describes an image that was just pushed: DIR/sbom/NAME.spdx.json is its SBOM, an SPDX 2.3 document, and DIR/provenance/NAME.intoto.json
-// says how it was built, an in-toto Statement v1 with the predicate SLSA provenance v1, which nobody has signed. Both are pushed beside the
-// image, as artifacts whose subject is its digest. The same image of the same commit gets the same documents.
+// describes an image that was just pushed. It writes two documents:
 //
-// It is a module of its own, so that the operator's does not have its dependencies.
+//   - DIR/sbom/NAME.spdx.json is the SBOM, an SPDX 2.3 document.
+//   - DIR/provenance/NAME.intoto.json is the provenance, an unsigned in-toto Statement v1 with the
+//     predicate SLSA provenance v1.
+//
+// It also pushes both to the image's repository, as artifacts whose subject is the image's digest.
+// The same image of the same commit always gets the same documents.
+//
+// It is a separate module, so that the operator's module does not include its dependencies.
 package main
 
 import (
@@ -111,7 +117,7 @@ func printReferrers(ctx context.Context, where location, image string) error {
 	return nil
 }
 
-// attest writes and pushes the two documents of an image.
+// attest writes and pushes the SBOM and the provenance of an image.
 func attest(ctx context.Context, where location, tagged, base string, b build, out string) error {
 	tag, err := name.NewTag(tagged, name.StrictValidation)
 	if err != nil {

@@ -32,14 +32,14 @@ import (
 const (
 	testImage = "ghcr.io/example/nginx-operator-catalog:v0.5.0"
 	testBase  = "quay.io/operator-framework/opm:v1.65.0"
-	// commitTime is told in another zone than the documents have.
+	// commitTime has a different time zone than the documents, which use UTC.
 	commitTime = "2026-11-23T11:29:15+01:00"
 	testCommit = "cc9760fcc9760fcc9760fcc9760fcc9760fcc976"
 )
 
 var platforms = []v1.Platform{{OS: "linux", Architecture: "amd64"}, {OS: "linux", Architecture: "arm64"}}
 
-// startRegistry starts a registry in this process.
+// startRegistry starts an in-process registry, with or without the referrers API.
 func startRegistry(t *testing.T, referrers bool) location {
 	t.Helper()
 	server := httptest.NewServer(registry.New(registry.WithReferrersSupport(referrers), registry.Logger(log.New(io.Discard, "", 0))))
@@ -47,7 +47,7 @@ func startRegistry(t *testing.T, referrers bool) location {
 	return location(strings.TrimPrefix(server.URL, "http://"))
 }
 
-// newLayer makes a layer of files.
+// newLayer returns a layer that contains the files.
 func newLayer(t *testing.T, files map[string][]byte) v1.Layer {
 	t.Helper()
 	var archive bytes.Buffer
@@ -70,7 +70,7 @@ func newLayer(t *testing.T, files map[string][]byte) v1.Layer {
 	return layer
 }
 
-// push pushes an index of one image for each platform, with all layers.
+// push pushes an index with one image per platform. Each image has all layers.
 func (l location) push(t *testing.T, image string, layers ...v1.Layer) {
 	t.Helper()
 	index := v1.ImageIndex(empty.Index)
@@ -93,7 +93,7 @@ func (l location) push(t *testing.T, image string, layers ...v1.Layer) {
 	}
 }
 
-// ownProgram returns the program that this test is: a Go program with modules.
+// ownProgram returns the binary of this test, which is a Go program with modules.
 func ownProgram(t *testing.T) []byte {
 	t.Helper()
 	file, err := os.Executable()
@@ -136,7 +136,8 @@ func readSBOM(t *testing.T, raw []byte) *spdx.Document {
 	return document
 }
 
-// Both documents are beside the image and in the directory, whether the registry lists referrers or not; another run adds nothing.
+// TestDocumentsAreBesideTheImage checks that both documents are in the directory and refer to the
+// image, with and without the referrers API of the registry. A second run adds nothing.
 func TestDocumentsAreBesideTheImage(t *testing.T) {
 	for _, referrers := range []bool{true, false} {
 		l, out := startRegistry(t, referrers), t.TempDir()
@@ -172,8 +173,9 @@ func TestDocumentsAreBesideTheImage(t *testing.T) {
 	}
 }
 
-// attached returns the documents, each behind the name of its file, that clients find by the digest of the image, by the type that their
-// manifests have: this registry's list knows only that of the configuration.
+// attached returns the documents that refer to the digest of the image, by the artifact type in
+// their manifests. Each value is the file name and the content. The list of the test registry
+// cannot be used for the type: it has only the type of the configuration.
 func (l location) attached(t *testing.T, digest v1.Hash) map[string]string {
 	t.Helper()
 	ref, err := l.reference(testImage)
@@ -211,8 +213,8 @@ func (l location) attached(t *testing.T, digest v1.Hash) map[string]string {
 	return out
 }
 
-// Every module that the program has, by its own word, is in the SBOM with version, checksum and package URL, under the program, its layer
-// and the variant for each platform.
+// TestSBOM checks that the SBOM has every module in the program's build information, with version,
+// checksum, and package URL. Each platform's variant contains the layer, and the layer the program.
 func TestSBOM(t *testing.T) {
 	l, out := startRegistry(t, true), t.TempDir()
 	base := newLayer(t, map[string][]byte{"etc/passwd": []byte("root")})
@@ -270,7 +272,8 @@ func TestSBOM(t *testing.T) {
 	}
 }
 
-// related returns the packages that packages, or else the document, are related to.
+// related returns the packages to which the packages in from have the relationship how. If from is
+// nil, it returns the packages to which the document has it.
 func related(document *spdx.Document, from []*spdx.Package, how string) (out []*spdx.Package) {
 	for _, relationship := range document.Relationships {
 		starts := from == nil && relationship.RefA.ElementRefID == "DOCUMENT" || slices.ContainsFunc(from, func(p *spdx.Package) bool {
@@ -339,7 +342,8 @@ func TestProvenance(t *testing.T) {
 	}
 }
 
-// An image of one platform from scratch has its layers itself, and nothing that it is based on.
+// TestImageFromScratch checks that a single-platform image contains its layers directly and has no
+// base image.
 func TestImageFromScratch(t *testing.T) {
 	l, out := startRegistry(t, true), t.TempDir()
 	made, err := mutate.AppendLayers(empty.Image, newLayer(t, map[string][]byte{"manifests/csv.yaml": []byte("kind: ClusterServiceVersion")}))

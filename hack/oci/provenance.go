@@ -15,13 +15,14 @@ import (
 
 const (
 	provenanceType = "https://slsa.dev/provenance/v1"
-	// buildType is where the parameters of a build are explained, and builderID what ran it.
+	// buildType is the URL of the documentation of the build parameters. builderID identifies the
+	// program that ran the build.
 	buildType = source + "/blob/main/docs/development.md#sbom-and-provenance"
 	builderID = source + "/tree/main/hack/release"
 )
 
-// newProvenance says how an image was built, as JSON: from which commit and base, with which parameters and by which Go. Nobody signs it,
-// so it claims no more than whoever pushed it does.
+// newProvenance returns the provenance of an image as JSON: commit, base image, build parameters,
+// and Go version. It is not signed, so it is only as trustworthy as the person who pushed it.
 func newProvenance(of image, b build) ([]byte, error) {
 	parameters, err := structpb.NewStruct(b.parameters)
 	if err != nil {
@@ -56,7 +57,7 @@ func newProvenance(of image, b build) ([]byte, error) {
 	})
 }
 
-// dependencies are what the build took from elsewhere, by digest.
+// dependencies returns the source and the base image of the build, by digest.
 func dependencies(of image, b build) ([]*intoto.ResourceDescriptor, error) {
 	commit := &intoto.ResourceDescriptor{Uri: "git+" + source, Digest: map[string]string{"gitCommit": b.commit}}
 	out := []*intoto.ResourceDescriptor{commit}
@@ -74,7 +75,7 @@ func dependencies(of image, b build) ([]*intoto.ResourceDescriptor, error) {
 	return out, nil
 }
 
-// toolchain is the Go that built the programs of this repository.
+// toolchain returns the version of Go that built the programs of this repository.
 func toolchain(of image) map[string]string {
 	for _, v := range of.variants {
 		for _, l := range v.layers[v.fromBase:] {
@@ -86,7 +87,8 @@ func toolchain(of image) map[string]string {
 	return nil
 }
 
-// encodeStatement returns a statement as JSON. The library varies its spaces from one build of it to the next, which is undone here.
+// encodeStatement returns a statement as JSON. protojson varies its whitespace between builds.
+// Indenting the JSON again makes the output reproducible.
 func encodeStatement(statement *intoto.Statement) ([]byte, error) {
 	invalid := statement.Validate()
 	raw, err := protojson.Marshal(statement)

@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// source is the repository, and, without the scheme, the name of its module.
+	// source is the URL of the repository. Without the scheme, it is the path of the Go module.
 	source      = "https://github.com/example/nginx-operator"
 	noAssertion = "NOASSERTION"
 	licence     = "Apache-2.0"
@@ -31,25 +31,28 @@ const (
 		"SHA-256 of the names and sums of its files, as hexadecimal digits. Of what is no Go program, the layers and the base image are named."
 )
 
-// build is how an image came about.
+// build describes the build of an image.
 type build struct {
-	// commit is what was built, and modified reports whether files differed from it.
+	// commit is the commit that was built. modified reports whether files differed from it.
 	commit   string
 	modified bool
-	// time is the commit's, the only one in the documents: the same commit makes the same documents.
+	// time is the time of the commit. It is the only time in the documents, so that the same commit
+	// results in the same documents.
 	time time.Time
-	// parameters are what the build was asked for, strings by their names.
+	// parameters are the build parameters by name. Their values are strings.
 	parameters map[string]any
 }
 
-// sbom is a document that grows. Packages that several others have, such as modules, are in it once.
+// sbom is an SPDX document under construction. Shared packages, such as modules, are added only
+// once.
 type sbom struct {
 	document *spdx.Document
 	has      map[common.ElementID]bool
 }
 
-// newSBOM describes an image: its variant for each platform, their layers, the Go programs in these, and the modules of each. An image for
-// one platform has the layers itself.
+// newSBOM describes an image: its variant for each platform, their layers, the Go programs in the
+// layers, and the modules of each program. If the image has only one platform, it contains the
+// layers directly.
 func newSBOM(of image, b build) *spdx.Document {
 	out := sbom{has: map[common.ElementID]bool{}, document: &spdx.Document{
 		SPDXVersion: spdx.Version, DataLicense: spdx.DataLicense, SPDXIdentifier: "DOCUMENT",
@@ -84,7 +87,7 @@ func newSBOM(of image, b build) *spdx.Document {
 	return out.document
 }
 
-// add adds a package that another element has, once, and how they relate.
+// add adds a package, unless the document already has it, and its relationship to another element.
 func (s sbom) add(to common.ElementID, how string, p *spdx.Package) {
 	if !s.has[p.PackageSPDXIdentifier] {
 		s.has[p.PackageSPDXIdentifier] = true
@@ -93,7 +96,7 @@ func (s sbom) add(to common.ElementID, how string, p *spdx.Package) {
 	s.relate(to, how, p.PackageSPDXIdentifier)
 }
 
-// relate says once how two elements relate.
+// relate adds a relationship between two elements, unless the document already has it.
 func (s sbom) relate(from common.ElementID, how string, to common.ElementID) {
 	key := from + "/" + common.ElementID(how) + "/" + to
 	if !s.has[key] {
@@ -103,7 +106,7 @@ func (s sbom) relate(from common.ElementID, how string, to common.ElementID) {
 	}
 }
 
-// newContainer describes an image, or, where platform says so, the variant of one.
+// newContainer describes an image, or its variant for a platform if platform is set.
 func newContainer(tag name.Tag, digest v1.Hash, platform string) *spdx.Package {
 	out := newPackage("Image", digest.String(), repository(tag), tag.TagStr(), "CONTAINER", digest.Hex)
 	out.PackageComment = platform
@@ -127,8 +130,8 @@ func (s sbom) addLayer(to common.ElementID, l layer, release string) {
 	}
 }
 
-// mainVersion is the version of the module that has the program's package main. Those of this repository are built without one: theirs is
-// the release.
+// mainVersion returns the version of the program's main module. Programs of this repository are
+// built without a module version, so their version is the release.
 func mainVersion(info *debug.BuildInfo, release string) string {
 	if own(info.Main) {
 		return release
@@ -140,8 +143,8 @@ func own(m debug.Module) bool {
 	return strings.HasPrefix(m.Path+"/", strings.TrimPrefix(source, "https://")+"/")
 }
 
-// modules returns what a program was built from: its own module, the modules that this depends on, as they were replaced, and the standard
-// library.
+// modules returns the modules of a program: the standard library, its main module, and its
+// dependencies after replacements.
 func modules(info *debug.BuildInfo, release string) []debug.Module {
 	out := []debug.Module{{Path: "stdlib", Version: strings.TrimPrefix(strings.Fields(info.GoVersion + " ")[0], "go")}}
 	if info.Main.Path != "" {
@@ -165,7 +168,8 @@ func newModule(m debug.Module) *spdx.Package {
 	return out
 }
 
-// hexSum returns a sum of go.sum as hexadecimal digits, "" when there is none: the main module has no sum.
+// hexSum returns a sum of go.sum as hexadecimal digits, or "" if h1 is empty or invalid. The main
+// module has no sum.
 func hexSum(h1 string) string {
 	raw, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(h1, "h1:"))
 	if err != nil {
@@ -174,7 +178,8 @@ func hexSum(h1 string) string {
 	return hex.EncodeToString(raw)
 }
 
-// newPackage returns a package that kind and key identify, with what SPDX requires and nobody knows said to be so.
+// newPackage returns a package that is identified by kind and key. Required SPDX fields with an
+// unknown value are NOASSERTION.
 func newPackage(kind, key, name, version, purpose, sha256 string) *spdx.Package {
 	out := &spdx.Package{
 		PackageSPDXIdentifier: elementID(kind, key), PackageName: name, PackageVersion: version, PrimaryPackagePurpose: purpose,
@@ -187,7 +192,7 @@ func newPackage(kind, key, name, version, purpose, sha256 string) *spdx.Package 
 	return out
 }
 
-// byURL refers to a package by its package URL.
+// byURL returns a reference to a package by its package URL.
 func byURL(url string) []*spdx.PackageExternalReference {
 	return []*spdx.PackageExternalReference{{
 		Category: common.CategoryPackageManager, RefType: common.TypePackageManagerPURL, Locator: url,
@@ -196,7 +201,8 @@ func byURL(url string) []*spdx.PackageExternalReference {
 
 var notInID = regexp.MustCompile(`[^A-Za-z0-9.]+`)
 
-// elementID makes an identifier of what SPDX does not allow in one; the sum keeps those apart that read the same then.
+// elementID returns an identifier without the characters that SPDX does not allow. The checksum
+// distinguishes keys that become equal without these characters.
 func elementID(kind, key string) common.ElementID {
 	sum := sha256.Sum256([]byte(key))
 	return common.ElementID(kind + "-" + notInID.ReplaceAllString(key, "-") + "-" + hex.EncodeToString(sum[:4]))

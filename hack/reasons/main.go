@@ -1,5 +1,5 @@
-// Command reasons prints the reference of the reasons of conditions and status.blockedBy. Its source
-// is the comments of the constants: "ReasonX (Condition=Status): meaning. Remedy: what to do."
+// Command reasons prints the reference of the reasons of conditions and status.blockedBy. It reads
+// the comments of the constants: "ReasonX (Condition=Status): meaning. Remedy: remedy."
 package main
 
 import (
@@ -29,7 +29,7 @@ func main() {
 	fmt.Print(page)
 }
 
-// render returns the page: a table for each group of constants.
+// render returns the page, with a table for each group of constants.
 func render() (string, error) {
 	file, err := parser.ParseFile(token.NewFileSet(), source, nil, parser.ParseComments)
 	if err != nil {
@@ -54,7 +54,7 @@ func render() (string, error) {
 	return page, nil
 }
 
-// rowOf returns the row of a constant.
+// rowOf returns the table row of a constant.
 func rowOf(constant *ast.ValueSpec) (string, error) {
 	name := constant.Names[0].Name
 	comment, ok := strings.CutPrefix(oneLine(constant.Doc.Text()), name)

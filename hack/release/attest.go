@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// checkout is what this process builds from.
+// checkout describes the checked-out source.
 type checkout struct {
 	commit string
 	time   time.Time
@@ -34,7 +34,8 @@ func readCheckout() (checkout, error) {
 	return checkout{commit: hash, time: made, modified: changes != ""}, nil
 }
 
-// attest makes the SBOM and the provenance of an image that was just pushed, in dist and beside the image.
+// attest creates the SBOM and the provenance of an image that was just pushed. It writes them to
+// dist and pushes them to the image's repository.
 func (p *project) attest(kind string) error {
 	head, err := readCheckout()
 	if err != nil {
@@ -54,7 +55,7 @@ func (p *project) attest(kind string) error {
 	return execute(p.inRegistry("attest", append(arguments, p.image(kind, p.version))))
 }
 
-// parameters are what make was asked for.
+// parameters returns the parameters of the make target, as NAME=VALUE.
 func (p *project) parameters(kind string) []string {
 	out := []string{"target=" + kind + "-image", "CLUSTER=" + p.cluster, "PLATFORMS=" + strings.Join(p.platforms, " ")}
 	if p.cluster == "external" {
@@ -64,7 +65,7 @@ func (p *project) parameters(kind string) []string {
 	return out
 }
 
-// base returns the image that the last stage of a Dockerfile is from, "" for scratch.
+// base returns the base image of the last stage of a Dockerfile, or "" for scratch.
 func base(dockerfile string) string {
 	from := ""
 	for line := range strings.Lines(dockerfile) {
@@ -79,8 +80,8 @@ func base(dockerfile string) string {
 	return from
 }
 
-// inRegistry returns how bin/oci is called. The local cluster's registry answers in the cluster's network only, and keeps images under
-// their full names.
+// inRegistry returns the command line of bin/oci. The registry of the local cluster is reachable
+// only in the cluster's network, and stores images under their full names.
 func (p *project) inRegistry(command string, arguments []string) []string {
 	if p.cluster != "local" {
 		return append([]string{"bin/oci", command}, arguments...)

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// catalogTemplate is the part of catalog/template.yaml that the tests read.
+// catalogTemplate contains the fields of catalog/template.yaml that the tests read.
 type catalogTemplate struct {
 	Entries []struct {
 		Schema, Name, DefaultChannel string
@@ -22,7 +22,8 @@ type catalogTemplate struct {
 	}
 }
 
-// File-based catalogs have no channel aliases: alpha, the former name of candidate, needs the same entries.
+// TestChannels checks the heads, the default channel, and the deprecations. File-based catalogs
+// have no channel aliases, so alpha, the former name of candidate, needs the same entries.
 func TestChannels(t *testing.T) {
 	p, content := readCatalogTemplate(t)
 	channels := map[string]any{}
@@ -62,7 +63,8 @@ func TestChannels(t *testing.T) {
 	}
 }
 
-// Nobody in the default channel passes through 0.4.0 or 0.5.0, and a user of these upgrades directly.
+// TestStableSkipsVulnerableReleases checks that the default channel does not contain 0.4.0 and
+// 0.5.0, and that users of these releases upgrade directly to 0.5.1.
 func TestStableSkipsVulnerableReleases(t *testing.T) {
 	_, content := readCatalogTemplate(t)
 	found := false

@@ -19,10 +19,10 @@ const (
 	disconnected      = "features.operators.openshift.io/disconnected: "
 )
 
-// relatedImage is one that the bundle lists, for mirrors.
+// relatedImage is an entry of the bundle's relatedImages, which mirroring tools read.
 type relatedImage struct{ Name, Image string }
 
-// clusterServiceVersion is the part of one that names images.
+// clusterServiceVersion contains the fields of a ClusterServiceVersion that reference images.
 type clusterServiceVersion struct {
 	Spec struct {
 		RelatedImages []relatedImage
@@ -45,10 +45,11 @@ func readCSV(bundle string) (csv clusterServiceVersion, err error) {
 	return csv, nil
 }
 
-// operandVariables are the variables with other images of operands, with their names in the relatedImages of the bundle.
+// operandVariables maps the variables that override operand images to the names in the bundle's
+// relatedImages.
 var operandVariables = map[string]string{"NGINX_IMAGE": "nginx", "EXPORTER_IMAGE": "nginx-prometheus-exporter"}
 
-// useOperandImages has what is in a directory name other images of the operands.
+// useOperandImages replaces the published operand images in all files of a directory.
 func (p *project) useOperandImages(dir string) error {
 	csv, err := readCSV(filepath.Join(dir, "bundle"))
 	if err != nil {
@@ -66,8 +67,9 @@ func (p *project) useOperandImages(dir string) error {
 	return nil
 }
 
-// bundleImages returns the images that the ClusterServiceVersion of a bundle names: those of its Deployments, of their variables
-// RELATED_IMAGE_* and of relatedImages, sorted, each once.
+// bundleImages returns the images in the ClusterServiceVersion of a bundle: the container images of
+// its Deployments, their RELATED_IMAGE_* variables, and relatedImages. The list is sorted and has
+// no duplicates.
 func bundleImages(dir string) ([]string, error) {
 	csv, err := readCSV(dir)
 	if err != nil {
@@ -92,7 +94,8 @@ func bundleImages(dir string) ([]string, error) {
 	return slices.Compact(out), nil
 }
 
-// pulled returns the images that a cluster pulls for this release: the catalog, the bundle, and what the bundle names.
+// pulled returns the images that a cluster pulls for this release: the catalog, the bundle, and the
+// images in the bundle.
 func (p *project) pulled() ([]string, error) {
 	images, err := bundleImages(filepath.Join(p.delivery, "bundle"))
 	if err != nil {
@@ -102,7 +105,7 @@ func (p *project) pulled() ([]string, error) {
 	return append([]string{p.image("catalog", p.version), bundle}, images...), err
 }
 
-// printImages prints these images, one a line.
+// printImages prints the images that a cluster pulls for this release, one per line.
 func (p *project) printImages() error {
 	images, err := p.pulled()
 	if err == nil {
@@ -111,7 +114,7 @@ func (p *project) printImages() error {
 	return err
 }
 
-// bundleName is the image of the bundle as the catalog names it.
+// bundleName returns the name of the bundle's image in the catalog.
 func (p *project) bundleName() (string, error) {
 	if !p.digests {
 		return p.image("bundle", p.version), nil
@@ -119,7 +122,7 @@ func (p *project) bundleName() (string, error) {
 	return p.byDigest(p.image("bundle", p.version))
 }
 
-// byDigest returns the name of a pushed image by the digest that its tag has now.
+// byDigest returns the name of a pushed image with the current digest of its tag.
 func (p *project) byDigest(image string) (string, error) {
 	if strings.Contains(image, "@") {
 		return image, nil
@@ -141,8 +144,9 @@ func untagged(image string) (string, error) {
 	return image[:colon], nil
 }
 
-// nameImagesByDigest has bundle and manifests in a directory name images by digest. The bundle then lists the operator's image among its
-// relatedImages, and claims the feature that this makes true.
+// nameImagesByDigest replaces tags by digests in the bundle and the manifests of a directory. It
+// also adds the operator's image to the bundle's relatedImages and sets the annotation for
+// disconnected clusters, which requires digests.
 func (p *project) nameImagesByDigest(dir string) error {
 	bundle := filepath.Join(dir, "bundle")
 	tagged, err := bundleImages(bundle)
@@ -154,7 +158,7 @@ func (p *project) nameImagesByDigest(dir string) error {
 		if byDigest[image], err = p.byDigest(image); err != nil {
 			return err
 		}
-		// The tag ends where no character of a tag follows.
+		// Do not match a longer tag that starts with this tag.
 		name, named := regexp.MustCompile(regexp.QuoteMeta(image)+`\b([^-.]|$)`), []byte(byDigest[image]+"$1")
 		for _, files := range []string{bundle, filepath.Join(dir, "config")} {
 			if err := rewrite(files, func(text []byte) []byte { return name.ReplaceAll(text, named) }); err != nil {
@@ -172,8 +176,8 @@ func (p *project) nameImagesByDigest(dir string) error {
 	)
 }
 
-// nameBundleByDigest renders the catalog for an external cluster again, now that the bundle is in the registry. Older releases stay as they
-// were published.
+// nameBundleByDigest renders the catalog for an external cluster again, with the digest of the
+// bundle that is now in the registry. Older releases do not change.
 func (p *project) nameBundleByDigest() error {
 	bundle, err := p.bundleName()
 	if err != nil {
@@ -186,7 +190,8 @@ func (p *project) nameBundleByDigest() error {
 	return renderCatalog(p.delivery, bundle, p.version, text)
 }
 
-// replaceOnce replaces text that a file has exactly once.
+// replaceOnce replaces text in a file. It returns an error unless the file contains the text
+// exactly once.
 func replaceOnce(file, old, text string) error {
 	content, err := os.ReadFile(file)
 	if err != nil {

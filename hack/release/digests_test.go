@@ -40,7 +40,7 @@ spec:
     name: nginx
 `
 
-// delivered makes a repository with a bundle, for an external cluster.
+// delivered creates a repository with a bundle, and selects an external cluster.
 func delivered(t *testing.T) (calls func() string) {
 	t.Helper()
 	calls = repository(t)
@@ -53,10 +53,11 @@ func delivered(t *testing.T) (calls func() string) {
 	return calls
 }
 
-// digestOf returns the digest that the registry of these tests has for an image.
+// digestOf returns the digest of an image in the registry of these tests.
 func digestOf(image string) string { return fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(image))) }
 
-// Every image of the bundle is named by the digest that the registry has, wherever bundle and manifests name it, and nothing else changes.
+// TestBundleByDigest checks that bundle and manifests reference every image by its digest in the
+// registry, and that nothing else changes.
 func TestBundleByDigest(t *testing.T) {
 	delivered(t)
 	t.Setenv("USE_IMAGE_DIGESTS", "true")
@@ -91,7 +92,7 @@ func TestBundleByDigest(t *testing.T) {
 	}
 }
 
-// A mirror's image of the operands is named wherever the published one was.
+// TestNginxImage checks that a mirrored operand image replaces the published image everywhere.
 func TestNginxImage(t *testing.T) {
 	delivered(t)
 	t.Setenv("NGINX_IMAGE", "r/mirror/nginx:1.28.0")
@@ -113,7 +114,8 @@ func TestNginxImage(t *testing.T) {
 	}
 }
 
-// What a cluster pulls is listed by the names that catalog and bundle give it, for the local cluster those that are published.
+// TestListImages checks that the list has the image names of the catalog and the bundle. For the
+// local cluster, these are the published names.
 func TestListImages(t *testing.T) {
 	delivered(t)
 	for _, test := range []struct {
@@ -147,7 +149,7 @@ func TestListImages(t *testing.T) {
 	}
 }
 
-// The catalog names the bundle that was pushed before it.
+// TestCatalogByDigest checks that the catalog references the bundle that was pushed before it.
 func TestCatalogByDigest(t *testing.T) {
 	calls := delivered(t)
 	t.Setenv("USE_IMAGE_DIGESTS", "true")
@@ -165,7 +167,7 @@ func TestCatalogByDigest(t *testing.T) {
 	}
 }
 
-// A bundle that does not say what is to be replaced is told of, not published as it is.
+// TestUnknownBundle checks that a bundle without the text to replace is an error.
 func TestUnknownBundle(t *testing.T) {
 	delivered(t)
 	t.Setenv("USE_IMAGE_DIGESTS", "true")
@@ -182,7 +184,7 @@ func TestUnknownBundle(t *testing.T) {
 	do(t, "external")
 }
 
-// Digests are for an external cluster.
+// TestDigestsNeedARegistry checks that digests require an external cluster.
 func TestDigestsNeedARegistry(t *testing.T) {
 	repository(t)
 	for value, wanted := range map[string]string{"true": "CLUSTER=external", "yes": "true or false"} {

@@ -10,7 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The page on air-gapped installations lists exactly the images that a cluster pulls for this release, and names them by this release.
+// TestAirGappedNamesEveryImage checks that the page on air-gapped installations lists exactly the
+// images that a cluster pulls for this release, with the tags of this release.
 func TestAirGappedNamesEveryImage(t *testing.T) {
 	t.Chdir("../..")
 	for _, name := range []string{"CLUSTER", "USE_IMAGE_DIGESTS", "NGINX_IMAGE", "EXPORTER_IMAGE"} {

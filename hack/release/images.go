@@ -13,14 +13,15 @@ import (
 	"time"
 )
 
-// images tells what the images of a release are made of: besides a Dockerfile the program of a package, or only files.
+// images maps the kinds of images to their Dockerfile, and to the program in the image with its
+// package, if any.
 var images = map[string]struct{ dockerfile, program, source string }{
 	"operator":  {"Dockerfile", "manager", "."},
 	"bundle":    {dockerfile: "bundle.Dockerfile"},
 	"catalog":   {dockerfile: "catalog.Dockerfile"},
 	"scorecard": {"test/scorecard/Dockerfile", "scorecard", "./test/scorecard"},
 	"examples":  {"examples/Dockerfile", "examples", "./examples"},
-	// Only end-to-end tests run it.
+	// Only end-to-end tests use this image.
 	"stranger": {"test/stranger/Dockerfile", "stranger", "./test/stranger"},
 }
 
@@ -29,7 +30,8 @@ func (p *project) image(kind, release string) string {
 	return p.registry + "/" + strings.TrimSuffix(operatorName+"-"+kind, "-operator") + ":v" + release
 }
 
-// build builds the static program of an image for each platform, where the Dockerfile expects it. That of an older release stays as it is.
+// build builds the static program of an image for each platform, in the directory that the
+// Dockerfile expects. It does not rebuild the program of an older release.
 func (p *project) build(kind, release, tree string) error {
 	for _, platform := range p.platforms {
 		arch := strings.TrimPrefix(platform, "linux/")
@@ -76,7 +78,8 @@ func (p *project) publishImage(kind string) error {
 	return p.attest(kind)
 }
 
-// publishOlder publishes the images of older releases, except those that a local cluster has: a note in its own directory says so.
+// publishOlder publishes the images of older releases. It skips releases whose images the local
+// cluster already has, according to a file in .cluster.
 func (p *project) publishOlder() error {
 	for _, release := range p.older {
 		tree, origin, err := p.tree(release)
@@ -102,7 +105,8 @@ func (p *project) publishOlder() error {
 	return nil
 }
 
-// publishRelease publishes what OLM installs: the operator's image from one tree, bundle and catalog from another.
+// publishRelease publishes the images that OLM installs: the operator from one tree, and the bundle
+// and the catalog from another.
 func (p *project) publishRelease(release, operator, delivery string) error {
 	for _, one := range []struct{ kind, tree string }{{"operator", operator}, {"bundle", delivery}, {"catalog", delivery}} {
 		if err := p.publish(one.kind, release, one.tree); err != nil {
@@ -125,13 +129,15 @@ func (p *project) publish(kind, release, tree string) error {
 	if err != nil {
 		return err
 	}
-	// A list of an earlier run would keep its entries; mostly there is none.
+	// An existing manifest list would keep its entries. Usually there is none, so errors are
+	// ignored.
 	_ = exec.Command(engine, "manifest", "rm", p.image(kind, release)).Run()
 	return execute(p.publishCommands(engine, kind, release, tree, head.time)...)
 }
 
-// publishCommands build an image and push it, for an external cluster as one image for all platforms. Image and files get the time of the
-// commit, so that the same files make the same image.
+// publishCommands returns the commands that build and push an image. For an external cluster, all
+// platforms share one tag. The image and its files have the time of the commit, so that builds are
+// reproducible.
 func (p *project) publishCommands(engine, kind, release, tree string, commit time.Time) [][]string {
 	image, from := p.image(kind, release), []string{"-f", filepath.Join(tree, images[kind].dockerfile), tree}
 	seconds := strconv.FormatInt(commit.Unix(), 10)
@@ -145,7 +151,7 @@ func (p *project) publishCommands(engine, kind, release, tree string, commit tim
 	list := []string{engine, "manifest", "create", image}
 	docker := strings.HasSuffix(engine, "docker")
 	for _, platform := range p.platforms {
-		// Older engines do not know the build arguments that newer ones set by themselves.
+		// Older engines do not set these build arguments automatically.
 		arch := strings.TrimPrefix(platform, "linux/")
 		build := []string{engine, "build", "--platform=" + platform, "--build-arg=TARGETARCH=" + arch}
 		if !docker {
@@ -153,7 +159,7 @@ func (p *project) publishCommands(engine, kind, release, tree string, commit tim
 			commands = append(commands, append(build, from...))
 			continue
 		}
-		// Docker makes a list only of images that the registry has.
+		// Docker creates manifest lists only from images that are already in the registry.
 		one := image + "-" + arch
 		list = append(list, one)
 		env := []string{"env", "BUILDX_NO_DEFAULT_ATTESTATIONS=1", "SOURCE_DATE_EPOCH=" + seconds}
@@ -165,7 +171,8 @@ func (p *project) publishCommands(engine, kind, release, tree string, commit tim
 	return append(commands, []string{engine, "manifest", "push", "--all", image, "docker://" + image})
 }
 
-// engine returns CONTAINER_TOOL, or the first engine that works: a client without its daemon is not enough.
+// engine returns CONTAINER_TOOL, or the first engine that works. A client without its daemon does
+// not work.
 func engine() (string, error) {
 	if tool := os.Getenv("CONTAINER_TOOL"); tool != "" {
 		return tool, nil

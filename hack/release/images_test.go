@@ -9,7 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The next release is a copy of the delivery under the next version, at the head of each channel that has the current release.
+// TestNext checks that the next release is a copy of the delivery under the next version, at the
+// head of each channel that has the current release.
 func TestNext(t *testing.T) {
 	repository(t)
 	t.Setenv("CLUSTER", "external")
@@ -48,7 +49,8 @@ schema: olm.template.basic
 	}
 }
 
-// The catalog of this release names published images, whatever the cluster is.
+// TestCatalog checks that the catalog of this release references published images, even for an
+// external cluster.
 func TestCatalog(t *testing.T) {
 	repository(t)
 	t.Setenv("CLUSTER", "external")
@@ -65,7 +67,8 @@ func TestCatalog(t *testing.T) {
 	}
 }
 
-// The programs of older releases are built once, and their images once for each cluster.
+// TestOlderImages checks that the programs of older releases are built once, and their images once
+// per cluster.
 func TestOlderImages(t *testing.T) {
 	calls := repository(t)
 	const flags = " -buildvcs=false -trimpath -ldflags=-s -w -X main.version="
@@ -100,7 +103,7 @@ cluster image push ghcr.io/example/nginx-operator-catalog:v0.9.0
 	}
 }
 
-// matching returns the lines with a prefix.
+// matching returns the lines of text that start with prefix.
 func matching(text, prefix string) string {
 	var out strings.Builder
 	for line := range strings.Lines(text) {
@@ -111,8 +114,9 @@ func matching(text, prefix string) string {
 	return out.String()
 }
 
-// Each engine gets what it understands: the local cluster's own one image, docker an image and then a list of them, others a list to fill.
-// What was pushed is described.
+// TestPublish checks the commands for each engine. The local cluster builds a single image. Docker
+// pushes one image per platform and then a manifest list. Other engines fill a manifest list. Each
+// pushed image is attested.
 func TestPublish(t *testing.T) {
 	calls := repository(t)
 	const time = "--timestamp=1795429755"

@@ -1,21 +1,35 @@
-// Command release knows what a release consists of: which releases there are, how their trees and catalogs are made, and how their images
-// are built and published. The Makefile calls it in the directory of the repository.
+// Command release builds and publishes the artifacts of a release. It knows which releases exist,
+// how to create their trees and catalogs, and how to build and publish their images. The Makefile
+// runs it in the root of the repository.
 //
 //	release build          build the operator's binary for each platform
-//	release plugin         build kubectl-nginx for each platform that it is for, and pack it with its krew manifest in dist/kubectl-nginx
-//	release catalog        render the catalog and the upgrade graph from bundle/ and catalog/template.yaml
-//	release external       copy manifests, bundle and catalog to dist/external, where they name the images in IMAGE_REGISTRY
-//	release tree VERSION   check out an older release to dist/releases and print the directory; "previous" is the one before this
-//	release next           make dist/next: the bundle and the catalog of this code under the next number
-//	release image KIND     build and push an image of this release: operator, bundle, catalog, scorecard, examples, stranger; and its SBOM
+//	release plugin         build and pack kubectl-nginx and its krew manifest in
+//	                       dist/kubectl-nginx
+//	release catalog        render the catalog and the upgrade graph from bundle/ and
+//	                       catalog/template.yaml
+//	release external       copy manifests, bundle, and catalog to dist/external, with images in
+//	                       IMAGE_REGISTRY
+//	release tree VERSION   check out an older release to dist/releases and print its directory;
+//	                       "previous" is the release before this one
+//	release next           create dist/next: the bundle and catalog of this code under the next
+//	                       version
+//	release image KIND     build, push, and attest an image of this release: operator, bundle,
+//	                       catalog, scorecard, examples, or stranger
 //	release list-images    print the images that a cluster pulls for this release
-//	release older-images   build and push the images of the releases before this one
-//	release next-images    build and push those of dist/next
-//	release exec COMMAND   run a command with the environment that the programs under test/ read
+//	release older-images   build and push the images of all older releases in the catalog
+//	release next-images    build and push the images of dist/next
+//	release exec COMMAND   run a command with the environment that the programs below test/ read
 //
-// CLUSTER is local or external, IMAGE_REGISTRY the registry of an external cluster. USE_IMAGE_DIGESTS=true has what it gets name images by
-// digest, and NGINX_IMAGE and EXPORTER_IMAGE are the images of its operands by default, where the published ones cannot be pulled.
-// PLATFORMS names what to build for, CONTAINER_TOOL the container engine; both have defaults.
+// Environment variables:
+//
+//   - CLUSTER is local (the default) or external.
+//   - IMAGE_REGISTRY is the registry of an external cluster.
+//   - USE_IMAGE_DIGESTS=true references images by digest in the files for an external cluster.
+//   - NGINX_IMAGE and EXPORTER_IMAGE replace the default operand images, for an external cluster
+//     that cannot pull the published images.
+//   - PLATFORMS lists the platforms to build for. The default is the platform of this machine for
+//     the local cluster, and linux/amd64 and linux/arm64 for an external cluster.
+//   - CONTAINER_TOOL is the container engine. The default is the first engine that works.
 package main
 
 import (
@@ -42,23 +56,23 @@ const (
 	bundlesDir        = "catalog/" + operatorName + "/bundles"
 )
 
-// project is the state of the repository and the cluster that its images are for.
+// project describes the repository and the cluster for which its images are built.
 type project struct {
 	version string
-	// next is the number after this one, which only upgrade tests use.
+	// next is the next patch version. Only upgrade tests use it.
 	next string
-	// older are the releases that the catalog holds, without this one, oldest first.
+	// older lists the other releases in the catalog, oldest first.
 	older []string
-	// cluster is local or external; the local one finds every image under its published name.
+	// cluster is local or external. The local cluster finds every image under its published name.
 	cluster  string
 	registry string
-	// digests reports whether what an external cluster gets names images by digest.
+	// digests reports whether the files for an external cluster reference images by digest.
 	digests bool
-	// operandImages are the images of operands that an external cluster gets by default in place of the published ones, by the name in the
-	// relatedImages of the bundle.
+	// operandImages replace the published operand images for an external cluster. The keys are
+	// names in the bundle's relatedImages.
 	operandImages map[string]string
 	platforms     []string
-	// delivery is the directory of the manifests, the bundle and the catalog that the cluster gets.
+	// delivery is the directory of the manifests, bundle, and catalog for the cluster.
 	delivery string
 }
 
@@ -107,7 +121,7 @@ func run(args []string) error {
 	return fmt.Errorf("unknown command %q: see the comment of hack/release/main.go", args)
 }
 
-// load reads the state of the repository that this process runs in, and the environment.
+// load reads the repository in the working directory and the environment variables.
 func load() (*project, error) {
 	text, err := os.ReadFile("VERSION")
 	if err != nil {
@@ -148,7 +162,7 @@ func load() (*project, error) {
 	return p, err
 }
 
-// releasesBeside returns the versions of the bundles in the catalog, without the current one, oldest first.
+// releasesBeside returns the versions of the other bundles in the catalog, oldest first.
 func releasesBeside(current string) ([]string, error) {
 	files, err := filepath.Glob(bundlesDir + "/v*.yaml")
 	if err != nil {
@@ -171,7 +185,8 @@ func releasesBeside(current string) ([]string, error) {
 	return older, nil
 }
 
-// become replaces this process by a command that reads the environment of the tests: same terminal, same signals, and its exit code counts.
+// become replaces this process with a command that reads the environment of the tests. The command
+// keeps the terminal, receives the signals, and determines the exit code.
 func (p *project) become(command []string) error {
 	root, err := os.Getwd()
 	if err != nil {
@@ -184,7 +199,7 @@ func (p *project) become(command []string) error {
 	return syscall.Exec(env, slices.Concat([]string{"env"}, p.environment(root), command), os.Environ())
 }
 
-// environment is what the programs under test/ are told.
+// environment returns the environment variables for the programs below test/.
 func (p *project) environment(root string) []string {
 	first := strings.Join(p.older[:min(1, len(p.older))], "")
 	return []string{
@@ -197,7 +212,7 @@ func (p *project) environment(root string) []string {
 	}
 }
 
-// execute shows and runs commands, until one fails, and passes on what they print.
+// execute prints and runs commands until one fails. It passes their output through.
 func execute(commands ...[]string) error {
 	for _, command := range commands {
 		fmt.Println(strings.Join(command, " "))
@@ -210,7 +225,7 @@ func execute(commands ...[]string) error {
 	return nil
 }
 
-// output runs a command and returns what it prints.
+// output runs a command and returns its standard output.
 func output(stdin string, command ...string) (string, error) {
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Stdin, cmd.Stderr = strings.NewReader(stdin), os.Stderr

@@ -30,8 +30,9 @@ entries:
     replaces: nginx-operator.v0.9.0
 `
 
-// repository makes a small repository with two releases before this one, in which the rest of the test runs, and tools that note how they
-// are called. It returns what reads and empties the notes.
+// repository changes to a new Git repository with two releases before this one. Tools on PATH and
+// in bin record their calls. repository returns a function that returns and clears the recorded
+// calls.
 func repository(t *testing.T) (calls func() string) {
 	t.Helper()
 	root := t.TempDir()
@@ -47,7 +48,7 @@ func repository(t *testing.T) (calls func() string) {
 	note := "#!/bin/sh\necho $(basename $0) $* >> " + root + "/calls\n"
 	files(t, map[string]string{
 		"bin/cluster": note, "tools/docker": note, "tools/podman": note,
-		// The digest of an image is made of its name.
+		// The digest is the checksum of the image's name.
 		"bin/oci":   note + "[ $1 != digest ] || printf 'sha256:%s\\n' $(printf %s $2 | sha256sum | cut -c -64)\n",
 		"tools/go":  note + "[ \"$2\" != -C ] || touch \"$3/dist/linux_amd64/manager\"\n",
 		"tools/opm": "#!/bin/sh\ncase \"$1\" in render) echo image: \"$5\"; cat \"$2\"/*.yaml;; alpha) cat; esac\n",
@@ -109,7 +110,7 @@ func commit(t *testing.T) {
 	git(t, "commit", "--quiet", "--message=state")
 }
 
-// want compares the content of files.
+// want fails the test if a file does not have the expected content.
 func want(t *testing.T, contents map[string]string) {
 	t.Helper()
 	for file, content := range contents {
@@ -126,7 +127,8 @@ func do(t *testing.T, args ...string) {
 	}
 }
 
-// Versions are sorted as versions, and the current one is not among the older.
+// TestEnvironment checks that older versions are sorted as versions, and do not include the current
+// version.
 func TestEnvironment(t *testing.T) {
 	repository(t)
 	for cluster, want := range map[string][]string{
@@ -157,7 +159,8 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// An external cluster needs a registry for everything but what is the same for all.
+// TestRegistryIsNeeded checks that an external cluster requires a registry, except for commands
+// whose result does not depend on the cluster.
 func TestRegistryIsNeeded(t *testing.T) {
 	repository(t)
 	t.Setenv("CLUSTER", "external")
@@ -173,7 +176,8 @@ func TestRegistryIsNeeded(t *testing.T) {
 	}
 }
 
-// A release is the last commit with its version, made once for each registry.
+// TestTree checks that a release is the last commit with its version, and is checked out once per
+// registry.
 func TestTree(t *testing.T) {
 	repository(t)
 	do(t, "tree", "previous")

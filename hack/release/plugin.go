@@ -18,10 +18,12 @@ const (
 	krewManifest = "cmd/" + pluginName + "/krew.yaml"
 )
 
-// pluginPlatforms are those of people who type, whatever the images are for.
+// pluginPlatforms are the platforms of workstations. They do not depend on the platforms of the
+// images.
 var pluginPlatforms = []string{"linux_amd64", "linux_arm64", "darwin_amd64", "darwin_arm64"}
 
-// packPlugin builds the plugin for kubectl for each platform and packs it as krew installs it, with the manifest that has the checksums.
+// packPlugin builds the kubectl plugin for each platform, packs it for krew, and writes the krew
+// manifest with the checksums.
 func (p *project) packPlugin() error {
 	manifest, err := os.ReadFile(krewManifest)
 	if err != nil {
@@ -47,14 +49,15 @@ func (p *project) packPlugin() error {
 		}
 		filled = append(filled, "@"+platform+"@", fmt.Sprintf("%x", sha256.Sum256(packed)))
 	}
-	_, text, _ := strings.Cut(strings.NewReplacer(filled...).Replace(string(manifest)), "\n") // its first line is about the template
+	// Drop the first line, which describes the template.
+	_, text, _ := strings.Cut(strings.NewReplacer(filled...).Replace(string(manifest)), "\n")
 	if err := os.WriteFile(filepath.Join(pluginDir, "krew.yaml"), []byte(text), 0o644); err != nil {
 		return fmt.Errorf("failed to write krew's manifest: %w", err)
 	}
 	return nil
 }
 
-// pack returns an archive of files, the same for the same files.
+// pack returns a reproducible archive of the files.
 func pack(files ...string) ([]byte, error) {
 	var out bytes.Buffer
 	compressor := gzip.NewWriter(&out)

@@ -15,7 +15,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Each platform of krew's manifest has an archive of that name and checksum with the program in it, built for that platform.
+// TestPlugin checks that each platform in the krew manifest has an archive with the right name and
+// checksum. The archive contains the program for that platform.
 func TestPlugin(t *testing.T) {
 	manifest, err := os.ReadFile("../../" + krewManifest)
 	if err != nil {
@@ -67,7 +68,8 @@ func TestPlugin(t *testing.T) {
 	}
 }
 
-// unpack returns a file of an archive.
+// unpack returns the content of a file in an archive. It fails the test if the file is not
+// executable.
 func unpack(t *testing.T, archive, name string) string {
 	t.Helper()
 	file, err := os.Open(archive)

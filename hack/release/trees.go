@@ -15,7 +15,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// copyDelivery returns the commands that fill a new directory with what a cluster gets besides the operator's image.
+// copyDelivery returns the commands that fill a new directory with everything that a cluster gets,
+// except the operator's image.
 func copyDelivery(from, dir string) [][]string {
 	copied := []string{"cp", "-R"}
 	for _, name := range []string{"config", "bundle", "bundle.Dockerfile", "catalog", "catalog.Dockerfile"} {
@@ -24,7 +25,7 @@ func copyDelivery(from, dir string) [][]string {
 	return [][]string{{"rm", "-rf", dir}, {"mkdir", "-p", dir}, append(copied, dir+"/")}
 }
 
-// copyForExternal makes the copies for an external cluster, and one of the manifests of the examples.
+// copyForExternal copies the delivery and the manifests of the examples for an external cluster.
 func (p *project) copyForExternal() error {
 	examples := externalDir + "/examples"
 	commands := append(copyDelivery(".", externalDir), []string{"mkdir", examples}, []string{"cp", "-R", "examples/config", examples + "/"})
@@ -41,7 +42,7 @@ func (p *project) copyForExternal() error {
 	return err
 }
 
-// replace replaces text in all files of directories.
+// replace replaces text in all files below the directories.
 func replace(old, text string, dirs ...string) error {
 	var errs []error
 	for _, dir := range dirs {
@@ -50,7 +51,7 @@ func replace(old, text string, dirs ...string) error {
 	return errors.Join(errs...)
 }
 
-// rewrite changes all files of a directory.
+// rewrite applies change to all files below a directory.
 func rewrite(dir string, change func(content []byte) []byte) error {
 	root, err := os.OpenRoot(".")
 	if err != nil {
@@ -69,7 +70,8 @@ func rewrite(dir string, change func(content []byte) []byte) error {
 	})
 }
 
-// printTree makes the tree of an older release and prints its directory.
+// printTree checks out an older release and prints its directory. "previous" is the release before
+// this one.
 func (p *project) printTree(release string) error {
 	if release == "previous" {
 		if len(p.older) == 0 {
@@ -84,8 +86,10 @@ func (p *project) printTree(release string) error {
 	return err
 }
 
-// tree checks out the last commit that carried a version, with the registry's name changed where the cluster has another. It is done once:
-// the file .commit in the directory has its origin, which is commit and registry.
+// tree checks out the last commit of a release to its directory in dist/releases. If the cluster
+// uses another registry, tree replaces the registry in the image names. The file .commit in the
+// directory contains the origin: commit and registry. If the origin is unchanged, tree does
+// nothing.
 func (p *project) tree(release string) (dir, origin string, err error) {
 	commit, err := lastCommit(release)
 	if err != nil {
@@ -112,14 +116,14 @@ func (p *project) tree(release string) (dir, origin string, err error) {
 	return dir, origin, err
 }
 
-// lastCommit returns the last commit whose file VERSION has a version.
+// lastCommit returns the last commit whose VERSION file contains the release.
 func lastCommit(release string) (string, error) {
 	commits, err := output("", "git", "rev-list", "HEAD")
 	if err != nil {
 		return "", err
 	}
 	for commit := range strings.FieldsSeq(commits) {
-		// The first commits have no such file.
+		// The first commits have no VERSION file.
 		text, _ := exec.Command("git", "show", commit+":VERSION").Output()
 		if strings.TrimSpace(string(text)) == release {
 			return commit, nil
@@ -128,7 +132,8 @@ func lastCommit(release string) (string, error) {
 	return "", fmt.Errorf("the history of this clone has no commit with VERSION %s: fetch all of it (git fetch --unshallow)", release)
 }
 
-// makeNext creates dist/next: the same code and bundle as a release with the next version, at the head of each channel that has this one.
+// makeNext creates dist/next: the code and bundle of this release under the next version. The new
+// release is the head of each channel that contains this release.
 func (p *project) makeNext() error {
 	if p.digests {
 		return errors.New("USE_IMAGE_DIGESTS=true is for what is published: the release after this one, which upgrade tests make, goes by tags")
@@ -149,14 +154,15 @@ func (p *project) makeNext() error {
 	return err
 }
 
-// template returns the template of the catalog, with the icon.
+// template returns the catalog template with the icon filled in.
 func template() (string, error) {
 	text, err := os.ReadFile("catalog/template.yaml")
 	icon, iconErr := os.ReadFile("config/manifests/icon.svg")
 	return strings.ReplaceAll(string(text), "@ICON@", base64.StdEncoding.EncodeToString(icon)), errors.Join(err, iconErr)
 }
 
-// withRelease appends a release to each channel of a catalog template that has the release it replaces.
+// withRelease appends a release to each channel of a catalog template that has the release it
+// replaces.
 func withRelease(template, release, replaces string) (string, error) {
 	var content struct {
 		Schema  string           `json:"schema"`
@@ -190,7 +196,7 @@ func nameOf(entry any) string {
 	return name
 }
 
-// renderGraph renders the catalog of this release, and its graph for the documentation.
+// renderGraph renders the catalog of this release and the upgrade graph for the documentation.
 func (p *project) renderGraph() error {
 	text, err := template()
 	if err == nil {
@@ -207,8 +213,8 @@ func (p *project) renderGraph() error {
 		"[Upgrades](../upgrades.md) says what it means.\n\n```mermaid\n"+graph+"```\n"), 0o644)
 }
 
-// renderCatalog renders the bundle of a directory, under the name of its image, and a template, neither of which needs a registry, to the
-// catalog in the directory.
+// renderCatalog renders the bundle in a directory and a catalog template to the catalog in the same
+// directory. image is the name of the bundle's image. No registry is needed.
 func renderCatalog(dir, image, release, template string) error {
 	bundle, bundleErr := output("", "opm", "render", filepath.Join(dir, "bundle"), "--output=yaml",
 		"--migrate-level=bundle-object-to-csv-metadata", "--alpha-image-ref-template="+image)

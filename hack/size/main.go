@@ -1,5 +1,6 @@
-// Command size measures the product's code: hand-written Go outside tests. It prints a table of packages and fails if a file, a package,
-// or a cycle of files is larger than its limit. `make verify` runs it. With -picture FILE it draws the imports between packages into FILE.
+// Command size measures the product's code: hand-written Go code except tests. It prints a table of
+// packages and fails if a file, a package, or a cycle of files exceeds its limit. `make verify`
+// runs it. With -picture FILE, it draws the imports between packages into FILE.
 package main
 
 import (
@@ -13,18 +14,18 @@ import (
 	"strings"
 )
 
-// Limits of a file and a package in lines, and of the files that depend on each other in a cycle.
+// Limits for the lines of a file, the lines of a package, and the files in a dependency cycle.
 const (
 	fileLimit    = 300
 	packageLimit = 2500
 	cycleLimit   = 3
 )
 
-// exceptions are files, packages, and cycles (named "cycle of PACKAGE") above the limit, with their value of today as the maximum, so that
-// none of them grows. Remove an exception once the code is below the limit.
+// exceptions maps files, packages, and cycles ("cycle of PACKAGE") above the limit to their current
+// value, which they must not exceed. Remove an exception once the code is below the limit.
 var exceptions = map[string]int{}
 
-// roots are the files and directories with the product's code.
+// roots are the files and directories that contain the product's code.
 var roots = []string{"main.go", "api", "assets", "controllers", "internal", "cmd"}
 
 func main() {
@@ -48,7 +49,8 @@ func run(picture string) error {
 	return check(packages, exceptions)
 }
 
-// table returns a line for each package, then one for each root: lines, files, and the files of the largest cycle.
+// table returns a line for each package, then a line for each root. The columns are lines, files,
+// and the files in the largest cycle.
 func table(packages map[string]goPackage) string {
 	out, rows := fmt.Sprintf("%-34s %6s %6s %6s\n", "package", "lines", "files", "cycle"), map[string][2]int{}
 	for _, name := range slices.Sorted(maps.Keys(packages)) {

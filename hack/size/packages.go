@@ -13,7 +13,8 @@ import (
 	"strings"
 )
 
-// goPackage is the hand-written code of a directory, by the names of its files. A graph has, for each node, the nodes that it depends on.
+// goPackage is the hand-written code of a directory, by file name. A graph maps each node to its
+// dependencies.
 type (
 	goPackage map[string]*goFile
 	goFile    struct {
@@ -23,7 +24,7 @@ type (
 	graph map[string]map[string]bool
 )
 
-// readPackages parses the code below the roots, without tests and generated files.
+// readPackages parses the code below the roots, except tests and generated files.
 func readPackages(tree fs.FS, roots []string) (map[string]goPackage, error) {
 	packages := map[string]goPackage{}
 	for _, root := range roots {
@@ -60,8 +61,9 @@ func (p goPackage) lines() (sum int) {
 	return sum
 }
 
-// dependencies returns which file uses a function, type, variable, or constant of which other file. Methods are not followed, and the
-// receiver of a method is no dependency: the methods of one type may be in several files.
+// dependencies returns the files of which each file uses a function, type, variable, or constant.
+// It ignores calls of methods. The receiver of a method is not a dependency: the methods of one
+// type may be in several files.
 func (p goPackage) dependencies() graph {
 	declaredIn, out := map[string]string{}, graph{}
 	for name, file := range p {
@@ -91,7 +93,8 @@ func (p goPackage) dependencies() graph {
 	return out
 }
 
-// cycle returns the largest set of files of which each depends on each other, or nothing if there is no cycle.
+// cycle returns the largest set of files that all depend on each other, or nil if there is no
+// cycle.
 func (p goPackage) cycle() (largest []string) {
 	reach := p.dependencies().closure()
 	for _, name := range slices.Sorted(maps.Keys(p)) {
@@ -108,7 +111,7 @@ func (p goPackage) cycle() (largest []string) {
 	return largest
 }
 
-// closure returns everything that a node depends on, directly or through others.
+// closure returns the direct and indirect dependencies of each node.
 func (g graph) closure() graph {
 	out := graph{}
 	for from := range g {

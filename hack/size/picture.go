@@ -14,7 +14,7 @@ const (
 	end    = "<!-- to here -->\n"
 )
 
-// drawInto replaces the text between the markers of a file by the picture.
+// drawInto replaces the text between the markers of a file with the picture.
 func drawInto(name string, packages map[string]goPackage) error {
 	text, err := os.ReadFile(name) // #nosec G304 -- the caller names the file
 	if err != nil {
@@ -28,7 +28,8 @@ func drawInto(name string, packages map[string]goPackage) error {
 	return os.WriteFile(name, []byte(before+begin+picture(packages)+end+after), 0o600) //nolint:gosec // the caller names the file
 }
 
-// picture returns the imports between packages as a Mermaid diagram. It leaves out an import that follows from others.
+// picture returns the imports between packages as a Mermaid diagram. It omits a direct import if
+// the package is also imported indirectly.
 func picture(packages map[string]goPackage) string {
 	imports := graph{}
 	for name, files := range packages {

@@ -9,7 +9,7 @@ import (
 	"testing/fstest"
 )
 
-// read parses files, given by their names.
+// read parses files, given by file name.
 func read(t *testing.T, files map[string]string) map[string]goPackage {
 	t.Helper()
 	tree := fstest.MapFS{}
@@ -23,7 +23,7 @@ func read(t *testing.T, files map[string]string) map[string]goPackage {
 	return packages
 }
 
-// Tests and generated files are not measured.
+// TestLines checks that tests and generated files are not measured.
 func TestLines(t *testing.T) {
 	packages := read(t, map[string]string{
 		"internal/a/a.go":      "var a = 1\n",
@@ -61,7 +61,7 @@ func TestCycle(t *testing.T) {
 	}
 }
 
-// Each limit is enforced, and an exception may not grow.
+// TestCheck checks that each limit is enforced, and that an exception must not grow.
 func TestCheck(t *testing.T) {
 	long := strings.Repeat("\n", fileLimit)
 	ring := map[string]string{
@@ -95,7 +95,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// The picture has no import that follows from others, and replaces the one in the file.
+// TestPicture checks that the picture omits imports that follow from others, and that it replaces
+// the old picture in the file.
 func TestPicture(t *testing.T) {
 	imports := func(names ...string) (text string) {
 		for _, name := range names {

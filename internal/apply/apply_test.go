@@ -27,7 +27,7 @@ import (
 
 const annotation = "example.com/last"
 
-// stored returns an object as the cluster stores it after this declaration.
+// stored returns an object as the cluster stores it after this declaration is applied.
 func stored[T client.Object](t *testing.T, declared T) T {
 	t.Helper()
 	raw, err := declaration(declared)
@@ -57,8 +57,9 @@ func deployment(change ...func(*appsv1.Deployment)) *appsv1.Deployment {
 	return d
 }
 
-// A child is read only if it or its declaration has changed since it was compared. It does not
-// matter whether the cache has the whole child or only its stamp.
+// TestWhatIsReadAndWritten verifies that a child is read only if the child or its declaration has
+// changed since the last comparison. This applies if the cache has the whole child, and if it has
+// only the child's stamp.
 func TestWhatIsReadAndWritten(t *testing.T) {
 	same := func(*appsv1.Deployment) {}
 	image := func(image string) func(*appsv1.Deployment) {
@@ -144,7 +145,8 @@ func TestWhatIsReadAndWritten(t *testing.T) {
 	}
 }
 
-// A patch applies to one object only and has the record of the declaration.
+// TestComplete verifies that a patch applies to one object only, and has the record of the
+// declaration.
 func TestComplete(t *testing.T) {
 	applier, _ := newApplier(interceptor.Funcs{})
 	for _, patch := range [][]byte{nil, []byte(`{"spec":{"replicas":2}}`)} {
@@ -176,7 +178,7 @@ func newApplier(funcs interceptor.Funcs, objects ...client.Object) (testApplier,
 	tracker := clienttesting.NewObjectTracker(clientgoscheme.Scheme, clientgoscheme.Codecs.UniversalDecoder())
 	create := funcs.Create
 	funcs.Create = func(ctx context.Context, c client.WithWatch, object client.Object, opts ...client.CreateOption) error {
-		if object.GetUID() == "" { // the fake client sets none
+		if object.GetUID() == "" { // the fake client sets no UID
 			uids++
 			object.SetUID(types.UID(fmt.Sprintf("uid-%d", uids)))
 		}
@@ -197,7 +199,8 @@ var owner = &corev1.ConfigMap{
 	ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "owner", UID: "owner-uid"},
 }
 
-// Create, nothing, patch, delete: each reconcile writes only what it must.
+// TestApply verifies that each reconcile writes only the necessary changes: a create, nothing, a
+// patch, and a delete.
 func TestApply(t *testing.T) {
 	applier, counted := newApplier(interceptor.Funcs{})
 	pass := func(want writes, children ...client.Object) {
@@ -231,7 +234,8 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// The first error ends a reconcile, so nothing is written that depends on a missing child.
+// TestApplyStopsAtAnError verifies that the first error ends a reconcile, so that no child is
+// written that depends on a missing child.
 func TestApplyStopsAtAnError(t *testing.T) {
 	refused := apierrors.NewForbidden(schema.GroupResource{Resource: "services"}, "web", errors.New("quota"))
 	applier, counted := newApplier(interceptor.Funcs{
@@ -252,7 +256,8 @@ func TestApplyStopsAtAnError(t *testing.T) {
 	}
 }
 
-// Apply does not change foreign objects, whether the cache shows them or not.
+// TestApplyLeavesForeignObjects verifies that Apply does not change foreign objects, whether the
+// cache has them or not.
 func TestApplyLeavesForeignObjects(t *testing.T) {
 	foreign := deployment(func(d *appsv1.Deployment) {
 		d.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Other", Name: "theirs", UID: "other", Controller: ptr.To(true)}}
@@ -278,7 +283,8 @@ func TestApplyLeavesForeignObjects(t *testing.T) {
 	}
 }
 
-// Apply returns a conflict if the child was declared from an older version of the stored child.
+// TestApplyRefusesAnOldState verifies that Apply returns a conflict if the child was rendered from
+// an older version of the stored child.
 func TestApplyRefusesAnOldState(t *testing.T) {
 	applier, counted := newApplier(interceptor.Funcs{})
 	if _, err := applier.Apply(t.Context(), owner, nil, deployment()); err != nil {
@@ -292,8 +298,9 @@ func TestApplyRefusesAnOldState(t *testing.T) {
 	}
 }
 
-// If the API server rejects the merge, Apply replaces the list. Here, another client changed the
-// port number of a Service, so the merge has two ports with the same name.
+// TestApplyReplacesWhatCannotBeMerged verifies that Apply replaces the list if the API server
+// rejects the merge. Here, another client changed the port number of a Service, so the merge has
+// two ports with the same name.
 func TestApplyReplacesWhatCannotBeMerged(t *testing.T) {
 	service := func(port int32) *corev1.Service {
 		return &corev1.Service{
@@ -332,7 +339,8 @@ func TestApplyReplacesWhatCannotBeMerged(t *testing.T) {
 	}
 }
 
-// Pending predicts without a write exactly what Apply does.
+// TestPending verifies that Pending returns exactly the children that Apply would write, and writes
+// nothing.
 func TestPending(t *testing.T) {
 	applier, counted := newApplier(interceptor.Funcs{})
 	configMap := func() client.Object {
@@ -363,7 +371,8 @@ func TestPending(t *testing.T) {
 	}
 }
 
-// Content is requested only to create a child. Without the content, nothing is created.
+// TestFill verifies that content is requested only to create a child, and that nothing is created
+// without the content.
 func TestFill(t *testing.T) {
 	applier, counted := newApplier(interceptor.Funcs{})
 	configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Immutable: ptr.To(true)}
@@ -392,8 +401,8 @@ func TestFill(t *testing.T) {
 	}
 }
 
-// The owner reference of a child can have an earlier version of the owner's API. The owner still
-// controls the child, and the reference is rewritten once.
+// TestReferenceOfAnEarlierVersion verifies that the owner still controls a child whose owner
+// reference has an earlier version of the owner's API. Apply rewrites the reference once.
 func TestReferenceOfAnEarlierVersion(t *testing.T) {
 	child := deployment()
 	child.OwnerReferences = []metav1.OwnerReference{
@@ -414,7 +423,8 @@ func TestReferenceOfAnEarlierVersion(t *testing.T) {
 	}
 }
 
-// A predecessor is recognized by group, kind, and name. The version does not matter.
+// TestPredecessor verifies that a predecessor is recognized by group, kind, and name. The version
+// does not matter.
 func TestPredecessor(t *testing.T) {
 	ours := &metav1.OwnerReference{
 		APIVersion: "operator.example.com/v1alpha2", Kind: "NginxOperator", Name: "web", UID: "new", Controller: ptr.To(true),
@@ -442,8 +452,8 @@ func TestPredecessor(t *testing.T) {
 	}
 }
 
-// A list element without its key field cannot be merged. Apply replaces the list, and removes
-// fields that are no longer declared.
+// TestApplyReplacesWhatHasNoKey verifies that Apply replaces a list if an element has no key field
+// and cannot be merged. Fields that are no longer declared are removed.
 func TestApplyReplacesWhatHasNoKey(t *testing.T) {
 	declared := deployment(func(d *appsv1.Deployment) {
 		d.Spec.Template.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "registry"}}
@@ -474,8 +484,8 @@ func TestApplyReplacesWhatHasNoKey(t *testing.T) {
 	}
 }
 
-// Declared annotations are added, changed, and removed. The annotations of other clients and the
-// record stay.
+// TestAnnotationsComeAndGo verifies that declared annotations are added, changed, and removed. The
+// annotations of other clients and the record stay.
 func TestAnnotationsComeAndGo(t *testing.T) {
 	service := func(annotations map[string]string) *corev1.Service {
 		return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Annotations: annotations}}

@@ -9,8 +9,9 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
-// A list of a custom resource is replaced as a whole, and only if a declared value differs.
-// Defaults in its elements are not a difference, including those of a later schema.
+// TestDifferenceOfCustomResource verifies that a list of a custom resource is replaced as a whole,
+// and only if a declared value differs. Defaults in its elements are not a difference, including
+// the defaults of a later schema.
 func TestDifferenceOfCustomResource(t *testing.T) {
 	same := func(*gatewayv1.HTTPRoute) {}
 	declared := func() *gatewayv1.HTTPRoute {

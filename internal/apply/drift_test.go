@@ -23,8 +23,8 @@ func own(t *testing.T, child client.Object) {
 	}
 }
 
-// A drift between the read and the patch does not count as declared: the API server rejects the
-// patch, and the retry reads the current child.
+// TestDriftDuringAPatch verifies that a drift between the read and the patch is not recorded as
+// declared. The API server rejects the patch, and the retry reads the current child.
 func TestDriftDuringAPatch(t *testing.T) {
 	image := func(image string) func(*appsv1.Deployment) {
 		return func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = image }
@@ -64,8 +64,9 @@ func TestDriftDuringAPatch(t *testing.T) {
 	}
 }
 
-// The cache does not show a Service that lost the operator's label. The API server rejects another
-// Service with its node port before it checks the name.
+// TestServiceOutsideOfTheCache verifies that a Service that lost the operator's label is patched
+// although the cache does not have it. The API server rejects a second Service with the same node
+// port before it checks the name.
 func TestServiceOutsideOfTheCache(t *testing.T) {
 	declared := func() *corev1.Service {
 		return &corev1.Service{

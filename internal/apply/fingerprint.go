@@ -70,8 +70,7 @@ func encode(object client.Object) ([]byte, error) {
 }
 
 // content returns a read-only copy of an object. The copy has no status, no metadata that the API
-// server and controllers set, and no immutable data: that of an immutable ConfigMap or a
-// ControllerRevision.
+// server and controllers set, and no data of an immutable ConfigMap or of a ControllerRevision.
 func content(object client.Object) client.Object {
 	value := reflect.New(reflect.TypeOf(object).Elem())
 	value.Elem().Set(reflect.ValueOf(object).Elem())

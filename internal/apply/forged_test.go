@@ -27,9 +27,8 @@ func (c testContent) Holds(_ context.Context, _, live client.Object) (bool, erro
 	return live.(*corev1.ConfigMap).Data["k"] == "v", nil
 }
 
-// A tenant deletes an immutable child, and creates one with the same name and owner but with other
-// data. Apply detects that, even if it tries to create the child at that moment. It compares each
-// object once.
+// TestForgedChild verifies that Apply detects a child that a tenant deleted and created again with
+// the same name and owner, but with other data. Apply compares each object once.
 func TestForgedChild(t *testing.T) {
 	applier, counted := newApplier(interceptor.Funcs{})
 	looks := 0

@@ -191,7 +191,7 @@ type replacement struct {
 }
 
 // takeAtomicLists removes the atomic lists from the three objects, and returns the replacements of
-// those that differ.
+// the lists that differ.
 func takeAtomicLists(was, is, stored map[string]any) ([]replacement, error) {
 	var out []replacement
 	for _, path := range atomicLists {

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// The patch for the last declaration, the current declaration, and the stored object. "" is no
-// patch.
+// TestThreeWay verifies the patch for the last declaration, the current declaration, and the stored
+// object. In want, "" means no patch.
 func TestThreeWay(t *testing.T) {
 	same := func(*appsv1.Deployment) {}
 	for name, test := range map[string]struct {
@@ -80,7 +80,7 @@ func TestThreeWay(t *testing.T) {
 	}
 }
 
-// patchOf returns the patch for a stored and a declared object.
+// patchOf returns the patch that changes the stored object to the declared one.
 func patchOf(t *testing.T, live, child client.Object) []byte {
 	t.Helper()
 	declared, err := declaration(child)
@@ -94,8 +94,8 @@ func patchOf(t *testing.T, live, child client.Object) []byte {
 	return patch
 }
 
-// A selector with one more key selects other Pods, so a patch removes keys that are not declared,
-// even if they never were.
+// TestSelectorsAreAtomic verifies that a patch removes undeclared selector keys, even if they were
+// never declared. A selector with an additional key selects other Pods.
 func TestSelectorsAreAtomic(t *testing.T) {
 	service := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"},
@@ -116,8 +116,9 @@ func TestSelectorsAreAtomic(t *testing.T) {
 	}
 }
 
-// If a field that the API server retains is no longer declared, the patch writes its default.
-// Otherwise it does not.
+// TestThreeWayOfKeptField verifies that the patch writes the default of a field that is no longer
+// declared if the API server would retain the value. A field that was never declared is not
+// written.
 func TestThreeWayOfKeptField(t *testing.T) {
 	plain := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
 	dual := plain.DeepCopy()
@@ -132,7 +133,8 @@ func TestThreeWayOfKeptField(t *testing.T) {
 	}
 }
 
-// A field with the patch strategy "replace" is not written again if it is unchanged.
+// TestThreeWayOfReplacedField verifies that a field with the patch strategy "replace" is not
+// written if it is unchanged.
 func TestThreeWayOfReplacedField(t *testing.T) {
 	budget := &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"},
@@ -148,7 +150,8 @@ func TestThreeWayOfReplacedField(t *testing.T) {
 	}
 }
 
-// The record of an immutable object omits its content, which can exceed the size of an annotation.
+// TestRecordOfImmutableObject verifies that the record of an immutable object omits its content,
+// which can exceed the size of an annotation.
 func TestRecordOfImmutableObject(t *testing.T) {
 	configMap := &corev1.ConfigMap{Immutable: ptr.To(true), Data: map[string]string{"k": strings.Repeat("x", 1<<19)}}
 	raw, err := declaration(configMap)
@@ -161,8 +164,8 @@ func TestRecordOfImmutableObject(t *testing.T) {
 	}
 }
 
-// Two constraints can have the same topology key and differ in another field. They are compared and
-// written correctly.
+// TestElementsOfOneKey verifies that two constraints with the same topology key, which differ in
+// another field, are compared and written correctly.
 func TestElementsOfOneKey(t *testing.T) {
 	skews := func(hard, soft int32) func(*appsv1.Deployment) {
 		return func(d *appsv1.Deployment) {
@@ -191,7 +194,8 @@ func TestElementsOfOneKey(t *testing.T) {
 	}
 }
 
-// Immutable data is not part of a declaration, so no patch has it, not even as null.
+// TestImmutableDataIsNotPatched verifies that immutable data is not part of a declaration. No patch
+// has it, not even as null.
 func TestImmutableDataIsNotPatched(t *testing.T) {
 	live := &appsv1.ControllerRevision{Revision: 3, Data: runtime.RawExtension{Raw: []byte(`{"spec":{}}`)}}
 	before, err := declaration(live)

@@ -13,7 +13,7 @@ import (
 // NotOurs is the error for a child whose name is taken by an object that the owner does not
 // control.
 type NotOurs struct {
-	// Kind and Name are those of the conflicting object.
+	// Kind and Name identify the conflicting object.
 	Kind, Name string
 	// Controller describes the controlling owner of that object, or is "" if it has none.
 	Controller string

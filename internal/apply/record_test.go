@@ -26,9 +26,9 @@ import (
 	"github.com/example/nginx-operator/internal/bounds/boundstest"
 )
 
-// maxCost bounds the processing time of any object that a client can store. It is 200 ms without
-// the race detector, which is ten times slower. Without the bounds, the objects of these tests take
-// minutes.
+// maxCost is the maximum processor time for any object that a client can store. It is ten times
+// boundstest.MaxTime, because the race detector is about that much slower. Without the bounds of
+// the code, the objects of these tests take minutes.
 const maxCost = 2 * time.Second
 
 // best returns the lowest processor time of three runs. Wall-clock time would depend on the load of
@@ -54,8 +54,8 @@ func threadTime() time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// hostileRecords are records that a client with write access to a child could store. The largest
-// fill an object.
+// hostileRecords returns records that a client with write access to a child can store. The longest
+// ones fill an object.
 func hostileRecords() map[string]string {
 	list := func(n int, element string) string { return strings.TrimSuffix(strings.Repeat(element+",", n), ",") }
 	withResources := func(resources string) string {
@@ -87,8 +87,8 @@ func hostileRecords() map[string]string {
 	}
 }
 
-// For any record, Apply writes the declaration and the correct record, does not change the fields
-// of other clients, and stays within maxCost.
+// TestHostileRecords verifies that Apply, for any record, writes the declaration and the correct
+// record, does not change the fields of other clients, and stays within maxCost.
 func TestHostileRecords(t *testing.T) {
 	for name, record := range hostileRecords() {
 		t.Run(name, func(t *testing.T) {
@@ -124,7 +124,8 @@ func TestHostileRecords(t *testing.T) {
 	}
 }
 
-// A text that looks like a huge number does not invalidate a record if its field is not a quantity.
+// TestRecordWithTextsLikeNumbers verifies that a text that looks like a huge number does not
+// invalidate a record if its field is not a quantity.
 func TestRecordWithTextsLikeNumbers(t *testing.T) {
 	record := `{"metadata":{"labels":{"app":"e2026"},"name":"e2026","ownerReferences":[{"apiVersion":"v1","kind":"a","name":"1e2026",` +
 		`"uid":"4e27813f-1111-4111-8111-111111111111"}]},"spec":{"ports":[{"port":80,"targetPort":"e2026"}]}}`
@@ -134,7 +135,8 @@ func TestRecordWithTextsLikeNumbers(t *testing.T) {
 	}
 }
 
-// A record that makes every patch invalid is ignored.
+// TestRecordThatTheAPIServerRefuses verifies that Apply ignores a record that makes every patch
+// invalid.
 func TestRecordThatTheAPIServerRefuses(t *testing.T) {
 	applier, counted := newApplier(interceptor.Funcs{})
 	if _, err := applier.Apply(t.Context(), owner, nil, deployment()); err != nil {
@@ -173,7 +175,7 @@ func TestRecordThatTheAPIServerRefuses(t *testing.T) {
 	}
 }
 
-// hugeObjects are the most expensive objects that an API server stores.
+// hugeObjects returns the most expensive objects that an API server stores.
 func hugeObjects() map[string]client.Object {
 	labels := map[string]string{}
 	for i := range 17_000 {
@@ -200,8 +202,8 @@ func hugeObjects() map[string]client.Object {
 	}
 }
 
-// The fingerprints of the largest objects, and the merges of children that other clients changed,
-// stay within maxCost.
+// TestCostOfHugeObjects verifies that the fingerprints of the largest objects, and the merges of
+// children that other clients changed, stay within maxCost.
 func TestCostOfHugeObjects(t *testing.T) {
 	for name, object := range hugeObjects() {
 		t.Run(name, func(t *testing.T) {
@@ -253,7 +255,8 @@ func FuzzRecord(f *testing.F) {
 	})
 }
 
-// A fingerprint changes with any field that can be declared, and with no other field.
+// TestFingerprint verifies that a fingerprint changes with any field that can be declared, and with
+// no other field.
 func TestFingerprint(t *testing.T) {
 	of := func(change func(*appsv1.Deployment)) uint64 { return fingerprint(deployment(change)) }
 	same := of(func(*appsv1.Deployment) {})
@@ -287,8 +290,8 @@ func TestFingerprint(t *testing.T) {
 	}
 }
 
-// If a client keeps changing a child, Apply restores it immediately for a while and then rarely. A
-// changed declaration is not delayed.
+// TestFights verifies that Apply restores a child that a client keeps changing immediately for a
+// while, and rarely after that. A changed declaration is not delayed.
 func TestFights(t *testing.T) {
 	synctest.Test(t, testFights) // virtual time, so a slow machine does not matter
 }
@@ -340,7 +343,7 @@ func testFights(t *testing.T) {
 	}
 }
 
-// Spent comparisons are earned back over time.
+// TestLooksAreEarnedBack verifies that the budget of comparisons recovers over time.
 func TestLooksAreEarnedBack(t *testing.T) {
 	m, name, now := &memory{}, client.ObjectKeyFromObject(owner), time.Now()
 	m.note(owner, look{child: childOf("c")})
@@ -363,8 +366,8 @@ func TestLooksAreEarnedBack(t *testing.T) {
 	}
 }
 
-// The memory is removed with the child and with the owner. Another owner with the same name starts
-// with an empty memory.
+// TestMemory verifies that the memory is removed with the child and with the owner. Another owner
+// with the same name starts with an empty memory.
 func TestMemory(t *testing.T) {
 	m, name := &memory{}, client.ObjectKeyFromObject(owner)
 	for _, child := range []look{{child: childOf("a"), declared: 1}, {child: childOf("b")}, {child: childOf("a"), declared: 2}} {
@@ -392,7 +395,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// The memory of a deleted owner is removed. Any other error is returned.
+// TestAsReconciler verifies that the memory of a deleted owner is removed, and that any other error
+// is returned.
 func TestAsReconciler(t *testing.T) {
 	applier, _ := newApplier(interceptor.Funcs{}, owner.DeepCopy())
 	if _, err := applier.Apply(t.Context(), owner, nil, deployment()); err != nil {

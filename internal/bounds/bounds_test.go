@@ -13,7 +13,8 @@ import (
 	"github.com/example/nginx-operator/internal/bounds/boundstest"
 )
 
-// The values are texts in the expected errors, or "" for no error.
+// TestJSON verifies the errors of JSON. In each case, want is a part of the error, or "" for no
+// error.
 func TestJSON(t *testing.T) {
 	nested := func(depth int) string { return strings.Repeat("[", depth) + strings.Repeat("]", depth) }
 	for name, test := range map[string]struct{ text, want string }{
@@ -78,8 +79,8 @@ func TestQuantities(t *testing.T) {
 	}
 }
 
-// A quantity that is too expensive to compute is found before it is computed, in every field of the
-// API with a quantity.
+// TestEveryQuantityIsBounded verifies that a quantity that is too expensive to compute is rejected
+// before it is computed, in every API field with a quantity.
 func TestEveryQuantityIsBounded(t *testing.T) {
 	found := 0
 	itself := func(value any) any { return value }
@@ -94,8 +95,8 @@ func TestEveryQuantityIsBounded(t *testing.T) {
 	}
 }
 
-// eachQuantity calls a function for each field with a quantity in a type, with a value that has an
-// extremely expensive one there.
+// eachQuantity calls do for each field with a quantity in a type, with a value whose field has an
+// extremely expensive quantity.
 func eachQuantity(in reflect.Type, path string, above []reflect.Type, around func(any) any, do func(path string, whole any)) {
 	if slices.Contains(above, in) {
 		return
@@ -119,7 +120,8 @@ func eachQuantity(in reflect.Type, path string, above []reflect.Type, around fun
 	}
 }
 
-// A number that a conversion would truncate is an error, as it is for every typed client.
+// TestDecodeRefusesWhatOverflows verifies that a number that the conversion would truncate is an
+// error, as it is for every typed client.
 func TestDecodeRefusesWhatOverflows(t *testing.T) {
 	object := map[string]any{"spec": map[string]any{"replicas": int64(1) << 32}}
 	if _, err := Decode(object); err == nil {
@@ -127,8 +129,8 @@ func TestDecodeRefusesWhatOverflows(t *testing.T) {
 	}
 }
 
-// Direct decoding has the same result as decoding through a map. A quantity out of bounds is never
-// decoded directly, in any field.
+// TestReadAloneDecodesDirectlyWhatIsCheap verifies that direct decoding has the same result as
+// decoding through a map. A quantity out of bounds is never decoded directly, in any field.
 func TestReadAloneDecodesDirectlyWhatIsCheap(t *testing.T) {
 	quantity := func(value string) string {
 		return `{"metadata":{"name":"a","annotations":{"b":"c"}},"spec":{"resources":{"limits":{"cpu":` + value + `}}}}`

@@ -48,8 +48,8 @@ func TestReadReview(t *testing.T) {
 	}
 }
 
-// A stranger posts reviews that are small and expensive to decode. ReadReview rejects them at
-// almost no cost.
+// TestReadReviewRefuses verifies that ReadReview rejects small reviews that are expensive to
+// decode, at almost no cost. Any Pod can post such a review.
 func TestReadReviewRefuses(t *testing.T) {
 	fill := func(before, element, after string) string {
 		return before + strings.Repeat(element+",", (MaxReviewBytes-len(before)-len(after))/(len(element)+1)-1) + element + after
@@ -82,7 +82,8 @@ func TestReadReviewRefuses(t *testing.T) {
 	}
 }
 
-// FuzzReadReview verifies that the parts of a review equal those of a complete decoder.
+// FuzzReadReview verifies that the envelope of an accepted review is a review, and that its objects
+// are valid JSON.
 func FuzzReadReview(f *testing.F) {
 	for _, seed := range []string{
 		`{"request":{"uid":"1","object":{"a":"\"},{"},"oldObject":null,"object":[1]}}`, `{"request":{"object":{}},"request":{"oldObject":{}}}`,

@@ -14,8 +14,8 @@ import (
 	"github.com/example/nginx-operator/internal/operand"
 )
 
-// A bridge has all ports of Pods with a renamed port. It is deleted once the controller's
-// EndpointSlices have exactly the names of the Service.
+// TestBridge verifies that a bridge has all ports of Pods with a renamed port. It is deleted once
+// the controller's EndpointSlices have exactly the names of the Service.
 func TestBridge(t *testing.T) {
 	slice := func(pairs ...any) discoveryv1.EndpointSlice {
 		out := discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4}

@@ -19,8 +19,8 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// A bridge holds a renamed port for two seconds, even if the clock of the API server is ahead of or
-// behind the operator's.
+// TestBridgeHoldsByItsOwnClock verifies that a bridge holds a renamed port for bridgeSettles, even
+// if the clock of the API server is ahead of or behind the operator's.
 func TestBridgeHoldsByItsOwnClock(t *testing.T) {
 	for name, ahead := range map[string]time.Duration{"same clock": 0, "ahead by an hour": time.Hour, "behind by a second": -time.Second} {
 		t.Run(name, func(t *testing.T) {
@@ -63,8 +63,8 @@ func TestBridgeHoldsByItsOwnClock(t *testing.T) {
 	}
 }
 
-// Ages are measured from the first call or from the creation. A forgotten object is new. Old
-// objects are dropped.
+// TestFirstSeen verifies that ages are measured from the first call or from the creation. A
+// forgotten object is new again. Old objects are dropped.
 func TestFirstSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var seen firstSeen

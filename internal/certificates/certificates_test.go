@@ -21,7 +21,8 @@ func newData(t *testing.T, hosts []string, lifetime time.Duration) map[string][]
 	return data
 }
 
-// Only the CA of the certificate verifies it, for every host, and its only use is to serve.
+// TestNew verifies that only the certificate's own CA verifies it, for every host, and that it is
+// not a CA.
 func TestNew(t *testing.T) {
 	data, other := newData(t, hosts, Lifetime), newData(t, hosts, Lifetime)
 	certificate, err := Load(data)
@@ -66,7 +67,7 @@ func TestRenew(t *testing.T) {
 		data  map[string][]byte
 		hosts []string
 		now   time.Time
-		want  string // "" if the certificate stays
+		want  string // "" if Renew returns no reason
 	}{
 		"new":                    {data, hosts, now, ""},
 		"fewer hosts":            {data, hosts[:1], now, ""},
@@ -93,7 +94,7 @@ func TestRenew(t *testing.T) {
 	}
 }
 
-// The planned time of a renewal is the time at which Renew returns a reason.
+// TestRenewAt verifies that Renew returns a reason from the time that RenewAt returns.
 func TestRenewAt(t *testing.T) {
 	data := newData(t, hosts, 90*24*time.Hour)
 	certificate, err := Load(data)

@@ -26,7 +26,7 @@ func port(number int32) v1alpha1.NginxOperatorSpec {
 	return v1alpha1.NginxOperatorSpec{Port: &number}
 }
 
-// Every case applies in both directions.
+// TestForms verifies each case in both directions.
 func TestForms(t *testing.T) {
 	for name, test := range map[string]struct {
 		hub   v1alpha2.NginxOperatorSpec
@@ -86,7 +86,8 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// The object is like one from a client, before the API server sets defaults.
+// TestV1alpha1WithoutPort converts an object as a client sends it, before the API server sets
+// defaults.
 func TestV1alpha1WithoutPort(t *testing.T) {
 	if diff := cmp.Diff(&v1alpha2.NginxOperator{}, up(t, &v1alpha1.NginxOperator{})); diff != "" {
 		t.Error(diff)
@@ -171,8 +172,8 @@ func TestDamagedAnnotation(t *testing.T) {
 			if err := Check(test.text); (err == nil) != test.readable {
 				t.Errorf("check: %v", err)
 			}
-			// The text is preserved at the next write of the object, which is the operator's next
-			// status.
+			// The next write of the object, usually the operator's status update, must preserve the
+			// text.
 			if got := down(t, hub).Annotations[wellknown.AnnotationV1alpha2Unreadable]; !test.readable && got != test.text {
 				t.Errorf("the damaged text is lost, got %q", got)
 			}
@@ -180,8 +181,8 @@ func TestDamagedAnnotation(t *testing.T) {
 	}
 }
 
-// Between the CRD of the next release and its Pods, this release converts objects with unknown
-// fields.
+// TestUnknownFieldsAreKept verifies that unknown fields are preserved. During an upgrade, after the
+// new CRD and before the new Pods, this release converts objects with fields of the next release.
 func TestUnknownFieldsAreKept(t *testing.T) {
 	const kept = `{"image":"a","later":{"on":true},"ports":[]}`
 	spoke := &unstructured.Unstructured{Object: map[string]any{
@@ -201,8 +202,8 @@ func TestUnknownFieldsAreKept(t *testing.T) {
 	}
 }
 
-// A user who copies a v1alpha1 manifest to v1alpha2 may keep the annotation. The spec must override
-// it.
+// TestAnnotationMeansNothingAtV1alpha2 verifies that the spec overrides the annotation. A user who
+// copies a v1alpha1 manifest to v1alpha2 may keep the annotation.
 func TestAnnotationMeansNothingAtV1alpha2(t *testing.T) {
 	hub := &v1alpha2.NginxOperator{Spec: v1alpha2.NginxOperatorSpec{Image: "b"}}
 	hub.Annotations = map[string]string{wellknown.AnnotationV1alpha2: `{"image":"a"}`}
@@ -215,7 +216,8 @@ func TestAnnotationMeansNothingAtV1alpha2(t *testing.T) {
 	}
 }
 
-// Values of a manifest are read back unchanged, even if the Go types would write them differently.
+// TestTextStays verifies that the values of a manifest are read back unchanged, even if the Go
+// types would encode them differently.
 func TestTextStays(t *testing.T) {
 	for _, spec := range []string{
 		`{}`,
@@ -242,8 +244,8 @@ func TestTextStays(t *testing.T) {
 	}
 }
 
-// For an apply, the API server converts parts of objects, and it rejects an answer without
-// metadata.
+// TestPartsOfObjects verifies that a converted part of an object has metadata. For an apply, the
+// API server converts parts of objects, and rejects an answer without metadata.
 func TestPartsOfObjects(t *testing.T) {
 	for _, test := range []struct {
 		convert    func(src, dst *unstructured.Unstructured) error
@@ -304,7 +306,7 @@ func TestNothingIsShared(t *testing.T) {
 	}
 }
 
-// overwrite changes each value in a JSON value.
+// overwrite changes every value within a JSON value.
 func overwrite(value any) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -320,7 +322,7 @@ func overwrite(value any) {
 	}
 }
 
-// Both versions have the same status.
+// TestStatusIsTheSame verifies that both versions have the same status fields.
 func TestStatusIsTheSame(t *testing.T) {
 	fields := func(status any) []string {
 		var out []string
@@ -343,12 +345,13 @@ func TestStatusIsTheSame(t *testing.T) {
 	}
 }
 
-// A configuration of the maximum size in the schema can be written through v1alpha1.
+// TestLargestConfigurationFits verifies that a configuration of the schema's maximum size fits into
+// the annotation of a v1alpha1 object.
 func TestLargestConfigurationFits(t *testing.T) {
 	line := "location = /a { return 200 \"<b>\\n</b>\"; }\n"
 	config := &v1alpha2.Config{Inline: strings.Repeat(line, 65536/len(line))}
 	spoke := down(t, &v1alpha2.NginxOperator{Spec: v1alpha2.NginxOperatorSpec{Config: config}})
-	const limit = 256 << 10 // the API server's, for all annotations of an object
+	const limit = 256 << 10 // the API server's limit for all annotations of an object
 	if size := len(spoke.Annotations[wellknown.AnnotationV1alpha2]); size < 65536 || size > limit/2 {
 		t.Errorf("%d bytes are kept", size)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/example/nginx-operator/test/harness/cost"
 )
 
-// largest returns the largest object that is converted, with a repeated text in its fields.
+// largest returns the largest object that can be converted, with text repeated in its fields.
 func largest(t *testing.T, from, to, before, text, after string) []byte {
 	t.Helper()
 	for count := bounds.MaxBytes / len(text); count > 0; count = count * 19 / 20 {

@@ -148,7 +148,7 @@ func LosesPort(before, now []metav1.ManagedFieldsEntry) (manager string, found b
 }
 
 // appliedAt returns the fields of a server-side apply at a version. It returns no fields if the
-// entry is another write or cannot be read.
+// entry is not an apply at this version, or if it cannot be read.
 func appliedAt(entry *metav1.ManagedFieldsEntry, version string) *fieldpath.Set {
 	set := fieldpath.NewSet()
 	if !isApply(entry) || entry.APIVersion != version || entry.FieldsV1 == nil || set.FromJSON(entry.FieldsV1.GetRawReader()) != nil {
@@ -168,7 +168,7 @@ func removeFields(spec *v1alpha2.NginxOperatorSpec, set *fieldpath.Set) error {
 	}
 	var paths []fieldpath.Path
 	set.Iterate(func(path fieldpath.Path) { paths = append(paths, path.Copy()) })
-	// An item of a list must precede its key, because the key identifies the item.
+	// Remove a list item before its key, because the key identifies the item.
 	slices.SortStableFunc(paths, func(a, b fieldpath.Path) int { return cmp.Compare(len(a), len(b)) })
 	root := map[string]any{"spec": fields}
 	for _, path := range paths {
@@ -182,8 +182,8 @@ func removeFields(spec *v1alpha2.NginxOperatorSpec, set *fieldpath.Set) error {
 	return nil
 }
 
-// remove removes a field from a value and returns the rest, or nil if the rest is empty. No user
-// declared a structure that has lost its last field.
+// remove removes a field from a value and returns the rest, or nil if the rest is empty. A
+// structure without remaining fields is removed too, because no manager declares it.
 func remove(value any, path fieldpath.Path) any {
 	if len(path) == 0 {
 		return nil

@@ -19,7 +19,8 @@ func owns(manager string, operation metav1.ManagedFieldsOperationType, version, 
 	}
 }
 
-// In each case, the API server has restored all fields that the applier dropped.
+// TestRemoveDropped verifies which fields are removed. In each case, the API server has restored
+// all fields that the applier dropped.
 func TestRemoveDropped(t *testing.T) {
 	const (
 		apply, update  = metav1.ManagedFieldsOperationApply, metav1.ManagedFieldsOperationUpdate

@@ -33,7 +33,7 @@ var errTooLong = fmt.Errorf("it has more than %d bytes, the limit of an object",
 
 // elements returns the texts of a JSON list after its opening bracket, up to the closing bracket.
 // Each text is valid until the next one, and is in memory once. The texts are not validated as
-// JSON. The last one has an error if the list is incomplete, or if an element is too long.
+// JSON. The last pair has an error if the list is incomplete, or if an element is too long.
 func elements(list io.Reader) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		from, text := bufio.NewReaderSize(list, 64<<10), []byte(nil)

@@ -24,13 +24,13 @@ import (
 
 const rounds = 10_000
 
-// newFuzzer fills objects of both versions with random values in all fields, as a client could. The
-// seed is fixed, so failures are reproducible.
+// newFuzzer returns a Filler that sets all fields of an object of either version to random values,
+// as a client could. Its seed is fixed, so failures are reproducible.
 func newFuzzer() *randfill.Filler {
 	ports := func(serializer.CodecFactory) []any {
 		return []any{
-			// Random ports are rarely the ports that v1alpha1 can express, and the conversion
-			// depends on these.
+			// v1alpha1 can rarely express random ports, but the conversion depends on ports that it
+			// can express.
 			func(spec *v1alpha2.NginxOperatorSpec, c randfill.Continue) {
 				c.FillNoCustom(spec)
 				switch c.Int31n(5) {
@@ -47,7 +47,7 @@ func newFuzzer() *randfill.Filler {
 					*spec = v1alpha2.NginxOperatorSpec{Replicas: spec.Replicas, Ports: spec.Ports, ForceRedeploy: spec.ForceRedeploy}
 				}
 			},
-			// The schema sets this default, so an object of this version always has a port.
+			// The schema sets this default, so a stored v1alpha1 object always has a port.
 			func(spec *v1alpha1.NginxOperatorSpec, c randfill.Continue) {
 				c.FillNoCustom(spec)
 				if spec.Port == nil {
@@ -60,7 +60,8 @@ func newFuzzer() *randfill.Filler {
 	return fuzzer.FuzzerFor(fuzzer.MergeFuzzerFuncs(metafuzzer.Funcs, ports), rand.NewSource(1), codecs)
 }
 
-// equal compares as the API server does: nil and empty lists and maps are equal.
+// equal fails the test unless the values are equal for the API server, which does not distinguish
+// nil from empty lists and maps.
 func equal(t testing.TB, round int, want, got any) {
 	t.Helper()
 	if !equality.Semantic.DeepEqual(want, got) {
@@ -78,7 +79,7 @@ func down(t testing.TB, in *v1alpha2.NginxOperator) *v1alpha1.NginxOperator {
 	return convert(t, in, &v1alpha1.NginxOperator{}, ToV1alpha1)
 }
 
-// convert converts an object, and fails if that changes the object.
+// convert converts an object, and fails the test if the conversion changes the input.
 func convert[D runtime.Object](t testing.TB, in runtime.Object, out D, function func(src, dst *unstructured.Unstructured) error) D {
 	t.Helper()
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(in)
@@ -93,7 +94,7 @@ func convert[D runtime.Object](t testing.TB, in runtime.Object, out D, function 
 	if !reflect.DeepEqual(before, src) {
 		t.Fatalf("the input was changed: %s", cmp.Diff(before, src))
 	}
-	delete(dst.Object, "apiVersion") // the handler sets both
+	delete(dst.Object, "apiVersion") // the handler sets apiVersion and kind
 	delete(dst.Object, "kind")
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(dst.Object, out, true); err != nil {
 		t.Fatal(err)
@@ -115,7 +116,7 @@ func TestFuzzFromV1alpha2(t *testing.T) {
 			t.Fatalf("round %d: ports %#v became %#v", round, hub.Spec.Ports, back.Spec.Ports)
 		}
 
-		// A client changes the v1alpha1 fields. The other fields stay.
+		// A client changes all v1alpha1 fields. The other fields must stay.
 		var edit v1alpha1.NginxOperatorSpec
 		f.Fill(&edit)
 		spoke.Spec = edit

@@ -32,7 +32,7 @@ func newHandler(t testing.TB) http.Handler {
 	return NewHandler(func() {})
 }
 
-// review returns a request to convert the objects.
+// review returns a ConversionReview of the objects to a version.
 func review(t testing.TB, version string, objects ...any) []byte {
 	t.Helper()
 	request := &apiextensionsv1.ConversionRequest{UID: "1", DesiredAPIVersion: version}
@@ -62,8 +62,7 @@ func answer(t testing.TB, handler http.Handler, body []byte) *httptest.ResponseR
 	return recorder
 }
 
-// fullObject returns a v1alpha2 object as it is stored in a cluster, with managed fields and a
-// status.
+// fullObject returns a v1alpha2 object as a cluster stores it, with managed fields and a status.
 func fullObject(i int) *v1alpha2.NginxOperator {
 	return &v1alpha2.NginxOperator{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha2.GroupVersion.String(), Kind: "NginxOperator"},
@@ -127,7 +126,8 @@ func fullObject(i int) *v1alpha2.NginxOperator {
 	}
 }
 
-// A list with a damaged annotation in one object and without a spec in another converts as a whole.
+// TestHandlerConvertsLists verifies that a list is converted as a whole, even if one object has a
+// damaged annotation and another has no spec.
 func TestHandlerConvertsLists(t *testing.T) {
 	full := fullObject(0)
 	spoke := down(t, full)
@@ -192,7 +192,8 @@ func TestHandlerRefusesWhatIsNotOurs(t *testing.T) {
 	}
 }
 
-// Invalid reviews are rejected with a reason. A review without objects is answered.
+// TestHandlerReadsReviews verifies that invalid reviews are rejected, and that a review without
+// objects succeeds.
 func TestHandlerReadsReviews(t *testing.T) {
 	for name, test := range map[string]struct {
 		body string
@@ -223,8 +224,8 @@ func TestHandlerReadsReviews(t *testing.T) {
 	}
 }
 
-// expensiveSpecs are expensive to decode. Each has the maximum size that the API server accepts for
-// an object.
+// expensiveSpecs returns specs that are expensive to decode. Each has the maximum size that the API
+// server accepts for an object.
 func expensiveSpecs() map[string]string {
 	many := func(name, element string) string {
 		return fmt.Sprintf(`{%q:[`, name) + strings.Repeat(element+",", (bounds.MaxBytes-1<<10)/(len(element)+1)) + element + "]}"
@@ -239,9 +240,9 @@ func expensiveSpecs() map[string]string {
 	}
 }
 
-// A value of a review that is longer than an object is not held in memory as a whole, because a
-// request could use a multiple of its length. The answer has the error, whatever precedes and
-// follows the value.
+// TestHandlerBoundsEachValue verifies that a value longer than an object is not read into memory as
+// a whole, because a request could use a multiple of its length. The answer has the error for any
+// text before and after the value.
 func TestHandlerBoundsEachValue(t *testing.T) {
 	text := `"` + strings.Repeat("a", 60<<20) + `"`
 	question := `"desiredAPIVersion":"operator.example.com/v1alpha2"`
@@ -267,8 +268,8 @@ func TestHandlerBoundsEachValue(t *testing.T) {
 }
 
 // FuzzConvertRaw verifies that every object of the API can be converted, because one failing object
-// would fail the list of a whole cluster. Only objects that the API server could not have stored
-// are rejected.
+// would fail the list of a whole cluster. The conversion rejects only objects that the API server
+// cannot have stored.
 func FuzzConvertRaw(f *testing.F) {
 	for _, spec := range []string{
 		`{"port":"80"}`, `{"port":1.5}`, `[]`, `"x"`, `null`,
@@ -310,8 +311,7 @@ func FuzzConvertRaw(f *testing.F) {
 	})
 }
 
-// BenchmarkHandler converts lists of 1, 100, and 10,000 objects at the request of the API server,
-// including decoding and encoding.
+// BenchmarkHandler converts lists of 1, 100, and 10,000 objects, including decoding and encoding.
 func BenchmarkHandler(b *testing.B) {
 	handler := newHandler(b)
 	for _, size := range []int{1, 100, 10_000} {

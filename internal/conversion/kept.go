@@ -83,8 +83,8 @@ func read(text string) (map[string]any, v1alpha2.NginxOperatorSpec, error) {
 	if errs := bounds.Quantities(kept, nil); len(errs) > 0 {
 		return fail(errs.ToAggregate())
 	}
-	// A duplicate field has more content in the text than was checked with the bounds, so the text
-	// itself is not decoded.
+	// Decode the checked fields instead of the text: if a field is duplicated, the text has values
+	// that bounds.Quantities did not check.
 	raw, err := json.Marshal(kept)
 	if err != nil {
 		return fail(err)

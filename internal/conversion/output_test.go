@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Output in pieces equals the output of an encoder.
+// TestOutput verifies that output in pieces equals the output of json.Marshal.
 func TestOutput(t *testing.T) {
 	long := strings.Repeat("x", maxPiece-1)
 	value := map[string]any{
@@ -43,7 +43,7 @@ func TestOutput(t *testing.T) {
 	}
 }
 
-// A list is split at its commas, for any elements.
+// TestElements verifies that a list is split at its commas, for any elements.
 func TestElements(t *testing.T) {
 	for list, want := range map[string][]string{
 		`]`: nil, ` ] }`: nil, `1]`: {"1"}, ` {"a":[1,2]} , "],\"," ,[]]x`: {`{"a":[1,2]}`, `"],\","`, "[]"},

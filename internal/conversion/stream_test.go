@@ -26,11 +26,11 @@ import (
 	"github.com/example/nginx-operator/test/harness"
 )
 
-// maxResident is the maximum memory that one review adds to the process, in MiB.
+// maxResident is the maximum memory in MiB that one review may add to the process.
 const maxResident = 32 * boundstest.Larger
 
-// grows returns the maximum growth of the process in MiB while a function runs. It takes the
-// minimum of several tries, because a busy machine collects garbage late.
+// grows returns by how many MiB the process grows while do runs. It returns the minimum of several
+// tries, because a busy machine collects garbage late.
 func grows(t *testing.T, do func()) float64 {
 	t.Helper()
 	least := growsOnce(t, do)
@@ -62,8 +62,8 @@ func growsOnce(t *testing.T, do func()) float64 {
 	return most - before
 }
 
-// listReview returns a review with copies of the same object, and its length. It is never in memory
-// as a whole.
+// listReview returns a review with count copies of an object, and the length of the review. The
+// review is never in memory as a whole.
 func listReview(version string, object []byte, count int) (body io.Reader, length int64) {
 	head := fmt.Sprintf(`{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1",`+
 		`"request":{"uid":"1","desiredAPIVersion":%q,"objects":[`, version)
@@ -76,8 +76,8 @@ func listReview(version string, object []byte, count int) (body io.Reader, lengt
 	return io.MultiReader(parts...), int64(len(head) + len(element)*(count-1) + len(object) + len("]}}"))
 }
 
-// send posts a body like the API server, and reads the answer as a stream. It returns the number of
-// objects and the result.
+// send posts a body like the API server does, and reads the answer as a stream. It returns the
+// number of converted objects and the result.
 func send(t *testing.T, url string, body io.Reader, length int64) (converted int, result metav1.Status) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, body)
@@ -103,7 +103,7 @@ func send(t *testing.T, url string, body io.Reader, length int64) (converted int
 	return counter.count, result
 }
 
-// occurrences counts a text in its input, and stores the end of the input.
+// occurrences is an io.Writer that counts a text in its input and stores the end of the input.
 type occurrences struct {
 	of    []byte
 	count int
@@ -116,7 +116,7 @@ func (o *occurrences) Write(p []byte) (int, error) {
 	o.tail.Write(p)
 	o.count += bytes.Count(o.tail.Bytes(), o.of) - before
 	if over := o.tail.Len() - kept; over > 0 {
-		// A truncated part of an occurrence was counted before.
+		// An occurrence that is truncated here was counted before.
 		o.tail.Next(over)
 	}
 	return len(p), nil
@@ -141,8 +141,8 @@ func largeObject(t *testing.T) []byte {
 	return raw
 }
 
-// The API server sends lists of 10,000 objects. They are converted as a stream while it still
-// sends.
+// TestHandlerConvertsLargeListsInLittleMemory converts a list of 10,000 objects, as the API server
+// sends it. The handler must convert it as a stream.
 func TestHandlerConvertsLargeListsInLittleMemory(t *testing.T) {
 	const count = 10_000
 	url, object := newTestServer(t, newHandler(t)), largeObject(t)
@@ -162,9 +162,9 @@ func TestHandlerConvertsLargeListsInLittleMemory(t *testing.T) {
 	}
 }
 
-// One object that cannot be converted makes the answer a failure, at any position in the list, and
-// the client gets the answer. A success is never truncated. The handler reads the rest of the body
-// in little memory.
+// TestHandlerFailsAsAWhole verifies that one object that cannot be converted, at any position in
+// the list, makes the answer a failure, and that the client gets this answer. A success is never
+// truncated. The handler reads the rest of the body in little memory.
 func TestHandlerFailsAsAWhole(t *testing.T) {
 	url, object := newTestServer(t, newHandler(t)), largeObject(t)
 	for name, bad := range map[string]string{
@@ -191,8 +191,8 @@ func TestHandlerFailsAsAWhole(t *testing.T) {
 	}
 }
 
-// A client that sends half of a list and disconnects gets no success, and no goroutine waits for
-// it.
+// TestHandlerFailsWithoutTheEnd verifies that a client that disconnects after half of a list gets
+// no success, and that no goroutine waits for it.
 func TestHandlerFailsWithoutTheEnd(t *testing.T) {
 	body, _ := listReview(v1alpha1.GroupVersion.String(), largeObject(t), 10)
 	failures := 0
@@ -205,8 +205,8 @@ func TestHandlerFailsWithoutTheEnd(t *testing.T) {
 	}
 }
 
-// A stranger posts the objects that use the most memory. One review with them uses as little as any
-// other.
+// TestHandlerConvertsTheLargestObjectsInLittleMemory posts the objects that use the most memory, as
+// any Pod can. A review with them must use no more memory than other reviews.
 func TestHandlerConvertsTheLargestObjectsInLittleMemory(t *testing.T) {
 	v1, v2 := v1alpha1.GroupVersion.String(), v1alpha2.GroupVersion.String()
 	object := func(version, rest string) []byte {
@@ -255,14 +255,15 @@ func TestHandlerConvertsTheLargestObjectsInLittleMemory(t *testing.T) {
 	}
 }
 
-// A stranger chooses the UID of a review and the text of its objects in errors.
+// TestHandlerLogsLittleOfStrangers verifies that log lines are few and short. Any Pod can post a
+// review, and choose its UID and the text of its objects that errors contain.
 func TestHandlerLogsLittleOfStrangers(t *testing.T) {
 	var lines []string
 	logger := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
 	forged := strings.Repeat("forged\\n\\u2028", 10_000)
 	body := fmt.Sprintf(`{"request":{"uid":%q,"desiredAPIVersion":"v1","objects":[{"apiVersion":%q,"kind":%q}]}}`, "-", "-", "-")
 	body = strings.ReplaceAll(body, `"-"`, `"`+forged+`"`)
-	synctest.Test(t, func(t *testing.T) { // no time passes
+	synctest.Test(t, func(t *testing.T) { // time does not advance
 		handler := newHandler(t)
 		for range 100 {
 			request := httptest.NewRequestWithContext(log.IntoContext(t.Context(), logger), http.MethodPost, Path, strings.NewReader(body))

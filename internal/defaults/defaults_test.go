@@ -43,7 +43,8 @@ func TestEmptySpec(t *testing.T) {
 	}
 }
 
-// The first certificate has a port by default, but only where the operator's own server listens on it.
+// TestTLSPort verifies that the first certificate has a default port, but only if the operator's
+// own server listens on it.
 func TestTLSPort(t *testing.T) {
 	two := []v1alpha2.TLS{{SecretName: "a"}, {SecretName: "b"}}
 	spec := &v1alpha2.NginxOperatorSpec{TLS: two}
@@ -63,7 +64,7 @@ func TestTLSPort(t *testing.T) {
 	}
 }
 
-// What is given replaces all of the default.
+// TestGivenResources verifies that the given resources replace the default completely.
 func TestGivenResources(t *testing.T) {
 	limits := corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")}
 	spec := &v1alpha2.NginxOperatorSpec{Resources: &corev1.ResourceRequirements{Limits: limits}}

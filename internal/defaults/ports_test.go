@@ -52,7 +52,8 @@ func TestServicePorts(t *testing.T) {
 	}
 }
 
-// An empty list of ports says something else than none; other empty fields say what absent ones do.
+// TestSameSpec verifies that an empty list of ports differs from an absent one. Other empty fields
+// equal absent ones.
 func TestSameSpec(t *testing.T) {
 	none, empty := v1alpha2.NginxOperatorSpec{}, v1alpha2.NginxOperatorSpec{Ports: []v1alpha2.Port{}}
 	if SameSpec(&none, &empty) || !SameSpec(&none, &none) || !SameSpec(&empty, empty.DeepCopy()) {

@@ -1,7 +1,8 @@
-// Package fleet bounds how many instances roll at a time because a release of the operator changes them, and shares the slots
-// between namespaces. Each reconcile reads the place of its instance from the cluster and reports it to the Gate, which counts.
-// The Gate remembers nothing else: after a restart it admits no instance before each object was reconciled once.
-// docs/adr/0030-fleet-rollout.md and docs/adr/0042-fleet-rollout-fairness.md have the reasons.
+// Package fleet limits how many instances roll at a time after an operator upgrade changes them,
+// and shares the slots between namespaces. Each reconcile determines the place of its instance from
+// the cluster and reports it to the Gate, which counts the instances. The Gate stores nothing else,
+// so after a restart it admits no instance until each object was reconciled once. For the reasons,
+// see docs/adr/0030-fleet-rollout.md and docs/adr/0042-fleet-rollout-fairness.md.
 package fleet
 
 import "maps"
@@ -9,43 +10,47 @@ import "maps"
 // Place is the place of an instance in the rollout of a release.
 type Place int
 
-// The places. Those of waiting instances come first, in the order in which a namespace starts them.
+// The places. The waiting places come first, in the order in which a namespace starts their
+// instances.
 const (
 	// WaitingCanary waits, serves, and has the label of canaries.
 	WaitingCanary Place = iota
 	// Waiting waits and serves.
 	Waiting
-	// WaitingUnready waits and did not serve before: it says nothing of the release, so it comes last, and its failure does not count.
+	// WaitingUnready waits and did not serve before. It starts last and its failure does not count,
+	// because it shows nothing about the release.
 	WaitingUnready
 	// Rolling has started, holds a slot, and is not Ready yet.
 	Rolling
-	// Overdue has started more than SlotTime ago and is not Ready yet. Its slot is free. Only the Gate assigns this place.
+	// Overdue has started more than SlotTime ago and is not Ready yet. Its slot is free. Only the
+	// Gate assigns this place.
 	Overdue
 	// Failed has started, and its rollout fails or was rolled back.
 	Failed
-	// Outside takes no part: the instance has the release's change, or its user has changed, paused or broken it.
+	// Outside takes no part. The instance already has the release's change, or its user has
+	// changed, paused, or broken it.
 	Outside
 )
 
-// waits reports whether an instance in that place waits for a slot.
+// waits reports whether an instance in this place waits for a slot.
 func (p Place) waits() bool { return p <= WaitingUnready }
 
-// Counts has the number of instances in each place, of one namespace or of all.
+// Counts has the number of instances in each place, of one namespace or of all namespaces.
 type Counts struct {
-	// Canaries, Ready and Unready wait.
+	// Canaries, Ready, and Unready wait.
 	Canaries, Ready, Unready int
-	// Rolling hold a slot. RollingCanaries of them are canaries.
+	// Rolling hold a slot. RollingCanaries are the canaries among them.
 	Rolling, RollingCanaries int
-	// Overdue have given their slot back.
+	// Overdue have lost their slots.
 	Overdue int
-	// Failed served before they started. FailedCanaries of them are canaries.
+	// Failed served before they started. FailedCanaries are the canaries among them.
 	Failed, FailedCanaries int
 }
 
-// Waiting returns how many instances wait.
+// Waiting returns the number of waiting instances.
 func (c Counts) Waiting() int { return c.Canaries + c.Ready + c.Unready }
 
-// add counts an instance in, or out with a step of -1.
+// add adds an instance to the counts, or removes it if step is -1.
 func (c *Counts) add(of member, step int) {
 	canary := 0
 	if of.canary {
@@ -71,10 +76,12 @@ func (c *Counts) add(of member, step int) {
 	}
 }
 
-// stuck reports whether the instances of a namespace that wait have to wait for one of its own that fails or is overdue.
+// stuck reports whether the waiting instances of a namespace are blocked by a failed or overdue
+// instance of the same namespace.
 func (c Counts) stuck() bool { return c.Overdue+c.Failed > 0 }
 
-// next returns the place from which a namespace starts its next instance, or Outside if it starts none now.
+// next returns the place from which a namespace starts its next instance, or Outside if it cannot
+// start one now.
 func (c Counts) next() Place {
 	switch {
 	case c.stuck():
@@ -91,24 +98,25 @@ func (c Counts) next() Place {
 	return Outside
 }
 
-// takesPart reports whether a namespace holds slots, or waits for slots that it may have.
+// takesPart reports whether a namespace holds slots, or waits for slots and is not stuck.
 func (c Counts) takesPart() bool { return c.Rolling > 0 || !c.stuck() && c.Waiting() > 0 }
 
 // State is the rollout of a release to all instances.
 type State struct {
-	// All is the number of instances with replicas. Unseen were not reconciled since this process started.
+	// All is the number of instances with replicas. Unseen is the number of objects that were not
+	// reconciled since this process started.
 	All, Unseen int
-	// Namespaces has those that have instances in a place other than Outside.
+	// Namespaces has the namespaces with instances in a place other than Outside.
 	Namespaces map[string]Counts
 }
 
-// clone returns a copy that shares nothing with the state.
+// clone returns a copy that shares no data with the state.
 func (s State) clone() State {
 	s.Namespaces = maps.Clone(s.Namespaces)
 	return s
 }
 
-// Sum returns the counts of all namespaces together.
+// Sum returns the sum of the counts of all namespaces.
 func (s State) Sum() Counts {
 	var sum Counts
 	for _, c := range s.Namespaces {

@@ -15,45 +15,49 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// Gate admits instances to the rollout. An operation takes the same time however many instances there are, and looks once at each
-// namespace that takes part. Make it with New.
+// Gate admits instances to the rollout. The cost of an admission grows with the number of
+// namespaces that take part and with the waiting instances of one of them, not with the number of
+// all instances. Create it with New.
 type Gate struct {
 	policy  Policy
 	changed chan struct{}
 
 	mu sync.Mutex
-	// listed: unseen has every object that existed when this process started and was not reconciled yet.
+	// listed is true after Listed. From then on, unseen has each object that existed when this
+	// process started and that was not reconciled yet.
 	listed bool
 	all    sets.Set[types.NamespacedName]
 	unseen sets.Set[types.NamespacedName]
-	// forgotten are the objects that were dropped before Listed. A list that is older than that still has them.
+	// forgotten has the objects that were dropped before Listed. An older list still contains them.
 	forgotten sets.Set[types.NamespacedName]
-	// members are the instances that are not Outside, namespaces their counts.
+	// members has the instances that are not Outside. namespaces has their counts.
 	members    map[types.NamespacedName]member
 	namespaces map[string]Counts
-	// waiting has the members of a namespace that wait, by their place; at has all that have started, by their place.
+	// waiting has the waiting members by namespace and place. at has the started members by place,
+	// except for failures that do not count.
 	waiting map[waiters]sets.Set[types.NamespacedName]
 	at      map[Place]sets.Set[types.NamespacedName]
 	queue   workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
 
-// member is an instance that takes part.
+// member is an instance that takes part in the rollout.
 type member struct {
 	place  Place
 	canary bool
-	// unproven: it did not serve when it started, so its failure does not count.
+	// unproven is true if the instance did not serve when it started. Then its failure does not
+	// count.
 	unproven bool
-	// since is the time at which it started, or at which this process found it started.
+	// since is when it started, or when this process first saw it started.
 	since time.Time
 }
 
-// waiters are the instances of a namespace that wait in a place.
+// waiters is the key of the instances of a namespace that wait in the same place.
 type waiters struct {
 	namespace string
 	place     Place
 }
 
-// New returns a Gate that admits instances by a policy.
+// New returns a Gate with a policy.
 func New(policy Policy) *Gate {
 	return &Gate{
 		policy: policy, changed: make(chan struct{}, 1),
@@ -63,7 +67,7 @@ func New(policy Policy) *Gate {
 	}
 }
 
-// Source makes the requests of a controller for instances that get a slot.
+// Source requests a reconcile for each instance that gets a slot while it waits.
 func (g *Gate) Source() source.Source {
 	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		g.mu.Lock()
@@ -73,8 +77,9 @@ func (g *Gate) Source() source.Source {
 	})
 }
 
-// Listed reports which objects existed a moment ago. The Gate admits no instance before it has seen all of them: an unseen instance
-// may have started or failed. Objects that were forgotten since then are not expected: no reconcile of them may follow.
+// Listed sets the objects that existed a moment ago. The Gate admits no instance until it has seen
+// all of them, because an unseen instance may have started or failed. It does not wait for objects
+// that were forgotten since the list was read, because no reconcile of them may follow.
 func (g *Gate) Listed(objects []types.NamespacedName) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -88,7 +93,8 @@ func (g *Gate) Listed(objects []types.NamespacedName) {
 	g.admit(types.NamespacedName{})
 }
 
-// Ask reports whether an instance that waits may start now. If not, the Gate requests its reconcile when it gets a slot.
+// Ask reports whether a waiting instance may start now. If it may not, the Gate requests a
+// reconcile of the instance when it gets a slot.
 func (g *Gate) Ask(object types.NamespacedName, group Place) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -100,7 +106,7 @@ func (g *Gate) Ask(object types.NamespacedName, group Place) bool {
 	return g.hasStarted(object)
 }
 
-// Report says where an instance is after a reconcile.
+// Report sets the place of an instance after a reconcile.
 func (g *Gate) Report(object types.NamespacedName, place Place, canary bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -117,7 +123,7 @@ func (g *Gate) Report(object types.NamespacedName, place Place, canary bool) {
 	g.admit(types.NamespacedName{})
 }
 
-// Seen says that a reconcile of an object had no result.
+// Seen records that a reconcile of an object did not determine its place.
 func (g *Gate) Seen(object types.NamespacedName) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -125,7 +131,7 @@ func (g *Gate) Seen(object types.NamespacedName) {
 	g.admit(types.NamespacedName{})
 }
 
-// Forget drops an object that is deleted, or has no Pods that could roll.
+// Forget drops an object that is deleted, or that has no Pods to roll.
 func (g *Gate) Forget(object types.NamespacedName) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -138,8 +144,8 @@ func (g *Gate) Forget(object types.NamespacedName) {
 	g.admit(types.NamespacedName{})
 }
 
-// Expire frees the slots of instances that have held them for SlotTime, and returns these instances and the time at which the next
-// slot expires, or zero if no instance holds one.
+// Expire frees the slots of instances that have held them for SlotTime. It returns these instances,
+// and when the next slot expires, or zero if no instance holds a slot.
 func (g *Gate) Expire(now time.Time) (overdue []types.NamespacedName, next time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -161,24 +167,24 @@ func (g *Gate) Expire(now time.Time) (overdue []types.NamespacedName, next time.
 	return overdue, next
 }
 
-// State returns a copy of the state.
+// State returns a copy of the current state.
 func (g *Gate) State() State {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.state().clone()
 }
 
-// Failing returns the names of some of the instances that fail, or "" if none does.
+// Failing returns the names of some failed instances, or "" if there are none.
 func (g *Gate) Failing() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return some(g.at[Failed].UnsortedList())
 }
 
-// maxNamed is how many instances or namespaces a message names.
+// maxNamed is the maximum number of instances or namespaces that a message names.
 const maxNamed = 3
 
-// some names a few of many objects, in a stable order.
+// some names the first of many objects, in a stable order.
 func some(objects []types.NamespacedName) string {
 	names := make([]string, 0, len(objects))
 	for _, object := range objects {
@@ -187,7 +193,7 @@ func some(objects []types.NamespacedName) string {
 	return firstOf(names)
 }
 
-// firstOf names the first of many objects or namespaces.
+// firstOf names the first of many objects or namespaces, and sorts the argument.
 func firstOf(names []string) string {
 	slices.Sort(names)
 	if len(names) > maxNamed {
@@ -196,7 +202,7 @@ func firstOf(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// The functions below are called with the lock.
+// The caller of the functions below holds the lock.
 
 func (g *Gate) state() State {
 	out := State{All: len(g.all), Unseen: len(g.unseen), Namespaces: g.namespaces}
@@ -233,7 +239,7 @@ func (g *Gate) set(object types.NamespacedName, now member) {
 	}
 }
 
-// count moves an instance in, or out with a step of -1.
+// count adds an instance to the counts, or removes it if step is -1.
 func (g *Gate) count(object types.NamespacedName, of member, step int) {
 	counts := g.namespaces[object.Namespace]
 	counts.add(of, step)
@@ -249,7 +255,7 @@ func (g *Gate) count(object types.NamespacedName, of member, step int) {
 	}
 }
 
-// move adds an object to one of many sets, or deletes it with a step of -1. It keeps no empty sets.
+// move adds an object to the set of a key, or deletes it if step is -1. It keeps no empty sets.
 func move[K comparable](groups map[K]sets.Set[types.NamespacedName], key K, object types.NamespacedName, step int) {
 	switch group := groups[key]; {
 	case step < 0 && len(group) == 1:
@@ -263,7 +269,8 @@ func move[K comparable](groups map[K]sets.Set[types.NamespacedName], key K, obje
 	}
 }
 
-// admit starts as many instances as may start, and requests their reconciles, except that of the asking instance.
+// admit starts as many instances as the policy allows, and requests a reconcile of each, except for
+// the asking instance.
 func (g *Gate) admit(asking types.NamespacedName) {
 	for {
 		namespace, from := g.policy.Next(g.state())
@@ -281,7 +288,8 @@ func (g *Gate) admit(asking types.NamespacedName) {
 	}
 }
 
-// pick returns the asking instance if it is in a group, or the first of the group by name.
+// pick returns the asking instance if it is in the group, or the first instance of the group by
+// name.
 func pick(group sets.Set[types.NamespacedName], asking types.NamespacedName) (types.NamespacedName, bool) {
 	if group.Has(asking) {
 		return asking, true

@@ -16,7 +16,7 @@ func objectOf(i int) types.NamespacedName {
 	return types.NamespacedName{Namespace: "shop", Name: fmt.Sprintf("web-%d", i)}
 }
 
-// many returns so many objects of a namespace.
+// many returns a number of objects in a namespace.
 func many(namespace string, objects int) []types.NamespacedName {
 	var out []types.NamespacedName
 	for i := range objects {
@@ -25,13 +25,13 @@ func many(namespace string, objects int) []types.NamespacedName {
 	return out
 }
 
-// newGate returns a Gate that knows so many objects, and the queue of what it has reconciled.
+// newGate returns a Gate that knows a number of objects, and the queue of its requests.
 func newGate(t *testing.T, objects int) (*Gate, workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 	t.Helper()
 	return newGateOf(t, many("shop", objects))
 }
 
-// newGateOf returns a Gate that knows the objects, and the queue of what it has reconciled.
+// newGateOf returns a Gate that knows the listed objects, and the queue of its requests.
 func newGateOf(t *testing.T, listed ...[]types.NamespacedName) (*Gate, workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 	t.Helper()
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
@@ -44,7 +44,7 @@ func newGateOf(t *testing.T, listed ...[]types.NamespacedName) (*Gate, workqueue
 	return g, queue
 }
 
-// next returns what the Gate has reconciled next.
+// next returns the next object in the queue. It fails the test if the queue is empty.
 func next(t *testing.T, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) types.NamespacedName {
 	t.Helper()
 	if queue.Len() == 0 {
@@ -55,7 +55,8 @@ func next(t *testing.T, queue workqueue.TypedRateLimitingInterface[reconcile.Req
 	return request.NamespacedName
 }
 
-// Nothing begins before each object was reconciled, canaries begin first, and each one that is done lets the next begin.
+// TestRollout verifies that no instance starts before all objects were reconciled, that canaries
+// start first, and that each completed instance admits the next one.
 func TestRollout(t *testing.T) {
 	const objects = 30
 	g, queue := newGate(t, objects)
@@ -71,7 +72,7 @@ func TestRollout(t *testing.T) {
 	if queue.Len() != 0 {
 		t.Fatal("something is reconciled before all were seen")
 	}
-	g.Seen(objectOf(objects - 1)) // its reconcile failed
+	g.Seen(objectOf(objects - 1)) // its reconcile has failed
 	if canary := next(t, queue); canary != objectOf(0) || queue.Len() != 0 {
 		t.Fatalf("%s begins, and %d more", canary, queue.Len())
 	}
@@ -100,7 +101,8 @@ func TestRollout(t *testing.T) {
 	}
 }
 
-// One that failed stops all others of a namespace, whatever becomes of those that have begun, until it is mended or gone.
+// TestFailureStops verifies that a failed instance stops the other instances of its namespace until
+// it recovers or is deleted, for any result of instances that have already started.
 func TestFailureStops(t *testing.T) {
 	for name, mend := range map[string]func(*Gate, types.NamespacedName){
 		"it is Ready after all": func(g *Gate, object types.NamespacedName) { g.Report(object, Outside, false) },
@@ -132,7 +134,8 @@ func TestFailureStops(t *testing.T) {
 	}
 }
 
-// What did not serve before holds a place while it rolls, and stops nobody when it fails.
+// TestUnprovenFailure verifies that an instance that did not serve before occupies a slot while it
+// rolls, and does not stop others if it fails.
 func TestUnprovenFailure(t *testing.T) {
 	g, queue := newGate(t, 3)
 	g.Report(objectOf(0), Outside, false)
@@ -149,7 +152,8 @@ func TestUnprovenFailure(t *testing.T) {
 	}
 }
 
-// A reconcile that was made before the turn of an object came takes it nothing away.
+// TestReportBehindTurn verifies that an object keeps its slot if a reconcile that started before
+// the admission reports it as waiting.
 func TestReportBehindTurn(t *testing.T) {
 	g, queue := newGate(t, 2)
 	g.Ask(objectOf(0), Waiting)
@@ -163,7 +167,8 @@ func TestReportBehindTurn(t *testing.T) {
 	}
 }
 
-// rollAll completes what starts until nothing does, as long as may says so, and returns how many instances have rolled by namespace.
+// rollAll starts admitted instances until none is left. It completes an instance if may returns
+// true. It returns the number of completed instances by namespace.
 func rollAll(
 	t *testing.T, g *Gate, queue workqueue.TypedRateLimitingInterface[reconcile.Request], may func(types.NamespacedName) bool,
 ) map[string]int {
@@ -183,8 +188,9 @@ func rollAll(
 	return rolled
 }
 
-// A hostile tenant, with the label of canaries, more instances than all others, instances that fail or never end, and some that start
-// without a slot, delays no other namespace. (attacker: a tenant)
+// TestTenantHoldsUpNoOther verifies that a hostile tenant does not delay other namespaces. The
+// tenant uses the canary label, has more instances than all others, has instances that fail or
+// never complete, and starts some without a slot.
 func TestTenantHoldsUpNoOther(t *testing.T) {
 	const theirs, others = 60, 12
 	for name, attack := range map[string]struct {
@@ -228,7 +234,9 @@ func TestTenantHoldsUpNoOther(t *testing.T) {
 	}
 }
 
-// A release that fails in two namespaces stops before it reaches a third one.
+// TestFailuresOfTwoNamespacesStop verifies that a release that fails in two namespaces stops
+// everywhere. If one of them is repaired, the rollout continues, except in the namespace that still
+// fails.
 func TestFailuresOfTwoNamespacesStop(t *testing.T) {
 	mallory, shop, bank := many("mallory", 3), many("shop", 3), many("bank", 3)
 	g, queue := newGateOf(t, mallory, shop, bank)
@@ -241,21 +249,22 @@ func TestFailuresOfTwoNamespacesStop(t *testing.T) {
 	}
 	g.Report(first, Failed, false)
 	g.Report(second, Failed, false)
-	for queue.Len() > 0 { // a third one may start when the first has failed
+	for queue.Len() > 0 { // a third instance may start after the first failure
 		g.Report(next(t, queue), Outside, false)
 	}
 	if now := g.State(); !tenPercent.Stopped(now) || now.Sum().Waiting() < 6 {
 		t.Errorf("%+v", now)
 	}
-	g.Forget(first) // a user mends one of the two namespaces
+	g.Forget(first) // a user repairs one of the two namespaces
 	rolled := rollAll(t, g, queue, func(types.NamespacedName) bool { return true })
 	if now := g.State().Sum(); now.Waiting() != 2 || now.Failed != 1 || rolled[second.Namespace] > 0 {
 		t.Errorf("rolled %v, %+v", rolled, g.State())
 	}
 }
 
-// An instance holds its slot for ten minutes, whatever its deadline says and however often it is reported. Then the others go on, but for
-// those of its own namespace, until it is Ready. (attacker: a tenant)
+// TestSlotExpires verifies that an instance occupies its slot for at most SlotTime, for any
+// deadline and any number of reports. A hostile tenant controls both. Then other namespaces
+// continue. The other instances of its own namespace wait until it is Ready.
 func TestSlotExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mallory, eve, shop := many("mallory", 3), many("eve", 1), many("shop", 1)
@@ -305,7 +314,7 @@ func TestSlotExpires(t *testing.T) {
 	})
 }
 
-// A failure that passes gives an instance no more time.
+// TestFailureTakesTime verifies that a temporary failure gives an instance no additional time.
 func TestFailureTakesTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, _ := newGate(t, 1)
@@ -319,7 +328,8 @@ func TestFailureTakesTime(t *testing.T) {
 	})
 }
 
-// An instance that waited for long before it started has the whole of its time.
+// TestWaitingTakesNoTime verifies that an instance gets its full time, however long it waited
+// before it started.
 func TestWaitingTakesNoTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, _ := newGate(t, 1)

@@ -11,30 +11,35 @@ import (
 )
 
 const (
-	// SlotTime is how long an instance holds its slot, whatever its spec.rollout.progressDeadlineSeconds says, which is two minutes
-	// by default and an hour at most.
+	// SlotTime is how long an instance can hold a slot. It does not depend on
+	// spec.rollout.progressDeadlineSeconds, which is 2 minutes by default and at most 1 hour.
 	SlotTime = 10 * time.Minute
-	// HoldTime is how long one namespace alone keeps OLM from replacing the operator.
+	// HoldTime is how long a single namespace can keep OLM from replacing the operator.
 	HoldTime = time.Hour
-	// DefaultFailureThreshold is the number of namespaces that stop the rollout for all.
+	// DefaultFailureThreshold is the number of namespaces with failures that stops the rollout for
+	// all.
 	DefaultFailureThreshold = 2
-	// minSlots are the slots for several namespaces: fewer could not be shared.
+	// minSlots is the minimum number of slots for several namespaces. One slot cannot be shared.
 	minSlots = 2
 )
 
-// Policy is what the administrator decides of rollouts.
+// Policy is the administrator's configuration of rollouts.
 type Policy struct {
-	// MaxUnavailable is the number of slots: of instances that roll at a time, or their percentage of all.
+	// MaxUnavailable is the number of slots. Each instance that rolls holds one. A percentage is
+	// relative to the number of all instances.
 	MaxUnavailable intstr.IntOrString
-	// CanaryNamespaces have canaries that start before the instances of all namespaces. A canary in another namespace starts before
-	// those of its own namespace.
+	// CanaryNamespaces are the namespaces whose canaries start before the instances of all
+	// namespaces. A canary in another namespace starts only before the other instances of its own
+	// namespace.
 	CanaryNamespaces sets.Set[string]
-	// FailureThreshold is the number of namespaces with failures that stops the rollout for all. 0 never stops it.
+	// FailureThreshold is the number of namespaces with failures that stops the rollout for all. If
+	// it is 0, failures never stop the rollout for all.
 	FailureThreshold int
 }
 
-// Next returns the namespace that starts an instance now and the place from which it does, or Outside if none may start. It prefers the
-// namespaces that hold the fewest slots. Between equals the order is random, so that no namespace is always the first or the last.
+// Next returns the namespace that may start an instance now and the place of that instance, or
+// Outside if none may start. It prefers the namespace with the fewest rolling instances, and of
+// equals the first by name.
 func (p Policy) Next(s State) (namespace string, from Place) {
 	slots, limit := p.slots(s)
 	held := 0
@@ -52,7 +57,7 @@ func (p Policy) Next(s State) (namespace string, from Place) {
 		if place == Outside || counts.Rolling >= limit || canaries && (place != WaitingCanary || !p.CanaryNamespaces.Has(name)) {
 			continue
 		}
-		// Of namespaces with the same number of rolling objects, the first by name: a simulation repeats the same run.
+		// The order by name makes a simulation repeatable.
 		rolling := s.Namespaces[namespace].Rolling
 		if from == Outside || counts.Rolling < rolling || counts.Rolling == rolling && name < namespace {
 			namespace, from = name, place
@@ -75,7 +80,7 @@ func (p Policy) Stopped(s State) bool {
 	return p.FailureThreshold > 0 && (failing >= p.FailureThreshold || canaries > 0)
 }
 
-// awaitsCanaries reports whether all namespaces wait for canaries of the administrator's choice.
+// awaitsCanaries reports whether all namespaces wait for canaries in CanaryNamespaces.
 func (p Policy) awaitsCanaries(s State) bool {
 	for name := range p.CanaryNamespaces {
 		if counts := s.Namespaces[name]; counts.RollingCanaries > 0 || !counts.stuck() && counts.Canaries > 0 {
@@ -85,8 +90,9 @@ func (p Policy) awaitsCanaries(s State) bool {
 	return false
 }
 
-// slots returns how many instances may roll at a time, and how many of them may be of one namespace: all but one if several
-// namespaces take part, so that a slow one never holds up the others.
+// slots returns the number of instances that may roll at a time, and the limit of a single
+// namespace. If several namespaces take part, the limit is one less, so that a slow namespace never
+// blocks the others.
 func (p Policy) slots(s State) (slots, limit int) {
 	slots = Limit(p.MaxUnavailable, s.All)
 	parts := 0
@@ -102,7 +108,7 @@ func (p Policy) slots(s State) (slots, limit int) {
 	return slots, slots - 1
 }
 
-// Limit returns the number of slots for so many instances: at least one.
+// Limit returns the number of slots for a number of instances. It is at least one.
 func Limit(bound intstr.IntOrString, instances int) int {
 	limit, err := intstr.GetScaledValueFromIntOrPercent(&bound, instances, false)
 	if err != nil {
@@ -111,7 +117,7 @@ func Limit(bound intstr.IntOrString, instances int) int {
 	return max(limit, 1)
 }
 
-// ParseBound reads a number of instances, or a percentage of all.
+// ParseBound parses a number of instances, or a percentage of all instances.
 func ParseBound(text string) (intstr.IntOrString, error) {
 	digits, isPercentage := strings.CutSuffix(text, "%")
 	number, err := strconv.ParseUint(digits, 10, 31)

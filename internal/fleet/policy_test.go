@@ -10,7 +10,9 @@ import (
 // tenPercent is the default policy.
 var tenPercent = Policy{MaxUnavailable: intstr.FromString("10%"), FailureThreshold: DefaultFailureThreshold}
 
-// In one namespace: none starts before all were seen or while one has failed, canaries start first, and instances that did not serve last.
+// TestNextInOneNamespace verifies the order within one namespace. No instance starts before all
+// instances were seen, or while one has failed. Canaries start first, and instances that did not
+// serve start last.
 func TestNextInOneNamespace(t *testing.T) {
 	const all = 30
 	for name, test := range map[string]struct {
@@ -48,11 +50,12 @@ func TestNextInOneNamespace(t *testing.T) {
 	}
 }
 
-// by has counts by namespace.
+// by has the counts of instances by namespace.
 type by = map[string]Counts
 
-// Between namespaces: one holds no more than all slots but one, one that fails or is slow stops itself, and a canary is the first of
-// its own namespace only.
+// TestNextBetweenNamespaces verifies the order between namespaces. A namespace gets at most all
+// slots except one if others wait. A namespace with a failed or slow instance stops only itself. A
+// canary goes first only within its own namespace.
 func TestNextBetweenNamespaces(t *testing.T) {
 	chosen, first, third, never, one := tenPercent, tenPercent, tenPercent, tenPercent, tenPercent
 	chosen.CanaryNamespaces = sets.New("mallory", "staging")

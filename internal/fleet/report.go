@@ -25,18 +25,18 @@ type Metrics interface {
 	Instances(waiting, rolling, overdue, failed int)
 }
 
-// Reporter lists the objects for a Gate when this process has become the leader. From then on it reports on the rollout, and takes
-// slots away from instances that hold them for too long.
+// Reporter lists the objects for a Gate when this process becomes the leader. Then it reports the
+// progress of the rollout, and frees slots that instances hold for too long.
 type Reporter struct {
 	Gate *Gate
-	// Cache has all objects.
+	// Cache contains all objects.
 	Cache     client.Reader
 	Condition Condition
 	Metrics   Metrics
 	Log       logr.Logger
 }
 
-// Start implements manager.Runnable. It ends with the context.
+// Start implements manager.Runnable. It returns when the context ends.
 func (r *Reporter) Start(ctx context.Context) error {
 	for {
 		err := r.list(ctx)
@@ -92,7 +92,7 @@ func (r *Reporter) list(ctx context.Context) error {
 	return nil
 }
 
-// look returns the verdict on the rollout as it is now, and counts it.
+// look updates the metrics and returns the current verdict on the rollout.
 func (r *Reporter) look(alone holds) timed {
 	failing, state := r.Gate.Failing(), r.Gate.State()
 	sum := state.Sum()
@@ -100,7 +100,8 @@ func (r *Reporter) look(alone holds) timed {
 	return r.Gate.policy.verdict(state, failing, alone, time.Now())
 }
 
-// until returns a channel that receives at the earlier of two times, of which zero is none.
+// until returns a channel that receives at the earlier of two times. It ignores a zero time, and
+// returns nil if both are zero.
 func until(a, b time.Time) <-chan time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		a = b
@@ -111,7 +112,7 @@ func until(a, b time.Time) <-chan time.Time {
 	return time.After(time.Until(a))
 }
 
-// sleep reports whether the time has passed before the context ended.
+// sleep waits for a duration. It returns false if the context ends first.
 func sleep(ctx context.Context, duration time.Duration) bool {
 	select {
 	case <-ctx.Done():

@@ -18,7 +18,8 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// flaky is a cache, OLM and the metrics. The first so many requests to each of the first two fail.
+// flaky is the cache, the OLM condition, and the metrics of a Reporter. The first listFailures
+// lists and the first conditionFailures writes of the condition fail.
 type flaky struct {
 	client.Reader
 	objects                         int
@@ -31,7 +32,7 @@ type flaky struct {
 	counts [4]int
 }
 
-// reported returns the counts and all that OLM was told.
+// reported returns the counts, and all conditions that were reported to OLM.
 func (f *flaky) reported() (counts [4]int, told []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -69,7 +70,8 @@ func (f *flaky) Instances(waiting, rolling, overdue, failed int) {
 	f.counts = [4]int{waiting, rolling, overdue, failed}
 }
 
-// OLM is told of each step once, and of nothing before all objects were seen; what fails is tried again.
+// TestReporter verifies that each step is reported to OLM once, and none before all objects were
+// seen. Failed requests are retried.
 func TestReporter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &flaky{objects: 3, listFailures: 2, conditionFailures: 2}
@@ -109,7 +111,8 @@ func TestReporter(t *testing.T) {
 	})
 }
 
-// An object that is deleted, or loses its replicas, between the list and its use holds up no rollout: no reconcile of it follows.
+// TestForgottenSinceList verifies that an object that is deleted between a list and its use does
+// not block the rollout. No reconcile of this object follows.
 func TestForgottenSinceList(t *testing.T) {
 	for name, event := range map[string]func(*Gate){
 		"deleted":                        func(g *Gate) { g.Forget(objectOf(2)) },
@@ -133,7 +136,8 @@ func TestForgottenSinceList(t *testing.T) {
 	}
 }
 
-// A list does not hide an object that was not reconciled yet.
+// TestUnseenSinceList verifies that a list does not hide an object that has not been reconciled
+// yet.
 func TestUnseenSinceList(t *testing.T) {
 	g := New(tenPercent)
 	f := &flaky{objects: 3, listed: func() { g.Forget(objectOf(2)) }}
@@ -147,7 +151,8 @@ func TestUnseenSinceList(t *testing.T) {
 	}
 }
 
-// A tenant with a slow instance, and one with failing ones, delay the rollout by minutes and OLM by an hour. (attacker: a tenant)
+// TestReporterBoundsTenants verifies that tenants with slow or failing instances can delay the
+// rollout only by minutes, and OLM only by an hour.
 func TestReporterBoundsTenants(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mallory, eve, shop := many("mallory", 2), many("eve", 1), many("shop", 2)
@@ -185,7 +190,7 @@ func TestReporterBoundsTenants(t *testing.T) {
 		}
 		time.Sleep(HoldTime - 1)
 		synctest.Wait()
-		// How many steps of the rollout the reporter sees is up to the scheduler.
+		// The scheduler determines how many steps of the rollout the reporter sees.
 		if _, told := f.reported(); !slices.Equal(slices.Compact(told), []string{"False " + ReasonRolling}) {
 			t.Errorf("OLM was told %q", told)
 		}

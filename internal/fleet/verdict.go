@@ -12,28 +12,31 @@ const (
 	ReasonIdle    = "Idle"
 	ReasonRolling = "FleetRollout"
 	ReasonStopped = "FleetRolloutStopped"
-	// ReasonReleased (True): the last namespaces of the rollout have kept OLM from replacing the operator for HoldTime.
+	// ReasonReleased (True) means that the last namespaces of the rollout have kept OLM from
+	// replacing the operator for HoldTime.
 	ReasonReleased = "FleetRolloutReleased"
 )
 
-// verdict is the OperatorCondition.
+// verdict is the status, the reason, and the message of the OperatorCondition.
 type verdict struct {
 	status          metav1.ConditionStatus
 	reason, message string
 }
 
-// timed is a verdict that ends at a time, or at none if that is zero. It is not known before all objects were seen.
+// timed is a verdict that expires at ends, or never if ends is zero. If known is false, the Gate
+// has not seen all objects yet, and the verdict is not reported.
 type timed struct {
 	verdict
 	known bool
 	ends  time.Time
 }
 
-// holds has the time at which each namespace first kept OLM from replacing the operator without others. It is not reset before the
-// process ends, so a namespace gets no more time by leaving the rollout and coming back.
+// holds has, for each namespace, when it first kept OLM from replacing the operator without a
+// second namespace that continues its rollout. It lasts as long as the process, so a namespace
+// gains no time if it leaves the rollout and joins again.
 type holds map[string]time.Time
 
-// end returns the time at which the last of some namespaces ceases to keep OLM from replacing the operator.
+// end returns when the last of some namespaces stops keeping OLM from replacing the operator.
 func (h holds) end(namespaces []string, now time.Time) time.Time {
 	var end time.Time
 	for _, namespace := range namespaces {
@@ -47,9 +50,10 @@ func (h holds) end(namespaces []string, now time.Time) time.Time {
 	return end
 }
 
-// verdict decides whether OLM may replace the operator. It may not while several namespaces go on with the rollout, and while failures
-// stop it for all. The last namespace that goes on, and each one that fails or is slow, keep OLM off for HoldTime at most. Messages
-// have no counts, because each change costs a write.
+// verdict decides whether OLM may replace the operator. OLM may not while several namespaces
+// continue the rollout, or while failures stop the rollout for all. The last namespace that
+// continues, and each namespace with a failed or overdue instance, block OLM for at most HoldTime.
+// Messages contain no counts, because each change causes a write.
 func (p Policy) verdict(s State, failing string, alone holds, now time.Time) timed {
 	no := func(reason, message string, ends time.Time) timed {
 		return timed{verdict{metav1.ConditionFalse, reason, message}, true, ends}
@@ -78,7 +82,8 @@ func (p Policy) verdict(s State, failing string, alone holds, now time.Time) tim
 	return no(ReasonRolling, "instances of one namespace are being rolled to the changes of this release", end)
 }
 
-// left returns the namespaces that the rollout has not completed, and how many of them go on with it.
+// left returns the namespaces that have not completed the rollout, and how many of them continue
+// it.
 func (s State) left() (namespaces []string, going int) {
 	for namespace, counts := range s.Namespaces {
 		namespaces = append(namespaces, namespace)

@@ -7,8 +7,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// OLM may replace the operator when no instance waits, rolls, or has failed, and knows so only when all objects were seen. One namespace
-// alone keeps it off for an hour at most; several that roll, or that have failed, as long as they do. (attacker: a tenant)
+// TestVerdict verifies when OLM may replace the operator: if no instance waits, rolls, or has
+// failed. This is known only after all objects were seen. A single namespace can block the
+// replacement for at most an hour, as a protection against a hostile tenant. Several namespaces
+// block it for as long as they roll or have failed.
 func TestVerdict(t *testing.T) {
 	third, never := tenPercent, tenPercent
 	third.FailureThreshold, never.FailureThreshold = 3, 0
@@ -61,7 +63,7 @@ func TestVerdict(t *testing.T) {
 				t.Errorf("%+v after an hour", after)
 			}
 
-			// A namespace that pauses has no more time after that.
+			// An interruption gives the namespace no additional time.
 			idle := test.policy.verdict(State{}, "", alone, now.Add(HoldTime))
 			if again := at(HoldTime + time.Second); idle.reason != ReasonIdle || again.reason != test.after {
 				t.Errorf("%+v, and again %+v", idle, again)

@@ -23,7 +23,7 @@ import (
 	"github.com/example/nginx-operator/internal/bounds/boundstest"
 )
 
-// admitted returns a CRD after admission of a write.
+// admitted returns a written CRD with the changes of the guard's admission.
 func (c *cluster) admitted(g *Guard, written *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
 	c.t.Helper()
 	raw, err := json.Marshal(written)
@@ -47,7 +47,8 @@ func (c *cluster) admitted(g *Guard, written *apiextensionsv1.CustomResourceDefi
 	return stored
 }
 
-// OLM writes the CRD of the next release, without a CA and with the Service of the manifests.
+// TestWriteOfTheCRDKeepsTheConversion verifies that the conversion stays if OLM writes the CRD of
+// the next release, which has no CA and the Service of the manifests.
 func TestWriteOfTheCRDKeepsTheConversion(t *testing.T) {
 	c := newCluster(t)
 	g := c.replica("")
@@ -70,7 +71,7 @@ func TestWriteOfTheCRDKeepsTheConversion(t *testing.T) {
 		}
 	}
 
-	// Another guard's state can be newer.
+	// The state of another guard can be newer.
 	raw, err := json.Marshal(written)
 	c.must(err)
 	response := g.admit(t.Context(), admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
@@ -81,7 +82,7 @@ func TestWriteOfTheCRDKeepsTheConversion(t *testing.T) {
 		t.Errorf("the write of a guard: %+v", response)
 	}
 
-	// Correct conversions and other CRDs are not changed.
+	// Correct conversions and other CRDs must not be changed.
 	written.Spec.Conversion = want
 	raw, err = json.Marshal(written)
 	c.must(err)
@@ -98,8 +99,8 @@ func TestWriteOfTheCRDKeepsTheConversion(t *testing.T) {
 	}
 }
 
-// post posts a review of a write of the CRD to the guard's handler, like any Pod can, and returns
-// the answer.
+// post posts a review of a write of the CRD to the guard's handler, as any Pod can, and returns the
+// answer.
 func post(t *testing.T, g *Guard, name, user, crd string) *admissionv1.AdmissionResponse {
 	t.Helper()
 	body := fmt.Sprintf(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview",`+
@@ -116,8 +117,9 @@ func post(t *testing.T, g *Guard, name, user, crd string) *admissionv1.Admission
 	return review.Response
 }
 
-// A stranger posts a CRD that is expensive to decode or to check, and the next release writes one
-// that this release cannot read. The write is allowed without changes, at little cost.
+// TestEveryWriteOfTheCRDIsAllowed verifies that a write is allowed at little cost if the CRD is
+// expensive to decode or to check, or has a form that this release cannot read. Any Pod can post
+// the former, and the next release can write the latter.
 func TestEveryWriteOfTheCRDIsAllowed(t *testing.T) {
 	c := newCluster(t)
 	g := c.replica("")
@@ -164,12 +166,13 @@ func TestEveryWriteOfTheCRDIsAllowed(t *testing.T) {
 	}
 }
 
-// conversionOf returns a CRD with a conversion.
+// conversionOf returns a CRD with a conversion, as JSON.
 func conversionOf(conversion string) string {
 	return `{"spec":{"versions":[{"name":"v1alpha2"}],"conversion":` + conversion + `}}`
 }
 
-// A stranger who forges user names cannot fill the log.
+// TestForgedUsersOfTheCRDAreBounded verifies that a client that forges user names cannot fill the
+// log.
 func TestForgedUsersOfTheCRDAreBounded(t *testing.T) {
 	var lines []string
 	sink := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
@@ -181,7 +184,7 @@ func TestForgedUsersOfTheCRDAreBounded(t *testing.T) {
 	body := fmt.Sprintf(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview",`+
 		`"request":{"name":%q,"userInfo":{"username":%s},"object":%s}}`,
 		newCRD().Name, user, conversionOf("null"))
-	synctest.Test(t, func(t *testing.T) { // no time passes
+	synctest.Test(t, func(t *testing.T) { // time does not advance
 		handler := g.Admission()
 		for range 100 {
 			request := httptest.NewRequestWithContext(log.IntoContext(t.Context(), sink), http.MethodPost, PathCRD, strings.NewReader(body))

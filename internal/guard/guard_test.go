@@ -23,7 +23,7 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// cluster is the state that replicas of the operator share.
+// cluster is the state that the replicas of the operator share.
 type cluster struct {
 	t      *testing.T
 	client client.WithWatch
@@ -34,7 +34,7 @@ type cluster struct {
 	refuse func(object client.Object) error
 }
 
-// newCluster has the CRD and the webhook configurations of config/, and additional objects.
+// newCluster returns a cluster with the CRD, the webhook configurations, and additional objects.
 func newCluster(t *testing.T, objects ...client.Object) *cluster {
 	t.Helper()
 	c := &cluster{t: t, restores: map[string]int{}, refuse: func(client.Object) error { return nil }}
@@ -122,7 +122,7 @@ func (c *cluster) crd() *apiextensionsv1.CustomResourceDefinition {
 	return crd
 }
 
-// bundles returns the CAs (PEM) that the conversion and the admission trust.
+// bundles returns the CAs (PEM) that the conversion and the admission trust, by webhook.
 func (c *cluster) bundles() map[string][]byte {
 	c.t.Helper()
 	mutating, validating := &admissionregistrationv1.MutatingWebhookConfiguration{}, &admissionregistrationv1.ValidatingWebhookConfiguration{}
@@ -158,8 +158,8 @@ func verify(leaf *x509.Certificate, bundle []byte) error {
 	return err
 }
 
-// In an empty cluster, the operator creates its certificate and adds its CA. After that, there is
-// nothing to write.
+// TestFirstPass verifies that the operator, in an empty cluster, creates its certificate and adds
+// its CA. After that, there is nothing to write.
 func TestFirstPass(t *testing.T) {
 	c := newCluster(t)
 	g := c.replica("")
@@ -184,11 +184,12 @@ func TestFirstPass(t *testing.T) {
 	}
 }
 
-// Two replicas that start at the same time end with one certificate, in any order.
+// TestReplicasAgree verifies that two replicas that start at the same time end with one
+// certificate, in any order.
 func TestReplicasAgree(t *testing.T) {
 	c := newCluster(t)
 	first, second := c.replica(""), c.replica("")
-	late := c.client.Get // the watch of the second replica is late
+	late := c.client.Get // the watch of the second replica lags
 	second.reader = readerFunc(func(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
 		if _, isSecret := object.(*corev1.Secret); isSecret {
 			return apierrors.NewNotFound(schema.GroupResource{Resource: "secrets"}, key.Name)
@@ -222,9 +223,9 @@ func (readerFunc) List(context.Context, client.ObjectList, ...client.ListOption)
 	panic("the guard lists nothing")
 }
 
-// Over three years, and in any order of the replicas: at every moment, each replica serves a valid
-// and trusted certificate, the next one is trusted for a while before it is served, and bundles do
-// not grow.
+// TestRotation verifies, over three years and in any order of the replicas, that each replica
+// always serves a valid and trusted certificate. The next certificate is trusted for a while before
+// it is served, and bundles do not grow.
 func TestRotation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
@@ -241,8 +242,8 @@ func TestRotation(t *testing.T) {
 			if c.reconcile(first) > propagation {
 				continue
 			}
-			// The first replica has created another certificate and waits. The second one sees it a
-			// moment later.
+			// The first replica has created another certificate and waits. The second replica sees
+			// it a moment later.
 			time.Sleep(time.Second)
 			second := replicas[(len(served)+1)%2]
 			if again := c.reconcile(second); again != propagation {
@@ -275,8 +276,8 @@ func TestRotation(t *testing.T) {
 	})
 }
 
-// If a certificate is replaced early, no replica serves an untrusted one, even if a replica sees
-// the change late.
+// TestReplacedTwice verifies that no replica serves an untrusted certificate if a certificate is
+// replaced early, even if a replica sees the change late.
 func TestReplacedTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
@@ -314,7 +315,8 @@ func TestReplacedTwice(t *testing.T) {
 	})
 }
 
-// If the CA of the serving certificate is no longer trusted, there is no reason to wait.
+// TestNoOverlap verifies that the new certificate is served immediately if the CA of the serving
+// certificate is no longer trusted.
 func TestNoOverlap(t *testing.T) {
 	c := newCluster(t)
 	g := c.replica("")
@@ -334,7 +336,8 @@ func TestNoOverlap(t *testing.T) {
 	}
 }
 
-// A conflict is not a failure: the reconcile after the event sees the newer object.
+// TestConflict verifies that the reconcile after a conflict succeeds, because it sees the newer
+// object.
 func TestConflict(t *testing.T) {
 	for name, kind := range map[string]client.Object{
 		"CRD":                   &apiextensionsv1.CustomResourceDefinition{},
@@ -371,7 +374,8 @@ func typeName(object client.Object) string {
 	return gvks[0].Kind
 }
 
-// An administrator or OLM reverts the guard's writes. The guard restores and counts each of them.
+// TestRestores verifies that the guard restores and counts each write that an administrator or OLM
+// reverts.
 func TestRestores(t *testing.T) {
 	c := newCluster(t)
 	g := c.replica("")
@@ -400,7 +404,8 @@ func TestRestores(t *testing.T) {
 	}
 }
 
-// The guard does not install webhook configurations. Without them, the conversion works.
+// TestWithoutAdmission verifies that the guard does not install webhook configurations, and that
+// the conversion works without them.
 func TestWithoutAdmission(t *testing.T) {
 	c := newCluster(t)
 	for _, object := range []client.Object{
@@ -417,8 +422,9 @@ func TestWithoutAdmission(t *testing.T) {
 	}
 }
 
-// The guard of an operator without a conversion restores its admission, and does not change a CRD.
-// The next certificate is served only after its CA is trusted.
+// TestWithoutConversion verifies that the guard of an operator without a conversion restores its
+// admission, and does not change a CRD. The next certificate is served only after its CA is
+// trusted.
 func TestWithoutConversion(t *testing.T) {
 	c := newCluster(t)
 	g := c.replica("")
@@ -437,7 +443,7 @@ func TestWithoutConversion(t *testing.T) {
 	}
 }
 
-// A client that reverts every write does not cause endless writes.
+// TestFight verifies that a client that reverts every write does not cause endless writes.
 func TestFight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
@@ -461,7 +467,8 @@ func TestFight(t *testing.T) {
 	})
 }
 
-// The guard does not renew a Secret that cert-manager writes, even if the operator created it.
+// TestCertManager verifies that the guard does not renew a Secret that cert-manager writes, even if
+// the operator created it.
 func TestCertManager(t *testing.T) {
 	t.Run("made", func(t *testing.T) {
 		c := newCluster(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "system", Name: "cert"}})
@@ -494,7 +501,7 @@ func TestCertManager(t *testing.T) {
 	})
 }
 
-// issue writes a certificate into the Secret like cert-manager.
+// issue writes a certificate to the Secret like cert-manager.
 func issue(c *cluster, lifetime time.Duration) {
 	c.t.Helper()
 	secret := c.secret()

@@ -40,9 +40,9 @@ func newCSV(name string) client.Object {
 	return csv
 }
 
-// Under OLM, the replica adds its ClusterServiceVersion to the owners of the Secret before it is
-// ready, once, next to the previous one. It does not change the certificate and the webhook
-// configurations.
+// TestUnderOLM verifies that, under OLM, the replica adds its ClusterServiceVersion to the owners
+// of the Secret before it is ready, once, next to the previous one. It does not change the
+// certificate and the webhook configurations.
 func TestUnderOLM(t *testing.T) {
 	const name = "nginx-operator.v0.2.0"
 	c := newCluster(t, newCSV(name))
@@ -78,8 +78,8 @@ func TestUnderOLM(t *testing.T) {
 	owned()
 }
 
-// Without its ClusterServiceVersion, the replica is not ready: its Secret could be deleted with the
-// previous release at any time.
+// TestUnderOLMWithoutCSV verifies that a replica without its ClusterServiceVersion is not ready.
+// Its Secret could be deleted with the previous release at any time.
 func TestUnderOLMWithoutCSV(t *testing.T) {
 	c := newCluster(t, newOLMSecret(t))
 	g := c.replica("nginx-operator.v0.2.0")
@@ -88,7 +88,8 @@ func TestUnderOLMWithoutCSV(t *testing.T) {
 	}
 }
 
-// While the Secret is missing or broken, the last certificate is still served and trusted.
+// TestSecretIsGone verifies that the last certificate is still served and trusted while the Secret
+// is missing or broken.
 func TestSecretIsGone(t *testing.T) {
 	for name, spoil := range map[string]func(*cluster){
 		"gone":                    func(c *cluster) { c.must(c.client.Delete(t.Context(), c.secret())) },
@@ -123,8 +124,9 @@ func TestSecretIsGone(t *testing.T) {
 	}
 }
 
-// Under OLM v1, cert-manager creates the Secret with its CA, or OpenShift's service CA, which only
-// writes its CA into the CRD. There is no ClusterServiceVersion as an owner.
+// TestUnderOLMv1 verifies the guard under OLM v1. Either cert-manager creates the Secret with its
+// CA, or OpenShift's service CA creates it and writes its CA only to the CRD. The Secret has no
+// ClusterServiceVersion as an owner.
 func TestUnderOLMv1(t *testing.T) {
 	for name, caKey := range map[string]string{"cert-manager": certificates.CAKey, "service CA": ""} {
 		t.Run(name, func(t *testing.T) {

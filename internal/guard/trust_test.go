@@ -57,8 +57,8 @@ func TestTrusts(t *testing.T) {
 	}
 }
 
-// In addition to the new CA, the bundle has the CAs of certificates that replicas can still serve.
-// It does not grow with each certificate.
+// TestWithCA verifies that the bundle has the new CA, and the CAs of certificates that replicas can
+// still serve. It does not grow with each certificate.
 func TestWithCA(t *testing.T) {
 	old, older, now := newCA(t, certificates.Lifetime), newCA(t, certificates.Lifetime), newCA(t, certificates.Lifetime)
 	oldest, over := newCA(t, certificates.Lifetime), newCA(t, 2*time.Hour)

@@ -15,13 +15,14 @@ import (
 	"github.com/example/nginx-operator/internal/fixture"
 )
 
-// ended is a container that ended with this log and whose state now is another.
+// ended returns the status of a container that ended with an exit code and a log, and now has
+// another state.
 func ended(restarts int32, state corev1.ContainerState, code int32, log string) corev1.ContainerStatus {
 	last := &corev1.ContainerStateTerminated{ExitCode: code, Reason: "Error", Message: log}
 	return corev1.ContainerStatus{RestartCount: restarts, State: state, LastTerminationState: corev1.ContainerState{Terminated: last}}
 }
 
-// started is such a container that passed its startup probe since.
+// started returns the status of a container that has passed its startup probe since.
 func started(status corev1.ContainerStatus) corev1.ContainerStatus {
 	status.Started = ptr.To(true)
 	return status
@@ -126,8 +127,8 @@ func TestPodFailure(t *testing.T) {
 	}
 }
 
-// A failure of a kubelet that waits for its caches can pass. Its message is complete, even if the
-// Pod may see a Secret.
+// TestKubeletErrorsThatPass verifies that an error of a kubelet that waits for its caches is
+// temporary. Its message is complete, even if the Pod may see a Secret.
 func TestKubeletErrorsThatPass(t *testing.T) {
 	for message, passes := range map[string]bool{
 		"failed to sync secret cache: timed out waiting for the condition":             true,
@@ -156,8 +157,8 @@ func TestKubeletErrorsThatPass(t *testing.T) {
 	}
 }
 
-// A failure of an init container or sidecar has its name. A moment between two crashes is no
-// recovery.
+// TestPodFailureOfInitContainers verifies that the failure of an init container or sidecar has the
+// container's name. A short run between two crashes is not a recovery.
 func TestPodFailureOfInitContainers(t *testing.T) {
 	const refused = "nginx: [emerg] unknown directive \"a\" in /etc/nginx-operator/servers.conf:3"
 	since := func(ago time.Duration) corev1.ContainerState {

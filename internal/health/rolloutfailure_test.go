@@ -12,8 +12,8 @@ import (
 	"github.com/example/nginx-operator/internal/fixture"
 )
 
-// A failure that waiting does not mend counts at once, and any other failure after the progress
-// deadline of this rollout. The deadline of an earlier rollout does not count.
+// TestRolloutFailure verifies that a persistent failure counts immediately, and any other failure
+// after the progress deadline of this rollout. The deadline of an earlier rollout does not count.
 func TestRolloutFailure(t *testing.T) {
 	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	verdict := corev1.ContainerStatus{LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{

@@ -12,10 +12,10 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// secretWords is in the Secrets of these tests.
+// secretWords is the content of the Secrets in these tests.
 const secretWords = "hunter2"
 
-// seeing returns a Pod of the instance web that has a Secret in the place that the change says.
+// seeing returns a Pod of the instance web. The change adds a Secret to the Pod.
 func seeing(change func(*corev1.PodSpec), container string, status corev1.ContainerStatus) *corev1.Pod {
 	pod := fixture.NewPod(status)
 	pod.Labels = wellknown.Selector("web")
@@ -36,7 +36,8 @@ func crashed(message string) corev1.ContainerStatus {
 	}}}
 }
 
-// Attack by a process: wherever a Pod has a Secret, no message about a container quotes it.
+// TestNoWordOfASecretIsReported verifies that no message about a container quotes a Secret,
+// wherever the Pod references the Secret. A process in the container could try that.
 func TestNoWordOfASecretIsReported(t *testing.T) {
 	env := []corev1.EnvVar{{Name: "A", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{Key: "k"}}}}
 	places := map[string]func(*corev1.PodSpec){
@@ -91,7 +92,8 @@ func TestNoWordOfASecretIsReported(t *testing.T) {
 	}
 }
 
-// A message without the withheld words still has the rule of nginx and the line.
+// TestFormsOfMessages verifies that a message without the withheld words still has nginx's error
+// message and the line.
 func TestFormsOfMessages(t *testing.T) {
 	const hint = " (withheld, as it may quote a Secret; see: kubectl logs -n shop -l app.kubernetes.io/instance=web -c nginx --previous)"
 	for log, want := range map[string]string{
@@ -120,7 +122,8 @@ func TestFormsOfMessages(t *testing.T) {
 	}
 }
 
-// The kubelet's message about a missing Secret is not withheld.
+// TestMessagesOfTheKubeletAreReported verifies that the kubelet's message about a missing Secret is
+// not withheld.
 func TestMessagesOfTheKubeletAreReported(t *testing.T) {
 	for _, message := range []string{
 		`secret "web-tls" not found`, `configmap "web" not found`, "couldn't find key password in Secret shop/web",

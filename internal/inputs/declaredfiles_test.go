@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// The hash of a key of a Secret cannot be guessed without the Secret, and does not depend on other
-// keys.
+// TestKeysOfSecrets verifies that the hash of a Secret's key cannot be guessed without the Secret,
+// and does not depend on other keys.
 func TestKeysOfSecrets(t *testing.T) {
 	secret := func(uid types.UID, kind corev1.SecretType, text string) *corev1.Secret {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{UID: uid}, Type: kind, Data: map[string][]byte{"a": []byte(text), "b": []byte(uid)}}

@@ -11,7 +11,7 @@ import (
 	"github.com/example/nginx-operator/internal/fixture"
 )
 
-// Objects are indexed by the references in spec.files.
+// TestFilesAreIndexed verifies that objects are indexed by the references in spec.files.
 func TestFilesAreIndexed(t *testing.T) {
 	spec := &fixture.NewObject(fixture.WithFiles("a", "b")).Spec
 	if got := slices.Concat(namedConfigMaps(spec), namedSecrets(spec)); !slices.Equal(got, []string{"snippets", "snippets", "readers"}) {
@@ -19,7 +19,7 @@ func TestFilesAreIndexed(t *testing.T) {
 	}
 }
 
-// Objects are indexed by all their references.
+// TestNamedReferences verifies that objects are indexed by all their references.
 func TestNamedReferences(t *testing.T) {
 	spec := &fixture.NewObject(configFrom(""), contentFrom("pages"), certificateFrom("a", "b")).Spec
 	if diff := gocmp.Diff([]string{"servers", "pages"}, namedConfigMaps(spec)); diff != "" {

@@ -33,8 +33,8 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// newResolver returns a reconciler that knows these ConfigMaps and Secrets, and a function that
-// counts how many it read. What it reads is handed to the function first.
+// newResolver returns a Resolver that knows these ConfigMaps and Secrets, and a function that
+// returns the number of reads. The Resolver calls read for each object that it reads.
 func newResolver(t *testing.T, read func(client.Object) error, objects ...client.Object) (Resolver, func() int) {
 	t.Helper()
 	reads := 0
@@ -94,8 +94,7 @@ func newSecret(name string, data map[string][]byte) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}, Type: corev1.SecretTypeTLS, Data: data}
 }
 
-// newCertificate returns a certificate and its key as a Secret of type kubernetes.io/tls holds
-// them.
+// newCertificate returns the data of a Secret of type kubernetes.io/tls.
 func newCertificate(t *testing.T) map[string][]byte {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -139,8 +138,8 @@ func certificateFrom(names ...string) func(*v1alpha2.NginxOperatorSpec) {
 	}
 }
 
-// Blockers are in the order of the fields. Each has the field, the object, the problem, and the
-// remedy.
+// TestBlockers verifies that blockers are in the order of the fields, and that each has the field,
+// the object, the problem, and the remedy.
 func TestBlockers(t *testing.T) {
 	good, other := newCertificate(t), newCertificate(t)
 	opaque := newSecret("shop-tls", good)
@@ -244,8 +243,8 @@ func TestBlockers(t *testing.T) {
 	}
 }
 
-// A spec that could not be read completely is blocked. Once it is complete, the configuration is
-// checked.
+// TestUnreadableSpec verifies that a spec that cannot be read completely is blocked. Once it is
+// complete, the configuration is checked.
 func TestUnreadableSpec(t *testing.T) {
 	r, _ := newResolver(t, func(object client.Object) error { object.SetResourceVersion("999"); return nil },
 		newConfigMap("servers", map[string]string{"nginx.conf": goodConfig}))
@@ -261,7 +260,7 @@ func TestUnreadableSpec(t *testing.T) {
 	}
 }
 
-// A failure to read is returned as an error, and is not a blocker.
+// TestResolveFailsToRead verifies that a failed read is returned as an error, and is not a blocker.
 func TestResolveFailsToRead(t *testing.T) {
 	down := errors.New("connection refused")
 	for name, change := range map[string]func(*v1alpha2.NginxOperatorSpec){
@@ -277,8 +276,8 @@ func TestResolveFailsToRead(t *testing.T) {
 	}
 }
 
-// The second reconcile reads nothing and has the same hashes. The data of a ConfigMap that has to
-// be created is read again.
+// TestResolveRemembersConclusions verifies that the second reconcile reads nothing and has the same
+// hashes. Only the creation of a ConfigMap reads the data again.
 func TestResolveRemembersConclusions(t *testing.T) {
 	r, reads := newResolver(t, func(object client.Object) error { object.SetResourceVersion("999"); return nil },
 		newConfigMap("servers", map[string]string{"nginx.conf": goodConfig}),
@@ -309,7 +308,8 @@ func TestResolveRemembersConclusions(t *testing.T) {
 	}
 }
 
-// Content that changed after its hash was computed is not returned for that hash.
+// TestReadFilesRefusesOtherContent verifies that content that changed after its hash was computed
+// is not returned for that hash.
 func TestReadFilesRefusesOtherContent(t *testing.T) {
 	version := "999"
 	changed := func(object client.Object) error {

@@ -17,8 +17,8 @@ import (
 	"github.com/example/nginx-operator/internal/operatormanager"
 )
 
-// everyReference sets each field of a spec and returns the names that the fields give to ConfigMaps
-// and Secrets: each is a path of JSON.
+// everyReference sets each field of a spec, and returns the names that reference ConfigMaps and
+// Secrets. Each name is the JSON path of its field.
 func everyReference(spec *v1alpha2.NginxOperatorSpec) (configMaps, secrets []string) {
 	var fill func(value reflect.Value, path string)
 	fill = func(value reflect.Value, path string) {
@@ -59,8 +59,9 @@ func everyReference(spec *v1alpha2.NginxOperatorSpec) (configMaps, secrets []str
 	return configMaps, secrets
 }
 
-// An object is indexed by each ConfigMap and Secret that a field of its spec references, so that
-// creating a missing one starts a reconcile. The test walks the type, and includes new fields.
+// TestEveryReferenceIsIndexed verifies that an object is indexed by each ConfigMap and Secret that
+// its spec references, so that creating a missing one starts a reconcile. The test walks the type,
+// so it covers new fields.
 func TestEveryReferenceIsIndexed(t *testing.T) {
 	object := fixture.NewObject()
 	configMaps, secrets := everyReference(&object.Spec)
@@ -93,7 +94,8 @@ func TestEveryReferenceIsIndexed(t *testing.T) {
 	}
 }
 
-// A Secret that several containers reference is in the index once.
+// TestReferencesAreUnique verifies that a Secret that several containers reference is in the index
+// once.
 func TestReferencesAreUnique(t *testing.T) {
 	from := func(name string) []v1alpha2.EnvVar {
 		return []v1alpha2.EnvVar{{Name: "A", ValueFrom: &v1alpha2.EnvVarSource{SecretKeyRef: &v1alpha2.KeyReference{Name: name, Key: "k"}}}}

@@ -25,7 +25,7 @@ func block(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
 
-// pair returns a certificate and its key, in PEM form.
+// pair returns a certificate and its key in PEM form.
 func pair(t testing.TB, key crypto.Signer, names ...string) (certificate, private []byte) {
 	t.Helper()
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: append(names, "example.com"), NotAfter: time.Now().Add(time.Hour)}
@@ -75,7 +75,7 @@ func TestTakesKeysInUse(t *testing.T) {
 
 type prime struct{ Prime, Exp, Coeff *big.Int }
 
-// rsaKey is the form of PKCS #1.
+// rsaKey is an RSA private key in the form of PKCS #1.
 type rsaKey struct {
 	Version               int
 	N                     *big.Int
@@ -163,14 +163,15 @@ func TestRefusesWhatIsDear(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), word) {
 				t.Errorf("want %q, got: %v", test.want, err)
 			}
-			if took := time.Since(began); took > 10*time.Second { // unbounded it takes hours
+			if took := time.Since(began); took > 10*time.Second { // unbounded, it takes hours
 				t.Errorf("took %s", took)
 			}
 		})
 	}
 }
 
-// The most expensive accepted key has numbers of the maximum size only.
+// TestMostExpensiveKey verifies that the most expensive accepted keys, whose numbers all have the
+// maximum size, are cheap to check.
 func TestMostExpensiveKey(t *testing.T) {
 	certificate, _ := pair(t, ec(t))
 	for name, der := range map[string][]byte{"two primes": hostile(t, maxKeyBits, 0), "four": hostile(t, maxKeyBits, 2)} {
@@ -184,7 +185,7 @@ func TestMostExpensiveKey(t *testing.T) {
 	}
 }
 
-// The reported fields of a certificate are bounded and printable.
+// TestPublic verifies that the reported fields of a certificate are bounded and printable.
 func TestPublic(t *testing.T) {
 	leaf := &x509.Certificate{
 		NotAfter: time.Unix(1, 0), Issuer: pkix.Name{Organization: []string{"an\x00\n organization \xff" + strings.Repeat("x", 999)}},

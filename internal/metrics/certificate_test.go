@@ -12,7 +12,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
-// The gauge follows the serving certificate, and has no value while there is none.
+// TestWebhookCertificate verifies that the gauge follows the serving certificate, and has no value
+// while no certificate exists.
 func TestWebhookCertificate(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	var serving *tls.Certificate

@@ -9,7 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
-// Each state has a value from the start, and earlier values are replaced.
+// TestFleet verifies that each state has a value from the start, and that new values replace the
+// earlier ones.
 func TestFleet(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	fleet := NewFleet(registry)

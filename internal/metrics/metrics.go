@@ -1,4 +1,4 @@
-// Package metrics has the operator's own metrics. They are served together with those of
+// Package metrics has the operator's own metrics. They are served together with the metrics of
 // controller-runtime. Labels have few values and never the name of an object, so the number of
 // series does not grow with the cluster.
 package metrics
@@ -25,8 +25,8 @@ type Metrics struct {
 	timeToReady prometheus.Histogram
 
 	mu sync.Mutex
-	// started holds the time when an object's current change was first seen, for objects that are
-	// not Ready yet.
+	// started has the time when an object's current change was first seen, for objects that are not
+	// Ready yet.
 	started map[types.NamespacedName]start
 }
 

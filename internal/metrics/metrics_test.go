@@ -104,8 +104,8 @@ nginx_operator_objects{ready="Unknown"} 1
 	}
 }
 
-// Each change is observed once, for any number of reconciles. A reconcile without a change is not
-// observed.
+// TestTimeToReady verifies that each change is observed once, for any number of reconciles, and
+// that a reconcile without a change is not observed.
 func TestTimeToReady(t *testing.T) {
 	m, registry := newMetrics(t)
 	observations := func() uint64 {
@@ -143,7 +143,8 @@ func TestTimeToReady(t *testing.T) {
 	}
 }
 
-// A second registration is a programming error, and returns an error.
+// TestRegistersOnce verifies that a second registration, which is a programming error, returns an
+// error.
 func TestRegistersOnce(t *testing.T) {
 	_, registry := newMetrics(t)
 	if _, err := New(registry, nil); err == nil {

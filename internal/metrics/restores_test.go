@@ -8,8 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
-// The counters of the guard and the conversion exist from the start. Otherwise a rate would miss
-// the first increment.
+// TestCountersBeginAtZero verifies that the counters of the guard and the conversion exist from the
+// start. Otherwise a rate would miss the first increment.
 func TestCountersBeginAtZero(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	restored := NewRestores(registry, "owner", "webhooks")

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// versionReader is an API server whose versions can fail. It counts the reads.
+// versionReader is an API server with a version that can fail. It counts the reads of each version.
 type versionReader struct {
 	client.Reader
 
@@ -51,8 +51,9 @@ func (r *versionReader) List(ctx context.Context, list client.ObjectList, option
 	return errors.New("conversion webhook failed")
 }
 
-// The leader reads one object per minute at each version. A version that fails or does not answer
-// is reported until a read succeeds, and does not affect the other one.
+// TestVersions verifies that the leader reads one object per minute at each version. A version that
+// fails or does not answer is reported until a read succeeds, and does not affect the other
+// version.
 func TestVersions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		registry, reader := prometheus.NewRegistry(), &versionReader{reads: map[string]int{}}

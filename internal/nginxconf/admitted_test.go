@@ -9,7 +9,7 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// admitted are configurations that nginx accepts, or that only nginx can check, with their
+// admitted lists configurations that nginx accepts, or that only nginx can check, with their
 // warnings.
 var admitted = map[string]struct {
 	text, image string
@@ -49,7 +49,7 @@ var admitted = map[string]struct {
 	},
 	"directive of another version": {image: "nginx:1.24", text: inServer("http2 on;")},
 
-	// nginx refuses these, and reports the error itself.
+	// nginx rejects the following configurations, and reports the error itself.
 	"value":            {text: inServer("client_max_body_size 10MB;")},
 	"repetition":       {text: inServer("root /a;", "root /b;")},
 	"unknown variable": {text: inServer("return 200 $nothing;")},
@@ -97,7 +97,7 @@ func describe(d *directive) string {
 	return out
 }
 
-// The reader splits words like nginx.
+// TestWords verifies that the parser splits words like nginx.
 func TestWords(t *testing.T) {
 	text := "a 'b c' \"d\\\"e\" f\\;g ${h;i} j\\tk '' ;\n# no }\nl{m\\n;}\nx_by_lua_block { s = \"}\" --[[ } ]] -- }\n t = [=[}]=] }\nz;"
 	tree, problem := parse(text)

@@ -2,8 +2,8 @@ package nginxconf
 
 import "fmt"
 
-// MaxBytes is the maximum size of all files of a configuration: what fits into a ConfigMap, with
-// room for its metadata.
+// MaxBytes is the maximum size of all files of a configuration in bytes. It is the limit of a
+// ConfigMap, minus room for its metadata.
 const MaxBytes = 1<<20 - 16<<10
 
 // slots limits concurrent checks, because each check needs memory.

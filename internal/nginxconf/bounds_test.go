@@ -16,7 +16,7 @@ import (
 	"github.com/example/nginx-operator/internal/bounds/boundstest"
 )
 
-// hostile are texts of the maximum size that are expensive for parsers.
+// hostile returns texts of the maximum size that are expensive for parsers.
 func hostile() map[string]string {
 	many := func(text string) string { return strings.Repeat(text, (MaxBytes-64<<10)/len(text)) }
 	nested := func(name string, depth int) string {
@@ -79,7 +79,7 @@ func hostile() map[string]string {
 	}
 }
 
-// hostileSpec has the maximum number of ports.
+// hostileSpec returns a spec with many ports.
 func hostileSpec(image string) *v1alpha2.NginxOperatorSpec {
 	spec := &v1alpha2.NginxOperatorSpec{Image: image, Config: &v1alpha2.Config{}}
 	for i := range int32(32) {
@@ -103,14 +103,15 @@ func TestHostileTextsCostLittle(t *testing.T) {
 	}
 }
 
-// assertCheap checks a configuration within the limits of time and memory.
+// assertCheap checks a configuration, and fails the test if that exceeds the limits of time or
+// memory.
 func assertCheap(t *testing.T, spec *v1alpha2.NginxOperatorSpec, text string) (problems, warnings []Problem) {
 	t.Helper()
 	boundstest.Cheap(t, func() { problems, warnings = inspect(spec, text, nil, nil) })
 	return problems, warnings
 }
 
-// assertShort requires that problems fit into a status.
+// assertShort fails the test unless the problems fit into a status.
 func assertShort(t *testing.T, problems []Problem) {
 	t.Helper()
 	size := 0
@@ -128,7 +129,7 @@ func assertShort(t *testing.T, problems []Problem) {
 	}
 }
 
-// No more than two checks run concurrently.
+// TestManyAtOnce verifies that the number of concurrent checks is bounded.
 func TestManyAtOnce(t *testing.T) {
 	text, wait := hostile()["locations, as deep as may"], sync.WaitGroup{}
 	for range 10 {
@@ -165,7 +166,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// Realistic configurations are far below the bounds.
+// TestLargeConfigurations verifies that large realistic configurations are within the bounds.
 func TestLargeConfigurations(t *testing.T) {
 	spec := v1alpha2.NginxOperatorSpec{Config: &v1alpha2.Config{}}
 	var redirects, servers strings.Builder
@@ -190,7 +191,7 @@ func TestLargeConfigurations(t *testing.T) {
 	}
 }
 
-// A text fails if it panics, or exceeds the limits of time or memory.
+// FuzzCheck fails for a text that causes a panic, or exceeds the limits of time or memory.
 func FuzzCheck(f *testing.F) {
 	for _, text := range hostile() {
 		f.Add(text[:min(len(text), 10_000)], true)

@@ -44,7 +44,7 @@ func (c *checker) checkMounted(d *directive) {
 }
 
 // mountedFile returns the Secret and the key of a file below TLSDirectory. mounted reports whether
-// the file is there.
+// the file is below TLSDirectory.
 func mountedFile(file string) (secret, key string, mounted bool) {
 	rest, mounted := strings.CutPrefix(path.Clean(file), TLSDirectory+"/")
 	secret, key, _ = strings.Cut(rest, "/")

@@ -40,11 +40,11 @@ type checker struct {
 	all     []*directive
 	named   map[string][]*directive
 	inBlock map[blockAndName][]*directive
-	// unseen reports whether an included file is unknown, because it exists only in the image. It
-	// can have any directive.
+	// unseen reports whether the content of an included file is unknown, for example because the
+	// file exists only in the image. Such a file can have any directive.
 	unseen bool
-	// texts are the known files of spec.files, by path. including are the files that include the
-	// current one, and read is the size of all text so far.
+	// texts are the known files of spec.files, by path. including is the chain of included files,
+	// and its last element is the current file. read is the size of all text so far.
 	texts     map[string]string
 	including []string
 	read      reading

@@ -11,17 +11,19 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// inServer returns directives in a server that listens on the default port, from line 2.
+// inServer returns a configuration with a server that listens on the default port. The directives
+// start at line 2.
 func inServer(lines ...string) string {
 	return "server { listen 8080;\n" + strings.Join(lines, "\n") + "\n}\n"
 }
 
-// inHTTP returns directives in the http context, followed by such a server.
+// inHTTP returns a configuration with directives in the http context, followed by a server that
+// listens on the default port.
 func inHTTP(lines ...string) string {
 	return strings.Join(lines, "\n") + "\nserver { listen 8080; }\n"
 }
 
-// refused is a configuration and its problems.
+// refused is a configuration with its expected problems.
 type refused struct {
 	text string
 	spec v1alpha2.NginxOperatorSpec
@@ -40,7 +42,7 @@ func tlsSpec(names ...string) v1alpha2.NginxOperatorSpec {
 	return spec
 }
 
-// overHTTPS returns a spec with one port, for TLS.
+// overHTTPS returns a spec with one port, which is for TLS.
 func overHTTPS(port int32) v1alpha2.NginxOperatorSpec {
 	return v1alpha2.NginxOperatorSpec{
 		Ports: []v1alpha2.Port{{Name: "https", Port: port, AppProtocol: "https"}}, TLS: []v1alpha2.TLS{{SecretName: "shop"}},

@@ -37,5 +37,5 @@ var common = strings.Fields(`absolute_redirect access_log add_header add_header_
 	uwsgi_read_timeout valid_referers zone`)
 
 // IsDirective reports whether a name is a common directive of nginx. The status of an object may
-// repeat such a name, because it is no text of the user.
+// repeat such a name, because the name contains no text of the user.
 func IsDirective(name string) bool { return slices.Contains(common, name) }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// owned are directives that a user must not set: those of the main and events contexts, and the
-// blocks http, stream, and mail. Each has its reason and remedy.
+// owned are directives that a user must not set: directives of the main and events contexts, and
+// the blocks http, stream, and mail. Each has the reason and the remedy.
 var owned = map[string]string{
 	"daemon":                  "nginx runs in the foreground, or its container would end; remove it",
 	"master_process":          "the operator needs the master process to drain connections; remove it",

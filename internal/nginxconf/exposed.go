@@ -14,8 +14,8 @@ const imageDirectory = "/etc/nginx"
 // content.
 type secretPlace struct{ path, holds string }
 
-// everyPod are the secret places of every Pod. The list cannot be complete: SECURITY.md says who
-// can read the mounted files.
+// everyPod are the secret places of every Pod. The list cannot be complete: SECURITY.md describes
+// who can read the mounted files.
 var everyPod = []secretPlace{
 	{TLSDirectory, "private keys"},
 	{Directory, "the configuration"},
@@ -70,8 +70,9 @@ func (c *checker) checkExposed() {
 	}
 }
 
-// exposes reports whether a root or an alias serves a place: it is the place, in the place, or a
-// directory above it. Of a path with a variable, only the directory before the variable is known.
+// exposes reports whether a root or an alias serves a place: the served path is the place, is below
+// it, or is a directory above it. If the served path has a variable, only the directory before the
+// variable is known.
 func exposes(served, place string) bool {
 	literal, _, hasVariable := strings.Cut(served, "$")
 	if hasVariable {

@@ -7,8 +7,8 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// A literal path that lets clients read keys, tokens, or the environment is a warning. One tenant
-// can write the configuration of another.
+// TestWarnsOfExposedFiles verifies that a literal path that lets clients read keys, tokens, or the
+// environment causes a warning. One tenant may write the configuration of another.
 func TestWarnsOfExposedFiles(t *testing.T) {
 	spec := v1alpha2.NginxOperatorSpec{
 		Files: []v1alpha2.File{
@@ -62,8 +62,8 @@ func TestWarnsOfExposedFiles(t *testing.T) {
 	}
 }
 
-// The log level comes from the annotation of v1alpha1, which no schema validates. It must not add
-// directives to the main context.
+// TestRenderIgnoresUnknownLevels verifies that the log level cannot add directives to the main
+// context. It can come from the v1alpha1 annotation, which no schema validates.
 func TestRenderIgnoresUnknownLevels(t *testing.T) {
 	spec := &v1alpha2.NginxOperatorSpec{Nginx: &v1alpha2.Nginx{ErrorLogLevel: "notice; load_module /x.so; env A"}}
 	files, err := Render(spec, "", false)

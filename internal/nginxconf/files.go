@@ -19,7 +19,7 @@ const maxMasks = 64
 // directory, or the image is known not to have it.
 func (c *checker) ownsFiles() bool { return len(c.spec.Files) > 0 || c.release.certain }
 
-// inFiles reports whether a file can come from spec.files only.
+// inFiles reports whether only spec.files can have a file.
 func (c *checker) inFiles(file string) bool { return c.ownsFiles() && isBelow(file, FilesDirectory) }
 
 // checkDeclaredFiles finds references to files that spec.files does not have.
@@ -69,7 +69,7 @@ func (c *checker) filesOf(file string) []string {
 		declared := c.spec.Files[i].Path
 		matches := declared == wanted
 		switch {
-		case masked && c.masks > maxMasks: // the file can exist
+		case masked && c.masks > maxMasks: // not compared, so the file may exist
 			matches = true
 		case masked:
 			matched, err := path.Match(wanted, declared)

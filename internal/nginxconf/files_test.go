@@ -11,7 +11,7 @@ import (
 	"github.com/example/nginx-operator/internal/bounds/boundstest"
 )
 
-// withFiles returns a spec with files from ConfigMaps.
+// withFiles returns a spec with files from a ConfigMap.
 func withFiles(paths ...string) v1alpha2.NginxOperatorSpec {
 	spec := v1alpha2.NginxOperatorSpec{Config: &v1alpha2.Config{}}
 	for _, path := range paths {
@@ -20,7 +20,7 @@ func withFiles(paths ...string) v1alpha2.NginxOperatorSpec {
 	return spec
 }
 
-// withImage sets an image with unknown content.
+// withImage returns the spec with an image whose content is unknown.
 func withImage(spec v1alpha2.NginxOperatorSpec) v1alpha2.NginxOperatorSpec {
 	spec.Image = "registry.example.com/nginx:1"
 	return spec
@@ -127,7 +127,7 @@ func TestCache(t *testing.T) {
 	}
 }
 
-// Masks and paths with long common parts are as cheap as others.
+// TestMasksAreCheap verifies that masks and paths with long common parts are not expensive.
 func TestMasksAreCheap(t *testing.T) {
 	var paths []string
 	for i := range 16 {

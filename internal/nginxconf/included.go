@@ -9,8 +9,8 @@ import (
 // read.
 type reading struct{ bytes, directives, words int }
 
-// collectIncluded adds the directives of the files of spec.files that an include matches. Files
-// that are unknown, or beyond the bounds of a configuration, are unseen.
+// collectIncluded adds the directives of the files of spec.files that an include matches. It sets
+// unseen if a file is unknown, or is beyond the bounds of a configuration.
 func (c *checker) collectIncluded(d *directive, parent *directive, context uint) {
 	if len(d.args) != 1 || !c.inFiles(d.args[0]) {
 		return
@@ -52,7 +52,7 @@ func (c *checker) collectText(file, text string, parent *directive, context uint
 }
 
 // ownDefaults are the directives that the operator adds to the http context unless the user's text
-// sets them there. nginx refuses a second one.
+// sets them there. nginx rejects duplicates.
 var ownDefaults = []string{
 	"default_type", "sendfile", "server_tokens", "client_body_temp_path", "proxy_temp_path", "fastcgi_temp_path", "uwsgi_temp_path",
 	"scgi_temp_path",

@@ -83,7 +83,8 @@ func TestIncludedFiles(t *testing.T) {
 	}
 }
 
-// The operator adds its defaults to the http context. A second one is an error.
+// TestOwnDefaults verifies that ownDefaults lists directives that the operator adds to the http
+// context. nginx rejects a duplicate of these directives.
 func TestOwnDefaults(t *testing.T) {
 	files, err := Render(&v1alpha2.NginxOperatorSpec{}, "server { listen 8080; }", false)
 	if err != nil {
@@ -96,8 +97,8 @@ func TestOwnDefaults(t *testing.T) {
 	}
 }
 
-// However often files include each other, the checker reads no more than the bounds of one
-// configuration.
+// TestIncludesAreCheap verifies that the checker reads no more than the bounds of one
+// configuration, however often files include each other.
 func TestIncludesAreCheap(t *testing.T) {
 	var paths []string
 	known := map[string]string{}

@@ -38,8 +38,8 @@ func (c *checker) listens(server *directive) []listen {
 	return out
 }
 
-// parseListen parses a listen directive. It returns false if the directive has no port, or an
-// invalid one.
+// parseListen parses a listen directive. It returns false for a Unix socket, or if the port is
+// invalid.
 func parseListen(d *directive) (listen, bool) {
 	l := listen{
 		directive: d, tls: slices.Contains(d.args[1:], "ssl"),

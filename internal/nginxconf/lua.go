@@ -2,8 +2,8 @@ package nginxconf
 
 import "strings"
 
-// skipLua skips a Lua block and its closing brace. It returns false if the block has none. Braces
-// in strings and comments do not count.
+// skipLua skips a Lua block and its closing brace. It returns false if the block has no closing
+// brace. Braces in strings and comments do not count.
 func (r *reader) skipLua() bool {
 	for depth := 1; r.pos < len(r.text); r.pos++ {
 		switch rest := r.text[r.pos:]; {
@@ -27,7 +27,8 @@ func (r *reader) skipLua() bool {
 	return false
 }
 
-// luaBracket returns the end of the long bracket at the start of a text, or "" if there is none.
+// luaBracket returns the closing bracket for the opening long bracket at the start of a text, or ""
+// if there is none.
 func luaBracket(text string) string {
 	level := 1
 	for level < len(text) && level <= maxDepth && text[level] == '=' {
@@ -39,7 +40,8 @@ func luaBracket(text string) string {
 	return "]" + strings.Repeat("=", level-1) + "]"
 }
 
-// skipTo skips to the last byte of the next end, or to the last byte of the text.
+// skipTo skips to the last byte of the next occurrence of end, or to the last byte of the text. The
+// search starts from bytes after the current position.
 func (r *reader) skipTo(end string, from int) {
 	size := strings.Index(r.text[r.pos+from:], end)
 	if size < 0 {

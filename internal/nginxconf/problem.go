@@ -9,7 +9,7 @@ type Problem struct {
 	File string
 	// Line is the line in the text, or 0 if the problem has no single line.
 	Line int
-	// Directive is the name of the directive, or empty if the problem is about none.
+	// Directive is the name of the directive, or empty if the problem is not about a directive.
 	Directive string
 	// Message is the problem and the remedy.
 	Message string

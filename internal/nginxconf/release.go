@@ -11,7 +11,7 @@ import (
 	crossplane "github.com/nginxinc/nginx-go-crossplane"
 )
 
-// release is what is known about the nginx in an image.
+// release describes the nginx in an image, as far as the name and the tag of the image show it.
 type release struct {
 	// certain reports whether the image has only the directives of nginx itself. It is false for
 	// images of other vendors, which can have other modules.
@@ -27,13 +27,13 @@ type release struct {
 }
 
 const (
-	// defaultMinor and defaultPatch are the default nginx, 1.30.7.
+	// defaultMinor and defaultPatch are the version of the default nginx, 1.30.7.
 	defaultMinor, defaultPatch = 30, 7
-	// stableMinor is the newest stable nginx. Only mainline gets new directives, so the tables have
-	// all directives of stable.
+	// stableMinor is the version of the newest stable nginx. Only mainline gets new directives, so
+	// the tables have all directives of stable.
 	stableMinor = 30
-	// mainlineMinor and mainlinePatch are the newest mainline nginx whose directives are in the
-	// tables.
+	// mainlineMinor and mainlinePatch are the version of the newest mainline nginx whose directives
+	// are in the tables.
 	mainlineMinor, mainlinePatch = 31, 4
 	// unknownPatch is the patch level of an image if its tag has none.
 	unknownPatch = -1
@@ -118,7 +118,7 @@ var thirdParty = []crossplane.MatchFunc{
 	crossplane.MatchOtelLatest, crossplane.MatchNginxPlusLatest,
 }
 
-// masksOf returns the masks of a directive in all versions, or nothing if no version has it.
+// masksOf returns the masks of a directive in all versions, or nil if no version has it.
 func (r release) masksOf(name string) []uint {
 	if r.certain && isLoadedModule(name) {
 		return nil

@@ -46,8 +46,8 @@ func TestReleaseOf(t *testing.T) {
 	}
 }
 
-// The version that admission assumes for instances without an image is that of the release's
-// default image.
+// TestDefaultIsThatOfTheRelease verifies that admission assumes the nginx version of the release's
+// default image for an instance without an image.
 func TestDefaultIsThatOfTheRelease(t *testing.T) {
 	manifest, err := os.ReadFile("../../config/manager/manager.yaml")
 	if err != nil {
@@ -64,7 +64,8 @@ func TestDefaultIsThatOfTheRelease(t *testing.T) {
 	}
 }
 
-// masks.go copies the bits of crossplane's tables, so the results must equal crossplane's.
+// TestBitsAreThoseOfTheParser verifies that the checker, whose masks.go copies the bits of
+// crossplane's tables, has the same results as crossplane.
 func TestBitsAreThoseOfTheParser(t *testing.T) {
 	around := map[uint]string{
 		contextHTTP: "http { %s }", contextServer: "http { server { %s } }", contextLocation: "http { server { location / { %s } } }",
@@ -112,8 +113,8 @@ func parserTakes(t *testing.T, text string) bool {
 	return len(payload.Errors) == 0
 }
 
-// Directives that are newer than nginx 1.28 are known in their contexts, for every image, because
-// nginx itself refuses directives that its version lacks.
+// TestNewerDirectives verifies that directives newer than nginx 1.28 are known in their contexts
+// for every image. nginx itself rejects directives that its version lacks.
 func TestNewerDirectives(t *testing.T) {
 	for _, image := range []string{"", "nginx:1.30.4", "nginx:1.31.4", "nginx:1.28.3"} {
 		spec := &v1alpha2.NginxOperatorSpec{Image: image, Config: &v1alpha2.Config{}}
@@ -138,7 +139,8 @@ func TestNewerDirectives(t *testing.T) {
 	}
 }
 
-// An image of another vendor can have unknown modules, so an unknown directive is a warning.
+// TestImagesOfOthers verifies that an unknown directive is only a warning for an image of another
+// vendor, which can have unknown modules.
 func TestImagesOfOthers(t *testing.T) {
 	spec := &v1alpha2.NginxOperatorSpec{Image: "quay.io/me/my-nginx:1", Config: &v1alpha2.Config{}}
 	text := inServer(

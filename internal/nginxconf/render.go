@@ -126,7 +126,7 @@ func workers(spec *v1alpha2.NginxOperatorSpec) int {
 		return 0
 	}
 
-	// The subtraction keeps 3000m at 3.
+	// The subtraction keeps 3000m at 3 despite the approximation.
 	return int(max(1, math.Ceil(min(processors, maxWorkers)-1e-6)))
 }
 

@@ -77,7 +77,7 @@ func TestRender(t *testing.T) {
 	}
 }
 
-// nginx gets one worker for each CPU of the container's limit.
+// TestWorkers verifies that nginx gets one worker process for each CPU of the container's limit.
 func TestWorkers(t *testing.T) {
 	for limit, want := range map[string]string{
 		"": "auto", "0": "auto", "1n": "1", "100m": "1", "1": "1", "1001m": "2", "1500m": "2", "3000m": "3", "7": "7", "29000m": "29",
@@ -97,7 +97,8 @@ func TestWorkers(t *testing.T) {
 	}
 }
 
-// Fields of spec.nginx replace the defaults. An access_log of the user replaces both.
+// TestTuning verifies that the fields of spec.nginx replace the defaults. An access_log directive
+// of the user replaces both.
 func TestTuning(t *testing.T) {
 	spec := v1alpha2.NginxOperatorSpec{
 		Resources: &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}},
@@ -122,8 +123,9 @@ func TestTuning(t *testing.T) {
 	}
 }
 
-// A spec of v1alpha1 renders as in release 0.1.0, or else an upgrade would restart every operand.
-// The controller's golden files are from that release.
+// TestRenderAsTheFirstRelease verifies that a v1alpha1 spec renders as in release 0.1.0. Otherwise
+// an upgrade would restart every operand. The golden files of package operand are from that
+// release.
 func TestRenderAsTheFirstRelease(t *testing.T) {
 	for name, test := range map[string]struct {
 		spec v1alpha2.NginxOperatorSpec

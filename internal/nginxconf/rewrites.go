@@ -112,7 +112,7 @@ func (c *checker) checkQuestionMarks(warn func(*directive)) {
 			return exposed
 		})
 
-		// No more findings are needed than are shown. A flag or a redirect ends the processing.
+		// More findings than are shown are not needed. A flag or a redirect ends the processing.
 		if d.name == "rewrite" && len(d.args) == 2 && !isRedirect(d) && hasArguments(d) && len(open[scope]) < shown {
 			open[scope] = append(open[scope], openRewrite{d, used})
 		}
@@ -120,7 +120,7 @@ func (c *checker) checkQuestionMarks(warn func(*directive)) {
 }
 
 // rewriteScope returns the server or location whose rewrite directives nginx runs in order,
-// including the directives in its ifs.
+// including the directives in its if blocks.
 func rewriteScope(d *directive) *directive {
 	scope := d.parent
 	for scope != nil && scope.name == "if" {
@@ -207,7 +207,8 @@ func capturesOf(pattern string) (captures [10]capture) {
 	// open are the numbers of the open groups, or 0 for groups that capture nothing or have a
 	// number above 9.
 	open := make([]int, 0, 16)
-	// around is the number of open groups up to the outermost lookaround, or 0 outside of one.
+	// around is the number of open groups up to the outermost lookaround, or 0 outside of
+	// lookarounds.
 	count, around := 0, 0
 	for i := 0; i < len(pattern); i++ {
 		rest := pattern[i+1:]

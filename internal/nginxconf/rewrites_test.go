@@ -10,12 +10,12 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// These configurations have the patterns of nginx's vulnerabilities, or similar ones, for an image
-// without the fixes.
+// TestRewritesThatExposeVulnerabilities verifies the warnings for configurations with the patterns
+// of nginx's vulnerabilities, or with similar patterns, and an image without the fixes.
 func TestRewritesThatExposeVulnerabilities(t *testing.T) {
 	const first, second = "CVE-2026-42945", "CVE-2026-9256"
 	for text, want := range map[string]string{
-		// These are the configurations in nginx's commits with the fixes.
+		// The next five configurations are from the nginx commits with the fixes.
 		"rewrite ^(.*) /new?c=1; set $myvar $1; return 200 $myvar;":           first,
 		"rewrite ^/((.*))$ http://127.0.0.1:8080/$1$2 redirect;":              second,
 		"rewrite ^/((.*))$ http://127.0.0.1:8080/?$1$2;":                      second,
@@ -102,7 +102,8 @@ func TestWarningsOfVulnerabilities(t *testing.T) {
 	}
 }
 
-// These regular expressions are incomplete or never end.
+// TestCapturesOfBrokenExpressions verifies that invalid or incomplete regular expressions cause no
+// panic and no capture out of range.
 func TestCapturesOfBrokenExpressions(t *testing.T) {
 	for _, pattern := range []string{
 		"", "(", ")", "(?", "(?P", "(?<", "(?'", "(*", "[", "[^", "[]", `\`, `(\`, "((((((((((((", "))))((", "(?=(?!(?<=(",

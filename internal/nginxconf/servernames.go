@@ -27,7 +27,7 @@ func (c *checker) checkServerNames() {
 	}
 }
 
-// mountedSecret returns the Secret of spec.tls that has a file, or "" if none has it.
+// mountedSecret returns the Secret of spec.tls that has a file, or "" if no Secret has it.
 func mountedSecret(file string) string {
 	secret, _, mounted := mountedFile(file)
 	if !mounted || strings.Contains(secret, "$") {
@@ -36,8 +36,9 @@ func mountedSecret(file string) string {
 	return secret
 }
 
-// namesServedWith returns the names of the servers that use a certificate, their own or that of the
-// http context. It returns nil if one of the servers can have any name.
+// namesServedWith returns the names of the servers that use a certificate. A server uses its own
+// certificates, or else the certificates of the http context. The result is nil if one of the
+// servers can have any name.
 func (c *checker) namesServedWith(secret string) []string {
 	uses := func(block *directive) bool {
 		return slices.ContainsFunc(c.children(block, "ssl_certificate"), func(d *directive) bool { return mountedSecret(d.first()) == secret })

@@ -9,8 +9,8 @@ import (
 	"github.com/example/nginx-operator/internal/bounds/boundstest"
 )
 
-// A certificate that covers no name of its servers is a warning, unless one of the servers can have
-// any name.
+// TestServerNames verifies that a certificate that covers no name of its servers causes a warning,
+// unless one of the servers accepts any name.
 func TestServerNames(t *testing.T) {
 	server := func(names string) string {
 		return "server { listen 8080; listen 8443 ssl; " + names + "\nssl_certificate /etc/nginx/tls/shop/tls.crt;\n" +
@@ -63,7 +63,7 @@ func TestServerNames(t *testing.T) {
 	}
 }
 
-// The number of compared names is bounded.
+// TestServerNamesAreBounded verifies that the number of compared names is bounded.
 func TestServerNamesAreBounded(t *testing.T) {
 	spec := tlsSpec("shop")
 	text := "server { listen 8080; listen 8443 ssl; server_name" + strings.Repeat(" a.b", 200_000) + ";\n" +

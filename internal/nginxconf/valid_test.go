@@ -12,13 +12,14 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// example is a realistic configuration. Its first line can have the spec.
+// example is a realistic configuration with its spec.
 type example struct {
 	spec v1alpha2.NginxOperatorSpec
 	text string
 }
 
 // examples returns configurations that nginx 1.30 accepts. nginx 1.28 accepts all except newest.
+// The first line of a file can have its spec.
 func examples(t *testing.T) map[string]example {
 	t.Helper()
 	files, err := filepath.Glob("testdata/valid/*.conf")
@@ -54,7 +55,7 @@ func TestExamplesAreAccepted(t *testing.T) {
 	}
 }
 
-// crossplane's strictest parser accepts the rendered files.
+// TestRenderedFilesParse verifies that crossplane's strictest parser accepts the rendered files.
 func TestRenderedFilesParse(t *testing.T) {
 	all := examples(t)
 	all["none"] = example{spec: v1alpha2.NginxOperatorSpec{TLS: []v1alpha2.TLS{{SecretName: "shop"}}}}

@@ -6,7 +6,7 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// volumeAt returns the volume of the spec that has a file, or nil if none has it.
+// volumeAt returns the volume of the spec that has a file, or nil if no volume has it.
 func (c *checker) volumeAt(file string) *v1alpha2.Volume {
 	var found *v1alpha2.Volume
 	for i := range c.spec.Volumes {
@@ -19,8 +19,8 @@ func (c *checker) volumeAt(file string) *v1alpha2.Volume {
 	return found
 }
 
-// isWritableVolume reports whether nginx can write to a volume. Volumes of ConfigMaps, Secrets, and
-// fields are read-only.
+// isWritableVolume reports whether nginx can write to a volume. Only emptyDir,
+// PersistentVolumeClaim, and CSI volumes can be writable.
 func isWritableVolume(volume *v1alpha2.Volume) bool {
 	return !volume.ReadOnly &&
 		(volume.EmptyDir != nil || volume.PersistentVolumeClaim != nil || volume.CSI != nil && !volume.CSI.ReadOnly)

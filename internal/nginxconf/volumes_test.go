@@ -9,7 +9,8 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// Files in a volume exist, and are writable if the volume is.
+// TestFilesOfVolumes verifies that files in a volume are assumed to exist, and are writable if the
+// volume is.
 func TestFilesOfVolumes(t *testing.T) {
 	spec := &v1alpha2.NginxOperatorSpec{Volumes: []v1alpha2.Volume{
 		{Name: "pages", MountPath: "/var/cache/nginx", EmptyDir: &v1alpha2.EmptyDirVolume{}},
@@ -45,7 +46,7 @@ func TestFilesOfVolumes(t *testing.T) {
 	}
 }
 
-// Worker processes keep the declared environment variables.
+// TestEnvironment verifies that worker processes keep the declared environment variables.
 func TestEnvironment(t *testing.T) {
 	files, err := Render(&v1alpha2.NginxOperatorSpec{Env: []v1alpha2.EnvVar{{Name: "TZ"}, {Name: "A.b"}}}, "", false)
 	if err != nil || !strings.Contains(files[MainFile], "s;\nenv TZ;\nenv A.b;\n\nevents {") {

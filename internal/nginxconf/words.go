@@ -10,7 +10,7 @@ type reader struct {
 	text              string
 	pos, line         int
 	directives, words int
-	// kept is the memory for the words of a statement. The next statement uses it again.
+	// kept is the memory for the words of a statement. The next statement reuses it.
 	kept []string
 }
 
@@ -56,7 +56,7 @@ func (r *reader) statement() (words []string, line int, end byte, problem *Probl
 
 func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
 
-// skipSpace skips to the next word. A comment starts only in the place of a word.
+// skipSpace skips to the next word. A comment can start only at the start of a word.
 func (r *reader) skipSpace() {
 	for ; r.pos < len(r.text); r.pos++ {
 		switch c := r.text[r.pos]; {

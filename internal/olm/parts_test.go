@@ -6,8 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// OLM can replace the operator if all parts allow it. Until each part has called Set, the condition
-// does not become True, but it becomes False immediately.
+// TestParts verifies that OLM can replace the operator only if all parts allow it. The condition
+// does not become True until each part has called Set. It becomes False immediately.
 func TestParts(t *testing.T) {
 	const yes, no = metav1.ConditionTrue, metav1.ConditionFalse
 	condition := &recorded{}

@@ -36,7 +36,7 @@ func (r *recorded) Set(_ context.Context, status metav1.ConditionStatus, options
 	return nil
 }
 
-// Outside of OLM, Set does nothing and returns no error.
+// TestOutsideOLM verifies that Set does nothing and returns no error outside of OLM.
 func TestOutsideOLM(t *testing.T) {
 	t.Setenv(ConditionNameEnv, "")
 	upgradeable := NewUpgradeable(nil, logr.Discard())
@@ -45,7 +45,7 @@ func TestOutsideOLM(t *testing.T) {
 	}
 }
 
-// The condition is written only if it changes.
+// TestSet verifies that the condition is written only if it changes.
 func TestSet(t *testing.T) {
 	condition := &recorded{}
 	upgradeable := &Upgradeable{condition: condition}

@@ -39,7 +39,7 @@ func (r Release) oversized(object *v1alpha2.NginxOperator) []ratchet.Refusal {
 	if len(object.Spec.Patches) > 0 {
 		patched, errs := patch.Apply(object.Spec.Patches, children, patchesPath)
 		if len(errs) > 0 {
-			return nil // patches that cannot be applied are refused as such
+			return nil // CheckPatches reports patches that cannot be applied
 		}
 		children = patched
 	}

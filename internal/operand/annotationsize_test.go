@@ -14,9 +14,9 @@ import (
 	"github.com/example/nginx-operator/internal/validation"
 )
 
-// An annotation counts twice: the annotation, and its copy in the last declaration. So the limit is
-// 128 KiB and not 256, and lower for characters that JSON escapes. The API server accepts
-// everything that is not refused.
+// TestOversizedChildren verifies the limit of annotations. An annotation counts twice, because the
+// last declaration has a copy of it. So the limit is 128 KiB and not 256 KiB, and lower for
+// characters that JSON escapes. The API server accepts every child that is not refused.
 func TestOversizedChildren(t *testing.T) {
 	of := func(text string) map[string]string { return map[string]string{"example.com/a": text} }
 	service := func(text string) func(*v1alpha2.NginxOperatorSpec) {
@@ -92,7 +92,7 @@ func TestOversizedChildren(t *testing.T) {
 	}
 }
 
-// An annotation added to a stored large one is a new value.
+// TestOversizedRatchets verifies that an annotation added to a large stored one is a new value.
 func TestOversizedRatchets(t *testing.T) {
 	r := Release{Image: fixture.Image}
 	object := fixture.NewObject(func(s *v1alpha2.NginxOperatorSpec) {

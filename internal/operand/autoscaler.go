@@ -12,8 +12,8 @@ import (
 	"github.com/example/nginx-operator/internal/defaults"
 )
 
-// desiredAutoscaler returns the HorizontalPodAutoscaler. It measures the container nginx only:
-// injected containers may have no requests, and the utilization of the Pod would be unknown.
+// desiredAutoscaler returns the HorizontalPodAutoscaler. It measures only the nginx container:
+// injected containers can lack requests, and then the utilization of the Pod is unknown.
 func desiredAutoscaler(object *v1alpha2.NginxOperator, in Inputs) *autoscalingv2.HorizontalPodAutoscaler {
 	declared := defaults.Autoscaling(&object.Spec)
 	autoscaler := &autoscalingv2.HorizontalPodAutoscaler{
@@ -40,7 +40,7 @@ func desiredAutoscaler(object *v1alpha2.NginxOperator, in Inputs) *autoscalingv2
 	return autoscaler
 }
 
-// utilization returns the metric for a resource of the container nginx, in percent of its request.
+// utilization returns the metric for a resource of the nginx container, in percent of its request.
 func utilization(resource corev1.ResourceName, target *int32) autoscalingv2.MetricSpec {
 	return autoscalingv2.MetricSpec{
 		Type: autoscalingv2.ContainerResourceMetricSourceType,

@@ -24,7 +24,8 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// workload is what matters to clients and neighbours of an instance, whoever made it.
+// workload has the properties of an instance that matter to its clients and its environment,
+// independent of the tool that created it.
 type workload struct {
 	Replicas                                         int32
 	Image                                            string
@@ -32,19 +33,19 @@ type workload struct {
 	Env, Requests, Labels, Annotations, NodeSelector map[string]string
 	ServiceAnnotations                               map[string]string
 	Service, Affinity, LocalPolicy                   string
-	Ports                                            map[int32]int32 // of the Service, and where nginx listens
+	Ports                                            map[int32]int32 // listening port of nginx by port of the Service
 	CachePath, CacheSize, CacheMedium                string
 	MinReplicas, MaxReplicas, ProcessorTarget        int32
 	Host, IngressClass                               string
 	// Servers is the configuration in the http context, without white space and without the
 	// directory of files.
 	Servers string
-	// Files are the keys of ConfigMaps by the path in that directory.
+	// Files has the references to ConfigMap keys, by the path in that directory.
 	Files map[string]string
 }
 
-// The page "Coming from ..." has pairs of manifests. The NginxOperator creates the same as the
-// manifest that it replaces.
+// TestComingFromCreatesTheSame verifies the pairs of manifests on the page "Coming from ...": the
+// NginxOperator creates the same workload as the manifest that it replaces.
 func TestComingFromCreatesTheSame(t *testing.T) {
 	raw, err := os.ReadFile("../../docs/guide/coming-from.md")
 	if err != nil {
@@ -94,7 +95,7 @@ func fromManifests(t *testing.T, text string) workload {
 	return out
 }
 
-// fromTsuru does with the fields of the sample what the operator of tsuru does with them.
+// fromTsuru renders the fields of the sample like tsuru's operator.
 func fromTsuru(t *testing.T, text string) workload {
 	t.Helper()
 	nginx := struct {
@@ -156,7 +157,7 @@ func fromTsuru(t *testing.T, text string) workload {
 	return out
 }
 
-// fromValues does with the values of the sample what the chart does with them.
+// fromValues renders the values of the sample like the chart.
 func fromValues(t *testing.T, text string) workload {
 	t.Helper()
 	values := struct {
@@ -211,7 +212,7 @@ func fromValues(t *testing.T, text string) workload {
 	return out
 }
 
-// workloadOf reads children, a Deployment before a Service.
+// workloadOf returns the workload that the children of an instance describe.
 func workloadOf(children ...client.Object) (out workload) {
 	listens := map[string]int32{}
 	for _, child := range children {
@@ -289,7 +290,8 @@ func put(into *map[string]string, key, value string) {
 	(*into)[key] = value
 }
 
-// users returns what is neither the operator's nor a selector's, nil where nothing is left.
+// users returns the user's labels or annotations, without those of the operator and of selectors.
+// It returns nil if none is left.
 func users(all map[string]string) (out map[string]string) {
 	for key, value := range all {
 		if !wellknown.IsReserved(key) && strings.Contains(key, "example.com/") {

@@ -32,7 +32,8 @@ func DesiredContentConfigMap(object *v1alpha2.NginxOperator, in Inputs) *corev1.
 	return configMap
 }
 
-// ContentName returns the name of the copy, or "" if the object references no content.
+// ContentName returns the name of the ConfigMap of DesiredContentConfigMap, or "" if the object
+// references no content.
 func ContentName(object *v1alpha2.NginxOperator, in Inputs) string {
 	if in.Content == nil {
 		return ""

@@ -14,8 +14,8 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// DesiredDeployment returns the Deployment. It has the resource version of the live one, so that a
-// write fails if another client has scaled it since it was read.
+// DesiredDeployment returns the Deployment. It has the resource version of the live Deployment, so
+// that a write fails if another client has scaled it since it was read.
 func DesiredDeployment(object *v1alpha2.NginxOperator, in Inputs) *appsv1.Deployment {
 	deployment := assets.Deployment()
 	deployment.ObjectMeta = ObjectMeta(object, in)

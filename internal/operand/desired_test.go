@@ -28,7 +28,7 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// asYAML returns objects as kubectl shows them.
+// asYAML returns objects as kubectl prints them.
 func asYAML(t *testing.T, objects []client.Object) string {
 	t.Helper()
 	var text strings.Builder
@@ -42,8 +42,8 @@ func asYAML(t *testing.T, objects []client.Object) string {
 	return text.String()
 }
 
-// asIn010 are declarations that v1alpha1 can make, and whose children release 0.1.0 made as
-// testdata/v0.1.0-*.yaml have them.
+// asIn010 has declarations that v1alpha1 can express. testdata/v0.1.0-*.yaml has the children that
+// release 0.1.0 creates for them.
 var asIn010 = map[string]struct {
 	object *v1alpha2.NginxOperator
 	ipv6   bool
@@ -56,7 +56,8 @@ var asIn010 = map[string]struct {
 	})},
 }
 
-// All children of specs that differ in the set or in the form of their children.
+// TestDesired verifies all children of specs that differ in the set or in the form of their
+// children.
 func TestDesired(t *testing.T) {
 	for name, test := range asIn010 {
 		t.Run(name, func(t *testing.T) {
@@ -73,8 +74,8 @@ func TestDesired(t *testing.T) {
 	fixture.Golden(t, "all-fields.yaml", asYAML(t, Desired(full, in)))
 }
 
-// fullObject returns an object that uses many fields side by side, and asks for labels and
-// annotations of the operator. Each field alone is in TestExamplesOfFields.
+// fullObject returns an object that uses many fields together, and requests labels and annotations
+// of the operator. TestExamplesOfFields covers each field alone.
 func fullObject() *v1alpha2.NginxOperator {
 	return fixture.NewObject(func(s *v1alpha2.NginxOperatorSpec) {
 		s.Replicas, s.Image, s.ForceRedeploy = ptr.To[int32](2), "registry.example.com/nginx:1.29.1", "2026-01-01"
@@ -106,8 +107,8 @@ func fullObject() *v1alpha2.NginxOperator {
 	})
 }
 
-// An upgrade restarts no Pods: for specs that v1alpha1 can express, the Pod template, the
-// configuration, and its name are byte for byte those of release 0.1.0.
+// TestPodsAreThoseOf010 verifies that an upgrade restarts no Pods. For specs that v1alpha1 can
+// express, the Pod template, the configuration, and its name equal release 0.1.0 byte for byte.
 func TestPodsAreThoseOf010(t *testing.T) {
 	for name, test := range asIn010 {
 		t.Run(name, func(t *testing.T) {
@@ -123,8 +124,8 @@ func TestPodsAreThoseOf010(t *testing.T) {
 	}
 }
 
-// whatRolls returns, of a list of children, the Pod template as it is written, and the names and
-// data of ConfigMaps.
+// whatRolls returns the serialized Pod template of a list of children, and the names and data of
+// their ConfigMaps.
 func whatRolls(t *testing.T, children string) []string {
 	t.Helper()
 	var out []string
@@ -152,15 +153,15 @@ func whatRolls(t *testing.T, children string) []string {
 	return out
 }
 
-// The same declaration results in the same bytes of the children. Otherwise every reconcile would
-// write.
+// TestDesiredIsPure verifies that equal declarations result in equal bytes of the children.
+// Otherwise every reconcile would write.
 func TestDesiredIsPure(t *testing.T) {
 	object := fullObject()
 	before, in := object.DeepCopy(), newInputs(t, object, "server { listen 80; }", false)
 	in.Content = &Content{Hash: "abc"}
 	first, second := Desired(object, in), Desired(object, in)
 	for _, child := range first {
-		// What is written into a child must not reach the object or the next reconcile.
+		// A change of a child must not affect the object or the next reconcile.
 		if deployment, ok := child.(*appsv1.Deployment); ok {
 			deployment.Spec.Template.Spec.NodeSelector["changed"] = "yes"
 			deployment.Spec.Template.Spec.Containers[0].Resources.Limits["changed"] = resource.MustParse("1")
@@ -175,7 +176,8 @@ func TestDesiredIsPure(t *testing.T) {
 	}
 }
 
-// An object that was stored without the schema's defaults is treated as if it had them.
+// TestDesiredWithoutDefaults verifies that an object that was stored without the schema's defaults
+// is treated as if it had them.
 func TestDesiredWithoutDefaults(t *testing.T) {
 	bare, full := fixture.NewObject(), fixture.NewObject(fixture.OnPort(v1alpha2.DefaultPort))
 	bare.Spec = v1alpha2.NginxOperatorSpec{}
@@ -185,8 +187,8 @@ func TestDesiredWithoutDefaults(t *testing.T) {
 	}
 }
 
-// ConfigMaps with other names or contents of files have another name. The name is valid for every
-// valid object name.
+// TestNamesOfConfigMaps verifies that ConfigMaps whose files differ in name or content have
+// different names. The name is valid for every valid object name.
 func TestNamesOfConfigMaps(t *testing.T) {
 	names := map[string]bool{}
 	for _, files := range []nginxconf.Files{
@@ -214,8 +216,8 @@ func TestNamesOfConfigMaps(t *testing.T) {
 	}
 }
 
-// Pods have no version label, because an upgrade would restart them. Other children may have the
-// version of nginx.
+// TestPodsHoldNoVersion verifies that Pods have no version label, because an upgrade would restart
+// them. Other children may have the version of nginx.
 func TestPodsHoldNoVersion(t *testing.T) {
 	deployment := DesiredDeployment(fixture.NewObject(), Inputs{Image: fixture.Image})
 	if version := deployment.Labels[wellknown.LabelVersion]; version != "1.28.0" {
@@ -231,7 +233,8 @@ func TestPodsHoldNoVersion(t *testing.T) {
 	}
 }
 
-// Only the declared peers reach the served ports. The kubelet always reaches its port.
+// TestNetworkPolicyFrom verifies that only the declared peers reach the served ports, and that the
+// kubelet always reaches its port.
 func TestNetworkPolicyFrom(t *testing.T) {
 	object := fixture.NewObject(fixture.OnPort(80))
 	peers := []networkingv1.NetworkPolicyPeer{{PodSelector: &metav1.LabelSelector{}}, {IPBlock: &networkingv1.IPBlock{CIDR: "192.0.2.0/24"}}}
@@ -245,7 +248,8 @@ func TestNetworkPolicyFrom(t *testing.T) {
 	}
 }
 
-// The Service and the NetworkPolicy reference the ports of Pods by name.
+// TestNamedPorts verifies that the Service and the NetworkPolicy reference the ports of Pods by
+// name.
 func TestNamedPorts(t *testing.T) {
 	for name, object := range map[string]*v1alpha2.NginxOperator{"defaults": fixture.NewObject(), "all fields": fullObject()} {
 		t.Run(name, func(t *testing.T) {
@@ -269,8 +273,8 @@ func TestNamedPorts(t *testing.T) {
 	}
 }
 
-// A value is either in the manifest or in the code. The code does not change values of the
-// manifest.
+// TestNothingOverwritesTheManifests verifies that the code does not change values of the manifests.
+// A value is either in the manifest or in the code.
 func TestNothingOverwritesTheManifests(t *testing.T) {
 	constant := map[string]client.Object{
 		"ConfigMap": assets.ConfigMap(), "NetworkPolicy": assets.NetworkPolicy(), "Deployment": assets.Deployment(),
@@ -278,7 +282,7 @@ func TestNothingOverwritesTheManifests(t *testing.T) {
 	}
 	for _, e := range examplesOf(t, fieldsPage(t)) {
 		fields := maps.Clone(e.spec)
-		delete(fields, "patches") // they may
+		delete(fields, "patches") // patches may change values of the manifests
 		children := e.children(t, fields)
 		for kind, manifest := range constant {
 			if !children.Has(kind + ".kind: " + kind) {
@@ -293,7 +297,8 @@ func TestNothingOverwritesTheManifests(t *testing.T) {
 	}
 }
 
-// Paths and names that several children use are the same in all of them.
+// TestPartsAgree verifies that paths and names that several children use are the same in all of
+// them.
 func TestPartsAgree(t *testing.T) {
 	object := fixture.NewObject()
 	in := newInputs(t, object, "", false)
@@ -315,7 +320,7 @@ func TestPartsAgree(t *testing.T) {
 	}
 }
 
-// These changes restart Pods, or do not. A change of the Service restarts none.
+// TestWhatRollsThePods verifies which changes restart Pods. A change of the Service restarts none.
 func TestWhatRollsThePods(t *testing.T) {
 	base := fixture.NewObject()
 	template := func(object *v1alpha2.NginxOperator) string {

@@ -3,10 +3,10 @@ package operand
 import corev1 "k8s.io/api/core/v1"
 
 // backward has a function for each edition of the Pod template except the newest. It converts a
-// template of the next edition to that edition. Edition 0 is that of release 0.1.0. A release that
-// renders another Pod template of an unchanged spec adds a function. So instances that wait for a
-// rollout slot, are blocked, or were rolled back retain their Pods. The image and nginx.conf are
-// part of the record and need no edition.
+// template of the next edition to that edition. Edition 0 is the edition of release 0.1.0. A
+// release that renders another Pod template from an unchanged spec must add a function, so that
+// instances that wait for a rollout slot, are blocked, or were rolled back retain their Pods. The
+// image and nginx.conf are part of the record and need no edition.
 var backward []func(*corev1.PodTemplateSpec)
 
 // newestEdition returns the edition of this release.

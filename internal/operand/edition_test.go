@@ -9,8 +9,8 @@ import (
 	"github.com/example/nginx-operator/internal/fixture"
 )
 
-// A record restores the Pod template of its edition byte for byte. An unknown edition is restored
-// as the newest.
+// TestEditions verifies that a record restores the Pod template of its edition byte for byte. An
+// unknown edition is restored as the newest one.
 func TestEditions(t *testing.T) {
 	object := fixture.NewObject()
 	in := newInputs(t, object, "", false)

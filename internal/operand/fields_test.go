@@ -22,7 +22,7 @@ import (
 	"github.com/example/nginx-operator/internal/fixture"
 )
 
-// fieldsPage returns the reference of the fields, which explains each and has an example of each.
+// fieldsPage returns the reference of the fields, which explains each field with an example.
 func fieldsPage(t *testing.T) string {
 	t.Helper()
 	page, err := docs.Fields(os.DirFS("../../docs/guide"))
@@ -32,7 +32,7 @@ func fieldsPage(t *testing.T) string {
 	return page
 }
 
-// example is a declaration with the ConfigMaps that it names.
+// example is a declaration with the ConfigMaps that it references.
 type example struct {
 	section, name string
 	spec          map[string]any
@@ -80,8 +80,8 @@ func readFile(t *testing.T, path string) string {
 	return string(text)
 }
 
-// children returns what an operand with a spec is made of, line by line: each leaf of each child
-// with its path.
+// children returns the rendered children of an instance as lines. Each line is the path and the
+// value of a leaf.
 func (e example) children(t *testing.T, fields map[string]any) sets.Set[string] {
 	t.Helper()
 	object := fixture.NewObject()
@@ -92,7 +92,7 @@ func (e example) children(t *testing.T, fields map[string]any) sets.Set[string] 
 	out, seen := sets.New[string](), map[string]int{}
 	in := e.inputs(t, object)
 	all, err := Children(object, in)
-	if err != nil { // a field of a patch was taken away
+	if err != nil { // a field of a patch was removed
 		all = Desired(object, in)
 	}
 	for _, child := range all {
@@ -114,7 +114,7 @@ func leavesOf(t *testing.T, name string, object client.Object) []string {
 	return lines(name, fields)
 }
 
-// inputs returns what a reconcile would read for the object.
+// inputs returns the inputs that a reconcile would read for the object.
 func (e example) inputs(t *testing.T, object *v1alpha2.NginxOperator) Inputs {
 	t.Helper()
 	servers := ""
@@ -148,7 +148,7 @@ func (e example) inputs(t *testing.T, object *v1alpha2.NginxOperator) Inputs {
 	return in
 }
 
-// lines returns the leaves of a JSON value, each line of a text on its own.
+// lines returns the leaves of a JSON value. A text of several lines results in several leaves.
 func lines(path string, value any) []string {
 	var out []string
 	switch value := value.(type) {
@@ -168,7 +168,8 @@ func lines(path string, value any) []string {
 	return out
 }
 
-// The children of each example of the documentation, compared with those of an empty spec.
+// TestExamplesOfFields compares the children of each example in the documentation with the children
+// of an empty spec.
 func TestExamplesOfFields(t *testing.T) {
 	var text strings.Builder
 	for _, e := range examplesOf(t, fieldsPage(t)) {
@@ -184,7 +185,7 @@ func TestExamplesOfFields(t *testing.T) {
 	fixture.Golden(t, "fields.txt", text.String())
 }
 
-// No documented spec is refused.
+// TestNoExampleIsRefused verifies that no documented spec is refused.
 func TestNoExampleIsRefused(t *testing.T) {
 	examples := append(examplesOf(t, fieldsPage(t)), samplesOf(t)...)
 	if len(examples) < 20 {

@@ -16,7 +16,7 @@ import (
 	"github.com/example/nginx-operator/internal/nginxconf"
 )
 
-// NewDeclaredFiles returns the copy of files, given by their paths.
+// NewDeclaredFiles returns the copies of files. found has the content of each file by its path.
 func NewDeclaredFiles(found map[string][]byte) Content {
 	out := Content{Text: map[string]string{}, Binary: map[string][]byte{}}
 	digests := map[string]string{}
@@ -37,7 +37,8 @@ func NewDeclaredFiles(found map[string][]byte) Content {
 // in a row.
 func CopiedKey(file string) string { return strings.ReplaceAll(file, "/", "..") }
 
-// DesiredFilesConfigMap returns the copy of the keys of ConfigMaps that Pods mount as files.
+// DesiredFilesConfigMap returns the ConfigMap that Pods mount for the files of spec.files from
+// ConfigMaps. It has copies of their keys.
 func DesiredFilesConfigMap(object *v1alpha2.NginxOperator, in Inputs) *corev1.ConfigMap {
 	configMap := assets.ConfigMap()
 	configMap.ObjectMeta = ObjectMeta(object, in)
@@ -46,7 +47,8 @@ func DesiredFilesConfigMap(object *v1alpha2.NginxOperator, in Inputs) *corev1.Co
 	return configMap
 }
 
-// FilesName returns the name of the copy, or "" if no file is from a ConfigMap.
+// FilesName returns the name of the ConfigMap of DesiredFilesConfigMap, or "" if no file is from a
+// ConfigMap.
 func FilesName(object *v1alpha2.NginxOperator, in Inputs) string {
 	if in.Files == nil {
 		return ""

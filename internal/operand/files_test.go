@@ -12,7 +12,8 @@ import (
 	"github.com/example/nginx-operator/internal/fixture"
 )
 
-// Files with other paths or content have another copy. The order of the list does not matter.
+// TestCopyOfFiles verifies that files with other paths or content have another copy. The order of
+// the list does not matter.
 func TestCopyOfFiles(t *testing.T) {
 	found := NewDeclaredFiles(map[string][]byte{"a/b.conf": []byte("one"), "c.mmdb": {0xff, 0}})
 	if diff := cmp.Diff(map[string]string{"a..b.conf": "one"}, found.Text); diff != "" {
@@ -38,8 +39,8 @@ func TestCopyOfFiles(t *testing.T) {
 	}
 }
 
-// An object without files and cache has no volumes for them. The dry run of an object with files
-// needs no copy.
+// TestVolumesOfFiles verifies that an object without files and cache has no volumes for them. The
+// dry run of an object with files needs no copy.
 func TestVolumesOfFiles(t *testing.T) {
 	volumes := func(object *v1alpha2.NginxOperator, in Inputs) map[string]corev1.Volume {
 		out := map[string]corev1.Volume{}

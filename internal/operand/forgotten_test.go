@@ -16,21 +16,21 @@ import (
 )
 
 var (
-	// changesNoChild are fields that no desired function reads.
+	// changesNoChild has the fields that no desired function reads, with the reason.
 	changesNoChild = map[string]string{
 		"paused":                    "the operands stay as they are while it is set",
 		"rollout.automaticRollback": "it is about what becomes of children that fail",
 		"patches[].target.name":     "there is one child of each kind",
 	}
-	// nothingWithoutIt are texts and numbers that have no default, because without them there is
-	// nothing.
+	// nothingWithoutIt has the text and number fields without a default. If such a field is not
+	// set, the feature is absent.
 	nothingWithoutIt = map[string]string{
 		"autoscaling.targetMemoryUtilizationPercentage": "no target for memory",
 		"config.inline":                 "configMapRef is given in its place",
 		"forceRedeploy":                 "no redeployment",
 		"podTemplate.priorityClassName": "no priority class",
 	}
-	// defaultsElsewhere are fields whose default the children of any one example do not show.
+	// defaultsElsewhere has the fields whose default no example's children show, with the reason.
 	defaultsElsewhere = map[string]string{ //nolint:gosec // the Secret of a volume is no credential
 		"autoscaling.targetCPUUtilizationPercentage":  "only without a target for memory",
 		"autoscaling.behavior.scaleUp.selectPolicy":   "the API server's",
@@ -46,15 +46,15 @@ var (
 	}
 )
 
-// apiField is a field of the spec that holds no other field of this API.
+// apiField is a leaf field of the spec: its type is not a structure of this API.
 type apiField struct {
-	// path is where it is, for example ports[].name.
+	// path is the path of the field, for example ports[].name.
 	path     string
 	schema   apiextensionsv1.JSONSchemaProps
 	required bool
 }
 
-// fieldsOf walks a type of the API beside its schema.
+// fieldsOf returns the leaf fields of an API type, with their schemas.
 func fieldsOf(t *testing.T, in reflect.Type, schema *apiextensionsv1.JSONSchemaProps, path string) []apiField {
 	t.Helper()
 	var out []apiField
@@ -109,7 +109,8 @@ func (f apiField) isIn(spec map[string]any) bool {
 	return slices.ContainsFunc(holders(spec, f.keys()), func(holder map[string]any) bool { return holder[f.name()] != nil })
 }
 
-// with returns a copy of a spec in which the field has another value, nil for none.
+// with returns a copy of a spec in which the field has another value, or is removed if value is
+// nil.
 func (f apiField) with(spec map[string]any, value any) map[string]any {
 	out := runtime.DeepCopyJSON(spec)
 	for _, holder := range holders(out, f.keys()) {
@@ -122,8 +123,9 @@ func (f apiField) with(spec map[string]any, value any) map[string]any {
 
 var saysDefault = regexp.MustCompile(`[Dd]efaults\s+to\s+(\S+)`)
 
-// defaultValue returns the default that the comment of a text, number or boolean says, nil where it
-// says none, or none that is a value of the field, but in words.
+// defaultValue returns the default in the comment of a text, number, or boolean field. said reports
+// whether the comment has a default. value is nil if it has none, or describes the default in
+// words.
 func (f apiField) defaultValue() (value any, said bool) {
 	found := saysDefault.FindStringSubmatch(f.schema.Description)
 	if found == nil {
@@ -142,7 +144,7 @@ func (f apiField) defaultValue() (value any, said bool) {
 	return value, true
 }
 
-// sectionsOf returns the sections of the second level of a page by their headings.
+// sectionsOf returns the second-level sections of a page by their headings.
 func sectionsOf(page string) map[string]string {
 	out := map[string]string{}
 	for _, section := range strings.Split(page, "\n## ")[1:] {
@@ -152,9 +154,9 @@ func sectionsOf(page string) map[string]string {
 	return out
 }
 
-// Reports the missing parts of a new field of the spec. The tests of drift and of fields that are
-// set and removed, and the golden file of the effects of fields, use the examples of
-// docs/guide/fields as cases. So a new field needs only an example.
+// TestNoFieldIsForgotten reports the missing parts of a new field of the spec. The examples of
+// docs/guide/fields are the test cases for drift, for fields that are set and removed, and for the
+// golden file of the effects of fields. So a new field needs only an example.
 func TestNoFieldIsForgotten(t *testing.T) {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	decodeYAML(t, readFile(t, "../../config/crd/bases/operator.example.com_nginxoperators.yaml"), crd)
@@ -189,7 +191,7 @@ func TestNoFieldIsForgotten(t *testing.T) {
 	}
 }
 
-// samplesOf returns the declarations of v1alpha2 in config/samples.
+// samplesOf returns the v1alpha2 declarations in config/samples.
 func samplesOf(t *testing.T) []example {
 	t.Helper()
 	files, err := filepath.Glob("../../config/samples/*.yaml")
@@ -210,12 +212,13 @@ func (f apiField) isExplained(t *testing.T, section string) {
 	}
 }
 
-// hasExample requires an example that is about the field: without it, the children are others.
+// hasExample requires an example that shows the effect of the field: without the field, the
+// children differ.
 func (f apiField) hasExample(t *testing.T, examples []example) {
 	t.Helper()
 	using := slices.DeleteFunc(slices.Clone(examples), func(e example) bool { return !f.isIn(e.spec) })
 	if len(f.schema.Enum) == 1 {
-		return // one value says nothing
+		return // a single possible value has no effect to show
 	}
 	if len(using) == 0 {
 		t.Errorf("spec.%s: no example in docs/guide/fields sets it, so that no test of drift or removal has it; add it to one", f.path)
@@ -230,8 +233,8 @@ func (f apiField) hasExample(t *testing.T, examples []example) {
 	}
 }
 
-// hasDefault requires that the comment, the schema, the page and the code agree on what holds where
-// the field is not given.
+// hasDefault requires that the comment, the schema, the page, and the code agree on the default of
+// the field.
 func (f apiField) hasDefault(t *testing.T, examples []example, section string) {
 	t.Helper()
 	isScalar := slices.Contains([]string{"string", "integer", "number", "boolean"}, f.schema.Type)
@@ -261,7 +264,7 @@ func (f apiField) hasDefault(t *testing.T, examples []example, section string) {
 			t.Errorf("spec.%s: without it the children of the example %s are others than with its default %s; "+
 				"return that in internal/defaults\n%v\n%v", f.path, e.name, raw,
 				given.Difference(without).UnsortedList(), without.Difference(given).UnsortedList())
-			return // the others would say the same
+			return // other examples would report the same error
 		}
 	}
 }

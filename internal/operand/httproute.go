@@ -22,7 +22,7 @@ func HasHTTPRoute(spec *v1alpha2.NginxOperatorSpec) bool {
 	return spec.Expose != nil && spec.Expose.HTTPRoute != nil
 }
 
-// desiredHTTPRoute returns the HTTPRoute. It sets all fields that route requests, including those
+// desiredHTTPRoute returns the HTTPRoute. It sets all fields that route requests, including fields
 // with a default in the schema: fields that are not declared are not restored after a drift.
 func desiredHTTPRoute(object *v1alpha2.NginxOperator, in Inputs) *gatewayv1.HTTPRoute {
 	form := object.Spec.Expose.HTTPRoute

@@ -10,8 +10,8 @@ import (
 	"github.com/example/nginx-operator/internal/fixture"
 )
 
-// The HTTPRoute has the port number. It is omitted if its kind is not installed, and the other
-// children are not.
+// TestDesiredHTTPRoute verifies that the HTTPRoute has the port number. If its kind is not
+// installed, only the HTTPRoute is omitted.
 func TestDesiredHTTPRoute(t *testing.T) {
 	object := fixture.NewObject(fixture.Routed(v1alpha2.GatewayReference{Name: "public"}, "a.example.com"), fixture.Ports("web", 9090))
 	in := newInputs(t, object, "", false)

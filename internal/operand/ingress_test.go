@@ -13,8 +13,8 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// The Ingress references the first port without TLS. It leaves its current port only for one that a
-// ready Pod serves.
+// TestBackendPort verifies that the Ingress references the first port without TLS. It leaves its
+// current port only for one that a ready Pod serves.
 func TestBackendPort(t *testing.T) {
 	now := func(ingress int32, service, ready []int32) Running {
 		out := Running{exposed: ingress, ready: sets.New(ready...)}
@@ -51,7 +51,7 @@ func TestBackendPort(t *testing.T) {
 	}
 }
 
-// The user cannot set the operator's annotations.
+// TestAnnotationsOfTheIngress verifies that a user cannot set the operator's annotations.
 func TestAnnotationsOfTheIngress(t *testing.T) {
 	object := fixture.NewObject(fixture.Exposed(v1alpha2.IngressHost{Host: "a.example.com"}))
 	object.Spec.Expose.Ingress.Annotations = map[string]string{"a": "b", wellknown.AnnotationLastDeclared: "not-yours"}

@@ -24,7 +24,7 @@ type Inputs struct {
 	// Record is the value of the label that names the record. It is "" if only the Pod template
 	// matters.
 	Record string
-	// Suffix ends the names of the ConfigMaps. It is "" unless one was forged.
+	// Suffix ends the names of the ConfigMaps. It is "" unless a ConfigMap was forged.
 	Suffix string
 	// Edition is the edition of the Pod template.
 	Edition int

@@ -7,8 +7,8 @@ import (
 	"github.com/example/nginx-operator/internal/fixture"
 )
 
-// newInputs returns what a reconcile reads for an object that names nothing, or whose configuration
-// is given here.
+// newInputs returns the inputs that a reconcile reads for an object without references. servers is
+// the configuration.
 func newInputs(t *testing.T, object *v1alpha2.NginxOperator, servers string, ipv6 bool) Inputs {
 	t.Helper()
 	release := Release{Image: fixture.Image, ExporterImage: fixture.ExporterImage, IPv6: ipv6}

@@ -15,7 +15,8 @@ import (
 	"github.com/example/nginx-operator/internal/fixture"
 )
 
-// Only children of the object that are no longer needed are stale.
+// TestStale verifies that only children that belong to the object and are no longer needed are
+// stale.
 func TestStale(t *testing.T) {
 	object := fixture.NewObject()
 	object.Status.LastGoodRevision = &v1alpha2.GoodRevision{Revision: "web-good"}
@@ -64,7 +65,7 @@ func TestStale(t *testing.T) {
 	}
 }
 
-// Each kind of child can be read, and any other kind cannot.
+// TestNewOfEachKind verifies that New supports each kind of child, and no other kind.
 func TestNewOfEachKind(t *testing.T) {
 	object := fullObject()
 	for _, child := range Desired(object, newInputs(t, object, object.Spec.Config.Inline, false)) {

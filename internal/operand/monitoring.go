@@ -74,7 +74,8 @@ func exporter(spec *v1alpha2.NginxOperatorSpec, in Inputs, nginx *corev1.Contain
 }
 
 // desiredPodMonitor returns the PodMonitor, with which Prometheus scrapes each Pod. A port of the
-// Service would expose the metrics to its clients (docs/adr/0035-monitoring-of-instances.md).
+// Service would expose the metrics to the clients of the Service
+// (docs/adr/0035-monitoring-of-instances.md).
 func desiredPodMonitor(object *v1alpha2.NginxOperator, in Inputs) *monitoringv1.PodMonitor {
 	form := object.Spec.Monitoring.PodMonitor
 	monitor := &monitoringv1.PodMonitor{
@@ -96,7 +97,7 @@ func desiredPodMonitor(object *v1alpha2.NginxOperator, in Inputs) *monitoringv1.
 	return monitor
 }
 
-// PrometheusRule returns the alerts of an object with spec.monitoring.alerts.
+// PrometheusRule returns the alerts of an object. The object must have spec.monitoring.alerts.
 func PrometheusRule(object *v1alpha2.NginxOperator) *monitoringv1.PrometheusRule {
 	return desiredPrometheusRule(object, Inputs{})
 }

@@ -26,8 +26,8 @@ func kindsOf(object *v1alpha2.NginxOperator) string {
 	return strings.Join(kinds, " ")
 }
 
-// The exporter runs if monitoring is enabled and the user has none. It has the security context of
-// nginx, and is the last sidecar.
+// TestExporter verifies that the exporter runs if monitoring is enabled and the user runs none. It
+// has the security context of nginx, and is the last sidecar.
 func TestExporter(t *testing.T) {
 	const all, none = "ConfigMap Service NetworkPolicy Deployment PodMonitor PrometheusRule", "ConfigMap Service NetworkPolicy Deployment"
 	for name, test := range map[string]struct {
@@ -102,7 +102,8 @@ func TestExporter(t *testing.T) {
 	}
 }
 
-// A NetworkPolicy that restricts the served ports admits everyone to the metrics.
+// TestMetricsBehindANetworkPolicy verifies that a NetworkPolicy that restricts the served ports
+// admits every client to the metrics.
 func TestMetricsBehindANetworkPolicy(t *testing.T) {
 	object := fixture.NewObject(fixture.Monitored(), func(s *v1alpha2.NginxOperatorSpec) {
 		s.NetworkPolicy = &v1alpha2.NetworkPolicy{From: []networkingv1.NetworkPolicyPeer{{IPBlock: &networkingv1.IPBlock{CIDR: "192.0.2.0/24"}}}}
@@ -113,7 +114,8 @@ func TestMetricsBehindANetworkPolicy(t *testing.T) {
 	}
 }
 
-// Each alert names the instance. The alert about a limit exists only if the limit is known.
+// TestPrometheusRule verifies that each alert references the instance. The alert about a limit
+// exists only if the limit is known.
 func TestPrometheusRule(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*v1alpha2.NginxOperatorSpec)
@@ -154,7 +156,8 @@ func TestPrometheusRule(t *testing.T) {
 	}
 }
 
-// requireScrapeLimits requires the limits of a scrape that docs/guide/fields/monitoring.md states.
+// requireScrapeLimits fails the test unless a scrape has the limits in
+// docs/guide/fields/monitoring.md.
 func requireScrapeLimits(t *testing.T, scrape monitoringv1.PodMonitorSpec) {
 	t.Helper()
 	if *scrape.SampleLimit != 10_000 || *scrape.LabelLimit != 32 || *scrape.LabelNameLengthLimit != 128 ||

@@ -14,7 +14,7 @@ import (
 )
 
 // desiredNetworkPolicy returns the NetworkPolicy. It admits the declared peers to the served ports,
-// and everyone to the ports for probes and metrics: no peer selects the node address of the
+// and any source to the ports for probes and metrics: no peer selects the node address of the
 // kubelet, and the location of Prometheus is unknown.
 func desiredNetworkPolicy(object *v1alpha2.NginxOperator, in Inputs) *networkingv1.NetworkPolicy {
 	policy := assets.NetworkPolicy()

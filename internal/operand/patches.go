@@ -15,8 +15,9 @@ import (
 // patchesPath is the root of field paths in messages about patches.
 var patchesPath = SpecPath.Child("patches")
 
-// patchable returns a child of each kind that can be patched, including those that the object does
-// not have now. An autoscaler may add a PodDisruptionBudget later.
+// patchable returns a child of each kind that can be patched, including kinds that the object does
+// not have now. For example, the PodDisruptionBudget is created when an autoscaler adds a second
+// Pod.
 func patchable(object *v1alpha2.NginxOperator, in Inputs) []client.Object {
 	return []client.Object{
 		DesiredService(object, in), desiredNetworkPolicy(object, in), DesiredDeployment(object, in), desiredPodDisruptionBudget(object, in),

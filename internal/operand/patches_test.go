@@ -15,12 +15,12 @@ import (
 	"github.com/example/nginx-operator/internal/patch"
 )
 
-// notPatchable says why the children of a kind cannot be patched.
+// notPatchable has the reason why the children of a kind cannot be patched.
 var notPatchable = map[string]string{
 	"ConfigMap": "its name stands for its content",
 }
 
-// Reports what a new kind of child lacks for patches.
+// TestEachKindCanBePatchedOrIsExcused reports the missing parts of a new kind of child for patches.
 func TestEachKindCanBePatchedOrIsExcused(t *testing.T) {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	decodeYAML(t, readFile(t, "../../config/crd/bases/operator.example.com_nginxoperators.yaml"), crd)

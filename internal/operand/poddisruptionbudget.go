@@ -11,7 +11,7 @@ import (
 )
 
 // needsPodDisruptionBudget reports whether a PodDisruptionBudget has an effect. The budget allows
-// one disruption at a time, so it has none for a single Pod.
+// one disruption at a time, so it has no effect on a single Pod.
 func needsPodDisruptionBudget(replicas int32) bool { return replicas > 1 }
 
 // desiredPodDisruptionBudget returns the PodDisruptionBudget.

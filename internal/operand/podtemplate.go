@@ -72,7 +72,7 @@ func setPodTemplate(template *corev1.PodTemplateSpec, object *v1alpha2.NginxOper
 	toEdition(template, in.Edition)
 }
 
-// setPodMetadata sets labels and annotations. Those of the operator override those of the user.
+// setPodMetadata sets labels and annotations. The operator's values override the user's.
 func setPodMetadata(template *corev1.PodTemplateSpec, object *v1alpha2.NginxOperator, in Inputs, servicePorts string) {
 	operators := map[string]string{}
 	if servicePorts != "" {

@@ -29,8 +29,8 @@ type Port struct {
 	appProtocol               string
 }
 
-// declaredPorts returns the declared ports, first those with a name, then those of spec.tls, each
-// with its container port.
+// declaredPorts returns the declared ports, first the ports of spec.ports, then the ports of
+// spec.tls, each with its container port.
 func declaredPorts(spec *v1alpha2.NginxOperatorSpec, now Running) []Port {
 	var out []Port
 	for _, port := range defaults.ServicePorts(spec) {
@@ -47,7 +47,7 @@ func declaredPorts(spec *v1alpha2.NginxOperatorSpec, now Running) []Port {
 }
 
 // setTargets names the container ports. A name belongs to its number while Pods have it, even after
-// the port was renamed. So requests reach the right number, and a new name restarts no Pods.
+// a rename of the port. Therefore requests reach the right number, and a rename restarts no Pods.
 func setTargets(ports []Port, containers []ContainerPort) {
 	names, taken := namesOf(containers), sets.New(portHealth)
 	for i := range ports {
@@ -89,7 +89,7 @@ func isOfOther(containers []ContainerPort, name string, number int32) bool {
 	return false
 }
 
-// freeName returns the preferred name, or a name with the number if the preferred one is taken.
+// freeName returns the preferred name, or a name with the number if the preferred name is taken.
 func freeName(preferred string, number int32, taken func(string) bool) string {
 	name := preferred
 	for i := 0; taken(name); i++ {
@@ -98,7 +98,7 @@ func freeName(preferred string, number int32, taken func(string) bool) string {
 	return name
 }
 
-// numbered returns "" for 0.
+// numbered returns a number as text, or "" for 0.
 func numbered(i int) string {
 	if i == 0 {
 		return ""
@@ -129,7 +129,7 @@ func leavingPorts(declared []Port, now Running) []Port {
 	return out
 }
 
-// ServedPorts returns all ports of the Service: the declared ports, and those that Pods still
+// ServedPorts returns all ports of the Service: the declared ports, and the ports that Pods still
 // serve.
 func ServedPorts(spec *v1alpha2.NginxOperatorSpec, now Running) []Port {
 	declared := declaredPorts(spec, now)
@@ -144,8 +144,8 @@ func Serves(ports []corev1.ServicePort, number int32) bool {
 	return slices.ContainsFunc(ports, func(port corev1.ServicePort) bool { return port.Port == number })
 }
 
-// interim gives a port a temporary name while another port of the live Service has its name. At no
-// moment may a name stand for the endpoints of two ports.
+// interim gives a port a temporary name while another port of the live Service has its name. A name
+// must never represent the endpoints of two ports.
 func interim(ports []Port, live []corev1.ServicePort) {
 	numbers, names := sets.New[int32](), sets.New[string]()
 	for _, port := range ports {

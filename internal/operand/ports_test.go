@@ -13,7 +13,8 @@ import (
 	"github.com/example/nginx-operator/internal/fixture"
 )
 
-// applied returns what runs once the Pods and the Service of an object are as it declares.
+// applied returns the running state after the Pods and the Service of an object match its spec. The
+// Pods of the state before are still running.
 func applied(object *v1alpha2.NginxOperator, before Running) Running {
 	in := Inputs{Image: fixture.Image, Running: settled(object, before)}
 	template := DesiredDeployment(object, in).Spec.Template
@@ -23,7 +24,8 @@ func applied(object *v1alpha2.NginxOperator, before Running) Running {
 	}
 }
 
-// settled returns what runs when the Service has come to its last names.
+// settled returns the running state after the names of the Service's ports have reached their final
+// form.
 func settled(object *v1alpha2.NginxOperator, now Running) Running {
 	for range 3 {
 		now.Service = DesiredService(object, Inputs{Running: now}).Spec.Ports
@@ -31,8 +33,8 @@ func settled(object *v1alpha2.NginxOperator, now Running) Running {
 	return now
 }
 
-// shapeOf returns what the Service and the NetworkPolicy of an object look like in the end, and the
-// ports of new Pods.
+// shapeOf returns the final ports of the Service and of the NetworkPolicy of an object, and the
+// ports of its new Pods.
 func shapeOf(object *v1alpha2.NginxOperator, now Running) (service, policy, pods []string) {
 	in := Inputs{Image: fixture.Image, Running: settled(object, now)}
 	for _, port := range DesiredService(object, in).Spec.Ports {
@@ -47,7 +49,8 @@ func shapeOf(object *v1alpha2.NginxOperator, now Running) (service, policy, pods
 	return service, policy, pods
 }
 
-// The ports of the children while Pods of an earlier declaration run.
+// TestPortsFollowNumbers verifies the ports of the children while Pods of an earlier declaration
+// are still running.
 func TestPortsFollowNumbers(t *testing.T) {
 	tls := func(secret string, port int32) func(*v1alpha2.NginxOperatorSpec) {
 		return func(s *v1alpha2.NginxOperatorSpec) {
@@ -217,13 +220,14 @@ func TestPortsFollowNumbers(t *testing.T) {
 					t.Errorf("%s (-want +got):\n%s", what, diff)
 				}
 			}
-			// The next reconcile, with Pods of both declarations, finds nothing to change.
+			// The next reconcile, with Pods of both declarations, must change nothing.
 			both := applied(fixture.NewObject(test.after...), first)
 			again, policyAgain, podsAgain := shapeOf(fixture.NewObject(test.after...), both)
 			if diff := cmp.Diff(pods, podsAgain) + cmp.Diff(service, again) + cmp.Diff(policy, policyAgain); diff != "" {
 				t.Errorf("another reconcile (-first +second):\n%s", diff)
 			}
-			// Once the old Pods are gone, only what is declared is left, and no Pod changes for it.
+			// Once the old Pods are gone, only the declared ports are left. This must not change
+			// the Pod template.
 			alone := Running{Containers: both.Containers[len(first.Containers):], Service: both.Service}
 			last, _, podsLast := shapeOf(fixture.NewObject(test.after...), alone)
 			if diff := cmp.Diff(pods, podsLast); diff != "" {
@@ -236,8 +240,9 @@ func TestPortsFollowNumbers(t *testing.T) {
 	}
 }
 
-// For every sequence of declarations, container ports have unique names, and no name reaches
-// another number of a Pod.
+// TestContainerPortsAreOnesOwn verifies, for every sequence of declarations, that a name of a
+// container port has the same number in all Pods, and that the Service reaches every declared port
+// by such a name.
 func TestContainerPortsAreOnesOwn(t *testing.T) {
 	declarations := [][]any{
 		{"http", 8080},
@@ -286,7 +291,8 @@ func TestContainerPortsAreOnesOwn(t *testing.T) {
 	}
 }
 
-// In each step from one Service to another, no name stands for two ports. The steps end.
+// TestNamesGoRoundInSteps verifies that, in each step from one Service to another, no name moves to
+// another port while the Service retains the name's previous port. The number of steps is bounded.
 func TestNamesGoRoundInSteps(t *testing.T) {
 	declarations := [][]any{
 		{"http", 8080, "admin", 9000},

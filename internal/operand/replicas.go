@@ -23,9 +23,9 @@ type Replicas struct {
 
 // ReplicasOf returns the number of Pods of the object. It depends on the spec alone, with two
 // exceptions:
-//   - If spec.autoscaling is set, it is the number that the Deployment has, within the bounds.
-//   - If release 0.5.1 left another number than the spec declares, that number stays until the object changes, so that an upgrade alone
-//     changes no number of Pods.
+//   - If spec.autoscaling is set, the number of the live Deployment stays, within the bounds.
+//   - If release 0.5.1 left a number that differs from the spec, that number stays until the object
+//     changes, so that an upgrade alone changes no number of Pods.
 func ReplicasOf(object *v1alpha2.NginxOperator, live *appsv1.Deployment) Replicas {
 	declared := defaults.Replicas(&object.Spec)
 	if object.Spec.Autoscaling != nil {
@@ -47,7 +47,7 @@ func ReplicasOf(object *v1alpha2.NginxOperator, live *appsv1.Deployment) Replica
 // number of an existing Deployment.
 func autoscaled(object *v1alpha2.NginxOperator, live *appsv1.Deployment, declared int32) int32 {
 	if declared == 0 {
-		return 0 // an autoscaler leaves a Deployment without replicas alone
+		return 0 // an autoscaler ignores a Deployment without replicas
 	}
 
 	number := declared

@@ -32,7 +32,7 @@ func autoscaling(least, most int32) *v1alpha2.Autoscaling {
 }
 
 func TestReplicas(t *testing.T) {
-	const now = "replicas=2,generation=3" // newObject has generation 3
+	const now = "replicas=2,generation=3" // fixture.NewObject has generation 3
 	for name, test := range map[string]struct {
 		declared    int32
 		autoscaling *v1alpha2.Autoscaling
@@ -85,8 +85,8 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-// Equal specs result in equal numbers of Pods, regardless of earlier specs and of who scaled the
-// Deployments.
+// TestReplicasDoNotDependOnHistory verifies that equal specs result in the same number of Pods,
+// regardless of earlier specs and of clients that scaled the Deployment.
 func TestReplicasDoNotDependOnHistory(t *testing.T) {
 	for seed := range uint64(500) {
 		random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a test, to be repeated
@@ -116,8 +116,8 @@ func TestReplicasDoNotDependOnHistory(t *testing.T) {
 	}
 }
 
-// An upgrade changes no number of Pods, even after many reconciles. The next change of the object
-// does.
+// TestUpgradeKeepsReplicas verifies that an upgrade does not change the number of Pods, even after
+// many reconciles. The next change of the object does.
 func TestUpgradeKeepsReplicas(t *testing.T) {
 	object := fixture.NewObject(func(s *v1alpha2.NginxOperatorSpec) { s.Replicas = ptr.To[int32](2) })
 	live := scaledTo(4, "2=4")

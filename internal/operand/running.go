@@ -13,9 +13,9 @@ import (
 	"github.com/example/nginx-operator/internal/health"
 )
 
-// NewRunning returns the running ports, given the ports of the Service, the port number that the
-// HTTPRoute or Ingress references, or 0, and the ReplicaSets and Pods of the object. A Pod that is
-// being deleted serves until it has ended.
+// NewRunning returns the running ports of an object. service has the ports of its Service. exposed
+// is the port number that its HTTPRoute or Ingress references, or 0. replicaSets and pods belong to
+// the object. A Pod that is being deleted serves until it has ended.
 func NewRunning(service []corev1.ServicePort, exposed int32, replicaSets []appsv1.ReplicaSet, pods []corev1.Pod) Running {
 	out := Running{Service: service, exposed: exposed}
 	replicaSets = slices.SortedFunc(slices.Values(replicaSets), func(a, b appsv1.ReplicaSet) int {
@@ -62,8 +62,8 @@ type Running struct {
 	// ServiceVersion is the resource version of the Service, or "". Port names are computed from
 	// the Service, so they are not written to a later version of it.
 	ServiceVersion string
-	// pods is the number of Pods that are not being deleted, and everywhere has the numbers that
-	// all of them serve, and a ready one serves.
+	// pods is the number of Pods that are not being deleted, and everywhere has the port numbers
+	// that all of them serve, and that at least one ready Pod serves.
 	pods       int
 	everywhere sets.Set[int32]
 	// ready has the numbers of the Service that ready Pods serve.
@@ -72,7 +72,7 @@ type Running struct {
 	exposed int32
 }
 
-// addPod counts a Pod that is not being deleted.
+// addPod adds a Pod that is not being deleted.
 func (now *Running) addPod(ports []ContainerPort, ready bool, seenReady sets.Set[int32]) {
 	numbers := sets.New[int32]()
 	for _, port := range ports {

@@ -42,8 +42,8 @@ func DesiredService(object *v1alpha2.NginxOperator, in Inputs) *corev1.Service {
 	return service
 }
 
-// withUsers merges the labels or annotations of the user into those of the operator. It drops the
-// user's keys that the operator sets or that are in its domain.
+// withUsers merges the labels or annotations of the user into the operator's. It drops the user's
+// keys that the operator sets or that are in its domain.
 func withUsers(users, operators map[string]string) map[string]string {
 	out := map[string]string{}
 	for key, value := range users {

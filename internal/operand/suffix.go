@@ -24,8 +24,8 @@ func NewSuffix() string {
 	return "-" + hex.EncodeToString(random)
 }
 
-// SuffixOf returns the suffix of the ConfigMaps that a Deployment mounts. It is "" unless one was
-// forged.
+// SuffixOf returns the suffix of the ConfigMaps that a Deployment mounts. It is "" unless a
+// ConfigMap was forged.
 func SuffixOf(deployment *appsv1.Deployment) string {
 	if deployment == nil || !knownSuffix.MatchString(deployment.Annotations[wellknown.AnnotationContent]) {
 		return ""

@@ -52,9 +52,9 @@ func ContainerPortsOf(annotations map[string]string, spec *corev1.PodSpec) []Con
 	return out
 }
 
-// keepNodePorts leaves a node port at its current port of the Service until all Pods that are not
-// being deleted serve the new port. A node port forwards to one container port only, and must
-// always have Pods.
+// keepNodePorts handles node ports that move to another port of the Service. Such a node port stays
+// on the old port until all Pods that are not being deleted serve the new port. A node port
+// forwards to only one container port, and must always have Pods.
 func keepNodePorts(ports []Port, now Running) {
 	kept, stays := map[int32]int32{}, sets.New[int32]()
 	for _, port := range ports {

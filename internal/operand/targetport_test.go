@@ -15,7 +15,7 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// The valid parts of a Pod's annotation are used.
+// TestServicePortsOfAPod verifies that the valid parts of a Pod's annotation are used.
 func TestServicePortsOfAPod(t *testing.T) {
 	spec := &corev1.PodSpec{Containers: []corev1.Container{{Name: wellknown.OperandContainer, Ports: []corev1.ContainerPort{
 		{Name: "http", ContainerPort: 8080}, {Name: "admin", ContainerPort: 9000},
@@ -38,7 +38,8 @@ func TestServicePortsOfAPod(t *testing.T) {
 	}
 }
 
-// The cache retains the longest annotation that can be declared.
+// TestServicePortsAreBounded verifies that the cache retains the longest annotation that can be
+// declared.
 func TestServicePortsAreBounded(t *testing.T) {
 	var all []Port
 	for range 32 {
@@ -49,7 +50,8 @@ func TestServicePortsAreBounded(t *testing.T) {
 	}
 }
 
-// The template has the annotation only if the numbers differ.
+// TestServicePortsOnPods verifies that the template has the annotation only if port numbers and
+// target ports differ.
 func TestServicePortsOnPods(t *testing.T) {
 	for _, test := range []struct {
 		object *v1alpha2.NginxOperator
@@ -72,7 +74,8 @@ func TestServicePortsOnPods(t *testing.T) {
 	}
 }
 
-// A node port moves to another port of the Service once all remaining Pods serve that port.
+// TestNodePortsMoveBetweenPods verifies that a node port moves to another port of the Service once
+// all remaining Pods serve that port.
 func TestNodePortsMoveBetweenPods(t *testing.T) {
 	declared := []Port{{Number: 80, nodePort: 30080}, {Number: 81}, {Number: 8080}}
 	live := func(port, nodePort int32) corev1.ServicePort {
@@ -106,7 +109,8 @@ func TestNodePortsMoveBetweenPods(t *testing.T) {
 	}
 }
 
-// The ports that all Pods serve count once one of the Pods is ready.
+// TestServedEverywhere verifies that the ports that all Pods serve count once one of the Pods is
+// ready.
 func TestServedEverywhere(t *testing.T) {
 	old, both := []ContainerPort{{"http", 8080, 8080}}, []ContainerPort{{"http", 8080, 8080}, {"p-80", 80, 8081}, {"health", 18080, 18080}}
 	for name, test := range map[string]struct {

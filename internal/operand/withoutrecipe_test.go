@@ -1,6 +1,6 @@
 package operand
 
-// withoutRecipe are the fields that no recipe of config/samples sets, by the reason.
+// withoutRecipe has the fields that no recipe of config/samples sets, by the reason.
 var withoutRecipe = map[string][]string{
 	"they are for a moment, not for a manifest that is reapplied": {
 		"forceRedeploy", "paused",

@@ -12,7 +12,7 @@ import (
 )
 
 // setWorkload adds the env, volumes, containers, and service account of a spec. Its volumes must
-// directly follow those of the asset, where validation.Verdict expects them.
+// directly follow the volumes of the asset, where validation.Verdict expects them.
 func setWorkload(pod *corev1.PodSpec, spec *v1alpha2.NginxOperatorSpec) {
 	nginx := &pod.Containers[0]
 	nginx.Env = envOf(spec.Env)

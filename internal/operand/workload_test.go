@@ -12,8 +12,8 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// With other containers in the Pods, ports, probes, and the configuration stay with nginx. The
-// others have no more permissions.
+// TestContainersBesideNginx verifies that ports, probes, and the configuration stay with the nginx
+// container if the Pods have other containers. The other containers have no additional permissions.
 func TestContainersBesideNginx(t *testing.T) {
 	object := fixture.NewObject(func(s *v1alpha2.NginxOperatorSpec) {
 		s.InitContainers, s.Sidecars = []v1alpha2.Container{{Name: "make"}}, []v1alpha2.Container{{Name: "refresh", Image: "busybox:1.36"}}

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// maxParents is the maximum number of statuses of an HTTPRoute in the cache. A spec has as many
-	// Gateways.
+	// maxParents is the maximum number of parent statuses of an HTTPRoute in the cache. It is also
+	// the maximum number of Gateways in a spec.
 	maxParents = 8
 	// maxMessage and maxReason bound the fields of a condition.
 	maxMessage, maxReason = 256, 64

@@ -14,8 +14,8 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// Children are indexed by their controller, and Pods and ReplicaSets by their labels. Any other
-// claim of an object is ignored.
+// TestInstanceIndex verifies that children are indexed by their controller, and Pods and
+// ReplicaSets by their labels. Any other reference to an instance is ignored.
 func TestInstanceIndex(t *testing.T) {
 	owned := func(kind string, controller bool) metav1.ObjectMeta {
 		return metav1.ObjectMeta{

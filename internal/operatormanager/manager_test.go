@@ -36,7 +36,8 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// The cache of every kind of child selects our label, which the children and the Pods have.
+// TestCacheIsNarrow verifies that the cache of every kind of child selects the operator's label,
+// which children and Pods have.
 func TestCacheIsNarrow(t *testing.T) {
 	options := CacheOptions()
 	if !options.ReaderFailOnMissingInformer {
@@ -72,8 +73,8 @@ func TestCacheIsNarrow(t *testing.T) {
 	}
 }
 
-// The cache has the fields that are read, and the fingerprint of a child. A second call of a
-// transform changes nothing.
+// TestTransforms verifies that the cache has the fields that are read, and the fingerprint of a
+// child. A second call of a transform changes nothing.
 func TestTransforms(t *testing.T) {
 	uncontrolled := metav1.OwnerReference{APIVersion: "v1", Kind: "Other", Name: "other", UID: "x"}
 	controller := metav1.OwnerReference{
@@ -429,7 +430,7 @@ func TestTransforms(t *testing.T) {
 }
 
 // hugeMeta returns metadata of the maximum size that an API server stores, with all fields that
-// identify an object as ours.
+// identify an object as the operator's.
 func hugeMeta(i int) metav1.ObjectMeta {
 	labels := wellknown.ChildLabels("web", "nginx:1")
 	for i := range 17_000 {
@@ -453,13 +454,14 @@ func hugeMeta(i int) metav1.ObjectMeta {
 	}
 }
 
-// hugeKind is a kind with its transform and the largest objects that count as ours.
+// hugeKind is a kind with its transform and a function that returns the largest objects that the
+// operator treats as its own.
 type hugeKind struct {
 	transform cache.TransformFunc
 	object    func(i int) any
 }
 
-// annotated returns the template of Pods with annotations.
+// annotated returns a Pod template with annotations.
 func annotated(annotations map[string]string) corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Annotations: annotations}}
 }
@@ -511,14 +513,14 @@ func hugeKinds() map[string]hugeKind {
 	}
 }
 
-// The cache keeps almost nothing of the largest objects that count as ours, and a transform is
-// fast.
+// TestTransformsAreBounded verifies that the cache keeps almost nothing of the largest objects that
+// the operator treats as its own, and that a transform is fast.
 func TestTransformsAreBounded(t *testing.T) {
 	const (
 		objects  = 4
 		maxBytes = 16 << 10
 		// maxTime is ten times the processor time that TestCosts allows, because it is wall-clock
-		// time, with the race detector and next to other tests.
+		// time with the race detector and next to other tests.
 		maxTime = 2 * time.Second
 	)
 	for name, test := range hugeKinds() {
@@ -544,7 +546,7 @@ func TestTransformsAreBounded(t *testing.T) {
 	}
 }
 
-// heap returns the number of bytes in use.
+// heap returns the number of bytes in use on the heap.
 func heap() uint64 {
 	for range 2 { // the second collection frees the values of unique.Make
 		runtime.GC()
@@ -554,7 +556,8 @@ func heap() uint64 {
 	return stats.HeapAlloc
 }
 
-// A panic in a reconcile becomes the error of its object.
+// TestPanicIsTheErrorOfItsObject verifies that a panic in a reconcile becomes the error of its
+// object.
 func TestPanicIsTheErrorOfItsObject(t *testing.T) {
 	options := ControllerOptions()
 	options.Reconciler = reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) { panic("hostile") })
@@ -567,7 +570,8 @@ func TestPanicIsTheErrorOfItsObject(t *testing.T) {
 	}
 }
 
-// A reconcile is reported as stuck after the limit, and no longer once it ends.
+// TestWatchdog verifies that a reconcile is reported as stuck after the limit, and no longer once
+// it ends.
 func TestWatchdog(t *testing.T) { synctest.Test(t, testWatchdog) }
 
 func testWatchdog(t *testing.T) {

@@ -33,7 +33,8 @@ const (
 	// smallHeap is the size in bytes up to which the heap can always grow, so a small heap is not
 	// collected all the time.
 	smallHeap = 72 << 20
-	// heapRoom is the growth in bytes between two collections, up to largeHeap.
+	// heapRoom is the minimum growth in bytes between two collections. Above largeHeap minus
+	// heapRoom, the minimum decreases, and it is zero from largeHeap on.
 	heapRoom  = 24 << 20
 	largeHeap = 128 << 20
 	// heapGrowth is the minimum growth in percent. Most of a large heap is the cache, and Go's
@@ -58,7 +59,7 @@ func PaceGC(lookup func(string) (string, bool)) {
 }
 
 // collected is never reachable, so its cleanup runs after the next collection. It contains a
-// pointer, because objects without one share memory with others that can live longer.
+// pointer, because small objects without pointers share memory with objects that can live longer.
 type collected struct{ _ *collected }
 
 func paceGC() {

@@ -35,8 +35,8 @@ func TestLimitMemory(t *testing.T) {
 	}
 }
 
-// The heap can grow to 72 MiB, from there by 24 MiB up to 128 MiB, and by 12 percent if that is
-// more.
+// TestGCPercent verifies the growth of the heap before the next collection: up to 72 MiB in total,
+// then by 24 MiB up to 128 MiB in total, and by 12 percent if that is more.
 func TestGCPercent(t *testing.T) {
 	for live, want := range map[uint64]int{0: 800, 8 << 20: 800, 24 << 20: 200, 48 << 20: 50, 96 << 20: 25, 112 << 20: 14, 200 << 20: 12} {
 		if got := gcPercent(live); got != want {
@@ -45,7 +45,8 @@ func TestGCPercent(t *testing.T) {
 	}
 }
 
-// Each collection sets the limit of the heap until the next one, unless GOGC is set.
+// TestPaceGC verifies that each collection sets the limit of the heap until the next one, unless
+// GOGC is set.
 func TestPaceGC(t *testing.T) {
 	const otherwise = 77
 	percent := func() (now int) {

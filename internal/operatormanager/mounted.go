@@ -8,14 +8,16 @@ import (
 )
 
 const (
-	// maxVolumes is how many volumes with ConfigMaps are kept of a Pod template. A spec has 16, and the operator adds up to three.
+	// maxVolumes is the maximum number of volumes with ConfigMaps of a Pod template in the cache. A
+	// spec has at most 16 volumes, and the operator adds up to three.
 	maxVolumes = 32
-	// maxSources is how many ConfigMaps all projected volumes of a Pod template keep. A spec has 256: 16 in each of 16 volumes.
+	// maxSources is the maximum number of ConfigMaps in all projected volumes of a Pod template in
+	// the cache. A spec has at most 256: 16 in each of 16 volumes.
 	maxSources = 320
 )
 
-// MountedConfigMaps returns the names of the ConfigMaps that the Pods of a template mount, also from projected volumes. It accepts a whole
-// template and the form in the cache.
+// MountedConfigMaps returns the names of the ConfigMaps that the Pods of a template mount,
+// including ConfigMaps in projected volumes. It accepts a whole template and the form in the cache.
 func MountedConfigMaps(template *corev1.PodTemplateSpec) []string {
 	var out []string
 	for _, volume := range template.Spec.Volumes {
@@ -53,8 +55,8 @@ func slimVolumes(volumes []corev1.Volume) []corev1.Volume {
 	return slices.Clip(out)
 }
 
-// slimVolume returns the ConfigMaps of a volume, and reports whether it has any. It subtracts those
-// of a projected volume from the remaining sources.
+// slimVolume returns the ConfigMaps of a volume, and reports whether it has any. It subtracts the
+// ConfigMaps of a projected volume from sources, the number that the cache can still keep.
 func slimVolume(volume *corev1.Volume, sources *int) (corev1.Volume, bool) {
 	out := corev1.Volume{}
 	if isOwnVolume(volume.Name) {
@@ -87,7 +89,7 @@ func nameOf(name string) corev1.LocalObjectReference {
 	return corev1.LocalObjectReference{Name: name}
 }
 
-// isOwnVolume reports whether a volume has a name of the operator's volumes with ConfigMaps.
+// isOwnVolume reports whether a name belongs to a ConfigMap volume of the operator.
 func isOwnVolume(name string) bool {
 	return name == "config" || name == "content" || name == "files" || strings.HasPrefix(name, "operator-")
 }

@@ -11,8 +11,8 @@ import (
 )
 
 // slimNginxOperator keeps the fields that a reconcile reads: the spec, the status, the identity of
-// the object, whether it was readable as a whole, and whether it is a canary. An annotation such as
-// that of kubectl apply can be as large as all of these.
+// the object, whether it was readable as a whole, and whether it is a canary. A single annotation,
+// for example the one that kubectl apply sets, can be as large as all of these fields.
 func slimNginxOperator(in any) (any, error) {
 	object, ok := in.(*v1alpha2.NginxOperator)
 	if !ok {

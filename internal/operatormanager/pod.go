@@ -104,7 +104,8 @@ func servicePortsOf(annotations map[string]string) map[string]string {
 	return only(annotations, wellknown.AnnotationServicePorts, MaxServicePorts)
 }
 
-// only keeps one annotation whose value has at most some bytes.
+// only keeps one annotation. It returns nil if the annotation does not exist, or if its value has
+// more bytes than the limit.
 func only(annotations map[string]string, key string, limit int) map[string]string {
 	value, found := annotations[key]
 	if !found || len(value) > limit {

@@ -68,7 +68,7 @@ func (q *fairQueue) AddWithOpts(opts priorityqueue.AddOpts, requests ...reconcil
 	asked := ptr.Deref(opts.Priority, 0)
 	for _, request := range requests {
 		priority := asked
-		// A request that a worker adds again has the priority from here and retains it.
+		// A worker requeues a request with the priority that was set here, and that priority stays.
 		if asked == 0 || asked == handler.LowPriority {
 			priority -= q.steps(request.Namespace)
 		}

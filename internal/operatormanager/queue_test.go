@@ -27,7 +27,7 @@ func newTestQueue(t *testing.T) *fairQueue {
 	return queue
 }
 
-// served returns the number of requests that the queue returns before this one.
+// served returns the number of requests that the queue returns before want.
 func served(t *testing.T, queue *fairQueue, want reconcile.Request) int {
 	t.Helper()
 	for before := 0; ; before++ {
@@ -42,8 +42,9 @@ func served(t *testing.T, queue *fairQueue, want reconcile.Request) int {
 	}
 }
 
-// One namespace adds many requests before and after another namespace adds a few. The other
-// namespace waits only for the requests that the first can add without losing priority.
+// TestQueueIsFair verifies that a namespace with few requests does not wait for all requests of a
+// namespace with many. It waits only for the requests that the other namespace can add without
+// losing priority.
 func TestQueueIsFair(t *testing.T) {
 	queue := newTestQueue(t)
 	for i := range 2000 {
@@ -56,7 +57,7 @@ func TestQueueIsFair(t *testing.T) {
 	if before := served(t, queue, requestIn("quiet", 0)); before > 2*freeShare {
 		t.Errorf("%d were served before", before)
 	}
-	// A fight over one object adds many requests too.
+	// Many requests of one object, for example in a fight with another client, are delayed as well.
 	for range 2000 {
 		queue.Add(requestIn("fights", 0))
 	}
@@ -67,7 +68,8 @@ func TestQueueIsFair(t *testing.T) {
 	}
 }
 
-// The demand of a namespace decreases over time, and then the namespace is removed.
+// TestDemandIsForgotten verifies that the demand of a namespace decreases over time, and that the
+// namespace is removed in the end.
 func TestDemandIsForgotten(t *testing.T) {
 	queue := newTestQueue(t)
 	for range 8 * freeShare {
@@ -90,7 +92,8 @@ func TestDemandIsForgotten(t *testing.T) {
 	}
 }
 
-// A request that is added again retains its priority. Unchanged objects have the lowest priority.
+// TestPriorities verifies the priorities of requests from a busy namespace. An explicit priority is
+// retained. Unchanged objects have the lowest priority.
 func TestPriorities(t *testing.T) {
 	queue := newTestQueue(t)
 	for range 16 * freeShare {
@@ -109,10 +112,10 @@ func TestPriorities(t *testing.T) {
 	}
 }
 
-// A deferred request is neither returned immediately nor lost.
+// TestRequestsArePutOff verifies that a deferred request is neither returned immediately nor lost.
 func TestRequestsArePutOff(t *testing.T) {
 	queue := newTestQueue(t)
-	queue.AddRateLimited(requestIn("shop", 0)) // an hour
+	queue.AddRateLimited(requestIn("shop", 0)) // the limiter delays it by an hour
 	queue.AddAfter(requestIn("shop", 1), time.Hour)
 	queue.AddAfter(requestIn("shop", 2), 10*time.Millisecond)
 	if before := served(t, queue, requestIn("shop", 2)); before != 0 {

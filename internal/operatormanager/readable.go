@@ -67,7 +67,7 @@ func (l *lenientList) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// lenientClient is a client that decodes NginxOperators into these types.
+// lenientClient is a client that decodes NginxOperators into lenient and lenientList.
 type lenientClient struct {
 	*rest.RESTClient
 	parameters runtime.ParameterCodec

@@ -6,8 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Each way to give a Pod secret data is detected, in every kind of container, and also in the
-// cached form of the Pod.
+// TestMaySeeSecrets verifies that each way to give a Pod secret data is detected, in every kind of
+// container, and also in the cached form of the Pod.
 func TestMaySeeSecrets(t *testing.T) {
 	volume := func(source corev1.VolumeSource) corev1.PodSpec {
 		empty := corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}

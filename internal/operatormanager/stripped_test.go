@@ -13,10 +13,10 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
-// oneOf returns one of the values.
+// oneOf returns a random one of the values.
 func oneOf[T any](random *rand.Rand, values ...T) T { return values[random.IntN(len(values))] }
 
-// randomSource returns a source of a projected volume.
+// randomSource returns a random source of a projected volume.
 func randomSource(random *rand.Rand) corev1.VolumeProjection {
 	name := corev1.LocalObjectReference{Name: fmt.Sprintf("object-%d", random.IntN(1000))}
 	return oneOf(random,
@@ -28,8 +28,8 @@ func randomSource(random *rand.Rand) corev1.VolumeProjection {
 	)
 }
 
-// randomTemplate returns a Pod template within the bounds of the schema: 16 volumes of the user
-// with 16 sources each, then the volumes of the operator.
+// randomTemplate returns a random Pod template within the bounds of the schema: up to 16 volumes of
+// the user with up to 16 sources each, and the volumes of the operator.
 func randomTemplate(random *rand.Rand) corev1.PodTemplateSpec {
 	configMap := func(volume, name string) corev1.Volume {
 		reference := corev1.LocalObjectReference{Name: name}
@@ -115,8 +115,9 @@ func randomRoute(random *rand.Rand) *gatewayv1.HTTPRoute {
 	return route
 }
 
-// A function that reads an object returns the same result for the whole object, which the plugin
-// reads from the API server, and for the form in the cache.
+// TestReadersOfStrippedObjects verifies that a function that reads an object returns the same
+// result for the whole object, which the plugin reads from the API server, and for the object in
+// the cache.
 func TestReadersOfStrippedObjects(t *testing.T) {
 	for seed := range uint64(500) {
 		random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a test, to be repeated
@@ -170,8 +171,8 @@ func TestReadersOfStrippedObjects(t *testing.T) {
 	}
 }
 
-// The bounds of a cached template never drop volumes of the operator, which would delete ConfigMaps
-// that Pods mount. They only drop volumes of the user.
+// TestOwnVolumesAreKept verifies that the bounds of a cached template drop only volumes of the
+// user. If they dropped volumes of the operator, ConfigMaps that Pods mount would be deleted.
 func TestOwnVolumesAreKept(t *testing.T) {
 	var volumes []corev1.Volume
 	for i := range 100 {

@@ -21,9 +21,10 @@ import (
 // tombstones.
 
 const (
-	// maxText is the maximum length of a container message that a kubelet writes.
+	// maxText is the maximum length of a container message that a kubelet writes, in bytes.
 	maxText = 4096
-	// maxConditions and maxContainers exceed the values of our own Pods, and bound those of others.
+	// maxConditions and maxContainers exceed the numbers in the operator's own Pods, and bound
+	// foreign Pods.
 	maxConditions = 16
 	maxContainers = 32
 	// maxName and maxUID bound the fields of an owner reference.
@@ -89,7 +90,7 @@ func identify(meta *metav1.ObjectMeta, owners []metav1.OwnerReference) {
 }
 
 // controllerOf returns the owner reference of the controller of an object. It ignores a reference
-// that no owner can have.
+// with a field that is longer than in any valid reference.
 func controllerOf(meta *metav1.ObjectMeta) []metav1.OwnerReference {
 	owner := metav1.GetControllerOfNoCopy(meta)
 	if owner == nil || max(len(owner.APIVersion), len(owner.Kind), len(owner.Name)) > maxName || len(owner.UID) > maxUID {

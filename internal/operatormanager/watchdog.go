@@ -107,7 +107,7 @@ func (w *Watchdog) idle() time.Duration {
 			w.ended = time.Now()
 		}
 		return time.Since(w.ended)
-	default: // also without a channel
+	default: // not elected, or no channel
 		return 0
 	}
 }

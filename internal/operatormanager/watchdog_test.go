@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// A replica is stuck only if it leads, objects wait, and no reconcile ends. Each of the three alone
-// is normal.
+// TestWatchdogFindsALeaderThatDoesNothing verifies that a replica is stuck only if it leads,
+// objects wait, and no reconcile ends. Each of these conditions alone is normal.
 func TestWatchdogFindsALeaderThatDoesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		waiting, elected := 0, make(chan struct{})

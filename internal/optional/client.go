@@ -50,9 +50,9 @@ func (r *routed) Delete(ctx context.Context, object client.Object, options ...cl
 }
 
 // isUnserved reports whether an error of the API server means that it no longer serves a kind,
-// before the operator sees the deletion of its CustomResourceDefinition. The API server does not
-// know the path, or rejects a create with a message only (apiextensions-apiserver,
-// pkg/apiserver/customresource_handler.go).
+// before the operator sees the deletion of its CustomResourceDefinition. Either the API server does
+// not know the path, or it rejects a create with an error that only the message identifies
+// (apiextensions-apiserver, pkg/apiserver/customresource_handler.go).
 func isUnserved(err error) bool {
 	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) ||
 		apierrors.IsForbidden(err) && strings.Contains(err.Error(), "custom resource definition is terminating")

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// Requests about the kind go to its own client while it is served. Otherwise they fail. A waiting
-// call ends when the kind is no longer served.
+// TestClient verifies that requests for the kind use the kind's own client while the kind is
+// served, and fail otherwise. A pending call ends when the kind is no longer served.
 func TestClient(t *testing.T) {
 	kind := corev1.SchemeGroupVersion.WithKind("Secret")
 	api := &API{options: Options{Kind: kind, Resource: "secrets"}, scheme: clientgoscheme.Scheme}
@@ -77,7 +77,8 @@ func TestClient(t *testing.T) {
 	}
 }
 
-// A period that has ended changes nothing any more, and only another problem is a change.
+// TestSet verifies that an ended period changes nothing, and that only a different problem counts
+// as a change.
 func TestSet(t *testing.T) {
 	api := &API{problem: "unknown"}
 	ended, end := context.WithCancel(t.Context())

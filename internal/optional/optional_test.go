@@ -27,8 +27,8 @@ func newCRD(change func(*apiextensionsv1.CustomResourceDefinition)) *apiextensio
 	return crd
 }
 
-// A kind is served at a version if its CustomResourceDefinition serves the version, is established,
-// and is not being deleted. The stripped object has the same result.
+// TestProblem verifies that a kind is served at a version if its CustomResourceDefinition serves
+// the version, is established, and is not being deleted. The stripped object has the same result.
 func TestProblem(t *testing.T) {
 	const gone = "does not exist, is not established or is being deleted"
 	for _, test := range []struct {

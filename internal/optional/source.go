@@ -24,7 +24,7 @@ import (
 )
 
 // startTimeout bounds the time that a controller waits for its optional kinds when it starts. An
-// optional kind, such as one that cannot be listed, must not block the reconciles of all objects.
+// optional kind that cannot be listed must not block the reconciles of all objects.
 const startTimeout = 30 * time.Second
 
 // Users returns a request for every object that uses the kind.

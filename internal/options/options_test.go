@@ -20,7 +20,8 @@ func parse(args []string, env map[string]string) (*Options, error) {
 	return Parse(args, func(key string) (string, bool) { value, found := env[key]; return value, found }, &bytes.Buffer{})
 }
 
-// A flag wins over its variable, a variable over the default.
+// TestPrecedence verifies that a flag overrides its environment variable, and the variable
+// overrides the default.
 func TestPrecedence(t *testing.T) {
 	env := map[string]string{
 		"RELATED_IMAGE_NGINX":                      "from-env",
@@ -36,7 +37,8 @@ func TestPrecedence(t *testing.T) {
 	}
 }
 
-// The administrator decides how releases roll instances, by variables that a Subscription can set.
+// TestFleetRollout verifies the environment variables that control how a release rolls out to
+// instances. An administrator can set them in an OLM Subscription.
 func TestFleetRollout(t *testing.T) {
 	const prefix = "NGINX_OPERATOR_FLEET_ROLLOUT_"
 	for name, test := range map[string]struct {
@@ -66,7 +68,8 @@ func TestFleetRollout(t *testing.T) {
 	}
 }
 
-// The operands listen on IPv6 where the operator's own Pod has such an address.
+// TestIPv6 verifies that operands listen on IPv6 only if the operator's own Pod has an IPv6
+// address.
 func TestIPv6(t *testing.T) {
 	for ips, want := range map[string]bool{"": false, "192.0.2.1": false, "2001:db8::1": true, "192.0.2.1,2001:db8::1": true} {
 		got, err := parse(nil, map[string]string{"RELATED_IMAGE_NGINX": "nginx:1", "POD_IPS": ips})
@@ -120,7 +123,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// Where the webhooks are found depends on who installed the operator, unless it is told.
+// TestWebhooks verifies the names of the webhook Service and Secret. If no flag or variable sets
+// them, they depend on whether OLM installed the operator.
 func TestWebhooks(t *testing.T) {
 	type found struct{ Service, Secret, CSV, Namespace, Host string }
 	for name, test := range map[string]struct {
@@ -185,7 +189,8 @@ func TestWebhooks(t *testing.T) {
 	}
 }
 
-// Help names every flag with its variable; the version is told without an image.
+// TestHelpAndVersion verifies that the help lists flags with their environment variables, and that
+// --version requires no image.
 func TestHelpAndVersion(t *testing.T) {
 	var help bytes.Buffer
 	if _, err := Parse([]string{"--help"}, func(string) (string, bool) { return "", false }, &help); !errors.Is(err, pflag.ErrHelp) {

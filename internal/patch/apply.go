@@ -18,13 +18,13 @@ import (
 	"github.com/example/nginx-operator/internal/bounds"
 )
 
-// Hits reports whether a patch is for a child.
+// Hits reports whether a patch targets a child.
 func Hits(target v1alpha2.PatchTarget, child client.Object) bool {
 	return target.Kind == child.GetObjectKind().GroupVersionKind().Kind && (target.Name == "" || target.Name == child.GetName())
 }
 
-// Apply returns the children with the patches applied, one after the other, or what is wrong with them. The children that it is given
-// stay as they are.
+// Apply returns the children with the patches applied in their order, or the errors. It does not
+// change the given children.
 func Apply(patches []v1alpha2.Patch, children []client.Object, path *field.Path) ([]client.Object, field.ErrorList) {
 	if len(patches) == 0 {
 		return children, nil
@@ -51,7 +51,8 @@ func Apply(patches []v1alpha2.Patch, children []client.Object, path *field.Path)
 	return out, nil
 }
 
-// applyAll applies patches to a child at once, which is much cheaper than one by one. Where that fails, it finds the one to blame.
+// applyAll applies all patches of a child together, which is much cheaper than one at a time. If
+// that fails, it finds the patch that caused the error.
 func applyAll(ready []parsed, hits []int, child client.Object, path *field.Path) (client.Object, field.ErrorList) {
 	if len(hits) == 0 {
 		return child, nil
@@ -80,8 +81,8 @@ func applyAll(ready []parsed, hits []int, child client.Object, path *field.Path)
 	return nil, errs
 }
 
-// apply returns a child with patches applied, or what is wrong with what they make of it. A text at which kustomize panics is one that
-// cannot be applied.
+// apply returns the patched child, or the messages for the forbidden changes. If kustomize panics,
+// the patch is rejected.
 func apply(all []parsed, child client.Object) (out client.Object, faults []string) {
 	defer func() {
 		if recover() != nil {
@@ -114,7 +115,7 @@ func apply(all []parsed, child client.Object) (out client.Object, faults []strin
 	return patched, lessSecure(child, patched)
 }
 
-// merge applies patches with kustomize, and returns the result as JSON.
+// merge applies patches with kustomize and returns the result as JSON.
 func merge(all []parsed, child map[string]any) ([]byte, error) {
 	node, err := kyaml.FromMap(child)
 	if err != nil {
@@ -151,7 +152,8 @@ func (p parsed) filter() (kio.Filter, error) {
 	return patchstrategicmerge.Filter{Patch: patch}, nil
 }
 
-// decode reads what a patch made into an object of a kind, which has to have every field of it.
+// decode reads a patched child into an object of its kind. A field that the kind does not have is
+// an error.
 func decode(raw []byte, into client.Object) (client.Object, error) {
 	fields, err := bounds.Read(raw)
 	if err != nil {

@@ -18,12 +18,13 @@ func TestCosts(t *testing.T) {
 			cases[name+", "+count] = cost.Of(func() { asAdmission(declared) })
 		}
 	}
-	asAdmission(patches("Deployment", "{}")) // reads the schema, once in a process
+	asAdmission(patches("Deployment", "{}")) // reads the schema, once per process
 	cost.Check(t, "patch", cases)
 }
 
-// asAdmission does what is done to answer one review, and what a reconcile does as well: the text is checked, then the patches are
-// applied to each kind of child, and to the one that the API server is to judge.
+// asAdmission runs the functions that answer one review: it checks the text, and applies the
+// patches to each kind of child and to the child for the dry run. A reconcile runs the same
+// functions.
 func asAdmission(declared []v1alpha2.Patch) {
 	if errs := Check(declared, at); len(errs) > 0 {
 		return

@@ -14,7 +14,8 @@ import (
 	"github.com/example/nginx-operator/internal/bounds/boundstest"
 )
 
-// dear are texts that each of what looks at a patch is slow at, by the kind that they are for.
+// dear returns patches that are expensive for one of the functions that process a patch. Each has
+// the kind of its target and its text.
 func dear() map[string][2]string {
 	list := func(n int, element func(i int) string) string {
 		var out []string
@@ -61,7 +62,8 @@ func dear() map[string][2]string {
 	}
 }
 
-// FuzzApply holds that no patches are dear, that none ends in a panic, and that whatever is admitted leaves the child what it was.
+// FuzzApply verifies that no patch is expensive or causes a panic, and that an admitted patch
+// retains the identity of the child.
 func FuzzApply(f *testing.F) {
 	dearest := dear()
 	for _, name := range slices.Sorted(maps.Keys(dearest)) {
@@ -72,7 +74,7 @@ func FuzzApply(f *testing.F) {
 		f.Add(of[name].kind, of[name].patch, "{spec: {minReadySeconds: 3}}")
 	}
 	f.Add("Deployment", pod("hostAliases: [{ip: 10.0.0.1}]"), "[{op: remove, path: /spec/template/spec/enableServiceLinks}]")
-	if _, errs := Apply(patches("Deployment", "{}"), children(), at); len(errs) > 0 { // reads the schema, once in a process
+	if _, errs := Apply(patches("Deployment", "{}"), children(), at); len(errs) > 0 { // reads the schema, once per process
 		f.Fatal(errs)
 	}
 	f.Fuzz(func(t *testing.T, kind, first, second string) {
@@ -95,7 +97,7 @@ func FuzzApply(f *testing.F) {
 					t.Errorf("has another label %s", key)
 				}
 			}
-			// A reconcile makes the same of it each time.
+			// Each reconcile must get the same result.
 			if diff := gocmp.Diff(fieldsOf(t, child), fieldsOf(t, again[i])); diff != "" {
 				t.Errorf("differs when it is made again:\n%s", diff)
 			}

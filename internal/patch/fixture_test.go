@@ -15,7 +15,8 @@ import (
 
 var at = field.NewPath("spec", "patches")
 
-// children are as the operator makes them for an object that uses most of what patches touch.
+// children returns the rendered children of an object that uses most of the fields that patches
+// affect.
 func children() []client.Object {
 	meta := metav1.ObjectMeta{Namespace: "shop", Name: "web", Labels: wellknown.ChildLabels("web", "nginx:1.28.0")}
 	selector := wellknown.Selector("web")

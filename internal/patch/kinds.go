@@ -11,22 +11,23 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Kinds returns the kinds of the children that can be patched, as the schema has them.
+// Kinds returns the kinds of the children that can be patched. The schema allows the same kinds.
 func Kinds() []string { return slices.Sorted(maps.Keys(kinds)) }
 
-// kind is what a patch may do to the children of a kind. Of the metadata it may add labels and annotations that are not the
-// operator's, and of the rest it may change what is not named here. Another kind is another entry here and in the schema.
+// kind defines what a patch may change in children of a kind. It may add labels and annotations
+// whose keys are not reserved, and change each field of the spec that is not listed here. To
+// support another kind, add it here and to the schema.
 type kind struct {
 	empty func() client.Object
-	// kept are fields that stay as the operator made them.
+	// kept are fields that a patch cannot change.
 	kept []kept
-	// added are lists to which a patch may only add.
+	// added are lists to which a patch can only add elements.
 	added []kept
-	// ratcheted are fields that patches of objects which 0.5.0 stored may have changed or added to, and others may not.
+	// ratcheted are fields that only patches of objects that 0.5.0 stored may change or add to.
 	ratcheted []kept
 }
 
-// kept is a field that a patch may not change, and what there is to do in place of it.
+// kept is a restricted field, and the remedy that the message gives.
 type kept struct{ field, instead string }
 
 const (
@@ -101,7 +102,7 @@ var kinds = map[string]kind{
 	},
 }
 
-// keptOfNginx are the fields of nginx's container that stay as the operator made them.
+// keptOfNginx are the fields of the nginx container that a patch cannot change.
 var keptOfNginx = []kept{
 	{"image", "set spec.image"},
 	{"command", ownContract},

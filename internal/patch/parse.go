@@ -1,6 +1,6 @@
-// Package patch applies spec.patches to the children of an object, and says what a patch may not do. Patches are anybody's text: they
-// are bounded before they are decoded, and what they make of a child is judged by what it is then, not by how they made it.
-// docs/adr/0031-patches.md has the reasons.
+// Package patch applies spec.patches to the children of an object, and rejects forbidden changes.
+// Patches are untrusted: their size is checked before they are decoded, and the patched child is
+// checked, not the way in which a patch changes it. For the reasons, see docs/adr/0031-patches.md.
 package patch
 
 import (
@@ -19,38 +19,40 @@ import (
 )
 
 const (
-	// maxPatches and maxCharacters are what the schema allows.
+	// maxPatches and maxCharacters are the limits of the schema.
 	maxPatches    = 8
 	maxCharacters = 8192
-	// maxBytes and maxValues bound all patches of an object together, and maxElements each of their lists: kustomize merges a list in a
-	// time in proportion to the square of its length, and they can all be of one child.
+	// maxBytes and maxValues limit all patches of an object together, and maxElements limits each
+	// of their lists. The time to merge a list in kustomize grows with the square of its length,
+	// and all patches can target the same child.
 	maxBytes    = 32 << 10
 	maxValues   = 256
 	maxElements = 64
-	// maxDepth is above that of any field of a child.
+	// maxDepth is above the depth of any field of a child.
 	maxDepth = 32
-	// maxMessage bounds what is told of a fault; it quotes the patch.
+	// maxMessage is the maximum length of a message, in bytes. Messages quote the patch.
 	maxMessage = 512
-	// maxFaults is how many faults of one patch are told.
+	// maxFaults is the maximum number of messages for one patch.
 	maxFaults = 8
 )
 
 // parsed is a patch as JSON.
 type parsed struct {
 	raw []byte
-	// operations: it is a list of operations (RFC 6902) and not a strategic merge patch.
+	// operations is true for a list of operations (RFC 6902), and false for a strategic merge
+	// patch.
 	operations bool
-	// values is how many it has.
+	// values is the number of values in the patch.
 	values int
 }
 
-// Check returns what is wrong with the text of patches, whatever they are applied to.
+// Check returns the errors in the text of patches, regardless of the children.
 func Check(patches []v1alpha2.Patch, path *field.Path) field.ErrorList {
 	_, errs := parse(patches, path)
 	return errs
 }
 
-// parse decodes patches. It ends at the first fault: the text of each may be dear.
+// parse decodes patches. It stops at the first error, because decoding can be expensive.
 func parse(patches []v1alpha2.Patch, path *field.Path) ([]parsed, field.ErrorList) {
 	if len(patches) > maxPatches {
 		return nil, field.ErrorList{field.TooMany(path, len(patches), maxPatches)}
@@ -96,7 +98,7 @@ func cut(message string) string {
 
 func parseOne(text string) (out parsed, err error) {
 	defer func() {
-		if recover() != nil { // a parser's
+		if recover() != nil { // the YAML parser panicked
 			out, err = parsed{}, errors.New("is no YAML: correct it")
 		}
 	}()
@@ -119,8 +121,9 @@ func parseOne(text string) (out parsed, err error) {
 	return out, errors.New("has to be a mapping (a strategic merge patch) or a list of operations (a JSON patch)")
 }
 
-// plain holds that a text is one document of YAML that is no larger than it looks, and returns how many values it has. It expands
-// nothing.
+// plain checks that a text is a single YAML document within the bounds, without anchors, aliases,
+// and merge keys, which could expand to a large value. It expands nothing, and returns the number
+// of values.
 func plain(text string) (values int, err error) {
 	decoder := kyaml.NewDecoder(strings.NewReader(text))
 	var document, next kyaml.Node
@@ -136,7 +139,8 @@ func plain(text string) (values int, err error) {
 	return values, plainNode(root, 0, root.Kind == kyaml.SequenceNode, &values)
 }
 
-// plainNode counts the values, those of maps without their keys. A list of operations may be longer than others.
+// plainNode counts values, but not the keys of maps. It allows a list of operations to be longer
+// than other lists.
 func plainNode(node *kyaml.Node, depth int, operations bool, values *int) error {
 	*values++
 	switch {
@@ -160,7 +164,7 @@ func plainNode(node *kyaml.Node, depth int, operations bool, values *int) error 
 	return nil
 }
 
-// checkOperations refuses what is no operation, and copies: with each of them a child could double.
+// checkOperations rejects invalid operations, and copy: each copy could double the size of a child.
 func checkOperations(raw []byte) error {
 	var operations []struct {
 		Op   string  `json:"op"`

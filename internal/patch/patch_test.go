@@ -31,19 +31,19 @@ func fieldsOf(t testing.TB, object client.Object) map[string]any {
 	return out
 }
 
-// pod is a strategic merge patch of a Pod.
+// pod returns a strategic merge patch of the Pod.
 func pod(fields string) string { return "spec: {template: {spec: {" + fields + "}}}" }
 
-// nginx is a strategic merge patch of nginx's container.
+// nginx returns a strategic merge patch of the nginx container.
 func nginx(fields string) string { return pod("containers: [{name: nginx, " + fields + "}]") }
 
 const confined = "securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}"
 
-// Each patch changes what it says and nothing else.
+// TestApply verifies that each patch changes only the fields that it sets.
 func TestApply(t *testing.T) {
 	for name, test := range map[string]struct {
 		kind, patch string
-		want        map[string]any // by path
+		want        map[string]any // changed values by path
 	}{
 		"strategic": {"Deployment", pod(`hostAliases: [{ip: 10.0.0.1, hostnames: [db]}]`), map[string]any{
 			"spec.template.spec.hostAliases": []any{map[string]any{"ip": "10.0.0.1", "hostnames": []any{"db"}}},
@@ -123,7 +123,8 @@ func set(t *testing.T, object map[string]any, at string, value any) {
 	}
 }
 
-// What is new comes after what is the operator's, in each of the lists whose order matters to somebody.
+// TestApplyKeepsTheOrder verifies that new elements follow the operator's, in each list whose order
+// matters.
 func TestApplyKeepsTheOrder(t *testing.T) {
 	got, errs := Apply(patches("Deployment", pod(`
   initContainers: [{name: first, image: busybox:1, `+confined+`}],
@@ -152,7 +153,8 @@ func TestApplyKeepsTheOrder(t *testing.T) {
 	}
 }
 
-// One patch after the other, each on what the one before made.
+// TestApplyInOrder verifies that patches are applied in order, each to the result of the previous
+// one.
 func TestApplyInOrder(t *testing.T) {
 	got, errs := Apply(patches("Deployment", "{spec: {minReadySeconds: 3}}",
 		`[{op: test, path: /spec/minReadySeconds, value: 3}, {op: replace, path: /spec/minReadySeconds, value: 4}]`), children(), at)
@@ -176,7 +178,7 @@ func TestHits(t *testing.T) {
 	}
 }
 
-// keys are so many fields.
+// keys returns n fields of a mapping.
 func keys(n int) string {
 	var out []string
 	for i := range n {
@@ -185,12 +187,12 @@ func keys(n int) string {
 	return strings.Join(out, ",")
 }
 
-// refused are patches that are admitted nowhere, with what is told of them.
+// refused returns patches that are always rejected, with a part of the error.
 func refused() map[string]struct{ kind, patch, want string } {
 	many := func(n int, text string) string { return strings.TrimSuffix(strings.Repeat(text+",", n), ",") }
 	op := func(op, path, rest string) string { return fmt.Sprintf(`[{"op": %q, "path": %q%s}]`, op, path, rest) }
 	return map[string]struct{ kind, patch, want string }{
-		// Who and whose the child is.
+		// The identity and the owner of the child.
 		"apiVersion": {"Deployment", "apiVersion: apps/v1beta1", "cannot change apiVersion"},
 		"kind":       {"Service", "kind: Secret", "cannot change kind"},
 		"name":       {"Deployment", "metadata: {name: other}", "cannot change metadata.name"},
@@ -233,7 +235,7 @@ func refused() map[string]struct{ kind, patch, want string } {
 			"another field or the operator sets it",
 		},
 		"the Pod's name": {"Deployment", "spec: {template: {metadata: {name: a}}}", "spec.template.metadata.name"},
-		// What other fields declare, and what the operator relies on.
+		// Fields that the spec sets, and fields that the operator relies on.
 		"selector":           {"Deployment", "spec: {selector: {matchLabels: {a: b}}}", "cannot change spec.selector"},
 		"selector of others": {"Service", "spec: {selector: {a: b}}", "cannot change spec.selector"},
 		"no selector":        {"Service", "spec: {selector: null}", "cannot change spec.selector"},
@@ -253,7 +255,7 @@ func refused() map[string]struct{ kind, patch, want string } {
 		"external addresses": {"Service", "spec: {externalIPs: [10.0.0.1]}", "spec.externalIPs"},
 		"Pods that fail":     {"Service", "spec: {publishNotReadyAddresses: true}", "spec.publishNotReadyAddresses"},
 		"ingress":            {"NetworkPolicy", "spec: {ingress: [{}], policyTypes: null}", "spec.policyTypes"},
-		// nginx's container.
+		// The nginx container.
 		"image":           {"Deployment", nginx("image: evil"), "image of the container nginx: set spec.image"},
 		"command":         {"Deployment", nginx("command: [sh]"), "command of the container nginx"},
 		"args":            {"Deployment", nginx("args: [-h]"), "args of the container nginx"},
@@ -322,7 +324,7 @@ func refused() map[string]struct{ kind, patch, want string } {
 			`container "log" must set securityContext.allowPrivilegeEscalation=false`,
 		},
 		"no securityContext": {"Deployment", pod("securityContext: {$patch: delete}"), "securityContext.sysctls"},
-		// What the API does not know, and what no type can hold.
+		// Fields that the API does not have, and values that do not fit their types.
 		"an unknown field":   {"Deployment", pod("hostAlias: []"), `unknown field "spec.template.spec.hostAlias"`},
 		"unknown directive":  {"Deployment", pod("$retainKeys: [volumes]"), "unknown field"},
 		"another order":      {"Deployment", pod("$setElementOrder/containers: [{name: nginx}]"), "unknown field"},
@@ -362,7 +364,7 @@ func refused() map[string]struct{ kind, patch, want string } {
 		"deletion of the object": {"Deployment", "$patch: delete", "deletes the object"},
 		"an unknown $patch":      {"Deployment", "$patch: explode", "cannot be applied"},
 		"$patch of a wrong type": {"Deployment", "$patch: {a: b}", "Deployment: "},
-		// The text.
+		// The form of the patch.
 		"empty":             {"Deployment", "", "is empty"},
 		"only a comment":    {"Deployment", "# nothing", "is empty"},
 		"null":              {"Deployment", "null", "mapping"},
@@ -405,7 +407,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// The one that is wrong is named.
+// TestRefusedByIndex verifies that the error references the wrong patch by its index.
 func TestRefusedByIndex(t *testing.T) {
 	three := patches("Deployment", "{spec: {minReadySeconds: 3}}", "{spec: {replicas: 5}}", "{spec: {minReadySeconds: 4}}")
 	_, errs := Apply(three, children(), at)
@@ -428,7 +430,7 @@ func TestRefusedByIndex(t *testing.T) {
 	}
 }
 
-// Objects are reconciled side by side, and reviews come beside them.
+// TestApplySideBySide verifies that Apply can run concurrently, because reconciles and reviews do.
 func TestApplySideBySide(t *testing.T) {
 	var done sync.WaitGroup
 	for range 8 {
@@ -442,7 +444,8 @@ func TestApplySideBySide(t *testing.T) {
 	done.Wait()
 }
 
-// The names of protected fields are those of the API: one that is misspelt would protect nothing.
+// TestProtectedFieldsExist verifies that the API has each protected field. A misspelled name would
+// protect nothing.
 func TestProtectedFieldsExist(t *testing.T) {
 	exists := func(in reflect.Type, at string) bool {
 		for _, name := range strings.Split(at, ".") {
@@ -475,7 +478,8 @@ func TestProtectedFieldsExist(t *testing.T) {
 	}
 }
 
-// A list with a merge key is merged element by element, one without is not.
+// TestLongLists verifies that only lists with a merge key, which are merged element by element, are
+// bounded.
 func TestLongLists(t *testing.T) {
 	list := func(n int) []any {
 		var out []any

@@ -18,19 +18,20 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// nginxContainer is the name of the container that the operator makes.
+// nginxContainer is the name of the operator's container.
 const nginxContainer = "nginx"
 
-// reservedAnnotations begin those that controllers write on what is patched.
+// reservedAnnotations are prefixes of annotations that controllers and kubectl write to patched
+// objects.
 var reservedAnnotations = []string{"deployment.kubernetes.io/", "kubectl.kubernetes.io/last-applied-configuration"}
 
-// changed returns what a patch changed of a child that it may not change.
+// changed returns a message for each forbidden change of a patch to a child.
 func (k kind) changed(before, after map[string]any) []string {
 	var out []string
 	fault := func(field, instead string) {
 		out = append(out, fmt.Sprintf("a patch cannot change %s: %s", field, instead))
 	}
-	// Everything beside the spec, labels and annotations is who and whose the child is.
+	// The other top-level fields identify the child or are its status.
 	for _, name := range slices.Sorted(maps.Keys(merged(before, after))) {
 		if name != "metadata" && name != "spec" && !reflect.DeepEqual(before[name], after[name]) {
 			fault(name, ownContract)
@@ -64,7 +65,7 @@ func get(object map[string]any, at string) any {
 	return value
 }
 
-// lacks reports whether a list lacks an element of another one.
+// lacks reports whether a list lacks an element of another list.
 func lacks(list, elements any) bool {
 	has, _ := list.([]any)
 	wanted, _ := elements.([]any)
@@ -73,7 +74,8 @@ func lacks(list, elements any) bool {
 	})
 }
 
-// changedMetadata allows labels and annotations that are new and not the operator's.
+// changedMetadata returns a message for each forbidden change. A patch may only add labels and
+// annotations, and only with keys that are not reserved.
 func changedMetadata(before, after any, at string) []string {
 	was, _ := before.(map[string]any)
 	is, _ := after.(map[string]any)
@@ -105,16 +107,17 @@ func reserved(key string) bool {
 		slices.ContainsFunc(reservedAnnotations, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
 }
 
-// tidy brings what a patch made of a Deployment into the order that the operator gives it, and holds that nginx's container is
-// what it was. kustomize puts what is new before what was there; the first container is the one that kubectl and the API server's
-// messages mean.
+// tidy restores the operator's order in a patched Deployment, and returns a message for each
+// forbidden change of the nginx container. kustomize puts new elements first. The first container
+// must be nginx, because kubectl and the API server's messages refer to it.
 func tidy(before, after client.Object) []string {
 	was, isDeployment := before.(*appsv1.Deployment)
 	if !isDeployment {
 		return nil
 	}
 	is, into := &was.Spec.Template.Spec, &after.(*appsv1.Deployment).Spec.Template.Spec
-	// The API server fills in either from the other, so that one alone could not be removed again.
+	// The API server copies each of the two fields to the other. If only one were set, removing it
+	// later would have no effect.
 	into.DeprecatedServiceAccount = into.ServiceAccountName
 	foremost(into.Containers, is.Containers, func(c *corev1.Container) string { return c.Name })
 	foremost(into.InitContainers, is.InitContainers, func(c *corev1.Container) string { return c.Name })
@@ -128,7 +131,7 @@ func tidy(before, after client.Object) []string {
 	return append(out, takenPorts(nginx.Ports, slices.Concat(into.Containers[1:], into.InitContainers))...)
 }
 
-// foremost moves the elements that are in the other list as well to the beginning, in the order of that one.
+// foremost moves the elements that own also has to the beginning of the list, in the order of own.
 func foremost[T any](list, own []T, name func(*T) string) {
 	rank := map[string]int{}
 	for i := range own {
@@ -155,7 +158,8 @@ func changedContainer(before, after *corev1.Container) []string {
 	return out
 }
 
-// changedMounts holds that the operator's mounts are there, and that no other one hides them.
+// changedMounts returns a message for each of the operator's mounts that was changed, and for each
+// other mount that hides one or is inside of a read-only one.
 func changedMounts(before, after []corev1.VolumeMount) []string {
 	var out []string
 	for i := range before {
@@ -174,13 +178,14 @@ func changedMounts(before, after []corev1.VolumeMount) []string {
 	return out
 }
 
-// within reports whether a path is a directory or in it.
+// within reports whether a path is the directory or is below it.
 func within(inner, directory string) bool {
 	inner, directory = path.Clean("/"+inner), path.Clean("/"+directory)
 	return inner == directory || directory == "/" || strings.HasPrefix(inner, directory+"/")
 }
 
-// takenPorts returns which ports of nginx other containers declare: the Service and NetworkPolicy find ports by name.
+// takenPorts returns a message for each port of nginx that another container declares. The Service
+// and the NetworkPolicy reference ports by name.
 func takenPorts(own []corev1.ContainerPort, others []corev1.Container) []string {
 	names, numbers := sets.New[string](), sets.New[int32]()
 	for _, port := range own {

@@ -12,14 +12,17 @@ import (
 	"github.com/example/nginx-operator/internal/bounds"
 )
 
-// maxMerged bounds the lists of a child that internal/apply merges element by element; longer ones it replaces.
+// maxMerged is the maximum length of a list that internal/apply merges by element. It replaces
+// longer lists as a whole.
 const maxMerged = 128
 
-// atomicLists are lists that are compared and written as a whole, whatever key the merge of Kubernetes has for them.
+// atomicLists are lists that internal/apply compares and writes as a whole, although Kubernetes
+// defines a merge key for them.
 var atomicLists = []string{"topologySpreadConstraints"}
 
-// readable holds the fields of an object against its Go type, before they are decoded into it: a quantity computes on what it reads,
-// and of two elements of one key a later merge would lose one.
+// readable checks the fields of an object against its Go type before they are decoded into it.
+// Decoding a quantity can be expensive, and a later merge would lose one of two elements with the
+// same key.
 func readable(object any, fields map[string]any) error {
 	return readableIn(reflect.TypeOf(object).Elem(), fields, "")
 }
@@ -39,7 +42,7 @@ func readableIn(in reflect.Type, value any, at string) error {
 		for name, inner := range value {
 			below, found := typeOf(in, name)
 			if !found {
-				continue // the decoder says so
+				continue // the decoder reports it
 			}
 			if err := readableIn(below.Type, inner, strings.TrimPrefix(at+"."+name, ".")); err != nil {
 				return err
@@ -63,7 +66,8 @@ func readableIn(in reflect.Type, value any, at string) error {
 	return nil
 }
 
-// typeOf returns the field of a type with a name in JSON; what a map has under any key is one too.
+// typeOf returns the field of a type with a JSON name. For a map, it returns the type of the values
+// for every name.
 func typeOf(in reflect.Type, name string) (reflect.StructField, bool) {
 	if in.Kind() == reflect.Map {
 		return reflect.StructField{Type: in.Elem()}, true
@@ -79,7 +83,8 @@ func typeOf(in reflect.Type, name string) (reflect.StructField, bool) {
 	return reflect.StructField{}, false
 }
 
-// elementsDiffer holds that a list has one element for each key of the strategic merge.
+// elementsDiffer returns an error if a list has two elements with the same key of the strategic
+// merge, an element without the key, or too many elements.
 func elementsDiffer(list []any, field reflect.StructField, at string) error {
 	key := field.Tag.Get("patchMergeKey")
 	if key == "" || slices.Contains(atomicLists, at[strings.LastIndex(at, ".")+1:]) {

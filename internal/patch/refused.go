@@ -14,13 +14,13 @@ import (
 	"github.com/example/nginx-operator/internal/ratchet"
 )
 
-// change is one value that patches give to a ratcheted field of a child: an element of a list, or
-// the field itself.
+// change is a value that patches set in a ratcheted field of a child: an element of a list, or the
+// field itself.
 type change struct{ kind, field, instead, value string }
 
-// Refused returns what patches do to the children that this release refuses in new patches, and
-// that patches of stored objects may do. It returns nothing for patches that cannot be applied:
-// Apply reports them.
+// Refused returns the changes to the children that are refused in new patches, but allowed in
+// patches of stored objects. It returns nothing if the patches cannot be applied, because Apply
+// reports that.
 func Refused(patches []v1alpha2.Patch, children []client.Object, path *field.Path) []ratchet.Refusal {
 	ready, errs := parse(patches, path)
 	if len(errs) > 0 {
@@ -56,7 +56,7 @@ func culprit(ready []parsed, hits []int, child client.Object, made change) int {
 	return hits[last]
 }
 
-// changesOf returns the changes of ratcheted fields that patches make together.
+// changesOf returns the changes of ratcheted fields by several patches together.
 func changesOf(ready []parsed, hits []int, child client.Object) []change {
 	kind := child.GetObjectKind().GroupVersionKind().Kind
 	fields := kinds[kind].ratcheted
@@ -91,8 +91,8 @@ func changesOf(ready []parsed, hits []int, child client.Object) []change {
 	return out
 }
 
-// newValues returns the elements of a list that another one lacks, and a value of another type if
-// it differs.
+// newValues returns the elements of a list that were not in it before. For other types, it returns
+// the value if it differs.
 func newValues(before, after any) []any {
 	list, isList := after.([]any)
 	if !isList {

@@ -8,9 +8,9 @@ import (
 	"github.com/example/nginx-operator/internal/ratchet"
 )
 
-// What 0.5.0 let patches do and this release does not: a NetworkPolicy that allows more, and a
-// token of a ServiceAccount in every container. A tenant writes them. The error names the patch
-// that did it.
+// TestRefusedSinceStored verifies the patches that 0.5.0 accepted and this release refuses: a
+// NetworkPolicy that allows more, and a ServiceAccount token in every container. A tenant can write
+// such patches. The error references the patch that causes the change.
 func TestRefusedSinceStored(t *testing.T) {
 	for name, test := range map[string]struct {
 		kind    string
@@ -84,7 +84,8 @@ func TestRefusedSinceStored(t *testing.T) {
 	}
 }
 
-// A stored object may move, split, and extend its patches. Only another effect on the field is new.
+// TestRefusedRatchets verifies that a stored object may move, split, and extend its patches. Only
+// another effect on the field is new.
 func TestRefusedRatchets(t *testing.T) {
 	const egress = "[{op: add, path: /spec/egress, value: [{ports: [{port: 53, protocol: UDP}]}]}]"
 	stored := []string{egress}

@@ -12,8 +12,9 @@ import (
 // standard evaluates Pods as the API server does.
 var standard = sync.OnceValues(func() (policy.Evaluator, error) { return policy.NewEvaluator(policy.DefaultChecks(), nil) })
 
-// lessSecure returns which rules of the Pod Security Standard restricted a patched Pod breaks that it kept before. No level that a
-// namespace can have is above it, so that what passes is admitted everywhere.
+// lessSecure returns the rules of the Pod Security Standard "restricted" that a patched Pod
+// violates and the original Pod does not. No namespace can enforce a stricter level, so a Pod that
+// violates none of them is admitted everywhere.
 func lessSecure(before, after client.Object) []string {
 	was, isDeployment := before.(*appsv1.Deployment)
 	if !isDeployment {
@@ -25,7 +26,8 @@ func lessSecure(before, after client.Object) []string {
 	}
 	evaluate := func(deployment *appsv1.Deployment) []policy.CheckResult {
 		template := deployment.Spec.Template
-		// What these relax depends on the version of the API server, and on its nodes.
+		// The checks that these fields relax depend on the version of the API server and on its
+		// nodes.
 		template.Spec.HostUsers, template.Spec.OS = nil, nil
 		level := api.LevelVersion{Level: api.LevelRestricted, Version: api.LatestVersion()}
 		return evaluator.EvaluatePod(level, &template.ObjectMeta, &template.Spec)

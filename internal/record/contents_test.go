@@ -19,7 +19,8 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// declarationOfFiles returns a declaration with each kind of ConfigMap, and their files.
+// declarationOfFiles returns a declaration with each kind of ConfigMap, and the files of these
+// ConfigMaps.
 func declarationOfFiles() (*v1alpha2.NginxOperator, operand.Inputs, operand.Files) {
 	object := fixture.NewObject(fixture.WithFiles("a/b.conf", "c.mmdb"))
 	copied := operand.NewDeclaredFiles(map[string][]byte{"a/b.conf": []byte("one"), "c.mmdb": {0xff, 0}})
@@ -31,8 +32,9 @@ func declarationOfFiles() (*v1alpha2.NginxOperator, operand.Inputs, operand.File
 	return object, in, operand.Files{Config: in.Config.Files, Text: pages.Text, FileText: copied.Text, FileBinary: copied.Binary}
 }
 
-// Attack by a tenant: other data under the name of an immutable ConfigMap is found in every kind of
-// ConfigMap, also if only the hash in the name is known. A mutable ConfigMap is found as well.
+// TestForgedConfigMaps verifies that other data under the name of an immutable ConfigMap, which a
+// tenant could create, is detected for every kind of ConfigMap. This also applies if only the hash
+// in the name is known. A mutable ConfigMap is detected as well.
 func TestForgedConfigMaps(t *testing.T) {
 	object, in, found := declarationOfFiles()
 	for what, failure := range map[string]error{"compared": nil, "hashed": Unusable{errors.New("no copy")}} {
@@ -79,8 +81,9 @@ func TestForgedConfigMaps(t *testing.T) {
 	}
 }
 
-// Attack by a tenant: a record with another declaration or other files is not used. Replicas are
-// not part of the name of a record. The text of another release is valid.
+// TestForgedRecords verifies that a record with another declaration or other files, which a tenant
+// could create, is not used. Replicas are not part of a record's name. A record of another release
+// is valid.
 func TestForgedRecords(t *testing.T) {
 	object, in, found := declarationOfFiles()
 	object.Spec.Replicas = ptr.To[int32](5)
@@ -103,7 +106,7 @@ func TestForgedRecords(t *testing.T) {
 	}
 	written := genuine.DeepCopy()
 	written.Data = runtime.RawExtension{Raw: raw}
-	// A field that this release does not know is lost where the record is decoded.
+	// Decoding the record drops a field that this release does not know.
 	later := genuine.DeepCopy()
 	text := strings.Replace(string(raw), `"image":`, `"later":1,"image":`, 1)
 	later.Data.Raw = []byte(text)
@@ -146,8 +149,9 @@ func TestForgedRecords(t *testing.T) {
 	}
 }
 
-// After a forgery all ConfigMaps get names that nobody can guess. The Deployment has the suffix in
-// the same write that mounts them. An invalid annotation is not used in a name.
+// TestSuffix verifies that, after a forgery, all ConfigMaps get names that a client cannot guess.
+// The Deployment gets the suffix in the same write that mounts the ConfigMaps. An invalid
+// annotation is not used in a name.
 func TestSuffix(t *testing.T) {
 	object, in, _ := declarationOfFiles()
 	before := operand.DesiredDeployment(object, in)

@@ -30,7 +30,8 @@ func revisionFor(t *testing.T, object *v1alpha2.NginxOperator, in operand.Inputs
 	return out
 }
 
-// encodeAndDecode returns what is read of a revision that was stored. etcd has to take it.
+// encodeAndDecode stores data in a revision and reads it back. It fails the test if etcd would
+// reject the revision.
 func encodeAndDecode(t *testing.T, kept Data, from operand.Files) Data {
 	t.Helper()
 	raw, err := kept.encode(from)
@@ -47,7 +48,8 @@ func encodeAndDecode(t *testing.T, kept Data, from operand.Files) Data {
 	return out
 }
 
-// A record restores the declaration, with the current replicas.
+// TestRevisionRestoresDeclaration verifies that a record restores the declaration, but with the
+// current replicas.
 func TestRevisionRestoresDeclaration(t *testing.T) {
 	object := fixture.NewObject(fixture.OnPort(9000), func(s *v1alpha2.NginxOperatorSpec) {
 		s.Resources = &corev1.ResourceRequirements{Limits: corev1.ResourceList{"cpu": resource.MustParse("0.5")}}
@@ -83,8 +85,8 @@ func TestRevisionRestoresDeclaration(t *testing.T) {
 	}
 }
 
-// Declarations that are restored differently have different records. Replicas and autoscaling are
-// not part of a record.
+// TestRevisionNames verifies that different declarations have different records. Replicas and
+// autoscaling are not part of a record.
 func TestRevisionNames(t *testing.T) {
 	in := operand.Inputs{Image: fixture.Image, Config: operand.Configuration{Hash: "abc"}}
 	before := revisionFor(t, fixture.NewObject(), in)
@@ -108,8 +110,8 @@ func TestRevisionNames(t *testing.T) {
 	}
 }
 
-// A record has the files of the largest possible ConfigMaps. Files that are too large for etcd are
-// omitted, and the error has the remedy.
+// TestRevisionFiles verifies that a record has the files of the largest possible ConfigMaps. Files
+// that are too large for etcd are omitted, and reading them returns an error with the remedy.
 func TestRevisionFiles(t *testing.T) {
 	random := make([]byte, 1<<20)
 	source := rand.NewChaCha8([32]byte{})
@@ -136,7 +138,8 @@ func TestRevisionFiles(t *testing.T) {
 	}
 }
 
-// A client that may write ControllerRevisions gains nothing with an invalid record.
+// TestForgedRevisions verifies that an invalid record, which a client with write access to
+// ControllerRevisions could create, is rejected.
 func TestForgedRevisions(t *testing.T) {
 	for name, raw := range map[string]string{
 		"null":       `null`,
@@ -168,8 +171,8 @@ func TestForgedRevisions(t *testing.T) {
 	}
 }
 
-// Each edition of the Pod template has a record of its own, and the record of a later release is
-// restored with the newest edition.
+// TestRecordsOfEditions verifies that each edition of the Pod template has its own record, and that
+// the record of a later release is restored with the newest edition that this release knows.
 func TestRecordsOfEditions(t *testing.T) {
 	object, names := fixture.NewObject(), map[string]bool{}
 	for edition := range 3 {

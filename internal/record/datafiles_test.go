@@ -10,7 +10,8 @@ import (
 	"github.com/example/nginx-operator/internal/operand"
 )
 
-// A record restores its files. The record of an object without files is unchanged.
+// TestRevisionOfFiles verifies that a record restores its files, and that the record of an object
+// without files has no fields for them.
 func TestRevisionOfFiles(t *testing.T) {
 	object := fixture.NewObject(fixture.WithFiles("a.conf"))
 	in := operand.Inputs{

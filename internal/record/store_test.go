@@ -13,7 +13,8 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// The record that the Deployment names is applied, not the newest; a failed record never is.
+// TestAppliedRecord verifies that the record that the Deployment references is applied, not the
+// newest record. A failed record is never applied.
 func TestAppliedRecord(t *testing.T) {
 	records := []appsv1.ControllerRevision{
 		{ObjectMeta: metav1.ObjectMeta{Name: "web-newest"}},
@@ -56,9 +57,9 @@ func TestAppliedRecord(t *testing.T) {
 	}
 }
 
-// Names from release 0.5.1 match while the status has them, so that an upgrade neither retries a
-// change that was rolled back nor promotes another revision. The names are those that 0.5.1
-// computes for these objects.
+// TestRecordNamesOfOlderRelease verifies that record names of release 0.5.1 match while the status
+// has them, so that an upgrade neither retries a change that was rolled back nor promotes another
+// revision. Release 0.5.1 computes exactly these names for these objects.
 func TestRecordNamesOfOlderRelease(t *testing.T) {
 	plain := fixture.NewObject()
 	tuned := fixture.NewObject(func(s *v1alpha2.NginxOperatorSpec) {

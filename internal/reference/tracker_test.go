@@ -38,8 +38,8 @@ func keyOf(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: "shop", Name: name}
 }
 
-// newTracker returns a tracker that is not started, and a function that returns the names of
-// changed objects.
+// newTracker returns a tracker that is not started, and a function that returns the names of the
+// objects that changed since its last call.
 func newTracker(reader client.Reader) (*Tracker, func() []string) {
 	t := NewTracker(nil, secrets, reader)
 	var mu sync.Mutex
@@ -59,8 +59,8 @@ func newTracker(reader client.Reader) (*Tracker, func() []string) {
 	}
 }
 
-// The tracker knows the objects from the reflector, and reports each difference once, except for
-// the first list.
+// TestStore verifies that the tracker stores the objects of the reflector, and reports each
+// difference once, but not the objects of the first list.
 func TestStore(t *testing.T) {
 	tracker, told := newTracker(nil)
 	s := (*store)(tracker)
@@ -104,8 +104,8 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// A controller that uses the tracker waits until all objects are known. Then it gets a request for
-// every referrer.
+// TestSource verifies that a controller that uses the tracker waits until all objects are known.
+// Then it gets a request for every referrer.
 func TestSource(t *testing.T) {
 	scheme := metadatafake.NewTestScheme()
 	if err := metav1.AddMetaToScheme(scheme); err != nil {
@@ -134,7 +134,8 @@ func TestSource(t *testing.T) {
 	for _, name := range []string{"nobody's", "b"} {
 		created := metadataOf(name, "2")
 		resource := objects.Resource(secrets).Namespace("shop").(metadatafake.MetadataClient)
-		// The watch starts a moment after the list.
+		// The watch starts a moment after the list, and would miss an object that is created in
+		// between.
 		for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(5 * time.Millisecond) {
 			if _, err := resource.CreateFake(created, metav1.CreateOptions{}); err != nil {
 				t.Fatal(err)
@@ -157,8 +158,8 @@ func TestSource(t *testing.T) {
 	}
 }
 
-// A value is derived once for each version of an object and each cache key, and dropped with the
-// version.
+// TestDerive verifies that a value is derived once for each version of an object and each cache
+// key, and dropped with the version.
 func TestDerive(t *testing.T) {
 	reads, version, down := 0, "1", error(nil)
 	reader := fake.NewClientBuilder().WithObjects(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a"}}).
@@ -213,7 +214,7 @@ func TestDerive(t *testing.T) {
 	expect("without a watch, and missing", "b", "type", "", 1)
 }
 
-// The cached values of one object are bounded.
+// TestDeriveIsBounded verifies that the number of cached values of one object is bounded.
 func TestDeriveIsBounded(t *testing.T) {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a"}}
 	tracker, _ := newTracker(fake.NewClientBuilder().WithObjects(secret).Build())
@@ -229,8 +230,9 @@ func TestDeriveIsBounded(t *testing.T) {
 	}
 }
 
-// Concurrent calls for one version of an object share one read and one derivation. Calls with
-// another cache key share the read, and a canceled call does not cancel the others.
+// TestDeriveIsShared verifies that concurrent calls for one version of an object share one read and
+// one derivation. Calls with another cache key share the read. A canceled call does not cancel the
+// others.
 func TestDeriveIsShared(t *testing.T) {
 	const askers = 50
 	synctest.Test(t, func(t *testing.T) {
@@ -271,7 +273,7 @@ func TestDeriveIsShared(t *testing.T) {
 		if reads.Load() != 1 || looks.Load() != 2 {
 			t.Errorf("%d reads, %d looks", reads.Load(), looks.Load())
 		}
-		// A version that arrives during a read of an older one is read separately.
+		// A new version that arrives during the read of an older version is read separately.
 		ask(t.Context(), "age")
 		synctest.Wait()
 		must(t, (*store)(tracker).Update(metadataOf("a", "1000")))
@@ -283,8 +285,8 @@ func TestDeriveIsShared(t *testing.T) {
 	})
 }
 
-// Each version of a ConfigMap is read once for all its referrers, for derived values and for
-// copies. Secrets are not cached.
+// TestConfigMapsAreReadOnce verifies that each version of a ConfigMap is read once for all its
+// referrers, both for derived values and for copies. Secrets are not cached.
 func TestConfigMapsAreReadOnce(t *testing.T) {
 	const referrers = 50
 	for resource, test := range map[string]struct{ limit, want int }{"configmaps": {keptBytes, 1}, "secrets": {0, referrers + 1}} {
@@ -322,7 +324,8 @@ func TestConfigMapsAreReadOnce(t *testing.T) {
 	}
 }
 
-// The cache is bounded, and the most recently used objects stay.
+// TestRecentIsBounded verifies that the size of the cache is bounded, and that the most recently
+// used objects stay.
 func TestRecentIsBounded(t *testing.T) {
 	kept := recent{limit: keptBytes}
 	configMap := func(i, size int) *corev1.ConfigMap {
@@ -351,9 +354,10 @@ func TestRecentIsBounded(t *testing.T) {
 	}
 }
 
-// The Secrets of a cluster use little memory, and so does the incomplete first list.
+// TestMemory verifies that tracking all Secrets of a large cluster uses little memory, even before
+// the first list is complete.
 func TestMemory(t *testing.T) {
-	const objects, bound = 100_000, 250 // bytes for each
+	const objects, bound = 100_000, 250 // bytes per object
 	before := heap()
 	tracker, _ := newTracker(nil)
 	s := (*store)(tracker)

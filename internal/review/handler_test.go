@@ -22,7 +22,7 @@ import (
 	"github.com/example/nginx-operator/internal/bounds/boundstest"
 )
 
-// post posts a body, as JSON, and returns the answer.
+// post posts a JSON body, and returns the answer.
 func post(ctx context.Context, handler http.Handler, body string) *httptest.ResponseRecorder {
 	request := httptest.NewRequestWithContext(ctx, http.MethodPost, "/validate", strings.NewReader(body))
 	request.Header.Set("Content-Type", "application/json")
@@ -31,7 +31,7 @@ func post(ctx context.Context, handler http.Handler, body string) *httptest.Resp
 	return recorder
 }
 
-// reviewOf returns the review of a request.
+// reviewOf returns an AdmissionReview with a request, as JSON.
 func reviewOf(t *testing.T, request *admissionv1.AdmissionRequest) string {
 	t.Helper()
 	raw, err := json.Marshal(admissionv1.AdmissionReview{TypeMeta: typeMeta, Request: request})
@@ -65,8 +65,8 @@ func TestHandlerHandsOnTheRequest(t *testing.T) {
 	}
 }
 
-// A stranger posts invalid input to a webhook. It costs little, and the answer is an HTTP error, so
-// that the API server applies the failurePolicy.
+// TestHandlerBoundsStrangers verifies that invalid input, which any Pod can post, costs little. The
+// answer is an HTTP error, so that the API server applies the failurePolicy.
 func TestHandlerBoundsStrangers(t *testing.T) {
 	fill := func(before, element, after string) string {
 		return before + strings.Repeat(element+",", (bounds.MaxReviewBytes-len(before)-len(after))/(len(element)+1)-1) + element + after
@@ -109,7 +109,8 @@ func TestHandlerBoundsStrangers(t *testing.T) {
 	}
 }
 
-// A review with two NginxOperators of 3 MiB with the fields of many managers is accepted.
+// TestHandlerTakesTheLargestObjects verifies that a review with two objects of 3 MiB, which have
+// the fields of many managers, is accepted.
 func TestHandlerTakesTheLargestObjects(t *testing.T) {
 	fields := `{"manager":"m","operation":"Apply","fieldsV1":{` + strings.Repeat(`"f:a":{},`, 100) + `"f:b":{}}},`
 	managed := `[` + strings.Repeat(fields, 70) + `{}]`
@@ -130,8 +131,9 @@ func TestHandlerTakesTheLargestObjects(t *testing.T) {
 	})
 }
 
-// A stranger chooses the user name and the UID and, if a webhook panics on its input, the text of
-// the panic.
+// TestHandlerLogsLittleOfStrangers verifies that log lines are few and short. Any Pod can post a
+// review, and choose its user name and UID. If a webhook panics on its input, the Pod also chooses
+// the text of the panic.
 func TestHandlerLogsLittleOfStrangers(t *testing.T) {
 	var lines []string
 	logger := funcr.New(func(prefix, args string) { lines = append(lines, prefix+args) }, funcr.Options{})
@@ -145,7 +147,7 @@ func TestHandlerLogsLittleOfStrangers(t *testing.T) {
 		"a webhook that panics": func(_ context.Context, r admission.Request) admission.Response { panic(r.UserInfo.Username) },
 	} {
 		lines = nil
-		synctest.Test(t, func(t *testing.T) { // no time passes
+		synctest.Test(t, func(t *testing.T) { // time does not advance
 			handler := Handler(handle)
 			request := &admissionv1.AdmissionRequest{UID: "1\n2", Name: forged, Namespace: forged}
 			request.UserInfo.Username = forged

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// For each pair of facts there is one state.
+// TestStateOfEveryPair verifies the state for each pair of facts.
 func TestStateOfEveryPair(t *testing.T) {
 	blocked, waits := facts{blocked: true}, facts{waits: true}
 	failed, failedButKept := facts{failed: true, automaticRollback: true}, facts{failed: true}

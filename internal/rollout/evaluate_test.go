@@ -10,7 +10,7 @@ import (
 	"github.com/example/nginx-operator/internal/record"
 )
 
-// The message of a rollback has the changes, and its length is limited.
+// TestTried verifies that the message of a rollback lists the changes and has a limited length.
 func TestTried(t *testing.T) {
 	in := operand.Inputs{Image: fixture.Image, Config: operand.Configuration{Hash: "abc"}}
 	applied, err := record.NewDeclaration(fixture.NewObject(), in, nil)

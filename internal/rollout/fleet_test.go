@@ -21,7 +21,7 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// asDeclared returns a declaration of an object, with files as its configuration.
+// asDeclared returns the declaration of an object, with config as the files of its configuration.
 func asDeclared(t *testing.T, object *v1alpha2.NginxOperator, in operand.Inputs, config nginxconf.Files) *record.Declaration {
 	t.Helper()
 	out, err := record.NewDeclaration(object, in, func(context.Context) (operand.Files, error) { return operand.Files{Config: config}, nil })
@@ -31,7 +31,8 @@ func asDeclared(t *testing.T, object *v1alpha2.NginxOperator, in operand.Inputs,
 	return out
 }
 
-// Changes by the user are distinguished from changes by the release.
+// TestReleaseIsToldFromUser verifies that changes by the user are distinguished from changes by the
+// release.
 func TestReleaseIsToldFromUser(t *testing.T) {
 	fromConfigMap := func(s *v1alpha2.NginxOperatorSpec) {
 		s.Config = &v1alpha2.Config{ConfigMapRef: &v1alpha2.ConfigMapKeyReference{Name: "servers"}}
@@ -104,7 +105,7 @@ func TestReleaseIsToldFromUser(t *testing.T) {
 	}
 }
 
-// reader returns a ControllerRevision with its data, or an error.
+// reader returns a ControllerRevision with raw as its data, or an error.
 type reader struct {
 	client.Reader
 	raw string
@@ -117,7 +118,8 @@ func (r reader) Get(_ context.Context, key client.ObjectKey, object client.Objec
 	return r.err
 }
 
-// An unusable record does not block changes. A failure to read a record is retried.
+// TestReleaseWithoutReadableRecord verifies that an unusable record does not block changes, and
+// that a failed read of a record returns an error.
 func TestReleaseWithoutReadableRecord(t *testing.T) {
 	declared := asDeclared(t, fixture.NewObject(), operand.Inputs{Image: "next"}, nil)
 	recordOf := func(raw string) *appsv1.ControllerRevision {
@@ -145,8 +147,8 @@ func TestReleaseWithoutReadableRecord(t *testing.T) {
 	}
 }
 
-// The predecessor of a started revision is the last good one, and that of another revision is the
-// last applied one that has not failed.
+// TestPredecessor verifies that the predecessor of a started revision is the last good revision,
+// and that the predecessor of any other revision is the last applied one that has not failed.
 func TestPredecessor(t *testing.T) {
 	revisions := []appsv1.ControllerRevision{
 		{ObjectMeta: metav1.ObjectMeta{Name: "newest"}}, {ObjectMeta: metav1.ObjectMeta{Name: "good"}},
@@ -203,7 +205,7 @@ func TestGroupOf(t *testing.T) {
 	}
 }
 
-// Only failures caused by the release stop its rollout.
+// TestPlaceOfFailure verifies that only failures caused by the release stop its rollout.
 func TestPlaceOfFailure(t *testing.T) {
 	for reason, want := range map[string]fleet.Place{
 		v1alpha2.ReasonImagePullFailed: fleet.Failed, v1alpha2.ReasonCrashLoop: fleet.Failed, v1alpha2.ReasonInvalidConfiguration: fleet.Failed,
@@ -220,8 +222,8 @@ func TestPlaceOfFailure(t *testing.T) {
 	}
 }
 
-// The record has the exporter's image. Instances wait for a rollout slot if a release has another
-// one.
+// TestExporterImageOfARelease verifies that the record has the exporter's image. If a release
+// changes this image, instances wait for a rollout slot.
 func TestExporterImageOfARelease(t *testing.T) {
 	object := fixture.NewObject(fixture.Monitored())
 	before := operand.Inputs{Image: fixture.Image, Exporter: fixture.ExporterImage}

@@ -112,7 +112,7 @@ func tooMany(spec map[string]any, path *field.Path) *field.Error {
 }
 
 // longList returns an error for the first list of a value that is longer than its schema allows. It
-// counts the values.
+// adds the number of visited values to values.
 func longList(value any, schema *apiextensions.JSONSchemaProps, path *field.Path, values *int) *field.Error {
 	if *values++; *values > maxValues {
 		return nil

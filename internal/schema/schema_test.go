@@ -30,8 +30,7 @@ func specOf(t *testing.T, text string) map[string]any {
 	return out
 }
 
-// wants fails the test unless the errors contain a text. If the text is empty, there must be no
-// errors.
+// wants fails the test unless the errors contain want. If want is empty, there must be no errors.
 func wants(t *testing.T, errs field.ErrorList, want string) {
 	t.Helper()
 	text := fmt.Sprint(errs.ToAggregate())
@@ -40,8 +39,8 @@ func wants(t *testing.T, errs field.ErrorList, want string) {
 	}
 }
 
-// Each kind of rule that the API server evaluates at v1alpha2, but not for an annotation at
-// v1alpha1.
+// TestViolations covers each kind of rule that the API server evaluates for a v1alpha2 spec, but
+// not for the annotation of a v1alpha1 object.
 func TestViolations(t *testing.T) {
 	for name, test := range map[string]struct{ spec, want string }{
 		"nothing": {"{}", ""},
@@ -66,7 +65,7 @@ func TestViolations(t *testing.T) {
 	}
 }
 
-// AllViolations evaluates the CEL rules as well, with their messages.
+// TestAllViolations verifies that AllViolations also evaluates the CEL rules, with their messages.
 func TestAllViolations(t *testing.T) {
 	for name, test := range map[string]struct{ spec, want string }{
 		"a valid spec": {"{tls: [{secretName: web, port: 8443}], monitoring: {podMonitor: {interval: 5s}}}", ""},
@@ -85,7 +84,7 @@ func TestAllViolations(t *testing.T) {
 	}
 }
 
-// The log levels that are printed are those of the schema.
+// TestErrorLogLevels verifies that defaults.Nginx accepts every log level of the schema.
 func TestErrorLogLevels(t *testing.T) {
 	schema, err := properties()
 	if err != nil {
@@ -104,9 +103,9 @@ func TestErrorLogLevels(t *testing.T) {
 	}
 }
 
-// No spec within the bounds of decoding is expensive to evaluate.
+// TestViolationsAreCheap verifies that no spec within the decoding bounds is expensive to evaluate.
 func TestViolationsAreCheap(t *testing.T) {
-	AllViolations(t.Context(), map[string]any{}, specPath) // compiles
+	AllViolations(t.Context(), map[string]any{}, specPath) // compiles the CEL rules
 	for name, spec := range map[string]string{
 		"long lists":        `{"ports":[` + strings.TrimSuffix(strings.Repeat("{},", 8_000), ",") + `]}`,
 		"unbounded lists":   `{"podTemplate":{"tolerations":[` + strings.TrimSuffix(strings.Repeat(`{"key":1},`, 2_000), ",") + `]}}`,
@@ -124,7 +123,7 @@ func TestViolationsAreCheap(t *testing.T) {
 	}
 }
 
-// hosts returns the maximum number of hosts and paths of the schema, with the maximum length.
+// hosts returns as many hosts and paths as the schema allows, with the maximum length.
 func hosts() string {
 	paths := strings.TrimSuffix(strings.Repeat(`"/`+strings.Repeat("a", 255)+`",`, 16), ",")
 	var out []string

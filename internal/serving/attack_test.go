@@ -14,18 +14,18 @@ import (
 )
 
 const (
-	// smallLimit is the maximum 99th percentile of small reviews during an attack. smallReviews is
-	// the number of small reviews.
+	// smallLimit is the maximum 99th percentile of the durations of small reviews during an attack.
+	// smallReviews is the number of these reviews.
 	smallLimit   = 200 * time.Millisecond
 	smallReviews = 300
-	// busyMachine is the allowed factor over the time before the attack if the machine cannot meet
-	// smallLimit, for example with the race detector or parallel tests. Waiting for a slow body
-	// would take seconds.
+	// busyMachine is the factor by which small reviews may slow down during an attack if the
+	// machine cannot meet smallLimit, for example with the race detector or parallel tests. Waiting
+	// for a slow body would take seconds.
 	busyMachine = 5
 )
 
-// Strangers announce the largest bodies from six addresses and send one byte at a time. Small
-// reviews do not wait for them, and neither do large reviews of the API server.
+// TestSlowBodiesDelayNobody announces the largest bodies from six addresses, and sends one byte at
+// a time. Small reviews, and large reviews of the API server, must not wait for these bodies.
 func TestSlowBodiesDelayNobody(t *testing.T) {
 	webhooks := newWebhooks(decode)
 	_, address := serveLocally(t, webhooks.port)
@@ -46,9 +46,9 @@ func TestSlowBodiesDelayNobody(t *testing.T) {
 	t.Logf("a large conversion took %s", time.Since(began))
 }
 
-// A tenant stores large objects through the API server, 40 at a time. Small reviews from the same
-// address do not wait. Only the handlers advance the time, so the test does not depend on the
-// machine.
+// TestLargeReviewsDelayNoSmallOnes posts large reviews, 40 at a time, like a tenant that stores
+// large objects through the API server. Small reviews from the same address must not wait for them.
+// Only the handlers advance the time, so the test does not depend on the machine.
 func TestLargeReviewsDelayNoSmallOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, handler := serve(t, "/validate", func(_ http.ResponseWriter, r *http.Request) {
@@ -70,7 +70,7 @@ func TestLargeReviewsDelayNoSmallOnes(t *testing.T) {
 	})
 }
 
-// decode answers like admission: it decodes the review.
+// decode decodes the review, like an admission handler.
 func decode(w http.ResponseWriter, r *http.Request) {
 	var review any
 	if err := json.NewDecoder(r.Body).Decode(&review); err != nil {
@@ -78,7 +78,7 @@ func decode(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// reviewOf returns a review of the given length.
+// reviewOf returns a review with a length of size bytes.
 func reviewOf(size int) []byte {
 	return fmt.Appendf(nil, `{"request":{"object":{"text":%q}}}`, bytes.Repeat([]byte("a"), size-40))
 }

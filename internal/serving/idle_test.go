@@ -13,13 +13,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 )
 
-// served is a port, with or without TLS, and a request that must succeed.
+// served is a port of the operator. Its request must succeed.
 type served struct {
 	secure  bool
 	request func() error
 }
 
-// threePorts serves the operator's ports on this machine, and returns them by their addresses.
+// threePorts serves the operator's ports on this machine. The keys are the addresses.
 func threePorts(t *testing.T) map[string]served {
 	t.Helper()
 	out := map[string]served{}
@@ -52,9 +52,8 @@ func threePorts(t *testing.T) map[string]served {
 	return out
 }
 
-// Strangers hold 1,000 idle connections to each port, from one address or from eight, before and
-// after the handshake. Each request of the kubelet, Prometheus, and the API server still gets an
-// answer.
+// TestIdleConnectionsShutNobodyOut opens 1,000 idle connections to each port, from one address or
+// from eight. Each request of the kubelet, Prometheus, and the API server must still get an answer.
 func TestIdleConnectionsShutNobodyOut(t *testing.T) {
 	for _, addresses := range []int{1, 8} {
 		t.Run(fmt.Sprintf("from %d", addresses), func(t *testing.T) {
@@ -74,8 +73,8 @@ func TestIdleConnectionsShutNobodyOut(t *testing.T) {
 	}
 }
 
-// Strangers send all of a header except its end, on 450 connections to each port. That uses a small
-// part of the memory.
+// TestHalfOpenRequestsAreBounded sends an incomplete header on 450 connections to each port. These
+// connections may use only little memory.
 func TestHalfOpenRequestsAreBounded(t *testing.T) {
 	const connections, most = 450, 128 << 20
 	ports, before := threePorts(t), heapNow()
@@ -88,7 +87,7 @@ func TestHalfOpenRequestsAreBounded(t *testing.T) {
 			}
 		}
 	}
-	// This includes the memory of the clients.
+	// The value includes the memory of the clients.
 	grown := heapNow() - before
 	t.Logf("%d half-open requests take %d MiB", len(ports)*connections, grown>>20)
 	if grown > most {

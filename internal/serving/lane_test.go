@@ -14,11 +14,11 @@ import (
 	"time"
 )
 
-// Clients that hold nearly all memory and neither send their bodies nor read their answers are
-// aborted for another client: the slowest first, and only as many as necessary. No client is
-// aborted while there is memory.
+// TestSlowClientsMakeRoom verifies that clients that reserve nearly all memory, and neither send
+// their bodies nor read their answers, are aborted for another client. The slowest one is aborted
+// first, and only as many as necessary. No client is aborted while memory is free.
 func TestSlowClientsMakeRoom(t *testing.T) {
-	// announced is the length of a body. There is memory for two such bodies.
+	// announced is the length of a body. The memory suffices for two such bodies.
 	const announced = largestAdmission * 3 / 7
 	for name, test := range map[string]struct {
 		// path is the path of the slow requests. sent is the number of body bytes that they send.
@@ -40,8 +40,8 @@ func TestSlowClientsMakeRoom(t *testing.T) {
 				listener, ended := make(pipes), make(chan error, 1)
 				ctx, stop := context.WithCancel(t.Context())
 				go func() { ended <- webhooks.port.server(newListener(listener)).Start(ctx) }()
-				// connect returns the client's side of a connection that sends the start of a
-				// request.
+				// connect returns the client's side of a connection on which it has sent the start
+				// of a request.
 				connect := func(address, path string, sent int) *tls.Conn {
 					ours, theirs := net.Pipe()
 					listener <- &addressed{Conn: theirs, address: address}
@@ -74,7 +74,7 @@ func TestSlowClientsMakeRoom(t *testing.T) {
 				close(listener)
 				stop()
 				<-ended
-				// net/http keeps an answered connection open for another half a second.
+				// net/http keeps an answered connection open for half a second.
 				time.Sleep(time.Second)
 				if count(webhooks.admission) > 0 || !webhooks.admission.all.TryAcquire(decoded*largestAdmission) {
 					t.Error("something is still held")

@@ -21,7 +21,7 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// authenticator is a filter that counts the requests that reach it, because each can cost a
+// authenticator is a filter that counts the requests that reach it, because each request can cost a
 // TokenReview. It accepts tokens that start with "good".
 type authenticator struct {
 	asked, running, most atomic.Int64
@@ -38,7 +38,7 @@ func (a *authenticator) filter(next http.Handler) (http.Handler, error) {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
-		r.Header.Del("Authorization") // as the authenticator of Kubernetes does
+		r.Header.Del("Authorization") // like the authenticator of Kubernetes
 		next.ServeHTTP(w, r)
 	}), nil
 }
@@ -61,8 +61,9 @@ func newMetrics(t *testing.T, a *authenticator) http.Handler {
 	return handler
 }
 
-// Strangers send a random token with each request, 100 times a second. Few of them cause a
-// TokenReview. Prometheus always gets an answer, even after its token has changed.
+// TestRandomTokensAreLimited sends a random token with each request, 100 times per second. Only a
+// few of these tokens may cause a TokenReview. Prometheus must always get an answer, even after its
+// token has changed.
 func TestRandomTokensAreLimited(t *testing.T) {
 	const span, scrapeEvery = time.Minute, 15 * time.Second
 	for name, test := range map[string]struct {
@@ -115,7 +116,8 @@ func TestRandomTokensAreLimited(t *testing.T) {
 	}
 }
 
-// A slow API server gets few TokenReviews at a time, and they do not block Prometheus.
+// TestTokenReviewsAtOnceAreLimited verifies that a slow API server gets few concurrent TokenReviews
+// of random tokens, and that these do not block Prometheus.
 func TestTokenReviewsAtOnceAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &authenticator{}
@@ -147,8 +149,8 @@ func TestTokenReviewsAtOnceAreLimited(t *testing.T) {
 	})
 }
 
-// Only GET and HEAD of /metrics reach the authenticator, because each method would cost a separate
-// review.
+// TestOtherRequestsCostNoReview verifies that only GET and HEAD of /metrics reach the
+// authenticator, because each method would cost a separate review.
 func TestOtherRequestsCostNoReview(t *testing.T) {
 	a := &authenticator{}
 	handler := newMetrics(t, a)
@@ -163,7 +165,8 @@ func TestOtherRequestsCostNoReview(t *testing.T) {
 	}
 }
 
-// The certificate of a directory is reloaded. Without one, the certificate is self-signed.
+// TestMetricsTLS verifies that the certificate in a directory is reloaded, and that the certificate
+// is self-signed if the directory has none.
 func TestMetricsTLS(t *testing.T) {
 	config, err := MetricsTLS(t.Context(), t.TempDir())
 	if err != nil || len(config.Certificates) != 1 {
@@ -174,7 +177,7 @@ func TestMetricsTLS(t *testing.T) {
 	if config, err = MetricsTLS(t.Context(), dir); err != nil {
 		t.Fatal(err)
 	}
-	// The watch starts some time after the first answer.
+	// The watch starts some time after MetricsTLS returns.
 	serial := int64(1)
 	eventually(t, func() bool {
 		serial++
@@ -184,7 +187,7 @@ func TestMetricsTLS(t *testing.T) {
 	})
 }
 
-// writePair writes a certificate and its key.
+// writePair writes a certificate with a serial number, and its key, to a directory.
 func writePair(t *testing.T, dir string, serial int64) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -24,7 +24,7 @@ const (
 	// answered bounds a request from its header to the last byte of the answer. The API server
 	// waits for at most 30 seconds.
 	answered = 40 * time.Second
-	// keptIdle is how long a connection stays open without a request, as in Go's HTTP clients.
+	// keptIdle is the time that a connection stays open without a request, as in Go's HTTP clients.
 	keptIdle = 90 * time.Second
 	// headerBytes bounds the header of a request. A bearer token has at most 2 KiB.
 	headerBytes = 16 << 10

@@ -18,7 +18,8 @@ import (
 	"time"
 )
 
-// serverCertificate is created once, because a key takes longer than the rest of the tests.
+// serverCertificate is created once, because creating a key takes longer than the rest of the
+// tests.
 var serverCertificate = func() tls.Certificate {
 	server := httptest.NewUnstartedServer(nil)
 	server.StartTLS()
@@ -30,7 +31,7 @@ func certified() *tls.Config {
 	return &tls.Config{Certificates: []tls.Certificate{serverCertificate}} //nolint:gosec // the port sets the version
 }
 
-// newWebhooks returns webhooks with a handler at /validate and at /convert.
+// newWebhooks returns Webhooks with the handler at /validate and at /convert.
 func newWebhooks(handler http.HandlerFunc) *Webhooks {
 	webhooks := NewWebhooks("127.0.0.1:0", certified(), "/convert", 0)
 	webhooks.Register("/validate", handler)
@@ -38,7 +39,8 @@ func newWebhooks(handler http.HandlerFunc) *Webhooks {
 	return webhooks
 }
 
-// serveLocally serves a port on this machine until the test ends.
+// serveLocally serves a port on this machine until the test ends. It returns the listener and the
+// address.
 func serveLocally(t *testing.T, port Port) (*listener, string) {
 	t.Helper()
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
@@ -59,7 +61,7 @@ func serveLocally(t *testing.T, port Port) (*listener, string) {
 	return all, inner.Addr().String()
 }
 
-// from returns a dialer with a local address.
+// from returns a dialer that connects from a local address.
 func from(address string) *net.Dialer {
 	return &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}, Timeout: 5 * time.Second}
 }
@@ -103,8 +105,9 @@ func silence(t *testing.T, to string, addresses, each int) {
 	}
 }
 
-// Silent connections, from one address or from many, use only the memory that is reserved for them.
-// A client at another address gets an answer immediately, and requests in progress continue.
+// TestSilentConnectionsKeepNobodyOut verifies that silent connections, from one address or from
+// many, use only the memory that is reserved for them. A client at another address gets an answer
+// immediately, and requests in progress continue.
 func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
 	for name, test := range map[string]struct{ addresses, each, most int }{
 		"of one address":     {1, 2000, 200},
@@ -139,8 +142,7 @@ func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
 				}
 			}
 			open := all.count()
-			// There is one goroutine for each connection. The goroutines of closed clients
-			// are about to end.
+			// Each connection has one goroutine. The goroutines of closed clients are about to end.
 			eventually(t, func() bool { return runtime.NumGoroutine()-goroutines <= test.most+20 })
 			grown := heapNow() - memory
 			t.Logf("%d connections are open, %d goroutines more, %d KiB more", open, runtime.NumGoroutine()-goroutines, grown>>10)
@@ -171,8 +173,8 @@ func eventually(t *testing.T, holds func() bool) {
 	}
 }
 
-// Clients of one address share its connections. Silent connections are replaced, the longest-idle
-// one first, and busy ones stay.
+// TestWhoMakesRoom verifies that the clients of one address share its connections. Silent
+// connections are replaced, starting with the longest-idle one. Busy connections stay.
 func TestWhoMakesRoom(t *testing.T) {
 	all := newListener(nil)
 	enter := func(address string) (entered, replaced *connection) {
@@ -218,8 +220,9 @@ func TestWhoMakesRoom(t *testing.T) {
 	}
 }
 
-// If all addresses have the same number of connections, the longest-idle connection is replaced,
-// never the one that the kubelet has just opened.
+// TestTiesReplaceTheLongestIdle verifies that the longest-idle connection is replaced if all
+// addresses have the same number of connections. A connection that the kubelet has just opened is
+// never replaced.
 func TestTiesReplaceTheLongestIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := newListener(nil)
@@ -250,7 +253,7 @@ type addr string
 func (addr) Network() string  { return "tcp" }
 func (a addr) String() string { return string(a) }
 
-// pipes is a listener in memory, for tests that advance the time.
+// pipes is a listener in memory, for tests with virtual time.
 type pipes chan net.Conn
 
 func (p pipes) Accept() (net.Conn, error) {
@@ -263,7 +266,8 @@ func (p pipes) Accept() (net.Conn, error) {
 func (p pipes) Close() error   { return nil }
 func (p pipes) Addr() net.Addr { return addr("pipe") }
 
-// A request that a client leaves incomplete ends after a while, and leaves no resources.
+// TestSlowClientsAreLeft verifies that an incomplete request ends after a while, and leaves no
+// resources.
 func TestSlowClientsAreLeft(t *testing.T) {
 	const header = "POST /validate HTTP/1.1\r\nHost: a\r\n"
 	for name, test := range map[string]struct {
@@ -318,7 +322,7 @@ func TestSlowClientsAreLeft(t *testing.T) {
 				if name == "sends no body" {
 					go func() { _, _ = io.Copy(io.Discard, ours) }()
 				}
-				// TLS waits five seconds for the client to read the end of the connection.
+				// TLS waits five seconds for the client to read the close notification.
 				time.Sleep(7 * time.Second)
 				synctest.Wait()
 				if n := all.count(); n != 0 {
@@ -341,7 +345,8 @@ func write(text string) func(*testing.T, *tls.Conn) {
 	}
 }
 
-// Headers and frames that are larger than the API server's are not read.
+// TestHeadersAreBounded verifies that the server does not read headers and frames that are larger
+// than the API server's.
 func TestHeadersAreBounded(t *testing.T) {
 	_, address := serveLocally(t, newWebhooks(func(http.ResponseWriter, *http.Request) {}).port)
 	for _, http2 := range []bool{false, true} {
@@ -352,7 +357,7 @@ func TestHeadersAreBounded(t *testing.T) {
 		request.Header.Set("X-Long", strings.Repeat("a", 2*headerBytes))
 		response, err := clientAt(t, "127.0.0.1", http2).Do(request)
 		if err != nil {
-			continue // HTTP/2 may end the stream
+			continue // HTTP/2 can end the stream instead
 		}
 		_ = response.Body.Close()
 		if response.StatusCode != http.StatusRequestHeaderFieldsTooLarge {

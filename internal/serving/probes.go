@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 )
 
-// checkValid is the time that the result of a check answers all probes, so a client with many
-// requests causes no further checks. checkTimeout bounds a check.
+// checkValid is the time for which the result of a check is reused, so a client with many requests
+// causes no further checks. checkTimeout bounds a check.
 const checkValid, checkTimeout = time.Second, 10 * time.Second
 
 // NewProbes returns the handler of the probes: /healthz and /readyz, and each check below, as in

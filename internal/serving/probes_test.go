@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 )
 
-// A stranger with many requests causes one check per second, whose result answers all requests. If
-// the stranger disconnects, the check continues for the kubelet.
+// TestProbesShareChecks verifies that many requests cause at most one check per second, whose
+// result answers all requests. If a client disconnects, the check continues for the kubelet.
 func TestProbesShareChecks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var checks atomic.Int32
@@ -64,7 +64,7 @@ func TestProbesShareChecks(t *testing.T) {
 	})
 }
 
-// The paths are the paths of controller-runtime.
+// TestProbePaths verifies that the paths equal the paths of controller-runtime.
 func TestProbePaths(t *testing.T) {
 	broken := func(*http.Request) error { return errors.New("broken") }
 	handler := NewProbes(

@@ -12,8 +12,8 @@ import (
 	"github.com/example/nginx-operator/internal/bounds/boundstest"
 )
 
-// A stranger posts, over the network, reviews that are small and expensive to decode. They do not
-// reach a webhook without its own bounds, such as the webhook of an example.
+// TestStrangersReviewsAreBounded posts small reviews that are expensive to decode, as any Pod can.
+// They must not reach a webhook that has no bounds of its own, such as the webhook of an example.
 func TestStrangersReviewsAreBounded(t *testing.T) {
 	webhooks, asked := newWebhooks(nil), 0
 	webhooks.Register("/admit", &admission.Webhook{Handler: admission.HandlerFunc(func(context.Context, admission.Request) admission.Response {

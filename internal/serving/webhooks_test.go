@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// serve returns the webhooks with a handler registered at a path.
+// serve returns Webhooks with a handler registered at a path, and the HTTP handler of the port.
 func serve(t *testing.T, path string, inner http.HandlerFunc) (*Webhooks, http.Handler) {
 	t.Helper()
 	webhooks := NewWebhooks("127.0.0.1:0", certified(), "/convert", 0)
@@ -22,7 +22,8 @@ func serve(t *testing.T, path string, inner http.HandlerFunc) (*Webhooks, http.H
 	return webhooks, webhooks.port.Handler
 }
 
-// post calls a handler like a client of an address, with a body of the given size.
+// post calls a handler like a client at an address, with a body that announces size bytes. If sent
+// is not 0, the body ends after sent bytes.
 func post(handler http.Handler, path, address string, size, sent int64) *httptest.ResponseRecorder {
 	request := httptest.NewRequest(http.MethodPost, path, io.LimitReader(zeros{}, cmp.Or(sent, size)))
 	request.ContentLength, request.RemoteAddr = size, address
@@ -73,7 +74,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// released requires that no lane holds memory or transfers.
+// released fails the test if a lane still has memory or transfers.
 func released(t *testing.T, webhooks *Webhooks) {
 	t.Helper()
 	for lane, total := range map[*lane]int64{
@@ -86,7 +87,8 @@ func released(t *testing.T, webhooks *Webhooks) {
 	}
 }
 
-// A client that posts as much as it can blocks neither other clients nor its own small reviews.
+// TestClientsDoNotStarveEachOther verifies that a client that posts as much as it can blocks
+// neither other clients nor its own small reviews.
 func TestClientsDoNotStarveEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ended sync.WaitGroup
@@ -125,8 +127,8 @@ func TestClientsDoNotStarveEachOther(t *testing.T) {
 	})
 }
 
-// The server is started when it answers. It continues to answer after its context has ended, and
-// Start does not wait for that.
+// TestWebhooksLinger verifies that the server counts as started when it answers. It continues to
+// answer after its context has ended, and Start does not wait for that.
 func TestWebhooksLinger(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// randomState returns a state of a container.
+// randomState returns a random container state.
 func randomState(random *rand.Rand) corev1.ContainerState {
 	pick := func(values ...string) string { return values[random.IntN(len(values))] }
 	switch random.IntN(3) {
@@ -75,8 +75,8 @@ func randomPod(random *rand.Rand) *corev1.Pod {
 	return pod
 }
 
-// A reconcile reads the same from a complete object, as in the plugin, and from the stripped object
-// in the operator's cache.
+// TestReadsOfStrippedObjects verifies that a reconcile gets the same results from a complete
+// object, as the plugin reads it, and from the stripped object in the operator's cache.
 func TestReadsOfStrippedObjects(t *testing.T) {
 	for seed := range uint64(500) {
 		random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a test, to be repeated
@@ -115,7 +115,7 @@ func TestReadsOfStrippedObjects(t *testing.T) {
 }
 
 // filesReplicaSet returns a ReplicaSet of the instance that mounts the operator's copy of files,
-// behind as many volumes as a spec may have.
+// after as many volumes as a spec may have.
 func filesReplicaSet(configMap string) *appsv1.ReplicaSet {
 	projected := func(volume string, names ...string) corev1.Volume {
 		out := &corev1.ProjectedVolumeSource{}
@@ -138,9 +138,9 @@ func filesReplicaSet(configMap string) *appsv1.ReplicaSet {
 	return replicaSet
 }
 
-// A ConfigMap that a ReplicaSet mounts in a projected volume is not stale: neither for the plugin,
-// which reads whole objects and would report the deletion of a ConfigMap that stays, nor for the
-// operator, which would delete it under running Pods.
+// TestMountedConfigMapIsNotStale verifies that a ConfigMap is not stale if a ReplicaSet mounts it
+// in a projected volume. Otherwise the plugin, which reads whole objects, would report a deletion
+// that does not happen, and the operator would delete a ConfigMap that running Pods mount.
 func TestMountedConfigMapIsNotStale(t *testing.T) {
 	object := fixture.NewObject()
 	copied := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
@@ -170,7 +170,7 @@ func TestMountedConfigMapIsNotStale(t *testing.T) {
 	}
 }
 
-// stripped returns an object in the form that the cache has.
+// stripped returns an object as the operator's cache stores it.
 func stripped[T client.Object](t *testing.T, object T) T {
 	t.Helper()
 	for kind, by := range operatormanager.CacheOptions().ByObject {

@@ -14,8 +14,8 @@ import (
 	"github.com/example/nginx-operator/internal/snapshot"
 )
 
-// The condition changes when three tenths of the lifetime are left, and at its end. The delay until
-// the next change is returned.
+// TestCertificatesValid verifies that the condition changes when three tenths of a certificate's
+// lifetime are left, and at its end. The delay until the next change is returned.
 func TestCertificatesValid(t *testing.T) {
 	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	day := 24 * time.Hour
@@ -45,8 +45,8 @@ func TestCertificatesValid(t *testing.T) {
 	}
 }
 
-// Without certificates there are no condition and no entries. While a Secret cannot be read, both
-// stay.
+// TestStatusOfCertificates verifies that an object without certificates has no condition and no
+// entries for them. While a Secret cannot be read, both stay.
 func TestStatusOfCertificates(t *testing.T) {
 	object := fixture.NewObject()
 	result := newOutcome(t, object)

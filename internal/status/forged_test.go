@@ -15,8 +15,8 @@ import (
 	"github.com/example/nginx-operator/internal/snapshot"
 )
 
-// While a forgery is replaced, the object is not Ready, and not Degraded or blocked. One Event
-// reports it.
+// TestStatusWhileForgeryIsReplaced verifies that the object is not Ready, and neither Degraded nor
+// blocked, while a forged child is replaced. One Event reports the forgery.
 func TestStatusWhileForgeryIsReplaced(t *testing.T) {
 	object := fixture.NewObject()
 	forged := &apply.Forged{Kind: "ConfigMap", Child: &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-abc"}}}

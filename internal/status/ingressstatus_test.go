@@ -9,7 +9,8 @@ import (
 	"github.com/example/nginx-operator/internal/snapshot"
 )
 
-// The URL has the first host that is not a wildcard, once the Ingress has an address.
+// TestExposedURL verifies that the URL has the first host that is not a wildcard, once the Ingress
+// has an address.
 func TestExposedURL(t *testing.T) {
 	const inside = "http://web.shop.svc:8080"
 	host := func(name, secret string, paths ...string) v1alpha2.IngressHost {

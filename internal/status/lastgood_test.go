@@ -13,7 +13,8 @@ import (
 	"github.com/example/nginx-operator/internal/snapshot"
 )
 
-// Only a revision with at least one ready Pod is good. It retains its first time.
+// TestLastGood verifies that only a revision with at least one ready Pod is good, and that it
+// retains its first time.
 func TestLastGood(t *testing.T) {
 	object := fixture.NewObject()
 	result := newOutcome(t, object)
@@ -42,8 +43,8 @@ func TestLastGood(t *testing.T) {
 	}
 }
 
-// A revision that was rolled back stays in the status while the object requests it, up to the limit
-// of the schema.
+// TestFailedRevisions verifies that a revision that was rolled back stays in the status while the
+// object requests it, up to the limit of the schema.
 func TestFailedRevisions(t *testing.T) {
 	object := fixture.NewObject()
 	result := newOutcome(t, object)

@@ -14,8 +14,8 @@ import (
 	"github.com/example/nginx-operator/internal/snapshot"
 )
 
-// The condition exists while the spec has a refused value, and stays while the spec cannot be
-// evaluated. It does not affect other conditions.
+// TestStatusOfOutdated verifies that the condition exists while the spec has a refused value, and
+// stays while the spec cannot be evaluated. It does not affect other conditions.
 func TestStatusOfOutdated(t *testing.T) {
 	object := fixture.NewObject()
 	result := newOutcome(t, object)

@@ -16,7 +16,8 @@ import (
 	"github.com/example/nginx-operator/internal/snapshot"
 )
 
-// routeWith returns an HTTPRoute of generation 2 of which a controller says this at a Gateway.
+// routeWith returns an HTTPRoute of generation 2 with the conditions of a controller for one
+// parent.
 func routeWith(parent gatewayv1.ParentReference, conditions ...metav1.Condition) *gatewayv1.HTTPRoute {
 	route := &gatewayv1.HTTPRoute{ObjectMeta: metav1.ObjectMeta{Generation: 2}}
 	route.Status.Parents = []gatewayv1.RouteParentStatus{{ParentRef: parent, Conditions: conditions}}
@@ -27,8 +28,8 @@ func saidAt(generation int64, conditionType string, status metav1.ConditionStatu
 	return metav1.Condition{Type: conditionType, Status: status, Reason: reason, Message: "because", ObservedGeneration: generation}
 }
 
-// The status reports the conditions of a Gateway for the current generation of the route. They do
-// not affect Ready.
+// TestAcceptanceOfTheHTTPRoute verifies that the status reports a Gateway's conditions for the
+// current generation of the route. These conditions do not affect Ready.
 func TestAcceptanceOfTheHTTPRoute(t *testing.T) {
 	const (
 		inside           = "http://web.shop.svc:8080"

@@ -28,7 +28,7 @@ import (
 	"github.com/example/nginx-operator/internal/snapshot"
 )
 
-// The complete status for each kind of live state.
+// TestStatus verifies the complete status for each kind of live state.
 func TestStatus(t *testing.T) {
 	noImage := []*corev1.Pod{fixture.NewPod(fixture.Waiting("ErrImagePull", "not found"))}
 	half := func(d *appsv1.Deployment) { d.Status.ReadyReplicas, d.Status.AvailableReplicas = 1, 1 }
@@ -90,7 +90,7 @@ func TestStatus(t *testing.T) {
 			Deployment: fixture.NewDeployment(2, stalled), Pods: noImage,
 		}},
 		"stalled": {state: snapshot.Observed{Deployment: fixture.NewDeployment(2, stalled)}},
-		// Only a Pod that nobody needs any more fails: all replicas serve.
+		// All replicas serve. Only a Pod that is no longer needed fails.
 		"complete-with-a-failing-pod": {
 			state: snapshot.Observed{Deployment: fixture.NewDeployment(2), Pods: noImage},
 		},
@@ -151,7 +151,8 @@ func newOutcome(t *testing.T, object *v1alpha2.NginxOperator) Outcome {
 	}
 }
 
-// While the spec is blocked, the status has the fields of the applied declaration.
+// TestStatusWhileHeld verifies that the status has the fields of the applied declaration while the
+// spec is blocked or paused.
 func TestStatusWhileHeld(t *testing.T) {
 	object := fixture.NewObject()
 	state := with(snapshot.Observed{Deployment: fixture.NewDeployment(1)}, object, newOutcome(t, object))
@@ -184,7 +185,7 @@ func TestStatusWhileHeld(t *testing.T) {
 	}
 }
 
-// With any number of failures, the status is valid and small.
+// TestManyBlockers verifies that the status is valid and small for any number of failures.
 func TestManyBlockers(t *testing.T) {
 	short := Outcome{Decision: rollout.Decision{State: rollout.StateBlocked}, Written: Written{Waiting: []string{"more"}}}
 	for i := range 100 {
@@ -211,8 +212,8 @@ func TestManyBlockers(t *testing.T) {
 	}
 }
 
-// All failures of Pods are reported once, in addition to blockers. Pods that a rollback replaces do
-// not count.
+// TestEveryBlockerIsTold verifies that each failure of a Pod is reported once, in addition to
+// blockers. Pods that a rollback replaces do not count.
 func TestEveryBlockerIsTold(t *testing.T) {
 	pull, schedule := fixture.NewPod(fixture.Waiting("ErrImagePull", "not found")), fixture.NewPod(corev1.ContainerStatus{})
 	schedule.Status.Conditions = []corev1.PodCondition{{
@@ -264,7 +265,7 @@ func TestEveryBlockerIsTold(t *testing.T) {
 	}
 }
 
-// Unchanged conditions retain their transition times.
+// TestStatusKeepsTimes verifies that unchanged conditions retain their transition times.
 func TestStatusKeepsTimes(t *testing.T) {
 	object := fixture.NewObject()
 	old := metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
@@ -402,16 +403,16 @@ func TestTransitions(t *testing.T) {
 	}
 }
 
-// with returns a state in which the children of an outcome exist and the Service serves what is
-// declared.
+// with returns a state in which the children of an outcome exist and the Service has the declared
+// ports.
 func with(o snapshot.Observed, object *v1alpha2.NginxOperator, result Outcome) snapshot.Observed {
 	o.Related = snapshot.References(result.Children())
 	o.Service = operand.DesiredService(object, operand.Inputs{}).Spec.Ports
 	return o
 }
 
-// A message is cut between two characters, to the API server's limit in bytes for the note of an
-// Event.
+// TestTruncate verifies that a message is cut between two characters, and has at most as many bytes
+// as the API server accepts in the note of an Event.
 func TestTruncate(t *testing.T) {
 	for name, test := range map[string]struct{ in, want string }{
 		"short":           {"short", "short"},
@@ -436,7 +437,8 @@ func TestTruncate(t *testing.T) {
 	}
 }
 
-// A failed request does not set Degraded. Requests that fail for a while do.
+// TestAPIErrorThatLasts verifies that one failed request does not set Degraded, but requests that
+// fail for a while do.
 func TestAPIErrorThatLasts(t *testing.T) {
 	object := fixture.NewObject()
 	result := newOutcome(t, object)
@@ -463,7 +465,8 @@ func TestAPIErrorThatLasts(t *testing.T) {
 	if !meta.IsStatusConditionTrue(object.Status.Conditions, v1alpha2.ConditionDegraded) || !Persists(object.Status.Conditions, began) {
 		t.Errorf("when it lasts: %+v", object.Status.Conditions)
 	}
-	// An object that was not Ready for long anyway begins to count with the error.
+	// If an object has not been Ready for a long time, the time of the error still starts with the
+	// error.
 	rolling := fixture.NewObject()
 	rolling.Status.Conditions = []metav1.Condition{{
 		Type:               v1alpha2.ConditionProgressing,
@@ -478,7 +481,8 @@ func TestAPIErrorThatLasts(t *testing.T) {
 	}
 }
 
-// The status references only children that exist and belong to the object.
+// TestStatusNamesWhatExists verifies that the status references only children that exist and belong
+// to the object.
 func TestStatusNamesWhatExists(t *testing.T) {
 	object := fixture.NewObject()
 	result := newOutcome(t, object)
@@ -487,7 +491,7 @@ func TestStatusNamesWhatExists(t *testing.T) {
 	if status.URL != "" || status.Image != "" || !cmp.Equal(status.RelatedObjects, snapshot.References(result.Children()[:1])) {
 		t.Errorf("without Service and Deployment: url %q, image %q, objects %v", status.URL, status.Image, status.RelatedObjects)
 	}
-	// The Service still has the port of before.
+	// The Service still has the previous port.
 	moved := fixture.NewObject(fixture.OnPort(9090))
 	moved.Status.URL = "http://web.shop.svc:8080"
 	state := snapshot.Observed{Service: operand.DesiredService(object, operand.Inputs{}).Spec.Ports}
@@ -496,7 +500,7 @@ func TestStatusNamesWhatExists(t *testing.T) {
 	}
 }
 
-// declaredInputs returns the inputs of an object that references nothing.
+// declaredInputs returns the inputs of an object without references.
 func declaredInputs(t *testing.T, object *v1alpha2.NginxOperator) operand.Inputs {
 	t.Helper()
 	release := operand.Release{Image: fixture.Image, ExporterImage: fixture.ExporterImage}

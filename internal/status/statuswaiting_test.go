@@ -14,8 +14,8 @@ import (
 	"github.com/example/nginx-operator/internal/snapshot"
 )
 
-// A waiting object is Ready and not Degraded, and reports the changes that it waits for. While it
-// scales, it reports that.
+// TestStatusWhileWaiting verifies that an object that waits for a rollout slot is Ready and not
+// Degraded, and reports the pending changes. While it scales, it reports the scaling.
 func TestStatusWhileWaiting(t *testing.T) {
 	object := fixture.NewObject()
 	result := newOutcome(t, object)

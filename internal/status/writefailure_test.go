@@ -22,8 +22,8 @@ import (
 	"github.com/example/nginx-operator/internal/rollout"
 )
 
-// Errors of the API server in a part of the Deployment that the spec sets are reported as errors of
-// the spec.
+// TestApplyFailureOfTheSpec verifies that the API server's errors in a part of the Deployment that
+// the spec sets are reported as errors of the spec.
 func TestApplyFailureOfTheSpec(t *testing.T) {
 	pod := field.NewPath("spec", "template", "spec")
 	refused := func(errs ...*field.Error) error {
@@ -56,7 +56,8 @@ func TestApplyFailureOfTheSpec(t *testing.T) {
 	}
 }
 
-// A taken node port can pass. Other errors in the spec cannot.
+// TestNodePortThatIsTaken verifies that an allocated node port is a temporary failure, and that
+// other errors in the spec are not.
 func TestNodePortThatIsTaken(t *testing.T) {
 	port := field.NewPath("spec", "ports").Index(0).Child("nodePort")
 	taken := field.Invalid(port, 30080, "provided port is already allocated")
@@ -79,8 +80,8 @@ func TestNodePortThatIsTaken(t *testing.T) {
 	}
 }
 
-// deniedAs is the answer of the API server if admission denies a write, with a code that the
-// webhook or policy chooses.
+// deniedAs returns the API server's error if admission denies a write. The webhook or policy
+// chooses the message, the reason, and the code.
 func deniedAs(message string, reason metav1.StatusReason, code int32) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Message: message, Reason: reason, Code: code,
@@ -88,8 +89,8 @@ func deniedAs(message string, reason metav1.StatusReason, code int32) error {
 	}}
 }
 
-// A denial by a policy is reported as such with every status code, and does not stop the rollout of
-// a release.
+// TestDenialsOfPolicies verifies that a denial by a policy is reported as such for every status
+// code, and does not stop the rollout of a release.
 func TestDenialsOfPolicies(t *testing.T) {
 	const (
 		webhook = `admission webhook "policy.example.com" denied the request: no root`
@@ -133,7 +134,8 @@ func TestDenialsOfPolicies(t *testing.T) {
 	}
 }
 
-// A patch that does not fit the running Pods is an invalid configuration, and no child is rendered.
+// TestPatchThatFitsNoMore verifies that a patch that does not fit the running Pods is an invalid
+// configuration, and that no child is rendered.
 func TestPatchThatFitsNoMore(t *testing.T) {
 	object := fixture.NewObject(fixture.WithPatches(fixture.PatchOf("Deployment",
 		`[{op: test, path: /spec/template/spec/containers/0/ports/0/name, value: http}, {op: add, path: /spec/minReadySeconds, value: 5}]`)))

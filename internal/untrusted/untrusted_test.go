@@ -34,13 +34,14 @@ func TestText(t *testing.T) {
 	}
 }
 
-// recorder returns a logger and the lines that it wrote.
+// recorder returns a logger and the lines that it writes.
 func recorder() (logr.Logger, *[]string) {
 	lines := &[]string{}
 	return funcr.New(func(prefix, args string) { *lines = append(*lines, prefix+" "+args) }, funcr.Options{}), lines
 }
 
-// A stranger chooses user names, UIDs, and the text in errors.
+// TestLoggerBoundsWhatAStrangerSays verifies that user names, UIDs, and the text in errors, which
+// any client can choose, are bounded and escaped.
 func TestLoggerBoundsWhatAStrangerSays(t *testing.T) {
 	base, lines := recorder()
 	logger := NewLimit().Logger(base).WithName("webhook").WithValues("user", "a\nb", "count", 3)
@@ -67,7 +68,8 @@ func TestLoggerBoundsWhatAStrangerSays(t *testing.T) {
 	}
 }
 
-// A stranger who posts all the time fills no disk, and the log reports the number of dropped lines.
+// TestLoggerIsRateLimited verifies that a client that posts continuously cannot fill the disk, and
+// that the log reports the number of dropped lines.
 func TestLoggerIsRateLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		base, lines := recorder()

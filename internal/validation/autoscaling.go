@@ -44,7 +44,8 @@ func validateAutoscaling(spec *v1alpha2.NginxOperatorSpec, path *field.Path) fie
 	return errs
 }
 
-// requests reports whether a resource is requested. Without a request, the limit counts as one.
+// requests reports whether a resource is requested. Without a request, the limit counts as the
+// request.
 func requests(spec *v1alpha2.NginxOperatorSpec, name corev1.ResourceName) bool {
 	resources := defaults.Resources(spec)
 	quantity, found := resources.Requests[name]

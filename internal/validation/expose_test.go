@@ -10,8 +10,8 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// The bounds hold for fields that no schema validates, because v1alpha1 stores them in an
-// annotation.
+// TestExpose verifies the bounds of fields that no schema validates, because v1alpha1 stores them
+// in an annotation.
 func TestExpose(t *testing.T) {
 	const at, neither = "spec.expose.ingress.hosts", "spec.expose: Invalid value: takes exactly one of ingress and httpRoute"
 	hosts := func(hosts ...v1alpha2.IngressHost) *v1alpha2.Expose {
@@ -65,7 +65,8 @@ func TestExpose(t *testing.T) {
 	}
 }
 
-// An API server's error in an Ingress becomes an error of the user's field.
+// TestVerdictOnAnIngress verifies that the API server's error in an Ingress becomes an error of the
+// user's field.
 func TestVerdictOnAnIngress(t *testing.T) {
 	rules := field.NewPath("spec", "rules")
 	err := refused(

@@ -62,7 +62,8 @@ func firstOf(errs field.ErrorList, path *field.Path) field.ErrorList {
 	return append(errs[:maxErrors:maxErrors], field.Forbidden(path, fmt.Sprintf("and %d more errors; correct these first", more)))
 }
 
-// maxVerdict is the maximum size of a field, and of a message, that can repeat the user's text.
+// maxVerdict is the maximum size in bytes of a field, and of a message, that can repeat the user's
+// text.
 const maxVerdict = 512
 
 // bounded shortens a text to maxVerdict bytes, at the end of a character.

@@ -8,7 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// The rules of the schema for files and cache hold for values that no schema validates.
+// TestFilesAndCache verifies the schema's rules for files and cache with values that no schema
+// validates.
 func TestFilesAndCache(t *testing.T) {
 	const file = "must be a name, or a directory and a name, for example snippets/headers.conf"
 	const from = ", configMapRef: {name: a, key: b}}"

@@ -11,7 +11,7 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// The bounds hold for fields that no schema validates.
+// TestHTTPRoute verifies the bounds of fields that no schema validates.
 func TestHTTPRoute(t *testing.T) {
 	const at = "spec.expose.httpRoute."
 	type gateways = []v1alpha2.GatewayReference
@@ -50,7 +50,7 @@ func TestHTTPRoute(t *testing.T) {
 	}
 }
 
-// wantErrors requires errors with these prefixes.
+// wantErrors fails the test unless the errors have these prefixes.
 func wantErrors(t *testing.T, errs field.ErrorList, want []string) {
 	t.Helper()
 	if len(errs) != len(want) {
@@ -63,8 +63,8 @@ func wantErrors(t *testing.T, errs field.ErrorList, want []string) {
 	}
 }
 
-// An API server's error in an HTTPRoute becomes an error of the user's field, and never names a
-// field of the HTTPRoute.
+// TestVerdictOnAnHTTPRoute verifies that the API server's error in an HTTPRoute becomes an error of
+// the user's field, and never has the path of a field of the HTTPRoute.
 func TestVerdictOnAnHTTPRoute(t *testing.T) {
 	spec := field.NewPath("spec")
 	err := refused(

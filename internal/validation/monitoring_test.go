@@ -12,7 +12,7 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// The bounds hold for fields that no schema validates.
+// TestMonitoring verifies the bounds of fields that no schema validates.
 func TestMonitoring(t *testing.T) {
 	const at = "spec.monitoring"
 	many := map[string]string{}

@@ -8,15 +8,15 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// assetVolumes is the number of volumes of the Deployment before those of the spec.
+// assetVolumes is the number of volumes of the Deployment before the volumes of the spec.
 const assetVolumes = 2
 
-// elementOfPods matches fields of list elements in a Pod template whose lists have elements of the
+// elementOfPods matches fields of elements in the Pod template's lists that include elements of the
 // spec.
 var elementOfPods = regexp.MustCompile(`^spec\.template\.spec\.(volumes|initContainers)\[(\d{1,3})\](.*)$`)
 
 // originOfElement returns the field of the spec that a field of a list element comes from. The
-// index in the Pod template differs from that in the spec.
+// index in the Pod template differs from the index in the spec.
 func originOfElement(child string, spec *v1alpha2.NginxOperatorSpec) (string, bool) {
 	found := elementOfPods.FindStringSubmatch(child)
 	if found == nil {

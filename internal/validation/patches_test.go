@@ -13,8 +13,8 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// The API server's errors in a patched child are errors of the patch, except those in a field that
-// another field of the spec sets.
+// TestVerdictOfPatches verifies that the API server's errors in a patched child are errors of the
+// patch, except errors in a field that another field of the spec sets.
 func TestVerdictOfPatches(t *testing.T) {
 	pod := field.NewPath("spec", "template", "spec")
 	refused := apierrors.NewInvalid(appsv1.SchemeGroupVersion.WithKind("Deployment").GroupKind(), "web", field.ErrorList{

@@ -6,8 +6,8 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// validatePodTemplate rejects labels and annotations of the operator, and invalid names of pull
-// Secrets, which the API server accepts.
+// validatePodTemplate rejects labels and annotations that are reserved for the operator, and
+// invalid names of pull Secrets. The API server would accept all of these.
 func validatePodTemplate(template *v1alpha2.PodTemplate, path *field.Path) field.ErrorList {
 	if template == nil {
 		return nil

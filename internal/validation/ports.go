@@ -51,7 +51,7 @@ func (n *numbers) valid(number int32, at *field.Path) {
 	}
 }
 
-// validatePorts finds ports that are used twice, including defaults.
+// validatePorts validates ports, including the defaults, and rejects ports that are used twice.
 func validatePorts(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
 	taken := numbers{service: map[int32]string{}, listens: map[int32]string{}}
 

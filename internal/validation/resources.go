@@ -28,7 +28,7 @@ func validateQuantities(list corev1.ResourceList, path *field.Path) field.ErrorL
 	var errs field.ErrorList
 
 	for _, name := range slices.Sorted(maps.Keys(list)) {
-		// Comparing or printing the quantity would compute it.
+		// Comparing or printing the quantity would compute all of its digits.
 		if isEndless(list[name]) {
 			errs = append(errs, field.Invalid(path.Key(string(name)), field.OmitValueType{}, tooLarge))
 		}

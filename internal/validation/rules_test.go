@@ -12,9 +12,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// An API server rejects a new rule that uses features of its own version only, so that a downgrade
-// can read the rule. Every rule of the CRD must therefore work on the oldest supported Kubernetes,
-// or the CRD could not be installed there.
+// TestRulesOnTheOldestKubernetes verifies that every rule of the CRD compiles on the oldest
+// supported Kubernetes. An API server rejects a new rule that uses features of its own version
+// only, so that a downgrade can read the rule. Without this test, the CRD could not be installed
+// there.
 func TestRulesOnTheOldestKubernetes(t *testing.T) {
 	var csv struct {
 		Spec struct{ MinKubeVersion string }
@@ -55,7 +56,7 @@ func TestRulesOnTheOldestKubernetes(t *testing.T) {
 	}
 }
 
-// eachRule calls a function for each rule of a schema.
+// eachRule calls do for each rule of a schema.
 func eachRule(schema *apiextensionsv1.JSONSchemaProps, do func(rule string)) {
 	for _, rule := range schema.XValidations {
 		do(rule.Rule)

@@ -24,8 +24,9 @@ import (
 // annotations of an object can have 256 KiB in total.
 const maxSpecBytes = 200 << 10
 
-// maxJudgedValues is the maximum number of values in spec.podTemplate, and in spec.networkPolicy.
-// The API server can return an error for each, and joins errors in quadratic time.
+// maxJudgedValues is the maximum number of values in spec.podTemplate, in spec.networkPolicy, and
+// in the fields of workloadOf together. The API server can return an error for each, and joins
+// errors in quadratic time.
 const maxJudgedValues = 1_024
 
 // maxItems is the maximum number of ports, of files, and of certificates, as in the schema.

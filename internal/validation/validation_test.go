@@ -243,7 +243,8 @@ const subdomain = "a lowercase RFC 1123 subdomain must consist of lower case alp
 	"and must start and end with an alphanumeric character (e.g. 'example.com', " +
 	"regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
 
-// v1alpha1 could not store a larger spec in an annotation.
+// TestSpecIsTooLarge verifies that a spec is rejected if v1alpha1 could not store it in an
+// annotation.
 func TestSpecIsTooLarge(t *testing.T) {
 	spec := &v1alpha2.NginxOperatorSpec{Config: &v1alpha2.Config{Inline: "server { listen 8080; }\n# " + strings.Repeat("ü", 120_000)}}
 	want := "spec: Invalid value: has 240051 bytes as JSON, and the limit is 204800; move the configuration to a ConfigMap and reference " +
@@ -253,7 +254,8 @@ func TestSpecIsTooLarge(t *testing.T) {
 	}
 }
 
-// Kubernetes joins errors in quadratic time, so their number is bounded.
+// TestSpecTellsOfTheFirstErrors verifies that the number of errors is bounded, because Kubernetes
+// joins errors in quadratic time.
 func TestSpecTellsOfTheFirstErrors(t *testing.T) {
 	spec := &v1alpha2.NginxOperatorSpec{Service: &v1alpha2.Service{Labels: map[string]string{}}}
 	for i := range 5_000 {
@@ -270,7 +272,8 @@ func TestSpecTellsOfTheFirstErrors(t *testing.T) {
 	}
 }
 
-// The API server validates nothing that can have too many errors.
+// TestSpecBoundsWhatTheAPIServerJudges verifies that a part with too many values is rejected before
+// the API server validates it, because each value can have an error.
 func TestSpecBoundsWhatTheAPIServerJudges(t *testing.T) {
 	spec := &v1alpha2.NginxOperatorSpec{PodTemplate: &v1alpha2.PodTemplate{Tolerations: make([]corev1.Toleration, maxJudgedValues)}}
 	want := "spec.podTemplate: Invalid value: it has more than 1024 values"

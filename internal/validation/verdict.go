@@ -15,7 +15,7 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// origins maps fields of children, which are copies of fields of the spec, to these fields.
+// origins maps fields of children to the fields of the spec that they are copied from.
 var origins = []struct{ child, spec string }{
 	{"spec.template.labels", "podTemplate.labels"},
 	{"spec.template.metadata.labels", "podTemplate.labels"},

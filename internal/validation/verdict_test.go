@@ -18,7 +18,7 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// refused returns the API server's error for a Deployment with these faults.
+// refused returns the API server's validation error for a Deployment.
 func refused(errs ...*field.Error) error {
 	return apierrors.NewInvalid(appsv1.SchemeGroupVersion.WithKind("Deployment").GroupKind(), "web", errs)
 }
@@ -117,7 +117,8 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// The API server returns all faults.
+// TestVerdictTellsOfTheFirstErrors verifies that the number of errors is bounded. The API server
+// returns all errors.
 func TestVerdictTellsOfTheFirstErrors(t *testing.T) {
 	var errs []*field.Error
 	for i := range 100 {
@@ -129,8 +130,9 @@ func TestVerdictTellsOfTheFirstErrors(t *testing.T) {
 	}
 }
 
-// An admission webhook or policy can return any status, causes, and fields. Only the message
-// distinguishes its answer from the API server's own validation.
+// TestVerdictIsOnlyTheAPIServers verifies that the answer of an admission webhook or policy is not
+// a verdict. It can have any status, causes, and fields. Only its message distinguishes it from the
+// API server's own validation.
 func TestVerdictIsOnlyTheAPIServers(t *testing.T) {
 	err := refused(field.Required(field.NewPath("spec", "template", "spec", "nodeSelector"), "a label"))
 	if got := Verdict(err, &v1alpha2.NginxOperatorSpec{}, field.NewPath("spec")); len(got) != 1 {
@@ -151,7 +153,7 @@ func TestVerdictIsOnlyTheAPIServers(t *testing.T) {
 	}
 }
 
-// Admission returns faults in the Pod template only.
+// TestPodVerdict verifies that admission returns only errors in the Pod template.
 func TestPodVerdict(t *testing.T) {
 	spec := &v1alpha2.NginxOperatorSpec{Patches: []v1alpha2.Patch{{Target: v1alpha2.PatchTarget{Kind: "Deployment"}}}}
 	err := refused(

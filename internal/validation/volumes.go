@@ -17,8 +17,8 @@ import (
 // maxVolumes is the maximum number of volumes, as in the schema.
 const maxVolumes = 16
 
-// ownVolumes are names of the operator's volumes. ownVolumePrefixes are prefixes of such names,
-// some of them for later use.
+// ownVolumes are names of the operator's volumes. ownVolumePrefixes are prefixes of such names.
+// Some are reserved for later releases.
 var (
 	ownVolumes        = []string{"config", "tmp", "content", "files", "cache"}
 	ownVolumePrefixes = []string{"tls-", "operator-"}
@@ -30,7 +30,8 @@ var ownPaths = []string{nginxconf.Directory, nginxconf.TLSDirectory, nginxconf.M
 // sharedMemory is below one of ownPaths, and allowed.
 const sharedMemory = "/dev/shm"
 
-// validateVolumes rejects names and paths of the operator.
+// validateVolumes validates names, sizes, and mounts, and rejects names and paths that are reserved
+// for the operator.
 func validateVolumes(spec *v1alpha2.NginxOperatorSpec, at *field.Path) field.ErrorList {
 	errs := validateUnique(spec.Volumes, "name", at, func(volume v1alpha2.Volume) string { return volume.Name })
 	errs = append(errs, validateUnique(spec.Volumes, "mountPath", at, func(volume v1alpha2.Volume) string { return volume.MountPath })...)
@@ -111,7 +112,7 @@ func takenBy(mountPath string, spec *v1alpha2.NginxOperatorSpec) string {
 	return ""
 }
 
-// contains reports whether a path is a directory or below the directory.
+// contains reports whether a path is the directory, or is below it.
 func contains(directory, file string) bool {
 	return directory == "/" || directory == file || strings.HasPrefix(file, directory+"/")
 }

@@ -32,8 +32,8 @@ func validateWorkloadSize(spec *v1alpha2.NginxOperatorSpec, path *field.Path) fi
 	return append(errs, atMost(len(spec.Sidecars), maxContainers, path.Child("sidecars"))...)
 }
 
-// validateWorkload rejects values of the operator, and values that would make the configuration or
-// the Deployment ambiguous.
+// validateWorkload rejects values that are reserved for the operator, and values that would make
+// the configuration or the Deployment ambiguous.
 func validateWorkload(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if spec.ServiceAccountName != "" {

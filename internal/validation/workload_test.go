@@ -160,7 +160,8 @@ sidecars:
 	}
 }
 
-// No schema validates fields that v1alpha1 stores in an annotation.
+// TestWorkloadIsBounded verifies the bounds of fields in the v1alpha1 annotation, which no schema
+// validates.
 func TestWorkloadIsBounded(t *testing.T) {
 	env := make([]v1alpha2.EnvVar, maxEnv+1)
 	for i := range env {
@@ -185,7 +186,8 @@ func TestWorkloadIsBounded(t *testing.T) {
 	}
 }
 
-// The API server's error in a list element has the index in the spec.
+// TestOriginOfElements verifies that the API server's error in a list element gets the index of the
+// element in the spec.
 func TestOriginOfElements(t *testing.T) {
 	spec := &v1alpha2.NginxOperatorSpec{
 		Volumes: make([]v1alpha2.Volume, 1), InitContainers: make([]v1alpha2.Container, 1), Sidecars: make([]v1alpha2.Container, 2),

@@ -31,7 +31,7 @@ import (
 
 const operatorNamespace = "ops"
 
-// answering returns dry runs with this answer of the API server. Any request other than a creation
+// answering returns a dryRun whose API server gives this answer. Any request other than a create
 // fails the test.
 func answering(t *testing.T, answer func(context.Context, client.Object, *client.CreateOptions) error) *dryRun {
 	c := interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
@@ -56,7 +56,7 @@ func answering(t *testing.T, answer func(context.Context, client.Object, *client
 	return &dryRun{client: c, render: render, namespace: operatorNamespace, slots: semaphore.NewWeighted(dryRuns)}
 }
 
-// judged returns an object of which the API server validates a part.
+// judged returns an object with a field that the API server validates in a dry run.
 func judged() *v1alpha2.NginxOperator {
 	return object(v1alpha2.NginxOperatorSpec{PodTemplate: &v1alpha2.PodTemplate{Tolerations: []corev1.Toleration{{Operator: "Is"}}}})
 }
@@ -68,16 +68,16 @@ func notSupported() *apierrors.StatusError {
 	return apierrors.NewInvalid(deployments, dryRunName, field.ErrorList{field.NotSupported(at, "Is", []string{"Equal", "Exists"})})
 }
 
-// denied returns the answer of an admission webhook that imitates the API server, including the
-// field.
+// denied returns the error of an admission webhook or policy that imitates the API server's
+// validation error, including the field.
 func denied(format string) error {
 	err := notSupported()
 	err.ErrStatus.Message = fmt.Sprintf(format, err.ErrStatus.Message)
 	return err
 }
 
-// isQuestion reports whether an object is the expected Deployment: only its Pod template may come
-// from a review.
+// isQuestion returns an error unless the object is the expected Deployment. Only its Pod template
+// may come from a review.
 func isQuestion(got client.Object, options *client.CreateOptions) error {
 	deployment, isDeployment := got.(*appsv1.Deployment)
 	if !isDeployment || !slices.Equal(options.DryRun, []string{metav1.DryRunAll}) {
@@ -133,8 +133,9 @@ func TestDryRunRefusesOnlyWhatIsInvalid(t *testing.T) {
 	}
 }
 
-// A stranger posts reviews that name a namespace and a user. They cause one request only, the dry
-// run of a Deployment in the operator's namespace. A review decides only its Pod template.
+// TestDryRunIsNobodysDeputy posts reviews with a foreign namespace and user, as any Pod can. The
+// only request that they cause is the dry run of a Deployment in the operator's namespace. A review
+// controls only its Pod template.
 func TestDryRunIsNobodysDeputy(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := v1alpha2.AddToScheme(scheme); err != nil {
@@ -174,8 +175,8 @@ func TestDryRunIsNobodysDeputy(t *testing.T) {
 	}
 }
 
-// An object without a part that the API server validates, without a change of this part, or with
-// other errors causes no request.
+// TestDryRunsThatAreNotMade verifies that an object causes no request if it has no part that the
+// API server validates, if this part is unchanged, or if the object has other errors.
 func TestDryRunsThatAreNotMade(t *testing.T) {
 	asked := 0
 	validator := Validator{
@@ -196,7 +197,8 @@ func TestDryRunsThatAreNotMade(t *testing.T) {
 	}
 }
 
-// An API server that does not answer delays reviews for a bounded time, whatever their number.
+// TestDryRunsTakeBoundedTime verifies that an unresponsive API server delays reviews for a bounded
+// time, for any number of reviews.
 func TestDryRunsTakeBoundedTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int32

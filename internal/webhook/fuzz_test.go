@@ -18,7 +18,8 @@ import (
 	"github.com/example/nginx-operator/internal/bounds/boundstest"
 )
 
-// reviewed returns the handlers that Setup registers, each with a version whose writes it admits.
+// reviewed returns the handlers that Setup registers. The key ends with an API version whose writes
+// the handler admits.
 func reviewed(t testing.TB) map[string]admission.Handler {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -34,7 +35,7 @@ func reviewed(t testing.TB) map[string]admission.Handler {
 	}
 }
 
-// expensiveObjects returns metadata and spec of objects that are expensive to validate.
+// expensiveObjects returns the metadata and the spec of objects that are expensive to validate.
 func expensiveObjects() map[string][2]string {
 	list := func(n int, element func(i int) string) string {
 		var out strings.Builder
@@ -87,8 +88,8 @@ func expensiveObjects() map[string][2]string {
 	}
 }
 
-// FuzzAdmission requires that every review is cheap and none panics, whatever the new and the old
-// object. Any Pod can post a review.
+// FuzzAdmission requires that every review is cheap and none panics, for any new and old object.
+// Any Pod can post a review.
 func FuzzAdmission(f *testing.F) {
 	dearest := expensiveObjects()
 	for _, name := range slices.Sorted(maps.Keys(dearest)) {
@@ -113,7 +114,7 @@ func FuzzAdmission(f *testing.F) {
 			if oldMetadata+oldSpec != "" {
 				request.Operation, request.OldObject.Raw = admissionv1.Update, raw(oldMetadata, oldSpec)
 			}
-			// The API server sends valid JSON, and a review without it cannot be decoded.
+			// The API server sends only valid JSON. A review with invalid JSON cannot be decoded.
 			if !json.Valid(request.Object.Raw) || request.OldObject.Raw != nil && !json.Valid(request.OldObject.Raw) {
 				return
 			}

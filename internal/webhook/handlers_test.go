@@ -56,7 +56,8 @@ func TestPatchesAreMinimal(t *testing.T) {
 	}
 }
 
-// A write at v1alpha1 is validated together with the stored fields that v1alpha1 cannot express.
+// TestValidationOfV1alpha1 verifies that a write at v1alpha1 is validated together with the stored
+// fields that v1alpha1 cannot express.
 func TestValidationOfV1alpha1(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := v1alpha2.AddToScheme(scheme); err != nil {
@@ -92,8 +93,8 @@ func TestValidationOfV1alpha1(t *testing.T) {
 	}
 }
 
-// The schema does not validate requests that another client posts, and had no such bounds before
-// 0.3.1.
+// TestBounded verifies the bounds of requests that do not come from the API server, and of objects
+// that a release before 0.3.1 stored. The schema validates neither.
 func TestBounded(t *testing.T) {
 	var handled []admission.Request
 	handler := bounded{admission.HandlerFunc(func(_ context.Context, request admission.Request) admission.Response {

@@ -18,8 +18,8 @@ import (
 	"github.com/example/nginx-operator/internal/review"
 )
 
-// A stranger posts the longest objects that are decoded, as the new and as the stored object, to
-// each path.
+// TestLongestReviewsAreBounded posts the longest accepted objects, as the new and as the stored
+// object, to each path. Any Pod can post such a review.
 func TestLongestReviewsAreBounded(t *testing.T) {
 	scheme := kruntime.NewScheme()
 	if err := v1alpha2.AddToScheme(scheme); err != nil {
@@ -53,7 +53,8 @@ func TestLongestReviewsAreBounded(t *testing.T) {
 					t.Errorf("answered %d: %.300s", recorder.Code, recorder.Body)
 				}
 				runtime.ReadMemStats(&after)
-				// The value includes garbage, and is several times as large with the race detector.
+				// TotalAlloc includes garbage, and is several times as large with the race
+				// detector.
 				if allocated := after.TotalAlloc - before.TotalAlloc; allocated > boundstest.MaxMemory*boundstest.Larger {
 					t.Errorf("%d MiB are allocated", allocated>>20)
 				}

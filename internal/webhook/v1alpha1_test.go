@@ -15,7 +15,7 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// v1alpha1Object returns an object, with the annotation if kept is set.
+// v1alpha1Object returns an object. It has the annotation if kept is not nil.
 func v1alpha1Object(t *testing.T, kept *string) []byte {
 	t.Helper()
 	annotations := map[string]any{}
@@ -117,8 +117,8 @@ func patched(t *testing.T, raw []byte, response admission.Response) []byte {
 	return out
 }
 
-// withoutEmptyAnnotations removes an empty set of annotations, which the API server does not
-// distinguish from none.
+// withoutEmptyAnnotations removes an empty map of annotations. The API server does not distinguish
+// it from no annotations.
 func withoutEmptyAnnotations(t *testing.T, raw []byte) []byte {
 	t.Helper()
 	var object map[string]any

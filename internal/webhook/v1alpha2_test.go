@@ -35,7 +35,7 @@ func TestDefault(t *testing.T) {
 	}
 }
 
-// at returns the context of a write at a version of the API.
+// at returns the context of a write at an API version.
 func at(t *testing.T, version string) context.Context {
 	request := admission.Request{}
 	request.RequestKind = &metav1.GroupVersionKind{Group: v1alpha2.GroupVersion.Group, Version: version, Kind: "NginxOperator"}
@@ -116,7 +116,8 @@ func TestUpdatesThatAreAdmitted(t *testing.T) {
 	}
 }
 
-// A client of v1alpha1 gets no warnings about fields of v1alpha2 that another client set.
+// TestWarningsAreForV1alpha2 verifies that a v1alpha1 client gets no warnings about v1alpha2 fields
+// that another client set.
 func TestWarningsAreForV1alpha2(t *testing.T) {
 	for version, want := range map[string]admission.Warnings{
 		"v1alpha1": nil,
@@ -132,8 +133,8 @@ func TestWarningsAreForV1alpha2(t *testing.T) {
 	}
 }
 
-// Patches are validated only if the rest of the spec is valid. Their errors reject the object, and
-// their warnings are returned.
+// TestValidatorAsksAboutPatches verifies that patches are validated only if the rest of the spec is
+// valid. Their errors reject the object, and their warnings are returned.
 func TestValidatorAsksAboutPatches(t *testing.T) {
 	asked := 0
 	answer := func(*v1alpha2.NginxOperator) (field.ErrorList, []string) {

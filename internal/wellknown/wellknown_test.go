@@ -20,7 +20,8 @@ func TestImageTag(t *testing.T) {
 	}
 }
 
-// A tag may be longer than a label's value; then there is no label rather than an object that is refused.
+// TestChildLabels verifies that a tag that is not a valid label value, for example because it is
+// too long, results in no version label. The API server would reject the object.
 func TestChildLabels(t *testing.T) {
 	if got := ChildLabels("web", "nginx:1.28.0")[LabelVersion]; got != "1.28.0" {
 		t.Errorf("version %q", got)
@@ -32,7 +33,8 @@ func TestChildLabels(t *testing.T) {
 	}
 }
 
-// Selectors are immutable in a Deployment: this set must never change.
+// TestSelectorNeverChanges verifies the exact selector. A Deployment's selector is immutable, so
+// this set must never change.
 func TestSelectorNeverChanges(t *testing.T) {
 	got := Selector("web")
 	want := map[string]string{

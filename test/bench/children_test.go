@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// childLists returns an empty list for each kind of child, in the order in which the operator creates them.
+// childLists returns an empty list for each kind of child, in the operator's order of creation.
 func childLists() []client.ObjectList {
 	return []client.ObjectList{
 		&corev1.ConfigMapList{}, &corev1.ServiceList{}, &networkingv1.NetworkPolicyList{}, &appsv1.DeploymentList{},
@@ -20,10 +20,10 @@ func childLists() []client.ObjectList {
 	}
 }
 
-// items returns the objects of a list.
+// items returns the objects in a list.
 func items(list client.ObjectList) []client.Object {
 	var out []client.Object
-	_ = meta.EachListItem(list, func(object runtime.Object) error { // the function does not fail
+	_ = meta.EachListItem(list, func(object runtime.Object) error { // the function returns no error
 		out = append(out, object.(client.Object))
 		return nil
 	})

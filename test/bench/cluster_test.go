@@ -29,14 +29,15 @@ import (
 const (
 	// operatorName is the name of the operator's Deployment and of its ServiceAccount.
 	operatorName = "nginx-operator-controller-manager"
-	// maxProcessorTime and maxEvents are what one object may cost on a cluster, over all replicas of the operator.
+	// maxProcessorTime and maxEvents are the limits for one object, summed over all replicas of the
+	// operator.
 	maxProcessorTime = 15 * time.Millisecond
 	maxEvents        = 1
 	clusterPatience  = 5 * time.Minute
 )
 
-// TestCreateOnCluster is compareCreation on the local cluster, where all controllers run, with the operator that `make deploy`
-// installed there.
+// TestCreateOnCluster runs compareCreation on the local cluster, where all controllers run, with
+// the operator that `make deploy` installed.
 func TestCreateOnCluster(t *testing.T) {
 	e := newClusterEnvironment(t)
 	e.scaleOperator(t, 0)
@@ -71,7 +72,7 @@ func newClusterEnvironment(t *testing.T) *environment {
 	e := &environment{metrics: clients.RESTClient()}
 	e.admin, err = client.NewWithWatch(config, client.Options{Scheme: operatormanager.NewScheme()})
 	must(t, err)
-	// The bare client is who the operator is, so that the API server treats both alike.
+	// The bare client uses the operator's identity, so that the API server treats both alike.
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: operatorNamespace, Name: operatorName}}
 	token := &authenticationv1.TokenRequest{}
 	must(t, e.admin.SubResource("token").Create(t.Context(), account, token))
@@ -82,7 +83,8 @@ func newClusterEnvironment(t *testing.T) *environment {
 	return e
 }
 
-// scaleOperator waits until as many replicas are ready and one of them leads, or none is left.
+// scaleOperator scales the operator. It waits until all replicas are ready and one of them leads,
+// or, for 0 replicas, until no Pod is left.
 func (e *environment) scaleOperator(t *testing.T, replicas int32) {
 	t.Helper()
 	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: operatorNamespace, Name: operatorName}}
@@ -116,7 +118,7 @@ func (e *environment) operatorPods(t *testing.T) []corev1.Pod {
 	return pods.Items
 }
 
-// operatorProcesses returns the processes of the operator, which are on this machine.
+// operatorProcesses returns the process IDs of the operator's replicas. They run on this machine.
 func (e *environment) operatorProcesses(t *testing.T) []int {
 	t.Helper()
 	tasks, err := exec.CommandContext(t.Context(), "ctr", "tasks", "list").Output()
@@ -135,7 +137,7 @@ func (e *environment) operatorProcesses(t *testing.T) []int {
 	return pids
 }
 
-// deleteNamespace deletes a namespace with all that is in it, and returns when it is gone.
+// deleteNamespace deletes a namespace with its contents, and returns when the namespace is gone.
 func (e *environment) deleteNamespace(t *testing.T, name string) {
 	t.Helper()
 	e.deleteAll(t, name)

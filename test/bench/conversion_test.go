@@ -37,17 +37,18 @@ import (
 
 const (
 	convertedObjects = 10_000
-	// listRatio bounds what a list in the other version may cost, against that in the stored version.
+	// listRatio is the maximum time for a list in the other version, relative to a list in the
+	// stored version.
 	listRatio = 3
 )
 
-// kept is what a v1alpha1 object has from v1alpha2.
+// kept is the v1alpha2 part of a v1alpha1 object, as stored in its annotation.
 const kept = `{"config":{"inline":"server {\n  listen 80;\n  listen 443 ssl;\n  location / {\n    return 200 ok;\n  }\n}\n"},` +
 	`"ports":[{"name":"web","port":80,"protocol":"TCP"}],"tls":[{"port":443,"secretName":"cert"}],"drainSeconds":60}`
 
-// TestConversion lists objects in both versions, as a client does: all of them, in a consistent read. The API server
-// answers from its watch cache, which has one copy for each version, so a list converts nothing; each change of an object
-// does, once.
+// TestConversion lists all objects in both versions, with consistent reads. The API server serves
+// lists from its watch cache, which has a copy for each version. So a list converts nothing, and
+// each change of an object causes one conversion.
 func TestConversion(t *testing.T) {
 	e := newConversionEnvironment(t, true)
 	e.createAll(t)
@@ -64,7 +65,8 @@ func TestConversion(t *testing.T) {
 		t.Errorf("a list in the other version takes %.2f times as long", ratio)
 	}
 
-	// A change of the CustomResourceDefinition makes the API server build its caches again, one request for each object.
+	// A change of the CRD makes the API server rebuild its caches, with one request for each
+	// object.
 	converted = e.converted.Load()
 	e.changeCRD(t)
 	began := time.Now()
@@ -80,8 +82,8 @@ func TestConversion(t *testing.T) {
 	harness.Report("list-10000-after-crd-change", seconds(time.Since(began)), "s until the other version is answered from the cache again")
 }
 
-// TestConversionWithoutWatchCache is the same on an API server without a watch cache, that is, what a list costs which has
-// to be read from etcd. The API server asks for each object by itself then.
+// TestConversionWithoutWatchCache measures lists on an API server without a watch cache, which
+// reads from etcd. The API server then sends a conversion request for each object.
 func TestConversionWithoutWatchCache(t *testing.T) {
 	e := newConversionEnvironment(t, false)
 	e.createAll(t)
@@ -96,8 +98,8 @@ func TestConversionWithoutWatchCache(t *testing.T) {
 	}
 }
 
-// conversionEnvironment is an API server that knows the API, and the operator's conversion in this process. The operator
-// itself does not run: it would make children for every object.
+// conversionEnvironment is an API server with the CRD, and the operator's conversion webhook in
+// this process. The operator does not run, because it would create children for every object.
 type conversionEnvironment struct {
 	admin     client.Client
 	rest      rest.Interface
@@ -163,7 +165,7 @@ func newConversionEnvironment(t *testing.T, watchCache bool) *conversionEnvironm
 	return e
 }
 
-// createAll makes the objects at v1alpha1. Every other one uses fields of v1alpha2.
+// createAll creates the objects at v1alpha1. Every other object uses fields of v1alpha2.
 func (e *conversionEnvironment) createAll(t *testing.T) {
 	t.Helper()
 	inParallel(t, concurrency, convertedObjects, func(ctx context.Context, i int) error {
@@ -176,7 +178,7 @@ func (e *conversionEnvironment) createAll(t *testing.T) {
 	})
 }
 
-// lists lists in both versions by turns and returns the medians.
+// lists alternates between lists in both versions and returns the median times.
 func (e *conversionEnvironment) lists(t *testing.T, times int) (stored, other time.Duration) {
 	t.Helper()
 	took := map[string][]time.Duration{}
@@ -203,7 +205,8 @@ func (e *conversionEnvironment) list(ctx context.Context, version string) ([]byt
 	return e.rest.Get().AbsPath(path).SetHeader("Accept", "application/json").DoRaw(ctx)
 }
 
-// convertDirectly asks the webhook to convert all objects in one request, and returns how many it does in a second.
+// convertDirectly sends all objects to the webhook in one request. It returns the conversions per
+// second of the fastest of three attempts.
 func (e *conversionEnvironment) convertDirectly(t *testing.T) float64 {
 	t.Helper()
 	list := &v1alpha1.NginxOperatorList{}
@@ -234,7 +237,7 @@ func (e *conversionEnvironment) convertDirectly(t *testing.T) float64 {
 	return float64(len(list.Items)) / best.Seconds()
 }
 
-// changeCRD changes spec.conversion, as a new certificate does.
+// changeCRD changes spec.conversion, as a renewed certificate does.
 func (e *conversionEnvironment) changeCRD(t *testing.T) {
 	t.Helper()
 	waitFor(t, time.Minute, func() error {

@@ -33,44 +33,46 @@ const (
 	maxRatio      = 1.3
 )
 
-// childrenPerObject counts the kinds of children but the PodDisruptionBudget, which an object without replicas does not have.
+// childrenPerObject returns the number of children of an object without replicas. Such an object
+// has no PodDisruptionBudget.
 func childrenPerObject() int { return len(childLists()) - 1 }
 
 var (
 	childResources = []string{"configmaps", "services", "deployments", "networkpolicies", "poddisruptionbudgets", "controllerrevisions"}
-	// byOthers are what the API server and the controllers of a cluster make of the children, Events of theirs, and what a scrape of the
-	// metrics asks.
+	// byOthers are the resources that the API server and other controllers write because of the
+	// children, their Events, and the reviews that a scrape of the metrics requests.
 	byOthers = []string{"ipaddresses", "replicasets", "endpoints", "endpointslices", "events", "subjectaccessreviews", "tokenreviews"}
 )
 
-// family is an object with its children, as they were written.
+// family is an object with its children, as the operator wrote them.
 type family struct {
 	object   *v1alpha2.NginxOperator
 	children []client.Object
 }
 
-// subject is the operator, as it runs where it is measured.
+// subject is the operator in the environment where it is measured.
 type subject struct {
-	// metrics is what the names of the figures begin with.
+	// metrics is the prefix of the names of the reported metrics.
 	metrics string
-	// rounds is how often both are measured.
+	// rounds is the number of measurements of both the operator and the bare client.
 	rounds int
-	// start starts it, and returns when it is ready to work.
+	// start starts the operator, and returns when it is ready to work.
 	start func() running
-	// clean removes what a round made, so that the next one finds the same API server. The operator does not run.
+	// clean removes the objects of a round, so that the next round has the same conditions. The
+	// operator is stopped at this time.
 	clean func(namespace string)
-	// maxProcessorTime and maxEvents are bars, each per object; none where they are 0.
+	// maxProcessorTime and maxEvents are limits per object. 0 means no limit.
 	maxProcessorTime time.Duration
 	maxEvents        float64
 }
 
-// running is the operator while it runs: what it has used so far, and how it ends.
+// running is a started operator. processorTime returns the CPU time that it has used so far.
 type running struct {
 	processorTime func() time.Duration
 	stop          func()
 }
 
-// TestCreate is compareCreation on an API server without controllers.
+// TestCreate runs compareCreation on an API server without controllers.
 func TestCreate(t *testing.T) {
 	e := newEnvironment(t)
 	e.compareCreation(t, subject{
@@ -83,10 +85,12 @@ func TestCreate(t *testing.T) {
 	})
 }
 
-// compareCreation compares the time in which the operator makes the children of many new objects with that of a client which
-// only sends the same writes: the same objects, by the same number of workers, to the same API server, without any
-// reading, comparing or logging. It also counts the operator's writes. The first round warms everything up and gives what the
-// bare client sends; in the others the two take turns to be the first.
+// compareCreation compares the operator with a bare client that only sends the same writes. It
+// measures the time to create the children of many new objects. The bare client writes the same
+// objects with the same number of workers to the same API server, without reading, comparing, or
+// logging. compareCreation also counts the operator's writes. The first round is a warm-up, and
+// records the operator's writes for the bare client. In the other rounds, the two alternate in
+// going first.
 func (e *environment) compareCreation(t *testing.T, operator subject) {
 	t.Helper()
 	reportLoad(t)
@@ -98,7 +102,7 @@ func (e *environment) compareCreation(t *testing.T, operator subject) {
 		e.waitForQuiet(t, time.Second, time.Minute)
 		before, used := e.writes(t), process.processorTime()
 		took = e.timeCreation(t, namespace, nil)
-		e.waitForQuiet(t, 2*time.Second, time.Minute) // its Events come a moment later
+		e.waitForQuiet(t, 2*time.Second, time.Minute) // Events are sent asynchronously
 		each = (process.processorTime() - used) / createObjects
 		harness.Report(metric(fmt.Sprintf("%d-operator-round-%d", createObjects, round)), seconds(took), "s")
 		harness.Report(metric(fmt.Sprintf("processor-time-per-object-round-%d", round)), milliseconds(each), "ms")
@@ -111,7 +115,8 @@ func (e *environment) compareCreation(t *testing.T, operator subject) {
 		return took, each
 	}
 	byBareClient := func(round int) time.Duration {
-		namespace := e.newNamespace(t, fmt.Sprintf("bareness-%d", round)) // as long a name, for objects of the same size
+		// Both namespaces have names of the same length, so that the objects have the same size.
+		namespace := e.newNamespace(t, fmt.Sprintf("bareness-%d", round))
 		e.waitForQuiet(t, time.Second, time.Minute)
 		took := e.timeCreation(t, namespace, e.bareWriter(families))
 		harness.Report(metric(fmt.Sprintf("%d-bare-client-round-%d", createObjects, round)), seconds(took), "s")
@@ -148,7 +153,7 @@ func (e *environment) compareCreation(t *testing.T, operator subject) {
 
 func milliseconds(duration time.Duration) float64 { return harness.Round(duration.Seconds() * 1000) }
 
-// reportLoad reports how busy the machine is before times are taken: more than about 0.5 makes them doubtful.
+// reportLoad reports the load average before a measurement. Results are doubtful above about 0.5.
 func reportLoad(t *testing.T) {
 	t.Helper()
 	average, err := os.ReadFile("/proc/loadavg")
@@ -179,14 +184,15 @@ func (e *environment) events(t *testing.T, namespace string) (count int) {
 	return count
 }
 
-// reportWrites reports the operator's writes for the new objects and holds them against the bars. Events are beside them.
+// reportWrites reports the operator's writes for the new objects and checks them against the
+// limits. It reports Events separately.
 func (o *subject) reportWrites(t *testing.T, written requests, events int) {
 	t.Helper()
 	children, statuses := 0, 0
 	for key, n := range written {
 		switch {
 		case key == request{"POST", v1alpha2.GroupVersion.Group, "nginxoperators", ""}:
-			// This test's.
+			// The test itself creates these objects.
 		case key.resource == "nginxoperators" && key.subresource == "status":
 			statuses += n
 		case key.subresource == "status", slices.Contains(byOthers, key.resource):
@@ -213,8 +219,8 @@ func (o *subject) reportWrites(t *testing.T, written requests, events int) {
 	}
 }
 
-// timeCreation creates the objects and waits until each has its children and its status. Each object is handed to the
-// writer as soon as it exists; without one the operator is what writes.
+// timeCreation creates the objects and waits until each has its children and its status. It passes
+// each new object to write. If write is nil, the operator creates the children.
 func (e *environment) timeCreation(
 	t *testing.T, namespace string, write func(context.Context, *v1alpha2.NginxOperator) error,
 ) time.Duration {
@@ -269,7 +275,8 @@ func (e *environment) timeCreation(
 	return took
 }
 
-// harvest returns what the operator wrote, in the order in which it did and in the form in which it was sent.
+// harvest returns the objects that the operator wrote, as it sent them. The children are in the
+// order of their creation.
 func (e *environment) harvest(t *testing.T, namespace string) map[string]*family {
 	t.Helper()
 	out := map[string]*family{}
@@ -289,7 +296,7 @@ func (e *environment) harvest(t *testing.T, namespace string) map[string]*family
 	return out
 }
 
-// asSent takes from a stored object what the API server put there.
+// asSent removes the fields of a stored object that the API server sets.
 func asSent(child client.Object) client.Object {
 	child.SetUID("")
 	child.SetResourceVersion("")
@@ -302,7 +309,7 @@ func asSent(child client.Object) client.Object {
 	return child
 }
 
-// bareWriter returns a function that sends for an object the writes that the operator sent for the object of its name.
+// bareWriter returns a function that repeats the operator's writes for the object of the same name.
 func (e *environment) bareWriter(families map[string]*family) func(context.Context, *v1alpha2.NginxOperator) error {
 	children := map[string][]client.Object{}
 	for name, member := range families {

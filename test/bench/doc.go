@@ -1,10 +1,12 @@
-// Package bench measures the operator's own binary, with exactly the RBAC permissions that config/rbac gives it, against a real API
-// server and etcd. `make bench` (build tag bench) prints each figure as a line "metric: value unit" and fails where a bar is
-// missed. `make soak` (build tag soak) changes and destroys things for as long as SOAK_DURATION says and looks at what holds.
+// Package bench measures the operator's own binary, with exactly the RBAC permissions of
+// config/rbac, against a real API server and etcd. `make bench` (build tag bench) prints each
+// result as a line "metric: value unit" and fails if a limit is exceeded. `make soak` (build tag
+// soak) changes and deletes objects for SOAK_DURATION and checks the invariants.
 //
-// There is no kubelet and no kube-controller-manager here. So operands have no ReplicaSets and no Pods, nothing collects
-// garbage, and where a measurement needs instances that are ready, it writes the status that the Deployment controller would.
-// `make bench-cluster` measures on the local cluster, which has both.
+// There is no kubelet and no kube-controller-manager. So operands have no ReplicaSets and no Pods,
+// and there is no garbage collection. If a measurement needs ready instances, it writes the status
+// that the Deployment controller would write. `make bench-cluster` measures on the local cluster,
+// which has both.
 //
-// KUBEBUILDER_ASSETS names the directory with kube-apiserver, etcd and kubectl.
+// KUBEBUILDER_ASSETS is the directory with kube-apiserver, etcd, and kubectl.
 package bench

@@ -37,11 +37,12 @@ const (
 	operatorUser      = "system:serviceaccount:nginx-operator-system:nginx-operator-controller-manager"
 	operandImage      = "docker.io/nginxinc/nginx-unprivileged:1.30.7"
 	leaseName         = "nginx-operator.operator.example.com"
-	// concurrency is that of the operator and of what it is compared with.
+	// concurrency is the number of workers of the operator and of the clients that it is compared
+	// with.
 	concurrency = 10
 )
 
-// binary is the operator, built as a release is.
+// binary is the path of the operator, built with the flags of a release.
 var binary string
 
 func TestMain(m *testing.M) {
@@ -69,12 +70,12 @@ func run(m *testing.M) (int, error) {
 	return m.Run(), nil
 }
 
-// seconds returns a time as a figure.
+// seconds returns a duration in seconds, rounded for reports.
 func seconds(duration time.Duration) float64 { return harness.Round(duration.Seconds()) }
 
 var must = harness.Must
 
-// intFromEnv reads a number that the environment may set.
+// intFromEnv returns an environment variable as a number, or otherwise if the variable is not set.
 func intFromEnv(t *testing.T, name string, otherwise int) int {
 	t.Helper()
 	value := os.Getenv(name)
@@ -88,7 +89,7 @@ func intFromEnv(t *testing.T, name string, otherwise int) int {
 	return number
 }
 
-// waitFor repeats a check until it passes, and fails with the check's last error after the time.
+// waitFor repeats a check until it passes. After patience, it fails the test with the last error.
 func waitFor(t *testing.T, patience time.Duration, check func() error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -100,13 +101,14 @@ func waitFor(t *testing.T, patience time.Duration, check func() error) {
 
 // environment is an API server with the operator's manifests applied.
 type environment struct {
-	// admin may do everything; bare has the RBAC permissions of the operator, and like admin no limit of its own.
+	// admin has all permissions. bare has the RBAC permissions of the operator. Neither has a
+	// client-side rate limit.
 	admin, bare client.WithWatch
 	// metrics reads the API server's own metrics.
 	metrics rest.Interface
-	// dir is a temporary directory; kubeconfig is the file with the operator's RBAC permissions.
+	// dir is a temporary directory. kubeconfig is a file with the operator's credentials.
 	dir, kubeconfig string
-	// service is what the API server calls for conversion and admission.
+	// service is the endpoint that the API server calls for conversion and admission.
 	service *harness.Service
 }
 
@@ -118,7 +120,7 @@ func newEnvironment(t *testing.T) *environment {
 	t.Cleanup(service.Close)
 	e.service = service
 	control := apiserver.NewEnvironment()
-	// Each object has a Service, and the default range holds 254.
+	// Each object has a Service, and the default range has only 254 addresses.
 	control.ControlPlane.GetAPIServer().Configure().Set("service-cluster-ip-range", "10.0.0.0/14")
 	config, err := control.Start()
 	must(t, err)
@@ -166,24 +168,24 @@ func newInstance(namespace string, i int) *v1alpha2.NginxOperator {
 	return &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("web-%05d", i)}}
 }
 
-// newObject returns an object as clients of v1alpha1 know it.
+// newObject returns an object of v1alpha1.
 func newObject(namespace string, i int) *v1alpha1.NginxOperator {
 	return &v1alpha1.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("web-%05d", i)}}
 }
 
-// onPort returns the ports of an instance that listens on one.
+// onPort returns the ports of an instance that listens on a single port.
 func onPort(port int32) []v1alpha2.Port {
 	return []v1alpha2.Port{{Name: v1alpha2.DefaultPortName, Port: port, Protocol: corev1.ProtocolTCP}}
 }
 
-// inParallel is harness.InParallel, and fails with the first error.
+// inParallel calls harness.InParallel and fails the test with its first error.
 func inParallel(t *testing.T, workers, n int, do func(ctx context.Context, i int) error) {
 	t.Helper()
 	must(t, harness.InParallel(t.Context(), workers, n, do))
 }
 
-// waitForStatus waits until so many objects of a namespace have a status of their current generation. The operator writes
-// it after the children. It looks by a watch, which costs the API server little.
+// waitForStatus waits until n objects of a namespace have a status of their current generation. The
+// operator writes the status after the children. A watch keeps the load on the API server low.
 func (e *environment) waitForStatus(t *testing.T, namespace string, n int, patience time.Duration) {
 	t.Helper()
 	if err := e.watchStatus(t.Context(), namespace, n, patience); err != nil {
@@ -191,7 +193,8 @@ func (e *environment) waitForStatus(t *testing.T, namespace string, n int, patie
 	}
 }
 
-// watchStatus begins to watch again where the API server ends a watch, as it does with one that does not keep up.
+// watchStatus watches until n objects have a status of their current generation. It starts a new
+// watch if the API server closes one, for example because the client is too slow.
 func (e *environment) watchStatus(ctx context.Context, namespace string, n int, patience time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -215,7 +218,8 @@ func (e *environment) watchStatus(ctx context.Context, namespace string, n int, 
 	return nil
 }
 
-// rollOut writes the status that the Deployment controller writes when all replicas of the newest revision are ready.
+// rollOut writes the status of a Deployment whose replicas of the newest revision are all ready, as
+// the Deployment controller does.
 func (e *environment) rollOut(ctx context.Context, deployment *appsv1.Deployment) error {
 	n := ptr.Deref(deployment.Spec.Replicas, 1)
 	before := deployment.DeepCopy()
@@ -228,7 +232,7 @@ func (e *environment) rollOut(ctx context.Context, deployment *appsv1.Deployment
 	return e.admin.Status().Patch(ctx, deployment, client.MergeFrom(before))
 }
 
-// leader returns who holds the Lease, "" where nobody does.
+// leader returns the holder of the Lease, or "" if there is none.
 func (e *environment) leader(t *testing.T) string {
 	t.Helper()
 	lease := &coordinationv1.Lease{}

@@ -17,16 +17,18 @@ import (
 
 const (
 	maxMemory = 200 // MiB
-	// creators is with how many workers a cluster is filled.
+	// creators is the number of workers that fill the cluster.
 	creators = 32
-	// foreignNamespaces is over how many namespaces the foreign objects are spread.
+	// foreignNamespaces is the number of namespaces of the foreign objects.
 	foreignNamespaces = 20
 )
 
-// TestMemory measures the operator in a cluster that holds many NginxOperators, all reconciled, and many more objects that
-// are none of its business: BENCH_OBJECTS of the former, BENCH_FOREIGN of each of Pods, ConfigMaps and Secrets. It measures
-// the operator that made all the children, and one that starts when they are there; the bar is on the peaks. Without
-// controllers the operands have no ReplicaSets and Pods; in a cluster these add to the memory.
+// TestMemory measures the operator's memory in a cluster with many reconciled NginxOperators and
+// many unrelated objects. BENCH_OBJECTS is the number of NginxOperators. BENCH_FOREIGN is the
+// number of Pods, and also of ConfigMaps and Secrets. The test measures the operator that creates
+// all children, and an operator that starts when the children exist. The limit applies to both
+// peaks. Without kube-controller-manager, the operands have no ReplicaSets and Pods, which add to
+// the memory in a real cluster.
 func TestMemory(t *testing.T) {
 	objects, foreign := intFromEnv(t, "BENCH_OBJECTS", 10_000), intFromEnv(t, "BENCH_FOREIGN", 50_000)
 	e := newEnvironment(t)
@@ -67,7 +69,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// fill creates so many Pods, ConfigMaps and Secrets of nobody's.
+// fill creates the given number of unrelated Pods, ConfigMaps, and Secrets each.
 func (e *environment) fill(t *testing.T, foreign int) {
 	t.Helper()
 	for i := range foreignNamespaces {

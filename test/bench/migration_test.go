@@ -33,19 +33,25 @@ import (
 )
 
 const (
-	// migrationPatience bounds one migration. The control plane's migrator, once it met errors, may pause for 1000 s.
+	// migrationPatience bounds one migration. The control plane's migrator can back off for 1000 s
+	// after errors.
 	migrationPatience = 20 * time.Minute
 	crdName           = "nginxoperators.operator.example.com"
-	// manifestVariable is --storage-migration-manifest. Without it the operator rewrites objects itself.
+	// manifestVariable sets --storage-migration-manifest. Without it, the operator rewrites objects
+	// itself.
 	manifestVariable = "NGINX_OPERATOR_STORAGE_MIGRATION_MANIFEST"
 )
 
-// TestStorageMigration measures how long it takes to move all objects from v1alpha1 to v1alpha2: by the control plane's own
-// migrator, with an operator that only converts, which is the limit; by the same migrator, with the operator to ask for
-// it; and by the operator itself. The objects are paused, so that nothing else is written meanwhile. It also counts that
-// each object was written.
+// TestStorageMigration measures the time to migrate all objects from v1alpha1 to v1alpha2, in three
+// ways:
 //
-// BENCH_OBJECTS is the number of objects, 10,000 unless it is set.
+//   - The control plane's migrator migrates, and the operator only converts. This is the best
+//     possible time.
+//   - The control plane's migrator migrates on request of the operator.
+//   - The operator migrates.
+//
+// The objects are paused, so that nothing else writes them. The test also checks that each object
+// was written. BENCH_OBJECTS is the number of objects, 10,000 by default.
 func TestStorageMigration(t *testing.T) {
 	objects := intFromEnv(t, "BENCH_OBJECTS", 10_000)
 	e := newEnvironment(t)
@@ -85,7 +91,7 @@ func TestStorageMigration(t *testing.T) {
 	e.measure(t, "operator-itself", namespace, objects, func() {})
 }
 
-// byHand is a StorageVersionMigration that is not the operator's.
+// byHand returns a StorageVersionMigration that the operator does not own.
 func byHand() *storagemigrationv1.StorageVersionMigration {
 	return &storagemigrationv1.StorageVersionMigration{
 		ObjectMeta: metav1.ObjectMeta{Name: "by-hand"},
@@ -95,8 +101,8 @@ func byHand() *storagemigrationv1.StorageVersionMigration {
 	}
 }
 
-// measure has v1alpha2 stored from now on, and reports how long it takes from then on until the first object is rewritten
-// and until the CRD promises that all are.
+// measure makes v1alpha2 the storage version. It reports the time until the first object is
+// rewritten, and until status.storedVersions of the CRD has only v1alpha2.
 func (e *environment) measure(t *testing.T, who, namespace string, objects int, begin func()) {
 	t.Helper()
 	figure := fmt.Sprintf("migration-%d-%s", objects, who)
@@ -112,7 +118,7 @@ func (e *environment) measure(t *testing.T, who, namespace string, objects int, 
 		if stored := crd.Status.StoredVersions; !slices.Equal(stored, []string{v1alpha2.GroupVersion.Version}) {
 			return fmt.Errorf("status.storedVersions is %v", stored)
 		}
-		// The control plane of 1.37 prunes when a second migration of a CRD begins.
+		// Kubernetes 1.37 prunes storedVersions when a second migration of a CRD starts.
 		return rewrites.all()
 	})
 	took := time.Since(began)
@@ -121,11 +127,11 @@ func (e *environment) measure(t *testing.T, who, namespace string, objects int, 
 	harness.Report(figure+"-rate", harness.Round(float64(objects)/(took-rewrites.first.Sub(began)).Seconds()), "objects/s")
 }
 
-// rewrites tell which objects were written since then.
+// rewrites records which objects were written after it was created.
 type rewrites struct {
 	mu    sync.Mutex
 	first time.Time
-	// left has the resource versions of those that were not.
+	// left has the original resource versions of the objects that were not written yet.
 	left map[string]string
 }
 
@@ -138,7 +144,7 @@ func (r *rewrites) all() error {
 	return nil
 }
 
-// names returns the objects that were not written.
+// names returns the names of the objects that were not written yet.
 func (r *rewrites) names() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -170,7 +176,8 @@ func (e *environment) watchRewrites(t *testing.T, namespace string) *rewrites {
 	var done sync.WaitGroup
 	t.Cleanup(func() { cancel(); done.Wait() })
 	done.Go(func() {
-		// The API server ends watches when the CRD changes. Each begins with all objects as they are.
+		// The API server closes watches when the CRD changes. Each new watch starts with all
+		// existing objects.
 		for ctx.Err() == nil && r.all() != nil {
 			watcher, err := e.admin.Watch(ctx, list, client.InNamespace(namespace))
 			if err != nil {
@@ -196,7 +203,7 @@ func (e *environment) crd(ctx context.Context) (*apiextensionsv1.CustomResourceD
 	return crd, e.admin.Get(ctx, client.ObjectKey{Name: crdName}, crd)
 }
 
-// store has the API server store a version from now on.
+// store changes the storage version of the CRD.
 func (e *environment) store(t *testing.T, version string) {
 	t.Helper()
 	must(t, harness.RetryOnConflict(func() error {
@@ -209,12 +216,13 @@ func (e *environment) store(t *testing.T, version string) {
 	}))
 }
 
-// storeAtV1alpha1 stores all objects at v1alpha1 again.
+// storeAtV1alpha1 makes v1alpha1 the storage version and rewrites all objects.
 func (e *environment) storeAtV1alpha1(t *testing.T, namespace string) {
 	t.Helper()
 	rewrites := e.watchRewrites(t, namespace)
 	e.store(t, v1alpha1.GroupVersion.Version)
-	// The API server follows a moment later; what was written too early did not change, and is written again.
+	// The API server adopts the new storage version with a delay. A write before that changes
+	// nothing and is repeated.
 	waitFor(t, migrationPatience, func() error {
 		left := rewrites.names()
 		inParallel(t, concurrency, len(left), func(ctx context.Context, i int) error {
@@ -225,7 +233,7 @@ func (e *environment) storeAtV1alpha1(t *testing.T, namespace string) {
 	})
 }
 
-// holdLease keeps operators from leading, so that all they do is convert.
+// holdLease prevents operators from becoming the leader, so that they only convert.
 func (e *environment) holdLease(t *testing.T) {
 	t.Helper()
 	e.releaseLease(t)
@@ -244,8 +252,8 @@ func (e *environment) releaseLease(t *testing.T) {
 	must(t, client.IgnoreNotFound(e.admin.Delete(t.Context(), lease)))
 }
 
-// startControllerManager starts the control plane's own migrator, as a service account with all RBAC permissions. It ends with the
-// test at the latest.
+// startControllerManager starts kube-controller-manager with the control plane's migrator, as a
+// ServiceAccount with all RBAC permissions. The cleanup of the test stops it.
 func (e *environment) startControllerManager(t *testing.T) *harness.ControllerManager {
 	t.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "kube-controller-manager"}}

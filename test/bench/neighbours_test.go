@@ -20,17 +20,20 @@ import (
 )
 
 const (
-	// neighbourSamples is how many changes are timed without noise and in a fight; while objects are made, as many as there is time for.
+	// neighbourSamples is the number of measured changes while nothing else happens. In the other
+	// phases, the duration of the phase determines the number.
 	neighbourSamples = 50
 	neighbourBar     = 2 * time.Second
-	// fightEvery is how often somebody changes a child.
+	// fightEvery is the interval at which another client changes a child.
 	fightEvery = 100 * time.Millisecond
-	// fightTime is more than the looks that a child has are good for.
+	// fightTime is long enough to use up the comparisons of one child that the operator makes
+	// without a delay.
 	fightTime = 30 * time.Second
 )
 
-// TestNeighbours times how long a change of one object takes to reach its Deployment while nothing else happens, while another
-// namespace creates BENCH_NEIGHBOURS objects, and while somebody there fights the operator over a child ten times a second.
+// TestNeighbours measures how long a change of one object takes to reach its Deployment. It
+// measures while nothing else happens, while another namespace creates BENCH_NEIGHBOURS objects,
+// and while a client in that namespace fights the operator over a child ten times per second.
 func TestNeighbours(t *testing.T) {
 	objects := intFromEnv(t, "BENCH_NEIGHBOURS", 2000)
 	e := newEnvironment(t)
@@ -78,7 +81,8 @@ func TestNeighbours(t *testing.T) {
 	reportChanges(t, "in-a-fight", fought)
 }
 
-// timeChanges changes an object again and again while it may, and returns how long each change took to reach the Deployment.
+// timeChanges changes an object repeatedly as long as more returns true. It returns how long each
+// change took to reach the Deployment.
 func (e *environment) timeChanges(
 	t *testing.T, object *v1alpha2.NginxOperator, more func(done int, since time.Duration) bool,
 ) []time.Duration {
@@ -105,13 +109,14 @@ func (e *environment) timeChanges(
 	return out
 }
 
-// fight changes what is declared of one child of a namespace until the context ends.
+// fight repeatedly overwrites a field of one child that the operator sets, until the context ends.
 func (e *environment) fight(ctx context.Context, namespace string) {
 	deployment := &appsv1.Deployment{}
 	deployment.Namespace, deployment.Name = namespace, newInstance(namespace, 0).Name
 	theirs := []byte(`{"metadata":{"labels":{"app.kubernetes.io/component":"theirs"}}}`)
 	for ticker := time.NewTicker(fightEvery); ctx.Err() == nil; <-ticker.C {
-		_ = e.admin.Patch(ctx, deployment, client.RawPatch("application/merge-patch+json", theirs)) // the next one follows
+		// Errors are ignored, because the next attempt follows.
+		_ = e.admin.Patch(ctx, deployment, client.RawPatch("application/merge-patch+json", theirs))
 	}
 }
 

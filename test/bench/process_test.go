@@ -12,8 +12,8 @@ import (
 	"github.com/example/nginx-operator/test/harness"
 )
 
-// startOperator starts the operator with the settings of the manifests and waits until it is ready. It ends with the test
-// at the latest.
+// startOperator starts the operator with the settings of the manifests and waits until it is ready.
+// The cleanup of the test kills it.
 func (e *environment) startOperator(t *testing.T) *harness.Manager {
 	t.Helper()
 	operator, err := harness.StartManager(harness.ManagerOptions{
@@ -26,7 +26,7 @@ func (e *environment) startOperator(t *testing.T) *harness.Manager {
 	return operator
 }
 
-// startLeader starts the operator and waits until one leads. Nobody else may run.
+// startLeader starts the operator and waits until it leads. No other operator may be running.
 func (e *environment) startLeader(t *testing.T) *harness.Manager {
 	t.Helper()
 	p := e.startOperator(t)
@@ -39,7 +39,7 @@ func (e *environment) startLeader(t *testing.T) *harness.Manager {
 	return p
 }
 
-// memory returns what the kernel counts for an operator, in MiB: now, and the most that it had.
+// memory returns the current and the peak memory of an operator in MiB, as reported by the kernel.
 func memory(t *testing.T, operator *harness.Manager) (now, most float64) {
 	t.Helper()
 	now, most, err := harness.Memory(operator.Pid())
@@ -47,7 +47,7 @@ func memory(t *testing.T, operator *harness.Manager) (now, most float64) {
 	return now, most
 }
 
-// processorTime returns what a process has used so far.
+// processorTime returns the CPU time that a process has used so far.
 func processorTime(t *testing.T, pid int) time.Duration {
 	t.Helper()
 	used, err := harness.ProcessorTime(pid)

@@ -13,7 +13,7 @@ import (
 	"github.com/example/nginx-operator/test/harness"
 )
 
-// request is a kind of write request, as the API server's metric apiserver_request_total distinguishes them.
+// request is a kind of request, by labels of the API server's metric apiserver_request_total.
 type request struct {
 	verb, group, resource, subresource string
 }
@@ -29,16 +29,17 @@ func (r request) String() string {
 	return r.verb + " " + name
 }
 
-// requests are numbers of write requests.
+// requests counts requests by kind.
 type requests map[request]int
 
 var writeVerbs = []string{"POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION"}
 
-// writes returns the write requests that the API server has counted so far, whoever sent them, but for Leases: those of
-// the leader election and of the API server itself.
+// writes returns the write requests of all clients that the API server has counted so far. It omits
+// Leases, which leader election and the API server itself write.
 func (e *environment) writes(t *testing.T) requests { return e.requests(t, writeVerbs...) }
 
-// requests returns the requests with these verbs that the API server has counted so far, but for Leases.
+// requests returns the requests with these verbs that the API server has counted so far, except
+// requests for Leases.
 func (e *environment) requests(t *testing.T, verbs ...string) requests {
 	t.Helper()
 	raw, err := e.metrics.Get().AbsPath("/metrics").DoRaw(t.Context())
@@ -55,7 +56,7 @@ func (e *environment) requests(t *testing.T, verbs ...string) requests {
 	return out
 }
 
-// since returns what came after an earlier count.
+// since returns the requests since an earlier count.
 func (r requests) since(before requests) requests {
 	out := requests{}
 	for key, n := range r {
@@ -83,17 +84,17 @@ func (r requests) String() string {
 	return strings.Join(lines, ", ")
 }
 
-// leaderEvent is the Event by which client-go says who leads. It goes to the core API; the operator's own Events go to
-// events.k8s.io.
+// leaderEvent is the Event that client-go's leader election sends. It uses the core API. The
+// operator's own Events use events.k8s.io.
 var leaderEvent = request{"POST", "", "events", ""}
 
-// waitForQuiet waits until nothing has been written for a while.
+// waitForQuiet waits until there was no write for the duration quiet.
 func (e *environment) waitForQuiet(t *testing.T, quiet, patience time.Duration) {
 	t.Helper()
 	waitUntilNoMore(t, quiet, patience, func() requests { return e.writes(t) })
 }
 
-// waitForLooks waits until the operator, which has just started, has read every child once.
+// waitForLooks waits until a newly started operator has read every child.
 func (e *environment) waitForLooks(t *testing.T, patience time.Duration) {
 	t.Helper()
 	waitUntilNoMore(t, 3*time.Second, patience, func() requests {
@@ -107,7 +108,8 @@ func (e *environment) waitForLooks(t *testing.T, patience time.Duration) {
 	})
 }
 
-// waitUntilNoMore waits until a count of requests has been the same for a while.
+// waitUntilNoMore waits until a count of requests has not increased for the duration quiet. It
+// fails the test after patience.
 func waitUntilNoMore(t *testing.T, quiet, patience time.Duration, count func() requests) {
 	t.Helper()
 	deadline := time.Now().Add(patience)

@@ -30,14 +30,14 @@ import (
 
 const (
 	soakNamespace = "soak"
-	// soakObjects is how many objects there are, more or less.
+	// soakObjects is the approximate number of objects.
 	soakObjects = 200
-	// soakRate is how many things are done to them, per second.
+	// soakRate is the number of actions per second.
 	soakRate = 20
-	// soakRounds is how often it is quiet, so that invariants can be looked at.
+	// soakRounds is the number of pauses in which the test checks the invariants.
 	soakRounds = 10
-	// soakGrowth is how much memory may grow from the first round on: by a quarter and some MiB, which is what the garbage
-	// collector of Go leaves open.
+	// soakGrowth is the factor, and soakSlack the additional MiB, by which memory may grow after
+	// the first round. Go's garbage collector causes this variation.
 	soakGrowth, soakSlack = 1.25, 16
 )
 
@@ -45,15 +45,16 @@ const (
 type soak struct {
 	*environment
 	random *rand.Rand
-	// names are those of the objects that exist; next is the number of the next one.
+	// names are the names of the existing objects. next is the number of the next object.
 	names []string
 	next  int
-	// done counts what was done, by name.
+	// done counts the actions by name.
 	done map[string]int
 }
 
-// TestSoak changes and deletes objects and children at random and at a steady rate for SOAK_DURATION (1h if it is not set).
-// Now and then it stops, and looks: every object converges, nothing is written once it is quiet, memory does not grow.
+// TestSoak changes and deletes objects and children at random and at a steady rate for
+// SOAK_DURATION (default 1h). After each round it checks that every object converges, that the
+// operator then writes nothing, and that memory does not grow.
 func TestSoak(t *testing.T) {
 	duration := time.Hour
 	if value := os.Getenv("SOAK_DURATION"); value != "" {
@@ -76,7 +77,7 @@ func TestSoak(t *testing.T) {
 		took := s.waitForConvergence(t)
 		s.waitForQuiet(t, 6*time.Second, time.Minute)
 		before := s.writes(t)
-		time.Sleep(5 * time.Second) // what is measured is that nothing is written over time
+		time.Sleep(5 * time.Second) // the operator must write nothing during this time
 		if written := s.writes(t).since(before); written.total() > 0 {
 			t.Errorf("round %d: written while nothing happened: %s", round, written)
 		}
@@ -103,7 +104,7 @@ func TestSoak(t *testing.T) {
 	}
 }
 
-// disturb does things at random for the time.
+// disturb runs random actions for the given duration.
 func (s *soak) disturb(t *testing.T, duration time.Duration) {
 	t.Helper()
 	ticker := time.NewTicker(time.Second / soakRate)
@@ -124,7 +125,7 @@ func (s *soak) disturb(t *testing.T, duration time.Duration) {
 	for end := time.Now().Add(duration); time.Now().Before(end); <-ticker.C {
 		action := actions[s.random.IntN(len(actions))]
 		err := action.do(t.Context())
-		// What is changed at random may have been changed by the operator, or not exist yet.
+		// The operator may have changed the object, or the object may not exist yet.
 		if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 			t.Fatalf("%s: %v", action.name, err)
 		}
@@ -153,14 +154,15 @@ func (s *soak) edit(change func(*v1alpha2.NginxOperator)) func(context.Context) 
 	}
 }
 
-// recreate deletes an object and its children, as the garbage collector would, and creates another one.
+// recreate deletes an object and its children, as the garbage collector does, and creates another
+// object.
 func (s *soak) recreate(ctx context.Context) error {
 	name := s.anyName()
 	s.names = slices.DeleteFunc(s.names, func(other string) bool { return other == name })
 	if err := s.admin.Delete(ctx, &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: soakNamespace, Name: name}}); err != nil {
 		return err
 	}
-	// A reconcile that began before the deletion may still write.
+	// A reconcile that started before the deletion may still write.
 	time.Sleep(200 * time.Millisecond)
 	children, err := s.childrenOf(ctx, name)
 	if err != nil {
@@ -174,7 +176,7 @@ func (s *soak) recreate(ctx context.Context) error {
 	return s.create(ctx)
 }
 
-// childrenOf returns the children of one object, or of all where the name is "".
+// childrenOf returns the children of one object, or of all objects if the name is "".
 func (s *soak) childrenOf(ctx context.Context, name string) ([]client.Object, error) {
 	selector := client.MatchingLabels{wellknown.LabelManagedBy: wellknown.OperatorName}
 	if name != "" {
@@ -209,7 +211,7 @@ func (s *soak) deleteChild(ctx context.Context) error {
 	return s.admin.Delete(ctx, child)
 }
 
-// editChild makes a child drift in something that the operator declares.
+// editChild changes a field of a child that the operator sets.
 func (s *soak) editChild(ctx context.Context) error {
 	child, err := s.anyChild(ctx)
 	if err != nil {
@@ -238,7 +240,8 @@ func (s *soak) rollOutOne(ctx context.Context) error {
 	return s.rollOut(ctx, deployment)
 }
 
-// waitForConvergence waits until every object has what it declares, and returns how long that took.
+// waitForConvergence waits until the children of every object match its spec, and returns the time
+// that this took.
 func (s *soak) waitForConvergence(t *testing.T) time.Duration {
 	t.Helper()
 	began := time.Now()
@@ -272,7 +275,7 @@ func (s *soak) waitForConvergence(t *testing.T) time.Duration {
 	return time.Since(began)
 }
 
-// converged returns what of an object's children is not as the object declares.
+// converged returns an error that lists the differences between an object's spec and its children.
 func converged(object *v1alpha2.NginxOperator, children []client.Object) error {
 	port, replicas := defaults.Ports(&object.Spec)[0].Port, defaults.Replicas(&object.Spec)
 	var wrong []string

@@ -21,8 +21,8 @@ const (
 	steadyTime    = 10 * time.Second
 )
 
-// TestSteadyState counts what is written while nothing happens, and after a restart, when the operator looks at every
-// child again.
+// TestSteadyState counts the writes while nothing happens, and after a restart, when the operator
+// compares every child again.
 func TestSteadyState(t *testing.T) {
 	e := newEnvironment(t)
 	operator := e.startLeader(t)
@@ -36,7 +36,7 @@ func TestSteadyState(t *testing.T) {
 	e.waitForQuiet(t, 6*time.Second, time.Minute)
 
 	before := e.writes(t)
-	time.Sleep(steadyTime) // what is measured is that nothing is written over time
+	time.Sleep(steadyTime) // the operator must write nothing during this time
 	written := e.writes(t).since(before)
 	harness.Report("steady-state-writes-in-10s", float64(written.total()), "requests (0)")
 	if written.total() != 0 {
@@ -87,11 +87,11 @@ func (e *environment) waitForReady(t *testing.T, namespace string, n int) {
 	})
 }
 
-// leaderRounds is how often the leader is stopped cleanly.
+// leaderRounds is the number of clean stops of the leader.
 const leaderRounds = 3
 
-// TestLeaderChange takes the time from the end of a leader until the other replica holds the Lease, and until it has made
-// the children of an object that was created in between.
+// TestLeaderChange measures the time from the end of the leader until the other replica holds the
+// Lease, and until that replica has created the children of a new object.
 func TestLeaderChange(t *testing.T) {
 	e := newEnvironment(t)
 	namespace := e.newNamespace(t, "leaders")
@@ -114,7 +114,7 @@ func TestLeaderChange(t *testing.T) {
 		work = time.Since(began)
 		<-first.Done()
 		first, second = second, e.startOperator(t)
-		time.Sleep(2 * time.Second) // only a standby that knows who leads is measured, and nothing shows that it does
+		time.Sleep(2 * time.Second) // nothing shows when the new standby has observed the leader
 		return lease, work
 	}
 	var worst, worstWork time.Duration

@@ -1,6 +1,7 @@
-// Command cluster builds, starts and stops a real single-node Kubernetes cluster with OLM for the tests of this
-// repository. The cluster lives in a network namespace of its own without a way out, and needs neither Docker nor an
-// image registry: its programs are built from the Go module proxy, the rest comes from packages of the distribution.
+// Command cluster builds, starts, and stops a real single-node Kubernetes cluster with OLM for the
+// tests of this repository. The cluster runs in its own network namespace without outside access.
+// It needs neither Docker nor an image registry: its programs are built from the Go module proxy,
+// and the rest comes from packages of the distribution.
 package main
 
 import (
@@ -104,7 +105,7 @@ func run(ctx context.Context, args []string) error {
 	}
 }
 
-// plainCommands are the commands without arguments.
+// plainCommands returns the commands without arguments.
 func plainCommands(l layout.Layout, c *cluster.Cluster) map[string]func(context.Context) error {
 	return map[string]func(context.Context) error{
 		"up":     c.Up,
@@ -147,7 +148,7 @@ func runImage(ctx context.Context, c *cluster.Cluster, args []string) error {
 	}
 }
 
-// appendTo is the value of a flag that can be given more than once.
+// appendTo returns the function of a flag that can be repeated.
 func appendTo(values *[]string) func(string) error {
 	return func(value string) error {
 		*values = append(*values, value)
@@ -155,7 +156,7 @@ func appendTo(values *[]string) func(string) error {
 	}
 }
 
-// printLogs says where the logs are.
+// printLogs prints the paths of the logs.
 func printLogs(l layout.Layout) error {
 	var out strings.Builder
 	fmt.Fprintln(&out, l.LogDir())

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// on returns an upgrade whose kubectl answers by the first words of a command.
+// on returns an upgrade with a fake kubectl. answers maps prefixes of commands to their output.
 func on(answers map[string]string) *upgrade {
 	return &upgrade{demo: &demo{kubectl: func(_ context.Context, _ string, args ...string) (string, error) {
 		for start, answer := range answers {
@@ -21,7 +21,7 @@ func on(answers map[string]string) *upgrade {
 	}}}
 }
 
-// The demo installs the operator only where no other way did.
+// TestRefuse checks that the demo does not install the operator if it is installed in another way.
 func TestRefuse(t *testing.T) {
 	const get = "get --ignore-not-found "
 	const subscriptions, deployment, crd = get + "subscriptions.operators.coreos.com", get + "deployment", get + "crd"
@@ -52,7 +52,7 @@ func requireError(t *testing.T, err error, want string) {
 	}
 }
 
-// A read requires each instance with its own port.
+// TestRead checks that a read requires each instance with its own port.
 func TestRead(t *testing.T) {
 	ports, manifest := fleet()
 	if len(ports) != bystanders+1 || strings.Count(manifest, "---\n") != len(ports) || strings.Count(manifest, "replicas: 2") != 1 {
@@ -69,7 +69,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// A client fails if a request failed, or if it sent too few.
+// TestCounter checks that a client fails if a request failed, or if it sent too few requests.
 func TestCounter(t *testing.T) {
 	for _, test := range []struct {
 		failing int

@@ -1,8 +1,10 @@
-// Command demo installs the operator through OLM and shows what it does. `make demo` and `make demo-upgrade` build what it needs and run it
-// where the cluster can be reached.
+// Command demo installs the operator through OLM and shows its features. `make demo` and `make
+// demo-upgrade` build the images and run the command on a host that can reach the cluster.
 //
-//	demo           install this release; serve a page, a page over TLS, and a change that fails and is rolled back
-//	demo upgrade   install the first release and let OLM upgrade it to this one, with clients that count failed requests
+//	demo           install this release; serve a page, a page over TLS, and a change that fails
+//	               and is rolled back
+//	demo upgrade   install the first release and let OLM upgrade it to this one, with clients
+//	               that count failed requests
 package main
 
 import (
@@ -31,18 +33,20 @@ const (
 	pollInterval      = 250 * time.Millisecond
 )
 
-// demo is what the steps share. The Makefile sets the environment that newDemo reads.
+// demo is the shared state of the steps. The Makefile sets the environment variables that newDemo
+// reads.
 type demo struct {
 	delivery, version, catalogImage, firstVersion, firstCatalogImage string
-	// local: the cluster is that of test/cluster, whose Services this process reaches.
+	// local reports whether the cluster is the one of test/cluster, whose Services this process can
+	// reach.
 	local  bool
 	config *rest.Config
 	client *http.Client
-	// kubectl runs kubectl with a standard input, and returns its output; a test replaces it.
+	// kubectl runs kubectl with a standard input and returns its output. Tests replace it.
 	kubectl func(ctx context.Context, stdin string, args ...string) (string, error)
 }
 
-// step is one thing that the demo does, and the time that bounds it.
+// step is one step of the demo with its time limit.
 type step struct {
 	name  string
 	limit time.Duration
@@ -111,7 +115,7 @@ func (s step) do(ctx context.Context) error {
 	return nil
 }
 
-// kubectl runs kubectl. Its error contains what kubectl printed to stderr.
+// kubectl runs kubectl. The error contains kubectl's stderr.
 func kubectl(ctx context.Context, stdin string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "kubectl", args...)
 	cmd.WaitDelay = 5 * time.Second
@@ -130,7 +134,8 @@ func (d *demo) get(ctx context.Context, args ...string) (string, error) {
 	return d.kubectl(ctx, "", append([]string{"get", "--ignore-not-found"}, args...)...)
 }
 
-// show runs kubectl commands, whose arguments contain no blanks, in a namespace, and prints each with its output.
+// show runs kubectl commands in a namespace and prints each with its output. Arguments must not
+// contain blanks.
 func (d *demo) show(ctx context.Context, namespace string, commands ...string) error {
 	for _, command := range commands {
 		out, err := d.kubectl(ctx, "", append(strings.Fields(command), "--namespace="+namespace)...)
@@ -142,7 +147,8 @@ func (d *demo) show(ctx context.Context, namespace string, commands ...string) e
 	return nil
 }
 
-// createNamespace leaves an existing namespace as it is: it may be a user's. The end-to-end tests delete namespaces with this label.
+// createNamespace creates a namespace. It does not change an existing namespace, which may belong
+// to a user. The end-to-end tests delete namespaces with this label.
 func (d *demo) createNamespace(ctx context.Context, name string) error {
 	_, err := d.kubectl(ctx, fmt.Sprintf("{apiVersion: v1, kind: Namespace, metadata: {name: %s, labels: "+
 		"{operator.example.com/made-by: demo, pod-security.kubernetes.io/enforce: restricted}}}", name), "create", "--filename=-")
@@ -152,7 +158,8 @@ func (d *demo) createNamespace(ctx context.Context, name string) error {
 	return err
 }
 
-// install applies what OLM needs to install a release, and waits until OLM reports that the release is installed.
+// install creates the CatalogSource and the Subscription of a release, and waits until OLM reports
+// that the release is installed.
 func (d *demo) install(ctx context.Context, version, catalogImage string) error {
 	if err := d.refuseOtherOperators(ctx); err != nil {
 		return err
@@ -174,7 +181,8 @@ func (d *demo) install(ctx context.Context, version, catalogImage string) error 
 	})
 }
 
-// refuseOtherOperators returns an error if the operator is installed in another way: a cluster can have it only once.
+// refuseOtherOperators returns an error if the operator is installed in another way: a cluster can
+// have only one operator.
 func (d *demo) refuseOtherOperators(ctx context.Context) error {
 	found, err := d.get(ctx, "subscriptions.operators.coreos.com", "--all-namespaces",
 		`--output=jsonpath={range .items[?(@.spec.name=="nginx-operator")]}{.metadata.namespace}{"\n"}{end}`)
@@ -193,7 +201,8 @@ func (d *demo) refuseOtherOperators(ctx context.Context) error {
 	return err
 }
 
-// url is where this process reaches the port of a Service: on a cluster of the user's own through the API server's proxy.
+// url returns the URL at which this process reaches the port of a Service. On a user's own cluster,
+// it uses the API server's proxy.
 func (d *demo) url(scheme, namespace, name string, port int) string {
 	if d.local {
 		return fmt.Sprintf("%s://%s.%s.svc.cluster.local:%d/", scheme, name, namespace, port)
@@ -202,7 +211,7 @@ func (d *demo) url(scheme, namespace, name string, port int) string {
 	return fmt.Sprintf("%s/api/v1/namespaces/%s/services/%s:%s:%d/proxy/", host, namespace, scheme, name, port)
 }
 
-// request returns the beginning of the page at a URL. An answer other than 200 is an error.
+// request returns the first 500 bytes of the page at a URL. A status other than 200 is an error.
 func (d *demo) request(ctx context.Context, url string) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
@@ -220,7 +229,8 @@ func (d *demo) request(ctx context.Context, url string) (string, error) {
 	return string(body), err
 }
 
-// showRequest prints the page at a URL. It retries for a moment, because nodes follow a new Service within about a second.
+// showRequest prints the page at a URL. It retries, because nodes need about a second to route a
+// new Service.
 func (d *demo) showRequest(ctx context.Context, url string) error {
 	return harness.Eventually(ctx, pollInterval, func(ctx context.Context) error {
 		page, err := d.request(ctx, url)

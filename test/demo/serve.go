@@ -39,7 +39,8 @@ func (d *demo) createSamples(ctx context.Context) error {
 	return d.showRequest(ctx, d.url("http", instanceNamespace, "instance", 80))
 }
 
-// createSecure creates a self-signed certificate, unless an earlier run did, and an instance that serves with it.
+// createSecure creates an instance with TLS. It creates a self-signed certificate unless an earlier
+// run created it.
 func (d *demo) createSecure(ctx context.Context) error {
 	found, err := d.get(ctx, "secret", secureSecret, "-n", instanceNamespace, "--output=name")
 	if err == nil && found == "" {
@@ -61,8 +62,9 @@ func (d *demo) createSecure(ctx context.Context) error {
 	return d.showRequest(ctx, d.url("https", instanceNamespace, secureInstance, 443))
 }
 
-// changeSecure gives the instance an image that does not exist: the operator rolls the change back, and no request fails. Then it
-// changes the instance at v1alpha1: the fields that v1alpha1 does not have keep their values.
+// changeSecure sets an image that does not exist: the operator rolls the change back, and no
+// request fails. Then it changes the instance at v1alpha1: fields that v1alpha1 does not have keep
+// their values.
 func (d *demo) changeSecure(ctx context.Context) error {
 	url := d.url("https", instanceNamespace, secureInstance, 443)
 	requests := startCounter(ctx, "requests during the rollback and the redeploy", func(ctx context.Context, _ int) error {

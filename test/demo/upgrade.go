@@ -17,34 +17,36 @@ import (
 
 const (
 	fleetNamespace = "nginx-upgrade"
-	// fleetInstance has Pods. The others, whose number is bystanders, are there to be migrated.
+	// fleetInstance has Pods. The other instances, whose number is bystanders, exist only to be
+	// migrated.
 	fleetInstance = "web"
 	fleetPort     = 8080
 	bystanders    = 20
 	olderObjects  = "nginxoperators.v1alpha1.operator.example.com"
 	isReady       = "wait --for=condition=Ready --timeout=2m " + olderObjects + "/" + fleetInstance
 	lookInterval  = 5 * time.Second
-	leastAnswers  = 20 // with fewer answers, a client without failures shows nothing
+	leastAnswers  = 20 // minimum number of requests for a meaningful result
 )
 
-// upgrade has the clients, which the steps of the upgrade share.
+// upgrade is the demo with the clients that run during all steps of the upgrade.
 type upgrade struct {
 	*demo
 	page, reads *counter
 }
 
-// counter repeats a request and counts.
+// counter is a client that repeats a request and counts the results.
 type counter struct {
 	*harness.Repeated
 	name string
 }
 
-// startCounter starts a client that outlives the step: only Stop ends it.
+// startCounter starts a client. The client continues after the step and the end of ctx, until Stop
+// is called.
 func startCounter(ctx context.Context, name string, ask func(context.Context, int) error) *counter {
 	return &counter{harness.Repeat(context.WithoutCancel(ctx), 100*time.Millisecond, ask), name}
 }
 
-// finish stops the client and prints its counts. A failed request is an error, and so are too few requests.
+// finish stops the client and prints its counts. Failed requests and too few requests are errors.
 func (c *counter) finish() error {
 	c.Stop()
 	counts := c.Counts()
@@ -71,7 +73,8 @@ func (u *upgrade) steps() []step {
 	}
 }
 
-// refuseUsedCluster returns an error if the API exists, because no upgrade leads back to the first release.
+// refuseUsedCluster returns an error if the CRD exists, because the operator cannot be downgraded
+// to the first release.
 func (u *upgrade) refuseUsedCluster(ctx context.Context) error {
 	found, err := u.get(ctx, "crd", crdName, "--output=name")
 	if err == nil && found != "" {
@@ -81,7 +84,7 @@ func (u *upgrade) refuseUsedCluster(ctx context.Context) error {
 	return err
 }
 
-// fleet returns the ports of the instances by their names, each with a port of its own, and their manifest.
+// fleet returns the manifest of the instances, and their ports by name. Each port is unique.
 func fleet() (ports map[string]int32, manifest string) {
 	ports = map[string]int32{fleetInstance: fleetPort}
 	for i := range int32(bystanders) {
@@ -120,7 +123,7 @@ func (u *upgrade) createFleet(ctx context.Context) error {
 	return u.showRequest(ctx, url)
 }
 
-// read lists the instances at v1alpha1, without discovery, and requires each with its port.
+// read lists the instances at v1alpha1 without discovery, and requires each instance with its port.
 func (u *upgrade) read(ctx context.Context, ports map[string]int32) error {
 	raw, err := u.kubectl(ctx, "", "get", "--raw", "/apis/operator.example.com/v1alpha1/namespaces/"+fleetNamespace+"/nginxoperators")
 	if err != nil {
@@ -139,8 +142,8 @@ func (u *upgrade) read(ctx context.Context, ports map[string]int32) error {
 	return nil
 }
 
-// follow changes the image of the CatalogSource and nothing else. It prints each change until this release is installed, every object is
-// stored at v1alpha2, and OLM may continue from here.
+// follow changes only the image of the CatalogSource. It prints each change until this release is
+// installed, every object is stored at v1alpha2, and the operator allows further upgrades.
 func (u *upgrade) follow(ctx context.Context) error {
 	patch := `patch catalogsource nginx-operator-e2e --type=merge --patch={"spec":{"image":"` + u.catalogImage + `"}}`
 	if err := u.show(ctx, operatorNamespace, patch); err != nil {
@@ -152,7 +155,8 @@ func (u *upgrade) follow(ctx context.Context) error {
 		stored, storedErr := u.get(ctx, "crd", crdName, "--output=jsonpath={.status.storedVersions}")
 		upgradeable, upgradeableErr := u.get(ctx, "operatorconditions.operators.coreos.com", csvPrefix+u.version, "-n", operatorNamespace,
 			`--output=jsonpath={.spec.conditions[?(@.type=="Upgradeable")].status}`)
-		// OLM repeats a resolution that met the deletion of the release before only at the next event, or after fifteen minutes.
+		// If a resolution coincided with the deletion of the previous release, OLM retries it only
+		// at the next event or after 15 minutes. The annotation triggers an event.
 		_, resolveErr := u.kubectl(ctx, "", "annotate", "--overwrite", "subscriptions.operators.coreos.com", "nginx-operator",
 			"-n", operatorNamespace, "example.com/looked-at="+time.Now().Truncate(lookInterval).Format(time.RFC3339))
 		if err := errors.Join(err, storedErr, upgradeableErr, resolveErr); err != nil {
@@ -170,7 +174,8 @@ func (u *upgrade) follow(ctx context.Context) error {
 	})
 }
 
-// sumUp waits until the Pods run this release's image of nginx, stops the clients, and prints what they counted.
+// sumUp waits until the Pods run this release's nginx image, then stops the clients and prints
+// their counts.
 func (u *upgrade) sumUp(ctx context.Context) error {
 	image, err := u.get(ctx, "deployment", "nginx-operator-controller-manager", "-n", operatorNamespace,
 		`--output=jsonpath={.spec.template.spec.containers[0].env[?(@.name=="RELATED_IMAGE_NGINX")].value}`)

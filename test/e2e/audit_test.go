@@ -1,6 +1,6 @@
 package e2e
 
-// This file reads the API server's audit log. Only the local cluster has one that can be read.
+// This file reads the API server's audit log, which is readable only on the local cluster.
 
 import (
 	"bufio"
@@ -16,8 +16,9 @@ func operatorUser() string {
 	return "system:serviceaccount:" + suite.operatorNamespace + ":" + operatorName
 }
 
-// auditLines calls a function with each line of the audit log, rotated files included, that has all of the texts. Most lines are about
-// something else, and decoding them would take long. It stops at the first error.
+// auditLines calls each(line) for every line of the audit log that contains all texts, including
+// rotated files. The texts are a filter, because decoding every line would take too long.
+// auditLines stops at the first error.
 func auditLines(each func(line []byte) error, texts ...string) error {
 	files, err := filepath.Glob(strings.TrimSuffix(suite.auditLog, ".log") + "*.log")
 	if err != nil {

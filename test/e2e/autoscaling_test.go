@@ -1,7 +1,8 @@
 package e2e
 
-// spec.autoscaling with what Pods really use, as metrics-server measures it: an instance under load gets a second Pod, no request
-// fails meanwhile, and the number stays when the field is taken out.
+// spec.autoscaling with the real usage of Pods, as metrics-server measures it: an instance under
+// load gets a second Pod, no request fails, and the number of replicas stays when spec.autoscaling
+// is removed.
 
 import (
 	"context"
@@ -22,7 +23,7 @@ import (
 func testAutoscaling(t *testing.T) {
 	namespace := newNamespace(t, restricted)
 	object := newObject(namespace, "web", 1)
-	// Without load nginx uses less than a thousandth of a processor.
+	// An idle nginx uses less than 1m of CPU.
 	object.Spec.Resources = &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("5m")}}
 	object.Spec.Autoscaling = &v1alpha2.Autoscaling{MaxReplicas: 2, TargetCPUUtilizationPercentage: ptr.To[int32](100)}
 	must(t, suite.admin.Create(t.Context(), object))

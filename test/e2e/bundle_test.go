@@ -1,14 +1,15 @@
 package e2e
 
-// The bundle, as the tools of operator-sdk see it.
+// The bundle, tested with the tools of operator-sdk.
 //
-//   - `operator-sdk bundle validate` with all optional checks of the operatorframework suite has no error and no warning.
-//   - `operator-sdk scorecard` passes every basic and OLM test, and has no suggestion left.
-//   - `operator-sdk run bundle` gives a working operator: an instance becomes ready and serves.
-//   - `operator-sdk run bundle` of the release before and `operator-sdk run bundle-upgrade` to this one: the invariants of an
-//     upgrade hold.
-//   - After that `operator-sdk cleanup` takes all of it away, the API and with it the instances included, as is its default. What OLM
-//     itself leaves is named in the test; nothing else stays.
+//   - `operator-sdk bundle validate` with all optional checks of the operatorframework suite
+//     reports no error and no warning.
+//   - `operator-sdk scorecard` passes every basic and OLM test without a suggestion.
+//   - `operator-sdk run bundle` installs a working operator: an instance becomes ready and serves.
+//   - `operator-sdk run bundle` with the previous release, followed by `operator-sdk run
+//     bundle-upgrade` to this release: the invariants of an upgrade hold.
+//   - `operator-sdk cleanup` then removes everything, including the API and with it the instances
+//     (its default). Only the objects that OLM itself leaves remain. onlyLeftByOLM lists them.
 
 import (
 	"context"
@@ -53,17 +54,19 @@ func testValidate(t *testing.T) {
 	}
 }
 
-// scorecardTests is the number of tests that operator-sdk scaffolds: one basic, five of OLM.
+// scorecardTests is the number of tests that operator-sdk scaffolds: one basic test and five OLM
+// tests.
 const scorecardTests = 6
 
 func testScorecard(t *testing.T) {
 	scorecard(t, newScorecardNamespace(t), "suite in (basic,olm)", scorecardTests)
 }
 
-// ownScorecardTests is the number of those in test/scorecard.
+// ownScorecardTests is the number of tests in test/scorecard.
 const ownScorecardTests = 4
 
-// testOwnScorecard runs our own suite, which needs the operator and the RBAC permissions of an editor.
+// testOwnScorecard runs the suite in test/scorecard, which needs the operator and the RBAC
+// permissions of an editor.
 func testOwnScorecard(t *testing.T) {
 	namespace := newScorecardNamespace(t)
 	kubectl(t, "create", "rolebinding", "scorecard", "-n", namespace,
@@ -71,8 +74,8 @@ func testOwnScorecard(t *testing.T) {
 	scorecard(t, namespace, "suite=nginx", ownScorecardTests)
 }
 
-// newScorecardNamespace makes a namespace for Pods of operator-sdk. They need its ServiceAccount, which comes a moment
-// after it.
+// newScorecardNamespace creates a namespace for Pods of operator-sdk, and waits for the
+// ServiceAccount that they need.
 func newScorecardNamespace(t *testing.T) string {
 	t.Helper()
 	namespace := newNamespace(t, baseline)
@@ -82,16 +85,17 @@ func newScorecardNamespace(t *testing.T) string {
 	return namespace
 }
 
-// scorecard requires that the tests which a selector names are so many, and that all pass without a suggestion.
+// scorecard requires that a selector matches exactly count tests, and that all pass without a
+// suggestion.
 func scorecard(t *testing.T, namespace, selector string, count int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	// The default of --untar-image names an image by a digest of operator-sdk's own registry.
+	// The default of --untar-image is an image digest in operator-sdk's own registry.
 	out, err := command(ctx, "operator-sdk", "scorecard", filepath.Join(suite.delivery, "bundle"), "--namespace="+namespace,
 		"--selector="+selector, "--untar-image=docker.io/library/busybox:1.36", "--wait-time=2m", "--output=json")
 	if err != nil {
-		// The program also fails where a test does; what the tests say comes below.
+		// operator-sdk also fails if a test fails. The results of the tests follow below.
 		keepReport(t, namespace)
 		t.Errorf("scorecard: %.4000s", err)
 	}
@@ -124,7 +128,7 @@ func scorecard(t *testing.T, namespace, selector string, count int) {
 	}
 }
 
-// collectorDelay is how old an API is when the garbage collector watches it.
+// collectorDelay is the age of an API after which the garbage collector watches it.
 const collectorDelay = 40 * time.Second
 
 func testRunBundle(t *testing.T) {
@@ -139,13 +143,14 @@ func testRunBundle(t *testing.T) {
 	suite.operatorNamespace = ""
 }
 
-// testCleanup takes the operator away with operator-sdk, and requires that nothing is left of it and of an object.
+// testCleanup removes the operator with operator-sdk, and requires that nothing of the operator and
+// of an instance is left.
 func testCleanup(t *testing.T, namespace string, instance *v1alpha2.NginxOperator) {
 	t.Helper()
 	instances := instance.Namespace
-	// The garbage collector learns of a new kind within half a minute, and then begins to watch it. A CRD that goes
-	// before that leaves the children of its objects behind. The end of another object shows that the kind is known, though not
-	// that it is watched already.
+	// The garbage collector discovers a new kind within half a minute, and only then starts to
+	// watch it. If the CRD is deleted earlier, the children of its objects remain. The cleanup of
+	// another object shows that the kind is known, but not that the watch has started.
 	crd, err := readCRD(t.Context())
 	must(t, err)
 	time.Sleep(time.Until(crd.CreationTimestamp.Add(collectorDelay)))
@@ -179,7 +184,7 @@ func testCleanup(t *testing.T, namespace string, instance *v1alpha2.NginxOperato
 	})
 }
 
-// operatorSDK runs one of the commands of operator-sdk that take a namespace and a time limit.
+// operatorSDK runs a command of operator-sdk that accepts a namespace and a timeout.
 func operatorSDK(t *testing.T, namespace string, args ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), installPatience+30*time.Second)
@@ -207,7 +212,8 @@ func TestBundleUpgrade(t *testing.T) {
 	testCleanup(t, namespace, fleet.web)
 }
 
-// nothingIn returns an error as long as the operator's namespace has anything that the installation made.
+// nothingIn returns an error as long as the operator's namespace has any object of the
+// installation.
 func nothingIn(ctx context.Context, namespace string) error {
 	var errs []error
 	for _, list := range []client.ObjectList{
@@ -227,7 +233,7 @@ func nothingIn(ctx context.Context, namespace string) error {
 		}
 		errs = append(errs, err)
 	}
-	// Every namespace has some of these.
+	// Every namespace has ConfigMaps and ServiceAccounts of its own.
 	for _, list := range []client.ObjectList{&corev1.ConfigMapList{}, &corev1.ServiceAccountList{}} {
 		names, err := namesIn(ctx, namespace, list)
 		names = slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, packageName) })
@@ -239,7 +245,7 @@ func nothingIn(ctx context.Context, namespace string) error {
 	return errors.Join(errs...)
 }
 
-// namesIn returns the names of the objects of a kind in a namespace.
+// namesIn returns the names of all objects of a kind in a namespace.
 func namesIn(ctx context.Context, namespace string, list client.ObjectList, options ...client.ListOption) ([]string, error) {
 	if err := suite.admin.List(ctx, list, append(options, client.InNamespace(namespace))...); err != nil {
 		return nil, err
@@ -252,8 +258,9 @@ func namesIn(ctx context.Context, namespace string, list client.ObjectList, opti
 	return names, err
 }
 
-// onlyLeftByOLM returns an error as long as anything is left outside of namespaces, beside what OLM leaves of every
-// operator: the ClusterRoles that are files of the bundle, and the Operator object, its summary of the installation.
+// onlyLeftByOLM returns an error as long as any other cluster-scoped object is left than the ones
+// that OLM leaves of every operator: the ClusterRoles from files of the bundle, and the Operator
+// object, which summarizes the installation.
 func onlyLeftByOLM(ctx context.Context) error {
 	left, err := clusterScoped(ctx)
 	if err != nil {

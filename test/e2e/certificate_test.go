@@ -1,9 +1,11 @@
 package e2e
 
-// The certificate of the operator's webhooks under OLM, while clients read in the version that has to be converted.
+// The certificate of the operator's webhooks under OLM, while clients read at the version that
+// needs the conversion.
 //
-//   - OLM renews the certificate when its time has come: no read fails, and none is wrong.
-//   - Somebody takes the conversion out of the CustomResourceDefinition: admission keeps it, or the guard restores it at once.
+//   - If OLM renews the certificate, no read fails and no read is wrong.
+//   - If a client removes the conversion from the CustomResourceDefinition, admission retains it or
+//     the guard restores it at once.
 
 import (
 	"context"
@@ -37,7 +39,7 @@ func testWebhookCertificate(t *testing.T) {
 	reader := startReader(t, namespace, older, ports)
 	reader.strictly()
 	seen := watchCRD(t)
-	// OLM renews a certificate that has less than a day left, so it gets one.
+	// OLM renews a certificate that expires within a day, so the test stores one.
 	service := operatorName + "-service." + operator + ".svc"
 	chain, private, err := cert.GenerateSelfSignedCertKeyWithOptions(cert.SelfSignedCertKeyOptions{
 		Host: service, AlternateDNS: []string{service + ".cluster.local"}, MaxAge: 12 * time.Hour,

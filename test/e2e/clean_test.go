@@ -1,6 +1,7 @@
 package e2e
 
-// This file removes what tests leave. It touches only what carries the label of the tests or of the demo.
+// This file removes the leftovers of tests. It deletes only namespaces with the label of the tests
+// or of the demo, and the operator's cluster-scoped objects.
 
 import (
 	"context"
@@ -23,22 +24,25 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// testLabel is on every namespace that the tests or the demo made: these may be removed with all that is in them.
+// testLabel is on every namespace that the tests or the demo create. Such a namespace may be
+// deleted with all its objects.
 const testLabel = "operator.example.com/made-by"
 
-// madeByExamples is the label's value where TestExamples made the namespace, madeByTests where any other test did.
+// madeByExamples is the value of testLabel on the namespaces of TestExamples. madeByTests is the
+// value on the namespaces of all other tests.
 const madeByTests, madeByExamples = "e2e", "e2e-examples"
 
-// clean returns the cluster to the state in which the operator was never on it. It refuses, and removes nothing, where
-// somebody else uses the operator there.
+// clean returns the cluster to its state before the first installation of the operator. If another
+// user runs the operator on the cluster, clean removes nothing and returns an error.
 func clean(ctx context.Context) error { return cleanNamespaces(ctx, testLabel) }
 
-// cleanBesideExamples does the same while TestExamples runs.
+// cleanBesideExamples does the same as clean, but retains the namespaces of TestExamples, which
+// runs in parallel.
 func cleanBesideExamples(ctx context.Context) error {
 	return cleanNamespaces(ctx, testLabel+","+testLabel+"!="+madeByExamples)
 }
 
-// cleanNamespaces does it with the namespaces that a selector names.
+// cleanNamespaces does the same as clean with the namespaces that a label selector matches.
 func cleanNamespaces(ctx context.Context, selector string) error {
 	made, err := labels.Parse(selector)
 	if err != nil {
@@ -55,7 +59,7 @@ func cleanNamespaces(ctx context.Context, selector string) error {
 	if err := refuseOthers(ctx, ours); err != nil {
 		return err
 	}
-	// Without its Subscription OLM does not restore what goes; the CRD takes the instances along.
+	// Without the Subscription, OLM does not recreate deleted objects.
 	errs := []error{removeExtension(ctx)}
 	for namespace := range ours {
 		for _, kind := range []string{"Subscription", "ClusterServiceVersion"} {
@@ -73,8 +77,8 @@ func cleanNamespaces(ctx context.Context, selector string) error {
 	return eventually(ctx, func(ctx context.Context) error { return cleanOnce(ctx, ours) })
 }
 
-// unconvert stops the conversion of the CRD, if the CRD exists. Without an operator, the API server could not delete instances that are
-// stored at another version.
+// unconvert stops the conversion of the CRD, if the CRD exists. Without an operator, the API server
+// cannot delete instances that are stored at another version.
 func unconvert(ctx context.Context) error {
 	none := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"conversion":{"strategy":"None","webhook":null}}}`))
 	return client.IgnoreNotFound(suite.admin.Patch(ctx, operatorCRD(), none))
@@ -84,8 +88,8 @@ func operatorCRD() *unstructured.Unstructured {
 	return objectOf("apiextensions.k8s.io/v1", "CustomResourceDefinition", crdName)
 }
 
-// deleteNamespace deletes a namespace, if it is there, and its Pods at once: as long as one of them drains, the control plane looks at
-// the namespace every quarter of a minute only.
+// deleteNamespace deletes a namespace, if it exists, and its Pods without a grace period. As long
+// as a Pod drains, the control plane checks the namespace only every 15 seconds.
 func deleteNamespace(ctx context.Context, name string) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	if err := suite.admin.Delete(ctx, namespace); err != nil {
@@ -94,7 +98,8 @@ func deleteNamespace(ctx context.Context, name string) error {
 	return suite.admin.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(name), client.GracePeriodSeconds(0))
 }
 
-// refuseOthers returns an error where the operator, or an object of its API, is in a namespace that is not ours.
+// refuseOthers returns an error if the operator, or an object of its API, is in a namespace that
+// does not belong to the tests.
 func refuseOthers(ctx context.Context, ours sets.Set[string]) error {
 	found := func(what, namespace, name, cure string) error {
 		return fmt.Errorf("the cluster is in use, %s %s is in namespace %s: %s", what, name, namespace, cure)
@@ -132,7 +137,8 @@ func refuseOthers(ctx context.Context, ours sets.Set[string]) error {
 	return errors.Join(errs...)
 }
 
-// anyObjects lists the instances in the version that can be read: where no operator works it is the one that is stored.
+// anyObjects lists the instances at a version that can be read. Without a running operator, only
+// the stored version can be read.
 func anyObjects(ctx context.Context) (*metav1.PartialObjectMetadataList, error) {
 	var errs []error
 	for _, version := range []string{newer, older} {
@@ -149,7 +155,8 @@ func anyObjects(ctx context.Context) (*metav1.PartialObjectMetadataList, error) 
 	return nil, errors.Join(errs...)
 }
 
-// cleanOnce removes what OLM leaves outside of namespaces, and returns an error as long as anything is left.
+// cleanOnce deletes the cluster-scoped objects that OLM leaves, and returns an error as long as any
+// object is left.
 func cleanOnce(ctx context.Context, namespaces sets.Set[string]) error {
 	var errs []error
 	for name := range namespaces {
@@ -160,7 +167,7 @@ func cleanOnce(ctx context.Context, namespaces sets.Set[string]) error {
 		errs = append(errs, client.IgnoreNotFound(err))
 	}
 	if err := suite.admin.Get(ctx, client.ObjectKey{Name: crdName}, operatorCRD()); err == nil {
-		// OLM may have restored the conversion after the deletion began.
+		// OLM may have restored the conversion after the deletion started.
 		errs = append(errs, fmt.Errorf("%s is still there", crdName), unconvert(ctx))
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -173,7 +180,7 @@ func cleanOnce(ctx context.Context, namespaces sets.Set[string]) error {
 	return errors.Join(append(errs, err)...)
 }
 
-// clusterScoped returns the objects outside of namespaces that an installation of the operator makes, beside the
+// clusterScoped returns the cluster-scoped objects of an installation of the operator, except the
 // CRD of its API.
 func clusterScoped(ctx context.Context) ([]client.Object, error) {
 	var out []client.Object
@@ -194,7 +201,8 @@ func clusterScoped(ctx context.Context) ([]client.Object, error) {
 	return out, nil
 }
 
-// ignoreNoMatch returns nil for the error of a request for a kind that the cluster does not have, else the error.
+// ignoreNoMatch returns nil if the error says that the cluster does not have the requested kind, or
+// the error otherwise.
 func ignoreNoMatch(err error) error {
 	if meta.IsNoMatchError(err) {
 		return nil
@@ -202,7 +210,7 @@ func ignoreNoMatch(err error) error {
 	return err
 }
 
-// objectOf returns an empty object of a kind that the client has no type for.
+// objectOf returns an untyped object with only its kind and name set.
 func objectOf(apiVersion, kind, name string) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
 	object.SetAPIVersion(apiVersion)

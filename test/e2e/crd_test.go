@@ -1,7 +1,7 @@
 package e2e
 
-// This file looks at the CustomResourceDefinition of the API: how it converts, what it stores and has stored, and in which
-// version the objects really are in etcd.
+// This file inspects the CustomResourceDefinition of the API: its conversion, its storage
+// version, and its stored versions. It also reads the real versions of the objects in etcd.
 
 import (
 	"context"
@@ -36,7 +36,7 @@ const (
 	newer = "v1alpha2"
 )
 
-// crds is the resource of which the API's CRD is one.
+// crds is the resource of CustomResourceDefinitions.
 var crds = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
 func readCRD(ctx context.Context) (*apiextensionsv1.CustomResourceDefinition, error) {
@@ -44,8 +44,8 @@ func readCRD(ctx context.Context) (*apiextensionsv1.CustomResourceDefinition, er
 	return crd, suite.admin.Get(ctx, client.ObjectKey{Name: crdName}, crd)
 }
 
-// storedAs returns how many NginxOperators of a namespace are stored in each version, as etcd has them. Only the local
-// cluster's etcd can be read.
+// storedAs returns the number of NginxOperators of a namespace for each version in etcd. Only the
+// etcd of the local cluster can be read.
 func storedAs(ctx context.Context, namespace string) (map[string]int, error) {
 	found, err := harness.StoredVersions(ctx, suite.etcd)
 	counts := map[string]int{}
@@ -57,7 +57,8 @@ func storedAs(ctx context.Context, namespace string) (map[string]int, error) {
 	return counts, err
 }
 
-// allStoredAs returns an error as long as not all objects of a namespace are stored in a version.
+// allStoredAs returns an error as long as any object of a namespace is stored at another version.
+// It checks nothing on other clusters than the local one.
 func allStoredAs(ctx context.Context, namespace, version string) error {
 	if !suite.local {
 		return nil
@@ -76,13 +77,15 @@ func onlyIn(counts map[string]int, version string) error {
 	return nil
 }
 
-// storageMigrated waits until the API server promises that everything is stored in the newer version, and looks into etcd
-// whether that is true. Under OLM it requires that OLM was blocked meanwhile, and is not any more.
+// storageMigrated waits until the API server reports that all objects are stored at the newer
+// version, and verifies that in etcd. Under OLM, the migration must block upgrades and release them
+// at its end. An empty csv means that there is no OLM.
 func storageMigrated(t *testing.T, operator, namespace, csv string) {
 	t.Helper()
 	blocked := csv == ""
 	took := waitFor(t, operator, "the storage migration", migrationPatience, func(ctx context.Context) error {
-		// In this order: the CRD is large, and what reads it often slows the migration down.
+		// The OperatorCondition comes first: the CRD is large, and frequent reads of it slow down
+		// the migration.
 		if csv != "" {
 			upgradeable, err := upgradeableOf(ctx, operator, csv)
 			if err != nil {
@@ -114,7 +117,7 @@ func storageMigrated(t *testing.T, operator, namespace, csv string) {
 	}
 }
 
-// upgradeableOf returns what the operator reports to OLM.
+// upgradeableOf returns the condition Upgradeable that the operator reports to OLM.
 func upgradeableOf(ctx context.Context, operator, csv string) (*metav1.Condition, error) {
 	condition := &operatorv2.OperatorCondition{}
 	if err := suite.admin.Get(ctx, client.ObjectKey{Namespace: operator, Name: csv}, condition); err != nil {
@@ -127,8 +130,8 @@ func upgradeableOf(ctx context.Context, operator, csv string) (*metav1.Condition
 	return found, nil
 }
 
-// watchCRD logs, until the test ends or it is stopped, each change of the CustomResourceDefinition that has to
-// do with versions and conversion.
+// watchCRD logs each change of the versions and the conversion of the CustomResourceDefinition,
+// until the test ends or calls stop.
 func watchCRD(t *testing.T) (stop func()) {
 	t.Helper()
 	config, err := ctrl.GetConfig()
@@ -161,7 +164,8 @@ func watchCRD(t *testing.T) (stop func()) {
 	})
 }
 
-// conversionOf describes how a CRD converts, in a line. A CA is named by the first digits of its hash.
+// conversionOf describes the conversion of a CRD in one line. It shows each CA by the first digits
+// of its hash.
 func conversionOf(crd *unstructured.Unstructured) string {
 	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
 	var names []string
@@ -179,13 +183,13 @@ func conversionOf(crd *unstructured.Unstructured) string {
 	return fmt.Sprintf("versions %s; strategy %s, service %q, caBundle %v", strings.Join(names, ", "), strategy, service, cas)
 }
 
-// casIn names the CAs of a caBundle, as the API has it.
+// casIn returns a short hash for each CA of a caBundle in base64.
 func casIn(bundle string) []string {
 	text, err := base64.StdEncoding.DecodeString(bundle)
 	if err != nil {
 		return []string{err.Error()}
 	}
-	found, _ := cert.ParseCertsPEM(text) // none is an error
+	found, _ := cert.ParseCertsPEM(text) // fails if there is no certificate
 	names := make([]string, len(found))
 	for i, ca := range found {
 		names[i] = fmt.Sprintf("%.4x", sha256.Sum256(ca.Raw))

@@ -1,12 +1,13 @@
 package e2e
 
-// config/default, without OLM: installed, upgraded and removed with kubectl.
+// config/default without OLM: install, upgrade, and uninstall with kubectl.
 //
-//   - `kubectl apply --server-side -k config/default` is all that it takes on a cluster with nothing else: the operator
-//     makes the certificate of its webhooks itself.
-//   - The same command with the next release upgrades. The invariants are those of an upgrade through OLM: Pods of the release's
-//     image, no failed request, no failed or wrong read or write at either version.
-//   - `kubectl delete -k config/default` leaves nothing, outside of namespaces either.
+//   - `kubectl apply --server-side -k config/default` is enough on an empty cluster: the operator
+//     creates the certificate of its webhooks itself.
+//   - The same command with the next release upgrades the operator. The invariants are the same as
+//     for an upgrade through OLM: Pods run the release's image, no request fails, and no read or
+//     write at either version fails or is wrong.
+//   - `kubectl delete -k config/default` leaves nothing, including cluster-scoped objects.
 
 import (
 	"context"
@@ -23,21 +24,22 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// defaultNamespace is the one in config/default.
+// defaultNamespace is the namespace in config/default.
 const defaultNamespace = "nginx-operator-system"
 
-// deploy applies config/default of a release.
+// deploy applies config/default of a release, and waits for the rollout of the operator.
 func deploy(t *testing.T, delivery string) {
 	t.Helper()
 	kubectl(t, "apply", "--server-side", "-k", filepath.Join(delivery, "config", "default"))
-	// The label by which the tests know what they may remove.
+	// clean deletes only namespaces with this label.
 	kubectl(t, "label", "--overwrite", "namespace", defaultNamespace, testLabel+"="+madeByTests)
 	kubectl(t, "rollout", "status", "-n", defaultNamespace, "--timeout=2m", "deployment/"+operatorName)
 }
 
-// Nothing but the catalog's graph keeps anybody from leaving releases out. Whoever does loses nothing: no answer is wrong,
-// no request to an instance is lost, and everything is stored as it should be in the end. Reads and writes may fail until the
-// new operator converts.
+// testDefaultLeavingOut upgrades from the first release directly to this one. Only the catalog's
+// graph prevents that, and config/default has no such graph. Reads and writes may fail until the
+// new operator converts. No answer is wrong, no request to an instance is lost, and in the end all
+// objects are stored at the newer version.
 func testDefaultLeavingOut(t *testing.T) {
 	startClean(t)
 	suite.operatorNamespace = defaultNamespace
@@ -88,7 +90,7 @@ func testDefaultUpgrade(t *testing.T) {
 		storageMigratedAlready(t, fleet.namespace)
 	}
 
-	// Admission works without OLM as well.
+	// Admission also works without OLM.
 	bad := newObject(fleet.namespace, "bad", 1)
 	bad.Spec.Image = "not an image"
 	if err := suite.admin.Create(t.Context(), bad); !apierrors.IsInvalid(err) {

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// Beside each image that users install are its SBOM and its provenance, found by the image's digest.
+// TestDocumentsBesideImages requires an SBOM and a provenance for each image that users install, as
+// referrers of the image's digest.
 func TestDocumentsBesideImages(t *testing.T) {
 	t.Parallel()
 	list := []string{"referrers"}

@@ -1,12 +1,13 @@
 package e2e
 
-// The way back, in the full run. It is supported down to the last release that stores v1alpha1, because that has v1alpha2
-// too. The operator is uninstalled, the objects stay, and the older release is installed. It stores v1alpha1 again, object
-// by object as they are written, and reads both.
+// The downgrade, only in the full run. A downgrade is supported to the last release that stores
+// v1alpha1, because that release also has v1alpha2. The operator is uninstalled, the objects stay,
+// and the older release is installed. It stores each object at v1alpha1 on its next write, and
+// reads both versions.
 //
-//   - Objects are untouched, operands get the image of the older release, and no request is lost.
-//   - What the new release could say and v1alpha1 cannot is still there.
-//   - A release that does not have v1alpha2 is refused by OLM, which says why, and nothing is changed.
+//   - Objects are unchanged, operands get the image of the older release, and no request is lost.
+//   - Fields of the new release that v1alpha1 does not have are retained.
+//   - OLM refuses a release without v1alpha2 and reports why, and nothing changes.
 
 import (
 	"context"
@@ -22,11 +23,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// refusals are what OLM says where a release does not have the version that is stored. Before it compares versions it reads all
-// objects at v1alpha1, and without an operator that works only while the API server still has them converted.
+// refusals matches OLM's messages about a release that does not have the stored version. Before OLM
+// compares the versions, it reads all objects at v1alpha1. Without an operator, that read works
+// only as long as the API server still has the converted objects.
 var refusals = regexp.MustCompile(`risk of data loss updating|error validating existing CRs against new CRD's schema`)
 
-// testTooFarBack uninstalls the operator, and asks for the first release.
+// testTooFarBack uninstalls the operator, requests the first release, and requires that OLM refuses
+// it.
 func testTooFarBack(t *testing.T, operator string) {
 	t.Helper()
 	before, err := readCRD(t.Context())
@@ -63,11 +66,11 @@ func testTooFarBack(t *testing.T, operator string) {
 	must(t, client.IgnoreNotFound(suite.admin.Delete(t.Context(), csv)))
 }
 
-// back installs the last release that stores v1alpha1, and looks whether everything is as it was.
+// back installs the last release that stores v1alpha1, and requires that nothing is lost.
 func (f *fleet) back(t *testing.T, operator string) {
 	t.Helper()
 	load := startLoad(t, f.namespace, suite.reach.service(f.namespace, "web", 8080))
-	// Without an operator the version that is stored can be read.
+	// Without an operator, the stored version can be read.
 	must(t, f.asCreated(t.Context(), newer))
 	began := time.Now()
 	subscribe(t, operator, suite.catalogImage, "stable", "Manual", suite.unmigrated.version)
@@ -85,7 +88,7 @@ func (f *fleet) back(t *testing.T, operator string) {
 	if stored := slices.Sorted(slices.Values(crd.Status.StoredVersions)); !slices.Equal(stored, []string{older, newer}) {
 		t.Errorf("status.storedVersions is %v", stored)
 	}
-	// What is written is stored as that release stores it.
+	// A write stores the object at the storage version of that release.
 	touched := newV1alpha1(f.namespace, refusedName, 0, 0)
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"touched":"yes"}}}`))
 	must(t, suite.admin.Patch(t.Context(), touched, patch))

@@ -1,12 +1,13 @@
 package e2e
 
-// What happens to children from outside, and what stands in the way of an instance.
+// Changes of children by other clients, and obstacles for an instance.
 //
-//   - Each child that is deleted comes back, and so do the Pods; the object is ready again and serves.
-//   - What the operator declares is restored: the replicas of the Deployment, and a key added to the Service's selector. The
-//     annotation of `kubectl rollout restart` stays.
-//   - A quota, and a Pod that no node can take, show in the condition Degraded and as an Event, and are recovered from
-//     once they are gone.
+//   - The operator recreates each deleted child, and the Pods come back. The instance is ready
+//     again and serves.
+//   - The operator restores declared fields: the replicas of the Deployment, and the selector of
+//     the Service without an additional key. The annotation of `kubectl rollout restart` stays.
+//   - A quota, and a Pod that no node can run, show in the condition Degraded and as an Event. The
+//     instance recovers once they are gone.
 
 import (
 	"context"
@@ -25,7 +26,8 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// restoreLimit bounds how long a declared field may differ: the operator watches, so it takes no time worth mentioning.
+// restoreLimit bounds the time until a declared field is restored. The operator watches its
+// children, so the restore is almost immediate.
 const restoreLimit = 10 * time.Second
 
 func testChildren(t *testing.T) {
@@ -51,7 +53,7 @@ func testChildren(t *testing.T) {
 			return ready(ctx, object)
 		})
 		t.Logf("FIGURE %s deleted: ready again after %s", kind, seconds(took))
-		// A new Service has a new address; clients ask for it by name.
+		// A new Service has a new address, which clients find by name.
 		serviceServes(t, namespace, "web", 8080)
 	}
 	pods := uidsOf(t, object)
@@ -60,7 +62,7 @@ func testChildren(t *testing.T) {
 	waitForNewPods(t, object, pods)
 	serviceServes(t, namespace, "web", 8080)
 
-	// While a change is blocked, the operands come back as they were applied last.
+	// While a change is blocked, the operator recreates the operands as they were applied last.
 	update(t, object, func(o *v1alpha2.NginxOperator) {
 		o.Spec.Content = &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: "missing"}}
 	})
@@ -139,8 +141,9 @@ func testDrift(t *testing.T) {
 	})
 }
 
-// A key that somebody adds to the selector of the Service is not a field that could be left to others: with it the
-// Service finds no Pod, and nothing serves any more.
+// testSelector adds a key to the selector of the Service. The operator must remove it, although it
+// retains the additional labels of other clients: with that key, the Service selects no Pod and
+// serves nothing.
 func testSelector(t *testing.T) {
 	namespace := newNamespace(t, restricted)
 	newInstance(t, namespace, "web", 1)
@@ -173,7 +176,8 @@ func testQuota(t *testing.T) {
 	waitForRecovery(t, object)
 }
 
-// A LimitRange gives the Pods a request that no node can satisfy, for something of which the operator asks nothing.
+// testUnschedulable creates a LimitRange that adds a request which no node can satisfy, for a
+// resource that the operator does not request.
 func testUnschedulable(t *testing.T) {
 	namespace := newNamespace(t, restricted)
 	limits := &corev1.LimitRange{
@@ -189,12 +193,13 @@ func testUnschedulable(t *testing.T) {
 	must(t, suite.admin.Create(t.Context(), object))
 	waitForDegraded(t, object, v1alpha2.ReasonUnschedulable)
 	must(t, suite.admin.Delete(t.Context(), limits))
-	// The limits are in the Pod; it takes a new one.
+	// The Pod has the request of the LimitRange. Only a new Pod is without it.
 	must(t, suite.admin.DeleteAllOf(t.Context(), &corev1.Pod{}, client.InNamespace(namespace)))
 	waitForRecovery(t, object)
 }
 
-// waitForRecovery waits until an object that was degraded is ready and says, also by an Event, that all is well.
+// waitForRecovery waits until a degraded object is ready, its condition Degraded is False, and it
+// has an Event about the recovery.
 func waitForRecovery(t *testing.T, object *v1alpha2.NginxOperator) {
 	t.Helper()
 	waitFor(t, object.Namespace, object.Name+" to recover", patience, func(ctx context.Context) error {

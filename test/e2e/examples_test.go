@@ -1,14 +1,16 @@
 package e2e
 
-// The four examples (examples/), deployed with kustomize as their README says, with real Pods. They have nothing to do with the operator,
-// so they are tested beside its upgrades, which wait for OLM most of the time.
+// The four examples (examples/), deployed with kustomize as their README describes, with real Pods.
+// They are independent of the operator, so they run in parallel with the upgrades of the operator,
+// which mostly wait for OLM.
 //
-//   - Each document's steps work as the README of its example shows them, step by step and word by word.
-//   - A Foo is happy within a second after its Pod arrives.
-//   - An Activity runs on the node that it names, as user and group, and its status has the exit code.
-//   - A changed image of a SidecarSet goes into running Pods one at a time: no two are unavailable at once, no Pod is recreated, and
-//     no other container restarts.
-//   - Without the webhook Pods are created all the same.
+//   - The steps in the README of each example work exactly as shown.
+//   - A Foo is happy within a second after its Pod is created.
+//   - An Activity runs on its declared node, as the declared user and group, and its status has the
+//     exit code.
+//   - A changed image of a SidecarSet is rolled out to running Pods one at a time: never are two
+//     Pods unavailable, no Pod is recreated, and no other container restarts.
+//   - Pods are also created if the webhook does not run.
 
 import (
 	"context"
@@ -29,7 +31,7 @@ import (
 )
 
 const (
-	// examplesName begins the names of all that examples/config has outside of namespaces.
+	// examplesName is the prefix of all cluster-scoped names in examples/config.
 	examplesName       = "nginx-operator-examples"
 	examplesNamespace  = examplesName + "-system"
 	examplesDeployment = "deployment/" + examplesName + "-controller-manager"
@@ -54,7 +56,8 @@ func TestExamples(t *testing.T) {
 	t.Run("SidecarSet without the webhook", testWithoutTheWebhook)
 }
 
-// deployExamples does what make examples-deploy does. It refuses where somebody else uses the examples.
+// deployExamples does the same as `make examples-deploy`. It fails if another user runs the
+// examples on the cluster.
 func deployExamples(t *testing.T) {
 	t.Helper()
 	if !suite.local {
@@ -77,7 +80,7 @@ func deployExamples(t *testing.T) {
 	kubectl(t, "rollout", "status", "-n", examplesNamespace, "--timeout=2m", examplesDeployment)
 }
 
-// reportExamples returns what is in a namespace, and what the examples logged last.
+// reportExamples returns the state of a namespace and the last log lines of the examples.
 func reportExamples(namespace string) string {
 	var out strings.Builder
 	for _, args := range [][]string{
@@ -130,7 +133,8 @@ func testActivity(t *testing.T) {
 	namespace := newNamespaceOf(t, restricted, madeByExamples)
 	nodes := &corev1.NodeList{}
 	must(t, suite.admin.List(t.Context(), nodes))
-	// Not the last one of several, for which a scheduler would have a reason of its own.
+	// Of several nodes, the test uses the first one. A scheduler could choose the last one for its
+	// own reasons.
 	host := nodes.Items[0].Name
 	applyText(t, fmt.Sprintf(`
 apiVersion: ego.example.com/v1
@@ -172,7 +176,8 @@ spec:
 	}
 }
 
-// newSidecarSet makes a SidecarSet for the Pods of one namespace, and waits until they get its container.
+// newSidecarSet creates a SidecarSet for the Pods of one namespace, and waits until they get its
+// container.
 func newSidecarSet(t *testing.T, namespace string) *unstructured.Unstructured {
 	t.Helper()
 	applyText(t, fmt.Sprintf(`
@@ -218,7 +223,8 @@ func waitForInjection(t *testing.T, namespace string) {
 	})
 }
 
-// counted returns an error unless the status of a SidecarSet has these numbers.
+// counted returns an error unless the status of a SidecarSet has these numbers for its current
+// generation.
 func counted(ctx context.Context, set *unstructured.Unstructured, matched, updated, ready int64) error {
 	if err := suite.admin.Get(ctx, client.ObjectKeyFromObject(set), set); err != nil {
 		return err
@@ -313,6 +319,6 @@ func testWithoutTheWebhook(t *testing.T) {
 	kubectl(t, "scale", "-n", examplesNamespace, "--replicas=2", examplesDeployment)
 	kubectl(t, "rollout", "status", "-n", examplesNamespace, "--timeout=2m", examplesDeployment)
 	waitForInjection(t, namespace)
-	// What has no sidecar is not counted.
+	// Pods without the sidecar are not counted.
 	waitFor(t, namespace, "the Pod to be counted", patience, func(ctx context.Context) error { return counted(ctx, set, 1, 1, 1) })
 }

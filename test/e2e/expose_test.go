@@ -7,7 +7,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// hasIngress requires the Ingress that a sample declares. No controller serves it here, and its instance is ready all the same.
+// hasIngress requires the Ingress of a sample. No Ingress controller runs here, but the instance is
+// ready anyway.
 func hasIngress(t *testing.T, namespace, name, host string) {
 	t.Helper()
 	ingress := &networkingv1.Ingress{}

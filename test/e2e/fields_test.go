@@ -2,12 +2,16 @@ package e2e
 
 // The fields of v1alpha2 on real operands.
 //
-//   - An instance with a configuration, content and a certificate serves them, through a Service of the type that it asks for.
-//   - While a client loads it through its Service, plain and with TLS, nothing of these loses a request: another image,
-//     another configuration in the spec, another in the ConfigMap it names, other content, another certificate in the
-//     Secret, an eviction of its Pods one after the other as a node drain does it.
-//   - A ConfigMap or Secret that is missing, or that nginx could not use, is named in the status, and what runs goes on.
-//   - A paused object is left alone, and does what it missed when it is resumed.
+//   - An instance with a configuration, content, and a certificate serves them through a Service of
+//     the declared type.
+//   - No request is lost while a client sends load through the Service, plain and with TLS, during
+//     these changes: another image, another inline configuration, a changed ConfigMap, other
+//     content, another certificate in the Secret, and the eviction of one Pod after the other as in
+//     a node drain.
+//   - If a ConfigMap or Secret is missing, or nginx cannot use it, the status names it and the
+//     running Pods keep serving.
+//   - The operator does not change a paused instance, and applies the pending changes after the
+//     pause.
 
 import (
 	"context"
@@ -34,7 +38,7 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// otherImage is a second image of nginx, under a tag of its own.
+// otherImage is a second nginx image with another tag.
 const otherImage = "docker.io/nginxinc/nginx-unprivileged:1.31.9"
 
 // newCertificate returns the data of a Secret of type kubernetes.io/tls for a host.
@@ -77,7 +81,7 @@ func testFields(t *testing.T) {
 	object.Spec.DrainSeconds = ptr.To[int32](5)
 	must(t, suite.admin.Create(t.Context(), object))
 
-	// What it names does not exist yet, and is waited for.
+	// The operator waits for the referenced objects, which do not exist yet.
 	waitForDegraded(t, object, v1alpha2.ReasonReferenceNotFound)
 	if blocked := object.Status.BlockedBy; len(blocked) != 2 {
 		t.Errorf("a missing ConfigMap and a missing Secret show as %+v", blocked)
@@ -115,7 +119,7 @@ func testFields(t *testing.T) {
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Paused = false })
 	waitForNewPods(t, object, pods)
 
-	// A configuration that nginx would not take is refused, with its line.
+	// Admission rejects a configuration that nginx cannot load, with the directive.
 	err := suite.admin.Patch(t.Context(), object.DeepCopy(), client.RawPatch("application/merge-patch+json",
 		[]byte(`{"spec":{"config":{"inline":"server {\n    listen 8080;\n    lisn 8443 ssl;\n}\n"}}}`)))
 	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "spec.config.inline") || !strings.Contains(err.Error(), "lisn") {
@@ -123,7 +127,8 @@ func testFields(t *testing.T) {
 	}
 }
 
-// serverText is a configuration that answers with a text on the plain and on the TLS port.
+// serverText returns a configuration that answers with a text on the plain port and on the TLS
+// port.
 func serverText(text string) string {
 	return fmt.Sprintf(`server {
     listen 8080;
@@ -157,7 +162,7 @@ func testChangesUnderLoad(t *testing.T) {
 		waitForNewPods(t, object, pods)
 		t.Logf("FIGURE change of %s: done after %s", what, seconds(time.Since(began)))
 		check()
-		// Until the last of the old Pods has drained, the change is not over.
+		// The change is complete only after the last old Pod has drained.
 		waitForOnly(t, object, 2)
 	}
 	revision := func(want string) func() {
@@ -194,7 +199,8 @@ func testChangesUnderLoad(t *testing.T) {
 		}
 	})
 
-	// A bad revision of what the object names is blocked, and what runs goes on, even with new Pods.
+	// An invalid revision of a referenced object is blocked. The last good revision keeps running,
+	// even in new Pods.
 	pods := uidsOf(t, object)
 	update(t, config, func(c *corev1.ConfigMap) {
 		c.Data[v1alpha2.DefaultConfigKey] = strings.Replace(serverText("bad"), "location / {", "daemon on; location / {", 1)
@@ -229,7 +235,8 @@ func onePodOf(t *testing.T, object *v1alpha2.NginxOperator) *corev1.Pod {
 	return &pods[0]
 }
 
-// evictAll evicts each Pod of an object as `kubectl drain` does: again and again until the PodDisruptionBudget allows it.
+// evictAll evicts each Pod of an object as `kubectl drain` does: it retries until the
+// PodDisruptionBudget allows the eviction.
 func evictAll(t *testing.T, object *v1alpha2.NginxOperator) {
 	t.Helper()
 	began := time.Now()
@@ -262,7 +269,7 @@ func evictAll(t *testing.T, object *v1alpha2.NginxOperator) {
 	t.Logf("FIGURE eviction of %d Pods: %s", len(pods), seconds(time.Since(began)))
 }
 
-// presents reports whether the Service presents a certificate for a host.
+// presents returns an error unless the Service presents a certificate for a host.
 func presents(ctx context.Context, namespace, host string) error {
 	dialer := &tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} // #nosec G402 -- the certificate is what is looked at
 	connection, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(fmt.Sprintf("web.%s.svc.cluster.local", namespace), strconv.Itoa(8443)))

@@ -1,6 +1,6 @@
 package e2e
 
-// This file has the instances that live through upgrades, and the clients that go on meanwhile.
+// This file has the instances that exist during upgrades, and the clients that use them.
 
 import (
 	"context"
@@ -21,12 +21,12 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// fleet is a number of objects made at v1alpha1: one with Pods and a load on it, and many without. Each has a port of its
-// own, so that no answer can be right by chance.
+// fleet has objects created at v1alpha1: one with Pods under load, and many without Pods. Each
+// object has a different port, so a mixed-up answer cannot be right by chance.
 type fleet struct {
 	namespace string
 	web       *v1alpha2.NginxOperator
-	// pods are those of web, and image is what they run.
+	// pods are the UIDs of the Pods of web. image is their nginx image.
 	pods  []types.UID
 	image string
 	ports map[string]int32
@@ -52,8 +52,8 @@ func newFleet(t *testing.T, size int32) *fleet {
 	return f
 }
 
-// step makes a step of an upgrade from a release while clients go on. Both versions are there already, but where the step
-// introduces v1alpha2: there the upgrade says when that is so.
+// step runs one step of an upgrade from a release while clients keep reading and writing. If that
+// release does not have v1alpha2, upgrade calls introduced as soon as v1alpha2 is served.
 func (f *fleet) step(t *testing.T, name string, from release, upgrade func(introduced func())) {
 	t.Helper()
 	f.steps++
@@ -73,7 +73,8 @@ func (f *fleet) step(t *testing.T, name string, from release, upgrade func(intro
 	seen := watchCRD(t)
 
 	upgrade(introduced)
-	// What happens after all is said to be done belongs to the upgrade: OLM deletes the release before.
+	// The upgrade ends only after OLM has deleted the previous release, which can be later than the
+	// success of the installation.
 	waitFor(t, suite.operatorNamespace, "the release before to be gone", installPatience, func(ctx context.Context) error {
 		return errors.Join(onlyOneRelease(ctx, suite.operatorNamespace), operatorRolledOut(ctx, suite.operatorNamespace))
 	})
@@ -93,8 +94,8 @@ func (f *fleet) step(t *testing.T, name string, from release, upgrade func(intro
 	}
 }
 
-// settles waits until the Pods are those that the installed release wants: other ones, rolled once, if its default image is not the
-// one that they ran, else those of before.
+// settles waits until the Pods match the installed release. If its default image is another one,
+// all Pods run that image after exactly one rollout. Otherwise no Pod was replaced.
 func (f *fleet) settles(t *testing.T, during string) {
 	t.Helper()
 	image := releasedOperandImage(t)
@@ -124,7 +125,7 @@ func (f *fleet) settles(t *testing.T, during string) {
 	f.image, f.pods = image, uidsOf(t, f.web)
 }
 
-// releasedOperandImage returns the default image of the operator that is installed.
+// releasedOperandImage returns the default nginx image of the installed operator.
 func releasedOperandImage(t *testing.T) string {
 	t.Helper()
 	deployment := &appsv1.Deployment{}
@@ -146,7 +147,8 @@ func (f *fleet) samePods(t *testing.T, during string) {
 	}
 }
 
-// useNewFields gives an object that was made at v1alpha1 a configuration of its own, and looks at it at v1alpha1.
+// useNewFields gives an object that was created at v1alpha1 a second port and its own
+// configuration, and reads its port at v1alpha1.
 func (f *fleet) useNewFields(t *testing.T) {
 	t.Helper()
 	waitForReady(t, f.web)
@@ -166,7 +168,7 @@ func (f *fleet) useNewFields(t *testing.T) {
 	f.pods = uidsOf(t, f.web)
 }
 
-// asCreated requires every object to be there with its port, read at a version.
+// asCreated returns an error unless every object exists with its port, read at a version.
 func (f *fleet) asCreated(ctx context.Context, version string) error {
 	api, err := rawClient()
 	if err != nil {

@@ -1,10 +1,12 @@
 package e2e
 
-// An installation through OLM becomes one with kubectl and back, by the commands of docs/upgrades.md.
+// Migration of an installation from OLM to kubectl and back, with the commands of docs/upgrades.md.
 //
-//   - No Pod of an instance is replaced, and no request to it is lost.
-//   - After each step conversion and admission work, and what was changed while no operator ran is done.
-//   - Nothing of the installation with kubectl is left outside of its namespace when OLM installs.
+//   - No Pod of an instance is replaced, and no request fails.
+//   - After each migration, conversion and admission work. The new operator applies changes made
+//     while no operator was running.
+//   - Before OLM installs, no webhook, permission, or ServiceAccount of the kubectl installation is
+//     left.
 
 import (
 	"context"
@@ -39,7 +41,7 @@ func testHandover(t *testing.T) {
 	uninstall(t, operator)
 	update(t, object, annotateService("olm"))
 	documented(t, "From OLM to kubectl")
-	// The label by which the tests know what they may remove.
+	// The cleanup deletes only namespaces with this label.
 	kubectl(t, "label", "--overwrite", "namespace", defaultNamespace, testLabel+"="+madeByTests)
 	suite.operatorNamespace = defaultNamespace
 	takenOver(t, object, "olm")
@@ -65,7 +67,7 @@ func testHandover(t *testing.T) {
 	must(t, deleteNamespace(t.Context(), defaultNamespace))
 }
 
-// documented runs the commands of a section of docs/upgrades.md, in the directory of the release.
+// documented runs the commands of a section of docs/upgrades.md in the directory of the release.
 func documented(t *testing.T, heading string) {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join(suite.repository, "docs", "upgrades.md"))
@@ -78,17 +80,19 @@ func documented(t *testing.T, heading string) {
 	must(t, err)
 }
 
-// handoverAnnotation is on the Service of the instance, and names who ran when it was set.
+// handoverAnnotation is set on the instance's Service. Its value names the installation that was
+// removed last.
 const handoverAnnotation = "example.com/handover"
 
-// annotateService changes an instance in a field that replaces no Pods.
+// annotateService returns a change of an instance that replaces no Pods.
 func annotateService(value string) func(*v1alpha2.NginxOperator) {
 	return func(o *v1alpha2.NginxOperator) {
 		o.Spec.Service = &v1alpha2.Service{Annotations: map[string]string{handoverAnnotation: value}}
 	}
 }
 
-// takenOver requires that an operator looks after an instance, converts, and refuses what it should.
+// takenOver requires that an operator reconciles an instance, converts it, and rejects an invalid
+// one.
 func takenOver(t *testing.T, object *v1alpha2.NginxOperator, value string) {
 	t.Helper()
 	waitFor(t, object.Namespace, "the change made without an operator", patience, func(ctx context.Context) error {
@@ -118,7 +122,8 @@ func takenOver(t *testing.T, object *v1alpha2.NginxOperator, value string) {
 	})
 }
 
-// nothingLeft requires that the installation with kubectl has left no webhook and no permission.
+// nothingLeft requires that the kubectl installation left no webhook, no permission, and no
+// ServiceAccount.
 func nothingLeft(t *testing.T) {
 	t.Helper()
 	for name, object := range map[string]client.Object{

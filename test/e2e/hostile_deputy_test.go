@@ -1,9 +1,10 @@
 package e2e
 
-// A stranger who wants the operator as a deputy: it posts admission reviews of objects in a namespace of its choice.
+// A stranger misuses the operator as a deputy: it posts admission reviews of objects in another
+// namespace.
 //
-//   - The operator makes no request about that namespace.
-//   - The answers do not say what is in it.
+//   - The operator sends no request about that namespace.
+//   - The answers do not reveal the contents of the namespace.
 
 import (
 	"bytes"
@@ -20,8 +21,8 @@ import (
 	"github.com/example/nginx-operator/internal/webhook"
 )
 
-// deputySpecs are specs of which the API server has something to say: of the Service, the NetworkPolicy, the Ingress, the patches, and
-// last of the Pods.
+// deputySpecs returns specs with errors that the API server would report: in the Service, the
+// NetworkPolicy, the Ingress, the patches, and, in the last spec, the Pods.
 func deputySpecs(nodePort int32) []string {
 	return []string{
 		fmt.Sprintf(`{"ports":[{"name":"http","port":80,"nodePort":%d}],"service":{"type":"NodePort"}}`, nodePort),
@@ -34,11 +35,12 @@ func deputySpecs(nodePort int32) []string {
 	}
 }
 
-// strangerDeputy has a Pod without a token post reviews of objects in another namespace, as several users.
+// strangerDeputy posts reviews of objects in another namespace from a Pod without a token, in the
+// name of several users.
 func strangerDeputy(t *testing.T, from *stranger) {
 	t.Helper()
 	victim := newNamespace(t, restricted)
-	// The operator has no reason of its own to ask about a namespace without an instance.
+	// The namespace has no instance, so only a review can cause a request about it.
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: victim, Name: "web"}}
 	service.Spec.Type, service.Spec.Ports = corev1.ServiceTypeNodePort, []corev1.ServicePort{{Port: 80}}
 	must(t, suite.admin.Create(t.Context(), service))
@@ -67,7 +69,7 @@ func strangerDeputy(t *testing.T, from *stranger) {
 	}
 }
 
-// postAdmission posts a review of a new object, and returns the answer.
+// postAdmission posts a review of the creation of an object, and returns the answer.
 func postAdmission(t *testing.T, poster *http.Client, path, namespace, as, spec string) string {
 	t.Helper()
 	review := fmt.Sprintf(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"a","operation":"CREATE",`+
@@ -86,8 +88,8 @@ func postAdmission(t *testing.T, poster *http.Client, path, namespace, as, spec 
 	return string(body)
 }
 
-// requestsAbout returns the requests of a user about a namespace in the audit log, dry runs and reads included. It fails the test if the
-// log has no request of the user at all.
+// requestsAbout returns the requests of a user about a namespace from the audit log, including dry
+// runs and reads. The test fails if the log has no request of the user at all.
 func requestsAbout(t *testing.T, namespace, user string) []string {
 	t.Helper()
 	var out []string

@@ -1,9 +1,11 @@
 package e2e
 
-// Tenants that try to stop the rollout of a release for others, one with an instance that fails, one with an instance that is slow.
+// Tenants try to stop the rollout of a release for all others: one with a failing instance, one
+// with a slow instance.
 //
-//   - Each is a canary, served before, and cannot start again.
-//   - Its namespace stops. The other namespaces go on, and OLM may replace the operator when the tenants' objects are gone.
+//   - Each instance is a canary that was ready before and cannot start again.
+//   - The rollout stops in the tenant's namespace only. OLM can replace the operator after the
+//     tenants' objects are deleted.
 
 import (
 	"context"
@@ -19,16 +21,17 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// slowDeadline is the longest progressDeadlineSeconds.
+// slowDeadline is the maximum of progressDeadlineSeconds.
 const slowDeadline = 3600
 
-// fleetAttack are the instances of two tenants that do not start again.
+// fleetAttack has two tenants whose instances cannot start again.
 type fleetAttack struct {
 	failing, slow *tenant
 }
 
-// tenantsHoldFleet has two tenants create their instances, waits until these serve, and takes away what they need to start again. Call it
-// before the operator has another default image.
+// tenantsHoldFleet creates an instance for each of two tenants, waits until both are ready, and
+// deletes the objects that they need to start again. Call it before the operator gets another
+// default image.
 func tenantsHoldFleet(t *testing.T) *fleetAttack {
 	t.Helper()
 	a := &fleetAttack{failing: newTenant(t), slow: newTenant(t)}
@@ -39,7 +42,7 @@ func tenantsHoldFleet(t *testing.T) *fleetAttack {
 
 	failing, slow := newCanary(a.failing.namespace), newCanary(a.slow.namespace)
 	failing.Spec.Config = &v1alpha2.Config{Inline: proxyTo("backend")}
-	// The kubelet waits for a ConfigMap that does not exist, and the Pod fails at its deadline only.
+	// The kubelet waits for a missing ConfigMap, so the rollout fails only at its deadline.
 	slow.Spec.Volumes = []v1alpha2.Volume{{
 		Name: "page", MountPath: "/usr/share/nginx/page", ReadOnly: true, ConfigMap: &v1alpha2.ConfigMapVolume{Name: "page"},
 	}}
@@ -53,7 +56,8 @@ func tenantsHoldFleet(t *testing.T) *fleetAttack {
 	return a
 }
 
-// holds requires that both attacks take place: one instance was rolled back, the other rolls.
+// holds requires that both attacks work: one instance was rolled back, and the other is rolling
+// out.
 func (a *fleetAttack) holds(t *testing.T) {
 	t.Helper()
 	waitFor(t, a.failing.namespace, "the tenant's instance to fail", patience, func(ctx context.Context) error {
@@ -76,14 +80,15 @@ func (a *fleetAttack) end(t *testing.T) {
 	}
 }
 
-// newCanary returns an instance that asks to be the first to roll.
+// newCanary returns an instance with the canary label, which requests to roll first.
 func newCanary(namespace string) *v1alpha2.NginxOperator {
 	object := newObject(namespace, canary, 1)
 	object.Labels = map[string]string{wellknown.LabelCanary: "true"}
 	return object
 }
 
-// proxyTo returns a configuration that cannot start without a Service of that name.
+// proxyTo returns a configuration with which nginx cannot start unless a Service of that name
+// exists.
 func proxyTo(service string) string {
 	return "server {\n    listen 8080;\n    root /usr/share/nginx/html;\n    location /api { proxy_pass http://" + service + "; }\n}\n"
 }

@@ -18,17 +18,19 @@ import (
 )
 
 const (
-	// declaredText and forgedText are pages, the latter in a ConfigMap that the tenant puts in the place of the operator's.
+	// declaredText and forgedText are pages. The tenant replaces the operator's ConfigMap with one
+	// that has forgedText.
 	declaredText, forgedText = "declared by the owner", "forged by a tenant"
-	// forgeries is how often the tenant tries to be quicker than the operator.
+	// forgeries is the number of attempts of the tenant to be faster than the operator.
 	forgeries = 200
-	// quotedSecret is in Secrets that make nginx and other programs fail with a message that quotes it. It does not have secretText in it:
-	// the kubelet puts it into the status of Pods.
+	// quotedSecret is in Secrets that nginx and other programs quote in their error messages. It
+	// does not contain secretText, because the kubelet copies the messages to the status of Pods.
 	quotedSecret = "TEXTOFAQUOTEDSECRET"
 )
 
-// tenantForgesContent puts another ConfigMap in the place of the content of an instance and has a Pod mount it. The instance is not Ready
-// then, all its Pods are replaced, and each serves what is declared.
+// tenantForgesContent replaces the content ConfigMap of an instance, and deletes the Pods so that
+// new ones mount the forged ConfigMap. The operator then reports the forgery in an Event, deletes
+// the forged ConfigMap, and replaces all Pods. Each new Pod serves the declared content.
 func tenantForgesContent(t *testing.T, attacker *tenant) {
 	t.Helper()
 	pages := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: attacker.namespace, Name: "pages"}}
@@ -77,7 +79,7 @@ func tenantForgesContent(t *testing.T, attacker *tenant) {
 	must(t, attacker.Delete(t.Context(), pages))
 }
 
-// contentOf returns the ConfigMap from which the Pods of an object serve its content.
+// contentOf returns the ConfigMap that the Pods of an object mount as content.
 func contentOf(t *testing.T, object *v1alpha2.NginxOperator) *corev1.ConfigMap {
 	t.Helper()
 	for _, volume := range deploymentOf(t, object).Spec.Template.Spec.Volumes {
@@ -92,7 +94,8 @@ func contentOf(t *testing.T, object *v1alpha2.NginxOperator) *corev1.ConfigMap {
 	return nil
 }
 
-// forge puts a ConfigMap with another page in the place of one, in a race with the operator, which creates it again.
+// forge replaces a ConfigMap with one that has another page. It races against the operator, which
+// recreates the deleted ConfigMap.
 func (a *tenant) forge(t *testing.T, live *corev1.ConfigMap) *corev1.ConfigMap {
 	t.Helper()
 	forged := &corev1.ConfigMap{}
@@ -112,12 +115,13 @@ func (a *tenant) forge(t *testing.T, live *corev1.ConfigMap) *corev1.ConfigMap {
 	return nil
 }
 
-// tenantSecretInStatus has instances fail with messages that quote a Secret: of nginx, about a file from a Secret, and of an
-// init container, about an environment variable. No status and no Event of the operator has the text of the Secret.
+// tenantSecretInStatus creates instances that fail with messages that quote a Secret: an error of
+// nginx about a file from a Secret, and the output of an init container with an environment
+// variable. Neither the status nor an Event of the operator contains the text of the Secret.
 func tenantSecretInStatus(t *testing.T, attacker *tenant) {
 	t.Helper()
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: attacker.namespace, Name: "quoted"}}
-	secret.StringData = map[string]string{"text": quotedSecret + ";"} // nginx quotes a directive that it does not know
+	secret.StringData = map[string]string{"text": quotedSecret + ";"} // nginx quotes an unknown directive
 	must(t, attacker.Create(t.Context(), secret))
 	file := newObject(attacker.namespace, "quotes-file", 1)
 	file.Spec.Files = []v1alpha2.File{{Path: "a.conf", SecretRef: &v1alpha2.FileReference{Name: secret.Name, Key: "text"}}}
@@ -146,7 +150,8 @@ func tenantSecretInStatus(t *testing.T, attacker *tenant) {
 	must(t, attacker.Delete(t.Context(), secret))
 }
 
-// saysNothingOfSecrets returns an error if the status of an object, or an Event about it, has the text of the Secret, or no hint.
+// saysNothingOfSecrets returns an error if the status of an object or the Events about it contain
+// the text of the Secret. It also returns an error if either does not refer to `kubectl logs`.
 func saysNothingOfSecrets(ctx context.Context, object *v1alpha2.NginxOperator) error {
 	if err := suite.admin.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 		return err

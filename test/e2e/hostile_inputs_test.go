@@ -1,7 +1,7 @@
 package e2e
 
-// This file has what a hostile tenant stores. Each is as large as the API server lets it be, and costs far more to read than
-// to write.
+// This file has the objects that a hostile tenant stores. Many are as large as the API server
+// accepts, and reading one costs far more than writing it.
 
 import (
 	"encoding/asn1"
@@ -23,17 +23,18 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// victimName is the name of the tenant's own object that it harms.
+// victimName is the name of an instance of the tenant, which the tenant attacks.
 const victimName = "victim"
 
-// attack is a number of objects of one kind of malice. So many of them at least have to be taken for it to show anything.
+// attack has objects of one malicious kind. The API server must store atLeast of them, or the test
+// shows nothing.
 type attack struct {
 	name    string
 	objects []client.Object
 	atLeast int
 }
 
-// forgedRecords are what a child's record of what was declared last can be turned into.
+// forgedRecords are invalid values of wellknown.AnnotationLastDeclared.
 var forgedRecords = []string{
 	`{"metadata":{"finalizers":[null]}}`, "null", "[]", "1", `{"spec":1}`, `{"spec":{"template":[]}}`, "{", manyFinalizers(),
 }
@@ -42,7 +43,8 @@ func manyFinalizers() string {
 	return `{"metadata":{"finalizers":[` + strings.TrimSuffix(strings.Repeat(`"a",`, 43000), ",") + `]}}`
 }
 
-// attacks are all that is stored; the names of the objects begin with a prefix. The object is one of another namespace.
+// attacks returns all attacks. The names of their objects have a prefix. object is an instance in
+// another namespace.
 func attacks(t *testing.T, prefix string, object *v1alpha2.NginxOperator) []attack {
 	t.Helper()
 	return []attack{
@@ -55,14 +57,14 @@ func attacks(t *testing.T, prefix string, object *v1alpha2.NginxOperator) []atta
 	}
 }
 
-// childLabels are those by which the operator knows its children.
+// childLabels returns the labels by which the operator finds the children of an instance.
 func childLabels(instance string) map[string]string {
 	labels := wellknown.Selector(instance)
 	labels[wellknown.LabelPartOf] = wellknown.OperatorName
 	return labels
 }
 
-// recordObjects are ConfigMaps with our labels and a record that is none.
+// recordObjects returns ConfigMaps with the operator's labels and an invalid record.
 func recordObjects(prefix string) []client.Object {
 	var out []client.Object
 	for i, record := range forgedRecords {
@@ -74,7 +76,8 @@ func recordObjects(prefix string) []client.Object {
 	return out
 }
 
-// quantityObjects ask for resources in numbers that take for ever to compute, or that the schema takes and Go does not.
+// quantityObjects returns instances with quantities that take extremely long to compute, or that
+// the schema accepts and Go rejects.
 func quantityObjects(prefix string) []client.Object {
 	var out []client.Object
 	for i, quantity := range []string{"1e-1000000000", "1e1000000000", "1e1.5", "1e-999999999999999999999"} {
@@ -89,14 +92,16 @@ func quantityObjects(prefix string) []client.Object {
 	return out
 }
 
-// nginxOperator returns an object without Pods, untyped: what it declares need not be readable.
+// nginxOperator returns an instance without Pods. It is untyped, so its spec can have invalid
+// values.
 func nginxOperator(name string) *unstructured.Unstructured {
 	object := objectOf(v1alpha2.GroupVersion.String(), "NginxOperator", name)
 	object.Object["spec"] = map[string]any{"replicas": int64(0)}
 	return object
 }
 
-// configurations are nginx configurations, by what is dear about them.
+// configurations are nginx configurations that are expensive to check. Each key names the expensive
+// part.
 var configurations = map[string]string{
 	"nested":     strings.Repeat("a{", 340000) + strings.Repeat("}", 340000),
 	"named":      nestedNames(100, 4000, 250000),
@@ -111,12 +116,12 @@ var configurations = map[string]string{
 	"variables":  "server { listen 8080; return 200 \"" + strings.Repeat("$", 900000) + "\"; }",
 }
 
-// nestedNames returns blocks in blocks with long names around many directives.
+// nestedNames returns nested blocks with long names around many directives.
 func nestedNames(depth, length, directives int) string {
 	return strings.Repeat(strings.Repeat("n", length)+"{", depth) + strings.Repeat("a;", directives) + strings.Repeat("}", depth)
 }
 
-// referrers is how many objects name each ConfigMap.
+// referrers is the number of instances that reference each ConfigMap.
 const referrers = 7
 
 func configurationObjects(prefix string) []client.Object {
@@ -129,7 +134,7 @@ func configurationObjects(prefix string) []client.Object {
 			spec := object.Object["spec"].(map[string]any)
 			spec["config"] = map[string]any{"configMapRef": map[string]any{"name": name}}
 			if i == 0 {
-				// An image that may have modules of its own is checked otherwise.
+				// The check differs for an image that may have its own modules.
 				spec["image"] = missingImage
 			}
 			out = append(out, object)
@@ -138,7 +143,7 @@ func configurationObjects(prefix string) []client.Object {
 	return out
 }
 
-// keptObjects carry, at v1alpha1, what is said to be kept for v1alpha2.
+// keptObjects returns v1alpha1 objects with invalid values of the annotation for v1alpha2 fields.
 func keptObjects(prefix string) []client.Object {
 	var out []client.Object
 	for i, kept := range []string{
@@ -154,7 +159,8 @@ func keptObjects(prefix string) []client.Object {
 	return out
 }
 
-// labelled is how many ConfigMaps have as many labels as there is room for, allLabelled those of the full run.
+// labelled is the number of ConfigMaps with as many labels as fit. allLabelled is the number in the
+// full run.
 const labelled, allLabelled = 20, 60
 
 func labelObjects() []client.Object {
@@ -173,11 +179,11 @@ func labelObjects() []client.Object {
 	return out
 }
 
-// primeBits is the length of each factor of the key that never ends.
+// primeBits is the length of each factor of the key in hugeKey.
 const primeBits = 300_000
 
-// keyObjects are Secrets with a key that is no key but takes long to be found out, and with a block of text, and an object that
-// serves with both.
+// keyObjects returns a Secret with an invalid key that is expensive to check, a Secret with PEM
+// blocks of the type secretText, and an instance for each that serves with it.
 func keyObjects(t *testing.T, prefix string) []client.Object {
 	t.Helper()
 	data := newCertificate(t, "first.example.com")
@@ -197,7 +203,7 @@ func keyObjects(t *testing.T, prefix string) []client.Object {
 	return out
 }
 
-// hugeKey returns an RSA key in the form of PKCS #1 whose factors are odd numbers of a great length.
+// hugeKey returns an RSA key in PKCS #1 form. Its factors are random odd numbers of primeBits bits.
 func hugeKey(t *testing.T) []byte {
 	t.Helper()
 	source := rand.NewChaCha8([32]byte{1})
@@ -220,8 +226,10 @@ func hugeKey(t *testing.T) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: der})
 }
 
-// forgedObjects look as if they were the operator's: children of an object of another namespace, of one that is the tenant's, and
-// workloads whose Pods their Services select.
+// forgedObjects returns objects that look like the operator's own. They have the labels of an
+// instance in another namespace, or of the tenant's victim. Their owner is the instance in the
+// other namespace, except for Pods, which have no owner. The Services of the instances select the
+// Pods.
 func forgedObjects(prefix string, object *v1alpha2.NginxOperator) []client.Object {
 	owner := metav1.OwnerReference{
 		APIVersion: v1alpha2.GroupVersion.String(), Kind: "NginxOperator", Name: object.Name, UID: object.UID, Controller: ptr.To(true),
@@ -237,7 +245,7 @@ func forgedObjects(prefix string, object *v1alpha2.NginxOperator) []client.Objec
 		template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: childLabels(instance)}, Spec: idlePod()}
 		selector := &metav1.LabelSelector{MatchLabels: childLabels(instance)}
 		pod := &corev1.Pod{ObjectMeta: meta("pod"), Spec: idlePod()}
-		pod.OwnerReferences = nil // it stays
+		pod.OwnerReferences = nil // otherwise the garbage collector deletes it
 		out = append(out, pod,
 			&corev1.ConfigMap{ObjectMeta: meta("configmap")},
 			&corev1.Service{ObjectMeta: meta("service"), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}},
@@ -249,7 +257,7 @@ func forgedObjects(prefix string, object *v1alpha2.NginxOperator) []client.Objec
 	return out
 }
 
-// idlePod is one that the Pod Security level restricted takes, and that never starts.
+// idlePod returns a Pod that the Pod Security level restricted accepts and that never starts.
 func idlePod() corev1.PodSpec {
 	return corev1.PodSpec{
 		SecurityContext: &corev1.PodSecurityContext{

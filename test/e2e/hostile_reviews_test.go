@@ -1,7 +1,7 @@
 package e2e
 
-// Strangers post reviews that are small and expensive to decode, to each path of each replica. No replica restarts, and the API server's
-// own reviews are answered afterwards.
+// Strangers post reviews that are small but expensive to decode to each path of each replica. No
+// replica restarts, and the operator answers the reviews of the API server afterwards.
 
 import (
 	"context"
@@ -27,13 +27,14 @@ import (
 )
 
 const (
-	// webhookPort is the port of the operator's container that answers reviews.
+	// webhookPort is the container port for reviews.
 	webhookPort = "9443"
-	// reviewsAtOnce is how many reviews strangers post at once, rounds how often they post each.
+	// reviewsAtOnce is the number of concurrent reviews. reviewRounds is the number of posts of
+	// each review to each replica.
 	reviewsAtOnce, reviewRounds = 4, 2
 )
 
-// hostileReviews returns bodies of AdmissionReviews by names.
+// hostileReviews returns bodies of AdmissionReviews by name.
 func hostileReviews() map[string]string {
 	fill := func(before, element, after string, size int) string {
 		return before + strings.Repeat(element+",", (size-len(before)-len(after))/(len(element)+1)-1) + element + after
@@ -53,7 +54,7 @@ func hostileReviews() map[string]string {
 	}
 }
 
-// hostileConversions returns bodies of ConversionReviews by names.
+// hostileConversions returns bodies of ConversionReviews by name.
 func hostileConversions() map[string]string {
 	head := fmt.Sprintf(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview",`+
 		`"request":{"uid":"%s","desiredAPIVersion":%q,"objects":[`,
@@ -74,8 +75,9 @@ func hostileConversions() map[string]string {
 	}
 }
 
-// strangerReviews posts hostile reviews from Pods without a token, and requires that no replica restarts and that admission and
-// conversion work afterwards. It needs the cluster's network (suite.local).
+// strangerReviews posts hostile reviews from Pods without a token. It requires that no replica
+// restarts and that admission and conversion work afterwards. It needs the cluster's network
+// (suite.local).
 func strangerReviews(t *testing.T) {
 	t.Helper()
 	before := operatorProcesses(t)
@@ -113,7 +115,7 @@ func strangerReviews(t *testing.T) {
 	}
 }
 
-// post posts a body and returns the answer in short. What the answer is does not matter.
+// post posts a body and returns a summary of the answer for the log. Any answer is fine.
 func (s *stranger) post(ctx context.Context, url, body string) string {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
 	if err != nil {
@@ -129,8 +131,8 @@ func (s *stranger) post(ctx context.Context, url, body string) string {
 	return fmt.Sprintf("%s, %d bytes", response.Status, read)
 }
 
-// reviewsWork requires that the API server's reviews are answered: a wrong object is refused, and a write at v1alpha1 keeps the fields
-// that v1alpha1 cannot say.
+// reviewsWork requires that the operator answers reviews of the API server: it rejects an invalid
+// object, and a write at v1alpha1 retains the fields that v1alpha1 does not have.
 func reviewsWork(t *testing.T) {
 	t.Helper()
 	namespace := newNamespace(t, restricted)

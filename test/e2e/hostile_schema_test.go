@@ -12,11 +12,11 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// tenantRules writes, as a tenant, each value that would make the operator its deputy: rules that
-// undo the namespace's default-deny, a token of a ServiceAccount in every container, a Prometheus
-// that scrapes without a pause, text for the configuration of an Ingress controller, and directives
-// for the main context through v1alpha1. Each is refused with the field and the remedy, at creation
-// and as a change of an instance that serves.
+// tenantRules writes values as a tenant that would misuse the permissions of the operator: rules
+// that bypass the namespace's default-deny, a ServiceAccount token in every container, a scrape
+// interval that overloads a Prometheus, text for the configuration of an Ingress controller, and
+// directives for the main context through v1alpha1. The API server must reject each value with the
+// field and the remedy, on creation and on the update of a ready instance.
 func tenantRules(t *testing.T, attacker *tenant) {
 	t.Helper()
 	served := newObject(attacker.namespace, "rules", 1)

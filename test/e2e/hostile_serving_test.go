@@ -1,7 +1,7 @@
 package e2e
 
-// Strangers connect to the operator's three ports. Each port has a limit of connections, of memory and of the TokenReviews that a
-// client can cause (internal/serving).
+// Strangers connect to the three ports of the operator. Each port limits the connections, the
+// memory, and the TokenReviews that a client can cause (internal/serving).
 
 import (
 	"context"
@@ -22,19 +22,24 @@ import (
 )
 
 const (
-	// idleConnections is how many connections strangers hold to each port of each replica, opened some at a time.
+	// idleConnections is the number of connections of strangers to each port of each replica.
+	// idleAtOnce is the number of concurrent dials.
 	idleConnections, idleAtOnce = 1000, 32
-	// underAttack is how long the kubelet's probes have to succeed: three failures in a row restart a container.
+	// underAttack is the time during which the kubelet's probes must succeed. Three failures in a
+	// row restart a container.
 	underAttack = 35 * time.Second
-	// randomTokens are sent by each of tokenStrangers.
+	// randomTokens is the number of tokens that each stranger sends. tokenStrangers is the number
+	// of strangers.
 	randomTokens, tokenStrangers = 200, 4
-	// reviewsAllowed bounds the TokenReviews of both replicas per second, reviewsBurst those at the start.
+	// reviewsAllowed is the limit of TokenReviews per second for both replicas. reviewsBurst is the
+	// additional limit at the start.
 	reviewsAllowed, reviewsBurst = 2 * 10, 2 * 20
-	// smallReviewLimit is the 99th percentile of small reviews, smallReviewCount their number.
+	// smallReviewLimit is the limit for the 99th percentile of small reviews. smallReviewCount is
+	// their number.
 	smallReviewLimit, smallReviewCount = 200 * time.Millisecond, 200
 )
 
-// operatorPorts returns the addresses of a port of all replicas.
+// operatorPorts returns the address of a port for each replica.
 func operatorPorts(t *testing.T, port string) []string {
 	t.Helper()
 	pods, err := operatorPods(t.Context(), suite.operatorNamespace)
@@ -46,7 +51,8 @@ func operatorPorts(t *testing.T, port string) []string {
 	return out
 }
 
-// unharmed runs an attack and requires that no container of the operator restarts, and that both stay ready.
+// unharmed runs an attack. It requires that no container of the operator restarts and that both
+// Pods stay ready.
 func unharmed(t *testing.T, attack func()) {
 	t.Helper()
 	before := operatorProcesses(t)
@@ -65,8 +71,9 @@ func unharmed(t *testing.T, attack func()) {
 	}
 }
 
-// strangerIdleConnections holds 1,000 idle connections to each port of each replica: those of the first replica from one Pod, those of the
-// others from eight. Probes and reviews succeed in the meantime.
+// strangerIdleConnections holds idleConnections to each port of each replica. One Pod connects to
+// the first replica, and eight Pods connect to the others. Probes and reviews succeed during the
+// attack.
 func strangerIdleConnections(t *testing.T) {
 	strangers := newStrangers(t, 8)
 	unharmed(t, func() {
@@ -106,7 +113,7 @@ func strangerIdleConnections(t *testing.T) {
 	})
 }
 
-// probe asks for an address as the kubelet does.
+// probe sends a request like the kubelet's.
 func probe(ctx context.Context, url string) error {
 	client, err := suite.reach.client(false)
 	if err != nil {
@@ -115,7 +122,7 @@ func probe(ctx context.Context, url string) error {
 	return fetchText(ctx, client, url, "ok")
 }
 
-// smallReview has the API server send small reviews, and returns how long that took.
+// smallReview makes the API server send small reviews with a dry run, and returns its duration.
 func smallReview(t *testing.T) time.Duration {
 	t.Helper()
 	began := time.Now()
@@ -123,8 +130,8 @@ func smallReview(t *testing.T) time.Duration {
 	return time.Since(began)
 }
 
-// strangerTokens sends random bearer tokens to the port of the metrics. Few cost a TokenReview, and a client with permission gets the
-// metrics meanwhile.
+// strangerTokens sends random bearer tokens to the metrics port. Only a few of them cause a
+// TokenReview, and a client with permission still gets the metrics.
 func strangerTokens(t *testing.T) {
 	strangers, token := newStrangers(t, tokenStrangers+1), metricsToken(t)
 	urls := operatorPorts(t, "8443")
@@ -149,7 +156,7 @@ func strangerTokens(t *testing.T) {
 			}
 		}
 	}
-	allowed() // both replicas know the client, as they know a Prometheus that scrapes them
+	allowed() // now both replicas know the client, like a Prometheus that scrapes them
 
 	began := time.Now()
 	unharmed(t, func() {
@@ -158,7 +165,8 @@ func strangerTokens(t *testing.T) {
 			group.Go(func() error {
 				for n := range randomTokens {
 					code, err := scrape(s, urls[n%len(urls)], fmt.Sprintf("random-%d-%d", i, n))
-					// controller-runtime's filter answers a token that the API server does not know with 500.
+					// controller-runtime's filter returns 500 for a token that the API server does
+					// not know.
 					refused := []int{http.StatusUnauthorized, http.StatusInternalServerError, http.StatusTooManyRequests}
 					if err != nil || !slices.Contains(refused, code) {
 						return fmt.Errorf("a random token is answered %d, %w", code, err)
@@ -181,7 +189,7 @@ func strangerTokens(t *testing.T) {
 	}
 }
 
-// metricsToken returns a token that may get the metrics.
+// metricsToken returns a token with permission to read the metrics.
 func metricsToken(t *testing.T) string {
 	t.Helper()
 	namespace := newNamespace(t, restricted)
@@ -201,7 +209,7 @@ func metricsToken(t *testing.T) string {
 	return token.Status.Token
 }
 
-// countTokenReviews returns how many TokenReviews of the operator are in the audit log.
+// countTokenReviews returns the number of TokenReviews of the operator in the audit log.
 func countTokenReviews() (count int, err error) {
 	err = auditLines(func([]byte) error {
 		count++
@@ -210,8 +218,8 @@ func countTokenReviews() (count int, err error) {
 	return count, err
 }
 
-// strangerSlowBodies announces 60 MiB to the conversion from six Pods and sends one byte at a time. Small reviews of the API server
-// stay fast.
+// strangerSlowBodies announces bodies of 60 MiB to the conversion webhook from six Pods, and sends
+// them byte by byte. Small reviews of the API server stay fast.
 func strangerSlowBodies(t *testing.T) {
 	const pods, each = 6, 20
 	strangers := newStrangers(t, pods)
@@ -243,7 +251,7 @@ func strangerSlowBodies(t *testing.T) {
 	})
 }
 
-// slowBody sends one body, byte by byte, until the server closes the connection or the context ends.
+// slowBody sends one body byte by byte until the server closes the connection or ctx is done.
 func slowBody(ctx context.Context, s *stranger) {
 	conn, err := s.dial(ctx, "tcp", webhookAddress())
 	if err != nil {

@@ -1,12 +1,16 @@
 package e2e
 
-// A hostile tenant: with the ClusterRole edit in one namespace and a way to reach Services, it stores and posts what is dear to
-// read, while the webhooks are away and while they answer. What it harms is its own namespace.
+// A hostile tenant has the ClusterRole edit in one namespace and can reach Services. It stores and
+// posts objects that are expensive to read, both while the webhooks run and while they do not. The
+// attacks affect only its own namespace.
 //
-//   - No container of the operator restarts, and none uses more than half of its memory.
-//   - Every change of an object in another namespace is applied within five seconds, and the instance there loses no request.
-//   - Nothing of one namespace is in any status, Event or operand of the other, and no text of a Secret in any of them.
-//   - What the tenant does to the records on its own children does not stop the operator from restoring these.
+//   - No container of the operator restarts, and none uses more than half of its memory limit.
+//   - Every change of an object in another namespace is applied within five seconds, and the
+//     instance there loses no request.
+//   - No status, Event, or operand in one namespace mentions the other namespace, and none contains
+//     the text of a Secret.
+//   - If the tenant damages the records on its own children, the operator still restores the
+//     children.
 
 import (
 	"context"
@@ -44,26 +48,28 @@ import (
 )
 
 const (
-	// neighbourLimit is how long a change in another namespace may take, from the write on.
+	// neighbourLimit is the time limit for a change in another namespace, including the write.
 	neighbourLimit = 5 * time.Second
-	// neighbourPause is the time between two changes. Who changes objects all the time has no priority over others who do
-	// (internal/operatormanager/queue.go).
+	// neighbourPause is the time between two changes. Without a pause, the neighbour's namespace
+	// would lose its priority too (internal/operatormanager/queue.go).
 	neighbourPause = time.Second
-	// neighbourRounds is how many changes the neighbour makes after each kind of attack.
+	// neighbourRounds is the minimum number of the neighbour's changes after each kind of attack.
 	neighbourRounds = 3
-	// smallObjects are created at once; all of them in the full run.
+	// smallObjects is the number of concurrently created objects. allSmallObjects is the number in
+	// the full run.
 	smallObjects, allSmallObjects = 200, 1000
-	// largeWriters store objects that keep the API server busy for seconds, smallWriters the others.
+	// largeWriters is the number of concurrent writers of objects that keep the API server busy for
+	// seconds. smallWriters is the number for other objects.
 	largeWriters, smallWriters = 4, 16
-	// deletions of a child, one after the other.
+	// deletions is the number of consecutive deletions of a child.
 	deletions = 50
-	// reviewSize is that of a conversion review that somebody posts.
+	// reviewSize is the size of a ConversionReview in postReviews, in bytes.
 	reviewSize = 700 << 20
-	// secretText is in Secrets, and has no business anywhere else.
+	// secretText is in Secrets, and must not appear anywhere else.
 	secretText = "TEXTOFASECRET"
 )
 
-// tenant is who attacks: a service account with the ClusterRole edit in one namespace.
+// tenant is the attacker: a ServiceAccount with the ClusterRole edit in one namespace.
 type tenant struct {
 	client.Client
 	namespace string
@@ -90,9 +96,9 @@ func newTenant(t *testing.T) *tenant {
 	return me
 }
 
-// try stores objects, some at a time, and returns how many were taken and a refusal of the others. That they are refused is
-// fine, that the tenant may not try is not. The API server ends a request of which it cannot make sense in many ways, so all
-// other errors are refusals.
+// try stores objects and returns the number of stored objects and the last refusal. A refusal of an
+// object is expected. It is an error if the tenant has no permission to try. The API server has
+// many errors for requests that it cannot read, so all other errors are refusals.
 func (a *tenant) try(ctx context.Context, objects ...client.Object) (taken int, refusal, err error) {
 	results := make([]error, len(objects))
 	group := errgroup.Group{}
@@ -109,7 +115,7 @@ func (a *tenant) try(ctx context.Context, objects ...client.Object) (taken int, 
 		switch {
 		case result == nil:
 			taken++
-		// Admission says forbidden as well.
+		// Admission also returns Forbidden, so only RBAC's message identifies a missing permission.
 		case strings.Contains(result.Error(), "cannot create resource"), apierrors.IsUnauthorized(result), apierrors.IsAlreadyExists(result):
 			err = errors.Join(err, fmt.Errorf("%T %s: %w", objects[i], objects[i].GetName(), result))
 		default:
@@ -119,13 +125,15 @@ func (a *tenant) try(ctx context.Context, objects ...client.Object) (taken int, 
 	return taken, refusal, err
 }
 
-// neighbour is an object in another namespace, of which a client changes an annotation again and again.
+// neighbour is an instance in another namespace, with a client that repeatedly changes an
+// annotation in spec.service.
 type neighbour struct {
 	*background
 	object *v1alpha2.NginxOperator
 
 	mu sync.Mutex
-	// slowest is the slowest change since somebody asked, written how much of it the write took.
+	// slowest is the slowest change since the last call of goesOn. written is the duration of its
+	// write.
 	slowest, written time.Duration
 }
 
@@ -166,7 +174,7 @@ func (n *neighbour) note(took, written time.Duration) {
 	}
 }
 
-// goesOn waits until the neighbour has made some more changes, and fails the test if one of them does.
+// goesOn waits until the neighbour has made more changes. The test fails if one of them fails.
 func (n *neighbour) goesOn(t *testing.T, during string) {
 	t.Helper()
 	began := n.Counts()
@@ -186,13 +194,13 @@ func (n *neighbour) goesOn(t *testing.T, during string) {
 	}
 }
 
-// operatorProcess is a container of the operator.
+// operatorProcess identifies a container of the operator and its restarts.
 type operatorProcess struct {
 	uid      types.UID
 	restarts int32
 }
 
-// operatorProcesses returns the containers of the operator by the names of their Pods.
+// operatorProcesses returns the containers of the operator by Pod name.
 func operatorProcesses(t *testing.T) map[string]operatorProcess {
 	t.Helper()
 	pods, err := operatorPods(t.Context(), suite.operatorNamespace)
@@ -206,8 +214,9 @@ func operatorProcesses(t *testing.T) map[string]operatorProcess {
 	return out
 }
 
-// withinMemory requires that no process of the operator has used more than half of what it may. The kernel remembers the most
-// that a process had; only on the local cluster are the processes on this machine.
+// withinMemory requires that no process of the operator has used more than half of its memory
+// limit. It reads the peak from the kernel, so it needs processes on this machine: only the local
+// cluster has them.
 func withinMemory(t *testing.T) {
 	t.Helper()
 	pods, err := operatorPods(t.Context(), suite.operatorNamespace)
@@ -245,7 +254,8 @@ func testHostileTenant(t *testing.T) {
 	object := newInstance(t, other, "web", 1)
 	load := startLoad(t, other, suite.reach.service(other, "web", 8080))
 
-	// A restart of the operator is enough for admission not to be asked.
+	// While no operator runs, the API server skips its admission. A restart of the operator is
+	// enough.
 	scaleOperator(t, 0)
 	stored := append(attacks(t, "unasked", object), attack{"many labels", labelObjects(), labelled})
 	for _, attack := range stored {
@@ -286,14 +296,15 @@ func testHostileTenant(t *testing.T) {
 	}
 	nothingOf(t, attacker.namespace, other)
 	nothingOf(t, other, attacker.namespace)
-	// Their end is the operator's work as well. A thousand are more than the API server deletes in one request.
+	// The operator must handle the deletions too. One request of the API server cannot delete a
+	// thousand objects, so the test retries.
 	waitFor(t, attacker.namespace, "the end of all objects", 2*patience, func(ctx context.Context) error {
 		return attacker.DeleteAllOf(ctx, &v1alpha2.NginxOperator{}, client.InNamespace(attacker.namespace))
 	})
 }
 
-// strangers attacks the operator's ports from Pods without a token. The addresses of Pods and the audit log can be read only on the local
-// cluster.
+// strangers attacks the operator's ports from Pods without a token. Only on the local cluster can
+// the test reach the addresses of Pods and read the audit log.
 func strangers(t *testing.T, prober *neighbour) {
 	t.Helper()
 	if !suite.local {
@@ -317,7 +328,7 @@ func strangers(t *testing.T, prober *neighbour) {
 	}
 }
 
-// strike makes one attack.
+// strike stores the objects of one attack, and requires that enough of them are stored.
 func (a *tenant) strike(t *testing.T, attack attack) {
 	t.Helper()
 	taken, refusal, err := a.try(t.Context(), attack.objects...)
@@ -328,7 +339,7 @@ func (a *tenant) strike(t *testing.T, attack attack) {
 	}
 }
 
-// scaleOperator scales the operator and, where that means none, waits until it is gone.
+// scaleOperator scales the operator. For 0 replicas, it waits until all Pods are gone.
 func scaleOperator(t *testing.T, replicas int) {
 	t.Helper()
 	operator := suite.operatorNamespace
@@ -345,8 +356,8 @@ func scaleOperator(t *testing.T, replicas int) {
 	})
 }
 
-// postReviews posts to the conversion what nobody could want to have converted, once for each replica and more. How it is
-// answered does not matter.
+// postReviews posts oversized ConversionReviews to the conversion webhook, more of them than there
+// are replicas. Any answer is fine.
 func postReviews(t *testing.T) {
 	t.Helper()
 	url := fmt.Sprintf("https://%s-service.%s.svc.cluster.local/convert", operatorName, suite.operatorNamespace)
@@ -373,7 +384,7 @@ func postReviews(t *testing.T) {
 	must(t, group.Wait())
 }
 
-// endless is a reader of one letter.
+// endless is a reader that repeats one byte without end.
 type endless byte
 
 func (e endless) Read(p []byte) (int, error) {
@@ -383,7 +394,8 @@ func (e endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// forgeRecords writes records that are none onto the children of an object, and has each restored all the same.
+// forgeRecords writes invalid records to the children of an instance, and requires that the
+// operator restores each child anyway.
 func (a *tenant) forgeRecords(t *testing.T) {
 	t.Helper()
 	victim := newInstance(t, a.namespace, victimName, 1)
@@ -412,7 +424,7 @@ func (a *tenant) forgeRecords(t *testing.T) {
 	waitForReady(t, victim)
 }
 
-// deleteChildren deletes a child of an object as soon as it is back.
+// deleteChildren deletes a child of an instance each time that the operator has recreated it.
 func (a *tenant) deleteChildren(t *testing.T) {
 	t.Helper()
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: victimName}}
@@ -421,7 +433,7 @@ func (a *tenant) deleteChildren(t *testing.T) {
 	}
 }
 
-// createMany creates many small objects at once.
+// createMany creates many small objects concurrently.
 func (a *tenant) createMany(t *testing.T) {
 	t.Helper()
 	count := smallObjects
@@ -433,7 +445,7 @@ func (a *tenant) createMany(t *testing.T) {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(smallWriters)
 	for i := range count {
-		// A busy API server may take longer than a request has.
+		// The request to a busy API server may time out.
 		group.Go(func() error {
 			return eventually(ctx, func(ctx context.Context) error {
 				return client.IgnoreAlreadyExists(a.Create(ctx, newObject(a.namespace, fmt.Sprintf("small-%d", i), 0)))
@@ -443,14 +455,14 @@ func (a *tenant) createMany(t *testing.T) {
 	must(t, group.Wait())
 }
 
-// viewed are the kinds that whoever may view a namespace reads.
+// viewed maps each kind that a viewer of a namespace can read to its apiVersion.
 var viewed = map[string]string{
 	"NginxOperator": v1alpha2.GroupVersion.String(), "Deployment": "apps/v1", "ReplicaSet": "apps/v1", "NetworkPolicy": "networking.k8s.io/v1",
 	"ConfigMap": "v1", "Service": "v1", "Pod": "v1", "Event": "v1",
 }
 
-// nothingOf requires that nothing in a namespace that the operator or the control plane wrote names another namespace, or has the
-// text of a Secret. Of ConfigMaps it reads those of the instances.
+// nothingOf requires that no object in namespace contains the name of the namespace other or the
+// text of a Secret. It reads the viewed kinds, but only the ConfigMaps of the instances.
 func nothingOf(t *testing.T, other, namespace string) {
 	t.Helper()
 	for kind, apiVersion := range viewed {

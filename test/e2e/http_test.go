@@ -1,6 +1,6 @@
 package e2e
 
-// This file sends HTTP requests to instances in the cluster, one at a time and as a load.
+// HTTP requests to instances in the cluster, as single requests and as load.
 
 import (
 	"context"
@@ -20,17 +20,19 @@ import (
 	"github.com/example/nginx-operator/test/harness"
 )
 
-// reach is how requests get into the cluster.
+// reach provides addresses of instances and HTTP clients that can reach them.
 type reach interface {
-	// service and pod return the address of an instance, secure that of one which speaks TLS.
+	// service and pod return the HTTP address of an instance. secure returns its HTTPS address.
 	service(namespace, name string, port int32) string
 	secure(namespace, name string, port int32) string
 	pod(pod *corev1.Pod, port int32) string
-	// client returns a new HTTP client that opens connections of its own.
+	// client returns an HTTP client. direct opens a connection for each request unless keepAlive is
+	// set. proxied always returns the same client.
 	client(keepAlive bool) (*http.Client, error)
 }
 
-// requestTimeout bounds one request. It is above the second after which a lost TCP packet is sent again.
+// requestTimeout bounds one request. It is longer than the one second after which TCP retransmits a
+// lost packet.
 const requestTimeout = 5 * time.Second
 
 func newReach(config *rest.Config, local bool) (reach, error) {
@@ -45,7 +47,8 @@ func newReach(config *rest.Config, local bool) (reach, error) {
 	return &proxied{host: strings.TrimSuffix(config.Host, "/"), http: client}, nil
 }
 
-// direct is for tests that run in the cluster's network: `bin/cluster exec` puts them there, DNS included.
+// direct sends requests from the cluster's network. `bin/cluster exec` runs the tests there, with
+// cluster DNS.
 type direct struct{}
 
 func (direct) service(namespace, name string, port int32) string {
@@ -68,7 +71,7 @@ func (direct) client(keepAlive bool) (*http.Client, error) {
 	}}, nil
 }
 
-// proxied goes through the API server, for clusters whose network is elsewhere.
+// proxied sends requests through the API server, for clusters whose network the tests cannot reach.
 type proxied struct {
 	host string
 	http *http.Client
@@ -86,18 +89,19 @@ func (p *proxied) pod(pod *corev1.Pod, port int32) string {
 	return fmt.Sprintf("%s/api/v1/namespaces/%s/pods/%s:%d/proxy/", p.host, pod.Namespace, pod.Name, port)
 }
 
-// client returns the one client: the connections to the servers are the API server's.
+// client returns the shared client. The API server opens the connections to the Pods.
 func (p *proxied) client(bool) (*http.Client, error) { return p.http, nil }
 
-// page is what nginx's own start page says, in every image of it.
+// page is part of nginx's start page in every nginx image.
 const page = "Welcome to nginx!"
 
-// fetch asks for nginx's start page once. Any other answer is an error.
+// fetch requests nginx's start page once. Any other response is an error.
 func fetch(ctx context.Context, client *http.Client, url string) error {
 	return fetchText(ctx, client, url, page)
 }
 
-// fetchText asks for a page that has a text in it, once. Any other answer is an error.
+// fetchText requests a page once. Any response other than 200 with the text in the body is an
+// error.
 func fetchText(ctx context.Context, client *http.Client, url, want string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -117,7 +121,7 @@ func fetchText(ctx context.Context, client *http.Client, url, want string) error
 	return nil
 }
 
-// readText returns the body of an answer, or its first 64 KiB, and closes it.
+// readText returns at most the first 64 KiB of a response body, and closes the body.
 func readText(response *http.Response) (string, error) {
 	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(response.Body, 1<<16))
@@ -127,7 +131,7 @@ func readText(response *http.Response) (string, error) {
 	return string(body), nil
 }
 
-// serves requires an address to answer, at the first try, with nginx's page on a new connection.
+// serves requires an address to return nginx's start page on the first try, on a new connection.
 func serves(t *testing.T, namespace, url string) {
 	t.Helper()
 	if err := fetchOnce(t.Context(), url); err != nil {
@@ -135,11 +139,12 @@ func serves(t *testing.T, namespace, url string) {
 	}
 }
 
-// serviceDelay bounds how long the nodes may take to follow a Service whose Pods are ready. kube-proxy collects changes
-// for a second by default, and takes longer beside other tests; nothing in the API says when it is done.
+// serviceDelay bounds how long the nodes take to apply a change of a Service's ready Pods.
+// kube-proxy collects changes for one second by default, and takes longer if other tests run at the
+// same time. The API does not report when kube-proxy is done.
 const serviceDelay = 15 * time.Second
 
-// serviceServes requires a Service to answer as soon as the nodes have followed it, and returns how long that took.
+// serviceServes waits up to serviceDelay until a Service answers, and returns how long that took.
 func serviceServes(t *testing.T, namespace, name string, port int32) time.Duration {
 	t.Helper()
 	return addressServes(t, namespace, suite.reach.service(namespace, name, port))
@@ -150,7 +155,7 @@ func addressServes(t *testing.T, namespace, url string) time.Duration {
 	return waitFor(t, namespace, url+" to answer", serviceDelay, func(ctx context.Context) error { return fetchOnce(ctx, url) })
 }
 
-// answers requires an address to answer with a text, as soon as the nodes have followed its Service.
+// answers waits up to serviceDelay until the response of an address contains a text.
 func answers(t *testing.T, namespace, url, want string) {
 	t.Helper()
 	client, err := suite.reach.client(false)
@@ -158,7 +163,7 @@ func answers(t *testing.T, namespace, url, want string) {
 	waitFor(t, namespace, url+" to answer "+want, serviceDelay, func(ctx context.Context) error { return fetchText(ctx, client, url, want) })
 }
 
-// refuses requires an address not to answer with nginx's page.
+// refuses requires that an address does not return nginx's start page.
 func refuses(t *testing.T, namespace, url string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
@@ -176,11 +181,14 @@ func fetchOnce(ctx context.Context, url string) error {
 	return fetch(ctx, client, url)
 }
 
-// load is a number of clients that ask one address again and again, half of them with a new connection each time. Over
-// TLS all keep their connections, as browsers do, and make new ones when a Pod ends. With one for each request about one
-// in 15,000 was refused, on the TLS port only, though the same Pods refused none on the plain one: there the close of a
-// connection meets a socket that is closed already, the client's port is free at once, and the node's connection
-// tracking seems to remember the Pod that is gone.
+// load sends requests to one address continuously from several clients. Half of them open a new
+// connection for each request.
+//
+// Over TLS, all clients keep their connections, as browsers do, and open new ones when a Pod ends.
+// With a new TLS connection for each request, about 1 in 15,000 was refused, while the plain port
+// of the same Pods refused none. The probable cause: on the TLS port, the connection close reaches
+// a socket that is already closed, which frees the client's port immediately. The node's connection
+// tracking still maps this port to the deleted Pod.
 type load struct {
 	*harness.Repeated
 	url   string
@@ -189,19 +197,20 @@ type load struct {
 
 const (
 	loadClients = 4
-	// loadPause keeps the load from taking the processor away from what is tested.
+	// loadPause leaves CPU time for the components under test.
 	loadPause = 10 * time.Millisecond
-	// loadMinimum is the number of requests below which no failure would say little.
+	// loadMinimum is the number of requests that a load needs for a meaningful result.
 	loadMinimum = 300
 )
 
-// startLoad begins to load an address once it serves nginx's start page. It ends with finish, or with the test.
+// startLoad starts a load on an address once it serves nginx's start page. The load ends with
+// finish or with the test.
 func startLoad(t *testing.T, namespace, url string) *load {
 	t.Helper()
 	return startLoadOf(t, namespace, url, page)
 }
 
-// startLoadOf begins to load an address once its answer has a text in it.
+// startLoadOf starts a load on an address once its response contains a text.
 func startLoadOf(t *testing.T, namespace, url, want string) *load {
 	t.Helper()
 	answers(t, namespace, url, want)
@@ -217,7 +226,7 @@ func startLoadOf(t *testing.T, namespace, url, want string) *load {
 	return l
 }
 
-// finish ends the load and requires that no request failed.
+// finish stops the load and requires that no request failed.
 func (l *load) finish(t *testing.T, namespace, during string) {
 	t.Helper()
 	counts := l.Stop()

@@ -1,12 +1,14 @@
 package e2e
 
-// spec.monitoring on real Pods, with a real Prometheus that finds the exporters as the documentation tells it to.
+// spec.monitoring with real Pods and a real Prometheus that discovers the exporters as documented.
 //
-//   - To switch it on and off loses no request. The PodMonitor and the PrometheusRule come with the API of the Prometheus Operator.
-//   - Connections that are nearly all that nginx may have make an alert fire, and those that it drops make another one.
-//   - Every series that an alert or a panel of the instances' dashboard selects is there, each query of a panel has a value, and no rule
-//     fails.
-//   - kubectl nginx top shows the same figures.
+//   - Switching monitoring on or off fails no request. The operator creates the PodMonitor and the
+//     PrometheusRule once the API of the Prometheus Operator is installed.
+//   - If connections are near nginx's limit, an alert fires. If nginx drops connections, another
+//     alert fires.
+//   - Every series that an alert or a panel of the instances dashboard selects exists. Each panel
+//     query has a value, and no rule fails.
+//   - kubectl nginx top shows the load of each Pod.
 
 import (
 	"context"
@@ -80,7 +82,8 @@ func testInstanceMonitoring(t *testing.T) {
 	loaded.finish(t, namespace, "monitoring is switched off")
 }
 
-// installPrometheusOperatorAPI has PodMonitors and PrometheusRules served until the test ends.
+// installPrometheusOperatorAPI installs the CRDs of PodMonitor and PrometheusRule until the test
+// ends.
 func installPrometheusOperatorAPI(t *testing.T) {
 	t.Helper()
 	crds := harness.Must1(harness.OptionalCRDs(t.Context(), filepath.Join(suite.repository, "bin")))(t)
@@ -94,8 +97,8 @@ func installPrometheusOperatorAPI(t *testing.T) {
 	}
 }
 
-// startInstancePrometheus starts Prometheus with the alerts of an instance, which wait for nothing, and with the documented configuration
-// for instances and the operator.
+// startInstancePrometheus starts Prometheus with the alerts of an instance and with the documented
+// scrape configurations of instances and the operator. Alerts fire without delay.
 func startInstancePrometheus(t *testing.T, rule *monitoringv1.PrometheusRule) *harness.Prometheus {
 	t.Helper()
 	config := documentedScrape(t, "nginx")
@@ -105,7 +108,8 @@ func startInstancePrometheus(t *testing.T, rule *monitoringv1.PrometheusRule) *h
 	return startPrometheusWith(t, config, &rule.Spec)
 }
 
-// haveInstanceData requires every series that the alerts of instances select, and a value of each query of a panel of their dashboard.
+// haveInstanceData requires data for every series that the instance alerts select, and for each
+// panel query of their dashboard that is not in emptyByDesign.
 func haveInstanceData(t *testing.T, prometheus *harness.Prometheus, rule *monitoringv1.PrometheusRule) {
 	t.Helper()
 	var queries []string
@@ -142,7 +146,8 @@ func haveInstanceData(t *testing.T, prometheus *harness.Prometheus, rule *monito
 	t.Logf("FIGURE monitoring of instances: %d queries have data", len(queries))
 }
 
-// haveTop requires that kubectl nginx top shows both Pods, and what the load does.
+// haveTop requires that kubectl nginx top shows both Pods under load, and one instance in the
+// namespace.
 func haveTop(t *testing.T, namespace string) {
 	t.Helper()
 	var list struct {
@@ -169,8 +174,9 @@ func haveTop(t *testing.T, namespace string) {
 	t.Log(kubectl(t, "nginx", "top", "web", "-n", namespace))
 }
 
-// fillConnections opens connections to one Pod until an alert says that there are nearly as many as nginx may have, then more than that.
-// Each has begun a request: nginx closes others to make room.
+// fillConnections opens connections to one Pod until an alert reports that nginx is near its limit,
+// then opens more until nginx drops some. Each connection has started a request, because nginx
+// closes idle connections to make room for new ones.
 func fillConnections(t *testing.T, prometheus *harness.Prometheus, object *v1alpha2.NginxOperator) {
 	t.Helper()
 	pods, err := podsOf(t.Context(), object)
@@ -188,7 +194,7 @@ func fillConnections(t *testing.T, prometheus *harness.Prometheus, object *v1alp
 		connection, err := dialer.DialContext(t.Context(), "tcp", net.JoinHostPort(pods[0].Status.PodIP, "8080"))
 		must(t, err)
 		connections = append(connections, connection)
-		_, _ = connection.Write([]byte("GET / HTTP/1.1\r\n")) // it may be closed already
+		_, _ = connection.Write([]byte("GET / HTTP/1.1\r\n")) // nginx may have closed it
 		return connection
 	}
 	for range 54 {
@@ -198,7 +204,8 @@ func fillConnections(t *testing.T, prometheus *harness.Prometheus, object *v1alp
 		return fires(ctx, prometheus, "NginxConnectionsNearLimit", pod)
 	})
 	t.Logf("FIGURE monitoring of instances: NginxConnectionsNearLimit fires %s after 54 of 64 connections are open", seconds(took))
-	// One after the other: of a crowd nginx closes those whose request it has not read yet, to make room for the next, and drops none.
+	// Open one connection at a time. If many arrive at once, nginx closes those whose request it
+	// has not read yet, and drops none.
 	for closed := 0; closed < 3; {
 		if len(connections) == 100 {
 			t.Fatalf("nginx has taken %d connections of 64, and closed %d", len(connections), closed)
@@ -207,21 +214,22 @@ func fillConnections(t *testing.T, prometheus *harness.Prometheus, object *v1alp
 			closed++
 		}
 	}
-	closeAll() // or scrapes are dropped, and probes: the kubelet would start nginx anew
+	closeAll() // otherwise nginx drops scrapes and probes, and the kubelet restarts it
 	took = waitFor(t, object.Namespace, "NginxConnectionsDropped to fire", patience, func(ctx context.Context) error {
 		return fires(ctx, prometheus, "NginxConnectionsDropped", pod)
 	})
 	t.Logf("FIGURE monitoring of instances: NginxConnectionsDropped fires %s after there are too many", seconds(took))
 }
 
-// isClosed reports whether the other side closes a connection within that time.
+// isClosed reports whether the peer closes a connection within the given time.
 func isClosed(connection net.Conn, within time.Duration) bool {
 	_ = connection.SetReadDeadline(time.Now().Add(within))
 	_, err := connection.Read(make([]byte, 1))
 	return err != nil && !errors.Is(err, os.ErrDeadlineExceeded)
 }
 
-// startPrometheusWith starts Prometheus with rules and a configuration, each scraped and evaluated once a second.
+// startPrometheusWith starts Prometheus with rules and a configuration. It scrapes and evaluates
+// every second, and alerts fire without delay.
 func startPrometheusWith(t *testing.T, config map[string]any, rules *monitoringv1.PrometheusRuleSpec) *harness.Prometheus {
 	t.Helper()
 	dir := t.TempDir()

@@ -1,15 +1,19 @@
 package e2e
 
-// The life of an instance.
+// The lifecycle of an instance.
 //
-//   - The samples of config/samples become ready; nginx answers with its page on port 80, through the Service and on the
-//     Pod itself; `kubectl get` and `kubectl explain` tell what there is.
-//   - `kubectl wait --for=condition=Ready` right after a change returns when the Pods serve the change, and not before: the
-//     new port answers at the first try, the old one no longer. The Service follows as soon as the nodes do, and serves the old
-//     port until the last Pod that served it is gone.
-//   - `kubectl scale` works both ways; from two replicas up there is a PodDisruptionBudget.
-//   - forceRedeploy replaces all Pods and writes no other child; a load through the Service loses no request.
-//   - With the object goes everything that belongs to it.
+//   - The basic samples of config/samples become ready. nginx serves its start page on port 80,
+//     through the Service and on the Pod. `kubectl get` and `kubectl explain` show the documented
+//     columns and fields.
+//   - `kubectl wait --for=condition=Ready` immediately after a change returns only when the Pods
+//     serve the change: the new port answers on the first try, and the old port no longer answers.
+//     The Service follows as soon as the nodes do, and serves the old port until the last Pod that
+//     served it is gone.
+//   - `kubectl scale` works in both directions. With two or more replicas, a PodDisruptionBudget
+//     exists.
+//   - forceRedeploy replaces all Pods and writes no other child. A load through the Service loses
+//     no request.
+//   - Deleting the object deletes all its dependents.
 
 import (
 	"context"
@@ -38,7 +42,7 @@ func testSample(t *testing.T) {
 	if ports := object.Spec.Ports; len(ports) != 1 || ports[0].Port != 80 || ptr.Deref(object.Spec.Replicas, 0) != 1 {
 		t.Fatalf("the sample declares %+v, so what follows shows something else", object.Spec)
 	}
-	// The URL of the status is the address in the Service's own domain.
+	// status.url uses the DNS name of the Service.
 	if want := fmt.Sprintf("http://instance.%s.svc", namespace); object.Status.URL != want {
 		t.Errorf("status.url is %q, want %q", object.Status.URL, want)
 	}
@@ -86,7 +90,7 @@ func testSample(t *testing.T) {
 	})
 }
 
-// waitWithKubectl waits as users do. The time that it takes is kubectl's to bound.
+// waitWithKubectl waits with `kubectl wait`, as users do. kubectl enforces the time limit.
 func waitWithKubectl(t *testing.T, namespace, name string) {
 	t.Helper()
 	_, err := command(t.Context(), "kubectl", "wait", "-n", namespace, "--for=condition=Ready",
@@ -129,7 +133,7 @@ func testScale(t *testing.T) {
 		})
 		serviceServes(t, namespace, "web", 8080)
 	}
-	// All three were of one revision: scaling is no reason to restart an instance.
+	// Scaling must not create a revision, because a new revision restarts the instance.
 	sets := &appsv1.ReplicaSetList{}
 	must(t, suite.admin.List(t.Context(), sets, client.InNamespace(namespace), client.MatchingLabels(wellknown.Selector("web"))))
 	if len(sets.Items) != 1 {
@@ -148,12 +152,13 @@ func testForceRedeploy(t *testing.T) {
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.ForceRedeploy = "once" })
 	waitForNewPods(t, object, pods)
 	t.Logf("FIGURE redeploy of 2 replicas: %s", seconds(time.Since(began)))
-	// Until the last of the old Pods has drained.
+	// The load continues until the last old Pod has drained.
 	waitForOnly(t, object, 2)
 	load.finish(t, namespace, "load during a redeploy")
 	after, err := childrenOf(t.Context(), object)
 	must(t, err)
-	// The disruption controller writes the status of the PodDisruptionBudget, and the Deployment is what changes.
+	// The loop skips the Deployment, which must change, and the PodDisruptionBudget, whose status
+	// the disruption controller writes.
 	for _, kind := range []string{"Service", "ConfigMap", "NetworkPolicy"} {
 		if before[kind].GetResourceVersion() != after[kind].GetResourceVersion() || before[kind].GetUID() != after[kind].GetUID() {
 			t.Errorf("a redeploy wrote the %s", kind)

@@ -1,8 +1,10 @@
-// Package e2e tests the released parts on a real cluster with OLM, in the ways in which users meet them: the bundle
-// through operator-sdk, the catalog through a Subscription, the API through kubectl and HTTP.
+// Package e2e tests the release artifacts on a real cluster with OLM, in the ways users use them:
+// the bundle through operator-sdk, the catalog through a Subscription, and the API through kubectl
+// and HTTP.
 //
-// `make e2e` runs it and sets the environment that newSuite reads. The operator can be on a cluster only once, so the
-// tests that install it run one after the other, the upgrades last; and what an aborted run (or `make demo`) left is removed first.
+// `make e2e` runs the tests and sets the environment variables that newSuite reads. A cluster can
+// have only one installation of the operator, so tests that install it run one after another, the
+// upgrades last. Each run first removes what an aborted run or `make demo` left.
 package e2e
 
 import (
@@ -22,35 +24,37 @@ import (
 	"github.com/example/nginx-operator/internal/operatormanager"
 )
 
-// suite is what all tests share.
+// suite is the state that all tests share.
 var suite struct {
-	// admin may do everything and reads from the API server itself.
+	// admin has all permissions and reads from the API server without a cache.
 	admin client.Client
 	// reach sends requests to Services and Pods.
 	reach reach
-	// local: it is the cluster of test/cluster, and not a user's own.
+	// local is true for the cluster of test/cluster, and false for a user's own cluster.
 	local bool
 	// repository is the directory of this repository.
 	repository string
-	// version is the release that is tested; delivery is the directory with its config and bundle.
+	// version is the tested release. delivery is the directory with its config and bundle.
 	version, delivery string
-	// bundleImage and catalogImage are what is installed from.
+	// bundleImage and catalogImage are the images that the tests install from.
 	bundleImage, catalogImage string
-	// releases are those that the catalog has, oldest first; the last of them is this one.
+	// releases are the releases in the catalog, oldest first. The last one is the current release.
 	releases []release
-	// first is the oldest release, published the newest one before the current release, previous the one from which the graph
-	// leads to the current release (older than published if the current release skips that), unmigrated the last one that
-	// stores the older version of the API, next a release after this one with the same code, where upgrades end.
+	// first is the oldest release. published is the newest release before the current one. previous
+	// is the release from which the graph leads to the current one. It is older than published if
+	// the current release skips published. unmigrated is the last release that stores the older API
+	// version. next is a release after the current one with the same code. The upgrades end there.
 	first, previous, published, current, unmigrated, next release
-	// full runs also what is only long. olmV1: the cluster has OLM v1, and not OLM v0.
+	// full also runs the long tests. olmV1 means that the cluster has OLM v1 and not OLM v0.
 	full, olmV1 bool
-	// auditLog is the API server's audit log; only the local cluster has one that can be read.
+	// auditLog is the path of the API server's audit log. Only the local cluster has a readable
+	// one.
 	auditLog string
-	// etcd is the address of the API server's etcd, of the local cluster only.
+	// etcd is the URL of the API server's etcd, on the local cluster only.
 	etcd string
-	// dir is a temporary directory in which commands run.
+	// dir is a temporary working directory for commands.
 	dir string
-	// operatorNamespace is where the operator is installed at the moment, for the diagnostics of a failure.
+	// operatorNamespace is where the operator is currently installed, or "" if it is not installed.
 	operatorNamespace string
 }
 
@@ -70,7 +74,7 @@ func run(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	defer func() { _ = os.RemoveAll(suite.dir) }()
-	// Tests that run at the same time wait most of the time, so the number of processors says nothing.
+	// Parallel tests mostly wait, so their number does not depend on the number of CPUs.
 	if err := flag.Set("test.parallel", "12"); err != nil {
 		return 1, err
 	}
@@ -81,7 +85,7 @@ func run(m *testing.M) (code int, err error) {
 	return code, timed("cleaning up", clean)
 }
 
-// newSuite reads the environment that the Makefile sets, and connects to the cluster.
+// newSuite reads the environment variables that the Makefile sets, and connects to the cluster.
 func newSuite() error {
 	var errs []error
 	env := func(name string) string {
@@ -100,7 +104,7 @@ func newSuite() error {
 		suite.auditLog = env("CLUSTER_AUDIT_LOG")
 		suite.etcd = env("CLUSTER_ETCD_URL")
 	}
-	// The tools of this repository come first.
+	// The tools of this repository take precedence.
 	suite.repository = env("REPO_ROOT")
 	tools := filepath.Join(suite.repository, "bin")
 	errs = append(errs, os.Setenv("PATH", tools+string(filepath.ListSeparator)+os.Getenv("PATH")))
@@ -124,7 +128,7 @@ func newSuite() error {
 	return err
 }
 
-// timed runs a step that is no test, bounded, and prints how long it took.
+// timed runs a step outside of the tests, with a time limit, and prints how long it took.
 func timed(what string, step func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()

@@ -1,10 +1,13 @@
 package e2e
 
-// The storage migration, with what may happen meanwhile. Each test makes the CRD store v1alpha1 again, writes every
-// object so that it is stored so (etcd says it), flips the CRD as the upgrade does, and then makes trouble.
+// The storage migration under failures. Each test makes the CRD store v1alpha1 again, rewrites
+// every object until etcd contains it as v1alpha1, switches the storage version as the upgrade
+// does, and then injects a failure.
 //
-//   - The leader is killed: the other replica finishes. No answer is wrong, no write is lost.
-//   - No webhook answers for a while: nothing is lost, and the migration ends by itself once one does.
+//   - If the leader is killed, the other replica finishes the migration. No response is wrong, and
+//     no object is lost.
+//   - If no webhook answers for a while, no object is lost. The migration finishes automatically
+//     after a webhook answers again.
 
 import (
 	"context"
@@ -32,7 +35,7 @@ func testStorageMigration(t *testing.T) {
 	t.Run("no webhook", func(t *testing.T) { testMigrationWithoutWebhook(t, fleet) })
 }
 
-// store makes the CRD store a version.
+// store sets the storage version of the CRD.
 func store(t *testing.T, version string) {
 	t.Helper()
 	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: crdName}}
@@ -41,14 +44,14 @@ func store(t *testing.T, version string) {
 	})
 }
 
-// storeOlder returns everything to where it was before the upgrade: each object is stored as v1alpha1.
+// storeOlder restores the state before the upgrade: each object is stored as v1alpha1.
 func (f *fleet) storeOlder(t *testing.T) {
 	t.Helper()
 	store(t, older)
 	waitFor(t, f.namespace, "the objects to be stored as "+older, patience, func(ctx context.Context) error {
 		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"example.com/touched":"%d"}}}`, time.Now().UnixNano())
 		for name := range f.ports {
-			// An API server that has not read the CRD yet stores what it stored before.
+			// An API server that has not read the changed CRD yet stores the previous version.
 			if err := suite.admin.Patch(ctx, newObject(f.namespace, name, 0), client.RawPatch(types.MergePatchType, patch)); err != nil {
 				return err
 			}
@@ -57,7 +60,7 @@ func (f *fleet) storeOlder(t *testing.T) {
 	})
 }
 
-// running waits until the control plane has begun to migrate.
+// running waits until the control plane has started to migrate.
 func running(t *testing.T, operator string) {
 	t.Helper()
 	waitFor(t, operator, "the control plane to migrate", patience, func(ctx context.Context) error {
@@ -86,7 +89,7 @@ func testMigrationKilled(t *testing.T, f *fleet) {
 	after, _ := waitForOtherLeader(t, operator, before)
 	t.Logf("%s finished what %s began", after, before)
 	for _, reader := range reads {
-		// A process that is killed takes the requests along that it was answering.
+		// Failed reads do not count here, because a killed process loses its in-flight requests.
 		reader.finish(t, "while the leader is killed in a migration")
 	}
 	must(t, errors.Join(f.asCreated(t.Context(), older), f.asCreated(t.Context(), newer)))
@@ -118,8 +121,9 @@ func testMigrationWithoutWebhook(t *testing.T, f *fleet) {
 	f.samePods(t, "without webhooks")
 }
 
-// staysUnconverted requires that no instance can be read in both versions for a while, because no webhook converts it. Without this check,
-// the test would pass as well with a webhook that still answers.
+// staysUnconverted requires for a while that no instance can be read in both versions, because no
+// webhook converts it. Without this check, the test would also pass with a webhook that still
+// answers.
 func (f *fleet) staysUnconverted(t *testing.T, period time.Duration) {
 	t.Helper()
 	unconverted := func(ctx context.Context) error {

@@ -1,7 +1,8 @@
 package e2e
 
-// The installation that docs/guide/air-gapped.md describes for nodes that do not know the mirror: `make images` builds and pushes for a
-// registry of another name, by digest, OLM installs from there, and operator and instances run images of that name.
+// The installation of docs/guide/air-gapped.md for nodes that do not know the mirror. `make images`
+// builds and pushes images by digest for a registry with another name. OLM installs from that
+// registry, and the operator and the instances run images with that name.
 
 import (
 	"os"
@@ -28,7 +29,7 @@ func testInstallFromMirror(t *testing.T) {
 	startClean(t)
 	registry := os.Getenv("IMAGE_REGISTRY")
 	mirror := registry + "/mirror"
-	// What make above this process was asked for is not for this one.
+	// The options of the make process that runs this test must not apply to this one.
 	_, err := command(t.Context(), "env", "--unset=MAKEFLAGS", "make", "--directory="+suite.repository, "images", "CLUSTER=external",
 		"IMAGE_REGISTRY="+mirror, "USE_IMAGE_DIGESTS=true", "NGINX_IMAGE="+registry+"/"+otherImage,
 		"EXPORTER_IMAGE="+registry+"/"+harness.ExporterImage, "CONTAINER_TOOL=buildah", "PLATFORMS=linux/"+runtime.GOARCH)
@@ -51,7 +52,7 @@ func testInstallFromMirror(t *testing.T) {
 	runsFrom(t, pods, registry+"/"+nginx+"@sha256:")
 }
 
-// runsFrom requires Pods whose containers all have an image of this name.
+// runsFrom requires at least one Pod, and an image with this prefix in each container.
 func runsFrom(t *testing.T, pods []corev1.Pod, image string) {
 	t.Helper()
 	if len(pods) == 0 {

@@ -1,10 +1,12 @@
 package e2e
 
-// config/monitoring with a real Prometheus, which scrapes both replicas of the operator as the documentation tells it to.
+// config/monitoring with a real Prometheus that scrapes both replicas of the operator as
+// documented.
 //
-//   - The token of the component's ServiceAccount reads the metrics.
-//   - Every series that an alert or a panel selects is there, each query of a panel has a value, and no rule fails.
-//   - An instance that is not Ready makes its alerts fire, and they end when it is.
+//   - The token of the component's ServiceAccount can read the metrics.
+//   - Every series that an alert or a panel selects exists. Each panel query has a value, and no
+//     rule fails.
+//   - If an instance is not Ready, its alerts fire. They end when the instance is Ready.
 //   - The first command of each runbook works.
 
 import (
@@ -33,7 +35,7 @@ import (
 	"github.com/example/nginx-operator/test/monitoring"
 )
 
-// emptyByDesign are queries of panels that have no value on a cluster where all is well.
+// emptyByDesign maps the titles of panels without data on a healthy cluster to the reason.
 var emptyByDesign = map[string]string{
 	"Blocked instances, by reason": "only reasons of which there is an instance are shown",
 	"Degraded instances":           "only reasons of which there is an instance are shown",
@@ -41,18 +43,18 @@ var emptyByDesign = map[string]string{
 	"Webhook calls of the API server that failed": "the API server has a series once a call has failed",
 }
 
-// bornAtFailure maps metrics of the API server without a series before the first failure to metrics with the same labels that always
-// have one.
+// bornAtFailure maps API server metrics that have no series before the first failure to metrics
+// with the same labels that always have one.
 var bornAtFailure = map[string]string{
 	"apiserver_admission_webhook_fail_open_count":             "apiserver_admission_webhook_request_total",
 	"apiserver_admission_webhook_rejection_count":             "apiserver_admission_webhook_request_total",
 	"apiserver_crd_conversion_webhook_duration_seconds_count": "apiserver_crd_conversion_webhook_duration_seconds_count",
 }
 
-// ofFailures are the matchers by which an alert leaves out what did not fail.
+// ofFailures matches the label matchers that limit an alert to failures.
 var ofFailures = regexp.MustCompile(`, *(error_type!="no_error"|succeeded="false")`)
 
-// whileWell returns a selection that has data while all is well.
+// whileWell returns a selection that has data on a healthy cluster.
 func whileWell(selector monitoring.Selector) string {
 	if instead, found := bornAtFailure[selector.Metric]; found {
 		return ofFailures.ReplaceAllString(strings.Replace(selector.Text, selector.Metric, instead, 1), "")
@@ -81,7 +83,7 @@ func testMonitoring(t *testing.T) {
 		}
 		return nil
 	}
-	// Until the instances of earlier tests are gone.
+	// Instances of earlier tests may still exist.
 	waitFor(t, operator, alert+" to be silent", patience, silent)
 	object := newObject(namespace, "web", 1)
 	object.Spec.Config = &v1alpha2.Config{ConfigMapRef: &v1alpha2.ConfigMapKeyReference{Name: "site", Key: "site.conf"}}
@@ -112,16 +114,17 @@ func testMonitoring(t *testing.T) {
 	})
 }
 
-// startPrometheus starts Prometheus with the alerts, which wait for nothing, and with the scrape configuration of the documentation, as the
-// account of config/monitoring.
+// startPrometheus starts Prometheus with the operator's alerts and the documented scrape
+// configurations. Alerts fire without delay.
 func startPrometheus(t *testing.T, operator string) *harness.Prometheus {
 	t.Helper()
 	config := operatorScrape(t, operator)
 	return startPrometheusWith(t, config, &harness.Must1(monitoring.Rules(suite.repository))(t).Spec)
 }
 
-// operatorScrape returns the documented configurations that scrape the operator, as the account of config/monitoring, and the API server,
-// as the administrator of the cluster.
+// operatorScrape returns the documented scrape configurations of the operator and of the API
+// server. Prometheus authenticates to the operator with the ServiceAccount of config/monitoring,
+// and to the API server with the administrator's certificate.
 func operatorScrape(t *testing.T, operator string) map[string]any {
 	t.Helper()
 	token := filepath.Join(t.TempDir(), "token")
@@ -136,7 +139,8 @@ func operatorScrape(t *testing.T, operator string) map[string]any {
 	return config
 }
 
-// apiServerScrape returns the documented configuration that scrapes the API server, with the certificate of the administrator.
+// apiServerScrape returns the documented scrape configuration of the API server, with the
+// administrator's certificate.
 func apiServerScrape(t *testing.T) map[string]any {
 	t.Helper()
 	admin, err := ctrl.GetConfig()
@@ -156,7 +160,7 @@ func apiServerScrape(t *testing.T) map[string]any {
 	return job
 }
 
-// documentedScrape returns the configuration of Prometheus in the documentation that has a job.
+// documentedScrape returns the documented Prometheus configuration whose first job has this name.
 func documentedScrape(t *testing.T, job string) map[string]any {
 	t.Helper()
 	page := harness.Must1(os.ReadFile(filepath.Join(suite.repository, "docs/guide/operations.md")))(t)
@@ -169,13 +173,14 @@ func documentedScrape(t *testing.T, job string) map[string]any {
 	return config
 }
 
-// installAccess makes what config/monitoring has for a cluster without the Prometheus operator, and returns the token for the metrics.
+// installAccess creates the objects of config/monitoring that a cluster without the Prometheus
+// Operator supports, and returns the token for the metrics.
 func installAccess(t *testing.T, operator string) []byte {
 	t.Helper()
 	secret := &corev1.Secret{}
 	for _, rendered := range harness.Must1(monitoring.Render(suite.delivery, operator))(t) {
 		if rendered.GetGvk().Group == "monitoring.coreos.com" {
-			continue // the cluster does not serve it
+			continue // the cluster does not serve this API
 		}
 		object := &unstructured.Unstructured{}
 		must(t, yaml.Unmarshal([]byte(rendered.MustYaml()), &object.Object))
@@ -199,7 +204,8 @@ func installAccess(t *testing.T, operator string) []byte {
 	return secret.Data[corev1.ServiceAccountTokenKey]
 }
 
-// haveData requires every series that alerts and panels select, and a value of each query of a panel.
+// haveData requires data for every series that alerts and panels select, and for each panel query
+// that is not in emptyByDesign.
 func haveData(t *testing.T, prometheus *harness.Prometheus) {
 	t.Helper()
 	dashboard := harness.Must1(monitoring.ReadDashboard(suite.repository))(t)
@@ -240,7 +246,7 @@ func hasValue(ctx context.Context, prometheus *harness.Prometheus, query string,
 	return err
 }
 
-// fires reports whether an alert fires that has these labels.
+// fires returns an error unless an alert with this name and these labels fires.
 func fires(ctx context.Context, prometheus *harness.Prometheus, name string, labels map[string]string) error {
 	alerts, err := prometheus.Alerts(ctx)
 	if err != nil {
@@ -259,7 +265,7 @@ func fires(ctx context.Context, prometheus *harness.Prometheus, name string, lab
 	return fmt.Errorf("%s does not fire, but %v", name, alerts)
 }
 
-// testRunbooks runs the commands with which the runbooks begin.
+// testRunbooks runs the first commands of each runbook.
 func testRunbooks(t *testing.T) {
 	rules := harness.Must1(monitoring.Rules(suite.repository))(t)
 	for _, alert := range monitoring.Alerts(rules) {

@@ -1,10 +1,13 @@
 package e2e
 
-// Real versions of nginx, from suites of Debian: the default one of the local cluster, and in a full run the others as well.
+// Real nginx versions from Debian suites: the default suite of the local cluster, and the other
+// suites in a full run.
 //
-//   - An instance serves, plain and with TLS, takes another configuration, and shows metrics, without a failed request.
-//   - A configuration that nginx refuses is rolled back. So is a directive that this version lacks, which admission takes because a later
-//     one knows it; a version that has it serves.
+//   - An instance serves HTTP and HTTPS, applies another configuration, and exposes metrics,
+//     without a failed request.
+//   - The operator rolls back a configuration that nginx rejects.
+//   - It also rolls back a directive that admission accepts because a later nginx version knows it.
+//     A version that has the directive serves it.
 
 import (
 	"fmt"
@@ -21,8 +24,8 @@ import (
 	"github.com/example/nginx-operator/internal/defaults"
 )
 
-// nginxVersions are the suites of Debian with the oldest nginx that each may have, as the second number of its version. The Makefile has
-// the images made.
+// nginxVersions are the Debian suites and the oldest nginx minor version that each may have. If
+// full is set, only a full run tests the suite. The Makefile builds the images.
 var nginxVersions = []struct {
 	suite string
 	minor int
@@ -31,7 +34,8 @@ var nginxVersions = []struct {
 	{"trixie", 26, false}, {"bookworm", 22, true}, {"sid", 30, true},
 }
 
-// newDirective came with nginx 1.29.3, so the versions from 1.30 on have it. max_headers would not do: Debian added it to 1.26.
+// newDirective was added in nginx 1.29.3, so it exists from 1.30 on. max_headers is unsuitable,
+// because Debian backported it to 1.26.
 const (
 	newDirective      = "add_header_inherit merge;"
 	newDirectiveMinor = 30
@@ -75,7 +79,7 @@ func testNginxVersion(t *testing.T, debian string, minor int) {
 		answers(t, namespace, suite.reach.pod(&pods[i], defaults.MetricsPort(&object.Spec))+"metrics", "nginx_up 1")
 	}
 
-	// configure gives the location of the start page one more directive.
+	// configure changes the configuration and adds a directive to its server block.
 	configure := func(directive string) {
 		update(t, object, func(o *v1alpha2.NginxOperator) {
 			o.Spec.Config.Inline = strings.Replace(serverText("third"), "listen 8080;", "listen 8080; "+directive, 1)
@@ -106,7 +110,7 @@ func testNginxVersion(t *testing.T, debian string, minor int) {
 
 var nginxVersion = regexp.MustCompile(`nginx/1\.([0-9]+)\.[0-9]+`)
 
-// runningMinor returns the second number of the version of nginx that runs, and logs the whole.
+// runningMinor returns the minor version of the running nginx, and logs the full version.
 func runningMinor(t *testing.T, object *v1alpha2.NginxOperator) int {
 	t.Helper()
 	pod := client.ObjectKeyFromObject(onePodOf(t, object))

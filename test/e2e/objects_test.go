@@ -1,6 +1,6 @@
 package e2e
 
-// This file makes, changes and looks at NginxOperators and their children.
+// Helpers that create, change, and inspect NginxOperators and their children.
 
 import (
 	"context"
@@ -26,14 +26,14 @@ import (
 	"github.com/example/nginx-operator/test/harness"
 )
 
-// Pod Security levels of namespaces: restricted is what careful administrators have, and what all Pods of ours pass;
-// baseline is for the Pods of operator-sdk.
+// Pod Security levels of namespaces. Careful administrators set restricted, and all Pods of the
+// operator and its instances comply with it. baseline is for the Pods of operator-sdk.
 const (
 	restricted = "restricted"
 	baseline   = "baseline"
 )
 
-// newNamespace makes a namespace of a Pod Security level, and removes it after the test.
+// newNamespace creates a namespace with a Pod Security level, and deletes it after the test.
 func newNamespace(t *testing.T, level string) string {
 	t.Helper()
 	return newNamespaceOf(t, level, madeByTests)
@@ -47,7 +47,8 @@ func newNamespaceOf(t *testing.T, level, madeBy string) string {
 	}}}
 	must(t, suite.admin.Create(t.Context(), namespace))
 	t.Cleanup(func() {
-		// Its content goes meanwhile; the cleanup at the end of the run waits for it.
+		// The content is deleted in the background. The cleanup at the end of the run waits for
+		// that.
 		if err := deleteNamespace(context.Background(), namespace.Name); err != nil {
 			t.Errorf("failed to delete namespace %s: %v", namespace.Name, err)
 		}
@@ -71,7 +72,7 @@ func newInstance(t *testing.T, namespace, name string, replicas int32) *v1alpha2
 	return object
 }
 
-// update changes an object as kubectl edit does, and leaves the result in it.
+// update changes an object as kubectl edit does, and writes the result to the object.
 func update[T client.Object](t *testing.T, object T, change func(T)) {
 	t.Helper()
 	must(t, harness.RetryOnConflict(func() error {
@@ -83,12 +84,13 @@ func update[T client.Object](t *testing.T, object T, change func(T)) {
 	}))
 }
 
-// ready reports whether an object's condition Ready is True for its current generation.
+// ready returns an error unless an object's condition Ready is True for its current generation.
 func ready(ctx context.Context, object *v1alpha2.NginxOperator) error {
 	return hasCondition(ctx, object, v1alpha2.ConditionReady, metav1.ConditionTrue, "")
 }
 
-// hasCondition reports whether a condition speaks of the object's current generation and says this; "" is any reason.
+// hasCondition returns an error unless a condition has this status and this reason for the object's
+// current generation. An empty reason matches any reason.
 func hasCondition(
 	ctx context.Context, object *v1alpha2.NginxOperator, conditionType string, status metav1.ConditionStatus, reason string,
 ) error {
@@ -111,7 +113,8 @@ func waitForReady(t *testing.T, object *v1alpha2.NginxOperator) time.Duration {
 	return waitFor(t, object.Namespace, object.Name+" to be ready", patience, func(ctx context.Context) error { return ready(ctx, object) })
 }
 
-// waitForDegraded waits until an object says with that reason what is wrong, also by an Event.
+// waitForDegraded waits until an object reports this reason in its condition Degraded, in
+// status.blockedBy, and in an Event.
 func waitForDegraded(t *testing.T, object *v1alpha2.NginxOperator, reason string) time.Duration {
 	t.Helper()
 	took := waitFor(t, object.Namespace, object.Name+" to be degraded: "+reason, patience, func(ctx context.Context) error {
@@ -155,7 +158,7 @@ func podsOf(ctx context.Context, object *v1alpha2.NginxOperator) ([]corev1.Pod, 
 	return pods, nil
 }
 
-// uidsOf returns who the Pods of an object are.
+// uidsOf returns the UIDs of an object's Pods, ordered by Pod name.
 func uidsOf(t *testing.T, object *v1alpha2.NginxOperator) []types.UID {
 	t.Helper()
 	pods, err := podsOf(t.Context(), object)
@@ -167,7 +170,7 @@ func uidsOf(t *testing.T, object *v1alpha2.NginxOperator) []types.UID {
 	return uids
 }
 
-// waitForNewPods waits until none of the Pods of before is left, and the object is ready.
+// waitForNewPods waits until the object is ready and all Pods in before are deleted or terminating.
 func waitForNewPods(t *testing.T, object *v1alpha2.NginxOperator, before []types.UID) {
 	t.Helper()
 	waitFor(t, object.Namespace, "other Pods", patience, func(ctx context.Context) error {
@@ -184,7 +187,7 @@ func waitForNewPods(t *testing.T, object *v1alpha2.NginxOperator, before []types
 	})
 }
 
-// waitForOnly waits until so many Pods of an object are left, those that drain included.
+// waitForOnly waits until an object has exactly count Pods, including Pods that drain.
 func waitForOnly(t *testing.T, object *v1alpha2.NginxOperator, count int) {
 	t.Helper()
 	waitFor(t, object.Namespace, "the old Pods to be gone", patience, func(ctx context.Context) error {
@@ -197,7 +200,8 @@ func waitForOnly(t *testing.T, object *v1alpha2.NginxOperator, count int) {
 	})
 }
 
-// childrenOf returns the child objects by kind; without a second replica there is no PodDisruptionBudget.
+// childrenOf returns the existing child objects by kind. With one replica, there is no
+// PodDisruptionBudget.
 func childrenOf(ctx context.Context, object *v1alpha2.NginxOperator) (map[string]client.Object, error) {
 	out := map[string]client.Object{}
 	var errs []error
@@ -216,7 +220,7 @@ func childrenOf(ctx context.Context, object *v1alpha2.NginxOperator) (map[string
 	list := &corev1.ConfigMapList{}
 	errs = append(errs, suite.admin.List(ctx, list, client.InNamespace(object.Namespace),
 		client.MatchingLabels(wellknown.Selector(object.Name))))
-	// There is one for each revision; the newest is the current one's.
+	// Each revision has its own ConfigMap. The newest belongs to the current revision.
 	for i := range list.Items {
 		current, found := out["ConfigMap"]
 		if !found || list.Items[i].CreationTimestamp.After(current.GetCreationTimestamp().Time) {

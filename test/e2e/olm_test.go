@@ -1,6 +1,7 @@
 package e2e
 
-// This file installs the operator through OLM and looks at what OLM and the operator's Pods do.
+// Helpers that install the operator through OLM, and inspect the state of OLM and of the operator's
+// Pods.
 
 import (
 	"context"
@@ -23,14 +24,14 @@ import (
 
 const (
 	packageName = "nginx-operator"
-	// operatorName is the name of the operator's Deployment and of its ServiceAccount.
+	// operatorName is the name of the operator's Deployment and ServiceAccount.
 	operatorName     = "nginx-operator-controller-manager"
 	operatorSelector = "app.kubernetes.io/name=nginx-operator,app.kubernetes.io/component=controller-manager"
 	metricsService   = "nginx-operator-controller-manager-metrics-service"
 	metricsRole      = "nginx-operator-metrics-reader"
 	leaseName        = "nginx-operator.operator.example.com"
 	crdName          = "nginxoperators.operator.example.com"
-	// catalogName is the CatalogSource's.
+	// catalogName is the name of the CatalogSource.
 	catalogName = "nginx-operator-e2e"
 )
 
@@ -38,7 +39,8 @@ func csvName() string { return csvNameOf(suite.version) }
 
 func csvNameOf(version string) string { return packageName + ".v" + version }
 
-// applyManifest applies one of the manifests for a namespace with kubectl, with this release's catalog.
+// applyManifest applies a manifest with kubectl, after it has inserted the namespace and the image
+// of this release's catalog.
 func applyManifest(t *testing.T, namespace, manifest string) {
 	t.Helper()
 	applyText(t, strings.NewReplacer("NAMESPACE", namespace, "CATALOG_IMAGE", suite.catalogImage).Replace(manifest))
@@ -52,26 +54,27 @@ func applyText(t *testing.T, manifests string) {
 	kubectl(t, "apply", "-f", file)
 }
 
-// olmObject returns an empty object of a kind of OLM.
+// olmObject returns an empty object of an OLM kind.
 func olmObject(kind, namespace, name string) *unstructured.Unstructured {
 	object := objectOf("operators.coreos.com/v1alpha1", kind, name)
 	object.SetNamespace(namespace)
 	return object
 }
 
-// text returns the string at a path of an object, "" where there is none.
+// text returns the string at a path of an object, or "" if the path does not exist.
 func text(object *unstructured.Unstructured, path ...string) string {
 	value, _, _ := unstructured.NestedString(object.Object, path...)
 	return value
 }
 
-// waitForInstall waits until OLM has installed the operator and says so, and all replicas of it are ready.
+// waitForInstall waits until OLM reports that this release is installed and all replicas of the
+// operator are ready.
 func waitForInstall(t *testing.T, namespace string) time.Duration {
 	t.Helper()
 	return waitForRelease(t, namespace, suite.version)
 }
 
-// waitForRelease does the same for any release.
+// waitForRelease is like waitForInstall, for any release.
 func waitForRelease(t *testing.T, namespace, version string) time.Duration {
 	t.Helper()
 	return waitFor(t, namespace, "release "+version+" of the operator to be installed", installPatience, func(ctx context.Context) error {
@@ -79,9 +82,10 @@ func waitForRelease(t *testing.T, namespace, version string) time.Duration {
 	})
 }
 
-// waitForOLM waits for what OLM does about the certificate of the webhooks. It looks at a ClusterServiceVersion when something happens to
-// what belongs to it, and again after a quarter of an hour. Should it miss that, the Secret gets another annotation now and then; one
-// of the ClusterServiceVersion would end up in the Deployment, and start a rollout.
+// waitForOLM waits until OLM has processed a change of the webhook certificate. OLM reconciles a
+// ClusterServiceVersion if a dependent changes, and again after 15 minutes. OLM can miss a change,
+// so waitForOLM annotates the Secret every 10 seconds. An annotation on the ClusterServiceVersion
+// would reach the Deployment and start a rollout.
 func waitForOLM(t *testing.T, namespace, what string, check func(context.Context) error) time.Duration {
 	t.Helper()
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: certificateSecret}}
@@ -98,7 +102,8 @@ func waitForOLM(t *testing.T, namespace, what string, check func(context.Context
 	})
 }
 
-// installed reports whether OLM says that a release is installed, and all replicas of it are ready.
+// installed returns an error unless OLM reports that a release is installed and all replicas of the
+// operator are ready.
 func installed(ctx context.Context, namespace, version string) error {
 	if err := succeeded(ctx, namespace, version); err != nil {
 		return err
@@ -106,7 +111,7 @@ func installed(ctx context.Context, namespace, version string) error {
 	return operatorRolledOut(ctx, namespace)
 }
 
-// succeeded reports whether OLM says that a release is installed.
+// succeeded returns an error unless OLM reports that a release is installed.
 func succeeded(ctx context.Context, namespace, version string) error {
 	csv := olmObject("ClusterServiceVersion", namespace, csvNameOf(version))
 	if err := suite.admin.Get(ctx, client.ObjectKeyFromObject(csv), csv); err != nil {
@@ -118,7 +123,8 @@ func succeeded(ctx context.Context, namespace, version string) error {
 	return nil
 }
 
-// operatorRolledOut reports whether all replicas of the operator are ready, of the newest revision, and no other is left.
+// operatorRolledOut returns an error unless the operator has exactly two Pods and both are ready.
+// Pods of an old revision count, so a rollout in progress is an error.
 func operatorRolledOut(ctx context.Context, namespace string) error {
 	const replicas = 2
 	pods, err := operatorPods(ctx, namespace)
@@ -139,7 +145,7 @@ func operatorRolledOut(ctx context.Context, namespace string) error {
 	return nil
 }
 
-// operatorPods returns all Pods of the operator, those that are ending as well.
+// operatorPods returns all Pods of the operator, including terminating Pods.
 func operatorPods(ctx context.Context, namespace string) ([]corev1.Pod, error) {
 	list := &corev1.PodList{}
 	selector, err := metav1.ParseToLabelSelector(operatorSelector)
@@ -150,8 +156,8 @@ func operatorPods(ctx context.Context, namespace string) ([]corev1.Pod, error) {
 	return list.Items, err
 }
 
-// uninstall removes the operator as OLM's documentation says: the Subscription, then the ClusterServiceVersion. It waits
-// until no Pod of it is left.
+// uninstall removes the operator as OLM documents it: first the Subscription, then the
+// ClusterServiceVersion. It waits until no Pod of the operator is left.
 func uninstall(t *testing.T, namespace string) {
 	t.Helper()
 	must(t, suite.admin.Delete(t.Context(), olmObject("Subscription", namespace, packageName)))
@@ -165,7 +171,8 @@ func uninstall(t *testing.T, namespace string) {
 	})
 }
 
-// leader returns the identity of the replica that leads; it begins with the Pod's name. An error says that none does.
+// leader returns the identity of the leading replica, which starts with the Pod's name. It returns
+// an error if no replica leads.
 func leader(ctx context.Context, namespace string) (string, error) {
 	lease := &coordinationv1.Lease{}
 	if err := suite.admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: leaseName}, lease); err != nil {
@@ -178,7 +185,8 @@ func leader(ctx context.Context, namespace string) (string, error) {
 	return identity, nil
 }
 
-// waitForOtherLeader waits until another than the one before leads, and returns who and how long it took.
+// waitForOtherLeader waits until a replica other than before leads. It returns the identity of the
+// new leader and how long that took.
 func waitForOtherLeader(t *testing.T, namespace, before string) (string, time.Duration) {
 	t.Helper()
 	var now string

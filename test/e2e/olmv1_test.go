@@ -1,7 +1,8 @@
 package e2e
 
-// OLM v1, on a cluster that has no OLM v0: `make e2e-olm-v1` runs this file alone. Installed as config/olm-v1 says, the operator goes
-// through its life (install, another certificate, upgrade, uninstall, and over from what OLM v0 left) with the clients of the upgrades
+// OLM v1, on a cluster without OLM v0. `make e2e-olm-v1` runs only this file. The operator is
+// installed as config/olm-v1 describes. The test covers installation, certificate replacement,
+// upgrade, uninstallation, and migration from OLM v0. It uses the same clients as the upgrades
 // through OLM v0.
 
 import (
@@ -24,10 +25,12 @@ import (
 
 const (
 	olmV1API = "olm.operatorframework.io/v1"
-	// webhookSecret is what cert-manager writes the certificate of the webhooks to.
+	// webhookSecret is the Secret to which cert-manager writes the webhook certificate.
 	webhookSecret = operatorName + "-service-cert"
-	// withoutSafety has OLM v1 take any change of the CRD, as docs/guide/olm-v1.md says of cert-manager before 1.13. The local cluster has
-	// one: it drops reason and fieldPath of rules when it writes its CA, and OLM v1 does not know the change that puts them back.
+	// withoutSafety disables OLM v1's check of CRD changes, as docs/guide/olm-v1.md describes for
+	// cert-manager before 1.13. The local cluster has such a version. It drops reason and fieldPath
+	// of validation rules when it writes its CA, and OLM v1 does not recognize the change that
+	// restores them.
 	withoutSafety = "\n  install:\n    preflight:\n      crdUpgradeSafety:\n        enforcement: None"
 )
 
@@ -43,7 +46,8 @@ func testLifeUnderOLMv1(t *testing.T) {
 	operator := newNamespace(t, restricted)
 	suite.operatorNamespace = operator
 	defer func() { suite.operatorNamespace = "" }()
-	// Without the ServiceAccount in that namespace, OLM could not uninstall.
+	// OLM needs the ServiceAccount in this namespace to uninstall, so this runs before the
+	// namespace is deleted.
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
 		defer cancel()
@@ -72,7 +76,7 @@ func testLifeUnderOLMv1(t *testing.T) {
 	fleet.useNewFields(t)
 }
 
-// applyExtension applies config/olm-v1 with the catalog of a release, pinned to it.
+// applyExtension applies config/olm-v1 with the catalog of a release, pinned to that release.
 func applyExtension(t *testing.T, operator string, r release) {
 	t.Helper()
 	manifests := kubectl(t, "kustomize", filepath.Join(suite.repository, "config", "olm-v1"))
@@ -90,7 +94,7 @@ func applyExtension(t *testing.T, operator string, r release) {
 	applyText(t, replaced)
 }
 
-// extend applies it, and waits until the release is installed.
+// extend applies the extension of a release, and waits until that release is installed.
 func extend(t *testing.T, operator string, r release) {
 	t.Helper()
 	applyExtension(t, operator, r)
@@ -110,7 +114,8 @@ func extend(t *testing.T, operator string, r release) {
 	t.Logf("FIGURE release %s is installed after %s, OLM v1", r.version, seconds(took))
 }
 
-// readExtension returns the release that OLM v1 has installed, "" for none, and its conditions.
+// readExtension returns the release that OLM v1 has installed, or "" if there is none, and the
+// conditions of the ClusterExtension.
 func readExtension(ctx context.Context) (version, said string, err error) {
 	extension := objectOf(olmV1API, "ClusterExtension", packageName)
 	err = suite.admin.Get(ctx, client.ObjectKeyFromObject(extension), extension)
@@ -118,7 +123,8 @@ func readExtension(ctx context.Context) (version, said string, err error) {
 	return text(extension, "status", "install", "bundle", "version"), fmt.Sprint(conditions), err
 }
 
-// replaceCertificate takes away the certificate of the webhooks, which cert-manager makes again.
+// replaceCertificate deletes the webhook certificate, and waits until cert-manager has created
+// another one that the CRD trusts.
 func replaceCertificate(t *testing.T, operator string) {
 	t.Helper()
 	secret := &corev1.Secret{}
@@ -142,7 +148,8 @@ func replaceCertificate(t *testing.T, operator string) {
 	})
 }
 
-// refusesByAdmission waits until admission refuses what nginx could not read: cert-manager puts the CA into its configuration.
+// refusesByAdmission waits until admission rejects an invalid nginx configuration. The webhooks
+// work only after cert-manager has injected the CA into their configuration.
 func refusesByAdmission(t *testing.T, namespace string) {
 	t.Helper()
 	object := newObject(namespace, "refused", 0)
@@ -156,7 +163,8 @@ func refusesByAdmission(t *testing.T, namespace string) {
 	})
 }
 
-// outlivesExtension uninstalls the operator, and requires instances to serve on, and what they are made from to be there.
+// outlivesExtension uninstalls the operator, and requires the instance to keep serving and all
+// objects to remain.
 func (f *fleet) outlivesExtension(t *testing.T, operator string) {
 	t.Helper()
 	load := startLoad(t, f.namespace, suite.reach.service(f.namespace, "web", 8080))
@@ -173,7 +181,8 @@ func (f *fleet) outlivesExtension(t *testing.T, operator string) {
 	load.finish(t, f.namespace, "load while OLM v1 uninstalls the operator")
 }
 
-// takeOver has OLM v1 take a CRD that OLM v0 left, by the lines of docs/guide/olm-v1.md. Without them it refuses.
+// takeOver makes OLM v1 adopt a CRD that OLM v0 left, with the commands of docs/guide/olm-v1.md.
+// Without them, OLM v1 must reject the CRD.
 func takeOver(t *testing.T, operator string) {
 	t.Helper()
 	kubectl(t, "label", "crd", crdName, "app.kubernetes.io/managed-by-")
@@ -190,7 +199,8 @@ func takeOver(t *testing.T, operator string) {
 	kubectl(t, "annotate", "crd", crdName, "meta.helm.sh/release-name="+packageName, "meta.helm.sh/release-namespace="+operator)
 }
 
-// removeExtension uninstalls the operator from OLM v1, if that is there.
+// removeExtension uninstalls the operator from OLM v1, and waits until that is done. It does
+// nothing if OLM v1 is not installed.
 func removeExtension(ctx context.Context) error {
 	return eventually(ctx, func(ctx context.Context) error {
 		for _, kind := range []string{"ClusterExtension", "ClusterCatalog"} {

@@ -2,12 +2,15 @@ package e2e
 
 // The operator itself.
 //
-//   - Metrics are served over HTTPS to who has the ClusterRole for it, and to nobody else.
-//   - A new instance costs one write for each child and at most two for the status, until it is ready.
-//   - An image of the operator's own that cannot be pulled shows in the status within seconds, and is taken back.
-//   - When the leader stops, another one leads within 2 s; when it is killed, within 20 s; it works then.
-//   - Instances outlive an uninstallation, and a reinstallation picks them up with the same Pods and does what was changed
-//     meanwhile. No request is lost.
+//   - Only clients with the metrics ClusterRole can read the metrics, over HTTPS.
+//   - A new instance costs one write for each child and at most two status writes until it is ready
+//     (requests_test.go).
+//   - If the operator's default image cannot be pulled, the status reports that within seconds, and
+//     the operator rolls back.
+//   - If the leader stops, another replica leads within 2 s. If it is killed, another replica leads
+//     within 20 s. The new leader reconciles.
+//   - Instances outlive an uninstallation. A reinstallation adopts them with the same Pods and
+//     applies changes made in between. No request fails.
 
 import (
 	"bufio"
@@ -41,7 +44,7 @@ func testMetrics(t *testing.T) {
 	stranger := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "stranger"}}
 	must(t, suite.admin.Create(t.Context(), stranger))
 	binding := &rbacv1.ClusterRoleBinding{
-		// The cleanup after an aborted run knows it by the beginning of its name.
+		// The cleanup after an aborted run finds the binding by this prefix.
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "nginx-operator-e2e-"},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: metricsRole},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: account.Name}},
@@ -64,7 +67,8 @@ func testMetrics(t *testing.T) {
 		defer cancel()
 		return harness.GetMetrics(ctx, url, token.Status.Token)
 	}
-	// The operator caches what the API server decides, so the binding may take a moment.
+	// The operator caches the API server's authorization decisions, so the binding takes effect
+	// late.
 	waitFor(t, suite.operatorNamespace, "metrics", patience, func(ctx context.Context) error {
 		status, body, err := scrape(ctx, account)
 		if err == nil && (status != http.StatusOK || !strings.Contains(body, `nginx_operator_objects{ready="True"}`)) {
@@ -85,8 +89,8 @@ func testMetrics(t *testing.T) {
 	}
 }
 
-// forward makes a port of something in the cluster reachable until the end of the test and returns its HTTPS address.
-// Through the API server's proxy the token would not arrive.
+// forward forwards a port of a target in the cluster until the end of the test, and returns its
+// HTTPS address. The API server's proxy would not pass on the token.
 func forward(t *testing.T, namespace, target string, port int) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "kubectl", "port-forward", "-n", namespace, target, fmt.Sprintf(":%d", port))
@@ -97,7 +101,7 @@ func forward(t *testing.T, namespace, target string, port int) string {
 	must(t, cmd.Start())
 	lines := bufio.NewScanner(stdout)
 	forwarding := regexp.MustCompile(`^Forwarding from (127\.0\.0\.1:\d+)`)
-	t.Cleanup(func() { _ = cmd.Wait() }) // the end of the test's context has killed it
+	t.Cleanup(func() { _ = cmd.Wait() }) // the test's context has killed it
 	for lines.Scan() {
 		if match := forwarding.FindStringSubmatch(lines.Text()); match != nil {
 			go func() { _, _ = io.Copy(io.Discard, stdout) }()
@@ -108,11 +112,11 @@ func forward(t *testing.T, namespace, target string, port int) string {
 	return ""
 }
 
-// missingImage cannot be pulled anywhere.
+// missingImage is an image that no registry has.
 const missingImage = "ghcr.io/example/no-such-image:v0"
 
-// badImageLimit is what "within seconds" means for an image that cannot be pulled, counted from when the operator that
-// knows of it leads.
+// badImageLimit bounds the time until the status reports an image that cannot be pulled. The time
+// starts when the status reports the rollout of that image.
 const badImageLimit = 20 * time.Second
 
 func testBadImage(t *testing.T) {
@@ -154,7 +158,8 @@ func testBadImage(t *testing.T) {
 	}
 }
 
-// setOperatorEnv sets an environment variable of the operator through its Subscription, or takes all of them back.
+// setOperatorEnv sets an environment variable of the operator through its Subscription. An empty
+// name removes all variables.
 func setOperatorEnv(t *testing.T, name, value string) {
 	t.Helper()
 	update(t, olmObject("Subscription", suite.operatorNamespace, packageName), func(subscription *unstructured.Unstructured) {
@@ -184,8 +189,8 @@ func testLeaderStops(t *testing.T) {
 	})
 }
 
-// testLeaderIsKilled kills the process of the leader, which then cannot give the Lease back. For that it has to be on
-// the node, so it is for the local cluster only.
+// testLeaderIsKilled kills the process of the leader, which then cannot release the Lease. It must
+// run on the node, so it requires the local cluster.
 func testLeaderIsKilled(t *testing.T) {
 	operator := suite.operatorNamespace
 	before, err := leader(t.Context(), operator)
@@ -200,7 +205,7 @@ func testLeaderIsKilled(t *testing.T) {
 	waitForInstall(t, operator)
 }
 
-// killLeader kills the process of the replica that has the identity of a Lease.
+// killLeader kills the process of the replica with this Lease identity.
 func killLeader(t *testing.T, operator, identity string) {
 	t.Helper()
 	name, _, _ := strings.Cut(identity, "_")
@@ -214,7 +219,7 @@ func killLeader(t *testing.T, operator, identity string) {
 	must(t, err)
 }
 
-// operatorWorks requires a new instance to become ready.
+// operatorWorks requires a new instance to become ready and to serve.
 func operatorWorks(t *testing.T) {
 	t.Helper()
 	namespace := newNamespace(t, restricted)
@@ -230,7 +235,8 @@ func testReinstall(t *testing.T) {
 	load := startLoad(t, namespace, suite.reach.service(namespace, "web", 8080))
 
 	uninstall(t, operator)
-	// Without the operator nothing converts, so only the version that is stored can be read and written.
+	// Without the operator no webhook converts, so only the storage version can be read and
+	// written.
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Replicas = ptr.To[int32](3) })
 	holds(t, namespace, "an instance changed while nobody looks after it", 2*time.Second, func(ctx context.Context) error {
 		now, err := podsOf(ctx, object)

@@ -1,7 +1,7 @@
 package e2e
 
-// The RBAC permissions that OLM gives the operator: they suffice for all that the tests before this one made it do, and nobody's Secrets
-// are the operator's to write.
+// The RBAC permissions that OLM grants to the operator. They suffice for everything that the
+// preceding tests do, and they do not allow the operator to write Secrets in other namespaces.
 
 import (
 	"encoding/json"
@@ -29,7 +29,8 @@ func testPermissions(t *testing.T) {
 	}
 }
 
-// refusedNothing requires the API server not to have refused the operator anything for want of a permission.
+// refusedNothing requires that the API server rejected no request of the operator for lack of a
+// permission.
 func refusedNothing(t *testing.T, user string) {
 	t.Helper()
 	requests := 0
@@ -47,7 +48,7 @@ func refusedNothing(t *testing.T, user string) {
 			return nil
 		}
 		requests++
-		// A quota, and a namespace that ends, are refusals of another kind.
+		// Quotas and terminating namespaces also return 403, but with another message.
 		if message := event.ResponseStatus.Message; event.ResponseStatus.Code == 403 && strings.Contains(message, "cannot "+event.Verb) {
 			t.Errorf("the operator was refused: %s %s: %s", event.Verb, event.RequestURI, message)
 		}

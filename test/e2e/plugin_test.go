@@ -1,7 +1,12 @@
 package e2e
 
-// kubectl nginx, as kubectl runs it, on real Pods: status shows them; plan says of a change whether they are replaced, and is right; logs
-// has lines of each; config is what nginx itself says that it reads; restart replaces them.
+// kubectl nginx as a kubectl plugin, with real Pods.
+//
+//   - status shows the Pods.
+//   - plan predicts correctly whether a change replaces the Pods.
+//   - logs shows lines of each Pod.
+//   - config shows the configuration that nginx reads.
+//   - restart replaces the Pods.
 
 import (
 	"context"
@@ -74,7 +79,8 @@ func testPlugin(t *testing.T) {
 	}
 }
 
-// planOf returns what kubectl nginx plan says of the instance with one more field, which changes something.
+// planOf returns the output of kubectl nginx plan for the instance with one more field. The field
+// must change the instance.
 func planOf(t *testing.T, namespace, field string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "web.yaml")

@@ -2,12 +2,13 @@ package e2e
 
 // Changes of every field under load.
 //
-//   - While clients load each port, half of them with a new connection for each request and half on connections that they keep, a
-//     field is changed to another valid value and back, alone and together with an image that cannot be pulled. No request fails
-//     on a number that both declarations serve.
+//   - Clients load each port, half of them with a new connection for each request. A field changes
+//     to another valid value and back, alone and together with an image that cannot be pulled. No
+//     request fails on a port that both specs serve.
 //
-// The fields are those of the CRD (test/harness/mutate): one that is added is changed without a new case here, and one that
-// cannot be changed fails the test. A run takes a sample, whose seed it prints; E2E_SEED takes another one, and E2E_FULL=true all.
+// The fields come from the CRD (test/harness/mutate). A new field needs no new case here, and a
+// field that cannot be changed fails the test. A run changes a sample of the fields and prints its
+// seed. E2E_SEED selects another sample, and E2E_FULL=true changes all fields.
 
 import (
 	"context"
@@ -36,13 +37,15 @@ import (
 )
 
 const (
-	// sampleOfFields is how many fields a run changes that does not change all.
+	// sampleOfFields is how many fields a sample has in addition to the ports.
 	sampleOfFields = 4
-	// gateSeed makes the gate's sample, the same in every run, so that what fails once fails again. A release changes it.
+	// gateSeed selects the sample of the gate. It is constant, so that failures are reproducible.
+	// Each release changes it.
 	gateSeed uint64 = 1795329489947278865
-	// fieldsAtATime are changed at the same time, each on an instance of its own.
+	// fieldsAtATime is how many fields change at the same time, each on its own instance.
 	fieldsAtATime = 4
-	// settles is how long a change is loaded after the operator has done what it can do: the time in which nodes follow.
+	// settles is how long the load continues after the operator has finished, so that the nodes
+	// apply the change under load.
 	settles = 2 * time.Second
 )
 
@@ -63,7 +66,7 @@ func testEveryField(t *testing.T) {
 	}
 }
 
-// sample returns the fields of this run. The ports are always among them.
+// sample returns the fields of this run, which always include the ports.
 func sample(t *testing.T, fields []mutate.Field) []mutate.Field {
 	t.Helper()
 	if os.Getenv("E2E_FULL") == "true" {
@@ -84,8 +87,9 @@ func sample(t *testing.T, fields []mutate.Field) []mutate.Field {
 	return append(slices.DeleteFunc(slices.Clone(fields), func(field mutate.Field) bool { return !isAlways(field) }), rest[:sampleOfFields]...)
 }
 
-// changeUnderLoad changes one field of an instance to and fro, alone and with an image that cannot be pulled, which is taken back; for
-// ports it also stays stuck.
+// changeUnderLoad changes one field of an instance and back, alone and with an image that cannot be
+// pulled, which the operator rolls back. If the field belongs to ports, it repeats the change with
+// the image without automatic rollback.
 func changeUnderLoad(t *testing.T, field mutate.Field) {
 	namespace := newNamespace(t, restricted)
 	newConfigMap(t, namespace, mutate.InstanceContent, "index.html", mutate.InstancePage)
@@ -120,7 +124,7 @@ func changeUnderLoad(t *testing.T, field mutate.Field) {
 		waitFor(t, namespace, "the change of "+field.Path+" to end or to be stuck", 2*patience, func(ctx context.Context) error {
 			return hasSettled(ctx, object)
 		})
-		time.Sleep(settles) // what is measured is the load in this time
+		time.Sleep(settles) // the load in this time must not fail
 	}
 	waitForReady(t, object)
 	waitForOnly(t, object, 1)
@@ -129,8 +133,8 @@ func changeUnderLoad(t *testing.T, field mutate.Field) {
 	}
 }
 
-// firstTaken returns the first candidate of a field that the API server takes, in the object and in its children, and with which there is
-// something to serve.
+// firstTaken returns the first candidate of a field that the API server accepts, for the object and
+// its children, and that has at least one replica.
 func firstTaken(ctx context.Context, object *v1alpha2.NginxOperator, field mutate.Field) (*v1alpha2.NginxOperatorSpec, error) {
 	planner := &preview.Planner{Client: suite.admin}
 	last := errors.New("there is no other value")
@@ -157,7 +161,7 @@ func firstTaken(ctx context.Context, object *v1alpha2.NginxOperator, field mutat
 	return nil, last
 }
 
-// servedByBoth returns the numbers that two declarations serve in the same way.
+// servedByBoth returns the port numbers that two specs serve in the same way, as HTTP or as HTTPS.
 func servedByBoth(a, b *v1alpha2.NginxOperatorSpec) []int32 {
 	var out []int32
 	for _, port := range defaults.Ports(a) {
@@ -174,8 +178,8 @@ func servedByBoth(a, b *v1alpha2.NginxOperatorSpec) []int32 {
 	return out
 }
 
-// hasSettled reports whether the operator has done what it can do for the current generation: it is Ready, something is in the
-// way that will not pass by itself, or it is paused.
+// hasSettled returns an error until the operator has finished the current generation: the object is
+// Ready, Degraded, or paused.
 func hasSettled(ctx context.Context, object *v1alpha2.NginxOperator) error {
 	if err := suite.admin.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 		return err

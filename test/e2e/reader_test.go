@@ -1,7 +1,7 @@
 package e2e
 
-// This file has the clients that read objects all the time while the operator is upgraded, and notice every answer that
-// fails, or is wrong.
+// Clients that read objects continuously during an operator upgrade, and record each failed or
+// wrong response.
 
 import (
 	"context"
@@ -21,29 +21,30 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha1"
 )
 
-// readInterval is that of a client which reads fifty times a second.
+// readInterval results in 50 reads per second.
 const readInterval = 20 * time.Millisecond
 
-// listEvery is how many reads there are for one list: a list is answered from the API server's cache, a read of one object
-// from what is stored, through the conversion.
+// listEvery is the number of reads per list. The API server answers a list from its cache, and a
+// read of a single object from etcd, with a conversion.
 const listEvery = 50
 
-// tolerable bounds the one gap in which reads may fail, by design.md: none is what we aim at, and what was measured.
+// tolerable bounds the single gap in which reads may fail. The goal is no gap, and measurements
+// found none.
 const tolerable = 100 * time.Millisecond
 
-// readsAtOnce bounds how many reads overlap.
+// readsAtOnce bounds the number of concurrent reads.
 const readsAtOnce = 20
 
-// rawClient sends requests as they are, without discovery and limits that would hide a failure. Like every client of
-// client-go it comes again where the API server asks for that (Retry-After), which it does while it rebuilds its storage
-// for a changed CRD.
+// rawClient sends requests without discovery and client-side rate limits, which would hide
+// failures. Like every client-go client, it retries if the API server sends Retry-After. The API
+// server does so while it rebuilds its storage for a changed CRD.
 func rawClient() (rest.Interface, error) {
 	config, err := ctrl.GetConfig()
 	if err != nil {
 		return nil, err
 	}
 	config.QPS = -1
-	// v1alpha1 is deprecated, as each answer says.
+	// v1alpha1 is deprecated, so each response contains a warning.
 	config.WarningHandler = rest.NoWarnings{}
 	config.Timeout = 10 * time.Second
 	config.GroupVersion = &v1alpha1.GroupVersion
@@ -52,12 +53,12 @@ func rawClient() (rest.Interface, error) {
 	return rest.RESTClientFor(config)
 }
 
-// reader reads the objects of a namespace in one version, one after the other and now and then all of them. What it reads
-// has to be right from the beginning; that reads succeed is asked for from the moment that strictly is called.
+// reader reads the objects of a namespace in one version, one after another, and occasionally lists
+// all of them. Wrong responses always count. Failed reads count only after strictly is called.
 type reader struct {
 	version   string
 	namespace string
-	// ports has the port of each object that was there at the start, names the keys of it.
+	// ports maps each object that existed at the start to its port. names are the sorted keys.
 	ports map[string]int32
 	names []string
 	api   rest.Interface
@@ -65,7 +66,7 @@ type reader struct {
 	done  sync.WaitGroup
 
 	mu sync.Mutex
-	// strict: from now on a failure counts.
+	// strict means that failed reads count.
 	strict                   bool
 	reads                    int
 	total, failed, early     int
@@ -73,13 +74,14 @@ type reader struct {
 	firstFailure, firstWrong string
 	lastSuccess              time.Time
 	longestGap               time.Duration
-	// failingSince is when the first of the reads began that fail at the moment; outages are such times that are over.
+	// failingSince is the start of the first failed read of the current outage, or zero. outages
+	// counts the outages that are over.
 	failingSince  time.Time
 	outages       int
 	longestOutage time.Duration
 }
 
-// startReader begins to read. It ends with finish, or with the test.
+// startReader starts to read. The reading ends with finish or with the test.
 func startReader(t *testing.T, namespace, version string, ports map[string]int32) *reader {
 	t.Helper()
 	api, err := rawClient()
@@ -99,7 +101,8 @@ func startReader(t *testing.T, namespace, version string, ports map[string]int32
 			case <-ctx.Done():
 				return
 			case <-ticker.C:
-				// A list waits up to 100 ms until the API server is sure to know the latest, so reads overlap.
+				// The API server delays a list by up to 100 ms until its cache is current, so reads
+				// overlap.
 				select {
 				case running <- struct{}{}:
 					r.done.Go(func() {
@@ -108,7 +111,7 @@ func startReader(t *testing.T, namespace, version string, ports map[string]int32
 						r.record(began, wrong, err)
 						<-running
 					})
-				default: // it is slow; more requests would not make it faster
+				default: // more requests would not make a slow API server faster
 				}
 			}
 		}
@@ -116,7 +119,8 @@ func startReader(t *testing.T, namespace, version string, ports map[string]int32
 	return r
 }
 
-// read makes the n-th read. It returns what is wrong with the answer, and the error where there was none.
+// read makes the n-th read. It returns a description of a wrong response, or the error of a failed
+// read.
 func (r *reader) read(ctx context.Context, n int) (wrong string, err error) {
 	path, names := []string{"/apis/operator.example.com", r.version, "namespaces", r.namespace, "nginxoperators"}, r.names
 	if n%listEvery != 0 {
@@ -139,7 +143,7 @@ func (r *reader) read(ctx context.Context, n int) (wrong string, err error) {
 	return "", nil
 }
 
-// portsOf returns the first port of an object, or of each object of a list, by name.
+// portsOf returns the first port of an object, or of each object in a list, by object name.
 func portsOf(raw []byte) (map[string]int64, error) {
 	object := &unstructured.Unstructured{}
 	if err := object.UnmarshalJSON(raw); err != nil {
@@ -200,7 +204,7 @@ func (r *reader) strictly() {
 	r.strict, r.lastSuccess = true, time.Time{}
 }
 
-// goOn returns when so many more reads have ended that they say something of the time since, a list and each object among them.
+// goOn waits until enough reads have ended to include a list and each object of a small fleet.
 func (r *reader) goOn(t *testing.T) {
 	t.Helper()
 	reads := func() int {
@@ -217,7 +221,8 @@ func (r *reader) goOn(t *testing.T) {
 	})
 }
 
-// finish ends the reading and requires that no answer was wrong, and that none failed since strictly but in one short gap.
+// finish stops the reader. It requires that no response was wrong. It also requires that reads
+// after strictly failed in at most one gap, and for less than tolerable.
 func (r *reader) finish(t *testing.T, during string) {
 	t.Helper()
 	r.stop()

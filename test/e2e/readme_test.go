@@ -1,7 +1,8 @@
 package e2e
 
-// The README's section "Try it": exactly its lines, in the directory of the release, on a cluster with nothing else. The operator
-// gets installed by them, so this is a test of its own and not one of a group.
+// The README's section "Try it". The test runs exactly its commands in the directory of the
+// release, on a cluster without the operator. The commands install the operator, so the test is not
+// part of a group.
 
 import (
 	"context"
@@ -14,7 +15,7 @@ import (
 	"github.com/example/nginx-operator/docs"
 )
 
-// tryItNamespace is the one that the section makes.
+// tryItNamespace is the namespace that the section creates.
 const tryItNamespace = "hello"
 
 func TestReadme(t *testing.T) {
@@ -28,7 +29,7 @@ func TestReadme(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	began := time.Now()
-	// The shell ends what the lines leave in the background.
+	// The trap stops the background processes of the commands.
 	lines := "cd '" + suite.delivery + "'\ntrap 'kill $(jobs -p)' EXIT\n" + script
 	out, err := command(ctx, "bash", "-euo", "pipefail", "-c", lines)
 	if err != nil {
@@ -40,7 +41,7 @@ func TestReadme(t *testing.T) {
 	t.Logf("FIGURE the README's lines, from nothing to the answer: %s", seconds(time.Since(began)))
 }
 
-// removeTryIt takes away what the lines have made, without waiting for Pods that drain.
+// removeTryIt deletes everything that the commands created, without waiting for Pods that drain.
 func removeTryIt(t *testing.T) {
 	t.Helper()
 	defer func() { suite.operatorNamespace = "" }()

@@ -1,12 +1,15 @@
 package e2e
 
-// A storage migration that cannot end, because an admission policy refuses every write of one object, and the upgrade after it.
+// A storage migration that an admission policy blocks by rejecting every write of one object, and
+// the upgrade after it.
 //
-//   - The object is named: in an Event on it, and to OLM, with what refused it.
-//   - All others are migrated. status.storedVersions keeps the older version, although its own migrator, which
-//     stops at the first object that is refused, says so.
-//   - OLM does not replace the operator with the next release, which is offered and approved, until it is over.
-//   - Once the policy is gone, all of it ends by itself.
+//   - An Event on the object reports the failure. The OperatorCondition names the object and the
+//     reason for the rejection.
+//   - All other objects are migrated. status.storedVersions retains the older version, although the
+//     migrator of Kubernetes stops at the first rejected object and removes that version.
+//   - The next release is offered and approved, but OLM does not install it until the migration is
+//     done.
+//   - After the policy is deleted, the migration and the upgrade finish automatically.
 
 import (
 	"context"
@@ -26,10 +29,11 @@ import (
 	"github.com/example/nginx-operator/test/harness"
 )
 
-// refusedName is the object of the policy.
+// refusedName is the object whose writes the policy rejects.
 const refusedName = "object-7"
 
-// refuse applies the policy and waits until it works. It ends with the function that is returned, or with the test.
+// refuse applies the policy and waits until it takes effect. The returned function or the end of
+// the test deletes the policy.
 func refuse(t *testing.T, object *v1alpha2.NginxOperator) (end func()) {
 	t.Helper()
 	applyText(t, harness.Refusal(refusedName))
@@ -52,10 +56,11 @@ func refuse(t *testing.T, object *v1alpha2.NginxOperator) (end func()) {
 	return end
 }
 
-// blocked has this release migrate the storage again, with an object in the way, and goes on to the next one.
+// blocked makes this release migrate the storage again while the policy rejects one object, and
+// then upgrades to the next release.
 func (f *fleet) blocked(t *testing.T, operator string) {
 	t.Helper()
-	// Its InstallPlan waits for an approval, so OLM may learn of the next release meanwhile.
+	// The InstallPlan waits for an approval, so the catalog can already offer the next release.
 	offer(t, operator, suite.next.catalogImage)
 	f.storeOlder(t)
 	refused := newObject(f.namespace, refusedName, 0)
@@ -90,7 +95,7 @@ func (f *fleet) blocked(t *testing.T, operator string) {
 	})
 }
 
-// named waits until the object is named wherever somebody may look.
+// named waits until the OperatorCondition names the object and an Event reports the failure.
 func (f *fleet) named(t *testing.T, operator string, refused *v1alpha2.NginxOperator) {
 	t.Helper()
 	waitFor(t, operator, "the object to be named", installPatience, func(ctx context.Context) error {
@@ -107,7 +112,8 @@ func (f *fleet) named(t *testing.T, operator string, refused *v1alpha2.NginxOper
 	})
 }
 
-// waits reports whether OLM has the next release and blocks it, because the operator asks for that.
+// waits returns an error unless OLM blocks the next release because the operator is not
+// upgradeable.
 func waits(ctx context.Context, operator string) error {
 	csv := olmObject("ClusterServiceVersion", operator, csvNameOf(suite.next.version))
 	if err := suite.admin.Get(ctx, client.ObjectKeyFromObject(csv), csv); err != nil {
@@ -120,7 +126,7 @@ func waits(ctx context.Context, operator string) error {
 	return nil
 }
 
-// stillStored reports whether status.storedVersions has the older version.
+// stillStored returns an error unless status.storedVersions contains the older version.
 func stillStored(ctx context.Context) error {
 	crd, err := readCRD(ctx)
 	if err == nil && !slices.Contains(crd.Status.StoredVersions, older) {

@@ -1,7 +1,7 @@
 package e2e
 
-// This file knows the releases, and which versions of the API each has. It asks their bundles, so a new release needs no new
-// line here.
+// The releases and their API versions, which come from the bundles. A new release needs no change
+// here.
 
 import (
 	"errors"
@@ -15,17 +15,18 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// release is a release and what is installed from. Its delivery is the directory with its config and its bundle.
+// release is a release with the images that install it. delivery is the directory with its config
+// and bundle.
 type release struct {
 	version, delivery, catalogImage, bundleImage string
-	// served are the versions of the API that it has, stored the one in which it has objects stored.
+	// served are the API versions that the release serves. stored is its storage version.
 	served []string
 	stored string
-	// skipped: the graph leads from it, and not to it.
+	// skipped means that the graph leads from this release, but not to it.
 	skipped bool
 }
 
-// readReleases fills in which releases there are.
+// readReleases sets the releases of the suite.
 func readReleases(env func(string) string) error {
 	images, before := env("IMAGES"), strings.Fields(env("OLDER_VERSIONS"))
 	read := func(version, delivery string) (release, error) {
@@ -63,7 +64,7 @@ func readReleases(env func(string) string) error {
 	return nil
 }
 
-// readCatalog reads from the catalog which releases are skipped.
+// readCatalog marks the releases that the catalog skips.
 func readCatalog() error {
 	raw, err := os.ReadFile(filepath.Join(suite.delivery, "catalog", "nginx-operator", "catalog.yaml"))
 	if err != nil {
@@ -89,7 +90,7 @@ func readCatalog() error {
 	return nil
 }
 
-// readAPI reads the CRD of the API in the bundle.
+// readAPI reads the API versions from the CRD in the bundle.
 func (r *release) readAPI() error {
 	raw, err := os.ReadFile(filepath.Join(r.delivery, "bundle", "manifests", "operator.example.com_nginxoperators.yaml"))
 	if err != nil {
@@ -110,10 +111,10 @@ func (r *release) readAPI() error {
 	return nil
 }
 
-// converts reports whether a release has both versions.
+// converts reports whether a release serves both API versions.
 func (r release) converts() bool { return slices.Contains(r.served, newer) }
 
-// after returns the releases to which the graph leads from one, up to this one.
+// after returns the releases to which the graph leads from r, up to the current release.
 func (r release) after() []release {
 	n := slices.IndexFunc(suite.releases, func(other release) bool { return other.version == r.version })
 	return slices.DeleteFunc(slices.Clone(suite.releases[n+1:]), func(other release) bool { return other.skipped })

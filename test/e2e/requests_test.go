@@ -1,6 +1,7 @@
 package e2e
 
-// What a new server costs the API server, counted from its audit log. Only the local cluster has one that can be read.
+// The number of write requests for a new instance, counted in the API server's audit log. Only the
+// local cluster has a readable audit log.
 
 import (
 	"encoding/json"
@@ -12,8 +13,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// What an instance of one replica is written for: ConfigMap, Service, NetworkPolicy, Deployment, ControllerRevision; its status, once when
-// it is new and once when it is ready.
+// Writes for an instance with one replica. The children are ConfigMap, Service, NetworkPolicy,
+// Deployment, and ControllerRevision. The status is written when the instance is new and when it is
+// ready.
 const (
 	childWrites  = 5
 	statusWrites = 2
@@ -58,14 +60,15 @@ func testRequests(t *testing.T) {
 	}
 }
 
-// operatorWrites counts the write requests of the operator in a namespace, by verb and resource, whatever their outcome.
+// operatorWrites counts the operator's write requests in a namespace by verb and resource,
+// including failed requests.
 func operatorWrites(namespace string) (map[string]int, error) {
 	user, out := operatorUser(), map[string]int{}
 	return out, auditLines(func(line []byte) error {
 		var event struct {
 			Verb string
 			User struct{ Username string }
-			// ObjectRef is what the request is about.
+			// ObjectRef is the object of the request.
 			ObjectRef struct{ Namespace, Resource, Subresource string }
 		}
 		if err := json.Unmarshal(line, &event); err != nil {

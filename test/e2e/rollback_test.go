@@ -1,11 +1,13 @@
 package e2e
 
-// A change that fails takes itself back, while clients go on without a failed request.
+// The operator rolls back failed changes, without a failed request.
 //
-//   - What nginx refuses, an image without nginx, and Pods that find no node within the deadline: each is told in the words of
-//     nginx, the kubelet and the scheduler, and what served before runs again as a whole: image, configuration and content.
-//   - What was taken back scales, its Pods are replaced, and a renewed certificate reaches it.
-//   - What is corrected is tried and serves.
+//   - Rolled back are a configuration that nginx rejects, an image without nginx, and Pods that
+//     find no node within the deadline. The status contains the error message of nginx, the
+//     kubelet, or the scheduler. The last good revision runs again completely: image,
+//     configuration, and content.
+//   - A rolled-back instance can scale, replaces its Pods, and gets renewed certificates.
+//   - A corrected spec rolls out and serves.
 
 import (
 	"context"
@@ -24,7 +26,7 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// withoutNginx is an image that has no nginx.
+// withoutNginx is an image without nginx.
 const withoutNginx = "docker.io/library/busybox:1.36"
 
 func testRollback(t *testing.T) {
@@ -43,7 +45,7 @@ func testRollback(t *testing.T) {
 	plain, secure := suite.reach.service(namespace, "web", 8080), suite.reach.secure(namespace, "web", 8443)
 	loads := []*load{startLoad(t, namespace, plain), startLoad(t, namespace, secure)}
 
-	// fails makes a change that is taken back, and requires what the status says of it.
+	// fails makes a change that is rolled back, and checks the status.
 	fails := func(what string, words []string, change func(*v1alpha2.NginxOperatorSpec)) {
 		t.Helper()
 		began := time.Now()
@@ -79,7 +81,7 @@ func testRollback(t *testing.T) {
 			s.Config.Inline = strings.Replace(serverText("bad"), "location / {", api+"location / {", 1)
 		})
 
-	// What was taken back is a full citizen.
+	// A rolled-back instance supports the same operations as any other instance.
 	kubectl(t, "scale", "-n", namespace, "ngx/web", "--replicas=3")
 	waitFor(t, namespace, "three replicas", patience, func(ctx context.Context) error {
 		return hasReady(ctx, object, 3)
@@ -111,7 +113,7 @@ func testRollback(t *testing.T) {
 	}
 }
 
-// hasReady reports whether so many replicas are ready, and no other Pod is there.
+// hasReady returns an error unless exactly count replicas exist and all of them are ready.
 func hasReady(ctx context.Context, object *v1alpha2.NginxOperator, count int32) error {
 	if err := suite.admin.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 		return err

@@ -2,10 +2,13 @@ package e2e
 
 // A release of the operator with another default image, under load.
 //
-//   - The instances roll a bounded number at a time, the canary first; no request is lost.
-//   - One whose new Pods do not start is taken back and stops the others, which go on to serve what they did; OLM is told.
-//   - When that one is mended, the others follow by themselves, and OLM is told that as well.
-//   - Two tenants, one with an instance that fails and one with a slow one, both canaries, hold up nobody else all the while.
+//   - A bounded number of instances rolls at a time, the canary first. No request fails.
+//   - An instance whose new Pods do not start is rolled back and stops the rollout of the others,
+//     which keep serving. The OperatorCondition reports that.
+//   - After the instance is fixed, the others follow automatically. The OperatorCondition reports
+//     that as well.
+//   - Two other tenants, one with a failing instance and one with a slow instance, both canaries,
+//     block no other tenant at any time.
 
 import (
 	"context"
@@ -27,11 +30,12 @@ import (
 )
 
 const (
-	// rolloutSize and rolloutSizeFull are how many instances there are, of which a tenth and one at least may roll at a time.
+	// rolloutSize and rolloutSizeFull are the numbers of instances. A tenth of them, but at least
+	// one, may roll at a time.
 	rolloutSize, rolloutSizeFull = 10, 30
-	// rolloutLimit bounds the time that all of them take to roll.
+	// rolloutLimit bounds the rollout of all instances.
 	rolloutLimit = 10 * time.Minute
-	// broken is the instance whose new Pods do not start, canary the one that goes first.
+	// broken is the instance whose new Pods do not start. canary is the instance that rolls first.
 	broken, canary = "broken", "canary"
 )
 
@@ -96,7 +100,8 @@ func testFleetRollout(t *testing.T) {
 
 	must(t, suite.admin.Create(t.Context(), newBackend(namespace)))
 	began := time.Now()
-	// The name may be known as missing for a while, so it is tried again until it serves.
+	// DNS may cache the missing name for a while, so the rollout is retried until the instance
+	// serves.
 	waitFor(t, namespace, "the broken instance to serve", rolloutLimit, func(ctx context.Context) error {
 		err := ready(ctx, one)
 		if err != nil && len(one.Status.FailedRevisions) > 0 {
@@ -134,7 +139,8 @@ func testFleetRollout(t *testing.T) {
 	waitForInstall(t, operator)
 }
 
-// rolloutOf returns the names of the instances that have the other image and are Ready, and of those that roll.
+// rolloutOf returns the names of the instances that have finished the rollout to the other image,
+// and of the instances that are rolling.
 func rolloutOf(ctx context.Context, namespace string) (rolled, rolling []string, err error) {
 	list := &v1alpha2.NginxOperatorList{}
 	if err := suite.admin.List(ctx, list, client.InNamespace(namespace)); err != nil {
@@ -154,7 +160,8 @@ func rolloutOf(ctx context.Context, namespace string) (rolled, rolling []string,
 	return rolled, rolling, nil
 }
 
-// watchRollout looks until it is called how many instances roll at a time, and whether the canary was the first.
+// watchRollout checks how many instances roll at a time, and whether the canary was the first. The
+// returned function stops the checks and reports the problems.
 func watchRollout(t *testing.T, namespace string, most int) func(*testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -165,7 +172,8 @@ func watchRollout(t *testing.T, namespace string, most int) func(*testing.T) {
 		first := true
 		for ctx.Err() == nil {
 			rolled, rolling, err := rolloutOf(ctx, namespace)
-			// The one that was taken back goes on to be restored while its place is free already: it does not count.
+			// The broken instance frees its slot before its rollback is complete, so it does not
+			// count.
 			rolling = slices.DeleteFunc(rolling, func(name string) bool { return name == broken })
 			if err == nil && len(rolling) > most {
 				seen = append(seen, fmt.Sprintf("%v roll, %d may", rolling, most))
@@ -192,7 +200,7 @@ func watchRollout(t *testing.T, namespace string, most int) func(*testing.T) {
 	}
 }
 
-// newBackend returns the Service that the configuration of the broken instance names.
+// newBackend returns the Service that the configuration of the broken instance references.
 func newBackend(namespace string) *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "backend"},
@@ -200,7 +208,8 @@ func newBackend(namespace string) *corev1.Service {
 	}
 }
 
-// startFleet returns instances that are ready, the broken one first, then the canary.
+// startFleet creates instances and waits until they are ready. The broken instance is the first
+// one, and the canary the second.
 func startFleet(t *testing.T, namespace string, size int) []*v1alpha2.NginxOperator {
 	t.Helper()
 	backend, one := newBackend(namespace), newObject(namespace, broken, 1)
@@ -208,7 +217,8 @@ func startFleet(t *testing.T, namespace string, size int) []*v1alpha2.NginxOpera
 	one.Spec.Config = &v1alpha2.Config{Inline: proxyTo(backend.Name)}
 	must(t, suite.admin.Create(t.Context(), one))
 	waitForReady(t, one)
-	// nginx looks for its upstreams when it starts, and not while it runs: what served does so without this one, and cannot start again.
+	// nginx resolves its upstreams only when it starts. The running Pod keeps serving without this
+	// Service, but a new Pod cannot start.
 	must(t, suite.admin.Delete(t.Context(), backend))
 	objects := []*v1alpha2.NginxOperator{one}
 	for i := 1; i < size; i++ {

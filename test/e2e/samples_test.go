@@ -1,6 +1,7 @@
 package e2e
 
-// The recipes of config/samples: each is applied as it is, becomes ready, and answers the requests that its comment names.
+// The recipes of config/samples. Each is applied without changes, becomes ready, and answers the
+// requests in its comment.
 
 import (
 	"bytes"
@@ -22,7 +23,8 @@ import (
 	"github.com/example/nginx-operator/docs"
 )
 
-// certManager is the API group that the tests' cluster does not have: the certificate is made here in its place.
+// certManager is the prefix of an API group that the test cluster does not have. The tests create
+// the certificates instead.
 const certManager = "cert-manager.io/"
 
 func testSamples(t *testing.T) {
@@ -31,7 +33,7 @@ func testSamples(t *testing.T) {
 	must(t, err)
 	samples := map[string][]docs.Request{}
 	for _, file := range files {
-		// The two basic ones are applied through their kustomization (testSample).
+		// testSample applies the two basic samples through their kustomization.
 		if name := filepath.Base(file); name != "kustomization.yaml" && !strings.HasPrefix(name, "operator_") {
 			samples[name] = applySample(t, namespace, file)
 		}
@@ -48,7 +50,8 @@ func testSamples(t *testing.T) {
 	}
 }
 
-// applySample creates what a sample declares, and the certificates that it names, and returns the requests of its comment.
+// applySample creates the objects of a sample and the certificates that it references, and returns
+// the requests in its comment.
 func applySample(t *testing.T, namespace, file string) []docs.Request {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -76,8 +79,9 @@ func applySample(t *testing.T, namespace, file string) []docs.Request {
 	return requests
 }
 
-// sampleAnswers waits until the object that a request goes to is ready, and requires the answer that the sample names. Some come
-// only after a few requests: the limit of a rate, a hit in a cache, the smaller share of a canary.
+// sampleAnswers waits until the target of a request is ready and returns the response that the
+// sample describes. Some responses need several requests: a rate limit, a cache hit, or the smaller
+// share of a canary.
 func sampleAnswers(t *testing.T, namespace string, request docs.Request) {
 	t.Helper()
 	name := request.URL.Hostname()
@@ -102,7 +106,8 @@ func sampleAnswers(t *testing.T, namespace string, request docs.Request) {
 	})
 }
 
-// sampleClient returns what sends a request to the Service that it names, as a Pod in the same namespace would.
+// sampleClient returns an HTTP transport to the Service in the request, as a Pod in the same
+// namespace would reach it.
 func sampleClient(t *testing.T, namespace string, request docs.Request) http.RoundTripper {
 	t.Helper()
 	port, err := request.Port()

@@ -1,7 +1,7 @@
 package e2e
 
-// A stranger is a Pod without a ServiceAccount token and without permissions. It relays connections (test/stranger), so that what a
-// test sends comes from the Pod's address.
+// A stranger is a Pod without a ServiceAccount token and without permissions. It relays connections
+// (test/stranger), so that the requests of a test come from the Pod's address.
 
 import (
 	"bufio"
@@ -29,15 +29,15 @@ const (
 	strangerTimeout = 30 * time.Second
 )
 
-// stranger is one Pod.
+// stranger is one relay Pod.
 type stranger struct {
-	// pod is the object in the cluster, relay its host and port.
+	// pod is the Pod object. relay is the host and port of its relay.
 	pod   *corev1.Pod
 	relay string
 }
 
-// newStrangers starts Pods in a namespace of their own and waits until they are ready. Only tests in the cluster's network can use
-// them (suite.local).
+// newStrangers starts Pods in a new namespace and waits until they are ready. Only tests in the
+// cluster's network can use the Pods (suite.local).
 func newStrangers(t *testing.T, pods int) []*stranger {
 	t.Helper()
 	namespace := newNamespace(t, restricted)
@@ -110,7 +110,8 @@ func (s *stranger) dial(ctx context.Context, network, address string) (net.Conn,
 	return conn, nil
 }
 
-// connect asks the relay for a connection. The target sends nothing before the client does, so nothing behind the answer is lost.
+// connect requests a connection from the relay. The target sends nothing before the client does, so
+// the buffered reader loses no data.
 func connect(conn net.Conn, address string) error {
 	request := &http.Request{Method: http.MethodConnect, Host: address}
 	if _, err := fmt.Fprintf(conn, "CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n", address, address); err != nil {
@@ -127,7 +128,8 @@ func connect(conn net.Conn, address string) error {
 	return nil
 }
 
-// client returns a client whose requests come from the Pod, each on a connection of its own. It verifies no certificate.
+// client returns a client that sends requests from the Pod, each on a new connection. It verifies
+// no certificate.
 func (s *stranger) client() *http.Client {
 	return &http.Client{Timeout: strangerTimeout, Transport: &http.Transport{
 		DialContext:       s.dial,
@@ -136,10 +138,10 @@ func (s *stranger) client() *http.Client {
 	}}
 }
 
-// webhookAddress returns host and port of the Service of the operator's webhooks.
+// webhookAddress returns the host and port of the operator's webhook Service.
 func webhookAddress() string {
 	return fmt.Sprintf("%s-service.%s.svc.cluster.local:443", operatorName, suite.operatorNamespace)
 }
 
-// webhookURL returns the URL of a path of the operator's webhooks.
+// webhookURL returns the URL of a path of the operator's webhook Service.
 func webhookURL(path string) string { return "https://" + webhookAddress() + path }

@@ -1,12 +1,13 @@
 package e2e
 
-// The catalog through a Subscription, and the life of instances and of the operator on that installation. The tests
-// share one installation, because the operator can be on a cluster only once.
+// Installation through a Subscription, and the lifecycle of instances and of the operator on that
+// installation. The tests share one installation, because a cluster can have only one.
 //
-//   - A Subscription to the default channel ends in a ClusterServiceVersion that has Succeeded, in a namespace that
-//     enforces the Pod Security level restricted; both replicas of the operator are ready.
-//   - The operator reports to OLM that it may be upgraded; the catalog offers the channels stable, candidate, and alpha, each
-//     with this release at its head.
+//   - A Subscription to the default channel results in a ClusterServiceVersion in phase Succeeded,
+//     in a namespace that enforces the Pod Security level restricted. Both replicas of the operator
+//     are ready.
+//   - The operator reports to OLM that it is upgradeable. The catalog offers the channels stable,
+//     candidate, and alpha, each with this release as its head.
 
 import (
 	"context"
@@ -28,7 +29,7 @@ func TestSubscription(t *testing.T) {
 	applyManifest(t, namespace, harness.SubscriptionManifest)
 	t.Logf("FIGURE install by Subscription: %s", seconds(waitForInstall(t, namespace)))
 
-	// Each has objects of its own, so these run at the same time.
+	// These tests use separate objects, so they run in parallel.
 	parallel := map[string]func(*testing.T){
 		"catalog":        testCatalog,
 		"upgradeable":    testUpgradeable,
@@ -53,17 +54,18 @@ func TestSubscription(t *testing.T) {
 			t.Run(name, func(t *testing.T) { t.Parallel(); test(t) })
 		}
 	})
-	// Most of their time they wait until Pods have drained, but beside the others their clients would take the processor from both.
+	// These tests mostly wait until Pods have drained. They do not run with the others, because
+	// their load clients would compete with them for CPU time.
 	t.Run("under load", func(t *testing.T) {
 		t.Run("changes", func(t *testing.T) { t.Parallel(); testChangesUnderLoad(t) })
 		t.Run("rollback", func(t *testing.T) { t.Parallel(); testRollback(t) })
 		t.Run("every field", func(t *testing.T) { t.Parallel(); testEveryField(t) })
-		if suite.local { // another cluster need not have the images, or the metrics API
+		if suite.local { // other clusters may lack the images or the metrics API
 			t.Run("versions of nginx", func(t *testing.T) { t.Parallel(); testNginxVersions(t) })
 			t.Run("autoscaling", func(t *testing.T) { t.Parallel(); testAutoscaling(t) })
 		}
 	})
-	// These measure, or concern the operator itself: one after the other.
+	// These tests measure, or change the operator itself, so they run one after another.
 	if suite.local {
 		t.Run("requests", testRequests)
 		t.Run("monitoring", testMonitoring)
@@ -96,7 +98,7 @@ func testUpgradeable(t *testing.T) {
 
 func testCatalog(t *testing.T) {
 	waitFor(t, suite.operatorNamespace, "the package to be offered", patience, func(ctx context.Context) error {
-		// There may be other catalogs with a package of this name.
+		// Other catalogs may have a package of this name.
 		list := &unstructured.UnstructuredList{}
 		list.SetAPIVersion("packages.operators.coreos.com/v1")
 		list.SetKind("PackageManifestList")

@@ -1,22 +1,28 @@
 package e2e
 
-// Upgrades through OLM: from the first release to this one, over each in between, and on to the same code under the next
-// number; and the one step back that is supported.
+// Upgrades through OLM: from the first release through each release in between to this one, and
+// then to the same code under the next version. Also the one supported step back.
 //
-// Invariants, for each step, while it happens:
+// Invariants during each step:
 //
-//   - The Pods of the operands are the same before and after, or roll once if the release has another default image; a client
-//     that loads an operand through its Service sees no request fail.
-//   - A client that reads fifty times a second, every object in turn and now and then all of them, sees no wrong answer, at
-//     v1alpha1 and at v1alpha2: each object is there with its port. No read fails but in one gap of less than 100 ms; at
-//     v1alpha2, in the step that introduces it, from the moment on at which OLM says that the release is installed.
-//   - Writes succeed, at each version that is there, and what is created meanwhile at either version is right.
-//   - OLM rolls the operator out once, not twice: the certificate of its webhooks outlives the release before.
-//   - The release that stores v1alpha2 has moved every object there, etcd says so, and OLM was blocked until then.
+//   - The Pods of the operands stay the same, or roll once if the release has another default
+//     image. A client that loads an operand through its Service sees no failed request.
+//   - A client that reads 50 times per second, each object in turn and occasionally all of them,
+//     sees no wrong response, at v1alpha1 and at v1alpha2: each object exists with its port. Reads
+//     fail only in one gap of less than 100 ms. In the step that introduces v1alpha2, this applies
+//     to v1alpha2 after OLM reports that the release is installed.
+//   - Writes succeed at each existing version, and objects created during the step are correct at
+//     either version.
+//   - OLM rolls out the operator once, not twice: the webhook certificate outlives the previous
+//     release.
+//   - The release that stores v1alpha2 has migrated every object, as etcd shows, and OLM was
+//     blocked until then.
 //
-// Each InstallPlan up to the predecessor in the graph is approved by hand. The last step is automatic: only the image of the CatalogSource
-// changes, as for users of OperatorHub. The newest published release is upgraded the same way. In a full run the catalog of this release
-// also meets the first release, and OLM installs each release in between. A full run also starts at each skipped release.
+// Each InstallPlan up to the predecessor in the graph is approved by hand. The last step is
+// automatic: only the image of the CatalogSource changes, as for users of OperatorHub. The newest
+// published release is upgraded in the same way. A full run also upgrades the first release with
+// the catalog of this release, and OLM installs each release in between. It also starts at each
+// skipped release.
 
 import (
 	"context"
@@ -38,13 +44,14 @@ import (
 )
 
 const (
-	// manyObjects are migrated in the automatic upgrade of a full run, fewObjects everywhere else.
+	// manyObjects is the number of objects in the automatic upgrade of a full run. fewObjects is
+	// the number in all other tests.
 	manyObjects = 300
 	fewObjects  = 50
 )
 
 func TestUpgrade(t *testing.T) {
-	t.Parallel() // beside TestExamples
+	t.Parallel() // together with TestExamples
 	t.Run("graph", func(t *testing.T) { testUpgrade(t, testGraph) })
 	t.Run("from "+suite.published.version, func(t *testing.T) { testUpgrade(t, testFromPublished) })
 	if !suite.full {
@@ -60,7 +67,7 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
-// testUpgrade makes a namespace for the operator, for one way to upgrade it.
+// testUpgrade runs one way to upgrade the operator, on a clean cluster and in a new namespace.
 func testUpgrade(t *testing.T, test func(t *testing.T, operator string)) {
 	startClean(t)
 	operator := newNamespace(t, restricted)
@@ -69,7 +76,7 @@ func testUpgrade(t *testing.T, test func(t *testing.T, operator string)) {
 	test(t, operator)
 }
 
-// subscribe offers a catalog and requests a release from one of its channels.
+// subscribe creates a catalog and a Subscription to one of its channels, which starts at a release.
 func subscribe(t *testing.T, operator, catalogImage, channel, approval, version string) {
 	t.Helper()
 	applyText(t, strings.NewReplacer("NAMESPACE", operator, "CATALOG_IMAGE", catalogImage).Replace(harness.CatalogManifest))
@@ -78,7 +85,7 @@ func subscribe(t *testing.T, operator, catalogImage, channel, approval, version 
 	).Replace(harness.SubscriptionManifest))
 }
 
-// offer changes the image of the catalog.
+// offer changes the image of the CatalogSource.
 func offer(t *testing.T, operator, image string) {
 	t.Helper()
 	update(t, olmObject("CatalogSource", operator, catalogName), func(catalog *unstructured.Unstructured) {
@@ -86,7 +93,7 @@ func offer(t *testing.T, operator, image string) {
 	})
 }
 
-// setApproval changes how InstallPlans are approved: Automatic or Manual.
+// setApproval sets the approval of InstallPlans to Automatic or Manual.
 func setApproval(t *testing.T, operator, approval string) {
 	t.Helper()
 	update(t, olmObject("Subscription", operator, packageName), func(subscription *unstructured.Unstructured) {
@@ -112,7 +119,8 @@ func testGraph(t *testing.T, operator string) {
 	fleet.blocked(t, operator)
 }
 
-// upgradeAutomatically has OLM go from the release before to this one, with a catalog that has this one.
+// upgradeAutomatically makes OLM upgrade from the previous release to this one, after the catalog
+// has changed to the catalog of this release.
 func (f *fleet) upgradeAutomatically(t *testing.T, operator string) {
 	t.Helper()
 	setApproval(t, operator, "Automatic")
@@ -124,7 +132,7 @@ func (f *fleet) upgradeAutomatically(t *testing.T, operator string) {
 	setApproval(t, operator, "Manual")
 }
 
-// testAutomatic has OLM go from the first release to this one, and on to the next.
+// testAutomatic makes OLM upgrade from the first release to this one, and then to the next one.
 func testAutomatic(t *testing.T, operator string) {
 	first := suite.first
 	subscribe(t, operator, first.catalogImage, "alpha", "Automatic", first.version)
@@ -135,7 +143,8 @@ func testAutomatic(t *testing.T, operator string) {
 		offer(t, operator, suite.catalogImage)
 		var installed time.Time
 		for from, to := range walked(first, suite.current) {
-			// OLM goes on as soon as a release is installed, so it may have been replaced already.
+			// OLM continues as soon as a release is installed, so a later release may already be
+			// installed.
 			waitFor(t, operator, "release "+to.version, installPatience, resolving(operator, func(ctx context.Context) error {
 				return reached(ctx, operator, to)
 			}))
@@ -159,15 +168,16 @@ func testAutomatic(t *testing.T, operator string) {
 	storageMigratedAlready(t, fleet.namespace)
 }
 
-// testFromSkipped begins at a release to which the graph does not lead any more.
+// testFromSkipped starts at a release to which the graph no longer leads.
 func testFromSkipped(t *testing.T, operator string, from release) {
 	subscribe(t, operator, suite.catalogImage, "candidate", "Manual", from.version)
 	arrive(t, operator, "Manual", from.version)
 	newFleet(t, fewObjects).walk(t, operator, from, suite.current)
 }
 
-// testFromPublished upgrades the newest release before this one, as its users installed it: from its own catalog, in the channel that
-// was the only one with that release. OLM reports that this channel is deprecated.
+// testFromPublished upgrades the newest release before this one. It installs that release as users
+// did: from its own catalog, in the only channel that contained it. OLM reports that this channel
+// is deprecated.
 func testFromPublished(t *testing.T, operator string) {
 	from := suite.published
 	subscribe(t, operator, from.catalogImage, "alpha", "Automatic", from.version)
@@ -181,7 +191,7 @@ func testFromPublished(t *testing.T, operator string) {
 	storageMigratedAlready(t, fleet.namespace)
 }
 
-// walked returns the steps of the graph from a release to another.
+// walked returns the steps of the graph from one release to another.
 func walked(from, last release) iter.Seq2[release, release] {
 	return func(yield func(from, to release) bool) {
 		for _, to := range from.after() {
@@ -193,7 +203,7 @@ func walked(from, last release) iter.Seq2[release, release] {
 	}
 }
 
-// walk goes from a release to another, one step after the other.
+// walk upgrades from one release to another, one step of the graph after another.
 func (f *fleet) walk(t *testing.T, operator string, from, last release) {
 	t.Helper()
 	for from, to := range walked(from, last) {
@@ -212,7 +222,7 @@ func (f *fleet) walk(t *testing.T, operator string, from, last release) {
 	storageMigratedAlready(t, f.namespace)
 }
 
-// reached reports whether OLM has installed a release, or one after it.
+// reached returns an error unless OLM has installed a release or a later one.
 func reached(ctx context.Context, operator string, r release) error {
 	err := succeeded(ctx, operator, r.version)
 	for _, later := range r.after() {
@@ -223,7 +233,7 @@ func reached(ctx context.Context, operator string, r release) error {
 	return err
 }
 
-// startClean takes away what the test before left, the API included.
+// startClean removes what the previous test left, including the CRD.
 func startClean(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -231,11 +241,12 @@ func startClean(t *testing.T) {
 	must(t, cleanBesideExamples(ctx))
 }
 
-// resolveInterval is how often OLM is made to look at the Subscription. A resolution that meets the release before while that
-// is being deleted fails, and OLM comes back for the next event in the namespace, or after a quarter of an hour.
+// resolveInterval is how often resolving makes OLM reconcile the Subscription. A resolution fails
+// if it finds the previous release during its deletion. OLM then retries only at the next event in
+// the namespace, or after 15 minutes.
 const resolveInterval = 4 * time.Second
 
-// resolving returns the check, which makes OLM look at the Subscription while it is repeated.
+// resolving wraps a check so that its repetition also makes OLM reconcile the Subscription.
 func resolving(operator string, check func(context.Context) error) func(context.Context) error {
 	looked := time.Now()
 	return func(ctx context.Context) error {
@@ -251,10 +262,12 @@ func resolving(operator string, check func(context.Context) error) func(context.
 	}
 }
 
-// arrive waits until a release is installed and OLM is done with its InstallPlan, and approves what has to be approved on the
-// way. OLM may make a second InstallPlan for a release after a conflict, so this goes on until it is there. A release can run
-// while its InstallPlan is tried again after a conflict; who approves the next one then lets OLM write the CRD of both, in
-// any order. It returns when that was.
+// arrive waits until a release is installed and OLM has finished its InstallPlans. It approves
+// InstallPlans if approval is Manual, and returns the time of the installation.
+//
+// After a conflict, OLM may create a second InstallPlan for a release, so arrive approves until the
+// release is installed. OLM may also retry an InstallPlan whose release already runs. If the next
+// InstallPlan is approved then, OLM writes the CRDs of both releases in any order.
 func arrive(t *testing.T, operator, approval, version string) time.Time {
 	t.Helper()
 	began := time.Now()
@@ -271,7 +284,7 @@ func arrive(t *testing.T, operator, approval, version string) time.Time {
 	return installed
 }
 
-// installPlans returns what OLM has planned in the operator's namespace.
+// installPlans returns the InstallPlans in the operator's namespace.
 func installPlans(ctx context.Context, operator string) ([]unstructured.Unstructured, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetAPIVersion("operators.coreos.com/v1alpha1")
@@ -280,7 +293,7 @@ func installPlans(ctx context.Context, operator string) ([]unstructured.Unstruct
 	return list.Items, err
 }
 
-// nothingInstalling reports whether OLM is done with every InstallPlan that was approved.
+// nothingInstalling returns an error while OLM is still executing an approved InstallPlan.
 func nothingInstalling(ctx context.Context, operator string) error {
 	plans, err := installPlans(ctx, operator)
 	if err != nil {
@@ -294,11 +307,12 @@ func nothingInstalling(ctx context.Context, operator string) error {
 	return nil
 }
 
-// approvalDelay is how old an InstallPlan is when it is approved. OLM writes it again after it has made it; who is faster than
-// that, as no administrator is, makes it begin again.
+// approvalDelay is the minimum age of an InstallPlan at its approval. OLM writes a new InstallPlan
+// a second time, and an earlier approval makes OLM start again.
 const approvalDelay = 3 * time.Second
 
-// approve approves the InstallPlans of a release that wait for it.
+// approve approves the InstallPlans of a release that require approval and are older than
+// approvalDelay.
 func approve(ctx context.Context, operator, version string) error {
 	plans, err := installPlans(ctx, operator)
 	if err != nil {
@@ -323,7 +337,8 @@ func approve(ctx context.Context, operator, version string) error {
 	return nil
 }
 
-// onlyOneRelease returns an error as long as OLM has more than one release in a namespace. Without OLM there is none.
+// onlyOneRelease returns an error while a namespace has more than one ClusterServiceVersion. It
+// returns nil if OLM v0 is not installed.
 func onlyOneRelease(ctx context.Context, operator string) error {
 	list := metadataList("operators.coreos.com/v1alpha1", "ClusterServiceVersionList")
 	if err := ignoreNoMatch(suite.admin.List(ctx, list, client.InNamespace(operator))); err != nil || len(list.Items) > 1 {
@@ -332,16 +347,17 @@ func onlyOneRelease(ctx context.Context, operator string) error {
 	return nil
 }
 
-// rolledOutOnce requires that a release, installed at a time, has one revision of the operator's Deployment, and that both replicas are
-// ready. OLM makes a second one when it has to make another certificate.
+// rolledOutOnce requires that a release has only one revision of the operator's Deployment, and
+// that both replicas are ready. OLM creates a second revision if it has to create another
+// certificate.
 func rolledOutOnce(t *testing.T, operator, version string, installed time.Time) {
 	t.Helper()
 	image := ":v" + version
 	waitFor(t, operator, "both replicas of the operator", installPatience, func(ctx context.Context) error {
 		return operatorRolledOut(ctx, operator)
 	})
-	// A certificate that goes with the release before goes within seconds. A revision that was rolled out stays, so it does not matter
-	// what else was looked at meanwhile.
+	// If OLM deletes the certificate with the previous release, it does so within seconds. The
+	// ReplicaSet of a second revision remains, so this check finds it later as well.
 	holdsUntil(t, operator, "a second rollout of the operator", installed.Add(8*time.Second), func(ctx context.Context) error {
 		sets := &appsv1.ReplicaSetList{}
 		if err := suite.admin.List(ctx, sets, client.InNamespace(operator)); err != nil {
@@ -357,7 +373,8 @@ func rolledOutOnce(t *testing.T, operator, version string, installed time.Time) 
 	})
 }
 
-// installedInOrder requires OLM to have made its InstallPlans for these releases, one after the other.
+// installedInOrder requires that OLM created InstallPlans for exactly these releases, in this
+// order.
 func installedInOrder(t *testing.T, operator string, releases ...release) {
 	t.Helper()
 	plans, err := installPlans(t.Context(), operator)
@@ -378,13 +395,13 @@ func installedInOrder(t *testing.T, operator string, releases ...release) {
 	for _, r := range releases {
 		want = append(want, csvNameOf(r.version))
 	}
-	// OLM may make a second InstallPlan for a release after a conflict.
+	// OLM may create a second InstallPlan for a release after a conflict.
 	if got := slices.Compact(installed); !slices.Equal(got, want) {
 		t.Errorf("OLM installed %v instead of %v", got, want)
 	}
 }
 
-// waitForDeprecation requires OLM to report a deprecation on the Subscription.
+// waitForDeprecation waits until OLM reports a deprecation on the Subscription.
 func waitForDeprecation(t *testing.T, operator, conditionType, message string) {
 	t.Helper()
 	waitFor(t, operator, "the Subscription's condition "+conditionType, patience, func(ctx context.Context) error {
@@ -404,13 +421,14 @@ func waitForDeprecation(t *testing.T, operator, conditionType, message string) {
 	})
 }
 
-// keepsManifest requires the ConfigMap with the storage migration to have outlived the release before.
+// keepsManifest requires that the ConfigMap with the storage migration outlived the previous
+// release.
 func keepsManifest(t *testing.T, operator string) {
 	t.Helper()
 	must(t, suite.admin.Get(t.Context(), client.ObjectKey{Namespace: operator, Name: "nginx-operator-storage-migration"}, &corev1.ConfigMap{}))
 }
 
-// storageMigratedAlready requires that nothing is left to migrate.
+// storageMigratedAlready requires that no object is left to migrate.
 func storageMigratedAlready(t *testing.T, namespace string) {
 	t.Helper()
 	crd, err := readCRD(t.Context())

@@ -1,6 +1,6 @@
 package e2e
 
-// This file waits, and says what there is where a wait fails.
+// Helpers that wait, and that report the state of the cluster if a wait fails.
 
 import (
 	"context"
@@ -16,8 +16,9 @@ import (
 	"github.com/example/nginx-operator/test/harness"
 )
 
-// patience bounds a wait for the operator and the operands; installing takes OLM longer, and so does the control plane the
-// migration of hundreds of objects, on a processor that readers, writers and a load share with it.
+// patience bounds a wait for the operator and the operands. OLM takes longer to install. The
+// control plane takes longer to migrate hundreds of objects while readers, writers, and a load use
+// the same CPU.
 const (
 	patience          = 2 * time.Minute
 	installPatience   = 3 * time.Minute
@@ -25,16 +26,17 @@ const (
 	pollInterval      = 50 * time.Millisecond
 )
 
-// What is waited for long is asked for less often, once in the fortieth part of the time so far and every half second at least: who
-// reads InstallPlans and CRDs twenty times a second keeps the API server from the work that is waited for.
+// Long waits poll less often. The interval is a fortieth of the elapsed time, but at most 500 ms.
+// Reading InstallPlans and CRDs 20 times per second would slow down the API server.
 const pollPart, pollSlowest = 40, 500 * time.Millisecond
 
 var must = harness.Must
 
-// seconds writes a duration as figures in a log are read.
+// seconds formats a duration for the log.
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
 
-// eventually repeats a check until it passes or the context ends, and returns the check's last error then.
+// eventually repeats a check until it passes or the context ends. If the context ends, it returns
+// the check's last error.
 func eventually(ctx context.Context, check func(context.Context) error) error {
 	began := time.Now()
 	return harness.Eventually(ctx, pollInterval, func(ctx context.Context) error {
@@ -46,8 +48,9 @@ func eventually(ctx context.Context, check func(context.Context) error) error {
 	})
 }
 
-// waitFor waits until a check passes and returns how long that took. Where it does not, the test ends with what is in
-// the namespace and in the operator's.
+// waitFor waits until a check passes and returns how long that took. If the check does not pass
+// within the limit, waitFor ends the test with a report of the namespace and of the operator's
+// namespace.
 func waitFor(t *testing.T, namespace, what string, limit time.Duration, check func(context.Context) error) time.Duration {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
@@ -59,8 +62,8 @@ func waitFor(t *testing.T, namespace, what string, limit time.Duration, check fu
 	return time.Since(began)
 }
 
-// inTime requires that what is measured takes no longer than a limit in one of two tries: a busy machine is late now and then, but what
-// waits for something that it should not wait for is late each time.
+// inTime requires that a measured duration is within a limit in one of two tries. A busy machine is
+// slow occasionally, but code that waits unnecessarily is slow each time.
 func inTime(t *testing.T, limit time.Duration, measure func() time.Duration) {
 	t.Helper()
 	took := measure()
@@ -72,13 +75,13 @@ func inTime(t *testing.T, limit time.Duration, measure func() time.Duration) {
 	}
 }
 
-// holds checks for a while that something stays as it is. It ends the test at the first time that it does not.
+// holds requires a check to pass repeatedly for a duration. The first failure ends the test.
 func holds(t *testing.T, namespace, what string, duration time.Duration, check func(context.Context) error) {
 	t.Helper()
 	holdsUntil(t, namespace, what, time.Now().Add(duration), check)
 }
 
-// holdsUntil does the same until a time, and once if that is over.
+// holdsUntil is like holds, but until a point in time. It runs the check at least once.
 func holdsUntil(t *testing.T, namespace, what string, end time.Time, check func(context.Context) error) {
 	t.Helper()
 	for {
@@ -93,15 +96,16 @@ func holdsUntil(t *testing.T, namespace, what string, end time.Time, check func(
 	}
 }
 
-// fatal ends a test with a message, after it has kept what is in the namespace and in the operator's.
+// fatal writes a report of the namespace and of the operator's namespace, and ends the test with a
+// message.
 func fatal(t *testing.T, namespace, format string, args ...any) {
 	t.Helper()
 	keepReport(t, namespace)
 	t.Fatalf(format, args...)
 }
 
-// keepReport writes the report of a namespace to a file of its own and logs where that is: the messages of failures have to be
-// found among what the tests print.
+// keepReport writes the report of a namespace to a separate file and logs its path, so that the
+// report does not hide the failure messages in the test output.
 func keepReport(t *testing.T, namespace string) {
 	t.Helper()
 	directory := filepath.Join(suite.repository, "dist", "test-logs")
@@ -114,7 +118,8 @@ func keepReport(t *testing.T, namespace string) {
 	t.Log("the state of the namespace and of the operator: " + file)
 }
 
-// report says what is in a namespace and what the operator said last.
+// report returns the state of a namespace and of the operator's namespace, with the operator's
+// latest log lines.
 func report(namespace string) string {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
@@ -145,12 +150,12 @@ func report(namespace string) string {
 	return out.String()
 }
 
-// command runs a program and returns what it printed. Its error holds that, too.
+// command runs a program and returns its stdout. The error contains stdout and stderr.
 func command(ctx context.Context, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
-	// Some of them leave files where they run.
+	// Some commands leave files in their working directory.
 	cmd.Dir = suite.dir
-	// A child that keeps the output open must not hold the test up.
+	// A child process that keeps the output open must not block the test.
 	cmd.WaitDelay = 5 * time.Second
 	var stdout, stderr strings.Builder
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -161,7 +166,7 @@ func command(ctx context.Context, name string, args ...string) (string, error) {
 	return stdout.String(), nil
 }
 
-// kubectl runs kubectl as a user does and returns what it printed.
+// kubectl runs kubectl as users do and returns its stdout.
 func kubectl(t *testing.T, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)

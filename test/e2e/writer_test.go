@@ -1,6 +1,6 @@
 package e2e
 
-// This file has the clients that write while the operator is upgraded.
+// Clients that write during an operator upgrade.
 
 import (
 	"context"
@@ -22,19 +22,20 @@ import (
 	"github.com/example/nginx-operator/test/harness"
 )
 
-// Each write and each new object makes the operator and the control plane write ten times as much, so there are a few.
+// Each write and each new object causes ten times as many writes by the operator and the control
+// plane, so both are infrequent.
 const (
 	writeInterval  = 400 * time.Millisecond
 	createInterval = 2 * time.Second
 )
 
-// background is something that is done again and again until it is stopped, and counted.
+// background repeats an action until it is stopped, and counts the repetitions.
 type background struct {
 	*harness.Repeated
 	what string
 }
 
-// startBackground begins. It ends with finish, or with the test.
+// startBackground starts the repetition. It ends with finish or with the test.
 func startBackground(t *testing.T, what string, pause time.Duration, do func(ctx context.Context, n int) error) *background {
 	t.Helper()
 	b := &background{harness.Repeat(t.Context(), pause, do), what}
@@ -42,7 +43,8 @@ func startBackground(t *testing.T, what string, pause time.Duration, do func(ctx
 	return b
 }
 
-// finish ends it and requires that nothing failed, and that it was done so often at least.
+// finish stops the repetition. It requires that no repetition failed, and that there were at least
+// atLeast of them.
 func (b *background) finish(t *testing.T, during string, atLeast int) {
 	t.Helper()
 	counts := b.Stop()
@@ -55,7 +57,8 @@ func (b *background) finish(t *testing.T, during string, atLeast int) {
 	}
 }
 
-// startWriter changes one object again and again at a version, and looks at what it wrote. The object has no operands.
+// startWriter changes one object repeatedly at a version, and checks the result of each write. The
+// object has no operands.
 func startWriter(t *testing.T, namespace, version string) *background {
 	t.Helper()
 	object := objectOf(v1alpha2.GroupVersion.Group+"/"+version, "NginxOperator", "written-"+version)
@@ -91,7 +94,8 @@ func portIn(object *unstructured.Unstructured) int64 {
 	return port
 }
 
-// creator creates objects, at one version after the other. What is created at v1alpha2 has a field that v1alpha1 cannot say.
+// creator creates objects, alternately at the two versions. Objects created at v1alpha2 have a
+// field that v1alpha1 does not have.
 type creator struct {
 	*background
 	mu    sync.Mutex
@@ -122,7 +126,8 @@ func startCreator(t *testing.T, namespace, prefix string, firstPort int32) *crea
 	return c
 }
 
-// finish ends it, requires every object to be as it was created, and adds them to those that are known.
+// finish stops the creator, requires every object to be as it was created, and adds the objects to
+// known.
 func (c *creator) finish(t *testing.T, namespace, during string, known map[string]int32) {
 	t.Helper()
 	c.background.finish(t, during, 2)
@@ -156,7 +161,7 @@ func newV1alpha1(namespace, name string, port, replicas int32) *v1alpha1.NginxOp
 	}
 }
 
-// deleteWritten deletes what the writers wrote on.
+// deleteWritten deletes the objects of the writers.
 func deleteWritten(t *testing.T, namespace string, versions ...string) {
 	t.Helper()
 	var errs []error

@@ -8,13 +8,13 @@ import (
 	"syscall"
 )
 
-// ControllerManager is a running kube-controller-manager that migrates stored objects and does nothing else that a test
-// would notice.
+// ControllerManager is a running kube-controller-manager that migrates stored objects. It has no
+// other effect that a test would notice.
 type ControllerManager struct{ *Process }
 
-// StartControllerManager starts a kube-controller-manager with the RBAC permissions of a kubeconfig and waits until it is healthy.
-// It knows the kinds that exist by then at once, later ones only after up to 30 s. Its files are in the directory. It ends
-// with Stop.
+// StartControllerManager starts a kube-controller-manager with the RBAC permissions of a kubeconfig
+// and waits until it is healthy. It knows existing kinds immediately, and kinds that are added
+// later after up to 30 s. Its log and certificates are in dir. Stop ends it.
 func StartControllerManager(ctx context.Context, binary, kubeconfig, dir string) (*ControllerManager, error) {
 	address, err := FreeAddress()
 	if err != nil {
@@ -27,11 +27,11 @@ func StartControllerManager(ctx context.Context, binary, kubeconfig, dir string)
 	cmd := exec.Command(binary, //nolint:gosec // the binary is the project's own
 		"--bind-address="+host, "--secure-port="+port, "--cert-dir="+dir,
 		"--kubeconfig="+kubeconfig, "--leader-elect=false",
-		// The migrator takes the list of objects from the garbage collector.
+		// The migrator gets the list of objects from the garbage collector.
 		"--controllers=storage-version-migrator-controller,garbage-collector-controller",
-		// As the cluster of the end-to-end tests has it.
+		// Same limits as in the cluster of the end-to-end tests.
 		"--kube-api-qps=200", "--kube-api-burst=400",
-		// Why a migration is tried again.
+		// Log why a migration is retried.
 		"--vmodule=storageversionmigrator=2,resourceversion=2",
 	)
 	process, err := startProcess(cmd, dir, "kube-controller-manager")
@@ -46,5 +46,5 @@ func StartControllerManager(ctx context.Context, binary, kubeconfig, dir string)
 	return m, nil
 }
 
-// Stop ends the process, and returns when it has ended.
+// Stop sends SIGTERM and returns when the process has ended.
 func (m *ControllerManager) Stop() { m.end(syscall.SIGTERM) }

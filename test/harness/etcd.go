@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// storedPrefix is where the API server keeps the NginxOperators in etcd.
+	// storedPrefix is the prefix of the etcd keys of NginxOperators.
 	storedPrefix = "/registry/operator.example.com/nginxoperators/"
-	// storedPage is how many objects are read with one request.
+	// storedPage is the maximum number of objects per request.
 	storedPage = 500
 )
 
-// rangeRequest and rangeResponse are those of etcd's v3 API in the JSON form of its HTTP gateway, in which bytes are
-// base64 and 64-bit numbers are strings.
+// rangeRequest and rangeResponse are messages of etcd's v3 API, in the JSON form of its HTTP
+// gateway. In this form, bytes are base64 and 64-bit numbers are strings.
 type rangeRequest struct {
 	Key      []byte `json:"key"`
 	RangeEnd []byte `json:"range_end"`
@@ -38,12 +38,13 @@ type rangeResponse struct {
 	More bool `json:"more"`
 }
 
-// StoredVersions reads from etcd the apiVersion at which each NginxOperator is stored, by namespace/name. The API server
-// does not say: it answers every client in the version that was asked for. The endpoint is an HTTP address of etcd that
-// wants no client certificate, for example http://127.0.0.1:2379. All pages are of one moment.
+// StoredVersions reads from etcd the apiVersion at which each NginxOperator is stored, by
+// namespace/name. The API server does not report it, because it converts objects to the version
+// that the client requests. The endpoint is an HTTP address of etcd that requires no client
+// certificate, for example http://127.0.0.1:2379. All pages are read at the same revision.
 func StoredVersions(ctx context.Context, endpoint string) (map[string]string, error) {
 	versions := map[string]string{}
-	// What ends with 0 comes after all that ends with /, the byte before it.
+	// "0" is the byte after "/", so the range contains all keys with the prefix.
 	request := rangeRequest{Key: []byte(storedPrefix), RangeEnd: []byte(strings.TrimSuffix(storedPrefix, "/") + "0"), Limit: storedPage}
 	for {
 		page, err := readRange(ctx, endpoint, request)
@@ -62,7 +63,7 @@ func StoredVersions(ctx context.Context, endpoint string) (map[string]string, er
 		if !page.More || len(page.KVs) == 0 {
 			return versions, nil
 		}
-		// The key after the last one of this page.
+		// The smallest key after the last key of this page.
 		request.Key = append(bytes.Clone(page.KVs[len(page.KVs)-1].Key), 0)
 		request.Revision = page.Header.Revision
 		if request.Revision == 0 {
@@ -71,7 +72,8 @@ func StoredVersions(ctx context.Context, endpoint string) (map[string]string, er
 	}
 }
 
-// Store puts an object of a namespace into etcd past the API server, which would refuse it: its name, and the object as JSON.
+// Store writes an NginxOperator to etcd, bypassing the API server, which would reject it. The
+// object is JSON.
 func Store(ctx context.Context, endpoint, namespace, name string, object []byte) error {
 	_, err := ask(ctx, endpoint, "put", struct {
 		Key   []byte `json:"key"`
@@ -92,7 +94,7 @@ func readRange(ctx context.Context, endpoint string, request rangeRequest) (*ran
 	return page, nil
 }
 
-// ask sends one request to etcd's key-value service and returns the answer.
+// ask sends one request to etcd's key-value service and returns the response body.
 func ask(ctx context.Context, endpoint, method string, request any) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()

@@ -8,8 +8,8 @@ import (
 	"k8s.io/client-go/util/retry"
 )
 
-// Eventually repeats a check, with so long in between, until it passes or the context ends, and returns the check's last
-// error then.
+// Eventually repeats a check at an interval until it passes. If the context ends first, it returns
+// the last error of the check.
 func Eventually(ctx context.Context, interval time.Duration, check func(context.Context) error) error {
 	var last error
 	for {
@@ -17,7 +17,7 @@ func Eventually(ctx context.Context, interval time.Duration, check func(context.
 		if err == nil {
 			return nil
 		}
-		// A check that the end of the time interrupted says less than the one before it.
+		// The error of an interrupted check is less useful than the error before it.
 		if last == nil || ctx.Err() == nil {
 			last = err
 		}
@@ -29,8 +29,9 @@ func Eventually(ctx context.Context, interval time.Duration, check func(context.
 	}
 }
 
-// RetryOnConflict repeats a change, made of a read and a write, as long as somebody else writes in between, for up to five seconds. The
-// back-offs of client-go give up within a fraction of one, in which a busy machine may let others write five times.
+// RetryOnConflict repeats a read and write for up to five seconds as long as the write conflicts
+// with other writes. The default backoff of client-go gives up within a fraction of a second. On a
+// busy machine, five conflicts in that time are possible.
 func RetryOnConflict(change func() error) error {
 	return retry.RetryOnConflict(wait.Backoff{Duration: 10 * time.Millisecond, Factor: 2, Steps: 10}, change)
 }

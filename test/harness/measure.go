@@ -8,19 +8,20 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Report prints one figure, as `make bench` does.
+// Report prints one measurement in the format of `make bench`.
 func Report(metric string, value float64, unit string) {
 	fmt.Printf("%s: %s %s\n", metric, strconv.FormatFloat(value, 'f', -1, 64), unit)
 }
 
-// Round keeps a figure readable: two places after the point.
+// Round rounds a value to two decimal places.
 func Round(value float64) float64 {
 	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(value, 'f', 2, 64), 64)
 	return rounded
 }
 
-// InParallel calls a function for 0 to n-1, so many at a time, and returns the first error. After an error no more are begun, and
-// the context of those that have begun ends.
+// InParallel calls a function for 0 to n-1, with at most workers calls at a time, and returns the
+// first error. After an error, it makes no more calls and cancels the context of the running
+// calls.
 func InParallel(ctx context.Context, workers, n int, do func(ctx context.Context, i int) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(workers)

@@ -12,8 +12,9 @@ import (
 	"time"
 )
 
-// GetMetrics asks a manager for its metrics with a bearer token, "" for none, and returns the status code and the body. The URL
-// is that of the server, for example https://127.0.0.1:8443. It takes 10 seconds at most.
+// GetMetrics requests the metrics of a manager and returns the status code and the body. If token
+// is "", the request has no bearer token. The URL is the base URL of the server, for example
+// https://127.0.0.1:8443. The timeout is 10 seconds.
 func GetMetrics(ctx context.Context, url, token string) (code int, body string, err error) {
 	httpClient := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true, //nolint:gosec // self-signed
@@ -45,7 +46,7 @@ type Sample struct {
 
 var label = regexp.MustCompile(`(\w+)="([^"]*)"`)
 
-// Samples returns the values of a metric. An error says that there is none.
+// Samples returns the values of a metric. If there are none, it returns an error.
 func Samples(metrics, name string) ([]Sample, error) {
 	var out []Sample
 	for line := range strings.Lines(metrics) {

@@ -2,7 +2,7 @@ package harness
 
 import "testing"
 
-// Must ends a test with an error, where there is one.
+// Must ends the test if there is an error.
 func Must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -10,7 +10,7 @@ func Must(t testing.TB, err error) {
 	}
 }
 
-// Must1 is Must for a function that returns a value as well: Must1(os.ReadFile(name))(t).
+// Must1 is Must for a function that also returns a value: Must1(os.ReadFile(name))(t).
 func Must1[T any](value T, err error) func(testing.TB) T {
 	return func(t testing.TB) T {
 		t.Helper()

@@ -8,8 +8,8 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// What config/default calls the operator's namespace, its user and the ClusterRole for its metrics, and images of operands and their
-// exporters.
+// OperatorNamespace, OperatorUser, and MetricsRole are names in config/default. OperandImage and
+// ExporterImage are images that the operands run.
 const (
 	OperatorNamespace = "nginx-operator-system"
 	OperatorUser      = "system:serviceaccount:nginx-operator-system:nginx-operator-controller-manager"
@@ -18,8 +18,9 @@ const (
 	ExporterImage     = "docker.io/nginx/nginx-prometheus-exporter:1.5.1"
 )
 
-// The RBAC permissions that a storage migration takes, and those that it takes where kube-storage-version-migrator is installed, as
-// Request.Permission has them.
+// MigrationPermissions are the RBAC permissions for a storage migration by Kubernetes.
+// KubeMigratorPermissions are the RBAC permissions for a storage migration by
+// kube-storage-version-migrator. Both have the format of Request.Permission.
 var (
 	MigrationPermissions = []string{
 		"create storagemigration.k8s.io/storageversionmigrations", "get storagemigration.k8s.io/storageversionmigrations",
@@ -31,7 +32,7 @@ var (
 	}
 )
 
-// FullSpec uses what v1alpha1 does not know.
+// FullSpec returns a spec that uses fields that v1alpha1 does not have.
 func FullSpec() v1alpha2.NginxOperatorSpec {
 	return v1alpha2.NginxOperatorSpec{
 		Replicas: ptr.To[int32](2),

@@ -21,15 +21,17 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Names of the CustomResourceDefinitions of kinds of children that not every cluster has.
+// HTTPRouteCRD, PodMonitorCRD, and PrometheusRuleCRD are the CRDs of children that not every
+// cluster supports.
 const (
 	HTTPRouteCRD      = "httproutes.gateway.networking.k8s.io"
 	PodMonitorCRD     = "podmonitors.monitoring.coreos.com"
 	PrometheusRuleCRD = "prometheusrules.monitoring.coreos.com"
 )
 
-// OptionalCRDs returns these CustomResourceDefinitions, by their names, of the modules of which the operator has the types: that of
-// HTTPRoutes is in its module, the others controller-gen, which is in a directory, makes from their types.
+// OptionalCRDs returns these CRDs by name, from the modules that define the operator's Go types.
+// The HTTPRoute CRD is a file in its module. controller-gen, which must be in directory, generates
+// the others from their Go types.
 func OptionalCRDs(ctx context.Context, directory string) (map[string]*apiextensionsv1.CustomResourceDefinition, error) {
 	dir, err := output(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/gateway-api")
 	if err != nil {
@@ -78,7 +80,7 @@ func output(ctx context.Context, name string, args ...string) ([]byte, error) {
 	return out, nil
 }
 
-// InstallCRD creates a CustomResourceDefinition, and returns when its objects are served.
+// InstallCRD creates a CRD and returns when it is established.
 func InstallCRD(ctx context.Context, admin client.Client, crd *apiextensionsv1.CustomResourceDefinition) error {
 	if err := admin.Create(ctx, crd.DeepCopy()); err != nil {
 		return fmt.Errorf("failed to install %s: %w", crd.Name, err)
@@ -88,7 +90,7 @@ func InstallCRD(ctx context.Context, admin client.Client, crd *apiextensionsv1.C
 	})
 }
 
-// RemoveCRD deletes a CustomResourceDefinition, and with it all of its objects, and returns when it is gone.
+// RemoveCRD deletes a CRD with all of its objects and returns when it is gone.
 func RemoveCRD(ctx context.Context, admin client.Client, name string) error {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	crd.Name = name
@@ -98,7 +100,8 @@ func RemoveCRD(ctx context.Context, admin client.Client, name string) error {
 	return untilServed(ctx, admin, name, func(crd *apiextensionsv1.CustomResourceDefinition) bool { return crd == nil })
 }
 
-// untilServed waits until a CustomResourceDefinition, nil where there is none, is as it should be.
+// untilServed waits until the condition is true for a CRD. The condition gets nil if the CRD does
+// not exist.
 func untilServed(ctx context.Context, admin client.Client, name string, is func(*apiextensionsv1.CustomResourceDefinition) bool) error {
 	return Eventually(ctx, 50*time.Millisecond, func(ctx context.Context) error {
 		crd := &apiextensionsv1.CustomResourceDefinition{}

@@ -19,14 +19,14 @@ import (
 	"time"
 )
 
-// Process is a program that runs beside the tests. Its log is a file.
+// Process is a program that runs next to the tests. It logs to a file.
 type Process struct {
 	cmd  *exec.Cmd
 	log  string
 	done chan struct{}
 }
 
-// startProcess starts a program, with its log in a file of a directory.
+// startProcess starts a program that logs to a file in dir.
 func startProcess(cmd *exec.Cmd, dir, name string) (*Process, error) {
 	log, err := os.CreateTemp(dir, name+"-*.log")
 	if err != nil {
@@ -42,13 +42,13 @@ func startProcess(cmd *exec.Cmd, dir, name string) (*Process, error) {
 	return p, nil
 }
 
-// Pid is the number of the process.
+// Pid returns the process ID.
 func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
-// Done is closed when the process has ended.
+// Done returns a channel that is closed when the process has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Log returns what the process has logged.
+// Log returns the log of the process.
 func (p *Process) Log() string {
 	log, err := os.ReadFile(p.log)
 	if err != nil {
@@ -57,12 +57,12 @@ func (p *Process) Log() string {
 	return string(log)
 }
 
-// wrong are the lines of a log that are likely to say why a test failed.
+// wrong matches log lines that are likely to show why a test failed.
 var wrong = regexp.MustCompile(`"level":"ERROR"|^[EF]\d{4} |^panic: |DATA RACE`)
 
-// Summary is what a test that failed says of the process: its last errors, and the last line, in which a process says why it
-// ended; few of them so that the test's own message is not lost among them. The whole log is kept in the directory TEST_LOGS,
-// where that is set.
+// Summary returns the last errors in the log and its last line, in which a process reports why it
+// ended. It is short, so that the test's own message stays visible. If TEST_LOGS is set, it copies
+// the whole log to that directory.
 func (p *Process) Summary() string {
 	log := p.Log()
 	out := summary(log)
@@ -87,7 +87,7 @@ func summary(log string) string {
 	return strings.Join(append(slices.Clone(lines[max(0, len(lines)-5):]), all[last]), "\n")
 }
 
-// end sends a signal and returns when the process has ended, after 15 seconds by force.
+// end sends a signal and returns when the process has ended. After 15 seconds it kills the process.
 func (p *Process) end(signal os.Signal) {
 	_ = p.cmd.Process.Signal(signal)
 	select {
@@ -98,7 +98,8 @@ func (p *Process) end(signal os.Signal) {
 	}
 }
 
-// awaitOK waits until a path is answered with 200, and gives up once the process has ended.
+// awaitOK waits until a URL responds with status 200. It returns an error after the timeout, or if
+// the process ends.
 func (p *Process) awaitOK(ctx context.Context, url string, patience time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -136,36 +137,38 @@ func (p *Process) awaitOK(ctx context.Context, url string, patience time.Duratio
 	return nil
 }
 
-// startPatience is how long a process may take to start.
+// startPatience is the maximum start time of a process.
 const startPatience = 2 * time.Minute
 
-// ManagerOptions say how a manager is started: that of the operator, or that of the examples.
+// ManagerOptions configure a manager: the operator, or the manager of the examples.
 type ManagerOptions struct {
-	// Binary is the program, Kubeconfig the file with its RBAC permissions.
+	// Binary is the path of the program. Kubeconfig is a file with its RBAC permissions.
 	Binary, Kubeconfig string
-	// Namespace is where it runs, Dir the directory of its log.
+	// Namespace is the operator namespace. Dir is the directory of the log.
 	Namespace, Dir string
-	// Service sends it connections once it is ready. Its address is where the API server finds the webhooks, unless
-	// WebhookURL is another one.
+	// Service forwards connections to the manager once it is ready. The API server calls the
+	// webhooks at the address of Service, unless WebhookURL is set.
 	Service    *Service
 	WebhookURL string
-	// Args and Env are further arguments and variables.
+	// Args and Env are additional arguments and environment variables.
 	Args, Env []string
 }
 
 // Manager is a running manager.
 type Manager struct {
 	*Process
-	// Health, Metrics and Webhooks are host:port of the probes, the metrics and the webhook server.
+	// Health, Metrics, and Webhooks are the addresses (host:port) of the probes, the metrics, and
+	// the webhook server.
 	Health, Metrics, Webhooks string
 	service                   *Service
 }
 
-// errEnded says that a process ended by itself.
+// errEnded reports that a process ended before it was ready.
 var errEnded = errors.New("it ended")
 
-// StartManager starts a manager and waits until it is ready. It ends with Stop or Kill. One that ends before it is ready is started
-// again, as a kubelet does, with other addresses; why it ended is printed. The third time that is an error.
+// StartManager starts a manager and waits until it is ready. Stop or Kill ends it. If the manager
+// ends before it is ready, StartManager prints the reason and restarts it like a kubelet, but with
+// other addresses. It returns an error after the third attempt.
 func StartManager(options ManagerOptions) (*Manager, error) {
 	const tries = 3
 	for try := 1; ; try++ {
@@ -193,7 +196,8 @@ func startManager(options ManagerOptions) (*Manager, error) {
 		"--health-probe-bind-address=" + m.Health, "--metrics-bind-address=" + m.Metrics, "--operator-namespace=" + options.Namespace,
 		"--webhook-bind-address=" + m.Webhooks, "--webhook-url=" + url,
 	}, options.Args...)...)
-	// GOGC is for the API servers: a manager that has it does not pace its garbage collection, as the released one does.
+	// GOGC is set for the API servers. It would change the garbage collection of the manager, which
+	// must behave like a released manager.
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, "GOGC=") })
 	cmd.Env = append(append(cmd.Env, "KUBECONFIG="+options.Kubeconfig), options.Env...)
 	if m.Process, err = startProcess(cmd, options.Dir, "manager"); err != nil {
@@ -207,11 +211,11 @@ func startManager(options ManagerOptions) (*Manager, error) {
 	return m, nil
 }
 
-// Stop ends the manager as a kubelet does; Kill gives it no time to do anything more. Both return when it has ended, and may be
-// called again.
+// Stop sends SIGTERM, like a kubelet, and returns when the manager has ended. It can be called more
+// than once.
 func (m *Manager) Stop() { m.leave(syscall.SIGTERM) }
 
-// Kill is described with Stop.
+// Kill sends SIGKILL and returns when the manager has ended. It can be called more than once.
 func (m *Manager) Kill() { m.leave(syscall.SIGKILL) }
 
 func (m *Manager) leave(signal os.Signal) {
@@ -219,11 +223,12 @@ func (m *Manager) leave(signal os.Signal) {
 	m.end(signal)
 }
 
-// The ports of FreeAddress are below those that systems give to connections and to who asks for any port: one of those may be taken
-// again before the program listens on it.
+// firstPort and lastPort bound the ports that FreeAddress returns. They are below the usual
+// ephemeral port range. The kernel could assign an ephemeral port to another process before the
+// program listens on it.
 const firstPort, lastPort = 10_000, 32_000
 
-// FreeAddress returns an address of 127.0.0.1 on which nothing listens.
+// FreeAddress returns an address of 127.0.0.1 with an unused port.
 func FreeAddress() (string, error) {
 	var last error
 	for range 100 {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// What a failed test prints of a process has its last errors, and the line in which it says why it ended.
+// TestSummary checks that a summary has the last errors of a process and its last line.
 func TestSummary(t *testing.T) {
 	const why = "nginx-operator: operator ended: failed to listen"
 	for name, test := range map[string]struct{ log, want string }{
@@ -28,7 +28,8 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-// A manager that ends before it is ready is started again, and each time with other addresses.
+// TestManagerThatEnds checks that a manager that ends before it is ready is started again with
+// other addresses.
 func TestManagerThatEnds(t *testing.T) {
 	dir := t.TempDir()
 	binary, starts := filepath.Join(dir, "manager"), filepath.Join(dir, "starts")

@@ -20,8 +20,8 @@ type Prometheus struct {
 	url string
 }
 
-// StartPrometheus starts Prometheus with a configuration file, and waits until it is ready. Its data and its log are in a directory. It
-// ends with Stop.
+// StartPrometheus starts Prometheus with a configuration file and waits until it is ready. Its data
+// and its log are in dir. Stop ends it.
 func StartPrometheus(ctx context.Context, binary, config, dir string) (*Prometheus, error) {
 	address, err := FreeAddress()
 	if err != nil {
@@ -40,16 +40,17 @@ func StartPrometheus(ctx context.Context, binary, config, dir string) (*Promethe
 	return p, nil
 }
 
-// Stop ends it, and returns when it has ended. It may be called again.
+// Stop sends SIGTERM and returns when Prometheus has ended. It can be called more than once.
 func (p *Prometheus) Stop() { p.end(syscall.SIGTERM) }
 
-// Query returns what a query has for a value now. A query that Prometheus does not take is an error.
+// Query returns the current value of a query. It returns an error if Prometheus rejects the query
+// or the result is not a vector.
 func (p *Prometheus) Query(ctx context.Context, query string) ([]Sample, error) {
 	var data struct {
 		ResultType string
 		Result     []struct {
 			Metric map[string]string
-			// Value is a time and a number, the latter as text.
+			// Value is a timestamp and a number. The number is a string.
 			Value [2]any
 		}
 	}
@@ -71,14 +72,14 @@ func (p *Prometheus) Query(ctx context.Context, query string) ([]Sample, error) 
 	return out, nil
 }
 
-// Alert is an alert that fires or is about to.
+// Alert is a pending or firing alert.
 type Alert struct {
 	// State is pending or firing.
 	State               string
 	Labels, Annotations map[string]string
 }
 
-// Alerts returns those that fire or are about to.
+// Alerts returns the pending and firing alerts.
 func (p *Prometheus) Alerts(ctx context.Context) ([]Alert, error) {
 	var data struct{ Alerts []Alert }
 	if err := p.get(ctx, "alerts", &data); err != nil {
@@ -87,7 +88,8 @@ func (p *Prometheus) Alerts(ctx context.Context) ([]Alert, error) {
 	return data.Alerts, nil
 }
 
-// Rules returns the error of each rule by its name, "" where its last evaluation succeeded. One that was never evaluated is left out.
+// Rules returns the error of each rule by its name, or "" if its last evaluation succeeded. It
+// omits rules that were never evaluated.
 func (p *Prometheus) Rules(ctx context.Context) (map[string]string, error) {
 	var data struct {
 		Groups []struct {
@@ -108,7 +110,7 @@ func (p *Prometheus) Rules(ctx context.Context) (map[string]string, error) {
 	return out, nil
 }
 
-// get reads what Prometheus has at a path of its API.
+// get reads the data at a path of the Prometheus API.
 func (p *Prometheus) get(ctx context.Context, path string, data any) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

@@ -2,11 +2,12 @@ package harness
 
 import "strings"
 
-// RefusalName is the name of the policy of Refusal, and of its binding.
+// RefusalName is the name of the admission policy of Refusal and of its binding.
 const RefusalName = "nginx-operator-test-refusal"
 
-// Refusal returns the manifests of an admission policy and its binding, which refuse every update of the NginxOperators of
-// one name, of their status as well, with the message "nobody changes NAME".
+// Refusal returns the manifests of an admission policy and its binding. They reject every update of
+// NginxOperators with the given name, including status updates, with the message "nobody changes
+// NAME".
 func Refusal(object string) string {
 	return strings.NewReplacer("OBJECT", object, "POLICY", RefusalName).Replace(`
 apiVersion: admissionregistration.k8s.io/v1

@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// Counts is what came of something that was done again and again.
+// Counts are the results of repeated calls.
 type Counts struct {
-	// Total were begun and ended, Failed of them with an error.
+	// Total is the number of finished calls. Failed is the number of calls that returned an error.
 	Total, Failed int
-	// Slowest is how long the longest took.
+	// Slowest is the longest duration of a call.
 	Slowest time.Duration
-	// First and Last are the first and the last failure, nil where there was none; FirstAfter and LastAfter say how long after
-	// the beginning they were.
+	// First and Last are the first and the last error, or nil if all calls succeeded. FirstAfter
+	// and LastAfter are the times from the start until these errors.
 	First, Last           error
 	FirstAfter, LastAfter time.Duration
 }
 
-// Repeated does things again and again until it is stopped, and counts.
+// Repeated calls functions repeatedly until it is stopped, and counts the results.
 type Repeated struct {
 	stop    context.CancelFunc
 	running sync.WaitGroup
@@ -28,8 +28,9 @@ type Repeated struct {
 	counts Counts
 }
 
-// Repeat begins to do things, each on its own and with a pause after each time; the number counts the times from 0. It ends
-// with Stop, or with the context. What has begun is finished, so that the end is not counted as a failure.
+// Repeat starts to call each function repeatedly, in a goroutine of its own and with a pause after
+// each call. n counts the calls from 0. Stop or the end of the context ends it. Running calls
+// finish, so that stopping does not count as a failure.
 func Repeat(ctx context.Context, pause time.Duration, things ...func(ctx context.Context, n int) error) *Repeated {
 	ctx, cancel := context.WithCancel(ctx)
 	r := &Repeated{stop: cancel, began: time.Now()}
@@ -65,14 +66,14 @@ func (r *Repeated) record(took time.Duration, err error) {
 	r.counts.Last, r.counts.LastAfter = err, after
 }
 
-// Counts returns what came of it so far.
+// Counts returns the results so far.
 func (r *Repeated) Counts() Counts {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.counts
 }
 
-// Stop ends it once all that has begun is finished, and returns what came of it. It may be called again.
+// Stop waits for the running calls and returns the results. It can be called more than once.
 func (r *Repeated) Stop() Counts {
 	r.stop()
 	r.running.Wait()

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// What is done is counted, and finished when it ends.
+// TestRepeat checks that calls are counted and that Stop lets running calls finish.
 func TestRepeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wrong := errors.New("wrong")
@@ -21,7 +21,7 @@ func TestRepeat(t *testing.T) {
 				return ctx.Err()
 			},
 			func(context.Context, int) error { time.Sleep(2 * time.Second); return nil })
-		// The first one has begun for the fourth time.
+		// The first function is in its fourth call.
 		time.Sleep(30*time.Second + 500*time.Millisecond)
 		if got := r.Counts(); got.Total != 6 || got.Failed != 2 {
 			t.Errorf("meanwhile %+v", got)

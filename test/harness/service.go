@@ -1,5 +1,6 @@
-// Package harness has what tests of several kinds share. Those on a bare API server have no Services and no Pods, so
-// operators run as processes, and Service stands in for what the cluster would have between them and the API server.
+// Package harness has helpers for several kinds of tests. Tests on a bare API server have no
+// Services and no Pods. Their operators run as processes, and Service replaces the Kubernetes
+// Service between them and the API server.
 package harness
 
 import (
@@ -10,14 +11,14 @@ import (
 	"sync"
 )
 
-// Service is one address in front of the webhooks of all operators that are ready, as a Service of a cluster is.
+// Service is one address for the webhooks of all ready operators, like a Kubernetes Service.
 type Service struct {
 	listener net.Listener
 	mu       sync.Mutex
 	backends []string
 }
 
-// NewService begins to listen on an address of 127.0.0.1. It ends with Close.
+// NewService listens on an address of 127.0.0.1. Close ends it.
 func NewService() (*Service, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -28,20 +29,20 @@ func NewService() (*Service, error) {
 	return s, nil
 }
 
-// URL is what the operators get as --webhook-url.
+// URL returns the value for the operators' --webhook-url.
 func (s *Service) URL() string { return "https://" + s.listener.Addr().String() }
 
-// Close ends the listening; connections that are open go on.
+// Close stops listening. Open connections stay open.
 func (s *Service) Close() { _ = s.listener.Close() }
 
-// Add sends new connections to an operator as well, once it is ready.
+// Add adds an operator to the backends for new connections. The operator must be ready.
 func (s *Service) Add(address string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.backends = append(s.backends, address)
 }
 
-// Remove sends no new connection to an operator, because it is about to end.
+// Remove removes an operator from the backends for new connections before it ends.
 func (s *Service) Remove(address string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,7 +59,8 @@ func (s *Service) accept() {
 	}
 }
 
-// forward connects to the first operator that takes the connection, and starts with another one the next time.
+// forward connects the client to the first operator that accepts the connection. The order of the
+// operators rotates with each connection.
 func (s *Service) forward(client net.Conn) {
 	defer func() { _ = client.Close() }()
 	s.mu.Lock()

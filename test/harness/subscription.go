@@ -1,9 +1,10 @@
 package harness
 
-// The kinds of OLM are written as users write them: OLM's Go package would add dependencies that nothing else here needs.
+// The manifests are text, because OLM's Go package would add dependencies that nothing else here
+// needs.
 const (
-	// CatalogManifest is what a Subscription needs: an OperatorGroup for all namespaces, and the catalog. Replace NAMESPACE and
-	// CATALOG_IMAGE.
+	// CatalogManifest has the objects that a Subscription needs: an OperatorGroup for all
+	// namespaces, and the catalog. Replace NAMESPACE and CATALOG_IMAGE.
 	CatalogManifest = `
 apiVersion: operators.coreos.com/v1
 kind: OperatorGroup
@@ -24,7 +25,7 @@ spec:
   grpcPodConfig:
     securityContextConfig: restricted
 `
-	// SubscriptionManifest follows the default channel of that catalog. Replace NAMESPACE.
+	// SubscriptionManifest subscribes to the default channel of that catalog. Replace NAMESPACE.
 	SubscriptionManifest = `
 apiVersion: operators.coreos.com/v1alpha1
 kind: Subscription

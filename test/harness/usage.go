@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Memory returns what the kernel counts for a process, in MiB: now, and the most that it had.
+// Memory returns the current and the peak resident memory of a process, in MiB.
 func Memory(pid int) (now, most float64, err error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -28,13 +28,13 @@ func Memory(pid int) (now, most float64, err error) {
 	return of["VmRSS:"], of["VmHWM:"], nil
 }
 
-// ProcessorTime returns what a process has used so far, in steps of 10 ms.
+// ProcessorTime returns the CPU time of a process so far, with a resolution of 10 ms.
 func ProcessorTime(pid int) (time.Duration, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, fmt.Errorf("failed to read the time of a process: %w", err)
 	}
-	// The name of the program, in parentheses, is the only field that may hold a space.
+	// The program name, in parentheses, is the only field that can contain spaces.
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	const utime, stime, tick = 11, 12, 10 * time.Millisecond
 	var sum time.Duration

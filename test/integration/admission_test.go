@@ -29,13 +29,14 @@ func specManifest(t *testing.T, version, namespace, name, spec string) *unstruct
 	return object
 }
 
-// inline is a spec with a configuration of its own, in which each line is one of an instance on the default port.
+// inline returns a spec with an inline configuration that has these lines in a server on the
+// default port.
 func inline(lines ...string) string {
 	return "config:\n  inline: |\n    server {\n      listen 8080;\n      " + strings.Join(lines, "\n      ") + "\n    }\n"
 }
 
-// What cannot work is refused before it is stored, by the schema, by a rule in it, or by the webhook; whoever wrote it is
-// told which field it is and what to write instead.
+// TestAdmissionRefuses verifies that the schema, one of its rules, or the webhook rejects an
+// invalid object before it is stored. The message names the field and the remedy.
 func TestAdmissionRefuses(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -44,7 +45,7 @@ func TestAdmissionRefuses(t *testing.T) {
 		"RequireDualStack, and one with SingleStack; correct ipFamilies or ipFamilyPolicy"
 	const ownLabel = "are reserved for the operator; remove these labels, or use your own prefix"
 	for title, test := range map[string]struct{ version, spec, want string }{
-		// The schema.
+		// Rejected by the schema.
 		"port name twice": {spec: "ports: [{name: a, port: 80}, {name: a, port: 81}]", want: `spec.ports[1]: Duplicate value: {"name":"a"}`},
 		"UDP": {
 			spec: "ports: [{name: a, port: 80, protocol: UDP}]",
@@ -108,7 +109,7 @@ func TestAdmissionRefuses(t *testing.T) {
 		"field of v1alpha1":    {spec: "port: 80", want: `unknown field "spec.port"`},
 		"content without name": {spec: "content: {configMapRef: {}}", want: "spec.content.configMapRef.name: Required value"},
 
-		// Rules of the schema.
+		// Rejected by rules of the schema.
 		"port twice": {
 			spec: "ports: [{name: a, port: 80}, {name: b, port: 80}]",
 			want: "spec.ports: Invalid value: ports: two ports have the same number, and a Service has each number only once; change or remove " +
@@ -390,7 +391,7 @@ func TestAdmissionRefuses(t *testing.T) {
 			want: `spec.podTemplate.priorityClassName: Invalid value: "High": priorityClassName ` + name,
 		},
 
-		// The webhook.
+		// Rejected by the webhook.
 		"image": {
 			spec: "image: docker.io/Me/nginx",
 			want: "spec.image: Invalid value: \"docker.io/Me/nginx\": invalid reference format: repository name (Me/nginx) must be lowercase; " +
@@ -441,8 +442,8 @@ func TestAdmissionRefuses(t *testing.T) {
 		},
 		"log file": {
 			spec: inline("access_log /var/log/shop.log;"),
-			want: "spec.config.inline: Invalid value: line 3: access_log: /var/log/shop.log is on a read-only file system, " +
-				"and nobody would read it; write /dev/stdout",
+			want: "spec.config.inline: Invalid value: line 3: access_log: /var/log/shop.log is on a read-only file system; " +
+				"write /dev/stdout",
 		},
 		"port nobody listens on": {
 			spec: "ports: [{name: http, port: 8080}, {name: admin, port: 8081}]\n" + inline("return 204;"),
@@ -451,7 +452,7 @@ func TestAdmissionRefuses(t *testing.T) {
 		},
 		"port of the probes": {
 			spec: inline("listen 18080;"),
-			want: "spec.config.inline: Invalid value: line 3: listen: port 18080 is where the operator's own server answers " +
+			want: "spec.config.inline: Invalid value: line 3: listen: port 18080 is used by the operator's own server for " +
 				"the kubelet's probes; choose another port",
 		},
 		"certificate not mounted": {
@@ -463,7 +464,7 @@ func TestAdmissionRefuses(t *testing.T) {
 			want: "spec.config.inline: Invalid value: line 3: listen: spec.tls[0].port 8443 is for TLS; write `listen 8443 ssl;`",
 		},
 
-		// Clients of v1alpha1.
+		// Rejected at v1alpha1.
 		"v1alpha1: port": {
 			version: "v1alpha1",
 			spec:    "port: 0",
@@ -492,7 +493,7 @@ func TestAdmissionRefuses(t *testing.T) {
 	}
 }
 
-// refused requires that an object is refused with these words.
+// refused requires that the API server rejects an object with this message.
 func refused(t *testing.T, namespace, version, spec, want string) {
 	t.Helper()
 	err := client.WithFieldValidation(suite.admin, "Strict").Create(t.Context(), specManifest(t, version, namespace, "web", spec))
@@ -501,7 +502,8 @@ func refused(t *testing.T, namespace, version, spec, want string) {
 	}
 }
 
-// What works is taken, with the warnings that a client prints.
+// TestAdmissionTakes verifies that admission accepts valid objects, with the warnings that a client
+// prints.
 func TestAdmissionTakes(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -577,7 +579,8 @@ func TestAdmissionTakes(t *testing.T) {
 	}
 }
 
-// The port that the first certificate has by default can be seen in the object.
+// TestAdmissionSetsThePortOfTheCertificate verifies that the object shows the default port of the
+// first certificate.
 func TestAdmissionSetsThePortOfTheCertificate(t *testing.T) {
 	t.Parallel()
 	object := newInstance(newNamespace(t), "web")
@@ -588,7 +591,8 @@ func TestAdmissionSetsThePortOfTheCertificate(t *testing.T) {
 	}
 }
 
-// A client of v1alpha1 that changes the port of an object with a configuration is told what it is about.
+// TestAdmissionOfV1alpha1KnowsTheRest verifies that the message names the v1alpha2 field if a
+// v1alpha1 client changes the port of an object with a configuration.
 func TestAdmissionOfV1alpha1KnowsTheRest(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -596,7 +600,7 @@ func TestAdmissionOfV1alpha1KnowsTheRest(t *testing.T) {
 	object.Spec.Config = &v1alpha2.Config{Inline: "server { listen 8080; }"}
 	create(t, object)
 	old := newObject(namespace, "web")
-	// The operator writes the status meanwhile.
+	// Retry, because the operator writes the status at the same time.
 	err := harness.RetryOnConflict(func() error {
 		must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(old), old))
 		old.Spec.Port = ptr.To[int32](9090)
@@ -610,8 +614,9 @@ func TestAdmissionOfV1alpha1KnowsTheRest(t *testing.T) {
 	}
 }
 
-// While the operator is away, v1alpha2, which is what is stored, is created, changed and deleted as always.
-// What then came in and cannot be carried out is told in the status, and whoever labels or deletes it later is not held up.
+// TestAdmissionIsAway verifies that objects at v1alpha2, the storage version, can be created,
+// changed, and deleted while the operator is down. The status later reports invalid objects that
+// were stored in that time. Clients can still label and delete these objects.
 func TestAdmissionIsAway(t *testing.T) {
 	namespace := newNamespace(t)
 	create(t, newObject(namespace, "kept"))
@@ -628,7 +633,7 @@ func TestAdmissionIsAway(t *testing.T) {
 		}
 	}
 	t.Cleanup(comeBack)
-	// v1alpha1 has to be converted, so it waits.
+	// A v1alpha1 write needs the conversion, so it fails.
 	err := suite.admin.Create(t.Context(), newObject(namespace, "waits"))
 	if !apierrors.IsInternalError(err) && !strings.Contains(fmt.Sprint(err), "conversion webhook") {
 		t.Errorf("want an error of the conversion webhook, got %v", err)

@@ -18,14 +18,14 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// newAutoscaled returns an object whose Pods are between two and nine.
+// newAutoscaled returns an object that scales between two and nine Pods.
 func newAutoscaled(namespace string) *v1alpha2.NginxOperator {
 	object := newInstance(namespace, "web")
 	object.Spec.Autoscaling = &v1alpha2.Autoscaling{MinReplicas: ptr.To[int32](2), MaxReplicas: 9}
 	return object
 }
 
-// scaleAs sets the replicas of a Deployment as the controller of HorizontalPodAutoscalers does.
+// scaleAs sets the replicas of a Deployment like the HorizontalPodAutoscaler controller.
 func scaleAs(t *testing.T, deployment *appsv1.Deployment, n int32) {
 	t.Helper()
 	scale := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: n}}
@@ -33,7 +33,8 @@ func scaleAs(t *testing.T, deployment *appsv1.Deployment, n int32) {
 		client.WithSubResourceBody(scale), client.FieldOwner("kube-controller-manager")))
 }
 
-// waitForReplicas waits until the Deployment has replicas, and the budget and the autoscaler are there or not as they have to be.
+// waitForReplicas waits until the Deployment has n replicas, a PodDisruptionBudget exists only for
+// more than one replica, and a HorizontalPodAutoscaler exists only if autoscaled is true.
 func waitForReplicas(t *testing.T, namespace string, n int32, autoscaled bool) children {
 	t.Helper()
 	var out children
@@ -48,8 +49,9 @@ func waitForReplicas(t *testing.T, namespace string, n int32, autoscaled bool) c
 	return out
 }
 
-// The autoscaler is a child like the others. The number that it sets stays while other fields change, and over a restart of the operator.
-// Without spec.autoscaling the Deployment has spec.replicas again.
+// TestAutoscaling verifies that the operator creates and restores the HorizontalPodAutoscaler. The
+// replicas that it sets stay while other fields change and while the operator restarts. Without
+// spec.autoscaling, spec.replicas applies again.
 func TestAutoscaling(t *testing.T) {
 	namespace := newNamespace(t)
 	object := newAutoscaled(namespace)
@@ -101,7 +103,8 @@ func TestAutoscaling(t *testing.T) {
 	waitForReplicas(t, namespace, 1, false)
 }
 
-// An object of before goes on with what it has, and its Pods are left alone.
+// TestAutoscalingOfWhatRuns verifies that an existing instance keeps its replicas and its Pods when
+// autoscaling is enabled.
 func TestAutoscalingOfWhatRuns(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -116,7 +119,8 @@ func TestAutoscalingOfWhatRuns(t *testing.T) {
 	}
 }
 
-// Neither a blocker nor a pause keeps the number from following the load, and what the autoscaler sets is no change that waits.
+// TestAutoscalingWhileBlocked verifies that replicas follow the autoscaler while a blocker or a
+// pause stops other changes. Replicas set by the autoscaler do not count as a blocked change.
 func TestAutoscalingWhileBlocked(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)

@@ -19,8 +19,10 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// A blocker blocks the change and not the instance: replicas follow the object and who scales the Deployment, and what leads
-// clients to the Pods comes back as it was. Nothing of the change is made.
+// TestBlockedInstanceIsKept verifies that a blocker blocks the change and not the instance.
+// Replicas follow spec.replicas, also after another client scales the Deployment. The operator
+// restores a deleted Service, NetworkPolicy, or PodDisruptionBudget. It applies no part of the
+// change.
 func TestBlockedInstanceIsKept(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -57,7 +59,7 @@ func TestBlockedInstanceIsKept(t *testing.T) {
 	waitForShape(t, namespace, shapeOf(before))
 	scaledTo(3)
 
-	// Paused means hands off.
+	// A pause also stops the scaling.
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Paused, o.Spec.Replicas = true, ptr.To[int32](2) })
 	waitFor(t, func() error { _, err := waitForStatusOnce(t.Context(), namespace, "web"); return err })
 	scaledTo(3)
@@ -66,8 +68,10 @@ func TestBlockedInstanceIsKept(t *testing.T) {
 	}
 }
 
-// While a declaration is blocked, children that are deleted or changed are restored to what was applied last, though what they were
-// made of is gone and the operator was restarted meanwhile. The next declaration that nothing blocks is applied.
+// TestBlockedChildrenAreRestored verifies that the operator restores deleted or changed children to
+// the last applied state while a spec is blocked. This works after a restart of the operator, and
+// if the ConfigMaps that the children were rendered from are gone. The operator applies the next
+// spec that is not blocked.
 func TestBlockedChildrenAreRestored(t *testing.T) {
 	namespace := newNamespace(t)
 	sources := []client.Object{
@@ -130,7 +134,7 @@ func TestBlockedChildrenAreRestored(t *testing.T) {
 	}
 	waitFor(t, restored)
 
-	// What nothing blocks is applied, and becomes the only revision.
+	// The operator applies a spec that is not blocked, and its record becomes the only revision.
 	last := must1(revisionsOf(t.Context(), namespace))(t)
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Config, o.Spec.Content = nil, nil })
 	waitFor(t, func() error {
@@ -151,7 +155,8 @@ func revisionsOf(ctx context.Context, namespace string) ([]appsv1.ControllerRevi
 	return list.Items, err
 }
 
-// declaredIn returns by kind and name what was declared of children: their specs and data, but for what the API server allocates.
+// declaredIn returns the specs and data of children by kind and name, without the fields that the
+// API server allocates.
 func declaredIn(c children) map[string]any {
 	out := map[string]any{}
 	if c.deployment != nil {

@@ -14,7 +14,8 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// What every client is told of a certificate is in the status, and a condition and an Event tell of one that was not renewed, until it is.
+// TestCertificatesAreReported verifies that the status lists the certificates. A condition and an
+// Event report a certificate that was not renewed, until it is renewed.
 func TestCertificatesAreReported(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)

@@ -19,8 +19,9 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// An object of somebody else that has the name of a child is left exactly as it is, with and without our labels; the
-// status and an Event name it.
+// TestNameConflict verifies that the operator does not change an object that has the name of a
+// child but another owner, with or without the operator's labels. The status and an Event name the
+// object.
 func TestNameConflict(t *testing.T) {
 	t.Parallel()
 	for _, labels := range []map[string]string{nil, {"app.kubernetes.io/managed-by": "nginx-operator", "app.kubernetes.io/instance": "web"}} {
@@ -55,7 +56,7 @@ func TestNameConflict(t *testing.T) {
 				ready := v1alpha2.ReasonNameConflict
 				switch foreign.(type) {
 				case *policyv1.PodDisruptionBudget, *autoscalingv2.HorizontalPodAutoscaler:
-					ready = v1alpha2.ReasonRolloutInProgress // no Pod depends on these
+					ready = v1alpha2.ReasonRolloutInProgress // Pods do not depend on this child
 				}
 				waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionFalse, ready)
 				if name := kind[strings.Index(kind, ".")+1:]; !strings.Contains(degraded.Message, name+` "web"`) {
@@ -72,7 +73,8 @@ func TestNameConflict(t *testing.T) {
 	}
 }
 
-// A child of another NginxOperator is somebody else's as well, and the message says whose.
+// TestChildOfAnotherObject verifies that a child of another NginxOperator is a conflict as well,
+// and that the message names its owner.
 func TestChildOfAnotherObject(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -90,8 +92,9 @@ func TestChildOfAnotherObject(t *testing.T) {
 	}
 }
 
-// An object that is deleted and created again under its name waits for the garbage collector to delete the children of
-// the first one, which is no conflict, and then gets its own. There is no garbage collector here but the test.
+// TestCreatedAgain verifies that an object that is deleted and created again under the same name
+// waits for the garbage collector to delete the first object's children. This is not a conflict.
+// The object then gets its own children. The test itself plays the garbage collector.
 func TestCreatedAgain(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -122,7 +125,8 @@ func TestCreatedAgain(t *testing.T) {
 	})
 }
 
-// A refusal of the API server is in the status with its reason, and passes when its cause does.
+// TestQuota verifies that the status reports a rejection by the API server with its reason, and
+// recovers when the cause is gone.
 func TestQuota(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -131,7 +135,7 @@ func TestQuota(t *testing.T) {
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/deployments.apps": *resourceQuantity("0")}},
 	}
 	create(t, quota)
-	// Without a kube-controller-manager nobody else computes the quota's status.
+	// Without kube-controller-manager, the test has to set the quota's status.
 	quota.Status = corev1.ResourceQuotaStatus{Hard: quota.Spec.Hard, Used: quota.Spec.Hard}
 	must(t, suite.admin.Status().Update(t.Context(), quota))
 	create(t, newInstance(namespace, "web"))
@@ -142,7 +146,8 @@ func TestQuota(t *testing.T) {
 	waitForEvent(t, namespace, corev1.EventTypeNormal, "Recovered", 1)
 }
 
-// waitForEvent waits for Events of a reason, and then makes sure that no more come than wanted: not before those of a marker.
+// waitForEvent waits for want Events of a reason and fails if there are more. It counts again after
+// the operator has reconciled a marker.
 func waitForEvent(t *testing.T, namespace, eventType, reason string, want int) {
 	t.Helper()
 	count := func() (int, error) {

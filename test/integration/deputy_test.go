@@ -21,7 +21,8 @@ import (
 	"github.com/example/nginx-operator/test/harness"
 )
 
-// postReview posts a review of an object to the operator itself, as any Pod can, and returns the answer.
+// postReview posts a review of an object directly to the operator, as any Pod can, and returns the
+// answer.
 func postReview(t *testing.T, path, namespace, user, spec string) string {
 	t.Helper()
 	stranger := &http.Client{Timeout: patience, Transport: &http.Transport{
@@ -40,8 +41,9 @@ func postReview(t *testing.T, path, namespace, user, spec string) string {
 	return string(must1(io.ReadAll(response.Body))(t))
 }
 
-// A stranger posts reviews of objects in a namespace to the operator. The API server gets no request of the operator about that
-// namespace, and the answers do not say what is in it: a node port that is taken, a name that exists, a quota.
+// TestAdmissionIsNobodysDeputy verifies that a client that posts reviews directly to the operator
+// learns nothing about a namespace. The operator sends the API server no request about that
+// namespace. Its answers do not reveal an allocated node port, an existing name, or a quota.
 func TestAdmissionIsNobodysDeputy(t *testing.T) {
 	namespace := newNamespace(t)
 	taken := newNodePort()
@@ -96,8 +98,8 @@ func TestAdmissionIsNobodysDeputy(t *testing.T) {
 	waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionFalse, v1alpha2.ReasonAsExpected)
 }
 
-// A policy for the operator's namespace does not concern the objects of others: only the API server's own validation refuses an
-// object.
+// TestAdmissionTakesNoVerdictOfOthers verifies that a policy for the operator's namespace does not
+// affect objects in other namespaces. Only the API server's own validation rejects an object.
 func TestAdmissionTakesNoVerdictOfOthers(t *testing.T) {
 	namespace := newNamespace(t)
 	refuseDeployments(t)
@@ -109,8 +111,9 @@ func TestAdmissionTakesNoVerdictOfOthers(t *testing.T) {
 		"spec.podTemplate.tolerations[0].operator: Unsupported value")
 }
 
-// refuseDeployments has a policy refuse every new Deployment in the operator's namespace, with the status of the API server's own
-// validation. It ends with the test.
+// refuseDeployments creates a policy that rejects every new Deployment in the operator's namespace
+// with the same status as the API server's own validation. It deletes the policy when the test
+// ends.
 func refuseDeployments(t *testing.T) {
 	t.Helper()
 	name := metav1.ObjectMeta{Name: "nginx-operator-test-deployments"}

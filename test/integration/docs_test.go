@@ -24,7 +24,8 @@ var (
 	separator = regexp.MustCompile(`(?m)^---$`)
 )
 
-// pages returns what users read with examples in it, by name: README, user guide, and what the catalog says of the operator.
+// pages returns the pages that contain examples for users, by name: the README, the user guide, and
+// the description in the ClusterServiceVersion.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	guide, err := filepath.Glob("../../docs/guide/*.md")
@@ -46,8 +47,9 @@ func pages(t *testing.T) map[string]string {
 	return out
 }
 
-// The examples of the documentation do what they show: each is accepted, without a warning, and nothing in it keeps the
-// operator from making its children. Certificates that an example names are made here.
+// TestDocumentationExamples verifies that the API server accepts each example of the documentation
+// without a warning, and that the operator creates its children. The test creates the certificates
+// that an example references.
 func TestDocumentationExamples(t *testing.T) {
 	t.Parallel()
 	found := map[string]int{}
@@ -93,7 +95,8 @@ func samples(t *testing.T) map[string]string {
 	return out
 }
 
-// Every recipe is accepted, the operator makes its children, and when it is applied once more nothing differs.
+// TestSamples verifies that the API server accepts each sample, that the operator creates its
+// children, and that a second apply changes nothing.
 func TestSamples(t *testing.T) {
 	found := samples(t)
 	if len(found) < 17 {
@@ -114,10 +117,10 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// foreign begins the versions of APIs that are not on this API server.
+// foreign matches the versions of APIs that this API server does not have.
 var foreign = regexp.MustCompile(`^(cert-manager\.io|kustomize\.toolkit\.fluxcd\.io)/`)
 
-// decode returns the objects of a manifest whose APIs are here.
+// decode returns the objects of a manifest whose APIs this API server has.
 func decode(t *testing.T, manifest string) []*unstructured.Unstructured {
 	t.Helper()
 	var out []*unstructured.Unstructured
@@ -132,7 +135,7 @@ func decode(t *testing.T, manifest string) []*unstructured.Unstructured {
 	return out
 }
 
-// applier is who applies manifests, as a GitOps controller does.
+// applier is the field manager that applies manifests, like a GitOps controller.
 const applier = client.FieldOwner("gitops")
 
 // exampleWorks applies an object and waits for its children. A warning fails the test.
@@ -164,7 +167,8 @@ func exampleWorks(t *testing.T, namespace string, object *unstructured.Unstructu
 	waitFor(t, func() error { return hasItsChildren(t, namespace, object.GetName(), paused) })
 }
 
-// hasItsChildren reports whether the operator has made what an object declares; a paused one has nothing made.
+// hasItsChildren returns an error if the operator has not created the children of an object, or if
+// it has created children of a paused object.
 func hasItsChildren(t *testing.T, namespace, name string, paused bool) error {
 	object, err := waitForStatusOnce(t.Context(), namespace, name)
 	if err != nil {
@@ -184,8 +188,9 @@ func hasItsChildren(t *testing.T, namespace, name string, paused bool) error {
 	return nil
 }
 
-// appliesWithoutDifference requires that a manifest which was applied and reconciled changes nothing when it is applied again,
-// and that a changed one does: what `kubectl diff --server-side`, Flux and Argo CD's server-side diff compare.
+// appliesWithoutDifference requires that a reconciled manifest changes nothing when it is applied
+// again, and that a changed manifest does. `kubectl diff --server-side`, Flux, and Argo CD's
+// server-side diff make the same comparison.
 func appliesWithoutDifference(t *testing.T, manifest *unstructured.Unstructured) {
 	t.Helper()
 	waitFor(t, func() error {
@@ -202,7 +207,8 @@ func appliesWithoutDifference(t *testing.T, manifest *unstructured.Unstructured)
 	}
 }
 
-// appliedAgain returns what a server-side dry run of an apply would change of what is stored.
+// appliedAgain returns the difference between the stored object and a server-side dry run of an
+// apply.
 func appliedAgain(t *testing.T, manifest *unstructured.Unstructured) (string, error) {
 	t.Helper()
 	stored := &unstructured.Unstructured{}
@@ -220,8 +226,8 @@ func appliedAgain(t *testing.T, manifest *unstructured.Unstructured) (string, er
 	return cmp.Diff(stored.Object, applied.Object), nil
 }
 
-// What is defaulted inside a list shows in a diff that compares lists as a whole. docs/guide/gitops.md names these fields, and
-// the sample for GitOps writes them out.
+// TestDefaultsInsideLists verifies which defaults inside lists show up in a diff that compares
+// lists as a whole. docs/guide/gitops.md names these fields, and the sample for GitOps sets them.
 func TestDefaultsInsideLists(t *testing.T) {
 	namespace := newNamespace(t)
 	bare := decode(t, `
@@ -264,7 +270,8 @@ spec:
 	}
 }
 
-// appliedDifferences applies an object and returns the fields inside lists that are stored and that it does not declare.
+// appliedDifferences applies an object and returns the stored fields inside lists that the object
+// does not declare.
 func appliedDifferences(t *testing.T, namespace string, object *unstructured.Unstructured) []string {
 	t.Helper()
 	object.SetNamespace(namespace)

@@ -28,9 +28,10 @@ import (
 	"github.com/example/nginx-operator/test/harness/mutate"
 )
 
-// Every field that the operator declares, in every child, is changed and removed; whatever of it the API server takes
-// must be put back, and nothing else may be lost by it. The fields are those of the record that each child keeps, of an object as
-// v1alpha1 declares it and of each example of the page on fields.
+// TestDriftInEveryField changes and removes every field that the operator declares, in every child.
+// The operator must restore each change that the API server accepts. The fields come from the
+// records on the children, for an object with only v1alpha1 fields and for each example of the
+// field reference.
 func TestDriftInEveryField(t *testing.T) {
 	plain := v1alpha2.NginxOperatorSpec{Ports: onPort(80), Replicas: ptr.To[int32](2), ForceRedeploy: "now"}
 	known := driftOf(t, newNamespace(t), plain, nil)
@@ -44,7 +45,8 @@ func TestDriftInEveryField(t *testing.T) {
 	})
 }
 
-// driftOf creates an object and changes what its children declare, but for what is known already. It returns what they declare.
+// driftOf creates an object and changes all declared values of its children that are not in known.
+// It returns the declared values.
 func driftOf(t *testing.T, namespace string, spec v1alpha2.NginxOperatorSpec, known sets.Set[string]) sets.Set[string] {
 	object := newInstance(namespace, "web")
 	object.Spec = spec
@@ -59,7 +61,7 @@ func driftOf(t *testing.T, namespace string, spec v1alpha2.NginxOperatorSpec, kn
 		})
 	}
 	if spec.Autoscaling != nil {
-		// Within its bounds, the number of Pods is the autoscaler's.
+		// Within its bounds, the autoscaler sets the number of Pods.
 		number := int64(*got.deployment.Spec.Replicas)
 		known = known.Union(sets.New(fmt.Sprint("Deployment", []any{"spec", "replicas"}, number)))
 	}
@@ -81,8 +83,9 @@ func driftOf(t *testing.T, namespace string, spec v1alpha2.NginxOperatorSpec, kn
 	return declared
 }
 
-// driftIn changes what one child declares and is not known already, and waits until each is restored. It returns what the child
-// declares, and how much was restored.
+// driftIn changes the declared values of one child that are not in known, and waits until the
+// operator restores each of them. It returns the declared values and the number of restored
+// changes.
 func driftIn(
 	t *testing.T, gvk schema.GroupVersionKind, key client.ObjectKey, known sets.Set[string],
 ) (found sets.Set[string], restored int) {
@@ -113,11 +116,12 @@ func driftIn(
 				continue
 			}
 			if now, _ := mutate.At(live.Object, path); reflect.DeepEqual(now, want) {
-				continue // the API server's default is what we declare
+				continue // the API server's default equals the declared value
 			}
 			restored++
 			if isListKey(path) {
-				// Under another key the element is somebody else's: ours has to come back beside it.
+				// With another key, this is an element of another client. The operator must add its
+				// own element again.
 				list, before := path[:len(path)-2], must1(elements(live.Object, path))(t)
 				waitFor(t, func() error {
 					if now, err := elements(read().Object, path); err != nil || !slices.Contains(now, want) {
@@ -142,8 +146,9 @@ func driftIn(
 	return found, restored
 }
 
-// drifted writes a value at a path of a child, and returns the object, or why the API server rejects the value: the field is immutable, or
-// the value is invalid. Any other error ends the test.
+// drifted writes a value at a path of a child and returns the object. If the API server rejects the
+// value because the field is immutable or the value is invalid, drifted returns the error in
+// rejected. Any other error fails the test.
 func drifted(
 	t *testing.T, read func() *unstructured.Unstructured, path []any, value any,
 ) (live *unstructured.Unstructured, rejected error) {
@@ -160,7 +165,7 @@ func drifted(
 	return live, rejected
 }
 
-// recordOf returns what the operator declared last of a child, from the record that the child keeps.
+// recordOf returns the last declared state of a child, from the record on the child.
 func recordOf(t *testing.T, child client.Object) map[string]any {
 	t.Helper()
 	out := map[string]any{}
@@ -205,7 +210,7 @@ func leaves(value any, path []any) [][]any {
 	case map[string]any:
 		for key, inner := range value {
 			if len(path) == 1 && path[0] == "metadata" && slices.Contains([]string{"name", "namespace", "ownerReferences"}, key) {
-				continue // who these are changed for is another object, or no longer ours
+				continue // a change makes it another object, or an object of another owner
 			}
 			out = append(out, leaves(inner, append(path[:len(path):len(path)], key))...)
 		}
@@ -223,7 +228,8 @@ func leaves(value any, path []any) [][]any {
 	return [][]any{path}
 }
 
-// isListKey reports whether a path ends in the field by which the API server tells the elements of a list apart.
+// isListKey reports whether a path ends in the field by which the API server identifies the
+// elements of a list.
 func isListKey(path []any) bool {
 	if len(path) < 2 {
 		return false
@@ -232,7 +238,7 @@ func isListKey(path []any) bool {
 	return inList && slices.Contains([]any{"name", "mountPath", "containerPort", "port"}, path[len(path)-1])
 }
 
-// elements returns the value of the key at the end of the path in every element of the list that the path goes through.
+// elements returns the value of the key at the end of the path for every element of the list.
 func elements(object any, path []any) ([]any, error) {
 	list, _ := mutate.At(object, path[:len(path)-2])
 	items, ok := list.([]any)
@@ -247,7 +253,7 @@ func elements(object any, path []any) ([]any, error) {
 	return out, nil
 }
 
-// set writes a value at a path that exists; nil removes it.
+// set writes a value at a path whose parent exists. A nil value removes a map key.
 func set(value any, path []any, to any) {
 	parent, _ := mutate.At(value, path[:len(path)-1])
 	switch last := path[len(path)-1].(type) {
@@ -262,7 +268,7 @@ func set(value any, path []any, to any) {
 	}
 }
 
-// another returns a value of the same type that is likely to be valid and is not the same.
+// another returns a different value of the same type that is likely to be valid.
 func another(value any) any {
 	switch value := value.(type) {
 	case bool:
@@ -291,7 +297,8 @@ func another(value any) any {
 	return value
 }
 
-// What others put into the children, and never was declared, stays through reconciles that do write.
+// TestForeignFieldsStay verifies that fields that other clients add to the children stay when the
+// operator writes.
 func TestForeignFieldsStay(t *testing.T) {
 	namespace := newNamespace(t)
 	object := newInstance(namespace, "web")
@@ -299,7 +306,7 @@ func TestForeignFieldsStay(t *testing.T) {
 	got := waitForChildren(t, namespace, "web")
 	update(t, got.deployment, func(d *appsv1.Deployment) {
 		d.Annotations["example.com/injected"] = "yes"
-		// kubectl rollout restart
+		// Like kubectl rollout restart.
 		d.Spec.Template.Annotations = map[string]string{"kubectl.kubernetes.io/restartedAt": "2026-01-01T00:00:00Z"}
 		d.Spec.Template.Spec.Containers = append(d.Spec.Template.Spec.Containers, corev1.Container{Name: "sidecar", Image: "sidecar"})
 		d.Spec.Template.Spec.NodeSelector = map[string]string{"disk": "ssd"}
@@ -341,8 +348,9 @@ func TestForeignFieldsStay(t *testing.T) {
 	})
 }
 
-// What is taken out of the declaration while no operator runs goes from the children, though another manager applied it as well and
-// somebody emptied managedFields. What others put beside it stays.
+// TestFieldsTakenOutWhileTheOperatorIsAway verifies that fields that are removed from the spec
+// while no operator runs are removed from the children. This works even if another manager applied
+// the same fields, and if a client emptied managedFields. Fields of other clients stay.
 func TestFieldsTakenOutWhileTheOperatorIsAway(t *testing.T) {
 	namespace := newNamespace(t)
 	object := newInstance(namespace, "web")
@@ -390,8 +398,9 @@ func TestFieldsTakenOutWhileTheOperatorIsAway(t *testing.T) {
 	})
 }
 
-// A number of replicas that a client gives the Deployment is drift, also through the scale subresource. spec.replicas is the only number,
-// unless spec.autoscaling is set.
+// TestScaleOfTheDeploymentIsDrift verifies that the operator corrects replicas that a client sets
+// on the Deployment, also through the scale subresource. Only spec.replicas counts, unless
+// spec.autoscaling is set.
 func TestScaleOfTheDeploymentIsDrift(t *testing.T) {
 	namespace := newNamespace(t)
 	object := newInstance(namespace, "web")

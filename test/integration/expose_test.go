@@ -14,12 +14,12 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// exposedAs returns what asks for an Ingress for a host, with TLS.
+// exposedAs returns a spec.expose with an Ingress for a host, with TLS.
 func exposedAs(host string) *v1alpha2.Expose {
 	return &v1alpha2.Expose{Ingress: &v1alpha2.Ingress{Hosts: []v1alpha2.IngressHost{{Host: host, TLSSecretName: "web"}}}}
 }
 
-// newExposed creates an object with an Ingress whose rollout is complete.
+// newExposed creates an object with an Ingress and completes its rollout.
 func newExposed(t *testing.T, namespace string) (*v1alpha2.NginxOperator, children) {
 	t.Helper()
 	object := newInstance(namespace, "web")
@@ -31,7 +31,7 @@ func newExposed(t *testing.T, namespace string) (*v1alpha2.NginxOperator, childr
 	return object, must1(childrenOf(t.Context(), namespace, "web"))(t)
 }
 
-// writeAddress writes the status that an Ingress controller writes.
+// writeAddress writes the Ingress status like an Ingress controller.
 func writeAddress(t *testing.T, namespace string, points ...networkingv1.IngressLoadBalancerIngress) {
 	t.Helper()
 	waitFor(t, func() error {
@@ -52,13 +52,14 @@ func waitForURL(t *testing.T, namespace, want string) {
 	})
 }
 
-// backendOf returns the number of the Service's port that the Ingress asks for.
+// backendOf returns the number of the Service port that the Ingress references.
 func backendOf(ingress *networkingv1.Ingress) int32 {
 	return ingress.Spec.Rules[0].HTTP.Paths[0].Backend.Service.Port.Number
 }
 
-// The status names the Ingress, and its host once a controller serves it. Whatever a controller writes is not the operator's to
-// correct. Without expose the Ingress goes.
+// TestIngress verifies that the status lists the Ingress, and its host after a controller has
+// written an address. The operator does not correct the controller's changes. Without spec.expose,
+// the operator deletes the Ingress.
 func TestIngress(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -88,7 +89,8 @@ func TestIngress(t *testing.T) {
 	writeAddress(t, namespace)
 	waitForURL(t, namespace, inside)
 
-	// A deletion waits as any change does, and for the controller as well.
+	// A pause blocks a deletion like any other change. The deletion then waits for the controller's
+	// finalizer.
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Paused, o.Spec.Expose = true, nil })
 	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionFalse, v1alpha2.ReasonPaused)
 	paused := must1(waitForStatusOnce(t.Context(), namespace, "web"))(t)
@@ -111,7 +113,8 @@ func TestIngress(t *testing.T) {
 	}
 }
 
-// The Ingress of a blocked object comes back as it was.
+// TestIngressWhileBlocked verifies that the operator restores the last applied Ingress while
+// changes are blocked.
 func TestIngressWhileBlocked(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -125,7 +128,8 @@ func TestIngressWhileBlocked(t *testing.T) {
 		func(ingress *networkingv1.Ingress) any { return ingress.Spec })
 }
 
-// An Ingress that belongs to somebody else is theirs. The object says so, and all else of it is there.
+// TestIngressOfOthers verifies that the operator does not touch an Ingress that it does not own.
+// The status reports the conflict, and all other children exist.
 func TestIngressOfOthers(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -147,13 +151,14 @@ func TestIngressOfOthers(t *testing.T) {
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Expose = nil })
 	waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionFalse, v1alpha2.ReasonAsExpected)
 	waitForMarker(t, namespace)
-	update(t, theirs, func(*networkingv1.Ingress) {}) // it is still there
+	update(t, theirs, func(*networkingv1.Ingress) {}) // fails if the Ingress is gone
 	if !theirs.DeletionTimestamp.IsZero() {
 		t.Error("the Ingress of somebody else is being deleted")
 	}
 }
 
-// The Ingress follows the first port when a Pod is ready there, and not before. Another name changes nothing for it.
+// TestIngressFollowsReadyPods verifies that the Ingress moves to the new first port only after a
+// Pod is ready on it. Another port name does not change the Ingress.
 func TestIngressFollowsReadyPods(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)

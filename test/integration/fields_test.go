@@ -21,7 +21,7 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// servedBy returns the ports of a Service by name, with what they target.
+// servedBy returns the ports of a Service with their protocols and targets, by name.
 func servedBy(service *corev1.Service) map[string]string {
 	out := map[string]string{}
 	for _, port := range service.Spec.Ports {
@@ -30,7 +30,7 @@ func servedBy(service *corev1.Service) map[string]string {
 	return out
 }
 
-// containerPorts returns the numbers of the ports of a Deployment's container by name.
+// containerPorts returns the port numbers of a Deployment's first container, by name.
 func containerPorts(deployment *appsv1.Deployment) map[string]int32 {
 	out := map[string]int32{}
 	for _, port := range deployment.Spec.Template.Spec.Containers[0].Ports {
@@ -39,10 +39,10 @@ func containerPorts(deployment *appsv1.Deployment) map[string]int32 {
 	return out
 }
 
-// podOf returns the Pods' specification.
+// podOf returns the Pod spec of the Deployment.
 func podOf(c children) *corev1.PodSpec { return &c.deployment.Spec.Template.Spec }
 
-// equal is a check that a part of the children is what it should be.
+// equal returns a check that compares a part of the children with the expected value.
 func equal[T any](part func(children) T, want T) func(children) error {
 	return func(c children) error {
 		if diff := cmp.Diff(want, part(c)); diff != "" {
@@ -52,16 +52,16 @@ func equal[T any](part func(children) T, want T) func(children) error {
 	}
 }
 
-// fieldExample is an example in the reference of the fields.
+// fieldExample is an example from the field reference.
 type fieldExample struct {
 	name string
 	spec v1alpha2.NginxOperatorSpec
-	// beside are the objects that the example declares beside the NginxOperator.
+	// beside are the other objects that the example declares.
 	beside []*unstructured.Unstructured
 }
 
-// fieldExamples returns the examples that change a child: all but the paused one. TestNoFieldIsForgotten, a test of the controller, holds
-// that they leave out no field.
+// fieldExamples returns the examples that change a child, which are all except for the paused one.
+// The controller test TestNoFieldIsForgotten verifies that they cover every field.
 func fieldExamples(t *testing.T) []fieldExample {
 	t.Helper()
 	page, err := docs.Fields(os.DirFS("../../docs/guide"))
@@ -86,7 +86,7 @@ func fieldExamples(t *testing.T) []fieldExample {
 	return out
 }
 
-// newNamespace returns a namespace with all that the example names.
+// newNamespace returns a namespace with all objects that the example references.
 func (e fieldExample) newNamespace(t *testing.T) string {
 	t.Helper()
 	namespace := newNamespace(t)
@@ -101,8 +101,9 @@ func (e fieldExample) newNamespace(t *testing.T) string {
 	return namespace
 }
 
-// Each field, as its example has it, reaches the children of an object that runs, and leaves no trace when it is removed again. What
-// exactly it makes of them the golden file of the controller's tests has.
+// TestFields verifies that each field, as in its example, reaches the children of a running object,
+// and leaves no trace after it is removed. The golden file of the controller tests contains the
+// exact children.
 func TestFields(t *testing.T) {
 	t.Parallel()
 	for _, e := range fieldExamples(t) {
@@ -118,7 +119,8 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// setAndRemove changes an object that runs, waits for what that makes of its children, and empties its spec again.
+// setAndRemove changes a running object, waits until a check of its children passes, and empties
+// its spec again.
 func setAndRemove(t *testing.T, namespace string, set func(*v1alpha2.NginxOperatorSpec), check func(before, got children) error) {
 	t.Helper()
 	object := newInstance(namespace, "web")
@@ -154,18 +156,19 @@ func setAndRemove(t *testing.T, namespace string, set func(*v1alpha2.NginxOperat
 	})
 }
 
-// records returns what was declared last of the children that have the object's name, by their types.
+// records returns the record of the last declared state of each child that has the object's name,
+// by type.
 func (c children) records() map[string]string {
 	out := map[string]string{}
 	for _, child := range c.all() {
-		if _, isConfigMap := child.(*corev1.ConfigMap); !isConfigMap { // one may stay for an older revision
+		if _, isConfigMap := child.(*corev1.ConfigMap); !isConfigMap { // an older revision may retain its ConfigMap
 			out[fmt.Sprintf("%T", child)] = child.GetAnnotations()[wellknown.AnnotationLastDeclared]
 		}
 	}
 	return out
 }
 
-// Fields in forms that their examples do not have.
+// TestFormsOfFields tests fields in forms that their examples do not have.
 func TestFormsOfFields(t *testing.T) {
 	t.Parallel()
 	zone := corev1.TopologySpreadConstraint{MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.ScheduleAnyway}
@@ -239,7 +242,7 @@ func TestFormsOfFields(t *testing.T) {
 	}
 }
 
-// mountedBy returns the files of the configuration that the Pods mount.
+// mountedBy returns the configuration files that the Pods mount.
 func mountedBy(c children) map[string]string {
 	for _, configMap := range c.configMaps {
 		if configMap.Name == podOf(c).Volumes[0].ConfigMap.Name {
@@ -249,7 +252,8 @@ func mountedBy(c children) map[string]string {
 	return nil
 }
 
-// The status names the image, the address and the children of what was declared.
+// TestStatusOfFields verifies that the status reports the image, the address, and the children of
+// the spec.
 func TestStatusOfFields(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -278,8 +282,8 @@ func TestStatusOfFields(t *testing.T) {
 	}
 }
 
-// Children that release 0.1.0 made name v1alpha1 in their reference to the object. They are taken over with one write
-// each, and their Pods are not touched.
+// TestChildrenOf010 verifies that the operator adopts children of release 0.1.0, whose owner
+// references use v1alpha1. It writes each child once and restarts no Pods.
 func TestChildrenOf010(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)

@@ -15,22 +15,23 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// includes is a configuration with a file of spec.files.
+// includes is a configuration that includes a file of spec.files.
 const includes = "server {\n    listen 8080;\n    include /etc/nginx/files/snippets/a.conf;\n}\n"
 
-// namesFile makes a spec name the key "a" of the ConfigMap "named".
+// namesFile makes a spec reference the key "a" of the ConfigMap "named".
 func namesFile(s *v1alpha2.NginxOperatorSpec) {
 	s.Config = &v1alpha2.Config{Inline: includes}
 	s.Files = []v1alpha2.File{{Path: "snippets/a.conf", ConfigMapRef: &v1alpha2.FileReference{Name: "named", Key: "a"}}}
 }
 
-// namesSecretFile makes a spec name the key "a" of the Secret "named".
+// namesSecretFile makes a spec reference the key "a" of the Secret "named".
 func namesSecretFile(s *v1alpha2.NginxOperatorSpec) {
 	namesFile(s)
 	s.Files[0].ConfigMapRef, s.Files[0].SecretRef = nil, s.Files[0].ConfigMapRef
 }
 
-// mountedFile returns what Pods find at /etc/nginx/files/snippets/a.conf where it comes from a ConfigMap.
+// mountedFile returns the content of /etc/nginx/files/snippets/a.conf in the Pods if a ConfigMap
+// provides it.
 func mountedFile(c children) string {
 	for _, volume := range podOf(c).Volumes {
 		if volume.Projected == nil {
@@ -47,7 +48,7 @@ func mountedFile(c children) string {
 	return ""
 }
 
-// waitForMountedFile waits until Pods find a text there.
+// waitForMountedFile waits until new Pods mount this content.
 func waitForMountedFile(t *testing.T, namespace, want string) children {
 	t.Helper()
 	var out children
@@ -63,8 +64,9 @@ func waitForMountedFile(t *testing.T, namespace, want string) children {
 	return out
 }
 
-// A key of a Secret is mounted as it is: another content of it makes new Pods, another key of the same Secret does not, and without it
-// changes are blocked. Nothing else of the cluster gets what is in it.
+// TestFilesOfSecrets verifies that the Pods mount a key of a Secret directly. New content of the
+// key triggers a rollout. A change to another key of the same Secret does not. Without the key,
+// changes are blocked. The operator writes the content to no other object.
 func TestFilesOfSecrets(t *testing.T) {
 	t.Parallel()
 	const hidden = "proxy_set_header Authorization hunter2;"
@@ -103,8 +105,9 @@ func TestFilesOfSecrets(t *testing.T) {
 	}
 }
 
-// A file whose content fails the rollout is taken back: what served before is mounted again, though the ConfigMap that it came from
-// holds something else, and comes back when somebody deletes the copy.
+// TestRollbackRestoresFiles verifies that the operator rolls back a file that fails the rollout.
+// The Pods mount the last good content again, although the source ConfigMap has other content. If a
+// user deletes the copy, the operator restores it.
 func TestRollbackRestoresFiles(t *testing.T) {
 	t.Parallel()
 	const tooFast = "gzip_comp_level 99;\n"
@@ -152,7 +155,8 @@ func TestRollbackRestoresFiles(t *testing.T) {
 	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
 }
 
-// Files that do not fit into one copy are blocked; the largest that fit are kept with the revision.
+// TestFilesAreBounded verifies that files that do not fit into one copy block the change, and that
+// the operator applies files that just fit.
 func TestFilesAreBounded(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -172,7 +176,8 @@ func TestFilesAreBounded(t *testing.T) {
 	waitForNoBlocker(t, namespace)
 }
 
-// What is written of files and of a cache by hand, and is not what the operator declares, is corrected.
+// TestCopyOfFilesIsRestored verifies that the operator corrects manual changes to the copy of files
+// and to the volumes of files and the cache.
 func TestCopyOfFilesIsRestored(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -210,8 +215,8 @@ func TestCopyOfFilesIsRestored(t *testing.T) {
 	})
 }
 
-// What is wrong in an included file is found before it reaches a Pod: with the configuration in the object, and with one in a
-// ConfigMap.
+// TestIncludedFileIsChecked verifies that the operator finds errors in an included file before the
+// file reaches a Pod. The configuration is either inline or in a ConfigMap.
 func TestIncludedFileIsChecked(t *testing.T) {
 	t.Parallel()
 	for name, where := range map[string]string{

@@ -30,14 +30,14 @@ const (
 	ownImage  = "registry.example.com/nginx:own"
 )
 
-// testFleet is a number of instances, and what this test does in the place of the Deployment controller.
+// testFleet is a set of instances for which the test plays the Deployment controller.
 type testFleet struct {
 	namespace string
-	// atOnce is the most that were seen to roll at a time.
+	// atOnce is the largest number of instances that rolled at the same time.
 	atOnce int
 }
 
-// newTestFleet creates instances of one replica each, and waits until they are Ready.
+// newTestFleet creates instances with one replica each, and waits until they are Ready.
 func newTestFleet(t *testing.T, instances int, change func(*v1alpha2.NginxOperator)) *testFleet {
 	t.Helper()
 	f := &testFleet{namespace: newNamespace(t)}
@@ -55,7 +55,8 @@ func newTestFleet(t *testing.T, instances int, change func(*v1alpha2.NginxOperat
 	return f
 }
 
-// restart ends the operator and starts the next one, of another release if the options say so.
+// restart kills the operator and starts the next one. The environment may give it another default
+// image, like another release.
 func (f *testFleet) restart(t *testing.T, env ...string) {
 	t.Helper()
 	suite.operator.Kill()
@@ -64,7 +65,7 @@ func (f *testFleet) restart(t *testing.T, env ...string) {
 	suite.operator = operator
 }
 
-// matching returns the names of the Deployments that a function holds for.
+// matching returns the names of the Deployments for which a function returns true, in order.
 func (f *testFleet) matching(ctx context.Context, is func(*appsv1.Deployment) bool) ([]string, error) {
 	list := &appsv1.DeploymentList{}
 	if err := suite.admin.List(ctx, list, client.InNamespace(f.namespace)); err != nil {
@@ -84,10 +85,12 @@ func hasImage(image string) func(*appsv1.Deployment) bool {
 	return func(d *appsv1.Deployment) bool { return d.Spec.Template.Spec.Containers[0].Image == image }
 }
 
-// rolls reports whether the operator has changed a Deployment since this test looked at it.
+// rolls reports whether the operator has changed a Deployment since the test last wrote its status.
 func rolls(d *appsv1.Deployment) bool { return d.Status.ObservedGeneration < d.Generation }
 
-// waitForRolling waits until so many instances roll, of those that should, and requires that it stays so.
+// waitForRolling waits until exactly want instances roll, and requires that this stays so for two
+// seconds. If among is not empty, only these instances may roll. It returns the names of the
+// rolling instances.
 func (f *testFleet) waitForRolling(t *testing.T, want int, among ...string) []string {
 	t.Helper()
 	var found []string
@@ -111,8 +114,9 @@ func (f *testFleet) waitForRolling(t *testing.T, want int, among ...string) []st
 	return found
 }
 
-// rollAll completes each rollout that begins until a function holds for so many instances. One list tells both: between two of them an
-// instance could begin, which nobody would complete.
+// rollAll completes each rollout that starts until a function returns true for want Deployments. It
+// takes both from one list. Between two lists, another rollout could start, and the test would not
+// complete it.
 func (f *testFleet) rollAll(t *testing.T, want int, is func(*appsv1.Deployment) bool) {
 	t.Helper()
 	waitFor(t, func() error {
@@ -137,7 +141,7 @@ func (f *testFleet) rollAll(t *testing.T, want int, is func(*appsv1.Deployment) 
 	})
 }
 
-// waitForFleetMetric waits until the operator tells so many instances in a state.
+// waitForFleetMetric waits until the operator reports want instances in a state.
 func waitForFleetMetric(t *testing.T, state string, want int) {
 	t.Helper()
 	waitFor(t, func() error {
@@ -150,7 +154,7 @@ func waitForFleetMetric(t *testing.T, state string, want int) {
 	})
 }
 
-// waitsForFleet requires that an instance is Ready and waits for its turn.
+// waitsForFleet requires that an instance is Ready and waits for a rollout slot.
 func (f *testFleet) waitsForFleet(t *testing.T, name string) {
 	t.Helper()
 	progressing := waitForCondition(t, f.namespace, name, v1alpha2.ConditionProgressing, metav1.ConditionTrue, v1alpha2.ReasonWaitingForFleet)
@@ -163,8 +167,10 @@ func (f *testFleet) waitsForFleet(t *testing.T, name string) {
 	}
 }
 
-// A release with another default image rolls ten percent at a time, canaries first, over a restart as well. One that fails is taken back
-// and stops all others; what waits scales, is restored and changed meanwhile. When the failure is mended the rest follows.
+// TestFleetRollsABoundedNumberAtATime verifies that a release with another default image rolls ten
+// percent of the instances at a time, canaries first, also over a restart. An instance that fails
+// is rolled back and stops the rollout of all others. Waiting instances can still be scaled,
+// restored, and changed. After the failure is resolved, the rest follows.
 func TestFleetRollsABoundedNumberAtATime(t *testing.T) {
 	const instances = 30
 	canaries := []string{"web-10", "web-20"}
@@ -208,7 +214,7 @@ func TestFleetRollsABoundedNumberAtATime(t *testing.T) {
 	f.waitForRolling(t, 0)
 	waitForFleetMetric(t, "failed", 1)
 
-	// What waits is looked after.
+	// The operator still reconciles the waiting instances.
 	waiting := must1(f.matching(t.Context(), hasImage(operandImage)))(t)
 	waiting = slices.DeleteFunc(waiting, func(name string) bool { return name == began[0] })
 	if want := instances - 1 - 2 - 3; len(waiting) != want {
@@ -242,7 +248,7 @@ func TestFleetRollsABoundedNumberAtATime(t *testing.T) {
 	f.waitsForFleet(t, deleted)
 	f.waitForRolling(t, 0)
 
-	// Who is paused says nothing of the release.
+	// A paused instance does not count as a failure of the release.
 	update(t, newInstance(f.namespace, began[0]), func(o *v1alpha2.NginxOperator) { o.Spec.Paused = true })
 	f.rollAll(t, instances-2, hasImage(nextImage))
 	if f.atOnce > 3 {
@@ -272,8 +278,9 @@ func TestFleetRollsABoundedNumberAtATime(t *testing.T) {
 	}
 }
 
-// A tenant whose canary fails with a release stops its own namespace only: the other one starts at once, and rolls to the end.
-// (attacker: a tenant)
+// TestFleetOfOneTenantStopsNoOther verifies that a tenant whose canary fails with a release stops
+// only its own namespace. The other namespace starts at once and completes its rollout. (attacker:
+// a tenant)
 func TestFleetOfOneTenantStopsNoOther(t *testing.T) {
 	const instances = 3
 	mallory := newTestFleet(t, instances, func(o *v1alpha2.NginxOperator) { o.Labels = map[string]string{wellknown.LabelCanary: "true"} })
@@ -302,7 +309,8 @@ func TestFleetOfOneTenantStopsNoOther(t *testing.T) {
 	}
 }
 
-// A release whose image is wrong is mended by the next image: what was taken back and what waits roll to that one.
+// TestFleetGoesOnWithTheNextImage verifies that the next image fixes a release with a wrong image:
+// both rolled-back and waiting instances roll to the next image.
 func TestFleetGoesOnWithTheNextImage(t *testing.T) {
 	f := newTestFleet(t, 4, func(*v1alpha2.NginxOperator) {})
 	t.Cleanup(func() { f.restart(t) })
@@ -322,8 +330,9 @@ func TestFleetGoesOnWithTheNextImage(t *testing.T) {
 	}
 }
 
-// A release that makes other Pods of the same image rolls them in turn, and what it does not roll keeps its Pods. Going back to the
-// release before rolls at once: that does not know the later Pods.
+// TestFleetRollsToAnotherPodTemplate verifies that a release that changes the Pod template of the
+// same image rolls the instances one after another. Waiting instances keep their Pods. A downgrade
+// rolls all instances at once, because the older release does not know the later template.
 func TestFleetRollsToAnotherPodTemplate(t *testing.T) {
 	next := buildNextRelease(t)
 	f := newTestFleet(t, 3, func(*v1alpha2.NginxOperator) {})
@@ -357,7 +366,7 @@ func TestFleetRollsToAnotherPodTemplate(t *testing.T) {
 	f.rollAll(t, 3, isNext)
 }
 
-// buildNextRelease builds the operator with another Pod template, as the edition after this one.
+// buildNextRelease builds the operator with another Pod template and the next edition.
 func buildNextRelease(t *testing.T) string {
 	t.Helper()
 	directory := t.TempDir()

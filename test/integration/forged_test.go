@@ -19,7 +19,8 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// forge puts another object in the place of one, with its name, labels and owner. The operator may be quicker to create it again.
+// forge replaces an object with a forged one that has the same name, labels, and owner. It retries
+// if the operator recreates the object first.
 func forge[T client.Object](t *testing.T, live T, change func(T)) types.UID {
 	t.Helper()
 	var uid types.UID
@@ -47,8 +48,9 @@ func mounted(deployment *appsv1.Deployment) []string {
 	return out
 }
 
-// A tenant: a ConfigMap with other content in the place of the operator's is deleted, all Pods are replaced by some that mount
-// another name with the declared content, and the object is not Ready until then. Afterwards nothing is written.
+// TestForgedConfigMapIsReplaced verifies that the operator deletes a ConfigMap with which a tenant
+// replaced the operator's own. The operator replaces all Pods by Pods that mount a ConfigMap of
+// another name with the declared content. The object is not Ready until then.
 func TestForgedConfigMapIsReplaced(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -63,7 +65,7 @@ func TestForgedConfigMapIsReplaced(t *testing.T) {
 
 	for _, victim := range before.configMaps {
 		t.Run(victim.Name, func(t *testing.T) {
-			// Its name is another one since the round before.
+			// The previous round has renamed the ConfigMap.
 			deployment := must1(childrenOf(t.Context(), namespace, "web"))(t).deployment
 			if suffix := deployment.Annotations[wellknown.AnnotationContent]; suffix != "" {
 				victim.Name += "-" + suffix
@@ -117,7 +119,8 @@ func TestForgedConfigMapIsReplaced(t *testing.T) {
 	stillRuns(t)
 }
 
-// A tenant with a role of its own: a forged record is replaced, and no Pod is. It is not believed while it is in use.
+// TestForgedRecordIsNotBelieved verifies that the operator replaces a record that a tenant forged
+// and restarts no Pods. It does not use the forged record while changes are blocked.
 func TestForgedRecordIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -166,7 +169,8 @@ func TestForgedRecordIsNotBelieved(t *testing.T) {
 	stillRuns(t)
 }
 
-// With spec.paused nothing is replaced, as no other drift is corrected, and the status reports it.
+// TestForgedConfigMapWhilePaused verifies that a paused object reports a forged ConfigMap and does
+// not replace it, like any other drift.
 func TestForgedConfigMapWhilePaused(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)

@@ -1,7 +1,8 @@
 package integration
 
-// What keeps conversion working: the API server calls the operators that these tests start, by their real certificates,
-// while a client reads in the version that has to be converted.
+// This file tests the protection of the conversion. The API server calls the operators that these
+// tests start, with their real certificates, while a client reads a version that has to be
+// converted.
 
 import (
 	"cmp"
@@ -43,21 +44,22 @@ const (
 	olmSecret = "nginx-operator-controller-manager-service-cert"
 )
 
-// reader lists the objects of a namespace at v1alpha2, fifty times a second, and remembers what was not right.
+// reader lists the objects of a namespace at v1alpha2 fifty times a second, and records failed and
+// wrong reads.
 type reader struct {
 	stop context.CancelFunc
 	done sync.WaitGroup
 
 	mu                   sync.Mutex
 	total, failed, wrong int
-	// first is the first failure; lastWrong is when the last read began whose answer was wrong.
+	// first is the first failure. lastWrong is the start time of the last read with a wrong answer.
 	first     string
 	lastWrong time.Time
-	// longest is how long the slowest read took.
+	// longest is the duration of the slowest read.
 	longest time.Duration
 }
 
-// startReader makes objects at v1alpha1 and reads them until finish.
+// startReader creates objects at v1alpha1 and reads them until finish.
 func startReader(t *testing.T) *reader {
 	t.Helper()
 	namespace, ports := newNamespace(t), map[string]int32{}
@@ -78,7 +80,8 @@ func startReader(t *testing.T) *reader {
 		ticker := time.NewTicker(20 * time.Millisecond)
 		defer ticker.Stop()
 		for ctx.Err() == nil {
-			// Each on its own: a read that waits must not keep the next ones from seeing what is wrong.
+			// Each read runs in its own goroutine, so that a slow read does not delay the next
+			// ones.
 			r.done.Go(func() {
 				began := time.Now()
 				raw, err := api.Get().Namespace(namespace).Resource("nginxoperators").Timeout(5 * time.Second).DoRaw(context.WithoutCancel(ctx))
@@ -110,7 +113,8 @@ func (r *reader) record(began time.Time, err error, wrong bool) {
 	}
 }
 
-// wrongSince returns for how long after a moment reads began that were answered wrongly.
+// wrongSince returns the time from a moment to the start of the last read with a wrong answer, or 0
+// if there is none.
 func (r *reader) wrongSince(began time.Time) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -127,7 +131,7 @@ func hasPorts(raw []byte, ports map[string]int32) bool {
 	})
 }
 
-// goOn returns when so many more reads have ended that they say something of the time since.
+// goOn returns after enough further reads to evaluate the time since the call.
 func (r *reader) goOn(t *testing.T) {
 	t.Helper()
 	const enough = 25
@@ -145,7 +149,7 @@ func (r *reader) goOn(t *testing.T) {
 	})
 }
 
-// finish ends the reading and requires that each read succeeded and was right.
+// finish stops the reader and requires that all reads succeeded with the right answer.
 func (r *reader) finish(t *testing.T) {
 	t.Helper()
 	r.goOn(t)
@@ -168,7 +172,8 @@ func crd(t *testing.T) *unstructured.Unstructured {
 	return object
 }
 
-// trustedCAs returns those that the API server trusts for the conversion, none where nothing is converted.
+// trustedCAs returns the CAs that the API server trusts for the conversion. The pool is empty
+// without a conversion webhook.
 func trustedCAs(t *testing.T) *x509.CertPool {
 	t.Helper()
 	raw, _, err := unstructured.NestedString(crd(t).Object, "spec", "conversion", "webhook", "clientConfig", "caBundle")
@@ -188,7 +193,7 @@ func served(t *testing.T, p *harness.Manager) *x509.Certificate {
 	return connection.ConnectionState().PeerCertificates[0]
 }
 
-// webhookHosts are the names that a certificate has to be for here.
+// webhookHosts returns the names that a certificate must contain in these tests.
 func webhookHosts(t *testing.T) []string {
 	t.Helper()
 	address := must1(url.Parse(suite.service.URL()))(t)
@@ -203,7 +208,8 @@ func getSecret(t *testing.T, name string) *corev1.Secret {
 	return secret
 }
 
-// serves reports whether an operator presents the certificate of a Secret's data, and the API server trusts it.
+// serves returns an error unless an operator presents the certificate of a Secret's data, and the
+// API server trusts it.
 func serves(t *testing.T, p *harness.Manager, data map[string][]byte) error {
 	t.Helper()
 	want := must1(certificates.Load(data))(t)
@@ -215,14 +221,15 @@ func serves(t *testing.T, p *harness.Manager, data map[string][]byte) error {
 	return err
 }
 
-// withoutConversion are the ways to take the conversion away.
+// withoutConversion are the patches that disable the conversion.
 var withoutConversion = map[string]string{
 	"none":  `{"spec":{"conversion":{"strategy":"None","webhook":null}}}`,
 	"no CA": `{"spec":{"conversion":{"webhook":{"clientConfig":{"caBundle":null}}}}}`,
 }
 
-// Who writes the CRD without the conversion, as OLM does in each upgrade, writes it with the one that works: there
-// is no time in which a read fails or is wrong.
+// TestConversionCannotBeTakenAway verifies that a write of the CRD without the conversion, like
+// OLM's in each upgrade, is stored with the working conversion. No read fails or is wrong at any
+// time.
 func TestConversionCannotBeTakenAway(t *testing.T) {
 	reads := startReader(t)
 	for name, patch := range withoutConversion {
@@ -243,8 +250,9 @@ func TestConversionCannotBeTakenAway(t *testing.T) {
 	}
 }
 
-// withoutAdmission takes the webhook away by which writes of the CRD are restored, until the test ends: the API
-// server may fail to ask it, and then the guard restores what was written.
+// withoutAdmission disables the webhook that restores the conversion in writes of the CRD, until
+// the test ends. If the API server fails to call the webhook, the guard restores the conversion
+// after the write.
 func withoutAdmission(t *testing.T) {
 	t.Helper()
 	configuration := &admissionregistrationv1.MutatingWebhookConfiguration{
@@ -268,9 +276,10 @@ func withoutAdmission(t *testing.T) {
 	t.Cleanup(func() { change(admissionregistrationv1.Create, admissionregistrationv1.Update) })
 }
 
-// An administrator takes the conversion away, in each way there is, while nothing keeps that from being stored. It is back
-// at once, and no client is answered wrongly for longer than that takes. Reads may fail meanwhile: that is what the API
-// server does without a conversion.
+// TestConversionComesBack verifies that the operator restores the conversion at once if an
+// administrator disables it, in each way, while the webhook cannot prevent it. Clients get wrong
+// answers only until then. Reads may fail in the meantime, because the API server has no
+// conversion.
 func TestConversionComesBack(t *testing.T) {
 	withoutAdmission(t)
 	for name, patch := range withoutConversion {
@@ -287,7 +296,8 @@ func TestConversionComesBack(t *testing.T) {
 					took.Round(time.Millisecond), wrong.Round(time.Millisecond), write.Round(time.Millisecond))
 				restores, wrongs, writes = append(restores, took), append(wrongs, wrong), append(writes, write)
 			}
-			// Most of the time is the API server's, for a write of the same kind, and a busy machine makes single ones slow.
+			// The API server spends most of the time on a write of the same kind, and single writes
+			// are slow on a busy machine.
 			if limit := max(time.Second, 8*median(writes)); median(restores) > limit || median(wrongs) > limit {
 				t.Errorf("want %s at most", limit)
 			}
@@ -304,8 +314,8 @@ func median(durations []time.Duration) time.Duration {
 	return durations[len(durations)/2]
 }
 
-// awaitRestore patches the CustomResourceDefinition, and returns the time from when a watch shows that its conversion is
-// broken until it shows that it is restored, and how long the patch took.
+// awaitRestore patches the CustomResourceDefinition. It returns the time from the watch event with
+// the broken conversion to the event with the restored one, and the duration of the patch.
 func awaitRestore(t *testing.T, patch string) (restore, write time.Duration) {
 	t.Helper()
 	watching := must1(client.NewWithWatch(suite.config, client.Options{}))(t)
@@ -341,8 +351,9 @@ func awaitRestore(t *testing.T, patch string) (restore, write time.Duration) {
 	}
 }
 
-// Somebody puts another certificate into the Secret, and that one comes near its end: both replicas follow the first
-// and renew the second, without a restart and without a read that fails.
+// TestCertificateIsFollowedAndRenewed verifies that both replicas use a new certificate that a user
+// writes into the Secret, and that the operator renews a certificate that expires soon. This needs
+// no restart, and no read fails.
 func TestCertificateIsFollowedAndRenewed(t *testing.T) {
 	standby := must1(startOperator())(t)
 	defer standby.Kill()
@@ -364,8 +375,9 @@ func TestCertificateIsFollowedAndRenewed(t *testing.T) {
 	followed(replace(certificates.Lifetime))
 	t.Logf("the new certificate was served after %s", time.Since(began).Round(time.Millisecond))
 
-	// A certificate begins an hour before it is made, and is renewed after two thirds of its time. How soon each replica follows depends on
-	// the machine, so this one may be gone before one of them serves it.
+	// A certificate is valid from an hour before its creation, and is renewed after two thirds of
+	// its lifetime. On a slow machine, the operator may renew this one before every replica serves
+	// it.
 	const due = 10 * time.Second
 	began = time.Now()
 	given := replace((time.Hour + due) * 3 / 2)
@@ -387,7 +399,8 @@ func TestCertificateIsFollowedAndRenewed(t *testing.T) {
 	reads.finish(t)
 }
 
-// Replicas that start at once without a certificate end with one.
+// TestReplicasAgreeOnACertificate verifies that replicas that start at the same time without a
+// certificate create only one.
 func TestReplicasAgreeOnACertificate(t *testing.T) {
 	suite.operator.Stop()
 	must(t, suite.admin.Delete(t.Context(), getSecret(t, ownSecret)))
@@ -410,7 +423,7 @@ func TestReplicasAgreeOnACertificate(t *testing.T) {
 		t.Errorf("%d certificates were made", made)
 	}
 	reads.goOn(t)
-	// Each goes on to answer for some seconds.
+	// A stopped replica still answers for some seconds.
 	var stops sync.WaitGroup
 	for _, p := range started[1:] {
 		stops.Go(p.Stop)
@@ -419,8 +432,9 @@ func TestReplicasAgreeOnACertificate(t *testing.T) {
 	reads.finish(t)
 }
 
-// Under OLM a new release makes its ClusterServiceVersion an owner of the Secret before it is ready, beside that of the
-// release before.
+// TestOwnerOfTheCertificateUnderOLM verifies that under OLM, a new release adds its
+// ClusterServiceVersion to the owners of the Secret before it is ready. The previous release's
+// owner reference stays.
 func TestOwnerOfTheCertificateUnderOLM(t *testing.T) {
 	installCSVCRD(t)
 	before, now := newCSV(t, "nginx-operator.v0.1.0"), newCSV(t, "nginx-operator.v0.2.0")

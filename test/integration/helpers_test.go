@@ -26,15 +26,16 @@ import (
 	"github.com/example/nginx-operator/test/harness"
 )
 
-// patience bounds every wait. It is long because a machine that does something else as well may be slow at any moment; what has to be
-// quick is measured where nothing else runs.
+// patience bounds every wait. It is long because a busy machine may be slow at any moment.
+// Durations are measured elsewhere, on an idle machine.
 const patience = 2 * time.Minute
 
 var must = harness.Must
 
 func must1[T any](value T, err error) func(testing.TB) T { return harness.Must1(value, err) }
 
-// eventually repeats a check until it passes or the context ends, and returns the check's last error then.
+// eventually repeats a check until it passes or the context ends, and then returns the check's last
+// error.
 func eventually(ctx context.Context, check func() error) error {
 	return harness.Eventually(ctx, 50*time.Millisecond, func(context.Context) error { return check() })
 }
@@ -50,12 +51,12 @@ func newInstance(namespace, name string) *v1alpha2.NginxOperator {
 	return &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 }
 
-// newObject returns an object as clients of v1alpha1 know it.
+// newObject returns a v1alpha1 object.
 func newObject(namespace, name string) *v1alpha1.NginxOperator {
 	return &v1alpha1.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 }
 
-// onPort returns the ports of an instance that listens on one.
+// onPort returns the ports of an instance that listens only on this port.
 func onPort(port int32) []v1alpha2.Port {
 	return []v1alpha2.Port{{Name: "http", Port: port, Protocol: corev1.ProtocolTCP}}
 }
@@ -65,7 +66,7 @@ func create(t *testing.T, object client.Object) {
 	must(t, suite.admin.Create(t.Context(), object))
 }
 
-// update changes an object as kubectl edit does.
+// update changes an object like kubectl edit, and retries on a conflict.
 func update[T client.Object](t *testing.T, object T, change func(T)) {
 	t.Helper()
 	waitFor(t, func() error {
@@ -77,7 +78,7 @@ func update[T client.Object](t *testing.T, object T, change func(T)) {
 	})
 }
 
-// children are the child objects of one NginxOperator; what does not exist is nil.
+// children are the child objects of one NginxOperator. A field is nil if the object does not exist.
 type children struct {
 	deployment *appsv1.Deployment
 	service    *corev1.Service
@@ -132,7 +133,8 @@ func childrenOf(ctx context.Context, namespace, name string) (children, error) {
 	return out, errors.Join(errs...)
 }
 
-// deleteWhileBlocked deletes a child of the object web, whose changes are blocked, and waits until there is another one with the same spec.
+// deleteWhileBlocked deletes a child of the object web, whose changes are blocked, and waits for a
+// new child with the same spec.
 func deleteWhileBlocked[T client.Object](t *testing.T, namespace string, child T, live func(children) (T, bool), spec func(T) any) {
 	t.Helper()
 	waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonReferenceNotFound)
@@ -149,7 +151,7 @@ func deleteWhileBlocked[T client.Object](t *testing.T, namespace string, child T
 	})
 }
 
-// waitForChildren waits until an object of one replica has all its children and a status.
+// waitForChildren waits until an object with one replica has all its children and a status.
 func waitForChildren(t *testing.T, namespace, name string) children {
 	t.Helper()
 	var out children
@@ -207,7 +209,8 @@ func waitForCondition(t *testing.T, namespace, name, conditionType string, statu
 	return *found
 }
 
-// rollOut writes the status that the Deployment controller writes when all replicas of the newest revision are ready.
+// rollOut writes the status that the Deployment controller writes when all replicas of the newest
+// revision are ready.
 func rollOut(t *testing.T, namespace, name string) {
 	t.Helper()
 	setDeploymentStatus(t, namespace, name, func(deployment *appsv1.Deployment) {

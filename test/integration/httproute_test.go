@@ -16,7 +16,7 @@ import (
 	"github.com/example/nginx-operator/test/harness"
 )
 
-// routed returns what asks for an HTTPRoute for a host.
+// routed returns a spec.expose with an HTTPRoute for a host.
 func routed(host string) *v1alpha2.Expose {
 	return &v1alpha2.Expose{HTTPRoute: &v1alpha2.HTTPRoute{
 		ParentRefs: []v1alpha2.GatewayReference{{Name: "public", Namespace: "infra", SectionName: "https", Port: ptr.To[int32](443)}},
@@ -24,7 +24,7 @@ func routed(host string) *v1alpha2.Expose {
 	}}
 }
 
-// newRouted creates an object with an HTTPRoute whose rollout is complete.
+// newRouted creates an object with an HTTPRoute and completes its rollout.
 func newRouted(t *testing.T, namespace string) (*v1alpha2.NginxOperator, children) {
 	t.Helper()
 	object := newInstance(namespace, "web")
@@ -36,7 +36,7 @@ func newRouted(t *testing.T, namespace string) (*v1alpha2.NginxOperator, childre
 	return object, must1(childrenOf(t.Context(), namespace, "web"))(t)
 }
 
-// answer writes the status that the controller of a Gateway writes for the current generation of an HTTPRoute.
+// answer writes the status of a Gateway controller for the current generation of an HTTPRoute.
 func answer(t *testing.T, namespace string, conditions ...metav1.Condition) {
 	t.Helper()
 	waitFor(t, func() error {
@@ -55,7 +55,7 @@ func said(conditionType string, status metav1.ConditionStatus, reason, message s
 	return metav1.Condition{Type: conditionType, Status: status, Reason: reason, Message: message}
 }
 
-// waitForBlockers waits until the status has these blockers and no other.
+// waitForBlockers waits until the status has exactly these blockers.
 func waitForBlockers(t *testing.T, namespace string, want ...v1alpha2.Blocker) {
 	t.Helper()
 	waitFor(t, func() error {
@@ -70,7 +70,8 @@ func waitForBlockers(t *testing.T, namespace string, want ...v1alpha2.Blocker) {
 	})
 }
 
-// routeRequests counts the operator's requests for HTTPRoutes since an entry of the audit log, by verb.
+// routeRequests counts the operator's requests for HTTPRoutes after the first audited entries of
+// the audit log, by verb.
 func routeRequests(t *testing.T, audited int) map[string]int {
 	t.Helper()
 	out := map[string]int{}
@@ -82,8 +83,9 @@ func routeRequests(t *testing.T, audited int) map[string]int {
 	return out
 }
 
-// stored is writesOf without what the API server refused: of HTTPRoutes that go with their CustomResourceDefinition the operator may see
-// the former first, and create one again.
+// stored is writesOf without rejected writes of HTTPRoutes. If a CustomResourceDefinition is
+// deleted with its HTTPRoutes, the operator may see the deleted HTTPRoutes first, and try to create
+// one again.
 func stored(t *testing.T, audited int, namespace string) map[string]int {
 	t.Helper()
 	out := writesOf(t, audited, namespace)
@@ -98,8 +100,10 @@ func stored(t *testing.T, audited int, namespace string) map[string]int {
 	return out
 }
 
-// The Gateway API comes and goes while the operator runs, as often as it likes. Without it the object says so, all else of it is there,
-// and nobody asks for what the API server does not have; with it the HTTPRoute is there.
+// TestTheGatewayAPIComesAndGoes verifies that the Gateway API can be installed and removed
+// repeatedly while the operator runs. Without it, the status reports the missing API, all other
+// children exist, and the operator sends no requests for HTTPRoutes. With it, the operator creates
+// the HTTPRoute.
 func TestTheGatewayAPIComesAndGoes(t *testing.T) {
 	must(t, harness.RemoveCRD(t.Context(), suite.admin, harness.HTTPRouteCRD))
 	installed := false
@@ -169,8 +173,10 @@ func TestTheGatewayAPIComesAndGoes(t *testing.T) {
 	waitForChildren(t, namespace, "web")
 }
 
-// The status says what Gateways say of the HTTPRoute. What they write is not the operator's to correct, and what they refuse keeps no
-// instance from being Ready. Without it, or with an Ingress in its place, the HTTPRoute goes.
+// TestHTTPRoute verifies that the status reports the conditions that Gateways set on the HTTPRoute.
+// The operator does not correct a controller's changes. An HTTPRoute that a Gateway rejects does
+// not prevent Ready. Without spec.expose, or with an Ingress instead, the operator deletes the
+// HTTPRoute.
 func TestHTTPRoute(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -204,7 +210,7 @@ func TestHTTPRoute(t *testing.T) {
 	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
 	waitForURL(t, namespace, inside)
 
-	// What was said of the route as it was says nothing of the route as it is.
+	// Conditions of an older generation of the HTTPRoute do not count.
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Expose.HTTPRoute.Hostnames = []string{"other.example.com"} })
 	waitForBlockers(t, namespace)
 	waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionFalse, v1alpha2.ReasonAsExpected)
@@ -231,7 +237,8 @@ func TestHTTPRoute(t *testing.T) {
 	}
 }
 
-// The HTTPRoute of a blocked object comes back as it was.
+// TestHTTPRouteWhileBlocked verifies that the operator restores the last applied HTTPRoute while
+// changes are blocked.
 func TestHTTPRouteWhileBlocked(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -244,7 +251,8 @@ func TestHTTPRouteWhileBlocked(t *testing.T) {
 		func(route *gatewayv1.HTTPRoute) any { return route.Spec })
 }
 
-// An HTTPRoute that belongs to somebody else is theirs. The object says so, and all else of it is there.
+// TestHTTPRouteOfOthers verifies that the operator does not touch an HTTPRoute that it does not
+// own. The status reports the conflict, and all other children exist.
 func TestHTTPRouteOfOthers(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -266,7 +274,8 @@ func TestHTTPRouteOfOthers(t *testing.T) {
 	}
 }
 
-// The HTTPRoute follows the first port when a Pod is ready there, and not before.
+// TestHTTPRouteFollowsReadyPods verifies that the HTTPRoute moves to the new first port only after
+// a Pod is ready on it.
 func TestHTTPRouteFollowsReadyPods(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)

@@ -14,7 +14,7 @@ import (
 	"github.com/example/nginx-operator/test/harness"
 )
 
-// monitored returns what asks for everything that monitoring has.
+// monitored returns a spec.monitoring that enables a PodMonitor and alerts.
 func monitored() *v1alpha2.Monitoring {
 	labels := map[string]string{"release": "prometheus"}
 	return &v1alpha2.Monitoring{
@@ -22,7 +22,8 @@ func monitored() *v1alpha2.Monitoring {
 	}
 }
 
-// What monitoring declares comes, comes back as it was, also while changes are blocked, and goes when it is switched off.
+// TestMonitoringOfInstances verifies that the operator creates the monitoring objects, restores
+// them even while changes are blocked, and deletes them when monitoring is disabled.
 func TestMonitoringOfInstances(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -70,8 +71,10 @@ func TestMonitoringOfInstances(t *testing.T) {
 	})
 }
 
-// The Prometheus Operator comes and goes while this operator runs. Without it the object says so, and everything else of it is there; with
-// it a PrometheusRule of somebody else is theirs.
+// TestThePrometheusOperatorComesAndGoes verifies that the Prometheus Operator's CRDs can be removed
+// and installed while the operator runs. Without them, the status reports the missing API, and all
+// other children exist. With them, the operator does not touch a PrometheusRule that it does not
+// own.
 func TestThePrometheusOperatorComesAndGoes(t *testing.T) {
 	crds := []string{harness.PodMonitorCRD, harness.PrometheusRuleCRD}
 	for _, name := range crds {

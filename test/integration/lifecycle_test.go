@@ -19,8 +19,9 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// An object with an empty spec gets its defaults, all children of one replica, and no PodDisruptionBudget; each child
-// is controlled by the object, so that the garbage collector removes it with the object.
+// TestCreate verifies that an object with an empty spec gets its defaults and all children of one
+// replica, without a PodDisruptionBudget. The object is the controller of each child, so that the
+// garbage collector deletes the child with the object.
 func TestCreate(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -52,7 +53,8 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-// The operator's children pass the Pod Security level restricted: a Pod made from the Deployment is admitted.
+// TestPodsAreRestricted verifies that the Pods comply with the Pod Security level restricted: the
+// API server admits a Pod created from the Deployment.
 func TestPodsAreRestricted(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -74,8 +76,9 @@ func TestPodsAreRestricted(t *testing.T) {
 	}
 }
 
-// Port 80 to 8081: the Service, the container port and the configuration move; the old configuration stays while a
-// revision mounts it and goes with that revision.
+// TestMovePort verifies a change from port 80 to 8081 in the Service, the container port, and the
+// configuration. The old configuration stays while a revision mounts it, and is deleted with that
+// revision.
 func TestMovePort(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -125,7 +128,7 @@ func TestMovePort(t *testing.T) {
 	})
 }
 
-// replicaSet is what the Deployment controller makes of a revision.
+// replicaSet returns the ReplicaSet that the Deployment controller would create for a revision.
 func replicaSet(deployment *appsv1.Deployment) *appsv1.ReplicaSet {
 	set := &appsv1.ReplicaSet{}
 	set.Namespace, set.Name, set.Labels = deployment.Namespace, deployment.Name+"-1", deployment.Spec.Template.Labels
@@ -134,8 +137,10 @@ func replicaSet(deployment *appsv1.Deployment) *appsv1.ReplicaSet {
 	return set
 }
 
-// createSeen creates a revision and returns when the operator knows of it. Each kind has a watch of its own, so the revision mounts one
-// of two ConfigMaps more, created after it: those that no revision mounts are deleted, and of these two only one is.
+// createSeen creates a revision and returns when the operator has seen it. Each kind has its own
+// watch, so createSeen creates two more ConfigMaps after the revision, which mounts one of them.
+// The operator deletes ConfigMaps that no revision mounts. If it deletes only the ConfigMap that is
+// not mounted, it has seen the revision.
 func createSeen(t *testing.T, object *v1alpha2.NginxOperator, revision *appsv1.ReplicaSet) {
 	t.Helper()
 	mounted, loose := newConfigMap(object.Namespace, "mounted", nil), newConfigMap(object.Namespace, "not-mounted", nil)
@@ -170,7 +175,8 @@ func createSeen(t *testing.T, object *v1alpha2.NginxOperator, revision *appsv1.R
 	must(t, suite.admin.Delete(t.Context(), mounted))
 }
 
-// forceRedeploy changes one annotation of the Pods and nothing else.
+// TestForceRedeploy verifies that forceRedeploy changes one annotation of the Pods and nothing
+// else.
 func TestForceRedeploy(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -195,7 +201,8 @@ func TestForceRedeploy(t *testing.T) {
 	})
 }
 
-// From two replicas up there is a PodDisruptionBudget; back at one it goes. The scale subresource does the same as an edit.
+// TestScale verifies that a PodDisruptionBudget exists only for two or more replicas, and that the
+// scale subresource works like an edit of the spec.
 func TestScale(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -218,7 +225,7 @@ func TestScale(t *testing.T) {
 	}
 }
 
-// A deleted child comes back.
+// TestDeletedChildComesBack verifies that the operator recreates a deleted child.
 func TestDeletedChildComesBack(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -226,7 +233,7 @@ func TestDeletedChildComesBack(t *testing.T) {
 	object.Spec.Replicas = ptr.To[int32](2)
 	create(t, object)
 	waitForChildren(t, namespace, "web")
-	waitFor(t, func() error { // the last of the children
+	waitFor(t, func() error { // the operator creates the PodDisruptionBudget last
 		if got, err := childrenOf(t.Context(), namespace, "web"); err != nil || got.budget == nil {
 			return errors.Join(errors.New("no PodDisruptionBudget"), err)
 		}
@@ -248,7 +255,8 @@ func TestDeletedChildComesBack(t *testing.T) {
 	}
 }
 
-// While an object is being deleted in the foreground, its children are not recreated.
+// TestNothingIsMadeDuringDeletion verifies that the operator does not recreate children while
+// foreground deletion removes the object.
 func TestNothingIsMadeDuringDeletion(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -257,8 +265,9 @@ func TestNothingIsMadeDuringDeletion(t *testing.T) {
 	create(t, object)
 	got := waitForChildren(t, namespace, "web")
 	must(t, suite.admin.Delete(t.Context(), object))
-	// Each kind has a watch of its own, and each watch is in order. Objects made later show that the deletion of the first has been
-	// seen, and a Service that comes back that the deletion of the first one's has been.
+	// Each kind has its own watch, and each watch is in order. If an object that is created later
+	// has children, the operator has seen the deletion of the first object. If the later object's
+	// Service comes back, the operator has seen the deletion of the first object's Service.
 	create(t, newInstance(namespace, "later"))
 	later := waitForChildren(t, namespace, "later")
 	must(t, suite.admin.Delete(t.Context(), got.service))
@@ -275,7 +284,8 @@ func TestNothingIsMadeDuringDeletion(t *testing.T) {
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Finalizers = nil })
 }
 
-// Two objects in one namespace do not meet: each Service and Deployment selects its own Pods.
+// TestTwoObjectsInOneNamespace verifies that two objects in one namespace do not interfere: each
+// Service and Deployment selects its own Pods.
 func TestTwoObjectsInOneNamespace(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -291,7 +301,8 @@ func TestTwoObjectsInOneNamespace(t *testing.T) {
 	}
 }
 
-// An operator that is killed in the middle of its work leaves nothing that its successor cannot finish.
+// TestKilledOperator verifies that the next operator completes the work of an operator that is
+// killed in the middle of it.
 func TestKilledOperator(t *testing.T) {
 	namespace := newNamespace(t)
 	const objects = 40
@@ -300,7 +311,7 @@ func TestKilledOperator(t *testing.T) {
 		object.Spec.Replicas = ptr.To[int32](2)
 		create(t, object)
 	}
-	waitFor(t, func() error { // some children are there, and surely not all
+	waitFor(t, func() error { // some children exist, but probably not all
 		list := &appsv1.DeploymentList{}
 		if err := suite.admin.List(t.Context(), list, client.InNamespace(namespace)); err != nil || len(list.Items) == 0 {
 			return errors.Join(fmt.Errorf("%d Deployments", len(list.Items)), err)

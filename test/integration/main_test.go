@@ -1,8 +1,8 @@
-// Package integration runs the operator's own binary, with exactly the RBAC permissions that config/rbac gives it, against a real
-// API server and etcd, and looks at what it writes. There is no kubelet and no kube-controller-manager here: where a
-// test needs what they would report, it says so by writing the status that they would write.
+// Package integration runs the operator's own binary with exactly the RBAC permissions of
+// config/rbac against a real API server and etcd, and checks its requests. There is no kubelet and
+// no kube-controller-manager: a test that depends on their status writes this status itself.
 //
-// KUBEBUILDER_ASSETS names the directory with kube-apiserver and etcd.
+// KUBEBUILDER_ASSETS is the directory that contains kube-apiserver and etcd.
 package integration
 
 import (
@@ -36,22 +36,23 @@ const (
 	operandImage      = harness.OperandImage
 )
 
-// suite is what all tests share.
+// suite is the state that all tests share.
 var suite struct {
-	// admin may do everything and reads from the API server itself.
+	// admin has all RBAC permissions and reads directly from the API server.
 	admin client.Client
-	// config is the connection of admin, operatorConfig that of the operator's service account.
+	// config connects as admin, operatorConfig as the operator's service account.
 	config, operatorConfig *rest.Config
-	// dir is a temporary directory; binary is the operator in it, kubeconfig the file with the operator's RBAC permissions.
+	// dir is a temporary directory, binary the operator in it, and kubeconfig the file that
+	// connects as the operator.
 	dir, binary, kubeconfig, auditLog string
 	// etcd is the address of etcd.
 	etcd     string
 	operator *harness.Manager
-	// service is what the API server calls for conversion and admission.
+	// service is the address that the API server calls for conversion and admission.
 	service *harness.Service
-	// optional are the CustomResourceDefinitions of kinds that not every cluster has, by their names.
+	// optional are the CustomResourceDefinitions of kinds that not every cluster has, by name.
 	optional map[string]*apiextensionsv1.CustomResourceDefinition
-	// scraper is nil until the metrics are read.
+	// scraper is nil until a test reads the metrics.
 	scraper *apiserver.Scraper
 }
 
@@ -99,8 +100,8 @@ func run(m *testing.M) (code int, err error) {
 	if suite.operator, err = startOperator(); err != nil {
 		return 0, err
 	}
-	// Those that run at the same time, each in a namespace of its own, wait most of the time, so the number of processors says nothing.
-	// What stops the operator, or counts all that it does, is not among them.
+	// Parallel tests, each in its own namespace, mostly wait, so the number of processors is a poor
+	// limit. Tests that stop the operator or count all its requests do not run in parallel.
 	if err := flag.Set("test.parallel", "6"); err != nil {
 		return 0, err
 	}
@@ -125,7 +126,8 @@ func startAPIServer() (*apiserver.Server, error) {
 	return server, err
 }
 
-// installConfig applies all of config/default, the operator's Deployment included: a real API server has to take it.
+// installConfig applies all of config/default. This includes the operator's Deployment, because a
+// real API server must accept it.
 func installConfig() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -139,8 +141,9 @@ func installConfig() error {
 	})
 }
 
-// installOptionalKinds has HTTPRoutes, PodMonitors and PrometheusRules served when the operator starts. That it starts without them others
-// see, which install nothing.
+// installOptionalKinds installs the CustomResourceDefinitions of HTTPRoute, PodMonitor, and
+// PrometheusRule before the operator starts. Other test suites do not install them and verify that
+// the operator starts without them.
 func installOptionalKinds() (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -155,7 +158,8 @@ func installOptionalKinds() (err error) {
 	return nil
 }
 
-// newNamespace makes a namespace for one test. Its objects go with the test: one that is in conflict is retried for ever.
+// newNamespace creates a namespace for one test. It deletes the namespace's NginxOperators when the
+// test ends, because the operator would keep retrying objects in conflict.
 func newNamespace(t *testing.T) string {
 	t.Helper()
 	namespace := &corev1.Namespace{}

@@ -11,12 +11,14 @@ import (
 	"github.com/example/nginx-operator/test/harness"
 )
 
-// markerName is the name of the markers. What belongs to one does not count.
+// markerName is the name of the marker objects. Tests do not count requests and Events of a marker.
 const markerName = "marker"
 
-// waitForMarker returns when the operator has reconciled changes that are made now, of an object that no test looks at: what it does
-// because of earlier changes in that namespace, it does before, or not at all. The object is paused, so it has nothing but a status. There
-// are two changes, because the operator works on several objects at a time: what began beside the first has ended with the second.
+// waitForMarker changes an object that no test examines and returns when the operator has
+// reconciled the change. By then the operator has finished the work of earlier changes in that
+// namespace. The object is paused, so it has a status and no children. waitForMarker makes two
+// changes because the operator reconciles several objects concurrently: a reconcile that ran next
+// to the first change has ended by the second.
 func waitForMarker(t *testing.T, namespace string) {
 	t.Helper()
 	marker := newInstance(namespace, markerName)
@@ -35,15 +37,16 @@ func waitForMarker(t *testing.T, namespace string) {
 	}
 }
 
-// waitForIdle returns when the operator has nothing to do: what happened before is reconciled, also that objects were deleted, which
-// ends what was to be done for them later. It is for tests beside which no other runs.
+// waitForIdle returns when the operator is idle. It has then reconciled all earlier changes,
+// including deletions, which end the delayed work for the deleted objects. Parallel tests must not
+// call it.
 func waitForIdle(t *testing.T) {
 	t.Helper()
 	waitForMarker(t, newNamespace(t))
 	waitForNoWork(t)
 }
 
-// waitForNoWork returns when the operator reconciles nothing at the moment, and nothing waits for it.
+// waitForNoWork returns when the operator reconciles no object and its workqueue is empty.
 func waitForNoWork(t *testing.T) {
 	t.Helper()
 	waitFor(t, func() error {
@@ -56,7 +59,7 @@ func waitForNoWork(t *testing.T) {
 	})
 }
 
-// sumOf adds up the values of a metric of which a label has a value.
+// sumOf returns the sum of a metric's samples in which a label has a value.
 func sumOf(t *testing.T, metric, label, value string) int {
 	t.Helper()
 	total := 0.0

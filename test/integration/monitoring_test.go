@@ -15,7 +15,8 @@ import (
 	"github.com/example/nginx-operator/test/monitoring"
 )
 
-// Every metric that an alert or a panel looks at is one that the operator serves, if not nginx. Prometheus adds `up`.
+// TestMonitoredMetricsAreServed verifies that the operator serves each operator metric that an
+// alert or a panel uses. Prometheus itself adds `up`.
 func TestMonitoredMetricsAreServed(t *testing.T) {
 	create(t, newObject(newNamespace(t), "monitored"))
 	var queries []string
@@ -40,14 +41,14 @@ func TestMonitoredMetricsAreServed(t *testing.T) {
 	})
 }
 
-// apiServerMetrics returns the metrics of the API server.
+// apiServerMetrics returns the API server's metrics.
 func apiServerMetrics(t *testing.T) string {
 	t.Helper()
 	api := must1(discovery.NewDiscoveryClientForConfig(suite.config))(t)
 	return string(must1(api.RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context()))(t))
 }
 
-// sum adds the values of a metric that have these labels.
+// sum adds the values of a metric's samples that have these labels, or returns 0 if it finds none.
 func sum(metrics, name string, labels map[string]string) float64 {
 	samples, err := harness.Samples(metrics, name)
 	if err != nil {
@@ -66,8 +67,9 @@ func sum(metrics, name string, labels map[string]string) float64 {
 	return total
 }
 
-// What the alerts on webhooks look at are metrics that the API server has: they grow while the webhooks are away, and not by what a
-// stranger posts, though the operator counts that.
+// TestMetricsBehindAlertsOnWebhooks verifies that the API server serves the metrics that the
+// webhook alerts use. They grow while the webhooks are down. Requests that other clients post to
+// the webhooks do not change them, although the operator counts these requests.
 func TestMetricsBehindAlertsOnWebhooks(t *testing.T) {
 	namespace := newNamespace(t)
 	create(t, newInstance(namespace, "web"))
@@ -114,7 +116,7 @@ func TestMetricsBehindAlertsOnWebhooks(t *testing.T) {
 	api := apiServerMetrics(t)
 	for _, alert := range monitoring.Alerts(must1(monitoring.Rules("../.."))(t)) {
 		for _, selector := range monitoring.Selectors(alert.Expr.StrVal) {
-			exists := !strings.HasSuffix(selector.Metric, "rejection_count") // begins with a call that fails at failurePolicy Fail
+			exists := !strings.HasSuffix(selector.Metric, "rejection_count") // exists only after a call fails with failurePolicy Fail
 			if selector.OfAPIServer() && exists && !strings.Contains(api, selector.Metric+"{") {
 				t.Errorf("%s: the API server has no %s", alert.Alert, selector.Metric)
 			}

@@ -12,7 +12,8 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// Without mode Managed there is no NetworkPolicy of the operator's, and nothing is missing; with it, the same is there again.
+// TestModesOfTheNetworkPolicy verifies that mode None deletes the NetworkPolicy and leaves the
+// object Ready. Back in the default mode, the operator creates the same NetworkPolicy.
 func TestModesOfTheNetworkPolicy(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -22,7 +23,7 @@ func TestModesOfTheNetworkPolicy(t *testing.T) {
 	rollOut(t, namespace, "web")
 	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
 
-	// A deletion waits as any change does.
+	// A pause blocks a deletion like any other change.
 	update(t, object, func(o *v1alpha2.NginxOperator) {
 		o.Spec.Paused, o.Spec.NetworkPolicy = true, &v1alpha2.NetworkPolicy{Mode: v1alpha2.NetworkPolicyNone}
 	})
@@ -56,7 +57,8 @@ func TestModesOfTheNetworkPolicy(t *testing.T) {
 	}
 }
 
-// A NetworkPolicy that belongs to somebody else is theirs, whatever its name and its labels.
+// TestNetworkPolicyOfOthers verifies that the operator does not touch a NetworkPolicy that it does
+// not own, even if its name and labels match.
 func TestNetworkPolicyOfOthers(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -75,7 +77,7 @@ func TestNetworkPolicyOfOthers(t *testing.T) {
 		return nil
 	})
 	waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionFalse, v1alpha2.ReasonAsExpected)
-	update(t, theirs, func(*networkingv1.NetworkPolicy) {}) // it is still there
+	update(t, theirs, func(*networkingv1.NetworkPolicy) {}) // fails if the NetworkPolicy is gone
 	if !theirs.DeletionTimestamp.IsZero() {
 		t.Error("the NetworkPolicy of somebody else is being deleted")
 	}

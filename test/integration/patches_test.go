@@ -22,7 +22,8 @@ func patchOf(kind, text string) v1alpha2.Patch {
 	return v1alpha2.Patch{Target: v1alpha2.PatchTarget{Kind: kind}, Patch: text}
 }
 
-// sidecar is a patch that adds a container with as much as may be, of which the API server has many defaults.
+// sidecar is a patch that adds a container with as many fields as possible. The API server has
+// defaults for many of them.
 const sidecar = `
 metadata: {labels: {team: shop}, annotations: {example.com/why: "1e3"}}
 spec:
@@ -50,7 +51,7 @@ spec:
       - {name: all, projected: {sources: [{downwardAPI: {items: [{path: a, fieldRef: {fieldPath: metadata.name}}]}}, {secret: {name: a}}]}}
 `
 
-// allPatches are patches of each kind, both in form of a merge and of operations.
+// allPatches are patches of each kind, as merge patches and as operations.
 func allPatches() []v1alpha2.Patch {
 	return []v1alpha2.Patch{
 		patchOf("Deployment", sidecar),
@@ -61,7 +62,8 @@ func allPatches() []v1alpha2.Patch {
 	}
 }
 
-// Patches reach the children, their drift is corrected, the status says which children they are, and nothing is left of them when they are
+// TestPatches verifies that patches reach the children, and that the operator corrects drift in the
+// patched fields. The status lists the patched kinds. Nothing remains after the patches are
 // removed.
 func TestPatches(t *testing.T) {
 	t.Parallel()
@@ -144,7 +146,7 @@ func hasBudget(t *testing.T, namespace string, holds func(children) bool) error 
 	return err
 }
 
-// arePatched reports which kinds the status says to be patched, where they are others.
+// arePatched returns an error if the status lists other patched kinds.
 func arePatched(t *testing.T, namespace string, kinds ...string) error {
 	t.Helper()
 	object, err := waitForStatusOnce(t.Context(), namespace, "web")
@@ -154,7 +156,8 @@ func arePatched(t *testing.T, namespace string, kinds ...string) error {
 	return err
 }
 
-// What patches may not do is refused before it is stored, with the patch and the way out.
+// TestAdmissionRefusesPatches verifies that admission rejects invalid patches, and that the message
+// names the patch and the remedy.
 func TestAdmissionRefusesPatches(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -183,7 +186,7 @@ func TestAdmissionRefusesPatches(t *testing.T) {
 		"a label":       {one("NetworkPolicy", "metadata: {labels: {app.kubernetes.io/name: a}}"), "metadata.labels[app.kubernetes.io/name]"},
 		"privileged":    {one("Deployment", "spec: {template: {spec: {hostPID: true}}}"), "Pod Security restricted: host namespaces"},
 		"unknown field": {one("Deployment", "spec: {template: {spec: {hostAlias: a}}}"), `unknown field "spec.template.spec.hostAlias"`},
-		// What the API server finds in its dry run.
+		// Rejected by the API server in its dry run.
 		"an address": {
 			one("Deployment", "spec: {template: {spec: {hostAliases: [{ip: none}]}}}"),
 			"spec.patches[0].patch: Invalid value: Deployment: spec.template.spec.hostAliases",
@@ -203,7 +206,8 @@ func TestAdmissionRefusesPatches(t *testing.T) {
 	}
 }
 
-// A patch that hits nothing is stored, with a warning that says what is there.
+// TestAdmissionWarnsOfPatchesThatHitNothing verifies that a patch without a matching child is
+// accepted with a warning that lists the existing children.
 func TestAdmissionWarnsOfPatchesThatHitNothing(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -223,7 +227,8 @@ func TestAdmissionWarnsOfPatchesThatHitNothing(t *testing.T) {
 	waitFor(t, func() error { return arePatched(t, namespace, "Deployment") })
 }
 
-// A patch with which Pods do not start is taken back as any other change, and the status says that nothing is patched.
+// TestFailedPatchIsTakenBack verifies that the operator rolls back a patch with which Pods do not
+// start. The status then lists no patched kinds.
 func TestFailedPatchIsTakenBack(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -257,7 +262,8 @@ func TestFailedPatchIsTakenBack(t *testing.T) {
 	waitFor(t, func() error { return arePatched(t, namespace) })
 }
 
-// While the operator is away, nobody checks patches: then the status tells, and what runs stays as it is patched.
+// TestPatchesWhileAdmissionIsAway verifies that the status reports invalid patches that were
+// written while the operator was down. The running Pods keep the last good patches.
 func TestPatchesWhileAdmissionIsAway(t *testing.T) {
 	namespace := newNamespace(t)
 	object := newInstance(namespace, "web")

@@ -1,7 +1,8 @@
 package integration
 
-// The RBAC permissions of the operator: those of config/rbac are used, all of them, and suffice; those of the bundle are the same but for
-// what only installs without OLM use.
+// This file checks the operator's RBAC permissions. The permissions of config/rbac suffice, and the
+// operator uses each of them. The bundle grants the same permissions except for the ones that only
+// installs without OLM use.
 
 import (
 	"context"
@@ -22,8 +23,10 @@ import (
 	"github.com/example/nginx-operator/test/harness/apiserver"
 )
 
-// checkPermissions returns an error where the operator was refused something in any of the tests, or has not used a verb that its
-// roles grant. TestMain calls it when all tests are over; a selection of them cannot use everything.
+// checkPermissions returns an error if the API server denied the operator a request in any test, or
+// if the operator has not used a verb that its roles grant. TestMain calls it after all tests. It
+// checks nothing if only a selection of the tests runs, because a selection does not use all
+// permissions.
 func checkPermissions(ctx context.Context) error {
 	if flag.Lookup("test.run").Value.String() != "" || flag.Lookup("test.skip").Value.String() != "" {
 		return nil
@@ -40,17 +43,20 @@ func checkPermissions(ctx context.Context) error {
 			errs = append(errs, fmt.Errorf("refused: %s", entry.Permission()))
 		}
 	}
-	// Permissions that the audit log does not show: admission asks for the first four on the operator's behalf
-	// (OwnerReferencesPermissionEnforcement), the fifth is for an Event that repeats within minutes, and an API server
-	// that cannot stream a list (before Kubernetes 1.34) is asked to list what is watched.
+	// The audit log does not show these permissions. Admission checks the first four on the
+	// operator's behalf (OwnerReferencesPermissionEnforcement). The fifth is for an Event that
+	// repeats within minutes.
 	used.Insert("update operator.example.com/nginxoperators/finalizers",
 		"delete /secrets", "delete apps/deployments", "delete /services",
 		"patch events.k8s.io/events")
-	// Nothing is migrated here; test/integration/migration looks at these.
+	// No test here migrates objects. test/integration/migration checks these permissions.
 	used.Insert(harness.MigrationPermissions...)
 	used.Insert(harness.KubeMigratorPermissions...)
-	// A StorageVersionMigration of that API is deleted only if the CRD changes while it is worked on.
+	// The operator deletes a StorageVersionMigration of that API only if the CRD changes during the
+	// migration.
 	used.Insert("delete migration.k8s.io/storageversionmigrations")
+	// On API servers that cannot stream a list (before Kubernetes 1.34), a watch starts with a
+	// list.
 	for grant := range used {
 		if watched, found := strings.CutPrefix(grant, "watch "); found {
 			used.Insert("list " + watched)
@@ -72,7 +78,8 @@ func checkPermissions(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// grantsOf takes rules apart: one line for each verb on a resource, with the name of the object where the rule names one.
+// grantsOf returns one line for each verb on a resource, with the object's name if the rule
+// restricts names.
 func grantsOf(rules []rbacv1.PolicyRule) []string {
 	var out []string
 	for _, rule := range rules {
@@ -96,9 +103,10 @@ func grantsOf(rules []rbacv1.PolicyRule) []string {
 	return out
 }
 
-// onlyWithoutOLM are the RBAC permissions of config/rbac that the bundle leaves out: outside OLM the operator makes the certificate of its
-// webhooks, and writes it into their configurations. OLM makes the namespaced permissions of an operator for all namespaces
-// cluster-wide, so there a permission that nobody uses is one to everybody's Secrets.
+// onlyWithoutOLM are the RBAC permissions of config/rbac that the bundle leaves out. Without OLM,
+// the operator creates the certificate of its webhooks and writes it into the webhook
+// configurations. For an operator that watches all namespaces, OLM makes namespaced permissions
+// cluster-wide, so these unused permissions would grant access to all Secrets.
 var onlyWithoutOLM = []string{
 	"create /secrets",
 	"update /secrets named nginx-operator-webhook-server-cert",

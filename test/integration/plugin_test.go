@@ -27,7 +27,8 @@ import (
 	"github.com/example/nginx-operator/cmd/kubectl-nginx/tree"
 )
 
-// plugin is the program behind kubectl nginx, built once, and the kubeconfig of somebody who may do everything.
+// plugin builds the kubectl nginx program once. It returns the program's path and writes a
+// kubeconfig with all RBAC permissions next to it.
 var plugin = sync.OnceValues(func() (string, error) {
 	program := filepath.Join(suite.dir, "kubectl-nginx")
 	if out, err := exec.Command("go", "build", "-o", program, "../../cmd/kubectl-nginx").CombinedOutput(); err != nil {
@@ -41,7 +42,7 @@ var plugin = sync.OnceValues(func() (string, error) {
 	return program, clientcmd.WriteToFile(*config, program+".kubeconfig")
 })
 
-// printed is what a command printed, and its exit code.
+// printed is the output of a command, and its exit code.
 type printed struct {
 	out, errors string
 	code        int
@@ -62,7 +63,7 @@ func nginx(t *testing.T, namespace, stdin string, args ...string) printed {
 	return printed{out.String(), errOut.String(), cmd.ProcessState.ExitCode()}
 }
 
-// wantAnswer requires an exit code, and words on standard output and standard error.
+// wantAnswer requires an exit code, and words on standard output or standard error.
 func wantAnswer(t *testing.T, got printed, code int, words ...string) {
 	t.Helper()
 	if got.code != code {
@@ -87,7 +88,7 @@ func manifestOf(t *testing.T, spec v1alpha2.NginxOperatorSpec) string {
 	return string(raw)
 }
 
-// versions returns the resourceVersions of all that belongs to an instance, the instance included.
+// versions returns the resourceVersions of an instance and its children.
 func versions(t *testing.T, namespace, name string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -113,7 +114,8 @@ func planOf(t *testing.T, got printed) preview.Plan {
 	return out
 }
 
-// changed returns the children that a plan changes, by what happens to them; ConfigMaps have hashes in their names.
+// changed returns the children that a plan changes, as action and kind. It leaves out the names,
+// because names of ConfigMaps contain hashes.
 func changed(object preview.Object) []string {
 	var out []string
 	for _, child := range object.Children {
@@ -122,8 +124,9 @@ func changed(object preview.Object) []string {
 	return out
 }
 
-// A plan says what the operator does then: which children change and whether Pods are replaced. It writes nothing, and after the change was
-// made there is nothing left to plan. There are no ReplicaSets here, so the ConfigMap of before goes at once.
+// TestPlanComesTrue verifies that a plan predicts which children the operator changes, and whether
+// it replaces Pods. A plan writes nothing. After the change, there is nothing left to plan. There
+// are no ReplicaSets here, so the operator deletes the previous ConfigMap at once.
 func TestPlanComesTrue(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -205,8 +208,9 @@ func TestPlanComesTrue(t *testing.T) {
 	}
 }
 
-// What admission refuses is an error in its words, what it warns of is shown, and an instance that does not exist is created with all of
-// its children. A ConfigMap in the same manifest counts.
+// TestPlanOfWhatIsNew verifies that a plan reports a rejection by admission as an error with the
+// same message, and shows warnings. For an instance that does not exist, the plan creates the
+// instance and all of its children. It considers a ConfigMap in the same manifest.
 func TestPlanOfWhatIsNew(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -245,8 +249,9 @@ func TestPlanOfWhatIsNew(t *testing.T) {
 		"Pods: a rolling update replaces all 1")
 }
 
-// A plan asks the API server about every child, with the permissions of the user, and shows each refusal with the field. It shows no
-// change that the operator would not make because of them.
+// TestPlanShowsEveryRefusal verifies that a plan asks the API server about every child, with the
+// user's permissions, and shows each rejection with its field. It shows no change that the operator
+// would not make because of a rejection.
 func TestPlanShowsEveryRefusal(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -277,7 +282,8 @@ func TestPlanShowsEveryRefusal(t *testing.T) {
 	}
 }
 
-// Who may write NginxOperators and nothing else still sees what the operator would do, and that the API server was not asked.
+// TestPlanWithFewPermissions verifies that a user who may only write NginxOperators still sees the
+// changes that the operator would make, and that the API server did not check them.
 func TestPlanWithFewPermissions(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -295,7 +301,7 @@ func TestPlanWithFewPermissions(t *testing.T) {
 	}
 	waitForChildren(t, namespace, "web")
 	manifest := manifestOf(t, v1alpha2.NginxOperatorSpec{Image: noSuchImage, Replicas: ptr.To[int32](2)})
-	waitFor(t, func() error { // the API server learns of the role a moment after it is written
+	waitFor(t, func() error { // the role takes effect a moment after the write
 		got := nginx(t, namespace, manifest, "plan", "-f", "-", "-o", "yaml", "--as", "dev-of-"+namespace)
 		if got.code != 1 {
 			return fmt.Errorf("code %d: %s", got.code, got.errors)
@@ -314,7 +320,8 @@ func TestPlanWithFewPermissions(t *testing.T) {
 	})
 }
 
-// status shows an instance as a tree and as a structure, and all instances of a namespace.
+// TestStatusOfInstances verifies that status shows an instance as a tree and as structured output,
+// and lists the instances of a namespace.
 func TestStatusOfInstances(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -351,7 +358,8 @@ func TestStatusOfInstances(t *testing.T) {
 	wantAnswer(t, nginx(t, namespace, "", "__complete", "restart", ""), 0, "blocked\nweb\n")
 }
 
-// restart, pause and resume set their fields of the spec; restart waits for what comes of it.
+// TestRestartPauseResume verifies that restart, pause, and resume set their fields of the spec, and
+// that restart can wait for the rollout.
 func TestRestartPauseResume(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -364,7 +372,7 @@ func TestRestartPauseResume(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	rolled := make(chan error, 1)
-	go func() { // what the Deployment's controller does
+	go func() { // plays the Deployment controller
 		rolled <- eventually(ctx, func() error {
 			now, err := childrenOf(ctx, namespace, "web")
 			if err == nil && now.deployment.Generation == before.deployment.Generation {
@@ -400,8 +408,8 @@ func TestRestartPauseResume(t *testing.T) {
 	}
 }
 
-// While a rollout goes wrong, config shows what runs beside what is declared, and rollback declares again what served last, with the
-// replicas that are asked for now.
+// TestConfigAndRollback verifies that config compares the running configuration with the spec
+// during a rollout. rollback reapplies the last good spec with the current replicas.
 func TestConfigAndRollback(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -438,7 +446,8 @@ func TestConfigAndRollback(t *testing.T) {
 	}
 }
 
-// runPod does what controllers do for the Pod of an instance: there is a ReplicaSet as well, for which its ConfigMap stays.
+// runPod creates the Pod of an instance and its ReplicaSet, like the controllers. The ReplicaSet
+// retains the ConfigMap that the Pod mounts.
 func runPod(t *testing.T, object *v1alpha2.NginxOperator) {
 	t.Helper()
 	set := replicaSet(must1(childrenOf(t.Context(), object.Namespace, object.Name))(t).deployment)

@@ -17,13 +17,13 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// revision is a revision of a Deployment with one Pod, as kube-controller-manager makes them.
+// revision is a revision of a Deployment with one Pod, as kube-controller-manager creates it.
 type revision struct {
 	set *appsv1.ReplicaSet
 	pod *corev1.Pod
 }
 
-// newRevision makes the revision that the Deployment asks for.
+// newRevision creates the revision for the Deployment's current Pod template.
 func newRevision(t *testing.T, namespace, name string) *revision {
 	t.Helper()
 	deployment := must1(childrenOf(t.Context(), namespace, "web"))(t).deployment
@@ -40,8 +40,8 @@ func newRevision(t *testing.T, namespace, name string) *revision {
 	return &revision{set, pod}
 }
 
-// waitUntilSeen returns when the operator knows of a Pod, which is when the status of its object names what is wrong with the Pod. Then
-// nothing is wrong with it any more.
+// waitUntilSeen returns when the operator has seen a Pod. It makes the Pod fail until the object's
+// status reports the failure, and then makes the Pod healthy again.
 func waitUntilSeen(t *testing.T, pod *corev1.Pod) {
 	t.Helper()
 	healthy := pod.Status
@@ -57,14 +57,14 @@ func removeFinalizer(ctx context.Context, pod *corev1.Pod) {
 	_ = suite.admin.Patch(ctx, pod, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
 }
 
-// scaleDown takes its Pod away; the Pod goes on to serve until drained is called.
+// scaleDown deletes the revision's Pod. The Pod keeps serving until drained is called.
 func (r *revision) scaleDown(t *testing.T) {
 	t.Helper()
 	update(t, r.set, func(s *appsv1.ReplicaSet) { s.Spec.Replicas = ptr.To[int32](0) })
 	must(t, suite.admin.Delete(t.Context(), r.pod))
 }
 
-// drained ends its Pod.
+// drained removes the revision's Pod completely.
 func (r *revision) drained(t *testing.T) {
 	t.Helper()
 	removeFinalizer(t.Context(), r.pod)
@@ -77,7 +77,7 @@ func (r *revision) drained(t *testing.T) {
 	})
 }
 
-// shape is what the Service and the NetworkPolicy look like, and on what new Pods serve.
+// shape describes the ports of the Service, of the NetworkPolicy, and of new Pods.
 type shape struct {
 	service map[string]string
 	policy  []string
@@ -109,8 +109,10 @@ func waitForShape(t *testing.T, namespace string, want shape) {
 	})
 }
 
-// Service and NetworkPolicy select what Pods have: a number that stays is reached throughout, a new one under a name that no
-// other Pod has for another number, and one that is removed until the last Pod is gone that serves it.
+// TestPortsWhilePodsServe verifies that the Service and the NetworkPolicy match the ports of the
+// Pods during a rollout. A port number that stays is reachable throughout. A new number gets a name
+// that no Pod uses for another number. A removed number stays until the last Pod that serves it is
+// gone.
 func TestPortsWhilePodsServe(t *testing.T) {
 	t.Parallel()
 	list := func(ports ...v1alpha2.Port) func(*v1alpha2.NginxOperator) {
@@ -126,7 +128,7 @@ func TestPortsWhilePodsServe(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		change func(*v1alpha2.NginxOperator)
-		// during is with Pods of before, after without.
+		// during is the shape while Pods of the previous revision exist, after when they are gone.
 		during, after shape
 	}{
 		"rename": {
@@ -215,14 +217,14 @@ func TestPortsWhilePodsServe(t *testing.T) {
 				t.Errorf("the Deployment is of generation %d, was %d", deployment.Generation, generation)
 			}
 
-			// Taken back in the middle, everything is as it was.
+			// If the change is undone in the middle, everything is as before.
 			update(t, object, list(http, admin))
 			waitForShape(t, namespace, before)
 			update(t, object, test.change)
 			waitForShape(t, namespace, test.during)
 			newRevision(t, namespace, "web-b")
 			old.scaleDown(t)
-			// A Pod that drains serves.
+			// A draining Pod still serves.
 			waitForMarker(t, namespace)
 			waitForShape(t, namespace, test.during)
 			audited := len(audit(t))
@@ -242,10 +244,11 @@ func TestPortsWhilePodsServe(t *testing.T) {
 	}
 }
 
-// renamed is an instance without Pods whose only port is called web.
+// renamed is the shape of an instance without Pods whose only port is named web.
 var renamed = shape{map[string]string{"web": "8080 http web"}, []string{"web", "health"}, map[string]int32{"web": 8080, "health": 18080}}
 
-// What has our labels and is nobody's Pod adds nothing to the Service that the object did not declare.
+// TestForeignPodsAddNoPorts verifies that a Pod that has the operator's labels but no owner adds no
+// ports to the Service.
 func TestForeignPodsAddNoPorts(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -260,9 +263,12 @@ func TestForeignPodsAddNoPorts(t *testing.T) {
 	waitForShape(t, namespace, renamed)
 }
 
-// A port that gets another name has endpoints under it before the Service has the name, and our EndpointSlices go when the
-// controller's have it. The test writes what the EndpointSlice controller would: one for the Pods of each revision, and with the new name
-// it swaps them. In between, the endpoints of the first revision are in none of its own, whatever the name of their port.
+// TestRenamedPortKeepsItsEndpoints verifies that a renamed port has endpoints under the new name
+// before the Service has this name. The operator deletes its own EndpointSlices after those of the
+// EndpointSlice controller have the name. The test plays this controller: it writes one
+// EndpointSlice for the Pods of each revision, and swaps the two when it renames the port. In
+// between, no EndpointSlice of the controller has the endpoints of the first revision under any
+// port name.
 func TestRenamedPortKeepsItsEndpoints(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)

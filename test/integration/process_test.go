@@ -22,7 +22,8 @@ import (
 	"github.com/example/nginx-operator/test/harness"
 )
 
-// startOperator starts the operator's binary, with more variables in its environment, and waits until it is ready.
+// startOperator starts the operator's binary with additional environment variables and waits until
+// it is ready.
 func startOperator(env ...string) (*harness.Manager, error) {
 	return harness.StartManager(harness.ManagerOptions{
 		Binary: suite.binary, Kubeconfig: suite.kubeconfig, Namespace: operatorNamespace, Dir: suite.dir, Service: suite.service,
@@ -31,8 +32,8 @@ func startOperator(env ...string) (*harness.Manager, error) {
 	})
 }
 
-// startNextOperator starts the operator that takes the place of the one that a test ended. Where that fails, the tests after it find
-// one that does not answer.
+// startNextOperator starts the operator that replaces the one that a test stopped. If it fails,
+// later tests use an operator that does not answer.
 func startNextOperator(t *testing.T) {
 	t.Helper()
 	operator, err := startOperator()
@@ -40,7 +41,8 @@ func startNextOperator(t *testing.T) {
 	suite.operator = operator
 }
 
-// A wrong command line or environment ends in one line that says what to do, and a status that is not zero.
+// TestRefusesToStart verifies that an invalid command line or environment exits with status 1 and
+// one line that names the remedy.
 func TestRefusesToStart(t *testing.T) {
 	t.Parallel()
 	kubeconfig := string(must1(os.ReadFile(suite.kubeconfig))(t))
@@ -103,7 +105,8 @@ func TestHelpAndVersion(t *testing.T) {
 	}
 }
 
-// The metrics are served over HTTPS, to whom the API server knows and allows to read them, and to nobody else.
+// TestMetricsEndpoint verifies that the operator serves its metrics over HTTPS, only to clients
+// that the API server authenticates and authorizes to read them.
 func TestMetricsEndpoint(t *testing.T) {
 	namespace := newNamespace(t)
 	stranger := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "stranger"}}
@@ -135,14 +138,15 @@ func TestMetricsEndpoint(t *testing.T) {
 	})
 }
 
-// After a clean stop the next replica leads without waiting until the Lease runs out, which is 15 s after its last renewal. How
-// soon it is the end-to-end tests measure, where nothing else runs beside.
+// TestHandoverAfterCleanStop verifies that after a clean stop, the next replica leads before the
+// Lease expires, which is 15 s after its last renewal. The end-to-end tests measure the duration,
+// because nothing else runs there at the same time.
 func TestHandoverAfterCleanStop(t *testing.T) {
 	standby, err := startOperator()
 	must(t, err)
 	holder := leaseHolder(t)
 	began := time.Now()
-	// Its webhooks go on to answer for a while; the Lease is free at once.
+	// The stopped operator releases the Lease immediately. Its webhooks still answer for a while.
 	before := suite.operator
 	ended := make(chan struct{})
 	go func() { before.Stop(); close(ended) }()

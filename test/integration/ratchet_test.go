@@ -21,8 +21,8 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// acceptedBefore is a spec that 0.5.0 accepted, with a value for each rule that 0.5.1 adds. The
-// level of the log came through the annotation of v1alpha1.
+// acceptedBefore is a spec that 0.5.0 accepted, with a value for each rule that 0.5.1 adds. The log
+// level was set through the annotation of v1alpha1.
 const acceptedBefore = `{
 	replicas: 1,
 	nginx: {errorLogLevel: "notice; load_module /x.so; env A"},
@@ -34,7 +34,7 @@ const acceptedBefore = `{
 	]
 }`
 
-// refusedFields are the fields of acceptedBefore that 0.5.1 refuses in a new write, each with a
+// refusedFields are the fields of acceptedBefore that 0.5.1 rejects in a new write, each with a
 // word of its remedy.
 var refusedFields = map[string]string{
 	"spec.nginx.errorLogLevel":                   "supported values",
@@ -55,9 +55,10 @@ func namesRefused(message string) error {
 	return nil
 }
 
-// The upgrade of each rule that 0.5.1 adds: what 0.5.0 accepted and stored keeps serving, stays
-// editable in every other field through both versions, and is named in the status. The same in a
-// new write is refused, and not applied if admission was unavailable.
+// TestStoredValuesThatNewRulesRefuse verifies the upgrade for each rule that 0.5.1 adds. A value
+// that 0.5.0 accepted and stored keeps serving, and the status names it. All other fields stay
+// editable through both versions. Admission rejects the same value in a new write. If admission was
+// unavailable, the operator does not apply the value.
 func TestStoredValuesThatNewRulesRefuse(t *testing.T) {
 	namespace := newNamespace(t)
 	object := newInstance(namespace, "web")
@@ -71,7 +72,7 @@ func TestStoredValuesThatNewRulesRefuse(t *testing.T) {
 	suite.operator.Stop()
 	storeRecord(t, namespace, "web", stored)
 	storeSpec(t, namespace, "web", stored)
-	storeSpec(t, namespace, "new", stored) // by a tenant, while admission is unavailable
+	storeSpec(t, namespace, "new", stored) // a tenant writes while admission is unavailable
 	startNextOperator(t)
 
 	t.Run("served", func(t *testing.T) { waitFor(t, func() error { return servesRefused(t, namespace) }) })
@@ -119,7 +120,7 @@ func TestStoredValuesThatNewRulesRefuse(t *testing.T) {
 	})
 }
 
-// servesRefused returns an error unless the children have what acceptedBefore declares.
+// servesRefused returns an error unless the children match acceptedBefore.
 func servesRefused(t *testing.T, namespace string) error {
 	got, err := childrenOf(t.Context(), namespace, "web")
 	switch {
@@ -139,8 +140,8 @@ func servesRefused(t *testing.T, namespace string) error {
 	return nil
 }
 
-// staysEditable changes other fields of the object through both versions, and its list of patches
-// in another respect.
+// staysEditable changes other fields of the object through both versions, and appends to its list
+// of patches.
 func staysEditable(t *testing.T, namespace string) {
 	update(t, newInstance(namespace, "web"), func(o *v1alpha2.NginxOperator) {
 		o.Spec.Service = &v1alpha2.Service{Annotations: map[string]string{"example.com/a": "v1alpha2"}}
@@ -161,8 +162,8 @@ func staysEditable(t *testing.T, namespace string) {
 	waitForCondition(t, namespace, "web", v1alpha2.ConditionOutdated, metav1.ConditionTrue, v1alpha2.ReasonValueRefused)
 }
 
-// refusesNew writes each refused value into an object that lacks it, through both versions, and
-// another one into the object that has it.
+// refusesNew writes refused values into objects that lack them, through both versions, and other
+// refused values into the object that has some.
 func refusesNew(t *testing.T, namespace, stored string) {
 	annotated := newObject(namespace, "restored")
 	annotated.Annotations = map[string]string{wellknown.AnnotationV1alpha2: stored}
@@ -202,8 +203,8 @@ func refusesNew(t *testing.T, namespace, stored string) {
 	}
 }
 
-// storeRecord creates the ControllerRevision that 0.5.0 kept of an instance with a spec, after that
-// of its present spec.
+// storeRecord creates the ControllerRevision that 0.5.0 wrote for an instance with this spec. It is
+// newer than the record of the current spec.
 func storeRecord(t *testing.T, namespace, name, spec string) {
 	t.Helper()
 	list := &appsv1.ControllerRevisionList{}
@@ -211,7 +212,7 @@ func storeRecord(t *testing.T, namespace, name, spec string) {
 	if len(list.Items) != 1 {
 		t.Fatalf("%d ControllerRevisions", len(list.Items))
 	}
-	// The fields of a record, in their order: its name stands for them.
+	// The fields of a record, in their order. The record's name contains their hash.
 	var record struct {
 		Spec         v1alpha2.NginxOperatorSpec `json:"spec"`
 		Image        string                     `json:"image"`
@@ -239,7 +240,8 @@ func storeRecord(t *testing.T, namespace, name, spec string) {
 	out.Data = runtime.RawExtension{Raw: must1(json.Marshal(record))(t)}
 	create(t, out)
 
-	// The Deployment of an older release names no record: the newest is the one that was applied.
+	// The Deployment of an older release references no record. The operator then uses the newest
+	// record.
 	deployment := &appsv1.Deployment{}
 	must(t, suite.admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, deployment))
 	delete(deployment.Labels, wellknown.LabelRecord)

@@ -15,15 +15,17 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// hostileRecords are what somebody who may write ConfigMaps and Services could put in the place of the operator's record.
+// hostileRecords are values that a user with write access to ConfigMaps and Services could put in
+// place of the operator's record.
 var hostileRecords = []string{
 	`{"metadata":{"finalizers":[null]}}`, "null", "[]", "1", `{"spec":1}`, `{"spec":{"ports":[null]}}`,
 	`{"spec":{"ports":"x","clusterIP":"192.0.2.1"}}`, `{"spec":{"$patch":"delete"}}`, "AAAAAAAAAAAAAAAAAAAAAA",
 	`{"metadata":{"finalizers":["` + strings.Repeat(`a/b","`, 40_000) + `a/b"]}}`,
 }
 
-// Records on ConfigMaps that the operator does not own are not interpreted, whatever owner such a ConfigMap references: the operator sends
-// no request for these ConfigMaps, and they stay as they are.
+// TestForgedChildrenAreNotInterpreted verifies that the operator ignores records on ConfigMaps that
+// it does not own, whatever owner such a ConfigMap references. The operator sends no request for
+// these ConfigMaps, and they stay unchanged.
 func TestForgedChildrenAreNotInterpreted(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -49,7 +51,7 @@ func TestForgedChildrenAreNotInterpreted(t *testing.T) {
 	}
 	waitForChildren(t, namespace, "web")
 
-	// A change that the operator applies after all of these ConfigMaps exist shows that a reconcile has seen them.
+	// If the operator applies a change made after these ConfigMaps, its reconcile has seen them.
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Ports = onPort(9090) })
 	waitFor(t, func() error {
 		now, err := childrenOf(t.Context(), namespace, "web")
@@ -74,7 +76,8 @@ func TestForgedChildrenAreNotInterpreted(t *testing.T) {
 	stillRuns(t)
 }
 
-// Whatever stands in the place of a child's record, drift is corrected, the record comes back, and what others set stays.
+// TestHostileRecordsOfChildren verifies that the operator corrects drift and restores the record,
+// whatever value replaced it. Annotations of other clients stay.
 func TestHostileRecordsOfChildren(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -101,7 +104,7 @@ func TestHostileRecordsOfChildren(t *testing.T) {
 	stillRuns(t)
 }
 
-// stillRuns fails where the operator has ended.
+// stillRuns fails the test if the operator has exited.
 func stillRuns(t *testing.T) {
 	t.Helper()
 	select {
@@ -111,8 +114,8 @@ func stillRuns(t *testing.T) {
 	}
 }
 
-// readsOfChildren counts the operator's reads of Services, NetworkPolicies and Deployments in a namespace, since an entry of the
-// audit log.
+// readsOfChildren counts the operator's reads of Services, NetworkPolicies, and Deployments in a
+// namespace after the first audited entries of the audit log.
 func readsOfChildren(t *testing.T, audited int, namespace string) int {
 	t.Helper()
 	n := 0

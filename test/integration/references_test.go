@@ -25,13 +25,14 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// newCertificate returns a certificate and its key as a Secret of type kubernetes.io/tls holds them.
+// newCertificate returns a certificate and its key as the data of a Secret of type
+// kubernetes.io/tls.
 func newCertificate(t *testing.T) map[string][]byte {
 	t.Helper()
 	return newCertificateOf(t, time.Now(), time.Now().Add(time.Hour))
 }
 
-// newCertificateOf returns one that is valid from one time to another.
+// newCertificateOf is newCertificate with a period of validity.
 func newCertificateOf(t *testing.T, begin, end time.Time) map[string][]byte {
 	t.Helper()
 	key := must1(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
@@ -57,14 +58,14 @@ func newSecret(namespace, name string, data map[string][]byte) *corev1.Secret {
 
 const servers = "server {\n    listen 8080;\n    return 204;\n}\n"
 
-// named is a kind of reference: how a spec names an object, the object, a change of what it holds, and what of it is in
-// the children.
+// named is a kind of reference: a spec that references an object, the object, a change of its
+// content, and the content in the children.
 type named struct {
 	spec   func(*v1alpha2.NginxOperatorSpec)
 	object func(t *testing.T, namespace string) client.Object
 	change func(t *testing.T, object client.Object)
 	field  string
-	// seen is different for different content, and the same for the same.
+	// seen returns the same text for the same content, and another text for other content.
 	seen func(children) string
 }
 
@@ -122,8 +123,10 @@ var references = map[string]named{
 	},
 }
 
-// An object that is named comes late, changes, goes, and comes back. Nothing is created before it is there, a change makes
-// new Pods once, and without it all goes on as it was, with every other change blocked until it is there again.
+// TestReferences verifies that a referenced object can be created late, change, be deleted, and be
+// recreated. The operator creates no children before the referenced object exists. A change of its
+// content rolls the Pods once. Without it, the instance keeps running, and all changes except for
+// scaling are blocked until it exists again.
 func TestReferences(t *testing.T) {
 	t.Parallel()
 	for name, reference := range references {
@@ -168,7 +171,8 @@ func TestReferences(t *testing.T) {
 			update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Replicas = ptr.To[int32](3) })
 			waitForBlocker(t, namespace, v1alpha2.ReasonReferenceNotFound, reference.field+": ")
 			blocked := must1(childrenOf(t.Context(), namespace, "web"))(t)
-			// The ConfigMap of the first content may have been deleted only after the change that made it useless.
+			// The operator may have deleted the ConfigMap of the first content only after the
+			// change.
 			if *blocked.deployment.Spec.Replicas != 3 || len(blocked.configMaps) > len(second.configMaps) ||
 				reference.seen(blocked) != reference.seen(second) {
 				t.Errorf("of the change more was written than the replicas: %d ConfigMaps, were %d: %+v",
@@ -180,7 +184,7 @@ func TestReferences(t *testing.T) {
 			again.SetUID("")
 			create(t, again)
 			waitForNoBlocker(t, namespace)
-			// Once, while it was blocked, for the replicas.
+			// The generation has changed once, for the replicas, while changes were blocked.
 			third := waitForGeneration(t, namespace, second.deployment.Generation+1)
 			if *third.deployment.Spec.Replicas != 3 {
 				t.Errorf("%d replicas", *third.deployment.Spec.Replicas)
@@ -193,7 +197,8 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-// waitForBlocker waits until the status of the current generation says that changes are blocked, and why.
+// waitForBlocker waits until the status of the current generation reports one blocker, with this
+// reason and message.
 func waitForBlocker(t *testing.T, namespace, reason, message string) {
 	t.Helper()
 	waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, reason)
@@ -218,7 +223,7 @@ func waitForNoBlocker(t *testing.T, namespace string) {
 	}
 }
 
-// waitForGeneration waits until the Deployment has a generation, and fails when it has a later one.
+// waitForGeneration waits until the Deployment has a generation, and fails if it has a later one.
 func waitForGeneration(t *testing.T, namespace string, want int64) children {
 	t.Helper()
 	var out children
@@ -238,8 +243,9 @@ func waitForGeneration(t *testing.T, namespace string, want int64) children {
 	return out
 }
 
-// What is named turns into something that nginx could not use, and is mended: nothing of it reaches the Pods, and the
-// status says what is wrong and where.
+// TestUnusableReferences verifies that content that nginx could not use does not reach the Pods.
+// The status reports the error and its place. After the content is corrected, the operator applies
+// it.
 func TestUnusableReferences(t *testing.T) {
 	t.Parallel()
 	config := func(text string) func(*testing.T, client.Object) {
@@ -313,7 +319,8 @@ func TestUnusableReferences(t *testing.T) {
 	}
 }
 
-// A Secret of another type is named as such, and does once it is recreated; several blockers are all named.
+// TestSecretOfAnotherType verifies that the status reports a Secret of the wrong type until it is
+// recreated. If there are several blockers, the status reports all of them.
 func TestSecretOfAnotherType(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -337,7 +344,8 @@ func TestSecretOfAnotherType(t *testing.T) {
 	waitForNoBlocker(t, namespace)
 }
 
-// A copy that somebody deletes is recreated from the original, with the same content.
+// TestDeletedCopyComesBack verifies that the operator recreates a deleted copy from the original,
+// with the same content.
 func TestDeletedCopyComesBack(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -368,8 +376,8 @@ func TestDeletedCopyComesBack(t *testing.T) {
 	}
 }
 
-// While an object is paused nothing is written, whatever changes; the status says what waits, and all of it is done
-// afterwards.
+// TestPaused verifies that the operator writes no child while an object is paused. The status lists
+// the blocked changes, and the operator makes them after the pause.
 func TestPaused(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -438,7 +446,8 @@ func TestPaused(t *testing.T) {
 	}
 }
 
-// An object that is paused from the start gets no child before it goes on.
+// TestPausedFromTheStart verifies that an object that is created paused gets no children before it
+// is resumed.
 func TestPausedFromTheStart(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)

@@ -16,8 +16,10 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// An operator that is killed while it renames ports leaves EndpointSlices of its own behind. Whatever happens to the objects before
-// the next leader comes, it takes these away when the EndpointSlice controller has the endpoints under the name of the Service.
+// TestKilledWhileItRenames verifies that the next leader deletes the EndpointSlices that a killed
+// operator leaves behind while it renames ports. The leader deletes them after the EndpointSlice
+// controller has published the endpoints under the port name of the Service, no matter how the
+// objects changed in the meantime.
 func TestKilledWhileItRenames(t *testing.T) {
 	namespace := newNamespace(t)
 	meanwhile := map[string]func(*v1alpha2.NginxOperator){
@@ -56,7 +58,7 @@ func TestKilledWhileItRenames(t *testing.T) {
 		}
 	}
 	startNextOperator(t)
-	// Each has been looked at by the new leader: their status says so, or what has been taken back is back.
+	// The new leader has reconciled each object: the status reports it, or the renaming is undone.
 	waitForUnstructuredStatus(t, namespace, "unreadable", "Degraded", v1alpha2.ReasonUnreadable)
 	for _, name := range []string{"blocked", "blocked-and-paused"} {
 		waitForUnstructuredStatus(t, namespace, name, "Degraded", v1alpha2.ReasonReferenceNotFound)
@@ -77,7 +79,8 @@ func TestKilledWhileItRenames(t *testing.T) {
 	must(t, suite.admin.Delete(t.Context(), readStored(t, namespace, "unreadable")))
 }
 
-// endpointsOf returns what the EndpointSlice controller would make of a Service with one Pod.
+// endpointsOf returns the EndpointSlice that the EndpointSlice controller would create for a
+// Service with one Pod.
 func endpointsOf(namespace, service, port string) *discoveryv1.EndpointSlice {
 	out := &discoveryv1.EndpointSlice{
 		AddressType: discoveryv1.AddressTypeIPv4,
@@ -89,12 +92,12 @@ func endpointsOf(namespace, service, port string) *discoveryv1.EndpointSlice {
 	return out
 }
 
-// bridgeOf returns an error where the operator has no EndpointSlice for a Service.
+// bridgeOf returns an error if the operator has no EndpointSlice for a Service.
 func bridgeOf(ctx context.Context, namespace, service string) error {
 	return suite.admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: service + "-abcde-renamed"}, &discoveryv1.EndpointSlice{})
 }
 
-// portOf returns an error where the first port of a Service has another name.
+// portOf returns an error if the first port of a Service has another name.
 func portOf(ctx context.Context, namespace, name, want string) error {
 	service := &corev1.Service{}
 	if err := suite.admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, service); err != nil {

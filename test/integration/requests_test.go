@@ -19,8 +19,9 @@ import (
 	"github.com/example/nginx-operator/test/harness/apiserver"
 )
 
-// writes returns the write requests that the API server has counted in its own request metric, but for the Lease of the
-// leader election, what the API server writes for itself, and the reviews that a look at the metrics costs.
+// writes returns the number of write requests in the API server's own request metric. It does not
+// count Leases of the leader election and of the API server, and reviews that reading the metrics
+// causes.
 func writes(t *testing.T) int {
 	t.Helper()
 	clientset := must1(kubernetes.NewForConfig(suite.config))(t)
@@ -37,7 +38,8 @@ func writes(t *testing.T) int {
 	return total
 }
 
-// The operator writes, for a new object, its children and one status while nothing is ready; one more when all is.
+// TestWritesOfAFirstReconcile verifies that the operator writes the children of a new object and
+// one status while no replica is ready, and one more status when all replicas are ready.
 func TestWritesOfAFirstReconcile(t *testing.T) {
 	namespace := newNamespace(t)
 	audited := len(audit(t))
@@ -64,8 +66,9 @@ func TestWritesOfAFirstReconcile(t *testing.T) {
 	waitForWrites(t, audited, namespace, want)
 }
 
-// waitForWrites waits until the operator has made so many writes in a namespace since an entry of the audit log, Events aside, and no
-// other. The log has a request a moment after others see what it did.
+// waitForWrites waits until the operator has made exactly these writes in a namespace, without
+// Events, after the first audited entries of the audit log. A request appears in the audit log
+// shortly after its effect is visible.
 func waitForWrites(t *testing.T, audited int, namespace string, want map[string]int) {
 	t.Helper()
 	waitFor(t, func() error {
@@ -76,7 +79,8 @@ func waitForWrites(t *testing.T, audited int, namespace string, want map[string]
 	})
 }
 
-// writesOf counts the operator's writes in a namespace since an entry of the audit log, by resource and subresource.
+// writesOf counts the operator's writes in a namespace after the first audited entries of the audit
+// log, by resource and subresource.
 func writesOf(t *testing.T, audited int, namespace string) map[string]int {
 	t.Helper()
 	out := map[string]int{}
@@ -88,7 +92,8 @@ func writesOf(t *testing.T, audited int, namespace string) map[string]int {
 	return out
 }
 
-// readsOfSources counts the operator's reads of ConfigMaps and Secrets in a namespace since an entry of the audit log.
+// readsOfSources counts the operator's reads of ConfigMaps and Secrets in a namespace after the
+// first audited entries of the audit log.
 func readsOfSources(t *testing.T, audited int, namespace string) int {
 	t.Helper()
 	n := 0
@@ -101,8 +106,9 @@ func readsOfSources(t *testing.T, audited int, namespace string) int {
 	return n
 }
 
-// What is named costs one read when it is new, and one for each of its changes; a change of anything but its content costs
-// no write, and one of what nobody names not even a reconcile.
+// TestRequestsForReferences verifies that a referenced object costs one read when it is new, and
+// one read for each change. A change that does not affect its content costs no write. A change of
+// an unreferenced object does not even cost a reconcile.
 func TestRequestsForReferences(t *testing.T) {
 	namespace, other := newNamespace(t), newNamespace(t)
 	audited := len(audit(t))
@@ -137,8 +143,9 @@ func TestRequestsForReferences(t *testing.T) {
 	label := func(object client.Object) {
 		update(t, object, func(o client.Object) { o.SetLabels(map[string]string{"touched": time.Now().Format("150405.000")}) })
 	}
-	// A label of what is named costs one reconcile and one read, and shows that the operator has seen all that happened to objects of its
-	// kind before: for that it has made neither.
+	// A new label on a referenced object costs one reconcile and one read. After these, the
+	// operator has seen all earlier changes to objects of the same kind, and any additional
+	// reconcile or read is due to do.
 	unseen := func(what string, do func()) {
 		t.Helper()
 		waitForIdle(t)
@@ -177,7 +184,8 @@ func TestRequestsForReferences(t *testing.T) {
 	waitForWrites(t, audited, namespace, want)
 }
 
-// An edit of a ConfigMap that many name is read once for all of them.
+// TestManyNameOneConfigMap verifies that the operator reads a changed ConfigMap once for all
+// objects that reference it.
 func TestManyNameOneConfigMap(t *testing.T) {
 	const referrers = 50
 	namespace := newNamespace(t)
@@ -217,7 +225,7 @@ func withoutEvents(writes map[string]int) map[string]int {
 	return writes
 }
 
-// reconciles returns how many reconciles the operator has made, from its metrics.
+// reconciles returns the number of the operator's reconciles, from its metrics.
 func reconciles(t *testing.T) int {
 	t.Helper()
 	total := sumOf(t, "controller_runtime_reconcile_total", "controller", "nginxoperator")
@@ -227,7 +235,7 @@ func reconciles(t *testing.T) int {
 	return total
 }
 
-// scrape reads the operator's metrics as somebody who may.
+// scrape reads the operator's metrics with the permissions of the metrics role.
 func scrape(t *testing.T) string {
 	t.Helper()
 	if suite.scraper == nil {
@@ -236,8 +244,8 @@ func scrape(t *testing.T) string {
 	return must1(suite.scraper.Scrape(t.Context(), suite.operator.Metrics))(t)
 }
 
-// At steady state nobody writes anything: not over time, and not when the operator starts again and looks at every
-// object again.
+// TestNoWritesAtSteadyState verifies that nothing is written at steady state. This includes a
+// restart of the operator, after which it reconciles every object.
 func TestNoWritesAtSteadyState(t *testing.T) {
 	namespace := newNamespace(t)
 	for _, source := range []client.Object{
@@ -270,7 +278,8 @@ func TestNoWritesAtSteadyState(t *testing.T) {
 			return nil
 		})
 	}
-	// What an example declares of a child is what the API server stores, with its defaults.
+	// The declared children of the examples match the stored objects with the API server's
+	// defaults, so they cause no writes.
 	for _, e := range fieldExamples(t) {
 		namespace := e.newNamespace(t)
 		object := newInstance(namespace, "web")
@@ -280,7 +289,7 @@ func TestNoWritesAtSteadyState(t *testing.T) {
 	}
 	waitForIdle(t)
 	before := writes(t)
-	time.Sleep(3 * time.Second) // what is measured is that nothing is written over time
+	time.Sleep(3 * time.Second) // the test measures writes over time
 	if n := writes(t) - before; n != 0 {
 		t.Errorf("%d write requests in 3 s in which nothing happened", n)
 	}
@@ -288,8 +297,8 @@ func TestNoWritesAtSteadyState(t *testing.T) {
 	audited := len(audit(t))
 	before = writes(t)
 	startNextOperator(t)
-	// A new process knows of no child that it is as declared, and reads each once.
-	const children = 3 * 20 // Services, NetworkPolicies and Deployments
+	// A new process does not know whether the children match the spec, so it reads each child once.
+	const children = 3 * 20 // Services, NetworkPolicies, and Deployments
 	waitFor(t, func() error {
 		if n := readsOfChildren(t, audited, namespace); n < children {
 			return fmt.Errorf("%d reads of %d children after a restart", n, children)
@@ -312,7 +321,7 @@ func isReady(object *v1alpha2.NginxOperator) bool {
 	})
 }
 
-// audit returns what the operator has asked the API server for.
+// audit returns the requests that the operator has sent to the API server.
 func audit(t *testing.T) []apiserver.Request {
 	t.Helper()
 	return must1(apiserver.ReadAudit(suite.auditLog))(t)

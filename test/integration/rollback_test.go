@@ -18,8 +18,9 @@ import (
 
 const noSuchImage = "registry.example.com/nginx:none"
 
-// newestFails does what controllers and kubelet do when the Pods of the newest revision do not start: a ReplicaSet with the number of
-// the Deployment's revision, and a Pod of it.
+// newestFails simulates the controllers and the kubelet if the Pods of the newest revision do not
+// start. It creates a ReplicaSet with the number of the Deployment's revision, and a Pod of the
+// ReplicaSet.
 func newestFails(t *testing.T, namespace, number string, status corev1.PodStatus) {
 	t.Helper()
 	newestFailsOf(t, namespace, "web", number, status)
@@ -47,7 +48,7 @@ func newestFailsOf(t *testing.T, namespace, name, number string, status corev1.P
 	})
 }
 
-// runsImage waits until the Deployment has an image and so many replicas.
+// runsImage waits until the Deployment has this image and this number of replicas.
 func runsImage(t *testing.T, namespace, image string, replicas int32) {
 	t.Helper()
 	waitFor(t, func() error {
@@ -62,8 +63,9 @@ func runsImage(t *testing.T, namespace, image string, replicas int32) {
 	})
 }
 
-// A change whose rollout fails is taken back as a whole and not tried again, over a restart of the operator as well; what runs
-// scales meanwhile. Another change is tried, and so is the same one after the object has changed.
+// TestFailedChangeIsTakenBack verifies that the operator rolls back a failed change as a whole and
+// does not retry it, even after a restart. The last good revision still scales. The operator tries
+// another change, and tries the same one again after the object has changed.
 func TestFailedChangeIsTakenBack(t *testing.T) {
 	namespace := newNamespace(t)
 	object := newInstance(namespace, "web")
@@ -120,7 +122,7 @@ func TestFailedChangeIsTakenBack(t *testing.T) {
 	}
 }
 
-// With automaticRollback false a failure is reported only.
+// TestRollbackIsSwitchedOff verifies that automaticRollback false only reports a failure.
 func TestRollbackIsSwitchedOff(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -136,13 +138,14 @@ func TestRollbackIsSwitchedOff(t *testing.T) {
 	waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonImagePullFailed)
 	runsImage(t, namespace, noSuchImage, 1)
 
-	// Switched on, what fails is taken back.
+	// When automaticRollback is enabled, the operator rolls back the failed revision.
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Rollout = nil })
 	waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonRolledBack)
 	runsImage(t, namespace, operandImage, 1)
 }
 
-// What was taken back gets a renewed certificate, unless that is what failed.
+// TestRenewedCertificateReachesWhatWasTakenBack verifies that a rolled-back instance gets a renewed
+// certificate, unless the certificate itself fails.
 func TestRenewedCertificateReachesWhatWasTakenBack(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -164,7 +167,8 @@ func TestRenewedCertificateReachesWhatWasTakenBack(t *testing.T) {
 	waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonRolledBack)
 	runsImage(t, namespace, operandImage, 1)
 
-	// What the object names has changed, so that is tried again, and what it falls back to has the new certificate.
+	// The referenced Secret has changed, so the operator retries the change. The revision that it
+	// rolls back to gets the new certificate.
 	update(t, secret, func(s *corev1.Secret) { s.Data = newCertificate(t) })
 	runsImage(t, namespace, noSuchImage, 1)
 	newestFails(t, namespace, "3", waitingPod("ErrImagePull", noSuchImage+": not found"))

@@ -10,7 +10,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Bad input never gets in, and the message names the field.
+// TestSchemaRefuses verifies that the schema rejects invalid input with a message that names the
+// field.
 func TestSchemaRefuses(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -36,7 +37,7 @@ func TestSchemaRefuses(t *testing.T) {
 	}
 }
 
-// The bounds themselves are valid, and so is an object without a spec.
+// TestSchemaTakesTheBounds verifies that the bounds themselves are valid, and so is an empty spec.
 func TestSchemaTakesTheBounds(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -54,7 +55,8 @@ func TestSchemaTakesTheBounds(t *testing.T) {
 	waitForChildren(t, namespace, strings.Repeat("w", 63))
 }
 
-// createStrictly creates an object from YAML as kubectl does, which asks the API server to refuse unknown fields.
+// createStrictly creates an object from YAML like kubectl, which asks the API server to reject
+// unknown fields.
 func createStrictly(t *testing.T, namespace, name, spec string) error {
 	t.Helper()
 	object := &unstructured.Unstructured{}

@@ -14,7 +14,8 @@ import (
 	"github.com/example/nginx-operator/test/harness"
 )
 
-// What Kubernetes forbids in a Service is refused before it is stored.
+// TestAdmissionRefusesTransitionsOfTheService verifies that admission rejects changes that
+// Kubernetes forbids in a Service.
 func TestAdmissionRefusesTransitionsOfTheService(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -50,7 +51,8 @@ func TestAdmissionRefusesTransitionsOfTheService(t *testing.T) {
 	}
 }
 
-// A Service gets its second family and loses it again; its first address stays throughout. The API server of the tests has both.
+// TestFamiliesOfTheService verifies that a Service gets its second IP family and loses it again,
+// while its first address stays. The API server of the tests supports both families.
 func TestFamiliesOfTheService(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -84,7 +86,8 @@ func TestFamiliesOfTheService(t *testing.T) {
 	}
 }
 
-// That the Service has another first family only the API server knows. It is told at the field, until that is corrected.
+// TestOtherFamilyThanThatOfTheService verifies that Degraded names the field if the Service has
+// another first IP family, until the field is corrected. Only the API server detects this conflict.
 func TestOtherFamilyThanThatOfTheService(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)

@@ -19,7 +19,8 @@ import (
 
 func resourceQuantity(value string) *resource.Quantity { return ptr.To(resource.MustParse(value)) }
 
-// Ready is True only for the generation that serves: it falls with a change of the spec and comes back with its rollout.
+// TestReadyIsTruthful verifies that Ready is True only for the running generation. It becomes False
+// when the spec changes, and True again when the rollout is complete.
 func TestReadyIsTruthful(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -34,7 +35,7 @@ func TestReadyIsTruthful(t *testing.T) {
 	}
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Ports = onPort(8081) })
 	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionFalse, v1alpha2.ReasonRolloutInProgress)
-	// One new Pod is ready, an old one is still there: not yet.
+	// One new Pod is ready, and an old one still exists. The rollout is not complete.
 	setDeploymentStatus(t, namespace, "web", func(d *appsv1.Deployment) {
 		d.Status.ObservedGeneration = d.Generation
 		d.Status.Replicas, d.Status.UpdatedReplicas, d.Status.ReadyReplicas, d.Status.AvailableReplicas = 2, 1, 2, 2
@@ -49,8 +50,9 @@ func TestReadyIsTruthful(t *testing.T) {
 	waitForEvent(t, namespace, corev1.EventTypeNormal, v1alpha2.ReasonAllReplicasReady, 2)
 }
 
-// What a Pod, a Deployment or an admission plugin reports becomes a reason that is recognisable, once, and goes with
-// its cause. The kubelet's and the controllers' words are those that they really use.
+// TestFailuresOfOperands verifies that each failure that a Pod, a Deployment, or an admission
+// plugin reports sets its own reason, is reported by one Event, and recovers with its cause. The
+// messages are real ones of the kubelet and the controllers.
 func TestFailuresOfOperands(t *testing.T) {
 	t.Parallel()
 	for reason, test := range map[string]struct {
@@ -147,7 +149,8 @@ func replicaFailure(message string) appsv1.DeploymentStatus {
 	}}}
 }
 
-// An instance that is scaled to zero is Ready and says why nothing answers; one that lost a replica is not.
+// TestReplicasComeAndGo verifies that an instance is not Ready if it lost a replica. An instance
+// that is scaled to zero is Ready, with a reason that explains why no Pod answers.
 func TestReplicasComeAndGo(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)

@@ -39,7 +39,7 @@ func toCreate() modelOperation {
 	}}
 }
 
-// toPatch sends a patch. The text UID in it is replaced by the object's.
+// toPatch sends a patch. It replaces UID and VERSION in the text with the object's values.
 func toPatch(name string, kind types.PatchType, text string) modelOperation {
 	return modelOperation{name, func(ctx context.Context, api client.Client, object client.Object) error {
 		live := object.DeepCopyObject().(client.Object)
@@ -51,7 +51,7 @@ func toPatch(name string, kind types.PatchType, text string) modelOperation {
 	}}
 }
 
-// toUpdate changes an object that was read.
+// toUpdate reads an object, changes it, and updates it.
 func toUpdate(name string, change func(client.Object)) modelOperation {
 	return modelOperation{name, func(ctx context.Context, api client.Client, object client.Object) error {
 		live := object.DeepCopyObject().(client.Object)
@@ -80,7 +80,7 @@ func toDelete(name string, options ...client.DeleteOption) modelOperation {
 	}}
 }
 
-// commonOperations are done to an object of each kind.
+// commonOperations returns the requests that TestStorageModel sends for each kind.
 func commonOperations() []modelOperation {
 	label := func(object client.Object) { object.SetLabels(map[string]string{"a": "b"}) }
 	annotate := func(object client.Object) { object.SetAnnotations(map[string]string{"a": "b"}) }
@@ -102,8 +102,9 @@ func commonOperations() []modelOperation {
 	}
 }
 
-// TestStorageModel sends the same sequences of requests to the storage of the simulation and to a real API server. Both have to answer
-// with the same code and to store the same generation, the same managers, and a new UID or resource version at the same requests.
+// TestStorageModel sends the same sequences of requests to the simulation's storage and to a real
+// API server. Both must return the same status code and store the same generation and the same
+// managers. Both must set a new UID or resource version at the same requests.
 func TestStorageModel(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -125,7 +126,7 @@ func TestStorageModel(t *testing.T) {
 	}
 }
 
-// modelSequence is what is done to one object.
+// modelSequence is a sequence of requests for one object.
 type modelSequence struct {
 	object     client.Object
 	operations []modelOperation
@@ -179,7 +180,7 @@ func modelSequences() map[string]modelSequence {
 	}
 }
 
-// outcomes runs a sequence, and describes what each request came to.
+// outcomes runs a sequence and describes the result of each request.
 func outcomes(t *testing.T, api client.Client, of modelSequence) []string {
 	t.Helper()
 	var out []string

@@ -26,13 +26,13 @@ import (
 	"github.com/example/nginx-operator/test/harness/apiserver"
 )
 
-// readWithin is how long the decoding of one object may take.
+// readWithin bounds the time to read one object.
 const readWithin = 200 * time.Millisecond
 
-// neverStored are the fields of which the schema takes no value at all.
+// neverStored are the fields for which the schema accepts no value.
 var neverStored = []string{"spec.resources.claims"}
 
-// valid are values of fields that rules narrow further than the schema says.
+// valid are values of fields whose rules are stricter than their type.
 var valid = map[string]any{
 	"operator": "In", "whenUnsatisfiable": "DoNotSchedule", "maxSkew": int64(1), "inline": "server {}", "effect": "NoExecute",
 	"loadBalancerClass": "example.com/lb", "externalTrafficPolicy": "Local", "name": "a", "key": "a", "secretName": "a",
@@ -40,8 +40,10 @@ var valid = map[string]any{
 	"interval": "30s",
 }
 
-// What can be stored can be read. For every field of the CRD, in both versions, this writes the extremes of what its type
-// has, without any webhook, and reads back what the schema and its rules let through. It needs no new case for a new field.
+// TestWhatCanBeStoredCanBeRead verifies that every object that can be stored can be read. For every
+// field of the CRD, in both versions, it writes the extreme values of the field's type without any
+// webhook, and reads back the values that the schema and its rules accept. A new field needs no new
+// case.
 func TestWhatCanBeStoredCanBeRead(t *testing.T) {
 	t.Parallel()
 	environment := apiserver.NewEnvironment()
@@ -80,7 +82,8 @@ func renderedCRD(t *testing.T) *apiextensionsv1.CustomResourceDefinition {
 	return crd
 }
 
-// step is one part of the way from the object to a field: the schema of what is around the field, and how the field is in it.
+// step is one part of the path from the object to a field. around is the schema that contains the
+// field, and in says how it contains the field.
 type step struct {
 	name   string
 	around apiextensionsv1.JSONSchemaProps
@@ -108,7 +111,7 @@ func (w *walker) walk(field apiextensionsv1.JSONSchemaProps, path []step) {
 	}
 }
 
-// try writes the extremes of one field.
+// try writes the extreme values of one field.
 func (w *walker) try(field apiextensionsv1.JSONSchemaProps, path []step) {
 	name, stored := pathString(path), 0
 	w.fields++
@@ -128,7 +131,7 @@ func (w *walker) try(field apiextensionsv1.JSONSchemaProps, path []step) {
 	}
 }
 
-// write stores an object and reads it back, and reports whether it was stored.
+// write stores an object and reads it back. It reports whether the API server accepted the object.
 func (w *walker) write(fields map[string]any, what string) bool {
 	object := &unstructured.Unstructured{Object: maps.Clone(fields)}
 	object.SetGroupVersionKind(w.kind)
@@ -149,7 +152,7 @@ func (w *walker) write(fields map[string]any, what string) bool {
 	if err != nil {
 		w.t.Fatalf("%s: %v", what, err)
 	}
-	// First, for what is out of bounds may be endless.
+	// Check the bounds first, because reading a value outside of the bounds may never end.
 	if w.kind.Version == v1alpha2.GroupVersion.Version {
 		raw := must1(object.MarshalJSON())(w.t)
 		alone := make(chan *v1alpha2.NginxOperator, 1)
@@ -175,7 +178,7 @@ func (w *walker) write(fields map[string]any, what string) bool {
 	}
 	failed := false
 	best := time.Hour
-	// What is slow is slow each time; a busy machine is only now and then.
+	// A slow value is slow each time, but a busy machine is slow only sometimes.
 	for range 10 {
 		began := time.Now()
 		if err := read(); err != nil {
@@ -196,7 +199,7 @@ func (w *walker) write(fields map[string]any, what string) bool {
 	return true
 }
 
-// extremes are values at the edges of a type, and beyond those that the schema names.
+// extremes returns values at the edges of a type, and values beyond the bounds of the schema.
 func extremes(field apiextensionsv1.JSONSchemaProps, name string) []any {
 	values := []any{nil}
 	if known, found := valid[name]; found {
@@ -231,7 +234,8 @@ func extremes(field apiextensionsv1.JSONSchemaProps, name string) []any {
 	}
 }
 
-// build makes an object in which one field has a value, and around it no more than what is required.
+// build returns an object in which one field has a value, and that sets only the required fields
+// around it.
 func build(path []step, value any) map[string]any {
 	for i := len(path) - 1; i >= 0; i-- {
 		switch at := path[i]; at.in {
@@ -268,7 +272,7 @@ func build(path []step, value any) map[string]any {
 	return fields
 }
 
-// sample is a value that a required field takes.
+// sample returns a valid value for a required field.
 func sample(name string, field apiextensionsv1.JSONSchemaProps) any {
 	if known, found := valid[name]; found {
 		return known

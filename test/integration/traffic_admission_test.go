@@ -7,7 +7,8 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// What cannot work of numbers, node ports and protocols is refused, each with the way out.
+// TestAdmissionRefusesPorts verifies that admission rejects invalid port numbers, node ports, and
+// protocols, each with its remedy.
 func TestAdmissionRefusesPorts(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)

@@ -19,12 +19,13 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// lastNodePort counts through the part of the cluster's range from which the API server takes none by itself.
+// lastNodePort counts up in the part of the node port range from which the API server allocates no
+// ports automatically.
 var lastNodePort atomic.Int64
 
 func newNodePort() int64 { return 30000 + lastNodePort.Add(1) }
 
-// useOwnNodePorts gives an example ports of the nodes that no other has: there is one range for all namespaces.
+// useOwnNodePorts gives an example unique node ports, because all namespaces share one range.
 func useOwnNodePorts(t *testing.T, object *unstructured.Unstructured) {
 	t.Helper()
 	for _, field := range []string{"ports", "tls"} {
@@ -38,12 +39,13 @@ func useOwnNodePorts(t *testing.T, object *unstructured.Unstructured) {
 	}
 }
 
-// only is what an instance without plain HTTP looks like.
+// only is the shape of an instance without plain HTTP.
 var only = shape{
 	map[string]string{"tls-443": "443 https tls-443"}, []string{"tls-443", "health"}, map[string]int32{"tls-443": 8443, "health": 18080},
 }
 
-// An instance without plain HTTP keeps to that, whichever way it is written, read and restored.
+// TestWithoutPlainHTTP verifies that an instance without plain HTTP stays without it, no matter how
+// clients write, read, and restore it.
 func TestWithoutPlainHTTP(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -72,7 +74,7 @@ func TestWithoutPlainHTTP(t *testing.T) {
 		t.Errorf("nginx.conf\n%s", conf)
 	}
 
-	// A typed client, and one of v1alpha1 that knows nothing of it.
+	// Update with a typed client, and with a v1alpha1 client that does not know the empty list.
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.ForceRedeploy = "1" })
 	old := &v1alpha1.NginxOperator{}
 	old.Namespace, old.Name = namespace, "web"
@@ -92,8 +94,9 @@ func TestWithoutPlainHTTP(t *testing.T) {
 	create(t, newSecret(namespace, "cert", newCertificate(t)))
 	waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionFalse, v1alpha2.ReasonAsExpected)
 
-	// A list, no list, which is the default port, and the empty list again. Of an empty list the API server knows no owner: a
-	// server-side apply that removes the last port is the same with it and without, and the next one tells them apart.
+	// Set a list, no list (the default port), and the empty list again. The API server tracks no
+	// owner of an empty list. A server-side apply that removes the last port therefore has the same
+	// result with and without an empty list. Only the next apply distinguishes the two.
 	const cert = "tls: [{secretName: cert, port: 443, targetPort: 8443}]"
 	apply("v1alpha2", "{ports: [{name: http, port: 8081}], "+cert+"}", applier)
 	url("http://web." + namespace + ".svc:8081")
@@ -117,13 +120,13 @@ func TestWithoutPlainHTTP(t *testing.T) {
 	}
 }
 
-// configOf returns the configuration that new Pods get.
+// configOf returns the configuration of new Pods.
 func configOf(t *testing.T, namespace string) string {
 	t.Helper()
 	return waitForChildren(t, namespace, "web").configMaps[0].Data["nginx.conf"]
 }
 
-// Several certificates on a port are one port of the Service.
+// TestCertificatesShareAPort verifies that several certificates on one port share one Service port.
 func TestCertificatesShareAPort(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -140,7 +143,8 @@ func TestCertificatesShareAPort(t *testing.T) {
 	waitForShape(t, namespace, only)
 }
 
-// A node port is the declared one, and goes to another port of the Service when the Pods that stay serve that.
+// TestNodePortsMove verifies that the Service has the declared node port. The node port moves to
+// another Service port after all remaining Pods serve that port.
 func TestNodePortsMove(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -175,7 +179,8 @@ func TestNodePortsMove(t *testing.T) {
 	if got := ptr.Deref(waitForChildren(t, namespace, "web").service.Spec.Ports[0].AppProtocol, ""); got != "kubernetes.io/ws" {
 		t.Errorf("appProtocol %q", got)
 	}
-	// Another object cannot have it, nor one that is out of the range. Only the status says so: admission does not ask about ports.
+	// Another object cannot have the same node port, or one outside of the range. Only the status
+	// reports this, because admission does not ask the API server about ports.
 	for name, test := range map[string]struct {
 		number int32
 		want   string
@@ -195,7 +200,7 @@ func TestNodePortsMove(t *testing.T) {
 		o.Spec.Ports = []v1alpha2.Port{{Name: "http", Port: 80, TargetPort: ptr.To[int32](8080), NodePort: &nodePort}}
 	})
 	has(8080, 80, 8080)
-	waitFor(t, func() error { // it is written after the Service
+	waitFor(t, func() error { // the operator writes the Deployment after the Service
 		got, err := childrenOf(t.Context(), namespace, "web")
 		if err == nil && got.deployment.Spec.Template.Annotations[wellknown.AnnotationServicePorts] == "" {
 			err = errors.New("the Pods are those of before")
@@ -213,13 +218,15 @@ func TestNodePortsMove(t *testing.T) {
 	has(80, 80, 8080)
 	old.drained(t)
 	has(80, 80)
-	// It stays when it is no longer declared: nobody asked for another.
+	// The node port stays if the spec no longer sets it, because no other node port is requested.
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Ports[0].NodePort = nil })
 	waitForMarker(t, namespace)
 	has(80, 80)
 }
 
-// The addresses of a load balancer are in the status as soon as it has them, the best of them in the URL, and gone with it.
+// TestAddressesOfALoadBalancer verifies that the status lists the addresses of a load balancer as
+// soon as it has them. The URL uses the best address. Without the load balancer, the addresses are
+// gone.
 func TestAddressesOfALoadBalancer(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)

@@ -15,7 +15,8 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// An autoscaler of the Deployment changes nothing that waits for the end of a pause, whichever of both came first.
+// TestPausedWithAnAutoscaler verifies that replicas set by an autoscaler do not count as a change
+// that the pause blocks, no matter which of the two came first.
 func TestPausedWithAnAutoscaler(t *testing.T) {
 	t.Parallel()
 	for name, pausedFirst := range map[string]bool{"paused, then scaled": true, "scaled, then paused": false} {
@@ -65,7 +66,8 @@ func TestPausedWithAnAutoscaler(t *testing.T) {
 	}
 }
 
-// A quota that leaves no room for a Service leaves nothing in the status that is not there.
+// TestStatusWithoutAService verifies that the status lists no missing objects if a quota prevents
+// the creation of the Service.
 func TestStatusWithoutAService(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -85,7 +87,8 @@ func TestStatusWithoutAService(t *testing.T) {
 	}
 }
 
-// An instance without replicas is Ready with the first status, and one Event says so.
+// TestOneStatusWithoutReplicas verifies that an instance with zero replicas is Ready with its first
+// status update, and that one Event reports it.
 func TestOneStatusWithoutReplicas(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)

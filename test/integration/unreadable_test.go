@@ -20,8 +20,10 @@ import (
 	"github.com/example/nginx-operator/test/harness"
 )
 
-// What cannot be read is stored past the schema, as a release without these bounds would have. It fails alone: its status says
-// why, a metric counts it, its children stay, and all other objects are reconciled, also by an operator that starts only now.
+// TestUnreadableObjectsFailAlone verifies that an unreadable object does not affect other objects.
+// The test stores such objects past the schema, like a release without these bounds would. The
+// status and a metric report them, and their children stay. The operator reconciles all other
+// objects, also after a restart.
 func TestUnreadableObjectsFailAlone(t *testing.T) {
 	namespace := newNamespace(t)
 	create(t, newInstance(namespace, "before"))
@@ -34,14 +36,15 @@ func TestUnreadableObjectsFailAlone(t *testing.T) {
 		"deep":     `{"ports":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + "}",
 		"no-spec":  `"text"`,
 	}
-	// Of these the API server takes no status: it evaluates the rules of the schema, which finds other types.
+	// The API server rejects a status update of these objects: it evaluates the rules of the
+	// schema, which find other types.
 	shapeless := []string{"a-list", "deep", "no-spec"}
-	// The status of one is none, and that of another has what is in no status.
+	// The first status is not an object. The second has a value of the wrong type.
 	statuses := map[string]string{"fraction": `"text"`, "overflow": `{"readyReplicas":"many"}`}
 	for name, spec := range specs {
 		store(t, namespace, name, map[string]string{"spec": spec, "status": cmp.Or(statuses[name], "{}")})
 	}
-	// One that was reconciled becomes unreadable, and readable again.
+	// A reconciled object becomes unreadable, and later readable again.
 	var reported v1alpha2.NginxOperatorStatus
 	waitFor(t, func() error {
 		object, err := waitForStatusOnce(t.Context(), namespace, "before")
@@ -109,13 +112,15 @@ func keys(of map[string]string) []string {
 	return out
 }
 
-// storeSpec puts an object with a spec into etcd. One that exists keeps all else.
+// storeSpec writes an object with a spec directly into etcd. An existing object keeps all other
+// fields.
 func storeSpec(t *testing.T, namespace, name, spec string) {
 	t.Helper()
 	store(t, namespace, name, map[string]string{"spec": spec})
 }
 
-// store puts an object with these fields, as JSON, into etcd, at once. One that exists keeps all else.
+// store writes an object with these fields, as JSON, directly into etcd in one write. An existing
+// object keeps all other fields.
 func store(t *testing.T, namespace, name string, fields map[string]string) {
 	t.Helper()
 	object := &unstructured.Unstructured{}

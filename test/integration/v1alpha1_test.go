@@ -42,7 +42,7 @@ func readV1alpha2(t *testing.T, namespace, name string) *v1alpha2.NginxOperator 
 	return object
 }
 
-// manifest is an object as a user writes it.
+// manifest returns an object as a user writes it.
 func manifest(t *testing.T, version, namespace, name, spec string) *unstructured.Unstructured {
 	t.Helper()
 	object := &unstructured.Unstructured{}
@@ -52,7 +52,7 @@ func manifest(t *testing.T, version, namespace, name, spec string) *unstructured
 	return object
 }
 
-// apply applies a manifest as kubectl apply --server-side does.
+// apply applies a manifest like kubectl apply --server-side.
 func apply(t *testing.T, manager string, object *unstructured.Unstructured, options ...client.PatchOption) error {
 	t.Helper()
 	raw := must1(json.Marshal(object))(t)
@@ -64,7 +64,8 @@ func mustApply(t *testing.T, manager string, object *unstructured.Unstructured, 
 	must(t, apply(t, manager, object, options...))
 }
 
-// A client that knows v1alpha1 only writes in every way there is. It changes what it means to, and loses nothing else.
+// TestV1alpha1WritesLoseNothing verifies that a v1alpha1 client changes only the fields that it
+// writes, for each kind of write.
 func TestV1alpha1WritesLoseNothing(t *testing.T) {
 	t.Parallel()
 	patch := func(kind types.PatchType, text string) func(*testing.T, string) {
@@ -77,7 +78,7 @@ func TestV1alpha1WritesLoseNothing(t *testing.T) {
 	}
 	replace := func(spec string) func(*testing.T, string) {
 		return func(t *testing.T, namespace string) {
-			// The operator writes the status meanwhile.
+			// Retry, because the operator writes the status at the same time.
 			must(t, harness.RetryOnConflict(func() error {
 				object := manifest(t, "v1alpha1", namespace, "web", spec)
 				object.SetResourceVersion(readV1alpha2(t, namespace, "web").ResourceVersion)
@@ -137,7 +138,8 @@ func TestV1alpha1WritesLoseNothing(t *testing.T) {
 		}, nothing},
 		"an edit of all that v1alpha1 knows": {edit(func(o *v1alpha1.NginxOperator) {
 			o.Spec = v1alpha1.NginxOperatorSpec{Port: ptr.To[int32](8002), Replicas: ptr.To[int32](0), ForceRedeploy: "now"}
-			// The user's configuration has to listen on the new port too; at v1alpha1 it cannot be changed.
+			// The user's configuration has to listen on the new port as well, and v1alpha1 cannot
+			// change it.
 		}), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -164,7 +166,8 @@ func TestV1alpha1WritesLoseNothing(t *testing.T) {
 	}
 }
 
-// checkManagedFields: an apply by somebody who never came by reads all of them.
+// checkManagedFields requires that the managed fields can be read. It applies the object as a new
+// manager, for which the API server reads all of them.
 func checkManagedFields(t *testing.T, object *v1alpha2.NginxOperator) {
 	t.Helper()
 	if len(object.ManagedFields) == 0 {
@@ -185,8 +188,9 @@ func checkManagedFields(t *testing.T, object *v1alpha2.NginxOperator) {
 	}
 }
 
-// keepElsewhere lets the API server ask for the fields that v1alpha1 cannot say at a path where nothing answers, and returns what ends
-// that. The conversion still answers: so it is while a crowd keeps a review waiting for longer than its timeout.
+// keepElsewhere makes the API server call the webhook that preserves the v1alpha2-only fields at a
+// path where nothing answers. It returns a function that undoes this. The conversion still answers.
+// The effect is the same as if many requests delay a review for longer than its timeout.
 func keepElsewhere(t *testing.T) (end func()) {
 	t.Helper()
 	configuration := &admissionregistrationv1.MutatingWebhookConfiguration{
@@ -216,8 +220,9 @@ func keepElsewhere(t *testing.T) (end func()) {
 
 const keepWebhook = "keep.v1alpha1.nginxoperators.operator.example.com"
 
-// A tenant keeps the webhooks busy, so that the admission of somebody's v1alpha1 write is not answered. The write fails. Without
-// admission, a replace by a manifest of v1alpha1 would remove every field that v1alpha1 cannot say.
+// TestV1alpha1WriteFailsWithoutAdmission verifies that a v1alpha1 write fails if a tenant keeps the
+// webhooks so busy that its admission is not answered. Without admission, a replace with a v1alpha1
+// manifest would remove every field that v1alpha1 does not have.
 func TestV1alpha1WriteFailsWithoutAdmission(t *testing.T) {
 	namespace := newNamespace(t)
 	create(t, newFullObject(namespace))
@@ -256,7 +261,8 @@ func TestV1alpha1WriteFailsWithoutAdmission(t *testing.T) {
 	must(t, unchanged())
 }
 
-// The answer to who changes the annotation says where these fields are changed; who does not know it is not bothered.
+// TestV1alpha1Warning verifies that a client that changes the annotation gets a warning that says
+// where to change these fields. A client that only removes its annotations gets none.
 func TestV1alpha1Warning(t *testing.T) {
 	t.Parallel()
 	namespace, warned := newNamespace(t), &recordedWarnings{}
@@ -278,7 +284,8 @@ func TestV1alpha1Warning(t *testing.T) {
 	}
 }
 
-// A backup that was taken at v1alpha1 is restored with all that v1alpha2 knows, and a damaged one is refused.
+// TestRestoreAtV1alpha1 verifies that a backup taken at v1alpha1 restores all v1alpha2 fields, and
+// that admission rejects a damaged backup.
 func TestRestoreAtV1alpha1(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -298,7 +305,8 @@ func TestRestoreAtV1alpha1(t *testing.T) {
 	}
 }
 
-// A watch at v1alpha1 sees each change that is made at v1alpha2, in its own terms, and so does one at v1alpha2.
+// TestWatchInBothVersions verifies that a watch at either version sees changes made at the other
+// version, converted to its own version.
 func TestWatchInBothVersions(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -339,7 +347,8 @@ func waitForWatched[T client.Object](t *testing.T, watcher watch.Interface, want
 	}
 }
 
-// Two appliers, one in each version: who declares a field owns it, in whatever version it is.
+// TestAppliersInBothVersions verifies that the applier that sets a field owns it, in whatever
+// version the applier writes.
 func TestAppliersInBothVersions(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -370,8 +379,9 @@ func TestAppliersInBothVersions(t *testing.T) {
 	checkManagedFields(t, readV1alpha2(t, namespace, "web"))
 }
 
-// What an applier at v1alpha2 drops from its manifest goes, though v1alpha1 clients have written the object too. The port
-// that one of those declared is theirs and stays.
+// TestApplierAtV1alpha2Drops verifies that fields that a v1alpha2 applier drops from its manifest
+// are removed, although v1alpha1 clients have written the object as well. The port that a v1alpha1
+// client set belongs to that client and stays.
 func TestApplierAtV1alpha2Drops(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -405,7 +415,8 @@ func TestApplierAtV1alpha2Drops(t *testing.T) {
 	}
 }
 
-// One applier goes over from v1alpha1 to v1alpha2, gives its port a name or not, and goes back.
+// TestApplierChangesItsVersion verifies that an applier can move from v1alpha1 to v1alpha2, with a
+// named port or the default name, and back.
 func TestApplierChangesItsVersion(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -423,7 +434,8 @@ func TestApplierChangesItsVersion(t *testing.T) {
 		if diff := cmp.Diff(want, readV1alpha2(t, namespace, port).Spec); diff != "" {
 			t.Errorf("-want +got\n%s", diff)
 		}
-		// The API server would make 8080 of it.
+		// If the port is named web, the apply must fail, because the API server would reset the
+		// port to 8080.
 		err := apply(t, "gitops", old())
 		if port == "web" && (err == nil || !strings.Contains(err.Error(), "with another field manager")) || port == "http" && err != nil {
 			t.Errorf("back to v1alpha1 with port %s: %v", port, err)
@@ -435,7 +447,8 @@ func TestApplierChangesItsVersion(t *testing.T) {
 	}
 }
 
-// Applying the same again changes nothing, also where the Go types would write the values in another way.
+// TestApplyTwiceChangesNothing verifies that a second apply changes nothing, even if the Go types
+// would encode the values differently.
 func TestApplyTwiceChangesNothing(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)

@@ -18,7 +18,8 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// What only the API server can judge of the Pods is refused before it is stored, with its own words and the field that the user wrote.
+// TestVerdictOfTheAPIServer verifies that admission rejects Pod fields that only the API server can
+// validate. The message contains the API server's error and the field that the user wrote.
 func TestVerdictOfTheAPIServer(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -136,7 +137,8 @@ podTemplate:
 	object := specManifest(t, "v1alpha1", namespace, "web", "{}")
 	object.SetAnnotations(map[string]string{"operator.example.com/v1alpha2": `{"podTemplate":{"tolerations":[{"key":"a","operator":"Is"}]}}`})
 	want := `spec.podTemplate.tolerations[0].operator: Unsupported value: "Is"`
-	// On a busy machine the admission of a write at v1alpha1 may take longer than its timeout, and the write fails then.
+	// On a busy machine, the admission of a v1alpha1 write may exceed its timeout, and then the
+	// write fails.
 	var got error
 	waitFor(t, func() error {
 		if got = suite.admin.Create(t.Context(), object.DeepCopy()); got != nil && strings.Contains(got.Error(), "failed calling webhook") {
@@ -149,8 +151,9 @@ podTemplate:
 	}
 }
 
-// Admission asks about the Pods only. What the API server refuses of the other children is in the status, with the field of the spec. The
-// running Pods stay, and the correction ends it.
+// TestStatusOfRefusedChildren verifies that the status reports other children that the API server
+// rejects, with the field of the spec. Admission asks the API server only about the Pods. The
+// running Pods stay, and a corrected spec resolves the condition.
 func TestStatusOfRefusedChildren(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -249,8 +252,9 @@ expose:
 	}
 }
 
-// The verdict costs one request in the operator's namespace, for a spec that says something new of the Pods that the API server has to
-// judge. All other changes cost none, and no change costs one in the namespace of the object.
+// TestRequestsForTheVerdict verifies that admission sends one dry run, in the operator's namespace,
+// if a spec changes Pod fields that the API server has to validate. Other changes cause no dry run.
+// No change causes a dry run in the object's namespace.
 func TestRequestsForTheVerdict(t *testing.T) {
 	namespace := newNamespace(t)
 	audited := len(audit(t))

@@ -11,7 +11,8 @@ import (
 	"github.com/example/nginx-operator/internal/operatormanager"
 )
 
-// recordedWarnings keeps what the API server warns a client of. That v1alpha1 is deprecated it says each time; that is counted.
+// recordedWarnings records the warnings that the API server sends to a client. It only counts the
+// deprecation warning of v1alpha1, which comes with each request.
 type recordedWarnings struct {
 	mu         sync.Mutex
 	texts      []string
@@ -20,7 +21,7 @@ type recordedWarnings struct {
 
 const deprecation = "operator.example.com/v1alpha1 NginxOperator is deprecated; use operator.example.com/v1alpha2"
 
-// HandleWarningHeader is called for each warning.
+// HandleWarningHeader records one warning.
 func (w *recordedWarnings) HandleWarningHeader(_ int, _, text string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -37,7 +38,7 @@ func (w *recordedWarnings) list() []string {
 	return w.texts
 }
 
-// warningClient returns a client with all RBAC permissions that hands its warnings to a recorder.
+// warningClient returns a client with all RBAC permissions that passes its warnings to a handler.
 func warningClient(t *testing.T, warnings rest.WarningHandler) client.Client {
 	t.Helper()
 	config := rest.CopyConfig(suite.config)

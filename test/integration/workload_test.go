@@ -12,8 +12,8 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// What the Pods' containers and volumes cannot be is refused before it is stored, by the schema, by the webhook, or by the API server that
-// it asks, at the field that the user wrote.
+// TestWorkloadIsRefused verifies that the schema, the webhook, or the API server that the webhook
+// asks rejects invalid containers and volumes. The message names the field that the user wrote.
 func TestWorkloadIsRefused(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -31,7 +31,7 @@ func TestWorkloadIsRefused(t *testing.T) {
 		apart    = "has files of the operator or the image; choose another directory"
 	)
 	for title, test := range map[string]struct{ spec, want string }{
-		// The schema.
+		// Rejected by the schema.
 		"65 variables":   {many("env", "{name: A%d}", 65), "spec.env: Too many: 65: must have at most 64 items"},
 		"variable twice": {"env: [{name: A}, {name: A}]", `spec.env[1]: Duplicate value: {"name":"A"}`},
 		"long value": {
@@ -62,7 +62,7 @@ func TestWorkloadIsRefused(t *testing.T) {
 			"sidecars: [{name: a, resources: {requests: {cpu: '1e-1000000000'}}}]", "spec.sidecars[0].resources.requests[cpu]: " + quantity,
 		},
 
-		// The webhook.
+		// Rejected by the webhook.
 		"variable of nginx":  {"env: [{name: NGINX}]", "spec.env[0].name: Forbidden: nginx uses this variable internally"},
 		"name of a variable": {"env: [{name: 'A; daemon on'}]", `spec.env[0].name: Invalid value: "A; daemon on": must contain only letters`},
 		"ServiceAccount":     {"serviceAccountName: Web", `spec.serviceAccountName: Invalid value: "Web"`},
@@ -90,7 +90,7 @@ func TestWorkloadIsRefused(t *testing.T) {
 			"line 3: proxy_temp_path: /cache/a is on a read-only file system; write below /tmp, for example /tmp/a",
 		},
 
-		// The API server.
+		// Rejected by the API server.
 		"two sources of a value": {
 			"env: [{name: A, valueFrom: {fieldRef: {fieldPath: metadata.name}, secretKeyRef: {name: a, key: a}}}]",
 			"spec.env[0].valueFrom: Invalid value",
@@ -114,7 +114,8 @@ func TestWorkloadIsRefused(t *testing.T) {
 	}
 }
 
-// A change to a sidecar that crashes is taken back, and the status names the container.
+// TestSidecarThatCrashesIsTakenBack verifies that the operator rolls back a change to a sidecar
+// that crashes, and that the status names the container.
 func TestSidecarThatCrashesIsTakenBack(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)

@@ -16,7 +16,7 @@ import (
 	"github.com/example/nginx-operator/test/harness"
 )
 
-// promtool runs the program that `make bin/promtool` builds, and returns what it prints.
+// promtool runs the program that `make bin/promtool` builds, and returns its output.
 func promtool(t *testing.T, args ...string) string {
 	t.Helper()
 	program := harness.Must1(filepath.Abs(filepath.Join(repository, "bin", "promtool")))(t)
@@ -30,12 +30,12 @@ func promtool(t *testing.T, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// alertSets are the alerts of the operator, and those of an instance.
+// alertSets are the alerts of the operator, and the alerts of an instance.
 var alertSets = map[string]struct {
 	rules func() (*monitoringv1.PrometheusRule, error)
-	// tests is the file in testdata with what promtool tests.
+	// tests is the file in testdata with the promtool tests.
 	tests string
-	// wait is how long each waits at least before it fires.
+	// wait is the shortest time that each alert must wait before it fires.
 	wait time.Duration
 }{
 	"operator": {func() (*monitoringv1.PrometheusRule, error) { return Rules(repository) }, "alerts.yaml", 5 * time.Minute},
@@ -45,7 +45,7 @@ var alertSets = map[string]struct {
 	},
 }
 
-// promtool finds nothing wrong in the alerts, and each fires and is silent as the tests in testdata say.
+// TestAlerts checks the alerts with promtool, and runs the promtool tests in testdata.
 func TestAlerts(t *testing.T) {
 	for name, set := range alertSets {
 		t.Run(name, func(t *testing.T) {
@@ -60,7 +60,8 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
-// Each alert has a test in which it fires and one in which it is silent, waits before it fires, and says how bad it is and what is wrong.
+// TestEveryAlertIsTested checks that each alert has a test in which it fires and a test in which it
+// is silent, waits before it fires, and has a severity, a summary, and a description.
 func TestEveryAlertIsTested(t *testing.T) {
 	for name, set := range alertSets {
 		t.Run(name, func(t *testing.T) {
@@ -75,7 +76,8 @@ func TestEveryAlertIsTested(t *testing.T) {
 	}
 }
 
-// No alert depends on what a stranger can make the operator count: reviews that did not come from the API server.
+// TestAlertsCannotBeForged checks that no alert depends on metrics that any Pod can raise, by
+// sending reviews to the operator as the API server does.
 func TestAlertsCannotBeForged(t *testing.T) {
 	selected := 0
 	for _, alert := range Alerts(harness.Must1(Rules(repository))(t)) {
@@ -90,7 +92,8 @@ func TestAlertsCannotBeForged(t *testing.T) {
 	}
 }
 
-// testedAlerts returns the alerts that fire in a test of a file, and those that are silent in one.
+// testedAlerts returns the alerts that fire in at least one test of a file, and the alerts that are
+// silent in at least one.
 func testedAlerts(t *testing.T, name string) (firing, silent map[string]bool) {
 	t.Helper()
 	var file struct {
@@ -112,7 +115,8 @@ func testedAlerts(t *testing.T, name string) (firing, silent map[string]bool) {
 	return firing, silent
 }
 
-// requireTold requires an alert to wait for at least so long, and to say how bad it is and what is wrong.
+// requireTold requires an alert to wait for at least the given time, and to have a severity, a
+// summary, and a description.
 func requireTold(t *testing.T, alert monitoringv1.Rule, wait time.Duration) {
 	t.Helper()
 	if alert.For == nil {
@@ -130,7 +134,8 @@ func requireTold(t *testing.T, alert monitoringv1.Rule, wait time.Duration) {
 	}
 }
 
-// The alerts of an instance look at it alone, and at metrics that the exporter serves. No placeholder is left in them.
+// TestAlertsOfAnInstance checks that the alerts of an instance select only that instance and only
+// metrics that the exporter serves, and that they contain no placeholder.
 func TestAlertsOfAnInstance(t *testing.T) {
 	rules := InstanceRules("shop", "web", 1000)
 	if text := string(harness.Must1(yaml.Marshal(rules))(t)); placeholder.MatchString(text) {
@@ -157,8 +162,9 @@ func TestAlertsOfAnInstance(t *testing.T) {
 
 var placeholder = regexp.MustCompile(`NAMESPACE|NAME|LIMIT`)
 
-// Every query of the operator's alerts and of panels is one that Prometheus can read. It looks at the operator's job only, at metrics of
-// the API server about the operator's API, or at instances whose namespace and name are selected.
+// TestQueriesSelectWhatTheyMean checks that Prometheus can parse every query of the operator's
+// alerts and of the panels. Each selector is restricted to the operator's job, to API server
+// metrics about the operator's API, or to the selected namespaces and names of instances.
 func TestQueriesSelectWhatTheyMean(t *testing.T) {
 	var ofOperator, ofInstances []string
 	for _, alert := range Alerts(harness.Must1(Rules(repository))(t)) {
@@ -186,8 +192,9 @@ func TestQueriesSelectWhatTheyMean(t *testing.T) {
 	requireMatcher(t, ofInstances, instanceLabel, "=~", All)
 }
 
-// withoutAPIServer returns a query with a selector of the operator's in the place of each of the API server's, which has to be about the
-// operator's API: the job of the API server has another name in each cluster.
+// withoutAPIServer replaces each selector of API server metrics in a query with a selector of the
+// operator's job. The selector must be restricted to the operator's API. It cannot be restricted to
+// a job, because the API server's job has a different name in each cluster.
 func withoutAPIServer(t *testing.T, query string) string {
 	t.Helper()
 	for _, selector := range Selectors(query) {
@@ -203,11 +210,13 @@ func withoutAPIServer(t *testing.T, query string) string {
 	return query
 }
 
-// instanceLabel is the label with the name of a NginxOperator, which the PodMonitor of an instance takes from its Pods.
+// instanceLabel is the label with the name of a NginxOperator. The PodMonitor of an instance copies
+// it from the Pods.
 const instanceLabel = "app_kubernetes_io_instance"
 
-// requireMatcher requires each selector of some queries to have a matcher. A selector that lacks it gets it from promtool. One query is one
-// start of promtool, so they are made one.
+// requireMatcher requires each selector of the queries to have a matcher. It compares them with the
+// output of promtool, which adds the matcher if it is missing. All queries are joined, because each
+// query would start promtool again.
 func requireMatcher(t *testing.T, queries []string, label, operator, value string) {
 	t.Helper()
 	all := "(" + strings.Join(queries, ") or (") + ")"
@@ -216,7 +225,7 @@ func requireMatcher(t *testing.T, queries []string, label, operator, value strin
 	if restricted != written {
 		t.Errorf("a selector lacks %s%s%q; with it they are\n%s\nbut they are\n%s", label, operator, value, restricted, written)
 	}
-	// What the other tests take for the selectors of a query are all of them.
+	// Selectors, which the other tests use, must find every selector.
 	for _, query := range queries {
 		if found := len(Selectors(query)); found == 0 || found != strings.Count(query, label+operator+`"`+value+`"`) {
 			t.Errorf("%d selectors are found in %s", found, query)

@@ -24,7 +24,8 @@ import (
 
 const repository = "../.."
 
-// manifests returns the documents that config/monitoring makes beside other parts of config, by kind.
+// manifests renders config/monitoring together with other parts of config, and returns the
+// documents by kind.
 func manifests(t *testing.T, namespace string, parts ...string) map[string][][]byte {
 	t.Helper()
 	out := map[string][][]byte{}
@@ -34,7 +35,7 @@ func manifests(t *testing.T, namespace string, parts ...string) map[string][][]b
 	return out
 }
 
-// decode returns documents as objects of their API. A field that this does not have is an error.
+// decode decodes documents into objects of their API. Unknown fields are errors.
 func decode[T any](t *testing.T, documents [][]byte) []T {
 	t.Helper()
 	out := make([]T, len(documents))
@@ -46,7 +47,7 @@ func decode[T any](t *testing.T, documents [][]byte) []T {
 	return out
 }
 
-// one returns the only one of some objects for which a condition holds.
+// one returns the only object for which a condition holds.
 func one[T any](t *testing.T, all []T, holds func(*T) bool) *T {
 	t.Helper()
 	var found []*T
@@ -63,8 +64,8 @@ func one[T any](t *testing.T, all []T, holds func(*T) bool) *T {
 
 func anyOf[T any](*T) bool { return true }
 
-// What the ServiceMonitor says of the operator's endpoint is what config/default makes of it, and what a bundle installs: the Service and
-// its port, HTTPS, and a token that may read the metrics.
+// TestComponent checks that the ServiceMonitor matches config/default and the bundle: the Service
+// and its port, HTTPS, and a token that may read the metrics.
 func TestComponent(t *testing.T) {
 	for name, test := range map[string]struct {
 		namespace string
@@ -103,7 +104,8 @@ func TestComponent(t *testing.T) {
 	}
 }
 
-// bundled returns the manifests of the bundle by kind, in the namespace where OLM puts them.
+// bundled returns the manifests of the bundle by kind, in the namespace into which OLM installs
+// them.
 func bundled(t *testing.T, namespace string) map[string][][]byte {
 	t.Helper()
 	out := map[string][][]byte{}
@@ -120,12 +122,13 @@ func bundled(t *testing.T, namespace string) map[string][][]byte {
 	return out
 }
 
-// requireService returns the port that the ServiceMonitor selects.
+// requireService requires the ServiceMonitor to select exactly one Service, with the job name that
+// alerts and panels use. It returns the selected port.
 func requireService(t *testing.T, monitor *monitoringv1.ServiceMonitor, services []corev1.Service) corev1.ServicePort {
 	t.Helper()
 	endpoint := monitor.Spec.Endpoints[0]
 	var port corev1.ServicePort
-	// Prometheus takes every port of that name on every Service that is selected.
+	// Prometheus scrapes every port with this name on every selected Service.
 	service := one(t, services, func(service *corev1.Service) bool {
 		selector := labels.SelectorFromSet(monitor.Spec.Selector.MatchLabels)
 		if service.Namespace != monitor.Namespace || !selector.Matches(labels.Set(service.Labels)) {
@@ -145,7 +148,7 @@ func requireService(t *testing.T, monitor *monitoringv1.ServiceMonitor, services
 	return port
 }
 
-// requireServed holds the endpoint against what the operator serves there: HTTPS, under a certificate of its own.
+// requireServed checks the port of the endpoint against the operator's defaults and its container.
 func requireServed(t *testing.T, port corev1.ServicePort, deployments []appsv1.Deployment) {
 	t.Helper()
 	noVariables := func(string) (string, bool) { return "", false }
@@ -162,7 +165,8 @@ func requireServed(t *testing.T, port corev1.ServicePort, deployments []appsv1.D
 	}
 }
 
-// requireAccess follows the token of the ServiceMonitor to the permission to read the metrics, and to no other.
+// requireAccess requires HTTPS and a bearer token. It follows the token to its ClusterRole, which
+// must grant the permission to read the metrics and no other permission.
 func requireAccess(t *testing.T, monitor *monitoringv1.ServiceMonitor, all map[string][][]byte) {
 	t.Helper()
 	endpoint := monitor.Spec.Endpoints[0]
@@ -196,9 +200,11 @@ func requireAccess(t *testing.T, monitor *monitoringv1.ServiceMonitor, all map[s
 	}
 }
 
-// Neither config/default nor the bundle has an object of the Prometheus operator: where that is missing the installation would fail.
+// TestNothingElseNeedsThePrometheusOperator checks that config/default and the bundle have no
+// objects of the Prometheus operator. Otherwise the installation fails on clusters without it.
 func TestNothingElseNeedsThePrometheusOperator(t *testing.T) {
-	const group = "monitoring.coreos.com" // permissions for it need no such API
+	// Only objects need the API. RBAC rules may reference a group that is not installed.
+	const group = "monitoring.coreos.com"
 	for _, directory := range []string{"bundle", "config/default", "config/metrics", "config/manifests"} {
 		err := fs.WalkDir(os.DirFS(path.Join(repository, directory)), ".", func(name string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() {

@@ -15,16 +15,16 @@ import (
 	"github.com/example/nginx-operator/test/harness"
 )
 
-// panelWidth is how many columns Grafana has.
+// panelWidth is the number of columns in a Grafana dashboard.
 const panelWidth = 24
 
-// dashboards are those of config/monitoring, with the variables and the number of panels that each has.
+// dashboards are the dashboards of config/monitoring, with their variables and numbers of panels.
 var dashboards = map[string]struct {
 	read      func(repository string) (*Dashboard, error)
 	variables []string
-	// least and most bound the panels, rows left out.
+	// least and most bound the number of panels without rows.
 	least, most int
-	// file is its name in the ConfigMap.
+	// file is the key in the ConfigMap. source is the file in config/monitoring.
 	file, source string
 }{
 	"operator": {ReadDashboard, []string{"datasource"}, 10, 30, "nginx-operator.json", "dashboard.json"},
@@ -35,7 +35,8 @@ var dashboards = map[string]struct {
 	},
 }
 
-// A dashboard is one that Grafana shows: identities are unique, no panel covers another, each says what it shows and where from.
+// TestDashboards checks that Grafana can display the dashboards: IDs are unique, panels do not
+// overlap, and each panel has a description and a data source.
 func TestDashboards(t *testing.T) {
 	uids := map[string]bool{}
 	for name, want := range dashboards {
@@ -63,8 +64,9 @@ func TestDashboards(t *testing.T) {
 	}
 }
 
-// requireVariables requires the variables of these names, the first of which is the data source. All values of another are those of
-// series with that label, so that other exporters of nginx are left out.
+// requireVariables requires variables with these names. The first is the data source. The values of
+// the others come from series with the label of an instance, so that other nginx exporters are
+// excluded.
 func requireVariables(t *testing.T, dashboard *Dashboard, want []string) {
 	t.Helper()
 	var names []string
@@ -82,7 +84,7 @@ func requireVariables(t *testing.T, dashboard *Dashboard, want []string) {
 	}
 }
 
-// requirePlace takes the cells of a panel, each of which has to be free.
+// requirePlace marks the cells of a panel as taken. Each cell must be free.
 func requirePlace(t *testing.T, panel *Panel, taken map[[2]int]string) {
 	t.Helper()
 	at := panel.GridPos
@@ -99,7 +101,8 @@ func requirePlace(t *testing.T, panel *Panel, taken map[[2]int]string) {
 	}
 }
 
-// requireQueries requires what a panel shows to be said, and its queries to be told apart.
+// requireQueries requires a panel to have a description, a unit, the data source, and queries with
+// unique IDs and a legend.
 func requireQueries(t *testing.T, panel *Panel, source string) {
 	t.Helper()
 	unit := panel.FieldConfig.Defaults.Unit
@@ -116,7 +119,8 @@ func requireQueries(t *testing.T, panel *Panel, source string) {
 	}
 }
 
-// Each alert is on a panel, which links to its runbook and shows every metric that the alert looks at.
+// TestEveryAlertHasAPanel checks that each alert has a panel that links to its runbook and shows
+// every metric of the alert.
 func TestEveryAlertHasAPanel(t *testing.T) {
 	var all []monitoringv1.Rule
 	for set, dashboard := range map[string]string{"operator": "operator", "instance": "instances"} {
@@ -131,7 +135,8 @@ func TestEveryAlertHasAPanel(t *testing.T) {
 	}
 }
 
-// requirePanel requires a panel that shows what an alert looks at.
+// requirePanel requires a panel that links to an alert's runbook and shows the metrics of the
+// alert.
 func requirePanel(t *testing.T, dashboard *Dashboard, alert monitoringv1.Rule) {
 	t.Helper()
 	at := slices.IndexFunc(dashboard.Panels, func(panel Panel) bool {
@@ -156,7 +161,8 @@ func requirePanel(t *testing.T, dashboard *Dashboard, alert monitoringv1.Rule) {
 	}
 }
 
-// requireRunbooks requires each link of a dashboard to lead to the runbook of the alert that it names.
+// requireRunbooks requires each link of a dashboard to lead to the runbook of the alert in its
+// title.
 func requireRunbooks(t *testing.T, dashboard *Dashboard, alerts []monitoringv1.Rule) {
 	t.Helper()
 	for _, panel := range dashboard.Panels {
@@ -170,7 +176,8 @@ func requireRunbooks(t *testing.T, dashboard *Dashboard, alerts []monitoringv1.R
 	}
 }
 
-// The component makes the dashboards a ConfigMap that Grafana's sidecar finds, and nothing of them is lost on the way.
+// TestDashboardsAreAConfigMap checks that the component puts the complete dashboards into a
+// ConfigMap that Grafana's sidecar finds.
 func TestDashboardsAreAConfigMap(t *testing.T) {
 	configMaps := decode[corev1.ConfigMap](t, manifests(t, "monitoring")["ConfigMap"])
 	configMap := one(t, configMaps, func(c *corev1.ConfigMap) bool { return c.Labels["grafana_dashboard"] == "1" })

@@ -15,16 +15,17 @@ import (
 	"github.com/example/nginx-operator/test/harness"
 )
 
-// exported returns the metrics that the exporter makes of a status page of nginx, by name, with their types.
+// exported returns the names and types of the metrics that the exporter serves for nginx's status
+// page.
 func exported(t *testing.T) map[string]string {
 	t.Helper()
-	// The page is that of https://nginx.org/en/docs/http/ngx_http_stub_status_module.html.
+	// This is the example of https://nginx.org/en/docs/http/ngx_http_stub_status_module.html.
 	const page = "Active connections: 291 \n" + "server accepts handled requests\n 16630948 16630948 31070465 \n" +
 		"Reading: 6 Writing: 179 Waiting: 106 \n"
 	nginx := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, page) }))
 	defer nginx.Close()
 	registry := prometheus.NewRegistry()
-	// The namespace is the one that the exporter's program gives to metrics of nginx.
+	// The exporter's program uses this namespace for nginx metrics.
 	exporter := collector.NewNginxCollector(client.NewNginxClient(nginx.Client(), nginx.URL), "nginx", nil, slog.New(slog.DiscardHandler))
 	harness.Must(t, registry.Register(exporter))
 	types := map[string]string{}
@@ -36,7 +37,8 @@ func exported(t *testing.T) map[string]string {
 
 var rated = regexp.MustCompile(`(?:rate|increase)\((\w+)\{`)
 
-// Every metric of instances that a panel looks at is one that the exporter serves, and a rate is that of a counter.
+// TestMetricsOfInstancesAreExported checks that the panels use only metrics that the exporter
+// serves, that they compute rates only of counters, and that they show every metric.
 func TestMetricsOfInstancesAreExported(t *testing.T) {
 	var queries []string
 	for _, panel := range harness.Must1(ReadInstancesDashboard(repository))(t).Panels {

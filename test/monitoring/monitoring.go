@@ -1,5 +1,5 @@
-// Package monitoring reads what config/monitoring gives to Prometheus and Grafana, so that tests of several kinds can hold it: against
-// promtool, a real operator and a real Prometheus.
+// Package monitoring reads the alerts and dashboards of config/monitoring for several kinds of
+// tests: against promtool, a real operator, and a real Prometheus.
 package monitoring
 
 import (
@@ -23,18 +23,19 @@ import (
 	"github.com/example/nginx-operator/internal/operand"
 )
 
-// Job is the label job that alerts and panels select.
+// Job is the value of the label job that alerts and panels select.
 const Job = "nginx-operator"
 
-// Render returns what config/monitoring makes in a kustomization of a user's, beside other parts of config. The namespace is that of the
-// operator, "" for that of config/default. The repository is a path to its directory.
+// Render returns the objects of a user's kustomization with config/monitoring and other parts of
+// config. namespace is the operator's namespace, or "" for the namespace of config/default.
+// repository is the path of the repository.
 func Render(repository, namespace string, parts ...string) ([]*resource.Resource, error) {
 	dir, err := os.MkdirTemp("", "monitoring-")
 	if err != nil {
 		return nil, fmt.Errorf("failed to make a directory: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	// Kustomize takes relative paths only.
+	// Kustomize accepts only relative paths.
 	config, err := relative(dir, filepath.Join(repository, "config"))
 	if err != nil {
 		return nil, fmt.Errorf("failed to find config/monitoring: %w", err)
@@ -57,7 +58,7 @@ func Render(repository, namespace string, parts ...string) ([]*resource.Resource
 	return rendered.Resources(), nil
 }
 
-// relative returns a path from one directory to another, by their real paths.
+// relative returns the relative path between two directories after resolving symbolic links.
 func relative(from, to string) (string, error) {
 	var err error
 	for _, path := range []*string{&from, &to} {
@@ -71,7 +72,7 @@ func relative(from, to string) (string, error) {
 	return filepath.Rel(from, to)
 }
 
-// Rules returns the PrometheusRule of config/monitoring. A field that its API does not have is an error.
+// Rules returns the PrometheusRule of config/monitoring. Unknown fields are errors.
 func Rules(repository string) (*monitoringv1.PrometheusRule, error) {
 	text, err := os.ReadFile(filepath.Join(repository, "config", "monitoring", "prometheusrule.yaml")) //nolint:gosec // of this repository
 	if err != nil {
@@ -84,8 +85,8 @@ func Rules(repository string) (*monitoringv1.PrometheusRule, error) {
 	return rules, nil
 }
 
-// InstanceRules returns the PrometheusRule that the operator makes for the NginxOperator of that name. The nginx of each of its Pods may
-// have limit connections open.
+// InstanceRules returns the PrometheusRule that the operator creates for a NginxOperator. limit is
+// the number of connections that nginx may have open in each Pod.
 func InstanceRules(namespace, name string, limit int32) *monitoringv1.PrometheusRule {
 	object := &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	object.Spec.Nginx = &v1alpha2.Nginx{WorkerProcesses: ptr.To[int32](1), WorkerConnections: &limit}
@@ -93,7 +94,7 @@ func InstanceRules(namespace, name string, limit int32) *monitoringv1.Prometheus
 	return operand.PrometheusRule(object)
 }
 
-// Alerts returns the alerts of a PrometheusRule, in their order.
+// Alerts returns the alerts of a PrometheusRule in order.
 func Alerts(rules *monitoringv1.PrometheusRule) []monitoringv1.Rule {
 	var out []monitoringv1.Rule
 	for _, group := range rules.Spec.Groups {
@@ -102,7 +103,7 @@ func Alerts(rules *monitoringv1.PrometheusRule) []monitoringv1.Rule {
 	return out
 }
 
-// Dashboard is a dashboard, as far as it is looked at.
+// Dashboard contains the fields of a Grafana dashboard that the tests read.
 type Dashboard struct {
 	UID        string  `json:"uid"`
 	Title      string  `json:"title"`
@@ -112,14 +113,14 @@ type Dashboard struct {
 	} `json:"templating"`
 }
 
-// Variable is what whoever looks at a dashboard selects.
+// Variable is a variable that the viewer of a dashboard selects.
 type Variable struct {
 	Name string `json:"name"`
-	// Type is datasource, or query where the values are those of a label.
+	// Type is datasource, or query if the values are the values of a label.
 	Type string `json:"type"`
-	// AllValue is what a query gets where all values are selected.
+	// AllValue is the regular expression in queries if all values are selected.
 	AllValue string `json:"allValue"`
-	// Definition is how the values are found: label_values(selector, label).
+	// Definition is the source of the values: label_values(selector, label).
 	Definition string `json:"definition"`
 }
 
@@ -129,7 +130,7 @@ type Panel struct {
 	Type        string `json:"type"`
 	Title       string `json:"title"`
 	Description string `json:"description"`
-	// GridPos is where it is and how large, in 24 columns.
+	// GridPos is the position and size, in 24 columns.
 	GridPos struct {
 		X int `json:"x"`
 		Y int `json:"y"`
@@ -141,7 +142,7 @@ type Panel struct {
 	} `json:"datasource"`
 	FieldConfig struct {
 		Defaults struct {
-			// Unit is one of Grafana's identifiers of units.
+			// Unit is the identifier of a Grafana unit.
 			Unit string `json:"unit"`
 		} `json:"defaults"`
 	} `json:"fieldConfig"`
@@ -159,12 +160,12 @@ type Link struct {
 	URL   string `json:"url"`
 }
 
-// ReadDashboard returns the dashboard of the operator and of what it reports.
+// ReadDashboard returns the dashboard of the operator and its metrics.
 func ReadDashboard(repository string) (*Dashboard, error) {
 	return readDashboard(repository, "dashboard.json")
 }
 
-// ReadInstancesDashboard returns the dashboard of the traffic of instances.
+// ReadInstancesDashboard returns the dashboard of the instances' traffic.
 func ReadInstancesDashboard(repository string) (*Dashboard, error) {
 	return readDashboard(repository, "dashboard-instances.json")
 }
@@ -181,14 +182,15 @@ func readDashboard(repository, file string) (*Dashboard, error) {
 	return dashboard, nil
 }
 
-// variables are the values with which queries are tested: a minute for what depends on the width of a screen, an hour for what depends on
-// the time that is shown, and else all.
+// variables are the values of variables in tested queries: a minute if the value depends on the
+// width of the screen, an hour if it depends on the displayed time range, and otherwise all values.
 var variables = strings.NewReplacer("$__rate_interval", "1m", "$__range", "1h", "$namespace", All, "$instance", All)
 
-// All is what variables stand for where all of their values are selected.
+// All is the regular expression for a variable with all values selected.
 const All = ".+"
 
-// Queries returns the queries of a panel as Grafana sends them, with all values of the variables selected.
+// Queries returns the queries of a panel as Grafana sends them with all values of the variables
+// selected.
 func (p *Panel) Queries() []string {
 	var out []string
 	for _, target := range p.Targets {
@@ -197,23 +199,26 @@ func (p *Panel) Queries() []string {
 	return out
 }
 
-// Selector is what selects series in a query: the name of a metric, and that with its matchers.
+// Selector selects series in a query. Metric is the name of the metric, and Text is the name with
+// its matchers.
 type Selector struct{ Metric, Text string }
 
 var selector = regexp.MustCompile(`([a-zA-Z_:][a-zA-Z0-9_:]*)\{[^}]*\}`)
 
-// OfOperator reports whether it selects series of the operator's, and not of nginx.
+// OfOperator reports whether the selector is restricted to the operator's job.
 func (s Selector) OfOperator() bool { return strings.Contains(s.Text, `job="`+Job+`"`) }
 
-// OfAPIServer reports whether it selects series of the API server.
+// OfAPIServer reports whether the selector selects API server metrics.
 func (s Selector) OfAPIServer() bool { return strings.HasPrefix(s.Metric, "apiserver_") }
 
-// Forgeable reports whether every Pod that reaches the operator's ports can change the series that it selects.
+// Forgeable reports whether any Pod that can reach the operator's ports can change the selected
+// series.
 func (s Selector) Forgeable() bool {
 	return strings.HasPrefix(s.Metric, "controller_runtime_webhook_") || s.Metric == "nginx_operator_conversion_failures_total"
 }
 
-// Selectors returns the selectors of a query, each of which has matchers: a test holds that.
+// Selectors returns the selectors of a query. It finds only selectors with matchers. A test checks
+// that all selectors have matchers.
 func Selectors(query string) []Selector {
 	var out []Selector
 	for _, found := range selector.FindAllStringSubmatch(query, -1) {
@@ -222,7 +227,8 @@ func Selectors(query string) []Selector {
 	return out
 }
 
-// Series returns the name under which a metric is served: that of a histogram without the ending of its parts.
+// Series returns the name under which a metric is served. For a histogram, it is the name without
+// the suffix of its parts.
 func (s Selector) Series() string {
 	for _, ending := range []string{"_bucket", "_sum", "_count"} {
 		if name, found := strings.CutSuffix(s.Metric, ending); found {

@@ -20,8 +20,9 @@ import (
 	"github.com/example/nginx-operator/test/harness"
 )
 
-// The component selects the operator's Pods, opens their port for webhooks to all and that for metrics to labelled namespaces, and
-// leaves egress alone. Neither config/default nor the bundle has it.
+// TestNetworkPolicy checks that config/network-policy selects the operator's Pods, opens the
+// webhook port to everyone and the metrics port to labeled namespaces, and does not restrict
+// egress. Neither config/default nor the bundle contains it.
 func TestNetworkPolicy(t *testing.T) {
 	fs := filesys.MakeFsOnDisk()
 	build := func(dir string) map[string][]byte {

@@ -1,7 +1,7 @@
-// Command scorecard holds the tests of our own that `operator-sdk scorecard` runs beside its basic and OLM tests. Each
-// is a Pod in the namespace that scorecard is given, with the operator running on the cluster, and prints its result as
-// scorecard's TestStatus. Its ServiceAccount needs the RBAC permissions of the ClusterRole
-// nginx-operator-nginxoperator-editor-role.
+// Command scorecard contains the custom tests that `operator-sdk scorecard` runs in addition to its
+// basic and OLM tests. The operator must be running on the cluster. Each test is a Pod in
+// scorecard's namespace and prints its result as a scorecard TestStatus. Its ServiceAccount needs
+// the RBAC permissions of the ClusterRole nginx-operator-nginxoperator-editor-role.
 package main
 
 import (
@@ -26,10 +26,11 @@ import (
 	"github.com/example/nginx-operator/test/harness"
 )
 
-// limit bounds one test. Scorecard has a limit of its own (--wait-time), which says less about what was waited for.
+// limit bounds one test. It is shorter than scorecard's own limit (--wait-time), whose error does
+// not contain the failed check.
 const limit = 90 * time.Second
 
-// test is one test: its steps, each logged, end with the first error.
+// test runs the steps of one test, logs each step, and stops at the first error.
 type test func(ctx context.Context, run *run) error
 
 var tests = map[string]test{
@@ -39,7 +40,7 @@ var tests = map[string]test{
 	"bad-input-refused": badInputRefused,
 }
 
-// run is what a test works with.
+// run is the environment of a test.
 type run struct {
 	client    client.Client
 	namespace string
@@ -61,8 +62,8 @@ func main() {
 		fmt.Fprintf(os.Stderr, "say which test to run: %s\n", strings.Join(names, ", "))
 		os.Exit(2)
 	}
-	// Scorecard reads the Pod's log as the result, so nothing else may get into it. After 30 s, controller-runtime would say there that it has
-	// no logger.
+	// Scorecard parses the Pod's log as the result, so nothing else may be logged. Without a
+	// logger, controller-runtime prints a warning after 30 s.
 	ctrl.SetLogger(logr.Discard())
 	klog.SetLogger(logr.Discard())
 	status := result(os.Args[1])
@@ -74,7 +75,8 @@ func main() {
 	}
 }
 
-// result runs a test. Scorecard wants the result of a failure as well, so an error is no failure of the program.
+// result runs a test. A failed test is not an error of the program, because scorecard needs the
+// result of a failure as well.
 func result(name string) scorecard.TestStatus {
 	out := scorecard.TestResult{Name: name, State: scorecard.PassState}
 	r, err := newRun(name)
@@ -106,7 +108,7 @@ func newRun(name string) (*run, error) {
 	return &run{client: api, namespace: namespace, name: "scorecard-" + name}, nil
 }
 
-// clean removes the object of the test, whether it passed or not.
+// clean deletes the object of the test.
 func (r *run) clean() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -116,7 +118,7 @@ func (r *run) clean() error {
 	return nil
 }
 
-// eventually repeats a check until it passes, and says when it gave up.
+// eventually repeats a check until it passes, or returns an error when ctx ends.
 func eventually(ctx context.Context, check func(context.Context) error) error {
 	if err := harness.Eventually(ctx, 250*time.Millisecond, check); err != nil {
 		return fmt.Errorf("gave up after %s: %w", limit, err)
@@ -124,7 +126,7 @@ func eventually(ctx context.Context, check func(context.Context) error) error {
 	return nil
 }
 
-// fetch returns what an address answers with status 200.
+// fetch returns the body of a response. A status other than 200 is an error.
 func fetch(ctx context.Context, url string) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

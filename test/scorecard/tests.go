@@ -20,7 +20,7 @@ const (
 	config = "server {\n    listen 8080;\n    listen 8081;\n    location / { return 200 \"" + answer + "\"; }\n}\n"
 )
 
-// object returns the object of the test: an instance with two ports and a configuration of its own.
+// object returns the object of the test: an instance with two ports and an inline configuration.
 func (r *run) object() *v1alpha2.NginxOperator {
 	return &v1alpha2.NginxOperator{
 		ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: r.name},
@@ -32,7 +32,7 @@ func (r *run) object() *v1alpha2.NginxOperator {
 	}
 }
 
-// ready waits until an object says that its current generation is what serves.
+// ready waits until an object is Ready with its current generation.
 func (r *run) ready(ctx context.Context, object *v1alpha2.NginxOperator) error {
 	return eventually(ctx, func(ctx context.Context) error {
 		if err := r.client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
@@ -73,7 +73,8 @@ func (r *run) serves(ctx context.Context, port int32) error {
 	})
 }
 
-// operandServes: a new object becomes ready, and its Service answers on every port with what is configured.
+// operandServes checks that a new object becomes Ready, and that its Service serves the
+// configuration on every port.
 func operandServes(ctx context.Context, r *run) error {
 	object, err := r.instance(ctx)
 	if err != nil {
@@ -88,8 +89,8 @@ func operandServes(ctx context.Context, r *run) error {
 	return nil
 }
 
-// statusTruthful: the status speaks of the current generation and counts what is there; a change that cannot be made
-// is named, and Ready is not True for it.
+// statusTruthful checks that the status describes the current generation and has the right counts.
+// If a change is blocked, the status reports the reason and Ready is not True.
 func statusTruthful(ctx context.Context, r *run) error {
 	object, err := r.instance(ctx)
 	if err != nil {
@@ -102,7 +103,7 @@ func statusTruthful(ctx context.Context, r *run) error {
 	if len(status.BlockedBy) > 0 || meta.IsStatusConditionTrue(status.Conditions, v1alpha2.ConditionDegraded) {
 		return fmt.Errorf("an instance that serves is degraded or blocked: %+v", status)
 	}
-	// The nodes follow a new Service within a moment.
+	// The nodes take a moment to route a new Service.
 	err = eventually(ctx, func(ctx context.Context) error {
 		body, err := fetch(ctx, status.URL)
 		if err == nil && body != answer {
@@ -141,8 +142,8 @@ func statusTruthful(ctx context.Context, r *run) error {
 	return r.serves(ctx, 8080)
 }
 
-// versionsAgree: both versions of the API show the same object, and a change through the older one keeps what only the
-// newer one can say.
+// versionsAgree checks that both API versions show the same object, and that a change at the older
+// version preserves fields that only the newer version has.
 func versionsAgree(ctx context.Context, r *run) error {
 	object := r.object()
 	if err := r.client.Create(ctx, object); err != nil {
@@ -171,7 +172,7 @@ func versionsAgree(ctx context.Context, r *run) error {
 	return nil
 }
 
-// badInputRefused: a configuration that nginx would not take is refused, with its line.
+// badInputRefused checks that a configuration with an unknown directive is rejected.
 func badInputRefused(ctx context.Context, r *run) error {
 	object := r.object()
 	object.Spec.Config.Inline = "server {\n    listen 8080;\n    listen 8081;\n    lisn 8082;\n}\n"

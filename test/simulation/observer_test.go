@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	// healTime is how long the instances may take after the faults have ended, without another
-	// change. It is shorter than the time after which the operator asks the API server again about
-	// a spec that it found invalid.
+	// healTime is the time for instances to recover after the faults have ended, without another
+	// change. It is shorter than requeue.AfterVerdict, the retry interval of a spec that the API
+	// server rejects as invalid.
 	healTime = 8 * time.Minute
-	// settleTime is how long they may take after the last change, quietTime how long no request may
-	// follow.
+	// settleTime is the time for instances to settle after the last change. quietTime is the
+	// following time without any request.
 	settleTime = 40 * time.Minute
 	quietTime  = 10 * time.Minute
 )
@@ -31,7 +31,7 @@ type observer struct {
 	found   []string
 }
 
-// observe checks the world at each quiet moment from now on.
+// observe returns an observer that checks the world at each quiet moment from now on.
 func observe(w *world.World) *observer {
 	o := &observer{w: w}
 	w.OnQuiet = func() {
@@ -44,8 +44,8 @@ func observe(w *world.World) *observer {
 	return o
 }
 
-// finish ends all faults, checks the invariants, asks for one more rollout of all instances, and
-// checks the invariants of the end.
+// finish ends all faults, checks the invariants, starts one more rollout of all instances, and
+// checks the final invariants. It returns the violations.
 func (o *observer) finish() []string {
 	w := o.w
 	if len(o.found) > 0 {
@@ -78,7 +78,7 @@ func (o *observer) finish() []string {
 	return append(o.found, check.Same(state, fresh(w))...)
 }
 
-// fresh returns the cluster that the same inputs lead to without faults and without a history.
+// fresh returns the cluster that results from the same inputs without faults and without a history.
 func fresh(from *world.World) *check.State {
 	w := world.New(from.Release, 0)
 	for _, of := range []*storage.Resource{storage.ConfigMaps, storage.Secrets} {
@@ -100,7 +100,7 @@ func fresh(from *world.World) *check.State {
 	return w.State()
 }
 
-// inputOf returns a copy of a ConfigMap or Secret of a user, or nil.
+// inputOf returns a copy of a user's ConfigMap or Secret, or nil for any other object.
 func inputOf(found *storage.Version) client.Object {
 	out := world.Input(found)
 	if out == nil || len(out.GetOwnerReferences()) > 0 {
@@ -112,7 +112,7 @@ func inputOf(found *storage.Version) client.Object {
 	return out
 }
 
-// note records which states and transitions the statuses of all instances went through.
+// note records the states and transitions in the statuses of all instances.
 func note(w *world.World, reached map[string]bool) {
 	last := map[string]string{}
 	for _, version := range w.Store.Since(0) {

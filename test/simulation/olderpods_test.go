@@ -8,8 +8,8 @@ import (
 	"github.com/example/nginx-operator/test/simulation/world"
 )
 
-// A process that starts on an older view of the Pods gives the Service no port of Pods that have
-// ended.
+// TestOlderPodsBringNoPortBack verifies that a process that starts on an older view of the Pods
+// does not give the Service a port of ended Pods.
 func TestOlderPodsBringNoPortBack(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world.World) {
 		instance := newInstance("web")

@@ -19,7 +19,8 @@ func portNames(service *corev1.Service) (out []string) {
 	return out
 }
 
-// samePorts reports each write of the Service after a resource version that changes the names of its ports.
+// samePorts fails the test for each write of the Service after a resource version that changes the
+// names of its ports.
 func samePorts(t *testing.T, w *world.World, since int64) {
 	t.Helper()
 	want, _ := world.Get[corev1.Service](w, storage.Services, "web")
@@ -36,7 +37,8 @@ func samePorts(t *testing.T, w *world.World, since int64) {
 	}
 }
 
-// A process that starts on an older view of the Service repeats no step of an earlier change of its port names.
+// TestOlderServiceKeepsPortNames verifies that a process that starts on an older view of the
+// Service repeats no step of an earlier change of its port names.
 func TestOlderServiceKeepsPortNames(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world.World) {
 		instance := newInstance("web")

@@ -8,8 +8,8 @@ import (
 	"github.com/example/nginx-operator/test/simulation/world"
 )
 
-// While the Deployment cannot be written, the status reports the certificate that Pods mount, and
-// not the renewed one.
+// TestRefusedRenewalIsNotReported verifies that the status reports the certificate that Pods mount,
+// and not the renewed one, while the Deployment cannot be written.
 func TestRefusedRenewalIsNotReported(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world.World) {
 		w.RenewCertificate()

@@ -16,7 +16,7 @@ import (
 	"github.com/example/nginx-operator/test/simulation/world"
 )
 
-// refuseIngresses makes a quota refuse every Ingress.
+// refuseIngresses makes a quota reject every Ingress.
 func refuseIngresses(w *world.World) {
 	of := storage.Ingresses
 	w.Faults.Refuse = map[*storage.Resource]error{
@@ -35,7 +35,8 @@ func configuredBy(name string) func(*v1alpha2.NginxOperator) {
 	}
 }
 
-// Row 1a: while an Ingress is refused, a missing ConfigMap leaves the Pods as they are.
+// TestRow1aMissingConfigMapKeepsPods reproduces row 1a: while an Ingress is refused, a missing
+// ConfigMap does not change the Pods.
 func TestRow1aMissingConfigMapKeepsPods(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world.World) {
 		w.Must(w.Write(world.ConfigMap("old", "nginx.conf", "server { listen 8080; return 200; }")))
@@ -58,7 +59,8 @@ func TestRow1aMissingConfigMapKeepsPods(t *testing.T) {
 	})
 }
 
-// Row 1b: while an Ingress is refused, a failed rollout is rolled back.
+// TestRow1bRollsBackWhileAnIngressIsRefused reproduces row 1b: while an Ingress is refused, a
+// failed rollout is rolled back.
 func TestRow1bRollsBackWhileAnIngressIsRefused(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world.World) {
 		serve(t, w, newInstance("web"))
@@ -77,7 +79,8 @@ func TestRow1bRollsBackWhileAnIngressIsRefused(t *testing.T) {
 	})
 }
 
-// Row 1c: while an Ingress is refused, stale children are removed.
+// TestRow1cRemovesTheAutoscalerWhileAnIngressIsRefused reproduces row 1c: while an Ingress is
+// refused, stale children are removed.
 func TestRow1cRemovesTheAutoscalerWhileAnIngressIsRefused(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world.World) {
 		instance := newInstance("web")
@@ -95,7 +98,8 @@ func TestRow1cRemovesTheAutoscalerWhileAnIngressIsRefused(t *testing.T) {
 	})
 }
 
-// Row 2: a Pod that crashes on its own does not roll back a change that touches no Pod.
+// TestRow2KeepsAChangeThatTouchesNoPod reproduces row 2: a crashing Pod does not roll back a change
+// that affects no Pod.
 func TestRow2KeepsAChangeThatTouchesNoPod(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world.World) {
 		serve(t, w, newInstance("web"))
@@ -114,7 +118,8 @@ func TestRow2KeepsAChangeThatTouchesNoPod(t *testing.T) {
 	})
 }
 
-// Row 16: a process that starts on an older view brings no Service back to an earlier declaration.
+// TestRow16OlderViewWritesNothingOlder reproduces row 16: a process that starts on an older view
+// does not revert a Service to an earlier declaration.
 func TestRow16OlderViewWritesNothingOlder(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world.World) {
 		serve(t, w, newInstance("web"))
@@ -145,7 +150,8 @@ func TestRow16OlderViewWritesNothingOlder(t *testing.T) {
 	})
 }
 
-// Row 17: the number of Pods follows from the spec, not from what the spec had before.
+// TestRow17ReplicasReturnAfterAutoscaling reproduces row 17: the number of Pods depends on the
+// spec, and not on earlier specs.
 func TestRow17ReplicasReturnAfterAutoscaling(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world.World) {
 		serve(t, w, newInstance("web"))

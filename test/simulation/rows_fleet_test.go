@@ -11,7 +11,7 @@ import (
 	"github.com/example/nginx-operator/test/simulation/world"
 )
 
-// fleetOf serves three instances, and returns with the next release ready to start.
+// fleetOf creates three instances, and sets the next release, which is not started yet.
 func fleetOf(t *testing.T, w *world.World) {
 	t.Helper()
 	for _, name := range world.Names {
@@ -21,7 +21,7 @@ func fleetOf(t *testing.T, w *world.World) {
 	w.Release.Image = "registry.example/nginx:2"
 }
 
-// report reports the invariants of a moment that do not hold.
+// report fails the test for each violated invariant of the current moment.
 func report(t *testing.T, w *world.World) {
 	t.Helper()
 	for _, problem := range check.Moment(w.State()) {
@@ -29,8 +29,8 @@ func report(t *testing.T, w *world.World) {
 	}
 }
 
-// Row 3: a rollout that was rolled back because no node took its Pods is reported as the reason why
-// the others wait.
+// TestRow3UnschedulableRolloutIsReported reproduces row 3: a rollout that was rolled back because
+// no node accepted its Pods is reported as the reason why other instances wait.
 func TestRow3UnschedulableRolloutIsReported(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world.World) {
 		fleetOf(t, w)
@@ -43,7 +43,8 @@ func TestRow3UnschedulableRolloutIsReported(t *testing.T) {
 	})
 }
 
-// Row 11: an instance that is deleted while the reporter lists stops no rollout.
+// TestRow11DeletedWhileTheReporterLists reproduces row 11: an instance that is deleted while the
+// reporter lists does not stop the rollout.
 func TestRow11DeletedWhileTheReporterLists(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world.World) {
 		fleetOf(t, w)
@@ -60,7 +61,8 @@ func TestRow11DeletedWhileTheReporterLists(t *testing.T) {
 	})
 }
 
-// Unbounded finds a fleet that rolls at once, and passes one that rolls one by one.
+// TestUnbounded verifies that Unbounded finds a fleet that rolls at once, and accepts a fleet that
+// rolls one by one.
 func TestUnbounded(t *testing.T) {
 	for slots, wantFound := range map[int32]bool{1: false, 3: true} {
 		inWorld(t, func(t *testing.T, w *world.World) {

@@ -9,7 +9,8 @@ import (
 	"github.com/example/nginx-operator/test/simulation/world"
 )
 
-// Row 6: an instance that is blocked gets a renewed certificate, or does not report it.
+// TestRow6BlockedInstanceGetsRenewedCertificates reproduces row 6: a blocked instance gets a
+// renewed certificate, or does not report it.
 func TestRow6BlockedInstanceGetsRenewedCertificates(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world.World) {
 		w.Must(w.Write(world.ConfigMap("conf", "nginx.conf", "server { listen 8080; return 200; }")))
@@ -26,8 +27,8 @@ func TestRow6BlockedInstanceGetsRenewedCertificates(t *testing.T) {
 	})
 }
 
-// Row 7: a node port that is taken for a moment holds an instance up for as long, and not for ten
-// minutes.
+// TestRow7NodePortTakenForAMoment reproduces row 7: a node port that is allocated for a short time
+// blocks an instance for that time, and not for ten minutes.
 func TestRow7NodePortTakenForAMoment(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world.World) {
 		serve(t, w, newInstance("a"))
@@ -39,7 +40,8 @@ func TestRow7NodePortTakenForAMoment(t *testing.T) {
 	})
 }
 
-// Row 12: no ConfigMap is deleted under running Pods, however many volumes they have.
+// TestRow12ContentStaysUnderManyVolumes reproduces row 12: no ConfigMap that running Pods mount is
+// deleted, for any number of volumes.
 func TestRow12ContentStaysUnderManyVolumes(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world.World) {
 		w.Must(w.Write(world.ConfigMap("pages", "index.html", "first")))
@@ -55,7 +57,8 @@ func TestRow12ContentStaysUnderManyVolumes(t *testing.T) {
 	})
 }
 
-// Row 14: a renamed port holds no change up, even if the API server's clock is ahead.
+// TestRow14RenamedPortWithOtherClocks reproduces row 14: a renamed port does not delay a change,
+// even if the API server's clock is ahead.
 func TestRow14RenamedPortWithOtherClocks(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world.World) {
 		w.Store.Skew = 10 * time.Minute
@@ -68,7 +71,8 @@ func TestRow14RenamedPortWithOtherClocks(t *testing.T) {
 	})
 }
 
-// Row 15a: a status that was wiped is written again.
+// TestRow15aWipedStatusIsWrittenAgain reproduces row 15a: a status that a client wiped is written
+// again.
 func TestRow15aWipedStatusIsWrittenAgain(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world.World) {
 		serve(t, w, newInstance("web"))

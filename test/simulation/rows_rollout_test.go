@@ -19,7 +19,7 @@ func degraded(w *world.World, name string) metav1.Condition {
 	return ptr.Deref(found, metav1.Condition{})
 }
 
-// rollBack makes an instance fail to roll to an image, and waits until that is rolled back.
+// rollBack starts a rollout of an image that cannot be pulled, and waits for the rollback.
 func rollBack(t *testing.T, w *world.World, name string) {
 	t.Helper()
 	const bad = "registry.example/missing:1"
@@ -31,7 +31,8 @@ func rollBack(t *testing.T, w *world.World, name string) {
 	w.Run(2 * time.Minute)
 }
 
-// Row 4: a refusal by an admission policy is Forbidden, whatever code the policy uses.
+// TestRow4PolicyIsNotAnInvalidChild reproduces row 4: a denial by an admission policy is Forbidden,
+// for any status code of the policy.
 func TestRow4PolicyIsNotAnInvalidChild(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world.World) {
 		serve(t, w, newInstance("web"))
@@ -44,7 +45,8 @@ func TestRow4PolicyIsNotAnInvalidChild(t *testing.T) {
 	})
 }
 
-// Row 5: an error of the kubelet that passes does not roll a change back.
+// TestRow5PassingErrorRollsNothingBack reproduces row 5: a temporary error of the kubelet does not
+// roll back a change.
 func TestRow5PassingErrorRollsNothingBack(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world.World) {
 		serve(t, w, newInstance("web"))
@@ -59,7 +61,8 @@ func TestRow5PassingErrorRollsNothingBack(t *testing.T) {
 	})
 }
 
-// Row 5: the operator sees the Secret of an environment variable when it is created.
+// TestRow5NewSecretTriggersAReconcile reproduces row 5: the creation of a Secret that an
+// environment variable references starts a reconcile.
 func TestRow5NewSecretTriggersAReconcile(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world.World) {
 		serve(t, w, newInstance("web"))
@@ -76,7 +79,8 @@ func TestRow5NewSecretTriggersAReconcile(t *testing.T) {
 	})
 }
 
-// Row 8: pausing an instance that is rolled back leaves its status true.
+// TestRow8PausedAndRolledBack reproduces row 8: the status stays true if an instance is paused
+// after a rollback.
 func TestRow8PausedAndRolledBack(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world.World) {
 		serve(t, w, newInstance("web"))
@@ -89,7 +93,8 @@ func TestRow8PausedAndRolledBack(t *testing.T) {
 	})
 }
 
-// Row 9: turning automatic rollback on rolls back a rollout that has stalled before.
+// TestRow9RollsBackAStalledRollout reproduces row 9: a rollout that has stalled is rolled back once
+// automatic rollback is turned on.
 func TestRow9RollsBackAStalledRollout(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world.World) {
 		instance := newInstance("web")
@@ -107,7 +112,8 @@ func TestRow9RollsBackAStalledRollout(t *testing.T) {
 	})
 }
 
-// Row 10: kubectl rollout pause does not hang an instance without a word.
+// TestRow10PausedDeployment reproduces row 10: an instance that kubectl rollout pause stops reports
+// the reason.
 func TestRow10PausedDeployment(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world.World) {
 		serve(t, w, newInstance("web"))

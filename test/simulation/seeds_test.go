@@ -20,7 +20,8 @@ var (
 )
 
 const (
-	// fixedSeeds is how many seeds the gate runs, stepsOfSeed how many steps each has.
+	// fixedSeeds is the number of seeds that the gate runs. stepsOfSeed is the number of steps of a
+	// seed.
 	fixedSeeds  = 30
 	stepsOfSeed = 20
 )
@@ -57,7 +58,8 @@ func TestSeeds(t *testing.T) {
 		count, first, float64(count)/time.Since(began).Seconds(), len(reached))
 }
 
-// A seed decides everything: two runs of it write the same objects at the same times.
+// TestSeedsRepeat verifies that a seed determines a run completely. Two runs of a seed write the
+// same objects at the same times.
 func TestSeedsRepeat(t *testing.T) {
 	for seed := uint64(1); seed <= 3; seed++ {
 		var runs [2][]string
@@ -84,19 +86,19 @@ func allSteps() []uint64 {
 	return out
 }
 
-// chanceOf returns the chance of a step, or of the seed as a whole with step 0. It follows from
-// these two numbers, so the others are the same without a step.
+// chanceOf returns the random source of a step, or of the whole seed if step is 0. It depends only
+// on these two numbers, so removing a step does not change the other steps.
 func chanceOf(seed, step uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, step)) } //nolint:gosec // a simulation
 
-// actionsOf returns the actions of a seed. Each seed has half of them, so that rare combinations
-// occur.
+// actionsOf returns the actions of a seed. Each seed has half of all actions, so that rare
+// combinations occur.
 func actionsOf(chance *rand.Rand) []world.Action {
 	all := world.Actions()
 	chance.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return all[:len(all)/2]
 }
 
-// runSeed runs these steps of a seed, and returns the invariants that do not hold.
+// runSeed runs these steps of a seed, and returns the violated invariants.
 func runSeed(t *testing.T, seed uint64, steps []uint64, trace func(string), reached map[string]bool) (found []string) {
 	t.Helper()
 	synctest.Test(t, func(*testing.T) {
@@ -133,8 +135,8 @@ func runSeed(t *testing.T, seed uint64, steps []uint64, trace func(string), reac
 	return found
 }
 
-// shrink removes steps as long as the seed fails, and returns the failure of what is left, "" if
-// the seed passes.
+// shrink removes steps as long as the seed fails. It returns the failure of the remaining steps, or
+// "" if the seed passes.
 func shrink(t *testing.T, seed uint64) string {
 	t.Helper()
 	steps := allSteps()

@@ -1,9 +1,9 @@
-// The operator's libraries take the jitter of their back-off from the generator that math/rand has
-// for all. Without the setting, nothing can seed it.
+// The operator's libraries take the jitter of their back-off from the global generator of
+// math/rand. Without this setting, the simulation could not seed it.
 //go:debug randseednop=0
 
-// Package simulation runs the operator in one process on a model of a cluster and a virtual clock.
-// A seed decides everything.
+// Package simulation runs the operator in one process, on a model of a cluster and a virtual clock.
+// A seed determines the complete run.
 package simulation
 
 import (
@@ -26,18 +26,18 @@ import (
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
 	klog.SetLogger(logr.Discard())
-	// The default handler sleeps by the wall clock, and the virtual clock begins in the year 2000.
+	// The default handler sleeps by the wall clock, but the virtual clock starts in the year 2000.
 	utilruntime.ErrorHandlers = nil
 	m.Run()
 }
 
-// release is the release under test.
+// policy and release are the release under test.
 var (
 	policy  = fleet.Policy{MaxUnavailable: intstr.FromInt32(1), FailureThreshold: fleet.DefaultFailureThreshold}
 	release = world.Release{Image: "registry.example/nginx:1", ExporterImage: "registry.example/exporter:1", Fleet: policy}
 )
 
-// inWorld runs a scenario on a virtual clock, with an operator that has started.
+// inWorld runs a scenario on a virtual clock, with a running operator.
 func inWorld(t *testing.T, scenario func(*testing.T, *world.World)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -73,7 +73,7 @@ func ready(t *testing.T, w *world.World, name string) {
 	}
 }
 
-// An instance is served, and costs no request at steady state.
+// TestReady verifies that an instance becomes ready, and causes no requests at steady state.
 func TestReady(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world.World) {
 		serve(t, w, newInstance("web"))

@@ -1,5 +1,5 @@
-// Command stranger relays TCP connections for the end-to-end tests: it answers HTTP CONNECT, so that a test's connections come from
-// the address of this Pod, which has no ServiceAccount token.
+// Command stranger relays TCP connections for the end-to-end tests. It is an HTTP CONNECT proxy, so
+// that a test's connections come from the address of this Pod, which has no ServiceAccount token.
 package main
 
 import (
@@ -16,11 +16,12 @@ import (
 )
 
 const (
-	// address is also what the Pod's readiness probe asks (GET /).
+	// address is the listen address. The Pod's readiness probe also uses it (GET /).
 	address = ":3128"
-	// maxConnections bounds the relayed connections. A test opens 1,000 to each of three ports of each replica.
+	// maxConnections bounds the relayed connections. A test opens 1,000 connections to each of
+	// three ports of each replica.
 	maxConnections = 8192
-	// dialTimeout bounds the connection to the target, lifetime a relayed connection.
+	// dialTimeout bounds the connection attempt to the target, and lifetime a relayed connection.
 	dialTimeout, lifetime = 10 * time.Second, 10 * time.Minute
 	headerTimeout         = 10 * time.Second
 	headerBytes           = 4 << 10
@@ -36,7 +37,8 @@ func main() {
 	}
 }
 
-// newRelay returns the handler: CONNECT opens a connection, and any other request is answered without content.
+// newRelay returns the proxy's handler. It relays CONNECT requests and answers all others with 204
+// No Content.
 func newRelay() http.Handler {
 	free := semaphore.NewWeighted(maxConnections)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -55,8 +57,8 @@ func newRelay() http.Handler {
 	})
 }
 
-// relay connects a client to the host and port in its request, and copies both ways until either side ends. It returns an error
-// only if the client can still receive an answer.
+// relay connects a client to the host and port in its request, and copies data in both directions
+// until either side closes. It returns an error only if the client can still receive a response.
 func relay(w http.ResponseWriter, r *http.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), dialTimeout)
 	defer cancel()

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// A request through the relay reaches the target, and the target sees a connection of the relay.
+// TestRelay checks that a request through the relay reaches the target over a connection of the
+// relay.
 func TestRelay(t *testing.T) {
 	target := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.Header().Set("From", r.RemoteAddr) }))
 	defer target.Close()
@@ -30,7 +31,8 @@ func TestRelay(t *testing.T) {
 	}
 }
 
-// The relay reports a target that refuses connections, and its probe needs no target.
+// TestRelayAnswers checks that the relay reports a target that refuses connections, and that its
+// probe needs no target.
 func TestRelayAnswers(t *testing.T) {
 	proxy := httptest.NewServer(newRelay())
 	defer proxy.Close()

@@ -56,7 +56,7 @@ the current time, and changes nothing else. This also retries a change that was 
 	return cmd
 }
 
-// newPause returns the command pause, or resume.
+// newPause returns the pause command, or the resume command if pause is false.
 func newPause(c *cli, pause bool) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pause NAME",
@@ -88,7 +88,8 @@ func newPause(c *cli, pause bool) *cobra.Command {
 	return cmd
 }
 
-// setField sets a field of the spec. The UID in the patch protects a new object of the same name.
+// setField sets a field of the spec. The patch has the UID, so the API server rejects it if the
+// object was deleted and created again.
 func (c *connection) setField(ctx context.Context, object *v1alpha2.NginxOperator, field string, value any) error {
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": object.UID},
@@ -112,7 +113,8 @@ func (c *cli) done(ctx context.Context, connected *connection, object *v1alpha2.
 	return err
 }
 
-// waitUntilReady waits until the generation of an object is Ready. It returns the message of Ready.
+// waitUntilReady waits until the generation of an object is Ready. It returns the message of the
+// Ready condition.
 func (c *connection) waitUntilReady(ctx context.Context, object *v1alpha2.NginxOperator, timeout time.Duration) (string, error) {
 	last := "the operator has not seen the change yet"
 	ctx, cancel := context.WithTimeout(ctx, timeout)

@@ -19,7 +19,7 @@ import (
 	"github.com/example/nginx-operator/cmd/kubectl-nginx/printer"
 )
 
-// Exit codes, as of kubectl diff.
+// Exit codes, as in kubectl diff.
 const (
 	exitDifferences = 1
 	exitError       = 2

@@ -22,7 +22,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Errors have the form of kubectl's errors.
+// TestMessage verifies that errors have the form of kubectl's errors.
 func TestMessage(t *testing.T) {
 	notInstalled := &meta.NoKindMatchError{
 		GroupKind: schema.GroupKind{Group: "operator.example.com", Kind: "NginxOperator"}, SearchedVersions: []string{"v1alpha2"},
@@ -44,8 +44,8 @@ func TestMessage(t *testing.T) {
 	}
 }
 
-// Invalid arguments are rejected without a request to the cluster, with exit code 2 and without the
-// usage.
+// TestBadArguments verifies that invalid arguments are rejected without a request to the cluster,
+// with exit code 2 and without the usage.
 func TestBadArguments(t *testing.T) {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	for arguments, want := range map[string]string{
@@ -69,7 +69,8 @@ func TestBadArguments(t *testing.T) {
 	}
 }
 
-// The program prints its version, and completes arguments for kubectl.
+// TestVersionAndCompletion verifies that the program prints its version, and completes arguments
+// for kubectl.
 func TestVersionAndCompletion(t *testing.T) {
 	for arguments, want := range map[string]string{
 		"--version": "kubectl nginx version 1.2.3\n", "__complete sta": "status\t", "__complete status -o ": "json\nyaml\n",
@@ -85,7 +86,7 @@ func TestVersionAndCompletion(t *testing.T) {
 	}
 }
 
-// migrate converts a file without a request to the cluster.
+// TestMigrateAsksNoCluster verifies that migrate converts a file without a request to the cluster.
 func TestMigrateAsksNoCluster(t *testing.T) {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	file := filepath.Join(t.TempDir(), "nginx.yaml")
@@ -116,8 +117,8 @@ spec:
 	}
 }
 
-// Lines of several Pods are written as a whole, each with its prefix. A line that exceeds the
-// buffer is written in pieces.
+// TestMergedLogs verifies that each line of a log is written as a whole and with its prefix. A line
+// that exceeds the buffer is written in pieces.
 func TestMergedLogs(t *testing.T) {
 	var out bytes.Buffer
 	merged := &merged{to: &out}
@@ -139,7 +140,7 @@ type failingReader struct{}
 
 func (*failingReader) Read([]byte) (int, error) { return 0, context.Canceled }
 
-// The flags of logs are those of kubectl logs.
+// TestLogOptions verifies that the flags of logs have the meaning of kubectl's.
 func TestLogOptions(t *testing.T) {
 	for _, test := range []struct {
 		flags logFlags

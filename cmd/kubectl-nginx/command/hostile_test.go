@@ -23,7 +23,7 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// evil is a text that a tenant writes into messages, annotations, and logs. MARK stays readable in
+// evil is a text that a tenant writes to messages, annotations, and logs. mark stays readable in
 // every output.
 const (
 	mark = "MARK"
@@ -135,7 +135,7 @@ func newHostileServer() *hostileServer {
 	return &hostileServer{out}
 }
 
-// listKinds are the kinds of the lists that commands read.
+// listKinds has the kind of each list that commands read, by the resource.
 var listKinds = map[string]string{
 	"pods": "PodList", "nginxoperators": "NginxOperatorList", "controllerrevisions": "ControllerRevisionList", "configmaps": "ConfigMapList",
 	"replicasets": "ReplicaSetList",
@@ -146,7 +146,7 @@ func group(name, version string) any {
 	return map[string]any{"name": name, "versions": []any{one}, "preferredVersion": one}
 }
 
-// resources describes resources, each as plural:Kind.
+// resources returns the discovery document of an API group. Each kind has the form plural:Kind.
 func resources(groupVersion string, kinds ...string) any {
 	var out []any
 	for _, one := range kinds {
@@ -225,7 +225,7 @@ func hostileRun(t *testing.T, url, stdin string, args ...string) (code int, out,
 	return code, stdout.String(), stderr.String()
 }
 
-// hostileManifest is the manifest for plan.
+// hostileManifest is a manifest for plan.
 var hostileManifest = func() string {
 	server, out := newHostileServer(), ""
 	for _, path := range []string{instances + "/web", core + "configmaps/pages"} {
@@ -243,14 +243,15 @@ var hostileManifest = func() string {
 	return out
 }()
 
-// hostileDeployment is the manifest for migrate.
+// hostileDeployment is a manifest for migrate.
 var hostileDeployment = strings.ReplaceAll(`{
 "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"}, "spec": {"template": {"spec": {
 "containers": [{"name": "nginx", "image": "a", "env": [{"name": "A", "value": "EVIL"}], "EVIL": 1}]}}}}`,
 	"EVIL", `\u001b[2J\u007f\u0085\u202e`+mark)
 
-// A tenant sets every possible field of objects, answers of the API server, and logs. No command
-// prints a control character that a terminal interprets, and every command is tested.
+// TestHostileContent verifies that no command prints a control character that a terminal
+// interprets. A tenant sets every possible field of objects, answers of the API server, and logs.
+// The test requires a case for every command.
 func TestHostileContent(t *testing.T) {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	server := httptest.NewServer(newHostileServer())
@@ -323,7 +324,7 @@ func TestHostileContent(t *testing.T) {
 	}
 }
 
-// letters removes the characters that are not readable in the name of a test.
+// letters replaces the characters that are not readable in the name of a test.
 func letters(r rune) rune {
 	if unicode.IsLetter(r) || r == '-' {
 		return r
@@ -331,7 +332,7 @@ func letters(r rune) rune {
 	return '_'
 }
 
-// Structures have the tenant's text unchanged after decoding.
+// TestHostileStructures verifies that a decoded structure has the tenant's text unchanged.
 func TestHostileStructures(t *testing.T) {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	server := httptest.NewServer(newHostileServer())

@@ -17,8 +17,8 @@ type Load struct {
 	Pods int    `json:"pods,omitempty"`
 	// RequestsPerSecond is the rate between two scrapes. It includes probes and scrapes.
 	RequestsPerSecond float64 `json:"requestsPerSecond"`
-	// Active is the number of connections. In Reading of them nginx reads a request, in Writing it
-	// writes a response, and Waiting are idle.
+	// Active is the number of connections. On Reading connections, nginx reads a request. On
+	// Writing connections, it writes a response. Waiting connections are idle.
 	Active  int64 `json:"active"`
 	Reading int64 `json:"reading"`
 	Writing int64 `json:"writing"`

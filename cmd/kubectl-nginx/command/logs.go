@@ -19,7 +19,7 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// maxFollowed is the maximum number of Pods to follow. Each takes a connection to the API server.
+// maxFollowed is the maximum number of Pods to follow. Each needs a connection to the API server.
 const maxFollowed = 50
 
 // logFlags are flags of kubectl logs.
@@ -103,7 +103,7 @@ func (c *cli) logs(ctx context.Context, connected *connection, object *v1alpha2.
 	return errors.Join(errs...)
 }
 
-// prefix returns the prefix of the lines of a Pod, as of kubectl logs --prefix.
+// prefix returns the prefix of the lines of a Pod, as in kubectl logs --prefix.
 func prefix(pod, container string, number int, paint printer.Painter) string {
 	colors := []string{printer.Cyan, printer.Green, printer.Yellow}
 	return paint.Paint(colors[number%len(colors)], printer.Line(fmt.Sprintf("[pod/%s/%s]", pod, container))) + " "

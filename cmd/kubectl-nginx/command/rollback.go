@@ -155,7 +155,7 @@ func withRetained(earlier map[string]any, live *unstructured.Unstructured) map[s
 	return out
 }
 
-// confirmed asks for confirmation on the terminal.
+// confirmed asks for confirmation on the terminal, and reports whether the user confirmed.
 func (c *cli) confirmed(question string) bool {
 	_, _ = fmt.Fprintf(c.ErrOut, "%s [y/N] ", question)
 	answer, _ := bufio.NewReader(c.In).ReadString('\n')

@@ -155,7 +155,7 @@ func runningExporter(pod *corev1.Pod) int32 {
 }
 
 // loads scrapes each exporter twice. The error lists the exporters that failed. The result has the
-// others.
+// loads of all other exporters.
 func (c *connection) loads(ctx context.Context, exporters []exporterOf, interval time.Duration) ([]Load, error) {
 	clients, err := kubernetes.NewForConfig(c.config)
 	if err != nil {
@@ -208,7 +208,8 @@ func fetch(ctx context.Context, clients kubernetes.Interface, exporter exporterO
 	return out, err
 }
 
-// parse reads the metrics without labels. It returns an error if nginx did not answer the exporter.
+// parse reads the metrics that have a single series. It returns an error if nginx did not answer
+// the exporter.
 func parse(from io.Reader) (scrape, error) {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(from)

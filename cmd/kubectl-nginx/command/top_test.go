@@ -36,8 +36,8 @@ nginxexporter_build_info{version="a"} 1
 nginxexporter_build_info{version="b"} 1
 `
 
-// The load of a Pod has the gauges of the second scrape, and the rate between both scrapes.
-// Counters start at 0 again when nginx restarts.
+// TestLoad verifies that the load of a Pod has the gauges of the second scrape, and the rate
+// between both scrapes. Counters start at 0 when nginx restarts.
 func TestLoad(t *testing.T) {
 	now, err := parse(strings.NewReader(metrics))
 	if err != nil {
@@ -64,7 +64,8 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// There is a row for each Pod, or a row for all Pods of an instance.
+// TestPrintLoads verifies that the output has a row for each Pod, or a row for all Pods of an
+// instance.
 func TestPrintLoads(t *testing.T) {
 	loads := []Load{
 		{Namespace: "shop", Name: "web", Pod: "web-1", RequestsPerSecond: 1.25, Active: 1, Reading: 1, Writing: 1, Waiting: 1, Dropped: 1},
@@ -91,7 +92,7 @@ func TestPrintLoads(t *testing.T) {
 	}
 }
 
-// Only a running exporter of the operator is scraped.
+// TestRunningExporter verifies that only a running exporter of the operator is scraped.
 func TestRunningExporter(t *testing.T) {
 	pod := &corev1.Pod{}
 	pod.Spec.InitContainers = []corev1.Container{

@@ -16,10 +16,10 @@ import (
 	"github.com/example/nginx-operator/cmd/kubectl-nginx/printer"
 )
 
-// lineBreaks end a line for one reader of YAML or another.
+// lineBreaks has the characters that end a line for some YAML parser.
 var lineBreaks = []string{"\n", "\r\n", "\r", "\u0085", "\u2028", "\u2029", "\v", "\f"}
 
-// binding is a document that an attacker adds to a name, after a line break of each kind.
+// binding returns a name followed by a document that an attacker adds after a line break.
 func binding(prefix, lineBreak string) string {
 	const document = "---|kind: ClusterRoleBinding|apiVersion: rbac.authorization.k8s.io/v1|metadata: {name: evil}"
 	return prefix + lineBreak + strings.ReplaceAll(document, "|", lineBreak)
@@ -43,8 +43,8 @@ func documents(t *testing.T, text []byte) []map[string]any {
 	}
 }
 
-// A program reads manifests that an attacker wrote. No text in them becomes a document or a line
-// outside of its comment.
+// TestHostileManifests verifies that no text in an attacker's manifests becomes a document, or a
+// line outside of its comment.
 func TestHostileManifests(t *testing.T) {
 	for _, lineBreak := range lineBreaks {
 		evil := binding("web", lineBreak)
@@ -86,7 +86,7 @@ func TestHostileManifests(t *testing.T) {
 	}
 }
 
-// hostileManifests are manifests with a text in each field that affects the output.
+// hostileManifests returns manifests with a text in each field that affects the output.
 func hostileManifests(evil string) map[string][]*unstructured.Unstructured {
 	object := func(apiVersion, kind, name string, fields map[string]any) *unstructured.Unstructured {
 		out := map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"name": name}}

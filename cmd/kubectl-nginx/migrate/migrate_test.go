@@ -32,7 +32,7 @@ func parse(t *testing.T, text string) []*unstructured.Unstructured {
 	return out
 }
 
-// only returns the result for manifests with one workload.
+// only returns the result of manifests with one workload.
 func only(t *testing.T, text string) Result {
 	t.Helper()
 	results, err := From(parse(t, text))
@@ -42,8 +42,8 @@ func only(t *testing.T, text string) Result {
 	return results[0]
 }
 
-// The samples of the page "Coming from ..." are converted as the page shows, and the command prints
-// the same object.
+// TestSamplesOfTheDocumentation verifies that the samples of the page "Coming from ..." are
+// converted as the page shows, and that the command prints the same object.
 func TestSamplesOfTheDocumentation(t *testing.T) {
 	raw, err := os.ReadFile("../../../docs/guide/coming-from.md")
 	if err != nil {
@@ -162,8 +162,8 @@ spec:
   ports: [{port: 8000, targetPort: web, protocol: TCP, name: http, nodePort: 30080}]
 `
 
-// A Deployment from a cluster: defaults are omitted, a complete nginx.conf is split, and each field
-// without an equivalent is listed.
+// TestExportedDeployment converts a Deployment that was exported from a cluster. Defaults are
+// omitted, a complete nginx.conf is split, and each field without an equivalent is listed.
 func TestExportedDeployment(t *testing.T) {
 	got := only(t, exported)
 	text, err := got.YAML()
@@ -226,7 +226,7 @@ spec:
 	}
 }
 
-// Input that cannot be converted causes an error with a reason.
+// TestErrors verifies that input that cannot be converted causes an error with the reason.
 func TestErrors(t *testing.T) {
 	for name, test := range map[string]struct{ text, want string }{
 		"no workload": {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}", "neither a Deployment (apps/v1) nor an Nginx"},

@@ -96,7 +96,8 @@ func servicePorts(ports []source, listens map[string]int32) []v1alpha2.Port {
 	return out
 }
 
-// nameOf returns the name of a port. of is the number of ports.
+// nameOf returns the name of a port, or a default name if the port has none. of is the number of
+// ports.
 func nameOf(name string, number int32, of int) string {
 	switch {
 	case name != "":

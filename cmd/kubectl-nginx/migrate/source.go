@@ -27,7 +27,7 @@ var hints = map[string]string{
 	"postStart":       "use spec.initContainers or spec.sidecars",
 }
 
-// source is an object or a part of it. The conversion takes fields from it. Fields that are left at
+// source is an object or a part of it. The conversion takes fields from it. Fields that remain at
 // the end have no equivalent.
 type source struct {
 	path   string
@@ -67,7 +67,7 @@ func (s source) take(path ...string) any {
 	return out
 }
 
-// drop removes fields that the operator sets.
+// drop removes fields that need no equivalent, for example because the operator sets them.
 func (s source) drop(names ...string) {
 	for _, name := range names {
 		delete(s.fields, name)
@@ -142,7 +142,7 @@ func (s source) text(path ...string) string {
 	return out
 }
 
-// rest records all fields that are left.
+// rest records all remaining fields as lost.
 func (s source) rest() {
 	for _, name := range slices.Sorted(maps.Keys(s.fields)) {
 		value := s.fields[name]

@@ -39,7 +39,7 @@ func Diff(fromName, from, toName, to string) (string, error) {
 	})
 }
 
-// lines returns the lines of a text, each with its end.
+// lines returns the lines of a text, each with a line feed at its end.
 func lines(text string) []string {
 	var out []string
 	for line := range strings.Lines(text) {

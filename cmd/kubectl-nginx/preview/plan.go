@@ -35,8 +35,8 @@ type Planner struct {
 }
 
 // Plan returns the changes that applying the manifests would make. Each manifest must have a
-// namespace. NginxOperators see planned ConfigMaps and Secrets. Errors are errors of the API
-// server, including rejections by admission, and of manifests.
+// namespace. NginxOperators see planned ConfigMaps and Secrets. Plan returns errors of the API
+// server, including rejections by admission, and errors of manifests.
 func (p *Planner) Plan(ctx context.Context, manifests []*unstructured.Unstructured) (*Plan, error) {
 	out, planned := &Plan{}, map[identity]*unstructured.Unstructured{}
 	var errs []error

@@ -28,8 +28,8 @@ func object(kind string, fields map[string]any) *unstructured.Unstructured {
 	return out
 }
 
-// A diff shows the differences of an object. It omits fields that change with each write, and
-// values of Secrets.
+// TestCompare verifies that a diff shows the differences of an object. It omits fields that change
+// with each write, and values of Secrets.
 func TestCompare(t *testing.T) {
 	noisy := object("ConfigMap", map[string]any{"data": map[string]any{"k": "v"}, "status": map[string]any{"seen": true}})
 	noisy.SetResourceVersion("7")
@@ -80,7 +80,7 @@ func deployment(replicas int32, image string) *appsv1.Deployment {
 	}}
 }
 
-// The effect of a change of the Deployment on the Pods, as numbers and as text.
+// TestPods verifies the effect of a changed Deployment on the Pods, as numbers and as text.
 func TestPods(t *testing.T) {
 	const strategy = "maxSurge 1, maxUnavailable 0"
 	const rolled = "Pods: a rolling update replaces all 2 (" + strategy + ")"
@@ -115,8 +115,8 @@ func TestPods(t *testing.T) {
 	}
 }
 
-// If the user lacks the permission for a patch, the plan applies it locally. Fields that the patch
-// removes are removed.
+// TestMerge verifies the local result of a patch, which the plan uses if the user has no permission
+// for the patch. Fields that the patch removes are removed.
 func TestMerge(t *testing.T) {
 	before := deployment(2, "a")
 	before.Annotations = map[string]string{"kept": "1", "gone": "1"}
@@ -134,7 +134,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// A plan as text.
+// TestRenderPlan verifies a plan as text.
 func TestRenderPlan(t *testing.T) {
 	plan := Plan{
 		Warnings: []string{"port 80 \x1b[2J"},
@@ -178,7 +178,7 @@ func TestRenderPlan(t *testing.T) {
 	}
 }
 
-// The assumed default image is the image of this release.
+// TestReleaseImage verifies that the assumed default image is the image of this release.
 func TestReleaseImage(t *testing.T) {
 	manifest, err := os.ReadFile("../../../config/manager/manager.yaml")
 	if err != nil {

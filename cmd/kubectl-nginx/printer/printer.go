@@ -99,7 +99,7 @@ const (
 	Bold   = "1"
 )
 
-// Paint returns a text in a color. Escape untrusted text before, because Paint does not escape it.
+// Paint returns a text in a color. Escape untrusted text first, because Paint does not escape it.
 func (p Painter) Paint(color, text string) string {
 	if !p.On || text == "" {
 		return text

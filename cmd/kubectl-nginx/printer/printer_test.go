@@ -39,7 +39,8 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// assertPlain fails if a text has a character that is neither printable nor a line feed or tab.
+// assertPlain fails the test if a text has a character that is neither printable nor a line feed or
+// tab.
 func assertPlain(t *testing.T, text string) {
 	t.Helper()
 	at := strings.IndexFunc(text, func(r rune) bool { return !unicode.IsPrint(r) && r != '\n' && r != '\t' })
@@ -48,7 +49,7 @@ func assertPlain(t *testing.T, text string) {
 	}
 }
 
-// An attacker writes the text.
+// FuzzLine verifies that the text of an attacker becomes one printable line.
 func FuzzLine(f *testing.F) {
 	for text := range hostile {
 		f.Add(text)
@@ -68,8 +69,8 @@ func FuzzLine(f *testing.F) {
 	})
 }
 
-// Decoding a structure returns the encoded names and values, and a Writer escapes nothing in the
-// structure.
+// FuzzStructures verifies that decoding a structure returns the encoded names and values, and that
+// a Writer escapes nothing in the structure.
 func FuzzStructures(f *testing.F) {
 	for text := range hostile {
 		f.Add(text, "key")
@@ -111,8 +112,8 @@ var decode = map[string]func([]byte, any) error{
 	"yaml": func(raw []byte, into any) error { return yaml.Unmarshal(raw, into) },
 }
 
-// YAML without escapes equals the output of kubectl's encoder. In YAML with escapes, texts of
-// several lines stay readable.
+// TestYAML verifies that YAML without escapes equals the output of kubectl's encoder. In YAML with
+// escapes, texts of several lines stay readable.
 func TestYAML(t *testing.T) {
 	for want, value := range map[string]any{
 		"a:\n- |\n  one\n  two\n- \"true\"\n":                  map[string]any{"a": []any{"one\ntwo\n", "true"}},
@@ -124,7 +125,8 @@ func TestYAML(t *testing.T) {
 	}
 }
 
-// Only Painter writes colors. The escape sequence of a color in a text is escaped.
+// TestWriter verifies that only Painter writes colors. The escape sequence of a color in a text is
+// escaped.
 func TestWriter(t *testing.T) {
 	for _, test := range []struct {
 		paint Painter

@@ -30,9 +30,10 @@ import (
 type Report struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Ready is the status of the condition Ready of the current generation: True, False or Unknown.
+	// Ready is the status of the Ready condition for the current generation: True, False, or
+	// Unknown.
 	Ready string `json:"ready"`
-	// Reason and Message are the reason and the message of the condition Ready.
+	// Reason and Message are the reason and the message of the Ready condition.
 	Reason       string                 `json:"reason,omitempty"`
 	Message      string                 `json:"message,omitempty"`
 	Replicas     Replicas               `json:"replicas"`

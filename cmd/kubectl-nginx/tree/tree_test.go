@@ -152,7 +152,7 @@ func pausedAndExpired() Report {
 	return Of(object)
 }
 
-// The tree of an instance that is healthy, rolled back, paused, or new.
+// TestRender verifies the tree of an instance that is healthy, rolled back, paused, or new.
 func TestRender(t *testing.T) {
 	for name, reports := range map[string][]Report{
 		"well": {well()}, "rolled-back": {rolledBack()}, "paused": {pausedAndExpired()},
@@ -189,7 +189,7 @@ func TestRender(t *testing.T) {
 	}
 }
 
-// Each reason has the remedy from the table of reasons.
+// TestRemedy verifies that a reason has the remedy from the table of reasons.
 func TestRemedy(t *testing.T) {
 	if got := reference.Remedy(v1alpha2.ReasonNameConflict); got != "delete or rename that object, or rename the NginxOperator." {
 		t.Errorf("got %q", got)
@@ -199,7 +199,7 @@ func TestRemedy(t *testing.T) {
 	}
 }
 
-// The documentation shows the output of the program.
+// TestDocumentation verifies that the documentation shows the output of the program.
 func TestDocumentation(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/guide/kubectl-nginx.md")
 	if err != nil {

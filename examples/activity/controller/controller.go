@@ -1,5 +1,5 @@
-// Package controller runs Activities: it shows how to do something exactly once with a control loop that may be killed and started
-// again at any moment.
+// Package controller runs Activities. It shows how a control loop performs an action exactly once,
+// even though the loop can be killed and restarted at any moment.
 package controller
 
 import (
@@ -32,7 +32,7 @@ import (
 	"github.com/example/nginx-operator/internal/operatormanager"
 )
 
-// OwnerReferencesPermissionEnforcement (OpenShift) asks for the permission to update finalizers.
+// OwnerReferencesPermissionEnforcement (OpenShift) requires the permission to update finalizers.
 // +kubebuilder:rbac:groups=ego.example.com,resources=activities,verbs=get;list;watch
 // +kubebuilder:rbac:groups=ego.example.com,resources=activities/status,verbs=patch
 // +kubebuilder:rbac:groups=ego.example.com,resources=activities/finalizers,verbs=update
@@ -40,10 +40,12 @@ import (
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=get
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// defaultImage is the container image of the commands unless RELATED_IMAGE_ACTIVITY names another. It needs /bin/sh.
+// defaultImage is the container image of the commands. RELATED_IMAGE_ACTIVITY overrides it. The
+// image needs /bin/sh.
 const defaultImage = "docker.io/library/busybox:1.36"
 
-// Reconciler runs Activities. What follows from a read may be final, so it reads from the API server: a cache may be behind.
+// Reconciler runs Activities. It reads from the API server, because its decisions can be final and
+// a cache can be stale.
 type Reconciler struct {
 	API          client.Reader
 	Client, Pods client.Client
@@ -53,7 +55,7 @@ type Reconciler struct {
 
 // Setup adds the controller to a manager.
 func Setup(mgr ctrl.Manager) error {
-	// A cache beside the manager's: others want other Pods.
+	// The manager's cache contains other Pods.
 	pods, err := cluster.New(mgr.GetConfig(), func(o *cluster.Options) {
 		o.Scheme = mgr.GetScheme()
 		o.Cache.DefaultLabelSelector = labels.SelectorFromSet(labels.Set{managedBy: operator})
@@ -64,7 +66,7 @@ func Setup(mgr ctrl.Manager) error {
 	}
 	owner := handler.TypedEnqueueRequestForOwner[*corev1.Pod](
 		mgr.GetScheme(), mgr.GetRESTMapper(), &v1.Activity{}, handler.OnlyControllerOwner())
-	// An update of a Pod counts if it changes the status of the Activity.
+	// An update of a Pod is relevant if it changes the status of the Activity.
 	counts := predicate.TypedFuncs[*corev1.Pod]{UpdateFunc: func(e event.TypedUpdateEvent[*corev1.Pod]) bool {
 		before, after := computeStatus(v1.ActivityStatus{}, e.ObjectOld), computeStatus(v1.ActivityStatus{}, e.ObjectNew)
 		return !equality.Semantic.DeepEqual(before, after)
@@ -80,9 +82,10 @@ func Setup(mgr ctrl.Manager) error {
 		Complete(reconcile.AsReconciler(mgr.GetClient(), reconciler)))
 }
 
-// Reconcile takes one Activity through three steps: create the Pod with a scheduling gate, so that it does not run yet; write the
-// status, which from now on names the Pod; remove the gate. Killed in between, the next reconcile continues: a Pod that the status
-// does not name has not run, and one that it names is not created again.
+// Reconcile takes one Activity through three steps: create the Pod with a scheduling gate, which
+// prevents it from running; write the status, which records the Pod; and remove the gate. If the
+// operator is killed in between, the next reconcile continues. A Pod that the status does not
+// record has not run. A Pod that the status records is not created again.
 func (r *Reconciler) Reconcile(ctx context.Context, activity *v1.Activity) (reconcile.Result, error) {
 	if activity.Status.Finished() {
 		return reconcile.Result{}, nil
@@ -95,7 +98,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, activity *v1.Activity) (reco
 	return reconcile.Result{}, client.IgnoreNotFound(err)
 }
 
-// run does what is left of the three steps.
+// run performs the remaining steps.
 func (r *Reconciler) run(ctx context.Context, activity *v1.Activity) error {
 	pod, status := &corev1.Pod{}, activity.Status
 	err := r.API.Get(ctx, client.ObjectKey{Namespace: activity.Namespace, Name: podName(activity)}, pod)
@@ -120,7 +123,8 @@ func (r *Reconciler) run(ctx context.Context, activity *v1.Activity) error {
 	return r.Pods.Patch(ctx, pod, client.MergeFrom(before))
 }
 
-// start creates the Pod. Where that is not possible the status says why; after an error it is tried again.
+// start creates the Pod. If that is not possible, the status contains the reason. An error is
+// retried.
 func (r *Reconciler) start(ctx context.Context, activity *v1.Activity, status *v1.ActivityStatus) (*corev1.Pod, error) {
 	if host := activity.Spec.Host; host != "" {
 		node := &metav1.PartialObjectMetadata{}
@@ -142,7 +146,8 @@ func (r *Reconciler) start(ctx context.Context, activity *v1.Activity, status *v
 		return nil, nil
 	}
 	if apierrors.IsForbidden(err) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
-		status.Prosta, status.Message = v1.Pending, err.Error() // a quota or Pod Security, which may change
+		// A quota or Pod Security can change, so the Activity does not fail.
+		status.Prosta, status.Message = v1.Pending, err.Error()
 	}
 	return pod, err
 }
@@ -151,7 +156,8 @@ func fail(status *v1.ActivityStatus, format string, args ...any) {
 	status.Prosta, status.Message = v1.Failed, fmt.Sprintf(format, args...)
 }
 
-// writeStatus patches a status that differs, then sends an Event if the Pod was created or the process has ended.
+// writeStatus patches the status if it differs. Then it sends an Event if the Pod was created or
+// the process ended.
 func (r *Reconciler) writeStatus(ctx context.Context, activity *v1.Activity, status v1.ActivityStatus) error {
 	if equality.Semantic.DeepEqual(activity.Status, status) {
 		return nil

@@ -19,18 +19,21 @@ const (
 	managedBy = "app.kubernetes.io/managed-by"
 	operator  = "activity-operator"
 	container = "activity"
-	// gate keeps a Pod from running until the status of its Activity names it.
+	// gate is the scheduling gate that prevents a Pod from running until the Activity's status
+	// records it.
 	gate = "ego.example.com/recorded"
 )
 
-// podName returns the name of an Activity's Pod, a DNS label that follows from the Activity's name and UID.
+// podName returns the name of an Activity's Pod. It is a DNS label that is derived from the
+// Activity's name and UID.
 func podName(activity *v1.Activity) string {
 	sum := sha256.Sum256([]byte(activity.UID))
 	suffix := "-" + hex.EncodeToString(sum[:5])
 	return strings.TrimRight(activity.Name[:min(len(activity.Name), 63-len(suffix))], "-.") + suffix
 }
 
-// desiredPod returns the Pod of an Activity, with no token and no capability, and root only where execuser or the image asks for it.
+// desiredPod returns the Pod of an Activity. The Pod has no token and no capabilities, and runs as
+// root only if execuser or the image requires it.
 func desiredPod(activity *v1.Activity, image string) *corev1.Pod {
 	spec := &activity.Spec
 	uid, gid, _ := strings.Cut(spec.Execuser, ":")
@@ -59,7 +62,7 @@ func desiredPod(activity *v1.Activity, image string) *corev1.Pod {
 		pod.Spec.Containers[0].Env = append(pod.Spec.Containers[0].Env, corev1.EnvVar{Name: key, Value: literal(value)})
 	}
 	if spec.Host != "" {
-		// Asked of the scheduler, which heeds taints and resources; spec.nodeName would not.
+		// Unlike spec.nodeName, node affinity makes the scheduler respect taints and resources.
 		field := corev1.NodeSelectorRequirement{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{spec.Host}}
 		terms := []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{field}}}
 		required := &corev1.NodeSelector{NodeSelectorTerms: terms}
@@ -68,7 +71,7 @@ func desiredPod(activity *v1.Activity, image string) *corev1.Pod {
 	return pod
 }
 
-// id returns the number of a user or group, nil for none.
+// id returns the number of a user or group, or nil if text is not a number.
 func id(text string) *int64 {
 	if n, err := strconv.ParseInt(text, 10, 32); err == nil {
 		return &n
@@ -76,10 +79,11 @@ func id(text string) *int64 {
 	return nil
 }
 
-// literal keeps the kubelet from expanding $(NAME), which for a shell is the output of a command.
+// literal prevents the kubelet from expanding $(NAME), which is a command substitution for the
+// shell.
 func literal(text string) string { return strings.ReplaceAll(text, "$", "$$") }
 
-// computeStatus returns the status of an Activity that has not ended, from its Pod.
+// computeStatus returns the status of an unfinished Activity from its Pod.
 func computeStatus(status v1.ActivityStatus, pod *corev1.Pod) v1.ActivityStatus {
 	state := corev1.ContainerState{}
 	for _, one := range pod.Status.ContainerStatuses {
@@ -88,7 +92,7 @@ func computeStatus(status v1.ActivityStatus, pod *corev1.Pod) v1.ActivityStatus 
 		}
 	}
 	status.Pod, status.Message = pod.Name, ""
-	// A process that has ended has ended, even if the Pod goes on because others added containers to it.
+	// The process can end while the Pod continues, because other clients can add containers to it.
 	switch ended, phase := state.Terminated, pod.Status.Phase; {
 	case phase == corev1.PodFailed, ended != nil && ended.ExitCode != 0:
 		status.Prosta, status.Message = v1.Failed, cmp.Or(reason(pod, state), "the Pod failed")
@@ -104,7 +108,7 @@ func computeStatus(status v1.ActivityStatus, pod *corev1.Pod) v1.ActivityStatus 
 	}
 	if ended := state.Terminated; ended != nil {
 		status.ExitCode = &ended.ExitCode
-		// A container that could not be started has ended without having started.
+		// A container that failed to start has a termination state without a start time.
 		if !ended.StartedAt.IsZero() {
 			status.StartTime = &ended.StartedAt
 		}
@@ -115,7 +119,8 @@ func computeStatus(status v1.ActivityStatus, pod *corev1.Pod) v1.ActivityStatus 
 	return status
 }
 
-// reason says why a Pod waits or failed, in the words of the kubelet or the scheduler, "" where they say nothing.
+// reason returns why a Pod waits or failed: the message of the kubelet or the scheduler, or the
+// exit code. It returns "" if there is none.
 func reason(pod *corev1.Pod, state corev1.ContainerState) string {
 	text := cmp.Or(pod.Status.Message, pod.Status.Reason) // evicted, for example
 	if state.Waiting != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/example/nginx-operator/examples/activity/api/v1"
 )
 
-// The Pods of Activities are what the files in testdata say.
+// TestDesiredPod checks that the Pods of Activities match the files in testdata.
 func TestDesiredPod(t *testing.T) {
 	meta := metav1.ObjectMeta{Namespace: "default", Name: "activity-sample", UID: "0001"}
 	for name, spec := range map[string]v1.ActivitySpec{
@@ -40,7 +40,8 @@ func TestDesiredPod(t *testing.T) {
 	}
 }
 
-// The name is a valid host name, and another one for another Activity of the same name.
+// TestPodName checks that the name is a valid host name, and that it differs between Activities of
+// the same name.
 func TestPodName(t *testing.T) {
 	for _, name := range []string{"a", strings.Repeat("a", 253), strings.Repeat("a", 51) + ".b", strings.Repeat("a.", 30) + "b"} {
 		got := podName(&v1.Activity{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "0001"}})
@@ -53,7 +54,8 @@ func TestPodName(t *testing.T) {
 	}
 }
 
-// The status follows the process, whatever else is in the Pod.
+// TestComputeStatus checks that the status depends on the process and not on other containers in
+// the Pod.
 func TestComputeStatus(t *testing.T) {
 	began, ended := metav1.NewTime(time.Unix(1000, 0)), metav1.NewTime(time.Unix(1005, 0))
 	pod := func(phase corev1.PodPhase, state corev1.ContainerState) *corev1.Pod {

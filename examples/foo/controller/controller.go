@@ -1,6 +1,7 @@
-// Package controller reconciles Foos. It shows how to depend on objects that are somebody else's: a watch that is mapped to the
-// objects that each event concerns, at the cost of what changes and not of what exists. Of Pods only the metadata is sent and
-// cached; indexes answer which Foos look for a Pod's name, and which Pods have the name that a Foo looks for.
+// Package controller reconciles Foos. It shows how to depend on objects of other owners: it maps
+// the events of a watch to the affected objects. The cost depends on the number of changes and not
+// on the number of objects. For Pods, only the metadata is transferred and cached. Indexes find the
+// Foos that look for a Pod's name, and the Pods with the name that a Foo looks for.
 package controller
 
 import (
@@ -33,7 +34,8 @@ import (
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 const (
-	// friendIndex is the index of Foos by spec.name, nameIndex that of Pods by metadata.name.
+	// friendIndex is the index of Foos by spec.name. nameIndex is the index of Pods by
+	// metadata.name.
 	friendIndex = "spec.name"
 	nameIndex   = "metadata.name"
 )
@@ -53,7 +55,7 @@ func Setup(mgr ctrl.Manager) error {
 	if err := errors.Join(index(ctx, &v1.Foo{}, friendIndex, friendOf), index(ctx, podMetadata(), nameIndex, nameOf)); err != nil {
 		return fmt.Errorf("failed to index Foos and Pods: %w", err)
 	}
-	// A Pod that comes or goes counts; what happens to it in between does not. A start reconciles every Foo.
+	// Only the creation and deletion of a Pod are relevant. At a start, every Foo is reconciled.
 	comesOrGoes := predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&v1.Foo{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
@@ -62,14 +64,15 @@ func Setup(mgr ctrl.Manager) error {
 		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
 }
 
-// podMetadata is the kind Pod without spec and status, which the API server does not send then.
+// podMetadata returns a Pod as metadata only, so that the API server sends no spec and no status.
 func podMetadata() *metav1.PartialObjectMetadata {
 	pod := &metav1.PartialObjectMetadata{}
 	pod.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
 	return pod
 }
 
-// CacheByObject keeps in the manager's cache what identifies a Pod. Everybody who wants more of Pods needs a cache of their own.
+// CacheByObject makes the manager's cache keep only the fields that identify a Pod. A controller
+// that needs more of Pods needs its own cache.
 func CacheByObject() map[client.Object]cache.ByObject {
 	slim := func(in any) (any, error) {
 		if pod, isPod := in.(*metav1.PartialObjectMetadata); isPod {
@@ -80,7 +83,7 @@ func CacheByObject() map[client.Object]cache.ByObject {
 	return map[client.Object]cache.ByObject{podMetadata(): {Transform: slim}}
 }
 
-// lookingFor maps a Pod to the Foos, of all namespaces, that look for its name.
+// lookingFor maps a Pod to the Foos in all namespaces that look for its name.
 func (r *Reconciler) lookingFor(ctx context.Context, pod client.Object) []reconcile.Request {
 	foos := &v1.FooList{}
 	if err := r.Client.List(ctx, foos, client.MatchingFields{friendIndex: pod.GetName()}); err != nil {
@@ -94,7 +97,8 @@ func (r *Reconciler) lookingFor(ctx context.Context, pod client.Object) []reconc
 	return out
 }
 
-// Reconcile looks for the friend of a Foo, patches a status that differs, then sends an Event if the happiness changed.
+// Reconcile looks for the friend of a Foo and patches the status if it differs. Then it sends an
+// Event if the happiness changed.
 func (r *Reconciler) Reconcile(ctx context.Context, foo *v1.Foo) (reconcile.Result, error) {
 	pods := &metav1.PartialObjectMetadataList{}
 	pods.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
@@ -121,7 +125,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, foo *v1.Foo) (reconcile.Resu
 	return reconcile.Result{}, nil
 }
 
-// names returns the first three Pods, as namespace/name.
+// names returns up to three Pods as namespace/name, sorted.
 func names(pods []metav1.PartialObjectMetadata) string {
 	var out []string
 	for i := range pods {

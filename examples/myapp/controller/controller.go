@@ -1,5 +1,5 @@
-// Package controller reconciles MyApps. It is the smallest complete form of the pattern "owned workload": create or patch a
-// Deployment, set its owner, and write what it reports into the status.
+// Package controller reconciles MyApps. It is the smallest complete form of the "owned workload"
+// pattern: create or patch a Deployment, set its owner, and copy its state into the status.
 package controller
 
 import (
@@ -28,7 +28,7 @@ import (
 	"github.com/example/nginx-operator/internal/operatormanager"
 )
 
-// OwnerReferencesPermissionEnforcement (OpenShift) asks for the permission to update finalizers.
+// OwnerReferencesPermissionEnforcement (OpenShift) requires the permission to update finalizers.
 //
 // +kubebuilder:rbac:groups=example.com,resources=myapps,verbs=list;watch
 // +kubebuilder:rbac:groups=example.com,resources=myapps/status,verbs=patch
@@ -41,13 +41,14 @@ const (
 	name = "myapp-operator"
 	// container is the name of the container, and the value of the label app.
 	container = "myapp"
-	// conflictRetry is how often a name conflict is looked at again: what is in the way is not watched.
+	// conflictRetry is the interval of retries after a name conflict. The conflicting Deployment is
+	// not watched.
 	conflictRetry = 30 * time.Second
 )
 
 // Reconciler reconciles MyApps.
 type Reconciler struct {
-	// Client reads from the cache, API from the API server.
+	// Client reads from the cache. API reads from the API server.
 	Client   client.Client
 	API      client.Reader
 	Recorder events.EventRecorder
@@ -63,17 +64,18 @@ func Setup(mgr ctrl.Manager) error {
 		Complete(reconcile.AsReconciler(mgr.GetClient(), reconciler))
 }
 
-// CacheByObject narrows the manager's cache to the Deployments of MyApps.
+// CacheByObject restricts the manager's cache to the Deployments of MyApps.
 func CacheByObject() map[client.Object]cache.ByObject {
 	return map[client.Object]cache.ByObject{
 		&appsv1.Deployment{}: {Label: labels.SelectorFromSet(labels.Set{"app.kubernetes.io/managed-by": name})},
 	}
 }
 
-// errNotControlled is the error for a Deployment that the MyApp does not control.
+// errNotControlled is the error for an existing Deployment that the MyApp does not control.
 var errNotControlled = errors.New("it exists and is not controlled by this MyApp; delete or rename it, or choose another name")
 
-// Reconcile creates or patches the Deployment and writes the status. The garbage collector deletes the Deployment.
+// Reconcile creates or patches the Deployment and writes the status. The garbage collector deletes
+// the Deployment of a deleted MyApp.
 func (r *Reconciler) Reconcile(ctx context.Context, app *v1alpha1.MyApp) (reconcile.Result, error) {
 	if !app.DeletionTimestamp.IsZero() {
 		return reconcile.Result{}, nil
@@ -86,8 +88,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, app *v1alpha1.MyApp) (reconc
 	return reconcile.Result{}, errors.Join(err, statusErr)
 }
 
-// apply returns the Deployment as it is stored. One that exists and is not in the cache, which a label narrows, is read from the API
-// server: somebody may have removed the label.
+// apply creates or patches the Deployment and returns it. The cache contains only Deployments with
+// a label. If another client removed the label, apply reads the Deployment from the API server.
 func (r *Reconciler) apply(ctx context.Context, app *v1alpha1.MyApp) (*appsv1.Deployment, error) {
 	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: app.Name}}
 	declare := func() error { return r.declare(app, deployment) }
@@ -107,7 +109,8 @@ func (r *Reconciler) apply(ctx context.Context, app *v1alpha1.MyApp) (*appsv1.De
 	return deployment, nil
 }
 
-// declare sets in a Deployment what the MyApp declares, and leaves the rest to others and to defaults.
+// declare sets the fields of a Deployment that the MyApp controls. It leaves other fields to
+// defaults and other clients.
 func (r *Reconciler) declare(app *v1alpha1.MyApp, deployment *appsv1.Deployment) error {
 	if deployment.UID != "" && !metav1.IsControlledBy(deployment, app) {
 		return errNotControlled
@@ -129,8 +132,8 @@ func (r *Reconciler) declare(app *v1alpha1.MyApp, deployment *appsv1.Deployment)
 	return controllerutil.SetControllerReference(app, deployment, r.Client.Scheme())
 }
 
-// selector returns the labels of the Pods of one MyApp. The document has only app=myapp, with which two MyApps of a namespace would
-// fight over each other's Pods.
+// selector returns the labels of the Pods of one MyApp. The source document has only app=myapp. Two
+// MyApps in a namespace would then fight over their Pods.
 func selector(app *v1alpha1.MyApp) map[string]string {
 	return map[string]string{"app": container, "app.kubernetes.io/instance": app.Name}
 }
@@ -139,7 +142,7 @@ func replicas(app *v1alpha1.MyApp) int32 {
 	return ptr.Deref(app.Spec.Replicas, v1alpha1.DefaultReplicas)
 }
 
-// computeStatus returns the status of a MyApp from its Deployment and the error of its write.
+// computeStatus returns the status of a MyApp from its Deployment and the error of applying it.
 func computeStatus(app *v1alpha1.MyApp, deployment *appsv1.Deployment, err error) v1alpha1.MyAppStatus {
 	status := *app.Status.DeepCopy()
 	status.ObservedGeneration, status.Selector = app.Generation, labels.SelectorFromSet(selector(app)).String()
@@ -165,7 +168,8 @@ func computeStatus(app *v1alpha1.MyApp, deployment *appsv1.Deployment, err error
 	return status
 }
 
-// writeStatus patches a status that differs, then sends an Event if the reason of Ready changed.
+// writeStatus patches the status if it differs. Then it sends an Event if the reason of Ready
+// changed.
 func (r *Reconciler) writeStatus(ctx context.Context, app *v1alpha1.MyApp, status v1alpha1.MyAppStatus) error {
 	if equality.Semantic.DeepEqual(app.Status, status) {
 		return nil

@@ -1,8 +1,10 @@
-// Package controller keeps the status of SidecarSets, and brings changed images into running Pods, one Pod at a time.
+// Package controller maintains the status of SidecarSets, and updates changed images in running
+// Pods, one Pod at a time.
 //
-// It is made for many Pods: only Pods with sidecars are cached, of each only what counts, and an index finds those of one
-// SidecarSet. What does not count in a Pod's event is filtered out, and the other events are batched. So a reconcile looks at the
-// Pods of one SidecarSet, ten times a second at most.
+// It is designed for many Pods. It caches only Pods with sidecars and only the relevant fields. An
+// index finds the Pods of one SidecarSet. Irrelevant Pod events are dropped, and other events are
+// batched. So a reconcile reads only the Pods of one SidecarSet, and runs at most ten times per
+// second.
 package controller
 
 import (
@@ -46,18 +48,19 @@ import (
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 const (
-	// setIndex is the index of Pods by the SidecarSets whose sidecars they carry.
+	// setIndex is the name of the index of Pods by the SidecarSets whose sidecars they carry.
 	setIndex = "sidecarsets"
-	// Batch is how long events of Pods are collected before a reconcile.
+	// Batch is the time to collect Pod events before a reconcile.
 	Batch      = 100 * time.Millisecond
 	fieldOwner = client.FieldOwner("sidecarset-operator")
-	// staleRetry is when a reconcile is repeated that was made from an old state.
+	// staleRetry is the delay before a reconcile with stale data is repeated.
 	staleRetry = 50 * time.Millisecond
 )
 
 // Setup adds the controller to a manager.
 func Setup(mgr ctrl.Manager) error {
-	// A cache beside the manager's, because others want other Pods, or more of them. Its client reads what it wrote.
+	// The manager's cache contains other Pods and fields. The client of this cache reads its own
+	// writes.
 	pods, err := cluster.New(mgr.GetConfig(), func(o *cluster.Options) {
 		o.Scheme = mgr.GetScheme()
 		o.Client.Cache = &client.CacheOptions{EnableReadYourWritesConsistency: ptr.To(true)}
@@ -86,7 +89,8 @@ func Setup(mgr ctrl.Manager) error {
 
 func setsOf(pod client.Object) []string { return slices.Collect(maps.Keys(sidecar.Recorded(pod))) }
 
-// enqueueSets maps a Pod to the SidecarSets whose sidecars it carries, after a while in which further events join.
+// enqueueSets maps a Pod to the SidecarSets whose sidecars it carries. The delay merges several
+// events into one reconcile.
 func enqueueSets() handler.TypedEventHandler[*corev1.Pod, reconcile.Request] {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	enqueue := func(queue queue, pod *corev1.Pod) {
@@ -104,7 +108,7 @@ func enqueueSets() handler.TypedEventHandler[*corev1.Pod, reconcile.Request] {
 	}
 }
 
-// whatCounts drops updates that change nothing of what Slim keeps.
+// whatCounts drops updates that change none of the fields that Slim retains.
 func whatCounts() predicate.TypedPredicate[*corev1.Pod] {
 	return predicate.TypedFuncs[*corev1.Pod]{UpdateFunc: func(e event.TypedUpdateEvent[*corev1.Pod]) bool {
 		before, after := *e.ObjectOld, *e.ObjectNew
@@ -116,15 +120,16 @@ func whatCounts() predicate.TypedPredicate[*corev1.Pod] {
 // Reconciler reconciles SidecarSets.
 type Reconciler struct {
 	Client client.Client
-	// Pods reads the few fields of Pods that are cached, and writes Pods, with read-your-writes consistency.
+	// Pods reads the cached fields of Pods, and writes Pods, with read-your-writes consistency.
 	Pods client.Client
-	// API reads whole Pods.
+	// API reads complete Pods.
 	API      client.Reader
 	Recorder events.EventRecorder
 }
 
-// Reconcile counts the Pods of a SidecarSet, updates one of them if it is time, and writes the status. Nothing is remembered between
-// reconciles: reads wait for the own writes, and the event of an updated Pod asks for the next reconcile.
+// Reconcile counts the Pods of a SidecarSet, updates one of them if possible, and writes the
+// status. It keeps no state between reconciles: reads include its own writes, and the event of an
+// updated Pod triggers the next reconcile.
 func (r *Reconciler) Reconcile(ctx context.Context, set *v1alpha1.SidecarSet) (reconcile.Result, error) {
 	if !set.DeletionTimestamp.IsZero() {
 		return reconcile.Result{}, nil
@@ -152,7 +157,8 @@ func (r *Reconciler) count(ctx context.Context, set *v1alpha1.SidecarSet) (sidec
 	return sidecar.Count(set, pods.Items), nil
 }
 
-// update gives one Pod the declared images. It fails with a conflict if the Pod has changed since it was counted.
+// update sets the images of the SidecarSet in one Pod. It returns a conflict if the Pod has changed
+// since it was counted.
 func (r *Reconciler) update(ctx context.Context, set *v1alpha1.SidecarSet, counted *corev1.Pod) error {
 	live := &corev1.Pod{}
 	if err := r.API.Get(ctx, client.ObjectKeyFromObject(counted), live); err != nil {
@@ -169,7 +175,8 @@ func (r *Reconciler) update(ctx context.Context, set *v1alpha1.SidecarSet, count
 	return nil
 }
 
-// writeStatus patches a status that differs, then sends an Event for each new condition and each new reason of a warning.
+// writeStatus patches the status if it differs. Then it sends an Event for each new condition and
+// each new reason of a warning.
 func (r *Reconciler) writeStatus(ctx context.Context, set *v1alpha1.SidecarSet, status v1alpha1.SidecarSetStatus) error {
 	if equality.Semantic.DeepEqual(set.Status, status) {
 		return nil

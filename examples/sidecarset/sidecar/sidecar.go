@@ -1,5 +1,5 @@
-// Package sidecar is what a SidecarSet means for a Pod, as pure functions: what is injected, what the Pod's annotations
-// record of it, and how images are updated in place.
+// Package sidecar implements the semantics of a SidecarSet for a Pod as pure functions: injection,
+// the record in the Pod's annotations, and in-place updates of images.
 package sidecar
 
 import (
@@ -19,28 +19,31 @@ import (
 	"github.com/example/nginx-operator/examples/sidecarset/api/v1alpha1"
 )
 
-// Annotations and labels, named as OpenKruise names them.
+// Annotations and labels with the names that OpenKruise uses.
 const (
-	// AnnotationHash and AnnotationHashWithoutImage keep the hashes of the sidecars: on a SidecarSet as they were admitted, on
-	// a Pod as a JSON object with an entry for each SidecarSet.
+	// AnnotationHash and AnnotationHashWithoutImage contain the hashes of the sidecars. On a
+	// SidecarSet, they are the hashes at admission. On a Pod, they are a JSON object with an entry
+	// for each SidecarSet.
 	AnnotationHash             = "kruise.io/sidecarset-hash"
 	AnnotationHashWithoutImage = "kruise.io/sidecarset-hash-without-image"
-	// AnnotationInPlaceUpdate is a JSON object on Pods: by SidecarSet and container, the ID of the container with the old image.
+	// AnnotationInPlaceUpdate is a JSON object on Pods. It maps SidecarSet and container to the ID
+	// of the container with the old image.
 	AnnotationInPlaceUpdate = "kruise.io/sidecarset-inplace-update-state"
-	// LabelInjected is on every Pod with sidecars; the controller watches no others.
+	// LabelInjected is on every Pod with sidecars. The controller watches only these Pods.
 	LabelInjected = "kruise.io/sidecarset-injected"
 	// injectedEnv is an environment variable of every injected container, with the value "true".
 	injectedEnv = "IS_INJECTED"
 )
 
-// Hashes stand for what a SidecarSet declares, with and without the images.
+// Hashes identify the spec of a SidecarSet, with and without the images.
 type Hashes struct{ All, WithoutImage string }
 
-// HashesOf returns the hashes of a spec. The selector, paused and imagePullPolicy do not count.
+// HashesOf returns the hashes of a spec. They ignore selector, paused, and imagePullPolicy.
 func HashesOf(spec *v1alpha1.SidecarSetSpec) Hashes {
 	spec = spec.DeepCopy()
 	hash := func() string {
-		raw, _ := json.Marshal([]any{spec.Containers, spec.Volumes}) // what was decoded can be encoded
+		// Decoded objects can always be encoded.
+		raw, _ := json.Marshal([]any{spec.Containers, spec.Volumes})
 		sum := sha256.Sum256(raw)
 		return hex.EncodeToString(sum[:16])
 	}
@@ -54,19 +57,21 @@ func HashesOf(spec *v1alpha1.SidecarSetSpec) Hashes {
 	return Hashes{All: all, WithoutImage: hash()}
 }
 
-// Admit notes on a SidecarSet that the API server takes its containers and volumes as they are.
+// Admit records on a SidecarSet that the API server accepts its containers and volumes.
 func Admit(set *v1alpha1.SidecarSet) {
 	hashes := HashesOf(&set.Spec)
 	metav1.SetMetaDataAnnotation(&set.ObjectMeta, AnnotationHash, hashes.All)
 	metav1.SetMetaDataAnnotation(&set.ObjectMeta, AnnotationHashWithoutImage, hashes.WithoutImage)
 }
 
-// Admitted reports whether a SidecarSet is as its webhook admitted it. Any other one could make the API server refuse Pods.
+// Admitted reports whether a SidecarSet is unchanged since its webhook admitted it. Any other
+// SidecarSet could make the API server reject Pods.
 func Admitted(set *v1alpha1.SidecarSet) bool {
 	return set.Annotations[AnnotationHash] == HashesOf(&set.Spec).All
 }
 
-// Selector returns the selector of a SidecarSet. A missing, empty or invalid one selects nothing.
+// Selector returns the selector of a SidecarSet. A missing, empty, or invalid selector selects
+// nothing.
 func Selector(set *v1alpha1.SidecarSet) labels.Selector {
 	selector, err := metav1.LabelSelectorAsSelector(set.Spec.Selector)
 	if err != nil || selector.Empty() {
@@ -75,7 +80,7 @@ func Selector(set *v1alpha1.SidecarSet) labels.Selector {
 	return selector
 }
 
-// Recorded returns the sidecars that a Pod carries, by the name of the SidecarSet.
+// Recorded returns the hashes of the sidecars in a Pod, by the name of the SidecarSet.
 func Recorded(pod metav1.Object) map[string]Hashes {
 	out := map[string]Hashes{}
 	without := entries[string](pod, AnnotationHashWithoutImage)
@@ -85,7 +90,8 @@ func Recorded(pod metav1.Object) map[string]Hashes {
 	return out
 }
 
-// Replaced returns the containers of a Pod whose image was updated in place, with the ID that each had before.
+// Replaced returns the containers of a Pod whose image was updated in place, with their previous
+// IDs.
 func Replaced(pod metav1.Object) map[string]string {
 	out := map[string]string{}
 	for _, containers := range entries[map[string]string](pod, AnnotationInPlaceUpdate) {
@@ -94,14 +100,15 @@ func Replaced(pod metav1.Object) map[string]string {
 	return out
 }
 
-// record notes on a Pod that it carries the sidecars of a SidecarSet.
+// record records on a Pod that it carries the sidecars of a SidecarSet.
 func record(pod *corev1.Pod, name string, hashes Hashes) {
 	setEntry(pod, AnnotationHash, name, hashes.All)
 	setEntry(pod, AnnotationHashWithoutImage, name, hashes.WithoutImage)
 	metav1.SetMetaDataLabel(&pod.ObjectMeta, LabelInjected, "true")
 }
 
-// entries reads an annotation that is a JSON object. One that somebody else broke has no entries.
+// entries reads an annotation that is a JSON object. It returns no entries if the annotation is
+// invalid.
 func entries[T any](pod metav1.Object, key string) map[string]T {
 	out := map[string]T{}
 	if text := pod.GetAnnotations()[key]; text != "" && json.Unmarshal([]byte(text), &out) != nil || out == nil {
@@ -117,13 +124,13 @@ func setEntry[T any](pod *corev1.Pod, key, name string, value T) {
 	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, key, string(raw))
 }
 
-// Inject returns a Pod with the sidecars of all SidecarSets that select it, in the order of their names, and warnings for its
-// creator. It is idempotent. A SidecarSet that would make the API server refuse the Pod is left out: a Pod without a sidecar is
-// better than no Pod.
+// Inject returns a Pod with the sidecars of all SidecarSets that select it, in the order of their
+// names, and warnings for the client that creates it. It is idempotent. It omits a SidecarSet that
+// would make the API server reject the Pod: a Pod without a sidecar is better than no Pod.
 func Inject(pod *corev1.Pod, sets []v1alpha1.SidecarSet) (*corev1.Pod, []string) {
 	out := pod.DeepCopy()
 	if _, isMirror := pod.Annotations[corev1.MirrorPodAnnotationKey]; isMirror {
-		return out, nil // the node runs it already, as it is
+		return out, nil // the kubelet already runs it unchanged
 	}
 	var warnings []string
 	sets = slices.SortedFunc(slices.Values(sets), func(a, b v1alpha1.SidecarSet) int { return cmp.Compare(a.Name, b.Name) })
@@ -139,8 +146,8 @@ func Inject(pod *corev1.Pod, sets []v1alpha1.SidecarSet) (*corev1.Pod, []string)
 	return out, warnings
 }
 
-// inject adds the sidecars of one SidecarSet to a Pod, or returns why not. What the Pod carries already stays as others changed it
-// since, unless the SidecarSet has changed.
+// inject adds the sidecars of one SidecarSet to a Pod, or returns why it cannot. It preserves
+// changes that other clients made to existing sidecars, unless the SidecarSet has changed.
 func inject(pod *corev1.Pod, set *v1alpha1.SidecarSet) (problem string) {
 	if !Admitted(set) {
 		return "it was stored without its webhook; apply it again"
@@ -173,7 +180,8 @@ func inject(pod *corev1.Pod, set *v1alpha1.SidecarSet) (problem string) {
 	return ""
 }
 
-// conflict returns what in a Pod has a name that the SidecarSet needs, "" for nothing. A volume with the same content is shared.
+// conflict returns a description of a container or volume in a Pod whose name the SidecarSet needs,
+// or "" if there is none. A volume with the same content is shared and is not a conflict.
 func conflict(pod *corev1.Pod, set *v1alpha1.SidecarSet) string {
 	for _, container := range set.Spec.Containers {
 		if indexOf(pod.Spec.Containers, container.Name) >= 0 || indexOf(pod.Spec.InitContainers, container.Name) >= 0 {
@@ -197,8 +205,8 @@ func indexOfVolume(volumes []corev1.Volume, name string) int {
 	return slices.IndexFunc(volumes, func(v corev1.Volume) bool { return v.Name == name })
 }
 
-// UpdateImages returns a running Pod with the images that a SidecarSet declares, and the record of them. Nothing else of a
-// running container can be changed.
+// UpdateImages returns a running Pod with the images of a SidecarSet and a record of the update.
+// Other fields of a running container cannot be changed.
 func UpdateImages(pod *corev1.Pod, set *v1alpha1.SidecarSet) *corev1.Pod {
 	out, ids, replaced := pod.DeepCopy(), containerIDs(pod), map[string]string{}
 	for _, declared := range set.Spec.Containers {
@@ -213,12 +221,12 @@ func UpdateImages(pod *corev1.Pod, set *v1alpha1.SidecarSet) *corev1.Pod {
 	return out
 }
 
-// Active reports whether a Pod counts: it has not ended and is not being deleted.
+// Active reports whether a Pod has not ended and is not being deleted. Other Pods are not counted.
 func Active(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp.IsZero() && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
 }
 
-// Ready reports whether a Pod runs and is ready.
+// Ready reports whether a Pod is running and ready.
 func Ready(pod *corev1.Pod) bool {
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodReady {
@@ -228,8 +236,9 @@ func Ready(pod *corev1.Pod) bool {
 	return false
 }
 
-// Settled reports whether a Pod runs the images that it declares. Right after an update a Pod still reports that it is ready, with
-// the old container. The container's ID shows it; the image in the status does not, because runtimes have names of their own.
+// Settled reports whether a Pod runs the images in its spec. Right after an update, a Pod still
+// reports that it is ready with the old container. The container's ID reveals this. The image in
+// the status does not, because container runtimes can report other image names.
 func Settled(pod *corev1.Pod) bool {
 	ids := containerIDs(pod)
 	for name, before := range Replaced(pod) {

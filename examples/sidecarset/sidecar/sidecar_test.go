@@ -15,7 +15,7 @@ import (
 	"github.com/example/nginx-operator/examples/sidecarset/api/v1alpha1"
 )
 
-// newSet returns a SidecarSet for Pods with app=nginx, changed and then admitted.
+// newSet returns a SidecarSet for Pods with app=nginx. It applies the changes and then admits it.
 func newSet(changes ...func(*v1alpha1.SidecarSet)) v1alpha1.SidecarSet {
 	set := v1alpha1.SidecarSet{ObjectMeta: metav1.ObjectMeta{Name: "set"}}
 	set.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "nginx"}}
@@ -45,7 +45,8 @@ func containers(pod *corev1.Pod) string {
 	return strings.Join(names, " ")
 }
 
-// Each case is also injected a second time, and with the SidecarSets in another order, which must change nothing.
+// TestInject injects each case a second time, and with the SidecarSets in reverse order. Both must
+// have the same result.
 func TestInject(t *testing.T) {
 	named := func(name, container string) func(*v1alpha1.SidecarSet) {
 		return func(set *v1alpha1.SidecarSet) { set.Name, set.Spec.Containers[0].Name = name, container }
@@ -105,7 +106,8 @@ func TestInject(t *testing.T) {
 	}
 }
 
-// A Pod gets containers that know that they were injected, volumes, and the hashes of the SidecarSet.
+// TestInjected checks that a Pod gets the containers with the environment variable IS_INJECTED, the
+// volumes, and the hashes of the SidecarSet.
 func TestInjected(t *testing.T) {
 	set := newSet()
 	pod, _ := Inject(newPod(), []v1alpha1.SidecarSet{set})
@@ -125,7 +127,8 @@ func TestInjected(t *testing.T) {
 	}
 }
 
-// Invoked again, the webhook keeps what others gave the sidecar. A manifest copied from a running Pod gets the current sidecars.
+// TestInjectAgain checks that a repeated injection preserves changes to the sidecar, and that a
+// manifest copied from a running Pod gets the current sidecars.
 func TestInjectAgain(t *testing.T) {
 	pod, _ := Inject(newPod(), []v1alpha1.SidecarSet{newSet()})
 	pod.Spec.Containers[1].VolumeMounts = append(pod.Spec.Containers[1].VolumeMounts, corev1.VolumeMount{Name: "token", MountPath: "/token"})
@@ -142,8 +145,9 @@ func TestInjectAgain(t *testing.T) {
 	}
 }
 
-// slimPod returns what is cached of a Pod with the sidecar, as declared or as of an old or any other SidecarSet, that is ready, unready,
-// unsettled, ended or unselected: old-ready.
+// slimPod returns the cached form of a Pod with the sidecar. state is an optional version of the
+// SidecarSet, old or any, and the state of the Pod: ready, unready, unsettled, ended, or
+// unselected. An example is old-ready.
 func slimPod(name, state string) corev1.Pod {
 	words := strings.Split(state, "-")
 	pod, _ := Inject(newPod(), []v1alpha1.SidecarSet{newSet(func(set *v1alpha1.SidecarSet) {
@@ -173,7 +177,8 @@ func slimPod(name, state string) corev1.Pod {
 	return *slim.(*corev1.Pod)
 }
 
-// Which Pod is updated next, which one has to become ready before, and what the status says of it.
+// TestStatus checks which Pod is updated next, which Pod must become ready first, and the resulting
+// status.
 func TestStatus(t *testing.T) {
 	paused := newSet(func(set *v1alpha1.SidecarSet) { set.Spec.Paused = true })
 	changed := newSet()
@@ -202,7 +207,7 @@ func TestStatus(t *testing.T) {
 		for i, state := range strings.Fields(test.states) {
 			pods = append(pods, slimPod(fmt.Sprint(i), state))
 		}
-		// What is no longer true goes.
+		// Obsolete conditions are removed.
 		test.set.Status.Conditions = []metav1.Condition{{Type: "NotUpdatableInPlace"}, {Type: "Updating"}}
 		counts := Count(&test.set, pods)
 		status := Status(&test.set, counts, test.err)
@@ -222,7 +227,8 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// Annotations that somebody else broke, or made longer than any that the webhook writes, say nothing.
+// TestBadAnnotations checks that invalid annotations, and annotations longer than any from the
+// webhook, are ignored.
 func TestBadAnnotations(t *testing.T) {
 	for _, bad := range []string{"{", "null", fmt.Sprintf(`{"set":"%*s"}`, maxRecord, "x")} {
 		pod := &corev1.Pod{}

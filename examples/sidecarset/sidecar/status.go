@@ -15,10 +15,11 @@ import (
 	"github.com/example/nginx-operator/examples/sidecarset/api/v1alpha1"
 )
 
-// maxRecord bounds the annotations that are read: whoever may write a Pod may write them.
+// maxRecord bounds the annotations that are read. Every client that may write a Pod can write them.
 const maxRecord = 16 << 10
 
-// Slim keeps of a Pod what counts. It passes anything else through: the cache also hands over tombstones.
+// Slim removes all irrelevant fields from a Pod. It returns other objects unchanged, because the
+// cache also passes tombstones.
 func Slim(in any) (any, error) {
 	pod, isPod := in.(*corev1.Pod)
 	if !isPod {
@@ -45,21 +46,22 @@ func Slim(in any) (any, error) {
 	return slim, nil
 }
 
-// What the sidecars of a Pod are: as declared, declared with another image, or declared in another way.
+// States of the sidecars of a Pod: as in the spec, different only in images, or different in other
+// fields.
 const (
 	updated = iota
 	outdated
 	notUpdatable
 )
 
-// Counts is what the Pods of a SidecarSet come to.
+// Counts summarizes the Pods of a SidecarSet.
 type Counts struct {
-	// Next is the Pod to update now, nil for none.
+	// Next is the Pod to update now, or nil if there is none.
 	Next *corev1.Pod
-	// waiting is the one that has to become ready first.
+	// waiting is the Pod that must become ready first, or nil if there is none.
 	waiting        *corev1.Pod
 	matched, ready int32
-	// of counts the Pods in each state of their sidecars.
+	// of is the number of Pods in each state of their sidecars.
 	of [3]int32
 }
 
@@ -67,7 +69,8 @@ type Counts struct {
 func Count(set *v1alpha1.SidecarSet, pods []corev1.Pod) Counts {
 	selector, declared := Selector(set), HashesOf(&set.Spec)
 	var out Counts
-	// The first by name in each state of the sidecars, of those that are available and of those that are not.
+	// The first Pod by namespace and name in each state of the sidecars, for available and for
+	// other Pods.
 	var available, broken [3]*corev1.Pod
 	for i := range pods {
 		pod := &pods[i]
@@ -92,8 +95,9 @@ func Count(set *v1alpha1.SidecarSet, pods []corev1.Pod) Counts {
 		}
 		group[state] = first(group[state], pod)
 	}
-	// At most one Pod is unavailable because of an update. A Pod that is not available anyway loses nothing, and may need just the
-	// new image; but it has to wait for an updated one in trouble, which the new image may have caused.
+	// An update may make at most one Pod unavailable. An unavailable Pod can be updated, because it
+	// loses nothing and the new image may fix it. But an unavailable updated Pod must become ready
+	// first, because the new image may be the cause.
 	switch {
 	case out.of[outdated] == 0:
 	case broken[updated] != nil:
@@ -122,7 +126,8 @@ func Status(set *v1alpha1.SidecarSet, counts Counts, updateErr error) v1alpha1.S
 		Conditions: slices.Clone(set.Status.Conditions),
 	}
 	say := func(conditionType string, conditionStatus metav1.ConditionStatus, reason, message string) {
-		message = strings.ToValidUTF8(message[:min(len(message), 1000)], "") // an Event takes 1024 bytes
+		// The limit for an Event is 1024 bytes.
+		message = strings.ToValidUTF8(message[:min(len(message), 1000)], "")
 		meta.SetStatusCondition(&status.Conditions, metav1.Condition{
 			Type: conditionType, Status: conditionStatus, Reason: reason, Message: message, ObservedGeneration: set.Generation,
 		})

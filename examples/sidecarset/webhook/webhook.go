@@ -1,4 +1,4 @@
-// Package webhook is the admission of SidecarSets, and of the Pods that get their sidecars.
+// Package webhook admits SidecarSets and injects their sidecars into Pods.
 package webhook
 
 import (
@@ -27,8 +27,8 @@ import (
 	"github.com/example/nginx-operator/examples/sidecarset/sidecar"
 )
 
-// The webhooks of SidecarSets. Nothing is stored without them, because a SidecarSet that the API server would refuse in a Pod keeps
-// Pods from being created.
+// The webhooks of SidecarSets. No SidecarSet is stored without them, because an invalid sidecar
+// makes the API server reject Pods.
 //
 // +kubebuilder:webhook:path=/mutate-apps-kruise-io-v1alpha1-sidecarset,mutating=true,failurePolicy=fail,matchPolicy=Exact,sideEffects=None,timeoutSeconds=5,groups=apps.kruise.io,resources=sidecarsets,verbs=create;update,versions=v1alpha1,name=default.sidecarsets.apps.kruise.io,admissionReviewVersions=v1
 // +kubebuilder:webhook:path=/validate-apps-kruise-io-v1alpha1-sidecarset,mutating=false,failurePolicy=fail,matchPolicy=Exact,sideEffects=None,timeoutSeconds=5,groups=apps.kruise.io,resources=sidecarsets,verbs=create;update,versions=v1alpha1,name=validate.sidecarsets.apps.kruise.io,admissionReviewVersions=v1
@@ -42,20 +42,23 @@ func Setup(mgr ctrl.Manager, namespace string) error {
 	}
 	mgr.GetWebhookServer().Register(pathPod, &admission.Webhook{
 		Handler: &Pods{Reader: mgr.GetClient(), Namespace: namespace},
-		// A recovered panic is answered with a refusal. Without an answer the Pod is created (failurePolicy Ignore).
+		// A recovered panic would reject the Pod. Without a response, the Pod is created
+		// (failurePolicy Ignore).
 		RecoverPanic: ptr.To(false),
 	})
 	return nil
 }
 
-// SidecarSets defaults and validates SidecarSets. What a container may be and what it is by default only the API server knows, so it is
-// asked: by a dry run of a PodTemplate, which unlike a Pod is subject to no quota and no Pod Security.
+// SidecarSets defaults and validates SidecarSets. Only the API server knows the rules and the
+// defaults of containers. So the webhook sends a dry run of a PodTemplate, which, unlike a Pod, is
+// not subject to quotas and Pod Security.
 type SidecarSets struct {
 	Client    client.Client
 	Namespace string // the operator's own
 }
 
-// Default fills in what the API server fills in, and notes what it took. What is refused is left to schema and validation.
+// Default sets the defaults of the API server and records that it accepted the spec. It does not
+// reject invalid specs, which the schema and the validation reject.
 func (s *SidecarSets) Default(ctx context.Context, set *v1alpha1.SidecarSet) error {
 	template, err := s.dryRun(ctx, set)
 	switch {
@@ -73,7 +76,8 @@ func (s *SidecarSets) ValidateCreate(ctx context.Context, set *v1alpha1.SidecarS
 	path, options := field.NewPath("spec"), metav1validation.LabelSelectorValidationOptions{}
 	errs := metav1validation.ValidateLabelSelector(set.Spec.Selector, options, path.Child("selector"))
 	for i, container := range set.Spec.Containers {
-		if strings.ContainsFunc(container.Image, unicode.IsSpace) { // of which only Pods are refused, not templates
+		// The API server rejects white space only in Pods, not in templates.
+		if strings.ContainsFunc(container.Image, unicode.IsSpace) {
 			errs = append(errs, field.Invalid(path.Child("containers").Index(i).Child("image"), container.Image, "must not contain white space"))
 		}
 	}
@@ -110,21 +114,23 @@ func (s *SidecarSets) dryRun(ctx context.Context, set *v1alpha1.SidecarSet) (cor
 	return template.Template, err
 }
 
-// A webhook for Pods can stop a cluster, whose recovery needs Pods. So this one is called only when a Pod is created, not in the
-// namespaces of Kubernetes and of the operators, nor where a Namespace or Pod opts out; and where it does not answer within two
-// seconds, the Pod is created as it is.
+// A webhook for Pods can block a cluster, because the recovery of a cluster needs Pods. So this
+// webhook is called only for new Pods. It excludes the namespaces of Kubernetes and of the
+// operators, and Namespaces and Pods that opt out. If it does not respond within two seconds, the
+// Pod is created without sidecars.
 //
 // +kubebuilder:webhook:path=/mutate--v1-pod,mutating=true,failurePolicy=ignore,matchPolicy=Equivalent,reinvocationPolicy=IfNeeded,sideEffects=None,timeoutSeconds=2,groups="",resources=pods,verbs=create,versions=v1,name=inject.sidecarsets.apps.kruise.io,admissionReviewVersions=v1,serviceName=webhook-service,serviceNamespace=system,patch=`{"namespaceSelector":{"matchExpressions":[{"key":"kubernetes.io/metadata.name","operator":"NotIn","values":["kube-system","kube-public","kube-node-lease","nginx-operator-system","nginx-operator-examples-system"]},{"key":"kruise.io/sidecarset-injection","operator":"NotIn","values":["disabled"]}]},"objectSelector":{"matchExpressions":[{"key":"kruise.io/sidecarset-injection","operator":"NotIn","values":["disabled"]}]}}`
 
 const pathPod = "/mutate--v1-pod"
 
-// Pods gives Pods their sidecars.
+// Pods injects sidecars into new Pods.
 type Pods struct {
 	Reader    client.Reader
 	Namespace string // the operator's own
 }
 
-// Handle answers with the patch that adds the sidecars. It never refuses a Pod; whoever creates it gets a warning instead.
+// Handle returns the patch that adds the sidecars. It never rejects a Pod. After an error, the
+// client that creates the Pod gets a warning.
 func (p *Pods) Handle(ctx context.Context, request admission.Request) admission.Response {
 	if slices.Contains([]string{"kube-system", "kube-public", "kube-node-lease", p.Namespace}, request.Namespace) {
 		return admission.Allowed("")
@@ -149,7 +155,8 @@ func (p *Pods) inject(ctx context.Context, raw []byte) (admission.Response, erro
 	if equality.Semantic.DeepEqual(pod, injected) {
 		return admission.Allowed("").WithWarnings(warnings...), nil
 	}
-	// Both are encoded from the Go type, so that fields that it does not know stay.
+	// Both are encoded from the Go type, so that the patch preserves fields that the type does not
+	// know.
 	before, beforeErr := json.Marshal(pod)
 	after, afterErr := json.Marshal(injected)
 	response := admission.PatchResponseFromRaw(before, after)

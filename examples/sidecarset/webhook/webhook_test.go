@@ -17,7 +17,8 @@ import (
 	"github.com/example/nginx-operator/examples/sidecarset/sidecar"
 )
 
-// Whatever goes wrong, the Pod is created, and its creator is warned. Fields that the Go type does not know stay.
+// TestNoPodIsRefused checks that a Pod is created after any error, and that its creator gets a
+// warning. Fields that are unknown to the Go type are preserved.
 func TestNoPodIsRefused(t *testing.T) {
 	set := v1alpha1.SidecarSet{ObjectMeta: metav1.ObjectMeta{Name: "set"}}
 	set.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "nginx"}}

@@ -1,5 +1,5 @@
-// Command demo walks through the four examples on the cluster that kubectl finds, with the steps that their READMEs have.
-// The examples have been deployed before (make examples-deploy). It runs in the directory of the repository.
+// Command demo runs the steps of the four examples' READMEs on the cluster of the kubeconfig. The
+// examples must be deployed (make examples-deploy). It runs in the root of the repository.
 package main
 
 import (

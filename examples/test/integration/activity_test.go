@@ -21,7 +21,7 @@ import (
 	"github.com/example/nginx-operator/test/harness/apiserver"
 )
 
-// newActivity returns the document's sample.
+// newActivity returns the sample of the source document.
 func newActivity(t *testing.T, namespace, name string) *v1.Activity {
 	t.Helper()
 	return sample(t, "activity/sample/activity.yaml", &v1.Activity{}, namespace, name)
@@ -32,7 +32,7 @@ func waitForProsta(t *testing.T, activity *v1.Activity, want v1.Prosta) {
 	waitUntil(t, &activity.Status, func() bool { return read(t, activity).Status.Prosta == want })
 }
 
-// podsOf returns the Pods in the namespace of an Activity that it controls.
+// podsOf returns the Pods in an Activity's namespace that the Activity controls.
 func podsOf(t *testing.T, activity *v1.Activity) []corev1.Pod {
 	t.Helper()
 	list := &corev1.PodList{}
@@ -40,7 +40,7 @@ func podsOf(t *testing.T, activity *v1.Activity) []corev1.Pod {
 	return slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool { return !metav1.IsControlledBy(&pod, activity) })
 }
 
-// waitForPod waits until an Activity has one Pod, with its scheduling gate or without.
+// waitForPod waits until an Activity has exactly one Pod, with or without its scheduling gate.
 func waitForPod(t *testing.T, activity *v1.Activity, isGated bool) *corev1.Pod {
 	t.Helper()
 	var pods []corev1.Pod
@@ -51,8 +51,9 @@ func waitForPod(t *testing.T, activity *v1.Activity, isGated bool) *corev1.Pod {
 	return &pods[0]
 }
 
-// countRuns counts the Pods of a namespace that may run, by name, until the returned function is called. It watches, because the
-// audit log does not tell what became of a request whose client was killed.
+// countRuns counts the Pods of a namespace without a scheduling gate, by name, until the returned
+// function is called. It uses a watch, because the audit log does not show the result of a request
+// whose client was killed.
 func countRuns(t *testing.T, namespace string) (runs func() map[string]int) {
 	t.Helper()
 	events := harness.Must1(suite.admin.Watch(t.Context(), &corev1.PodList{}, client.InNamespace(namespace)))(t)
@@ -79,7 +80,8 @@ func countRuns(t *testing.T, namespace string) (runs func() map[string]int) {
 	}
 }
 
-// What has run has run: neither the deletion of the Pod nor a change of the spec runs it again. The test does what a kubelet does.
+// TestActivityRunsOnce checks that neither the deletion of the Pod nor a change of the spec runs
+// the command again. The test acts as the kubelet.
 func TestActivityRunsOnce(t *testing.T) {
 	namespace := newNamespace(t)
 	activity := newActivity(t, namespace, "activity-sample")
@@ -96,7 +98,7 @@ func TestActivityRunsOnce(t *testing.T) {
 		t.Errorf("status %+v", final)
 	}
 	remove(t, pod)
-	// Once another one runs, the manager has handled all earlier events.
+	// Once another Activity runs, the manager has handled all earlier events.
 	last := newActivity(t, namespace, "last")
 	create(t, last)
 	waitForPod(t, last, false)
@@ -110,8 +112,9 @@ func TestActivityRunsOnce(t *testing.T) {
 	}
 }
 
-// A host that does not exist fails the Activity; one that does is asked of the scheduler. What Pod Security forbids is said in the
-// status, and done once it is allowed.
+// TestActivityRefusals checks that an unknown host fails the Activity, and that a known host
+// becomes a node affinity. If Pod Security forbids the Pod, the status contains the reason, and the
+// Pod is created once Pod Security allows it.
 func TestActivityRefusals(t *testing.T) {
 	namespace := newNamespace(t)
 	enforce := func(level string) {
@@ -146,8 +149,9 @@ func TestActivityRefusals(t *testing.T) {
 	}
 }
 
-// Killed between the creation of the Pod and the record of it, the command runs once, in this Pod or, if it was deleted, in another.
-// What keeps the manager in between is that it may not write the status.
+// TestActivityKilledBeforeTheRecord kills the manager after it created the Pod and before it wrote
+// the status. The command runs once, in this Pod or, if this Pod was deleted, in another one. To
+// stop the manager at this point, the test removes its permission to write the status.
 func TestActivityKilledBeforeTheRecord(t *testing.T) {
 	role := read(t, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: operatorName + "-manager-role"}})
 	whole := role.DeepCopy()
@@ -184,7 +188,8 @@ func TestActivityKilledBeforeTheRecord(t *testing.T) {
 	}
 }
 
-// The operator is killed again and again in the middle of much work, and every Pod is deleted each time: no command runs twice.
+// TestActivityKilledAtAnyTime kills the operator repeatedly under load, and deletes every Pod each
+// time. No command runs twice.
 func TestActivityKilledAtAnyTime(t *testing.T) {
 	namespace := newNamespace(t)
 	runs := countRuns(t, namespace)

@@ -14,18 +14,20 @@ import (
 	"github.com/example/nginx-operator/test/harness"
 )
 
-// What is measured is built as it is delivered.
+// init selects the build of a release, without the race detector.
 func init() { race = "-race=false" }
 
-// Ten thousand Pods with a sidecar, and what a change of a hundred of them costs the manager, compared with the same change among
-// a thousand. `make bench` runs it. The status is right at each step, the work grows no faster than the number of Pods, and the
-// memory stays below the limit of the manager's Deployment.
+// TestTenThousandPods creates 10,000 Pods with a sidecar. It compares the cost of a change of 100
+// Pods with the cost of the same change among 1,000 Pods. `make bench` runs it. The status must be
+// right at each step, the work must not grow faster than the number of Pods, and the memory must
+// stay below the limit of the manager's Deployment.
 func TestTenThousandPods(t *testing.T) {
 	const few, many, changed, limit = 1_000, 10_000, 100, 512
 	namespace := newNamespace(t)
 	set := newSidecarSet(t, namespace)
 	processorTime := func() time.Duration { return harness.Must1(harness.ProcessorTime(suite.operator.Pid()))(t) }
-	// measure creates Pods until there are so many, then makes a hundred of them ready, and returns what that cost.
+	// measure creates Pods until there are to Pods, then makes 100 of them ready, and returns the
+	// cost of that.
 	measure := func(from, to, ready int32) (work, reconciled float64) {
 		began := time.Now()
 		must(t, harness.InParallel(t.Context(), 8, int(to-from), func(ctx context.Context, i int) error {
@@ -55,7 +57,7 @@ func TestTenThousandPods(t *testing.T) {
 	suite.operator.Kill()
 	began := time.Now()
 	must(t, startOperator())
-	// What the status says by then was counted anew.
+	// After the first reconcile, the status is based on a new count.
 	waitUntil(t, "not reconciled", func() bool { return reconciles(t, "sidecarset") > 0 })
 	harness.Report("sidecarset-restart-with-10000", harness.Round(time.Since(began).Seconds()), "s")
 	if n := settled(t, "sidecarset"); n > 1 {

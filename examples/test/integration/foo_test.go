@@ -15,7 +15,7 @@ func newFoo(namespace, name, friend string) *v1.Foo {
 	return &v1.Foo{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: v1.FooSpec{Name: friend}}
 }
 
-// waitForHappy waits until the status of each Foo says so of its current generation.
+// waitForHappy waits until the status of each Foo has this value for its current generation.
 func waitForHappy(t *testing.T, want bool, foos ...*v1.Foo) {
 	t.Helper()
 	for _, foo := range foos {
@@ -25,7 +25,8 @@ func waitForHappy(t *testing.T, want bool, foos ...*v1.Foo) {
 	}
 }
 
-// A Pod that comes or goes costs one reconcile of each Foo that names it, and its status none.
+// TestFooReconciles checks that the creation or deletion of a Pod causes one reconcile of each Foo
+// that references it, and that a change of the Pod's status causes none.
 func TestFooReconciles(t *testing.T) {
 	namespace := newNamespace(t)
 	const friends = 3
@@ -59,8 +60,8 @@ func TestFooReconciles(t *testing.T) {
 	}
 }
 
-// What happens while the operator is down is seen when it is back, and only what changed is written. Friends may be in any namespace,
-// and one of two may go.
+// TestFooMissedEvents checks that the operator handles changes from the time when it was down, and
+// writes only Foos that changed. A friend may be in any namespace, and one of two may be deleted.
 func TestFooMissedEvents(t *testing.T) {
 	namespace, other := newNamespace(t), newNamespace(t)
 	gained, lost, same := newFoo(namespace, "gained", "late"), newFoo(namespace, "lost", "early"), newFoo(namespace, "same", "nobody")

@@ -1,6 +1,7 @@
-// Package integration runs the manager of the examples, with exactly the RBAC permissions of examples/config, against a real API server
-// and etcd. There is no kubelet and no kube-controller-manager: a test does what they would do. KUBEBUILDER_ASSETS names the
-// directory with kube-apiserver and etcd.
+// Package integration runs the manager of the examples, with exactly the RBAC permissions of
+// examples/config, against a real API server and etcd. There is no kubelet and no
+// kube-controller-manager: a test does their work. KUBEBUILDER_ASSETS is the directory with
+// kube-apiserver and etcd.
 package integration
 
 import (
@@ -36,23 +37,23 @@ const (
 	operatorNamespace = operatorName + "-system"
 	operatorUser      = "system:serviceaccount:" + operatorNamespace + ":" + operatorName + "-controller-manager"
 
-	// patience bounds every wait, interval is how often a state is asked for.
+	// patience bounds every wait. interval is the polling interval.
 	patience = 30 * time.Second
 	interval = 25 * time.Millisecond
 )
 
-// race is the flag with which the manager is built.
+// race is the build flag for the race detector.
 var race = "-race"
 
-// suite is what all tests share.
+// suite is the state that all tests share.
 var suite struct {
 	server *apiserver.Server
-	// admin may do everything and reads from the API server.
+	// admin has all permissions and reads from the API server.
 	admin client.WithWatch
-	// dir is a temporary directory with binary, the manager.
+	// dir is a temporary directory. binary is the path of the manager in it.
 	dir, binary string
 	operator    *harness.Manager
-	// service is what the API server calls for admission.
+	// service is the endpoint that the API server calls for admission.
 	service *harness.Service
 	scraper *apiserver.Scraper
 }
@@ -97,7 +98,7 @@ func run(m *testing.M) (code int, err error) {
 	return code, nil
 }
 
-// install applies all of examples/config and waits for the four APIs.
+// install applies examples/config and waits for the four APIs.
 func install() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -122,7 +123,8 @@ func install() error {
 	})
 }
 
-// startOperator starts the manager and waits until it is ready. It elects nobody: after a kill the next one begins at once.
+// startOperator starts the manager and waits until it is ready. It uses no leader election, so a
+// new manager starts immediately after a kill.
 func startOperator() (err error) {
 	suite.operator, err = harness.StartManager(harness.ManagerOptions{
 		Binary: suite.binary, Kubeconfig: suite.server.Kubeconfig, Namespace: operatorNamespace, Dir: suite.dir, Service: suite.service,
@@ -139,7 +141,7 @@ func waitFor(t *testing.T, check func() error) {
 	must(t, harness.Eventually(ctx, interval, func(context.Context) error { return check() }))
 }
 
-// waitUntil waits until something holds, and shows what it has looked at where that is never so.
+// waitUntil waits until a condition holds. If it never holds, the error contains the value of seen.
 func waitUntil(t *testing.T, seen any, holds func() bool) {
 	t.Helper()
 	waitFor(t, func() error {
@@ -150,7 +152,8 @@ func waitUntil(t *testing.T, seen any, holds func() bool) {
 	})
 }
 
-// newNamespace makes a namespace for one test. What other tests would notice is removed with the test.
+// newNamespace creates a namespace for one test. The cleanup of the test deletes objects that would
+// affect other tests.
 func newNamespace(t *testing.T) string {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
@@ -166,7 +169,7 @@ func newNamespace(t *testing.T) string {
 	return namespace.Name
 }
 
-// sample fills an object with that of a document, under another name.
+// sample reads an object from a file below examples and sets its namespace and name.
 func sample[T client.Object](t *testing.T, document string, object T, namespace, name string) T {
 	t.Helper()
 	must(t, yaml.UnmarshalStrict(harness.Must1(os.ReadFile("../../"+document))(t), object))
@@ -182,14 +185,14 @@ func create(t *testing.T, objects ...client.Object) {
 	}
 }
 
-// read fills an object with what is stored.
+// read reads an object from the API server and returns it.
 func read[T client.Object](t *testing.T, object T) T {
 	t.Helper()
 	must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(object), object))
 	return object
 }
 
-// update changes an object, as kubectl edit does.
+// update reads, changes, and writes an object, and retries after a conflict.
 func update[T client.Object](t *testing.T, object T, change func(T)) {
 	t.Helper()
 	waitFor(t, func() error {
@@ -198,7 +201,7 @@ func update[T client.Object](t *testing.T, object T, change func(T)) {
 	})
 }
 
-// report writes a Pod's status, as a kubelet does.
+// report writes a Pod's status, as the kubelet does.
 func report(t *testing.T, pod *corev1.Pod, status corev1.PodStatus) {
 	t.Helper()
 	waitFor(t, func() error {
@@ -207,7 +210,7 @@ func report(t *testing.T, pod *corev1.Pod, status corev1.PodStatus) {
 	})
 }
 
-// remove deletes an object at once: there is no kubelet to do it later.
+// remove deletes an object without a grace period, because no kubelet would complete the deletion.
 func remove(t *testing.T, object client.Object) {
 	t.Helper()
 	must(t, client.IgnoreNotFound(suite.admin.Delete(context.WithoutCancel(t.Context()), object, client.GracePeriodSeconds(0))))
@@ -220,7 +223,8 @@ func newPod(namespace, name string) *corev1.Pod {
 	}
 }
 
-// waitForEvents waits until the Events about an object are these: type, reason and note, in the order of their time.
+// waitForEvents waits until an object has exactly these Events, as "type reason note", ordered by
+// time.
 func waitForEvents(t *testing.T, object client.Object, want ...string) {
 	t.Helper()
 	var got []string
@@ -238,14 +242,14 @@ func waitForEvents(t *testing.T, object client.Object, want ...string) {
 	})
 }
 
-// audit returns the requests of the manager that match.
+// audit returns the matching requests of the manager from the audit log.
 func audit(t *testing.T, matches func(apiserver.Request) bool) []apiserver.Request {
 	t.Helper()
 	requests := harness.Must1(apiserver.ReadAudit(suite.server.AuditLog))(t)
 	return slices.DeleteFunc(requests, func(r apiserver.Request) bool { return !matches(r) })
 }
 
-// settled returns how many reconciles a controller has ended, once there are no more for a while.
+// settled waits until a controller is idle, and returns the number of its completed reconciles.
 func settled(t *testing.T, controller string) int {
 	t.Helper()
 	last := -1
@@ -259,7 +263,8 @@ func settled(t *testing.T, controller string) int {
 	return last
 }
 
-// reconciles returns how many reconciles a controller has ended: none before it has begun.
+// reconciles returns the number of completed reconciles of a controller, or 0 if it has not
+// started.
 func reconciles(t *testing.T, controller string) (total int) {
 	t.Helper()
 	metrics := harness.Must1(suite.scraper.Scrape(t.Context(), suite.operator.Metrics))(t)

@@ -15,7 +15,8 @@ import (
 	"github.com/example/nginx-operator/test/harness/apiserver"
 )
 
-// newMyApp creates the MyApp of the document in a namespace of its own, and returns it with its Deployment.
+// newMyApp creates the sample MyApp of the source document in its own namespace, and returns it
+// with its Deployment.
 func newMyApp(t *testing.T) (*v1alpha1.MyApp, *appsv1.Deployment) {
 	t.Helper()
 	app := sample(t, "myapp/sample/myapp.yaml", &v1alpha1.MyApp{}, newNamespace(t), "myapp-sample")
@@ -23,7 +24,8 @@ func newMyApp(t *testing.T) (*v1alpha1.MyApp, *appsv1.Deployment) {
 	return app, waitForDeployment(t, app, 3, "myapp:latest")
 }
 
-// waitForDeployment waits until the Deployment of a MyApp has so many replicas of an image, and reports them as ready.
+// waitForDeployment waits until the Deployment of a MyApp has n replicas of an image, and reports
+// them as ready.
 func waitForDeployment(t *testing.T, app *v1alpha1.MyApp, n int32, image string) *appsv1.Deployment {
 	t.Helper()
 	deployment := &appsv1.Deployment{}
@@ -43,7 +45,7 @@ func waitForDeployment(t *testing.T, app *v1alpha1.MyApp, n int32, image string)
 	return deployment
 }
 
-// waitForReady waits until Ready has a reason for the current generation.
+// waitForReady waits until the condition Ready has a reason for the current generation.
 func waitForReady(t *testing.T, app *v1alpha1.MyApp, reason string) {
 	t.Helper()
 	waitUntil(t, &app.Status, func() bool {
@@ -52,8 +54,9 @@ func waitForReady(t *testing.T, app *v1alpha1.MyApp, reason string) {
 	})
 }
 
-// The scale subresource scales and says which Pods, drift of what is declared is corrected, a deleted Deployment is recreated, and what
-// others added stays. The garbage collector deletes it, by the owner reference.
+// TestMyAppDrift checks that the scale subresource works and has the selector of the Pods, that
+// drift is corrected, that a deleted Deployment is recreated, and that fields of other clients are
+// preserved. The garbage collector needs the owner reference to delete the Deployment.
 func TestMyAppDrift(t *testing.T) {
 	app, deployment := newMyApp(t)
 	uid, scale := deployment.UID, &autoscalingv1.Scale{}
@@ -85,7 +88,8 @@ func TestMyAppDrift(t *testing.T) {
 	}
 }
 
-// A Deployment of that name that the MyApp does not control is left as it is. The status says so, and an Event.
+// TestMyAppNameConflict checks that a Deployment of the same name that the MyApp does not control
+// remains unchanged. The status and an Event report the conflict.
 func TestMyAppNameConflict(t *testing.T) {
 	taken := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: newNamespace(t), Name: "taken"}}
 	taken.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"of": "others"}}
@@ -99,7 +103,8 @@ func TestMyAppNameConflict(t *testing.T) {
 	waitForEvents(t, app, "Warning NameConflict "+meta.FindStatusCondition(app.Status.Conditions, v1alpha1.ConditionReady).Message)
 }
 
-// In the steady state nothing is written, not even after a start.
+// TestMyAppSteadyState checks that nothing is written in the steady state, not even after a
+// restart.
 func TestMyAppSteadyState(t *testing.T) {
 	app, deployment := newMyApp(t)
 	writes := func() int {

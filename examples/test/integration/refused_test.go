@@ -13,14 +13,15 @@ import (
 	"github.com/example/nginx-operator/test/harness"
 )
 
-// Each manifest of testdata/refused is refused, by schema, rules or webhook, with the message in its first line.
+// TestRefused checks that the schema, its rules, or the webhook reject each manifest in
+// testdata/refused, with the message in its first line.
 func TestRefused(t *testing.T) {
 	files := harness.Must1(filepath.Glob("../../*/testdata/refused/*.yaml"))(t)
 	if len(files) < 50 {
 		t.Errorf("found %d manifests", len(files))
 	}
 	namespace := newNamespace(t)
-	// As kubectl does, which asks the API server to refuse unknown fields.
+	// Like kubectl, make the API server reject unknown fields.
 	strict := client.WithFieldValidation(suite.admin, "Strict")
 	for _, file := range files {
 		raw := harness.Must1(os.ReadFile(file))(t)

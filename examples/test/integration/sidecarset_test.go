@@ -21,8 +21,8 @@ import (
 	"github.com/example/nginx-operator/test/harness/apiserver"
 )
 
-// newSidecarSet makes the SidecarSet of the document with the name of a namespace, for Pods with that label, and waits until they
-// get the sidecar.
+// newSidecarSet creates the sample SidecarSet of the source document. The namespace is its name,
+// and the value of the label that it selects. newSidecarSet waits until Pods get the sidecar.
 func newSidecarSet(t *testing.T, namespace string) *v1alpha1.SidecarSet {
 	t.Helper()
 	set := sample(t, "sidecarset/sample/sidecarset.yaml", &v1alpha1.SidecarSet{}, "", namespace)
@@ -43,7 +43,7 @@ func selected(namespace, name string) *corev1.Pod {
 	return pod
 }
 
-// serve reports a Pod as ready, each container with an ID that stands for its image.
+// serve reports a Pod as ready. The ID of each container represents its image.
 func serve(t *testing.T, pod *corev1.Pod) {
 	t.Helper()
 	status := corev1.PodStatus{Phase: corev1.PodRunning}
@@ -56,7 +56,8 @@ func serve(t *testing.T, pod *corev1.Pod) {
 	report(t, pod, status)
 }
 
-// waitForCounts waits until the status of the current generation has these numbers and conditions, TYPE=REASON.
+// waitForCounts waits until the status of the current generation has these counts, and these
+// conditions as TYPE=REASON.
 func waitForCounts(t *testing.T, set *v1alpha1.SidecarSet, matched, updated, ready int32, conditions ...string) {
 	t.Helper()
 	waitUntil(t, &set.Status, func() bool {
@@ -70,8 +71,8 @@ func waitForCounts(t *testing.T, set *v1alpha1.SidecarSet, matched, updated, rea
 	})
 }
 
-// A SidecarSet gets defaults, and the status follows the Pods. What changed beside the image is said, and reaches Pods when they are
-// recreated.
+// TestSidecarSetStatus checks that a SidecarSet gets defaults, and that the status follows the
+// Pods. Changes other than the image are reported, and take effect when Pods are recreated.
 func TestSidecarSetStatus(t *testing.T) {
 	namespace := newNamespace(t)
 	set := newSidecarSet(t, namespace)
@@ -92,8 +93,9 @@ func TestSidecarSetStatus(t *testing.T) {
 	waitForCounts(t, set, 1, 1, 0)
 }
 
-// Another image goes into running Pods one at a time, unless paused. While the operator is down in between, Pods are created as they are,
-// and no SidecarSet is stored; then the update goes on.
+// TestSidecarSetUpdate checks that a new image is set in running Pods one at a time, unless paused.
+// While the operator is down, Pods are created without sidecars, and no SidecarSet can be stored.
+// The update continues after the restart.
 func TestSidecarSetUpdate(t *testing.T) {
 	namespace := newNamespace(t)
 	set := newSidecarSet(t, namespace)
@@ -152,7 +154,8 @@ func TestSidecarSetUpdate(t *testing.T) {
 	waitForCounts(t, set, 3, 3, 3)
 }
 
-// Pods of Kubernetes and of the operator, and whoever opts out, get no sidecars.
+// TestSidecarSetExclusions checks that Pods of Kubernetes and the operator, and Pods that opt out,
+// get no sidecars.
 func TestSidecarSetExclusions(t *testing.T) {
 	namespace := newNamespace(t)
 	newSidecarSet(t, namespace)
@@ -167,7 +170,7 @@ func TestSidecarSetExclusions(t *testing.T) {
 		"Pod opted out":       func(pod *corev1.Pod) { pod.Labels["kruise.io/sidecarset-injection"] = "disabled" },
 	} {
 		pod := selected(namespace, "excluded")
-		// The operator's namespace asks for this.
+		// The operator's namespace requires this security context.
 		pod.Spec.Containers[0].SecurityContext = &corev1.SecurityContext{
 			AllowPrivilegeEscalation: ptr.To(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 			RunAsNonRoot: ptr.To(true), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
@@ -180,7 +183,8 @@ func TestSidecarSetExclusions(t *testing.T) {
 	}
 }
 
-// The webhook for Pods cannot stop a cluster: no Pod waits long for an answer, or needs one.
+// TestSidecarSetWebhook checks that the webhook for Pods cannot block a cluster: it ignores
+// failures and has a short timeout.
 func TestSidecarSetWebhook(t *testing.T) {
 	installed := &admissionregistrationv1.MutatingWebhookConfiguration{}
 	installed.Name = operatorName + "-mutating-webhook-configuration"
@@ -194,14 +198,16 @@ func TestSidecarSetWebhook(t *testing.T) {
 	}
 }
 
-// A change that does not count in a Pod costs no reconcile. Many Pods cost few writes: the controller collects events before it
-// reconciles, so the time that the creation takes bounds the number of writes, however busy the machine is.
+// TestSidecarSetManyPods checks that irrelevant changes of a Pod cause no reconcile, and that many
+// Pods cause few writes. The controller batches events. So the duration of the creation bounds the
+// number of writes, even on a busy machine.
 func TestSidecarSetManyPods(t *testing.T) {
 	namespace := newNamespace(t)
 	set := newSidecarSet(t, namespace)
 	const (
 		many = 200
-		// others are the writes at the creation of the SidecarSet, at the first Pod, and of a reconcile that was repeated.
+		// others are the writes for the creation of the SidecarSet, for the first Pod, and for a
+		// repeated reconcile.
 		others = 5
 	)
 	pods := make([]*corev1.Pod, many)

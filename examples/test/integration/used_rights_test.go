@@ -12,20 +12,21 @@ import (
 	"github.com/example/nginx-operator/test/harness/apiserver"
 )
 
-// TestUsedRights runs last, by the name of its file: the manager was refused nothing but what a test took from it, and has used
-// every verb that its roles grant.
+// TestUsedRights checks that the manager was denied no permission, except for the one that a test
+// removed, and that it has used every verb of its roles. It runs last because of its file name.
 func TestUsedRights(t *testing.T) {
 	used := sets.New[string]()
 	for _, request := range audit(t, func(apiserver.Request) bool { return true }) {
-		// Who watches lists as well: before Kubernetes 1.34 what is watched is listed first.
+		// A client that watches also lists: before Kubernetes 1.34, watched objects are listed
+		// first.
 		used.Insert(request.Permission(), strings.Replace(request.Permission(), "watch ", "list ", 1))
 		// TestActivityKilledBeforeTheRecord takes this permission away.
 		if request.Forbidden() && request.Permission() != "patch ego.example.com/activities/status" {
 			t.Errorf("refused: %s", request.Permission())
 		}
 	}
-	// Not in the audit log: OwnerReferencesPermissionEnforcement asks for the first two, an Event that repeats for the third, and a
-	// certificate that expires for the fourth.
+	// These requests are not in the audit log. OwnerReferencesPermissionEnforcement requires the
+	// first two, a repeated Event the third, and an expiring certificate the fourth.
 	used.Insert("update ego.example.com/activities/finalizers", "update example.com/myapps/finalizers",
 		"patch events.k8s.io/events", "update /secrets")
 	cluster := read(t, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: operatorName + "-manager-role"}})

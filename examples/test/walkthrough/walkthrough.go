@@ -1,5 +1,5 @@
-// Package walkthrough does the steps of an example's README, which are those of its source document, so that the demo and the tests on a
-// cluster do exactly what the README says and see what it shows.
+// Package walkthrough runs the steps of an example's README, so that the demo and the tests on a
+// cluster do exactly what the README describes and see the output that it shows.
 package walkthrough
 
 import (
@@ -9,14 +9,15 @@ import (
 	"github.com/example/nginx-operator/test/harness/console"
 )
 
-// Example is what can be walked through: its directory under examples/, and the kind of its objects.
+// Example is an example with its directory below examples/ and the kind of its objects.
 type Example struct{ Directory, Kind string }
 
-// Examples are all examples, in the order in which they are shown.
+// Examples are all examples, in the order of the demo.
 var Examples = []Example{{"foo", "Foo"}, {"activity", "Activity"}, {"myapp", "MyApp"}, {"sidecarset", "SidecarSet"}}
 
-// Run does the steps of one example's README against the cluster that kubectl finds, and shows each with its output. What an earlier run
-// left is removed first, its Events included: they are found by name.
+// Run runs the steps of one example's README on the cluster of the kubeconfig, and calls show for
+// each with its output. First it deletes the objects of an earlier run. It also deletes their
+// Events, because the steps find Events by object name.
 func Run(ctx context.Context, repository string, example Example, show func(command, output string)) error {
 	clean := console.Step{Command: `for file in sample *.yaml; do
   test ! -e "$file" || kubectl delete --ignore-not-found --grace-period=1 -f "$file" || exit

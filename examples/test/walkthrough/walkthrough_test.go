@@ -7,7 +7,8 @@ import (
 	"github.com/example/nginx-operator/test/harness/console"
 )
 
-// Every README has steps, and every step that only reads says what it shows.
+// TestReadmes checks that every README has steps, and shows the output of every step that only
+// reads.
 func TestReadmes(t *testing.T) {
 	for _, example := range Examples {
 		raw, err := os.ReadFile("../../" + example.Directory + "/README.md")

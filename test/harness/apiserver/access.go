@@ -16,8 +16,8 @@ import (
 	"github.com/example/nginx-operator/test/harness"
 )
 
-// AwaitAccess waits until the API server lets somebody do something, or no longer lets them: it learns of a role or a binding
-// a moment after that is written.
+// AwaitAccess waits up to one minute until the API server allows the access, or denies it if
+// allowed is false. The API server sees changes of roles and bindings with a delay.
 func AwaitAccess(ctx context.Context, admin client.Client, access authorizationv1.SubjectAccessReviewSpec, allowed bool) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -33,13 +33,14 @@ func AwaitAccess(ctx context.Context, admin client.Client, access authorizationv
 	})
 }
 
-// Scraper reads the metrics of managers as somebody who may.
+// Scraper reads the metrics of managers with the required permission.
 type Scraper struct {
 	token string
 }
 
-// NewScraper makes a ServiceAccount in a namespace, with the RBAC permissions of a ClusterRole that grants the metrics. It returns when
-// the API server knows of them: a manager remembers for half a minute whom it refused.
+// NewScraper creates a ServiceAccount in a namespace and binds it to a ClusterRole that grants
+// access to metrics. It returns when the API server grants the access, because a manager caches a
+// denial for 30 seconds.
 func NewScraper(ctx context.Context, admin client.Client, namespace, role string) (*Scraper, error) {
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "scraper"}}
 	binding := &rbacv1.ClusterRoleBinding{
@@ -66,8 +67,8 @@ func NewScraper(ctx context.Context, admin client.Client, namespace, role string
 	return &Scraper{request.Status.Token}, nil
 }
 
-// Scrape returns what a manager serves at its metrics address, host:port. One that has just become ready may take a moment more
-// until it serves anything.
+// Scrape returns the metrics that a manager serves at address (host:port). It retries for up to one
+// minute, because a manager can become ready shortly before it serves metrics.
 func (s *Scraper) Scrape(ctx context.Context, address string) (metrics string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()

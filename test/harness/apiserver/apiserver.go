@@ -1,5 +1,6 @@
-// Package apiserver runs a real API server with etcd beside the tests, in which one user, the operator, has the RBAC permissions of its
-// manifests and is watched by the audit log. KUBEBUILDER_ASSETS names the directory with kube-apiserver and etcd.
+// Package apiserver runs a real API server with etcd next to the tests. The operator is a user with
+// the RBAC permissions of its manifests, and the audit log records its requests. KUBEBUILDER_ASSETS
+// is the directory of kube-apiserver and etcd.
 package apiserver
 
 import (
@@ -19,7 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// auditPolicy records what the operator asked for, without the bodies.
+// auditPolicy records the operator's requests without their bodies.
 const auditPolicy = `
 apiVersion: audit.k8s.io/v1
 kind: Policy
@@ -32,35 +33,39 @@ rules:
 
 // Server is a running API server.
 type Server struct {
-	// Admin may do everything; Operator is the connection of the operator's service account, Kubeconfig the file with it.
+	// Admin has all permissions. Operator connects as the operator's service account, and
+	// Kubeconfig is a file for the same user.
 	Admin, Operator *rest.Config
 	Kubeconfig      string
-	// AuditLog is the file in which the operator's requests are, one JSON document to a line.
+	// AuditLog is the file with the operator's requests, one JSON document per line.
 	AuditLog string
-	// Etcd is the address of etcd, for what no client of the API server can store.
+	// Etcd is the URL of etcd, for objects that the API server would reject.
 	Etcd string
 
 	environment *envtest.Environment
 }
 
-// NewEnvironment returns an API server that is not started yet. It gets more time to start and to stop than the 20 s of
-// envtest: several of them begin at once, beside compilers.
+// NewEnvironment returns an API server that is not started yet. Its start and stop timeouts are
+// longer than the 20 s of envtest, because several API servers start at the same time, next to
+// compilers.
 func NewEnvironment() *envtest.Environment {
 	const patience = 3 * time.Minute
 	return &envtest.Environment{ControlPlaneStartTimeout: patience, ControlPlaneStopTimeout: patience}
 }
 
-// Start starts an API server, with its files in a directory. The user is the operator's, system:serviceaccount:NAMESPACE:NAME. It
-// ends with Stop.
+// Start starts an API server with its files in dir. The user is the operator's:
+// system:serviceaccount:NAMESPACE:NAME. Stop ends it.
 func Start(dir, user string) (*Server, error) {
 	s := &Server{environment: NewEnvironment(), Kubeconfig: filepath.Join(dir, "operator.kubeconfig")}
 	var err error
 	if s.AuditLog, err = RecordRequests(s.environment, dir, user); err != nil {
 		return nil, err
 	}
-	// OpenShift has this plugin on: it asks for the permission on finalizers that the operator's role grants.
+	// OpenShift enables this plugin. It requires the permission on finalizers that the operator's
+	// role grants.
 	s.environment.ControlPlane.GetAPIServer().Configure().Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
-	// Each object has a Service, which nobody collects here, and the default range holds 254.
+	// Each NginxOperator has a Service. Nothing deletes these Services here, and the default range
+	// has only 254 addresses.
 	s.environment.ControlPlane.GetAPIServer().Configure().Set("service-cluster-ip-range", "10.0.0.0/16,fd00::/112")
 	if s.Admin, err = s.environment.Start(); err != nil {
 		return nil, fmt.Errorf("failed to start the API server: %w", err)
@@ -84,8 +89,8 @@ func Start(dir, user string) (*Server, error) {
 // Stop ends the API server and etcd.
 func (s *Server) Stop() error { return s.environment.Stop() }
 
-// RecordRequests makes an API server that is not started yet keep an audit log of a user's requests, in a directory, and
-// returns its path.
+// RecordRequests configures an API server that is not started yet to log a user's requests. It
+// returns the path of the audit log in dir.
 func RecordRequests(environment *envtest.Environment, dir, user string) (auditLog string, err error) {
 	policy := filepath.Join(dir, "audit-policy.yaml")
 	if err := os.WriteFile(policy, fmt.Appendf(nil, auditPolicy, user), 0o600); err != nil {
@@ -96,7 +101,7 @@ func RecordRequests(environment *envtest.Environment, dir, user string) (auditLo
 	return auditLog, nil
 }
 
-// Apply creates all that a kustomization makes, in the order of kubectl apply -k: namespaces first.
+// Apply creates the objects of a kustomization in the order of kubectl apply -k: namespaces first.
 func Apply(ctx context.Context, c client.Client, kustomization string) error {
 	options := krusty.MakeDefaultOptions()
 	options.Reorder = krusty.ReorderOptionLegacy

@@ -9,28 +9,30 @@ import (
 	"strings"
 )
 
-// Request is what the audit log records of one request of the operator.
+// Request is the audit log entry of one request of the operator.
 type Request struct {
 	Verb           string
 	RequestURI     string
 	ObjectRef      struct{ Resource, Subresource, Namespace, Name, APIGroup string }
 	ResponseStatus struct{ Code int }
-	// Annotations say among others what authorization decided.
+	// Annotations include the decision of the authorizer.
 	Annotations map[string]string
 }
 
-// Forbidden reports whether RBAC did not permit the request. Admission, a quota for example, refuses with the same status.
+// Forbidden reports whether RBAC denied the request. Admission, for example a quota, rejects
+// requests with the same status.
 func (r *Request) Forbidden() bool { return r.Annotations["authorization.k8s.io/decision"] == "forbid" }
 
-// IsDryRun reports whether the request asks what a write would come to.
+// IsDryRun reports whether the request is a dry run.
 func (r *Request) IsDryRun() bool { return strings.Contains(r.RequestURI, "dryRun=All") }
 
-// IsWrite reports whether the request writes.
+// IsWrite reports whether the request changes an object.
 func (r *Request) IsWrite() bool {
 	return !r.IsDryRun() && slices.Contains([]string{"create", "update", "patch", "delete"}, r.Verb)
 }
 
-// Permission is the RBAC permission that the request takes, as roles grant it: the verb, the API group and the resource.
+// Permission returns the RBAC permission that the request requires, as in roles: the verb, the API
+// group, and the resource.
 func (r *Request) Permission() string {
 	resource := r.ObjectRef.Resource
 	if r.ObjectRef.Subresource != "" {
@@ -39,7 +41,7 @@ func (r *Request) Permission() string {
 	return r.Verb + " " + r.ObjectRef.APIGroup + "/" + resource
 }
 
-// ReadAudit reads the audit log of an API server.
+// ReadAudit returns the requests for resources in the audit log of an API server.
 func ReadAudit(file string) ([]Request, error) {
 	raw, err := os.ReadFile(file)
 	if err != nil {

@@ -1,7 +1,9 @@
-// Package console does the steps of a document: the commands in its console blocks, each with the output that follows it.
+// Package console runs the steps of a document: the commands in its console blocks, each with the
+// output that follows it.
 //
-// Output that is not shown is not compared. Where it is, each line has to have the same words in the same order, however they are
-// aligned; an age or a time agrees with every other one. Errors count as output.
+// If the document shows no output for a command, the output is not compared. Otherwise each line
+// must have the same words in the same order, with any alignment. An age or a time matches every
+// other one. Output includes stderr.
 package console
 
 import (
@@ -19,12 +21,13 @@ import (
 )
 
 const (
-	// patience bounds how long a step is repeated, interval is the time in between.
+	// patience is the timeout of a step. interval is the time between its repetitions.
 	patience = time.Minute
 	interval = 250 * time.Millisecond
 )
 
-// Step is a command for a shell, and the lines that it is to print, none where they are not shown.
+// Step is a shell command with its expected output lines. Want is empty if the document shows no
+// output.
 type Step struct {
 	Command string
 	Want    []string
@@ -32,15 +35,17 @@ type Step struct {
 
 var (
 	block = regexp.MustCompile("(?ms)^```console\n(.*?)^```")
-	// reading matches the commands that change nothing, varying the words that differ from run to run: ages and times.
+	// reading matches commands that change nothing. varying matches words that differ from run to
+	// run: ages and times.
 	reading = regexp.MustCompile(`^kubectl (get|events|logs|describe) `)
 	varying = regexp.MustCompile(`^(([0-9]+[dhms])+|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}Z)$`)
-	// fromNamespace matches what newer versions of kubectl add to what they have deleted.
+	// fromNamespace matches the suffix that newer versions of kubectl print after a deletion.
 	fromNamespace = regexp.MustCompile(` deleted from \S+ namespace$`)
 )
 
-// Run does the steps of a directory's README.md, one after the other, in a copy of the directory, and shows each with its output. It
-// stops at the first one that fails or prints something else. Before them, it prepares the cluster with a step that it does not show.
+// Run runs the steps of a directory's README.md in order, in a copy of the directory, and shows
+// each command with its output. It stops at the first step that fails or prints unexpected output.
+// Before the steps, it runs prepare without showing it.
 func Run(ctx context.Context, directory string, prepare Step, show func(command, output string)) error {
 	dir, err := os.MkdirTemp("", "console-")
 	if err != nil {
@@ -67,7 +72,7 @@ func Run(ctx context.Context, directory string, prepare Step, show func(command,
 	return nil
 }
 
-// Parse returns the steps of a document. The deployment (make ...) is none: it has been done before.
+// Parse returns the steps of a document. It omits the deployment (make ...), which runs before.
 func Parse(document string) (out []Step) {
 	for _, found := range block.FindAllStringSubmatch(document, -1) {
 		for _, text := range strings.Split("\n"+found[1], "\n$ ")[1:] {
@@ -80,11 +85,12 @@ func Parse(document string) (out []Step) {
 	return out
 }
 
-// Reads reports whether the step changes nothing.
+// Reads reports whether the command changes nothing.
 func (s Step) Reads() bool { return reading.MatchString(s.Command) }
 
-// Run runs the step in a directory, again and again where it changes nothing, until it prints what is wanted, and returns its last
-// output. Where no output is wanted it has to succeed; a step that shows a refusal does not.
+// Run runs the step in a directory and returns its last output. If the command changes nothing, Run
+// repeats it until it prints the expected output. If no output is expected, the command must
+// succeed. Otherwise it can fail, for example if the step shows a rejected request.
 func (s Step) Run(ctx context.Context, dir string) (output string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -109,7 +115,7 @@ func (s Step) Run(ctx context.Context, dir string) (output string, err error) {
 	return output, err
 }
 
-// check returns an error that shows both where an output is not what the step wants.
+// check returns an error with the expected and the actual output if they differ.
 func (s Step) check(output string) error {
 	got := strings.Split(strings.TrimRight(output, "\n"), "\n")
 	if slices.EqualFunc(s.Want, got, sameLine) {

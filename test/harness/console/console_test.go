@@ -22,8 +22,9 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// What is shown has to agree word by word, but for ages, times and what versions of kubectl differ in. A step that only reads is repeated
-// until it does; others are run once; a refusal that is shown is no failure.
+// TestRun checks that the output must match word by word, except ages, times, and differences
+// between versions of kubectl. A step that changes nothing is repeated until it matches. Other
+// steps run once. A command that fails with the expected output is no failure.
 func TestRun(t *testing.T) {
 	dir := t.TempDir()
 	// kubectl counts its calls and prints the number.

@@ -1,4 +1,5 @@
-// Package cost measures what work costs whose size others decide, alone and side by side.
+// Package cost measures the time and memory of work on input whose size users control, alone and in
+// parallel.
 package cost
 
 import (
@@ -18,29 +19,30 @@ import (
 const (
 	maxTime   = boundstest.MaxTime
 	maxMemory = boundstest.MaxMemory >> 20 // MiB
-	// atOnce is how many of one kind are worked on side by side.
+	// atOnce is the number of parallel runs of one case.
 	atOnce = 10
-	// rounds is how often each measurement is made. The least counts: all else is the machine's.
+	// rounds is the number of measurements of each case. The minimum counts, because the rest is
+	// noise of the machine.
 	rounds = 3
 )
 
-// Case makes ready what is worked on, which is not measured, and returns the work.
+// Case prepares the input, which is not measured, and returns the work to measure.
 type Case func() (work func())
 
-// Of returns a case whose work changes nothing, so that there is nothing to make ready.
+// Of returns a Case without preparation, for work that does not change its input.
 func Of(work func()) Case { return func() func() { return work } }
 
-// usage is what one piece of work takes: processor time, and what the process grows by while it is done, in MiB.
+// usage is the CPU time of one run, and the memory growth of the process during the run in MiB.
 type usage struct {
 	time   time.Duration
 	memory float64
 }
 
-// Check measures each case alone and ten times side by side, reports the most that any takes, and fails where one takes more than
-// 200 ms of a processor or 64 MiB.
+// Check measures each case alone and ten times in parallel, and reports the maximum of all cases.
+// The test fails if a run takes 200 ms of CPU time or 64 MiB, or more.
 func Check(t *testing.T, what string, cases map[string]Case) {
 	t.Helper()
-	// Little garbage, so that what is measured is what the input takes.
+	// Collect garbage often, so that the measurement shows the memory that the input requires.
 	defer debug.SetGCPercent(debug.SetGCPercent(30))
 	for _, way := range []struct {
 		name  string
@@ -62,7 +64,7 @@ func Check(t *testing.T, what string, cases map[string]Case) {
 	}
 }
 
-// least returns the least of some measurements of so many pieces of work side by side, each.
+// least returns the minimum of several measurements with count parallel runs, per run.
 func least(t *testing.T, prepare Case, count int) usage {
 	t.Helper()
 	out := usage{time.Hour, 1 << 20}

@@ -1,10 +1,12 @@
-// Command gate runs targets of the Makefile one after the other, until one fails, and prints where the time went and what failed.
+// Command gate runs Makefile targets in order until one fails. It prints the duration of each
+// target, and the reason for a failure.
 //
 //	gate [-report FILE]... [-logs DIR] [-finally TARGET] TARGET...
 //
-// A report is what gotestsum writes with --jsonfile; the slowest tests of all reports follow the table, and the last lines of those that
-// failed end it: whoever reads the end of a long log has the reason. The last target is made after a failure, too, which CI needs; logs are
-// kept before.
+// A report is a file that gotestsum writes with --jsonfile. The output lists the slowest tests of
+// all reports. It ends with the last lines of the failed tests, so that the end of a long log shows
+// the reason. The -finally target runs after a failure too, as CI requires. The -logs directory is
+// copied before that.
 package main
 
 import (
@@ -24,14 +26,14 @@ import (
 	"time"
 )
 
-// step is a target that ran.
+// step is a target that ran, with its duration and error.
 type step struct {
 	target string
 	took   time.Duration
 	err    error
 }
 
-// reports is a flag that can be given more than once.
+// reports is a flag that can be repeated.
 type reports []string
 
 func (r *reports) String() string { return strings.Join(*r, " ") }
@@ -41,7 +43,8 @@ func (r *reports) Set(value string) error {
 	return nil
 }
 
-// shown is how many of the slowest tests are shown, keptLogs where the logs of a run that failed are.
+// shown is the number of slowest tests in the output. keptLogs is the directory for the logs of a
+// failed run.
 const (
 	shown    = 20
 	keptLogs = "dist/cluster-logs"
@@ -73,7 +76,7 @@ func main() {
 	}
 }
 
-// run runs targets, until one fails.
+// run runs the targets in order and stops after the first failure.
 func run(targets []string, target func(name string) error) ([]step, error) {
 	var steps []step
 	for _, name := range targets {
@@ -87,7 +90,7 @@ func run(targets []string, target func(name string) error) ([]step, error) {
 	return steps, nil
 }
 
-// makeTarget runs make. A signal ends it, and what was done by then is still reported.
+// makeTarget runs make. If ctx ends, make receives SIGTERM, so that the gate can still report.
 func makeTarget(ctx context.Context, name string) error {
 	cmd := exec.CommandContext(ctx, "make", name)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
@@ -99,7 +102,8 @@ func makeTarget(ctx context.Context, name string) error {
 	return nil
 }
 
-// keep copies a directory of logs. It is not there when the run failed before the cluster started.
+// keep copies a directory of logs. The directory does not exist if the run failed before the
+// cluster started.
 func keep(dir, kept string) error {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -118,7 +122,8 @@ func keep(dir, kept string) error {
 	return nil
 }
 
-// existing returns the reports that were written since the gate began: a run that failed early has none of this run.
+// existing returns the reports that were written after since. If a run fails early, older reports
+// are from an earlier run.
 func existing(files []string, since time.Time) []string {
 	var out []string
 	for _, file := range files {
@@ -129,7 +134,7 @@ func existing(files []string, since time.Time) []string {
 	return out
 }
 
-// table prints the steps, the slowest tests and the total.
+// table prints the steps, the total, and the slowest tests.
 func table(out io.Writer, steps []step, total time.Duration, tests []test) {
 	row := func(seconds float64, what string) { _, _ = fmt.Fprintf(out, "%7.0f s  %s\n", seconds, what) }
 	_, _ = fmt.Fprintln(out, "\nWhere the time went:")
@@ -149,7 +154,8 @@ func table(out io.Writer, steps []step, total time.Duration, tests []test) {
 	}
 }
 
-// explain prints the last lines of each test that failed, of those with subtests only the subtests.
+// explain prints the last lines of each failed test. If a test has failed subtests, it prints only
+// the subtests.
 func explain(out io.Writer, tests []test) {
 	for _, one := range tests {
 		inner := func(other test) bool {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// The steps run in order, and nothing runs after a failure.
+// TestRun checks that the steps run in order and that nothing runs after a failure.
 func TestRun(t *testing.T) {
 	var ran []string
 	wrong := errors.New("wrong")
@@ -32,7 +32,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// A signal ends a target.
+// TestMakeTargetIsEnded checks that make ends if the context is canceled.
 func TestMakeTargetIsEnded(t *testing.T) {
 	t.Chdir(t.TempDir())
 	makefile := "all:\n\techo begun > fifo\n\tsleep 100\n"
@@ -51,7 +51,8 @@ func TestMakeTargetIsEnded(t *testing.T) {
 	}
 }
 
-// The table has each step, the total, and the slowest tests of all reports. The end is what failed, and why.
+// TestTable checks that the output has each step, the total, the slowest tests of all reports, and
+// the failed tests with their last lines.
 func TestTable(t *testing.T) {
 	write := func(name string, lines ...string) string {
 		file := filepath.Join(t.TempDir(), name)
@@ -101,7 +102,8 @@ the reason
 	}
 }
 
-// The logs of a run that failed take the place of those of an earlier run; without any there is nothing to keep.
+// TestKeep checks that the logs of a failed run replace the logs of an earlier run, and that
+// missing logs are no error.
 func TestKeep(t *testing.T) {
 	dir := t.TempDir()
 	logs, kept := filepath.Join(dir, "logs"), filepath.Join(dir, "dist", "kept")

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// test is a test that ended, and the last lines that it printed.
+// test is a test that passed or failed. If it failed, last has the last lines that it printed.
 type test struct {
 	pkg, test string
 	failed    bool
@@ -21,25 +21,27 @@ type test struct {
 	last      []string
 }
 
-// name has the last two elements of the package's path.
+// name returns the last two elements of the package path, and the name of the test.
 func (t test) name() string {
 	return path.Join(path.Base(path.Dir(t.pkg)), path.Base(t.pkg)) + " " + t.test
 }
 
-// lastLines is how many lines of a failed test are kept, lineLength how much of each.
+// lastLines is the number of lines to retain for a failed test. lineLength is the maximum length of
+// a line in bytes.
 const (
 	lastLines  = 12
 	lineLength = 600
 )
 
-// slowest returns the tests that took longest. Subtests of subtests are left out: their names are long, and they add up to the others.
+// slowest returns the tests with the longest durations. It omits subtests of subtests: their names
+// are long, and the durations of their parents include them.
 func slowest(tests []test, count int) []test {
 	out := slices.DeleteFunc(slices.Clone(tests), func(t test) bool { return strings.Count(t.test, "/") > 1 })
 	slices.SortStableFunc(out, func(a, b test) int { return cmp.Compare(b.elapsed, a.elapsed) })
 	return out[:min(count, len(out))]
 }
 
-// ended returns the tests of reports that passed or failed, in the order in which they did.
+// ended returns the tests in the reports that passed or failed, in the order of their results.
 func ended(files []string) ([]test, error) {
 	var out []test
 	var errs []error
@@ -62,7 +64,7 @@ func read(file string) ([]test, error) {
 	lines := bufio.NewScanner(report)
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() {
-		// As `go tool test2json` writes it.
+		// Same format as `go tool test2json`.
 		var event struct {
 			key
 			Action, Output string
@@ -90,7 +92,7 @@ func read(file string) ([]test, error) {
 	return out, nil
 }
 
-// shortened returns a line of bounded length.
+// shortened truncates a line to lineLength bytes.
 func shortened(line string) string {
 	if len(line) <= lineLength {
 		return line

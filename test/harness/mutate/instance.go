@@ -12,7 +12,8 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// Names of what InstanceSpec names, and what its pages say.
+// InstanceContent and InstanceSecret are the names of the ConfigMap and the Secret that
+// InstanceSpec references. InstancePage is the text of its pages.
 const (
 	InstanceContent = "content"
 	InstanceSecret  = "certificate"
@@ -30,10 +31,11 @@ const instanceConfig = `server {
 }
 `
 
-// instancePatch is a patch that is right for children of every kind, but for the value at its end.
+// instancePatch is a valid patch for children of every kind, without the value at its end.
 const instancePatch = "metadata:\n  annotations:\n    example.com/patched: "
 
-// InstanceSpec returns a declaration to begin from. It uses what fields that depend on more than one other need beside them.
+// InstanceSpec returns the spec to change. It sets the other fields that are required by fields
+// with more than one dependency.
 func InstanceSpec() v1alpha2.NginxOperatorSpec {
 	anyNode := corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{
 		{Key: "metadata.name", Operator: corev1.NodeSelectorOpNotIn, Values: []string{"nowhere"}},
@@ -48,7 +50,7 @@ func InstanceSpec() v1alpha2.NginxOperatorSpec {
 			{Path: "page", ConfigMapRef: &v1alpha2.FileReference{Name: InstanceContent, Key: "index.html"}},
 		},
 		Cache: &v1alpha2.Cache{Size: "32Mi"},
-		// With the names that are tried first, for containers to mount.
+		// The volumes have the names that are tried first for mounts of containers.
 		Volumes:      []v1alpha2.Volume{{Name: "other", EmptyDir: &v1alpha2.EmptyDirVolume{}}, {Name: "x", EmptyDir: &v1alpha2.EmptyDirVolume{}}},
 		TLS:          []v1alpha2.TLS{{SecretName: InstanceSecret, Port: ptr.To[int32](8443)}},
 		Service:      &v1alpha2.Service{Type: corev1.ServiceTypeNodePort},
@@ -73,7 +75,8 @@ func InstanceSpec() v1alpha2.NginxOperatorSpec {
 	}
 }
 
-// InstanceVolumes returns declarations that differ from InstanceSpec in the source of their first volume, of which there is only one.
+// InstanceVolumes returns specs that differ from InstanceSpec in the source of their first volume.
+// A volume can have only one source.
 func InstanceVolumes() []v1alpha2.NginxOperatorSpec {
 	labels := v1alpha2.DownwardAPIVolume{Items: []v1alpha2.DownwardAPIFile{
 		{Path: "labels", FieldRef: v1alpha2.FieldReference{FieldPath: "metadata.labels"}},
@@ -86,7 +89,7 @@ func InstanceVolumes() []v1alpha2.NginxOperatorSpec {
 	return out
 }
 
-// InstanceFields returns the fields of the schema of a spec that InstanceSpec can be changed in.
+// InstanceFields returns the fields of the schema of a spec, with changes of InstanceSpec.
 func InstanceFields(schema *apiextensionsv1.JSONSchemaProps) ([]Field, error) {
 	var decoded []map[string]any
 	for _, spec := range append([]v1alpha2.NginxOperatorSpec{InstanceSpec()}, InstanceVolumes()...) {
@@ -99,7 +102,7 @@ func InstanceFields(schema *apiextensionsv1.JSONSchemaProps) ([]Field, error) {
 	return Fields(schema, decoded[0], InstancePool(), decoded[1:]...), nil
 }
 
-// InstancePool are the values to try in the fields of InstanceSpec.
+// InstancePool returns the values to try in the fields of InstanceSpec.
 func InstancePool() Pool {
 	return Pool{
 		Strings: []string{
@@ -112,7 +115,7 @@ func InstancePool() Pool {
 	}
 }
 
-// SpecSchema returns the schema of the spec of a version.
+// SpecSchema returns the schema of the spec in a version of a CRD.
 func SpecSchema(crd *apiextensionsv1.CustomResourceDefinition, version string) (*apiextensionsv1.JSONSchemaProps, error) {
 	for i := range crd.Spec.Versions {
 		if found := &crd.Spec.Versions[i]; found.Name == version && found.Schema != nil {

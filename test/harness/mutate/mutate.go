@@ -1,8 +1,9 @@
-// Package mutate finds, for every field of a schema, values that an object can be changed to. It knows no field by name, so a
-// field that is added to the schema is found without a change here.
+// Package mutate finds values to which an object can be changed, for every field of a schema. It
+// refers to no field by name, so new fields need no change here.
 //
-// What a schema says is not all that has to hold: rules in CEL and admission say more. So each field comes with candidates, and the
-// caller asks the API server which of them it takes.
+// A schema alone does not decide which values are valid: CEL rules and admission restrict them
+// further. Therefore each field has candidates, and the caller checks which of them the API server
+// accepts.
 package mutate
 
 import (
@@ -21,23 +22,25 @@ import (
 
 // Field is a field of a schema.
 type Field struct {
-	// Path is where it is, for example ports[0].name.
+	// Path is the path of the field, for example ports[0].name.
 	Path string
-	// Candidates are objects in which it has another value than in the one that was given, the likeliest first.
+	// Candidates are objects in which the field differs from the original object, the most likely
+	// valid first.
 	Candidates iter.Seq[map[string]any]
 }
 
-// Pool are values to try where the schema does not say what is allowed.
+// Pool has the values to try if the schema does not list the allowed values.
 type Pool struct {
-	// Strings and Keys are texts, and keys of maps.
+	// Strings are string values. Keys are keys of maps.
 	Strings, Keys []string
-	// Required are texts for what is required beside a field; what is required nearest is often an operator that decides on the field.
+	// Required are values for the required fields next to a field. The nearest one is often an
+	// operator that decides whether the field is allowed.
 	Required []string
 }
 
-// Fields returns all fields of the schema of an object that can be changed, in the order of their paths. Left out are those that
-// have one value only, and those that a rule of their object refuses whatever they are. Other objects have what excludes something in
-// the first: a field is also tried there.
+// Fields returns all fields of the schema of an object that can be changed, in the order of their
+// paths. It omits fields with only one value and fields that a rule forbids. Fields that exclude a
+// field of the object are set in others: Fields also tries values there.
 func Fields(schema *apiextensionsv1.JSONSchemaProps, object map[string]any, pool Pool, others ...map[string]any) []Field {
 	w := &walker{pool: pool, base: object, others: others}
 	w.walk(schema, nil)
@@ -47,7 +50,7 @@ func Fields(schema *apiextensionsv1.JSONSchemaProps, object map[string]any, pool
 
 // step is one step from an object to a field: a property, an element of a list, or a key of a map.
 type step struct {
-	schema *apiextensionsv1.JSONSchemaProps // of what holds the field
+	schema *apiextensionsv1.JSONSchemaProps // of the parent of the field
 	key    any                              // string or int
 }
 
@@ -85,14 +88,15 @@ func (w *walker) walk(schema *apiextensionsv1.JSONSchemaProps, path []step) {
 	}
 }
 
-// refused reports whether a rule of an object says that it must not have a property.
+// refused reports whether a rule of an object forbids a property.
 func refused(schema *apiextensionsv1.JSONSchemaProps, name string) bool {
 	return slices.ContainsFunc(schema.XValidations, func(rule apiextensionsv1.ValidationRule) bool {
 		return strings.ReplaceAll(rule.Rule, " ", "") == "!has(self."+name+")"
 	})
 }
 
-// list adds what can be done with a list as a whole, where the object has one: an element less, another order, and no element.
+// list adds changes of a whole list if it has at least two elements in the object: the last element
+// removed, the order reversed, and no elements.
 func (w *walker) list(schema *apiextensionsv1.JSONSchemaProps, path []step) {
 	value, found := get(w.base, path)
 	elements, isList := value.([]any)
@@ -113,7 +117,7 @@ func (w *walker) list(schema *apiextensionsv1.JSONSchemaProps, path []step) {
 	}
 }
 
-// scalars returns values of a schema that is no object and no list.
+// scalars returns values for a schema that is neither an object nor a list.
 func (w *walker) scalars(schema *apiextensionsv1.JSONSchemaProps) (out []any) {
 	switch {
 	case len(schema.Enum) > 0:
@@ -137,7 +141,7 @@ func (w *walker) scalars(schema *apiextensionsv1.JSONSchemaProps) (out []any) {
 				out = append(out, int64(*bound))
 			}
 		}
-	default: // a string, or what may also be a number
+	default: // a string, or an int-or-string
 		if schema.XIntOrString {
 			out = append(out, int64(1), int64(2))
 		}
@@ -177,10 +181,12 @@ func (w *walker) elsewhere(path []step, values []any, add func(map[string]any) b
 	return true
 }
 
-// fewValues is how many values are tried where what stands beside a field matters more than its value.
+// fewValues is the number of values to try if the other fields of the parent matter more than the
+// value.
 const fewValues = 4
 
-// alone tries the values as they are, then with nothing but what is required beside them: fields may exclude each other.
+// alone tries the values in the base object, then with each text for required fields on the path,
+// and then with parents that have only their required fields. Fields can exclude each other.
 func (w *walker) alone(path []step, values []any, add func(map[string]any) bool) bool {
 	for _, value := range values {
 		if !add(set(w.base, path, value)) {
@@ -208,7 +214,8 @@ func (w *walker) alone(path []step, values []any, add func(map[string]any) bool)
 	return true
 }
 
-// besides tries the values beside each value of the fields beside them: one field may need another.
+// besides tries the values together with each value of the other fields of the parents, because one
+// field can require another.
 func (w *walker) besides(path []step, values []any, add func(map[string]any) bool) bool {
 	for depth := len(path) - 1; depth >= 0; depth-- {
 		for _, value := range values {
@@ -217,13 +224,13 @@ func (w *walker) besides(path []step, values []any, add func(map[string]any) boo
 			}
 		}
 		if depth < len(path)-3 {
-			break // further away, nothing depends on it
+			break // fields further away do not depend on it
 		}
 	}
 	return true
 }
 
-// beside tries one value beside each value of the fields of one object on the way.
+// beside tries one value together with each value of the other fields of one parent.
 func (w *walker) beside(path []step, depth int, value any, add func(map[string]any) bool) bool {
 	holder := path[depth].schema
 	for _, sibling := range slices.Sorted(maps.Keys(holder.Properties)) {
@@ -254,7 +261,7 @@ func (w *walker) beside(path []step, depth int, value any, add func(map[string]a
 	return true
 }
 
-// without tries to leave the field out, or what holds it.
+// without tries to remove the field or one of its parents.
 func (w *walker) without(path []step, add func(map[string]any) bool) bool {
 	for depth := len(path); depth > 0; depth-- {
 		if _, isName := path[depth-1].key.(string); isName && !add(remove(w.base, path[:depth])) {
@@ -264,7 +271,7 @@ func (w *walker) without(path []step, add func(map[string]any) bool) bool {
 	return true
 }
 
-// minimal returns an object that has what its schema requires.
+// minimal returns the smallest value that has all fields that its schema requires.
 func minimal(schema *apiextensionsv1.JSONSchemaProps, pool Pool) any {
 	switch {
 	case len(schema.Properties) > 0:
@@ -304,7 +311,7 @@ func (w *walker) name(path []step) string {
 	return out.String()
 }
 
-// get returns what is at a path of an object.
+// get returns the value at a path of an object, and whether it exists.
 func get(object any, path []step) (any, bool) {
 	keys := make([]any, 0, len(path))
 	for _, step := range path {
@@ -313,7 +320,8 @@ func get(object any, path []step) (any, bool) {
 	return At(object, keys)
 }
 
-// At returns what is at a path of a decoded JSON value, and whether it is there. A key is a string for a map, an int for a list.
+// At returns the value at a path of a decoded JSON value, and whether it exists. A key is a string
+// for a map or an int for a list.
 func At(value any, path []any) (any, bool) {
 	for _, key := range path {
 		switch key := key.(type) {
@@ -336,12 +344,13 @@ func At(value any, path []any) (any, bool) {
 	return value, true
 }
 
-// set returns a copy of an object with a value at a path; what is missing on the way is made as its schema requires it.
+// set returns a copy of an object with a value at a path. It creates missing parents with the
+// fields that their schemas require.
 func set(object map[string]any, path []step, value any) map[string]any {
 	return put(copyOf(object), path, value, "x").(map[string]any)
 }
 
-// put sets a value in an object, with a text for what is required on the way.
+// put sets a value in an object. Required strings of missing parents get the text required.
 func put(object any, path []step, value any, required string) any {
 	if len(path) == 0 {
 		return copyOf(value)
@@ -365,7 +374,7 @@ func put(object any, path []step, value any, required string) any {
 	return object
 }
 
-// remove returns a copy of an object without what is at a path.
+// remove returns a copy of an object without the value at a path.
 func remove(object map[string]any, path []step) map[string]any {
 	out := copyOf(object)
 	parent, found := get(out, path[:len(path)-1])

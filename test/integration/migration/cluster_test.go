@@ -1,7 +1,8 @@
 package migration
 
-// What the tests share: API servers of their own, because they change what the API server stores, and need a
-// kube-controller-manager or an API server without the migration's API.
+// This file contains the helpers that the tests share. The tests use their own API servers, because
+// they change the storage version, and need a kube-controller-manager or an API server without the
+// migration API.
 
 import (
 	"context"
@@ -43,38 +44,42 @@ import (
 
 const (
 	migrated = 120
-	// patience bounds every wait: hundreds of objects are written, on a machine that does something else as well.
+	// patience bounds every wait. It is long because the tests write hundreds of objects on a
+	// machine that may be busy.
 	patience = 5 * time.Minute
-	// writers is how many objects the tests write at a time.
+	// writers is the number of objects that the tests write concurrently.
 	writers = 10
 	// crdName is also the name of the StorageVersionMigration.
 	crdName = "nginxoperators.operator.example.com"
-	// storedNamespace has the objects that are there from the start, busyNamespace those of clients that go on to write.
+	// storedNamespace contains the objects that exist from the start. Clients keep writing to
+	// busyNamespace.
 	storedNamespace, busyNamespace = "stored", "busy"
 )
 
-// migration is an API server with the operator's manifests, objects, and an operator.
+// migration is an API server with the operator's manifests, the objects, and the operator.
 type migration struct {
 	admin client.Client
-	// etcd is where what is stored can be read.
+	// etcd is the address of etcd, from which the tests read the stored objects.
 	etcd string
-	// dir is a temporary directory; kubeconfig is the file with the operator's RBAC permissions, adminKubeconfig that with
-	// all RBAC permissions.
+	// dir is a temporary directory. kubeconfig connects as the operator, adminKubeconfig with all
+	// RBAC permissions.
 	dir, kubeconfig, adminKubeconfig string
-	// auditLog has the requests of the operator.
+	// auditLog contains the operator's requests.
 	auditLog string
-	// service is what the webhooks' address leads to, when relay lets it.
+	// service receives the calls of the webhooks' address, unless relay cuts it off.
 	service *harness.Service
 	relay   *relay
-	// binary is the operator; operator is the replica that leads, or will once there is no Lease of another one.
+	// binary is the operator. operator is the replica that leads, or will lead when no other
+	// replica has the Lease.
 	binary   string
 	operator *harness.Manager
 	scraper  *apiserver.Scraper
-	// owner is the test that all of it ends with.
+	// owner is the test at whose end everything stops.
 	owner *testing.T
 }
 
-// startMigration starts all of it. The arguments are those of the API server, each a name and a value.
+// startMigration starts everything. args are additional arguments of the API server, each a name
+// and a value.
 func startMigration(t *testing.T, binary string, args ...[2]string) *migration {
 	t.Helper()
 	m := &migration{owner: t, binary: binary, dir: t.TempDir(), service: harness.Must1(harness.NewService())(t)}
@@ -85,7 +90,7 @@ func startMigration(t *testing.T, binary string, args ...[2]string) *migration {
 	for _, arg := range args {
 		env.ControlPlane.GetAPIServer().Configure().Append(arg[0], arg[1])
 	}
-	// Each object has a Service, and the default range holds 254.
+	// Each object has a Service, and the default range has only 254 addresses.
 	env.ControlPlane.GetAPIServer().Configure().Set("service-cluster-ip-range", "10.0.0.0/16")
 	config := harness.Must1(env.Start())(t)
 	t.Cleanup(func() { harness.Must(t, env.Stop()) })
@@ -118,13 +123,15 @@ func startMigration(t *testing.T, binary string, args ...[2]string) *migration {
 	return m
 }
 
-// await repeats a check until it passes, and ends the test with the check's last error if it never does.
+// await repeats a check until it passes, and fails the test with the check's last error if it never
+// does.
 func await(t *testing.T, check func() error) {
 	t.Helper()
 	awaitEvery(t, 100*time.Millisecond, check)
 }
 
-// awaitEvery is await with another time between two looks: one at all that is stored costs as much as the migration itself.
+// awaitEvery is await with another interval. Reading all stored objects costs as much as the
+// migration itself.
 func awaitEvery(t *testing.T, interval time.Duration, check func() error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -139,7 +146,8 @@ func (m *migration) writeKubeconfig(t *testing.T, name string, user *envtest.Aut
 	return file
 }
 
-// startControllerManager starts the control plane's own migrator.
+// startControllerManager starts kube-controller-manager, which contains the control plane's own
+// migrator.
 func (m *migration) startControllerManager(t *testing.T) {
 	t.Helper()
 	binary := filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kube-controller-manager")
@@ -152,7 +160,7 @@ func (m *migration) startControllerManager(t *testing.T) {
 	})
 }
 
-// startOperator starts one replica more and waits until it is ready.
+// startOperator starts another replica and waits until it is ready.
 func (m *migration) startOperator(t *testing.T) *harness.Manager {
 	t.Helper()
 	operator := harness.Must1(harness.StartManager(harness.ManagerOptions{
@@ -173,7 +181,7 @@ func (m *migration) startOperator(t *testing.T) *harness.Manager {
 	return operator
 }
 
-// kill ends the leader as a node does that fails, and takes away its Lease, which would run out 15 s later.
+// kill kills the leader like a failing node, and deletes its Lease, which would expire 15 s later.
 func (m *migration) kill(t *testing.T) {
 	t.Helper()
 	m.operator.Kill()
@@ -183,8 +191,9 @@ func (m *migration) kill(t *testing.T) {
 	harness.Must(t, client.IgnoreNotFound(m.admin.Delete(t.Context(), lease)))
 }
 
-// createObjects makes objects, two of three by a client of v1alpha1, the third with what v1alpha1 cannot say, and waits
-// until the operator is done with them. Most are paused: nobody looks at their children, and making them takes long.
+// createObjects creates objects and waits until the operator has reconciled them. A v1alpha1 client
+// creates two of three objects. The others have fields that v1alpha1 does not have. Most objects
+// are paused: no test looks at their children, and creating them takes long.
 func (m *migration) createObjects(t *testing.T) {
 	t.Helper()
 	harness.Must(t, harness.InParallel(t.Context(), writers, migrated, func(ctx context.Context, i int) error {
@@ -199,7 +208,8 @@ func (m *migration) createObjects(t *testing.T) {
 			object.Annotations = map[string]string{wellknown.AnnotationV1alpha2: `{"paused":true}`}
 		}
 		object.Spec.Replicas, object.Spec.Port = ptr.To[int32](0), ptr.To(10000+int32(i)) //nolint:gosec // it is small
-		// On a busy machine the admission of a write at v1alpha1 may take longer than its timeout, and the write fails then.
+		// On a busy machine, the admission of a v1alpha1 write may exceed its timeout, and then the
+		// write fails.
 		ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 		defer cancel()
 		return harness.Eventually(ctx, 100*time.Millisecond, func(ctx context.Context) error {
@@ -223,7 +233,7 @@ func newInstance(namespace, name string) *v1alpha2.NginxOperator {
 	return &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 }
 
-// newObject returns an object as clients of v1alpha1 know it.
+// newObject returns a v1alpha1 object.
 func newObject(namespace, name string) *v1alpha1.NginxOperator {
 	return &v1alpha1.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 }
@@ -247,7 +257,7 @@ func (m *migration) changeCRD(t *testing.T, change func(*apiextensionsv1.CustomR
 	}))
 }
 
-// storeAsBefore has the API server store v1alpha1, as the releases before 0.3.0.
+// storeAsBefore makes the API server store v1alpha1, like the releases before 0.3.0.
 func (m *migration) storeAsBefore(t *testing.T) {
 	t.Helper()
 	m.changeCRD(t, func(crd *apiextensionsv1.CustomResourceDefinition) {
@@ -255,8 +265,9 @@ func (m *migration) storeAsBefore(t *testing.T) {
 	})
 }
 
-// flip stores all objects at v1alpha1, as releases before 0.3.0 have left them, and has the API server store v1alpha2 from
-// then on. It returns what clients read of the objects before. What has to be done in between can be given.
+// flip stores all objects at v1alpha1, like the releases before 0.3.0, and then makes the API
+// server store v1alpha2. Between the two steps, it calls the given functions. It returns the
+// objects as clients read them before the second step.
 func (m *migration) flip(t *testing.T, between ...func()) map[string]map[string]any {
 	t.Helper()
 	m.storeAsBefore(t)
@@ -282,7 +293,8 @@ func (m *migration) flip(t *testing.T, between ...func()) map[string]map[string]
 	return content
 }
 
-// storeAsDocumented has the API server store v1alpha2, by the command that the documentation has for who finds that it does not.
+// storeAsDocumented makes the API server store v1alpha2, with the command from
+// docs/troubleshooting.md.
 func (m *migration) storeAsDocumented(t *testing.T) {
 	t.Helper()
 	page := harness.Must1(os.ReadFile("../../../docs/troubleshooting.md"))(t)
@@ -297,13 +309,15 @@ func (m *migration) storeAsDocumented(t *testing.T) {
 	}
 }
 
-// touch writes an object, by namespace/name, as it is: it is stored again where it was stored in another version.
+// touch writes an unchanged object, given as namespace/name. If it is stored at another version,
+// the API server stores it again.
 func (m *migration) touch(ctx context.Context, key string) error {
 	namespace, name, _ := strings.Cut(key, "/")
 	return m.admin.Patch(ctx, newInstance(namespace, name), client.RawPatch(types.MergePatchType, []byte("{}")))
 }
 
-// allStored reports whether etcd has all objects at one version, but for those that are excepted.
+// allStored returns an error unless etcd contains all objects at one version, except for the given
+// ones.
 func (m *migration) allStored(t *testing.T, version string, except ...string) error {
 	t.Helper()
 	stored, err := harness.StoredVersions(t.Context(), m.etcd)
@@ -327,7 +341,8 @@ func (m *migration) allStored(t *testing.T, version string, except ...string) er
 	return nil
 }
 
-// storedVersions reports whether the CRD names these versions as those in which objects may be stored.
+// storedVersions returns an error unless status.storedVersions of the CRD contains exactly these
+// versions.
 func (m *migration) storedVersions(t *testing.T, want ...string) error {
 	t.Helper()
 	crd := harness.Must1(m.crd(t.Context()))(t)
@@ -337,7 +352,7 @@ func (m *migration) storedVersions(t *testing.T, want ...string) error {
 	return nil
 }
 
-// content returns what clients read of the objects in storedNamespace, in both versions.
+// content returns the objects in storedNamespace as clients read them, in both versions.
 func (m *migration) content(t *testing.T) map[string]map[string]any {
 	t.Helper()
 	out := map[string]map[string]any{}
@@ -356,9 +371,9 @@ func (m *migration) content(t *testing.T) map[string]map[string]any {
 	return out
 }
 
-// busy writes an object over and over until the returned function is called, as clients and the operator do in a cluster
-// of some size. The control plane's migrator waits for a change of some object or for a bookmark of the API server, and
-// there is one of those a minute.
+// busy writes an object repeatedly until the returned function is called, like the clients and the
+// operator in a larger cluster. The control plane's migrator waits for a change of an object or for
+// a bookmark, which the API server sends only once a minute.
 func (m *migration) busy(t *testing.T) (stop func()) {
 	t.Helper()
 	object := newInstance(busyNamespace, "busy")
@@ -370,7 +385,7 @@ func (m *migration) busy(t *testing.T) (stop func()) {
 		for i := 0; ctx.Err() == nil; i++ {
 			labels := map[string]string{"written": strconv.Itoa(i)}
 			patch := harness.Must1(json.Marshal(map[string]any{"metadata": map[string]any{"labels": labels}}))(t)
-			// It may fail where the test takes away what converts.
+			// The write may fail while the test disables the conversion.
 			_ = m.admin.Patch(ctx, newInstance(busyNamespace, "busy"), client.RawPatch(types.MergePatchType, patch))
 			select {
 			case <-ctx.Done():
@@ -383,7 +398,8 @@ func (m *migration) busy(t *testing.T) (stop func()) {
 	return stop
 }
 
-// svm returns the operator's StorageVersionMigration of an API, nil where there is none, or no such API.
+// svm returns the operator's StorageVersionMigration of an API, or nil if it or the API does not
+// exist.
 func (m *migration) svm(t *testing.T, apiVersion string) *unstructured.Unstructured {
 	t.Helper()
 	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": "StorageVersionMigration"}}
@@ -395,7 +411,7 @@ func (m *migration) svm(t *testing.T, apiVersion string) *unstructured.Unstructu
 	return object
 }
 
-// is reports whether an object, which may be nil, has a condition.
+// is reports whether an object has a condition with status True. The object may be nil.
 func is(object *unstructured.Unstructured, condition string) bool {
 	if object == nil {
 		return false
@@ -407,7 +423,7 @@ func is(object *unstructured.Unstructured, condition string) bool {
 	})
 }
 
-// metric returns one metric of the leader.
+// metric returns the value of one of the leader's metrics.
 func (m *migration) metric(t *testing.T, name string) float64 {
 	t.Helper()
 	if m.scraper == nil {
@@ -421,7 +437,7 @@ func (m *migration) metric(t *testing.T, name string) float64 {
 	return harness.Must1(strconv.ParseFloat(found[1], 64))(t)
 }
 
-// relay stands before a Service and can cut it off.
+// relay forwards connections to a Service and can cut it off.
 type relay struct {
 	listener net.Listener
 	target   string
@@ -450,7 +466,7 @@ func newRelay(t *testing.T, service *harness.Service) *relay {
 
 func (r *relay) url() string { return "https://" + r.listener.Addr().String() }
 
-// set cuts the Service off, or lets new connections pass. Those that are open end.
+// set cuts the Service off or accepts new connections. It closes all open connections.
 func (r *relay) set(cut bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"github.com/example/nginx-operator/test/harness"
 )
 
-// kubeMigratorCRD is the part of kube-storage-version-migrator's API that matters.
+// kubeMigratorCRD is the part of kube-storage-version-migrator's CRD that the tests need.
 const kubeMigratorCRD = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -59,8 +59,8 @@ spec:
                     lastUpdateTime: {type: string, format: date-time}
 `
 
-// kube-storage-version-migrator rewrites objects, but prunes nothing. This is the one place where a test plays a component:
-// it does what that migrator would do.
+// testMigrationByKubeMigrator simulates kube-storage-version-migrator, which rewrites objects but
+// does not prune status.storedVersions. No other test in this package simulates a component.
 func testMigrationByKubeMigrator(t *testing.T, m *migration) {
 	crd := &unstructured.Unstructured{}
 	harness.Must(t, yaml.Unmarshal([]byte(kubeMigratorCRD), &crd.Object))
@@ -95,7 +95,7 @@ func testMigrationByKubeMigrator(t *testing.T, m *migration) {
 	})
 }
 
-// setKubeMigration writes the one condition that the migrator lets its object have.
+// setKubeMigration writes the only condition that the migrator sets on its object.
 func (m *migration) setKubeMigration(t *testing.T, svm *unstructured.Unstructured, condition string) {
 	t.Helper()
 	harness.Must(t, m.admin.Get(t.Context(), client.ObjectKeyFromObject(svm), svm))

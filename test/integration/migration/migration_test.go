@@ -1,8 +1,9 @@
-// Package migration tests the storage migration: objects that are stored at v1alpha1 are stored at v1alpha2 afterwards, as etcd itself
-// says, and nothing else about them has changed for clients of either version.
+// Package migration tests the storage migration. It verifies in etcd that objects stored at
+// v1alpha1 are stored at v1alpha2 afterwards. Nothing else about the objects changes for clients of
+// either version.
 //
-// These tests mostly wait, for the control plane, on API servers of their own. So they are a package of their own, which runs beside
-// the other integration tests.
+// These tests run their own API servers and mostly wait for the control plane. They are a separate
+// package so that they run in parallel with the other integration tests.
 package migration
 
 import (
@@ -34,17 +35,19 @@ import (
 const (
 	ofControlPlane = "storagemigration.k8s.io/v1"
 	ofKubeMigrator = "migration.k8s.io/v1alpha1"
-	// runningMetric and the others are what the operator reports about it.
+	// runningMetric and the following constants are the operator's metrics of the migration.
 	runningMetric    = "nginx_operator_storage_migration_running"
 	unmigratedMetric = "nginx_operator_storage_migration_unmigrated_objects"
 	succeededMetric  = `nginx_operator_storage_migrations_total{outcome="succeeded"}`
 	failedMetric     = `nginx_operator_storage_migrations_total{outcome="failed"}`
 )
 
-// The control plane's own migrator does the work, and the operator sees to it that it does and that it is right.
+// TestMigrationByTheControlPlane verifies the migration by the control plane's own migrator. The
+// operator requests it and checks the result.
 func TestMigrationByTheControlPlane(t *testing.T) {
 	t.Parallel()
-	// Without the race detector, which makes the conversion of so many objects slow; the other test has it.
+	// Build without the race detector, which makes the conversion of many objects slow.
+	// TestMigrationByTheOperator uses it.
 	m := startMigration(t, buildOperator(t))
 	m.startControllerManager(t)
 	m.run(t, []migrationTest{
@@ -57,13 +60,15 @@ func TestMigrationByTheControlPlane(t *testing.T) {
 	m.hasUsed(t, harness.MigrationPermissions)
 }
 
-// Without a migrator that would do it, the operator rewrites the objects itself.
+// TestMigrationByTheOperator verifies that the operator rewrites the objects itself if the control
+// plane has no migrator.
 func TestMigrationByTheOperator(t *testing.T) {
 	t.Parallel()
 	m := startMigration(t, buildOperator(t, "-race"),
 		[2]string{"runtime-config", "storagemigration.k8s.io/v1=false,storagemigration.k8s.io/v1beta1=false"})
 	m.run(t, []migrationTest{
-		// First, so that the others are after kube-storage-version-migrator was removed from a cluster.
+		// This test runs first, so that the others run as if kube-storage-version-migrator was
+		// removed from the cluster.
 		{"kube-storage-version-migrator", testMigrationByKubeMigrator},
 		{"no migrator", testMigrationWithoutMigrator},
 		{"the operator is killed", testMigrationByKilledOperator},
@@ -91,24 +96,26 @@ type migrationTest struct {
 func (m *migration) run(t *testing.T, tests []migrationTest) {
 	t.Helper()
 	for _, test := range tests {
-		// Each leaves behind what the next one starts from.
+		// Each test starts from the state that the previous one left behind.
 		if !t.Run(test.name, func(t *testing.T) { test.run(t, m) }) {
 			return
 		}
 	}
 }
 
-// done reports whether the migration is over: etcd has nothing but v1alpha2, and the CRD says so.
+// done returns an error until the migration is complete: etcd contains only v1alpha2, and the CRD
+// says so.
 func (m *migration) done(t *testing.T) error {
 	t.Helper()
-	// In this order: it costs much to read all of etcd.
+	// Check the CRD first, because reading all of etcd is expensive.
 	if err := m.storedVersions(t, "v1alpha2"); err != nil {
 		return err
 	}
 	return m.allStored(t, "v1alpha2")
 }
 
-// migrate waits until the migration is over, and requires that clients read of the objects what they read before.
+// migrate waits until the migration is complete, and requires that clients read the same objects as
+// before.
 func (m *migration) migrate(t *testing.T, before map[string]map[string]any) {
 	t.Helper()
 	began := time.Now()
@@ -143,7 +150,8 @@ func testMigration(t *testing.T, m *migration) {
 	m.atSteadyState(t)
 }
 
-// awaitSuccess waits until the operator reports so many successful migrations, and of none that is running.
+// awaitSuccess waits until the operator reports this number of successful migrations, and no
+// running one.
 func (m *migration) awaitSuccess(t *testing.T, migrations float64) {
 	t.Helper()
 	await(t, func() error {
@@ -154,7 +162,7 @@ func (m *migration) awaitSuccess(t *testing.T, migrations float64) {
 	})
 }
 
-// event reports whether the operator published an Event about an object.
+// event returns an error if the operator has not published this Event about an object.
 func (m *migration) event(t *testing.T, name, kind, reason string) error {
 	t.Helper()
 	list := &eventsv1.EventList{}
@@ -167,7 +175,8 @@ func (m *migration) event(t *testing.T, name, kind, reason string) error {
 	return nil
 }
 
-// atSteadyState requires that the operator looks at a CRD on which everything is done, and writes nothing.
+// atSteadyState requires that the operator reconciles a fully migrated CRD without writing
+// anything.
 func (m *migration) atSteadyState(t *testing.T) {
 	t.Helper()
 	const reconciles = `controller_runtime_reconcile_total{controller="storagemigration",result="success"}`
@@ -192,7 +201,8 @@ func (m *migration) atSteadyState(t *testing.T) {
 	}
 }
 
-// createMeanwhile creates objects at both versions until the returned function is called, which looks at them.
+// createMeanwhile creates objects at both versions until the returned function is called, which
+// checks the objects.
 func (m *migration) createMeanwhile(t *testing.T) (look func(*testing.T)) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -258,7 +268,7 @@ func testMigrationOfRejectedObject(t *testing.T, m *migration) {
 	defer m.busy(t)()
 	await(t, func() error {
 		crd := harness.Must1(m.crd(t.Context()))(t)
-		// The control plane writes this together with the pruned storedVersions.
+		// The control plane sets the condition in the same write that prunes storedVersions.
 		finished := apihelpers.FindCRDCondition(crd, apiextensionsv1.StorageMigrating)
 		if finished == nil || finished.Reason != "MigrationFailed" {
 			return errors.New("the control plane did not finish")
@@ -271,7 +281,7 @@ func testMigrationOfRejectedObject(t *testing.T, m *migration) {
 	if !strings.Contains(m.operator.Log(), `"name":"`+name+`"`) {
 		t.Error("the log does not name the object")
 	}
-	// It goes on to try, and to say that it is not done.
+	// The operator keeps retrying, and keeps reporting that the migration is not complete.
 	attempts := m.metric(t, failedMetric)
 	await(t, func() error {
 		if now := m.metric(t, failedMetric); now < attempts+1 {
@@ -299,11 +309,12 @@ func testMigrationOfRejectedObject(t *testing.T, m *migration) {
 	})
 }
 
-// The control plane does not prune where the CRD changed during the migration: an API server may have stored
-// something else meanwhile. So there has to be another migration.
+// testMigrationWhileCRDChanges verifies that the operator requests another migration if the CRD
+// changes during the first one. In this case, the control plane does not prune
+// status.storedVersions, because an API server may have stored objects at another version.
 func testMigrationWhileCRDChanges(t *testing.T, m *migration) {
 	before := m.flip(t)
-	// Nobody writes objects, so the migrator waits before it begins.
+	// No client writes objects, so the migrator waits before it starts.
 	first := m.waitForRunning(t)
 	m.changeCRD(t, func(crd *apiextensionsv1.CustomResourceDefinition) {
 		crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Description += " Changed."
@@ -320,7 +331,7 @@ func testMigrationWhileCRDChanges(t *testing.T, m *migration) {
 	}
 }
 
-// waitForRunning waits until the control plane has taken on the migration.
+// waitForRunning waits until the control plane has started the migration.
 func (m *migration) waitForRunning(t *testing.T) (svm *unstructured.Unstructured) {
 	t.Helper()
 	await(t, func() error {
@@ -333,7 +344,9 @@ func (m *migration) waitForRunning(t *testing.T) (svm *unstructured.Unstructured
 	return svm
 }
 
-// Nothing can be converted for a while, so nothing that is left can be rewritten or even be read by the operator.
+// testMigrationWithoutWebhooks verifies that the migration survives an outage of the conversion
+// webhook. During the outage, the remaining objects cannot be rewritten, and the operator cannot
+// read them.
 func testMigrationWithoutWebhooks(t *testing.T, m *migration) {
 	const outage = 5 * time.Second
 	before := m.flip(t)
@@ -347,7 +360,7 @@ func testMigrationWithoutWebhooks(t *testing.T, m *migration) {
 func testMigrationByKilledReplicas(t *testing.T, m *migration) {
 	standby := m.startOperator(t)
 	before := m.flip(t)
-	// The leader goes, the standby takes over, and the cluster starts another one.
+	// The leader is killed, the standby takes over, and the cluster starts another replica.
 	replace := func() {
 		m.kill(t)
 		m.operator, standby = standby, m.startOperator(t)
@@ -377,7 +390,8 @@ func testMigrationWithoutMigrator(t *testing.T, m *migration) {
 	m.awaitSuccess(t, succeeded+1)
 }
 
-// There is one replica, so nothing can be converted until it is back.
+// testMigrationByKilledOperator kills the only replica, so no object can be converted until it is
+// back.
 func testMigrationByKilledOperator(t *testing.T, m *migration) {
 	before := m.flip(t)
 	for _, rewritten := range []int{0, migrated / 4, migrated * 9 / 10} {
@@ -388,8 +402,7 @@ func testMigrationByKilledOperator(t *testing.T, m *migration) {
 	m.migrate(t, before)
 }
 
-// waitForRewritten waits until so many objects have been rewritten since the CRD was flipped, and returns how many
-// there are when it has seen that.
+// waitForRewritten waits until at least n objects have been rewritten since the CRD was flipped.
 func (m *migration) waitForRewritten(t *testing.T, n int) {
 	t.Helper()
 	await(t, func() error {

@@ -9,7 +9,7 @@ import (
 	"github.com/example/nginx-operator/test/harness/apiserver"
 )
 
-// hasUsed requires that the operator has used RBAC permissions.
+// hasUsed requires that the operator has used each of these RBAC permissions.
 func (m *migration) hasUsed(t *testing.T, permissions []string) {
 	t.Helper()
 	used := sets.New[string]()

@@ -1,5 +1,5 @@
 // Package check has the invariants of the simulation. It imports only API types, so that it shares
-// no mistake with the operator.
+// no defect with the operator.
 package check
 
 import (
@@ -19,37 +19,39 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// State is a cluster at one moment.
+// State is the state of a cluster at one moment.
 type State struct {
 	Instances   []*v1alpha2.NginxOperator
 	Deployments []*appsv1.Deployment
-	// Children are all objects of the kinds that the operator creates, but for its records.
+	// Children has all objects of the kinds that the operator creates, except its records.
 	Children []*unstructured.Unstructured
-	// Pods are all Pods.
+	// Pods has all Pods.
 	Pods []*corev1.Pod
 	// Now is the operator's time.
 	Now time.Time
-	// Exists has the ConfigMaps and Secrets, for example "secret/token".
+	// Exists has the existing ConfigMaps and Secrets, for example "secret/token".
 	Exists map[string]bool
-	// Certificates are those that Secrets have now, by the name of the Secret.
+	// Certificates has the current certificates, by the name of the Secret.
 	Certificates map[string]Certificate
-	// NodePorts are the node ports of foreign Services, with the time at which each was free again,
-	// or zero if it is taken.
+	// NodePorts has the node ports of foreign Services, with the time at which each was released,
+	// or zero if it is still allocated.
 	NodePorts map[int32]time.Time
-	// Refuses: the API server refuses to write children that Pods depend on, or did until a moment
-	// ago.
+	// Refuses is true if the API server rejects writes of children that Pods depend on, or did
+	// until a moment ago.
 	Refuses bool
-	// Inputs counts the changes of everything but specs that the operator reads, and its releases.
+	// Inputs counts the changes of everything that the operator reads except specs, and its
+	// releases.
 	Inputs int
-	// Fleet is what the operator reports on the rollout of its release.
+	// Fleet is the operator's report on the rollout of its release.
 	Fleet Fleet
 }
 
 // Certificate is the content of a Secret.
 type Certificate struct {
-	// NotAfter tells it apart from the certificates before it.
+	// NotAfter distinguishes the certificate from earlier ones.
 	NotAfter time.Time
-	// Written is when the Secret got it, by the API server's clock.
+	// Written is the time at which the certificate was written to the Secret, by the API server's
+	// clock.
 	Written time.Time
 }
 
@@ -64,7 +66,7 @@ func (s *State) deployment(name string) *appsv1.Deployment {
 	return s.Deployments[at]
 }
 
-// Settled returns why instances are not as their specs declare, though nothing keeps them from it.
+// Settled returns the reasons why instances do not match their specs, if nothing prevents it.
 func Settled(s *State) []string {
 	var out []string
 	for _, instance := range s.Instances {
@@ -87,8 +89,8 @@ func Settled(s *State) []string {
 	return out
 }
 
-// Truthful returns where a status that is Ready contradicts the Deployment. It holds at every
-// moment at which the operator's caches are current and it has nothing to do.
+// Truthful returns the contradictions between a Ready status and the Deployment. It applies at
+// every moment at which the operator's caches are current and nothing is in progress.
 func Truthful(s *State) []string {
 	var out []string
 	for _, instance := range s.Instances {
@@ -108,8 +110,8 @@ func Truthful(s *State) []string {
 	return out
 }
 
-// Replicas returns the Deployments without an autoscaler whose number of replicas is not that of
-// the spec.
+// Replicas returns the Deployments without an autoscaler whose number of replicas differs from the
+// spec.
 func Replicas(s *State) []string {
 	var out []string
 	for _, instance := range s.Instances {
@@ -124,7 +126,7 @@ func Replicas(s *State) []string {
 	return out
 }
 
-// Stale returns the children that no spec declares any more.
+// Stale returns the children that no spec declares.
 func Stale(s *State) []string {
 	declared := map[string]bool{}
 	for _, instance := range s.Instances {
@@ -144,10 +146,11 @@ func Stale(s *State) []string {
 	return out
 }
 
-// Same returns how the children of two clusters differ that got the same inputs in different ways.
-// What history may leave does not count: ConfigMaps that no Deployment mounts any more, the names
-// of container ports, the numbers that the API server allocates, and, of an instance with an
-// autoscaler, the number of replicas and the PodDisruptionBudget, which depends on it.
+// Same returns the differences between the children of two clusters that got the same inputs in
+// different ways. Differences that the history may cause do not count: ConfigMaps that no
+// Deployment mounts, the names of container ports, and the numbers that the API server allocates.
+// If an instance has an autoscaler, the number of replicas and the PodDisruptionBudget do not count
+// either.
 func Same(got, want *State) []string {
 	left, right := got.comparable(), want.comparable()
 	names := map[string]bool{}
@@ -182,7 +185,7 @@ func excerpts(a, b string) (string, string) {
 	return cut(a), cut(b)
 }
 
-// comparable returns what counts of the children, by kind and name.
+// comparable returns the compared parts of the children, by kind and name.
 func (s *State) comparable() map[string]string {
 	mounted := map[string]bool{}
 	for _, d := range s.Deployments {

@@ -11,7 +11,8 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// Each invariant finds a cluster that breaks it, and passes one that holds it.
+// TestInvariants verifies that each invariant finds a cluster that violates it, and accepts a sound
+// one.
 func TestInvariants(t *testing.T) {
 	state := func(change func(*State)) *State {
 		instance := &v1alpha2.NginxOperator{}

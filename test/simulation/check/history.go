@@ -8,16 +8,17 @@ import (
 
 // Change is one write of an object.
 type Change struct {
-	// Instance is the NginxOperator that the object belongs to.
+	// Instance is the NginxOperator of the object.
 	Instance string
 	// Child is the kind of the child that got the spec.
 	Child string
-	// Spec is the spec of a child, or the Pod template of a Deployment, nil for another object.
+	// Spec is the spec of a child, or the Pod template of a Deployment. It is nil for other
+	// objects.
 	Spec any
 	// At is the time of the write.
 	At time.Time
-	// Asks reports whether the write asks for other children: a new generation, another content
-	// that a spec names, another release, or a rollout that failed. It concerns all instances if
+	// Asks is true if the write requests other children: a new generation, other content that a
+	// spec references, another release, or a failed rollout. It applies to all instances if
 	// Instance is "".
 	Asks bool
 }
@@ -30,7 +31,7 @@ func textOf(spec any) string {
 	return string(raw)
 }
 
-// Templates returns the instances whose Pod template changed more often than anything asked for it.
+// Templates returns the instances whose Pod template changed more often than requested.
 func Templates(history []Change) []string {
 	asks, changes, last := map[string]int{}, map[string]int{}, map[string]string{}
 	general := 0

@@ -10,7 +10,7 @@ func at(minutes int, change Change) Change {
 	return change
 }
 
-// A Pod template changes once for each thing that asks for it.
+// TestTemplates verifies that a Pod template may change once per request.
 func TestTemplates(t *testing.T) {
 	ask := Change{Instance: "web", Asks: true}
 	first, second := Change{Instance: "web", Child: "Deployment", Spec: 1}, Change{Instance: "web", Child: "Deployment", Spec: 2}
@@ -22,7 +22,7 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
-// A child gets an earlier spec again only if something asked for it.
+// TestReturns verifies that a child may get an earlier spec again only if that was requested.
 func TestReturns(t *testing.T) {
 	ask, first, second := Change{Instance: "web", Asks: true}, Change{Instance: "web", Child: "Service", Spec: 1},
 		Change{Instance: "web", Child: "Service", Spec: 2}

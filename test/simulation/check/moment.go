@@ -16,9 +16,9 @@ import (
 )
 
 // The invariants of this file hold at each moment at which the operator's caches are current and
-// nothing is under way.
+// nothing is in progress. Each returns the problem of an instance, or "".
 
-// Moment returns which of them do not hold.
+// Moment returns the violated invariants.
 func Moment(s *State) []string {
 	out := Truthful(s)
 	for _, invariant := range []func(*State, *v1alpha2.NginxOperator) string{
@@ -37,7 +37,7 @@ func conditionOf(instance *v1alpha2.NginxOperator, name string) metav1.Condition
 	return ptr.Deref(meta.FindStatusCondition(instance.Status.Conditions, name), metav1.Condition{})
 }
 
-// reported: the status is about the present generation.
+// reported requires that the status is about the current generation.
 func reported(_ *State, instance *v1alpha2.NginxOperator) string {
 	ready := conditionOf(instance, v1alpha2.ConditionReady)
 	if ready.Type == "" {
@@ -49,7 +49,8 @@ func reported(_ *State, instance *v1alpha2.NginxOperator) string {
 	return ""
 }
 
-// valid: the model of the API server finds no child invalid.
+// valid requires that no child is invalid, because the model of the API server rejects none as
+// invalid.
 func valid(_ *State, instance *v1alpha2.NginxOperator) string {
 	for _, blocker := range instance.Status.BlockedBy {
 		if blocker.Reason == v1alpha2.ReasonInvalidChild {
@@ -59,13 +60,13 @@ func valid(_ *State, instance *v1alpha2.NginxOperator) string {
 	return ""
 }
 
-// incomplete reports whether Pods of the newest revision are missing, or others are left.
+// incomplete reports whether Pods of the newest revision are missing, or old Pods are left.
 func incomplete(d *appsv1.Deployment) bool {
 	s := d.Status
 	return s.UpdatedReplicas < *d.Spec.Replicas || s.AvailableReplicas < *d.Spec.Replicas || s.Replicas > s.UpdatedReplicas
 }
 
-// loud: an instance whose Deployment is paused in a rollout is Degraded.
+// loud requires that an instance whose Deployment is paused during a rollout is Degraded.
 func loud(s *State, instance *v1alpha2.NginxOperator) string {
 	d := s.deployment(instance.Name)
 	if d != nil && d.Spec.Paused && incomplete(d) && conditionOf(instance, v1alpha2.ConditionDegraded).Status != metav1.ConditionTrue {
@@ -74,7 +75,8 @@ func loud(s *State, instance *v1alpha2.NginxOperator) string {
 	return ""
 }
 
-// unstalled: a stalled rollout of another image than the last good one is rolled back.
+// unstalled requires that a stalled rollout of an image other than the last good one is rolled
+// back.
 func unstalled(s *State, instance *v1alpha2.NginxOperator) string {
 	d, good := s.deployment(instance.Name), instance.Status.LastGoodRevision
 	rollout := ptr.Deref(instance.Spec.Rollout, v1alpha2.Rollout{})
@@ -91,10 +93,11 @@ func unstalled(s *State, instance *v1alpha2.NginxOperator) string {
 	return ""
 }
 
-// missingObject is in the kubelet's message about a missing object of an environment variable.
+// missingObject matches the kubelet's message about a missing object of an environment variable.
 var missingObject = regexp.MustCompile(`(secret|configmap) "([^"]+)" not found`)
 
-// mended: a change that failed because an object was missing is tried again when the object exists.
+// mended requires that a change that failed because of a missing object is retried when the object
+// exists.
 func mended(s *State, instance *v1alpha2.NginxOperator) string {
 	degraded := conditionOf(instance, v1alpha2.ConditionDegraded)
 	found := missingObject.FindStringSubmatch(degraded.Message)
@@ -104,7 +107,8 @@ func mended(s *State, instance *v1alpha2.NginxOperator) string {
 	return ""
 }
 
-// patient: an error of the kubelet that passes within seconds is no reason to roll back.
+// patient requires that an error of the kubelet that passes within seconds does not cause a
+// rollback.
 func patient(_ *State, instance *v1alpha2.NginxOperator) string {
 	for _, failed := range instance.Status.FailedRevisions {
 		if strings.Contains(failed.Message, "failed to sync") {
@@ -114,11 +118,12 @@ func patient(_ *State, instance *v1alpha2.NginxOperator) string {
 	return ""
 }
 
-// renewal is how long an instance may take to start the rollout of a renewed certificate.
+// renewal is the maximum time until an instance starts the rollout of a renewed certificate.
 const renewal = 2 * time.Minute
 
-// renewed: the status reports the certificate that all Pods have, and they get a renewed one soon.
-// nginx reads the certificate only at its start, so Pods that are older than it have another one.
+// renewed requires that the status reports the certificate that all Pods have, and that the Pods
+// get a renewed certificate soon. nginx reads the certificate only at its start, so Pods that are
+// older than the certificate have another one.
 func renewed(s *State, instance *v1alpha2.NginxOperator) string {
 	d := s.deployment(instance.Name)
 	if d == nil || incomplete(d) {
@@ -143,10 +148,11 @@ func renewed(s *State, instance *v1alpha2.NginxOperator) string {
 	return ""
 }
 
-// portRetry is how long after its end a taken node port may block an instance.
+// portRetry is the maximum time that a node port may block an instance after its release.
 const portRetry = 150 * time.Second
 
-// free: a node port that was taken for a moment blocks nothing for long.
+// free requires that a node port that was allocated for a short time does not block an instance for
+// long.
 func free(s *State, instance *v1alpha2.NginxOperator) string {
 	for _, blocker := range instance.Status.BlockedBy {
 		if !strings.Contains(blocker.Message, "already allocated") {
@@ -162,7 +168,7 @@ func free(s *State, instance *v1alpha2.NginxOperator) string {
 	return ""
 }
 
-// numbered: an instance that is Ready has as many replicas as its spec declares.
+// numbered requires that a Ready instance has the number of replicas in its spec.
 func numbered(s *State, instance *v1alpha2.NginxOperator) string {
 	d := s.deployment(instance.Name)
 	if d == nil || s.Refuses || instance.Spec.Paused || instance.Spec.Autoscaling != nil || instance.Spec.Replicas == nil ||
@@ -181,8 +187,8 @@ func (s *State) stopped() bool {
 	return s.Fleet.Reason == "FleetRolloutStopped" || s.Fleet.Reason == "FleetRolloutReleased"
 }
 
-// awaited: an instance waits for a rollout slot only while another one rolls or fails, or if the
-// operator reports why the rollout has stopped.
+// awaited requires that an instance waits for a rollout slot only while another instance rolls or
+// fails, or if the operator reports why the rollout has stopped.
 func awaited(s *State, instance *v1alpha2.NginxOperator) string {
 	if !waits(instance) || s.stopped() {
 		return ""
@@ -197,9 +203,9 @@ func awaited(s *State, instance *v1alpha2.NginxOperator) string {
 	return fmt.Sprintf("waits for a rollout slot, and no instance rolls; the operator reports %s: %s", s.Fleet.Reason, s.Fleet.Message)
 }
 
-// Explained returns the instances that are not Ready some minutes after all faults have ended,
-// although their changes were not rolled back, and those that wait for a rollout that has no reason
-// to stop.
+// Explained returns the instances that are Degraded some minutes after all faults have ended,
+// although their changes were not rolled back. It also returns the instances that wait for a
+// rollout slot, unless the operator reports why the rollout has stopped.
 func Explained(s *State) []string {
 	var out []string
 	for _, instance := range s.Instances {
@@ -215,7 +221,7 @@ func Explained(s *State) []string {
 	return out
 }
 
-// Watcher compares a moment with the one before it. The zero value has seen nothing.
+// Watcher compares a moment with the previous one. The zero value has no previous moment.
 type Watcher struct{ before map[string]seen }
 
 type seen struct {

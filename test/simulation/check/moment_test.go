@@ -15,7 +15,7 @@ import (
 
 var moment = time.Date(2000, 1, 1, 1, 0, 0, 0, time.UTC)
 
-// quiet returns a cluster with one instance that is ready, after a change.
+// quiet returns a cluster with one ready instance, after a change by the test.
 func quiet(change func(*State, *v1alpha2.NginxOperator, *appsv1.Deployment)) *State {
 	instance := &v1alpha2.NginxOperator{}
 	instance.Name, instance.Generation = "web", 2
@@ -39,7 +39,7 @@ func quiet(change func(*State, *v1alpha2.NginxOperator, *appsv1.Deployment)) *St
 	return out
 }
 
-// degrade makes an instance Degraded.
+// degrade sets an instance to Degraded.
 func degrade(instance *v1alpha2.NginxOperator, reason, message string) {
 	instance.Status.Conditions[0].Status = metav1.ConditionFalse
 	instance.Status.Conditions[1] = metav1.Condition{
@@ -52,7 +52,8 @@ func block(instance *v1alpha2.NginxOperator, reason, message string) {
 	instance.Status.BlockedBy = append(instance.Status.BlockedBy, v1alpha2.Blocker{Reason: reason, Message: message})
 }
 
-// Each invariant of a moment finds a cluster that breaks it, and a sound one breaks none.
+// TestMoment verifies that each invariant of a moment finds a cluster that violates it, and that a
+// sound cluster violates none.
 func TestMoment(t *testing.T) {
 	if found := Moment(quiet(func(*State, *v1alpha2.NginxOperator, *appsv1.Deployment) {})); len(found) > 0 {
 		t.Errorf("a sound cluster: %v", found)
@@ -105,7 +106,8 @@ func TestMoment(t *testing.T) {
 	}
 }
 
-// An instance that is Degraded without a fault, or waits without a reason, is found.
+// TestExplained verifies that Explained finds an instance that is Degraded without a fault, or
+// waits without a reason.
 func TestExplained(t *testing.T) {
 	waiting := func(s *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) {
 		o.Status.Conditions[2].Reason = v1alpha2.ReasonWaitingForFleet
@@ -136,7 +138,7 @@ func TestExplained(t *testing.T) {
 	}
 }
 
-// A rolled back instance stays so if only spec.paused changes.
+// TestWatcher verifies that an instance must stay rolled back if only spec.paused changes.
 func TestWatcher(t *testing.T) {
 	rolledBack := quiet(func(_ *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) {
 		degrade(o, v1alpha2.ReasonRolledBack, "")

@@ -7,11 +7,11 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 )
 
-// servicePortsAnnotation has the numbers of the Service by the names of container ports.
+// servicePortsAnnotation has the ports of the Service by the names of container ports.
 const servicePortsAnnotation = "operator.example.com/service-ports"
 
-// portNames returns a name for each container port of a Deployment that follows from its number.
-// The operator keeps the names that Pods have, so they depend on history.
+// portNames returns a name for each container port of a Deployment that depends only on its number.
+// The operator retains the names that Pods have, so they depend on history.
 func portNames(d *appsv1.Deployment) map[string]string {
 	out := map[string]string{}
 	if d == nil {
@@ -25,7 +25,7 @@ func portNames(d *appsv1.Deployment) map[string]string {
 	return out
 }
 
-// withPortNames returns a copy of a part of a child with other names of container ports.
+// withPortNames returns a copy of a part of a child with replaced names of container ports.
 func withPortNames(value any, names map[string]string) any {
 	switch value := value.(type) {
 	case []any:

@@ -5,14 +5,15 @@ import (
 	"time"
 )
 
-// inFlight is how long before a write the operator may have read the object that requests it.
+// inFlight is the maximum time between the operator's read of an object and the write that the
+// object requests.
 const inFlight = 10 * time.Second
 
-// requests are the times at which something asked for other children, by the instance, and for all
-// instances by "".
+// requests has the times of requests for other children, by instance. The key "" has the requests
+// for all instances.
 type requests map[string][]time.Time
 
-// between counts the requests after a time and not after another.
+// between counts the requests after from and not after to.
 func (r requests) between(instance string, from, to time.Time) int {
 	count := 0
 	for _, name := range []string{"", instance} {
@@ -25,14 +26,14 @@ func (r requests) between(instance string, from, to time.Time) int {
 	return count
 }
 
-// past has the specs of a child.
+// past has the current and the earlier specs of a child.
 type past struct {
 	now string
-	// replaced has the time at which another spec replaced one.
+	// replaced has the time at which each earlier spec was replaced.
 	replaced map[string]time.Time
 }
 
-// write notes another spec, and returns its problem or "".
+// write records the spec of a write, and returns the problem or "".
 func (p *past) write(change Change, asks requests) string {
 	text := textOf(change.Spec)
 	if text == p.now {
@@ -41,8 +42,8 @@ func (p *past) write(change Change, asks requests) string {
 	replaced := p.now
 	p.replaced[replaced], p.now = change.At, text
 
-	// The request for the replacement precedes it. Only another request brings the earlier spec
-	// back.
+	// The request for the replacement precedes the replacement. Only another request may restore
+	// the earlier spec.
 	left, isEarlier := p.replaced[text]
 	if !isEarlier || asks.between(change.Instance, left, change.At) > 0 || asks.between(change.Instance, left.Add(-inFlight), change.At) > 1 {
 		return ""
@@ -52,7 +53,7 @@ func (p *past) write(change Change, asks requests) string {
 		change.Child, change.Instance, change.At.Format(time.TimeOnly), was, is)
 }
 
-// Returns returns the children that got an earlier spec again, although nothing asked for it: an
+// Returns returns the children that got an earlier spec again without a request. In this case, an
 // older declaration was written.
 func Returns(history []Change) []string {
 	asks, children := requests{}, map[string]*past{}

@@ -17,7 +17,7 @@ func conditionOf(d *appsv1.Deployment, kind appsv1.DeploymentConditionType) *app
 	return nil
 }
 
-// deploymentConditions returns Available, Progressing and, if Pods are refused, ReplicaFailure.
+// deploymentConditions returns Available, Progressing, and, if Pods are refused, ReplicaFailure.
 func (k *Kube) deploymentConditions(
 	d *appsv1.Deployment, status *appsv1.DeploymentStatus, newest *appsv1.ReplicaSet,
 ) []appsv1.DeploymentCondition {
@@ -41,8 +41,8 @@ func (k *Kube) deploymentConditions(
 	return out
 }
 
-// progressing returns the condition Progressing. Its update time is that of the last progress, from
-// which the deadline counts.
+// progressing returns the Progressing condition. Its update time is the time of the last progress,
+// from which the deadline counts.
 func (k *Kube) progressing(d *appsv1.Deployment, status *appsv1.DeploymentStatus, newest *appsv1.ReplicaSet) appsv1.DeploymentCondition {
 	before := conditionOf(d, appsv1.DeploymentProgressing)
 	out := appsv1.DeploymentCondition{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue}
@@ -89,8 +89,8 @@ func late(rs *appsv1.ReplicaSet) string {
 	return fmt.Sprintf("ReplicaSet %q has timed out progressing.", rs.Name)
 }
 
-// stamped sets the times of a condition. They stay as they are if the condition does not change and
-// is not touched.
+// stamped sets the times of a condition. They stay if the condition does not change and touch is
+// false.
 func (k *Kube) stamped(d *appsv1.Deployment, condition appsv1.DeploymentCondition, touch bool) appsv1.DeploymentCondition {
 	now := at(k.Store.Now())
 	condition.LastUpdateTime, condition.LastTransitionTime = now, now

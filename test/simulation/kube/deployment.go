@@ -19,10 +19,10 @@ import (
 	"github.com/example/nginx-operator/test/simulation/storage"
 )
 
-// annotationRevision counts the revisions of a Deployment.
+// annotationRevision is the annotation with the revision of a Deployment or ReplicaSet.
 const annotationRevision = "deployment.kubernetes.io/revision"
 
-// deployment brings the ReplicaSets of a Deployment to its template and replicas.
+// deployment reconciles the ReplicaSets of a Deployment with its template and replicas.
 func (k *Kube) deployment(found *storage.Version) {
 	d := &appsv1.Deployment{}
 	found.As(d)
@@ -111,8 +111,8 @@ func newestRevision(sets []*appsv1.ReplicaSet) int {
 	return out
 }
 
-// number gives the ReplicaSet of the current template the highest revision, and the Deployment the
-// same. It reports whether it wrote.
+// number sets the highest revision on the ReplicaSet of the current template, and on the
+// Deployment. It reports whether it wrote.
 func (k *Kube) number(d *appsv1.Deployment, newest *appsv1.ReplicaSet, others []*appsv1.ReplicaSet) bool {
 	if highest := newestRevision(others); revisionOf(newest) <= highest {
 		metav1.SetMetaDataAnnotation(&newest.ObjectMeta, annotationRevision, strconv.Itoa(highest+1))
@@ -127,7 +127,7 @@ func (k *Kube) number(d *appsv1.Deployment, newest *appsv1.ReplicaSet, others []
 	return false
 }
 
-// roll scales the ReplicaSets as a rolling update does.
+// roll scales the ReplicaSets like a rolling update.
 func (k *Kube) roll(d *appsv1.Deployment, newest *appsv1.ReplicaSet, others []*appsv1.ReplicaSet) {
 	want := *d.Spec.Replicas
 	surge, unavailable := boundsOf(d)
@@ -149,7 +149,7 @@ func (k *Kube) roll(d *appsv1.Deployment, newest *appsv1.ReplicaSet, others []*a
 	for _, rs := range others {
 		available += rs.Status.AvailableReplicas
 	}
-	// Replicas that are not available go first, because they serve nothing.
+	// Unavailable replicas are removed first, because they serve nothing.
 	spare := total - (want - unavailable) - max(current-newest.Status.AvailableReplicas, 0)
 	for _, rs := range others {
 		sick := min(max(*rs.Spec.Replicas-rs.Status.AvailableReplicas, 0), max(spare, 0))
@@ -212,7 +212,7 @@ func (k *Kube) clean(d *appsv1.Deployment, others []*appsv1.ReplicaSet) {
 	}
 }
 
-// deploymentStatus writes the status that the Deployment controller reports.
+// deploymentStatus writes the status of a Deployment.
 func (k *Kube) deploymentStatus(d *appsv1.Deployment, newest *appsv1.ReplicaSet, sets []*appsv1.ReplicaSet) {
 	status := appsv1.DeploymentStatus{ObservedGeneration: d.Generation}
 	for _, rs := range sets {

@@ -18,31 +18,32 @@ import (
 // manager is the field manager of all controllers.
 const manager = "kube-controller-manager"
 
-// startTime is how long a container needs until it is ready, endTime until it has ended.
+// startTime is the time until a container is ready. endTime is the time until it has ended.
 const (
 	startTime = 2 * time.Second
 	endTime   = 6 * time.Second
 )
 
-// Faults are failures that the cluster has. The zero value has none.
+// Faults are failures of the cluster. The zero value has none.
 type Faults struct {
-	// Unpullable are images with the reason why no kubelet can pull them.
+	// Unpullable has the images that no kubelet can pull, with the reason.
 	Unpullable map[string]string
-	// Crashes reports whether nginx of a Pod crashes.
+	// Crashes reports whether nginx crashes in a Pod.
 	Crashes func(*corev1.Pod) bool
-	// Unschedulable: no node takes new Pods.
+	// Unschedulable is true if no node accepts new Pods.
 	Unschedulable bool
-	// Refused is why no Pod can be created, or "".
+	// Refused is the reason why no Pod can be created, or "".
 	Refused string
-	// ConfigError is what the kubelet reports for containers that it starts, or "".
+	// ConfigError is the error that the kubelet reports for containers that it starts, or "".
 	ConfigError string
 }
 
-// Kube is a cluster.
+// Kube is the controllers and kubelets of a cluster.
 type Kube struct {
 	Store  *storage.Store
 	Faults Faults
-	// Load is how many replicas an autoscaler wants, by the namespace and name of the Deployment.
+	// Load is the number of replicas that an autoscaler wants, by the namespace and name of the
+	// Deployment.
 	Load map[client.ObjectKey]int32
 
 	seen int64
@@ -57,10 +58,10 @@ func New(store *storage.Store) *Kube {
 	return &Kube{Store: store, Load: map[client.ObjectKey]int32{}}
 }
 
-// Changed makes the next Tick look at everything, because the faults changed.
+// Changed makes the next Tick process all objects. Call it after a change of the faults.
 func (k *Kube) Changed() { k.seen = 0 }
 
-// Next returns when Tick has to be called though nothing is written, or zero.
+// Next returns the time at which Tick must be called even if nothing is written, or zero.
 func (k *Kube) Next() time.Time {
 	if k.next.IsZero() {
 		return k.next
@@ -68,7 +69,7 @@ func (k *Kube) Next() time.Time {
 	return k.next.Add(-k.Store.Skew)
 }
 
-// Tick lets each controller work once, and reports whether it wrote something.
+// Tick runs each controller once, and reports whether one of them wrote.
 func (k *Kube) Tick() bool {
 	now := k.Store.Now()
 	if k.Store.Revision() == k.seen && (k.next.IsZero() || now.Before(k.next)) {
@@ -94,13 +95,13 @@ func (k *Kube) Tick() bool {
 	}
 	k.seen, k.next = k.Store.Revision(), k.wait
 	if k.seen != before {
-		k.seen = 0 // one controller may have work that another one left
+		k.seen = 0 // another controller may have to process the changes
 		return true
 	}
 	return false
 }
 
-// after makes Tick look again at a time.
+// after makes Tick run again at a time.
 func (k *Kube) after(at time.Time) {
 	if k.wait.IsZero() || at.Before(k.wait) {
 		k.wait = at
@@ -118,7 +119,7 @@ func (k *Kube) controlled(of *storage.Resource, owner client.Object) []*storage.
 	return out
 }
 
-// write stores a changed object, or the status of it.
+// write stores a changed object or its subresource.
 func (k *Kube) write(of *storage.Resource, object client.Object, subresource string) {
 	key := storage.Key{Resource: of, Namespace: object.GetNamespace(), Name: object.GetName()}
 	_, err := k.Store.Update(key, storage.ToMap(object), storage.Options{Manager: manager, Subresource: subresource})

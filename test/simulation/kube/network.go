@@ -19,8 +19,8 @@ import (
 	"github.com/example/nginx-operator/test/simulation/storage"
 )
 
-// scale does what the HorizontalPodAutoscaler controller does: it scales a Deployment to the load,
-// within the bounds.
+// scale replaces the HorizontalPodAutoscaler controller: it scales a Deployment to the load, within
+// the bounds.
 func (k *Kube) scale(found *storage.Version) {
 	hpa := &autoscalingv2.HorizontalPodAutoscaler{}
 	found.As(hpa)
@@ -32,7 +32,7 @@ func (k *Kube) scale(found *storage.Version) {
 	d := &appsv1.Deployment{}
 	target.As(d)
 	if *d.Spec.Replicas == 0 {
-		return // an autoscaler leaves what is scaled to zero
+		return // an autoscaler does not change a Deployment that is scaled to zero
 	}
 	want := *d.Spec.Replicas
 	if load, found := k.Load[client.ObjectKeyFromObject(d)]; found {
@@ -45,10 +45,10 @@ func (k *Kube) scale(found *storage.Version) {
 	}
 }
 
-// endpointSliceController is the value of the label managed-by.
+// endpointSliceController is the value of the managed-by label.
 const endpointSliceController = "endpointslice-controller.k8s.io"
 
-// endpoints keeps one EndpointSlice of a Service for each set of port numbers of its Pods.
+// endpoints maintains one EndpointSlice of a Service for each set of port numbers of its Pods.
 func (k *Kube) endpoints(found *storage.Version) {
 	service := &corev1.Service{}
 	found.As(service)

@@ -31,7 +31,7 @@ func (k *Kube) replicaSet(found *storage.Version) {
 			pods = append(pods, pod)
 		}
 	}
-	// Pods that are not ready go first, then the youngest.
+	// Pods that are not ready are deleted first, then the youngest.
 	slices.SortStableFunc(pods, func(a, b *corev1.Pod) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), a.CreationTimestamp.Compare(b.CreationTimestamp.Time))
 	})
@@ -65,7 +65,7 @@ func (k *Kube) replicaSet(found *storage.Version) {
 	}
 }
 
-// rank is 0 for a Pod that is ready.
+// rank returns 0 for a ready Pod, and 1 for any other Pod.
 func rank(pod *corev1.Pod) int {
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue {
@@ -85,7 +85,7 @@ func (k *Kube) newPod(rs *appsv1.ReplicaSet) *corev1.Pod {
 	return pod
 }
 
-// pod does what the scheduler and a kubelet do.
+// pod replaces the scheduler and a kubelet.
 func (k *Kube) pod(found *storage.Version) {
 	pod := &corev1.Pod{}
 	found.As(pod)
@@ -122,7 +122,7 @@ func (k *Kube) pod(found *storage.Version) {
 	}
 }
 
-// containers reports the containers of a Pod on a node.
+// containers sets the container statuses of a Pod on a node.
 func (k *Kube) containers(pod *corev1.Pod, status *corev1.PodStatus) {
 	ready := corev1.ConditionTrue
 	for i := range pod.Spec.Containers {
@@ -184,10 +184,10 @@ func (k *Kube) container(pod *corev1.Pod, spec *corev1.Container) corev1.Contain
 	return out
 }
 
-// absent is what a container needs and does not have.
+// absent is a missing ConfigMap or Secret of a container.
 type absent struct{ volume, env string }
 
-// missing returns which ConfigMap or Secret a container waits for.
+// missing returns the ConfigMap or Secret that a container waits for.
 func (k *Kube) missing(pod *corev1.Pod, container *corev1.Container) absent {
 	has := func(of *storage.Resource, name string, optional *bool) bool {
 		return ptr.Deref(optional, false) || k.Store.Get(storage.Key{Resource: of, Namespace: pod.Namespace, Name: name}) != nil

@@ -16,8 +16,9 @@ var (
 	failedTest = regexp.MustCompile(`(?m)^--- FAIL: (TestRow\w+)`)
 )
 
-// The fixed seeds of the gate find each defect that is put back. The log says also which scripted
-// scenarios find it. It takes about half a minute for each patch: make simulate-rows.
+// TestSeedsFindEachRow verifies that the fixed seeds of the gate find each restored defect. The log
+// also lists the scripted scenarios that find it. It takes about half a minute per patch: make
+// simulate-rows.
 func TestSeedsFindEachRow(t *testing.T) {
 	for _, patch := range patches(t) {
 		t.Run(strings.TrimSuffix(patch, ".patch"), func(t *testing.T) {
@@ -54,7 +55,7 @@ func TestSeedsFindEachRow(t *testing.T) {
 	}
 }
 
-// run runs tests of a binary, and reports whether they fail.
+// run runs the tests of a binary, and reports whether they fail.
 func run(t *testing.T, binary, tests string) (output string, failed bool) {
 	t.Helper()
 	command := exec.Command(binary, "-test.run="+tests, "-test.timeout=10m")

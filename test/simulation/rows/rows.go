@@ -1,6 +1,6 @@
-// Package rows puts defects of earlier releases back into the operator, so that a test can show
-// that the simulation finds them. Each patch in its directory is one defect; README.md describes
-// them.
+// Package rows applies patches that restore defects of earlier releases in the operator, so that a
+// test can verify that the simulation finds them. Each patch in its directory is one defect.
+// README.md describes them.
 package rows
 
 import (
@@ -23,12 +23,12 @@ func Patches(directory string) ([]string, error) {
 	return out, nil
 }
 
-// patchedFile is the line of a unified diff that names the file after the change.
+// patchedFile matches the line of a unified diff with the name of the changed file.
 var patchedFile = regexp.MustCompile(`(?m)^\+\+\+ b/(\S+)`)
 
 // Overlay applies a patch to copies of the files that it changes, and returns the path of a JSON
-// file for go build -overlay. The root is the directory of the module. All output goes to the
-// scratch directory, which must be outside of a git repository.
+// file for go build -overlay. root is the directory of the module. All output goes to scratch,
+// which must be outside of a git repository.
 func Overlay(root, patch, scratch string) (string, error) {
 	text, err := os.ReadFile(patch) //nolint:gosec // the path is the caller's
 	if err != nil {
@@ -67,12 +67,12 @@ func Overlay(root, patch, scratch string) (string, error) {
 	return path, nil
 }
 
-// apply applies a unified diff in a directory. One line of context has to match before and after
-// each change.
+// apply applies a unified diff in a directory. One line of context must match before and after each
+// change.
 func apply(patch []byte, directory string) error {
 	command := exec.Command("git", "apply", "-C1", "--verbose", "-")
 	command.Dir, command.Stdin = directory, bytes.NewReader(patch)
-	// Without this, git would look for a repository above the directory.
+	// Otherwise git would look for a repository above the directory.
 	command.Env = append(os.Environ(), "GIT_CEILING_DIRECTORIES="+filepath.Dir(directory))
 	if output, err := command.CombinedOutput(); err != nil {
 		return fmt.Errorf("git apply: %w: %s", err, strings.TrimSpace(string(output)))

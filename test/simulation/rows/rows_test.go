@@ -25,7 +25,8 @@ func patches(t *testing.T) []string {
 	return found
 }
 
-// Each patch applies to the present code and changes it, and README.md describes it.
+// TestPatchesApply verifies that each patch applies to the current code and changes it, and that
+// README.md describes it.
 func TestPatchesApply(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	if err != nil {
@@ -45,7 +46,8 @@ func TestPatchesApply(t *testing.T) {
 	}
 }
 
-// A patch of other code is an error that names the patch.
+// TestPatchThatDoesNotApply verifies that a patch for other code causes an error with the name of
+// the patch.
 func TestPatchThatDoesNotApply(t *testing.T) {
 	patch := filepath.Join(t.TempDir(), "99-other.patch")
 	text := "--- a/go.mod\n+++ b/go.mod\n@@ -1,3 +1,3 @@\n one\n-two\n+three\n four\n"

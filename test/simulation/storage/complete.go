@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// complete adds the defaults of a kind to an object that is written and validates what the
-// simulation depends on: immutable fields, and the schema of the NginxOperator. The live object is
-// nil for a new one.
+// complete adds the defaults of a kind to a written object, and validates the properties that the
+// simulation depends on: immutable fields, and the schema of the NginxOperator. live is nil for a
+// new object.
 func (s *Store) complete(key Key, live, object map[string]any) error {
 	if key.Resource == NginxOperators {
 		return completeCustom(key, live, object)
@@ -64,7 +64,7 @@ func defaultDeployment(object map[string]any) {
 	setDefault(object, "default-scheduler", "spec", "template", "spec", "schedulerName")
 }
 
-// immutable are the fields that a write cannot change.
+// immutable has the fields that a write cannot change.
 var immutable = map[*Resource][]string{
 	Deployments:         {"spec", "selector"},
 	ReplicaSets:         {"spec", "selector"},
@@ -100,8 +100,8 @@ const (
 	lastNodePort  = 32767
 )
 
-// completeService allocates the address and the node ports of a Service. An update that leaves the
-// address out keeps it.
+// completeService allocates the address and the node ports of a Service. An update without the
+// address retains it.
 func (s *Store) completeService(key Key, live, object map[string]any) error {
 	setDefault(object, "ClusterIP", "spec", "type")
 	setDefault(object, "None", "spec", "sessionAffinity")
@@ -135,7 +135,7 @@ func (s *Store) completeService(key Key, live, object map[string]any) error {
 	return nil
 }
 
-// freeNodePort returns the port that the live Service has for the same number, or the first free
+// freeNodePort returns the node port that the live Service has for the same port, or the first free
 // one.
 func (s *Store) freeNodePort(live, port map[string]any, used map[int64]bool) int64 {
 	for _, before := range portsOf(live) {
@@ -151,7 +151,7 @@ func (s *Store) freeNodePort(live, port map[string]any, used map[int64]bool) int
 	panic("no free node port")
 }
 
-// nodePorts returns the node ports of all other Services.
+// nodePorts returns the node ports of all Services except one.
 func (s *Store) nodePorts(but Key) map[int64]bool {
 	out := map[int64]bool{}
 	for _, service := range s.List(Services, "") {

@@ -18,14 +18,14 @@ import (
 	"github.com/example/nginx-operator/config/crd"
 )
 
-// custom is the schema of the NginxOperator, ready to be used.
+// custom is the compiled schema of the NginxOperator.
 type custom struct {
 	structural *structuralschema.Structural
 	validator  validation.SchemaValidator
 	rules      *cel.Validator
 }
 
-// schemaOf compiles the schema of the NginxOperator at the version that is stored.
+// schemaOf compiles the schema of the NginxOperator at the storage version.
 var schemaOf = sync.OnceValues(func() (*custom, error) {
 	definition := &apiextensionsv1.CustomResourceDefinition{}
 	if err := yaml.Unmarshal(crd.NginxOperators, definition); err != nil {
@@ -53,8 +53,8 @@ var schemaOf = sync.OnceValues(func() (*custom, error) {
 	return nil, fmt.Errorf("the CRD has no version %s", NginxOperators.Version)
 })
 
-// completeCustom prunes unknown fields of a NginxOperator, adds defaults, and validates it with the
-// rules in CEL.
+// completeCustom prunes unknown fields of a NginxOperator, adds defaults, and validates it,
+// including the CEL rules.
 func completeCustom(key Key, before, object map[string]any) error {
 	schema, err := schemaOf()
 	if err != nil {

@@ -12,14 +12,16 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// manage records which manager set the fields that a write changed. Only updates have managers,
-// because no client of the simulation uses server-side apply. Lists count as a whole, because the
-// model has no schema of the built-in kinds.
+// manage records the managers of the fields that a write changes. Only updates have managers,
+// because no client of the simulation uses server-side apply. A list is one field, because the
+// model has no schemas of the built-in kinds.
 func (s *Store) manage(of *Resource, before, after map[string]any, options Options) {
 	u := &unstructured.Unstructured{Object: after}
 	entries := u.GetManagedFields()
 	if len(before) > 0 && len(entries) == 0 {
-		return // nobody owned a field when the object was created, and the API server does not begin to track it
+		// If no manager owned a field at the creation, the API server does not start to track the
+		// object.
+		return
 	}
 	changed, removed := differing(before, after)
 	if changed.Empty() && removed.Empty() {
@@ -65,7 +67,7 @@ func setFields(entry *metav1.ManagedFieldsEntry, set *fieldpath.Set) {
 	entry.FieldsV1 = metav1.NewFieldsV1(string(raw))
 }
 
-// differing returns the fields that a write sets or changes, and those that it removes.
+// differing returns the fields that a write sets or changes, and the fields that it removes.
 func differing(before, after map[string]any) (changed, removed *fieldpath.Set) {
 	old, now := owned(before), owned(after)
 	if reflect.DeepEqual(old, now) {
@@ -123,12 +125,11 @@ func dropEmpty(object map[string]any) {
 	}
 }
 
-// mapFields are fields with keys of the user's choice. A manager owns such a map in addition to
-// keys in it.
+// mapFields has the fields with arbitrary keys. A manager owns such a map in addition to its keys.
 var mapFields = []string{"labels", "annotations", "data", "binaryData", "matchLabels", "nodeSelector"}
 
-// ownable returns the fields of a set that have managers: those without fields of their own, and
-// maps.
+// ownable returns the fields of a set that have managers: maps, and fields without fields of their
+// own.
 func ownable(set *fieldpath.Set) *fieldpath.Set {
 	out := set.Leaves()
 	set.Iterate(func(path fieldpath.Path) {

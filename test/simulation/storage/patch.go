@@ -12,7 +12,7 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// Patch applies a patch to an object, or to a subresource of it.
+// Patch applies a patch to an object or its subresource.
 func (s *Store) Patch(key Key, kind types.PatchType, patch []byte, options Options) (*Version, error) {
 	live := s.live[key]
 	if live == nil {
@@ -49,7 +49,7 @@ func patchOf(key Key, kind types.PatchType, live, patch []byte) ([]byte, error) 
 	case types.StrategicMergePatchType:
 		typed, err := clientgoscheme.Scheme.New(key.Resource.GroupVersionKind())
 		if err != nil {
-			break // a custom resource
+			break // a custom resource has no strategic merge patch
 		}
 		patched, err := strategicpatch.StrategicMergePatch(live, patch, typed)
 		if err != nil {
@@ -61,17 +61,17 @@ func patchOf(key Key, kind types.PatchType, live, patch []byte) ([]byte, error) 
 		"the body of the request was in an unknown format", 0, false)
 }
 
-// decode decodes JSON with integers as int64, as the API server does.
+// decode decodes JSON with integers as int64, like the API server.
 func decode(raw []byte) map[string]any {
 	var out map[string]any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &out); err != nil {
-		panic(err) // callers pass what was encoded before
+		panic(err) // callers pass JSON that was encoded before
 	}
 	return out
 }
 
 // canonical returns the object as its type encodes it: without unknown fields, and with the zero
-// values that the type always has.
+// values that the type always encodes.
 func canonical(of *Resource, object map[string]any) (map[string]any, error) {
 	typed, err := clientgoscheme.Scheme.New(of.GroupVersionKind())
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Request is what a client asks of the API server.
+// Request is a parsed request to the API server.
 type Request struct {
 	// Verb is get, list, watch, create, update, patch, or delete.
 	Verb string
@@ -24,7 +24,7 @@ type Request struct {
 	Subresource string
 	Query       url.Values
 	Body        []byte
-	// View is the resource version that a list or a new watch sees at most, 0 for the newest. It
+	// View is the maximum resource version that a list or a new watch sees, or 0 for the newest. It
 	// models an API server that lags.
 	View int64
 
@@ -44,7 +44,7 @@ func (r *Request) String() string {
 // IsWrite reports whether the request changes the storage.
 func (r *Request) IsWrite() bool { return r.Verb != "get" && r.Verb != "list" && r.Verb != "watch" }
 
-// NewRequest reads a request.
+// NewRequest parses an HTTP request.
 func NewRequest(from *http.Request) (*Request, error) {
 	out := &Request{Query: from.URL.Query(), http: from, contentType: from.Header.Get("Content-Type")}
 	out.metadata = strings.Contains(from.Header.Get("Accept"), "as=PartialObjectMetadata")
@@ -77,7 +77,7 @@ func NewRequest(from *http.Request) (*Request, error) {
 	return out, nil
 }
 
-// locate finds which object or kind the path names.
+// locate sets the kind, the object, and the subresource of a path.
 func (r *Request) locate(path []string) error {
 	group, version, rest := "", "v1", path
 	switch {
@@ -163,7 +163,7 @@ func (s *Store) write(r *Request) (*Version, error) {
 	})
 }
 
-// Failure returns the answer for an error of the API server.
+// Failure returns the response for an error of the API server.
 func Failure(err error) *http.Response {
 	status := metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error()}
 	if known := apierrors.APIStatus(nil); errors.As(err, &known) {

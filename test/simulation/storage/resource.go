@@ -10,20 +10,20 @@ import (
 type Resource struct {
 	schema.GroupVersionResource
 	Kind string
-	// HasStatus: the kind has the subresource status.
+	// HasStatus is true if the kind has the status subresource.
 	HasStatus bool
-	// Counts: the API server counts generations of the kind.
+	// Counts is true if the API server counts generations of the kind.
 	Counts bool
-	// Cluster: objects of the kind have no namespace.
+	// Cluster is true if the kind is cluster-scoped.
 	Cluster bool
 }
 
-// GroupKind returns group and kind.
+// GroupKind returns the group and the kind.
 func (r *Resource) GroupKind() schema.GroupKind {
 	return schema.GroupKind{Group: r.Group, Kind: r.Kind}
 }
 
-// GroupVersionKind returns group, version, and kind.
+// GroupVersionKind returns the group, the version, and the kind.
 func (r *Resource) GroupVersionKind() schema.GroupVersionKind {
 	return r.GroupVersion().WithKind(r.Kind)
 }
@@ -70,7 +70,7 @@ func clusterWide(r *Resource) *Resource {
 // Resources returns all kinds that the model serves.
 func Resources() []*Resource { return slices.Clone(allResources) }
 
-// find returns the kind of a path, or nil.
+// find returns the kind for a path, or nil if the model does not serve it.
 func find(group, version, plural string) *Resource {
 	at := slices.IndexFunc(allResources, func(r *Resource) bool {
 		return r.Group == group && r.Version == version && r.Resource == plural
@@ -81,7 +81,7 @@ func find(group, version, plural string) *Resource {
 	return allResources[at]
 }
 
-// OfKind returns the model of a kind, or nil.
+// OfKind returns the resource of a kind, or nil if the model does not serve it.
 func OfKind(kind string) *Resource {
 	at := slices.IndexFunc(allResources, func(r *Resource) bool { return r.Kind == kind })
 	if at < 0 {

@@ -30,8 +30,8 @@ func configMap(name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}, Data: map[string]string{"a": "1"}}
 }
 
-// A write that changes nothing keeps the resource version, and one from an old version is a
-// conflict.
+// TestResourceVersions verifies that a write without a change retains the resource version, and
+// that a write from an old version is a conflict.
 func TestResourceVersions(t *testing.T) {
 	_, api := newClient(t)
 	first := configMap("a")
@@ -56,7 +56,8 @@ func TestResourceVersions(t *testing.T) {
 	}
 }
 
-// Dependents go when the last owner is gone, also those of dependents.
+// TestGarbageCollect verifies that dependents are deleted when their last owner is gone, including
+// the dependents of dependents.
 func TestGarbageCollect(t *testing.T) {
 	store, api := newClient(t)
 	owner := configMap("owner")
@@ -88,7 +89,7 @@ func TestGarbageCollect(t *testing.T) {
 	}
 }
 
-// A list of an earlier resource version has what was stored then.
+// TestListAt verifies that a list at an earlier resource version has the objects of that time.
 func TestListAt(t *testing.T) {
 	store, api := newClient(t)
 	for _, name := range []string{"a", "b"} {
@@ -108,7 +109,8 @@ func TestListAt(t *testing.T) {
 	}
 }
 
-// The schema's defaults and its rules in CEL hold for writes of NginxOperators.
+// TestCustomResource verifies that writes of NginxOperators get the schema's defaults, and must
+// comply with its CEL rules.
 func TestCustomResource(t *testing.T) {
 	store, _ := newClient(t)
 	key := Key{NginxOperators, "shop", "web"}

@@ -24,13 +24,13 @@ type Key struct {
 
 func (k Key) String() string { return fmt.Sprintf("%s %s/%s", k.Resource.Name(), k.Namespace, k.Name) }
 
-// Version is an object at one resource version. Nobody changes it.
+// Version is an object at one resource version. It is immutable.
 type Version struct {
 	Key
 	Revision int64
 	// At is the time of the write.
 	At time.Time
-	// Object is the object, before its deletion if Deleted.
+	// Object is the object. If Deleted is set, it is the last state before the deletion.
 	Object map[string]any
 	// Raw is the encoded object.
 	Raw     []byte
@@ -48,15 +48,15 @@ func (v *Version) As(into client.Object) {
 	if reflect.TypeOf(v.decoded) != reflect.TypeOf(into) {
 		v.decoded = reflect.New(reflect.TypeOf(into).Elem()).Interface().(client.Object)
 		if err := json.Unmarshal(v.Raw, v.decoded); err != nil {
-			panic(err) // the model stores what it decoded before
+			panic(err) // the model encoded it before
 		}
 	}
 	reflect.ValueOf(into).Elem().Set(reflect.ValueOf(v.decoded.DeepCopyObject()).Elem())
 }
 
-// Store holds the objects. It is for one goroutine at a time.
+// Store stores the objects. Only one goroutine may use it at a time.
 type Store struct {
-	// Skew is how far the clock of the API server is ahead of the operator's.
+	// Skew is the time by which the clock of the API server is ahead of the operator's.
 	Skew time.Duration
 
 	revision  int64
@@ -72,11 +72,11 @@ func New() *Store { return &Store{revision: 1, live: map[Key]*Version{}} }
 // Revision returns the resource version of the newest write.
 func (s *Store) Revision() int64 { return s.revision }
 
-// Get returns an object, or nil.
+// Get returns an object, or nil if it does not exist.
 func (s *Store) Get(key Key) *Version { return s.live[key] }
 
-// List returns the objects of a kind by namespace and name, of all namespaces if the namespace is
-// "".
+// List returns the objects of a kind, sorted by namespace and name. If namespace is "", it returns
+// the objects of all namespaces.
 func (s *Store) List(of *Resource, namespace string) []*Version {
 	var out []*Version
 	for key, found := range s.live {
@@ -119,7 +119,7 @@ func (s *Store) Since(revision int64) []*Version {
 	return s.log[at:]
 }
 
-// before returns the version of an object before a resource version, or nil.
+// before returns the last version of an object before a resource version, or nil.
 func (s *Store) before(key Key, revision int64) *Version {
 	for _, version := range slices.Backward(s.log) {
 		if version.Key == key && version.Revision < revision {
@@ -135,7 +135,7 @@ func (s *Store) put(key Key, object map[string]any, deleted bool) *Version {
 	(&unstructured.Unstructured{Object: object}).SetResourceVersion(strconv.FormatInt(s.revision, 10))
 	raw, err := json.Marshal(object)
 	if err != nil {
-		panic(err) // it was decoded from JSON
+		panic(err) // the object was decoded from JSON
 	}
 	version := &Version{Key: key, Revision: s.revision, At: time.Now(), Object: object, Raw: raw, Deleted: deleted}
 	s.log = append(s.log, version)
@@ -147,7 +147,7 @@ func (s *Store) put(key Key, object map[string]any, deleted bool) *Version {
 	return version
 }
 
-// newUID returns a UID that depends only on how many were returned before.
+// newUID returns a UID that depends only on the number of earlier calls.
 func (s *Store) newUID() types.UID {
 	s.uids++
 	return types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012d", s.uids))
@@ -156,11 +156,11 @@ func (s *Store) newUID() types.UID {
 // Now returns the time of the API server's clock.
 func (s *Store) Now() time.Time { return time.Now().Add(s.Skew) }
 
-// now returns the time of the API server's clock as objects have it.
+// now returns the time of the API server's clock in the precision of objects.
 func (s *Store) now() metav1.Time { return metav1.NewTime(s.Now().UTC().Truncate(time.Second)) }
 
-// GarbageCollect deletes the objects that have owners of which none exists, and returns their keys.
-// It repeats this until none is left.
+// GarbageCollect deletes the objects whose owners are all gone, and returns their keys. It repeats
+// this until no such object is left.
 func (s *Store) GarbageCollect() []Key {
 	var out []Key
 	for {

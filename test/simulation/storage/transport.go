@@ -9,9 +9,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Transport sends the requests of a client to a handler in place of a network.
+// Transport sends the requests of a client to a handler instead of a network.
 type Transport struct {
-	// Handle answers a request. It may wait.
+	// Handle answers a request. It may block.
 	Handle func(*Request) (*http.Response, error)
 }
 
@@ -35,10 +35,11 @@ func notServed(err error) *http.Response {
 // Done returns the done channel of the request's context.
 func (r *Request) Done() <-chan struct{} { return r.http.Context().Done() }
 
-// Err returns why the request's context ended.
+// Err returns the reason why the request's context ended.
 func (r *Request) Err() error { return r.http.Context().Err() }
 
-// Direct returns a transport that serves each request at once, and delivers all events after each.
+// Direct returns a transport that serves each request immediately, and delivers all events after
+// each request.
 func Direct(store *Store) *Transport {
 	var mu sync.Mutex
 	var watches []*Watch
@@ -58,7 +59,7 @@ func Direct(store *Store) *Transport {
 	}}
 }
 
-// Config returns the connection of a client that uses a transport.
+// Config returns the configuration of a client that uses a transport.
 func Config(transport *Transport) *rest.Config {
 	return &rest.Config{
 		Host: "http://model", QPS: -1, Transport: transport,
@@ -66,7 +67,7 @@ func Config(transport *Transport) *rest.Config {
 	}
 }
 
-// Mapper returns the mapper of the kinds that the model serves.
+// Mapper returns the REST mapper of the kinds that the model serves.
 func Mapper() meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	for _, resource := range allResources {

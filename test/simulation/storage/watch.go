@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// matches reports whether an object is one that the request selects.
+// matches reports whether the request selects an object.
 func (r *Request) matches(version *Version) bool {
 	if version.Resource != r.Resource || r.Namespace != "" && version.Namespace != r.Namespace {
 		return false
@@ -36,7 +36,7 @@ func (r *Request) matches(version *Version) bool {
 	return true
 }
 
-// form returns an object in the form that the request asks for.
+// form returns an object in the requested form: complete, or only its metadata.
 func (r *Request) form(version *Version) json.RawMessage {
 	if !r.metadata {
 		return version.Raw
@@ -46,7 +46,7 @@ func (r *Request) form(version *Version) json.RawMessage {
 	})
 }
 
-// view returns the resource version at which a list or a new watch sees the storage.
+// view returns the resource version that a list or a new watch sees.
 func (s *Store) view(r *Request) int64 {
 	if r.View > 0 {
 		return min(r.View, s.revision)
@@ -71,7 +71,7 @@ func (s *Store) list(r *Request) []byte {
 	})
 }
 
-// Watch is an open watch. It gets events only by Deliver.
+// Watch is an open watch. It gets events only through Deliver.
 type Watch struct {
 	*Request
 	store *Store
@@ -80,7 +80,7 @@ type Watch struct {
 	stream   *stream
 }
 
-// watch opens a watch. The caller finds it in the response's body with WatchOf.
+// watch opens a watch. WatchOf returns it from the body of the response.
 func (s *Store) watch(r *Request) *http.Response {
 	watch := &Watch{Request: r, store: s, stream: newStream(r.http.Context())}
 	watch.stream.watch = watch
@@ -110,7 +110,7 @@ func WatchOf(response *http.Response) *Watch {
 	return nil
 }
 
-// bookmark marks the end of the initial events.
+// bookmark sends the end of the initial events.
 func (w *Watch) bookmark() {
 	version, kind := w.Resource.GroupVersion().String(), w.Resource.Kind
 	if w.metadata {
@@ -132,7 +132,7 @@ func (w *Watch) send(event string, object json.RawMessage) {
 // Open reports whether the client still reads.
 func (w *Watch) Open() bool { return !w.stream.isClosed() }
 
-// event returns the event that a version is for the watch, "" if it is none.
+// event returns the watch event for a version, or "" if the watch gets none.
 func (w *Watch) event(version *Version) (string, *Version) {
 	if version.Resource != w.Resource {
 		return "", nil
@@ -151,7 +151,7 @@ func (w *Watch) event(version *Version) (string, *Version) {
 	return "", nil
 }
 
-// Oldest returns the time of the write whose event is next, or false if no event waits.
+// Oldest returns the time of the write that causes the next event, or false if there is no event.
 func (w *Watch) Oldest() (time.Time, bool) {
 	for _, version := range w.store.Since(w.revision) {
 		if event, _ := w.event(version); event != "" {
@@ -183,7 +183,7 @@ func (w *Watch) Expire() {
 	w.stream.end()
 }
 
-// stream is the body of a watch. A Read waits for the next event.
+// stream is the body of a watch. Read blocks until the next event.
 type stream struct {
 	watch  *Watch
 	mu     sync.Mutex
@@ -233,7 +233,7 @@ func (s *stream) Close() error {
 	return nil
 }
 
-// end closes the stream after what was written.
+// end closes the stream after the written events are read.
 func (s *stream) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Options are those of a write.
+// Options are the options of a write.
 type Options struct {
 	// Manager is the field manager.
 	Manager string
@@ -22,13 +22,13 @@ type Options struct {
 	Subresource string
 }
 
-// DeleteOptions are the preconditions of a deletion.
+// DeleteOptions are the preconditions and options of a deletion.
 type DeleteOptions struct {
 	UID             types.UID
 	ResourceVersion string
-	// Now: a Pod is gone at once.
+	// Now deletes a Pod immediately.
 	Now bool
-	// Orphan: the dependents stay and lose their owner.
+	// Orphan retains the dependents, and removes their owner references.
 	Orphan bool
 }
 
@@ -60,7 +60,7 @@ func (s *Store) Create(key Key, object map[string]any, options Options) (*Versio
 	} else {
 		u.SetGeneration(0)
 	}
-	// The API server says that a name is taken after it has validated the object.
+	// The API server validates the object before it returns that the name exists.
 	if err := s.complete(key, nil, object); err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func (s *Store) Create(key Key, object map[string]any, options Options) (*Versio
 	return s.put(key, object, false), nil
 }
 
-// Update replaces an object, or a subresource of it.
+// Update replaces an object or its subresource.
 func (s *Store) Update(key Key, object map[string]any, options Options) (*Version, error) {
 	live := s.live[key]
 	if live == nil {
@@ -95,7 +95,7 @@ func updatesUnconditionally(of *Resource) bool {
 	return of != NginxOperators && of != PodDisruptionBudgets && of != CustomResourceDefs
 }
 
-// replace stores a changed object.
+// replace stores a changed object. It returns the stored version if nothing changes.
 func (s *Store) replace(live *Version, object map[string]any, options Options) (*Version, error) {
 	key, before := live.Key, &unstructured.Unstructured{Object: live.Object}
 	u := &unstructured.Unstructured{Object: object}
@@ -125,8 +125,8 @@ func (s *Store) replace(live *Version, object map[string]any, options Options) (
 	return s.put(key, object, false), nil
 }
 
-// merged returns the object that a write makes: the fields that the request may change, and the
-// others as they are.
+// merged returns the object that a write stores: the fields that the request may change, and the
+// other fields as they are.
 func merged(of *Resource, live, object map[string]any, subresource string) map[string]any {
 	if subresource != "" {
 		out := runtime.DeepCopyJSON(live)
@@ -157,11 +157,11 @@ func merged(of *Resource, live, object map[string]any, subresource string) map[s
 	return object
 }
 
-// generationChanges reports whether a write changes the part of an object of which the API server
-// counts generations.
+// generationChanges reports whether a write changes a part of an object that increments its
+// generation.
 func generationChanges(of *Resource, before, after map[string]any) bool {
 	if of == EndpointSlices || of == Deployments {
-		// The generation of these follows labels or annotations as well.
+		// The generation of these kinds also increments with labels or annotations.
 		b, a := &unstructured.Unstructured{Object: before}, &unstructured.Unstructured{Object: after}
 		if of == Deployments && !reflect.DeepEqual(b.GetAnnotations(), a.GetAnnotations()) ||
 			of == EndpointSlices && !reflect.DeepEqual(b.GetLabels(), a.GetLabels()) {
@@ -187,8 +187,8 @@ func union(a, b map[string]any) map[string]bool {
 	return out
 }
 
-// Delete deletes an object, or marks it while it has finalizers or, if it is a Pod on a node, until
-// its containers have ended.
+// Delete deletes an object. An object with finalizers, or a Pod on a node, is only marked as
+// deleted.
 func (s *Store) Delete(key Key, options DeleteOptions) (*Version, error) {
 	live := s.live[key]
 	if live == nil {
@@ -231,7 +231,7 @@ func (s *Store) Delete(key Key, options DeleteOptions) (*Version, error) {
 	return s.put(key, object.Object, false), nil
 }
 
-// orphan removes the references to an owner.
+// orphan removes the references to an owner from all objects.
 func (s *Store) orphan(uid types.UID) {
 	for _, resource := range allResources {
 		for _, found := range s.List(resource, "") {

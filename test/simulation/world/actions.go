@@ -14,18 +14,18 @@ import (
 	"github.com/example/nginx-operator/test/simulation/storage"
 )
 
-// Action is something that a user or the cluster does in one step.
+// Action is an action of a user or of the cluster in one step.
 type Action struct {
 	Name string
 	Do   func(w *World, r *rand.Rand)
 }
 
-// Names are the instances of a seed.
+// Names has the names of the instances of a seed.
 var Names = []string{"a", "b", "c"}
 
 func someName(r *rand.Rand) string { return Names[r.IntN(len(Names))] }
 
-// Actions returns everything that may happen in a step.
+// Actions returns all actions that a step can have.
 func Actions() []Action {
 	out := append(specActions(), objectActions()...)
 	out = append(out, clusterActions()...)
@@ -46,15 +46,15 @@ func (w *World) Furnish(r *rand.Rand) {
 	}
 }
 
-// change returns an action that changes the spec of some instance, or creates it. A change that the
-// API server refuses has no effect.
+// change returns an action that changes the spec of a random instance, or creates the instance. A
+// change that the API server rejects has no effect.
 func change(name string, of func(*v1alpha2.NginxOperatorSpec, *rand.Rand)) Action {
 	return Action{name, func(w *World, r *rand.Rand) {
 		w.edit(someName(r), func(spec *v1alpha2.NginxOperatorSpec) { of(spec, r) })
 	}}
 }
 
-// edit changes the spec of an instance, or creates it.
+// edit changes the spec of an instance, or creates the instance.
 func (w *World) edit(name string, change func(*v1alpha2.NginxOperatorSpec)) {
 	instance := &v1alpha2.NginxOperator{ObjectMeta: Meta(name)}
 	if w.Store.Get(keyOf(instance)) != nil {
@@ -66,7 +66,7 @@ func (w *World) edit(name string, change func(*v1alpha2.NginxOperatorSpec)) {
 	}
 }
 
-// editOld changes the spec of an instance through the API version v1alpha1, if the instance exists.
+// editOld changes the spec of an instance through API version v1alpha1, if the instance exists.
 func (w *World) editOld(name string, change func(*v1alpha1.NginxOperatorSpec)) {
 	found := w.Store.Get(storage.Key{Resource: storage.NginxOperators, Namespace: Namespace, Name: name})
 	if found == nil {

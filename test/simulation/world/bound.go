@@ -12,19 +12,19 @@ import (
 	"github.com/example/nginx-operator/test/simulation/storage"
 )
 
-// fleetMember is what is known of an instance in the rollout of a release.
+// fleetMember is the state of an instance in the rollout of a release.
 type fleetMember struct {
 	image string
-	// asked: since the last change of the Pod template, something else than a release asked for
-	// one.
+	// asked is true if a change other than a release requested a new Pod template since its last
+	// change.
 	asked bool
-	// rolls: the last change of the image came from a release, and the rollout is not complete and
-	// does not fail.
+	// rolls is true if a release caused the last change of the image, and the rollout is neither
+	// complete nor failed.
 	rolls bool
 }
 
-// Unbounded returns the moments at which more instances rolled because of a release than the
-// release allows. It counts an instance only if nothing else explains the change of its image.
+// Unbounded returns the times at which more instances rolled because of a release than the release
+// allows. It counts an instance only if nothing else explains the change of its image.
 func (w *World) Unbounded() []string {
 	members := map[string]*fleetMember{}
 	asker := asker{map[string]int64{}, map[string]string{}}
@@ -70,7 +70,7 @@ func (w *World) Unbounded() []string {
 	return out
 }
 
-// follow notes a write of the instance.
+// follow records a write of the instance.
 func (m *fleetMember) follow(version *storage.Version, asks []check.Change) {
 	if len(asks) > 0 {
 		m.asked, m.rolls = true, false
@@ -82,8 +82,8 @@ func (m *fleetMember) follow(version *storage.Version, asks []check.Change) {
 	}
 }
 
-// deploy notes a write of the Deployment, and reports whether it starts a rollout because of a
-// release.
+// deploy records a write of the Deployment, and reports whether the write starts a rollout because
+// of a release.
 func (m *fleetMember) deploy(version *storage.Version) bool {
 	d := &appsv1.Deployment{}
 	version.As(d)

@@ -17,7 +17,8 @@ import (
 // certificateName is the name of the Secret with the certificate that instances reference.
 const certificateName = "cert"
 
-// zero is a source of randomness that has none: the same number makes the same certificate.
+// zero is a source of randomness that returns only zeros, so that the same number results in the
+// same certificate.
 type zero struct{}
 
 // Read implements io.Reader.

@@ -15,7 +15,7 @@ import (
 	"github.com/example/nginx-operator/test/simulation/storage"
 )
 
-// clusterActions are faults, and what happens to Pods and to the operator.
+// clusterActions returns faults, and actions on Pods and on the operator.
 func clusterActions() []Action {
 	return []Action{
 		{"evict a Pod", func(w *World, r *rand.Rand) {
@@ -49,8 +49,8 @@ func clusterActions() []Action {
 	}
 }
 
-// crashPods makes the Pods crash whose names end as that of some Pod, and returns the instance of
-// that, or "" if there is no Pod.
+// crashPods selects a Pod, and makes all Pods crash whose names end with the same character. It
+// returns the instance of the selected Pod, or "" if there is no Pod.
 func (w *World) crashPods(r *rand.Rand) string {
 	pods := w.Store.List(storage.Pods, Namespace)
 	if len(pods) == 0 {
@@ -64,19 +64,19 @@ func (w *World) crashPods(r *rand.Rand) string {
 	return instance
 }
 
-// lose makes an image unavailable, for good or because its registry does not answer.
+// lose makes an image unavailable, either permanently or because its registry does not respond.
 func (w *World) lose(image string, r *rand.Rand) {
 	w.Kube.Faults.Unpullable = map[string]string{image: []string{"not found", "i/o timeout"}[r.IntN(2)]}
 	w.Kube.Changed()
 }
 
-// SetNodes makes nodes take new Pods, or none.
+// SetNodes sets whether nodes accept new Pods.
 func (w *World) SetNodes(exist bool) {
 	w.Kube.Faults.Unschedulable = !exist
 	w.Kube.Changed()
 }
 
-// release replaces the operator by a release with another default image.
+// release replaces the operator with a release that has another default image.
 func (w *World) release(r *rand.Rand) {
 	w.Release.Image = fmt.Sprintf("registry.example/nginx:%d", r.IntN(9))
 	w.Released = append(w.Released, time.Now())
@@ -84,7 +84,7 @@ func (w *World) release(r *rand.Rand) {
 	w.Restart(0)
 }
 
-// revisionBefore returns the resource version that was the newest some time ago.
+// revisionBefore returns the newest resource version of some time ago.
 func (w *World) revisionBefore(ago time.Duration) int64 {
 	at, out := time.Now().Add(-ago), int64(1)
 	for _, version := range w.Store.Since(0) {
@@ -96,7 +96,7 @@ func (w *World) revisionBefore(ago time.Duration) int64 {
 	return out
 }
 
-// someKind returns a kind that the operator writes.
+// someKind returns a random kind that the operator writes.
 func someKind(r *rand.Rand) *storage.Resource {
 	kinds := []*storage.Resource{
 		storage.ConfigMaps, storage.Services, storage.Deployments, storage.Ingresses, storage.NetworkPolicies, storage.PodDisruptionBudgets,
@@ -104,7 +104,7 @@ func someKind(r *rand.Rand) *storage.Resource {
 	return kinds[r.IntN(len(kinds))]
 }
 
-// refuse makes the API server refuse a kind that the operator writes.
+// refuse makes the API server reject writes of a kind, by a policy or by a quota.
 func (w *World) refuse(of *storage.Resource, policy bool) {
 	err := error(apierrors.NewForbidden(of.GroupResource(), "", fmt.Errorf("exceeded quota: q, requested: count/%s=1", of.Name())))
 	if policy {
@@ -114,7 +114,7 @@ func (w *World) refuse(of *storage.Resource, policy bool) {
 }
 
 // Denied returns the error of a ValidatingAdmissionPolicy that denies an object. The API server
-// gives it the code of an invalid object.
+// returns it with the status code of an invalid object.
 func Denied(of *storage.Resource, name string) error {
 	err := apierrors.NewForbidden(of.GroupResource(), name,
 		errors.New("ValidatingAdmissionPolicy 'labels' with binding 'labels' denied request: the label team is missing"))

@@ -9,25 +9,25 @@ import (
 	"github.com/example/nginx-operator/test/simulation/storage"
 )
 
-// viewTime is how long a process that started on an older view does not see anything newer.
+// viewTime is the time during which a process that started on an older view sees nothing newer.
 const viewTime = 5 * time.Second
 
 // Faults are failures between the operator and the API server. The zero value has none.
 type Faults struct {
 	// Refuse has the error for creates and patches of a kind.
 	Refuse map[*storage.Resource]error
-	// Conflict, Timeout and Lost are the probabilities that a write fails: as a conflict, without
-	// an effect, and with one.
+	// Conflict, Timeout, and Lost are the probabilities that a write fails: with a conflict,
+	// without an effect, and with an effect.
 	Conflict, Timeout, Lost float64
-	// Crash is the probability that the operator ends before a write, and that it ends after one.
-	// The two are drawn separately.
+	// Crash is the probability that the operator ends before a write, and the probability that it
+	// ends after a write. Both are drawn separately.
 	Crash float64
-	// OldView makes a process that starts after a crash see the storage before the write.
+	// OldView makes a process that starts after a crash see the state before the write.
 	OldView bool
-	// Lag is how long events of a kind are delayed.
+	// Lag is the delay of the events of a kind.
 	Lag map[*storage.Resource]time.Duration
-	// Relist is the probability that a watch is ended in place of an event, so that the operator
-	// lists.
+	// Relist is the probability that a watch ends instead of delivering an event, so that the
+	// operator lists.
 	Relist float64
 }
 
@@ -38,16 +38,16 @@ const (
 	killAfter
 )
 
-// fault is what happens to one request.
+// fault is the fault of one request. The zero value is no fault.
 type fault struct {
 	err   error
 	after bool
 	kill  kill
-	// chance: the next try may succeed.
+	// chance is true if a retry may succeed.
 	chance bool
 }
 
-// decide returns which fault a request has, and the resource version before it.
+// decide returns the fault of a request, and the resource version before the request.
 func (w *World) decide(request *storage.Request) (before int64, found fault) {
 	before = w.Store.Revision()
 	if !request.IsWrite() {
@@ -68,16 +68,16 @@ func (w *World) decide(request *storage.Request) (before int64, found fault) {
 	case hit(w.Faults.Crash):
 		return before, fault{kill: killBefore}
 	}
-	// hit draws again, so writes before which the operator does not crash have the same chance of a
-	// crash after them.
+	// hit draws again, so that a write without a crash before it has the same probability of a
+	// crash after it.
 	if hit(w.Faults.Crash) {
 		return before, fault{kill: killAfter}
 	}
 	return before, fault{}
 }
 
-// crash ends the operator. The next Run starts another one, which sees the storage as it was before
-// if OldView is set.
+// crash ends the operator. The next Run starts another process. If OldView is set, the process sees
+// the given resource version.
 func (w *World) crash(before int64) {
 	w.Stop()
 	w.crashView = -1
@@ -86,7 +86,7 @@ func (w *World) crash(before int64) {
 	}
 }
 
-// crashed starts the operator after a crash, and reports whether it did.
+// crashed starts the operator if it has crashed, and reports whether it did.
 func (w *World) crashed() bool {
 	if w.crashView == 0 {
 		return false

@@ -11,7 +11,7 @@ import (
 	"github.com/example/nginx-operator/test/simulation/check"
 )
 
-// fleetReport keeps the last OperatorCondition about the rollout of a release.
+// fleetReport stores the last OperatorCondition about the rollout of a release.
 type fleetReport struct {
 	mu   sync.Mutex
 	last check.Fleet
@@ -31,8 +31,7 @@ func (f *fleetReport) get() check.Fleet {
 	return f.last
 }
 
-// slowReader hands a list over after a delay, as a process does that gets no processor time after
-// the list.
+// slowReader returns a list after a delay, like a process without processor time after the list.
 type slowReader struct {
 	client.Reader
 	delay time.Duration

@@ -14,7 +14,7 @@ import (
 	"github.com/example/nginx-operator/test/simulation/storage"
 )
 
-// asker finds out which writes of NginxOperators ask for other children.
+// asker finds the writes of NginxOperators that request other children.
 type asker struct {
 	generations map[string]int64
 	failures    map[string]string
@@ -47,7 +47,7 @@ func (w *World) History() []check.Change {
 	released := w.Released
 	for _, version := range w.Store.Since(0) {
 		for len(released) > 0 && !released[0].After(version.At) {
-			// The operator before a release may have held back a change that the next one makes.
+			// The previous release may have deferred a change that the next release applies.
 			out = append(out, check.Change{Asks: true, At: released[0]})
 			released = released[1:]
 		}
@@ -67,8 +67,8 @@ func (w *World) History() []check.Change {
 	return out
 }
 
-// appendSpec adds the spec that a child got. Users may have written it, and the API server
-// allocates parts of it.
+// appendSpec appends the spec that a child got, without the parts that the API server allocates. It
+// ignores objects without an owner.
 func appendSpec(out []check.Change, version *storage.Version, path ...string) []check.Change {
 	spec, found, _ := unstructured.NestedMap(version.Object, path...)
 	if !found || version.Deleted || !owned(version) {
@@ -82,13 +82,13 @@ func appendSpec(out []check.Change, version *storage.Version, path ...string) []
 	return append(out, check.Change{Instance: version.Name, Child: version.Resource.Kind, Spec: spec, At: version.At})
 }
 
-// owned reports whether another object controls or owns an object.
+// owned reports whether an object has an owner.
 func owned(version *storage.Version) bool {
 	return len((&unstructured.Unstructured{Object: version.Object}).GetOwnerReferences()) > 0
 }
 
-// RolledBack returns the instances of which a change was rolled back that had the Pod template of
-// the last good revision: other Pods cannot mend them.
+// RolledBack returns the rollbacks of changes that had the Pod template of the last good revision.
+// Other Pods cannot repair such a change.
 func (w *World) RolledBack() []string {
 	type past struct{ template, good, revision, failed string }
 	instances := map[string]*past{}

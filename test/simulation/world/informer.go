@@ -11,19 +11,19 @@ import (
 	"github.com/example/nginx-operator/internal/operatormanager"
 )
 
-// sortedInformer gives a new handler the objects that exist in the order of their names. The
-// informer of client-go has them in a random order, so that two runs of one seed would differ.
+// sortedInformer passes existing objects to a new handler in the order of their names. The informer
+// of client-go has a random order, so two runs of one seed would differ.
 type sortedInformer struct{ cache.SharedIndexInformer }
 
-// sorted makes informers that are sorted.
+// sorted returns a constructor of informers with sorted initial objects.
 func sorted(of operatormanager.NewInformer) operatormanager.NewInformer {
 	return func(from cache.ListerWatcher, kind runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
 		return sortedInformer{of(from, kind, resync, indexers)}
 	}
 }
 
-// AddEventHandlerWithOptions implements cache.SharedInformer. The caller runs alone, so no event
-// comes between the list and the registration.
+// AddEventHandlerWithOptions implements cache.SharedInformer. No other goroutine runs, so no event
+// occurs between the list and the registration.
 func (s sortedInformer) AddEventHandlerWithOptions(
 	handler cache.ResourceEventHandler, options cache.HandlerOptions,
 ) (cache.ResourceEventHandlerRegistration, error) {
@@ -38,8 +38,7 @@ func (s sortedInformer) AddEventHandlerWithOptions(
 	return s.SharedIndexInformer.AddEventHandlerWithOptions(laterEvents{handler, len(keys) > 0}, options)
 }
 
-// laterEvents drops the objects that exist at the registration of a handler, if the handler has
-// them.
+// laterEvents drops the initial objects of a handler that has received them already.
 type laterEvents struct {
 	cache.ResourceEventHandler
 	drop bool

@@ -20,7 +20,7 @@ func objectMeta(namespace, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: namespace, Name: name}
 }
 
-// Meta returns the metadata of a new object.
+// Meta returns the metadata of a new object in the namespace.
 func Meta(name string) metav1.ObjectMeta { return objectMeta(Namespace, name) }
 
 func keyOf(object client.Object) storage.Key {
@@ -35,7 +35,7 @@ func keyOf(object client.Object) storage.Key {
 	return storage.Key{Resource: of, Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
-// Get reads an object, and returns whether it exists.
+// Get returns an object, and whether it exists.
 func Get[T any, P interface {
 	*T
 	client.Object
@@ -48,7 +48,7 @@ func Get[T any, P interface {
 	return out, found != nil
 }
 
-// List reads all objects of a kind.
+// List returns all objects of a kind.
 func List[T any, P interface {
 	*T
 	client.Object
@@ -62,7 +62,7 @@ func List[T any, P interface {
 	return out
 }
 
-// Instance reads a NginxOperator, which has to exist.
+// Instance returns a NginxOperator, which must exist.
 func (w *World) Instance(name string) *v1alpha2.NginxOperator {
 	out, found := Get[v1alpha2.NginxOperator](w, storage.NginxOperators, name)
 	if !found {
@@ -71,13 +71,13 @@ func (w *World) Instance(name string) *v1alpha2.NginxOperator {
 	return out
 }
 
-// Deployment reads a Deployment, or returns an empty one.
+// Deployment returns a Deployment, or an empty one if it does not exist.
 func (w *World) Deployment(name string) *appsv1.Deployment {
 	out, _ := Get[appsv1.Deployment](w, storage.Deployments, name)
 	return out
 }
 
-// Change changes the spec of a NginxOperator as a user does.
+// Change changes a NginxOperator like a user.
 func (w *World) Change(name string, change func(*v1alpha2.NginxOperator)) error {
 	object := w.Instance(name)
 	change(object)
@@ -99,7 +99,7 @@ func IsReady(object *v1alpha2.NginxOperator) bool {
 	return false
 }
 
-// Input decodes a ConfigMap or a Secret, and returns nil for another kind.
+// Input decodes a ConfigMap or a Secret. It returns nil for any other kind.
 func Input(found *storage.Version) client.Object {
 	var out client.Object
 	switch found.Resource {
@@ -114,7 +114,7 @@ func Input(found *storage.Version) client.Object {
 	return out
 }
 
-// Write stores an object for a user: it creates the object, or replaces its spec or content.
+// Write stores an object like a user: it creates the object, or replaces its spec or content.
 func (w *World) Write(object client.Object) error {
 	key := keyOf(object)
 	w.noteInput(key.Resource)
@@ -129,20 +129,20 @@ func (w *World) Write(object client.Object) error {
 	return w.Create(object)
 }
 
-// noteInput counts a write of a user to another object than a NginxOperator.
+// noteInput counts a user's write of an object other than a NginxOperator.
 func (w *World) noteInput(of *storage.Resource) {
 	if of != storage.NginxOperators {
 		w.Inputs++
 	}
 }
 
-// Create stores a new object for a user.
+// Create stores a new object like a user.
 func (w *World) Create(object client.Object) error {
 	_, err := w.Store.Create(keyOf(object), storage.ToMap(object), storage.Options{Manager: User})
 	return err
 }
 
-// Remove deletes an object for a user, if it exists.
+// Remove deletes an object like a user, if the object exists.
 func (w *World) Remove(of *storage.Resource, name string) {
 	if key := (storage.Key{Resource: of, Namespace: Namespace, Name: name}); w.Store.Get(key) != nil {
 		w.noteInput(of)

@@ -1,5 +1,5 @@
 // Package world runs the operator on the model of a cluster, on the virtual clock of
-// testing/synctest: one goroutine serves all requests and delivers all events, one at a time, in an
+// testing/synctest. One goroutine serves all requests and delivers all events, one at a time, in an
 // order that depends only on the seed.
 package world
 
@@ -36,14 +36,14 @@ import (
 	"github.com/example/nginx-operator/test/simulation/storage"
 )
 
-// Release is what differs between releases of the operator.
+// Release has the settings that differ between releases of the operator.
 type Release struct {
 	Image         string
 	ExporterImage string
 	Fleet         fleet.Policy
 }
 
-// call is a request that waits for its answer.
+// call is a pending request.
 type call struct {
 	*storage.Request
 	answer chan reply
@@ -57,30 +57,30 @@ type reply struct {
 // process is a running operator.
 type process struct {
 	started time.Time
-	// view is the resource version at which its first lists see the storage, 0 for the newest.
+	// view is the resource version that the first lists of the process see, or 0 for the newest.
 	view    int64
 	release Release
 	cancel  context.CancelFunc
 	ended   chan error
 	wake    chan struct{}
 	watches []*storage.Watch
-	// elected is closed when the caches are filled and the controllers start.
+	// elected is closed when the caches are synced and the controllers start.
 	elected <-chan struct{}
-	// fleet has what the process reports on the rollout of its release.
+	// fleet has the report of the process on the rollout of its release.
 	fleet *fleetReport
 
 	mu    sync.Mutex
 	calls []*call
-	// readOnly: writes fail. dead: everything does.
+	// readOnly is true if writes fail. dead is true if all requests fail.
 	readOnly, dead bool
 }
 
 var errKilled = errors.New("the process was killed")
 
-// scheme is that of all processes. It is not changed.
+// scheme is the scheme of all processes. It never changes.
 var scheme = operatormanager.NewScheme()
 
-// start starts an operator. The caller serves its requests.
+// start starts an operator. The caller must serve the requests of the process.
 func start(release Release, view int64, listDelay time.Duration) (*process, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	p := &process{
@@ -97,7 +97,7 @@ func start(release Release, view int64, listDelay time.Duration) (*process, erro
 	return p, nil
 }
 
-// newManager returns a manager with the controller, as main sets it up.
+// newManager returns a manager with the controller, set up like in main.
 func (p *process) newManager(listDelay time.Duration) (manager.Manager, error) {
 	cfg := storage.Config(&storage.Transport{Handle: p.handle})
 	newInformer, err := operatormanager.Informers(cfg)
@@ -148,13 +148,13 @@ func (p *process) newManager(listDelay time.Duration) (manager.Manager, error) {
 	})
 }
 
-// silent takes Events, which no invariant is about.
+// silent drops Events, because no invariant depends on them.
 type silent struct{}
 
 // Eventf implements events.EventRecorder.
 func (silent) Eventf(runtime.Object, runtime.Object, string, string, string, string, ...any) {}
 
-// handle queues a request and waits for its answer.
+// handle queues a request, and waits for its answer.
 func (p *process) handle(request *storage.Request) (*http.Response, error) {
 	waiting := &call{Request: request, answer: make(chan reply, 1)}
 	p.mu.Lock()
@@ -183,7 +183,7 @@ func (p *process) drop(waiting *call) {
 	p.calls = slices.DeleteFunc(p.calls, func(c *call) bool { return c == waiting })
 }
 
-// waiting returns the requests that wait, in an order that does not depend on the scheduler.
+// waiting returns the pending requests, in an order that does not depend on the scheduler.
 func (p *process) waiting() []*call {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -206,7 +206,7 @@ func (p *process) reply(to *call, response *http.Response) {
 	to.answer <- reply{response: response}
 }
 
-// end makes all requests fail from now on, or only the writes.
+// end makes all requests fail from now on. If onlyWrites is set, only writes fail.
 func (p *process) end(onlyWrites bool) {
 	p.mu.Lock()
 	p.readOnly, p.dead = true, !onlyWrites
@@ -224,8 +224,8 @@ func (p *process) end(onlyWrites bool) {
 	}
 }
 
-// kill ends the process: what it has not written yet is never written. A manager that is stopped
-// before its caches are filled spins until they are, so reads are answered until then.
+// kill ends the process. Pending writes never happen. If a manager is stopped before its caches are
+// synced, it waits for them in a busy loop, so kill answers reads until then.
 func (p *process) kill(store *storage.Store) {
 	p.end(true)
 	for !p.isElected() {

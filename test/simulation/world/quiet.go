@@ -11,30 +11,31 @@ import (
 )
 
 const (
-	// quietTime is how long nothing happens before the cluster counts as quiet. It is longer than
-	// all delays of the operator that are not a matter of back-off.
+	// quietTime is the time without activity after which the cluster counts as quiet. It is longer
+	// than all delays of the operator other than back-off.
 	quietTime = 12 * time.Second
-	// backOff is the longest time until the operator repeats a request that failed, and some
-	// seconds.
+	// backOff is a few seconds longer than the maximum time until the operator retries a failed
+	// request.
 	backOff = 75 * time.Second
 )
 
-// quiet finds the moments at which nothing is under way.
+// quiet finds the moments at which nothing is in progress.
 type quiet struct {
-	// last is the time of the last activity. seen: there was a check since then.
+	// last is the time of the last activity. seen is true if there was a check since then.
 	last time.Time
 	seen bool
-	// calm is the time at which the operator has repeated all requests that failed by chance.
+	// calm is the time at which the operator has retried all requests that failed by chance.
 	calm time.Time
 }
 
-// acted notes an activity.
+// acted records an activity.
 func (q *quiet) acted() { q.last, q.seen = time.Now(), false }
 
-// disturbed notes that a request failed by chance.
+// disturbed records that a request failed by chance.
 func (q *quiet) disturbed() { q.calm = time.Now().Add(backOff) }
 
-// due returns when the cluster is quiet if nothing happens before, or zero after the check.
+// due returns the time at which the cluster is quiet if nothing happens before. It returns zero if
+// the check was done or is due now.
 func (q *quiet) due() time.Time {
 	at := q.last.Add(quietTime)
 	if q.calm.After(at) {
@@ -64,8 +65,7 @@ func (w *World) checkQuiet() {
 	w.OnQuiet()
 }
 
-// noteForeign notes a write of the operator to an object that exists and that no NginxOperator
-// controls.
+// noteForeign records a write of the operator to an existing object that no NginxOperator controls.
 func (w *World) noteForeign(request *storage.Request) {
 	live := w.Store.Get(request.Key)
 	if !request.IsWrite() || live == nil || request.Resource == storage.NginxOperators || request.Verb == "create" {

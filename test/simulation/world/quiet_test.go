@@ -9,7 +9,8 @@ import (
 	"github.com/example/nginx-operator/test/simulation/storage"
 )
 
-// A write of the operator to an object that no NginxOperator controls is a problem.
+// TestForeignWrites verifies that a write of the operator to an object that no NginxOperator
+// controls is a problem.
 func TestForeignWrites(t *testing.T) {
 	w := New(Release{}, 1)
 	foreign, owned := ConfigMap("foreign", "key", "value"), ConfigMap("owned", "key", "value")
@@ -28,7 +29,7 @@ func TestForeignWrites(t *testing.T) {
 	}
 }
 
-// The certificate follows from the seed: two worlds have the same.
+// TestCertificatesRepeat verifies that two worlds with the same seed have the same certificate.
 func TestCertificatesRepeat(t *testing.T) {
 	var keys [2]string
 	for i := range keys {

@@ -16,37 +16,38 @@ import (
 )
 
 const (
-	// latency is the time that each request takes.
+	// latency is the duration of each request.
 	latency = time.Millisecond
 	// User is the field manager of users.
 	User = "kubectl"
 )
 
-// World is a cluster with an operator. It is for one goroutine, which runs in a bubble of
+// World is a cluster with an operator. Only one goroutine may use it, in a bubble of
 // testing/synctest.
 type World struct {
 	Store   *storage.Store
 	Kube    *kube.Kube
 	Release Release
 	Faults  Faults
-	// Requests counts the requests of the operator, Writes those that write.
+	// Requests counts the requests of the operator. Writes counts the requests that write.
 	Requests, Writes int
-	// Released are the times at which another release started.
+	// Released has the times at which another release started.
 	Released []time.Time
 	// ListDelay is the time between the list of the fleet's reporter and its use, in processes that
 	// start from now on.
 	ListDelay time.Duration
-	// Certificates are the present certificates, by the name of the Secret.
+	// Certificates has the current certificates, by the name of the Secret.
 	Certificates map[string]check.Certificate
-	// NodePorts are those of foreign Services, with the time at which each was free again, or zero
-	// if it is taken.
+	// NodePorts has the node ports of foreign Services, with the time at which each was released,
+	// or zero if it is still allocated.
 	NodePorts map[int32]time.Time
-	// Inputs counts the changes of everything but specs that the operator reads, and its releases.
+	// Inputs counts the changes of everything that the operator reads except specs, and its
+	// releases.
 	Inputs int
-	// Problems are writes of the operator to objects that it does not own.
+	// Problems has the writes of the operator to objects that it does not own.
 	Problems []string
-	// OnQuiet, if set, is called once after each activity, when nothing has happened for quietTime,
-	// the operator's caches are current, and no request failed by chance a moment ago.
+	// OnQuiet, if set, is called once after each activity, if nothing has happened for quietTime,
+	// the operator's caches are current, and no request failed by chance recently.
 	OnQuiet func()
 	// Trace, if set, gets one line for each write and each fault.
 	Trace func(string)
@@ -54,14 +55,15 @@ type World struct {
 	operator *process
 	random   *rand.Rand
 	quiet    quiet
-	// refusedUntil is when the operator has repeated all refused writes of children that Pods
-	// depend on.
+	// refusedUntil is the time at which the operator has retried all refused writes of children
+	// that Pods depend on.
 	refusedUntil time.Time
-	// crashView is the resource version that the next process sees at its start, 0 for the newest.
+	// crashView is the resource version that the next process sees at its start, or -1 for the
+	// newest. It is 0 if the operator has not crashed.
 	crashView int64
 }
 
-// New returns a world with one namespace and no operator. All chance follows from the seed.
+// New returns a world with one namespace and no operator. The seed determines all random numbers.
 func New(release Release, seed uint64) *World {
 	store := storage.New()
 	w := &World{
@@ -73,11 +75,11 @@ func New(release Release, seed uint64) *World {
 	return w
 }
 
-// Seed makes all chance from here on follow from a seed and the number of a step.
+// Seed resets the random numbers, which from now on depend on a seed and the number of a step.
 func (w *World) Seed(seed, step uint64) { w.random = rand.New(rand.NewPCG(seed, step)) } //nolint:gosec // a simulation
 
-// Start starts the operator, if it does not run. Its first lists are from the resource version, or
-// from the newest if that is 0.
+// Start starts the operator, if it is not running. Its first lists see the resource version view,
+// or the newest if view is 0.
 func (w *World) Start(view int64) {
 	if w.operator != nil {
 		return
@@ -95,20 +97,20 @@ func (w *World) Stop() {
 	}
 }
 
-// Restart replaces the operator, with another release if the world has one.
+// Restart replaces the operator process. It starts the current Release of the world.
 func (w *World) Restart(view int64) {
 	w.Stop()
 	w.Start(view)
 }
 
-// Must panics at an error that only a defect of the simulation explains.
+// Must panics on an error that only a defect of the simulation can cause.
 func (w *World) Must(err error) {
 	if err != nil {
 		panic(err)
 	}
 }
 
-// Note writes a line of the trace.
+// Note writes a line to the trace.
 func (w *World) Note(format string, args ...any) { w.trace(format, args...) }
 
 func (w *World) trace(format string, args ...any) {
@@ -117,7 +119,7 @@ func (w *World) trace(format string, args ...any) {
 	}
 }
 
-// Run lets time pass.
+// Run advances the time by a duration.
 func (w *World) Run(duration time.Duration) {
 	end := time.Now().Add(duration)
 	for {
@@ -135,7 +137,7 @@ func (w *World) Run(duration time.Duration) {
 	}
 }
 
-// Until lets time pass until a condition holds, and reports whether it does in time.
+// Until advances the time until a condition holds, and reports whether it holds before the timeout.
 func (w *World) Until(timeout time.Duration, holds func() bool) bool {
 	for end := time.Now().Add(timeout); !holds(); {
 		if !time.Now().Before(end) {
@@ -146,7 +148,7 @@ func (w *World) Until(timeout time.Duration, holds func() bool) bool {
 	return true
 }
 
-// pause waits until the operator asks for something, or for a while.
+// pause waits until the operator sends a request, or until a duration has passed.
 func (w *World) pause(wait time.Duration) {
 	var wake chan struct{}
 	if w.operator != nil {
@@ -158,7 +160,7 @@ func (w *World) pause(wait time.Duration) {
 	}
 }
 
-// nextAt returns when something happens next, at the end at the latest.
+// nextAt returns the time of the next event, or end if that is earlier.
 func (w *World) nextAt(end time.Time) time.Time {
 	next := end
 	earlier := func(at time.Time) {
@@ -262,7 +264,8 @@ func (w *World) deliver() bool {
 	return false
 }
 
-// due returns when the next event of a watch is to be delivered, or false if none waits.
+// due returns the time at which the next event of a watch must be delivered, or false if there is
+// no event.
 func (w *World) due(watch *storage.Watch) (time.Time, bool) {
 	written, found := watch.Oldest()
 	if !found {

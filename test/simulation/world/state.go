@@ -14,12 +14,12 @@ import (
 	"github.com/example/nginx-operator/test/simulation/storage"
 )
 
-// ordered are the kinds of children that Pods depend on.
+// ordered has the kinds of children that Pods depend on.
 var ordered = []*storage.Resource{
 	storage.ConfigMaps, storage.Services, storage.NetworkPolicies, storage.ControllerRevisions, storage.Deployments,
 }
 
-// State returns the cluster as the invariants see it.
+// State returns the state of the cluster for the invariants.
 func (w *World) State() *check.State {
 	out := &check.State{
 		Instances:   List[v1alpha2.NginxOperator](w, storage.NginxOperators),

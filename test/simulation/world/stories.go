@@ -14,8 +14,8 @@ import (
 	"github.com/example/nginx-operator/test/simulation/storage"
 )
 
-// stories are actions of several parts whose times matter, so that single actions rarely meet in
-// this way.
+// stories returns actions with several parts at certain times, because single actions rarely occur
+// in these combinations.
 func stories() []Action {
 	return []Action{
 		{"release without nodes", func(w *World, r *rand.Rand) {
@@ -25,7 +25,7 @@ func stories() []Action {
 			w.SetNodes(true)
 		}},
 		{"delete an instance while a release lists", func(w *World, r *rand.Rand) {
-			w.ListDelay = 10 * time.Second // the Pods of the instance end before
+			w.ListDelay = 10 * time.Second // the Pods of the instance end before that
 			w.release(r)
 			w.ListDelay = 0
 			w.Run(time.Second)
@@ -142,14 +142,14 @@ func stories() []Action {
 	}
 }
 
-// TakeNodePort makes an instance declare a node port that a foreign Service has for a while.
+// TakeNodePort sets a node port in the spec of an instance that a foreign Service has for a while.
 func (w *World) TakeNodePort(name string, while time.Duration) {
 	number := int32(30100 + slices.Index(Names, name)) //nolint:gosec // it is small
 	foreign := &corev1.Service{ObjectMeta: Meta("foreign-" + name)}
 	foreign.Spec.Type = corev1.ServiceTypeNodePort
 	foreign.Spec.Ports = []corev1.ServicePort{{Name: "x", Port: 80, NodePort: number}}
 	if w.Write(foreign) != nil {
-		return // the instance has the port already
+		return // the instance already has the port
 	}
 	w.NodePorts[number] = time.Time{}
 	w.edit(name, func(s *v1alpha2.NginxOperatorSpec) {

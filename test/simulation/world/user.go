@@ -18,7 +18,7 @@ func token() *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: Meta(tokenName), Data: map[string][]byte{"token": []byte("x")}}
 }
 
-// specActions change the spec of one instance.
+// specActions returns the actions that change the spec of one instance.
 func specActions() []Action {
 	type spec = v1alpha2.NginxOperatorSpec
 	return []Action{
@@ -77,7 +77,7 @@ func expose(s *v1alpha2.NginxOperatorSpec, r *rand.Rand) {
 	s.Expose = &v1alpha2.Expose{Ingress: &v1alpha2.Ingress{Hosts: []v1alpha2.IngressHost{{Host: host}}}}
 }
 
-// port returns the port of a spec, which it adds if there is none.
+// port returns the first port of a spec. It adds a port if the spec has none.
 func port(s *v1alpha2.NginxOperatorSpec) *v1alpha2.Port {
 	if len(s.Ports) == 0 {
 		s.Ports = []v1alpha2.Port{{Name: "http", Port: 8080}}
@@ -91,12 +91,12 @@ func useToken(s *v1alpha2.NginxOperatorSpec) {
 	}}}
 }
 
-// UseCertificate mounts the certificate that RenewCertificate writes.
+// UseCertificate references the certificate that RenewCertificate writes.
 func UseCertificate(s *v1alpha2.NginxOperatorSpec) {
 	s.TLS = []v1alpha2.TLS{{SecretName: certificateName}}
 }
 
-// MountMany adds as many optional ConfigMaps as three projected volumes take.
+// MountMany adds as many optional ConfigMaps as three projected volumes can have.
 func MountMany(s *v1alpha2.NginxOperatorSpec) {
 	const volumes, sources = 3, 16
 	s.Volumes = nil
@@ -111,7 +111,8 @@ func MountMany(s *v1alpha2.NginxOperatorSpec) {
 	}
 }
 
-// objectActions write referenced objects, and change or delete children.
+// objectActions returns the actions that write referenced objects, and that change or delete
+// children.
 func objectActions() []Action {
 	return []Action{
 		{"delete an instance", func(w *World, r *rand.Rand) { w.Remove(storage.NginxOperators, someName(r)) }},
@@ -135,7 +136,7 @@ func (w *World) writeContent(r *rand.Rand) {
 	w.Must(w.Write(ConfigMap("pages", "index.html", fmt.Sprint(r.IntN(100)))))
 }
 
-// pauseDeployment does what kubectl rollout pause and resume do.
+// pauseDeployment pauses or resumes a Deployment, like kubectl rollout.
 func (w *World) pauseDeployment(name string, paused bool) {
 	d := w.Deployment(name)
 	if d.Name != "" && d.Spec.Paused != paused {
@@ -150,8 +151,7 @@ func (w *World) resume() {
 	}
 }
 
-// WipeStatus removes the status of an instance, as a client does that restores objects from a
-// backup.
+// WipeStatus removes the status of an instance, like a client that restores objects from a backup.
 func (w *World) WipeStatus(name string) {
 	found := w.Store.Get(storage.Key{Resource: storage.NginxOperators, Namespace: Namespace, Name: name})
 	if found == nil {

@@ -1,4 +1,4 @@
-// Package cluster starts, stops and examines the cluster of one clone.
+// Package cluster starts, stops, and examines the cluster of one clone.
 package cluster
 
 import (
@@ -28,8 +28,8 @@ import (
 )
 
 const (
-	// startTimeout bounds the wait for one component: generous, because a loaded machine is slow and what died is
-	// noticed at once anyway.
+	// startTimeout bounds the wait for one component. It is long, because a loaded machine is slow.
+	// It does not delay the error for a component that dies.
 	startTimeout = 3 * time.Minute
 	pollInterval = 50 * time.Millisecond
 )
@@ -38,17 +38,17 @@ const (
 type Cluster struct {
 	images.Store
 	mu sync.Mutex
-	// watched are the components that run as far as this command knows.
+	// watched has the names of the components that this command started or found running.
 	watched []string
 }
 
-// New returns the cluster, whether it runs or not.
+// New returns the cluster, whether or not it runs.
 func New(l layout.Layout, progress *host.Progress) *Cluster {
 	return &Cluster{Store: images.Store{Node: node.New(l), Progress: progress}}
 }
 
-// lock keeps two commands of one clone from getting in each other's way. It is a lock on the clone's directory itself: there
-// is no file to leave behind.
+// lock serializes the commands of one clone. It locks the clone's directory itself, so no lock file
+// remains.
 func (c *Cluster) lock(ctx context.Context) (unlock func(), err error) {
 	dir, err := os.Open(c.Node.Repo)
 	if err != nil {
@@ -70,7 +70,7 @@ func (c *Cluster) lock(ctx context.Context) (unlock func(), err error) {
 	return func() { _ = dir.Close() }, nil
 }
 
-// Up starts what does not run yet.
+// Up starts the cluster, or the components that do not run.
 func (c *Cluster) Up(ctx context.Context) error {
 	if c.healthy(ctx) {
 		c.Progress.Step("the cluster is up")
@@ -113,7 +113,8 @@ func (c *Cluster) Up(ctx context.Context) error {
 	return nil
 }
 
-// dropLeftovers removes what a reboot left of a cluster: without its namespaces the rest cannot go on.
+// dropLeftovers removes the state of a cluster that a reboot ended: without its namespaces, the
+// cluster cannot continue.
 func (c *Cluster) dropLeftovers(ctx context.Context) error {
 	if _, err := os.Stat(c.Node.State("processes")); errors.Is(err, fs.ErrNotExist) || c.Node.Exists() {
 		return nil
@@ -124,7 +125,7 @@ func (c *Cluster) dropLeftovers(ctx context.Context) error {
 	return c.Node.Remove(ctx)
 }
 
-// prepareNode makes the certificates, the configuration and the namespaces.
+// prepareNode creates the certificates, the configuration, and the namespaces.
 func (c *Cluster) prepareNode(ctx context.Context) error {
 	c.Progress.Step("network %s, certificates, configuration", c.Node.ID)
 	if err := pki.Create(c.Node.Layout); err != nil {
@@ -141,7 +142,7 @@ func (c *Cluster) prepareNode(ctx context.Context) error {
 	return c.Node.Prepare(ctx)
 }
 
-// startComponents starts what does not run and waits until everything works.
+// startComponents starts the components that do not run and waits until all of them work.
 func (c *Cluster) startComponents(ctx context.Context) error {
 	if err := c.launch(components.Etcd, components.Registry, components.Gateway, components.Containerd); err != nil {
 		return err
@@ -152,7 +153,7 @@ func (c *Cluster) startComponents(ctx context.Context) error {
 	if err := c.launch(components.APIServer); err != nil {
 		return err
 	}
-	// The images are pushed while the API server starts.
+	// Push the images while the API server starts.
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var pushes sync.WaitGroup
@@ -169,7 +170,7 @@ func (c *Cluster) startComponents(ctx context.Context) error {
 	if err == nil {
 		pushes.Wait()
 	}
-	// What went wrong with the images comes first: it made the rest fail.
+	// An error of the images comes first, because it causes the other errors.
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
@@ -201,7 +202,8 @@ func (c *Cluster) startNode(ctx context.Context) error {
 	return nil
 }
 
-// launch starts the components that do not run. One that ran before and died is named, with the end of its log.
+// launch starts the components that do not run. If a component ran before and died, launch prints
+// the end of its log.
 func (c *Cluster) launch(list ...components.Component) error {
 	for _, component := range list {
 		pid, err := c.Node.PID(component.Name)
@@ -225,7 +227,7 @@ func (c *Cluster) launch(list ...components.Component) error {
 	return nil
 }
 
-// waitFor calls check until it succeeds. It ends as soon as any component has died.
+// waitFor calls check until it succeeds. It returns early if a watched component dies.
 func (c *Cluster) waitFor(ctx context.Context, check func(context.Context) error) error {
 	return host.Poll(ctx, startTimeout, pollInterval, func(ctx context.Context) error {
 		if err := c.anyDied(); err != nil {
@@ -254,7 +256,7 @@ func (c *Cluster) watch(name string) {
 	c.watched = append(c.watched, name)
 }
 
-// anyDied returns an error about the first watched component that does not run any more.
+// anyDied returns an error for the first watched component that no longer runs.
 func (c *Cluster) anyDied() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -270,20 +272,22 @@ func (c *Cluster) anyDied() error {
 	return nil
 }
 
-// healthy reports whether every component runs and works.
+// healthy reports whether all components work, the node is ready, and the cluster's images are
+// pushed.
 func (c *Cluster) healthy(ctx context.Context) bool {
 	return c.Node.Exists() && !slices.ContainsFunc(c.examine(ctx), func(s componentStatus) bool { return s.err != nil }) &&
 		c.Node.Ready(ctx) == nil && c.HasOwn()
 }
 
-// componentStatus is what is known about a component.
+// componentStatus is the process ID of a component, or 0 if it does not run, and the reason why it
+// does not work.
 type componentStatus struct {
 	component components.Component
 	pid       int
 	err       error
 }
 
-// examine looks at all components at once.
+// examine checks all components in parallel.
 func (c *Cluster) examine(ctx context.Context) []componentStatus {
 	found := make([]componentStatus, len(components.All))
 	var wait sync.WaitGroup
@@ -307,7 +311,7 @@ func (c *Cluster) examine(ctx context.Context) []componentStatus {
 	return found
 }
 
-// Status prints what runs.
+// Status prints the state of the components and of the node.
 func (c *Cluster) Status(ctx context.Context) error {
 	if !c.Node.HasNetwork() {
 		return node.ErrNotRunning
@@ -357,12 +361,12 @@ func (c *Cluster) Down(ctx context.Context) error {
 	return nil
 }
 
-// OLM is the cluster with the Operator Lifecycle Manager in it.
+// OLM starts the cluster and installs the Operator Lifecycle Manager.
 func (c *Cluster) OLM(ctx context.Context) error {
 	return c.upWith(ctx, "OLM", olm.Ready, func() error { return olm.Install(ctx, c.Node, c.Progress) })
 }
 
-// OLMv1 is the cluster with OLM v1 in it.
+// OLMv1 starts the cluster and installs OLM v1.
 func (c *Cluster) OLMv1(ctx context.Context) error {
 	return c.upWith(ctx, "OLM v1", olmv1.Ready, func() error {
 		if err := c.PushOLMv1(ctx); err != nil {
@@ -372,7 +376,7 @@ func (c *Cluster) OLMv1(ctx context.Context) error {
 	})
 }
 
-// upWith starts the cluster, and installs into it what is not ready there.
+// upWith starts the cluster and calls install if ready returns an error.
 func (c *Cluster) upWith(ctx context.Context, what string, ready func(context.Context, *node.Node) error, install func() error) error {
 	if err := c.Up(ctx); err != nil {
 		return err
@@ -391,10 +395,11 @@ func (c *Cluster) upWith(ctx context.Context, what string, ready func(context.Co
 	return nil
 }
 
-// Exec replaces this program by a command in the cluster's network.
+// Exec replaces this program with a command in the cluster's network.
 func (c *Cluster) Exec(args []string) error { return c.Node.Exec(args) }
 
-// installSelf puts this program where the node finds it, for the case that it was not started from there (go run).
+// installSelf copies this program to bin/cluster, where the node runs it. `go run` requires this
+// copy.
 func (c *Cluster) installSelf() error {
 	self, err := os.Executable()
 	if err != nil {
@@ -407,7 +412,7 @@ func (c *Cluster) installSelf() error {
 	if err != nil {
 		return fmt.Errorf("failed to read this program: %w", err)
 	}
-	// Written and renamed: a program that runs cannot be overwritten.
+	// A running program cannot be overwritten, but it can be replaced.
 	written := c.Node.Bin("cluster.new")
 	if err := host.WriteFile(written, data, 0o755); err != nil {
 		return err

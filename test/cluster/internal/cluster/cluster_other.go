@@ -1,6 +1,7 @@
 //go:build !linux
 
-// Package cluster stands in where there are no Linux namespaces: tools can be built, a cluster cannot run.
+// Package cluster replaces the cluster on systems without Linux namespaces. There, tools can be
+// built, but a cluster cannot run.
 package cluster
 
 import (
@@ -12,15 +13,13 @@ import (
 	"github.com/example/nginx-operator/test/cluster/internal/layout"
 )
 
-// Cluster cannot run here.
+// Cluster is a cluster that cannot run.
 type Cluster struct{}
 
-// New returns the stand-in.
+// New returns a cluster whose methods fail.
 func New(layout.Layout, *host.Progress) *Cluster { return &Cluster{} }
 
 func unsupported() error { return host.Unavailable("it needs Linux, this is %s", runtime.GOOS) }
-
-// The commands fail.
 
 func (*Cluster) Up(context.Context) error                       { return unsupported() }
 func (*Cluster) OLM(context.Context) error                      { return unsupported() }
@@ -29,4 +28,5 @@ func (*Cluster) Down(context.Context) error                     { return unsuppo
 func (*Cluster) Status(context.Context) error                   { return unsupported() }
 func (*Cluster) Exec([]string) error                            { return unsupported() }
 func (*Cluster) PushImages(context.Context, []string) error     { return unsupported() }
+func (*Cluster) PushNginx(context.Context, []string) error      { return unsupported() }
 func (*Cluster) BuildImage(context.Context, images.Build) error { return unsupported() }

@@ -1,4 +1,4 @@
-// Package components is the table of the processes that make up the cluster, and their configuration.
+// Package components defines the processes of the cluster and their configuration.
 package components
 
 import (
@@ -9,16 +9,17 @@ import (
 // Component is one process of the cluster.
 type Component struct {
 	Name string
-	// Args is the command line with the paths as the node sees them.
+	// Args is the command line, with paths in the node's mount namespace.
 	Args []string
 	Env  []string
-	// Health is the URL that answers 200 once the component works.
+	// Health is the URL that returns status 200 if the component works.
 	Health string
-	// Socket says that the component works once containerd's socket takes connections.
+	// Socket means that the component works if containerd's socket accepts connections.
 	Socket bool
 }
 
-// The components.
+// Other packages reference Etcd, Registry, Gateway, Containerd, APIServer, and Kubelet. For the
+// others, see Rest.
 var (
 	Etcd = Component{
 		Name: "etcd", Health: layout.EtcdURL + "/health",
@@ -29,7 +30,7 @@ var (
 			"--advertise-client-urls=" + layout.EtcdURL,
 			"--listen-peer-urls=http://127.0.0.1:2380",
 			"--log-level=warn",
-			// What it holds is lost with the machine anyway.
+			// The data does not outlive the machine anyway.
 			"--unsafe-no-fsync",
 		},
 	}
@@ -59,16 +60,16 @@ var (
 			"--service-cluster-ip-range=" + layout.ServiceCIDR,
 			"--tls-cert-file=" + layout.NodePKIDir + "/apiserver.crt",
 			"--tls-private-key-file=" + layout.NodePKIDir + "/apiserver.key",
-			// Tokens of service accounts.
+			// For the tokens of service accounts.
 			"--service-account-issuer=https://kubernetes.default.svc",
 			"--service-account-key-file=" + layout.NodePKIDir + "/service-accounts.key",
 			"--service-account-signing-key-file=" + layout.NodePKIDir + "/service-accounts.key",
-			// kubectl logs and exec.
+			// For kubectl logs and exec.
 			"--kubelet-client-certificate=" + layout.NodePKIDir + "/admin.crt",
 			"--kubelet-client-key=" + layout.NodePKIDir + "/admin.key",
 			"--kubelet-certificate-authority=" + layout.NodePKIDir + "/ca.crt",
 			"--kubelet-preferred-address-types=InternalIP",
-			// Aggregated APIs, such as OLM's packageserver.
+			// For aggregated APIs, such as OLM's packageserver.
 			"--enable-aggregator-routing",
 			"--proxy-client-cert-file=" + layout.NodePKIDir + "/front-proxy.crt",
 			"--proxy-client-key-file=" + layout.NodePKIDir + "/front-proxy.key",
@@ -96,7 +97,7 @@ var (
 			"--cluster-signing-cert-file=" + layout.NodePKIDir + "/ca.crt",
 			"--cluster-signing-key-file=" + layout.NodePKIDir + "/ca.key",
 			"--controllers=*",
-			// An autoscaler that looks again soon makes short tests.
+			// Frequent syncs keep tests of autoscaling short.
 			"--horizontal-pod-autoscaler-sync-period=5s",
 			"--kube-api-burst=400",
 			"--kube-api-qps=200",
@@ -151,7 +152,7 @@ var (
 			"--kubelet-certificate-authority=" + layout.NodePKIDir + "/ca.crt",
 			"--kubelet-preferred-address-types=InternalIP",
 			"--kubelet-request-timeout=5s",
-			// As often as the kubelet looks.
+			// Same interval as the kubelet.
 			"--metric-resolution=10s",
 			"--secure-port=" + layout.MetricsPort,
 			"--tls-cert-file=" + layout.NodePKIDir + "/local.crt",
@@ -164,11 +165,11 @@ var (
 	}
 )
 
-// Rest are those that start once the API server works.
+// Rest has the components that start once the API server works.
 var Rest = []Component{controllerManager, scheduler, Kubelet, proxy, coreDNS, metricsServer}
 
-// All are the components in the order in which they start.
+// All has the components in the order in which they start.
 var All = append([]Component{Etcd, Registry, Gateway, Containerd, APIServer}, Rest...)
 
-// Path is where the components look for programs: the project's tools before those of the system.
+// Path is the PATH of the components: the project's tools come before the system's.
 const Path = layout.NodeBinDir + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

@@ -18,7 +18,7 @@ var configFiles embed.FS
 
 var templates = template.Must(template.New("").Option("missingkey=error").ParseFS(configFiles, "config/*"))
 
-// render returns every configuration file by its path below the configuration directory.
+// render returns all configuration files, by path below the configuration directory.
 func render(l layout.Layout, snapshotter string) (map[string][]byte, error) {
 	values := map[string]any{
 		"ID":              l.ID,
@@ -32,11 +32,11 @@ func render(l layout.Layout, snapshotter string) (map[string][]byte, error) {
 		"GatewayHosts":    registry.GatewayHosts(),
 		"MetricsPort":     layout.MetricsPort,
 		"Snapshotter":     snapshotter,
-		// The paths as the components see them.
+		// Paths in the node's mount namespace.
 		"StateDir":  layout.NodeStateDir,
 		"ConfigDir": layout.NodeConfigDir,
 		"PKIDir":    layout.NodePKIDir,
-		// The paths as the caller of buildah sees them.
+		// Paths for buildah, which runs outside the node.
 		"Storage":    l.State("storage"),
 		"StorageRun": l.RunDir("storage"),
 	}
@@ -53,7 +53,7 @@ func render(l layout.Layout, snapshotter string) (map[string][]byte, error) {
 	for _, t := range templates.Templates() {
 		path := t.Name()
 		if path == hostsFile {
-			continue // one for each registry, below
+			continue // one file per registry, see below
 		}
 		if strings.HasSuffix(path, ".conflist") {
 			path = "cni/" + path // containerd reads a directory
@@ -75,14 +75,14 @@ func render(l layout.Layout, snapshotter string) (map[string][]byte, error) {
 	return files, nil
 }
 
-// WriteConfig writes the configuration of all components; snapshotter is the one that containerd uses.
+// WriteConfig writes the configuration of all components. The snapshotter is containerd's.
 func WriteConfig(l layout.Layout, snapshotter string) error {
 	files, err := render(l, snapshotter)
 	if err != nil {
 		return err
 	}
 	for path, data := range files {
-		// kube-proxy ends itself when its file is written, even with the same content.
+		// kube-proxy exits if its file is written, even with the same content.
 		if old, err := os.ReadFile(l.Config(path)); err == nil && bytes.Equal(old, data) {
 			continue
 		}

@@ -32,7 +32,8 @@ func TestRender(t *testing.T) {
 				t.Errorf("%s is not JSON:\n%s", path, data)
 			}
 		}
-		// The node sees its files at the same paths in every clone; only buildah runs outside of it.
+		// The node sees its files at the same paths in every clone. Only buildah runs outside the
+		// node.
 		if path != "storage.conf" && strings.Contains(string(data), l.Repo) {
 			t.Errorf("%s names the clone", path)
 		}
@@ -61,7 +62,8 @@ func TestRender(t *testing.T) {
 	}
 }
 
-// kube-proxy ends itself when its file is touched.
+// TestWriteConfigKeepsEqualFiles checks that unchanged files are not written, because kube-proxy
+// exits if its file is written.
 func TestWriteConfigKeepsEqualFiles(t *testing.T) {
 	l := layout.New(t.TempDir())
 	if err := WriteConfig(l, "native"); err != nil {

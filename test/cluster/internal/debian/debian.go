@@ -1,4 +1,5 @@
-// Package debian installs what the cluster needs of Debian and fetches the packages that the operand image is made of.
+// Package debian installs the Debian packages that the cluster requires, and downloads the packages
+// for the operand image.
 package debian
 
 import (
@@ -18,10 +19,11 @@ import (
 // Busybox is the program of the package busybox-static.
 const Busybox = "/bin/busybox"
 
-// installTimeout bounds apt-get, which may have to fetch 100 MB.
+// installTimeout bounds one run of apt-get, which can download 100 MB.
 const installTimeout = 10 * time.Minute
 
-// systemPackage is a Debian package; present reports whether what it installs is there, however it came.
+// systemPackage is a Debian package. present reports whether its files exist, however they were
+// installed.
 type systemPackage struct {
 	name    string
 	present func() bool
@@ -56,7 +58,7 @@ func hasFile(patterns ...string) func() bool {
 	}
 }
 
-// hasStaticBusybox looks for the busybox that runs in an otherwise empty image.
+// hasStaticBusybox reports whether busybox is static, so that it runs in an otherwise empty image.
 func hasStaticBusybox() bool {
 	file, err := elf.Open(Busybox)
 	if err != nil {
@@ -66,7 +68,7 @@ func hasStaticBusybox() bool {
 	return !slices.ContainsFunc(file.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP })
 }
 
-// missing returns the names of the packages that are not there.
+// missing returns the names of the packages that are not installed.
 func missing() (names []string) {
 	for _, p := range systemPackages {
 		if !p.present() {
@@ -76,7 +78,7 @@ func missing() (names []string) {
 	return names
 }
 
-// Install installs those packages of the cluster that are missing.
+// Install installs the missing packages.
 func Install(ctx context.Context, progress *host.Progress) error {
 	names := missing()
 	if len(names) == 0 {
@@ -86,7 +88,7 @@ func Install(ctx context.Context, progress *host.Progress) error {
 		return host.Unavailable("these Debian packages are missing and there is no apt-get: %s", strings.Join(names, " "))
 	}
 	progress.Step("installing %s", strings.Join(names, " "))
-	// One source of packages that cannot be reached is no reason to give up: the others may have what is needed.
+	// Continue after a failed update: the remaining package sources may be sufficient.
 	updateErr := aptGet(ctx, "", "update", "-qq")
 	err := aptGet(ctx, "", append([]string{"install", "-y", "-qq", "--no-install-recommends"}, names...)...)
 	if err != nil {
@@ -112,7 +114,7 @@ func aptGet(ctx context.Context, dir string, args ...string) error {
 	return nil
 }
 
-// lastLine puts the last line of what a command wrote into its error.
+// lastLine adds the last line of a command's output to its error.
 func lastLine(err error, output string) error {
 	lines := strings.Split(strings.TrimSpace(output), "\n")
 	return fmt.Errorf("%w: %s", err, strings.TrimSpace(lines[len(lines)-1]))

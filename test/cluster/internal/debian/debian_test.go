@@ -17,7 +17,8 @@ func TestWithDependencies(t *testing.T) {
 	}
 }
 
-// The packages of the suite that changes all the time are kept for a week, and no version of them is named anywhere.
+// TestCacheName checks that the cached packages of the rolling suite expire after a week, and that
+// the other suites do not expire.
 func TestCacheName(t *testing.T) {
 	day := time.Date(2026, 11, 24, 0, 0, 0, 0, time.UTC)
 	for _, suite := range Suites {

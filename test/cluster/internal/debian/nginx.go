@@ -15,22 +15,23 @@ import (
 	"github.com/example/nginx-operator/test/cluster/internal/host"
 )
 
-// DefaultSuite is the release of Debian that the default image's nginx and its libraries come from, whatever release the
-// machine runs.
+// DefaultSuite is the Debian release of the default image's nginx and its libraries. It does not
+// depend on the machine's release.
 const DefaultSuite = "trixie"
 
-// Suites are the releases of Debian with an nginx that the operand is tested with, oldest first: bookworm (Debian 12) has nginx
-// 1.22, trixie (Debian 13) 1.26, sid the newest that Debian has.
+// Suites are the Debian releases whose nginx the operand is tested with, oldest first: bookworm
+// (Debian 12) has nginx 1.22, trixie (Debian 13) has 1.26, and sid has the latest package.
 var Suites = []string{"bookworm", DefaultSuite, rollingSuite}
 
-// rollingSuite changes all the time, so its packages are fetched again every week.
+// rollingSuite changes continuously, so its packages are downloaded again every week.
 const rollingSuite = "sid"
 
 // debianKeyring signs all releases of Debian.
 const debianKeyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
-// Nginx returns the packages of a suite's nginx, from the user's cache directory if they are there. Without a home directory it
-// keeps them in fallback, and fetches them again for every cluster.
+// Nginx returns the package files of a suite's nginx. It downloads them to the user's cache
+// directory if they are not there. Without a home directory, it downloads them to fallback, and
+// each cluster downloads them again.
 func Nginx(ctx context.Context, suite, fallback string, progress *host.Progress) ([]string, error) {
 	if !slices.Contains(Suites, suite) {
 		return nil, fmt.Errorf("unknown suite %q: one of %s", suite, strings.Join(Suites, ", "))
@@ -51,7 +52,7 @@ func Nginx(ctx context.Context, suite, fallback string, progress *host.Progress)
 	return files, err
 }
 
-// cacheName returns the name of the directory for a suite's packages.
+// cacheName returns the directory name for a suite's packages.
 func cacheName(suite string, now time.Time) string {
 	if suite == rollingSuite {
 		year, week := now.ISOWeek()
@@ -60,10 +61,12 @@ func cacheName(suite string, now time.Time) string {
 	return "nginx-packages-" + suite
 }
 
-// packagesIn returns the packages in a directory, sorted, so that the layer is always the same.
+// packagesIn returns the packages in a directory. They are sorted, so that the layer is
+// reproducible.
 func packagesIn(dir string) ([]string, error) { return filepath.Glob(filepath.Join(dir, "*.deb")) }
 
-// nginxVersion returns the version of the package nginx in a list of files, or "" if it is not among them.
+// nginxVersion returns the version of the package nginx in a list of files, or "" if the list does
+// not contain it.
 func nginxVersion(files []string) string {
 	for _, file := range files {
 		if rest, ok := strings.CutPrefix(filepath.Base(file), "nginx_"); ok {
@@ -76,7 +79,7 @@ func nginxVersion(files []string) string {
 
 // fetchInto downloads the packages of a suite into dir.
 func fetchInto(ctx context.Context, dir, suite string) ([]string, error) {
-	// Into another directory first, so that an interrupted download is not taken for a complete one.
+	// Download to another directory first, so that an interrupted download does not look complete.
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return nil, fmt.Errorf("failed to make the cache directory: %w", err)
 	}
@@ -94,8 +97,8 @@ func fetchInto(ctx context.Context, dir, suite string) ([]string, error) {
 	return packagesIn(dir)
 }
 
-// fetchNginx downloads the packages of a suite into dir/packages. apt keeps everything of its own in dir: the machine's lists and sources
-// stay as they are.
+// fetchNginx downloads the packages of a suite into dir/packages. apt writes its state to dir, so
+// the machine's package lists and sources do not change.
 func fetchNginx(ctx context.Context, dir, suite string) error {
 	targets, err := aptOutput(ctx, "apt-get", "indextargets", "--format", "$(SITE) $(LABEL)", "Created-By: Packages")
 	if err != nil {
@@ -106,7 +109,7 @@ func fetchNginx(ctx context.Context, dir, suite string) error {
 		return err
 	}
 	packages := filepath.Join(dir, "packages")
-	// apt-get drops its privileges for the download and must be able to write here.
+	// apt-get drops its privileges for downloads and must still be able to write here.
 	lists, archives := filepath.Join(dir, "state", "lists", "partial"), filepath.Join(dir, "cache", "archives", "partial")
 	for _, d := range []string{dir, packages, lists, archives} {
 		if err := errors.Join(os.MkdirAll(d, 0o755), os.Chmod(d, 0o777)); err != nil {
@@ -134,7 +137,7 @@ func fetchNginx(ctx context.Context, dir, suite string) error {
 	return aptGet(ctx, packages, slices.Concat(own, []string{"download", "-qq"}, names)...)
 }
 
-// aptOutput returns the output of a query of apt.
+// aptOutput returns the output of an apt query.
 func aptOutput(ctx context.Context, program string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, host.CommandTimeout)
 	defer cancel()
@@ -147,10 +150,11 @@ func aptOutput(ctx context.Context, program string, args ...string) (string, err
 	return string(out), nil
 }
 
-// defaultMirror is asked where the machine's apt knows no mirror of Debian.
+// defaultMirror is used if the machine's apt has no Debian mirror.
 const defaultMirror = "http://deb.debian.org/debian"
 
-// parseMirror returns Debian's mirror from lines of a site and a label, as `apt-get indextargets` gives them.
+// parseMirror returns the Debian mirror from the output of `apt-get indextargets`, in which each
+// line has a site and a label.
 func parseMirror(targets string) string {
 	for line := range strings.Lines(targets) {
 		if site, label, _ := strings.Cut(strings.TrimSpace(line), " "); label == "Debian" {
@@ -160,7 +164,8 @@ func parseMirror(targets string) string {
 	return defaultMirror
 }
 
-// aptOptions makes apt use the sources.list of a directory and keep all that it learns there.
+// aptOptions returns options for apt to use the sources.list in a directory and to write all state
+// there.
 func aptOptions(dir string) []string {
 	var out []string
 	for _, option := range []string{
@@ -172,8 +177,8 @@ func aptOptions(dir string) []string {
 	return out
 }
 
-// withDependencies adds to the names of packages the libraries and nginx's own files from the output of
-// `apt-cache depends`. What else they depend on are programs that run at their installation.
+// withDependencies adds libraries and nginx's own files to a list of package names, from the output
+// of `apt-cache depends`. The other dependencies are programs that only the installation runs.
 func withDependencies(names []string, output string) []string {
 	for line := range strings.Lines(output) {
 		name, ok := strings.CutPrefix(strings.TrimSpace(line), "Depends: ")

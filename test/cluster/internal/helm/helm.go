@@ -12,8 +12,8 @@ import (
 	"github.com/example/nginx-operator/test/cluster/internal/tools"
 )
 
-// Template renders a chart, a directory, as the release of that name and namespace, for the cluster's version of Kubernetes.
-// Each value is KEY=VALUE, as for --set.
+// Template renders a chart directory for a release name, a namespace, and the cluster's version of
+// Kubernetes. Each value is KEY=VALUE, as for --set.
 func Template(ctx context.Context, l layout.Layout, release, namespace, chart string, values ...string) ([]byte, error) {
 	version, err := tools.Kubernetes.Version(l)
 	if err != nil {
@@ -24,7 +24,7 @@ func Template(ctx context.Context, l layout.Layout, release, namespace, chart st
 		args = append(args, "--set", value)
 	}
 	cmd := exec.CommandContext(ctx, l.Bin("helm"), args...)
-	// helm keeps its directories away from the user's own.
+	// Keep helm out of the user's own helm directories.
 	cmd.Env = append(os.Environ(), "HELM_CACHE_HOME="+l.State("helm"), "HELM_CONFIG_HOME="+l.State("helm"), "HELM_DATA_HOME="+l.State("helm"))
 	out, err := cmd.Output()
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package host holds what every step on the machine uses: progress, waits that end, commands, files, and the error for a
-// machine that cannot do it.
+// Package host has helpers for all steps on the machine: progress, polling, commands, files, and
+// the error for an unsuitable machine.
 package host
 
 import (
@@ -15,33 +15,34 @@ import (
 	"time"
 )
 
-// CommandTimeout bounds the short commands (ip, gcc, ...).
+// CommandTimeout bounds short commands (ip, gcc, ...).
 const CommandTimeout = 30 * time.Second
 
 // Progress prints what the program is doing.
 type Progress struct{ start time.Time }
 
-// NewProgress prints on stderr and counts the seconds from now on.
+// NewProgress returns a Progress that prints to stderr. The time starts now.
 func NewProgress() *Progress { return &Progress{start: time.Now()} }
 
-// Step prints one line with the seconds since the start.
+// Step prints one line with the time since the start in seconds.
 func (p *Progress) Step(format string, args ...any) {
 	log.New(os.Stderr, fmt.Sprintf("[%6.1fs] ", time.Since(p.start).Seconds()), 0).Printf(format, args...)
 }
 
-// Unavailable is the error where the cluster cannot run on this machine at all.
+// Unavailable returns the error for a machine that cannot run the cluster.
 func Unavailable(format string, args ...any) error {
 	return fmt.Errorf("%w; to use a cluster of your own set CLUSTER=external, KUBECONFIG and IMAGE_REGISTRY",
 		fmt.Errorf("the local cluster cannot run on this machine: "+format, args...))
 }
 
-// FinalError ends a poll at once.
+// FinalError ends a poll immediately.
 type FinalError struct{ Err error }
 
 func (e FinalError) Error() string { return e.Err.Error() }
 func (e FinalError) Unwrap() error { return e.Err }
 
-// Poll calls check until it returns nil or a FinalError, and returns its last error when the time is up.
+// Poll calls check until it returns nil or a FinalError. After the timeout, it returns the last
+// error of check.
 func Poll(ctx context.Context, timeout, interval time.Duration, check func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -53,7 +54,7 @@ func Poll(ctx context.Context, timeout, interval time.Duration, check func(conte
 		if err == nil {
 			return nil
 		}
-		// A check that was cut off knows less than the one before.
+		// The error of an interrupted check is less useful than the error before it.
 		if last != nil && ctx.Err() != nil {
 			err = last
 		}
@@ -69,7 +70,7 @@ func Poll(ctx context.Context, timeout, interval time.Duration, check func(conte
 	}
 }
 
-// Run runs a short command; what it wrote is part of the error.
+// Run runs a short command. The error includes the command's output.
 func Run(ctx context.Context, name string, args ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, CommandTimeout)
 	defer cancel()
@@ -80,7 +81,7 @@ func Run(ctx context.Context, name string, args ...string) error {
 	return nil
 }
 
-// CommandError adds what a command wrote to stderr to its exit status.
+// CommandError adds a command's stderr to its exit status.
 func CommandError(err error) error {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && len(exit.Stderr) > 0 {
@@ -89,7 +90,7 @@ func CommandError(err error) error {
 	return err
 }
 
-// CertPool reads a CA.
+// CertPool reads a CA certificate from a file.
 func CertPool(path string) (*x509.CertPool, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -102,7 +103,7 @@ func CertPool(path string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// WriteFile writes a file and makes its directory where that is missing.
+// WriteFile writes a file and creates its directory if necessary.
 func WriteFile(path string, data []byte, mode os.FileMode) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("failed to make %s: %w", filepath.Dir(path), err)

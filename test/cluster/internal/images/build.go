@@ -2,19 +2,21 @@ package images
 
 import "github.com/example/nginx-operator/test/cluster/internal/registry"
 
-// Build says how an image is built from a Dockerfile.
+// Build describes how to build an image from a Dockerfile.
 type Build struct {
-	// Names are what the image is called, each with a tag.
+	// Names are the names of the image, each with an optional tag.
 	Names []string
-	// Dockerfile is the file with the instructions, Context the directory of what it copies.
+	// Dockerfile is the path of the Dockerfile. Context is the directory of the files that it
+	// copies.
 	Dockerfile, Context string
 	// Args are build arguments, each NAME=VALUE.
 	Args []string
-	// Timestamp is the time that the image and its files get, in seconds since 1970: the same files then make the same image. Empty for now.
+	// Timestamp is the time of the image and its files, in seconds since 1970. With a fixed time,
+	// the same files result in the same image. If it is empty, the current time is used.
 	Timestamp string
 }
 
-// arguments returns how buildah is called for it.
+// arguments returns the arguments of buildah build.
 func (b Build) arguments() ([]string, error) {
 	args := []string{"--quiet", "--http-proxy=false", "--file", b.Dockerfile}
 	for _, name := range b.Names {

@@ -15,10 +15,10 @@ import (
 	"github.com/example/nginx-operator/test/cluster/internal/registry"
 )
 
-// buildTimeout bounds one build and one push.
+// buildTimeout bounds one build or push, and the wait for the storage lock.
 const buildTimeout = 10 * time.Minute
 
-// BuildImage builds an image.
+// BuildImage builds an image and removes the images that it replaces.
 func (s Store) BuildImage(ctx context.Context, b Build) error {
 	args, err := b.arguments()
 	if err != nil {
@@ -28,11 +28,11 @@ func (s Store) BuildImage(ctx context.Context, b Build) error {
 	if err := s.buildah(ctx, slices.Concat([]string{"build", "--signature-policy", s.Node.Config("policy.json")}, args)...); err != nil {
 		return err
 	}
-	// Drop what the tags meant before, else every build makes the storage grow.
+	// Remove the previous images of the tags. Otherwise every build would grow the storage.
 	return s.buildah(ctx, "rmi", "--prune")
 }
 
-// PushImages pushes images that were built here; Pods then use them by the same name.
+// PushImages pushes images that were built here. Pods use them by the same names.
 func (s Store) PushImages(ctx context.Context, names []string) error {
 	for _, name := range names {
 		ref, err := registry.Parse(name)
@@ -72,8 +72,8 @@ func (s Store) push(ctx context.Context, ref registry.Reference) (digest string,
 	return strings.TrimSpace(string(data)), nil
 }
 
-// forget removes the image from the node if the tag means another image now. A node keeps what it has under a tag:
-// without this a new Pod would run yesterday's program.
+// forget removes the image from the node if the tag now refers to another image. A node does not
+// pull a tag again, so without this, a new Pod would run the old image.
 func (s Store) forget(ctx context.Context, ref registry.Reference, digest string) error {
 	for _, name := range []string{ref.String(), ref.InCluster()} {
 		list, err := s.Node.Run(ctx, nil, s.Node.Bin("ctr"), "images", "list", "name=="+name)
@@ -90,7 +90,8 @@ func (s Store) forget(ctx context.Context, ref registry.Reference, digest string
 	return nil
 }
 
-// buildah runs buildah in the cluster's network, one at a time: its storage is shared.
+// buildah runs buildah in the cluster's network. Only one command runs at a time, because they
+// share the storage.
 func (s Store) buildah(ctx context.Context, args ...string) error {
 	if !s.Node.HasNetwork() {
 		return node.ErrNotRunning
@@ -112,7 +113,8 @@ func (s Store) buildah(ctx context.Context, args ...string) error {
 	return err
 }
 
-// listedDigest finds the digest of an image in the output of `ctr images list`: REF TYPE DIGEST SIZE ...
+// listedDigest returns the digest of an image in the output of `ctr images list` (REF TYPE DIGEST
+// SIZE ...), or "" if the image is not listed.
 func listedDigest(output, name string) string {
 	for line := range strings.Lines(output) {
 		if fields := strings.Fields(line); len(fields) > 2 && fields[0] == name {

@@ -1,6 +1,6 @@
-// Package images makes the images that the cluster itself needs, builds others from Dockerfiles, and pushes both into the
-// cluster's registry. The former carry the names under which users pull them, and are made from what is at hand: the tools of
-// this repository and packages of the distribution.
+// Package images creates the images that the cluster itself needs, builds others from Dockerfiles,
+// and pushes both into the cluster's registry. The cluster's own images have the names under which
+// users pull them. They consist of tools of this repository and packages of the distribution.
 package images
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/example/nginx-operator/test/cluster/internal/tools"
 )
 
-// The repositories of the images that OLM and OLM v1 are installed with.
+// OLM, OPM, Catalogd, and OperatorController are the repositories of the images of OLM and OLM v1.
 const (
 	OLM                = "quay.io/operator-framework/olm"
 	OPM                = "quay.io/operator-framework/opm"
@@ -23,23 +23,24 @@ const (
 	OperatorController = "quay.io/operator-framework/operator-controller"
 )
 
-// exporter is the program that makes Prometheus metrics of the figures of nginx.
+// exporter is the program that exports nginx's metrics to Prometheus.
 const exporter = "nginx-prometheus-exporter"
 
-// nginxUser is the user of the image nginxinc/nginx-unprivileged.
+// nginxUser is the user ID in the image nginxinc/nginx-unprivileged.
 const nginxUser = 101
 
 //go:embed nginx
 var nginxFiles embed.FS
 
-// recipe says how an image is made.
+// recipe describes how to create an image. write writes its layer.
 type recipe struct {
 	names  []string
 	config imageConfig
 	write  func(w *layerWriter) error
 }
 
-// clusterImages returns the recipes. nginxPackages are the .deb files that nginx is made of.
+// clusterImages returns the recipes of the cluster's own images. nginxPackages are the .deb files
+// of nginx and its libraries.
 func clusterImages(l layout.Layout, nginxPackages []string) ([]recipe, error) {
 	olmVersion, err := tools.OLM.Version(l)
 	if err != nil {
@@ -56,8 +57,9 @@ func clusterImages(l layout.Layout, nginxPackages []string) ([]recipe, error) {
 	return []recipe{
 		programImage(l, layout.PauseImage, "pause"),
 		{
-			// registry.access.redhat.com/ubi9/ubi:9.7 is what `operator-sdk run bundle` takes for its init container,
-			// which needs a shell and gzip. ubuntu is what the document of an example (examples/foo) has a Pod sleep in.
+			// `operator-sdk run bundle` uses registry.access.redhat.com/ubi9/ubi:9.7 for its init
+			// container, which needs a shell and gzip. A Pod in the document of an example
+			// (examples/foo) runs sleep in ubuntu.
 			names: []string{
 				"docker.io/library/busybox:1.36", "docker.io/library/busybox:latest", "docker.io/library/ubuntu:latest",
 				"registry.access.redhat.com/ubi9/ubi:9.7",
@@ -75,8 +77,8 @@ func clusterImages(l layout.Layout, nginxPackages []string) ([]recipe, error) {
 			[]string{OLM + ":" + olmVersion},
 			imageConfig{Entrypoint: []string{"/bin/olm"}},
 			"olm", "catalog", "package-server", "copy-content", "cpb"),
-		// latest is the index image that `operator-sdk run bundle` takes when none is named. OLM finds the catalog by
-		// the label.
+		// `operator-sdk run bundle` uses the latest tag as its default index image. OLM finds the
+		// catalog by the label.
 		toolImage(l,
 			[]string{OPM + ":" + opmVersion, OPM + ":latest"},
 			imageConfig{
@@ -93,7 +95,8 @@ func clusterImages(l layout.Layout, nginxPackages []string) ([]recipe, error) {
 	}, nil
 }
 
-// olmV1 are the images of OLM v1, and those of cert-manager, which signs its certificates. Each holds the program of its name.
+// olmV1 has the images of OLM v1 and of cert-manager, which signs its certificates. Each image has
+// a program with the name of the image.
 var olmV1 = []struct {
 	source     tools.Dependency
 	repository string
@@ -105,7 +108,7 @@ var olmV1 = []struct {
 	{tools.CertManager, "quay.io/jetstack/cert-manager-webhook"},
 }
 
-// olmV1Images returns the recipes, and the programs that have to be built for them.
+// olmV1Images returns the recipes of these images, and the programs to build for them.
 func olmV1Images(l layout.Layout) (recipes []recipe, programs []string, err error) {
 	for _, image := range olmV1 {
 		version, err := image.source.Version(l)
@@ -119,7 +122,7 @@ func olmV1Images(l layout.Layout) (recipes []recipe, programs []string, err erro
 	return recipes, programs, nil
 }
 
-// programImage holds one static program, in the root directory, and nothing else.
+// programImage returns the recipe of an image with only one static program, in the root directory.
 func programImage(l layout.Layout, name, program string) recipe {
 	return recipe{
 		names:  []string{name},
@@ -128,7 +131,7 @@ func programImage(l layout.Layout, name, program string) recipe {
 	}
 }
 
-// toolImage is busybox with tools of this repository in /bin.
+// toolImage returns the recipe of an image with busybox and tools of this repository in /bin.
 func toolImage(l layout.Layout, names []string, config imageConfig, programs ...string) recipe {
 	config.User = "1001"
 	config.Env = []string{"PATH=/bin"}
@@ -138,7 +141,7 @@ func toolImage(l layout.Layout, names []string, config imageConfig, programs ...
 				return err
 			}
 		}
-		// A catalog without operators, and a directory that every user can write to.
+		// A catalog without operators, and a directory that all users can write to.
 		if err := w.text("configs/.indexignore", ""); err != nil {
 			return err
 		}
@@ -149,9 +152,11 @@ func toolImage(l layout.Layout, names []string, config imageConfig, programs ...
 	}}
 }
 
-// standIns are the names under which the nginx of Debian's default suite runs on the local cluster: the default image of this release
-// and of those before 0.5.1, another tag of the same files, so that a change of image can be tested, and the applications in the
-// documents of the examples (examples/sidecarset, examples/myapp).
+// standIns are the image names under which the nginx of Debian's default suite runs on the local
+// cluster:
+//   - the default images of this release and of the releases before 0.5.1
+//   - another tag for the same files, to test a change of the image
+//   - the applications in the documents of the examples (examples/sidecarset, examples/myapp)
 var standIns = []string{
 	nginxRepository + ":1.30.7", nginxRepository + ":1.28.0", nginxRepository + ":1.31.9",
 	"docker.io/library/nginx:1.15.1", "docker.io/library/myapp:latest",
@@ -159,10 +164,11 @@ var standIns = []string{
 
 const nginxRepository = "docker.io/nginxinc/nginx-unprivileged"
 
-// NginxOf returns the name of the image with the nginx of a suite of Debian.
+// NginxOf returns the image name for the nginx of a Debian suite.
 func NginxOf(suite string) string { return nginxRepository + ":debian-" + suite }
 
-// nginxImage stands in for nginxinc/nginx-unprivileged: the nginx of Debian, with the same user, port, paths, and signals.
+// nginxImage returns the recipe of a replacement for nginxinc/nginx-unprivileged: Debian's nginx
+// with the same user, port, paths, and signals.
 func nginxImage(packages []string, names ...string) recipe {
 	return recipe{
 		names: names,
@@ -170,7 +176,7 @@ func nginxImage(packages []string, names ...string) recipe {
 			User:         fmt.Sprint(nginxUser),
 			ExposedPorts: map[string]struct{}{"8080/tcp": {}},
 			Env:          []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin"},
-			// No entrypoint: Pods may give a command of their own.
+			// No entrypoint, because Pods can set a command of their own.
 			Cmd:        []string{"nginx", "-g", "daemon off;"},
 			StopSignal: "SIGQUIT",
 		},
@@ -203,7 +209,7 @@ func nginxImage(packages []string, names ...string) recipe {
 					return err
 				}
 			}
-			// Where the distribution's packages rely on these links (which another package installs) they are needed.
+			// Another Debian package installs these links. Some packages rely on them.
 			for _, link := range [][2]string{{"lib", "usr/lib"}, {"lib64", "usr/lib64"}} {
 				if err := w.link(link[0], link[1]); err != nil {
 					return err
@@ -214,7 +220,7 @@ func nginxImage(packages []string, names ...string) recipe {
 	}
 }
 
-// skipNginxFile leaves out what nginx does not need in a container.
+// skipNginxFile reports whether nginx does not need a file in a container.
 func skipNginxFile(name string) bool {
 	for _, dir := range []string{
 		"/usr/share/doc", "/usr/share/locale", "/usr/share/man", "/usr/share/lintian", "/etc/init.d", "/etc/logrotate.d", "/etc/ufw",
@@ -224,11 +230,12 @@ func skipNginxFile(name string) bool {
 			return true
 		}
 	}
-	// The static busybox would load these plug-ins of another build of the C library, and crash.
+	// The static busybox would load these plug-ins, which belong to another build of the C library,
+	// and crash.
 	return strings.Contains(name, "/gconv") || strings.HasPrefix(path.Base(name), "libnss_")
 }
 
-// busyboxCommands are those that Pods of the cluster and of its tests call.
+// busyboxCommands are the commands that Pods of the cluster and its tests run.
 var busyboxCommands = []string{
 	"[", "awk", "basename", "cat", "chmod", "chown", "cp", "cut", "date", "dirname", "echo", "env", "expr", "false", "find", "grep",
 	"gunzip", "gzip", "head", "hostname", "id", "kill", "ln", "ls", "mkdir", "mktemp", "mv", "nc", "nslookup", "printf", "ps", "pwd",
@@ -248,7 +255,7 @@ nogroup:x:65534:
 `
 )
 
-// writeBusybox adds a shell with the usual commands and the files that make users and host names work.
+// writeBusybox adds a shell with the usual commands, and the files for user and host name lookups.
 func writeBusybox(w *layerWriter) error {
 	if err := w.program("bin/busybox", debian.Busybox); err != nil {
 		return err

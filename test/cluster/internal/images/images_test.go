@@ -61,7 +61,8 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// The cluster has the default images of this release and of each before it.
+// TestDefaultImagesOfReleases checks that the cluster has the default images of this release and of
+// all earlier releases.
 func TestDefaultImagesOfReleases(t *testing.T) {
 	repo, err := layout.FindRepo()
 	if err != nil {

@@ -23,7 +23,7 @@ const (
 	mediaTypeLayer    = "application/vnd.oci.image.layer.v1.tar"
 )
 
-// imageConfig is the part of an image's configuration that concerns its processes.
+// imageConfig is the process part of an image's configuration.
 type imageConfig struct {
 	User         string              `json:",omitempty"`
 	ExposedPorts map[string]struct{} `json:",omitempty"`
@@ -35,7 +35,7 @@ type imageConfig struct {
 	StopSignal   string              `json:",omitempty"`
 }
 
-// descriptor names a blob.
+// descriptor identifies a blob.
 type descriptor struct {
 	MediaType string `json:"mediaType"`
 	Digest    string `json:"digest"`
@@ -49,8 +49,8 @@ type manifest struct {
 	Layers        []descriptor `json:"layers"`
 }
 
-// imageDocuments returns the configuration and the manifest of an image of one layer. The same files make the same image:
-// there are no times in it.
+// imageDocuments returns the configuration and the manifest of an image with one layer. They have
+// no timestamps, so the same files result in the same image.
 func imageDocuments(config imageConfig, layer descriptor) (configJSON, manifestJSON []byte, err error) {
 	configJSON, err = json.Marshal(map[string]any{
 		"created":      time.Unix(0, 0).UTC(),
@@ -79,7 +79,8 @@ func describe(mediaType string, data []byte) descriptor {
 	return descriptor{MediaType: mediaType, Digest: "sha256:" + hex.EncodeToString(sum[:]), Size: int64(len(data))}
 }
 
-// layerWriter writes the tar file of a layer. The first entry of a name wins.
+// layerWriter writes the tar file of a layer. If several entries have the same name, the first one
+// wins.
 type layerWriter struct {
 	tar  *tar.Writer
 	seen map[string]bool
@@ -89,7 +90,7 @@ func newLayerWriter(out io.Writer) *layerWriter {
 	return &layerWriter{tar: tar.NewWriter(out), seen: map[string]bool{".": true}}
 }
 
-// add writes an entry and the directories above it.
+// add writes an entry and its missing parent directories.
 func (w *layerWriter) add(header *tar.Header, content io.Reader) error {
 	header.Name = strings.TrimPrefix(path.Clean("/"+header.Name), "/")
 	if header.Name == "" || w.seen[header.Name] {
@@ -130,7 +131,7 @@ func (w *layerWriter) text(name, content string) error {
 	return w.add(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644, Size: int64(len(content))}, strings.NewReader(content))
 }
 
-// program copies an executable file of the machine.
+// program adds an executable file from the machine.
 func (w *layerWriter) program(name, source string) error {
 	file, err := os.Open(source)
 	if err != nil {
@@ -144,7 +145,7 @@ func (w *layerWriter) program(name, source string) error {
 	return w.add(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o755, Size: info.Size()}, file)
 }
 
-// debianPackage copies the files of a .deb file, except those that skip says.
+// debianPackage adds the files of a .deb file, except files for which skip returns true.
 func (w *layerWriter) debianPackage(file string, skip func(name string) bool) (err error) {
 	cmd := exec.Command("dpkg-deb", "--fsys-tarfile", file)
 	var stderr bytes.Buffer
@@ -157,7 +158,7 @@ func (w *layerWriter) debianPackage(file string, skip func(name string) bool) (e
 		return fmt.Errorf("failed to unpack %s: %w", file, err)
 	}
 	defer func() {
-		// Whatever was not read would keep the program waiting.
+		// Drain the pipe, otherwise dpkg-deb would block.
 		_, _ = io.Copy(io.Discard, out)
 		if waitErr := cmd.Wait(); waitErr != nil {
 			err = errors.Join(err, fmt.Errorf("failed to unpack %s: %w: %s", file, waitErr, strings.TrimSpace(stderr.String())))

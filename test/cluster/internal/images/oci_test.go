@@ -51,7 +51,7 @@ func TestLayerWriter(t *testing.T) {
 			t.Errorf("%s has a time", header.Name)
 		}
 	}
-	// Directories come before what is in them, and of two files of a name the first one counts.
+	// Parent directories come first. If two files have the same name, the first one wins.
 	want := []string{"etc/ ", "etc/deep/ ", "etc/deep/file first", "bin/ ", "bin/sh busybox", "tmp/ "}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -25,13 +25,13 @@ type Store struct {
 	Progress *host.Progress
 }
 
-// HasOwn reports whether the cluster's own images are in its registry.
+// HasOwn reports whether the registry has the cluster's own images.
 func (s Store) HasOwn() bool {
 	_, err := os.Stat(s.Node.State("images-pushed"))
 	return err == nil
 }
 
-// PushOwn makes the images that the cluster itself needs, once per cluster.
+// PushOwn creates and pushes the images that the cluster itself needs, once per cluster.
 func (s Store) PushOwn(ctx context.Context) error {
 	if s.HasOwn() {
 		return nil
@@ -50,7 +50,7 @@ func (s Store) PushOwn(ctx context.Context) error {
 	return host.WriteFile(s.Node.State("images-pushed"), nil, 0o644)
 }
 
-// PushNginx makes the images with the nginx of suites of Debian.
+// PushNginx creates and pushes the images with the nginx of Debian suites.
 func (s Store) PushNginx(ctx context.Context, suites []string) error {
 	if !s.Node.HasNetwork() {
 		return node.ErrNotRunning
@@ -67,7 +67,7 @@ func (s Store) PushNginx(ctx context.Context, suites []string) error {
 	return nil
 }
 
-// PushOLMv1 builds the programs of OLM v1 and cert-manager and makes their images, for the clusters that have them.
+// PushOLMv1 builds the programs of OLM v1 and cert-manager, and pushes their images.
 func (s Store) PushOLMv1(ctx context.Context) error {
 	recipes, programs, err := olmV1Images(s.Node.Layout)
 	if err != nil {
@@ -134,7 +134,7 @@ func (s Store) pushRecipe(ctx context.Context, r recipe) error {
 	return nil
 }
 
-// pushBlob uploads what the repository does not have.
+// pushBlob uploads a blob if the repository does not have it.
 func (s Store) pushBlob(ctx context.Context, ref registry.Reference, blob descriptor, content io.Reader) error {
 	base := layout.RegistryURL + "/v2/" + ref.Path() + "/blobs/"
 	_, err := s.send(ctx, http.MethodHead, base+blob.Digest, "", nil, 0)

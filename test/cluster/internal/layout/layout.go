@@ -1,4 +1,4 @@
-// Package layout says where everything of the cluster of one clone is: its addresses, its names, its files.
+// Package layout defines the addresses, names, and files of the cluster of one clone.
 package layout
 
 import (
@@ -11,8 +11,9 @@ import (
 	"strings"
 )
 
-// Addresses come from the ranges reserved for documentation (RFC 5737) and benchmarks (RFC 2544): nothing that a
-// test could want to reach outside uses them. Every cluster uses the same ones, each in a network namespace of its own.
+// The addresses are from the ranges reserved for documentation (RFC 5737) and benchmarks (RFC
+// 2544), so they hide no external address that a test could contact. All clusters use the same
+// addresses, each in its own network namespace.
 const (
 	NodeName         = "node0"
 	NodeIP           = "192.0.2.1"
@@ -30,12 +31,13 @@ const (
 	MetricsPort      = "4443"
 )
 
-// PauseImage is the image that holds the namespaces of a Pod.
+// PauseImage is the image of the container that holds the namespaces of a Pod.
 const PauseImage = "registry.k8s.io/pause:3.10"
 
-// The node has a mount namespace of its own in which /run, /var/lib and /var/log belong to the cluster. So the
-// components find their files at the usual places, whatever the depth of the clone (the path of a Unix socket is limited
-// to 107 characters), and two clusters on one machine do not meet.
+// The node has its own mount namespace, in which /run, /var/lib, and /var/log belong to the
+// cluster. The components find their files at the usual paths, and two clusters on one machine do
+// not conflict. The path of a Unix socket does not depend on the path of the clone, which could
+// exceed the limit of 107 characters.
 const (
 	NodeStateDir  = "/run/cluster"
 	NodeBinDir    = "/run/bin"
@@ -47,26 +49,28 @@ const (
 type Layout struct {
 	// Repo is the root directory of the clone.
 	Repo string
-	// ID names what is global to the machine: the network namespace, the cgroup, the directory under /run.
+	// ID is the name of the machine-wide resources: the network namespace, the cgroup, and the
+	// directory in /run.
 	ID string
 }
 
-// New derives the names from the path of the clone: two clones can run their clusters at the same time.
+// New derives the ID from the path of the clone, so that the clusters of two clones can run at the
+// same time.
 func New(repo string) Layout {
 	sum := sha256.Sum256([]byte(repo))
 	return Layout{Repo: repo, ID: "nginx-operator-" + hex.EncodeToString(sum[:4])}
 }
 
-// Bin is the path of a program that was built.
+// Bin is the path of a built program.
 func (l Layout) Bin(name string) string { return filepath.Join(l.Repo, "bin", name) }
 
 // ToolModule is the directory of a Go module of tools.
 func (l Layout) ToolModule(name string) string { return filepath.Join(l.Repo, "hack", "tools", name) }
 
-// Stamp is the file that records what a program was built from.
+// Stamp is the file that identifies the sources of a built program.
 func (l Layout) Stamp(name string) string { return filepath.Join(l.Repo, "bin", ".stamps", name) }
 
-// State is the path of what lives as long as the cluster.
+// State is a path in the directory that exists as long as the cluster.
 func (l Layout) State(elem ...string) string { return join(filepath.Join(l.Repo, ".cluster"), elem) }
 
 // Config is the path of a configuration file.
@@ -78,7 +82,7 @@ func (l Layout) PKI(name string) string { return l.State("pki", name) }
 // Kubeconfig is the administrator's kubeconfig file.
 func (l Layout) Kubeconfig() string { return l.State("admin.kubeconfig") }
 
-// LogDir is a path in the directory of the logs.
+// LogDir is a path in the log directory.
 func (l Layout) LogDir(elem ...string) string { return join(l.State("logs"), elem) }
 
 // Log is the log of a component.
@@ -87,27 +91,27 @@ func (l Layout) Log(component string) string { return l.LogDir(component + ".log
 // AuditLog is the audit log of the API server.
 func (l Layout) AuditLog() string { return l.LogDir("audit.log") }
 
-// RunDir is a path in the cluster's directory under /run, a mount of its own.
+// RunDir is a path in the cluster's directory in /run, which is a mount.
 func (l Layout) RunDir(elem ...string) string { return join("/run/"+l.ID, elem) }
 
-// NetNS is where the network namespace is kept.
+// NetNS is the file on which the network namespace is mounted.
 func (l Layout) NetNS() string { return l.RunDir("net") }
 
-// MountNS is where the node's mount namespace is kept.
+// MountNS is the file on which the node's mount namespace is mounted.
 func (l Layout) MountNS() string { return l.RunDir("mnt") }
 
-// NodeRunDir is a path in what the node sees as /run.
+// NodeRunDir is a path in the directory that is /run in the node.
 func (l Layout) NodeRunDir(elem ...string) string { return join(l.RunDir("node"), elem) }
 
-// ContainerdSocket is the path from outside of the node.
+// ContainerdSocket is the path of containerd's socket outside the node.
 func (l Layout) ContainerdSocket() string { return l.NodeRunDir("containerd", "containerd.sock") }
 
 func join(base string, elem []string) string {
 	return filepath.Join(append([]string{base}, elem...)...)
 }
 
-// FindRepo returns the clone that the program belongs to: the one whose bin directory holds it, or else (go run) the one
-// that holds the working directory.
+// FindRepo returns the clone of this program. If the program is not in the bin directory of a clone
+// (go run), it returns the clone of the working directory.
 func FindRepo() (string, error) {
 	if executable, err := os.Executable(); err == nil {
 		if executable, err = filepath.EvalSymlinks(executable); err == nil {

@@ -10,7 +10,7 @@ func TestLayoutsDiffer(t *testing.T) {
 	if a.ID == b.ID || a.ID != New("/a").ID {
 		t.Errorf("got %s and %s", a.ID, b.ID)
 	}
-	// However deep the clone is, the path of a socket stays short enough.
+	// The path of a socket stays short for a clone at any depth.
 	deep := New("/" + strings.Repeat("deep/", 60))
 	if socket := deep.ContainerdSocket(); len(socket) > 107 {
 		t.Errorf("%s has %d characters", socket, len(socket))

@@ -14,10 +14,10 @@ import (
 	"github.com/example/nginx-operator/test/cluster/internal/host"
 )
 
-// The file systems of the two versions of cgroups.
+// cgroupV1 and cgroupV2 are the file system types of the two cgroup versions.
 const cgroupV1, cgroupV2 = "cgroup", "cgroup2"
 
-// cgroups returns the cluster's directory in every hierarchy.
+// cgroups returns the cluster's directory in each cgroup hierarchy.
 func (n *Node) cgroups() ([]mountPoint, error) {
 	mounts, err := readMounts()
 	mounts = slices.DeleteFunc(mounts, func(m mountPoint) bool { return m.fsType != cgroupV1 && m.fsType != cgroupV2 })
@@ -27,7 +27,7 @@ func (n *Node) cgroups() ([]mountPoint, error) {
 	return mounts, err
 }
 
-// createCgroups makes the kubelet's cgroupRoot, which the kubelet expects to be there.
+// createCgroups creates the kubelet's cgroupRoot, which must exist before the kubelet starts.
 func (n *Node) createCgroups() error {
 	groups, err := n.cgroups()
 	if err != nil {
@@ -39,7 +39,7 @@ func (n *Node) createCgroups() error {
 	unified := !slices.ContainsFunc(groups, func(g mountPoint) bool { return g.fsType == cgroupV1 })
 	for _, g := range groups {
 		if g.fsType == cgroupV2 && !unified {
-			continue // the controllers are in the version 1 hierarchies
+			continue // the version 1 hierarchies have the controllers
 		}
 		if err := os.MkdirAll(g.path, 0o755); err != nil {
 			return host.Unavailable("no cgroup can be made: %w", err)
@@ -51,7 +51,7 @@ func (n *Node) createCgroups() error {
 			continue
 		}
 		for _, name := range []string{"cpuset.cpus", "cpuset.mems"} {
-			// In a new cpuset both are empty, and no process can enter it.
+			// In a new cpuset, both are empty and no process can enter it.
 			data, err := os.ReadFile(filepath.Join(filepath.Dir(g.path), name))
 			if errors.Is(err, fs.ErrNotExist) {
 				continue
@@ -67,7 +67,8 @@ func (n *Node) createCgroups() error {
 	return nil
 }
 
-// enableControllers lets the cluster's cgroup and its children use the controllers that the kubelet needs.
+// enableControllers enables the controllers that the kubelet needs for the cluster's cgroup and its
+// children.
 func enableControllers(path string) error {
 	for _, dir := range []string{filepath.Dir(path), path} {
 		available, err := os.ReadFile(filepath.Join(dir, "cgroup.controllers"))
@@ -85,7 +86,8 @@ func enableControllers(path string) error {
 	return nil
 }
 
-// removeCgroups removes the cluster's cgroups, which works a moment after the last process in them ended.
+// removeCgroups removes the cluster's cgroups. It retries, because removal fails shortly after the
+// last process in them ended.
 func (n *Node) removeCgroups(ctx context.Context) error {
 	groups, err := n.cgroups()
 	if err != nil {
@@ -100,7 +102,8 @@ func (n *Node) removeCgroups(ctx context.Context) error {
 	return nil
 }
 
-// removeCgroup removes a cgroup from the leaves up; the files in it cannot be removed and go with it.
+// removeCgroup removes a cgroup and its children, children first. The files in it cannot be
+// removed, and disappear with the cgroup.
 func removeCgroup(path string) error {
 	entries, err := os.ReadDir(path)
 	if err != nil {

@@ -17,13 +17,14 @@ import (
 	"github.com/example/nginx-operator/test/cluster/internal/layout"
 )
 
-// healthTimeout bounds one look at a component or an object.
+// healthTimeout bounds one check of a component or one read of an object.
 const healthTimeout = 2 * time.Second
 
-// maxBody bounds what is read of a response.
+// maxBody bounds the size of a response body.
 const maxBody = 16 << 20
 
-// httpClient returns a client that is the cluster's administrator to the API server, once the certificates are there.
+// httpClient returns a client with the administrator's certificate. It returns an error until the
+// certificates exist.
 func (n *Node) httpClient() (*http.Client, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -45,7 +46,7 @@ func (n *Node) httpClient() (*http.Client, error) {
 	return n.client, nil
 }
 
-// Do sends a request and returns the response with its body; any status but 2xx is an error.
+// Do sends a request and returns the response and its body. Any status except 2xx is an error.
 func (n *Node) Do(request *http.Request) (*http.Response, []byte, error) {
 	client, err := n.httpClient()
 	if err != nil {
@@ -66,7 +67,7 @@ func (n *Node) Do(request *http.Request) (*http.Response, []byte, error) {
 	return response, body, nil
 }
 
-// statusError is a response that is not 2xx.
+// statusError is a response with a status other than 2xx.
 type statusError struct {
 	code      int
 	url, body string
@@ -74,13 +75,13 @@ type statusError struct {
 
 func (e *statusError) Error() string { return fmt.Sprintf("%s answered %d: %s", e.url, e.code, e.body) }
 
-// IsStatus reports whether an error is a response with that status.
+// IsStatus reports whether an error is a response with the given status.
 func IsStatus(err error, code int) bool {
 	status := (*statusError)(nil)
 	return errors.As(err, &status) && status.code == code
 }
 
-// Get reads an object of the API server into a struct.
+// Get reads an object from the API server into a struct.
 func (n *Node) Get(ctx context.Context, path string, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
@@ -98,7 +99,7 @@ func (n *Node) Get(ctx context.Context, path string, into any) error {
 	return nil
 }
 
-// Check looks once whether a component works.
+// Check checks once whether a component works.
 func (n *Node) Check(ctx context.Context, component components.Component) error {
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
@@ -117,7 +118,7 @@ func (n *Node) Check(ctx context.Context, component components.Component) error 
 	return err
 }
 
-// Ready looks once whether the node is ready.
+// Ready checks once whether the node is ready.
 func (n *Node) Ready(ctx context.Context) error {
 	var node struct {
 		Status struct {
@@ -138,23 +139,24 @@ func (n *Node) Ready(ctx context.Context) error {
 	return errors.New("the node is not ready: it has not said so yet")
 }
 
-// ServiceAccountReady looks once whether Pods can be made in the default namespace.
+// ServiceAccountReady checks once whether Pods can be created in the default namespace.
 func (n *Node) ServiceAccountReady(ctx context.Context) error {
 	return n.Get(ctx, "/api/v1/namespaces/default/serviceaccounts/default", &struct{}{})
 }
 
-// RegisterMetrics makes the objects that lead the API server to metrics-server.
+// RegisterMetrics creates the objects that register metrics-server with the API server.
 func (n *Node) RegisterMetrics(ctx context.Context) error {
 	_, err := n.Run(ctx, nil, n.Bin("kubectl"), "apply", "--server-side", "--filename", n.Config("metrics-server.yaml"))
 	return err
 }
 
-// MetricsReady looks once whether the metrics API answers: while it does not, no namespace can be deleted.
+// MetricsReady checks once whether the metrics API responds. Until it does, no namespace can be
+// deleted.
 func (n *Node) MetricsReady(ctx context.Context) error {
 	return n.Get(ctx, "/apis/metrics.k8s.io/v1beta1/nodes", &struct{}{})
 }
 
-// DNSReady looks once whether the cluster's DNS finds the API server.
+// DNSReady checks once whether the cluster's DNS resolves the API server.
 func (n *Node) DNSReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

@@ -18,7 +18,7 @@ import (
 	"github.com/example/nginx-operator/test/cluster/internal/layout"
 )
 
-// environment is what a command in the cluster's network gets to see.
+// environment returns the environment of commands in the cluster's network.
 func (n *Node) environment() []string {
 	return mergeEnv(os.Environ(), []string{
 		"PATH=" + n.Bin("") + string(filepath.ListSeparator) + os.Getenv("PATH"),
@@ -28,7 +28,7 @@ func (n *Node) environment() []string {
 		"IMAGE_REGISTRY=" + layout.RegistryAddress,
 		"CLUSTER_AUDIT_LOG=" + n.AuditLog(),
 		"CLUSTER_ETCD_URL=" + layout.EtcdURL,
-		// A module that is not in the cache cannot be fetched: say so at once.
+		// A module that is not in the cache cannot be downloaded. Fail immediately.
 		"GOPROXY=off",
 		"BUILDAH_ISOLATION=chroot",
 		"STORAGE_DRIVER=vfs",
@@ -39,7 +39,7 @@ func (n *Node) environment() []string {
 	})
 }
 
-// Exec replaces this program by a command in the cluster's network, whose names are those of the cluster's DNS.
+// Exec replaces this program with a command in the cluster's network, which uses the cluster's DNS.
 func (n *Node) Exec(args []string) error {
 	if !n.HasNetwork() {
 		return ErrNotRunning
@@ -51,7 +51,7 @@ func (n *Node) Exec(args []string) error {
 		args = []string{"sh", "-c", args[0]}
 	}
 	env := n.environment()
-	// The command is looked for where it will run.
+	// Look up the command with the PATH that it will have.
 	if err := os.Setenv("PATH", n.Bin("")+string(filepath.ListSeparator)+os.Getenv("PATH")); err != nil {
 		return fmt.Errorf("failed to set PATH: %w", err)
 	}
@@ -66,7 +66,7 @@ func (n *Node) Exec(args []string) error {
 		if err := n.useClusterDNS(); err != nil {
 			return err
 		}
-		// This thread becomes the process: same id, same parent, same terminal.
+		// This thread becomes the process, with the same ID, parent, and terminal.
 		if err := unix.Exec(program, args, env); err != nil {
 			return fmt.Errorf("failed to run %s: %w", program, err)
 		}
@@ -74,23 +74,25 @@ func (n *Node) Exec(args []string) error {
 	})
 }
 
-// useClusterDNS puts the cluster's resolv.conf over the machine's in a mount namespace of the command's own.
+// useClusterDNS moves the thread to a new mount namespace, in which the cluster's resolv.conf
+// covers the machine's.
 func (n *Node) useClusterDNS() error {
 	const resolvConf = "/etc/resolv.conf"
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
 		return fmt.Errorf("failed to make a mount namespace: %w", err)
 	}
-	// What the machine unmounts is to vanish here as well.
+	// Unmounts on the machine also apply here.
 	if err := mount("", "/", unix.MS_REC|unix.MS_SLAVE); err != nil {
 		return err
 	}
 	if _, err := os.Stat(resolvConf); errors.Is(err, os.ErrNotExist) {
-		return nil // nothing to cover; the command then has no DNS
+		return nil // no file to cover; the command has no DNS
 	}
 	return mount(n.Config("resolv.conf"), resolvConf, unix.MS_BIND)
 }
 
-// Run runs a command in the cluster's network and returns what it wrote, which is part of the error as well.
+// Run runs a command in the cluster's network and returns its output. The error includes the
+// output.
 func (n *Node) Run(ctx context.Context, stdin io.Reader, name string, args ...string) (string, error) {
 	var out bytes.Buffer
 	cmd := exec.CommandContext(ctx, name, args...)
@@ -105,8 +107,9 @@ func (n *Node) Run(ctx context.Context, stdin io.Reader, name string, args ...st
 	return out.String(), nil
 }
 
-// mergeEnv returns base with the values of override. Every name comes once, because programs do not agree on which of two
-// counts. Proxies are left out: there is no way out, so there is no way to a proxy either.
+// mergeEnv returns base with the values of override. Each name occurs once, because programs differ
+// in which of two values they use. Proxy variables are removed, because the cluster's network has
+// no outside access and so reaches no proxy.
 func mergeEnv(base, override []string) []string {
 	overridden := map[string]bool{}
 	for _, entry := range override {

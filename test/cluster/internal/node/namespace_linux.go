@@ -18,7 +18,8 @@ import (
 	"github.com/example/nginx-operator/test/cluster/internal/layout"
 )
 
-// inNetwork runs f on a thread inside of the cluster's network namespace. What f starts or opens stays there.
+// inNetwork runs f on a thread in the cluster's network namespace. Processes and sockets that f
+// creates stay there.
 func (n *Node) inNetwork(f func() error) error {
 	return onOwnThread(func() error {
 		if err := setns(n.NetNS(), unix.CLONE_NEWNET); err != nil {
@@ -28,13 +29,14 @@ func (n *Node) inNetwork(f func() error) error {
 	})
 }
 
-// inNode runs f on a thread inside of both namespaces, where the paths are those of the node.
+// inNode runs f on a thread in both namespaces of the node, with the node's paths.
 func (n *Node) inNode(f func() error) error {
 	return onOwnThread(func() error {
 		if err := setns(n.NetNS(), unix.CLONE_NEWNET); err != nil {
 			return err
 		}
-		// A thread that shares its working directory with others must not change the mount namespace.
+		// A thread cannot change its mount namespace while it shares its working directory with
+		// others.
 		if err := unix.Unshare(unix.CLONE_FS); err != nil {
 			return fmt.Errorf("failed to detach the thread: %w", err)
 		}
@@ -45,7 +47,8 @@ func (n *Node) inNode(f func() error) error {
 	})
 }
 
-// onOwnThread runs f on a thread that ends with it, because nothing else may run in a thread whose namespaces differ.
+// onOwnThread runs f on a thread that ends with f, because no other goroutine may run on a thread
+// with other namespaces.
 func onOwnThread(f func() error) error {
 	result := make(chan error, 1)
 	go func() {
@@ -68,7 +71,7 @@ func setns(path string, kind int) error {
 	return nil
 }
 
-// dial connects from inside of the cluster's network.
+// dial connects to an address in the cluster's network.
 func (n *Node) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	var conn net.Conn
 	err := n.inNetwork(func() error {
@@ -79,7 +82,8 @@ func (n *Node) dial(ctx context.Context, network, address string) (net.Conn, err
 	return conn, err
 }
 
-// createRun makes the directory under /run. It is a mount that does not propagate: a mount namespace can be kept nowhere else.
+// createRun creates the cluster's directory in /run and makes it a private mount. A mount namespace
+// can be mounted only on a private mount.
 func (n *Node) createRun() error {
 	if err := os.MkdirAll(n.RunDir(), 0o755); err != nil {
 		return fmt.Errorf("failed to make %s: %w", n.RunDir(), err)
@@ -94,7 +98,8 @@ func (n *Node) createRun() error {
 	return mount("", n.RunDir(), unix.MS_PRIVATE)
 }
 
-// keepNamespace makes a namespace, lets arrange furnish it from inside, and keeps it at path.
+// keepNamespace creates a namespace, runs arrange in it, and mounts it at path, so that it
+// persists. It does nothing if path already is a namespace.
 func keepNamespace(path, kind string, flag int, arrange func() error) error {
 	if isNamespace(path) {
 		return nil
@@ -124,9 +129,9 @@ func keepNamespace(path, kind string, flag int, arrange func() error) error {
 	}
 }
 
-// createNetwork makes a network namespace without a way out. The node's address is on one end of a veth pair whose
-// other end stays inside (not every kernel has dummy devices); without the default route over it the addresses of
-// services would be unreachable.
+// createNetwork creates a network namespace without outside access. One end of a veth pair has the
+// node's address, and the other end stays in the namespace, because some kernels have no dummy
+// devices. Service addresses need the default route over this device.
 func (n *Node) createNetwork(ctx context.Context) error {
 	return keepNamespace(n.NetNS(), "net", unix.CLONE_NEWNET, func() error {
 		for _, command := range []string{
@@ -141,7 +146,8 @@ func (n *Node) createNetwork(ctx context.Context) error {
 				return err
 			}
 		}
-		// /proc/sys/net shows the values of the namespace of whoever looks: the machine's own are not touched.
+		// /proc/sys/net shows the values of the caller's network namespace, so the machine's values
+		// do not change.
 		for name, required := range map[string]bool{
 			"net/ipv4/ip_forward":                true,
 			"net/ipv4/conf/all/route_localnet":   false,
@@ -156,13 +162,15 @@ func (n *Node) createNetwork(ctx context.Context) error {
 	})
 }
 
-// isNamespace reports whether path is a namespace, and not just the empty file on which one was mounted.
+// isNamespace reports whether a namespace is mounted at path. Otherwise path is an empty file or
+// does not exist.
 func isNamespace(path string) bool {
 	var stat unix.Statfs_t
 	return unix.Statfs(path, &stat) == nil && stat.Type == unix.NSFS_MAGIC
 }
 
-// kernelTunables are what the kubelet insists on writing. They belong to the machine, so the node sees files instead.
+// kernelTunables are settings that the kubelet must write. They apply to the whole machine, so the
+// node sees files instead.
 var kernelTunables = map[string]string{
 	"vm/overcommit_memory":      "1",
 	"vm/panic_on_oom":           "0",
@@ -172,7 +180,7 @@ var kernelTunables = map[string]string{
 	"kernel/keys/root_maxbytes": "25000000",
 }
 
-// createMounts makes the node's mount namespace.
+// createMounts creates the node's mount namespace.
 func (n *Node) createMounts() error {
 	for _, dir := range []string{
 		n.State("lib", "kubelet"), n.State("lib", "cni"), n.State("lib", "etcd"), n.State("lib", "registry"),
@@ -186,7 +194,7 @@ func (n *Node) createMounts() error {
 	return keepNamespace(n.MountNS(), "mnt", unix.CLONE_NEWNS, n.arrangeMounts)
 }
 
-// arrangeMounts gives the calling thread the node's view of the file system.
+// arrangeMounts sets up the node's file system for the calling thread.
 func (n *Node) arrangeMounts() error {
 	if err := mount("", "/", unix.MS_REC|unix.MS_PRIVATE); err != nil {
 		return err
@@ -201,7 +209,8 @@ func (n *Node) arrangeMounts() error {
 			return err
 		}
 	}
-	// Copies of the machine's mounts (namespaces, containers) would keep these alive after their owner dropped them.
+	// Copies of the machine's mounts (namespaces, containers) would keep them alive after their
+	// owners unmount them.
 	mounts, err := readMounts()
 	if err != nil {
 		return err
@@ -230,7 +239,7 @@ func (n *Node) arrangeMounts() error {
 			return err
 		}
 	}
-	// Volumes of Pods with mount propagation work among themselves, not towards the machine.
+	// Mount propagation works between the volumes of Pods, but not to the machine.
 	return mount("", "/", unix.MS_REC|unix.MS_SHARED)
 }
 
@@ -241,7 +250,8 @@ func mount(source, target string, flags uintptr) error {
 	return nil
 }
 
-// readMounts returns the mounts of the calling thread, the newest first, so that they can be unmounted in order.
+// readMounts returns the mounts of the calling thread, the latest first, so that they can be
+// unmounted in order.
 func readMounts() ([]mountPoint, error) {
 	data, err := os.ReadFile("/proc/thread-self/mountinfo")
 	if err != nil {
@@ -250,7 +260,7 @@ func readMounts() ([]mountPoint, error) {
 	return parseMounts(string(data)), nil
 }
 
-// SupportsOverlay reports whether overlay mounts work where containerd keeps its data.
+// SupportsOverlay reports whether overlay mounts work in the cluster's state directory.
 func (n *Node) SupportsOverlay() bool {
 	dir := n.State("overlay-test")
 	defer func() { _ = os.RemoveAll(dir) }()

@@ -1,5 +1,5 @@
-// Package node is the machine that the cluster believes to run on: a network and a mount namespace, a cgroup, the processes
-// in them, and what talks to these.
+// Package node is the machine on which the cluster runs: a network namespace, a mount namespace, a
+// cgroup, and the processes in them. It also has the clients for these processes.
 package node
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/example/nginx-operator/test/cluster/internal/layout"
 )
 
-// ErrNotRunning is the error of commands that need a cluster.
+// ErrNotRunning is the error of commands that require a running cluster.
 var ErrNotRunning = errors.New("no cluster runs here: start it with `make cluster-up`")
 
 // Node is the node of the cluster of one clone.
@@ -26,10 +26,10 @@ type Node struct {
 	client *http.Client
 }
 
-// New returns the node, whether it is there or not.
+// New returns the node, whether or not it exists.
 func New(l layout.Layout) *Node { return &Node{Layout: l} }
 
-// Prepare makes the namespaces and the cgroup.
+// Prepare creates the namespaces and the cgroup.
 func (n *Node) Prepare(ctx context.Context) error {
 	if err := n.createRun(); err != nil {
 		return err
@@ -43,17 +43,18 @@ func (n *Node) Prepare(ctx context.Context) error {
 	return n.createCgroups()
 }
 
-// HasNetwork reports whether the network namespace is there.
+// HasNetwork reports whether the network namespace exists.
 func (n *Node) HasNetwork() bool { return isNamespace(n.NetNS()) }
 
-// Exists reports whether both namespaces are there.
+// Exists reports whether both namespaces exist.
 func (n *Node) Exists() bool { return n.HasNetwork() && isNamespace(n.MountNS()) }
 
 // IsInside reports whether this program runs in the cluster's network.
 func (n *Node) IsInside() bool { return sameNamespace(os.Getpid(), "net", n.NetNS()) }
 
-// Remove leaves nothing of the cluster behind. With the last process in it the node's mount namespace ends, and with
-// that every mount and every network namespace of a Pod.
+// Remove stops the cluster and removes its namespaces, cgroups, and files. The node's mount
+// namespace ends with its last process. All of its mounts and the network namespaces of Pods end
+// with it.
 func (n *Node) Remove(ctx context.Context) error {
 	if err := n.stopAll(ctx); err != nil {
 		return fmt.Errorf("failed to stop the cluster: %w", err)
@@ -66,7 +67,7 @@ func (n *Node) Remove(ctx context.Context) error {
 			return fmt.Errorf("failed to unmount %s: %w", path, err)
 		}
 	}
-	// Never remove files through a mount that is still there.
+	// Never remove files through an existing mount.
 	mounts, err := readMounts()
 	if err != nil {
 		return err

@@ -21,17 +21,18 @@ import (
 	"github.com/example/nginx-operator/test/cluster/internal/host"
 )
 
-// maxLogSize is the size from which on a component's log is rotated at its next start.
+// maxLogSize is the size in bytes above which Start rotates a component's log.
 const maxLogSize = 16 << 20
 
-// logTailLines is how much of its log the error about a dead component quotes.
+// logTailLines is the number of log lines in the error for a dead component.
 const logTailLines = 30
 
-// collecting has the components collect their garbage a third as often as Go does by default: a cluster for tests has few processors, and
-// memory enough. The limit is for those that keep much. Pods do not inherit it.
+// collecting makes the components collect garbage less often than by default, because a test
+// cluster has few processors but enough memory. The limit is for components that retain much
+// memory. Pods do not inherit these variables.
 var collecting = []string{"GOGC=300", "GOMEMLIMIT=2GiB"}
 
-// Start runs a component in the node, where it outlives this program.
+// Start runs a component in the node. It outlives this program.
 func (n *Node) Start(c components.Component) error {
 	if info, err := os.Stat(n.Log(c.Name)); err == nil && info.Size() > maxLogSize {
 		if err := os.Rename(n.Log(c.Name), n.Log(c.Name)+".old"); err != nil {
@@ -55,7 +56,7 @@ func (n *Node) Start(c components.Component) error {
 	if err != nil {
 		return err
 	}
-	// Collect it should it end while this program runs.
+	// Reap the process if it ends while this program runs.
 	go func() { _ = cmd.Wait() }()
 	boot, err := bootID()
 	if err != nil {
@@ -70,7 +71,7 @@ func (n *Node) Start(c components.Component) error {
 
 func (n *Node) record(name string) string { return n.State("processes", name+".json") }
 
-// PID returns the process of a component, 0 when it does not run.
+// PID returns the process ID of a component, or 0 if it does not run.
 func (n *Node) PID(name string) (int, error) {
 	data, err := os.ReadFile(n.record(name))
 	if err != nil {
@@ -94,13 +95,13 @@ func (n *Node) PID(name string) (int, error) {
 	return record.PID, nil
 }
 
-// WasStarted reports whether a component was started before: one that does not run then has died.
+// WasStarted reports whether a component was started before. If it does not run now, it died.
 func (n *Node) WasStarted(name string) bool {
 	_, err := os.Stat(n.record(name))
 	return err == nil
 }
 
-// LogTail returns the end of a component's log.
+// LogTail returns the last lines of a component's log.
 func (n *Node) LogTail(name string) string {
 	data, err := os.ReadFile(n.Log(name))
 	if err != nil {
@@ -110,14 +111,14 @@ func (n *Node) LogTail(name string) string {
 	return strings.Join(lines[max(0, len(lines)-logTailLines):], "\n")
 }
 
-// DiedError is the error about a component that ended.
+// DiedError is the error for a component that ended.
 type DiedError struct{ name, log, tail string }
 
 func (e DiedError) Error() string {
 	return fmt.Sprintf("%s died; the end of %s:\n%s", e.name, e.log, e.tail)
 }
 
-// Died returns the error about a component that does not run any more.
+// Died returns the error for a component that no longer runs.
 func (n *Node) Died(name string) error {
 	return DiedError{name: name, log: n.Log(name), tail: n.LogTail(name)}
 }
@@ -148,8 +149,9 @@ type member struct {
 	pod bool
 }
 
-// members returns handles of everything that belongs to the cluster: what is in its network or mount namespace and what is
-// in its cgroup (the containers of Pods). A handle stays with its process: an id that is used again is no danger.
+// members returns the processes of the cluster: the processes in its network or mount namespace,
+// and the processes in its cgroup (the containers of Pods). A handle refers to the same process
+// even if the process ID is reused.
 func (n *Node) members() ([]member, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -161,7 +163,7 @@ func (n *Node) members() ([]member, error) {
 		if err != nil || pid == os.Getpid() {
 			continue
 		}
-		// The handle first, the check second: what is checked is then what will get the signal.
+		// Get the handle before the check, so that the signal goes to the checked process.
 		process, err := os.FindProcess(pid)
 		if err != nil {
 			continue
@@ -183,7 +185,7 @@ func (n *Node) isPod(pid int) bool {
 	return err == nil && inCgroup(string(data), n.ID)
 }
 
-// sameNamespace reports whether the process is in the namespace that is kept at path.
+// sameNamespace reports whether a process is in the namespace that is mounted at path.
 func sameNamespace(pid int, kind, path string) bool {
 	kept, err := os.Stat(path)
 	if err != nil || !isNamespace(path) {
@@ -193,7 +195,7 @@ func sameNamespace(pid int, kind, path string) bool {
 	return err == nil && os.SameFile(kept, own)
 }
 
-// signal sends a signal to one component, if it runs.
+// signal sends a signal to a component if it runs.
 func (n *Node) signal(name string, signal os.Signal) error {
 	pid, err := n.PID(name)
 	if err != nil || pid == 0 {
@@ -203,7 +205,7 @@ func (n *Node) signal(name string, signal os.Signal) error {
 	if err != nil {
 		return fmt.Errorf("failed to find %s: %w", name, err)
 	}
-	// The record was checked before the handle existed; look again.
+	// The process ID can be reused between the first check and the handle. Check again.
 	if again, err := n.PID(name); err != nil || again != pid {
 		return err
 	}
@@ -215,7 +217,7 @@ func (n *Node) signal(name string, signal os.Signal) error {
 
 // stopAll ends every process of the cluster.
 func (n *Node) stopAll(ctx context.Context) error {
-	// First those that would start something again.
+	// First stop the components that would restart others.
 	for _, name := range []string{components.Kubelet.Name, components.Containerd.Name} {
 		if err := n.signal(name, unix.SIGKILL); err != nil {
 			return err
@@ -228,7 +230,7 @@ func (n *Node) stopAll(ctx context.Context) error {
 			return err
 		}
 		for _, m := range members {
-			// Nobody waits for the Pods, the rest may write what it has to.
+			// Pods are killed at once. The other processes have time to write their data.
 			signal := unix.SIGTERM
 			if m.pod || time.Now().After(deadline) {
 				signal = unix.SIGKILL

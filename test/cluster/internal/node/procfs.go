@@ -7,19 +7,20 @@ import (
 	"strings"
 )
 
-// processStat identifies a process: a later one with the same id has another start time.
+// processStat is the state and the start time of a process. The start time differs if a process ID
+// is reused.
 type processStat struct {
 	state byte
 	start uint64
 }
 
-// parseStat reads /proc/PID/stat, whose second field, the name, can contain spaces and brackets.
+// parseStat parses /proc/PID/stat. The second field, the name, can contain spaces and parentheses.
 func parseStat(data string) (processStat, error) {
 	end := strings.LastIndexByte(data, ')')
 	if end < 0 {
 		return processStat{}, errors.New("failed to parse the state of a process: no name")
 	}
-	// The first field after the name is number 3, the start time is number 22.
+	// The first field after the name is field 3. The start time is field 22.
 	fields := strings.Fields(data[end+1:])
 	if len(fields) < 20 || len(fields[0]) != 1 {
 		return processStat{}, errors.New("failed to parse the state of a process: too short")
@@ -31,28 +32,29 @@ func parseStat(data string) (processStat, error) {
 	return processStat{state: fields[0][0], start: start}, nil
 }
 
-// alive reports whether a process runs; a zombie does not.
+// alive reports whether the process runs. A zombie does not run.
 func (s processStat) alive() bool { return s.state != 'Z' && s.state != 'X' }
 
-// processRecord names a process for good: ids are used again, and start times count from the boot.
+// processRecord identifies a process permanently. Process IDs are reused, and start times are
+// relative to the boot.
 type processRecord struct {
 	PID   int    `json:"pid"`
 	Start uint64 `json:"start"`
 	Boot  string `json:"boot"`
 }
 
-// matches reports whether the process that now has the recorded id is the recorded one and still runs.
+// matches reports whether the recorded process still runs, given the process that now has its ID.
 func (r processRecord) matches(boot string, stat processStat) bool {
 	return r.PID > 0 && r.Boot == boot && r.Start == stat.start && stat.alive()
 }
 
-// mountPoint is a mount; version 1 of cgroups has one per controller.
+// mountPoint is a mount. Cgroups version 1 have one mount per controller.
 type mountPoint struct{ path, fsType string }
 
-// isBelow reports whether the mount is inside of dir.
+// isBelow reports whether the mount is in dir.
 func (m mountPoint) isBelow(dir string) bool { return strings.HasPrefix(m.path, dir+"/") }
 
-// parseMounts reads /proc/PID/mountinfo and returns the mounts, the newest first.
+// parseMounts parses /proc/PID/mountinfo and returns the mounts, the latest first.
 func parseMounts(mountinfo string) []mountPoint {
 	var mounts []mountPoint
 	for line := range strings.Lines(mountinfo) {
@@ -66,15 +68,16 @@ func parseMounts(mountinfo string) []mountPoint {
 	return mounts
 }
 
-// unescapeMount undoes the kernel's octal escapes for blanks and backslashes.
+// unescapeMount decodes the kernel's octal escapes for whitespace and backslashes.
 func unescapeMount(path string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(path)
 }
 
-// inCgroup reads /proc/PID/cgroup and reports whether the process is in the cgroup of that name or below it.
+// inCgroup parses /proc/PID/cgroup and reports whether the process is in the named cgroup or in one
+// of its children.
 func inCgroup(data, name string) bool {
 	for line := range strings.Lines(data) {
-		// The hierarchy, its controllers, the path, which can contain colons.
+		// The fields are the hierarchy, its controllers, and the path. The path can contain colons.
 		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
 		if len(fields) == 3 && strings.Contains(fields[2]+"/", "/"+name+"/") {
 			return true

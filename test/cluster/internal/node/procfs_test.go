@@ -7,7 +7,7 @@ import (
 )
 
 func TestParseStat(t *testing.T) {
-	// The name of a process can hold anything, closing brackets too.
+	// The name of a process can contain any character, including parentheses.
 	line := "42 (a (b) c) S 1 42 42 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 9 0 123456 1000 200 18446744073709551615\n"
 	stat, err := parseStat(line)
 	if err != nil {

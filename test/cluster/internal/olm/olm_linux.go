@@ -50,7 +50,7 @@ func Install(ctx context.Context, n *node.Node, progress *host.Progress) error {
 	if err != nil {
 		return err
 	}
-	// Right after its CRD a kind may still be unknown for a moment.
+	// The API server serves a kind a moment after its CRD is established.
 	err = host.Poll(ctx, time.Minute, time.Second, func(context.Context) error {
 		return kubectl(bytes.NewReader(manifests), "apply", "--server-side", "--force-conflicts", "--filename", "-")
 	})
@@ -64,7 +64,8 @@ func Install(ctx context.Context, n *node.Node, progress *host.Progress) error {
 	return nil
 }
 
-// render renders the chart without its catalog of community operators, which lies outside of the cluster.
+// render renders the chart without its catalog of community operators, which is outside the
+// cluster.
 func render(ctx context.Context, l layout.Layout, chart string) ([]byte, error) {
 	olmVersion, err := tools.OLM.Version(l)
 	if err != nil {
@@ -91,7 +92,7 @@ func render(ctx context.Context, l layout.Layout, chart string) ([]byte, error) 
 	)
 }
 
-// Ready looks once whether OLM has installed its own aggregated API, the last thing that it does.
+// Ready checks once whether OLM has installed its own aggregated API, the last step of its start.
 func Ready(ctx context.Context, n *node.Node) error {
 	var csv struct {
 		Status struct{ Phase, Message string }

@@ -1,4 +1,5 @@
-// Package olmv1 installs OLM v1, that is catalogd and operator-controller, and cert-manager, which it needs.
+// Package olmv1 installs OLM v1 (catalogd and operator-controller) and cert-manager, which OLM v1
+// requires.
 package olmv1
 
 import (
@@ -19,7 +20,8 @@ import (
 //go:embed kustomization.yaml
 var kustomization []byte
 
-// patch makes of the manifests of a release of OLM v1, whose images are those of its development, what the local cluster runs.
+// patch adapts the manifests of an OLM v1 release to the local cluster. It also replaces the tags
+// of the images, because the manifests reference development images.
 func patch(manifests []byte, version string) ([]byte, error) {
 	var k types.Kustomization
 	if err := yaml.UnmarshalStrict(kustomization, &k); err != nil {
@@ -45,8 +47,9 @@ func patch(manifests []byte, version string) ([]byte, error) {
 	return rendered.AsYaml()
 }
 
-// writeChart puts the chart of cert-manager together in an empty directory, as the Makefile of cert-manager does: in the source its
-// version is not set, and the CRDs, templates as well, are beside it.
+// writeChart assembles the chart of cert-manager in an empty directory, like cert-manager's
+// Makefile. The chart in the source has no version, and its CRDs, which are also templates, are in
+// another directory.
 func writeChart(dir, source, version string) error {
 	crds := filepath.Join(dir, "templates", "crds")
 	for from, to := range map[string]string{filepath.Join("charts", "cert-manager"): dir, "crds": crds} {
@@ -54,7 +57,7 @@ func writeChart(dir, source, version string) error {
 			return fmt.Errorf("failed to copy the chart of cert-manager: %w", err)
 		}
 	}
-	// It would be a template too.
+	// Helm would render it as a template.
 	if err := os.Remove(filepath.Join(crds, "README.md")); err != nil {
 		return fmt.Errorf("failed to copy the chart of cert-manager: %w", err)
 	}

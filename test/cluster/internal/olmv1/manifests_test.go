@@ -10,7 +10,7 @@ import (
 	"github.com/example/nginx-operator/test/cluster/internal/host"
 )
 
-// What the kustomization looks for, as a release of OLM v1 has it.
+// manifests has the parts of an OLM v1 release that the kustomization changes.
 const manifests = `apiVersion: apps/v1
 kind: Deployment
 metadata:

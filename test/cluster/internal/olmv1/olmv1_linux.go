@@ -16,7 +16,7 @@ import (
 	"github.com/example/nginx-operator/test/cluster/internal/tools"
 )
 
-// timeout bounds the installation of one part.
+// timeout bounds the installation of one part, and each wait in it.
 const timeout = 5 * time.Minute
 
 //go:embed cert-manager-probe.yaml
@@ -25,15 +25,16 @@ var certManagerProbe []byte
 //go:embed olm-v1-probe.yaml
 var olmV1Probe []byte
 
-// part is what is installed at once, in a namespace of its own.
+// part is a set of manifests that is installed in its own namespace.
 type part struct {
 	name, namespace string
 	manifests       func(ctx context.Context, l layout.Layout) ([]byte, error)
-	// probe are objects that the API server takes once the CRDs of the part are established and its webhooks work.
+	// probe has objects that the API server accepts once the part's CRDs are established and its
+	// webhooks work.
 	probe []byte
 }
 
-// parts are in the order of their installation: certificates of the second are signed by the first.
+// parts are in installation order: cert-manager signs the certificates of OLM v1.
 var parts = []part{
 	{name: "cert-manager", namespace: "cert-manager", manifests: certManager, probe: certManagerProbe},
 	{name: "OLM v1", namespace: "olmv1-system", manifests: olmV1, probe: olmV1Probe},
@@ -49,7 +50,7 @@ func Install(ctx context.Context, n *node.Node, progress *host.Progress) error {
 	return nil
 }
 
-// Ready looks once whether all of it works.
+// Ready checks once whether all parts work.
 func Ready(ctx context.Context, n *node.Node) error {
 	for _, p := range parts {
 		if err := p.available(ctx, n, 0); err != nil {
@@ -81,20 +82,20 @@ func (p part) install(ctx context.Context, n *node.Node, progress *host.Progress
 	return host.Poll(ctx, timeout, 200*time.Millisecond, func(ctx context.Context) error { return p.answers(ctx, n) })
 }
 
-// available waits until the Deployments are; with no time to wait it looks once.
+// available waits until all Deployments are available. If wait is 0, it checks once.
 func (p part) available(ctx context.Context, n *node.Node, wait time.Duration) error {
 	_, err := n.Run(ctx, nil, n.Bin("kubectl"), "wait", "--namespace", p.namespace, "--for=condition=Available", "--timeout="+wait.String(),
 		"deployment", "--all")
 	return err
 }
 
-// answers looks once whether the API server takes the probe, which is not stored.
+// answers checks once whether the API server accepts the probe. The probe is a dry run.
 func (p part) answers(ctx context.Context, n *node.Node) error {
 	_, err := n.Run(ctx, bytes.NewReader(p.probe), n.Bin("kubectl"), "create", "--dry-run=server", "--filename", "-")
 	return err
 }
 
-// certManager renders the chart of cert-manager and the namespace that it goes into.
+// certManager returns the namespace of cert-manager and its rendered chart.
 func certManager(ctx context.Context, l layout.Layout) ([]byte, error) {
 	version, err := tools.CertManager.Version(l)
 	if err != nil {
@@ -123,7 +124,8 @@ func certManager(ctx context.Context, l layout.Layout) ([]byte, error) {
 	return bytes.Join([][]byte{namespace, rendered}, []byte("---\n")), nil
 }
 
-// olmV1 returns the manifests of the module of OLM v1 without its catalogs of public operators, which lie outside of the cluster.
+// olmV1 returns the manifests in the module of OLM v1, without the catalogs of public operators,
+// which are outside the cluster.
 func olmV1(ctx context.Context, l layout.Layout) ([]byte, error) {
 	version, err := tools.OLMv1.Version(l)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package pki makes the certificates and the kubeconfig files of the cluster.
+// Package pki creates the certificates and the kubeconfig files of the cluster.
 package pki
 
 import (
@@ -30,17 +30,17 @@ var kubeconfig string
 
 var kubeconfigTemplate = template.Must(template.New("kubeconfig").Option("missingkey=error").Parse(kubeconfig))
 
-// certificateLifetime is long enough for a cluster that somebody forgot about.
+// certificateLifetime is long enough for a cluster that a user forgot.
 const certificateLifetime = 5 * 365 * 24 * time.Hour
 
-// identity is what one certificate says.
+// identity describes one certificate.
 type identity struct {
 	file         string
 	commonName   string
 	organization string
-	// names are the DNS names and addresses of a server.
+	// names are the DNS names and IP addresses of a server.
 	names []string
-	// kubeconfig makes a kubeconfig file of that name as well.
+	// kubeconfig requests a kubeconfig file with the same name.
 	kubeconfig bool
 }
 
@@ -62,16 +62,17 @@ var identities = []identity{
 	{file: "coredns", commonName: "coredns", organization: "system:masters", kubeconfig: true},
 }
 
-// frontProxy signs in the API server at aggregated APIs. It has a CA of its own, else each client certificate would do.
+// frontProxy identifies the API server to aggregated APIs. It has its own CA, so that they do not
+// accept other client certificates of the cluster.
 var frontProxy = identity{file: "front-proxy", commonName: "front-proxy"}
 
-// ca is a CA.
+// ca is a CA certificate with its key.
 type ca struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
 }
 
-// Create makes everything once: a restarted cluster keeps its certificates.
+// Create creates all files once. A restarted cluster keeps its certificates.
 func Create(l layout.Layout) error {
 	done := l.PKI("done")
 	if _, err := os.Stat(done); err == nil {
@@ -95,11 +96,11 @@ func Create(l layout.Layout) error {
 	if err := createCertificate(l, front, frontProxy); err != nil {
 		return err
 	}
-	// The key that signs the tokens of service accounts.
+	// This key signs the tokens of service accounts.
 	if _, _, err := createKey(l, "service-accounts"); err != nil {
 		return err
 	}
-	// Clients in the cluster's network trust its CA besides those of the system.
+	// Clients in the cluster's network trust its CA in addition to the system's CAs.
 	bundle := append(systemBundle(), encodePEM("CERTIFICATE", root.cert.Raw)...)
 	if err := host.WriteFile(l.PKI("bundle.crt"), bundle, 0o644); err != nil {
 		return err
@@ -107,7 +108,8 @@ func Create(l layout.Layout) error {
 	return host.WriteFile(done, nil, 0o644)
 }
 
-// systemBundle returns the CAs of the system, in the order in which Go looks for them.
+// systemBundle returns the system's CA certificates, from the first file that exists in Go's search
+// order.
 func systemBundle() []byte {
 	for _, path := range []string{
 		os.Getenv("SSL_CERT_FILE"),
@@ -122,7 +124,7 @@ func systemBundle() []byte {
 	return nil
 }
 
-// createKey writes a new key and returns it, encoded as well.
+// createKey creates and writes a key. It also returns the key in PEM encoding.
 func createKey(l layout.Layout, name string) (key *ecdsa.PrivateKey, encoded []byte, err error) {
 	if key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
 		return nil, nil, fmt.Errorf("failed to make the key of %s: %w", name, err)
@@ -149,7 +151,7 @@ func createCA(l layout.Layout, name string) (ca, error) {
 	if err != nil {
 		return ca{}, err
 	}
-	// Parsed, it has the key identifier that certificates refer to.
+	// Only the parsed certificate has the key identifier to which issued certificates refer.
 	if cert, err = x509.ParseCertificate(der); err != nil {
 		return ca{}, fmt.Errorf("failed to parse the CA %s: %w", name, err)
 	}
@@ -193,7 +195,7 @@ func createCertificate(l layout.Layout, issuer ca, id identity) error {
 	return host.WriteFile(l.State(id.file+".kubeconfig"), out.Bytes(), 0o600)
 }
 
-// sign completes a certificate, lets the CA sign it and writes it.
+// sign completes a certificate, signs it with the issuer's key, and writes it.
 func sign(l layout.Layout, name string, cert *x509.Certificate, key *ecdsa.PrivateKey, issuer ca) ([]byte, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
 	if err != nil {

@@ -29,7 +29,8 @@ func TestCreate(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	// The front proxy's CA is another one: a client certificate of the cluster must not pass for the API server.
+	// The front proxy has a different CA, because a client certificate of the cluster must not pass
+	// for the API server.
 	if _, err := readCertificate(t, l, "front-proxy").Verify(x509.VerifyOptions{Roots: ca}); err == nil {
 		t.Error("the front proxy's certificate comes from the cluster's CA")
 	}

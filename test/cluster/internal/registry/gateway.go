@@ -18,20 +18,20 @@ import (
 	"github.com/example/nginx-operator/test/cluster/internal/layout"
 )
 
-// GatewayAddress is where clients expect a registry that is named without a port.
+// GatewayAddress is the address of a registry whose name has no port.
 const GatewayAddress = layout.NodeIP + ":443"
 
-// GatewayCommand is the hidden command that is the gateway.
+// GatewayCommand is the hidden command that runs the gateway.
 const GatewayCommand = "gateway"
 
-// dockerHubHosts are the names by which clients reach docker.io.
+// dockerHubHosts are the host names that clients use for docker.io.
 var dockerHubHosts = []string{"registry-1.docker.io", "index.docker.io"}
 
-// GatewayHosts are all names for which the gateway answers.
+// GatewayHosts returns all host names of the gateway.
 func GatewayHosts() []string { return slices.Concat(Mirrored, dockerHubHosts) }
 
-// rewriteRegistryPath maps a request to a public registry to the path in the cluster's registry: there the name of the
-// registry is the first part of the repository.
+// rewriteRegistryPath maps the path of a request for a public registry to the path in the cluster's
+// registry, where the repository starts with the name of the public registry.
 func rewriteRegistryPath(name, path string) (string, error) {
 	if hostname, _, err := net.SplitHostPort(name); err == nil {
 		name = hostname
@@ -41,7 +41,7 @@ func rewriteRegistryPath(name, path string) (string, error) {
 	}
 	rest, ok := strings.CutPrefix(path, "/v2/")
 	if ok && rest == "" {
-		return path, nil // only asks whether this is a registry
+		return path, nil // a check whether this is a registry
 	}
 	if !ok || !slices.Contains(Mirrored, name) {
 		return "", fmt.Errorf("no registry here for %s%s", name, path)
@@ -49,7 +49,7 @@ func rewriteRegistryPath(name, path string) (string, error) {
 	return "/v2/" + name + "/" + rest, nil
 }
 
-// gatewayHandler forwards what reads; pushes go to the registry by its own name.
+// gatewayHandler forwards read requests. It rejects pushes: they must use the registry's own name.
 func gatewayHandler(transport http.RoundTripper) http.Handler {
 	target := &url.URL{Scheme: "https", Host: layout.RegistryAddress}
 	proxy := &httputil.ReverseProxy{
@@ -71,7 +71,7 @@ func gatewayHandler(transport http.RoundTripper) http.Handler {
 	})
 }
 
-// ServeGateway is one of the node's components.
+// ServeGateway runs the gateway, which is one of the node's components.
 func ServeGateway(ctx context.Context) error {
 	pool, err := host.CertPool(filepath.Join(layout.NodePKIDir, "ca.crt"))
 	if err != nil {

@@ -22,7 +22,7 @@ func TestRewriteRegistryPath(t *testing.T) {
 	}
 }
 
-// roundTripper answers with the path that it was asked for.
+// roundTripper returns the requested URL in a header of the response.
 type roundTripper struct{}
 
 func (roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -1,5 +1,5 @@
-// Package registry knows the cluster's own registry: the names under which it keeps images, and the gateway that answers for
-// the public registries.
+// Package registry maps image names to the cluster's own registry, and has the gateway that
+// replaces the public registries.
 package registry
 
 import (
@@ -10,20 +10,21 @@ import (
 	"github.com/example/nginx-operator/test/cluster/internal/layout"
 )
 
-// Mirrored are the registries whose images the node takes from the cluster's own one, so that manifests with
-// the names that users pull work unchanged.
+// Mirrored are the public registries whose images the node pulls from the cluster's own registry.
+// Manifests with public image names therefore work unchanged.
 var Mirrored = []string{"docker.io", "gcr.io", "ghcr.io", "quay.io", "registry.access.redhat.com", "registry.k8s.io"}
 
-// Reference is the name of an image in full.
+// Reference is a full image name.
 type Reference struct {
-	// repository starts with the registry: docker.io/library/busybox.
+	// repository starts with the registry, for example docker.io/library/busybox.
 	repository string
 	Tag        string
 }
 
 func (r Reference) String() string { return r.repository + ":" + r.Tag }
 
-// InCluster is where the cluster's registry keeps the image. An image that is named after that registry stays as it is.
+// InCluster returns the name of the image in the cluster's registry. A name that already starts
+// with that registry is unchanged.
 func (r Reference) InCluster() string {
 	if strings.HasPrefix(r.repository, layout.RegistryAddress+"/") {
 		return r.String()
@@ -31,7 +32,7 @@ func (r Reference) InCluster() string {
 	return layout.RegistryAddress + "/" + r.String()
 }
 
-// Path is the repository within the cluster's registry.
+// Path returns the repository in the cluster's registry.
 func (r Reference) Path() string { return strings.TrimPrefix(r.repository, layout.RegistryAddress+"/") }
 
 var (
@@ -39,7 +40,7 @@ var (
 	tagPattern        = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
 )
 
-// Parse reads a name the way that container tools do: busybox is docker.io/library/busybox:latest.
+// Parse parses a name like container tools do: busybox is docker.io/library/busybox:latest.
 func Parse(name string) (Reference, error) {
 	if strings.Contains(name, "@") {
 		return Reference{}, fmt.Errorf("the image %q has a digest: name a tag", name)

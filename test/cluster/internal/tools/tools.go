@@ -1,5 +1,5 @@
-// Package tools builds programs from the Go modules under hack/tools into bin/. Each of these modules pins the versions of
-// tools whose dependencies fit together.
+// Package tools builds programs from the Go modules in hack/tools into bin/. Each of these modules
+// pins the versions of tools with compatible dependencies.
 package tools
 
 import (
@@ -20,10 +20,10 @@ import (
 	"github.com/example/nginx-operator/test/cluster/internal/layout"
 )
 
-// Dependency is a Go module in the version that a module under hack/tools requires.
+// Dependency is a Go module in the version that a module in hack/tools requires.
 type Dependency struct{ module, path string }
 
-// The dependencies whose version or source the cluster needs.
+// The cluster needs the version or the source of these dependencies.
 var (
 	OLM         = Dependency{"olm", "github.com/operator-framework/operator-lifecycle-manager"}
 	Registry    = Dependency{"olm", "github.com/operator-framework/operator-registry"}
@@ -34,24 +34,25 @@ var (
 	containerd  = Dependency{"containerd", "github.com/containerd/containerd/v2"}
 )
 
-// imageTags leave out what the container libraries need C libraries for.
+// imageTags exclude the parts of the container libraries that need C libraries.
 const imageTags = "containers_image_openpgp,exclude_graphdriver_btrfs,exclude_graphdriver_devicemapper"
 
-// prometheusTags leave out every service discovery but that of Kubernetes: the others are most of what there is to compile.
+// prometheusTags exclude all service discoveries except that for Kubernetes, because they take most
+// of the build time.
 const prometheusTags = "remove_all_sd,enable_kubernetes_sd"
 
-// buildLimit bounds one build, which may have to fetch modules over a slow line first.
+// buildLimit bounds one build, including the download of modules over a slow connection.
 const buildLimit = time.Hour
 
-// tool is a program that is built from the Go module proxy.
+// tool is a program to build from the Go module proxy.
 type tool struct {
 	name string
-	// module is the directory under hack/tools.
+	// module is the directory in hack/tools.
 	module  string
 	pkg     string
 	tags    string
 	ldflags func(versions moduleVersions) ([]string, error)
-	// cluster marks the tools without which the cluster does not start.
+	// cluster marks the tools that the cluster requires.
 	cluster bool
 }
 
@@ -102,7 +103,8 @@ var tools = []tool{
 	{name: "prometheus", module: "prometheus", pkg: "github.com/prometheus/prometheus/cmd/prometheus", tags: prometheusTags},
 }
 
-// kubernetesFlags set the version that the API server reports; without them OLM and clients see v0.0.0.
+// kubernetesFlags returns flags that set the version that the API server reports. Without them, OLM
+// and clients see v0.0.0.
 func kubernetesFlags(versions moduleVersions) ([]string, error) {
 	version, err := versions.of(Kubernetes.path)
 	if err != nil {
@@ -122,7 +124,7 @@ func kubernetesFlags(versions moduleVersions) ([]string, error) {
 	return flags, nil
 }
 
-// operatorSDKFlags set the version that the SDK writes into what it generates.
+// operatorSDKFlags returns flags that set the version that the SDK writes into generated files.
 func operatorSDKFlags(versions moduleVersions) ([]string, error) {
 	version, err := versions.of(OperatorSDK.path)
 	if err != nil {
@@ -150,7 +152,7 @@ func majorMinor(version string) (major, minor string, ok bool) {
 	return parts[0], parts[1], true
 }
 
-// moduleVersions are the versions that a go.mod file requires.
+// moduleVersions has the required versions of a go.mod file, by module path.
 type moduleVersions map[string]string
 
 func (v moduleVersions) of(path string) (string, error) {
@@ -160,7 +162,7 @@ func (v moduleVersions) of(path string) (string, error) {
 	return "", fmt.Errorf("failed to find %s in the requirements", path)
 }
 
-// parseRequirements reads the requirements of a go.mod file.
+// parseRequirements parses the requirements of a go.mod file.
 func parseRequirements(gomod string) moduleVersions {
 	versions := moduleVersions{}
 	for line := range strings.Lines(gomod) {
@@ -173,7 +175,7 @@ func parseRequirements(gomod string) moduleVersions {
 	return versions
 }
 
-// Version returns the version that is required.
+// Version returns the required version.
 func (d Dependency) Version(l layout.Layout) (string, error) {
 	data, err := os.ReadFile(filepath.Join(l.ToolModule(d.module), "go.mod"))
 	if err != nil {
@@ -182,7 +184,7 @@ func (d Dependency) Version(l layout.Layout) (string, error) {
 	return parseRequirements(string(data)).of(d.path)
 }
 
-// Dir returns the directory of the source in the module cache.
+// Dir returns the source directory in the module cache.
 func (d Dependency) Dir(ctx context.Context, l layout.Layout) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", d.path)
 	cmd.Dir = l.ToolModule(d.module)
@@ -197,7 +199,8 @@ func (d Dependency) Dir(ctx context.Context, l layout.Layout) (string, error) {
 	return dir, nil
 }
 
-// selectTools returns the named tools, or those that the cluster needs when none is named.
+// selectTools returns the named tools. Without names, it returns the tools that the cluster
+// requires.
 func selectTools(names []string) ([]tool, error) {
 	var selected []tool
 	for _, name := range names {
@@ -221,16 +224,17 @@ func selectTools(names []string) ([]tool, error) {
 	return selected, nil
 }
 
-// group is a set of tools that one go build makes.
+// group is a set of tools that one go build command builds.
 type group struct {
 	module string
 	tools  []tool
 	args   []string
-	// stamp changes with everything that goes into the tools; it is compared with the one of the last build.
+	// stamp is a digest of all inputs of the tools. If it equals the stamp of the last build, the
+	// tools are up to date.
 	stamp string
 }
 
-// output is the value of -o: a directory where Go's own names are the right ones, else the file.
+// output returns the value of -o: the file for a single tool, or the directory for several tools.
 func (g group) output(binDir string) string {
 	if len(g.tools) == 1 {
 		return filepath.Join(binDir, g.tools[0].name)
@@ -238,8 +242,8 @@ func (g group) output(binDir string) string {
 	return binDir + string(filepath.Separator)
 }
 
-// groupTools joins what can be built by one command: tools of one module with the same flags and with the name that Go
-// gives them anyway.
+// groupTools groups tools that one command can build: tools of the same module with the same flags.
+// A tool whose name differs from Go's default name is a group of its own.
 func groupTools(l layout.Layout, selected []tool, goVersion string) ([]group, error) {
 	index := map[string]int{}
 	var groups []group
@@ -263,7 +267,7 @@ func groupTools(l layout.Layout, selected []tool, goVersion string) ([]group, er
 	return groups, nil
 }
 
-// buildArgs returns the arguments of go build, and the digest of everything that goes into the tool.
+// buildArgs returns the arguments of go build, and a digest of all inputs of the tool.
 func buildArgs(l layout.Layout, t tool, goVersion string) (args []string, stamp string, err error) {
 	gomod, err := os.ReadFile(filepath.Join(l.ToolModule(t.module), "go.mod"))
 	if err != nil {
@@ -292,7 +296,7 @@ func buildArgs(l layout.Layout, t tool, goVersion string) (args []string, stamp 
 	return args, hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// upToDate reports whether a program is there and was built from what the stamp stands for.
+// upToDate reports whether a program exists and was built from the inputs with this stamp.
 func upToDate(l layout.Layout, name, stamp string) bool {
 	data, err := os.ReadFile(l.Stamp(name))
 	if err != nil || string(data) != stamp {
@@ -302,7 +306,8 @@ func upToDate(l layout.Layout, name, stamp string) bool {
 	return err == nil
 }
 
-// Build builds those of the named tools that are not up to date; without a name, those that the cluster needs.
+// Build builds the named tools that are not up to date. Without names, it builds the tools that the
+// cluster requires.
 func Build(ctx context.Context, l layout.Layout, names []string, progress *host.Progress) error {
 	selected, err := selectTools(names)
 	if err != nil {
@@ -355,7 +360,7 @@ func buildGroup(ctx context.Context, l layout.Layout, g group, progress *host.Pr
 	return nil
 }
 
-// BuildPause compiles pause, the program of the image of that name, from the source of Kubernetes.
+// BuildPause compiles the program of the pause image from the source of Kubernetes.
 func BuildPause(ctx context.Context, l layout.Layout, progress *host.Progress) error {
 	version, err := Kubernetes.Version(l)
 	if err != nil || upToDate(l, "pause", version) {

@@ -22,7 +22,8 @@ func thisRepo(t *testing.T) layout.Layout {
 	return layout.New(repo)
 }
 
-// Every tool of the table must be a tool of its module, or its version is not pinned.
+// TestToolsArePinned checks that every tool is a tool of its module. Otherwise its version is not
+// pinned.
 func TestToolsArePinned(t *testing.T) {
 	l := thisRepo(t)
 	seen := map[string]bool{}
@@ -81,7 +82,7 @@ func TestGroupTools(t *testing.T) {
 		}
 		got = append(got, strings.Join(names, " "))
 	}
-	// What Go would name differently is built by itself.
+	// A tool whose name differs from Go's default name is built separately.
 	want := []string{
 		"bin/ kubelet kubectl",
 		"bin/etcd etcd",
