@@ -15,9 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// Gate admits instances to the rollout. The cost of an admission grows with the number of
-// namespaces that take part and with the waiting instances of one of them, not with the number of
-// all instances. Create it with New.
+// Gate admits instances to the rollout. An admission costs time for each namespace that takes part,
+// and for each waiting instance of one of them. Create it with New.
 type Gate struct {
 	policy  Policy
 	changed chan struct{}
@@ -44,8 +43,7 @@ type Gate struct {
 type member struct {
 	place  Place
 	canary bool
-	// unproven is true if the instance did not serve when it started. Then its failure does not
-	// count.
+	// unproven means that it did not serve when it started, so its failure does not count.
 	unproven bool
 	// since is when it started, or when this process first saw it started.
 	since time.Time
@@ -269,8 +267,7 @@ func move[K comparable](groups map[K]sets.Set[types.NamespacedName], key K, obje
 	}
 }
 
-// admit starts as many instances as the policy allows, and requests a reconcile of each, except for
-// the asking instance.
+// admit starts the instances that the policy allows, and requests reconciles of all but the asking.
 func (g *Gate) admit(asking types.NamespacedName) {
 	for {
 		namespace, from := g.policy.Next(g.state())
@@ -288,8 +285,7 @@ func (g *Gate) admit(asking types.NamespacedName) {
 	}
 }
 
-// pick returns the asking instance if it is in the group, or the first instance of the group by
-// name.
+// pick returns the asking instance if it is in the group, or the first of the group by name.
 func pick(group sets.Set[types.NamespacedName], asking types.NamespacedName) (types.NamespacedName, bool) {
 	if group.Has(asking) {
 		return asking, true
