@@ -24,10 +24,7 @@ func newExposed(t *testing.T, namespace string) (*v1alpha2.NginxOperator, childr
 	t.Helper()
 	object := newInstance(namespace, "web")
 	object.Spec.Expose = exposedAs("shop.example.com")
-	create(t, object)
-	waitForChildren(t, namespace, "web")
-	rollOut(t, namespace, "web")
-	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+	serve(t, object)
 	return object, must1(childrenOf(t.Context(), namespace, "web"))(t)
 }
 

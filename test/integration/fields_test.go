@@ -260,10 +260,7 @@ func TestStatusOfFields(t *testing.T) {
 	object := newInstance(namespace, "web")
 	object.Spec.Replicas, object.Spec.Image = ptr.To[int32](2), "registry.example.com/nginx:1.29.1"
 	object.Spec.Ports = []v1alpha2.Port{{Name: "web", Port: 80}, {Name: "admin", Port: 9000}}
-	create(t, object)
-	waitForChildren(t, namespace, "web")
-	rollOut(t, namespace, "web")
-	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+	serve(t, object)
 	status := must1(waitForStatusOnce(t.Context(), namespace, "web"))(t).Status
 	url := fmt.Sprintf("http://web.%s.svc", namespace)
 	if status.URL != url || status.Image != object.Spec.Image || status.UpdatedReplicas != 2 || status.BlockedBy != nil {

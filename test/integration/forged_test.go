@@ -58,10 +58,7 @@ func TestForgedConfigMapIsReplaced(t *testing.T) {
 	object := newInstance(namespace, "web")
 	object.Spec.Content = &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: "pages"}}
 	object.Spec.Config = &v1alpha2.Config{Inline: servers}
-	create(t, object)
-	before := waitForChildren(t, namespace, "web")
-	rollOut(t, namespace, "web")
-	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+	before := serve(t, object)
 
 	for _, victim := range before.configMaps {
 		t.Run(victim.Name, func(t *testing.T) {
@@ -127,10 +124,7 @@ func TestForgedRecordIsNotBelieved(t *testing.T) {
 	create(t, newConfigMap(namespace, "pages", map[string]string{"index.html": "declared"}))
 	object := newInstance(namespace, "web")
 	object.Spec.Content = &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: "pages"}}
-	create(t, object)
-	before := waitForChildren(t, namespace, "web")
-	rollOut(t, namespace, "web")
-	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+	before := serve(t, object)
 	record := func() *appsv1.ControllerRevision {
 		list := &appsv1.ControllerRevisionList{}
 		must(t, suite.admin.List(t.Context(), list, client.InNamespace(namespace)))
@@ -175,10 +169,7 @@ func TestForgedConfigMapWhilePaused(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
 	object := newInstance(namespace, "web")
-	create(t, object)
-	before := waitForChildren(t, namespace, "web")
-	rollOut(t, namespace, "web")
-	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+	before := serve(t, object)
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Paused = true })
 	waitForCondition(t, namespace, "web", v1alpha2.ConditionProgressing, metav1.ConditionFalse, v1alpha2.ReasonPaused)
 	victim := before.configMaps[0]

@@ -209,6 +209,18 @@ func waitForCondition(t *testing.T, namespace, name, conditionType string, statu
 	return *found
 }
 
+// serve creates an object, completes its rollout, and waits until it is Ready. It returns the
+// children.
+func serve(t *testing.T, object client.Object) children {
+	t.Helper()
+	create(t, object)
+	namespace, name := object.GetNamespace(), object.GetName()
+	out := waitForChildren(t, namespace, name)
+	rollOut(t, namespace, name)
+	waitForCondition(t, namespace, name, v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+	return out
+}
+
 // rollOut writes the status that the Deployment controller writes when all replicas of the newest
 // revision are ready.
 func rollOut(t *testing.T, namespace, name string) {

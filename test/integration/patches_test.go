@@ -233,10 +233,7 @@ func TestFailedPatchIsTakenBack(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
 	object := newInstance(namespace, "web")
-	create(t, object)
-	before := waitForChildren(t, namespace, "web")
-	rollOut(t, namespace, "web")
-	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+	before := serve(t, object)
 
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Patches = allPatches()[:1] })
 	waitFor(t, func() error {

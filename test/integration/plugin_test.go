@@ -133,10 +133,7 @@ func TestPlanComesTrue(t *testing.T) {
 	spec := v1alpha2.NginxOperatorSpec{Replicas: ptr.To[int32](1), Config: &v1alpha2.Config{Inline: servers}}
 	object := newInstance(namespace, "web")
 	object.Spec = *spec.DeepCopy()
-	create(t, object)
-	waitForChildren(t, namespace, "web")
-	rollOut(t, namespace, "web")
-	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+	serve(t, object)
 	unchanged := nginx(t, namespace, manifestOf(t, spec), "plan", "-f", "-")
 	wantAnswer(t, unchanged, 0, "= NginxOperator web does not change", "Pods: none are replaced")
 	wantAnswer(t, nginx(t, namespace, manifestOf(t, spec), "plan", "-f", "-", "--server-side"), 0)
@@ -364,10 +361,7 @@ func TestRestartPauseResume(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
 	object := newInstance(namespace, "web")
-	create(t, object)
-	before := waitForChildren(t, namespace, "web")
-	rollOut(t, namespace, "web")
-	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+	before := serve(t, object)
 
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

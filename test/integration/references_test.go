@@ -383,10 +383,7 @@ func TestPaused(t *testing.T) {
 	namespace := newNamespace(t)
 	object := newInstance(namespace, "web")
 	object.Spec.Replicas = ptr.To[int32](2)
-	create(t, object)
-	before := waitForChildren(t, namespace, "web")
-	rollOut(t, namespace, "web")
-	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+	before := serve(t, object)
 	set := func(change func(*v1alpha2.NginxOperatorSpec)) {
 		t.Helper()
 		update(t, object, func(o *v1alpha2.NginxOperator) { change(&o.Spec) })

@@ -70,10 +70,7 @@ func TestFailedChangeIsTakenBack(t *testing.T) {
 	namespace := newNamespace(t)
 	object := newInstance(namespace, "web")
 	object.Spec.Config = &v1alpha2.Config{Inline: servers}
-	create(t, object)
-	before := waitForChildren(t, namespace, "web")
-	rollOut(t, namespace, "web")
-	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+	before := serve(t, object)
 	good := must1(waitForStatusOnce(t.Context(), namespace, "web"))(t).Status.LastGoodRevision
 	if good == nil || good.Image != operandImage || !strings.HasSuffix(before.configMaps[0].Name, "-"+good.ConfigHash) {
 		t.Fatalf("last good revision %+v", good)
@@ -128,10 +125,7 @@ func TestRollbackIsSwitchedOff(t *testing.T) {
 	namespace := newNamespace(t)
 	object := newInstance(namespace, "web")
 	object.Spec.Rollout = &v1alpha2.Rollout{AutomaticRollback: ptr.To(false)}
-	create(t, object)
-	waitForChildren(t, namespace, "web")
-	rollOut(t, namespace, "web")
-	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+	serve(t, object)
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Image = noSuchImage })
 	runsImage(t, namespace, noSuchImage, 1)
 	newestFails(t, namespace, "2", waitingPod("ErrImagePull", noSuchImage+": not found"))
@@ -153,10 +147,7 @@ func TestRenewedCertificateReachesWhatWasTakenBack(t *testing.T) {
 	create(t, secret)
 	object := newInstance(namespace, "web")
 	object.Spec.TLS = []v1alpha2.TLS{{SecretName: "shop"}}
-	create(t, object)
-	waitForChildren(t, namespace, "web")
-	rollOut(t, namespace, "web")
-	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+	serve(t, object)
 	digest := func() string {
 		return must1(childrenOf(t.Context(), namespace, "web"))(t).deployment.Spec.Template.Annotations["operator.example.com/certificates"]
 	}

@@ -120,10 +120,7 @@ func TestSidecarThatCrashesIsTakenBack(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
 	object := newInstance(namespace, "web")
-	create(t, object)
-	waitForChildren(t, namespace, "web")
-	rollOut(t, namespace, "web")
-	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+	serve(t, object)
 
 	sidecars := func(n int, seconds int32) {
 		t.Helper()
