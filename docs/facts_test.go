@@ -41,7 +41,7 @@ func TestReadmeHasEveryField(t *testing.T) {
 	}
 }
 
-// The reference of the operator's behavior has one row for every field of the status and for every kind
+// The reference of the operator's behavior has a row for each field of the status and for each kind
 // that it creates.
 func TestBehaviourHasEveryFieldAndKind(t *testing.T) {
 	page := read(t, "docs/guide/behaviour.md")

@@ -14,7 +14,7 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// findService returns the Service that selects Pods with these labels, or nil if there is none.
+// findService returns the Service that selects Pods with these labels, or nil if no Service does.
 func findService(manifests []*unstructured.Unstructured, namespace string, podLabels map[string]string) *unstructured.Unstructured {
 	at := slices.IndexFunc(manifests, func(one *unstructured.Unstructured) bool {
 		selector, found, err := unstructured.NestedStringMap(one.Object, "spec", "selector")

@@ -92,7 +92,8 @@ func (p *Planner) runningConfig(ctx context.Context, object *v1alpha2.NginxOpera
 	return configMap.Data[nginxconf.MainFile], client.IgnoreNotFound(err)
 }
 
-// ConfigOf returns the name of the ConfigMap with the nginx.conf of a Pod, or "" if there is none.
+// ConfigOf returns the name of the ConfigMap with the nginx.conf of a Pod, or "" if the Pod mounts
+// no such ConfigMap.
 func ConfigOf(pod *corev1.PodSpec) string {
 	at := slices.IndexFunc(pod.Volumes, func(one corev1.Volume) bool { return one.Name == "config" && one.ConfigMap != nil })
 	if at < 0 {
