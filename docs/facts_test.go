@@ -30,17 +30,6 @@ func jsonNames(of reflect.Type) []string {
 	return out
 }
 
-// The README links to every field of the spec, once.
-func TestReadmeHasEveryField(t *testing.T) {
-	readme := read(t, "README.md")
-	for _, name := range jsonNames(reflect.TypeFor[v1alpha2.NginxOperatorSpec]()) {
-		link := regexp.MustCompile(fmt.Sprintf(`\[%s\]\(docs/guide/fields/[a-z-]+\.md#%s\)`, name, strings.ToLower(name)))
-		if got := len(link.FindAllString(readme, -1)); got != 1 {
-			t.Errorf("the README has %d links that match %s, want 1", got, link)
-		}
-	}
-}
-
 // The reference of the operator's behavior has a row for each field of the status and for each kind
 // that it creates.
 func TestBehaviourHasEveryFieldAndKind(t *testing.T) {
@@ -108,10 +97,10 @@ func TestCommandsQuoteQuestionMarks(t *testing.T) {
 // Commands and manifests of the documentation reference images and directories of this release.
 func TestVersionsOfCommands(t *testing.T) {
 	version := strings.TrimSpace(read(t, "VERSION"))
-	named := regexp.MustCompile(`(?:ref=v|example/nginx-operator[a-z-]*:v|csv/nginx-operator\.v)(\d+\.\d+\.\d+)`)
+	named := regexp.MustCompile(`(?:ref=v|releases/download/v|example/nginx-operator[a-z-]*:v|csv/nginx-operator\.v)(\d+\.\d+\.\d+)`)
 	files := map[string]string{}
 	for name, text := range pages(t) {
-		if name == "README.md" || strings.HasPrefix(name, "docs/guide/") {
+		if name == "README.md" || name == "docs/install.md" || strings.HasPrefix(name, "docs/guide/") {
 			files[name] = text
 		}
 	}
