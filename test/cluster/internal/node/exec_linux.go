@@ -28,6 +28,7 @@ func (n *Node) environment() []string {
 		"IMAGE_REGISTRY=" + layout.RegistryAddress,
 		"CLUSTER_AUDIT_LOG=" + n.AuditLog(),
 		"CLUSTER_ETCD_URL=" + layout.EtcdURL,
+		"CLUSTER_PKI=" + n.PKI(""),
 		// A module that is not in the cache cannot be downloaded. Fail immediately.
 		"GOPROXY=off",
 		"BUILDAH_ISOLATION=chroot",

@@ -55,6 +55,8 @@ var identities = []identity{
 	},
 	{file: "registry", commonName: "registry", names: append(registry.GatewayHosts(), layout.NodeIP)},
 	{file: "local", commonName: "localhost", names: []string{"127.0.0.1", "localhost"}},
+	// End-to-end tests serve the files of the release under the name that users download from.
+	{file: "github", commonName: "github.com", names: []string{"github.com"}},
 	{file: "admin", commonName: "admin", organization: "system:masters", kubeconfig: true},
 	{file: "controller-manager", commonName: "system:kube-controller-manager", kubeconfig: true},
 	{file: "scheduler", commonName: "system:kube-scheduler", kubeconfig: true},

@@ -23,6 +23,7 @@ func TestCreate(t *testing.T) {
 		"kubelet":   layout.NodeIP,
 		"registry":  "quay.io",
 		"local":     "127.0.0.1",
+		"github":    "github.com",
 	} {
 		_, err := readCertificate(t, l, name).Verify(x509.VerifyOptions{Roots: ca, DNSName: host})
 		if err != nil {
