@@ -111,15 +111,30 @@ func (c *Cluster) Up(ctx context.Context) error {
 	return nil
 }
 
-// dropLeftovers removes the state of a cluster that a reboot ended: without its namespaces, the
-// cluster cannot continue.
+// dropLeftovers removes a cluster that cannot continue: a reboot ended its namespaces, or its clone
+// was removed, and this clone is at the same path.
 func (c *Cluster) dropLeftovers(ctx context.Context) error {
-	if _, err := os.Stat(c.Node.State("processes")); errors.Is(err, fs.ErrNotExist) || c.Node.Exists() {
-		return nil
-	} else if err != nil {
-		return fmt.Errorf("failed to look for an earlier cluster: %w", err)
+	stale, err := c.Node.IsStale()
+	if err != nil {
+		return err
 	}
-	c.Progress.Step("removing what is left of an earlier cluster")
+	if !stale {
+		if _, err := os.Stat(c.Node.State("processes")); errors.Is(err, fs.ErrNotExist) || c.Node.Exists() {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("failed to look for an earlier cluster: %w", err)
+		}
+	}
+	c.Progress.Step("removing an earlier cluster, whose directories or namespaces are gone")
+	return c.remove(ctx)
+}
+
+// remove stops and removes everything. It fails inside the cluster, because it would end its own
+// caller.
+func (c *Cluster) remove(ctx context.Context) error {
+	if c.Node.IsInside() {
+		return errors.New("failed to stop the cluster from inside of it: run this without cluster exec")
+	}
 	return c.Node.Remove(ctx)
 }
 
@@ -205,16 +220,13 @@ func (c *Cluster) Down(ctx context.Context) error {
 	if os.Geteuid() != 0 {
 		return host.Unavailable("this needs root")
 	}
-	if c.Node.IsInside() {
-		return errors.New("failed to stop the cluster from inside of it: run this without cluster exec")
-	}
 	unlock, err := c.lock(ctx)
 	if err != nil {
 		return err
 	}
 	defer unlock()
 	c.Progress.Step("stopping the cluster")
-	if err := c.Node.Remove(ctx); err != nil {
+	if err := c.remove(ctx); err != nil {
 		return err
 	}
 	c.Progress.Step("the cluster is gone")

@@ -87,7 +87,7 @@ func (c *Cluster) anyDied() error {
 // healthy reports whether all components work, the node is ready, and the cluster's images are
 // pushed.
 func (c *Cluster) healthy(ctx context.Context) bool {
-	return c.Node.Exists() && !slices.ContainsFunc(c.examine(ctx), func(s componentStatus) bool { return s.err != nil }) &&
+	return c.Node.Exists() && c.Node.Running() == nil && !slices.ContainsFunc(c.examine(ctx), func(s componentStatus) bool { return s.err != nil }) &&
 		c.Node.Ready(ctx) == nil && c.HasOwn()
 }
 
@@ -125,8 +125,8 @@ func (c *Cluster) examine(ctx context.Context) []componentStatus {
 
 // Status prints the state of the components and of the node.
 func (c *Cluster) Status(ctx context.Context) error {
-	if !c.Node.HasNetwork() {
-		return node.ErrNotRunning
+	if err := c.Node.Running(); err != nil {
+		return err
 	}
 	out := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', 0)
 	_, _ = fmt.Fprintln(out, "COMPONENT\tPID\tSTATE\tLOG")

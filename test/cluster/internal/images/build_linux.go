@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/example/nginx-operator/test/cluster/internal/host"
-	"github.com/example/nginx-operator/test/cluster/internal/node"
 	"github.com/example/nginx-operator/test/cluster/internal/registry"
 )
 
@@ -93,8 +92,8 @@ func (s Store) forget(ctx context.Context, ref registry.Reference, digest string
 // buildah runs buildah in the cluster's network. Only one command runs at a time, because they
 // share the storage.
 func (s Store) buildah(ctx context.Context, args ...string) error {
-	if !s.Node.HasNetwork() {
-		return node.ErrNotRunning
+	if err := s.Node.Running(); err != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, buildTimeout)
 	defer cancel()

@@ -52,8 +52,8 @@ func (s Store) PushOwn(ctx context.Context) error {
 
 // PushNginx creates and pushes the images with the nginx of Debian suites.
 func (s Store) PushNginx(ctx context.Context, suites []string) error {
-	if !s.Node.HasNetwork() {
-		return node.ErrNotRunning
+	if err := s.Node.Running(); err != nil {
+		return err
 	}
 	for _, suite := range suites {
 		packages, err := debian.Nginx(ctx, suite, s.Node.State(), s.Progress)

@@ -42,11 +42,11 @@ func (n *Node) environment() []string {
 
 // Exec replaces this program with a command in the cluster's network, which uses the cluster's DNS.
 func (n *Node) Exec(args []string) error {
-	if !n.HasNetwork() {
-		return ErrNotRunning
-	}
 	if os.Geteuid() != 0 {
 		return host.Unavailable("this needs root")
+	}
+	if err := n.Running(); err != nil {
+		return err
 	}
 	if len(args) == 1 {
 		args = []string{"sh", "-c", args[0]}

@@ -194,18 +194,26 @@ func (n *Node) createMounts() error {
 	return keepNamespace(n.MountNS(), "mnt", unix.CLONE_NEWNS, n.arrangeMounts)
 }
 
+// bind is a directory of the clone and its path in the node, in /run.
+type bind struct{ source, target string }
+
+// binds returns the directories of the clone that the node uses.
+func (n *Node) binds() []bind {
+	return []bind{
+		{n.State(), layout.NodeStateDir},
+		{n.Bin(""), layout.NodeBinDir},
+		{n.State("lib"), "/run/lib"},
+		{n.LogDir(), "/run/log"},
+	}
+}
+
 // arrangeMounts sets up the node's file system for the calling thread.
 func (n *Node) arrangeMounts() error {
 	if err := mount("", "/", unix.MS_REC|unix.MS_PRIVATE); err != nil {
 		return err
 	}
-	for _, bind := range [][2]string{
-		{n.State(), n.NodeRunDir("cluster")},
-		{n.Bin(""), n.NodeRunDir("bin")},
-		{n.State("lib"), n.NodeRunDir("lib")},
-		{n.LogDir(), n.NodeRunDir("log")},
-	} {
-		if err := mount(bind[0], bind[1], unix.MS_BIND); err != nil {
+	for _, b := range n.binds() {
+		if err := mount(b.source, n.NodeRunDir(filepath.Base(b.target)), unix.MS_BIND); err != nil {
 			return err
 		}
 	}

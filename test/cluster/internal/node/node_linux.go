@@ -3,9 +3,11 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
 	"slices"
@@ -16,8 +18,11 @@ import (
 	"github.com/example/nginx-operator/test/cluster/internal/layout"
 )
 
-// ErrNotRunning is the error of commands that require a running cluster.
-var ErrNotRunning = errors.New("no cluster runs here: start it with `make cluster-up`")
+// ErrNotRunning and errStale are errors of commands that require a running cluster.
+var (
+	ErrNotRunning = errors.New("no cluster runs here: start it with `make cluster-up`")
+	errStale      = errors.New("the cluster that runs here belongs to a removed directory: `make cluster-up` replaces it")
+)
 
 // Node is the node of the cluster of one clone.
 type Node struct {
@@ -48,6 +53,49 @@ func (n *Node) HasNetwork() bool { return isNamespace(n.NetNS()) }
 
 // Exists reports whether both namespaces exist.
 func (n *Node) Exists() bool { return n.HasNetwork() && isNamespace(n.MountNS()) }
+
+// IsStale reports whether the namespaces belong to directories that were replaced, for example by
+// another clone at the same path. In the node, /run/bin and /run/cluster then are the removed
+// directories, so no program can start. Remove is the remedy.
+func (n *Node) IsStale() (stale bool, err error) {
+	if !n.Exists() {
+		return false, nil
+	}
+	binds := n.binds()
+	current := make([]fs.FileInfo, len(binds))
+	for i, b := range binds {
+		current[i], err = os.Stat(b.source)
+		if errors.Is(err, fs.ErrNotExist) {
+			return true, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("failed to look for the cluster's directories: %w", err)
+		}
+	}
+	err = n.inNode(func() error {
+		for i, b := range binds {
+			// A mount keeps its removed directory, so no other directory gets the same inode.
+			bound, err := os.Stat(b.target)
+			if err != nil {
+				return fmt.Errorf("failed to look for the node's directories: %w", err)
+			}
+			stale = stale || !os.SameFile(current[i], bound)
+		}
+		return nil
+	})
+	return stale, err
+}
+
+// Running returns an error if no cluster runs here, or the cluster of a removed directory.
+func (n *Node) Running() error {
+	if !n.HasNetwork() {
+		return ErrNotRunning
+	}
+	if stale, err := n.IsStale(); err != nil || stale {
+		return cmp.Or(err, errStale)
+	}
+	return nil
+}
 
 // IsInside reports whether this program runs in the cluster's network.
 func (n *Node) IsInside() bool { return sameNamespace(os.Getpid(), "net", n.NetNS()) }

@@ -1,0 +1,91 @@
+package node
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/example/nginx-operator/test/cluster/internal/components"
+	"github.com/example/nginx-operator/test/cluster/internal/host"
+	"github.com/example/nginx-operator/test/cluster/internal/layout"
+)
+
+// A clone that was removed while its cluster ran leaves namespaces that the next clone at the same
+// path finds. They are recognized, and removed with their processes, but with no other process.
+func TestStaleNode(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("namespaces need root: run the tests as root")
+	}
+	l := layout.New(filepath.Join(t.TempDir(), "clone"))
+	n := New(l)
+	remove := func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if err := n.Remove(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantStale := func(want bool) {
+		t.Helper()
+		if stale, err := n.IsStale(); err != nil || stale != want {
+			t.Fatalf("stale: %v, %v, want %v", stale, err, want)
+		}
+	}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	// sleep is a program in the clone's bin. It exists only while this directory does.
+	sleep := components.Component{Name: "sleep", Args: []string{layout.NodeBinDir + "/sleep", "600"}}
+	clone := func() {
+		t.Helper()
+		for _, dir := range []string{l.Bin(""), l.LogDir()} {
+			must(os.MkdirAll(dir, 0o755))
+		}
+		program, err := os.ReadFile("/bin/sleep")
+		must(err)
+		must(host.WriteFile(l.Bin("sleep"), program, 0o755))
+	}
+
+	clone()
+	t.Cleanup(remove)
+	wantStale(false)
+	must(n.Prepare(t.Context()))
+	must(n.Start(sleep))
+	first, err := n.PID(sleep.Name)
+	must(err)
+	wantStale(false)
+	must(n.Running())
+
+	must(os.RemoveAll(l.Repo))
+	wantStale(true)
+	clone()
+	wantStale(true)
+	if err := n.Start(sleep); err == nil {
+		t.Fatal("a program of the new clone starts in the old namespace: nothing has to be removed")
+	}
+	if err := n.Running(); err == nil {
+		t.Error("commands use the cluster of the removed clone")
+	}
+	remove()
+	if stat, err := readStat(first); err == nil && stat.alive() {
+		t.Errorf("process %d of the removed clone still runs", first)
+	}
+	if _, err := readStat(os.Getppid()); err != nil {
+		t.Errorf("a process outside the cluster ended: %v", err)
+	}
+
+	clone()
+	must(n.Prepare(t.Context()))
+	must(n.Start(sleep))
+	wantStale(false)
+
+	// The same is true if only the programs were replaced.
+	must(os.RemoveAll(l.Bin("")))
+	clone()
+	wantStale(true)
+}
