@@ -51,6 +51,7 @@ generate: bin/controller-gen bin/crd-ref-docs ## Deep copies, the API reference,
 	controller-gen object paths=./api/... paths=./examples/...
 	crd-ref-docs --log-level=ERROR --config=hack/crd-ref-docs.yaml --source-path=api --renderer=markdown --output-path=docs/reference/api.md
 	go run ./hack/reasons > docs/reference/reasons.md
+	go run ./hack/matrix page
 	go run ./hack/size -picture docs/development.md
 
 NAME_IMAGES := config/manager/kustomization.yaml examples/config/manager/kustomization.yaml config/scorecard/config.yaml config/olm-v1/catalog.yaml
@@ -96,6 +97,37 @@ test-integration:
 	GOGC=300 $(ON_API_SERVER) $(GOTESTSUM) -count=1 -p=3 -skip='$(ALONE)' $(ON_API_SERVERS)
 test-alone:
 	GOGC=300 $(ON_API_SERVER) $(GOTESTSUM) -count=1 -run='$(ALONE)' ./test/integration
+
+# The oldest supported API server, which is minKubeVersion. Of the tests, those depend on it that are about schemas, defaults and rules in
+# them, admission and conversion by webhooks, pruning, server-side apply in two versions, dry runs, quotas, and the migration by a migrator
+# that is not part of the control plane. The control plane's own migrator, storagemigration.k8s.io/v1, came later.
+OLDEST         = bin/kubernetes-1.30/kube-apiserver
+ON_OLDEST      = $(ON_API_SERVER) TEST_ASSET_KUBE_APISERVER=$(CURDIR)/$(OLDEST)
+OF_API_SERVER  = ^Test(Admission|Appl|Conversion|Defaults|Documentation|Drift|FailedPatch|Foreign|MigrationByTheOperator|Patches|Plan|Quota|Restore|Samples|Schema|Stor|Unreadable|V1alpha1|Verdict|Watch|WhatCanBe)
+LATER_THAN_OLDEST = ^TestMigrationByTheControlPlane$$
+test-oldest: $(API_SERVER) $(OLDEST) bin/gotestsum ## The integration tests that depend on the API server, on the oldest supported one.
+	@mkdir -p dist
+	GOGC=300 $(ON_OLDEST) $(GOTESTSUM) -count=1 -run='$(OF_API_SERVER)' -skip='$(LATER_THAN_OLDEST)' ./test/integration/...
+
+# Each part tests versions of other software. docs/support.md shows the results, which are committed.
+MATRIX = oldest newest nginx
+matrix: ## Integration tests on all versions of Kubernetes and the Prometheus Operator, and NGINX of all suites; records the results.
+	@rm -f $(MATRIX:%=dist/matrix-%.json)
+	@for part in $(MATRIX); do $(MAKE) matrix-$$part || exit; done
+	go run ./hack/matrix record $(MATRIX:%=dist/matrix-%.json)
+	go run ./hack/matrix page
+matrix-oldest: $(API_SERVER) $(OLDEST) bin/gotestsum
+	@mkdir -p dist
+	GOGC=300 $(ON_OLDEST) $(GOTESTSUM) -timeout=90m -count=1 -p=1 -skip='$(LATER_THAN_OLDEST)' $(ON_API_SERVERS)
+matrix-newest: $(API_SERVER) bin/prometheus-operator bin/promtool bin/gotestsum
+	@mkdir -p dist
+	GOGC=300 $(ON_API_SERVER) $(GOTESTSUM) -timeout=90m -count=1 -p=1 -tags=matrix $(ON_API_SERVERS)
+matrix-nginx: export E2E_FULL = true
+matrix-nginx: cluster-olm images nginx-images bin/gotestsum $(E2E)
+	@mkdir -p dist
+	$(RELEASE) exec gotestsum --format=standard-verbose --raw-command --jsonfile=dist/$@.json -- \
+	  $(IN_CLUSTER) go tool test2json -t -p test/e2e bin/e2e.test -test.v=test2json -test.timeout=45m \
+	  -test.run='^TestSubscription$$/^under_load$$/^versions_of_nginx$$'
 
 simulate: ## Run the simulation with new seeds for DURATION (1h by default): seeds per second, states and transitions.
 	go test -vet=off -count=1 -timeout=0 -v -run='TestSeeds$$' ./test/simulation -simulate=$(or $(DURATION),1h)
@@ -215,9 +247,9 @@ bin/e2e.test: FORCE
 
 # Tools in the versions that hack/tools pins. bin/cluster knows how each is built, and whether it is up to date.
 TOOLS := controller-gen crd-ref-docs crdify etcd golangci-lint gotestsum kube-apiserver kube-controller-manager kubectl operator-sdk opm \
-  prometheus promtool
+  kubernetes-1.30/kube-apiserver prometheus prometheus-operator promtool
 $(TOOLS:%=bin/%): bin/cluster FORCE
-	@bin/cluster build $(@F)
+	@bin/cluster build $(@:bin/%=%)
 tools: bin/cluster ## Build every tool that the tests and the local cluster need.
 	bin/cluster build $(if $(filter external,$(CLUSTER)),$(TOOLS))
 

@@ -108,7 +108,7 @@ func testNginxVersion(t *testing.T, debian string, minor int) {
 	}
 }
 
-var nginxVersion = regexp.MustCompile(`nginx/1\.([0-9]+)\.[0-9]+`)
+var nginxVersion = regexp.MustCompile(`nginx/(1\.([0-9]+)\.[0-9]+)`)
 
 // runningMinor returns the minor version of the running nginx, and logs the full version.
 func runningMinor(t *testing.T, object *v1alpha2.NginxOperator) int {
@@ -120,7 +120,8 @@ func runningMinor(t *testing.T, object *v1alpha2.NginxOperator) int {
 	if match == nil {
 		fatal(t, pod.Namespace, "nginx -v says %q", out)
 	}
-	minor, err := strconv.Atoi(match[1])
+	t.Log("MATRIX nginx", match[1])
+	minor, err := strconv.Atoi(match[2])
 	must(t, err)
 	return minor
 }

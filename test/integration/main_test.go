@@ -19,6 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -122,8 +123,24 @@ func startAPIServer() (*apiserver.Server, error) {
 	}
 	suite.config, suite.operatorConfig, suite.kubeconfig, suite.auditLog = server.Admin, server.Operator, server.Kubeconfig, server.AuditLog
 	suite.etcd = server.Etcd
-	suite.admin, err = client.New(server.Admin, client.Options{Scheme: operatormanager.NewScheme()})
-	return server, err
+	if suite.admin, err = client.New(server.Admin, client.Options{Scheme: operatormanager.NewScheme()}); err != nil {
+		return server, err
+	}
+	return server, logVersion()
+}
+
+// logVersion prints the version of the API server for the results of `make matrix`.
+func logVersion() error {
+	api, err := discovery.NewDiscoveryClientForConfig(suite.config)
+	if err != nil {
+		return err
+	}
+	version, err := api.ServerVersion()
+	if err != nil {
+		return err
+	}
+	fmt.Println("MATRIX Kubernetes", version.GitVersion)
+	return nil
 }
 
 // installConfig applies all of config/default. This includes the operator's Deployment, because a

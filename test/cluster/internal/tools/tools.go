@@ -38,6 +38,7 @@ const prometheusTags = "remove_all_sd,enable_kubernetes_sd"
 
 // tool is a program to build from the Go module proxy.
 type tool struct {
+	// name is the path of the program in bin.
 	name string
 	// module is the directory in hack/tools.
 	module  string
@@ -58,6 +59,10 @@ var tools = []tool{
 	{name: "kube-scheduler", module: "kubernetes", pkg: Kubernetes.path + "/cmd/kube-scheduler", ldflags: kubernetesFlags, cluster: true},
 	{name: "kubelet", module: "kubernetes", pkg: Kubernetes.path + "/cmd/kubelet", ldflags: kubernetesFlags, cluster: true},
 	{name: "kube-proxy", module: "kubernetes", pkg: Kubernetes.path + "/cmd/kube-proxy", ldflags: kubernetesFlags, cluster: true},
+	{
+		name: "kubernetes-1.30/kube-apiserver", module: "kubernetes-1.30", pkg: Kubernetes.path + "/cmd/kube-apiserver",
+		ldflags: kubernetesFlags,
+	},
 	{name: "etcd", module: "etcd", pkg: "go.etcd.io/etcd/server/v3", cluster: true},
 	{name: "containerd", module: "containerd", pkg: containerd.path + "/cmd/containerd", cluster: true},
 	{name: "containerd-shim-runc-v2", module: "containerd", pkg: containerd.path + "/cmd/containerd-shim-runc-v2", cluster: true},
@@ -93,6 +98,10 @@ var tools = []tool{
 	{name: "gotestsum", module: "gotestsum", pkg: "gotest.tools/gotestsum"},
 	{name: "promtool", module: "prometheus", pkg: "github.com/prometheus/prometheus/cmd/promtool", tags: prometheusTags},
 	{name: "prometheus", module: "prometheus", pkg: "github.com/prometheus/prometheus/cmd/prometheus", tags: prometheusTags},
+	{
+		name: "prometheus-operator", module: "prometheus-operator",
+		pkg: "github.com/prometheus-operator/prometheus-operator/cmd/operator",
+	},
 }
 
 // kubernetesFlags returns flags that set the version that the API server reports. Without them, OLM
