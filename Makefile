@@ -103,7 +103,7 @@ test-alone:
 # that is not part of the control plane. The control plane's own migrator, storagemigration.k8s.io/v1, came later.
 OLDEST         = bin/kubernetes-1.30/kube-apiserver
 ON_OLDEST      = $(ON_API_SERVER) TEST_ASSET_KUBE_APISERVER=$(CURDIR)/$(OLDEST)
-OF_API_SERVER  = ^Test(Admission|Appl|Conversion|Defaults|Documentation|Drift|FailedPatch|Foreign|MigrationByTheOperator|Patches|Plan|Quota|Restore|Samples|Schema|Stor|Unreadable|V1alpha1|Verdict|Watch|WhatCanBe)
+OF_API_SERVER  = ^Test(Admission|Appl|Conversion|Defaults|Documentation|Drift|FailedPatch|Fields|Foreign|FormsOfFields|MigrationByTheOperator|Patches|Plan|Quota|Restore|Samples|Schema|Stor|Unreadable|V1alpha1|Verdict|Watch|WhatCanBe)
 LATER_THAN_OLDEST = ^TestMigrationByTheControlPlane$$
 test-oldest: $(API_SERVER) $(OLDEST) bin/gotestsum ## The integration tests that depend on the API server, on the oldest supported one.
 	@mkdir -p dist
