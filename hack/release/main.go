@@ -18,6 +18,8 @@
 //	release list-images    print the images that a cluster pulls for this release
 //	release older-images   build and push the images of all older releases in the catalog
 //	release next-images    build and push the images of dist/next
+//	release files          write the files of the release's page to dist/release, after
+//	                       "release image" for operator, bundle, catalog, and scorecard
 //	release exec COMMAND   run a command with the environment that the programs below test/ read
 //
 // Environment variables:
@@ -29,6 +31,8 @@
 //     that cannot pull the published images.
 //   - PLATFORMS lists the platforms to build for. The default is the platform of this machine for
 //     the local cluster, and linux/amd64 and linux/arm64 for an external cluster.
+//   - RELEASE_KEY is the file of the key that signs the files of a release. The default is no
+//     signature.
 //   - CONTAINER_TOOL is the container engine. The default is the first engine that works.
 package main
 
@@ -115,6 +119,8 @@ func run(args []string) error {
 		return p.publishOlder()
 	case command == "next-images":
 		return p.publishRelease(p.next, ".", nextDir)
+	case command == "files":
+		return p.packRelease(releaseDir)
 	case command == "exec" && argument != "":
 		return p.become(args[1:])
 	}

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"archive/tar"
-	"bytes"
-	"compress/gzip"
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -16,67 +14,79 @@ const (
 	pluginName   = "kubectl-nginx"
 	pluginDir    = "dist/" + pluginName
 	krewManifest = "cmd/" + pluginName + "/krew.yaml"
+	windows      = "windows"
 )
 
 // pluginPlatforms are the platforms of workstations. They do not depend on the platforms of the
 // images.
-var pluginPlatforms = []string{"linux_amd64", "linux_arm64", "darwin_amd64", "darwin_arm64"}
+var pluginPlatforms = []string{"linux_amd64", "linux_arm64", "darwin_amd64", "darwin_arm64", "windows_amd64", "windows_arm64"}
 
-// packPlugin builds the kubectl plugin for each platform, packs it for krew, and writes the krew
-// manifest with the checksums.
-func (p *project) packPlugin() error {
-	manifest, err := os.ReadFile(krewManifest)
-	if err != nil {
-		return fmt.Errorf("failed to read krew's manifest: %w", err)
+// pluginProgram returns the file name of the program for a platform.
+func pluginProgram(platform string) string {
+	if strings.HasPrefix(platform, windows) {
+		return pluginName + ".exe"
 	}
-	filled := []string{"@VERSION@", p.version}
+	return pluginName
+}
+
+// packPlugin writes the archives of the plugin and its krew manifest to dist/kubectl-nginx.
+func (p *project) packPlugin() error {
+	files, err := p.pluginFiles()
+	if err != nil {
+		return err
+	}
+	return writeFiles(pluginDir, files)
+}
+
+// pluginFiles builds the kubectl plugin for each platform. It returns an archive for each platform,
+// and the krew manifest with the checksums of the archives.
+func (p *project) pluginFiles() (map[string][]byte, error) {
+	manifest, err := os.ReadFile(krewManifest)
+	license, licenseErr := readPacked("LICENSE", "LICENSE", 0o644)
+	if err := errors.Join(err, licenseErr); err != nil {
+		return nil, fmt.Errorf("failed to read krew's manifest and the license: %w", err)
+	}
+	files, filled := map[string][]byte{}, []string{"@VERSION@", p.version}
 	for _, platform := range pluginPlatforms {
-		program := filepath.Join(pluginDir, platform, pluginName)
+		name := pluginProgram(platform)
+		built := filepath.Join(pluginDir, platform, name)
 		system, arch, _ := strings.Cut(platform, "_")
 		err := execute([]string{
 			"env", "CGO_ENABLED=0", "GOOS=" + system, "GOARCH=" + arch, "go", "build", "-trimpath",
-			"-ldflags=-s -w -X main.version=" + p.version, "-o", program, "./cmd/" + pluginName,
+			"-ldflags=-s -w -X main.version=" + p.version, "-o", built, "./cmd/" + pluginName,
 		})
 		if err != nil {
-			return err
+			return nil, err
 		}
-		packed, err := pack(program, "LICENSE")
+		program, err := readPacked(built, name, 0o755)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if err := os.WriteFile(filepath.Join(pluginDir, pluginName+"_"+platform+".tar.gz"), packed, 0o644); err != nil {
-			return fmt.Errorf("failed to write the archive: %w", err)
+		suffix, pack := ".tar.gz", tarball
+		if system == windows {
+			suffix, pack = ".zip", zipped
 		}
-		filled = append(filled, "@"+platform+"@", fmt.Sprintf("%x", sha256.Sum256(packed)))
+		archive, err := pack([]packed{program, license})
+		if err != nil {
+			return nil, err
+		}
+		files[pluginName+"_"+platform+suffix] = archive
+		filled = append(filled, "@"+platform+"@", fmt.Sprintf("%x", sha256.Sum256(archive)))
 	}
 	// Drop the first line, which describes the template.
 	_, text, _ := strings.Cut(strings.NewReplacer(filled...).Replace(string(manifest)), "\n")
-	if err := os.WriteFile(filepath.Join(pluginDir, "krew.yaml"), []byte(text), 0o644); err != nil {
-		return fmt.Errorf("failed to write krew's manifest: %w", err)
-	}
-	return nil
+	files["krew.yaml"] = []byte(text)
+	return files, nil
 }
 
-// pack returns a reproducible archive of the files.
-func pack(files ...string) ([]byte, error) {
-	var out bytes.Buffer
-	compressor := gzip.NewWriter(&out)
-	archive := tar.NewWriter(compressor)
-	for _, file := range files {
-		raw, err := os.ReadFile(file)
-		if err != nil {
-			return nil, fmt.Errorf("failed to read %s: %w", file, err)
-		}
-		header := &tar.Header{Name: filepath.Base(file), Mode: 0o755, Size: int64(len(raw))}
-		if err := archive.WriteHeader(header); err != nil {
-			return nil, fmt.Errorf("failed to pack %s: %w", file, err)
-		}
-		if _, err := archive.Write(raw); err != nil {
-			return nil, fmt.Errorf("failed to pack %s: %w", file, err)
-		}
+// writeFiles writes files to a directory, which it creates.
+func writeFiles(dir string, files map[string][]byte) error {
+	err := os.MkdirAll(dir, 0o755)
+	for name, content := range files {
+		err = cmp.Or(err, os.WriteFile(filepath.Join(dir, name), content, 0o644))
 	}
-	if err := errors.Join(archive.Close(), compressor.Close()); err != nil {
-		return nil, fmt.Errorf("failed to pack: %w", err)
+	if err != nil {
+		return fmt.Errorf("failed to write the files of %s: %w", dir, err)
 	}
-	return out.Bytes(), nil
+	return nil
 }

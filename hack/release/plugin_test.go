@@ -1,11 +1,8 @@
 package main
 
 import (
-	"archive/tar"
-	"compress/gzip"
 	"crypto/sha256"
 	"fmt"
-	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -25,7 +22,7 @@ func TestPlugin(t *testing.T) {
 	calls := repository(t)
 	made := map[string]string{krewManifest: string(manifest), "LICENSE": "license"}
 	for _, platform := range pluginPlatforms {
-		made[filepath.Join(pluginDir, platform, pluginName)] = "program for " + platform
+		made[filepath.Join(pluginDir, platform, pluginProgram(platform))] = "program for " + platform
 	}
 	files(t, made)
 	do(t, "plugin")
@@ -59,39 +56,15 @@ func TestPlugin(t *testing.T) {
 		if sum := fmt.Sprintf("%x", sha256.Sum256(packed)); sum != one.SHA256 || !strings.Contains(one.URI, "/v0.10.0/") {
 			t.Errorf("%s: %s has checksum %s, want %s", platform, one.URI, sum, one.SHA256)
 		}
-		if program := unpack(t, archive, one.Bin); program != "program for "+platform {
-			t.Errorf("%s has %q", archive, program)
+		unpack := untar
+		if strings.HasPrefix(platform, windows) {
+			unpack = unzip
 		}
-		if !strings.Contains(built, "-X main.version=0.10.0 -o "+filepath.Join(pluginDir, platform, pluginName)+" ./cmd/kubectl-nginx") {
+		if got := unpack(t, packed); got[one.Bin] != "program for "+platform || got["LICENSE"] != "license" {
+			t.Errorf("%s has %q", archive, got)
+		}
+		if !strings.Contains(built, "-X main.version=0.10.0 -o "+filepath.Join(pluginDir, platform, one.Bin)+" ./cmd/kubectl-nginx") {
 			t.Errorf("%s is not built: %s", platform, built)
-		}
-	}
-}
-
-// unpack returns the content of a file in an archive. It fails the test if the file is not
-// executable.
-func unpack(t *testing.T, archive, name string) string {
-	t.Helper()
-	file, err := os.Open(archive)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = file.Close() }()
-	plain, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for reader := tar.NewReader(plain); ; {
-		header, err := reader.Next()
-		if err != nil {
-			t.Fatalf("%s has no %s: %v", archive, name, err)
-		}
-		if header.Name == name {
-			text, err := io.ReadAll(reader)
-			if err != nil || header.Mode&0o111 == 0 {
-				t.Fatalf("%s: mode %o, %v", name, header.Mode, err)
-			}
-			return string(text)
 		}
 	}
 }

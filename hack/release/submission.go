@@ -1,0 +1,90 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/version"
+	"sigs.k8s.io/yaml"
+)
+
+const (
+	ciConfig          = "config/manifests/ci.yaml"
+	submissionArchive = "community-operators.tar.gz"
+)
+
+// submissionFiles packs what a pull request to community-operators adds.
+func (p *project) submissionFiles(operator string) (map[string][]byte, error) {
+	files, err := p.submission(operator)
+	if err != nil {
+		return nil, fmt.Errorf("failed to prepare the submission to community-operators: %w", err)
+	}
+	archive, err := tarball(files)
+	return map[string][]byte{submissionArchive: archive}, err
+}
+
+// submission returns the files of a submission to community-operators: ci.yaml, and the bundle with
+// the image of the operator by digest and the range of OpenShift versions. The bundle has no
+// replaces, so it can be the first one there.
+func (p *project) submission(operator string) ([]packed, error) {
+	root := "operators/" + operatorName
+	ci, err := readPacked(ciConfig, root+"/ci.yaml", 0o644)
+	if err != nil {
+		return nil, err
+	}
+	bundle, err := readTree(filepath.Join(p.delivery, "bundle"), root+"/"+p.version)
+	if err != nil {
+		return nil, err
+	}
+	tagged := p.image("operator", p.version)
+	found := false
+	for i := range bundle {
+		file := &bundle[i]
+		text := string(file.content)
+		switch path.Base(file.name) {
+		case path.Base(csvFile):
+			// The files of an external cluster may have digests already.
+			if !p.digests {
+				found = strings.Contains(text, tagged)
+				text = strings.ReplaceAll(text, tagged, operator)
+				text = strings.Replace(text, "  relatedImages:\n", "  relatedImages:\n  - image: "+operator+"\n    name: "+operatorName+"\n", 1)
+			}
+			found = found || strings.Contains(text, operator)
+		case "annotations.yaml":
+			versions, err := openShiftVersions(filepath.Join(p.delivery, "bundle"))
+			if err != nil {
+				return nil, err
+			}
+			text += "\n  # The first OpenShift version with the Kubernetes version of minKubeVersion.\n" +
+				"  com.redhat.openshift.versions: " + versions + "\n"
+		}
+		file.content = []byte(text)
+	}
+	if !found {
+		return nil, fmt.Errorf("the bundle does not use %s: run `make bundle` first", tagged)
+	}
+	return append([]packed{ci}, bundle...), nil
+}
+
+// openShiftVersions returns the range of OpenShift versions that a bundle supports. OpenShift 4.N
+// has Kubernetes 1.(N+13).
+func openShiftVersions(bundle string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(bundle, csvFile))
+	var csv struct {
+		Spec struct{ MinKubeVersion string }
+	}
+	if err == nil {
+		err = yaml.Unmarshal(text, &csv)
+	}
+	if err != nil {
+		return "", fmt.Errorf("failed to read minKubeVersion: %w", err)
+	}
+	oldest, err := version.ParseSemantic(csv.Spec.MinKubeVersion)
+	if err != nil {
+		return "", fmt.Errorf("failed to read minKubeVersion: %w", err)
+	}
+	return fmt.Sprintf("v4.%d", oldest.Minor()-13), nil
+}
