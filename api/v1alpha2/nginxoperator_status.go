@@ -68,6 +68,15 @@ type NginxOperatorStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Last good revision"
 	LastGoodRevision *GoodRevision `json:"lastGoodRevision,omitempty"`
 
+	// firstDeclarationHash is the SHA-256 hash of the annotation
+	// operator.example.com/first-declaration of the Deployment. The annotation has the record of
+	// the applied spec until the spec changes for the first time. The operator ignores an
+	// annotation with another hash.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="First declaration hash"
+	FirstDeclarationHash string `json:"firstDeclarationHash,omitempty"`
+
 	// failedRevisions are the revisions that were rolled back, at most 4. The operator does not
 	// retry a revision in this list.
 	// +optional
@@ -125,7 +134,8 @@ type Blocker struct {
 
 // GoodRevision is a revision that all replicas served.
 type GoodRevision struct {
-	// revision is the name of the ControllerRevision that stores the revision.
+	// revision is the name of the ControllerRevision that stores the revision. If the spec has
+	// never changed, the Deployment stores it instead, see firstDeclarationHash.
 	// +required
 	// +kubebuilder:validation:MaxLength=253
 	Revision string `json:"revision"`

@@ -33,6 +33,7 @@ func (r *Reconciler) replace(
 	if _, isConfigMap := forged.Child.(*corev1.ConfigMap); isConfigMap {
 		again, err := r.renderChildren(ctx, object, applied.Declaration, operand.NewSuffix())
 		if err == nil {
+			again.Recorded = again.Recorded || applied.Recorded
 			out, err = r.change(ctx, object, again)
 		}
 		if other := apply.IsForged(err); other != nil && !record.IsUnusable(err) {

@@ -49,9 +49,9 @@ func (r *Reconciler) Preview(ctx context.Context, object *v1alpha2.NginxOperator
 	}
 	rendered = rendered.WithLiveRecord()
 	out.Children, out.Missing = rendered.Children, failure.Blockers(status.MissingFailures(&rendered))
-	ordered, independent := inOrder(rendered)
+	ordered, independent := inOrder(rendered, []client.Object{rendered.Revision})
 	written := slices.Concat(ordered, independent)
-	out.Failures, err = r.tryAll(ctx, rendered.Declaration, written, refused)
+	out.Failures, err = r.tryAll(ctx, rendered, written, refused)
 	if err == nil && len(out.Failures) == 0 {
 		err = r.deleteStale(ctx, object, written)
 	}
@@ -60,13 +60,13 @@ func (r *Reconciler) Preview(ctx context.Context, object *v1alpha2.NginxOperator
 
 // tryAll writes each child, even if the API server refuses others, and returns the refusals.
 func (r *Reconciler) tryAll(
-	ctx context.Context, of *record.Declaration, children []client.Object, refused func(),
+	ctx context.Context, of record.Rendering, children []client.Object, refused func(),
 ) ([]v1alpha2.Blocker, error) {
 	var out []v1alpha2.Blocker
 	content := of.Contents()
 	for _, child := range children {
 		_, err := r.Applier.Apply(ctx, of.Object, content, child)
-		found, err := refusalOf(err, of)
+		found, err := refusalOf(err, of.Declaration)
 		if err != nil {
 			return nil, err
 		}

@@ -227,7 +227,6 @@ func (r *Reconciler) writeStatus(
 	if delay := status.WriteDelay(&object.Status, &updated, now); delay != 0 {
 		return max(delay, 0), nil
 	}
-	before := object.Status.Conditions
 	patch, err := statusPatch(object, operation{"add", "/status", updated})
 	if err != nil {
 		return 0, err
@@ -242,7 +241,7 @@ func (r *Reconciler) writeStatus(
 		return 0, fmt.Errorf("failed to write status: %w", err)
 	}
 	r.reports.wrote(written, &written.Status) // the API server may prune or default a field
-	for _, change := range status.Transitions(before, updated.Conditions) {
+	for _, change := range status.Transitions(&object.Status, updated.Conditions) {
 		if change.Reason == v1alpha2.ReasonNamespaceTerminating {
 			continue // such a namespace accepts no Events
 		}

@@ -16,13 +16,17 @@ func (r *Reconciler) renderChildren(
 	ctx context.Context, object *v1alpha2.NginxOperator, of *record.Declaration, suffix string,
 ) (out record.Rendering, err error) {
 	made := *of
-	out.Declaration = &made
+	out = record.Rendering{Declaration: &made}
 	made.Inputs.Missing, made.Inputs.Record = r.missingKinds(), strings.TrimPrefix(of.Revision.Name, record.Name(object, ""))
 	if made.Inputs.Deployment, err = r.reader().Deployment(ctx, object); err != nil {
 		return out, err
 	}
 	made.Inputs.Suffix = cmp.Or(suffix, operand.SuffixOf(made.Inputs.Deployment))
 	if made.Inputs.Running, err = r.reader().Running(ctx, object); err != nil {
+		return out, err
+	}
+	out = record.NewRendering(&made)
+	if err = r.store().Carry(ctx, object, &out); err != nil {
 		return out, err
 	}
 	out.Children, err = operand.Children(made.Object, made.Inputs)

@@ -46,7 +46,7 @@ func (r *Reconciler) reportUnreadable(ctx context.Context, object *v1alpha2.Ngin
 		}
 		return fmt.Errorf("failed to write status: %w", err)
 	}
-	for _, change := range status.Transitions(object.Status.Conditions, conditions) {
+	for _, change := range status.Transitions(&object.Status, conditions) {
 		log.FromContext(ctx).Info("Condition changed", "reason", change.Reason, "message", change.Message)
 		r.Recorder.Eventf(object, nil, change.EventType, change.Reason, "Reconcile", "%s", change.Message)
 	}

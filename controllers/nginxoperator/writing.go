@@ -41,6 +41,9 @@ func (r *Reconciler) carryOut(ctx context.Context, object *v1alpha2.NginxOperato
 		failed := status.Written{Applied: &record.Rendering{Declaration: rendered.Declaration}, Failure: status.WriteFailure(err, spec)}
 		return writing{Written: failed}, err
 	}
+	// The annotation of a Deployment is gone with it. The record of a spec that is not applied must
+	// not be.
+	rendered.Recorded = rendered.Recorded || decided.State != rollout.StateCurrent
 	out, err := r.change(ctx, object, rendered)
 	if forged := apply.IsForged(err); forged != nil && !record.IsUnusable(err) {
 		out, err = r.replace(ctx, object, rendered, forged)
@@ -80,18 +83,25 @@ func (r *Reconciler) change(ctx context.Context, object *v1alpha2.NginxOperator,
 // the record before the Deployment that names it. A refused child that no Pod depends on does not
 // stop the other writes and deletions.
 func (r *Reconciler) apply(ctx context.Context, object *v1alpha2.NginxOperator, of record.Rendering) (apply.Applied, error) {
-	ordered, independent := inOrder(of)
+	records, err := r.store().Earlier(ctx, object, of)
+	if err != nil {
+		return apply.Applied{}, err
+	}
+	if of.Recorded {
+		records = append(records, of.Revision)
+	}
+	ordered, independent := inOrder(of, records)
 	applied, err := r.Applier.ApplyAll(ctx, object, of.Contents(), ordered, independent)
 	if err != nil {
 		return apply.Applied{}, err
 	}
-	return applied, r.deleteStale(ctx, object, slices.Concat(ordered, independent))
+	return applied, r.deleteStale(ctx, object, slices.Concat(ordered, independent, []client.Object{of.Revision}))
 }
 
-// inOrder returns the children that Pods depend on, the record, and the Deployment, in the order of
-// their writes, and the other children, which are independent of each other. The record precedes
+// inOrder returns the children that Pods depend on, the records, and the Deployment, in the order of
+// their writes, and the other children, which are independent of each other. The records precede
 // the Deployment, so that the declaration of all Pods is recorded.
-func inOrder(of record.Rendering) (ordered, independent []client.Object) {
+func inOrder(of record.Rendering, records []client.Object) (ordered, independent []client.Object) {
 	var deployments []client.Object
 	for _, child := range of.Children {
 		switch child.(type) {
@@ -103,7 +113,7 @@ func inOrder(of record.Rendering) (ordered, independent []client.Object) {
 			independent = append(independent, child)
 		}
 	}
-	return slices.Concat(ordered, []client.Object{of.Revision}, deployments), independent
+	return slices.Concat(ordered, records, deployments), independent
 }
 
 // retryOf returns the delay of the next write after an error, or the error if it is retried with

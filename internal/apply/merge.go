@@ -13,6 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/internal/carried"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // atomicFields are maps that are valid only as a whole. The strategic merge would merge them by
@@ -50,6 +53,7 @@ func decode(live client.Object, last, declared []byte) (was, is, stored map[stri
 	if err := errors.Join(json.Unmarshal(last, &was), json.Unmarshal(declared, &is), json.Unmarshal(current, &stored)); err != nil {
 		return nil, nil, nil, err
 	}
+	abbreviate(stored)
 	// No declaration has finalizers.
 	unstructured.RemoveNestedField(was, "metadata", "finalizers")
 	unstructured.RemoveNestedField(stored, "metadata", "finalizers")
@@ -227,8 +231,19 @@ func declaration(child client.Object) ([]byte, error) {
 	for _, field := range []string{"apiVersion", "kind", "status"} {
 		delete(object, field)
 	}
+	abbreviate(object)
 	if object["data"] == nil { // a ControllerRevision without its data encodes it as null, which a patch would write
 		delete(object, "data")
 	}
 	return json.Marshal(object)
+}
+
+// abbreviate reduces the annotation with a carried record to its head. The record is content, like
+// the data of a ConfigMap: it is written once, and a declaration only has its name.
+func abbreviate(object map[string]any) {
+	metadata, _ := object["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	if whole, ok := annotations[wellknown.AnnotationFirstDeclaration].(string); ok {
+		annotations[wellknown.AnnotationFirstDeclaration] = carried.Head(whole)
+	}
 }

@@ -49,6 +49,9 @@ func deploymentAnnotations(replicas Replicas, in Inputs) map[string]string {
 	if in.Suffix != "" {
 		out[wellknown.AnnotationContent] = strings.TrimPrefix(in.Suffix, "-")
 	}
+	if in.Carried != "" {
+		out[wellknown.AnnotationFirstDeclaration] = in.Carried
+	}
 	if len(out) == 0 {
 		return nil
 	}

@@ -24,6 +24,8 @@ type Inputs struct {
 	// Record is the value of the label that names the record. It is "" if only the Pod template
 	// matters.
 	Record string
+	// Carried is the head of the record that the Deployment carries, or "" if it carries none.
+	Carried string
 	// Suffix ends the names of the ConfigMaps. It is "" unless a ConfigMap was forged.
 	Suffix string
 	// Edition is the edition of the Pod template.

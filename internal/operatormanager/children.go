@@ -10,17 +10,25 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/example/nginx-operator/internal/carried"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // slimDeployment keeps the number of replicas, the number of the revision, the name of the record,
-// the hash of the certificates that Pods mount, whether the rollout is paused, and the status.
+// the head and the hash of a record that it carries, the hash of the certificates that Pods mount,
+// whether the rollout is paused, and the status.
 func slimDeployment(in any) (any, error) {
 	deployment, ok := in.(*appsv1.Deployment)
 	if !ok {
 		return in, nil
 	}
 	annotations := numbersOf(deployment.Annotations)
+	if first := carried.Shorten(deployment.Annotations[wellknown.AnnotationFirstDeclaration]); first != "" {
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[wellknown.AnnotationFirstDeclaration] = first
+	}
 	record := deployment.Labels[wellknown.LabelRecord]
 	slimChild(deployment, &deployment.ObjectMeta)
 	deployment.Annotations = annotations

@@ -13,6 +13,7 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/operand"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // contents has the data of the ConfigMaps and of the record of a declaration.
@@ -21,6 +22,10 @@ type contents struct {
 	in     operand.Inputs
 	read   func(context.Context) (operand.Files, error)
 	found  *operand.Files
+	// stored reads the data of a record that exists, or is nil.
+	stored func(context.Context) ([]byte, error)
+	// carried is the annotation with which a Deployment is created, or "".
+	carried string
 }
 
 var _ apply.Content = &contents{}
@@ -35,6 +40,18 @@ func (c *contents) files(ctx context.Context) (operand.Files, error) {
 		c.found = &found
 	}
 	return *c.found, nil
+}
+
+// record returns the data of the record.
+func (c *contents) record(ctx context.Context) ([]byte, error) {
+	if c.stored != nil {
+		return c.stored(ctx)
+	}
+	found, err := c.files(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return DataOf(c.object, c.in).encode(found)
 }
 
 // Fill implements apply.Content.
@@ -58,11 +75,16 @@ func (c *contents) Fill(ctx context.Context, child client.Object) error {
 			child.Data = found.Config
 		}
 	case *appsv1.ControllerRevision:
-		found, err := c.files(ctx)
-		if err == nil {
-			child.Data.Raw, err = DataOf(c.object, c.in).encode(found)
+		if child.Data.Raw != nil {
+			return nil
 		}
+		var err error
+		child.Data.Raw, err = c.record(ctx)
 		return err
+	case *appsv1.Deployment:
+		if _, declared := child.Annotations[wellknown.AnnotationFirstDeclaration]; declared && c.carried != "" {
+			child.Annotations[wellknown.AnnotationFirstDeclaration] = c.carried
+		}
 	}
 	return nil
 }

@@ -9,10 +9,12 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/apply"
+	"github.com/example/nginx-operator/internal/carried"
 	"github.com/example/nginx-operator/internal/operand"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
@@ -27,6 +29,9 @@ type Declaration struct {
 	Revision *appsv1.ControllerRevision
 	// Files reads the data of the ConfigMaps.
 	Files func(context.Context) (operand.Files, error)
+
+	// stored reads the data of the record if a Deployment carries it, or is nil.
+	stored func(context.Context) ([]byte, error)
 }
 
 // NewDeclaration returns a declaration with its record.
@@ -34,12 +39,7 @@ func NewDeclaration(
 	object *v1alpha2.NginxOperator, in operand.Inputs, read func(context.Context) (operand.Files, error),
 ) (*Declaration, error) {
 	revision, err := desiredRevision(object, in)
-	return &Declaration{object, in, revision, read}, err
-}
-
-// Contents returns the data of the ConfigMaps and of the record. It reads the files at most once.
-func (d *Declaration) Contents() apply.Content {
-	return &contents{object: d.Object, in: d.Inputs, read: d.Files}
+	return &Declaration{Object: object, Inputs: in, Revision: revision, Files: read}, err
 }
 
 // Rendering is a declaration with the live state, and its children.
@@ -47,10 +47,25 @@ type Rendering struct {
 	*Declaration
 	// Children are all children, with the patches of the spec.
 	Children []client.Object
+	// Recorded means that the record is a ControllerRevision. If it is false, the Deployment
+	// carries the record.
+	Recorded bool
+
+	contents *contents
 }
 
-// WithLiveRecord returns the rendering with the record label of the live Deployment. A preview must
-// not report a change of this label alone.
+// NewRendering returns the rendering of a declaration without children.
+func NewRendering(of *Declaration) Rendering {
+	return Rendering{
+		Declaration: of, Recorded: true, contents: &contents{object: of.Object, in: of.Inputs, read: of.Files, stored: of.stored},
+	}
+}
+
+// Contents returns the data of the ConfigMaps and of the record. It reads the files at most once.
+func (r Rendering) Contents() apply.Content { return r.contents }
+
+// WithLiveRecord returns the rendering with the record of the live Deployment: its label, and the
+// annotation with which it carries a record. A preview must not report a change of these alone.
 func (r Rendering) WithLiveRecord() Rendering {
 	if r.Inputs.Deployment == nil {
 		return r
@@ -65,6 +80,10 @@ func (r Rendering) WithLiveRecord() Rendering {
 		delete(deployment.Labels, wellknown.LabelRecord)
 		if record := r.Inputs.Deployment.Labels[wellknown.LabelRecord]; record != "" {
 			deployment.Labels[wellknown.LabelRecord] = record
+		}
+		delete(deployment.Annotations, wellknown.AnnotationFirstDeclaration)
+		if first := r.Inputs.Deployment.Annotations[wellknown.AnnotationFirstDeclaration]; first != "" {
+			metav1.SetMetaDataAnnotation(&deployment.ObjectMeta, wellknown.AnnotationFirstDeclaration, carried.Head(first))
 		}
 		r.Children[i] = deployment
 	}

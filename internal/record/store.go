@@ -103,7 +103,7 @@ func (s Store) Restore(
 	applied, in := kept.Restore(object)
 	applied.Generation = last.Revision
 	out, err := NewDeclaration(applied, in, func(ctx context.Context) (operand.Files, error) {
-		whole, err := s.readRevision(ctx, last)
+		whole, err := s.readRevision(ctx, object, last)
 		if err != nil {
 			return operand.Files{}, err
 		}
@@ -118,6 +118,15 @@ func (s Store) Restore(
 	})
 	if err == nil {
 		out.Revision.Name = last.Name // the name by which the record exists, whichever release gave it
+	}
+	if err == nil && last.Kind == carrier {
+		out.stored = func(ctx context.Context) ([]byte, error) {
+			whole, err := s.readCarried(ctx, last, object.Name)
+			if err != nil {
+				return nil, err
+			}
+			return whole.Data.Raw, nil
+		}
 	}
 	return out, err
 }
@@ -137,7 +146,7 @@ func (s Store) remember(ctx context.Context, object *v1alpha2.NginxOperator, of 
 	if at := slices.IndexFunc(known, func(one remembered) bool { return one.uid == of.UID }); at >= 0 {
 		return known[at].revision, nil
 	}
-	read, err := s.readRevision(ctx, of)
+	read, err := s.readRevision(ctx, object, of)
 	if err != nil {
 		return Data{}, err
 	}
@@ -164,6 +173,13 @@ func (s Store) ListWith(
 	revisions := slices.DeleteFunc(list.Items, func(item appsv1.ControllerRevision) bool {
 		return !metav1.IsControlledBy(&item, object) || item.DeletionTimestamp != nil
 	})
+	if object.Status.FirstDeclarationHash != "" {
+		deployment, err := s.Cache.Deployment(ctx, object)
+		if err != nil {
+			return nil, err
+		}
+		revisions = WithCarried(object, deployment, revisions)
+	}
 	slices.SortFunc(revisions, func(a, b appsv1.ControllerRevision) int {
 		return cmp.Or(cmp.Compare(b.Revision, a.Revision), b.CreationTimestamp.Compare(a.CreationTimestamp.Time), strings.Compare(b.Name, a.Name))
 	})
@@ -171,9 +187,13 @@ func (s Store) ListWith(
 }
 
 // readRevision reads the data of a record from the API server.
-func (s Store) readRevision(ctx context.Context, of *appsv1.ControllerRevision) (Data, error) {
-	live := &appsv1.ControllerRevision{}
-	err := s.API.Get(ctx, client.ObjectKeyFromObject(of), live)
+func (s Store) readRevision(ctx context.Context, object *v1alpha2.NginxOperator, of *appsv1.ControllerRevision) (Data, error) {
+	live, err := &appsv1.ControllerRevision{}, error(nil)
+	if of.Kind == carrier {
+		live, err = s.readCarried(ctx, of, object.Name)
+	} else {
+		err = s.API.Get(ctx, client.ObjectKeyFromObject(of), live)
+	}
 	if apierrors.IsNotFound(err) || err == nil && live.UID != of.UID {
 		return Data{}, apierrors.NewConflict(appsv1.Resource("controllerrevisions"), of.Name, errors.New("it was replaced a moment ago"))
 	}

@@ -34,8 +34,10 @@ func TestStatusWhileForgeryIsReplaced(t *testing.T) {
 	if got := blockedBy(state, result, nil); len(got) != 0 {
 		t.Errorf("blocked by %+v", got)
 	}
-	before := []metav1.Condition{condition(v1alpha2.ConditionProgressing, metav1.ConditionFalse, v1alpha2.ReasonRolloutComplete, "")}
-	events := Transitions(before, object.Status.Conditions)
+	before := v1alpha2.NginxOperatorStatus{Conditions: []metav1.Condition{
+		condition(v1alpha2.ConditionProgressing, metav1.ConditionFalse, v1alpha2.ReasonRolloutComplete, ""),
+	}}
+	events := Transitions(&before, object.Status.Conditions)
 	if len(events) != 1 || events[0].EventType != corev1.EventTypeWarning || events[0].Reason != v1alpha2.ReasonForgedContent ||
 		!strings.Contains(events[0].Message, `ConfigMap "web-abc" was replaced by one with other content`) {
 		t.Errorf("Events %+v", events)

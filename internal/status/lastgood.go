@@ -6,8 +6,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/carried"
 	"github.com/example/nginx-operator/internal/health"
 	"github.com/example/nginx-operator/internal/snapshot"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // maxFailed is the schema's limit of status.failedRevisions.
@@ -52,4 +54,18 @@ func failedRevisions(object *v1alpha2.NginxOperator, result Outcome) []v1alpha2.
 		out = append(out, *result.Failed)
 	}
 	return out[max(0, len(out)-maxFailed):]
+}
+
+// firstDeclarationHash returns the hash of the record that the Deployment carries, or "" if it
+// carries none. Only a hash that is in the status, or that this reconcile has written, is returned:
+// another client may have written the annotation.
+func firstDeclarationHash(object *v1alpha2.NginxOperator, state snapshot.Observed, result Outcome) string {
+	if state.Deployment == nil {
+		return ""
+	}
+	found, _ := carried.Parse(state.Deployment.Annotations[wellknown.AnnotationFirstDeclaration])
+	if found.Hash != object.Status.FirstDeclarationHash && (result.Applied == nil || found.Hash != result.Applied.CarriedHash()) {
+		return ""
+	}
+	return found.Hash
 }

@@ -32,6 +32,8 @@ func Compute(
 		FailedRevisions:    failedRevisions(object, result),
 		Certificates:       object.Status.Certificates,
 		PatchedKinds:       object.Status.PatchedKinds,
+
+		FirstDeclarationHash: firstDeclarationHash(object, state, result),
 	}
 	applied := result.Applied
 	if len(result.Waiting) > 0 {

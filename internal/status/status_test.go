@@ -378,22 +378,33 @@ func TestTransitions(t *testing.T) {
 	lost := of(no(v1alpha2.ReasonAsExpected), yes(v1alpha2.ReasonReplicasUnavailable), no(v1alpha2.ReasonReplicasUnavailable))
 	crashing := of(yes(v1alpha2.ReasonCrashLoop), yes(v1alpha2.ReasonRolloutInProgress), no(v1alpha2.ReasonCrashLoop))
 	pulling := of(yes(v1alpha2.ReasonImagePullFailed), yes(v1alpha2.ReasonRolloutInProgress), no(v1alpha2.ReasonImagePullFailed))
+	first := func(conditions []metav1.Condition) v1alpha2.NginxOperatorStatus {
+		return v1alpha2.NginxOperatorStatus{Conditions: conditions}
+	}
+	later := func(conditions []metav1.Condition) v1alpha2.NginxOperatorStatus {
+		return v1alpha2.NginxOperatorStatus{Conditions: conditions, LastGoodRevision: &v1alpha2.GoodRevision{}}
+	}
 	for name, test := range map[string]struct {
-		old, updated []metav1.Condition
-		want         []string
+		old     v1alpha2.NginxOperatorStatus
+		updated []metav1.Condition
+		want    []string
 	}{
-		"first status":       {nil, rolling, nil},
-		"the same":           {rolling, rolling, nil},
-		"ready":              {rolling, ready, []string{"Normal AllReplicasReady"}},
-		"lost a replica":     {ready, lost, []string{"Warning ReplicasUnavailable"}},
-		"came back":          {lost, ready, []string{"Normal AllReplicasReady"}},
-		"degraded":           {rolling, crashing, []string{"Warning CrashLoop"}},
-		"degraded otherwise": {crashing, pulling, []string{"Warning ImagePullFailed"}},
-		"recovered":          {crashing, ready, []string{"Normal Recovered", "Normal AllReplicasReady"}},
+		"first status":       {first(nil), rolling, nil},
+		"ready at once":      {first(nil), ready, nil},
+		"new and ready":      {first(rolling), ready, nil},
+		"new and degraded":   {first(rolling), crashing, []string{"Warning CrashLoop"}},
+		"new and recovered":  {first(crashing), ready, []string{"Normal Recovered"}},
+		"the same":           {later(rolling), rolling, nil},
+		"ready":              {later(rolling), ready, []string{"Normal AllReplicasReady"}},
+		"lost a replica":     {later(ready), lost, []string{"Warning ReplicasUnavailable"}},
+		"came back":          {later(lost), ready, []string{"Normal AllReplicasReady"}},
+		"degraded":           {later(rolling), crashing, []string{"Warning CrashLoop"}},
+		"degraded otherwise": {later(crashing), pulling, []string{"Warning ImagePullFailed"}},
+		"recovered":          {later(crashing), ready, []string{"Normal Recovered", "Normal AllReplicasReady"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, change := range Transitions(test.old, test.updated) {
+			for _, change := range Transitions(&test.old, test.updated) {
 				got = append(got, change.EventType+" "+change.Reason)
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
@@ -425,12 +436,11 @@ func TestTruncate(t *testing.T) {
 			t.Errorf("%s: %d bytes: %.40q", name, len(got), got)
 		}
 	}
-	old := []metav1.Condition{}
 	updated := Stopped(v1alpha2.ReasonInvalidConfiguration, strings.Repeat("🚀", 2000), "stopped")
 	for i := range updated {
 		updated[i].Message = failure.Truncate(updated[i].Message)
 	}
-	for _, change := range Transitions(old, updated) {
+	for _, change := range Transitions(&v1alpha2.NginxOperatorStatus{}, updated) {
 		if len(change.Message) > 1024 {
 			t.Errorf("the note of an Event has %d bytes", len(change.Message))
 		}

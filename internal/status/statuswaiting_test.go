@@ -31,11 +31,12 @@ func TestStatusWhileWaiting(t *testing.T) {
 	if status.LastGoodRevision == nil {
 		t.Error("what serves is not written down")
 	}
-	events := Transitions(statusOf(object, state, newOutcome(t, object)).Conditions, status.Conditions)
+	before := statusOf(object, state, newOutcome(t, object))
+	events := Transitions(&before, status.Conditions)
 	if len(events) != 1 || events[0].Reason != v1alpha2.ReasonWaitingForFleet || events[0].EventType != corev1.EventTypeNormal {
 		t.Errorf("Events %+v", events)
 	}
-	if again := Transitions(status.Conditions, status.Conditions); len(again) > 0 {
+	if again := Transitions(&status, status.Conditions); len(again) > 0 {
 		t.Errorf("told again: %+v", again)
 	}
 	unavailable := fixture.NewDeployment(2, func(d *appsv1.Deployment) { d.Status.AvailableReplicas = 1 })

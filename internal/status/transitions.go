@@ -19,12 +19,13 @@ type Transition struct {
 // reasonRecovered is the reason of the Event for the end of Degraded=True.
 const reasonRecovered = "Recovered"
 
-// Transitions returns the changes between the conditions of two statuses that deserve an Event. It
-// returns none for equal statuses, so a reconcile without a change sends no Events.
-func Transitions(old, updated []metav1.Condition) []Transition {
+// Transitions returns the changes of the conditions since an earlier status that deserve an Event.
+// It returns none for equal conditions, so a reconcile without a change sends no Events. A new
+// object that becomes Ready deserves none: its status reports that.
+func Transitions(old *v1alpha2.NginxOperatorStatus, updated []metav1.Condition) []Transition {
 	var out []Transition
 	changed := func(conditionType string) (was, is metav1.Condition, differs bool) {
-		if found := meta.FindStatusCondition(old, conditionType); found != nil {
+		if found := meta.FindStatusCondition(old.Conditions, conditionType); found != nil {
 			was = *found
 		}
 		if found := meta.FindStatusCondition(updated, conditionType); found != nil {
@@ -50,7 +51,8 @@ func Transitions(old, updated []metav1.Condition) []Transition {
 	if _, is, differs := changed(v1alpha2.ConditionOutdated); differs && is.Status == metav1.ConditionTrue {
 		out = append(out, Transition{corev1.EventTypeWarning, is.Reason, is.Message})
 	}
-	if _, is, differs := changed(v1alpha2.ConditionReady); differs && is.Status == metav1.ConditionTrue {
+	hasServed := old.LastGoodRevision != nil
+	if _, is, differs := changed(v1alpha2.ConditionReady); differs && is.Status == metav1.ConditionTrue && hasServed {
 		out = append(out, Transition{corev1.EventTypeNormal, is.Reason, is.Message})
 	}
 	return out

@@ -24,6 +24,7 @@ var notOfInterest = [][]string{
 	{"metadata", "uid"},
 	{"metadata", "annotations", lastApplied},
 	{"metadata", "annotations", wellknown.AnnotationLastDeclared},
+	{"metadata", "annotations", wellknown.AnnotationFirstDeclaration},
 }
 
 // contextLines is the number of unchanged lines around a difference.
