@@ -29,19 +29,29 @@ func requestFor(version, object, old string) admission.Request {
 	return request
 }
 
+// imageSetter sets spec.image of an object with certificates.
+type imageSetter struct{}
+
+func (imageSetter) Default(_ context.Context, object *v1alpha2.NginxOperator) error {
+	if len(object.Spec.TLS) > 0 {
+		object.Spec.Image = "set"
+	}
+	return nil
+}
+
 func TestPatchesAreMinimal(t *testing.T) {
 	for name, test := range map[string]struct {
 		object string
 		want   []jsonpatch.Operation
 	}{
 		"nothing to do": {object: `"spec":{"resources":{"requests":{"cpu":"0.5"}},"paused":false}`},
-		"a port": {
+		"an image": {
 			object: `"spec":{"resources":{"requests":{"cpu":"0.5"}},"tls":[{"secretName":"a"}]}`,
-			want:   []jsonpatch.Operation{{Operation: "add", Path: "/spec/tls/0/port", Value: float64(8443)}},
+			want:   []jsonpatch.Operation{{Operation: "add", Path: "/spec/image", Value: "set"}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			response := minimalPatch{Defaulter{}}.Handle(t.Context(), requestFor("v1alpha2", test.object, ""))
+			response := minimalPatch{imageSetter{}}.Handle(t.Context(), requestFor("v1alpha2", test.object, ""))
 			if !response.Allowed {
 				t.Fatal(response.Result)
 			}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,23 +16,6 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha1"
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
-
-func TestDefault(t *testing.T) {
-	object := &v1alpha2.NginxOperator{Spec: v1alpha2.NginxOperatorSpec{TLS: []v1alpha2.TLS{{SecretName: "a"}, {SecretName: "b"}}}}
-	if err := (Defaulter{}).Default(t.Context(), object); err != nil {
-		t.Fatal(err)
-	}
-	want := v1alpha2.NginxOperatorSpec{TLS: []v1alpha2.TLS{{SecretName: "a", Port: ptr.To[int32](8443)}, {SecretName: "b"}}}
-	if diff := cmp.Diff(want, object.Spec); diff != "" {
-		t.Error(diff)
-	}
-
-	leaving := &v1alpha2.NginxOperator{Spec: v1alpha2.NginxOperatorSpec{TLS: []v1alpha2.TLS{{SecretName: "a"}}}}
-	leaving.DeletionTimestamp = ptr.To(metav1.NewTime(time.Unix(1, 0)))
-	if err := (Defaulter{}).Default(t.Context(), leaving); err != nil || leaving.Spec.TLS[0].Port != nil {
-		t.Errorf("changed an object that is being deleted: %v", leaving.Spec)
-	}
-}
 
 // at returns the context of a write at an API version.
 func at(t *testing.T, version string) context.Context {

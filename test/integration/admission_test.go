@@ -2,10 +2,12 @@ package integration
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
@@ -579,15 +581,28 @@ func TestAdmissionTakes(t *testing.T) {
 	}
 }
 
-// TestAdmissionSetsThePortOfTheCertificate verifies that the object shows the default port of the
-// first certificate.
-func TestAdmissionSetsThePortOfTheCertificate(t *testing.T) {
+// TestAdmissionChangesNoNewObject verifies that the API server stores a new object as the client
+// sent it, and that no mutating webhook is called for it.
+func TestAdmissionChangesNoNewObject(t *testing.T) {
 	t.Parallel()
 	object := newInstance(newNamespace(t), "web")
 	object.Spec.TLS = []v1alpha2.TLS{{SecretName: "a"}, {SecretName: "b"}}
 	create(t, object)
-	if port := object.Spec.TLS[0].Port; port == nil || *port != 8443 || object.Spec.TLS[1].Port != nil {
+	if object.Spec.TLS[0].Port != nil || object.Spec.TLS[1].Port != nil {
 		t.Errorf("tls %+v", object.Spec.TLS)
+	}
+
+	list := &admissionregistrationv1.MutatingWebhookConfigurationList{}
+	must(t, suite.admin.List(t.Context(), list))
+	for _, configuration := range list.Items {
+		for _, webhook := range configuration.Webhooks {
+			for _, rule := range webhook.Rules {
+				if slices.Contains(rule.APIVersions, v1alpha2.GroupVersion.Version) && slices.Contains(rule.APIGroups, v1alpha2.GroupVersion.Group) &&
+					slices.Contains(rule.Operations, admissionregistrationv1.Create) {
+					t.Errorf("%s is called for each new object", webhook.Name)
+				}
+			}
+		}
 	}
 }
 

@@ -47,7 +47,7 @@ func TestReadyIsTruthful(t *testing.T) {
 		t.Errorf("Ready speaks of generation %d", ready.ObservedGeneration)
 	}
 	waitForEvent(t, namespace, corev1.EventTypeNormal, v1alpha2.ReasonRolloutInProgress, 1)
-	waitForEvent(t, namespace, corev1.EventTypeNormal, v1alpha2.ReasonAllReplicasReady, 2)
+	waitForEvent(t, namespace, corev1.EventTypeNormal, v1alpha2.ReasonAllReplicasReady, 1)
 }
 
 // TestFailuresOfOperands verifies that each failure that a Pod, a Deployment, or an admission
