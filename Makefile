@@ -81,7 +81,7 @@ RACED = $$(git grep -lE '^[[:space:]]+go |\.Go\(|sync\.(RW)?Mutex' -- '*.go' ':!
 GOTESTSUM = gotestsum --format=pkgname-and-test-fails --hide-summary=skipped --jsonfile=dist/$(@:test-%=%).json -- -vet=off -timeout=25m
 TESTED = integration race unit alone
 
-test: $(API_SERVER) bin/gotestsum bin/promtool bin/prometheus ## Unit and integration tests; the latter on a real API server.
+test: $(API_SERVER) bin/gotestsum bin/promtool bin/prometheus bin/helm bin/helm4 ## Unit and integration tests; the latter on a real API server.
 	@rm -rf dist/test-logs && mkdir -p dist
 	@$(MAKE) --jobs=2 --keep-going $(TESTED:%=test-%) test-modules
 test-race:
@@ -139,7 +139,8 @@ e2e-images: images release-images examples-image stranger-image nginx-images
 # The local cluster starts with the nginx of one of Debian's suites; a full run has that of the others as well.
 nginx-images: $(REGISTRY_NEEDS)
 	$(if $(E2E_FULL),$(if $(filter local,$(CLUSTER)),bin/cluster nginx bookworm trixie sid))
-E2E = bin/e2e.test bin/cluster bin/release bin/oci bin/kubectl-nginx bin/operator-sdk bin/kubectl bin/prometheus bin/controller-gen
+E2E = bin/e2e.test bin/cluster bin/release bin/oci bin/kubectl-nginx bin/operator-sdk bin/kubectl bin/prometheus bin/controller-gen \
+  bin/helm bin/helm4
 e2e-tests: bin/gotestsum $(E2E)
 	mkdir -p dist
 	$(RELEASE) exec gotestsum --format=standard-verbose --raw-command --jsonfile=dist/e2e.json -- \
@@ -169,7 +170,9 @@ kubectl-nginx: bin/release ## The plugin for kubectl, static, for Linux and macO
 	$(RELEASE) plugin
 bundle: manifests bin/kubectl bin/operator-sdk ## The release's bundle, from config/manifests.
 	hack/bundle $(VERSION)
-catalog: bundle bin/opm bin/release ## The file-based catalog: this release's bundle and the upgrade graph.
+chart: manifests ## The Helm chart, from config/ and hack/chart.
+	go run ./hack/chart
+catalog: bundle chart bin/opm bin/release ## The file-based catalog: this release's bundle and the upgrade graph.
 	$(RELEASE) catalog
 validate: bin/operator-sdk bin/opm ## Validate bundle and catalog as community-operators does; a warning is a failure.
 	@hack/validate
@@ -246,8 +249,8 @@ bin/e2e.test: FORCE
 	@go test -c -o $@ ./test/e2e
 
 # Tools in the versions that hack/tools pins. bin/cluster knows how each is built, and whether it is up to date.
-TOOLS := controller-gen crd-ref-docs crdify etcd golangci-lint gotestsum kube-apiserver kube-controller-manager kubectl operator-sdk opm \
-  kubernetes-1.30/kube-apiserver prometheus prometheus-operator promtool
+TOOLS := controller-gen crd-ref-docs crdify etcd golangci-lint gotestsum helm helm4 kube-apiserver kube-controller-manager kubectl \
+  kubernetes-1.30/kube-apiserver operator-sdk opm prometheus prometheus-operator promtool
 $(TOOLS:%=bin/%): bin/cluster FORCE
 	@bin/cluster build $(@:bin/%=%)
 tools: bin/cluster ## Build every tool that the tests and the local cluster need.

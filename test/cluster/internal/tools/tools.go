@@ -84,6 +84,7 @@ var tools = []tool{
 		tags: imageTags, ldflags: operatorSDKFlags, cluster: true,
 	},
 	{name: "helm", module: "helm", pkg: "helm.sh/helm/v3/cmd/helm", cluster: true},
+	{name: "helm4", module: "helm4", pkg: "helm.sh/helm/v4/cmd/helm"},
 	{name: "grpc_health_probe", module: "grpc-health-probe", pkg: "github.com/grpc-ecosystem/grpc-health-probe", cluster: true},
 	{name: "nginx-prometheus-exporter", module: "exporter", pkg: "github.com/nginx/nginx-prometheus-exporter", cluster: true},
 	{name: "catalogd", module: "olm-v1", pkg: OLMv1.path + "/cmd/catalogd", tags: imageTags},

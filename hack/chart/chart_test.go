@@ -1,0 +1,165 @@
+package main
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+)
+
+// TestChartEqualsConfig verifies that config/ is the only source. The rendered chart has the same
+// objects, except the Namespace, Helm's labels, and the annotation that keeps the CRD.
+func TestChartEqualsConfig(t *testing.T) {
+	installed, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join(repository, "config", "default"))
+	must(t, err)
+	all, err := render(repository)
+	must(t, err)
+	for name, test := range map[string]struct {
+		objects []string
+		values  string
+	}{
+		"default":    {values: ""},
+		"everything": {values: "monitoring: {enabled: true}\nnetworkPolicy: {enabled: true}\n"},
+	} {
+		resources := installed.Resources()
+		if name == "everything" {
+			resources = all
+		}
+		var texts []string
+		for _, object := range resources {
+			if object.GetKind() != "Namespace" {
+				texts = append(texts, object.MustYaml())
+			}
+		}
+		want := byKey(t, decoded(t, strings.Join(texts, "---\n")))
+		for _, program := range versions {
+			t.Run(name+" "+program, func(t *testing.T) {
+				objects := rendered(t, program, test.values)
+				for _, object := range objects {
+					withoutHelm(t, object)
+				}
+				if diff := cmp.Diff(want, byKey(t, objects)); diff != "" {
+					t.Errorf("objects (-config +chart):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+// byKey returns objects by their kinds, namespaces, and names.
+func byKey(t *testing.T, objects []client.Object) map[string]client.Object {
+	t.Helper()
+	out := map[string]client.Object{}
+	for _, object := range objects {
+		key := strings.Join([]string{object.GetObjectKind().GroupVersionKind().String(), object.GetNamespace(), object.GetName()}, " ")
+		if _, twice := out[key]; twice {
+			t.Errorf("%s is there twice", key)
+		}
+		out[key] = object
+	}
+	return out
+}
+
+// withoutHelm requires and removes what the chart adds to each object.
+func withoutHelm(t *testing.T, object client.Object) {
+	t.Helper()
+	labels := object.GetLabels()
+	for _, label := range []string{"app.kubernetes.io/instance", "app.kubernetes.io/managed-by", "app.kubernetes.io/version", "helm.sh/chart"} {
+		if labels[label] == "" {
+			t.Errorf("%T %s does not have the label %s", object, object.GetName(), label)
+		}
+		delete(labels, label)
+	}
+	if _, crd := object.(*apiextensionsv1.CustomResourceDefinition); crd {
+		annotations := object.GetAnnotations()
+		if annotations["helm.sh/resource-policy"] != "keep" {
+			t.Errorf("Helm deletes the CRD: %v", annotations)
+		}
+		delete(annotations, "helm.sh/resource-policy")
+	}
+}
+
+// TestLint verifies that neither version of Helm has a warning.
+func TestLint(t *testing.T) {
+	for _, program := range versions {
+		for name, values := range map[string]string{"default": "", "full": full} {
+			t.Run(program+" "+name, func(t *testing.T) {
+				if out, err := helm(t, program, "lint", "--strict", "--values", valuesFile(t, values), filepath.Join(repository, chartDir)); err != nil {
+					t.Errorf("%v\n%s", err, out)
+				}
+			})
+		}
+	}
+}
+
+// TestNames verifies that another namespace is everywhere, and that the name of the release is not a
+// part of any name.
+func TestNames(t *testing.T) {
+	out, err := helm(t, "helm", "template", "other", filepath.Join(repository, chartDir), "--namespace", "somewhere",
+		"--kube-version", "1.37.0", "--values", valuesFile(t, "monitoring: {enabled: true}\nnetworkPolicy: {enabled: true}\n"))
+	must(t, err)
+	if strings.Contains(out, configNamespace) {
+		t.Error("the namespace of config/default is in the objects")
+	}
+	for _, object := range decoded(t, out) {
+		if namespace := object.GetNamespace(); namespace != "" && namespace != "somewhere" || strings.Contains(object.GetName(), "other") {
+			t.Errorf("%T %s is in %s", object, object.GetName(), namespace)
+		}
+	}
+}
+
+// TestWatchNamespaces verifies that with watched namespaces only RoleBindings in these namespaces
+// grant the manager role, and that the flag has the same namespaces.
+func TestWatchNamespaces(t *testing.T) {
+	objects := rendered(t, "helm", full)
+	var namespaces []string
+	for _, object := range objects {
+		switch binding := object.(type) {
+		case *rbacv1.ClusterRoleBinding:
+			if binding.RoleRef.Name == managerRole {
+				t.Errorf("ClusterRoleBinding %s grants %s in all namespaces", binding.Name, managerRole)
+			}
+		case *rbacv1.RoleBinding:
+			if binding.RoleRef.Kind == "ClusterRole" && binding.RoleRef.Name == managerRole {
+				namespaces = append(namespaces, binding.Namespace)
+				if subject := binding.Subjects[0]; len(binding.Subjects) != 1 || subject.Namespace != configNamespace {
+					t.Errorf("the subjects are %v", binding.Subjects)
+				}
+			}
+		}
+	}
+	if !slices.Equal(namespaces, []string{"team-a", "1234", configNamespace}) {
+		t.Errorf("the manager role is granted in %v", namespaces)
+	}
+	// In the operator's own namespace, the binding of its Role has another name.
+	byKey(t, objects)
+}
+
+// TestSwitches verifies that each part can be left out.
+func TestSwitches(t *testing.T) {
+	counts := func(values string) map[string]int {
+		out := map[string]int{}
+		for _, object := range rendered(t, "helm", values) {
+			out[object.GetObjectKind().GroupVersionKind().Kind]++
+		}
+		return out
+	}
+	for values, kind := range map[string]string{
+		"crds: {enabled: false}":                               "CustomResourceDefinition",
+		"monitoring: {enabled: true, rules: {enabled: false}}": "PrometheusRule",
+	} {
+		if got := counts(values); got[kind] != 0 || got["Deployment"] != 1 {
+			t.Errorf("%s: %v", values, got)
+		}
+	}
+	if got := counts("monitoring: {enabled: true, dashboards: {enabled: false}}"); got["ConfigMap"] != 1 || got["PrometheusRule"] != 1 {
+		t.Errorf("without dashboards: %v", got)
+	}
+}

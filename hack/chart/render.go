@@ -1,0 +1,140 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/resource"
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
+	"sigs.k8s.io/yaml"
+)
+
+// components are the optional parts of config/ that values add to the installation.
+var components = []string{"monitoring", "network-policy"}
+
+// render returns the objects of config/default with the components.
+func render(repository string) ([]*resource.Resource, error) {
+	dir, err := os.MkdirTemp("", "chart-")
+	if err != nil {
+		return nil, fmt.Errorf("failed to make a directory: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+
+	// Kustomize accepts only relative paths.
+	config, err := relative(dir, filepath.Join(repository, "config"))
+	if err != nil {
+		return nil, fmt.Errorf("failed to find config: %w", err)
+	}
+	kustomization := types.Kustomization{Resources: []string{filepath.Join(config, "default")}}
+	for _, component := range components {
+		kustomization.Components = append(kustomization.Components, filepath.Join(config, component))
+	}
+	text, err := yaml.Marshal(kustomization)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "kustomization.yaml"), text, 0o600)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("failed to write the kustomization: %w", err)
+	}
+	rendered, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
+	if err != nil {
+		return nil, fmt.Errorf("failed to render config: %w", err)
+	}
+	return rendered.Resources(), nil
+}
+
+// relative returns the relative path between two directories after resolving symbolic links.
+func relative(from, to string) (string, error) {
+	var err error
+	for _, path := range []*string{&from, &to} {
+		if *path, err = filepath.Abs(*path); err == nil {
+			*path, err = filepath.EvalSymlinks(*path)
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	return filepath.Rel(from, to)
+}
+
+// defaults are the parts of config/ that the static files contain. A field of the type string that
+// ends in a newline is YAML.
+type defaults struct {
+	// Version and KubeVersion have no leading v.
+	Version, KubeVersion string
+	// Repository is the operator's image without its tag.
+	Repository, PullPolicy    string
+	NginxImage, ExporterImage string
+	Replicas                  string
+	Resources, Affinity       string
+	// Selector selects the namespaces whose Pods reach the metrics.
+	Selector string
+	// Table is the table of all values.
+	Table string
+}
+
+// readDefaults reads the defaults of the chart from the objects and from the base of the
+// ClusterServiceVersion.
+func readDefaults(repository string, objects []*resource.Resource) (values defaults, err error) {
+	version, err := os.ReadFile(filepath.Join(repository, "VERSION")) //nolint:gosec // of this repository
+	if err != nil {
+		return values, fmt.Errorf("failed to read the version: %w", err)
+	}
+	values.Version = strings.TrimSpace(string(version))
+	base := filepath.Join(repository, "config", "manifests", "bases", "nginx-operator.clusterserviceversion.yaml")
+	csv, err := kyaml.ReadFile(base)
+	if err != nil {
+		return values, fmt.Errorf("failed to read the ClusterServiceVersion: %w", err)
+	}
+
+	var errs []error
+	read := func(node *kyaml.RNode, path ...string) string {
+		found, err := node.Pipe(kyaml.Lookup(path...))
+		if err == nil && found == nil {
+			err = errors.New("it does not exist")
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("failed to read %s: %w", strings.Join(path, "."), err))
+			return ""
+		}
+		text, err := found.String()
+		if found.YNode().Kind == kyaml.ScalarNode {
+			text = found.YNode().Value
+		}
+		errs = append(errs, err)
+		return text
+	}
+	values.KubeVersion = read(csv, "spec", "minKubeVersion")
+	for _, object := range objects {
+		switch object.GetKind() {
+		case "Deployment":
+			pod := func(path ...string) string {
+				return read(&object.RNode, append([]string{"spec", "template", "spec"}, path...)...)
+			}
+			values.Replicas, values.Affinity = read(&object.RNode, "spec", "replicas"), pod("affinity")
+			image := pod("containers", manager, "image")
+			values.Repository = strings.TrimSuffix(image, ":v"+values.Version)
+			if values.Repository == image {
+				errs = append(errs, fmt.Errorf("the image %s does not have the tag v%s: run `make manifests`", image, values.Version))
+			}
+			values.PullPolicy, values.Resources = pod("containers", manager, "imagePullPolicy"), pod("containers", manager, "resources")
+			values.NginxImage = pod("containers", manager, "env", "[name=RELATED_IMAGE_NGINX]", "value")
+			values.ExporterImage = pod("containers", manager, "env", "[name=RELATED_IMAGE_NGINX_PROMETHEUS_EXPORTER]", "value")
+		case "NetworkPolicy":
+			values.Selector = read(&object.RNode, metricsSelector...)
+		}
+	}
+	return values, errors.Join(errs...)
+}
+
+// Indent returns YAML as the value of a key in values.yaml. Its lines are indented by spaces.
+func (defaults) Indent(spaces int, text string) string {
+	prefix := "\n" + strings.Repeat(" ", spaces)
+	return prefix + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", prefix)
+}
