@@ -16,6 +16,7 @@ import (
 const (
 	csvFile           = "manifests/" + operatorName + ".clusterserviceversion.yaml"
 	kustomizationFile = "config/manager/kustomization.yaml"
+	chartValuesFile   = "charts/" + operatorName + "/values.yaml"
 	disconnected      = "features.operators.openshift.io/disconnected: "
 )
 
@@ -160,7 +161,7 @@ func (p *project) nameImagesByDigest(dir string) error {
 		}
 		// Do not match a longer tag that starts with this tag.
 		name, named := regexp.MustCompile(regexp.QuoteMeta(image)+`\b([^-.]|$)`), []byte(byDigest[image]+"$1")
-		for _, files := range []string{bundle, filepath.Join(dir, "config")} {
+		for _, files := range []string{bundle, filepath.Join(dir, "config"), filepath.Join(dir, "charts")} {
 			if err := rewrite(files, func(text []byte) []byte { return name.ReplaceAll(text, named) }); err != nil {
 				return err
 			}
@@ -173,6 +174,7 @@ func (p *project) nameImagesByDigest(dir string) error {
 		replaceOnce(csv, disconnected+`"false"`, disconnected+`"true"`),
 		replaceOnce(filepath.Join(dir, kustomizationFile),
 			"newName: "+repository+"\n  newTag: v"+p.version, "newName: "+repository+"\n  digest: "+digest),
+		replaceOnce(filepath.Join(dir, chartValuesFile), "  digest: \"\"\n", "  digest: "+digest+"\n"),
 	)
 }
 

@@ -74,7 +74,9 @@ func TestBundleByDigest(t *testing.T) {
 		externalDir + "/bundle/" + csvFile: csv,
 		externalDir + "/" + kustomizationFile: "images:\n- name: controller\n  newName: r/me/nginx-operator\n  digest: " +
 			digestOf("r/me/nginx-operator:v0.10.0") + "\n",
-		externalDir + "/config/manager.yaml":    operator,
+		externalDir + "/config/manager.yaml": operator,
+		externalDir + "/" + chartValuesFile: "image:\n  repository: r/me/nginx-operator\n  digest: " + digestOf("r/me/nginx-operator:v0.10.0") +
+			"\nnginx: docker.io/nginxinc/nginx@" + digestOf("docker.io/nginxinc/nginx:1.28.0") + "\n",
 		"bundle/" + csvFile:                     testCSV,
 		externalDir + "/examples/config/a.yaml": "r/me/a",
 	})

@@ -18,8 +18,9 @@ func TestNext(t *testing.T) {
 	do(t, "external")
 	do(t, "next")
 	want(t, map[string]string{
-		"dist/external/examples/config/a.yaml": "r/me/a",
-		"dist/next/config/manager.yaml":        "r/me/nginx-operator:v0.10.1",
+		"dist/external/examples/config/a.yaml":       "r/me/a",
+		"dist/next/config/manager.yaml":              "r/me/nginx-operator:v0.10.1",
+		"dist/next/charts/nginx-operator/Chart.yaml": "version: 0.10.1",
 		"dist/next/catalog/nginx-operator/bundles/v0.10.1.yaml": "image: --alpha-image-ref-template=r/me/nginx-operator-bundle:v0.10.1\n" +
 			"nginx-operator.v0.10.1",
 		"dist/next/catalog/nginx-operator/catalog.yaml": `entries:

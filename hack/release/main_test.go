@@ -65,7 +65,8 @@ func repository(t *testing.T) (calls func() string) {
 				"catalog/nginx-operator/bundles/v" + release + ".yaml": "ghcr.io/example/bundle", "catalog/template.yaml": testTemplate,
 				"catalog.Dockerfile":  "FROM --platform=x quay.io/opm:v0 AS cache\nFROM quay.io/opm:v1\nCOPY --from=cache /a /b",
 				"docs/reference/a.md": "ghcr.io/example/", "dist/linux_amd64/keep": "",
-				"examples/config/a.yaml": "ghcr.io/example/a",
+				"examples/config/a.yaml": "ghcr.io/example/a", "charts/nginx-operator/Chart.yaml": "version: " + release,
+				chartValuesFile: "image:\n  repository: ghcr.io/example/nginx-operator\n  digest: \"\"\nnginx: docker.io/nginxinc/nginx:1.28.0\n",
 			})
 			commit(t)
 		}

@@ -19,7 +19,7 @@ import (
 // except the operator's image.
 func copyDelivery(from, dir string) [][]string {
 	copied := []string{"cp", "-R"}
-	for _, name := range []string{"config", "bundle", "bundle.Dockerfile", "catalog", "catalog.Dockerfile"} {
+	for _, name := range []string{"config", "bundle", "bundle.Dockerfile", "catalog", "catalog.Dockerfile", "charts"} {
 		copied = append(copied, filepath.Join(from, name))
 	}
 	return [][]string{{"rm", "-rf", dir}, {"mkdir", "-p", dir}, append(copied, dir+"/")}
@@ -146,7 +146,7 @@ func (p *project) makeNext() error {
 		err = execute(copyDelivery(p.delivery, nextDir)...)
 	}
 	if err == nil {
-		err = replace(p.version, p.next, nextDir+"/config", nextDir+"/bundle")
+		err = replace(p.version, p.next, nextDir+"/config", nextDir+"/bundle", nextDir+"/charts")
 	}
 	if err == nil {
 		err = renderCatalog(nextDir, p.image("bundle", p.next), p.next, text)
