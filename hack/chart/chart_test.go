@@ -17,7 +17,8 @@ import (
 // TestChartEqualsConfig verifies that config/ is the only source. The rendered chart has the same
 // objects, except the Namespace, Helm's labels, and the annotation that keeps the CRD.
 func TestChartEqualsConfig(t *testing.T) {
-	installed, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join(repository, "config", "default"))
+	kustomizer := krusty.MakeKustomizer(krusty.MakeDefaultOptions())
+	installed, err := kustomizer.Run(filesys.MakeFsOnDisk(), filepath.Join(repository, "config", "default"))
 	must(t, err)
 	all, err := render(repository)
 	must(t, err)
@@ -71,7 +72,8 @@ func byKey(t *testing.T, objects []client.Object) map[string]client.Object {
 func withoutHelm(t *testing.T, object client.Object) {
 	t.Helper()
 	labels := object.GetLabels()
-	for _, label := range []string{"app.kubernetes.io/instance", "app.kubernetes.io/managed-by", "app.kubernetes.io/version", "helm.sh/chart"} {
+	const prefix = "app.kubernetes.io/"
+	for _, label := range []string{prefix + "instance", prefix + "managed-by", prefix + "version", "helm.sh/chart"} {
 		if labels[label] == "" {
 			t.Errorf("%T %s does not have the label %s", object, object.GetName(), label)
 		}
@@ -91,7 +93,8 @@ func TestLint(t *testing.T) {
 	for _, program := range versions {
 		for name, values := range map[string]string{"default": "", "full": full} {
 			t.Run(program+" "+name, func(t *testing.T) {
-				if out, err := helm(t, program, "lint", "--strict", "--values", valuesFile(t, values), filepath.Join(repository, chartDir)); err != nil {
+				chart := filepath.Join(repository, chartDir)
+				if out, err := helm(t, program, "lint", "--strict", "--values", valuesFile(t, values), chart); err != nil {
 					t.Errorf("%v\n%s", err, out)
 				}
 			})

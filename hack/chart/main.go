@@ -1,8 +1,8 @@
 // Command chart generates the Helm chart in charts/nginx-operator. Its source is config/: the
 // command renders config/default with its components and replaces the fields that values control by
 // template expressions. The files below hack/chart/static are the rest of the chart. The command
-// also updates the table of values in docs/guide/helm.md. `make chart` runs it in the root of the
-// repository.
+// also updates the values and the version in docs/guide/helm.md. `make chart` runs it in the root
+// of the repository.
 package main
 
 import (
@@ -44,11 +44,15 @@ func run(repository string) error {
 	if err != nil {
 		return err
 	}
+	version, err := os.ReadFile(filepath.Join(repository, "VERSION")) //nolint:gosec // of this repository
+	if err != nil {
+		return fmt.Errorf("failed to read the version: %w", err)
+	}
 	text, err := os.ReadFile(filepath.Join(repository, page)) //nolint:gosec // of this repository
 	if err != nil {
 		return fmt.Errorf("failed to read the page: %w", err)
 	}
-	described, err := replaceTable(string(text), files["values.yaml"])
+	described, err := updatePage(string(text), files["values.yaml"], strings.TrimSpace(string(version)))
 	if err != nil {
 		return err
 	}

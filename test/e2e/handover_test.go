@@ -13,6 +13,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -70,14 +71,21 @@ func testHandover(t *testing.T) {
 // documented runs the commands of a section of docs/upgrades.md in the directory of the release.
 func documented(t *testing.T, heading string) {
 	t.Helper()
-	page, err := os.ReadFile(filepath.Join(suite.repository, "docs", "upgrades.md"))
+	_, err := documentedIn(t, "upgrades.md", heading, suite.delivery, strings.NewReplacer())
 	must(t, err)
-	script, err := docs.Section(string(page), heading)
+}
+
+// documentedIn runs the commands of a section of a page below docs/ in the directory of a release,
+// with replacements.
+func documentedIn(t *testing.T, page, heading, delivery string, edit *strings.Replacer) (string, error) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(suite.repository, "docs", filepath.FromSlash(page)))
+	must(t, err)
+	script, err := docs.Section(string(text), heading)
 	must(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), installPatience)
 	defer cancel()
-	_, err = command(ctx, "bash", "-euo", "pipefail", "-c", "cd '"+suite.delivery+"'\n"+script)
-	must(t, err)
+	return command(ctx, "bash", "-euo", "pipefail", "-c", "cd '"+delivery+"'\n"+edit.Replace(script))
 }
 
 // handoverAnnotation is set on the instance's Service. Its value names the installation that was

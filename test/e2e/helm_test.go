@@ -1,0 +1,207 @@
+package e2e
+
+// The Helm chart with Helm 3 and Helm 4, by the commands of docs/guide/helm.md. The charts come
+// from the cluster's registry.
+//
+//   - An upgrade to the next release has the invariants of an upgrade through OLM: no request to an
+//     instance fails, and no read or write at either version fails or is wrong. The CA that the
+//     operator writes stays in the CRD and in the webhook configurations, under the three-way merge
+//     of Helm 3 and the server-side apply of Helm 4.
+//   - After an uninstallation, the CRD and the instances are there, and the instances serve. A new
+//     installation adopts them.
+//   - A release continues as an installation by kubectl, and the other way around. No Pod of an
+//     instance is replaced.
+//   - Another release is refused as long as the objects belong to the first one.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/internal/guard"
+)
+
+func TestHelm(t *testing.T) {
+	t.Run("Helm 3", func(t *testing.T) { testHelm(t, "helm") })
+	t.Run("Helm 4", func(t *testing.T) { testHelm(t, "helm4") })
+}
+
+func testHelm(t *testing.T, program string) {
+	startClean(t)
+	charts := useHelm(t, program)
+	suite.operatorNamespace = defaultNamespace
+	defer func() { suite.operatorNamespace = "" }()
+	t.Cleanup(func() { removeHelm(t) })
+	pushCharts(t)
+
+	began := time.Now()
+	charts.documented(t, "Install", suite.version)
+	// The cleanup deletes only namespaces with this label.
+	kubectl(t, "label", "--overwrite", "namespace", defaultNamespace, testLabel+"="+madeByTests)
+	t.Logf("FIGURE release %s with Helm: %s", suite.version, seconds(time.Since(began)))
+
+	fleet := newFleet(t, helmObjects)
+	during := "from " + suite.version + " to " + suite.next.version + " with Helm"
+	fleet.step(t, during, suite.current, func(func()) {
+		began := time.Now()
+		charts.documented(t, "Upgrade", suite.next.version)
+		t.Logf("FIGURE release %s with Helm: %s", suite.next.version, seconds(time.Since(began)))
+	})
+	upgradedWithHelm(t)
+	storageMigratedAlready(t, fleet.namespace)
+
+	load := startLoad(t, fleet.namespace, suite.reach.service(fleet.namespace, "web", 8080))
+	charts.documented(t, "Uninstall", suite.next.version)
+	nothingLeft(t)
+	must(t, fleet.asCreated(t.Context(), newer))
+	fleet.samePods(t, "without the operator")
+	update(t, fleet.web, annotateService("uninstalled"))
+	charts.documented(t, "Install", suite.next.version)
+	takenOver(t, fleet.web, "uninstalled")
+
+	charts.documented(t, "From Helm to kubectl", suite.next.version)
+	update(t, fleet.web, annotateService("kubectl"))
+	takenOver(t, fleet.web, "kubectl")
+	other := charts.named("other")
+	if out, err := other.try(t, "Install", suite.next.version); err == nil || !strings.Contains(err.Error(), "invalid ownership metadata") {
+		t.Errorf("another release is installed: %v\n%s", err, out)
+	}
+	other.documented(t, "From kubectl to Helm", suite.next.version)
+	update(t, fleet.web, annotateService("helm"))
+	takenOver(t, fleet.web, "helm")
+
+	load.finish(t, fleet.namespace, "load without the operator and from Helm to kubectl and back")
+	fleet.samePods(t, "from Helm to kubectl and back")
+}
+
+// helmObjects is the number of objects without Pods during the upgrade.
+const helmObjects = 10
+
+// chartCommands runs the documented commands.
+type chartCommands struct {
+	// release replaces the name of the release.
+	release string
+}
+
+// useHelm makes a version of Helm the command helm of the test. Helm writes only into the test's
+// directory.
+func useHelm(t *testing.T, program string) chartCommands {
+	t.Helper()
+	dir := t.TempDir()
+	must(t, os.Symlink(filepath.Join(suite.repository, "bin", program), filepath.Join(dir, "helm")))
+	t.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	for _, name := range []string{"HELM_CACHE_HOME", "HELM_CONFIG_HOME", "HELM_DATA_HOME"} {
+		t.Setenv(name, filepath.Join(dir, strings.ToLower(name)))
+	}
+	version, err := command(t.Context(), "helm", "version", "--short")
+	must(t, err)
+	t.Log("Helm " + version)
+	return chartCommands{release: packageName}
+}
+
+// named returns the commands with another name of the release.
+func (chartCommands) named(release string) chartCommands { return chartCommands{release: release} }
+
+// documented runs the commands of a section for a version of the chart.
+func (c chartCommands) documented(t *testing.T, heading, version string) {
+	t.Helper()
+	if _, err := c.try(t, heading, version); err != nil {
+		fatal(t, "", "%s: %v", heading, err)
+	}
+}
+
+// try does the same as documented, but returns the output and the error.
+func (c chartCommands) try(t *testing.T, heading, version string) (string, error) {
+	t.Helper()
+	delivery := suite.delivery
+	if version == suite.next.version {
+		delivery = suite.next.delivery
+	}
+	return documentedIn(t, "guide/helm.md", heading, delivery, strings.NewReplacer(
+		"oci://ghcr.io/example/", "oci://"+publishedAt()+"/", "--version "+suite.version, "--version "+version,
+		"helm install "+packageName+" ", "helm install "+c.release+" "))
+}
+
+// publishedAt returns the registry from which a cluster pulls images.
+func publishedAt() string { return strings.TrimSuffix(os.Getenv("IMAGES"), "/"+packageName) }
+
+// pushCharts publishes the charts of this release and the next one.
+func pushCharts(t *testing.T) {
+	t.Helper()
+	registry := publishedAt()
+	if suite.local {
+		// The registry of the cluster has the images of ghcr.io below its own name.
+		registry = os.Getenv("IMAGE_REGISTRY") + "/" + registry
+	}
+	dir := t.TempDir()
+	for _, r := range []release{suite.current, suite.next} {
+		for _, args := range [][]string{
+			{"package", filepath.Join(r.delivery, "charts", packageName), "--destination", dir},
+			{"push", filepath.Join(dir, packageName+"-"+r.version+".tgz"), "oci://" + registry + "/charts"},
+		} {
+			_, err := command(t.Context(), "helm", args...)
+			must(t, err)
+		}
+	}
+}
+
+// upgradedWithHelm requires that the objects are those of the next release, and that they still
+// have the CA of the operator.
+func upgradedWithHelm(t *testing.T) {
+	t.Helper()
+	crd, err := readCRD(t.Context())
+	must(t, err)
+	if got, want := crd.Labels["helm.sh/chart"], packageName+"-"+suite.next.version; got != want {
+		t.Errorf("the CRD is that of %s, want %s", got, want)
+	}
+	if conversion := crd.Spec.Conversion; conversion.Webhook == nil || len(conversion.Webhook.ClientConfig.CABundle) == 0 {
+		t.Errorf("the CRD has the conversion %+v", conversion)
+	}
+	mutating, validating := &admissionv1.MutatingWebhookConfiguration{}, &admissionv1.ValidatingWebhookConfiguration{}
+	must(t, suite.admin.Get(t.Context(), client.ObjectKey{Name: guard.MutatingName}, mutating))
+	must(t, suite.admin.Get(t.Context(), client.ObjectKey{Name: guard.ValidatingName}, validating))
+	bundles := map[string][]byte{}
+	for _, webhook := range mutating.Webhooks {
+		bundles[webhook.Name] = webhook.ClientConfig.CABundle
+	}
+	for _, webhook := range validating.Webhooks {
+		bundles[webhook.Name] = webhook.ClientConfig.CABundle
+	}
+	for name, bundle := range bundles {
+		if len(bundle) == 0 {
+			t.Errorf("webhook %s has no CA", name)
+		}
+	}
+	deployment := &appsv1.Deployment{}
+	must(t, suite.admin.Get(t.Context(), client.ObjectKey{Namespace: defaultNamespace, Name: operatorName}, deployment))
+	if image := deployment.Spec.Template.Spec.Containers[0].Image; !strings.HasSuffix(image, ":v"+suite.next.version) {
+		t.Errorf("the operator is %s", image)
+	}
+}
+
+// removeHelm removes the release, in whatever state the test left it. The next test removes the CRD
+// and the namespace.
+func removeHelm(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), installPatience)
+	defer cancel()
+	var errs []error
+	for _, release := range []string{packageName, "other"} {
+		_, err := command(ctx, "helm", "uninstall", release, "--namespace", defaultNamespace, "--ignore-not-found", "--wait")
+		errs = append(errs, err)
+	}
+	_, err := command(ctx, "kubectl", "delete", "--ignore-not-found", "mutatingwebhookconfigurations,validatingwebhookconfigurations",
+		"-l", "app.kubernetes.io/name="+packageName)
+	if err := errors.Join(append(errs, err, deleteNamespace(ctx, defaultNamespace))...); err != nil {
+		t.Error(fmt.Errorf("failed to remove the release: %w", err))
+	}
+}
