@@ -87,7 +87,7 @@ func newManager(cfg *rest.Config, opts *options.Options) (*operatormanager.Manag
 	if err != nil {
 		return nil, err
 	}
-	cacheOptions := operatormanager.CacheOptions()
+	cacheOptions := operatormanager.CacheOptions(opts.WatchNamespaces...)
 	cacheOptions.NewInformer = newInformer
 	return operatormanager.New(cfg, operatormanager.Config{
 		Name:    wellknown.OperatorName,
@@ -116,11 +116,11 @@ func setupControllers(mgr *operatormanager.Manager, opts *options.Options) error
 	if err != nil {
 		return fmt.Errorf("failed to make the uncached client: %w", err)
 	}
-	configMaps, secrets, err := reference.NewTrackers(mgr.GetConfig(), mgr.GetHTTPClient(), mgr.GetAPIReader())
+	configMaps, secrets, err := reference.NewTrackers(mgr.GetConfig(), mgr.GetHTTPClient(), mgr.GetAPIReader(), opts.WatchNamespaces...)
 	if err != nil {
 		return err
 	}
-	optionalAPIs := operatormanager.NewOptionalAPIs(mgr)
+	optionalAPIs := operatormanager.NewOptionalAPIs(mgr, opts.WatchNamespaces...)
 	cached := optional.NewClient(mgr.GetClient(), slices.Collect(maps.Values(optionalAPIs))...)
 	reconciler := &nginxoperator.Reconciler{
 		Client:     cached,
@@ -151,19 +151,19 @@ func setupControllers(mgr *operatormanager.Manager, opts *options.Options) error
 	if err := mgr.AddHealthzCheck("reconcile", watchdog.Check); err != nil {
 		return fmt.Errorf("failed to add the liveness check: %w", err)
 	}
-	if err := setupVersions(mgr); err != nil {
+	if err := setupVersions(mgr, opts.WatchNamespaces); err != nil {
 		return fmt.Errorf("failed to set up the reads at each version: %w", err)
 	}
 	conversion.Register(mgr, metrics.NewConversionFailures(ctrlmetrics.Registry))
 	mgr.GetWebhookServer().Register(guard.PathCRD, mgr.Guard.Admission())
-	if err := operatorwebhook.Setup(mgr, reconciler, opts.OperatorNamespace); err != nil {
+	if err := operatorwebhook.Setup(mgr, reconciler, opts.OperatorNamespace, opts.Watches); err != nil {
 		return fmt.Errorf("failed to set up admission: %w", err)
 	}
 	return nil
 }
 
 // setupVersions adds the reads at each version of the API. At the deprecated one every answer has a warning, which the log is spared.
-func setupVersions(mgr manager.Manager) error {
+func setupVersions(mgr manager.Manager, namespaces []string) error {
 	config := rest.CopyConfig(mgr.GetConfig())
 	config.WarningHandler, config.WarningHandlerWithContext = rest.NoWarnings{}, nil
 	reader, err := client.New(config, client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient()})
@@ -171,7 +171,7 @@ func setupVersions(mgr manager.Manager) error {
 		return err
 	}
 	const list = "NginxOperatorList"
-	return mgr.Add(metrics.NewVersions(ctrlmetrics.Registry, reader,
+	return mgr.Add(metrics.NewVersions(ctrlmetrics.Registry, reader, namespaces,
 		v1alpha1.GroupVersion.WithKind(list), v1alpha2.GroupVersion.WithKind(list)))
 }
 
@@ -182,12 +182,13 @@ func setupMigration(mgr manager.Manager, opts *options.Options, uncached client.
 		return fmt.Errorf("failed to configure discovery: %w", err)
 	}
 	reconciler := &storagemigration.Reconciler{
-		Client:    uncached,
-		Discovery: discoveryClient,
-		Target:    v1alpha2.GroupVersion.WithKind("NginxOperator"),
-		Recorder:  mgr.GetEventRecorder(wellknown.OperatorName),
-		Condition: upgradeable,
-		Metrics:   metrics.NewMigration(ctrlmetrics.Registry),
+		Client:     uncached,
+		Discovery:  discoveryClient,
+		Target:     v1alpha2.GroupVersion.WithKind("NginxOperator"),
+		Recorder:   mgr.GetEventRecorder(wellknown.OperatorName),
+		Condition:  upgradeable,
+		Metrics:    metrics.NewMigration(ctrlmetrics.Registry),
+		Namespaces: opts.WatchNamespaces,
 	}
 	if opts.StorageMigrationManifest != "" {
 		manifest, err := storagemigration.Load(opts.StorageMigrationManifest)

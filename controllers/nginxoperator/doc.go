@@ -7,6 +7,10 @@ package nginxoperator
 // for owner references that block the deletion of the owner, and deletions of Deployments and Services, for the
 // write that changes the owner reference of children of release 0.1.0 to v1alpha2.
 //
+// The ClusterRole manager-role has the permissions on objects of watched namespaces. With --watch-namespaces, it is
+// bound in these namespaces only. The ClusterRole manager-cluster-role is always bound in all namespaces: it has the
+// permissions on cluster-scoped objects and to create Events, because an Event about the CRD is in the namespace default.
+//
 // +kubebuilder:rbac:groups=operator.example.com,resources=nginxoperators,verbs=get;list;watch
 // +kubebuilder:rbac:groups=operator.example.com,resources=nginxoperators/status,verbs=patch
 // +kubebuilder:rbac:groups=operator.example.com,resources=nginxoperators/finalizers,verbs=update
@@ -17,7 +21,7 @@ package nginxoperator
 // +kubebuilder:rbac:groups=networking.k8s.io,resources=networkpolicies,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=networking.k8s.io,resources=ingresses,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=gateway.networking.k8s.io,resources=httproutes,verbs=get;list;watch;create;patch;delete
-// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,resourceNames=httproutes.gateway.networking.k8s.io;podmonitors.monitoring.coreos.com;prometheusrules.monitoring.coreos.com,verbs=list;watch
+// +kubebuilder:rbac:roleName=manager-cluster-role,groups=apiextensions.k8s.io,resources=customresourcedefinitions,resourceNames=httproutes.gateway.networking.k8s.io;podmonitors.monitoring.coreos.com;prometheusrules.monitoring.coreos.com,verbs=list;watch
 // +kubebuilder:rbac:groups=monitoring.coreos.com,resources=podmonitors;prometheusrules,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=autoscaling,resources=horizontalpodautoscalers,verbs=get;list;watch;create;patch;delete
@@ -25,6 +29,6 @@ package nginxoperator
 // +kubebuilder:rbac:groups=apps,resources=replicasets,verbs=list;watch
 // +kubebuilder:rbac:groups="",resources=pods,verbs=list;watch
 // +kubebuilder:rbac:groups=discovery.k8s.io,resources=endpointslices,verbs=list;watch;create;delete
-// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
-// +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
-// +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
+// +kubebuilder:rbac:roleName=manager-cluster-role,groups=events.k8s.io,resources=events,verbs=create;patch
+// +kubebuilder:rbac:roleName=manager-cluster-role,groups=authentication.k8s.io,resources=tokenreviews,verbs=create
+// +kubebuilder:rbac:roleName=manager-cluster-role,groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create

@@ -111,14 +111,26 @@ func (r *Reconciler) nudge(ctx context.Context, m *migration) error {
 // newer than the migration. Without any write, it waits up to a minute for a bookmark, so a failure
 // here only costs time.
 func (r *Reconciler) wake(ctx context.Context) {
-	rewriter := &rewriter{client: r.Client, kind: r.Target}
-	page, err := rewriter.page(ctx, metav1.ListOptions{Limit: 1, Continue: r.woken})
-	r.woken = page.Continue
-	if err == nil && len(page.Items) > 0 {
-		err = rewriter.one(ctx, &page.Items[0])
+	namespaces := r.Namespaces
+	if len(namespaces) == 0 {
+		namespaces = []string{metav1.NamespaceAll}
 	}
-	if err != nil {
-		log.FromContext(ctx).V(1).Info("No object could be written to wake the control plane", "why", err.Error())
+	for range namespaces {
+		rewriter := &rewriter{client: r.Client, kind: r.Target, namespace: namespaces[r.wokenIn%len(namespaces)]}
+		page, err := rewriter.page(ctx, metav1.ListOptions{Limit: 1, Continue: r.woken})
+		if r.woken = page.Continue; r.woken == "" {
+			r.wokenIn++
+		}
+		if err == nil && len(page.Items) == 0 {
+			continue
+		}
+		if err == nil {
+			err = rewriter.one(ctx, &page.Items[0])
+		}
+		if err != nil {
+			log.FromContext(ctx).V(1).Info("No object could be written to wake the control plane", "why", err.Error())
+		}
+		return
 	}
 }
 

@@ -12,8 +12,8 @@ package storagemigration
 // RBAC permissions that the other controllers do not need. Each names a single object, except for
 // create, which RBAC cannot restrict by name.
 //
-// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get;list;watch,resourceNames=nginxoperators.operator.example.com
-// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions/status,verbs=update,resourceNames=nginxoperators.operator.example.com
-// +kubebuilder:rbac:groups=storagemigration.k8s.io;migration.k8s.io,resources=storageversionmigrations,verbs=create
-// +kubebuilder:rbac:groups=storagemigration.k8s.io;migration.k8s.io,resources=storageversionmigrations,verbs=get;delete,resourceNames=nginxoperators.operator.example.com
-// +kubebuilder:rbac:groups=storagemigration.k8s.io,resources=storageversionmigrations,verbs=patch,resourceNames=nginxoperators.operator.example.com
+// +kubebuilder:rbac:roleName=manager-cluster-role,groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get;list;watch,resourceNames=nginxoperators.operator.example.com
+// +kubebuilder:rbac:roleName=manager-cluster-role,groups=apiextensions.k8s.io,resources=customresourcedefinitions/status,verbs=update,resourceNames=nginxoperators.operator.example.com
+// +kubebuilder:rbac:roleName=manager-cluster-role,groups=storagemigration.k8s.io;migration.k8s.io,resources=storageversionmigrations,verbs=create
+// +kubebuilder:rbac:roleName=manager-cluster-role,groups=storagemigration.k8s.io;migration.k8s.io,resources=storageversionmigrations,verbs=get;delete,resourceNames=nginxoperators.operator.example.com
+// +kubebuilder:rbac:roleName=manager-cluster-role,groups=storagemigration.k8s.io,resources=storageversionmigrations,verbs=patch,resourceNames=nginxoperators.operator.example.com

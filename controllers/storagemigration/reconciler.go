@@ -50,10 +50,13 @@ type Reconciler struct {
 	Target schema.GroupVersionKind
 	// Manifest is the StorageVersionMigration of this release. If it is nil, the operator always
 	// rewrites the objects itself.
-	Manifest  *unstructured.Unstructured
-	Recorder  events.EventRecorder
-	Condition Condition
-	Metrics   Metrics
+	Manifest *unstructured.Unstructured
+	// Namespaces are the namespaces in which the operator may read and write the objects, or empty
+	// for all namespaces.
+	Namespaces []string
+	Recorder   events.EventRecorder
+	Condition  Condition
+	Metrics    Metrics
 
 	progress
 }
@@ -76,9 +79,11 @@ type progress struct {
 	// heard is the last message of the control plane about its running migration.
 	heard string
 	// nudges limits how often the control plane is nudged. woken is the continue token of the
-	// object list, from which the next nudge takes an object to rewrite.
-	nudges nudges
-	woken  string
+	// object list, from which the next nudge takes an object to rewrite. wokenIn counts the lists,
+	// one for each namespace.
+	nudges  nudges
+	woken   string
+	wokenIn int
 }
 
 // Reconcile executes one step of the migration.
@@ -181,7 +186,7 @@ func (r *Reconciler) rewrite(ctx context.Context, s *situation) error {
 	log.FromContext(ctx).Info("Rewriting the stored objects", "because", whyRewrite(s), "leftFromBefore", len(r.left))
 	total, failed, err := rewriter.rewrite(ctx, from)
 	if err != nil {
-		return r.failed(ctx, s, err)
+		return r.failed(ctx, s, r.withRemedy(err))
 	}
 	before := r.left
 	r.left = failed
@@ -198,6 +203,16 @@ func (r *Reconciler) rewrite(ctx context.Context, s *situation) error {
 		return err
 	}
 	return r.prune(ctx, s)
+}
+
+// withRemedy adds the remedy to the error of an operator that may not list the objects of all
+// namespaces.
+func (r *Reconciler) withRemedy(err error) error {
+	if len(r.Namespaces) == 0 || !apierrors.IsForbidden(err) {
+		return err
+	}
+	return fmt.Errorf("%w. The operator rewrites the objects of all namespaces, not only those of --watch-namespaces: "+
+		"until the migration has succeeded, bind ClusterRole nginx-operator-manager-role to its ServiceAccount with a ClusterRoleBinding", err)
 }
 
 func whyRewrite(s *situation) string {

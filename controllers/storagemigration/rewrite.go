@@ -37,6 +37,8 @@ const (
 type rewriter struct {
 	client client.Client
 	kind   schema.GroupVersionKind
+	// namespace is the namespace of the objects, or "" for all namespaces.
+	namespace string
 }
 
 // refused is an object that could not be rewritten.
@@ -122,7 +124,7 @@ func (r *rewriter) rewrite(ctx context.Context, from source) (total int, failed 
 func (r *rewriter) page(ctx context.Context, options metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(r.kind.GroupVersion().WithKind(r.kind.Kind + "List"))
-	err := r.client.List(ctx, list, &client.ListOptions{Limit: options.Limit, Continue: options.Continue})
+	err := r.client.List(ctx, list, &client.ListOptions{Namespace: r.namespace, Limit: options.Limit, Continue: options.Continue})
 	// The items of a list have no apiVersion and kind.
 	for i := range list.Items {
 		list.Items[i].SetGroupVersionKind(r.kind)

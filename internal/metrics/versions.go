@@ -22,15 +22,22 @@ const (
 // not change the result. Create it with NewVersions, and add it to a manager: only the leader
 // reads.
 type Versions struct {
-	reader   client.Reader
-	kinds    []schema.GroupVersionKind
-	readable *prometheus.GaugeVec
+	reader     client.Reader
+	namespaces []string
+	kinds      []schema.GroupVersionKind
+	readable   *prometheus.GaugeVec
 }
 
 // NewVersions registers the metric. The reader must read from the API server, because a cache does
-// not notice a failed conversion. The kinds are list kinds, one for each version.
-func NewVersions(registry prometheus.Registerer, reader client.Reader, kinds ...schema.GroupVersionKind) *Versions {
-	v := &Versions{reader: reader, kinds: kinds, readable: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+// not notice a failed conversion. It reads in the namespaces, or in all namespaces if there are
+// none. The kinds are list kinds, one for each version.
+func NewVersions(
+	registry prometheus.Registerer, reader client.Reader, namespaces []string, kinds ...schema.GroupVersionKind,
+) *Versions {
+	if len(namespaces) == 0 {
+		namespaces = []string{metav1.NamespaceAll}
+	}
+	v := &Versions{reader: reader, namespaces: namespaces, kinds: kinds, readable: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "nginx_operator_api_readable",
 		Help: "1 if the operator could read NginxOperators at this version of the API within the last minute, else 0. " +
 			"Only the leader reports it.",
@@ -59,13 +66,18 @@ func (v *Versions) Start(ctx context.Context) error {
 func (v *Versions) read(ctx context.Context, kind schema.GroupVersionKind) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(kind)
 	readable := v.readable.WithLabelValues(kind.Version)
-	if err := v.reader.List(ctx, list, client.Limit(1)); err != nil {
-		log.FromContext(ctx).Error(err, "Failed to read NginxOperators", "version", kind.Version)
-		readable.Set(0)
-		return
+	for _, namespace := range v.namespaces {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(kind)
+		if err := v.reader.List(ctx, list, client.Limit(1), client.InNamespace(namespace)); err != nil {
+			log.FromContext(ctx).Error(err, "Failed to read NginxOperators", "version", kind.Version, "namespace", namespace)
+			readable.Set(0)
+			return
+		}
+		if len(list.Items) > 0 {
+			break
+		}
 	}
 	readable.Set(1)
 }

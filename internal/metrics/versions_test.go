@@ -58,7 +58,7 @@ func TestVersions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		registry, reader := prometheus.NewRegistry(), &versionReader{reads: map[string]int{}}
 		kind := schema.GroupVersionKind{Group: "operator.example.com", Kind: "NginxOperatorList"}
-		versions := NewVersions(registry, reader, kind.GroupKind().WithVersion("v1alpha1"), kind.GroupKind().WithVersion("v1alpha2"))
+		versions := NewVersions(registry, reader, nil, kind.GroupKind().WithVersion("v1alpha1"), kind.GroupKind().WithVersion("v1alpha2"))
 		is := func(v1alpha1, v1alpha2 string) {
 			t.Helper()
 			want := `

@@ -31,11 +31,14 @@ func OptionalKinds() []schema.GroupVersionKind {
 	return out
 }
 
-// NewOptionalAPIs returns the APIs of the optional kinds by kind.
-func NewOptionalAPIs(to cluster.Cluster) map[string]*optional.API {
+// NewOptionalAPIs returns the APIs of the optional kinds by kind. They have the objects of the
+// namespaces, or of all namespaces if there are none.
+func NewOptionalAPIs(to cluster.Cluster, namespaces ...string) map[string]*optional.API {
 	out := map[string]*optional.API{}
 	for _, known := range optionalKinds {
-		out[known.kind.Kind] = optional.New(to, optional.Options{Kind: known.kind, Resource: known.resource, Cache: narrow(known.slim)})
+		narrowed := narrow(known.slim)
+		narrowed.Namespaces = byNamespace(namespaces)
+		out[known.kind.Kind] = optional.New(to, optional.Options{Kind: known.kind, Resource: known.resource, Cache: narrowed})
 	}
 	return out
 }

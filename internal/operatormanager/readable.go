@@ -31,11 +31,13 @@ func Informers(cfg *rest.Config) (NewInformer, error) {
 	return func(typed toolscache.ListerWatcher, kind runtime.Object, resync time.Duration,
 		indexers toolscache.Indexers,
 	) toolscache.SharedIndexInformer {
-		if _, ours := kind.(*v1alpha2.NginxOperator); ours {
-			typed = toolscache.ToListWatcherWithWatchListSemantics(oneByOne(source), source)
-		}
 		indexInstances(kind, indexers)
-		return toolscache.NewSharedIndexInformer(typed, kind, resync, indexers)
+		if _, ours := kind.(*v1alpha2.NginxOperator); !ours {
+			return toolscache.NewSharedIndexInformer(typed, kind, resync, indexers)
+		}
+		lister := &oneByOne{source: source}
+		lenient := toolscache.ToListWatcherWithWatchListSemantics(lister.listWatch(), source)
+		return scopedInformer{toolscache.NewSharedIndexInformer(lenient, kind, resync, indexers), lister}
 	}, nil
 }
 
@@ -86,10 +88,17 @@ func newLenientClient(cfg *rest.Config) (*lenientClient, error) {
 	return &lenientClient{client, runtime.NewParameterCodec(scheme)}, err
 }
 
-// oneByOne lists and watches NginxOperators in all namespaces.
-func oneByOne(source *lenientClient) *toolscache.ListWatch {
+// oneByOne lists and watches NginxOperators.
+type oneByOne struct {
+	source *lenientClient
+	// namespace is the namespace of the objects, or "" for all namespaces.
+	namespace string
+}
+
+func (o *oneByOne) listWatch() *toolscache.ListWatch {
 	ask := func(options *metav1.ListOptions) *rest.Request {
-		return source.Get().Resource("nginxoperators").VersionedParams(options, source.parameters)
+		return o.source.Get().NamespaceIfScoped(o.namespace, o.namespace != "").Resource("nginxoperators").
+			VersionedParams(options, o.source.parameters)
 	}
 	return &toolscache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {

@@ -17,7 +17,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
-	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/sets"
 	netutils "k8s.io/utils/net"
 
@@ -59,6 +58,9 @@ type Options struct {
 	ExporterImage string
 	// PodIPs are the addresses of the operator's Pod. They show the IP families of the cluster.
 	PodIPs []string
+	// WatchNamespaces are the namespaces whose objects the operator manages, sorted and without
+	// duplicates, or empty for all namespaces.
+	WatchNamespaces []string
 	// MaxConcurrentReconciles is the number of concurrent reconciles.
 	MaxConcurrentReconciles int
 	// FleetRollout controls the rollout of instances that an operator upgrade changes.
@@ -111,6 +113,8 @@ func Parse(args []string, lookupEnv func(string) (string, bool), help io.Writer)
 	flags.StringVar(&o.ExporterImage, "exporter-image", DefaultExporterImage,
 		"container image of nginx-prometheus-exporter, for instances with spec.monitoring")
 	flags.StringSliceVar(&o.PodIPs, "pod-ips", nil, "IP addresses of the operator's Pod; if one is IPv6, instances also listen on IPv6")
+	flags.StringSliceVar(&o.WatchNamespaces, "watch-namespaces", nil,
+		"namespaces whose NginxOperators the operator manages, at most "+strconv.Itoa(maxWatchNamespaces)+" (default: all namespaces)")
 	flags.IntVar(&o.MaxConcurrentReconciles, "max-concurrent-reconciles", 10, "number of concurrent reconciles")
 	bound := flags.String("fleet-rollout-max-unavailable", "10%",
 		"maximum number of instances that roll concurrently after an operator upgrade: a number of at least 1, or 1% to 100% of all "+
@@ -177,6 +181,8 @@ func (o *Options) complete(lookupEnv func(string) (string, bool)) {
 	if o.OLM = o.OLM || o.ClusterServiceVersion != ""; o.OLM {
 		service, secret = olmWebhookService, olmWebhookSecret
 	}
+	slices.Sort(o.WatchNamespaces)
+	o.WatchNamespaces = slices.Compact(o.WatchNamespaces)
 	o.WebhookURL = strings.TrimSuffix(o.WebhookURL, "/")
 	o.WebhookServiceName = cmp.Or(o.WebhookServiceName, service)
 	o.WebhookSecretName = cmp.Or(o.WebhookSecretName, secret)
@@ -195,10 +201,8 @@ func (o *Options) validate() error {
 	if o.FleetRollout.FailureThreshold < 0 {
 		return fmt.Errorf("--fleet-rollout-failure-threshold is %d, must be at least 0", o.FleetRollout.FailureThreshold)
 	}
-	for namespace := range o.FleetRollout.CanaryNamespaces {
-		if len(apivalidation.ValidateNamespaceName(namespace, false)) > 0 {
-			return fmt.Errorf("--fleet-rollout-canary-namespaces has %q, which is not a valid namespace name", namespace)
-		}
+	if err := o.validateNamespaces(); err != nil {
+		return err
 	}
 	if o.KubeAPIQPS <= 0 || o.KubeAPIBurst < 1 {
 		return fmt.Errorf("--kube-api-qps is %v and --kube-api-burst is %d, both must be above 0", o.KubeAPIQPS, o.KubeAPIBurst)

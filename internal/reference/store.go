@@ -2,14 +2,21 @@ package reference
 
 import (
 	"fmt"
+	"maps"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 )
 
-// store is a Tracker as the store of its reflector.
-type store Tracker
+// store is a Tracker as the store of the reflector of a namespace, or of all namespaces if it is "".
+type store struct {
+	*Tracker
+	namespace string
+	// synced is closed after the first list.
+	synced chan struct{}
+}
 
 var _ cache.TransformingStore = &store{}
 
@@ -92,7 +99,13 @@ func (s *store) Replace(objects []any, _ string) error {
 	}
 	s.mu.Lock()
 	before := s.versions
-	s.versions = versions
+	if s.namespace == metav1.NamespaceAll {
+		s.versions = versions
+	} else {
+		before = map[string]map[string]string{s.namespace: s.versions[s.namespace]}
+		delete(s.versions, s.namespace)
+		maps.Copy(s.versions, versions)
+	}
 	var differ []types.NamespacedName
 	eachDifference(before, versions, func(key types.NamespacedName, version string) {
 		s.forget(key, version)

@@ -42,7 +42,8 @@ type Tracker struct {
 	referrers Referrers
 	// direct is true if the tracker watches and caches nothing.
 	direct bool
-	synced chan struct{}
+	// stores has the store of each namespace.
+	stores []*store
 	// flights are the reads and derivations in progress.
 	flights singleflight.Group
 	// recent are the recently read objects.
@@ -57,25 +58,37 @@ type Tracker struct {
 	changed func(types.NamespacedName)
 }
 
-// NewTrackers returns the trackers of all ConfigMaps and of all Secrets.
-func NewTrackers(config *rest.Config, http *http.Client, reader client.Reader) (configMaps, secrets *Tracker, err error) {
+// NewTrackers returns the trackers of all ConfigMaps and of all Secrets in the namespaces, or in all
+// namespaces if there are none.
+func NewTrackers(
+	config *rest.Config, http *http.Client, reader client.Reader, namespaces ...string,
+) (configMaps, secrets *Tracker, err error) {
 	watcher, err := metadata.NewForConfigAndClient(config, http)
 	if err != nil {
 		return nil, nil, fmt.Errorf("failed to create the metadata client: %w", err)
 	}
 	core := corev1.SchemeGroupVersion
-	configMaps = NewTracker(watcher, core.WithResource("configmaps"), reader)
+	configMaps = NewTracker(watcher, core.WithResource("configmaps"), reader, namespaces...)
 	configMaps.recent.limit = keptBytes
-	return configMaps, NewTracker(watcher, core.WithResource("secrets"), reader), nil
+	return configMaps, NewTracker(watcher, core.WithResource("secrets"), reader, namespaces...), nil
 }
 
-// NewTracker returns a tracker of all objects of a resource. The reader reads their content from
-// the API server.
-func NewTracker(watcher metadata.Interface, resource schema.GroupVersionResource, reader client.Reader) *Tracker {
-	return &Tracker{
-		client: watcher, resource: resource, reader: reader, synced: make(chan struct{}),
+// NewTracker returns a tracker of all objects of a resource in the namespaces, or in all namespaces
+// if there are none. The reader reads their content from the API server.
+func NewTracker(
+	watcher metadata.Interface, resource schema.GroupVersionResource, reader client.Reader, namespaces ...string,
+) *Tracker {
+	t := &Tracker{
+		client: watcher, resource: resource, reader: reader,
 		versions: map[string]map[string]string{}, derived: map[types.NamespacedName]derived{},
 	}
+	if len(namespaces) == 0 {
+		namespaces = []string{metav1.NamespaceAll}
+	}
+	for _, namespace := range namespaces {
+		t.stores = append(t.stores, &store{Tracker: t, namespace: namespace, synced: make(chan struct{})})
+	}
+	return t
 }
 
 // NewDirect returns a tracker that watches nothing: each call reads the object again. It is for
@@ -107,28 +120,33 @@ func (t *Tracker) Start(ctx context.Context, queue workqueue.TypedRateLimitingIn
 			queue.Add(request)
 		}
 	}
-	reflector := cache.NewReflectorWithOptions(t.listWatch(), &metav1.PartialObjectMetadata{}, (*store)(t), cache.ReflectorOptions{
-		Name: "reference", TypeDescription: t.resource.Resource,
-	})
-	go reflector.RunWithContext(ctx)
+	for _, s := range t.stores {
+		reflector := cache.NewReflectorWithOptions(s.listWatch(), &metav1.PartialObjectMetadata{}, s, cache.ReflectorOptions{
+			Name: "reference", TypeDescription: t.resource.Resource,
+		})
+		go reflector.RunWithContext(ctx)
+	}
 	return nil
 }
 
 // WaitForSync implements source.SyncingSource.
 func (t *Tracker) WaitForSync(ctx context.Context) error {
-	select {
-	case <-t.synced:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("failed to list the metadata of all %s: %w", t.resource.Resource, context.Cause(ctx))
+	for _, s := range t.stores {
+		select {
+		case <-s.synced:
+		case <-ctx.Done():
+			return fmt.Errorf("failed to list the metadata of all %s: %w", t.resource.Resource, context.Cause(ctx))
+		}
 	}
+	return nil
 }
 
 // pageSize is the page size of a list. Servers that stream lists (Kubernetes 1.34 and later) ignore
 // it.
 const pageSize = 500
 
-func (t *Tracker) listWatch() cache.ListerWatcher {
+func (s *store) listWatch() cache.ListerWatcher {
+	objects := s.client.Resource(s.resource).Namespace(s.namespace)
 	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			// From the watch cache ("0"), an older server sends all objects at once and ignores the
@@ -137,7 +155,7 @@ func (t *Tracker) listWatch() cache.ListerWatcher {
 				options.ResourceVersion = ""
 			}
 			options.Limit = pageSize
-			list, err := t.client.Resource(t.resource).List(ctx, options)
+			list, err := objects.List(ctx, options)
 			if err != nil {
 				return nil, err
 			}
@@ -148,7 +166,7 @@ func (t *Tracker) listWatch() cache.ListerWatcher {
 			return list, nil
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			return t.client.Resource(t.resource).Watch(ctx, options)
+			return objects.Watch(ctx, options)
 		},
-	}, t.client)
+	}, s.client)
 }

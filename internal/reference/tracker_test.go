@@ -63,7 +63,7 @@ func newTracker(reader client.Reader) (*Tracker, func() []string) {
 // difference once, but not the objects of the first list.
 func TestStore(t *testing.T) {
 	tracker, told := newTracker(nil)
-	s := (*store)(tracker)
+	s := tracker.stores[0]
 	list := func(objects ...any) func() error { return func() error { return s.Replace(objects, "1") } }
 	for _, step := range []struct {
 		name  string
@@ -172,7 +172,7 @@ func TestDerive(t *testing.T) {
 			},
 		}).Build()
 	tracker, _ := newTracker(reader)
-	s := (*store)(tracker)
+	s := tracker.stores[0]
 	ask := func(name, cacheKey string) (string, bool, error) {
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
 		return Derive(t.Context(), tracker, cacheKey, secret, func() string { return cacheKey + " of version " + secret.ResourceVersion })
@@ -218,7 +218,7 @@ func TestDerive(t *testing.T) {
 func TestDeriveIsBounded(t *testing.T) {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a"}}
 	tracker, _ := newTracker(fake.NewClientBuilder().WithObjects(secret).Build())
-	must(t, (*store)(tracker).Add(metadataOf("a", "999")))
+	must(t, tracker.stores[0].Add(metadataOf("a", "999")))
 	for i := range 3 * maxValues {
 		value, found, err := Derive(t.Context(), tracker, fmt.Sprint(i), secret.DeepCopy(), func() int { return i })
 		if err != nil || !found || value != i {
@@ -246,7 +246,7 @@ func TestDeriveIsShared(t *testing.T) {
 				},
 			}).Build()
 		tracker, _ := newTracker(reader)
-		must(t, (*store)(tracker).Add(metadataOf("a", "999")))
+		must(t, tracker.stores[0].Add(metadataOf("a", "999")))
 		impatient, cancel := context.WithCancel(t.Context())
 		var asked sync.WaitGroup
 		ask := func(ctx context.Context, cacheKey string) {
@@ -276,7 +276,7 @@ func TestDeriveIsShared(t *testing.T) {
 		// A new version that arrives during the read of an older version is read separately.
 		ask(t.Context(), "age")
 		synctest.Wait()
-		must(t, (*store)(tracker).Update(metadataOf("a", "1000")))
+		must(t, tracker.stores[0].Update(metadataOf("a", "1000")))
 		found, err := tracker.Read(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a"}})
 		asked.Wait()
 		if err != nil || !found || reads.Load() != 3 {
@@ -303,7 +303,7 @@ func TestConfigMapsAreReadOnce(t *testing.T) {
 		tracker.recent.limit = test.limit
 		for _, version = range []string{"1", "2"} {
 			reads = 0
-			must(t, (*store)(tracker).Update(metadataOf("a", version)))
+			must(t, tracker.stores[0].Update(metadataOf("a", version)))
 			for i := range referrers {
 				concluded, copied := &corev1.ConfigMap{}, &corev1.ConfigMap{}
 				concluded.Namespace, concluded.Name, copied.Namespace, copied.Name = "shop", "a", "shop", "a"
@@ -317,7 +317,7 @@ func TestConfigMapsAreReadOnce(t *testing.T) {
 				t.Errorf("%s: %d reads of version %s, want %d", resource, reads, version, test.want)
 			}
 		}
-		must(t, (*store)(tracker).Delete(metadataOf("a", "3")))
+		must(t, tracker.stores[0].Delete(metadataOf("a", "3")))
 		if len(tracker.recent.kept) != 0 || tracker.recent.size != 0 {
 			t.Errorf("%s: %d are kept of what is gone", resource, len(tracker.recent.kept))
 		}
@@ -360,7 +360,7 @@ func TestMemory(t *testing.T) {
 	const objects, bound = 100_000, 250 // bytes per object
 	before := heap()
 	tracker, _ := newTracker(nil)
-	s := (*store)(tracker)
+	s := tracker.stores[0]
 	for i := range objects {
 		must(t, s.Add(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 			Namespace: fmt.Sprintf("namespace-%03d", i%500), Name: fmt.Sprintf("object-with-a-usual-name-%06d", i),

@@ -55,6 +55,10 @@ type dryRun struct {
 	slots     *semaphore.Weighted
 }
 
+// The dry runs need a permission in the operator's namespace, which is not always a watched one.
+//
+// +kubebuilder:rbac:groups=apps,namespace=system,resources=deployments,verbs=create
+
 // newDryRun returns dry runs in the operator's namespace. Their client reads no cache, and drops
 // the API server's warnings, because the reconciler receives them again.
 func newDryRun(mgr manager.Manager, render Render, namespace string) (*dryRun, error) {

@@ -19,12 +19,13 @@ const (
 )
 
 // Setup adds the webhooks to the manager's webhook server. The namespace is the operator's own.
-func Setup(mgr manager.Manager, render Render, namespace string) error {
+// watches reports whether the operator manages the objects of a namespace.
+func Setup(mgr manager.Manager, render Render, namespace string, watches func(namespace string) bool) error {
 	verdict, err := newDryRun(mgr, render, namespace)
 	if err != nil {
 		return fmt.Errorf("failed to create the client of dry runs: %w", err)
 	}
-	validator := Validator{Verdict: verdict.ask, Patches: render.CheckPatches, Refusals: render.Refusals}
+	validator := Validator{Verdict: verdict.ask, Patches: render.CheckPatches, Refusals: render.Refusals, Watches: watches}
 	for path, webhook := range handlers(mgr.GetScheme(), validator) {
 		mgr.GetWebhookServer().Register(path, review.Handler(webhook.Handler))
 	}

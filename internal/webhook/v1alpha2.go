@@ -3,6 +3,7 @@ package webhook
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -77,6 +78,8 @@ type Validator struct {
 	// Refusals returns the values of an object that are rejected unless the stored object has them.
 	// It may be nil.
 	Refusals func(object *v1alpha2.NginxOperator) []ratchet.Refusal
+	// Watches reports whether the operator manages the objects of a namespace. It may be nil.
+	Watches func(namespace string) bool
 }
 
 var _ admission.Validator[*v1alpha2.NginxOperator] = Validator{}
@@ -119,14 +122,25 @@ func (v Validator) validate(ctx context.Context, old, object *v1alpha2.NginxOper
 		errs = forV1alpha1(errs, object.Name)
 	}
 
+	unwatched := v.unwatched(object.Namespace)
 	switch {
 	case len(errs) > 0:
 		return nil, apierrors.NewInvalid(v1alpha2.GroupVersion.WithKind("NginxOperator").GroupKind(), object.Name, errs)
 	case fromV1alpha1:
-		return nil, nil
+		return unwatched, nil
 	default:
-		return append(validation.Warnings(&object.Spec, old.Status.Certificates), warnings...), nil
+		return slices.Concat(unwatched, validation.Warnings(&object.Spec, old.Status.Certificates), warnings), nil
 	}
+}
+
+// unwatched returns a warning if the operator leaves the objects of a namespace alone. They are
+// admitted, because an administrator may add the namespace later.
+func (v Validator) unwatched(namespace string) admission.Warnings {
+	if v.Watches == nil || v.Watches(namespace) {
+		return nil
+	}
+	return admission.Warnings{fmt.Sprintf("the operator does not watch namespace %q, so it creates nothing for this object: "+
+		"add the namespace to the operator's flag --watch-namespaces, or create the object in a namespace that it watches", namespace)}
 }
 
 func isV1alpha1(request admission.Request) bool {

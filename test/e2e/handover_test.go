@@ -135,10 +135,12 @@ func takenOver(t *testing.T, object *v1alpha2.NginxOperator, value string) {
 func nothingLeft(t *testing.T) {
 	t.Helper()
 	for name, object := range map[string]client.Object{
-		guard.MutatingName:                   &admissionv1.MutatingWebhookConfiguration{},
-		guard.ValidatingName:                 &admissionv1.ValidatingWebhookConfiguration{},
-		packageName + "-manager-rolebinding": &rbacv1.ClusterRoleBinding{},
-		packageName + "-manager-role":        &rbacv1.ClusterRole{},
+		guard.MutatingName:                           &admissionv1.MutatingWebhookConfiguration{},
+		guard.ValidatingName:                         &admissionv1.ValidatingWebhookConfiguration{},
+		packageName + "-manager-rolebinding":         &rbacv1.ClusterRoleBinding{},
+		packageName + "-manager-role":                &rbacv1.ClusterRole{},
+		packageName + "-manager-cluster-rolebinding": &rbacv1.ClusterRoleBinding{},
+		packageName + "-manager-cluster-role":        &rbacv1.ClusterRole{},
 	} {
 		if err := suite.admin.Get(t.Context(), client.ObjectKey{Name: name}, object); !apierrors.IsNotFound(err) {
 			t.Errorf("%T %s is left: %v", object, name, err)

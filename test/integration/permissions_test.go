@@ -62,15 +62,16 @@ func checkPermissions(ctx context.Context) error {
 			used.Insert("list " + watched)
 		}
 	}
-	cluster, election, local := &rbacv1.ClusterRole{}, &rbacv1.Role{}, &rbacv1.Role{}
+	cluster, namespaced, election, local := &rbacv1.ClusterRole{}, &rbacv1.ClusterRole{}, &rbacv1.Role{}, &rbacv1.Role{}
 	if err := errors.Join(
-		suite.admin.Get(ctx, client.ObjectKey{Name: "nginx-operator-manager-role"}, cluster),
+		suite.admin.Get(ctx, client.ObjectKey{Name: "nginx-operator-manager-cluster-role"}, cluster),
+		suite.admin.Get(ctx, client.ObjectKey{Name: "nginx-operator-manager-role"}, namespaced),
 		suite.admin.Get(ctx, client.ObjectKey{Namespace: operatorNamespace, Name: "nginx-operator-leader-election-role"}, election),
 		suite.admin.Get(ctx, client.ObjectKey{Namespace: operatorNamespace, Name: "nginx-operator-manager-role"}, local),
 	); err != nil {
 		return fmt.Errorf("failed to read the roles: %w", err)
 	}
-	for _, grant := range grantsOf(slices.Concat(cluster.Rules, election.Rules, local.Rules)) {
+	for _, grant := range grantsOf(slices.Concat(cluster.Rules, namespaced.Rules, election.Rules, local.Rules)) {
 		if !used.Has(strings.Split(grant, " named ")[0]) {
 			errs = append(errs, fmt.Errorf("granted and never used: %s", grant))
 		}
@@ -109,7 +110,9 @@ func grantsOf(rules []rbacv1.PolicyRule) []string {
 // cluster-wide, so these unused permissions would grant access to all Secrets.
 var onlyWithoutOLM = []string{
 	"create /secrets",
+	"list /secrets named nginx-operator-webhook-server-cert",
 	"update /secrets named nginx-operator-webhook-server-cert",
+	"watch /secrets named nginx-operator-webhook-server-cert",
 	"list admissionregistration.k8s.io/mutatingwebhookconfigurations named nginx-operator-mutating-webhook-configuration",
 	"list admissionregistration.k8s.io/validatingwebhookconfigurations named nginx-operator-validating-webhook-configuration",
 	"update admissionregistration.k8s.io/mutatingwebhookconfigurations named nginx-operator-mutating-webhook-configuration",
