@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -42,6 +44,48 @@ func Section(page, heading string) (string, error) {
 		return "", fmt.Errorf("the section %q has %d sh blocks, want one", heading, len(scripts))
 	}
 	return scripts[0][1], nil
+}
+
+var yamlFile = regexp.MustCompile("(?ms)^```yaml\n# ([a-z-]+\\.yaml)\n(.*?)^```$")
+
+// Files returns the files that a section tells readers to write, by name. Each is a yaml block under its heading whose
+// first line is a comment with the name.
+func Files(page, heading string) (map[string]string, error) {
+	section := regexp.MustCompile(`(?ms)^##+ ` + regexp.QuoteMeta(heading) + `\n(.*?)(?:^##+ |\z)`).FindStringSubmatch(page)
+	if section == nil {
+		return nil, fmt.Errorf("the page has no section %q", heading)
+	}
+	out := map[string]string{}
+	for _, block := range yamlFile.FindAllStringSubmatch(section[1], -1) {
+		out[block[1]] = block[2]
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("the section %q has no files", heading)
+	}
+	return out, nil
+}
+
+var remoteDirectory = regexp.MustCompile(`https://github\.com/example/nginx-operator//(\S+)\?ref=v\S+`)
+
+// WriteOverlay writes the files of a section, a kustomize overlay, into a directory. They reference the directories of a
+// local tree of the release instead of its URL.
+func WriteOverlay(page, heading, directory, tree string) error {
+	files, err := Files(page, heading)
+	if err != nil {
+		return err
+	}
+	// kustomize does not accept an absolute path.
+	relative, err := filepath.Rel(directory, tree)
+	if err != nil {
+		return fmt.Errorf("failed to find the way to %s: %w", tree, err)
+	}
+	for name, text := range files {
+		text = remoteDirectory.ReplaceAllString(text, filepath.ToSlash(relative)+"/$1")
+		if err := os.WriteFile(filepath.Join(directory, name), []byte(text), 0o600); err != nil {
+			return fmt.Errorf("failed to write the overlay: %w", err)
+		}
+	}
+	return nil
 }
 
 // Request is a request that the comment of a sample names, and what it answers.

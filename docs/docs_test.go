@@ -308,17 +308,61 @@ func TestHandoverCommands(t *testing.T) {
 	}
 }
 
+// clusterRoles returns the operator's ClusterRoles by name.
+func clusterRoles(t *testing.T) map[string]*rbacv1.ClusterRole {
+	t.Helper()
+	out := map[string]*rbacv1.ClusterRole{}
+	for document := range strings.SplitSeq(read(t, "config/rbac/role.yaml"), "---\n") {
+		role := &rbacv1.ClusterRole{}
+		if err := yaml.Unmarshal([]byte(document), role); err != nil {
+			t.Fatal(err)
+		}
+		if role.Kind == "ClusterRole" {
+			out[role.Name] = role
+		}
+	}
+	if len(out) != 2 || out["manager-role"] == nil || out["manager-cluster-role"] == nil {
+		t.Fatalf("config/rbac/role.yaml has %d ClusterRoles", len(out))
+	}
+	return out
+}
+
+// The permissions that an operator for some namespaces has in the whole cluster are on cluster-scoped objects, and to write
+// Events. The guide and the decision say so.
+func TestClusterWidePermissions(t *testing.T) {
+	scoped := map[string]bool{
+		"mutatingwebhookconfigurations": true, "validatingwebhookconfigurations": true, "customresourcedefinitions": true,
+		"customresourcedefinitions/status": true, "storageversionmigrations": true, "tokenreviews": true, "subjectaccessreviews": true,
+	}
+	for _, rule := range clusterRoles(t)["manager-cluster-role"].Rules {
+		for _, resource := range rule.Resources {
+			if !scoped[resource] && (resource != "events" || !slices.Equal(rule.Verbs, []string{"create", "patch"})) {
+				t.Errorf("manager-cluster-role has %v on %s", rule.Verbs, resource)
+			}
+		}
+		named := len(rule.ResourceNames) > 0
+		if !named && !slices.Equal(rule.Verbs, []string{"create"}) && !slices.Contains(rule.Resources, "events") {
+			t.Errorf("manager-cluster-role has %v on all %v", rule.Verbs, rule.Resources)
+		}
+	}
+	files, err := docs.Files(read(t, "docs/guide/operations.md"), "Watch some namespaces")
+	if err != nil || len(files) != 2 {
+		t.Fatalf("%d files: %v", len(files), err)
+	}
+	binding := &rbacv1.RoleBinding{}
+	if err := yaml.UnmarshalStrict([]byte(files["rolebindings.yaml"]), binding); err != nil ||
+		binding.RoleRef.Name != "nginx-operator-manager-role" || binding.RoleRef.Kind != "ClusterRole" {
+		t.Errorf("%+v, %v", binding, err)
+	}
+}
+
 // The operator can create Pods in every namespace and read every Secret, so its token is equivalent to
 // cluster-admin. While its RBAC permissions allow this, SECURITY.md and the guide describe it, and
 // which users must not create Pods in its namespace.
 func TestTheOperatorsTokenIsDescribed(t *testing.T) {
-	role := &rbacv1.ClusterRole{}
-	document, _, _ := strings.Cut(strings.TrimPrefix(read(t, "config/rbac/role.yaml"), "---\n"), "\n---\n")
-	if err := yaml.Unmarshal([]byte(document), role); err != nil || role.Kind != "ClusterRole" {
-		t.Fatalf("the first document of config/rbac/role.yaml is a %q: %v", role.Kind, err)
-	}
+	roles := clusterRoles(t)
 	may := func(verb, group, resource string) bool {
-		return slices.ContainsFunc(role.Rules, func(rule rbacv1.PolicyRule) bool {
+		return slices.ContainsFunc(roles["manager-role"].Rules, func(rule rbacv1.PolicyRule) bool {
 			return len(rule.ResourceNames) == 0 && slices.Contains(rule.Verbs, verb) && slices.Contains(rule.APIGroups, group) &&
 				slices.Contains(rule.Resources, resource)
 		})

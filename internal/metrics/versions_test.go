@@ -3,6 +3,7 @@ package metrics
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -98,4 +100,37 @@ nginx_operator_api_readable{version="v1alpha2"} ` + v1alpha2 + "\n"
 			t.Errorf("reads in %s: %v", 4*readEvery+2*readTimeout, reader.reads)
 		}
 	})
+}
+
+// namespaceReader has an object in one namespace. It records the namespaces of the reads.
+type namespaceReader struct {
+	client.Reader
+	with  string
+	reads []string
+}
+
+func (r *namespaceReader) List(_ context.Context, list client.ObjectList, options ...client.ListOption) error {
+	namespace := (&client.ListOptions{}).ApplyOptions(options).Namespace
+	r.reads = append(r.reads, namespace)
+	if objects, ok := list.(*metav1.PartialObjectMetadataList); ok && namespace == r.with {
+		objects.Items = make([]metav1.PartialObjectMetadata, 1)
+	}
+	return nil
+}
+
+// TestVersionsInNamespaces verifies that an operator for some namespaces reads in these namespaces
+// until it finds an object, because a list without objects converts nothing.
+func TestVersionsInNamespaces(t *testing.T) {
+	kind := schema.GroupVersionKind{Group: "operator.example.com", Version: "v1alpha1", Kind: "NginxOperatorList"}
+	for with, want := range map[string][]string{"b": {"a", "b"}, "none": {"a", "b", "c"}} {
+		reader := &namespaceReader{with: with}
+		versions := NewVersions(prometheus.NewRegistry(), reader, []string{"a", "b", "c"}, kind)
+		versions.read(t.Context(), kind)
+		if !slices.Equal(reader.reads, want) {
+			t.Errorf("an object in %s: reads in %v, want %v", with, reader.reads, want)
+		}
+		if got := testutil.ToFloat64(versions.readable); got != 1 {
+			t.Errorf("readable is %v", got)
+		}
+	}
 }

@@ -71,6 +71,7 @@ func mapperOf(t *testing.T, options cache.Options) meta.RESTMapper {
 			scope = meta.RESTScopeRoot
 		}
 		mapper.Add(kind, scope)
+		mapper.Add(kind.GroupVersion().WithKind(kind.Kind+"List"), scope)
 	}
 	return mapper
 }

@@ -390,3 +390,53 @@ func must(t *testing.T, err error) {
 		t.Fatal(err)
 	}
 }
+
+// TestTrackerOfNamespaces verifies that a tracker of some namespaces lists and watches these
+// namespaces only, waits for the lists of all, and that the list of one namespace does not affect
+// the objects of the others.
+func TestTrackerOfNamespaces(t *testing.T) {
+	scheme := metadatafake.NewTestScheme()
+	must(t, metav1.AddMetaToScheme(scheme))
+	inNamespace := func(namespace string) *metav1.PartialObjectMetadata {
+		object := metadataOf("cert", "1")
+		object.Namespace = namespace
+		return object
+	}
+	objects := metadatafake.NewSimpleMetadataClient(scheme, inNamespace("shop"), inNamespace("web"), inNamespace("foreign"))
+	tracker := NewTracker(objects, secrets, nil, "shop", "web")
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	source := tracker.Source(func(context.Context, types.NamespacedName) []reconcile.Request { return nil })
+	must(t, tracker.stores[0].Replace(nil, "1"))
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := source.WaitForSync(ended); err == nil {
+		t.Error("a tracker that listed one of two namespaces has all objects")
+	}
+
+	tracker = NewTracker(objects, secrets, nil, "shop", "web")
+	source = tracker.Source(func(context.Context, types.NamespacedName) []reconcile.Request { return nil })
+	must(t, source.Start(t.Context(), queue))
+	must(t, source.WaitForSync(t.Context()))
+	for namespace, want := range map[string]bool{"shop": true, "web": true, "foreign": false} {
+		if _, found := tracker.Version(types.NamespacedName{Namespace: namespace, Name: "cert"}); found != want {
+			t.Errorf("namespace %s: found %t", namespace, found)
+		}
+	}
+	for _, action := range objects.Actions() {
+		if namespace := action.GetNamespace(); namespace != "shop" && namespace != "web" {
+			t.Errorf("%s in namespace %q", action.GetVerb(), namespace)
+		}
+	}
+
+	fresh := NewTracker(nil, secrets, nil, "shop", "web")
+	var changed []string
+	fresh.changed = func(key types.NamespacedName) { changed = append(changed, key.String()) }
+	shop, web := fresh.stores[0], fresh.stores[1]
+	must(t, errors.Join(shop.Replace([]any{inNamespace("shop")}, "1"), web.Replace([]any{inNamespace("web")}, "1"), shop.Replace(nil, "2")))
+	if diff := cmp.Diff(map[string]map[string]string{"web": {"cert": "1"}}, fresh.versions); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"shop/cert"}, changed); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,73 @@
+package storagemigration
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/operatormanager"
+)
+
+// TestWakeInNamespaces verifies that an operator for some namespaces wakes the migrator with an
+// object of these namespaces, and passes over a namespace without objects.
+func TestWakeInNamespaces(t *testing.T) {
+	for name, test := range map[string]struct{ namespaces, lists, writes []string }{
+		"all namespaces":  {nil, []string{"", ""}, []string{"shop/web", "shop/web"}},
+		"some namespaces": {[]string{"empty", "shop"}, []string{"empty", "shop", "empty", "shop"}, []string{"shop/web", "shop/web"}},
+		"no objects":      {[]string{"empty"}, []string{"empty", "empty"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var lists, writes []string
+			objects := fake.NewClientBuilder().WithScheme(operatormanager.NewScheme()).
+				WithObjects(&v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}).
+				WithInterceptorFuncs(interceptor.Funcs{
+					List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+						lists = append(lists, (&client.ListOptions{}).ApplyOptions(options).Namespace)
+						return c.List(ctx, list, options...)
+					},
+					SubResourcePatch: func(
+						_ context.Context, _ client.Client, _ string, object client.Object, _ client.Patch, _ ...client.SubResourcePatchOption,
+					) error {
+						writes = append(writes, client.ObjectKeyFromObject(object).String())
+						return nil
+					},
+				}).Build()
+			r := &Reconciler{Client: objects, Target: v1alpha2.GroupVersion.WithKind("NginxOperator"), Namespaces: test.namespaces}
+			r.wake(t.Context())
+			r.wake(t.Context())
+			if !slices.Equal(lists, test.lists) || !slices.Equal(writes, test.writes) {
+				t.Errorf("lists in %q, writes of %q", lists, writes)
+			}
+		})
+	}
+}
+
+// TestRemedyForSomeNamespaces verifies that an operator for some namespaces, which may not list all
+// objects, names the missing permission. Other errors and other operators get no remedy.
+func TestRemedyForSomeNamespaces(t *testing.T) {
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "nginxoperators"}, "", errors.New("at the cluster scope"))
+	for name, test := range map[string]struct {
+		namespaces []string
+		err        error
+		remedy     bool
+	}{
+		"some namespaces": {[]string{"shop"}, forbidden, true},
+		"all namespaces":  {nil, forbidden, false},
+		"another error":   {[]string{"shop"}, errors.New("timeout"), false},
+	} {
+		err := (&Reconciler{Namespaces: test.namespaces}).withRemedy(test.err)
+		if !errors.Is(err, test.err) || strings.Contains(err.Error(), "bind ClusterRole nginx-operator-manager-role") != test.remedy {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,183 @@
+package integration
+
+// The operator with --watch-namespaces and only the permissions of the overlay in
+// docs/guide/operations.md, on an API server of its own:
+//
+//   - An instance of a watched namespace becomes Ready.
+//   - An object of another namespace is admitted with a warning, converted, and otherwise left alone.
+//   - No request is denied, and none lists or writes objects of another namespace.
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/api/v1alpha1"
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/docs"
+	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/test/harness"
+	"github.com/example/nginx-operator/test/harness/apiserver"
+)
+
+// watchedNamespace is the namespace in the guide's overlay.
+const watchedNamespace = "team-a"
+
+// startWatching starts an API server, installs the guide's overlay, and starts the operator with
+// its permissions. It makes them those of the suite until the test ends.
+func startWatching(t *testing.T) {
+	t.Helper()
+	before := suite
+	t.Cleanup(func() { suite = before })
+	suite.dir = t.TempDir()
+	server := must1(apiserver.Start(suite.dir, operatorUser))(t)
+	t.Cleanup(func() { must(t, server.Stop()) })
+	suite.config, suite.kubeconfig, suite.auditLog = server.Admin, server.Kubeconfig, server.AuditLog
+	suite.admin = must1(client.New(server.Admin, client.Options{Scheme: operatormanager.NewScheme()}))(t)
+	suite.service = must1(harness.NewService())(t)
+	t.Cleanup(suite.service.Close)
+
+	for _, namespace := range []string{watchedNamespace, "foreign"} {
+		create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+	}
+	must(t, apiserver.Apply(t.Context(), suite.admin, guideOverlay(t)))
+	operator := must1(startOperator("NGINX_OPERATOR_WATCH_NAMESPACES=" + watchedNamespace))(t)
+	t.Cleanup(func() {
+		operator.Kill()
+		if t.Failed() {
+			t.Log("the operator:", operator.Summary())
+		}
+	})
+}
+
+// guideOverlay writes the overlay of docs/guide/operations.md and returns its directory. It
+// references the directories of this repository.
+func guideOverlay(t *testing.T) string {
+	t.Helper()
+	page := must1(fs.ReadFile(os.DirFS("../../docs/guide"), "operations.md"))(t)
+	repository := must1(filepath.Abs("../.."))(t)
+	directory := must1(filepath.EvalSymlinks(t.TempDir()))(t)
+	must(t, docs.WriteOverlay(string(page), "Watch some namespaces", directory, repository))
+	return directory
+}
+
+func TestWatchNamespaces(t *testing.T) {
+	startWatching(t)
+	var warnings []string
+	config := rest.CopyConfig(suite.config)
+	config.WarningHandler = warningRecorder{&warnings}
+	warned := must1(client.New(config, client.Options{Scheme: operatormanager.NewScheme()}))(t)
+
+	foreign := newInstance("foreign", "web")
+	create(t, newObject("foreign", "older"))
+	must(t, warned.Create(t.Context(), foreign))
+	if text := strings.Join(warnings, "\n"); !strings.Contains(text, `does not watch namespace "foreign"`) {
+		t.Errorf("warnings %q", warnings)
+	}
+	invalid := newInstance("foreign", "invalid")
+	invalid.Spec.Image = "not an image"
+	if err := suite.admin.Create(t.Context(), invalid); err == nil {
+		t.Error("an invalid image is admitted outside the watched namespaces")
+	}
+
+	warnings = nil
+	create(t, &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: watchedNamespace, Name: "page"}, Data: map[string]string{"index.html": "first"},
+	})
+	web := newInstance(watchedNamespace, "web")
+	web.Spec.Content = &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: "page"}}
+	serve(t, web)
+	before := contentOf(t)
+	update(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: watchedNamespace, Name: "page"}}, func(page *corev1.ConfigMap) {
+		page.Data["index.html"] = "second"
+	})
+	waitFor(t, func() error {
+		if contentOf(t) == before {
+			return errors.New("the change of the referenced ConfigMap is not applied")
+		}
+		return nil
+	})
+
+	// Conversion serves the objects of all namespaces.
+	converted := newObject("foreign", "web")
+	must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(converted), converted))
+	all := &v1alpha1.NginxOperatorList{}
+	must(t, suite.admin.List(t.Context(), all))
+	if len(all.Items) != 3 {
+		t.Errorf("%d objects at v1alpha1, want 3", len(all.Items))
+	}
+	leftAlone(t, "foreign", "web", "older")
+	onlyWatched(t)
+}
+
+// contentOf returns the volumes of the instance, which name the ConfigMap with its content.
+func contentOf(t *testing.T) string {
+	t.Helper()
+	deployment := &appsv1.Deployment{}
+	must(t, suite.admin.Get(t.Context(), client.ObjectKey{Namespace: watchedNamespace, Name: "web"}, deployment))
+	return fmt.Sprint(deployment.Spec.Template.Spec.Volumes)
+}
+
+// leftAlone requires that objects have no status, and that their namespace has no child.
+func leftAlone(t *testing.T, namespace string, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		object := newInstance(namespace, name)
+		must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(object), object))
+		if object.Status.ObservedGeneration != 0 || len(object.Status.Conditions) > 0 || len(object.Finalizers) > 0 {
+			t.Errorf("%s has the status %+v", name, object.Status)
+		}
+		found := must1(childrenOf(t.Context(), namespace, name))(t)
+		if found.deployment != nil || found.service != nil || found.policy != nil || len(found.configMaps) > 0 {
+			t.Errorf("%s has children: %+v", name, found)
+		}
+	}
+}
+
+// onlyWatched requires that the API server denied the operator no request, and that each request for
+// namespaced objects was for a watched namespace, the operator's own, or for an Event about the CRD.
+func onlyWatched(t *testing.T) {
+	t.Helper()
+	clusterScoped := []string{
+		"customresourcedefinitions", "mutatingwebhookconfigurations", "validatingwebhookconfigurations", "tokenreviews", "subjectaccessreviews",
+	}
+	requests := must1(apiserver.ReadAudit(suite.auditLog))(t)
+	inWatched := 0
+	for _, request := range requests {
+		if request.Forbidden() {
+			t.Errorf("refused: %s in namespace %q", request.Permission(), request.ObjectRef.Namespace)
+		}
+		switch namespace := request.ObjectRef.Namespace; {
+		case namespace == watchedNamespace:
+			inWatched++
+		case namespace == operatorNamespace:
+		case namespace == "" && slices.Contains(clusterScoped, request.ObjectRef.Resource):
+		case request.ObjectRef.Resource == "events" && namespace == metav1.NamespaceDefault:
+		default:
+			t.Errorf("%s in namespace %q: %s", request.Permission(), namespace, request.RequestURI)
+		}
+	}
+	if inWatched < 20 {
+		t.Errorf("the audit log has %d requests in the watched namespace, that shows nothing", inWatched)
+	}
+}
+
+// warningRecorder records the warnings of an API server.
+type warningRecorder struct{ texts *[]string }
+
+// HandleWarningHeader implements rest.WarningHandler.
+func (w warningRecorder) HandleWarningHeader(_ int, _, text string) { *w.texts = append(*w.texts, text) }
+
+var _ rest.WarningHandler = warningRecorder{}
+
