@@ -20,7 +20,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha1"
@@ -74,16 +73,14 @@ func guideOverlay(t *testing.T) string {
 
 func TestWatchNamespaces(t *testing.T) {
 	startWatching(t)
-	var warnings []string
-	config := rest.CopyConfig(suite.config)
-	config.WarningHandler = warningRecorder{&warnings}
-	warned := must1(client.New(config, client.Options{Scheme: operatormanager.NewScheme()}))(t)
+	warnings := &recordedWarnings{}
+	warned := warningClient(t, warnings)
 
 	foreign := newInstance("foreign", "web")
 	create(t, newObject("foreign", "older"))
 	must(t, warned.Create(t.Context(), foreign))
-	if text := strings.Join(warnings, "\n"); !strings.Contains(text, `does not watch namespace "foreign"`) {
-		t.Errorf("warnings %q", warnings)
+	if texts := warnings.list(); len(texts) != 1 || !strings.Contains(texts[0], `does not watch namespace "foreign"`) {
+		t.Errorf("warnings %q", texts)
 	}
 	invalid := newInstance("foreign", "invalid")
 	invalid.Spec.Image = "not an image"
@@ -91,7 +88,6 @@ func TestWatchNamespaces(t *testing.T) {
 		t.Error("an invalid image is admitted outside the watched namespaces")
 	}
 
-	warnings = nil
 	create(t, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: watchedNamespace, Name: "page"}, Data: map[string]string{"index.html": "first"},
 	})
@@ -172,12 +168,3 @@ func onlyWatched(t *testing.T) {
 		t.Errorf("the audit log has %d requests in the watched namespace, that shows nothing", inWatched)
 	}
 }
-
-// warningRecorder records the warnings of an API server.
-type warningRecorder struct{ texts *[]string }
-
-// HandleWarningHeader implements rest.WarningHandler.
-func (w warningRecorder) HandleWarningHeader(_ int, _, text string) { *w.texts = append(*w.texts, text) }
-
-var _ rest.WarningHandler = warningRecorder{}
-
