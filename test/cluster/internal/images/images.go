@@ -68,6 +68,7 @@ func clusterImages(l layout.Layout, nginxPackages []string) ([]recipe, error) {
 			write:  writeBusybox,
 		},
 		nginxImage(nginxPackages, slices.Concat(standIns, []string{NginxOf(debian.DefaultSuite)})...),
+		rootImage(nginxPackages),
 		{
 			names:  []string{"docker.io/nginx/nginx-prometheus-exporter:1.5.1"},
 			config: imageConfig{User: "1001:1001", Entrypoint: []string{"/usr/bin/" + exporter}},
@@ -218,6 +219,31 @@ func nginxImage(packages []string, names ...string) recipe {
 			return writeBusybox(w)
 		},
 	}
+}
+
+// rootImage returns the recipe of a replacement for the image nginx: it starts as root, listens on
+// port 80, and its workers run as the user nginx.
+func rootImage(packages []string) recipe {
+	out := nginxImage(packages, "docker.io/library/nginx:1.30")
+	out.config.User, out.config.ExposedPorts = "", map[string]struct{}{"80/tcp": {}}
+	write := out.write
+	out.write = func(w *layerWriter) error {
+		main, err := nginxFiles.ReadFile("nginx/nginx.conf")
+		if err != nil {
+			return fmt.Errorf("failed to read nginx.conf: %w", err)
+		}
+		// The first file under a name is the one in the image.
+		for _, file := range [][2]string{
+			{"etc/nginx/nginx.conf", "user nginx;\n" + string(main)},
+			{"etc/nginx/conf.d/default.conf", "server {\n    listen 80;\n    root /usr/share/nginx/html;\n}\n"},
+		} {
+			if err := w.text(file[0], file[1]); err != nil {
+				return err
+			}
+		}
+		return write(w)
+	}
+	return out
 }
 
 // skipNginxFile reports whether nginx does not need a file in a container.

@@ -1,0 +1,173 @@
+package e2e
+
+// The pages of docs/journeys. Their commands run as they are written, with the published names of
+// images, releases, and the repository, so these tests require the local cluster. The journeys
+// share one installation of the operator.
+//
+//   - The way between three releases and back loses no request to an instance.
+//   - The journeys of an instance run in parallel, each in the namespaces of its page.
+//   - The last journey uninstalls the operator.
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/example/nginx-operator/docs"
+)
+
+func TestJourneys(t *testing.T) {
+	if !suite.local {
+		t.Skip("the pages use the published names of images, which only the local cluster serves from its own registry")
+	}
+	startClean(t)
+	suite.operatorNamespace = defaultNamespace
+	defer func() { suite.operatorNamespace = "" }()
+	deploy(t, suite.delivery)
+	t.Run("instances", func(t *testing.T) {
+		for name, test := range map[string]func(*testing.T){
+			"change not live":      testChangeNotLive,
+			"move a Deployment":    testMoveADeployment,
+			"static site by HTTPS": testStaticSite,
+		} {
+			t.Run(name, func(t *testing.T) { t.Parallel(); test(t) })
+		}
+	})
+}
+
+// journey is a page of docs/journeys with the directory in which its commands run.
+type journey struct {
+	*docs.Journey
+	name, dir, namespace string
+	// next is the index of the next step.
+	next int
+}
+
+// journeyPatience bounds the commands of a step.
+const journeyPatience = 4 * time.Minute
+
+// newJourney reads a page. After the test, every step of the page must have run, and the namespace
+// that the page creates is deleted.
+func newJourney(t *testing.T, name, namespace string) *journey {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join(suite.repository, "docs", "journeys", name+".md"))
+	must(t, err)
+	parsed, err := docs.ParseJourney(string(page))
+	must(t, err)
+	j := &journey{Journey: parsed, name: name, dir: t.TempDir(), namespace: namespace}
+	t.Cleanup(func() {
+		if !t.Failed() && j.next < len(j.Steps) {
+			t.Errorf("%s: the test ended before the step in %q", name, j.Steps[j.next].Section)
+		}
+		if namespace == "" {
+			return
+		}
+		if err := deleteNamespace(context.WithoutCancel(t.Context()), namespace); err != nil {
+			t.Error(err)
+		}
+	})
+	return j
+}
+
+// through runs the steps up to the end of a section, or all remaining steps if the section is empty.
+func (j *journey) through(t *testing.T, section string) {
+	t.Helper()
+	last := len(j.Steps) - 1
+	for section != "" && last >= j.next && j.Steps[last].Section != section {
+		last--
+	}
+	if last < j.next {
+		t.Fatalf("%s has no further step in a section %q", j.name, section)
+	}
+	for ; j.next <= last; j.next++ {
+		j.step(t, &j.Steps[j.next])
+	}
+}
+
+// step runs the commands of a step in one shell, and requires its answer.
+func (j *journey) step(t *testing.T, step *docs.Step) {
+	t.Helper()
+	for name, text := range step.Files {
+		must(t, os.WriteFile(filepath.Join(j.dir, name), []byte(text), 0o600))
+	}
+	if step.NotRun != "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), journeyPatience)
+	defer cancel()
+	began := time.Now()
+	// The trap stops the background processes of the commands.
+	script := "cd '" + j.dir + "'\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n" + step.Script
+	out, err := command(ctx, "bash", "-euo", "pipefail", "-c", script)
+	if err == nil {
+		err = step.Check(out)
+	}
+	if err != nil {
+		fatal(t, j.namespace, "%s, section %q:\n%s\n%v", j.name, step.Section, step.Script, err)
+	}
+	t.Logf("%s, %q: %d commands in %s\n%s", j.name, step.Section, len(step.Commands), seconds(time.Since(began)), out)
+	j.label(t)
+}
+
+// label marks the namespace of the page once it exists, so that the next run removes it after an
+// aborted one.
+func (j *journey) label(t *testing.T) {
+	t.Helper()
+	if j.namespace == "" {
+		return
+	}
+	found, err := command(t.Context(), "kubectl", "get", "namespace", j.namespace, "--ignore-not-found", "-o", "name")
+	must(t, err)
+	if found != "" {
+		kubectl(t, "label", "--overwrite", "namespace", j.namespace, testLabel+"="+madeByTests)
+	}
+}
+
+// done logs the duration of a journey.
+func (j *journey) done(t *testing.T, began time.Time) {
+	t.Helper()
+	t.Logf("FIGURE journey %s: %d of %d commands in %s", j.name, j.Tested, j.Commands, seconds(time.Since(began)))
+}
+
+func testChangeNotLive(t *testing.T) {
+	began := time.Now()
+	j := newJourney(t, "change-not-live", "news")
+	j.through(t, "")
+	j.done(t, began)
+}
+
+// testMoveADeployment requires that no request fails between the first answer of the Deployment and
+// its deletion, and that the Service keeps its address.
+func testMoveADeployment(t *testing.T) {
+	began := time.Now()
+	j := newJourney(t, "move-a-deployment", "shop")
+	j.through(t, "Look at the example")
+	address := func() string {
+		return kubectl(t, "get", "service", "shop", "-n", "shop", "-o", "jsonpath={.spec.clusterIP}")
+	}
+	before := address()
+	load := startLoadOf(t, "shop", suite.reach.service("shop", "shop", 80), "Hello from the shop")
+	j.through(t, "")
+	load.finish(t, "shop", "load while a Deployment is moved")
+	if now := address(); now != before {
+		t.Errorf("the address of the Service was %s and is %s", before, now)
+	}
+	if left := kubectl(t, "get", "deployments", "-n", "shop", "-o", "name"); strings.TrimSpace(left) != "deployment.apps/shop-web" {
+		t.Errorf("these Deployments are left: %s", left)
+	}
+	j.done(t, began)
+}
+
+// testStaticSite has the certificate as files, as from a certificate authority.
+func testStaticSite(t *testing.T) {
+	began := time.Now()
+	j := newJourney(t, "static-site-https", "site")
+	for name, data := range newCertificate(t, "www.example.com") {
+		must(t, os.WriteFile(filepath.Join(j.dir, name), data, 0o600))
+	}
+	j.through(t, "")
+	j.done(t, began)
+}
