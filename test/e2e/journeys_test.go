@@ -10,8 +10,10 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,9 +25,12 @@ func TestJourneys(t *testing.T) {
 	if !suite.local {
 		t.Skip("the pages use the published names of images, which only the local cluster serves from its own registry")
 	}
+	serveRelease(t)
+	serveRepository(t)
 	startClean(t)
 	suite.operatorNamespace = defaultNamespace
 	defer func() { suite.operatorNamespace = "" }()
+	t.Run("upgrade", testUpgradeJourney)
 	deploy(t, suite.delivery)
 	t.Run("instances", func(t *testing.T) {
 		for name, test := range map[string]func(*testing.T){
@@ -36,6 +41,7 @@ func TestJourneys(t *testing.T) {
 			t.Run(name, func(t *testing.T) { t.Parallel(); test(t) })
 		}
 	})
+	t.Run("uninstall", testUninstallJourney)
 }
 
 // journey is a page of docs/journeys with the directory in which its commands run.
@@ -85,6 +91,20 @@ func (j *journey) through(t *testing.T, section string) {
 	for ; j.next <= last; j.next++ {
 		j.step(t, &j.Steps[j.next])
 	}
+}
+
+// first runs the steps up to the first one of a section that tests run.
+func (j *journey) first(t *testing.T, section string) {
+	t.Helper()
+	for ; j.next < len(j.Steps); j.next++ {
+		step := &j.Steps[j.next]
+		j.step(t, step)
+		if step.Section == section && step.NotRun == "" {
+			j.next++
+			return
+		}
+	}
+	t.Fatalf("%s has no step in a section %q", j.name, section)
 }
 
 // step runs the commands of a step in one shell, and requires its answer.
@@ -169,5 +189,74 @@ func testStaticSite(t *testing.T) {
 		must(t, os.WriteFile(filepath.Join(j.dir, name), data, 0o600))
 	}
 	j.through(t, "")
+	j.done(t, began)
+}
+
+// testUpgradeJourney starts from the published release. Conversion and admission work after each
+// step, and neither the Pods of an instance nor its answers change.
+func testUpgradeJourney(t *testing.T) {
+	deploy(t, suite.published.delivery)
+	namespace := newNamespace(t, restricted)
+	object := newInstance(t, namespace, "web", 2)
+	pods := uidsOf(t, object)
+	load := startLoad(t, namespace, suite.reach.service(namespace, "web", 8080))
+	began := time.Now()
+	j := newJourney(t, "upgrade", "")
+	for _, step := range []struct{ section, version string }{
+		{"Check that it succeeded", suite.version}, {"Go back", suite.published.version}, {"", "0.5.1"},
+	} {
+		if step.section == "Go back" {
+			j.first(t, step.section)
+		} else {
+			j.through(t, step.section)
+		}
+		runsRelease(t, step.version)
+		update(t, object, annotateService(step.version))
+		takenOver(t, object, step.version)
+	}
+	j.done(t, began)
+	load.finish(t, namespace, "load on the way to this release and two releases back")
+	if now := uidsOf(t, object); !slices.Equal(now, pods) {
+		t.Errorf("the Pods were %v and are %v", pods, now)
+	}
+}
+
+// runsRelease requires that the operator's Deployment runs a release.
+func runsRelease(t *testing.T, version string) {
+	t.Helper()
+	labels := kubectl(t, "get", "pods", "-n", defaultNamespace, "-l", operatorSelector,
+		"-o", `jsonpath={.items[*].spec.containers[0].image}`)
+	t.Logf("the operator runs %s", labels)
+	if version != suite.version && !strings.Contains(labels, ":v"+version) {
+		t.Errorf("the operator runs %s, want release %s", labels, version)
+	}
+}
+
+// testUninstallJourney keeps an instance without an operator. After another installation, it
+// deletes everything.
+func testUninstallJourney(t *testing.T) {
+	namespace := newNamespace(t, restricted)
+	object := newInstance(t, namespace, "web", 2)
+	pods := uidsOf(t, object)
+	load := startLoad(t, namespace, suite.reach.service(namespace, "web", 8080))
+	began := time.Now()
+	j := newJourney(t, "uninstall", "")
+	j.through(t, "Remove the operator and keep the instances")
+	nothingLeft(t)
+	deploy(t, suite.delivery)
+	update(t, object, annotateService("uninstall"))
+	takenOver(t, object, "uninstall")
+	load.finish(t, namespace, "load through an uninstallation that keeps the instances")
+	if now := uidsOf(t, object); !slices.Equal(now, pods) {
+		t.Errorf("the Pods were %v and are %v", pods, now)
+	}
+	j.through(t, "")
+	waitFor(t, namespace, "the instance to be gone", patience, func(ctx context.Context) error {
+		children, err := childrenOf(ctx, object)
+		if err == nil && len(children) > 0 {
+			err = fmt.Errorf("%d children are left", len(children))
+		}
+		return err
+	})
 	j.done(t, began)
 }
