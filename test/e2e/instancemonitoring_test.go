@@ -82,12 +82,12 @@ func testInstanceMonitoring(t *testing.T) {
 	loaded.finish(t, namespace, "monitoring is switched off")
 }
 
-// installPrometheusOperatorAPI installs the CRDs of PodMonitor and PrometheusRule until the test
-// ends.
+// installPrometheusOperatorAPI installs the CRDs of PodMonitor, PrometheusRule, and ServiceMonitor
+// until the test ends.
 func installPrometheusOperatorAPI(t *testing.T) {
 	t.Helper()
 	crds := harness.Must1(harness.OptionalCRDs(t.Context(), filepath.Join(suite.repository, "bin")))(t)
-	for _, name := range []string{harness.PodMonitorCRD, harness.PrometheusRuleCRD} {
+	for _, name := range []string{harness.PodMonitorCRD, harness.PrometheusRuleCRD, harness.ServiceMonitorCRD} {
 		must(t, harness.InstallCRD(t.Context(), suite.admin, crds[name]))
 		t.Cleanup(func() {
 			if err := harness.RemoveCRD(context.Background(), suite.admin, name); err != nil {

@@ -31,12 +31,16 @@ func TestJourneys(t *testing.T) {
 	suite.operatorNamespace = defaultNamespace
 	defer func() { suite.operatorNamespace = "" }()
 	t.Run("upgrade", testUpgradeJourney)
-	deploy(t, suite.delivery)
+	t.Run("from git", testGitOpsJourney)
+	if t.Failed() {
+		deploy(t, suite.delivery)
+	}
 	t.Run("instances", func(t *testing.T) {
 		for name, test := range map[string]func(*testing.T){
 			"change not live":      testChangeNotLive,
 			"move a Deployment":    testMoveADeployment,
 			"static site by HTTPS": testStaticSite,
+			"alerts":               testAlertsJourney,
 		} {
 			t.Run(name, func(t *testing.T) { t.Parallel(); test(t) })
 		}
@@ -230,6 +234,24 @@ func runsRelease(t *testing.T, version string) {
 	if version != suite.version && !strings.Contains(labels, ":v"+version) {
 		t.Errorf("the operator runs %s, want release %s", labels, version)
 	}
+}
+
+// testGitOpsJourney installs this release over the one of the last journey, as a GitOps tool does.
+func testGitOpsJourney(t *testing.T) {
+	began := time.Now()
+	j := newJourney(t, "gitops", "gitops")
+	j.through(t, "")
+	j.done(t, began)
+}
+
+// testAlertsJourney runs on a cluster with the API of the Prometheus Operator, but without the
+// Prometheus Operator.
+func testAlertsJourney(t *testing.T) {
+	installPrometheusOperatorAPI(t)
+	began := time.Now()
+	j := newJourney(t, "alerts-and-dashboards", "observed")
+	j.through(t, "")
+	j.done(t, began)
 }
 
 // testUninstallJourney keeps an instance without an operator. After another installation, it

@@ -22,11 +22,12 @@ import (
 )
 
 // HTTPRouteCRD, PodMonitorCRD, and PrometheusRuleCRD are the CRDs of children that not every
-// cluster supports.
+// cluster supports. ServiceMonitorCRD is the CRD of the ServiceMonitor in config/monitoring.
 const (
 	HTTPRouteCRD      = "httproutes.gateway.networking.k8s.io"
 	PodMonitorCRD     = "podmonitors.monitoring.coreos.com"
 	PrometheusRuleCRD = "prometheusrules.monitoring.coreos.com"
+	ServiceMonitorCRD = "servicemonitors.monitoring.coreos.com"
 )
 
 // OptionalCRDs returns these CRDs by name, from the modules that define the operator's Go types.
@@ -63,7 +64,7 @@ func OptionalCRDs(ctx context.Context, directory string) (map[string]*apiextensi
 		if err := yaml.Unmarshal(buffer[:n], crd); err != nil {
 			return nil, fmt.Errorf("failed to decode a CustomResourceDefinition: %w", err)
 		}
-		if slices.Contains([]string{HTTPRouteCRD, PodMonitorCRD, PrometheusRuleCRD}, crd.Name) {
+		if slices.Contains([]string{HTTPRouteCRD, PodMonitorCRD, PrometheusRuleCRD, ServiceMonitorCRD}, crd.Name) {
 			out[crd.Name] = crd
 		}
 	}
