@@ -71,9 +71,17 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	accessible, missing, err := operatormanager.Accessible(ctx, cfg, opts.WatchNamespaces)
+	if err != nil {
+		return err
+	}
+	opts.WatchNamespaces = accessible
 	mgr, err := newManager(cfg, opts)
 	if err != nil {
 		return err
+	}
+	if err := mgr.Add(missing); err != nil {
+		return fmt.Errorf("failed to add the check of the watched namespaces: %w", err)
 	}
 	if err := setupControllers(mgr, opts); err != nil {
 		return err

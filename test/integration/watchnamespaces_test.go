@@ -6,6 +6,8 @@ package integration
 //   - An instance of a watched namespace becomes Ready.
 //   - An object of another namespace is admitted with a warning, converted, and otherwise left alone.
 //   - No request is denied, and none lists or writes objects of another namespace.
+//   - A namespace of the list without the RoleBinding does not affect the others. When it has one, the
+//     operator restarts and manages the namespace's objects.
 
 import (
 	"errors"
@@ -16,9 +18,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -30,12 +34,13 @@ import (
 	"github.com/example/nginx-operator/test/harness/apiserver"
 )
 
-// watchedNamespace is the namespace in the guide's overlay.
-const watchedNamespace = "team-a"
+// watchedNamespace is the namespace in the guide's overlay. laterNamespace is in the list too, but
+// gets its RoleBinding later.
+const watchedNamespace, laterNamespace = "team-a", "team-b"
 
 // startWatching starts an API server, installs the guide's overlay, and starts the operator with
 // its permissions. It makes them those of the suite until the test ends.
-func startWatching(t *testing.T) {
+func startWatching(t *testing.T) *harness.Manager {
 	t.Helper()
 	before := suite
 	t.Cleanup(func() { suite = before })
@@ -47,17 +52,24 @@ func startWatching(t *testing.T) {
 	suite.service = must1(harness.NewService())(t)
 	t.Cleanup(suite.service.Close)
 
-	for _, namespace := range []string{watchedNamespace, "foreign"} {
+	for _, namespace := range []string{watchedNamespace, laterNamespace, "foreign"} {
 		create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 	}
 	must(t, apiserver.Apply(t.Context(), suite.admin, guideOverlay(t)))
-	operator := must1(startOperator("NGINX_OPERATOR_WATCH_NAMESPACES=" + watchedNamespace))(t)
+	return startWatcher(t)
+}
+
+// startWatcher starts the operator for two namespaces. It ends with the test.
+func startWatcher(t *testing.T) *harness.Manager {
+	t.Helper()
+	operator := must1(startOperator("NGINX_OPERATOR_WATCH_NAMESPACES=" + laterNamespace + "," + watchedNamespace))(t)
 	t.Cleanup(func() {
 		operator.Kill()
 		if t.Failed() {
 			t.Log("the operator:", operator.Summary())
 		}
 	})
+	return operator
 }
 
 // guideOverlay writes the overlay of docs/guide/operations.md and returns its directory. It
@@ -72,7 +84,7 @@ func guideOverlay(t *testing.T) string {
 }
 
 func TestWatchNamespaces(t *testing.T) {
-	startWatching(t)
+	operator := startWatching(t)
 	warnings := &recordedWarnings{}
 	warned := warningClient(t, warnings)
 
@@ -114,7 +126,27 @@ func TestWatchNamespaces(t *testing.T) {
 		t.Errorf("%d objects at v1alpha1, want 3", len(all.Items))
 	}
 	leftAlone(t, "foreign", "web", "older")
-	onlyWatched(t)
+	onlyWatched(t, watchedNamespace)
+
+	create(t, newInstance(laterNamespace, "web"))
+	create(t, &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: laterNamespace, Name: "nginx-operator"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "nginx-operator-manager-role"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: operatorNamespace, Name: "nginx-operator-controller-manager"}},
+	})
+	select {
+	case <-operator.Done():
+	case <-time.After(patience):
+		t.Fatal("the operator does not restart for a namespace in which it has permissions now")
+	}
+	operator.Kill() // the service still sends requests to it
+	if !strings.Contains(operator.Log(), "restarting to watch namespaces in which the operator has permissions now: "+laterNamespace) {
+		t.Errorf("the operator ended otherwise: %s", operator.Summary())
+	}
+	startWatcher(t)
+	waitForChildren(t, laterNamespace, "web")
+	leftAlone(t, "foreign", "web", "older")
+	onlyWatched(t, watchedNamespace, laterNamespace)
 }
 
 // contentOf returns the volumes of the instance, which name the ConfigMap with its content.
@@ -143,10 +175,11 @@ func leftAlone(t *testing.T, namespace string, names ...string) {
 
 // onlyWatched requires that the API server denied the operator no request, and that each request for
 // namespaced objects was for a watched namespace, the operator's own, or for an Event about the CRD.
-func onlyWatched(t *testing.T) {
+func onlyWatched(t *testing.T, watched ...string) {
 	t.Helper()
 	clusterScoped := []string{
 		"customresourcedefinitions", "mutatingwebhookconfigurations", "validatingwebhookconfigurations", "tokenreviews", "subjectaccessreviews",
+		"selfsubjectaccessreviews",
 	}
 	requests := must1(apiserver.ReadAudit(suite.auditLog))(t)
 	inWatched := 0
@@ -155,7 +188,7 @@ func onlyWatched(t *testing.T) {
 			t.Errorf("refused: %s in namespace %q", request.Permission(), request.ObjectRef.Namespace)
 		}
 		switch namespace := request.ObjectRef.Namespace; {
-		case namespace == watchedNamespace:
+		case slices.Contains(watched, namespace):
 			inWatched++
 		case namespace == operatorNamespace:
 		case namespace == "" && slices.Contains(clusterScoped, request.ObjectRef.Resource):
