@@ -24,6 +24,7 @@ import (
 	"github.com/example/nginx-operator/internal/conversion"
 	"github.com/example/nginx-operator/internal/fleet"
 	"github.com/example/nginx-operator/internal/guard"
+	"github.com/example/nginx-operator/internal/inputs"
 	"github.com/example/nginx-operator/internal/metrics"
 	"github.com/example/nginx-operator/internal/olm"
 	"github.com/example/nginx-operator/internal/operand"
@@ -91,7 +92,7 @@ func run(ctx context.Context, args []string) error {
 }
 
 func newManager(cfg *rest.Config, opts *options.Options) (*operatormanager.Manager, error) {
-	newInformer, err := operatormanager.Informers(cfg)
+	newInformer, err := operatormanager.Informers(cfg, inputs.Indexes())
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +152,7 @@ func setupControllers(mgr *operatormanager.Manager, opts *options.Options) error
 		return fmt.Errorf("failed to set up the storage migration: %w", err)
 	}
 	if err := mgr.Add(&fleet.Reporter{
-		Gate: reconciler.Fleet, Cache: mgr.GetCache(), Condition: upgradeable.Part(), Metrics: metrics.NewFleet(ctrlmetrics.Registry),
+		Gate: reconciler.Fleet, Cache: operatormanager.Filled(mgr.GetCache()), Condition: upgradeable.Part(), Metrics: metrics.NewFleet(ctrlmetrics.Registry),
 		Log: ctrl.Log.WithName("fleet"),
 	}); err != nil {
 		return fmt.Errorf("failed to set up the rollout of the fleet: %w", err)

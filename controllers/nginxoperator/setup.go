@@ -49,9 +49,6 @@ func NewApplier(cached client.Client, reader client.Reader, wrote func(kind stri
 // SetupWithManager adds the controller to the manager. concurrency is the number of objects that
 // are reconciled at the same time.
 func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrency int, wrap Wrap) error {
-	if err := inputs.Index(context.Background(), mgr.GetFieldIndexer()); err != nil {
-		return err
-	}
 	options := operatormanager.ControllerOptions()
 	options.MaxConcurrentReconciles = concurrency
 	children := builder.WithPredicates(childChanged(r.Applier.IsAsDeclared))

@@ -2,7 +2,6 @@ package inputs
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -22,20 +21,9 @@ const (
 	SecretIndex    = "secret"
 )
 
-// Index adds ConfigMapIndex and SecretIndex to a cache.
-func Index(ctx context.Context, indexer client.FieldIndexer) error {
-	for index, names := range map[string]func(*v1alpha2.NginxOperatorSpec) []string{
-		ConfigMapIndex: namedConfigMaps,
-		SecretIndex:    namedSecrets,
-	} {
-		err := indexer.IndexField(ctx, &v1alpha2.NginxOperator{}, index, func(object client.Object) []string {
-			return names(&object.(*v1alpha2.NginxOperator).Spec)
-		})
-		if err != nil {
-			return fmt.Errorf("failed to index NginxOperators by %s: %w", index, err)
-		}
-	}
-	return nil
+// Indexes returns ConfigMapIndex and SecretIndex with the functions that return the names.
+func Indexes() map[string]func(*v1alpha2.NginxOperatorSpec) []string {
+	return map[string]func(*v1alpha2.NginxOperatorSpec) []string{ConfigMapIndex: namedConfigMaps, SecretIndex: namedSecrets}
 }
 
 // namedConfigMaps returns the names of all ConfigMaps that a spec references.

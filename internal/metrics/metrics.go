@@ -103,19 +103,19 @@ type objects struct {
 }
 
 var objectsDesc = prometheus.NewDesc("nginx_operator_objects",
-	"NginxOperators by the status of their Ready condition (True, False, Unknown). Every replica of the operator reports all.",
+	"NginxOperators by the status of their Ready condition (True, False, Unknown). Only the leader reports them.",
 	[]string{"ready"}, nil)
 
 var blockedDesc = prometheus.NewDesc("nginx_operator_blocked_objects",
-	"NginxOperators whose running state differs from the spec, by the reason in status.blockedBy. Every replica of the operator reports all.",
+	"NginxOperators whose running state differs from the spec, by the reason in status.blockedBy. Only the leader reports them.",
 	[]string{"reason"}, nil)
 
 var unreadableDesc = prometheus.NewDesc("nginx_operator_unreadable_objects",
-	"NginxOperators that are stored with an unreadable value. Every replica of the operator reports all.", nil, nil)
+	"NginxOperators that are stored with an unreadable value. Only the leader reports them.", nil, nil)
 
 var certificatesDesc = prometheus.NewDesc("nginx_operator_certificates",
 	"Usable certificates that NginxOperators reference, by remaining time: expired, 7d (at most seven days), 30d, more. "+
-		"Every replica of the operator reports all.", []string{"left"}, nil)
+		"Only the leader reports them.", []string{"left"}, nil)
 
 // leftOf returns the label of a certificate with this expiry.
 func leftOf(notAfter, now time.Time) string {
@@ -131,10 +131,10 @@ func leftOf(notAfter, now time.Time) string {
 }
 
 var waitingDesc = prometheus.NewDesc("nginx_operator_waiting_objects",
-	"NginxOperators whose status does not have their latest generation yet. Every replica of the operator reports all.", nil, nil)
+	"NginxOperators whose status does not have their latest generation yet. Only the leader reports them.", nil, nil)
 
 var syncedDesc = prometheus.NewDesc("nginx_operator_cache_synced",
-	"1 if the cache of this replica holds all NginxOperators, else 0. A replica without the cache reconciles nothing.", nil, nil)
+	"1 if the cache of this replica holds all NginxOperators, else 0. Only the leader fills its cache and reconciles.", nil, nil)
 
 // Waits reports whether an object waits for a reconcile.
 func Waits(object *v1alpha2.NginxOperator) bool {
@@ -171,7 +171,8 @@ func (o *objects) Collect(metrics chan<- prometheus.Metric) {
 	defer cancel()
 	list := &v1alpha2.NginxOperatorList{}
 	if err := o.reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-		// The cache is not filled yet. An invalid metric would fail the whole scrape.
+		// This replica is a standby, or its cache is not filled yet. An invalid metric would fail the
+		// whole scrape.
 		metrics <- prometheus.MustNewConstMetric(syncedDesc, prometheus.GaugeValue, 0)
 		return
 	}

@@ -56,7 +56,7 @@ func TestObjectsAndWrites(t *testing.T) {
 	m.ChildWritten("ConfigMap", apply.VerbDelete)
 	want := `
 # HELP nginx_operator_blocked_objects NginxOperators whose running state differs from the spec, by the reason in status.blockedBy. ` +
-		`Every replica of the operator reports all.
+		`Only the leader reports them.
 # TYPE nginx_operator_blocked_objects gauge
 nginx_operator_blocked_objects{reason="APIError"} 0
 nginx_operator_blocked_objects{reason="APIMissing"} 0
@@ -79,7 +79,7 @@ nginx_operator_blocked_objects{reason="RolledBack"} 0
 nginx_operator_blocked_objects{reason="RouteNotAccepted"} 0
 nginx_operator_blocked_objects{reason="Unschedulable"} 0
 # HELP nginx_operator_certificates Usable certificates that NginxOperators reference, by remaining time: ` +
-		`expired, 7d (at most seven days), 30d, more. Every replica of the operator reports all.
+		`expired, 7d (at most seven days), 30d, more. Only the leader reports them.
 # TYPE nginx_operator_certificates gauge
 nginx_operator_certificates{left="30d"} 1
 nginx_operator_certificates{left="7d"} 1
@@ -91,7 +91,7 @@ nginx_operator_certificates{left="more"} 2
 nginx_operator_child_writes_total{kind="ConfigMap",verb="delete"} 1
 nginx_operator_child_writes_total{kind="Deployment",verb="create"} 2
 # HELP nginx_operator_objects NginxOperators by the status of their Ready condition (True, False, Unknown). ` +
-		`Every replica of the operator reports all.
+		`Only the leader reports them.
 # TYPE nginx_operator_objects gauge
 nginx_operator_objects{ready="False"} 1
 nginx_operator_objects{ready="True"} 2

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	toolscache "k8s.io/client-go/tools/cache"
 
+	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
@@ -43,6 +44,24 @@ func indexInstances(kind runtime.Object, indexers toolscache.Indexers) {
 			return nil, nil
 		}
 		return []string{object.GetNamespace() + "/" + name}, nil
+	}
+}
+
+// indexSpecs adds indexes of NginxOperators by values of their specs. A list requires a namespace. A
+// FieldIndexer would start the informer in a standby.
+func indexSpecs(indexes map[string]func(*v1alpha2.NginxOperatorSpec) []string, indexers toolscache.Indexers) {
+	for index, values := range indexes {
+		indexers[fieldPrefix+index] = func(in any) ([]string, error) {
+			object, ok := in.(*v1alpha2.NginxOperator)
+			if !ok {
+				return nil, nil
+			}
+			var out []string
+			for _, value := range values(&object.Spec) {
+				out = append(out, object.Namespace+"/"+value)
+			}
+			return out, nil
+		}
 	}
 }
 

@@ -11,8 +11,27 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
+
+// TestSpecIndex verifies that NginxOperators are indexed by namespace and value, and other objects
+// are not.
+func TestSpecIndex(t *testing.T) {
+	names := []string{"one", "two"}
+	indexers := toolscache.Indexers{}
+	indexSpecs(map[string]func(*v1alpha2.NginxOperatorSpec) []string{
+		"configMap": func(*v1alpha2.NginxOperatorSpec) []string { return names },
+	}, indexers)
+	for object, want := range map[any][]string{
+		&v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: "shop"}}: {"shop/one", "shop/two"},
+		"no object": nil,
+	} {
+		if got, err := indexers[fieldPrefix+"configMap"](object); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%v: got %q, %v, want %q", object, got, err, want)
+		}
+	}
+}
 
 // TestInstanceIndex verifies that children are indexed by their controller, and Pods and
 // ReplicaSets by their labels. Any other reference to an instance is ignored.

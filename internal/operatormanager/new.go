@@ -146,8 +146,8 @@ func newManager(cfg *rest.Config, c Config, webhooks webhook.Server) (manager.Ma
 		RenewDeadline:                 ptr.To(renewDeadline),
 		RetryPeriod:                   ptr.To(retryPeriod),
 		GracefulShutdownTimeout:       ptr.To(shutdownTimeout),
-		// Standbys fill their caches too, so a new leader works immediately.
-		Controller: config.Controller{EnableWarmup: ptr.To(true)},
+		// A standby only serves webhooks. Its informers start when it is elected.
+		Controller: config.Controller{EnableWarmup: ptr.To(false)},
 	})
 }
 

@@ -21,9 +21,10 @@ import (
 type NewInformer = func(toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers) toolscache.SharedIndexInformer
 
 // Informers returns the function that creates the informers of the cache. The informers have the
-// InstanceIndex. An NginxOperator that cannot be decoded fails alone: a typed client decodes a list
-// as a whole, so one stored object would block the reconciles of all objects in all namespaces.
-func Informers(cfg *rest.Config) (NewInformer, error) {
+// InstanceIndex, and the informer of NginxOperators has these indexes of its specs. An NginxOperator
+// that cannot be decoded fails alone: a typed client decodes a list as a whole, so one stored object
+// would block the reconciles of all objects in all namespaces.
+func Informers(cfg *rest.Config, indexes map[string]func(*v1alpha2.NginxOperatorSpec) []string) (NewInformer, error) {
 	source, err := newLenientClient(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("failed to make the client that reads objects one by one: %w", err)
@@ -35,6 +36,7 @@ func Informers(cfg *rest.Config) (NewInformer, error) {
 		if _, ours := kind.(*v1alpha2.NginxOperator); !ours {
 			return toolscache.NewSharedIndexInformer(typed, kind, resync, indexers)
 		}
+		indexSpecs(indexes, indexers)
 		lister := &oneByOne{source: source}
 		lenient := toolscache.ToListWatcherWithWatchListSemantics(lister.listWatch(), source)
 		return scopedInformer{toolscache.NewSharedIndexInformer(lenient, kind, resync, indexers), lister}

@@ -28,6 +28,7 @@ import (
 
 	"github.com/example/nginx-operator/controllers/nginxoperator"
 	"github.com/example/nginx-operator/internal/fleet"
+	"github.com/example/nginx-operator/internal/inputs"
 	"github.com/example/nginx-operator/internal/metrics"
 	"github.com/example/nginx-operator/internal/operand"
 	"github.com/example/nginx-operator/internal/operatormanager"
@@ -100,7 +101,7 @@ func start(release Release, view int64, listDelay time.Duration) (*process, erro
 // newManager returns a manager with the controller, set up like in main.
 func (p *process) newManager(listDelay time.Duration) (manager.Manager, error) {
 	cfg := storage.Config(&storage.Transport{Handle: p.handle})
-	newInformer, err := operatormanager.Informers(cfg)
+	newInformer, err := operatormanager.Informers(cfg, inputs.Indexes())
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +144,7 @@ func (p *process) newManager(listDelay time.Duration) (manager.Manager, error) {
 		return nil, err
 	}
 	return mgr, mgr.Add(&fleet.Reporter{
-		Gate: reconciler.Fleet, Cache: slowReader{mgr.GetCache(), listDelay}, Condition: p.fleet, Metrics: metrics.NewFleet(registry),
+		Gate: reconciler.Fleet, Cache: slowReader{operatormanager.Filled(mgr.GetCache()), listDelay}, Condition: p.fleet, Metrics: metrics.NewFleet(registry),
 		Log: logr.Discard(),
 	})
 }
