@@ -12,6 +12,8 @@ package e2e
 //   - A release continues as an installation by kubectl, and the other way around. No Pod of an
 //     instance is replaced.
 //   - Another release is refused as long as the objects belong to the first one.
+//   - With watched namespaces, the operator has exactly the permissions of its ClusterRoles there,
+//     and those of manager-cluster-role elsewhere.
 
 import (
 	"context"
@@ -71,13 +73,20 @@ func testHelm(t *testing.T, program string) {
 	charts.documented(t, "From Helm to kubectl", suite.next.version)
 	update(t, fleet.web, annotateService("kubectl"))
 	takenOver(t, fleet.web, "kubectl")
-	other := charts.named("other")
+	other := named("other", fleet.namespace)
 	if out, err := other.try(t, "Install", suite.next.version); err == nil || !strings.Contains(err.Error(), "invalid ownership metadata") {
 		t.Errorf("another release is installed: %v\n%s", err, out)
 	}
 	other.documented(t, "From kubectl to Helm", suite.next.version)
 	update(t, fleet.web, annotateService("helm"))
 	takenOver(t, fleet.web, "helm")
+
+	began = time.Now()
+	other.documented(t, "Watch selected namespaces", suite.next.version)
+	holdsOnly(t, fleet.namespace, newNamespace(t, restricted))
+	update(t, fleet.web, annotateService("watched"))
+	takenOver(t, fleet.web, "watched")
+	t.Logf("FIGURE the operator limited to one namespace with Helm: %s", seconds(time.Since(began)))
 
 	load.finish(t, fleet.namespace, "load without the operator and from Helm to kubectl and back")
 	fleet.samePods(t, "from Helm to kubectl and back")
@@ -88,8 +97,8 @@ const helmObjects = 10
 
 // chartCommands runs the documented commands.
 type chartCommands struct {
-	// release replaces the name of the release.
-	release string
+	// release replaces the name of the release, and watched the watched namespace.
+	release, watched string
 }
 
 // useHelm makes a version of Helm the command helm of the test. Helm writes only into the test's
@@ -108,8 +117,10 @@ func useHelm(t *testing.T, program string) chartCommands {
 	return chartCommands{release: packageName}
 }
 
-// named returns the commands with another name of the release.
-func (chartCommands) named(release string) chartCommands { return chartCommands{release: release} }
+// named returns the commands with another name of the release and a watched namespace.
+func named(release, watched string) chartCommands {
+	return chartCommands{release: release, watched: watched}
+}
 
 // documented runs the commands of a section for a version of the chart.
 func (c chartCommands) documented(t *testing.T, heading, version string) {
@@ -128,7 +139,8 @@ func (c chartCommands) try(t *testing.T, heading, version string) (string, error
 	}
 	return documentedIn(t, "guide/helm.md", heading, delivery, strings.NewReplacer(
 		"oci://ghcr.io/example/", "oci://"+publishedAt()+"/", "--version "+suite.version, "--version "+version,
-		"helm install "+packageName+" ", "helm install "+c.release+" "))
+		"helm install "+packageName+" ", "helm install "+c.release+" ", "helm upgrade "+packageName+" ", "helm upgrade "+c.release+" ",
+		"{team-a}", "{"+c.watched+"}"))
 }
 
 // publishedAt returns the registry from which a cluster pulls images.
