@@ -135,7 +135,7 @@ simulate-rows: ## Put each known defect back into the code, and verify that the 
 	go test -vet=off -count=1 -timeout=1h -v -tags=rows -run='TestSeedsFindEachRow' ./test/simulation/rows
 
 e2e: cluster-olm e2e-images e2e-tests ## End-to-end tests on the cluster: OLM, run bundle, Subscription, scorecard.
-e2e-images: images release-images examples-image stranger-image nginx-images
+e2e-images: release release-images examples-image stranger-image nginx-images
 # The local cluster starts with the nginx of one of Debian's suites; a full run has that of the others as well.
 nginx-images: $(REGISTRY_NEEDS)
 	$(if $(E2E_FULL),$(if $(filter local,$(CLUSTER)),bin/cluster nginx bookworm trixie sid))
@@ -166,7 +166,7 @@ soak: bin/kube-apiserver bin/etcd bin/kubectl ## Let the operator run for hours 
 
 build: bin/release ## The operator's binary, static, for each of PLATFORMS.
 	$(RELEASE) build
-kubectl-nginx: bin/release ## The plugin for kubectl, static, for Linux and macOS, with its krew manifest in dist/kubectl-nginx.
+kubectl-nginx: bin/release ## The plugin for kubectl, static, for Linux, macOS, and Windows, with its krew manifest in dist/kubectl-nginx.
 	$(RELEASE) plugin
 bundle: manifests bin/kubectl bin/operator-sdk ## The release's bundle, from config/manifests.
 	hack/bundle $(VERSION)
@@ -185,6 +185,8 @@ images: $(RELEASE_IMAGES) ## Build all images of this release and push them to t
 bundle-image catalog-image: $(DELIVERY)
 $(RELEASE_IMAGES) examples-image stranger-image: %-image: bin/release bin/oci $(REGISTRY_NEEDS)
 	$(RELEASE) image $*
+release: images ## Everything that users download, in dist/release. RELEASE_KEY=FILE signs the checksums.
+	$(RELEASE) files
 list-images: bin/release bin/oci ## Print the images that a cluster pulls for this release.
 	@$(RELEASE) list-images
 

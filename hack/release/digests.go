@@ -132,8 +132,12 @@ func (p *project) byDigest(image string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	digest = strings.TrimSpace(digest)
+	if !strings.HasPrefix(digest, "sha256:") {
+		return "", fmt.Errorf("the registry has the digest %q for %s: push the image again", digest, image)
+	}
 	repository, err := untagged(image)
-	return repository + "@" + strings.TrimSpace(digest), err
+	return repository + "@" + digest, err
 }
 
 // untagged returns the name of an image without its tag.

@@ -1,10 +1,6 @@
 package main
 
 import (
-	"archive/tar"
-	"archive/zip"
-	"bytes"
-	"compress/gzip"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -12,8 +8,9 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/pem"
+	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,32 +18,35 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	appsv1 "k8s.io/api/apps/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
 )
 
 // realRelease changes to a copy of what a release of this repository is made from. The programs of
-// the plugin, the documents of the images, and the registry are those of repository.
+// the plugin and the documents of the images are texts, and the digest of an image is the checksum
+// of its name, as in repository.
 func realRelease(t *testing.T) *project {
 	t.Helper()
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	repository(t)
+	dir := t.TempDir()
+	t.Chdir(dir)
+	for _, name := range []string{"CLUSTER", "IMAGE_REGISTRY", "USE_IMAGE_DIGESTS", "NGINX_IMAGE", "EXPORTER_IMAGE", "RELEASE_KEY"} {
+		t.Setenv(name, "")
+	}
 	for _, dir := range []string{"config", "bundle", "charts"} {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := os.Stat(filepath.Join(root, dir)); dir == "charts" && err != nil {
+		if _, err := os.Stat(filepath.Join(root, dir)); dir == "charts" && errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err := os.CopyFS(dir, os.DirFS(filepath.Join(root, dir))); err != nil {
 			t.Fatal(err)
 		}
 	}
-	made := map[string]string{}
+	made := map[string]string{
+		"bin/cluster": "#!/bin/sh\nshift 2\nexec \"$@\"\n",
+		"bin/oci":     "#!/bin/sh\nfor image; do :; done\nprintf 'sha256:%s\\n' $(printf %s $image | sha256sum | cut -c -64)\n",
+		"tools/go":    "#!/bin/sh\n",
+	}
 	for _, file := range []string{"VERSION", "CHANGELOG.md", "LICENSE", krewManifest} {
 		content, err := os.ReadFile(filepath.Join(root, file))
 		if err != nil {
@@ -62,7 +62,7 @@ func realRelease(t *testing.T) *project {
 		made[filepath.Join(pluginDir, platform, pluginProgram(platform))] = "program for " + platform
 	}
 	files(t, made)
-	t.Setenv("RELEASE_KEY", "")
+	t.Setenv("PATH", dir+"/tools"+":"+os.Getenv("PATH"))
 	p, err := load()
 	if err != nil {
 		t.Fatal(err)
@@ -122,6 +122,10 @@ func TestReleaseIsReproducible(t *testing.T) {
 	if diff := cmp.Diff(made, readRelease(t, "dist/second")); diff != "" {
 		t.Errorf("the second run differs: %s", diff)
 	}
+	if image := "ghcr.io/example/nginx-operator@" + digestOf("ghcr.io/example/nginx-operator:v"+p.version); !strings.Contains(
+		made["install.yaml"], "image: "+image+"\n") {
+		t.Errorf("install.yaml does not run %s", image)
+	}
 	want := []string{
 		"SHA256SUMS", "SHA256SUMS.sig", "community-operators.tar.gz", "install-cert-manager.yaml", "install.yaml",
 		"krew.yaml", "kubectl-nginx_darwin_amd64.tar.gz", "kubectl-nginx_darwin_arm64.tar.gz", "kubectl-nginx_linux_amd64.tar.gz",
@@ -173,86 +177,6 @@ func TestUnsigned(t *testing.T) {
 	}
 }
 
-// objectsOf returns the objects of a manifest, in order.
-func objectsOf(t *testing.T, manifest string) []*unstructured.Unstructured {
-	t.Helper()
-	var out []*unstructured.Unstructured
-	for text := range strings.SplitSeq(manifest, "\n---\n") {
-		object := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal([]byte(text), object); err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, object)
-	}
-	return out
-}
-
-// TestInstallManifests checks that the manifests run the operator by its digest and the operands by
-// their tags, and that cert-manager's manifest adds only its objects and annotations.
-func TestInstallManifests(t *testing.T) {
-	p := realRelease(t)
-	operator := "ghcr.io/example/nginx-operator@" + digestOf("ghcr.io/example/nginx-operator:v"+p.version)
-	made, err := p.manifestFiles(operator)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, text := range made {
-		if !strings.HasPrefix(string(text), "# nginx-operator "+p.version+": kubectl apply --server-side -f "+
-			"https://github.com/example/nginx-operator/releases/download/v"+p.version+"/"+name+"\n") {
-			t.Errorf("%s begins with %.200s", name, text)
-		}
-		if strings.Contains(string(text), "ghcr.io/example/nginx-operator:") {
-			t.Errorf("%s has the operator's image by tag", name)
-		}
-	}
-	plain, withCertManager := objectsOf(t, string(made["install.yaml"])), objectsOf(t, string(made["install-cert-manager.yaml"]))
-	if plain[0].GetKind() != "Namespace" || plain[1].GetKind() != "CustomResourceDefinition" {
-		t.Errorf("the first objects are %s and %s", plain[0].GetKind(), plain[1].GetKind())
-	}
-	at := slices.IndexFunc(plain, func(object *unstructured.Unstructured) bool { return object.GetKind() == "Deployment" })
-	deployment := &appsv1.Deployment{}
-	text, err := plain[at].MarshalJSON()
-	if err == nil {
-		err = yaml.Unmarshal(text, deployment)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	container := deployment.Spec.Template.Spec.Containers[0]
-	if container.Image != operator {
-		t.Errorf("the operator is %s, want %s", container.Image, operator)
-	}
-	operands := 0
-	for _, variable := range container.Env {
-		if strings.HasPrefix(variable.Name, "RELATED_IMAGE_") {
-			operands++
-			if strings.Contains(variable.Value, "@") || !strings.Contains(variable.Value, ":") {
-				t.Errorf("%s is %s and not a tag", variable.Name, variable.Value)
-			}
-		}
-	}
-	if operands == 0 {
-		t.Error("the operator has no images for its operands")
-	}
-	key := func(object *unstructured.Unstructured) string { return object.GetKind() + " " + object.GetName() }
-	injected, added := []string{}, []string{}
-	for _, object := range withCertManager {
-		if !slices.ContainsFunc(plain, func(other *unstructured.Unstructured) bool { return key(other) == key(object) }) {
-			added = append(added, key(object))
-		}
-		if object.GetAnnotations()["cert-manager.io/inject-ca-from"] != "" {
-			injected = append(injected, object.GetKind())
-		}
-	}
-	slices.Sort(added)
-	slices.Sort(injected)
-	wantAdded := []string{"Certificate nginx-operator-serving-cert", "Issuer nginx-operator-selfsigned-issuer"}
-	wantInjected := []string{"CustomResourceDefinition", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"}
-	if diff := cmp.Diff([][]string{wantAdded, wantInjected}, [][]string{added, injected}); diff != "" {
-		t.Errorf("cert-manager's objects and annotations: %s", diff)
-	}
-}
-
 // TestReleaseNotes checks that the notes are the dated section of the release, with links that work
 // outside of the repository.
 func TestReleaseNotes(t *testing.T) {
@@ -281,89 +205,4 @@ func TestDocumentsAreNeeded(t *testing.T) {
 	if err := p.packRelease(releaseDir); err == nil || !strings.Contains(err.Error(), "make images") {
 		t.Errorf("got the error %v", err)
 	}
-}
-
-// TestChart checks that the packed chart has the digest of the operator, and that a chart of another
-// version or without image.digest is an error.
-func TestChart(t *testing.T) {
-	p := realRelease(t)
-	if err := os.RemoveAll(chartDir); err != nil {
-		t.Fatal(err)
-	}
-	if made, err := p.chartFiles("r/me/nginx-operator@sha256:12"); len(made) != 0 || err != nil {
-		t.Errorf("without a chart: got %d files, %v", len(made), err)
-	}
-	chart := "name: nginx-operator\nversion: " + p.version + "\n"
-	values := "image:\n  repository: ghcr.io/example/nginx-operator\n\n  # none\n  digest: \"\"\nother:\n  digest: \"\"\n"
-	files(t, map[string]string{chartDir + "/Chart.yaml": chart, chartDir + "/values.yaml": values, chartDir + "/templates/a.yaml": "a"})
-	made, err := p.chartFiles("r/me/nginx-operator@sha256:12")
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := untar(t, made["nginx-operator-"+p.version+".tgz"])
-	want := map[string]string{
-		"nginx-operator/Chart.yaml": chart, "nginx-operator/templates/a.yaml": "a",
-		"nginx-operator/values.yaml": "image:\n  repository: r/me/nginx-operator\n\n  # none\n  digest: sha256:12\nother:\n  digest: \"\"\n",
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the chart: %s", diff)
-	}
-	for _, wrong := range []map[string]string{
-		{chartDir + "/values.yaml": "image:\n  tag: v1\nother:\n  digest: \"\"\n"},
-		{chartDir + "/values.yaml": values, chartDir + "/Chart.yaml": "version: 0.0.1\n"},
-	} {
-		files(t, wrong)
-		if _, err := p.chartFiles("r/me/nginx-operator@sha256:12"); err == nil {
-			t.Errorf("%v is packed", wrong)
-		}
-	}
-}
-
-// untar returns the files of a compressed tar archive.
-func untar(t *testing.T, archive []byte) map[string]string {
-	t.Helper()
-	plain, err := gzip.NewReader(bytes.NewReader(archive))
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := map[string]string{}
-	for reader := tar.NewReader(plain); ; {
-		header, err := reader.Next()
-		if err == io.EOF {
-			return out
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := io.ReadAll(reader)
-		if err != nil {
-			t.Fatal(err)
-		}
-		out[header.Name] = string(text)
-		if strings.Contains(header.Name, pluginName) && header.Mode&0o111 == 0 {
-			t.Errorf("%s is not executable: %o", header.Name, header.Mode)
-		}
-	}
-}
-
-// unzip returns the files of a zip archive.
-func unzip(t *testing.T, archive []byte) map[string]string {
-	t.Helper()
-	reader, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := map[string]string{}
-	for _, file := range reader.File {
-		content, err := file.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := io.ReadAll(content)
-		if err != nil {
-			t.Fatal(err)
-		}
-		out[file.Name] = string(text)
-	}
-	return out
 }

@@ -32,5 +32,6 @@ func releaseNotes(changelog, version string) (string, error) {
 		return "", fmt.Errorf("the section of CHANGELOG.md for %s is empty: describe what users notice", version)
 	}
 	body = relativeLink.ReplaceAllString(body, "]("+sourceURL+"/blob/v"+version+"/$1)")
-	return fmt.Sprintf("# nginx-operator %s\n\nReleased on %s.\n\n%s\n", version, changelog[heading[2]:heading[3]], strings.TrimSpace(body)), nil
+	day := changelog[heading[2]:heading[3]]
+	return fmt.Sprintf("# nginx-operator %s\n\nReleased on %s.\n\n%s\n", version, day, strings.TrimSpace(body)), nil
 }

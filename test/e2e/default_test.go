@@ -98,14 +98,26 @@ func testDefaultUpgrade(t *testing.T) {
 	}
 
 	must(t, deleteNamespace(t.Context(), fleet.namespace))
-	waitFor(t, fleet.namespace, "the instances to be gone", 2*time.Minute, func(ctx context.Context) error {
-		err := suite.admin.Get(ctx, client.ObjectKey{Name: fleet.namespace}, &corev1.Namespace{})
+	waitForNoNamespace(t, fleet.namespace)
+	kubectl(t, "delete", "--wait", "-k", filepath.Join(installed, "config", "default"))
+	waitForUninstall(t)
+}
+
+// waitForNoNamespace waits until a deleted namespace and its instances are gone.
+func waitForNoNamespace(t *testing.T, name string) {
+	t.Helper()
+	waitFor(t, name, "the instances to be gone", 2*time.Minute, func(ctx context.Context) error {
+		err := suite.admin.Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{})
 		if err == nil {
 			err = errors.New("the namespace is still there")
 		}
 		return client.IgnoreNotFound(err)
 	})
-	kubectl(t, "delete", "--wait", "-k", filepath.Join(installed, "config", "default"))
+}
+
+// waitForUninstall waits until no cluster-scoped object of an installation without OLM is left.
+func waitForUninstall(t *testing.T) {
+	t.Helper()
 	waitFor(t, "", "nothing of the operator to be left", patience, func(ctx context.Context) error {
 		left, err := clusterScoped(ctx)
 		var names []string

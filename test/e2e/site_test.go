@@ -51,7 +51,7 @@ var startSite = sync.OnceValue(func() error {
 	pki := os.Getenv("CLUSTER_PKI")
 	certificate := filepath.Join(pki, "github.crt")
 	if _, err := os.Stat(certificate); err != nil {
-		return fmt.Errorf("the cluster is older than this test, so %s has no certificate: run `make cluster-down` and try again: %w", siteHost, err)
+		return fmt.Errorf("the cluster has no certificate for %s: run `make cluster-down`, and start it again: %w", siteHost, err)
 	}
 	listener, err := net.Listen("tcp", siteAddress)
 	if err != nil {

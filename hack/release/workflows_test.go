@@ -1,0 +1,120 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+// workflow has the fields of a workflow that these tests check.
+type workflow struct {
+	Permissions map[string]string
+	Jobs        map[string]struct {
+		Permissions map[string]string
+		Steps       []struct{ Uses, Run string }
+	}
+}
+
+var (
+	makeTarget = regexp.MustCompile(`(?m)^([a-z][a-z0-9-]*(?: [a-z][a-z0-9-]*)*):(?:[^=]|$)`)
+	makeCall   = regexp.MustCompile(`\bmake ([a-z][a-z0-9-]*)`)
+	fullTag    = regexp.MustCompile(`^[\w.-]+/[\w./-]+@v\d+\.\d+\.\d+$`)
+)
+
+// TestWorkflows checks that workflows run the make targets that contributors run, that they can
+// write only where they publish, and that actions are pinned.
+func TestWorkflows(t *testing.T) {
+	t.Chdir("../..")
+	text, err := os.ReadFile("Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	targets := map[string]bool{}
+	for _, names := range makeTarget.FindAllStringSubmatch(string(text), -1) {
+		for name := range strings.FieldsSeq(names[1]) {
+			targets[name] = true
+		}
+	}
+	want := map[string]string{"check.yaml": "check", "release.yaml": "release"}
+	files, err := filepath.Glob(".github/workflows/*")
+	if err != nil || len(files) != len(want) {
+		t.Fatalf("got the workflows %q (%v)", files, err)
+	}
+	for _, file := range files {
+		var parsed workflow
+		read(t, file, &parsed)
+		if len(parsed.Permissions) != 1 || parsed.Permissions["contents"] != "read" {
+			t.Errorf("%s has the permissions %v", file, parsed.Permissions)
+		}
+		called := map[string]bool{}
+		for name, job := range parsed.Jobs {
+			if len(job.Permissions) > 0 && filepath.Base(file) != "release.yaml" {
+				t.Errorf("%s: job %s has the permissions %v", file, name, job.Permissions)
+			}
+			for _, step := range job.Steps {
+				if step.Uses != "" && !fullTag.MatchString(step.Uses) {
+					t.Errorf("%s: %s is not pinned to a full version", file, step.Uses)
+				}
+				for _, call := range makeCall.FindAllStringSubmatch(step.Run, -1) {
+					called[call[1]] = true
+					if !targets[call[1]] {
+						t.Errorf("%s calls make %s, which does not exist", file, call[1])
+					}
+				}
+			}
+		}
+		if target := want[filepath.Base(file)]; !called[target] {
+			t.Errorf("%s calls %v and not make %s", file, called, target)
+		}
+	}
+}
+
+// TestIssueForms checks that each form has a name, and a required field with a label.
+func TestIssueForms(t *testing.T) {
+	files, err := filepath.Glob("../../.github/ISSUE_TEMPLATE/*.yml")
+	if err != nil || len(files) < 3 {
+		t.Fatalf("got the forms %q (%v)", files, err)
+	}
+	for _, file := range files {
+		var form struct {
+			Name, Description string
+			Body              []struct {
+				ID          string
+				Attributes  struct{ Label string }
+				Validations struct{ Required bool }
+			}
+		}
+		read(t, file, &form)
+		if filepath.Base(file) == "config.yml" {
+			continue
+		}
+		required := 0
+		for _, field := range form.Body {
+			if field.ID == "" || field.Attributes.Label == "" {
+				t.Errorf("%s has a field without ID or label: %+v", file, field)
+			}
+			if field.Validations.Required {
+				required++
+			}
+		}
+		if form.Name == "" || form.Description == "" || required == 0 {
+			t.Errorf("%s is not a form: %+v", file, form)
+		}
+	}
+}
+
+// read parses a YAML file.
+func read(t *testing.T, file string, into any) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err == nil {
+		err = yaml.Unmarshal(text, into)
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+}

@@ -1,0 +1,117 @@
+package e2e
+
+// The files of a release, as users download them: from their URLs, in a directory without the
+// repository, on a cluster without the operator.
+//
+//   - SHA256SUMS has the checksum of each file.
+//   - install.yaml installs the operator by the digest of its image. Admission and an instance work.
+//   - The plugin in the archive has the release's version. krew's manifest has the checksum of each
+//     archive.
+//   - `kubectl delete` with the same file leaves nothing.
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/yaml"
+)
+
+// download fetches a file of the release into a directory, and verifies its checksum.
+const download = `
+curl -fsSLO "$RELEASES/latest/download/SHA256SUMS"
+curl -fsSLO "$RELEASES/download/v$VERSION/$FILE"
+sha256sum --check --ignore-missing --quiet SHA256SUMS
+grep -qF "  $FILE" SHA256SUMS
+`
+
+func TestRelease(t *testing.T) {
+	serveRelease(t)
+	startClean(t)
+	t.Run("checksums", testChecksums)
+	t.Run("plugin", testReleasedPlugin)
+	t.Run("install", testInstallManifest)
+}
+
+// inDirectory runs a script in a directory, with the variables of download.
+func inDirectory(t *testing.T, dir, file, script string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	variables := []string{"-C", dir, "RELEASES=" + releaseURL, "VERSION=" + suite.version, "FILE=" + file}
+	out, err := command(ctx, "env", append(variables, "bash", "-euo", "pipefail", "-c", script)...)
+	must(t, err)
+	return out
+}
+
+func testChecksums(t *testing.T) {
+	out := inDirectory(t, releaseDir(), "", "sha256sum --check SHA256SUMS")
+	entries, err := os.ReadDir(releaseDir())
+	must(t, err)
+	for _, entry := range entries {
+		if name := entry.Name(); !strings.HasPrefix(name, "SHA256SUMS") && !strings.Contains(out, name+": OK\n") {
+			t.Errorf("SHA256SUMS does not have %s", name)
+		}
+	}
+}
+
+func testReleasedPlugin(t *testing.T) {
+	dir := t.TempDir()
+	archive := "kubectl-nginx_" + runtime.GOOS + "_" + runtime.GOARCH + ".tar.gz"
+	inDirectory(t, dir, archive, download+"tar -xzf \"$FILE\"")
+	if out := inDirectory(t, dir, "", "./kubectl-nginx --version"); !strings.Contains(out, suite.version) {
+		t.Errorf("the plugin reports the version %q", out)
+	}
+
+	inDirectory(t, dir, "krew.yaml", download)
+	text, err := os.ReadFile(filepath.Join(dir, "krew.yaml"))
+	must(t, err)
+	var plugin struct {
+		Spec struct {
+			Platforms []struct{ URI, SHA256 string }
+		}
+	}
+	must(t, yaml.Unmarshal(text, &plugin))
+	if len(plugin.Spec.Platforms) != 6 {
+		t.Errorf("krew's manifest has %d platforms", len(plugin.Spec.Platforms))
+	}
+	for _, platform := range plugin.Spec.Platforms {
+		sum := inDirectory(t, dir, "", "curl -fsSL '"+platform.URI+"' | sha256sum")
+		if !strings.HasPrefix(sum, platform.SHA256+" ") {
+			t.Errorf("%s has the checksum %s, and krew's manifest %s", platform.URI, sum, platform.SHA256)
+		}
+	}
+}
+
+func testInstallManifest(t *testing.T) {
+	suite.operatorNamespace = defaultNamespace
+	defer func() { suite.operatorNamespace = "" }()
+	manifest := fmt.Sprintf("%s/download/v%s/install.yaml", releaseURL, suite.version)
+	began := time.Now()
+	kubectl(t, "apply", "--server-side", "-f", manifest)
+	// clean deletes only namespaces with this label.
+	kubectl(t, "label", "namespace", defaultNamespace, testLabel+"="+madeByTests)
+	kubectl(t, "rollout", "status", "-n", defaultNamespace, "--timeout=2m", "deployment/"+operatorName)
+	instance := newInstance(t, newNamespace(t, restricted), "web", 1)
+	t.Logf("FIGURE from install.yaml of the release to a ready instance: %s", seconds(time.Since(began)))
+
+	operators, err := operatorPods(t.Context(), defaultNamespace)
+	must(t, err)
+	repository, _, _ := strings.Cut(os.Getenv("OPERATOR_IMAGE"), ":v")
+	runsFrom(t, operators, repository+"@sha256:")
+	bad := newObject(instance.Namespace, "bad", 1)
+	bad.Spec.Image = "not an image"
+	if err := suite.admin.Create(t.Context(), bad); !apierrors.IsInvalid(err) {
+		t.Errorf("a bad image is answered with: %v", err)
+	}
+	must(t, deleteNamespace(t.Context(), instance.Namespace))
+	waitForNoNamespace(t, instance.Namespace)
+	kubectl(t, "delete", "--wait", "-f", manifest)
+	waitForUninstall(t)
+}
