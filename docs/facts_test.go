@@ -169,7 +169,7 @@ func TestPluginIsPublished(t *testing.T) {
 	_, procedure, _ := strings.Cut(read(t, "docs/development.md"), "\n## A release\n")
 	procedure, _, _ = strings.Cut(procedure, "\n### ")
 	for _, words := range []string{
-		"`make kubectl-nginx`", "`kubectl-nginx_OS_ARCH.tar.gz`", "`krew.yaml`", "`dist/kubectl-nginx`", "`vX.Y.Z`",
+		"`make release ", "`kubectl-nginx_OS_ARCH.tar.gz`", "`krew.yaml`", "`dist/release`", "`vX.Y.Z`",
 	} {
 		if !strings.Contains(procedure, words) {
 			t.Errorf("the release procedure does not say %s", words)
@@ -178,12 +178,15 @@ func TestPluginIsPublished(t *testing.T) {
 	const url = "https://github.com/example/nginx-operator/releases/download/v@VERSION@/"
 	platform := regexp.MustCompile(`(?s)os: (\w+)\s+arch: (\w+)\s+uri: (\S+)\s+sha256: "@(\w+)@"`)
 	platforms := platform.FindAllStringSubmatch(manifest, -1)
-	if len(platforms) != strings.Count(manifest, "uri:") || len(platforms) < 4 {
+	if len(platforms) != strings.Count(manifest, "uri:") || len(platforms) < 6 {
 		t.Errorf("%d platforms", len(platforms))
 	}
 	for _, one := range platforms {
-		name := one[1] + "_" + one[2]
-		if one[3] != url+"kubectl-nginx_"+name+".tar.gz" || one[4] != name {
+		name, suffix := one[1]+"_"+one[2], ".tar.gz"
+		if one[1] == "windows" {
+			suffix = ".zip"
+		}
+		if one[3] != url+"kubectl-nginx_"+name+suffix || one[4] != name {
 			t.Errorf("%s: uri %s, checksum %s", name, one[3], one[4])
 		}
 	}

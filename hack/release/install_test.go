@@ -7,7 +7,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 )
 
@@ -60,6 +62,7 @@ func TestInstallManifests(t *testing.T) {
 	if container.Image != operator {
 		t.Errorf("the operator is %s, want %s", container.Image, operator)
 	}
+	restrictedV2(t, deployment.Spec.Template.Spec)
 	operands := 0
 	for _, variable := range container.Env {
 		if strings.HasPrefix(variable.Name, "RELATED_IMAGE_") {
@@ -88,5 +91,32 @@ func TestInstallManifests(t *testing.T) {
 	wantInjected := []string{"CustomResourceDefinition", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"}
 	if diff := cmp.Diff([][]string{wantAdded, wantInjected}, [][]string{added, injected}); diff != "" {
 		t.Errorf("cert-manager's objects and annotations: %s", diff)
+	}
+}
+
+// restrictedV2 requires a Pod to comply with the SecurityContextConstraints restricted-v2, so that
+// OpenShift needs no manifest of its own. OpenShift sets the user.
+func restrictedV2(t *testing.T, pod corev1.PodSpec) {
+	t.Helper()
+	if pod.HostNetwork || pod.HostPID || pod.HostIPC || pod.SecurityContext.RunAsUser != nil || pod.SecurityContext.FSGroup != nil ||
+		pod.SecurityContext.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault {
+		t.Errorf("restricted-v2 refuses the Pod: %+v", pod.SecurityContext)
+	}
+	for _, volume := range pod.Volumes {
+		if volume.ConfigMap == nil && volume.Secret == nil && volume.EmptyDir == nil && volume.Projected == nil {
+			t.Errorf("restricted-v2 may refuse the volume %s", volume.Name)
+		}
+	}
+	for _, container := range slices.Concat(pod.InitContainers, pod.Containers) {
+		context := container.SecurityContext
+		if context.RunAsUser != nil || ptr.Deref(context.Privileged, false) || ptr.Deref(context.AllowPrivilegeEscalation, true) ||
+			!slices.Equal(context.Capabilities.Drop, []corev1.Capability{"ALL"}) || len(context.Capabilities.Add) > 0 {
+			t.Errorf("restricted-v2 refuses the container %s: %+v", container.Name, context)
+		}
+		for _, port := range container.Ports {
+			if port.HostPort != 0 {
+				t.Errorf("restricted-v2 refuses the host port %d", port.HostPort)
+			}
+		}
 	}
 }

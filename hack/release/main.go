@@ -18,7 +18,7 @@
 //	release list-images    print the images that a cluster pulls for this release
 //	release older-images   build and push the images of all older releases in the catalog
 //	release next-images    build and push the images of dist/next
-//	release files          write the files of the release's page to dist/release, after
+//	release files [DIR]    write the files of the release's page to DIR (dist/release), after
 //	                       "release image" for operator, bundle, catalog, and scorecard
 //	release exec COMMAND   run a command with the environment that the programs below test/ read
 //
@@ -120,7 +120,7 @@ func run(args []string) error {
 	case command == "next-images":
 		return p.publishRelease(p.next, ".", nextDir)
 	case command == "files":
-		return p.packRelease(releaseDir)
+		return p.packRelease(cmp.Or(argument, releaseDir))
 	case command == "exec" && argument != "":
 		return p.become(args[1:])
 	}

@@ -4,6 +4,7 @@ package e2e
 // repository, on a cluster without the operator.
 //
 //   - SHA256SUMS has the checksum of each file.
+//   - A second run of the same commit and images gives the same files, and signs them with a key.
 //   - install.yaml installs the operator by the digest of its image. Admission and an instance work.
 //   - The plugin in the archive has the release's version. krew's manifest has the checksum of each
 //     archive.
@@ -11,6 +12,13 @@ package e2e
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -35,6 +43,7 @@ func TestRelease(t *testing.T) {
 	serveRelease(t)
 	startClean(t)
 	t.Run("checksums", testChecksums)
+	t.Run("again", testReleaseAgain)
 	t.Run("plugin", testReleasedPlugin)
 	t.Run("install", testInstallManifest)
 }
@@ -58,6 +67,36 @@ func testChecksums(t *testing.T) {
 		if name := entry.Name(); !strings.HasPrefix(name, "SHA256SUMS") && !strings.Contains(out, name+": OK\n") {
 			t.Errorf("SHA256SUMS does not have %s", name)
 		}
+	}
+}
+
+func testReleaseAgain(t *testing.T) {
+	dir, key := t.TempDir(), filepath.Join(t.TempDir(), "release.key")
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	must(t, err)
+	der, err := x509.MarshalPKCS8PrivateKey(private)
+	must(t, err)
+	must(t, os.WriteFile(key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600))
+	ctx, cancel := context.WithTimeout(t.Context(), installPatience)
+	defer cancel()
+	began := time.Now()
+	_, err = command(ctx, "env", "-C", suite.repository, "RELEASE_KEY="+key, "bin/release", "files", dir)
+	must(t, err)
+	t.Logf("FIGURE the files of the release, with warm caches: %s", seconds(time.Since(began)))
+
+	// A release without a key has no signature.
+	const signature = "SHA256SUMS.sig"
+	if out, err := command(ctx, "diff", "--recursive", "--exclude="+signature, releaseDir(), dir); err != nil {
+		t.Errorf("the second run gives other files: %v\n%s", err, out)
+	}
+	sums, err := os.ReadFile(filepath.Join(dir, "SHA256SUMS"))
+	must(t, err)
+	encoded, err := os.ReadFile(filepath.Join(dir, signature))
+	must(t, err)
+	signed, err := base64.StdEncoding.DecodeString(string(encoded))
+	must(t, err)
+	if sum := sha256.Sum256(sums); !ecdsa.VerifyASN1(&private.PublicKey, sum[:], signed) {
+		t.Errorf("%q is not a signature of SHA256SUMS", encoded)
 	}
 }
 
