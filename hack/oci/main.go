@@ -20,6 +20,11 @@
 // It also pushes both to the image's repository, as artifacts whose subject is the image's digest.
 // The same image of the same commit always gets the same documents.
 //
+//	oci programs -commit COMMIT -time TIME -release RELEASE -out FILE PROGRAM...
+//
+// writes the SBOM of Go programs that are not in an image to FILE. The programs are named by their
+// last two path elements.
+//
 // It is a separate module, so that the operator's module does not include its dependencies.
 package main
 
@@ -49,7 +54,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return errors.New("a command is missing: digest, referrers or attest")
+		return errors.New("a command is missing: digest, referrers, programs or attest")
 	}
 	command := args[0]
 	flags := flag.NewFlagSet(command, flag.ContinueOnError)
@@ -66,6 +71,8 @@ func run(ctx context.Context, args []string) error {
 			return err
 		}
 		return printReferrers(ctx, where, flags.Arg(0))
+	case "programs":
+		return describePrograms(flags, args[1:])
 	case "attest":
 		var b build
 		var made, base, out string
@@ -92,7 +99,7 @@ func run(ctx context.Context, args []string) error {
 		}
 		return attest(ctx, where, flags.Arg(0), base, b, out)
 	}
-	return fmt.Errorf("unknown command %q: digest, referrers or attest", command)
+	return fmt.Errorf("unknown command %q: digest, referrers, programs or attest", command)
 }
 
 func printDigests(ctx context.Context, where location, images []string) error {

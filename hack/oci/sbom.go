@@ -23,12 +23,14 @@ import (
 
 const (
 	// source is the URL of the repository. Without the scheme, it is the path of the Go module.
-	source      = "https://github.com/example/nginx-operator"
-	noAssertion = "NOASSERTION"
-	licence     = "Apache-2.0"
-	supplier    = "The nginx-operator project"
-	sbomComment = "Made from the build information of the Go programs in the image. The checksum of a Go module is its h1 sum of go.sum, a " +
-		"SHA-256 of the names and sums of its files, as hexadecimal digits. Of what is no Go program, the layers and the base image are named."
+	source         = "https://github.com/example/nginx-operator"
+	noAssertion    = "NOASSERTION"
+	licence        = "Apache-2.0"
+	supplier       = "The nginx-operator project"
+	sumComment     = "The checksum of a Go module is its h1 sum of go.sum, a SHA-256 of the names and sums of its files, as hexadecimal digits."
+	sbomComment    = "Made from the build information of the Go programs in the image. " + sumComment + " Of what is no Go program, the " +
+		"layers and the base image are named."
+	programComment = "Made from the build information of the Go programs. " + sumComment
 )
 
 // build describes the build of an image.
@@ -50,20 +52,33 @@ type sbom struct {
 	has      map[common.ElementID]bool
 }
 
-// newSBOM describes an image: its variant for each platform, their layers, the Go programs in the
-// layers, and the modules of each program. If the image has only one platform, it contains the
-// layers directly.
-func newSBOM(of image, b build) *spdx.Document {
-	out := sbom{has: map[common.ElementID]bool{}, document: &spdx.Document{
+// newDocument returns a document without packages. id distinguishes it from the other documents of
+// the commit.
+func newDocument(name, id, comment string, b build) sbom {
+	return sbom{has: map[common.ElementID]bool{}, document: &spdx.Document{
 		SPDXVersion: spdx.Version, DataLicense: spdx.DataLicense, SPDXIdentifier: "DOCUMENT",
-		DocumentName:      of.tag.String(),
-		DocumentNamespace: source + "/spdx/" + of.short() + "/" + of.descriptor.Digest.Hex + "/" + b.commit,
-		DocumentComment:   sbomComment,
+		DocumentName: name, DocumentNamespace: source + "/spdx/" + id + "/" + b.commit, DocumentComment: comment,
 		CreationInfo: &spdx.CreationInfo{
 			Creators: []common.Creator{{CreatorType: "Organization", Creator: supplier}, {CreatorType: "Tool", Creator: "nginx-operator-hack-oci"}},
 			Created:  b.time.UTC().Format(time.RFC3339),
 		},
 	}}
+}
+
+// newProgramSBOM describes Go programs that are not in an image, and the modules of each.
+func newProgramSBOM(name, release string, programs []program, b build) *spdx.Document {
+	out := newDocument(name+" "+release, name+"/"+release, programComment, b)
+	for _, p := range programs {
+		out.addProgram("DOCUMENT", common.TypeRelationshipDescribe, p, release)
+	}
+	return out.document
+}
+
+// newSBOM describes an image: its variant for each platform, their layers, the Go programs in the
+// layers, and the modules of each program. If the image has only one platform, it contains the
+// layers directly.
+func newSBOM(of image, b build) *spdx.Document {
+	out := newDocument(of.tag.String(), of.short()+"/"+of.descriptor.Digest.Hex, sbomComment, b)
 	top := newContainer(of.tag, of.descriptor.Digest, "")
 	top.PackageSupplier = &common.Supplier{SupplierType: "Organization", Supplier: supplier}
 	out.add("DOCUMENT", common.TypeRelationshipDescribe, top)
@@ -120,13 +135,18 @@ func (s sbom) addLayer(to common.ElementID, l layer, release string) {
 	out := newPackage("Layer", l.digest.String(), l.digest.String(), "", "ARCHIVE", l.digest.Hex)
 	s.add(to, common.TypeRelationshipContains, out)
 	for _, p := range l.programs {
-		program := newPackage("Program", p.sha256+p.path, p.path, mainVersion(p.info, release), "APPLICATION", p.sha256)
-		program.PackageFileName = p.path
-		program.PackageComment = "built by " + p.info.GoVersion + " of " + p.info.Path
-		s.add(out.PackageSPDXIdentifier, common.TypeRelationshipContains, program)
-		for _, m := range modules(p.info, release) {
-			s.add(program.PackageSPDXIdentifier, common.TypeRelationshipDependsOn, newModule(m))
-		}
+		s.addProgram(out.PackageSPDXIdentifier, common.TypeRelationshipContains, p, release)
+	}
+}
+
+// addProgram adds a program, its relationship to another element, and its modules.
+func (s sbom) addProgram(to common.ElementID, how string, p program, release string) {
+	out := newPackage("Program", p.sha256+p.path, p.path, mainVersion(p.info, release), "APPLICATION", p.sha256)
+	out.PackageFileName = p.path
+	out.PackageComment = "built by " + p.info.GoVersion + " of " + p.info.Path
+	s.add(to, how, out)
+	for _, m := range modules(p.info, release) {
+		s.add(out.PackageSPDXIdentifier, common.TypeRelationshipDependsOn, newModule(m))
 	}
 }
 

@@ -34,8 +34,7 @@ func (p *project) packRelease(dir string) error {
 	}
 	files := map[string][]byte{}
 	for _, part := range []func(operator string) (map[string][]byte, error){
-		p.manifestFiles, p.documentFiles, p.noteFiles, p.submissionFiles, p.chartFiles,
-		func(string) (map[string][]byte, error) { return p.pluginFiles() },
+		p.manifestFiles, p.documentFiles, p.noteFiles, p.submissionFiles, p.chartFiles, p.workstationFiles,
 	} {
 		made, err := part(operator)
 		if err != nil {
@@ -58,6 +57,16 @@ func (p *project) packRelease(dir string) error {
 		return fmt.Errorf("failed to remove the files of an earlier release: %w", err)
 	}
 	return writeFiles(dir, files)
+}
+
+// workstationFiles returns the files of the plugin, and its SBOM.
+func (p *project) workstationFiles(string) (map[string][]byte, error) {
+	files, err := p.pluginFiles()
+	if err != nil {
+		return nil, err
+	}
+	files[pluginName+".spdx.json"], err = p.pluginSBOM()
+	return files, err
 }
 
 // checksums returns the SHA-256 sums of the files, as sha256sum prints them.

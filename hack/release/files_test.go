@@ -44,8 +44,10 @@ func realRelease(t *testing.T) *project {
 	}
 	made := map[string]string{
 		"bin/cluster": "#!/bin/sh\nshift 2\nexec \"$@\"\n",
-		"bin/oci":     "#!/bin/sh\nfor image; do :; done\nprintf 'sha256:%s\\n' $(printf %s $image | sha256sum | cut -c -64)\n",
-		"tools/go":    "#!/bin/sh\n",
+		"bin/oci": "#!/bin/sh\nfor image; do :; done\n" +
+			"[ $1 != programs ] || { echo \"$@\" > dist/kubectl-nginx/kubectl-nginx.spdx.json; exit; }\n" +
+			"printf 'sha256:%s\\n' $(printf %s $image | sha256sum | cut -c -64)\n",
+		"tools/go": "#!/bin/sh\n",
 	}
 	for _, file := range []string{"VERSION", "CHANGELOG.md", "LICENSE", krewManifest} {
 		content, err := os.ReadFile(filepath.Join(root, file))
@@ -62,6 +64,9 @@ func realRelease(t *testing.T) *project {
 		made[filepath.Join(pluginDir, platform, pluginProgram(platform))] = "program for " + platform
 	}
 	files(t, made)
+	git(t, "init", "--quiet")
+	git(t, "add", "VERSION")
+	git(t, "commit", "--quiet", "--message=state")
 	t.Setenv("PATH", dir+"/tools"+":"+os.Getenv("PATH"))
 	p, err := load()
 	if err != nil {
@@ -128,7 +133,8 @@ func TestReleaseIsReproducible(t *testing.T) {
 	}
 	want := []string{
 		"SHA256SUMS", "SHA256SUMS.sig", "community-operators.tar.gz", "install-cert-manager.yaml", "install.yaml",
-		"krew.yaml", "kubectl-nginx_darwin_amd64.tar.gz", "kubectl-nginx_darwin_arm64.tar.gz", "kubectl-nginx_linux_amd64.tar.gz",
+		"krew.yaml", "kubectl-nginx.spdx.json",
+		"kubectl-nginx_darwin_amd64.tar.gz", "kubectl-nginx_darwin_arm64.tar.gz", "kubectl-nginx_linux_amd64.tar.gz",
 		"kubectl-nginx_linux_arm64.tar.gz", "kubectl-nginx_windows_amd64.zip", "kubectl-nginx_windows_arm64.zip",
 		"nginx-operator-bundle.intoto.json", "nginx-operator-bundle.spdx.json", "nginx-operator-catalog.intoto.json",
 		"nginx-operator-catalog.spdx.json", "nginx-operator-scorecard.intoto.json", "nginx-operator-scorecard.spdx.json",

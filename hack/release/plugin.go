@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 const (
@@ -77,6 +78,25 @@ func (p *project) pluginFiles() (map[string][]byte, error) {
 	_, text, _ := strings.Cut(strings.NewReplacer(filled...).Replace(string(manifest)), "\n")
 	files["krew.yaml"] = []byte(text)
 	return files, nil
+}
+
+// pluginSBOM returns the SBOM of the programs that pluginFiles built.
+func (p *project) pluginSBOM() ([]byte, error) {
+	head, err := readCheckout()
+	if err != nil {
+		return nil, err
+	}
+	file := filepath.Join(pluginDir, pluginName+".spdx.json")
+	command := []string{
+		"bin/oci", "programs", "-commit=" + head.commit, "-time=" + head.time.UTC().Format(time.RFC3339), "-release=" + p.version, "-out=" + file,
+	}
+	for _, platform := range pluginPlatforms {
+		command = append(command, filepath.Join(pluginDir, platform, pluginProgram(platform)))
+	}
+	if err := execute(command); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(file)
 }
 
 // writeFiles writes files to a directory, which it creates.
