@@ -23,12 +23,13 @@ import (
 
 const (
 	// source is the URL of the repository. Without the scheme, it is the path of the Go module.
-	source         = "https://github.com/example/nginx-operator"
-	noAssertion    = "NOASSERTION"
-	licence        = "Apache-2.0"
-	supplier       = "The nginx-operator project"
-	sumComment     = "The checksum of a Go module is its h1 sum of go.sum, a SHA-256 of the names and sums of its files, as hexadecimal digits."
-	sbomComment    = "Made from the build information of the Go programs in the image. " + sumComment + " Of what is no Go program, the " +
+	source      = "https://github.com/example/nginx-operator"
+	noAssertion = "NOASSERTION"
+	licence     = "Apache-2.0"
+	supplier    = "The nginx-operator project"
+	sumComment  = "The checksum of a Go module is its h1 sum of go.sum, a SHA-256 of the names and sums of its files, as " +
+		"hexadecimal digits."
+	sbomComment = "Made from the build information of the Go programs in the image. " + sumComment + " Of what is no Go program, the " +
 		"layers and the base image are named."
 	programComment = "Made from the build information of the Go programs. " + sumComment
 )
