@@ -140,7 +140,7 @@ e2e-images: release release-images examples-image stranger-image nginx-images
 nginx-images: $(REGISTRY_NEEDS)
 	$(if $(E2E_FULL),$(if $(filter local,$(CLUSTER)),bin/cluster nginx bookworm trixie sid))
 E2E = bin/e2e.test bin/cluster bin/release bin/oci bin/kubectl-nginx bin/operator-sdk bin/kubectl bin/prometheus bin/controller-gen \
-  bin/helm bin/helm4
+  bin/crd-ref-docs bin/helm bin/helm4
 e2e-tests: bin/gotestsum $(E2E)
 	mkdir -p dist
 	$(RELEASE) exec gotestsum --format=standard-verbose --raw-command --jsonfile=dist/e2e.json -- \

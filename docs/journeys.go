@@ -27,7 +27,7 @@ type Step struct {
 	// and heredocs.
 	Script   string
 	Commands []string
-	// Files are the manifests that the reader saves before this step, by name.
+	// Files are the manifests and patches that the reader saves before this step, by name.
 	Files map[string]string
 	// Answer is the text fence after the step, or empty if the page shows no output.
 	Answer string
@@ -39,7 +39,7 @@ var (
 	journeyBlock = regexp.MustCompile("(?ms)^#+ (?P<heading>[^\n]+)$|^(?:<!-- not run: (?P<reason>[^\n]+) -->\n)?```(?P<kind>[a-z]+)\n(?P<text>.*?)^```$")
 	titlePattern = regexp.MustCompile(`(?m)\A# (.+)$`)
 	countPattern = regexp.MustCompile(`(?m)^Commands: (\d+); the tests run (all|\d+) of them\.$`)
-	savedAs      = regexp.MustCompile("[Ss]ave [^\n]* as `([\\w.-]+)`[^\n]*:\n\n\\z")
+	savedAs      = regexp.MustCompile("[Ss]ave this as `([\\w.-]+)`(?:[^\n]|\n[^\n])*:\n\n\\z")
 	heredoc      = regexp.MustCompile(`<<'?(\w+)'?`)
 	notRunItem   = regexp.MustCompile("(?m)^\\* `([^`]+)`: (.+)$")
 )
@@ -89,7 +89,8 @@ func (j *Journey) read(page string) error {
 		switch {
 		case group("heading") != "":
 			section = group("heading")
-		case kind == "yaml":
+		case kind == "yaml" || kind == "diff":
+			// Other manifests are not for a command.
 			if name := savedAs.FindStringSubmatch(page[:at[0]]); name != nil {
 				files[name[1]] = text
 			}

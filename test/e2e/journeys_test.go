@@ -10,6 +10,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -51,7 +52,11 @@ func TestJourneys(t *testing.T) {
 // journey is a page of docs/journeys with the directory in which its commands run.
 type journey struct {
 	*docs.Journey
-	name, dir, namespace string
+	name, namespace string
+	// dir has the files of the page. work is the directory in which the next step starts.
+	dir, work string
+	// before runs before the commands of each step.
+	before string
 	// next is the index of the next step.
 	next int
 }
@@ -67,7 +72,8 @@ func newJourney(t *testing.T, name, namespace string) *journey {
 	must(t, err)
 	parsed, err := docs.ParseJourney(string(page))
 	must(t, err)
-	j := &journey{Journey: parsed, name: name, dir: t.TempDir(), namespace: namespace}
+	dir := t.TempDir()
+	j := &journey{Journey: parsed, name: name, dir: dir, work: dir, namespace: namespace}
 	t.Cleanup(func() {
 		if !t.Failed() && j.next < len(j.Steps) {
 			t.Errorf("%s: the test ended before the step in %q", name, j.Steps[j.next].Section)
@@ -123,11 +129,18 @@ func (j *journey) step(t *testing.T, step *docs.Step) {
 	ctx, cancel := context.WithTimeout(t.Context(), journeyPatience)
 	defer cancel()
 	began := time.Now()
-	// The trap stops the background processes of the commands.
-	script := "cd '" + j.dir + "'\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n" + step.Script
+	// The trap stops the background processes of the commands. The next step starts in the
+	// directory in which this one ends.
+	at := filepath.Join(j.dir, ".at")
+	script := fmt.Sprintf("cd '%s'\ntrap 'pwd > %s; kill $(jobs -p) 2>/dev/null || true' EXIT\n%s\n%s", j.work, at, j.before, step.Script)
 	out, err := command(ctx, "bash", "-euo", "pipefail", "-c", script)
 	if err == nil {
 		err = step.Check(out)
+	}
+	if work, readErr := os.ReadFile(at); readErr == nil {
+		j.work = strings.TrimSpace(string(work))
+	} else {
+		err = errors.Join(err, readErr)
 	}
 	if err != nil {
 		fatal(t, j.namespace, "%s, section %q:\n%s\n%v", j.name, step.Section, step.Script, err)
@@ -225,14 +238,25 @@ func testUpgradeJourney(t *testing.T) {
 	}
 }
 
-// runsRelease requires that the operator's Deployment runs a release.
+// runsRelease requires that a release rolled out: every Pod of the operator that does not end runs it.
+// The files of this release name its image by digest.
 func runsRelease(t *testing.T, version string) {
 	t.Helper()
-	labels := kubectl(t, "get", "pods", "-n", defaultNamespace, "-l", operatorSelector,
-		"-o", `jsonpath={.items[*].spec.containers[0].image}`)
-	t.Logf("the operator runs %s", labels)
-	if version != suite.version && !strings.Contains(labels, ":v"+version) {
-		t.Errorf("the operator runs %s, want release %s", labels, version)
+	pods, err := operatorPods(t.Context(), defaultNamespace)
+	must(t, err)
+	running := 0
+	for i := range pods {
+		image := pods[i].Spec.Containers[0].Image
+		if pods[i].DeletionTimestamp != nil {
+			continue
+		}
+		running++
+		if !strings.Contains(image, ":v"+version) && (version != suite.version || !strings.Contains(image, "@sha256:")) {
+			t.Errorf("the operator runs %s, want release %s", image, version)
+		}
+	}
+	if running == 0 {
+		t.Error("no Pod of the operator runs")
 	}
 }
 
@@ -240,6 +264,29 @@ func runsRelease(t *testing.T, version string) {
 func testGitOpsJourney(t *testing.T) {
 	began := time.Now()
 	j := newJourney(t, "gitops", "gitops")
+	j.through(t, "")
+	j.done(t, began)
+}
+
+// TestContributeJourney runs the page for contributors. It needs no operator and no cluster, but the
+// repository under its URL. The tools of this repository serve the clone, because the network of the
+// tests reaches no module proxy.
+func TestContributeJourney(t *testing.T) {
+	if !suite.local {
+		t.Skip("the page names the published repository, which only the environment of the local cluster replaces")
+	}
+	t.Parallel() // together with TestExamples and TestUpgrade
+	serveRepository(t)
+	began := time.Now()
+	j := newJourney(t, "contribute-a-field", "")
+	// Its compilers leave the processors to the other tests, and its make is not a part of another.
+	j.before = "renice -n 19 $$ > /dev/null; unset MAKEFLAGS MFLAGS MAKELEVEL"
+	j.through(t, "Clone the repository")
+	must(t, os.MkdirAll(filepath.Join(j.work, "bin"), 0o755))
+	for _, tool := range []string{"controller-gen", "crd-ref-docs", ".stamps"} {
+		_, err := command(t.Context(), "cp", "-a", filepath.Join(suite.repository, "bin", tool), filepath.Join(j.work, "bin"))
+		must(t, err)
+	}
 	j.through(t, "")
 	j.done(t, began)
 }
@@ -262,11 +309,11 @@ func testUninstallJourney(t *testing.T) {
 	pods := uidsOf(t, object)
 	load := startLoad(t, namespace, suite.reach.service(namespace, "web", 8080))
 	began := time.Now()
-	j := newJourney(t, "uninstall", "")
+	j := newJourney(t, "uninstall", defaultNamespace)
 	j.through(t, "Remove the operator and keep the instances")
 	nothingLeft(t)
-	deploy(t, suite.delivery)
 	update(t, object, annotateService("uninstall"))
+	j.through(t, "Install the operator again")
 	takenOver(t, object, "uninstall")
 	load.finish(t, namespace, "load through an uninstallation that keeps the instances")
 	if now := uidsOf(t, object); !slices.Equal(now, pods) {
