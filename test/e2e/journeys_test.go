@@ -182,6 +182,9 @@ func testMoveADeployment(t *testing.T) {
 	began := time.Now()
 	j := newJourney(t, "move-a-deployment", "shop")
 	j.through(t, "Look at the example")
+	if user := kubectl(t, "exec", "deployment/shop", "-n", "shop", "--", "id", "-u"); strings.TrimSpace(user) != "0" {
+		t.Errorf("the Deployment runs as user %s, the page says root", user)
+	}
 	address := func() string {
 		return kubectl(t, "get", "service", "shop", "-n", "shop", "-o", "jsonpath={.spec.clusterIP}")
 	}
