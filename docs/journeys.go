@@ -36,7 +36,8 @@ type Step struct {
 }
 
 var (
-	journeyBlock = regexp.MustCompile("(?ms)^#+ (?P<heading>[^\n]+)$|^(?:<!-- not run: (?P<reason>[^\n]+) -->\n)?```(?P<kind>[a-z]+)\n(?P<text>.*?)^```$")
+	journeyBlock = regexp.MustCompile("(?ms)^#+ (?P<heading>[^\n]+)$|" +
+		"^(?:<!-- not run: (?P<reason>[^\n]+) -->\n)?```(?P<kind>[a-z]+)\n(?P<text>.*?)^```$")
 	titlePattern = regexp.MustCompile(`(?m)\A# (.+)$`)
 	countPattern = regexp.MustCompile(`(?m)^Commands: (\d+); the tests run (all|\d+) of them\.$`)
 	savedAs      = regexp.MustCompile("[Ss]ave this as `([\\w.-]+)`(?:[^\n]|\n[^\n])*:\n\n\\z")

@@ -12,7 +12,8 @@ import (
 )
 
 // journeyPage is a page of two steps that tests run and one that they do not run.
-const journeyPage = "# Do it\n\nCommands: 4; the tests run 3 of them.\n\n## First\n\nSave this as `a.yaml`, with\nyour name:\n\n```yaml\na: 1\n```\n\n" +
+const journeyPage = "# Do it\n\nCommands: 4; the tests run 3 of them.\n\n## First\n\n" +
+	"Save this as `a.yaml`, with\nyour name:\n\n```yaml\na: 1\n```\n\n" +
 	"```sh\n# Both at once\nkubectl apply -f a.yaml\nkubectl get \\\n  pods <<EOF\nkubectl none\nEOF\n```\n\n" +
 	"```text\nNAME   AGE\nweb  ...s\n```\n\n<!-- not run: it needs a printer -->\n```sh\nlpr a.yaml\n```\n\n```sh\ntrue\n```\n\n" +
 	"## Commands that the tests do not run\n\n* `lpr`: it needs a printer\n"

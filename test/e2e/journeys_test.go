@@ -62,7 +62,7 @@ type journey struct {
 }
 
 // journeyPatience bounds the commands of a step.
-const journeyPatience = 4 * time.Minute
+const journeyPatience = 8 * time.Minute
 
 // newJourney reads a page. After the test, every step of the page must have run, and the namespace
 // that the page creates is deleted.
