@@ -130,6 +130,9 @@ func writePage(results []result) error {
 
 // table returns the results as a Markdown table.
 func table(results []result) string {
+	if len(results) == 0 {
+		return "No run is recorded yet.\n"
+	}
 	out := "| component | version | tests | passed | skipped | date |\n|---|---|---|---|---|---|\n"
 	for _, r := range results {
 		skipped := "none"

@@ -39,8 +39,13 @@ func TestResults(t *testing.T) {
 		{Component: "nginx", Version: "1.30.6", Tests: []string{"test/e2e TestS/versions/sid"}, Passed: 1, Date: "2026-11-25"},
 		{Component: "other", Version: "2"},
 	}
-	if diff := cmp.Diff(want, merge(old, added)); diff != "" {
+	merged := merge(old, added)
+	if diff := cmp.Diff(want, merged); diff != "" {
 		t.Error(diff)
+	}
+	const row = "| nginx | 1.26.3 | `test/e2e TestS/versions/trixie` | 1 | none | 2026-11-25 |\n"
+	if page := table(merged); !strings.Contains(page, row) || !strings.Contains(table(nil), "No run") {
+		t.Errorf("the table does not have the row %s:\n%s", row, page)
 	}
 }
 
