@@ -14,6 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // match is the relation of a child to its declaration.
@@ -117,10 +119,7 @@ func (a *Applier) look(ctx context.Context, owner client.Object, content Content
 // the declaration was made from another version of the child.
 func (a *Applier) read(ctx context.Context, owner, child client.Object, found comparison) (client.Object, error) {
 	live := emptyOf(child)
-	stale := func(why string) error {
-		resource := schema.GroupResource{Group: found.gvk.Group, Resource: found.gvk.Kind}
-		return apierrors.NewConflict(resource, child.GetName(), errors.New(why))
-	}
+	stale := func(why string) error { return conflict(found.gvk, child, why) }
 	err := a.Reader.Get(ctx, client.ObjectKeyFromObject(child), live)
 	switch {
 	case apierrors.IsNotFound(err):
@@ -134,6 +133,25 @@ func (a *Applier) read(ctx context.Context, owner, child client.Object, found co
 		return nil, stale("it changed after the declaration was made from it")
 	}
 	return live, nil
+}
+
+// conflict returns the error for a declaration that was made from an old state.
+func conflict(gvk schema.GroupVersionKind, child client.Object, why string) error {
+	return apierrors.NewConflict(schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, child.GetName(), errors.New(why))
+}
+
+// isCarrier reports whether a child is declared to carry a record. It must be new then: a patch
+// would remove the record that a stored child carries.
+func isCarrier(child client.Object) bool { return child.GetAnnotations()[wellknown.AnnotationFirstDeclaration] != "" }
+
+// hasLabels reports whether a stored child has the labels by which the cache selects it.
+func hasLabels(live, child client.Object) bool {
+	for key, value := range wellknown.Selector(child.GetName()) {
+		if live.GetLabels()[key] != value {
+			return false
+		}
+	}
+	return true
 }
 
 // note remembers whether a child is as declared.

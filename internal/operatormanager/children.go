@@ -23,7 +23,11 @@ func slimDeployment(in any) (any, error) {
 		return in, nil
 	}
 	annotations := numbersOf(deployment.Annotations)
-	if first := carried.Shorten(deployment.Annotations[wellknown.AnnotationFirstDeclaration]); first != "" {
+	first := deployment.Annotations[wellknown.AnnotationFirstDeclaration]
+	if deployment.SelfLink == "" { // an object can pass a second time, and has the short form then
+		first = carried.Shorten(first)
+	}
+	if first != "" {
 		if annotations == nil {
 			annotations = map[string]string{}
 		}

@@ -61,7 +61,7 @@ func failedRevisions(object *v1alpha2.NginxOperator, result Outcome) []v1alpha2.
 // another client may have written the annotation.
 func firstDeclarationHash(object *v1alpha2.NginxOperator, state snapshot.Observed, result Outcome) string {
 	if state.Deployment == nil {
-		return ""
+		return object.Status.FirstDeclarationHash // the cache may be stale after a start
 	}
 	found, _ := carried.Parse(state.Deployment.Annotations[wellknown.AnnotationFirstDeclaration])
 	if found.Hash != object.Status.FirstDeclarationHash && (result.Applied == nil || found.Hash != result.Applied.CarriedHash()) {
