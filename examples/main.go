@@ -84,6 +84,7 @@ func run(ctx context.Context, args []string) error {
 		Name:    operatorName,
 		Options: o,
 		Scheme:  scheme,
+		Warmup:  true, // the webhook of SidecarSets reads from the cache
 		Cache:   cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: byObject},
 		Guard: guard.Options{
 			Mutating: operatorName + "-mutating-webhook-configuration", Validating: operatorName + "-validating-webhook-configuration",

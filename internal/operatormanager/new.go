@@ -51,6 +51,9 @@ type Config struct {
 	Options *options.Options
 	Scheme  *runtime.Scheme
 	Cache   cache.Options
+	// Warmup makes a standby fill its caches, for webhooks that read from them. Otherwise the
+	// informers of controllers start with the election.
+	Warmup bool
 	// Guard has the settings of the guard that Options does not have.
 	Guard guard.Options
 }
@@ -146,8 +149,7 @@ func newManager(cfg *rest.Config, c Config, webhooks webhook.Server) (manager.Ma
 		RenewDeadline:                 ptr.To(renewDeadline),
 		RetryPeriod:                   ptr.To(retryPeriod),
 		GracefulShutdownTimeout:       ptr.To(shutdownTimeout),
-		// A standby only serves webhooks. Its informers start when it is elected.
-		Controller: config.Controller{EnableWarmup: ptr.To(false)},
+		Controller:                    config.Controller{EnableWarmup: ptr.To(c.Warmup)},
 	})
 }
 
