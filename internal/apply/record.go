@@ -15,7 +15,8 @@ import (
 // record returns the annotation of the last declaration: the declaration without the labels in
 // Unrecorded.
 func (a *Applier) record(declared []byte) []byte {
-	if len(a.Unrecorded) == 0 {
+	// Only the Deployment has such a label, and decoding the other children costs more than this.
+	if !slices.ContainsFunc(a.Unrecorded, func(key string) bool { return bytes.Contains(declared, []byte(key)) }) {
 		return declared
 	}
 	var object map[string]any
