@@ -5,13 +5,16 @@ package bench
 import (
 	"context"
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/example/nginx-operator/internal/operatormanager"
 	"github.com/example/nginx-operator/test/harness"
 )
 
@@ -27,8 +30,8 @@ const (
 // many unrelated objects. BENCH_OBJECTS is the number of NginxOperators. BENCH_FOREIGN is the
 // number of Pods, and also of ConfigMaps and Secrets. The test measures the operator that creates
 // all children, and an operator that starts when the children exist. The limit applies to both
-// peaks. Without kube-controller-manager, the operands have no ReplicaSets and Pods, which add to
-// the memory in a real cluster.
+// peaks. The test creates the ReplicaSets, because there is no kube-controller-manager. The operands
+// have no Pods, which add to the memory in a real cluster.
 func TestMemory(t *testing.T) {
 	objects, foreign := intFromEnv(t, "BENCH_OBJECTS", 10_000), intFromEnv(t, "BENCH_FOREIGN", 50_000)
 	e := newEnvironment(t)
@@ -47,6 +50,7 @@ func TestMemory(t *testing.T) {
 	e.waitForStatus(t, namespace, objects, 20*time.Minute)
 	harness.Report(fmt.Sprintf("time-until-%d-objects-have-their-children", objects), seconds(time.Since(began)), "s")
 	_, making := memory(t, operator)
+	e.addReplicaSets(t, namespace)
 	e.rollOutAll(t, namespace)
 	e.waitForReady(t, namespace, objects)
 	e.waitForQuiet(t, 6*time.Second, 5*time.Minute)
@@ -67,6 +71,30 @@ func TestMemory(t *testing.T) {
 	if most >= maxMemory {
 		t.Errorf("the operator took %v MiB after a restart, at most %d are allowed", most, maxMemory)
 	}
+}
+
+// addReplicaSets creates the ReplicaSet of each Deployment, as the Deployment controller does.
+func (e *environment) addReplicaSets(t *testing.T, namespace string) {
+	t.Helper()
+	deployments := &appsv1.DeploymentList{}
+	must(t, e.admin.List(t.Context(), deployments, client.InNamespace(namespace)))
+	inParallel(t, concurrency, len(deployments.Items), func(ctx context.Context, i int) error {
+		deployment := &deployments.Items[i]
+		template := deployment.Spec.Template.DeepCopy()
+		const hash = "5d59d67564"
+		template.Labels[appsv1.DefaultDeploymentUniqueLabelKey] = hash
+		selector := deployment.Spec.Selector.DeepCopy()
+		selector.MatchLabels[appsv1.DefaultDeploymentUniqueLabelKey] = hash
+		annotations := maps.Clone(deployment.Annotations)
+		annotations[operatormanager.AnnotationRevision] = "1"
+		return e.admin.Create(ctx, &appsv1.ReplicaSet{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: namespace, Name: deployment.Name + "-" + hash, Labels: template.Labels, Annotations: annotations,
+				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(deployment, appsv1.SchemeGroupVersion.WithKind("Deployment"))},
+			},
+			Spec: appsv1.ReplicaSetSpec{Replicas: deployment.Spec.Replicas, Selector: selector, Template: *template},
+		})
+	})
 }
 
 // fill creates the given number of unrelated Pods, ConfigMaps, and Secrets each.

@@ -55,6 +55,19 @@ func processorTime(t *testing.T, pid int) time.Duration {
 	return used
 }
 
+// apiServerTime returns the CPU time that the API server has used so far.
+func (e *environment) apiServerTime(t *testing.T) time.Duration {
+	t.Helper()
+	raw, err := e.metrics.Get().AbsPath("/metrics").DoRaw(t.Context())
+	must(t, err)
+	samples, err := harness.Samples(string(raw), "process_cpu_seconds_total")
+	must(t, err)
+	if len(samples) != 1 {
+		t.Fatalf("want one process_cpu_seconds_total of the API server, got %d", len(samples))
+	}
+	return time.Duration(samples[0].Value * float64(time.Second))
+}
+
 func readAll(reader io.Reader) string {
 	var buffer bytes.Buffer
 	_, _ = buffer.ReadFrom(reader)

@@ -88,6 +88,10 @@ func (r requests) String() string {
 // operator's own Events use events.k8s.io.
 var leaderEvent = request{"POST", "", "events", ""}
 
+// scrapeEvery is the time between two reads of the API server's metrics. Each read takes tens of
+// milliseconds of its processor.
+const scrapeEvery = 2 * time.Second
+
 // waitForQuiet waits until there was no write for the duration quiet.
 func (e *environment) waitForQuiet(t *testing.T, quiet, patience time.Duration) {
 	t.Helper()
@@ -115,7 +119,7 @@ func waitUntilNoMore(t *testing.T, quiet, patience time.Duration, count func() r
 	deadline := time.Now().Add(patience)
 	last, since := count(), time.Now()
 	for time.Since(since) < quiet {
-		time.Sleep(250 * time.Millisecond)
+		time.Sleep(scrapeEvery)
 		now := count()
 		if more := now.since(last); more.total() > 0 {
 			if time.Now().After(deadline) {

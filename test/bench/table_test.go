@@ -1,0 +1,75 @@
+//go:build bench
+
+package bench
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// writeTable prints the results as a Markdown table. If BENCH_PAGE is the path of a page, it also
+// replaces the table between the comments "bench NAME" and "end NAME" of that page.
+func writeTable(t *testing.T, name string, results []result) {
+	t.Helper()
+	text := table(results)
+	fmt.Println(text)
+	page := os.Getenv("BENCH_PAGE")
+	if page == "" {
+		return
+	}
+	before, err := os.ReadFile(page)
+	must(t, err)
+	place := regexp.MustCompile(`(?s)(<!-- bench ` + name + ` -->\n).*(<!-- end ` + name + ` -->)`)
+	if !place.Match(before) {
+		t.Fatalf("%s has no place for the table %q", page, name)
+	}
+	after := place.ReplaceAllStringFunc(string(before), func(found string) string {
+		ends := place.FindStringSubmatch(found)
+		return ends[1] + text + ends[2]
+	})
+	must(t, os.WriteFile(page, []byte(after), 0o600))
+}
+
+func table(results []result) string {
+	var out strings.Builder
+	out.WriteString("| figure |")
+	for _, one := range results {
+		fmt.Fprintf(&out, " %d replicas |", one.replicas)
+	}
+	out.WriteString("\n|---|" + strings.Repeat("---|", len(results)) + "\n")
+	for _, row := range []struct {
+		name  string
+		value func(result) string
+	}{
+		{"objects per second, operator", func(r result) string { return fmt.Sprintf("%.1f", createObjects/r.operator.Seconds()) }},
+		{"objects per second, bare client", func(r result) string { return fmt.Sprintf("%.1f", createObjects/r.bare.Seconds()) }},
+		{"processor time per object, both replicas", func(r result) string { return fmt.Sprintf("%.1f ms", milliseconds(r.processor)) }},
+		{"processor time of the API server per object", func(r result) string { return fmt.Sprintf("%.1f ms", milliseconds(r.apiServer)) }},
+		{"the same with the bare client", func(r result) string { return fmt.Sprintf("%.1f ms", milliseconds(r.bareServer)) }},
+		{"writes per object", func(r result) string { return perObject(r.written) }},
+	} {
+		fmt.Fprintf(&out, "| %s |", row.name)
+		for _, one := range results {
+			fmt.Fprintf(&out, " %s |", row.value(one))
+		}
+		out.WriteString("\n")
+	}
+	return out.String()
+}
+
+// perObject lists the writes for one object by kind. It leaves out kinds that are written for fewer
+// than one object in a hundred.
+func perObject(written requests) string {
+	var out []string
+	for _, key := range slices.SortedFunc(maps.Keys(written), func(a, b request) int { return strings.Compare(a.String(), b.String()) }) {
+		if each := float64(written[key]) / createObjects; each >= 0.01 {
+			out = append(out, fmt.Sprintf("%.3g %s", each, key))
+		}
+	}
+	return strings.Join(out, "<br>")
+}
