@@ -85,7 +85,7 @@ func TestCacheOfNamespaces(t *testing.T) {
 			server := httptest.NewServer(api)
 			t.Cleanup(server.Close)
 			config := &rest.Config{Host: server.URL}
-			newInformer, err := Informers(config)
+			newInformer, err := Informers(config, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

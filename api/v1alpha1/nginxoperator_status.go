@@ -1,0 +1,218 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// NginxOperatorStatus is the observed state of one NGINX instance.
+type NginxOperatorStatus struct {
+	// observedGeneration is the metadata.generation that this status describes.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Observed generation"
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// replicas is the number of Pods, of the current and of older revisions.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Replicas",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:podCount"}
+	Replicas int32 `json:"replicas"`
+
+	// readyReplicas is the number of ready Pods, of the current and of older revisions. The
+	// condition Ready reports whether all of them serve the current spec.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Ready replicas",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:podCount"}
+	ReadyReplicas int32 `json:"readyReplicas"`
+
+	// updatedReplicas is the number of Pods of the current revision.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Updated replicas",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:podCount"}
+	UpdatedReplicas int32 `json:"updatedReplicas,omitempty"`
+
+	// selector is the label selector of the Pods as a string, for the scale subresource.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Selector"
+	Selector string `json:"selector,omitempty"`
+
+	// image is the container image of the running Pods.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Image"
+	Image string `json:"image,omitempty"`
+
+	// url is the URL of the instance. It is the first host of expose (a field of v1alpha2) once
+	// the Ingress has an address or a Gateway accepts the HTTPRoute. Otherwise it is the load
+	// balancer's address, or the Service's address in the cluster if there is no load balancer.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="URL",xDescriptors={"urn:alm:descriptor:org.w3:link"}
+	URL string `json:"url,omitempty"`
+
+	// addresses are the addresses of the instance outside the cluster. A Service of type
+	// ClusterIP without an Ingress has none. For the addresses of a Gateway, see the status of
+	// the Gateway.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Addresses"
+	Addresses []Address `json:"addresses,omitempty"`
+
+	// blockedBy lists the reasons why the running state differs from the spec, with remedies. It
+	// is empty if there is no difference. The order is: blocked changes, child objects that
+	// cannot be written, Pods that do not serve, an HTTPRoute that is not accepted, Paused.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Blocked by"
+	BlockedBy []Blocker `json:"blockedBy,omitempty"`
+
+	// lastGoodRevision is the last revision that all replicas served. The operator rolls back to
+	// it if the rollout of a change fails.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Last good revision"
+	LastGoodRevision *GoodRevision `json:"lastGoodRevision,omitempty"`
+
+	// firstDeclarationHash is the SHA-256 hash of the annotation
+	// operator.example.com/first-declaration of the Deployment. The annotation has the record of
+	// the applied spec until the spec changes for the first time. The operator ignores an
+	// annotation with another hash.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="First declaration hash"
+	FirstDeclarationHash string `json:"firstDeclarationHash,omitempty"`
+
+	// failedRevisions are the revisions that were rolled back, at most 4. The operator does not
+	// retry a revision in this list.
+	// +optional
+	// +listType=map
+	// +listMapKey=revision
+	// +kubebuilder:validation:MaxItems=4
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Failed revisions"
+	FailedRevisions []FailedRevision `json:"failedRevisions,omitempty"`
+
+	// certificates are the usable certificates that spec.tls (a field of v1alpha2) references.
+	// +optional
+	// +listType=map
+	// +listMapKey=secretName
+	// +kubebuilder:validation:MaxItems=16
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Certificates"
+	Certificates []Certificate `json:"certificates,omitempty"`
+
+	// patchedKinds are the kinds of the child objects that spec.patches (a field of v1alpha2)
+	// changes.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=63
+	PatchedKinds []string `json:"patchedKinds,omitempty"`
+
+	// relatedObjects are the child objects of the instance.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Related objects"
+	RelatedObjects []RelatedObject `json:"relatedObjects,omitempty"`
+
+	// conditions are Ready, Progressing, and Degraded. CertificatesValid exists if the instance
+	// has usable certificates. Outdated exists if the spec has values that this release rejects
+	// in a new write. The troubleshooting guide documents all reasons.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Conditions",xDescriptors={"urn:alm:descriptor:io.kubernetes.conditions"}
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// Blocker is a reason why the running state differs from the spec.
+type Blocker struct {
+	// reason is a reason of the condition Degraded, or Paused.
+	// +required
+	// +kubebuilder:validation:MaxLength=1024
+	Reason string `json:"reason"`
+
+	// message names the field or object, the problem, and the remedy.
+	// +required
+	// +kubebuilder:validation:MaxLength=32768
+	Message string `json:"message"`
+}
+
+// GoodRevision is a revision that all replicas served.
+type GoodRevision struct {
+	// revision is the name of the ControllerRevision that stores the revision. If the spec has
+	// never changed, the Deployment stores it instead, see firstDeclarationHash.
+	// +required
+	// +kubebuilder:validation:MaxLength=253
+	Revision string `json:"revision"`
+
+	// image is the container image of the revision.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Image string `json:"image,omitempty"`
+
+	// configHash is the hash of the nginx configuration. The name of the ConfigMap ends with it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	ConfigHash string `json:"configHash,omitempty"`
+
+	// time is the time when all replicas first served the revision.
+	// +required
+	Time metav1.Time `json:"time"`
+}
+
+// FailedRevision is a revision whose rollout failed and was rolled back.
+type FailedRevision struct {
+	// revision is the name that the ControllerRevision of the revision had.
+	// +required
+	// +kubebuilder:validation:MaxLength=253
+	Revision string `json:"revision"`
+
+	// reason is the cause of the failure, a reason of the condition Degraded.
+	// +required
+	// +kubebuilder:validation:MaxLength=1024
+	Reason string `json:"reason"`
+
+	// message describes the change and the failure, with the error message of nginx or the
+	// kubelet.
+	// +required
+	// +kubebuilder:validation:MaxLength=32768
+	Message string `json:"message"`
+
+	// time is the time when the operator detected the failure.
+	// +required
+	Time metav1.Time `json:"time"`
+}
+
+// Certificate describes a certificate in use, with the data that TLS clients can see.
+type Certificate struct {
+	// secretName is the name of the Secret that holds the certificate.
+	// +required
+	// +kubebuilder:validation:MaxLength=253
+	SecretName string `json:"secretName"`
+
+	// notAfter is the expiry time of the certificate.
+	// +required
+	NotAfter metav1.Time `json:"notAfter"`
+
+	// dnsNames are the DNS names of the certificate, at most the first 16.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=1024
+	DNSNames []string `json:"dnsNames,omitempty"`
+
+	// issuer is the common name of the issuer, or its organization if it has no common name.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Issuer string `json:"issuer,omitempty"`
+}
+
+// RelatedObject is a child object in the namespace of the NginxOperator.
+type RelatedObject struct {
+	// apiVersion is the API group and version of the object, for example apps/v1.
+	// +required
+	APIVersion string `json:"apiVersion"`
+
+	// kind is the kind of the object, for example Deployment.
+	// +required
+	Kind string `json:"kind"`
+
+	// name is the name of the object.
+	// +required
+	Name string `json:"name"`
+}
