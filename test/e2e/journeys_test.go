@@ -19,6 +19,9 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/docs"
 )
 
@@ -213,12 +216,13 @@ func testStaticSite(t *testing.T) {
 }
 
 // testUpgradeJourney starts from the published release. Conversion and admission work after each
-// step, and neither the Pods of an instance nor its answers change.
+// step. The Pods of an instance do not change, and its answers do not either. The same applies to an
+// instance that only this release has seen before the way back.
 func testUpgradeJourney(t *testing.T) {
 	deploy(t, suite.published.delivery)
 	namespace := newNamespace(t, restricted)
 	object := newInstance(t, namespace, "web", 2)
-	pods := uidsOf(t, object)
+	kept := map[*v1alpha2.NginxOperator][]types.UID{object: uidsOf(t, object)}
 	load := startLoad(t, namespace, suite.reach.service(namespace, "web", 8080))
 	began := time.Now()
 	j := newJourney(t, "upgrade", "")
@@ -233,11 +237,19 @@ func testUpgradeJourney(t *testing.T) {
 		runsRelease(t, step.version)
 		update(t, object, annotateService(step.version))
 		takenOver(t, object, step.version)
+		if step.version == suite.version {
+			late := newInstance(t, namespace, "late", 2)
+			kept[late] = uidsOf(t, late)
+		}
 	}
 	j.done(t, began)
 	load.finish(t, namespace, "load on the way to this release and two releases back")
-	if now := uidsOf(t, object); !slices.Equal(now, pods) {
-		t.Errorf("the Pods were %v and are %v", pods, now)
+	for object, pods := range kept {
+		update(t, object, annotateService("back"))
+		takenOver(t, object, "back")
+		if now := uidsOf(t, object); !slices.Equal(now, pods) {
+			t.Errorf("the Pods of %s were %v and are %v", object.Name, pods, now)
+		}
 	}
 }
 
