@@ -6,13 +6,12 @@ import (
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/wellknown"
 	"github.com/example/nginx-operator/test/harness"
 )
 
@@ -52,8 +51,8 @@ func waitForWatches(t *testing.T, want int) {
 }
 
 // TestStandbyWatchesNothing verifies that a standby watches no kind of the leader, and that after
-// the leader was killed, the standby applies a change of the spec and corrects drift, both from the
-// time when nobody led.
+// the leader was killed, the standby applies a change of the spec and recreates a deleted child, both
+// from the time when nobody led.
 func TestStandbyWatchesNothing(t *testing.T) {
 	namespace := newNamespace(t)
 	object := newInstance(namespace, "while-nobody-leads")
@@ -73,16 +72,14 @@ func TestStandbyWatchesNothing(t *testing.T) {
 
 	changed := time.Now()
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Replicas = ptr.To[int32](4) })
-	deployment := &appsv1.Deployment{}
-	must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(object), deployment))
-	update(t, deployment, func(d *appsv1.Deployment) { d.Spec.Template.Labels[wellknown.LabelManagedBy] = "other" })
+	must(t, suite.admin.Delete(t.Context(), &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: object.Name}}))
 	waitFor(t, func() error {
-		if err := suite.admin.Get(t.Context(), client.ObjectKeyFromObject(object), deployment); err != nil {
+		now, err := childrenOf(t.Context(), namespace, object.Name)
+		if err != nil {
 			return err
 		}
-		replicas, managedBy := ptr.Deref(deployment.Spec.Replicas, 1), deployment.Spec.Template.Labels[wellknown.LabelManagedBy]
-		if replicas != 4 || managedBy != wellknown.OperatorName {
-			return fmt.Errorf("%d replicas, managed by %q", replicas, managedBy)
+		if replicas := ptr.Deref(now.deployment.Spec.Replicas, 1); replicas != 4 || now.policy == nil {
+			return fmt.Errorf("%d replicas, NetworkPolicy: %t", replicas, now.policy != nil)
 		}
 		return nil
 	})
