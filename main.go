@@ -152,7 +152,8 @@ func setupControllers(mgr *operatormanager.Manager, opts *options.Options) error
 		return fmt.Errorf("failed to set up the storage migration: %w", err)
 	}
 	if err := mgr.Add(&fleet.Reporter{
-		Gate: reconciler.Fleet, Cache: operatormanager.Filled(mgr.GetCache()), Condition: upgradeable.Part(), Metrics: metrics.NewFleet(ctrlmetrics.Registry),
+		Gate: reconciler.Fleet, Cache: operatormanager.Filled(mgr.GetCache()),
+		Condition: upgradeable.Part(), Metrics: metrics.NewFleet(ctrlmetrics.Registry),
 		Log: ctrl.Log.WithName("fleet"),
 	}); err != nil {
 		return fmt.Errorf("failed to set up the rollout of the fleet: %w", err)

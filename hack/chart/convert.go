@@ -146,10 +146,7 @@ func convertBinding(object *resource.Resource) (string, error) {
 	}
 	each, err := convertTo(object, func(d *document) string {
 		d.node.SetKind("RoleBinding")
-		d.node.SetName("nginx-operator-watch-rolebinding")
-		if err := d.node.SetNamespace("watched"); err != nil {
-			d.errs = append(d.errs, err)
-		}
+		d.errs = append(d.errs, d.node.SetName("nginx-operator-watch-rolebinding"), d.node.SetNamespace("watched"))
 		d.set("{{ . | quote }}", "metadata", "namespace")
 		return ""
 	})

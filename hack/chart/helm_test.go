@@ -33,7 +33,7 @@ func helm(t *testing.T, program string, args ...string) (string, error) {
 	if _, err := os.Stat(program); err != nil {
 		t.Fatalf("%v: `make bin/%s` builds it", err, filepath.Base(program))
 	}
-	cmd := exec.CommandContext(t.Context(), program, args...)
+	cmd := exec.CommandContext(t.Context(), program, args...) //nolint:gosec // a tool of this repository
 	dir := t.TempDir()
 	cmd.Env = append(os.Environ(), "HELM_CACHE_HOME="+dir, "HELM_CONFIG_HOME="+dir, "HELM_DATA_HOME="+dir)
 	var stderr strings.Builder

@@ -56,12 +56,16 @@ networkPolicy:
 // TestValues verifies that every value reaches the objects.
 func TestValues(t *testing.T) {
 	for _, program := range versions {
-		t.Run(program, func(t *testing.T) { testValues(t, rendered(t, program, full)) })
+		t.Run(program, func(t *testing.T) {
+			objects := rendered(t, program, full)
+			testValuesOfPods(t, find[*appsv1.Deployment](t, objects, "nginx-operator-controller-manager"))
+			testValuesOfObjects(t, objects)
+		})
 	}
 }
 
-func testValues(t *testing.T, objects []client.Object) {
-	deployment := find[*appsv1.Deployment](t, objects, "nginx-operator-controller-manager")
+func testValuesOfPods(t *testing.T, deployment *appsv1.Deployment) {
+	t.Helper()
 	pod := deployment.Spec.Template.Spec
 	container := pod.Containers[0]
 	want := "registry.example.com/nginx-operator@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -95,6 +99,10 @@ func testValues(t *testing.T, objects []client.Object) {
 	if _, selected := deployment.Spec.Selector.MatchLabels["team"]; selected {
 		t.Error("a common label is in the selector, which cannot change")
 	}
+}
+
+func testValuesOfObjects(t *testing.T, objects []client.Object) {
+	t.Helper()
 	for _, object := range objects {
 		if labels := object.GetLabels(); labels["cost"] != "1" || labels["app.kubernetes.io/name"] != "nginx-operator" {
 			t.Errorf("%T %s has the labels %v", object, object.GetName(), labels)

@@ -88,7 +88,7 @@ func save(results []result) error {
 	if err != nil {
 		return fmt.Errorf("failed to encode the results: %w", err)
 	}
-	return os.WriteFile(resultsFile, append(raw, '\n'), 0o600)
+	return os.WriteFile(resultsFile, append(raw, '\n'), 0o600) //nolint:gosec // a constant name
 }
 
 // merge replaces the results of each added component and sorts by component and version.
@@ -125,7 +125,7 @@ func writePage(results []result) error {
 	if !hasBegin || !hasEnd {
 		return fmt.Errorf("%s does not have the lines %q and %q in this order", pageFile, begin, end)
 	}
-	return os.WriteFile(pageFile, []byte(before+begin+"\n"+table(results)+"\n"+end+after), 0o600)
+	return os.WriteFile(pageFile, []byte(before+begin+"\n"+table(results)+"\n"+end+after), 0o600) //nolint:gosec // a constant name
 }
 
 // table returns the results as a Markdown table.

@@ -35,7 +35,7 @@ func (s scope) covers(e event) bool {
 var line = regexp.MustCompile(`\bMATRIX (\S.*) v?(\d\S*)\s*$`)
 
 func readReport(name string) ([]result, error) {
-	file, err := os.Open(name) // #nosec G304 -- the caller names the file
+	file, err := os.Open(name) //nolint:gosec // the caller names the file
 	if err != nil {
 		return nil, err
 	}

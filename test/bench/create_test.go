@@ -171,9 +171,11 @@ func (e *environment) compareCreation(t *testing.T, operator subject, replicas i
 			ours = append(ours, byOperator(round))
 		}
 	}
-	out.operator, out.bare = median(ours, func(s sample) time.Duration { return s.took }), median(bare, func(s sample) time.Duration { return s.took })
-	out.processor, out.apiServer = median(ours, func(s sample) time.Duration { return s.processor }), median(ours, func(s sample) time.Duration { return s.apiServer })
-	out.bareServer = median(bare, func(s sample) time.Duration { return s.apiServer })
+	took := func(s sample) time.Duration { return s.took }
+	apiServer := func(s sample) time.Duration { return s.apiServer }
+	out.operator, out.bare = median(ours, took), median(bare, took)
+	out.processor = median(ours, func(s sample) time.Duration { return s.processor })
+	out.apiServer, out.bareServer = median(ours, apiServer), median(bare, apiServer)
 	out.check(t, operator, metric)
 	return out
 }

@@ -92,7 +92,7 @@ func releaseHandler(dir, version string) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET "+download, http.StripPrefix(download, http.FileServerFS(os.DirFS(dir))))
 	mux.HandleFunc("GET "+releasePath+"/latest/download/{file}", func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, download+r.PathValue("file"), http.StatusFound)
+		http.Redirect(w, r, download+r.PathValue("file"), http.StatusFound) //nolint:gosec // as GitHub does, for tests
 	})
 	return mux
 }

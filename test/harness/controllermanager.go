@@ -39,7 +39,7 @@ func StartControllerManager(ctx context.Context, binary, kubeconfig, dir string)
 		return nil, err
 	}
 	m := &ControllerManager{process}
-	if err := m.awaitOK(ctx, "https://"+address+"/healthz", startPatience); err != nil {
+	if err := m.awaitOK(ctx, "https://"+address+"/healthz"); err != nil {
 		m.Stop()
 		return nil, fmt.Errorf("the kube-controller-manager is not healthy: %w", err)
 	}

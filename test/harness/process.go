@@ -98,10 +98,10 @@ func (p *Process) end(signal os.Signal) {
 	}
 }
 
-// awaitOK waits until a URL responds with status 200. It returns an error after the timeout, or if
+// awaitOK waits until a URL responds with status 200. It returns an error after startPatience, or if
 // the process ends.
-func (p *Process) awaitOK(ctx context.Context, url string, patience time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+func (p *Process) awaitOK(ctx context.Context, url string) error {
+	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
 	httpClient := &http.Client{Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true, //nolint:gosec // self-signed
@@ -203,7 +203,7 @@ func startManager(options ManagerOptions) (*Manager, error) {
 	if m.Process, err = startProcess(cmd, options.Dir, "manager"); err != nil {
 		return nil, err
 	}
-	if err := m.awaitOK(context.Background(), "http://"+m.Health+"/readyz", startPatience); err != nil {
+	if err := m.awaitOK(context.Background(), "http://"+m.Health+"/readyz"); err != nil {
 		m.Kill()
 		return nil, fmt.Errorf("the manager is not ready: %w", err)
 	}

@@ -33,7 +33,7 @@ func StartPrometheus(ctx context.Context, binary, config, dir string) (*Promethe
 	if p.Process, err = startProcess(cmd, dir, "prometheus"); err != nil {
 		return nil, err
 	}
-	if err := p.awaitOK(ctx, p.url+"/-/ready", startPatience); err != nil {
+	if err := p.awaitOK(ctx, p.url+"/-/ready"); err != nil {
 		p.Stop()
 		return nil, fmt.Errorf("failed to start Prometheus: %w", err)
 	}

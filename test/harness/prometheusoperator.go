@@ -74,7 +74,7 @@ func (p *PrometheusOperator) Start(ctx context.Context, config *rest.Config, dir
 	if p.Process, err = startProcess(cmd, dir, "prometheus-operator"); err != nil {
 		return err
 	}
-	if err := p.awaitOK(ctx, "http://"+address+"/healthz", startPatience); err != nil {
+	if err := p.awaitOK(ctx, "http://"+address+"/healthz"); err != nil {
 		p.Stop()
 		return fmt.Errorf("the Prometheus Operator is not healthy: %w", err)
 	}

@@ -72,7 +72,8 @@ func TestStandbyWatchesNothing(t *testing.T) {
 
 	changed := time.Now()
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Replicas = ptr.To[int32](4) })
-	must(t, suite.admin.Delete(t.Context(), &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: object.Name}}))
+	policy := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: object.Name}}
+	must(t, suite.admin.Delete(t.Context(), policy))
 	waitFor(t, func() error {
 		now, err := childrenOf(t.Context(), namespace, object.Name)
 		if err != nil {

@@ -144,7 +144,8 @@ func (p *process) newManager(listDelay time.Duration) (manager.Manager, error) {
 		return nil, err
 	}
 	return mgr, mgr.Add(&fleet.Reporter{
-		Gate: reconciler.Fleet, Cache: slowReader{operatormanager.Filled(mgr.GetCache()), listDelay}, Condition: p.fleet, Metrics: metrics.NewFleet(registry),
+		Gate: reconciler.Fleet, Cache: slowReader{operatormanager.Filled(mgr.GetCache()), listDelay},
+		Condition: p.fleet, Metrics: metrics.NewFleet(registry),
 		Log: logr.Discard(),
 	})
 }

@@ -87,8 +87,8 @@ func (c *Cluster) anyDied() error {
 // healthy reports whether all components work, the node is ready, and the cluster's images are
 // pushed.
 func (c *Cluster) healthy(ctx context.Context) bool {
-	return c.Node.Exists() && c.Node.Running() == nil && !slices.ContainsFunc(c.examine(ctx), func(s componentStatus) bool { return s.err != nil }) &&
-		c.Node.Ready(ctx) == nil && c.HasOwn()
+	fails := func(s componentStatus) bool { return s.err != nil }
+	return c.Node.Exists() && c.Node.Running() == nil && !slices.ContainsFunc(c.examine(ctx), fails) && c.Node.Ready(ctx) == nil && c.HasOwn()
 }
 
 // componentStatus is the process ID of a component, or 0 if it does not run, and the reason why it
