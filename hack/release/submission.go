@@ -27,7 +27,7 @@ func (p *project) submissionFiles(operator string) (map[string][]byte, error) {
 }
 
 // submission returns the files of a submission to community-operators: ci.yaml, and the bundle with
-// the image of the operator by digest and the range of OpenShift versions. The bundle has no
+// the images of this project by digest and the range of OpenShift versions. The bundle has no
 // replaces, so it can be the first one there.
 func (p *project) submission(operator string) ([]packed, error) {
 	root := "operators/" + operatorName
@@ -39,11 +39,15 @@ func (p *project) submission(operator string) ([]packed, error) {
 	if err != nil {
 		return nil, err
 	}
-	tagged := p.image("operator", p.version)
+	tagged, testsTagged := p.image("operator", p.version), p.image("scorecard", p.version)
+	tests, err := p.byDigest(testsTagged)
+	if err != nil {
+		return nil, err
+	}
 	found := false
 	for i := range bundle {
 		file := &bundle[i]
-		text := string(file.content)
+		text := strings.ReplaceAll(string(file.content), testsTagged, tests)
 		switch path.Base(file.name) {
 		case path.Base(csvFile):
 			// The files of an external cluster may have digests already.

@@ -117,17 +117,21 @@ func TestStaticChecks(t *testing.T) {
 	}
 }
 
-// TestSubmissionImages checks that the submitted bundle has the operator by digest only, and lists
-// it in relatedImages.
+// TestSubmissionImages checks that the submission has the images of this project by digest only, and
+// lists the operator in relatedImages.
 func TestSubmissionImages(t *testing.T) {
 	submitted := openPull(t)
 	operator := "ghcr.io/example/nginx-operator@" + digestOf("operator")
 	if !slices.Contains(submitted.csv.Spec.RelatedImages, relatedImage{Name: operatorName, Image: operator}) {
 		t.Errorf("relatedImages is %v", submitted.csv.Spec.RelatedImages)
 	}
-	text := submitted.files[submitted.dir+"/"+csvFile]
-	if strings.Contains(text, "ghcr.io/example/nginx-operator:") || submitted.csv.Metadata.Annotations["containerImage"] != operator {
-		t.Errorf("containerImage is %s, and the bundle has the operator by tag", submitted.csv.Metadata.Annotations["containerImage"])
+	if image := submitted.csv.Metadata.Annotations["containerImage"]; image != operator {
+		t.Errorf("containerImage is %s", image)
+	}
+	for name, text := range submitted.files {
+		if tagged := regexp.MustCompile(`ghcr\.io/example/[a-z-]+:\S*`).FindString(text); tagged != "" {
+			t.Errorf("%s has %s, which is no digest", name, tagged)
+		}
 	}
 }
 
