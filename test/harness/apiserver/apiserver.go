@@ -4,14 +4,18 @@
 package apiserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -51,6 +55,17 @@ type Server struct {
 func NewEnvironment() *envtest.Environment {
 	const patience = 3 * time.Minute
 	return &envtest.Environment{ControlPlaneStartTimeout: patience, ControlPlaneStopTimeout: patience}
+}
+
+// Version returns the version of kube-apiserver, which is TEST_ASSET_KUBE_APISERVER if it is set.
+func Version(ctx context.Context) (*version.Version, error) {
+	binary := cmp.Or(os.Getenv("TEST_ASSET_KUBE_APISERVER"), filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kube-apiserver"))
+	out, err := exec.CommandContext(ctx, binary, "--version").Output()
+	if err != nil {
+		return nil, fmt.Errorf("failed to find the version of %s: %w", binary, err)
+	}
+	_, number, _ := strings.Cut(strings.TrimSpace(string(out)), " ")
+	return version.ParseSemantic(number)
 }
 
 // Start starts an API server with its files in dir. The user is the operator's:

@@ -23,6 +23,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -30,6 +31,7 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha1"
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/test/harness"
+	"github.com/example/nginx-operator/test/harness/apiserver"
 )
 
 const (
@@ -64,8 +66,7 @@ func TestMigrationByTheControlPlane(t *testing.T) {
 // plane has no migrator.
 func TestMigrationByTheOperator(t *testing.T) {
 	t.Parallel()
-	m := startMigration(t, buildOperator(t, "-race"),
-		[2]string{"runtime-config", "storagemigration.k8s.io/v1=false,storagemigration.k8s.io/v1beta1=false"})
+	m := startMigration(t, buildOperator(t, "-race"), withoutMigrator(t)...)
 	m.run(t, []migrationTest{
 		// This test runs first, so that the others run as if kube-storage-version-migrator was
 		// removed from the cluster.
@@ -74,6 +75,17 @@ func TestMigrationByTheOperator(t *testing.T) {
 		{"the operator is killed", testMigrationByKilledOperator},
 	})
 	m.hasUsed(t, harness.KubeMigratorPermissions)
+}
+
+// withoutMigrator returns the arguments of an API server without the migration API. Before
+// Kubernetes 1.37, the API is off by default, and an API server that does not know a version of the
+// API refuses the argument.
+func withoutMigrator(t *testing.T) [][2]string {
+	t.Helper()
+	if harness.Must1(apiserver.Version(t.Context()))(t).LessThan(version.MustParseSemantic("1.37.0")) {
+		return nil
+	}
+	return [][2]string{{"runtime-config", "storagemigration.k8s.io/v1=false,storagemigration.k8s.io/v1beta1=false"}}
 }
 
 // buildOperator builds the operator's binary.
