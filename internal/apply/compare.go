@@ -142,7 +142,9 @@ func conflict(gvk schema.GroupVersionKind, child client.Object, why string) erro
 
 // isCarrier reports whether a child is declared to carry a record. It must be new then: a patch
 // would remove the record that a stored child carries.
-func isCarrier(child client.Object) bool { return child.GetAnnotations()[wellknown.AnnotationFirstDeclaration] != "" }
+func isCarrier(child client.Object) bool {
+	return child.GetAnnotations()[wellknown.AnnotationFirstDeclaration] != ""
+}
 
 // hasLabels reports whether a stored child has the labels by which the cache selects it.
 func hasLabels(live, child client.Object) bool {

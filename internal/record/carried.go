@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
@@ -24,14 +25,15 @@ import (
 // carrier is the kind of a record in a list if a Deployment carries it.
 const carrier = "Deployment"
 
-// carriedBy returns the record that a Deployment carries, without its data, or nil if it carries
-// none that the status confirms.
+// carriedBy returns the record that a Deployment carries, or nil if it carries none that the status
+// confirms. The record has no data if the Deployment is from the cache.
 func carriedBy(object *v1alpha2.NginxOperator, deployment *appsv1.Deployment) *appsv1.ControllerRevision {
 	if deployment == nil {
 		return nil
 	}
-	found, ok := carried.Parse(deployment.Annotations[wellknown.AnnotationFirstDeclaration])
-	if !ok || found.Hash != object.Status.FirstDeclarationHash {
+	annotation := deployment.Annotations[wellknown.AnnotationFirstDeclaration]
+	found, ok := carried.Parse(annotation)
+	if !ok || found.Hash != object.Status.FirstDeclarationHash || !metav1.IsControlledBy(deployment, object) {
 		return nil
 	}
 	return &appsv1.ControllerRevision{
@@ -40,7 +42,7 @@ func carriedBy(object *v1alpha2.NginxOperator, deployment *appsv1.Deployment) *a
 			Namespace: object.Namespace, Name: Name(object, found.Name), UID: deployment.UID, CreationTimestamp: deployment.CreationTimestamp,
 			Annotations: map[string]string{wellknown.AnnotationFirstDeclaration: found.Hash},
 		},
-		Revision: found.Revision,
+		Data: runtime.RawExtension{Raw: carried.Data(annotation, found.Hash)}, Revision: found.Revision,
 	}
 }
 

@@ -12,11 +12,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// childLists returns an empty list for each kind of child, in the operator's order of creation.
+// childLists returns an empty list for each kind of child of a new object, in the operator's order
+// of creation.
 func childLists() []client.ObjectList {
 	return []client.ObjectList{
 		&corev1.ConfigMapList{}, &corev1.ServiceList{}, &networkingv1.NetworkPolicyList{}, &appsv1.DeploymentList{},
-		&policyv1.PodDisruptionBudgetList{}, &appsv1.ControllerRevisionList{},
+		&policyv1.PodDisruptionBudgetList{},
 	}
 }
 

@@ -30,10 +30,8 @@ import (
 const (
 	// operatorName is the name of the operator's Deployment and of its ServiceAccount.
 	operatorName = "nginx-operator-controller-manager"
-	// maxProcessorTime and maxEvents are the limits for one object, summed over all replicas of the
-	// operator.
+	// maxProcessorTime is the limit for one object, summed over all replicas of the operator.
 	maxProcessorTime = 10 * time.Millisecond
-	maxEvents        = 1
 	clusterPatience  = 5 * time.Minute
 )
 
@@ -44,7 +42,7 @@ func TestCreateOnCluster(t *testing.T) {
 	t.Cleanup(func() { e.scaleOperator(t, 2) })
 	e.scaleOperator(t, 0)
 	operator := subject{
-		metrics: "cluster-create", rounds: 5, maxProcessorTime: maxProcessorTime, maxEvents: maxEvents,
+		metrics: "cluster-create", rounds: 5, maxProcessorTime: maxProcessorTime,
 		start: func() running {
 			e.scaleOperator(t, 2)
 			pids := e.operatorProcesses(t)

@@ -183,7 +183,7 @@ func (s *soak) childrenOf(ctx context.Context, name string) ([]client.Object, er
 		selector[wellknown.LabelInstance] = name
 	}
 	var out []client.Object
-	for _, list := range childLists() {
+	for _, list := range append(childLists(), &appsv1.ControllerRevisionList{}) {
 		if err := s.admin.List(ctx, list, client.InNamespace(soakNamespace), selector); err != nil {
 			return nil, err
 		}

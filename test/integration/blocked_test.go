@@ -87,19 +87,15 @@ func TestBlockedChildrenAreRestored(t *testing.T) {
 	object.Spec.Content = &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: "pages"}}
 	create(t, object)
 	waitForChildren(t, namespace, "web")
-	waitFor(t, func() error {
-		revisions, err := revisionsOf(t.Context(), namespace)
-		if err != nil || len(revisions) != 1 {
-			return errors.Join(fmt.Errorf("%d revisions", len(revisions)), err)
-		}
-		return nil
-	})
 	before := must1(childrenOf(t.Context(), namespace, "web"))(t)
 	for _, source := range sources {
 		must(t, suite.admin.Delete(t.Context(), source))
 	}
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Image = "registry.example.com/nginx:other" })
 	waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonReferenceNotFound)
+	if revisions := must1(revisionsOf(t.Context(), namespace))(t); len(revisions) != 1 {
+		t.Fatalf("%d revisions", len(revisions))
+	}
 	suite.operator.Kill()
 	startNextOperator(t)
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -116,6 +117,103 @@ func TestForgedConfigMapIsReplaced(t *testing.T) {
 	stillRuns(t)
 }
 
+// recordOf returns the ControllerRevision of an instance. If the Deployment carries the record, it
+// removes the annotation first, and the operator writes a ControllerRevision.
+func recordOf(t *testing.T, namespace, name string) *appsv1.ControllerRevision {
+	t.Helper()
+	list := &appsv1.ControllerRevisionList{}
+	waitFor(t, func() error {
+		err := suite.admin.List(t.Context(), list, client.InNamespace(namespace), client.MatchingLabels(wellknown.Selector(name)))
+		if err != nil || len(list.Items) == 1 {
+			return err
+		}
+		deployment := &appsv1.Deployment{}
+		must(t, suite.admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, deployment))
+		without := deployment.DeepCopy()
+		delete(without.Annotations, wellknown.AnnotationFirstDeclaration)
+		must(t, suite.admin.Patch(t.Context(), without, client.MergeFrom(deployment)))
+		return fmt.Errorf("%d records", len(list.Items))
+	})
+	return &list.Items[0]
+}
+
+// TestForgedFirstDeclaration verifies that the operator does not believe a record that a tenant
+// changed in the annotation of the Deployment. It writes the record as a ControllerRevision, and
+// removes the annotation. No Pod is restarted, and the forgery does not come into effect while
+// changes are blocked.
+func TestForgedFirstDeclaration(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	create(t, newConfigMap(namespace, "pages", map[string]string{"index.html": "declared"}))
+	object := newInstance(namespace, "web")
+	object.Spec.Content = &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: "pages"}}
+	before := serve(t, object)
+	if records := must1(revisionsOf(t.Context(), namespace))(t); len(records) != 0 {
+		t.Errorf("%d records of the first declaration", len(records))
+	}
+	forged := before.deployment.DeepCopy()
+	annotation := forged.Annotations[wellknown.AnnotationFirstDeclaration]
+	forged.Annotations[wellknown.AnnotationFirstDeclaration] = strings.Replace(annotation, `"image":"`, `"image":"theirs/`, 1)
+	if forged.Annotations[wellknown.AnnotationFirstDeclaration] == annotation {
+		t.Fatalf("the Deployment carries no record: %q", annotation)
+	}
+	must(t, suite.admin.Patch(t.Context(), forged, client.MergeFrom(before.deployment)))
+
+	waitFor(t, func() error {
+		live := &appsv1.Deployment{}
+		must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(forged), live))
+		if text, found := live.Annotations[wellknown.AnnotationFirstDeclaration]; found {
+			return fmt.Errorf("the Deployment still carries %.60s", text)
+		}
+		records, err := revisionsOf(t.Context(), namespace)
+		if err != nil || len(records) != 1 || strings.Contains(string(records[0].Data.Raw), "theirs/") {
+			return errors.Join(fmt.Errorf("records %v", records), err)
+		}
+		found, err := waitForStatusOnce(t.Context(), namespace, "web")
+		if err == nil && found.Status.FirstDeclarationHash != "" {
+			err = errors.New("the status still confirms the annotation")
+		}
+		return err
+	})
+	rollOut(t, namespace, "web")
+	must(t, suite.admin.Delete(t.Context(), newConfigMap(namespace, "pages", nil)))
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonReferenceNotFound)
+	after := must1(childrenOf(t.Context(), namespace, "web"))(t)
+	if diff := cmp.Diff(before.deployment.Spec.Template, after.deployment.Spec.Template); diff != "" {
+		t.Errorf("the Pod template changed:\n%s", diff)
+	}
+	stillRuns(t)
+}
+
+// TestSecondDeclaration verifies that the record of the first declaration becomes a
+// ControllerRevision before the Deployment is changed, because it is the last good one.
+func TestSecondDeclaration(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	object := newInstance(namespace, "web")
+	before := serve(t, object)
+	first := must1(waitForStatusOnce(t.Context(), namespace, "web"))(t).Status.LastGoodRevision.Revision
+	_, data, _ := strings.Cut(before.deployment.Annotations[wellknown.AnnotationFirstDeclaration], " ")
+	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.ForceRedeploy = "again" })
+	waitFor(t, func() error {
+		live := &appsv1.Deployment{}
+		must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(before.deployment), live))
+		if name := live.Labels[wellknown.LabelRecord]; first == "web-"+name || live.Annotations[wellknown.AnnotationFirstDeclaration] != "" {
+			return fmt.Errorf("the Deployment is of the record %s", name)
+		}
+		return nil
+	})
+	records := must1(revisionsOf(t.Context(), namespace))(t)
+	if len(records) != 2 {
+		t.Errorf("%d records", len(records))
+	}
+	for _, record := range records {
+		if record.Name == first && string(record.Data.Raw) != data {
+			t.Errorf("the record is %s, the Deployment carried %s", record.Data.Raw, data)
+		}
+	}
+}
+
 // TestForgedRecordIsNotBelieved verifies that the operator replaces a record that a tenant forged
 // and restarts no Pods. It does not use the forged record while changes are blocked.
 func TestForgedRecordIsNotBelieved(t *testing.T) {
@@ -124,19 +222,14 @@ func TestForgedRecordIsNotBelieved(t *testing.T) {
 	create(t, newConfigMap(namespace, "pages", map[string]string{"index.html": "declared"}))
 	object := newInstance(namespace, "web")
 	object.Spec.Content = &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: "pages"}}
-	before := serve(t, object)
-	record := func() *appsv1.ControllerRevision {
-		list := &appsv1.ControllerRevisionList{}
-		must(t, suite.admin.List(t.Context(), list, client.InNamespace(namespace)))
-		if len(list.Items) != 1 {
-			t.Fatalf("%d records", len(list.Items))
-		}
-		return &list.Items[0]
-	}
+	serve(t, object)
+	record := func() *appsv1.ControllerRevision { return recordOf(t, namespace, "web") }
 	theirs := func(forged *appsv1.ControllerRevision) {
 		forged.Data = runtime.RawExtension{Raw: []byte(strings.Replace(string(forged.Data.Raw), `"image":"`, `"image":"theirs/`, 1))}
 	}
 	genuine := record()
+	rollOut(t, namespace, "web") // the Deployment has lost an annotation
+	before := must1(childrenOf(t.Context(), namespace, "web"))(t)
 	uid := forge(t, genuine, theirs)
 	waitFor(t, func() error {
 		live := &appsv1.ControllerRevision{}

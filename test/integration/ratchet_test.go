@@ -207,11 +207,7 @@ func refusesNew(t *testing.T, namespace, stored string) {
 // newer than the record of the current spec.
 func storeRecord(t *testing.T, namespace, name, spec string) {
 	t.Helper()
-	list := &appsv1.ControllerRevisionList{}
-	must(t, suite.admin.List(t.Context(), list, client.InNamespace(namespace), client.MatchingLabels(wellknown.Selector(name))))
-	if len(list.Items) != 1 {
-		t.Fatalf("%d ControllerRevisions", len(list.Items))
-	}
+	genuine := recordOf(t, namespace, name)
 	// The fields of a record, in their order. The record's name contains their hash.
 	var record struct {
 		Spec         v1alpha2.NginxOperatorSpec `json:"spec"`
@@ -225,7 +221,7 @@ func storeRecord(t *testing.T, namespace, name, spec string) {
 		Edition      int                        `json:"edition,omitempty"`
 		Files        []byte                     `json:"files,omitempty"`
 	}
-	out := list.Items[0].DeepCopy()
+	out := genuine.DeepCopy()
 	must(t, json.Unmarshal(out.Data.Raw, &record))
 	files := record.Files
 	record.Spec, record.Files = v1alpha2.NginxOperatorSpec{}, nil

@@ -73,10 +73,11 @@ func TestWritesOfAFirstReconcile(t *testing.T) {
 			}
 			for _, name := range names {
 				waitFor(t, func() error {
-					if object := must1(waitForStatusOnce(t.Context(), namespace, name))(t); !isReady(object) {
-						return fmt.Errorf("%s is not ready: %+v", name, object.Status.Conditions)
+					object, err := waitForStatusOnce(t.Context(), namespace, name)
+					if err == nil && !isReady(object) {
+						err = fmt.Errorf("%s is not ready: %+v", name, object.Status.Conditions)
 					}
-					return nil
+					return err
 				})
 			}
 

@@ -107,7 +107,7 @@ func (c *connection) lastGood(ctx context.Context, object *v1alpha2.NginxOperato
 	}
 	at := slices.IndexFunc(revisions, func(one appsv1.ControllerRevision) bool { return one.Name == good.Revision })
 	if at < 0 {
-		return nil, nil, fmt.Errorf("ControllerRevision %q of the last good revision does not exist", good.Revision)
+		return nil, nil, fmt.Errorf("the record %q of the last good revision does not exist", good.Revision)
 	}
 	typed, err := record.Decode(revisions[at].Data.Raw)
 	if err != nil {

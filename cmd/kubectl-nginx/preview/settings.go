@@ -102,7 +102,8 @@ func ConfigOf(pod *corev1.PodSpec) string {
 	return pod.Volumes[at].ConfigMap.Name
 }
 
-// Revisions returns the ControllerRevisions of an instance, newest first.
+// Revisions returns the records of an instance, newest first: its ControllerRevisions, and the
+// record that its Deployment carries.
 func Revisions(ctx context.Context, c client.Client, object *v1alpha2.NginxOperator) ([]appsv1.ControllerRevision, error) {
 	list := &appsv1.ControllerRevisionList{}
 	err := c.List(ctx, list, client.InNamespace(object.Namespace), client.MatchingLabels(wellknown.Selector(object.Name)))
@@ -110,6 +111,13 @@ func Revisions(ctx context.Context, c client.Client, object *v1alpha2.NginxOpera
 		return nil, err
 	}
 	out := slices.DeleteFunc(list.Items, func(one appsv1.ControllerRevision) bool { return !metav1.IsControlledBy(&one, object) })
+	if object.Status.FirstDeclarationHash != "" {
+		deployment := &appsv1.Deployment{}
+		if err := c.Get(ctx, client.ObjectKeyFromObject(object), deployment); client.IgnoreNotFound(err) != nil {
+			return nil, err
+		}
+		out = record.WithCarried(object, deployment, out)
+	}
 	slices.SortFunc(out, func(a, b appsv1.ControllerRevision) int { return int(b.Revision - a.Revision) })
 	return out, nil
 }

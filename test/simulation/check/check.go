@@ -25,6 +25,8 @@ type State struct {
 	Deployments []*appsv1.Deployment
 	// Children has all objects of the kinds that the operator creates, except its records.
 	Children []*unstructured.Unstructured
+	// Records has the names of the ControllerRevisions.
+	Records map[string]bool
 	// Pods has all Pods.
 	Pods []*corev1.Pod
 	// Now is the operator's time.
