@@ -231,8 +231,8 @@ func TestGitOpsNamesDefaultsInsideLists(t *testing.T) {
 		spec := version.Schema.OpenAPIV3Schema.Properties["spec"]
 		for _, field := range defaultsInLists("", &spec, false) {
 			found++
-			if !strings.Contains(page, "| `"+field+"` |") {
-				t.Errorf("gitops.md has no row for %s of %s, which is defaulted inside a list", field, version.Name)
+			if !strings.Contains(page, "`"+field+"`") {
+				t.Errorf("gitops.md does not name %s of %s, which is defaulted inside a list", field, version.Name)
 			}
 		}
 	}

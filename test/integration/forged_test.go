@@ -117,9 +117,9 @@ func TestForgedConfigMapIsReplaced(t *testing.T) {
 	stillRuns(t)
 }
 
-// recordOf returns the ControllerRevision of an instance. If the Deployment carries the record, it
+// revisionOf returns the ControllerRevision of an instance. If the Deployment carries the record, it
 // removes the annotation first, and the operator writes a ControllerRevision.
-func recordOf(t *testing.T, namespace, name string) *appsv1.ControllerRevision {
+func revisionOf(t *testing.T, namespace, name string) *appsv1.ControllerRevision {
 	t.Helper()
 	list := &appsv1.ControllerRevisionList{}
 	waitFor(t, func() error {
@@ -223,7 +223,7 @@ func TestForgedRecordIsNotBelieved(t *testing.T) {
 	object := newInstance(namespace, "web")
 	object.Spec.Content = &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: "pages"}}
 	serve(t, object)
-	record := func() *appsv1.ControllerRevision { return recordOf(t, namespace, "web") }
+	record := func() *appsv1.ControllerRevision { return revisionOf(t, namespace, "web") }
 	theirs := func(forged *appsv1.ControllerRevision) {
 		forged.Data = runtime.RawExtension{Raw: []byte(strings.Replace(string(forged.Data.Raw), `"image":"`, `"image":"theirs/`, 1))}
 	}

@@ -207,7 +207,7 @@ func refusesNew(t *testing.T, namespace, stored string) {
 // newer than the record of the current spec.
 func storeRecord(t *testing.T, namespace, name, spec string) {
 	t.Helper()
-	genuine := recordOf(t, namespace, name)
+	genuine := revisionOf(t, namespace, name)
 	// The fields of a record, in their order. The record's name contains their hash.
 	var record struct {
 		Spec         v1alpha2.NginxOperatorSpec `json:"spec"`
