@@ -57,6 +57,7 @@ func startWatching(t *testing.T) *harness.Manager {
 		create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 	}
 	must(t, apiserver.Apply(t.Context(), suite.admin, guideOverlay(t)))
+	must(t, installOptionalKinds())
 	return startWatcher(t)
 }
 
@@ -112,6 +113,7 @@ func TestWatchNamespaces(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: watchedNamespace, Name: "page"}, Data: map[string]string{"index.html": "first"},
 	})
 	web := newInstance(watchedNamespace, "web")
+	web.Spec.Monitoring = &v1alpha2.Monitoring{PodMonitor: &v1alpha2.PodMonitor{}}
 	web.Spec.Content = &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: "page"}}
 	serve(t, web)
 	before := contentOf(t)
