@@ -69,6 +69,7 @@ func TestStoredValuesThatNewRulesRefuse(t *testing.T) {
 	waitForChildren(t, namespace, "new")
 	stored := string(must1(yaml.YAMLToJSON([]byte(acceptedBefore)))(t))
 
+	revisionOf(t, namespace, "web")
 	suite.operator.Stop()
 	storeRecord(t, namespace, "web", stored)
 	storeSpec(t, namespace, "web", stored)
@@ -203,7 +204,8 @@ func refusesNew(t *testing.T, namespace, stored string) {
 	}
 }
 
-// storeRecord creates the ControllerRevision that 0.5.0 wrote for an instance with this spec. It is
+// storeRecord creates the ControllerRevision that 0.5.0 wrote for an instance with this spec, next to
+// the one that the instance has (see revisionOf). It is
 // newer than the record of the current spec.
 func storeRecord(t *testing.T, namespace, name, spec string) {
 	t.Helper()
