@@ -62,7 +62,7 @@ func run(repository string) error {
 	if err := os.RemoveAll(chart); err != nil {
 		return fmt.Errorf("failed to remove the old chart: %w", err)
 	}
-	errs := []error{os.WriteFile(filepath.Join(repository, page), []byte(described), 0o600)}
+	errs := []error{os.WriteFile(filepath.Join(repository, page), []byte(described), 0o600)} //nolint:gosec // the caller names the repository
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		file := filepath.Join(chart, name)
 		errs = append(errs, os.MkdirAll(filepath.Dir(file), 0o750), os.WriteFile(file, []byte(files[name]), 0o600))

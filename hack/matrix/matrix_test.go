@@ -1,29 +1,33 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-const passed = `
-{"Time":"2026-11-25T20:00:00Z","Action":"output","Package":"example.com/integration","Output":"MATRIX Kubernetes v1.30.0\n"}
-{"Time":"2026-11-25T20:00:01Z","Action":"pass","Package":"example.com/integration","Test":"TestA/one"}
-{"Time":"2026-11-25T20:00:01Z","Action":"pass","Package":"example.com/integration","Test":"TestA"}
-{"Time":"2026-11-25T20:00:02Z","Action":"skip","Package":"example.com/integration","Test":"TestB"}
-{"Time":"2026-11-25T20:00:02Z","Action":"pass","Package":"example.com/integration"}
-`
+const integration = "github.com/example/nginx-operator/test/integration"
+
+// entry returns an entry of a report.
+func entry(action, pkg, test, output string) string {
+	return fmt.Sprintf(`{"Time":"2026-11-25T20:00:00Z","Action":%q,"Package":%q,"Test":%q,"Output":%q}`+"\n", action, pkg, test, output)
+}
+
+var passed = entry("output", integration, "", "MATRIX Kubernetes v1.30.0\n") +
+	entry("pass", integration, "TestA/one", "") +
+	entry("pass", integration, "TestA", "") +
+	entry("skip", integration, "TestB", "") +
+	entry("pass", integration, "", "")
 
 // A version that a test logs covers this test only.
-const ofTests = `
-{"Time":"2026-11-25T20:00:00Z","Action":"output","Package":"test/e2e","Test":"TestS/versions/sid","Output":"    x_test.go:1: MATRIX nginx 1.30.6\n"}
-{"Time":"2026-11-25T20:00:00Z","Action":"output","Package":"test/e2e","Test":"TestS/versions/trixie","Output":"    x_test.go:1: MATRIX nginx 1.26.3\n"}
-{"Time":"2026-11-25T20:00:01Z","Action":"pass","Package":"test/e2e","Test":"TestS/versions/sid"}
-{"Time":"2026-11-25T20:00:01Z","Action":"pass","Package":"test/e2e","Test":"TestS/versions/trixie"}
-{"Time":"2026-11-25T20:00:01Z","Action":"pass","Package":"test/e2e","Test":"TestS"}
-{"Time":"2026-11-25T20:00:02Z","Action":"pass","Package":"test/e2e"}
-`
+var ofTests = entry("output", "test/e2e", "TestS/versions/sid", "    x_test.go:1: MATRIX nginx 1.30.6\n") +
+	entry("output", "test/e2e", "TestS/versions/trixie", "    x_test.go:1: MATRIX nginx 1.26.3\n") +
+	entry("pass", "test/e2e", "TestS/versions/sid", "") +
+	entry("pass", "test/e2e", "TestS/versions/trixie", "") +
+	entry("pass", "test/e2e", "TestS", "") +
+	entry("pass", "test/e2e", "", "")
 
 func TestResults(t *testing.T) {
 	var added []result
@@ -35,10 +39,11 @@ func TestResults(t *testing.T) {
 		added = append(added, found...)
 	}
 	old := []result{{Component: "nginx", Version: "1.31.0"}, {Component: "other", Version: "2"}}
+	const date = "2026-11-25"
 	want := []result{
-		{Component: "Kubernetes", Version: "1.30.0", Tests: []string{"example.com/integration"}, Passed: 2, Skipped: []string{"TestB"}, Date: "2026-11-25"},
-		{Component: "nginx", Version: "1.26.3", Tests: []string{"test/e2e TestS/versions/trixie"}, Passed: 1, Date: "2026-11-25"},
-		{Component: "nginx", Version: "1.30.6", Tests: []string{"test/e2e TestS/versions/sid"}, Passed: 1, Date: "2026-11-25"},
+		{Component: "Kubernetes", Version: "1.30.0", Tests: []string{"test/integration"}, Passed: 2, Skipped: []string{"TestB"}, Date: date},
+		{Component: "nginx", Version: "1.26.3", Tests: []string{"test/e2e TestS/versions/trixie"}, Passed: 1, Date: date},
+		{Component: "nginx", Version: "1.30.6", Tests: []string{"test/e2e TestS/versions/sid"}, Passed: 1, Date: date},
 		{Component: "other", Version: "2"},
 	}
 	merged := merge(old, added)
@@ -52,13 +57,14 @@ func TestResults(t *testing.T) {
 }
 
 func TestOnlyCompletePassedRunsAreRecorded(t *testing.T) {
-	last := strings.LastIndex(strings.TrimRight(passed, "\n"), "\n") + 1
+	version, end := entry("output", integration, "", "MATRIX Kubernetes v1.30.0\n"), entry("pass", integration, "", "")
 	for name, report := range map[string]string{
 		"failed":         strings.Replace(passed, `"Action":"pass"`, `"Action":"fail"`, 1),
-		"interrupted":    passed[:last],
+		"interrupted":    strings.TrimSuffix(passed, end),
 		"cut":            passed[:len(passed)-10],
 		"no version":     strings.Replace(passed, "MATRIX", "FIGURE", 1),
-		"nothing passed": strings.ReplaceAll(passed, `"pass","Package":"example.com/integration","Test"`, `"run","Test"`),
+		"not a version":  strings.Replace(passed, "v1.30.0", "1.x", 1),
+		"nothing passed": version + entry("run", integration, "TestA", "") + end,
 		"empty":          "",
 	} {
 		if found, err := resultsOf(strings.NewReader(report)); err == nil {

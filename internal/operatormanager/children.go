@@ -24,7 +24,7 @@ func slimDeployment(in any) (any, error) {
 	}
 	annotations := numbersOf(deployment.Annotations)
 	first := deployment.Annotations[wellknown.AnnotationFirstDeclaration]
-	if deployment.SelfLink == "" { // an object can pass a second time, and has the short form then
+	if deployment.GetSelfLink() == "" { // an object can pass a second time, and has the short form then
 		first = carried.Shorten(first)
 	}
 	if first != "" {

@@ -25,7 +25,8 @@ func (w *World) State() *check.State {
 		Instances:   List[v1alpha2.NginxOperator](w, storage.NginxOperators),
 		Deployments: List[appsv1.Deployment](w, storage.Deployments),
 		Pods:        List[corev1.Pod](w, storage.Pods),
-		Now:         time.Now(), Exists: map[string]bool{}, Records: map[string]bool{}, Certificates: w.Certificates, NodePorts: w.NodePorts, Inputs: w.Inputs,
+		Now:         time.Now(), Exists: map[string]bool{}, Records: map[string]bool{},
+		Certificates: w.Certificates, NodePorts: w.NodePorts, Inputs: w.Inputs,
 	}
 	for kind, of := range map[string]*storage.Resource{"secret": storage.Secrets, "configmap": storage.ConfigMaps} {
 		for _, found := range w.Store.List(of, Namespace) {
