@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"cmp"
-	"context"
 	"slices"
 	"strings"
 	"sync"
@@ -12,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
 // Gate admits instances to the rollout. An admission costs time for each namespace that takes part,
@@ -20,6 +18,8 @@ import (
 type Gate struct {
 	policy  Policy
 	changed chan struct{}
+	// known is closed by the first call of Listed.
+	known chan struct{}
 
 	mu sync.Mutex
 	// listed is true after Listed. From then on, unseen has each object that existed when this
@@ -58,21 +58,11 @@ type waiters struct {
 // New returns a Gate with a policy.
 func New(policy Policy) *Gate {
 	return &Gate{
-		policy: policy, changed: make(chan struct{}, 1),
+		policy: policy, changed: make(chan struct{}, 1), known: make(chan struct{}),
 		all: sets.New[types.NamespacedName](), unseen: sets.New[types.NamespacedName](), forgotten: sets.New[types.NamespacedName](),
 		members: map[types.NamespacedName]member{}, namespaces: map[string]Counts{},
 		waiting: map[waiters]sets.Set[types.NamespacedName]{}, at: map[Place]sets.Set[types.NamespacedName]{},
 	}
-}
-
-// Source requests a reconcile for each instance that gets a slot while it waits.
-func (g *Gate) Source() source.Source {
-	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		g.queue = queue
-		return nil
-	})
 }
 
 // Listed sets the objects that existed a moment ago. The Gate admits no instance until it has seen
@@ -86,6 +76,9 @@ func (g *Gate) Listed(objects []types.NamespacedName) {
 			g.unseen.Insert(object)
 			g.all.Insert(object)
 		}
+	}
+	if !g.listed {
+		close(g.known)
 	}
 	g.listed, g.forgotten = true, nil
 	g.admit(types.NamespacedName{})

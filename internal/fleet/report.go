@@ -43,7 +43,7 @@ func (r *Reporter) Start(ctx context.Context) error {
 		if err == nil {
 			break
 		}
-		r.Log.Error(err, "Failed to list the objects, no instance is rolled before that")
+		r.Log.Error(err, "Failed to list the objects, no object is reconciled before that")
 		if !sleep(ctx, retryAfter) {
 			return nil
 		}

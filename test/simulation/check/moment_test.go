@@ -26,6 +26,7 @@ func quiet(change func(*State, *v1alpha2.NginxOperator, *appsv1.Deployment)) *St
 	}
 	d := &appsv1.Deployment{}
 	d.Name, d.Spec.Replicas = "web", ptr.To[int32](1)
+	d.Labels = map[string]string{"operator.example.com/record": "1"}
 	d.Spec.Template.Spec.Containers = []corev1.Container{{Image: "new"}}
 	d.Status = appsv1.DeploymentStatus{ReadyReplicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1}
 	pod := &corev1.Pod{}
@@ -33,7 +34,7 @@ func quiet(change func(*State, *v1alpha2.NginxOperator, *appsv1.Deployment)) *St
 	pod.CreationTimestamp = metav1.NewTime(moment)
 	out := &State{
 		Instances: []*v1alpha2.NginxOperator{instance}, Deployments: []*appsv1.Deployment{d}, Pods: []*corev1.Pod{pod}, Now: moment,
-		Exists: map[string]bool{"secret/token": true},
+		Exists: map[string]bool{"secret/token": true}, Records: map[string]bool{"web-1": true},
 	}
 	change(out, instance, d)
 	return out
@@ -65,13 +66,19 @@ func TestMoment(t *testing.T) {
 		"invalid child": func(_ *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) {
 			block(o, v1alpha2.ReasonInvalidChild, "denied")
 		},
+		"its Deployment has no record web-2": func(_ *State, _ *v1alpha2.NginxOperator, d *appsv1.Deployment) {
+			d.Labels["operator.example.com/record"] = "2"
+		},
+		"its last good revision has no record web-3": func(_ *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) {
+			o.Status.LastGoodRevision = &v1alpha2.GoodRevision{Revision: "web-3"}
+		},
 		"is paused in a rollout": func(_ *State, o *v1alpha2.NginxOperator, d *appsv1.Deployment) {
 			o.Status.Conditions[0].Status = metav1.ConditionFalse
 			d.Spec.Paused, d.Status.UpdatedReplicas = true, 0
 		},
 		"has stalled": func(_ *State, o *v1alpha2.NginxOperator, d *appsv1.Deployment) {
 			degrade(o, v1alpha2.ReasonImagePullFailed, "")
-			o.Status.LastGoodRevision = &v1alpha2.GoodRevision{Image: "old"}
+			o.Status.LastGoodRevision = &v1alpha2.GoodRevision{Image: "old", Revision: "web-1"}
 			d.Status.Conditions = []appsv1.DeploymentCondition{{Reason: "ProgressDeadlineExceeded"}}
 		},
 		"it exists": func(_ *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) {

@@ -1,6 +1,8 @@
 package world
 
 import (
+	"fmt"
+	"hash/fnv"
 	"slices"
 	"strings"
 	"time"
@@ -11,15 +13,28 @@ import (
 	"github.com/example/nginx-operator/internal/operatormanager"
 )
 
-// sortedInformer passes existing objects to a new handler in the order of their names. The informer
-// of client-go has a random order, so two runs of one seed would differ.
-type sortedInformer struct{ cache.SharedIndexInformer }
+// sortedInformer passes existing objects to a new handler in the order of their names, and
+// registers the handlers of different kinds at different times. The informer of client-go has a
+// random order, and a new leader registers the handlers of all kinds concurrently, so two runs of
+// one seed would differ.
+type sortedInformer struct {
+	cache.SharedIndexInformer
+	// delay is the time before the registration of a handler. No two kinds have the same.
+	delay time.Duration
+}
 
 // sorted returns a constructor of informers with sorted initial objects.
 func sorted(of operatormanager.NewInformer) operatormanager.NewInformer {
 	return func(from cache.ListerWatcher, kind runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
-		return sortedInformer{of(from, kind, resync, indexers)}
+		return sortedInformer{of(from, kind, resync, indexers), delayOf(kind)}
 	}
+}
+
+// delayOf returns a duration of less than a microsecond. It depends only on the kind.
+func delayOf(kind runtime.Object) time.Duration {
+	sum := fnv.New32a()
+	_, _ = fmt.Fprintf(sum, "%T", kind)
+	return time.Duration(sum.Sum32()%1000) * time.Nanosecond
 }
 
 // AddEventHandlerWithOptions implements cache.SharedInformer. No other goroutine runs, so no event
@@ -27,6 +42,7 @@ func sorted(of operatormanager.NewInformer) operatormanager.NewInformer {
 func (s sortedInformer) AddEventHandlerWithOptions(
 	handler cache.ResourceEventHandler, options cache.HandlerOptions,
 ) (cache.ResourceEventHandlerRegistration, error) {
+	time.Sleep(s.delay)
 	indexer := s.GetIndexer()
 	keys := indexer.ListKeys()
 	slices.SortFunc(keys, strings.Compare)
