@@ -71,7 +71,7 @@ func testMetrics(t *testing.T) {
 	// late.
 	waitFor(t, suite.operatorNamespace, "metrics", patience, func(ctx context.Context) error {
 		status, body, err := scrape(ctx, account)
-		if err == nil && (status != http.StatusOK || !strings.Contains(body, `nginx_operator_objects{ready="True"}`)) {
+		if err == nil && (status != http.StatusOK || !strings.Contains(body, "nginx_operator_cache_synced")) {
 			err = fmt.Errorf("the answer is %d: %.500s", status, body)
 		}
 		return err
