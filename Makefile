@@ -145,7 +145,7 @@ e2e-tests: bin/gotestsum $(E2E)
 	mkdir -p dist
 	$(RELEASE) exec gotestsum --format=standard-verbose --raw-command --jsonfile=dist/e2e.json -- \
 	  $(IN_CLUSTER) go tool test2json -t -p test/e2e bin/e2e.test -test.v=test2json $(if $(E2E_FULL),,-test.failfast) -test.timeout=$(E2E_TIMEOUT)
-E2E_TIMEOUT = $(if $(E2E_FULL),2h,45m)
+E2E_TIMEOUT = $(if $(E2E_FULL),2h,60m)
 e2e-full: export E2E_FULL = true
 e2e-full: start-arm64 e2e ## The same, and what is only long: all walks of the upgrade graph, a thousand objects, all versions of nginx, a mirror, arm64.
 e2e-olm-v1: cluster-olm-v1 e2e-images $(E2E) ## The same bundle and catalog through OLM v1, on a cluster without OLM v0.
