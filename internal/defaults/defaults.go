@@ -48,11 +48,31 @@ func Ports(spec *v1alpha2.NginxOperatorSpec) []v1alpha2.Port {
 
 // TLS returns the certificates. Without spec.config, the first certificate has a default port.
 func TLS(spec *v1alpha2.NginxOperatorSpec) []v1alpha2.TLS {
-	given := func(tls v1alpha2.TLS) bool { return tls.Port != nil || tls.TargetPort != nil || tls.NodePort != nil }
-	if len(spec.TLS) == 0 || spec.Config != nil || slices.ContainsFunc(spec.TLS, given) {
+	if spec.Config != nil || !hasDefaultPort(spec.TLS) {
 		return spec.TLS
 	}
-	out := slices.Clone(spec.TLS)
+	return withDefaultPort(spec.TLS)
+}
+
+// KeepTLS returns the certificates of a spec that replaces another one. If the other one has no
+// spec.config, the first certificate keeps its default port when the new one adds a spec.config, so
+// that the Service still has the port.
+func KeepTLS(old, spec *v1alpha2.NginxOperatorSpec) []v1alpha2.TLS {
+	if old.Config != nil || spec.Config == nil || !hasDefaultPort(old.TLS) || !hasDefaultPort(spec.TLS) ||
+		old.TLS[0].SecretName != spec.TLS[0].SecretName {
+		return spec.TLS
+	}
+	return withDefaultPort(spec.TLS)
+}
+
+// hasDefaultPort reports whether the first certificate has the default port without spec.config.
+func hasDefaultPort(tls []v1alpha2.TLS) bool {
+	given := func(tls v1alpha2.TLS) bool { return tls.Port != nil || tls.TargetPort != nil || tls.NodePort != nil }
+	return len(tls) > 0 && !slices.ContainsFunc(tls, given)
+}
+
+func withDefaultPort(tls []v1alpha2.TLS) []v1alpha2.TLS {
+	out := slices.Clone(tls)
 	out[0].Port = ptr.To(v1alpha2.DefaultTLSPort)
 	return out
 }

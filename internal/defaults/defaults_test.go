@@ -65,6 +65,44 @@ func TestTLSPort(t *testing.T) {
 }
 
 // TestGivenResources verifies that the given resources replace the default completely.
+// TestTLSPortStays verifies that an update that adds a config keeps the default port of the first
+// certificate, and adds no port to others.
+func TestTLSPortStays(t *testing.T) {
+	port := ptr.To[int32](8443)
+	bare := func(names ...string) (out []v1alpha2.TLS) {
+		for _, name := range names {
+			out = append(out, v1alpha2.TLS{SecretName: name})
+		}
+		return out
+	}
+	config := &v1alpha2.Config{Inline: "server {}"}
+	for name, test := range map[string]struct{ old, updated, want v1alpha2.NginxOperatorSpec }{
+		"a config is added": {
+			old: v1alpha2.NginxOperatorSpec{TLS: bare("a", "b")}, updated: v1alpha2.NginxOperatorSpec{TLS: bare("a", "b"), Config: config},
+			want: v1alpha2.NginxOperatorSpec{TLS: []v1alpha2.TLS{{SecretName: "a", Port: port}, {SecretName: "b"}}},
+		},
+		"the config stays": {
+			old: v1alpha2.NginxOperatorSpec{TLS: bare("a"), Config: config}, updated: v1alpha2.NginxOperatorSpec{TLS: bare("a"), Config: config},
+			want: v1alpha2.NginxOperatorSpec{TLS: bare("a")},
+		},
+		"no config": {
+			old: v1alpha2.NginxOperatorSpec{TLS: bare("a")}, updated: v1alpha2.NginxOperatorSpec{TLS: bare("a")},
+			want: v1alpha2.NginxOperatorSpec{TLS: bare("a")},
+		},
+		"another certificate": {
+			old: v1alpha2.NginxOperatorSpec{TLS: bare("a")}, updated: v1alpha2.NginxOperatorSpec{TLS: bare("b"), Config: config},
+			want: v1alpha2.NginxOperatorSpec{TLS: bare("b")},
+		},
+		"no certificate": {
+			old: v1alpha2.NginxOperatorSpec{TLS: bare("a")}, updated: v1alpha2.NginxOperatorSpec{Config: config},
+		},
+	} {
+		if diff := cmp.Diff(test.want.TLS, KeepTLS(&test.old, &test.updated)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
 func TestGivenResources(t *testing.T) {
 	limits := corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")}
 	spec := &v1alpha2.NginxOperatorSpec{Resources: &corev1.ResourceRequirements{Limits: limits}}

@@ -21,23 +21,24 @@ import (
 	"github.com/example/nginx-operator/internal/validation"
 )
 
-// matchPolicy Exact: only a server-side apply at v1alpha2 needs it. verbs: a new object has nothing
-// to remove, so a create costs one review. internal/defaults has all defaults.
+// matchPolicy Exact: only a write at v1alpha2 needs it. verbs: a new object has nothing to remove or
+// to keep, so a create costs one review. internal/defaults has all defaults.
 //
 // +kubebuilder:webhook:path=/mutate-operator-example-com-v1alpha2-nginxoperator,mutating=true,failurePolicy=ignore,matchPolicy=Exact,sideEffects=None,timeoutSeconds=5,groups=operator.example.com,resources=nginxoperators,verbs=update,versions=v1alpha2,name=default.v1alpha2.nginxoperators.operator.example.com,admissionReviewVersions=v1
 
-// Defaulter completes the removal of fields in a server-side apply. Up to release 0.6.0 it also set
-// a default.
+// Defaulter completes the removal of fields in a server-side apply, and keeps a default port that an
+// update would remove. Up to release 0.6.0 it set this port in each new object.
 type Defaulter struct{}
 
 var _ admission.Defaulter[*v1alpha2.NginxOperator] = Defaulter{}
 
-// Default removes fields that an applier has dropped (conversion.RemoveDropped).
+// Default removes fields that an applier has dropped (conversion.RemoveDropped), and keeps the
+// default port of the first certificate (defaults.KeepTLS).
 func (Defaulter) Default(ctx context.Context, object *v1alpha2.NginxOperator) error {
 	if object.DeletionTimestamp != nil {
 		return nil
 	}
-	if err := removeDropped(ctx, object); err != nil {
+	if err := complete(ctx, object); err != nil {
 		// The remaining object is valid, but has more than the applier wants. This is no reason to
 		// reject the write.
 		log.FromContext(ctx).Error(err, "Failed to remove what an applier dropped")
@@ -45,7 +46,7 @@ func (Defaulter) Default(ctx context.Context, object *v1alpha2.NginxOperator) er
 	return nil
 }
 
-func removeDropped(ctx context.Context, object *v1alpha2.NginxOperator) error {
+func complete(ctx context.Context, object *v1alpha2.NginxOperator) error {
 	request, err := admission.RequestFromContext(ctx)
 	if err != nil {
 		return err
@@ -57,7 +58,9 @@ func removeDropped(ctx context.Context, object *v1alpha2.NginxOperator) error {
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(request.OldObject.Raw, old); err != nil {
 		return fmt.Errorf("failed to read the stored object: %w", err)
 	}
-	return conversion.RemoveDropped(old, object)
+	err = conversion.RemoveDropped(old, object)
+	object.Spec.TLS = defaults.KeepTLS(&old.Spec, &object.Spec)
+	return err
 }
 
 // specPath is the path of the spec in messages.
