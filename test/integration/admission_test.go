@@ -132,7 +132,7 @@ func TestAdmissionRefuses(t *testing.T) {
 		},
 		"default port of the certificate": {
 			spec: "{ports: [{name: a, port: 8443}], tls: [{secretName: a}]}",
-			want: "spec.tls: Invalid value: tls: the port is already in ports",
+			want: "spec.tls: Invalid value: tls: the first certificate has port 8443 by default, which is already in ports",
 		},
 		"name of a port": {
 			spec: "ports: [{name: HTTP, port: 80}]",

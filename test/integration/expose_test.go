@@ -105,9 +105,7 @@ func TestIngress(t *testing.T) {
 	update(t, before.ingress, func(o *networkingv1.Ingress) { o.Finalizers = nil })
 	after := waitForChildren(t, namespace, "web")
 	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
-	if after.deployment.Generation != before.deployment.Generation {
-		t.Errorf("generation of the Deployment %d, was %d", after.deployment.Generation, before.deployment.Generation)
-	}
+	requireSamePods(t, before, after)
 }
 
 // TestIngressWhileBlocked verifies that the operator restores the last applied Ingress while

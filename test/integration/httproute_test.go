@@ -229,9 +229,7 @@ func TestHTTPRoute(t *testing.T) {
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Expose = nil })
 	waitForOnly("")
 	after := waitForChildren(t, namespace, "web")
-	if after.deployment.Generation != before.deployment.Generation {
-		t.Errorf("generation of the Deployment %d, was %d", after.deployment.Generation, before.deployment.Generation)
-	}
+	requireSamePods(t, before, after)
 }
 
 // TestHTTPRouteWhileBlocked verifies that the operator restores the last applied HTTPRoute while

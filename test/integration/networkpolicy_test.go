@@ -35,9 +35,7 @@ func TestModesOfTheNetworkPolicy(t *testing.T) {
 	}
 
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Paused = false })
-	if got := waitForChildren(t, namespace, "web"); got.deployment.Generation != before.deployment.Generation {
-		t.Errorf("generation of the Deployment %d, was %d", got.deployment.Generation, before.deployment.Generation)
-	}
+	requireSamePods(t, before, waitForChildren(t, namespace, "web"))
 	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
 	isPolicy := func(related v1alpha2.RelatedObject) bool { return related.Kind == "NetworkPolicy" }
 	waitFor(t, func() error {

@@ -206,15 +206,16 @@ func TestPortsWhilePodsServe(t *testing.T) {
 			object := newInstance(namespace, "web")
 			list(http, admin)(object)
 			create(t, object)
-			generation := waitForChildren(t, namespace, "web").deployment.Generation
+			template := waitForChildren(t, namespace, "web").deployment.Spec.Template
 			waitForShape(t, namespace, before)
 			old := newRevision(t, namespace, "web-a")
 			waitUntilSeen(t, old.pod)
 			update(t, object, test.change)
 			waitForShape(t, namespace, test.during)
 			deployment := must1(childrenOf(t.Context(), namespace, "web"))(t).deployment
-			if rolled := deployment.Generation != generation; rolled != !cmp.Equal(test.during.pods, before.pods) && name != "reorder" {
-				t.Errorf("the Deployment is of generation %d, was %d", deployment.Generation, generation)
+			diff := cmp.Diff(template, deployment.Spec.Template)
+			if rolled := diff != ""; rolled != !cmp.Equal(test.during.pods, before.pods) && name != "reorder" {
+				t.Errorf("the change of the Pod template: %q", diff)
 			}
 
 			// If the change is undone in the middle, everything is as before.
