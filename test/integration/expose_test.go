@@ -103,9 +103,8 @@ func TestIngress(t *testing.T) {
 		return nil
 	})
 	update(t, before.ingress, func(o *networkingv1.Ingress) { o.Finalizers = nil })
-	after := waitForChildren(t, namespace, "web")
-	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
-	requireSamePods(t, before, after)
+	rollOutUntilReady(t, namespace, "web")
+	requireSamePods(t, before, waitForChildren(t, namespace, "web"))
 }
 
 // TestIngressWhileBlocked verifies that the operator restores the last applied Ingress while

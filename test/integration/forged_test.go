@@ -18,6 +18,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/wellknown"
+	"github.com/example/nginx-operator/test/harness/mutate"
 )
 
 // forge replaces an object with a forged one that has the same name, labels, and owner. It retries
@@ -124,11 +125,17 @@ func revisionOf(t *testing.T, namespace, name string) *appsv1.ControllerRevision
 	list := &appsv1.ControllerRevisionList{}
 	waitFor(t, func() error {
 		err := suite.admin.List(t.Context(), list, client.InNamespace(namespace), client.MatchingLabels(wellknown.Selector(name)))
-		if err != nil || len(list.Items) == 1 {
+		if err != nil {
 			return err
 		}
 		deployment := &appsv1.Deployment{}
 		must(t, suite.admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, deployment))
+		if declared := recordOf(t, deployment); len(list.Items) == 1 {
+			if _, carries := mutate.At(declared, []any{"metadata", "annotations", wellknown.AnnotationFirstDeclaration}); carries {
+				return errors.New("the Deployment is not declared without the record yet")
+			}
+			return nil
+		}
 		without := deployment.DeepCopy()
 		delete(without.Annotations, wellknown.AnnotationFirstDeclaration)
 		must(t, suite.admin.Patch(t.Context(), without, client.MergeFrom(deployment)))

@@ -35,8 +35,8 @@ func TestModesOfTheNetworkPolicy(t *testing.T) {
 	}
 
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Paused = false })
+	rollOutUntilReady(t, namespace, "web")
 	requireSamePods(t, before, waitForChildren(t, namespace, "web"))
-	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
 	isPolicy := func(related v1alpha2.RelatedObject) bool { return related.Kind == "NetworkPolicy" }
 	waitFor(t, func() error {
 		status := must1(waitForStatusOnce(t.Context(), namespace, "web"))(t).Status

@@ -1,9 +1,13 @@
 package integration
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
 // requireSamePods requires that no change between two states of an instance replaces a Pod. The
@@ -13,4 +17,22 @@ func requireSamePods(t *testing.T, before, after children) {
 	if diff := cmp.Diff(before.deployment.Spec.Template, after.deployment.Spec.Template); diff != "" {
 		t.Errorf("the Pod template changed (-before +after):\n%s", diff)
 	}
+}
+
+// rollOutUntilReady plays the Deployment controller until the instance is Ready. No Deployment
+// controller observes a new generation.
+func rollOutUntilReady(t *testing.T, namespace, name string) {
+	t.Helper()
+	waitFor(t, func() error {
+		rollOut(t, namespace, name)
+		object, err := waitForStatusOnce(t.Context(), namespace, name)
+		if err != nil {
+			return err
+		}
+		if ready := meta.FindStatusCondition(object.Status.Conditions, v1alpha2.ConditionReady); ready == nil ||
+			ready.Reason != v1alpha2.ReasonAllReplicasReady || ready.ObservedGeneration != object.Generation {
+			return fmt.Errorf("the instance is not Ready: %+v", ready)
+		}
+		return nil
+	})
 }
