@@ -30,8 +30,8 @@ func LimitMemory(lookup func(string) (string, bool)) error {
 }
 
 const (
-	// smallHeap is the size in bytes up to which the heap can always grow, so a small heap is not
-	// collected all the time.
+	// smallHeap is the size in bytes up to which the heap can grow, but at most to twice its live
+	// part, so a small heap is not collected all the time.
 	smallHeap = 72 << 20
 	// heapRoom is the minimum growth in bytes between two collections. Above largeHeap minus
 	// heapRoom, the minimum decreases, and it is zero from largeHeap on.
@@ -40,15 +40,16 @@ const (
 	// heapGrowth is the minimum growth in percent. Most of a large heap is the cache, and Go's
 	// default of 100 would double it.
 	heapGrowth = 12
-	// leastHeap bounds GOGC, because the size of the first heap is proportional to it too.
-	leastHeap = 8 << 20
+	// leastHeap bounds GOGC to 100. The heap of a burst grows by GOGC until the next adjustment, and
+	// a standby has almost no live heap.
+	leastHeap = smallHeap / 2
 )
 
 // gcPercent returns the value of GOGC for a number of live bytes.
 func gcPercent(live uint64) int {
 	live = max(live, leastHeap)
 	room := max(smallHeap-min(live, smallHeap), min(heapRoom, largeHeap-min(live, largeHeap)))
-	return max(heapGrowth, int(100*room/live)) //nolint:gosec // at most 100*smallHeap/leastHeap
+	return max(heapGrowth, int(100*room/live)) //nolint:gosec // at most 100
 }
 
 // PaceGC limits the growth of the heap after each collection. It does nothing if GOGC is set.
