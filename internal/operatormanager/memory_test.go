@@ -39,9 +39,9 @@ func TestLimitMemory(t *testing.T) {
 // to 72 MiB in total if that is less, then by 24 MiB up to 128 MiB in total, and by 12 percent if
 // that is more.
 func TestGCPercent(t *testing.T) {
-	for live, want := range map[uint64]int{0: 100, 8 << 20: 100, 24 << 20: 100, 36 << 20: 100, 48 << 20: 50, 96 << 20: 25, 112 << 20: 14, 200 << 20: 12} {
-		if got := gcPercent(live); got != want {
-			t.Errorf("%d MiB: %d, want %d", live>>20, got, want)
+	for live, want := range map[uint64]int{0: 100, 8: 100, 24: 100, 36: 100, 48: 50, 96: 25, 112: 14, 200: 12} {
+		if got := gcPercent(live << 20); got != want {
+			t.Errorf("%d MiB: %d, want %d", live, got, want)
 		}
 	}
 }

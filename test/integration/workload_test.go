@@ -42,7 +42,9 @@ func TestWorkloadIsRefused(t *testing.T) {
 		"volume of two things": {"volumes: [{name: a, emptyDir: {}, configMap: {name: a}}]", "spec.volumes[0]: " + source},
 		"path on the host":     {"volumes: [{name: a, hostPath: {path: /}}]", `unknown field "spec.volumes[0].hostPath"`},
 		"medium":               {"volumes: [{name: a, emptyDir: {medium: Tape}}]", `spec.volumes[0].emptyDir.medium: Unsupported value: "Tape"`},
-		"endless volume":       {"volumes: [{name: a, emptyDir: {sizeLimit: 1e1.5}}]", `spec.volumes[0].emptyDir.sizeLimit: Invalid value: "1e1.5"` + quantity},
+		"endless volume": {
+			"volumes: [{name: a, emptyDir: {sizeLimit: 1e1.5}}]", `spec.volumes[0].emptyDir.sizeLimit: Invalid value: "1e1.5"` + quantity,
+		},
 		"mode of files": {
 			"volumes: [{name: a, secret: {secretName: a, defaultMode: 512}}]", "spec.volumes[0].secret.defaultMode: Invalid value: 512",
 		},
@@ -59,7 +61,8 @@ func TestWorkloadIsRefused(t *testing.T) {
 		"9 init containers": {many("initContainers", "{name: a%d}", 9), "spec.initContainers: Too many: 9: must have at most 8 items"},
 		"9 sidecars":        {many("sidecars", "{name: a%d}", 9), "spec.sidecars: Too many: 9: must have at most 8 items"},
 		"endless request": {
-			"sidecars: [{name: a, resources: {requests: {cpu: '1e-1000000000'}}}]", `spec.sidecars[0].resources.requests[cpu]: Invalid value: "1e-1000000000"` + quantity,
+			"sidecars: [{name: a, resources: {requests: {cpu: '1e-1000000000'}}}]",
+			`spec.sidecars[0].resources.requests[cpu]: Invalid value: "1e-1000000000"` + quantity,
 		},
 
 		// Rejected by the webhook.
