@@ -7,12 +7,11 @@ import (
 	"path/filepath"
 	"strings"
 
-	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/api/resource"
 	"sigs.k8s.io/kustomize/api/types"
-	"sigs.k8s.io/kustomize/kyaml/filesys"
 	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
-	"sigs.k8s.io/yaml"
+
+	"github.com/example/nginx-operator/hack/kustomize"
 )
 
 // components are the optional parts of config/ that values add to the installation.
@@ -20,47 +19,12 @@ var components = []string{"monitoring", "network-policy"}
 
 // render returns the objects of config/default with the components.
 func render(repository string) ([]*resource.Resource, error) {
-	dir, err := os.MkdirTemp("", "chart-")
+	rendered, err := kustomize.Render(filepath.Join(repository, "config"),
+		types.Kustomization{Resources: []string{"default"}, Components: components})
 	if err != nil {
-		return nil, fmt.Errorf("failed to make a directory: %w", err)
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-
-	// Kustomize accepts only relative paths.
-	config, err := relative(dir, filepath.Join(repository, "config"))
-	if err != nil {
-		return nil, fmt.Errorf("failed to find config: %w", err)
-	}
-	kustomization := types.Kustomization{Resources: []string{filepath.Join(config, "default")}}
-	for _, component := range components {
-		kustomization.Components = append(kustomization.Components, filepath.Join(config, component))
-	}
-	text, err := yaml.Marshal(kustomization)
-	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, "kustomization.yaml"), text, 0o600)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("failed to write the kustomization: %w", err)
-	}
-	rendered, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
-	if err != nil {
-		return nil, fmt.Errorf("failed to render config: %w", err)
+		return nil, err
 	}
 	return rendered.Resources(), nil
-}
-
-// relative returns the relative path between two directories after resolving symbolic links.
-func relative(from, to string) (string, error) {
-	var err error
-	for _, path := range []*string{&from, &to} {
-		if *path, err = filepath.Abs(*path); err == nil {
-			*path, err = filepath.EvalSymlinks(*path)
-		}
-		if err != nil {
-			return "", err
-		}
-	}
-	return filepath.Rel(from, to)
 }
 
 // defaults are the parts of config/ that the static files contain. A field of the type string that

@@ -11,8 +11,9 @@ import (
 	"slices"
 	"strings"
 
-	"sigs.k8s.io/kustomize/api/krusty"
-	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/kustomize/api/types"
+
+	"github.com/example/nginx-operator/hack/kustomize"
 )
 
 const (
@@ -98,30 +99,12 @@ func (p *project) manifestFiles(operator string) (map[string][]byte, error) {
 // renderInstall renders config/default with components of config and the image of the operator.
 // Namespaces and CRDs come before the objects that need them.
 func (p *project) renderInstall(operator string, components []string) ([]byte, error) {
-	if err := os.MkdirAll("dist", 0o755); err != nil {
-		return nil, err
-	}
-	// kustomize refuses absolute paths, so the overlay is next to the configuration.
-	overlay, err := os.MkdirTemp("dist", "overlay-")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = os.RemoveAll(overlay) }()
 	repository, digest, _ := strings.Cut(operator, "@")
-	config := filepath.Join("..", "..", p.delivery, "config")
-	text := fmt.Sprintf("resources:\n- %s/default\nimages:\n- name: %s\n  digest: %s\n", config, repository, digest)
-	if len(components) > 0 {
-		text += "components:\n"
-	}
-	for _, component := range components {
-		text += "- " + config + "/" + component + "\n"
-	}
-	if err := os.WriteFile(filepath.Join(overlay, "kustomization.yaml"), []byte(text), 0o644); err != nil {
-		return nil, err
-	}
-	options := krusty.MakeDefaultOptions()
-	options.Reorder = krusty.ReorderOptionLegacy
-	objects, err := krusty.MakeKustomizer(options).Run(filesys.MakeFsOnDisk(), overlay)
+	objects, err := kustomize.Render(filepath.Join(p.delivery, "config"), types.Kustomization{
+		Resources: []string{"default"}, Components: components,
+		Images:      []types.Image{{Name: repository, Digest: digest}},
+		SortOptions: &types.SortOptions{Order: types.LegacySortOrder},
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -13,13 +13,12 @@ import (
 	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/api/resource"
 	"sigs.k8s.io/kustomize/api/types"
-	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/hack/kustomize"
 	"github.com/example/nginx-operator/internal/operand"
 )
 
@@ -30,46 +29,12 @@ const Job = "nginx-operator"
 // config. namespace is the operator's namespace, or "" for the namespace of config/default.
 // repository is the path of the repository.
 func Render(repository, namespace string, parts ...string) ([]*resource.Resource, error) {
-	dir, err := os.MkdirTemp("", "monitoring-")
+	rendered, err := kustomize.Render(filepath.Join(repository, "config"),
+		types.Kustomization{Namespace: namespace, Resources: parts, Components: []string{"monitoring"}})
 	if err != nil {
-		return nil, fmt.Errorf("failed to make a directory: %w", err)
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	// Kustomize accepts only relative paths.
-	config, err := relative(dir, filepath.Join(repository, "config"))
-	if err != nil {
-		return nil, fmt.Errorf("failed to find config/monitoring: %w", err)
-	}
-	kustomization := types.Kustomization{Namespace: namespace, Components: []string{filepath.Join(config, "monitoring")}}
-	for _, part := range parts {
-		kustomization.Resources = append(kustomization.Resources, filepath.Join(config, part))
-	}
-	text, err := yaml.Marshal(kustomization)
-	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, "kustomization.yaml"), text, 0o600)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("failed to write the kustomization: %w", err)
-	}
-	rendered, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
-	if err != nil {
-		return nil, fmt.Errorf("failed to render config/monitoring: %w", err)
+		return nil, err
 	}
 	return rendered.Resources(), nil
-}
-
-// relative returns the relative path between two directories after resolving symbolic links.
-func relative(from, to string) (string, error) {
-	var err error
-	for _, path := range []*string{&from, &to} {
-		if *path, err = filepath.Abs(*path); err == nil {
-			*path, err = filepath.EvalSymlinks(*path)
-		}
-		if err != nil {
-			return "", err
-		}
-	}
-	return filepath.Rel(from, to)
 }
 
 // Rules returns the PrometheusRule of config/monitoring. Unknown fields are errors.
