@@ -18,13 +18,11 @@ import (
 type Gate struct {
 	policy  Policy
 	changed chan struct{}
-	// known is closed by the first call of Listed.
-	known chan struct{}
+	// listed is closed by the first call of Listed. From then on, unseen has each object that
+	// existed when this process started and that was not reconciled yet.
+	listed chan struct{}
 
-	mu sync.Mutex
-	// listed is true after Listed. From then on, unseen has each object that existed when this
-	// process started and that was not reconciled yet.
-	listed bool
+	mu     sync.Mutex
 	all    sets.Set[types.NamespacedName]
 	unseen sets.Set[types.NamespacedName]
 	// forgotten has the objects that were dropped before Listed. An older list still contains them.
@@ -58,7 +56,7 @@ type waiters struct {
 // New returns a Gate with a policy.
 func New(policy Policy) *Gate {
 	return &Gate{
-		policy: policy, changed: make(chan struct{}, 1), known: make(chan struct{}),
+		policy: policy, changed: make(chan struct{}, 1), listed: make(chan struct{}),
 		all: sets.New[types.NamespacedName](), unseen: sets.New[types.NamespacedName](), forgotten: sets.New[types.NamespacedName](),
 		members: map[types.NamespacedName]member{}, namespaces: map[string]Counts{},
 		waiting: map[waiters]sets.Set[types.NamespacedName]{}, at: map[Place]sets.Set[types.NamespacedName]{},
@@ -77,10 +75,10 @@ func (g *Gate) Listed(objects []types.NamespacedName) {
 			g.all.Insert(object)
 		}
 	}
-	if !g.listed {
-		close(g.known)
+	if !g.isListed() {
+		close(g.listed)
 	}
-	g.listed, g.forgotten = true, nil
+	g.forgotten = nil
 	g.admit(types.NamespacedName{})
 }
 
@@ -129,7 +127,7 @@ func (g *Gate) Forget(object types.NamespacedName) {
 	g.set(object, member{place: Outside})
 	g.all.Delete(object)
 	g.unseen.Delete(object)
-	if !g.listed {
+	if !g.isListed() {
 		g.forgotten.Insert(object)
 	}
 	g.admit(types.NamespacedName{})
@@ -197,7 +195,7 @@ func firstOf(names []string) string {
 
 func (g *Gate) state() State {
 	out := State{All: len(g.all), Unseen: len(g.unseen), Namespaces: g.namespaces}
-	if !g.listed {
+	if !g.isListed() {
 		out.Unseen++
 	}
 	return out

@@ -26,9 +26,18 @@ func (s gateSource) Start(_ context.Context, queue workqueue.TypedRateLimitingIn
 // WaitForSync implements source.SyncingSource.
 func (s gateSource) WaitForSync(ctx context.Context) error {
 	select {
-	case <-s.known:
+	case <-s.listed:
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("failed to list the objects for the rollout: %w", ctx.Err())
+	}
+}
+
+func (g *Gate) isListed() bool {
+	select {
+	case <-g.listed:
+		return true
+	default:
+		return false
 	}
 }
