@@ -35,15 +35,25 @@ func TryIt(readme string) (script, answer string, err error) {
 
 // Section returns the lines that a section tells readers to run, in the only sh block under its heading.
 func Section(page, heading string) (string, error) {
-	section := regexp.MustCompile(`(?ms)^#+ ` + regexp.QuoteMeta(heading) + `\n(.*?)(?:^#+ |\z)`).FindStringSubmatch(page)
-	if section == nil {
-		return "", fmt.Errorf("the page has no section %q", heading)
+	section, err := sectionOf(page, heading)
+	if err != nil {
+		return "", err
 	}
-	scripts := shellFence.FindAllStringSubmatch(section[1], -1)
+	scripts := shellFence.FindAllStringSubmatch(section, -1)
 	if len(scripts) != 1 {
 		return "", fmt.Errorf("the section %q has %d sh blocks, want one", heading, len(scripts))
 	}
 	return scripts[0][1], nil
+}
+
+// sectionOf returns the text below a heading of the second level or deeper, up to the next one. A line of a block that
+// starts with one "#" is a comment.
+func sectionOf(page, heading string) (string, error) {
+	section := regexp.MustCompile(`(?ms)^##+ ` + regexp.QuoteMeta(heading) + `\n(.*?)(?:^##+ |\z)`).FindStringSubmatch(page)
+	if section == nil {
+		return "", fmt.Errorf("the page has no section %q", heading)
+	}
+	return section[1], nil
 }
 
 var yamlFile = regexp.MustCompile("(?ms)^```yaml\n# ([a-z-]+\\.yaml)\n(.*?)^```$")
@@ -51,12 +61,12 @@ var yamlFile = regexp.MustCompile("(?ms)^```yaml\n# ([a-z-]+\\.yaml)\n(.*?)^```$
 // Files returns the files that a section tells readers to write, by name. Each is a yaml block under its heading whose
 // first line is a comment with the name.
 func Files(page, heading string) (map[string]string, error) {
-	section := regexp.MustCompile(`(?ms)^##+ ` + regexp.QuoteMeta(heading) + `\n(.*?)(?:^##+ |\z)`).FindStringSubmatch(page)
-	if section == nil {
-		return nil, fmt.Errorf("the page has no section %q", heading)
+	section, err := sectionOf(page, heading)
+	if err != nil {
+		return nil, err
 	}
 	out := map[string]string{}
-	for _, block := range yamlFile.FindAllStringSubmatch(section[1], -1) {
+	for _, block := range yamlFile.FindAllStringSubmatch(section, -1) {
 		out[block[1]] = block[2]
 	}
 	if len(out) == 0 {

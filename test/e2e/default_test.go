@@ -91,16 +91,22 @@ func testDefaultUpgrade(t *testing.T) {
 	}
 
 	// Admission also works without OLM.
-	bad := newObject(fleet.namespace, "bad", 1)
-	bad.Spec.Image = "not an image"
-	if err := suite.admin.Create(t.Context(), bad); !apierrors.IsInvalid(err) {
-		t.Errorf("a bad image is answered with: %v", err)
-	}
+	requireAdmission(t, fleet.namespace)
 
 	must(t, deleteNamespace(t.Context(), fleet.namespace))
 	waitForNoNamespace(t, fleet.namespace)
 	kubectl(t, "delete", "--wait", "-k", filepath.Join(installed, "config", "default"))
 	waitForUninstall(t)
+}
+
+// requireAdmission requires that the operator's admission rejects an invalid object.
+func requireAdmission(t *testing.T, namespace string) {
+	t.Helper()
+	bad := newObject(namespace, "bad", 1)
+	bad.Spec.Image = "not an image"
+	if err := suite.admin.Create(t.Context(), bad); !apierrors.IsInvalid(err) {
+		t.Errorf("a bad image is answered with: %v", err)
+	}
 }
 
 // waitForNoNamespace waits until a deleted namespace and its instances are gone.

@@ -27,7 +27,6 @@ import (
 	"testing"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/yaml"
 )
 
@@ -144,11 +143,7 @@ func testInstallManifest(t *testing.T) {
 	must(t, err)
 	repository, _, _ := strings.Cut(os.Getenv("OPERATOR_IMAGE"), ":v")
 	runsFrom(t, operators, repository+"@sha256:")
-	bad := newObject(instance.Namespace, "bad", 1)
-	bad.Spec.Image = "not an image"
-	if err := suite.admin.Create(t.Context(), bad); !apierrors.IsInvalid(err) {
-		t.Errorf("a bad image is answered with: %v", err)
-	}
+	requireAdmission(t, instance.Namespace)
 	must(t, deleteNamespace(t.Context(), instance.Namespace))
 	waitForNoNamespace(t, instance.Namespace)
 	kubectl(t, "delete", "--wait", "-f", manifest)

@@ -4,11 +4,9 @@
 package images
 
 import (
-	"embed"
 	"fmt"
 	"path"
 	"slices"
-	"strings"
 
 	"github.com/example/nginx-operator/test/cluster/internal/debian"
 	"github.com/example/nginx-operator/test/cluster/internal/layout"
@@ -25,12 +23,6 @@ const (
 
 // exporter is the program that exports nginx's metrics to Prometheus.
 const exporter = "nginx-prometheus-exporter"
-
-// nginxUser is the user ID in the image nginxinc/nginx-unprivileged.
-const nginxUser = 101
-
-//go:embed nginx
-var nginxFiles embed.FS
 
 // recipe describes how to create an image. write writes its layer.
 type recipe struct {
@@ -151,114 +143,6 @@ func toolImage(l layout.Layout, names []string, config imageConfig, programs ...
 		}
 		return writeBusybox(w)
 	}}
-}
-
-// standIns are the image names under which the nginx of Debian's default suite runs on the local
-// cluster:
-//   - the default images of this release and of the releases before 0.5.1
-//   - another tag for the same files, to test a change of the image
-//   - the applications in the documents of the examples (examples/sidecarset, examples/myapp)
-var standIns = []string{
-	nginxRepository + ":1.30.7", nginxRepository + ":1.28.0", nginxRepository + ":1.31.9",
-	"docker.io/library/nginx:1.15.1", "docker.io/library/myapp:latest",
-}
-
-const nginxRepository = "docker.io/nginxinc/nginx-unprivileged"
-
-// NginxOf returns the image name for the nginx of a Debian suite.
-func NginxOf(suite string) string { return nginxRepository + ":debian-" + suite }
-
-// nginxImage returns the recipe of a replacement for nginxinc/nginx-unprivileged: Debian's nginx
-// with the same user, port, paths, and signals.
-func nginxImage(packages []string, names ...string) recipe {
-	return recipe{
-		names: names,
-		config: imageConfig{
-			User:         fmt.Sprint(nginxUser),
-			ExposedPorts: map[string]struct{}{"8080/tcp": {}},
-			Env:          []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin"},
-			// No entrypoint, because Pods can set a command of their own.
-			Cmd:        []string{"nginx", "-g", "daemon off;"},
-			StopSignal: "SIGQUIT",
-		},
-		write: func(w *layerWriter) error {
-			for _, file := range [][2]string{
-				{"etc/nginx/nginx.conf", "nginx.conf"},
-				{"etc/nginx/conf.d/default.conf", "default.conf"},
-				{"usr/share/nginx/html/index.html", "index.html"},
-			} {
-				data, err := nginxFiles.ReadFile("nginx/" + file[1])
-				if err != nil {
-					return fmt.Errorf("failed to read %s: %w", file[1], err)
-				}
-				if err := w.text(file[0], string(data)); err != nil {
-					return err
-				}
-			}
-			for _, link := range [][2]string{{"access.log", "/dev/stdout"}, {"error.log", "/dev/stderr"}} {
-				if err := w.link("var/log/nginx/"+link[0], link[1]); err != nil {
-					return err
-				}
-			}
-			for _, dir := range []string{"var/cache/nginx", "var/lib/nginx"} {
-				if err := w.dir(dir, 0o755, nginxUser); err != nil {
-					return err
-				}
-			}
-			for _, file := range packages {
-				if err := w.debianPackage(file, skipNginxFile); err != nil {
-					return err
-				}
-			}
-			// Another Debian package installs these links. Some packages rely on them.
-			for _, link := range [][2]string{{"lib", "usr/lib"}, {"lib64", "usr/lib64"}} {
-				if err := w.link(link[0], link[1]); err != nil {
-					return err
-				}
-			}
-			return writeBusybox(w)
-		},
-	}
-}
-
-// rootImage returns the recipe of a replacement for the image nginx: it starts as root, listens on
-// port 80, and its workers run as the user nginx.
-func rootImage(packages []string) recipe {
-	out := nginxImage(packages, "docker.io/library/nginx:1.30")
-	out.config.User, out.config.ExposedPorts = "", map[string]struct{}{"80/tcp": {}}
-	write := out.write
-	out.write = func(w *layerWriter) error {
-		main, err := nginxFiles.ReadFile("nginx/nginx.conf")
-		if err != nil {
-			return fmt.Errorf("failed to read nginx.conf: %w", err)
-		}
-		// The first file under a name is the one in the image.
-		for _, file := range [][2]string{
-			{"etc/nginx/nginx.conf", "user nginx;\n" + string(main)},
-			{"etc/nginx/conf.d/default.conf", "server {\n    listen 80;\n    root /usr/share/nginx/html;\n}\n"},
-		} {
-			if err := w.text(file[0], file[1]); err != nil {
-				return err
-			}
-		}
-		return write(w)
-	}
-	return out
-}
-
-// skipNginxFile reports whether nginx does not need a file in a container.
-func skipNginxFile(name string) bool {
-	for _, dir := range []string{
-		"/usr/share/doc", "/usr/share/locale", "/usr/share/man", "/usr/share/lintian", "/etc/init.d", "/etc/logrotate.d", "/etc/ufw",
-		"/etc/nginx/sites-available", "/etc/nginx/sites-enabled", "/etc/nginx/modules-enabled",
-	} {
-		if name == dir || strings.HasPrefix(name, dir+"/") {
-			return true
-		}
-	}
-	// The static busybox would load these plug-ins, which belong to another build of the C library,
-	// and crash.
-	return strings.Contains(name, "/gconv") || strings.HasPrefix(path.Base(name), "libnss_")
 }
 
 // busyboxCommands are the commands that Pods of the cluster and its tests run.
