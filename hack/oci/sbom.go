@@ -29,8 +29,8 @@ const (
 	supplier    = "The nginx-operator project"
 	sumComment  = "The checksum of a Go module is its h1 sum of go.sum, a SHA-256 of the names and sums of its files, as " +
 		"hexadecimal digits."
-	sbomComment = "Made from the build information of the Go programs in the image. " + sumComment + " Of what is no Go program, the " +
-		"layers and the base image are named."
+	sbomComment = "Made from the build information of the Go programs in the image. " + sumComment + " For files that are not Go " +
+		"programs, it names the layers and the base image."
 	programComment = "Made from the build information of the Go programs. " + sumComment
 )
 

@@ -45,7 +45,7 @@ func (a *accessReviews) set(err error, allowed ...string) {
 
 // TestSplitByAccess verifies that a namespace without permissions does not keep the operator from
 // watching the others. If it has permissions in none, or the API server does not answer, it watches
-// what it was told to.
+// all namespaces of the flag.
 func TestSplitByAccess(t *testing.T) {
 	for name, test := range map[string]struct {
 		reviews           *accessReviews
