@@ -70,8 +70,8 @@ type NginxOperatorStatus struct {
 
 	// firstDeclarationHash is the SHA-256 hash of the annotation
 	// operator.example.com/first-declaration of the Deployment. The annotation has the record of
-	// the applied spec until the spec changes for the first time. The operator ignores an
-	// annotation with another hash.
+	// the spec with which the Deployment was created. The operator ignores an annotation with
+	// another hash.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="First declaration hash"

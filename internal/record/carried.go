@@ -2,6 +2,7 @@ package record
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -25,24 +26,37 @@ import (
 // carrier is the kind of a record in a list if a Deployment carries it.
 const carrier = "Deployment"
 
+// confirmed returns the record in the annotation of a Deployment, and false if it has none that the
+// status confirms.
+func confirmed(object *v1alpha2.NginxOperator, deployment *appsv1.Deployment) (carried.Record, bool) {
+	if deployment == nil || !metav1.IsControlledBy(deployment, object) {
+		return carried.Record{}, false
+	}
+	found, ok := carried.Parse(deployment.Annotations[wellknown.AnnotationFirstDeclaration])
+	return found, ok && found.Hash == object.Status.FirstDeclarationHash
+}
+
 // carriedBy returns the record that a Deployment carries, or nil if it carries none that the status
-// confirms. The record has no data if the Deployment is from the cache.
+// confirms, or an old one. A record is old under the same condition under which a ControllerRevision
+// is deleted: it is neither applied nor the last good one. The record has no data if the Deployment
+// is from the cache.
 func carriedBy(object *v1alpha2.NginxOperator, deployment *appsv1.Deployment) *appsv1.ControllerRevision {
-	if deployment == nil {
+	found, ok := confirmed(object, deployment)
+	if !ok {
 		return nil
 	}
-	annotation := deployment.Annotations[wellknown.AnnotationFirstDeclaration]
-	found, ok := carried.Parse(annotation)
-	if !ok || found.Hash != object.Status.FirstDeclarationHash || !metav1.IsControlledBy(deployment, object) {
+	name, good := Name(object, found.Name), object.Status.LastGoodRevision
+	if deployment.Labels[wellknown.LabelRecord] != found.Name && (good == nil || good.Revision != name) {
 		return nil
 	}
 	return &appsv1.ControllerRevision{
 		TypeMeta: metav1.TypeMeta{Kind: carrier},
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: object.Namespace, Name: Name(object, found.Name), UID: deployment.UID, CreationTimestamp: deployment.CreationTimestamp,
+			Namespace: object.Namespace, Name: name, UID: deployment.UID, CreationTimestamp: deployment.CreationTimestamp,
 			Annotations: map[string]string{wellknown.AnnotationFirstDeclaration: found.Hash},
 		},
-		Data: runtime.RawExtension{Raw: carried.Data(annotation, found.Hash)}, Revision: found.Revision,
+		Data:     runtime.RawExtension{Raw: carried.Data(deployment.Annotations[wellknown.AnnotationFirstDeclaration], found.Hash)},
+		Revision: found.Revision,
 	}
 }
 
@@ -74,9 +88,10 @@ func (s Store) readCarried(ctx context.Context, of *appsv1.ControllerRevision, n
 	return out, nil
 }
 
-// Carry sets where the record of a rendering is. The Deployment carries it if it is new and no
-// record exists, or if it has carried it since its creation. Otherwise, and if the record is too
-// large, the record is a ControllerRevision.
+// Carry sets where the record of a rendering is, and whether the Deployment carries a record. A new
+// Deployment carries its record if no record exists and it is small enough. From then on it carries
+// this record, of whichever declaration: removing the annotation would be a new generation of the
+// Deployment. Every other record is a ControllerRevision.
 func (s Store) Carry(ctx context.Context, object *v1alpha2.NginxOperator, of *Rendering) error {
 	of.Recorded = true
 	deployment := of.Inputs.Deployment
@@ -99,19 +114,24 @@ func (s Store) Carry(ctx context.Context, object *v1alpha2.NginxOperator, of *Re
 		return nil
 	}
 
-	found := carriedBy(object, deployment)
-	if found == nil || found.Name != of.Revision.Name {
+	found, ok := confirmed(object, deployment)
+	if !ok {
 		return nil
 	}
-	of.Inputs.Carried = carried.Head(deployment.Annotations[wellknown.AnnotationFirstDeclaration])
-	of.Recorded = !slices.ContainsFunc(records, func(one appsv1.ControllerRevision) bool {
-		return one.Name == found.Name && one.Kind == carrier
-	})
+	isOnly := len(records) == 1 && records[0].Kind == carrier
+	of.Recorded = !isOnly || records[0].Name != of.Revision.Name
+	if of.Recorded {
+		spec, err := json.Marshal(of.Object.Spec)
+		if err != nil || len(spec) > carried.MaxBytes {
+			return err // the Deployment may need the bytes for other annotations
+		}
+	}
+	of.Inputs.Carried = found.Head
 	return nil
 }
 
-// Earlier returns the record of the last good revision, with its data, if only the Deployment
-// carries it, and the write of a rendering ends that. Otherwise it returns nil.
+// Earlier returns the record of the last good revision, with its data, if it is not a
+// ControllerRevision yet, and a rendering is of another revision. Otherwise it returns nil.
 func (s Store) Earlier(ctx context.Context, object *v1alpha2.NginxOperator, of Rendering) ([]client.Object, error) {
 	good := object.Status.LastGoodRevision
 	if good == nil || good.Revision == of.Revision.Name || object.Status.FirstDeclarationHash == "" {

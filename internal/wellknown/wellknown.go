@@ -49,8 +49,8 @@ const (
 	// LabelRecord is on the Deployment. Its value is the end of the name of the ControllerRevision that the Deployment was made from. It is
 	// a label because the API server counts a change of a Deployment's annotations as a new generation.
 	LabelRecord = "operator.example.com/record"
-	// AnnotationFirstDeclaration is on a Deployment whose declaration has never changed. It has the record of the declaration, which has no
-	// ControllerRevision then. See internal/carried for its form.
+	// AnnotationFirstDeclaration is on the Deployment. It has the record of the declaration with which the Deployment was created, which needs
+	// no ControllerRevision until another declaration is applied. See internal/carried for its form.
 	AnnotationFirstDeclaration = "operator.example.com/first-declaration"
 	// AnnotationContent is on the Deployment after a ConfigMap was found that did not hold the content in its name. It keeps the end of the
 	// names of the ConfigMaps that its Pods mount since.

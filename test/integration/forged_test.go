@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/carried"
 	"github.com/example/nginx-operator/internal/wellknown"
 	"github.com/example/nginx-operator/test/harness/mutate"
 )
@@ -189,32 +190,57 @@ func TestForgedFirstDeclaration(t *testing.T) {
 }
 
 // TestSecondDeclaration verifies that the record of the first declaration becomes a
-// ControllerRevision before the Deployment is changed, because it is the last good one.
+// ControllerRevision before the Deployment is changed, because it is the last good one. The
+// Deployment continues to carry it, so a change that does not concern the Deployment is no new
+// generation of it. A spec that may need the bytes of the annotation removes it.
 func TestSecondDeclaration(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
 	object := newInstance(namespace, "web")
 	before := serve(t, object)
 	first := must1(waitForStatusOnce(t.Context(), namespace, "web"))(t).Status.LastGoodRevision.Revision
-	_, data, _ := strings.Cut(before.deployment.Annotations[wellknown.AnnotationFirstDeclaration], " ")
-	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.ForceRedeploy = "again" })
-	waitFor(t, func() error {
+	annotation := before.deployment.Annotations[wellknown.AnnotationFirstDeclaration]
+	_, data, _ := strings.Cut(annotation, " ")
+	recorded := func(records int) *appsv1.Deployment {
 		live := &appsv1.Deployment{}
-		must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(before.deployment), live))
-		if name := live.Labels[wellknown.LabelRecord]; first == "web-"+name || live.Annotations[wellknown.AnnotationFirstDeclaration] != "" {
-			return fmt.Errorf("the Deployment is of the record %s", name)
-		}
-		return nil
-	})
-	records := must1(revisionsOf(t.Context(), namespace))(t)
-	if len(records) != 2 {
-		t.Errorf("%d records", len(records))
+		waitFor(t, func() error {
+			must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(before.deployment), live))
+			found, err := revisionsOf(t.Context(), namespace)
+			if name := live.Labels[wellknown.LabelRecord]; err != nil || len(found) != records || first == "web-"+name {
+				return errors.Join(fmt.Errorf("%d records, and the Deployment is of the record %s", len(found), name), err)
+			}
+			return nil
+		})
+		return live
 	}
-	for _, record := range records {
+
+	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.ForceRedeploy = "again" })
+	second := recorded(2)
+	for _, record := range must1(revisionsOf(t.Context(), namespace))(t) {
 		if record.Name == first && string(record.Data.Raw) != data {
 			t.Errorf("the record is %s, the Deployment carried %s", record.Data.Raw, data)
 		}
 	}
+	rollOutUntilReady(t, namespace, "web")
+
+	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Service = &v1alpha2.Service{Type: corev1.ServiceTypeNodePort} })
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+	if live := recorded(1); live.Generation != second.Generation || live.Annotations[wellknown.AnnotationFirstDeclaration] != annotation {
+		t.Errorf("the change of a Service led to generation %d of the Deployment, which carries %.60s",
+			live.Generation, live.Annotations[wellknown.AnnotationFirstDeclaration])
+	}
+
+	update(t, object, func(o *v1alpha2.NginxOperator) {
+		o.Spec.Service.Annotations = map[string]string{"example.com/long": strings.Repeat("x", carried.MaxBytes)}
+	})
+	waitFor(t, func() error {
+		live := &appsv1.Deployment{}
+		must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(before.deployment), live))
+		if live.Annotations[wellknown.AnnotationFirstDeclaration] != "" {
+			return errors.New("the Deployment of a large spec carries the record of its first declaration")
+		}
+		return nil
+	})
 }
 
 // TestForgedRecordIsNotBelieved verifies that the operator replaces a record that a tenant forged
