@@ -25,8 +25,6 @@ type Gate struct {
 	mu     sync.Mutex
 	all    sets.Set[types.NamespacedName]
 	unseen sets.Set[types.NamespacedName]
-	// forgotten has the objects that were dropped before Listed. An older list still contains them.
-	forgotten sets.Set[types.NamespacedName]
 	// members has the instances that are not Outside. namespaces has their counts.
 	members    map[types.NamespacedName]member
 	namespaces map[string]Counts
@@ -57,29 +55,36 @@ type waiters struct {
 func New(policy Policy) *Gate {
 	return &Gate{
 		policy: policy, changed: make(chan struct{}, 1), listed: make(chan struct{}),
-		all: sets.New[types.NamespacedName](), unseen: sets.New[types.NamespacedName](), forgotten: sets.New[types.NamespacedName](),
+		all: sets.New[types.NamespacedName](), unseen: sets.New[types.NamespacedName](),
 		members: map[types.NamespacedName]member{}, namespaces: map[string]Counts{},
 		waiting: map[waiters]sets.Set[types.NamespacedName]{}, at: map[Place]sets.Set[types.NamespacedName]{},
 	}
 }
 
 // Listed sets the objects that existed a moment ago. The Gate admits no instance until it has seen
-// all of them, because an unseen instance may have started or failed. It does not wait for objects
-// that were forgotten since the list was read, because no reconcile of them may follow.
+// all objects of the first list, because an unseen instance may have started or failed. A later
+// list only ends the wait for objects that are gone: no reconcile follows for an object that is
+// deleted between the list and the start of the watch.
 func (g *Gate) Listed(objects []types.NamespacedName) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for _, object := range objects {
-		if !g.all.Has(object) && !g.forgotten.Has(object) {
-			g.unseen.Insert(object)
-			g.all.Insert(object)
-		}
-	}
-	if !g.isListed() {
+	existing := sets.New(objects...)
+	if g.isListed() {
+		gone := g.unseen.Difference(existing)
+		g.unseen, g.all = g.unseen.Difference(gone), g.all.Difference(gone)
+	} else {
+		g.unseen = existing.Difference(g.all)
+		g.all = g.all.Union(existing)
 		close(g.listed)
 	}
-	g.forgotten = nil
 	g.admit(types.NamespacedName{})
+}
+
+// Waits reports whether objects of the first list are still unseen.
+func (g *Gate) Waits() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.unseen) > 0
 }
 
 // Ask reports whether a waiting instance may start now. If it may not, the Gate requests a
@@ -127,9 +132,6 @@ func (g *Gate) Forget(object types.NamespacedName) {
 	g.set(object, member{place: Outside})
 	g.all.Delete(object)
 	g.unseen.Delete(object)
-	if !g.isListed() {
-		g.forgotten.Insert(object)
-	}
 	g.admit(types.NamespacedName{})
 }
 

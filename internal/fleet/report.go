@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -50,15 +51,22 @@ func (r *Reporter) Start(ctx context.Context) error {
 	}
 
 	var told verdict
-	alone := holds{}
+	alone, listed := holds{}, time.Now()
 	for ctx.Err() == nil {
+		var relist time.Time
+		if r.Gate.Waits() {
+			if time.Since(listed) >= retryAfter && r.list(ctx) == nil {
+				listed = time.Now()
+			}
+			relist = time.Now().Add(retryAfter)
+		}
 		overdue, expires := r.Gate.Expire(time.Now())
 		if len(overdue) > 0 {
 			r.Log.Info("Fleet rollout: instances roll for too long and have lost their slots, their namespaces start no other",
 				"instances", some(overdue), "after", SlotTime.String())
 		}
 		now := r.look(alone)
-		wait := until(expires, now.ends)
+		wait := until(relist, expires, now.ends)
 		if now.known && now.verdict != told {
 			if err := r.Condition.Set(ctx, now.status, now.reason, now.message); err == nil {
 				if told.reason != "" || now.reason != ReasonIdle {
@@ -100,16 +108,14 @@ func (r *Reporter) look(alone holds) timed {
 	return r.Gate.policy.verdict(state, failing, alone, time.Now())
 }
 
-// until returns a channel that receives at the earlier of two times. It ignores a zero time, and
-// returns nil if both are zero.
-func until(a, b time.Time) <-chan time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		a = b
-	}
-	if a.IsZero() {
+// until returns a channel that receives at the earliest of some times. It ignores zero times, and
+// returns nil if all are zero.
+func until(times ...time.Time) <-chan time.Time {
+	times = slices.DeleteFunc(times, time.Time.IsZero)
+	if len(times) == 0 {
 		return nil
 	}
-	return time.After(time.Until(a))
+	return time.After(time.Until(slices.MinFunc(times, time.Time.Compare)))
 }
 
 // sleep waits for a duration. It returns false if the context ends first.

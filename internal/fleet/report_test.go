@@ -24,8 +24,6 @@ type flaky struct {
 	client.Reader
 	objects                         int
 	listFailures, conditionFailures int
-	// listed is called between the answer of a list and its use.
-	listed func()
 
 	mu     sync.Mutex
 	told   []string
@@ -43,15 +41,21 @@ func (f *flaky) List(_ context.Context, list client.ObjectList, _ ...client.List
 	if f.listFailures--; f.listFailures >= 0 {
 		return errors.New("not yet")
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	for i := range f.objects {
 		key := objectOf(i)
 		object := v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 		list.(*v1alpha2.NginxOperatorList).Items = append(list.(*v1alpha2.NginxOperatorList).Items, object)
 	}
-	if f.listed != nil {
-		f.listed()
-	}
 	return nil
+}
+
+// keep sets the number of the objects of later lists.
+func (f *flaky) keep(objects int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.objects = objects
 }
 
 func (f *flaky) Set(_ context.Context, status metav1.ConditionStatus, reason, _ string) error {
@@ -111,44 +115,35 @@ func TestReporter(t *testing.T) {
 	})
 }
 
-// TestForgottenSinceList verifies that an object that is deleted between a list and its use does
-// not block the rollout. No reconcile of this object follows.
-func TestForgottenSinceList(t *testing.T) {
-	for name, event := range map[string]func(*Gate){
-		"deleted":                        func(g *Gate) { g.Forget(objectOf(2)) },
-		"deleted after a reconcile":      func(g *Gate) { g.Seen(objectOf(2)); g.Forget(objectOf(2)) },
-		"deleted, created, and deleted":  func(g *Gate) { g.Forget(objectOf(2)); g.Seen(objectOf(2)); g.Forget(objectOf(2)) },
-		"deleted, and created by a user": func(g *Gate) { g.Forget(objectOf(2)); g.Report(objectOf(2), Outside, false) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			g := New(tenPercent)
-			f := &flaky{objects: 3, listed: func() { event(g) }}
-			reporter := &Reporter{Gate: g, Cache: f, Condition: f, Metrics: f, Log: logr.Discard()}
-			if err := reporter.list(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-
-			g.Report(objectOf(0), Outside, false)
-			if !g.Ask(objectOf(1), Waiting) {
-				t.Errorf("no instance starts: %+v", g.State())
-			}
-		})
-	}
-}
-
-// TestUnseenSinceList verifies that a list does not hide an object that has not been reconciled
-// yet.
-func TestUnseenSinceList(t *testing.T) {
-	g := New(tenPercent)
-	f := &flaky{objects: 3, listed: func() { g.Forget(objectOf(2)) }}
-	reporter := &Reporter{Gate: g, Cache: f, Condition: f, Metrics: f, Log: logr.Discard()}
-	if err := reporter.list(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-
-	if g.Ask(objectOf(1), Waiting) {
-		t.Errorf("an instance starts before web-0 was seen: %+v", g.State())
-	}
+// TestDeletedSinceList verifies that an object that is deleted between the list and the start of the
+// watch does not block the rollout. No reconcile of this object follows. An object that exists is
+// waited for.
+func TestDeletedSinceList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, f := New(tenPercent), &flaky{objects: 3}
+		reporter := &Reporter{Gate: g, Cache: f, Condition: f, Metrics: f, Log: logr.Discard()}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- reporter.Start(ctx) }()
+		synctest.Wait()
+		g.Ask(objectOf(1), Waiting)
+		f.keep(2) // web-2 is gone
+		time.Sleep(3 * retryAfter)
+		if g.Ask(objectOf(1), Waiting) {
+			t.Errorf("an instance starts before web-0 was seen: %+v", g.State())
+		}
+		g.Report(objectOf(0), Outside, false)
+		if !g.Ask(objectOf(1), Waiting) {
+			t.Errorf("no instance starts: %+v", g.State())
+		}
+		if state := g.State(); state.All != 2 || g.Waits() {
+			t.Errorf("state %+v", state)
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // TestReporterBoundsTenants verifies that tenants with slow or failing instances can delay the

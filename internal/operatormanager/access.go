@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,7 +21,7 @@ const (
 	// accessInterval is the time between two checks of the namespaces without access. Replicas add
 	// up to the same time, so that they do not restart at once.
 	accessInterval = 10 * time.Second
-	// accessTimeout bounds one check.
+	// accessTimeout bounds the check of all namespaces. Those without an answer count as before.
 	accessTimeout = 10 * time.Second
 )
 
@@ -49,6 +50,8 @@ func Accessible(ctx context.Context, cfg *rest.Config, namespaces []string) ([]s
 func splitByAccess(
 	ctx context.Context, reviews typedauthorizationv1.SelfSubjectAccessReviewInterface, namespaces []string,
 ) ([]string, *MissingAccess) {
+	ctx, cancel := context.WithTimeout(ctx, accessTimeout)
+	defer cancel()
 	var accessible []string
 	missing := &MissingAccess{reviews: reviews}
 	for _, namespace := range namespaces {
@@ -78,16 +81,17 @@ func (m *MissingAccess) Start(ctx context.Context) error {
 			return nil
 		case <-time.After(accessInterval + rand.N(accessInterval)): //nolint:gosec // a delay, not a secret
 		}
-		var found []string
-		for _, namespace := range m.namespaces {
-			if mayWatch(ctx, m.reviews, namespace, false) {
-				found = append(found, namespace)
-			}
-		}
-		if len(found) > 0 {
+		if found := m.found(ctx); len(found) > 0 {
 			return fmt.Errorf("restarting to watch namespaces in which the operator has permissions now: %s", strings.Join(found, ", "))
 		}
 	}
+}
+
+// found returns the namespaces in which the operator has permissions now.
+func (m *MissingAccess) found(ctx context.Context) []string {
+	ctx, cancel := context.WithTimeout(ctx, accessTimeout)
+	defer cancel()
+	return slices.DeleteFunc(slices.Clone(m.namespaces), func(one string) bool { return !mayWatch(ctx, m.reviews, one, false) })
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable. Each replica has a cache.
@@ -98,8 +102,6 @@ func (m *MissingAccess) NeedLeaderElection() bool { return false }
 func mayWatch(
 	ctx context.Context, reviews typedauthorizationv1.SelfSubjectAccessReviewInterface, namespace string, otherwise bool,
 ) bool {
-	ctx, cancel := context.WithTimeout(ctx, accessTimeout)
-	defer cancel()
 	review, err := reviews.Create(ctx, &authorizationv1.SelfSubjectAccessReview{
 		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
 			Namespace: namespace, Verb: "watch", Group: v1alpha2.GroupVersion.Group, Resource: "nginxoperators",
