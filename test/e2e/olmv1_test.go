@@ -39,6 +39,11 @@ func TestOLMv1(t *testing.T) {
 		t.Skip("the cluster has OLM v0: make e2e-olm-v1 runs this test on a cluster with OLM v1")
 	}
 	t.Run("life", testLifeUnderOLMv1)
+	t.Run("install with cert-manager", func(t *testing.T) {
+		serveRelease(t)
+		startClean(t)
+		testInstallManifest(t, "install-cert-manager.yaml")
+	})
 }
 
 func testLifeUnderOLMv1(t *testing.T) {

@@ -6,6 +6,7 @@ package e2e
 //   - SHA256SUMS has the checksum of each file.
 //   - A second run of the same commit and images gives the same files, and signs them with a key.
 //   - install.yaml installs the operator by the digest of its image. Admission and an instance work.
+//     TestOLMv1 installs install-cert-manager.yaml, because its cluster has cert-manager.
 //   - The plugin in the archive has the release's version. krew's manifest has the checksum of each
 //     archive.
 //   - `kubectl delete` with the same file leaves nothing.
@@ -44,7 +45,7 @@ func TestRelease(t *testing.T) {
 	t.Run("checksums", testChecksums)
 	t.Run("again", testReleaseAgain)
 	t.Run("plugin", testReleasedPlugin)
-	t.Run("install", testInstallManifest)
+	t.Run("install", func(t *testing.T) { testInstallManifest(t, "install.yaml") })
 }
 
 // inDirectory runs a script in a directory, with the variables of download.
@@ -127,25 +128,26 @@ func testReleasedPlugin(t *testing.T) {
 	}
 }
 
-func testInstallManifest(t *testing.T) {
+func testInstallManifest(t *testing.T, file string) {
 	suite.operatorNamespace = defaultNamespace
 	defer func() { suite.operatorNamespace = "" }()
-	manifest := fmt.Sprintf("%s/download/v%s/install.yaml", releaseURL, suite.version)
+	manifest := fmt.Sprintf("%s/download/v%s/%s", releaseURL, suite.version, file)
 	began := time.Now()
 	kubectl(t, "apply", "--server-side", "-f", manifest)
 	// clean deletes only namespaces with this label.
 	kubectl(t, "label", "namespace", defaultNamespace, testLabel+"="+madeByTests)
 	kubectl(t, "rollout", "status", "-n", defaultNamespace, "--timeout=2m", "deployment/"+operatorName)
-	instance := newInstance(t, newNamespace(t, restricted), "web", 1)
-	t.Logf("FIGURE from install.yaml of the release to a ready instance: %s", seconds(time.Since(began)))
+	namespace := newNamespace(t, restricted)
+	refusesByAdmission(t, namespace)
+	newInstance(t, namespace, "web", 1)
+	t.Logf("FIGURE from %s of the release to a ready instance: %s", file, seconds(time.Since(began)))
 
 	operators, err := operatorPods(t.Context(), defaultNamespace)
 	must(t, err)
 	repository, _, _ := strings.Cut(os.Getenv("OPERATOR_IMAGE"), ":v")
 	runsFrom(t, operators, repository+"@sha256:")
-	requireAdmission(t, instance.Namespace)
-	must(t, deleteNamespace(t.Context(), instance.Namespace))
-	waitForNoNamespace(t, instance.Namespace)
+	must(t, deleteNamespace(t.Context(), namespace))
+	waitForNoNamespace(t, namespace)
 	kubectl(t, "delete", "--wait", "-f", manifest)
 	waitForUninstall(t)
 }
