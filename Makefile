@@ -157,7 +157,7 @@ bench: $(API_SERVER) ## Measure the operator: requests, memory, time for many ob
 	go test -tags=bench -v -count=1 -p=1 -run=TestCosts ./internal/...
 	$(ON_API_SERVER) go test -tags=bench -v -count=1 -timeout=60m -skip=OnCluster ./test/bench
 	$(ON_API_SERVER) go test -tags=bench -v -count=1 -timeout=15m -run=TestTenThousandPods ./examples/test/integration
-bench-cluster: demo ## Measure what an object costs on the local cluster, installed through OLM; writes the table of docs/performance.md.
+bench-cluster: demo bin/kwok ## Measure what an object costs on the local cluster, installed through OLM; writes the table of docs/performance.md.
 	BENCH_PAGE=$(CURDIR)/docs/performance.md $(IN_CLUSTER) go test -tags=bench -v -count=1 -timeout=60m -run=OnCluster ./test/bench
 soak: bin/kube-apiserver bin/etcd bin/kubectl ## Let the operator run for hours and watch what grows.
 	$(ON_API_SERVER) go test -tags=soak -v -count=1 -timeout=24h -run=Soak ./test/bench
@@ -253,7 +253,8 @@ bin/e2e.test: FORCE
 # Tools in the versions that hack/tools pins. bin/cluster knows how each is built, and whether it is up to date.
 TOOLS := controller-gen crd-ref-docs crdify etcd golangci-lint gotestsum helm helm4 kube-apiserver kube-controller-manager kubectl \
   kubernetes-1.30/kube-apiserver operator-sdk opm prometheus prometheus-operator promtool
-$(TOOLS:%=bin/%): bin/cluster FORCE
+# kwok is for bench-cluster only.
+$(TOOLS:%=bin/%) bin/kwok: bin/cluster FORCE
 	@bin/cluster build $(@:bin/%=%)
 tools: bin/cluster ## Build every tool that the tests and the local cluster need.
 	bin/cluster build $(if $(filter external,$(CLUSTER)),$(TOOLS))

@@ -97,6 +97,7 @@ var tools = []tool{
 	{name: "crd-ref-docs", module: "generate", pkg: "github.com/elastic/crd-ref-docs"},
 	{name: "crdify", module: "crdify", pkg: "sigs.k8s.io/crdify"},
 	{name: "gotestsum", module: "gotestsum", pkg: "gotest.tools/gotestsum"},
+	{name: "kwok", module: "kwok", pkg: "sigs.k8s.io/kwok/cmd/kwok"},
 	{name: "promtool", module: "prometheus", pkg: "github.com/prometheus/prometheus/cmd/promtool", tags: prometheusTags},
 	{name: "prometheus", module: "prometheus", pkg: "github.com/prometheus/prometheus/cmd/prometheus", tags: prometheusTags},
 	{
