@@ -5,7 +5,9 @@ package bench
 import (
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -15,7 +17,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes"
@@ -25,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/test/harness/apiserver"
 )
 
 const (
@@ -36,13 +38,15 @@ const (
 )
 
 // TestCreateOnCluster runs compareCreation on the local cluster, where all controllers run, with
-// the operator that OLM installed.
+// the operator that OLM installed. The Pods of the instances run on a fake Node.
 func TestCreateOnCluster(t *testing.T) {
 	e := newClusterEnvironment(t)
-	t.Cleanup(func() { e.scaleOperator(t, 2) })
+	e.startFakeNode(t)
+	e.placement = onFakeNode()
+	defer e.scaleOperator(t, 2) // not in a cleanup, where the context of the test has ended
 	e.scaleOperator(t, 0)
 	operator := subject{
-		metrics: "cluster-create", rounds: 5, maxProcessorTime: maxProcessorTime,
+		metrics: "cluster-create", maxProcessorTime: maxProcessorTime,
 		start: func() running {
 			e.scaleOperator(t, 2)
 			pids := e.operatorProcesses(t)
@@ -58,8 +62,14 @@ func TestCreateOnCluster(t *testing.T) {
 		},
 		clean:     func(namespace string) { e.deleteNamespace(t, namespace) },
 		apiServer: func() time.Duration { return e.apiServerTime(t) },
-	}
-	writeTable(t, "cluster-create", []result{e.compareCreation(t, operator, 0), e.compareCreation(t, operator, 2)})
+		count: func(namespace string) func() requests {
+			began := time.Now()
+			return func() requests { return auditedWrites(t, namespace, began) }
+		},
+	}.sized(t, 5)
+	results := []result{e.compareCreation(t, operator, 0), e.compareCreation(t, operator, 2)}
+	e.waitForDeletions(t) // Pods end as long as the fake Node exists
+	writeTable(t, "cluster-create", results)
 }
 
 // newClusterEnvironment connects to the cluster of the kubeconfig.
@@ -147,20 +157,33 @@ func (e *environment) operatorProcesses(t *testing.T) []int {
 	return pids
 }
 
-// deleteNamespace deletes a namespace with its contents, and returns when the namespace is gone.
+// deleteNamespace starts to delete a namespace with its contents. waitForDeletions waits for its end.
 func (e *environment) deleteNamespace(t *testing.T, name string) {
 	t.Helper()
 	e.deleteAll(t, name)
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	must(t, e.admin.Delete(t.Context(), namespace, &client.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationBackground)}))
-	waitFor(t, clusterPatience, func() error {
-		err := e.admin.Get(t.Context(), client.ObjectKeyFromObject(namespace), namespace)
-		if apierrors.IsNotFound(err) {
-			return nil
+	e.deleting = append(e.deleting, name)
+}
+
+// auditVerbs are the verbs of the API server's metrics, by the verbs of its audit log.
+var auditVerbs = map[string]string{"create": "POST", "update": "PUT", "patch": "PATCH", "delete": "DELETE"}
+
+// auditedWrites returns the operator's writes in a namespace since a time, by the cluster's audit
+// log. The API server's metrics do not report by client.
+func auditedWrites(t *testing.T, namespace string, since time.Time) requests {
+	t.Helper()
+	files, err := filepath.Glob(strings.TrimSuffix(os.Getenv("CLUSTER_AUDIT_LOG"), ".log") + "*.log") // with rotated files
+	must(t, err)
+	out := requests{}
+	for _, file := range files {
+		entries, err := apiserver.ReadAudit(file, strconv.Quote(operatorUser), strconv.Quote(namespace))
+		must(t, err)
+		for _, entry := range entries {
+			if ref := entry.ObjectRef; entry.IsWrite() && ref.Namespace == namespace && entry.RequestReceivedTimestamp.After(since) {
+				out[request{auditVerbs[entry.Verb], ref.APIGroup, ref.Resource, ref.Subresource}]++
+			}
 		}
-		if err == nil {
-			err = fmt.Errorf("namespace %s is still there", name)
-		}
-		return err
-	})
+	}
+	return out
 }

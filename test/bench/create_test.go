@@ -16,6 +16,8 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -43,27 +45,34 @@ var (
 	byOthers = []string{"ipaddresses", "replicasets", "endpoints", "endpointslices", "events", "subjectaccessreviews", "tokenreviews"}
 )
 
-// family is an object with its children, as the operator wrote them.
+// family is an object with its first and its last status and its children, as the operator wrote
+// them.
 type family struct {
-	object   *v1alpha2.NginxOperator
-	children []client.Object
+	first, last v1alpha2.NginxOperatorStatus
+	children    []client.Object
 }
 
 // subject is the operator in the environment where it is measured.
 type subject struct {
 	// metrics is the prefix of the names of the reported metrics.
 	metrics string
-	// rounds is the number of measurements of both the operator and the bare client.
-	rounds int
+	// rounds is the number of measurements of both the operator and the bare client, objects the
+	// number of objects in each.
+	rounds, objects int
+	// short means that rounds or objects are not the usual ones, so limits do not apply.
+	short bool
 	// start starts both replicas of the operator, and returns when one leads and both are ready.
 	start func() running
 	// clean removes the objects of a round, so that the next round has the same conditions. The
-	// operator is stopped at this time.
+	// operator is stopped at this time. The deletion of a namespace may still run when clean returns.
 	clean func(namespace string)
 	// apiServer returns the CPU time that the API server has used so far.
 	apiServer func() time.Duration
 	// rollOut makes the replicas of all instances ready. It is nil if controllers do it.
 	rollOut func(namespace string)
+	// count starts to count writes for the objects of a namespace. It returns a function that returns
+	// the writes since then.
+	count func(namespace string) (writes func() requests)
 	// maxProcessorTime is the limit per object. 0 means no limit.
 	maxProcessorTime time.Duration
 }
@@ -75,6 +84,18 @@ type running struct {
 	stop          func()
 }
 
+// sized sets the numbers of rounds and objects. BENCH_CREATE_ROUNDS and BENCH_CREATE_OBJECTS replace
+// them in short runs, which show that the measurement works.
+func (o subject) sized(t *testing.T, rounds int) subject {
+	t.Helper()
+	o.rounds, o.objects = intFromEnv(t, "BENCH_CREATE_ROUNDS", rounds), intFromEnv(t, "BENCH_CREATE_OBJECTS", createObjects)
+	if o.rounds == 0 || o.objects == 0 {
+		t.Fatal("BENCH_CREATE_ROUNDS and BENCH_CREATE_OBJECTS must be at least 1")
+	}
+	o.short = o.rounds != rounds || o.objects != createObjects
+	return o
+}
+
 // settled is the time without a write after which a measurement of the CPU time ends.
 const settled = 10 * time.Second
 
@@ -83,7 +104,7 @@ const settled = 10 * time.Second
 func TestCreate(t *testing.T) {
 	e := newEnvironment(t)
 	operator := subject{
-		metrics: "create", rounds: 3,
+		metrics: "create",
 		start: func() running {
 			leader := e.startLeader(t)
 			standby := e.startOperator(t)
@@ -98,13 +119,19 @@ func TestCreate(t *testing.T) {
 		clean:     func(namespace string) { e.deleteAll(t, namespace) },
 		apiServer: func() time.Duration { return e.apiServerTime(t) },
 		rollOut:   func(namespace string) { e.rollOutAll(t, namespace) },
-	}
+		count: func(string) func() requests {
+			before := e.writes(t)
+			return func() requests { return e.writes(t).since(before) }
+		},
+	}.sized(t, 3)
 	writeTable(t, "create", []result{e.compareCreation(t, operator, 0), e.compareCreation(t, operator, 2)})
 }
 
 // result has the medians of a comparison. Times of processors are per object.
 type result struct {
 	replicas                         int32
+	objects                          int
+	short                            bool
 	operator, bare                   time.Duration
 	processor, apiServer, bareServer time.Duration
 	written                          requests
@@ -124,38 +151,46 @@ func (e *environment) compareCreation(t *testing.T, operator subject, replicas i
 	reportLoad(t)
 	metric := func(name string) string { return fmt.Sprintf("%s-%d-replicas-%s", operator.metrics, replicas, name) }
 	var families map[string]*family
-	out := result{replicas: replicas}
+	out := result{replicas: replicas, objects: operator.objects, short: operator.short}
+	report := func(name string, round int, value float64, unit string) {
+		harness.Report(metric(fmt.Sprintf("%s-round-%d", name, round)), value, unit)
+	}
 	byOperator := func(round int) (one sample) {
 		process := operator.start()
+		e.waitForDeletions(t)
 		namespace := e.newNamespace(t, fmt.Sprintf("operator-%d-%d", replicas, round))
 		e.waitForQuiet(t, scrapeEvery, time.Minute)
-		before, used, served := e.writes(t), process.processorTime(), operator.apiServer()
-		one.took = e.timeCreation(t, namespace, replicas, nil)
-		if replicas > 0 && operator.rollOut != nil {
-			operator.rollOut(namespace)
+		writes, used, served := operator.count(namespace), process.processorTime(), operator.apiServer()
+		took, first := e.timeCreation(t, namespace, replicas, operator.objects, nil)
+		operator.settle(t, e, namespace, replicas)
+		one = sample{
+			took: took, processor: operator.each(process.processorTime() - used), apiServer: operator.each(operator.apiServer() - served),
 		}
-		e.waitForQuiet(t, settled, 3*time.Minute)
-		one.processor, one.apiServer = (process.processorTime()-used)/createObjects, (operator.apiServer()-served)/createObjects
-		harness.Report(metric(fmt.Sprintf("%d-operator-round-%d", createObjects, round)), seconds(one.took), "s")
-		harness.Report(metric(fmt.Sprintf("processor-time-per-object-round-%d", round)), milliseconds(one.processor), "ms")
+		report("operator", round, seconds(one.took), "s")
+		report("processor-time-per-object", round, milliseconds(one.processor), "ms")
+		report("api-server-per-object", round, milliseconds(one.apiServer), "ms")
+		e.checkReady(t, namespace, operator.objects)
 		if round == 0 {
-			out.written = e.writes(t).since(before)
+			out.written = writes()
 			operator.checkWrites(t, replicas, out.written, e.events(t, namespace))
-			families = e.harvest(t, namespace)
+			families = e.harvest(t, namespace, first)
 		}
 		process.stop()
 		operator.clean(namespace)
 		return one
 	}
 	byBareClient := func(round int) (one sample) {
+		e.waitForDeletions(t)
 		// Both namespaces have names of the same length, so that the objects have the same size.
 		namespace := e.newNamespace(t, fmt.Sprintf("bareness-%d-%d", replicas, round))
 		e.waitForQuiet(t, scrapeEvery, time.Minute)
 		served := operator.apiServer()
-		one.took = e.timeCreation(t, namespace, replicas, e.bareWriter(families))
-		e.waitForQuiet(t, settled, 3*time.Minute)
-		one.apiServer = (operator.apiServer() - served) / createObjects
-		harness.Report(metric(fmt.Sprintf("%d-bare-client-round-%d", createObjects, round)), seconds(one.took), "s")
+		one.took, _ = e.timeCreation(t, namespace, replicas, operator.objects, e.bareWriter(families))
+		e.writeLastStatus(t, namespace, families)
+		operator.settle(t, e, namespace, replicas)
+		one.apiServer = operator.each(operator.apiServer() - served)
+		report("bare-client", round, seconds(one.took), "s")
+		report("bare-client-api-server-per-object", round, milliseconds(one.apiServer), "ms")
 		operator.clean(namespace)
 		return one
 	}
@@ -179,6 +214,35 @@ func (e *environment) compareCreation(t *testing.T, operator subject, replicas i
 	return out
 }
 
+// settle makes the replicas ready if no controller does it, and waits until ten seconds after the
+// last write.
+func (o *subject) settle(t *testing.T, e *environment, namespace string, replicas int32) {
+	t.Helper()
+	if replicas > 0 && o.rollOut != nil {
+		o.rollOut(namespace)
+	}
+	e.waitForQuiet(t, settled, 3*time.Minute)
+}
+
+// each returns the part of one object in a time.
+func (o *subject) each(sum time.Duration) time.Duration { return sum / time.Duration(o.objects) }
+
+// checkReady checks that all objects are Ready.
+func (e *environment) checkReady(t *testing.T, namespace string, want int) {
+	t.Helper()
+	objects := &v1alpha2.NginxOperatorList{}
+	must(t, e.admin.List(t.Context(), objects, client.InNamespace(namespace)))
+	ready := 0
+	for i := range objects.Items {
+		if meta.IsStatusConditionTrue(objects.Items[i].Status.Conditions, v1alpha2.ConditionReady) {
+			ready++
+		}
+	}
+	if ready != want {
+		t.Errorf("%d objects in %s are Ready, want %d", ready, namespace, want)
+	}
+}
+
 // check reports the medians and fails the test if one exceeds its limit.
 func (r *result) check(t *testing.T, operator subject, metric func(string) string) {
 	t.Helper()
@@ -188,6 +252,9 @@ func (r *result) check(t *testing.T, operator subject, metric func(string) strin
 	harness.Report(metric("ratio"), harness.Round(ratio), fmt.Sprintf("(at most %v)", maxRatio))
 	harness.Report(metric("processor-time-per-object"), milliseconds(r.processor), "ms")
 	harness.Report(metric("api-server-per-object"), milliseconds(r.apiServer), "ms")
+	if operator.short {
+		return
+	}
 	if ratio > maxRatio {
 		t.Errorf("the operator takes %.2f times as long as a bare client, at most %v is allowed", ratio, maxRatio)
 	}
@@ -256,26 +323,31 @@ func (o *subject) checkWrites(t *testing.T, replicas int32, written requests, ev
 		}
 	}
 	t.Logf("writes: %s", written)
-	if children != wantChildren*createObjects || statuses != wantStatuses*createObjects {
+	if children != wantChildren*o.objects || statuses != wantStatuses*o.objects {
 		t.Errorf("%d writes of children and %d of the status for %d objects, want %d and %d for each",
-			children, statuses, createObjects, wantChildren, wantStatuses)
+			children, statuses, o.objects, wantChildren, wantStatuses)
 	}
-	each := float64(events) / createObjects
+	each := float64(events) / float64(o.objects)
 	harness.Report(o.metrics+"-events-per-object", harness.Round(each), "requests")
 	if events > 0 {
-		t.Errorf("%d Events for %d objects that became ready", events, createObjects)
+		t.Errorf("%d Events for %d objects that became ready", events, o.objects)
 	}
 }
 
-// timeCreation creates the objects and waits until each has its children and its status. It passes
-// each new object to write. If write is nil, the operator creates the children.
+// timeCreation creates n objects and waits until each has its children and its status. It passes
+// each new object to write. If write is nil, the operator creates the children. timeCreation also
+// returns the objects with their first status, by name.
 func (e *environment) timeCreation(
-	t *testing.T, namespace string, replicas int32, write func(context.Context, *v1alpha2.NginxOperator) error,
-) time.Duration {
+	t *testing.T, namespace string, replicas int32, n int, write func(context.Context, *v1alpha2.NginxOperator) error,
+) (took time.Duration, first map[string]*v1alpha2.NginxOperator) {
 	t.Helper()
-	created := make(chan *v1alpha2.NginxOperator, createObjects)
+	created := make(chan *v1alpha2.NginxOperator, n)
 	waited := make(chan error, 1)
-	go func() { waited <- e.watchStatus(t.Context(), namespace, createObjects, 3*time.Minute) }()
+	go func() {
+		var err error
+		first, err = e.watchStatus(t.Context(), namespace, n, 3*time.Minute)
+		waited <- err
+	}()
 	began := time.Now()
 
 	var writers sync.WaitGroup
@@ -292,9 +364,12 @@ func (e *environment) timeCreation(
 			})
 		}
 	}
-	inParallel(t, createWriters, createObjects, func(ctx context.Context, i int) error {
+	inParallel(t, createWriters, n, func(ctx context.Context, i int) error {
 		object := newInstance(namespace, i)
 		object.Spec.Replicas = ptr.To(replicas)
+		if replicas > 0 {
+			object.Spec.PodTemplate = e.placement
+		}
 		err := e.admin.Create(ctx, object)
 		created <- object
 		return err
@@ -307,12 +382,12 @@ func (e *environment) timeCreation(
 	default:
 	}
 	must(t, <-waited)
-	took := time.Since(began)
+	took = time.Since(began)
 
 	for _, list := range childLists() {
 		must(t, e.admin.List(t.Context(), list, client.InNamespace(namespace),
 			client.MatchingLabels{wellknown.LabelManagedBy: wellknown.OperatorName}))
-		want := createObjects
+		want := n
 		if _, ok := list.(*policyv1.PodDisruptionBudgetList); ok && replicas == 0 {
 			want = 0
 		}
@@ -320,18 +395,19 @@ func (e *environment) timeCreation(
 			t.Errorf("%d of %T, want %d", n, list, want)
 		}
 	}
-	return took
+	return took, first
 }
 
-// harvest returns the objects that the operator wrote, as it sent them. The children are in the
+// harvest returns what the operator wrote for each object, as it sent it. The children are in the
 // order of their creation.
-func (e *environment) harvest(t *testing.T, namespace string) map[string]*family {
+func (e *environment) harvest(t *testing.T, namespace string, first map[string]*v1alpha2.NginxOperator) map[string]*family {
 	t.Helper()
 	out := map[string]*family{}
 	objects := &v1alpha2.NginxOperatorList{}
 	must(t, e.admin.List(t.Context(), objects, client.InNamespace(namespace)))
 	for i := range objects.Items {
-		out[objects.Items[i].Name] = &family{object: &objects.Items[i]}
+		name := objects.Items[i].Name
+		out[name] = &family{first: first[name].Status, last: objects.Items[i].Status}
 	}
 	for _, list := range childLists() {
 		must(t, e.admin.List(t.Context(), list, client.InNamespace(namespace),
@@ -357,7 +433,8 @@ func asSent(child client.Object) client.Object {
 	return child
 }
 
-// bareWriter returns a function that repeats the operator's writes for the object of the same name.
+// bareWriter returns a function that repeats the operator's writes for the object of the same name,
+// up to the first status.
 func (e *environment) bareWriter(families map[string]*family) func(context.Context, *v1alpha2.NginxOperator) error {
 	children := map[string][]client.Object{}
 	for name, member := range families {
@@ -376,9 +453,27 @@ func (e *environment) bareWriter(families map[string]*family) func(context.Conte
 			}
 		}
 		patched := object.DeepCopy()
-		patched.Status = families[object.Name].object.Status
+		patched.Status = families[object.Name].first
 		return e.bare.Status().Patch(ctx, patched, client.MergeFrom(object), apply.FieldOwner)
 	}
+}
+
+// writeLastStatus writes the last status of the objects whose first status was not the last one. The
+// operator writes it when the replicas are ready, which is not part of the measured time.
+func (e *environment) writeLastStatus(t *testing.T, namespace string, families map[string]*family) {
+	t.Helper()
+	objects := &v1alpha2.NginxOperatorList{}
+	must(t, e.admin.List(t.Context(), objects, client.InNamespace(namespace)))
+	inParallel(t, concurrency, len(objects.Items), func(ctx context.Context, i int) error {
+		object := &objects.Items[i]
+		last := families[object.Name].last
+		if equality.Semantic.DeepEqual(object.Status, last) {
+			return nil
+		}
+		patched := object.DeepCopy()
+		patched.Status = last
+		return e.bare.Status().Patch(ctx, patched, client.MergeFrom(object), apply.FieldOwner)
+	})
 }
 
 // deleteAll deletes the objects of a namespace and their children.

@@ -6,7 +6,7 @@
 // There is no kubelet and no kube-controller-manager. So operands have no ReplicaSets and no Pods,
 // and there is no garbage collection. If a measurement needs ready instances, it writes the status
 // that the Deployment controller would write. `make bench-cluster` measures on the local cluster,
-// which has both.
+// which has both. There, the Pods of the measured instances run on a fake Node.
 //
 // KUBEBUILDER_ASSETS is the directory with kube-apiserver, etcd, and kubectl.
 package bench

@@ -114,6 +114,10 @@ type environment struct {
 	dir, kubeconfig string
 	// service is the endpoint that the API server calls for conversion and admission.
 	service *harness.Service
+	// placement is where Pods of instances with replicas run, or nil if it is not restricted.
+	placement *v1alpha2.PodTemplate
+	// deleting has the names of the namespaces whose deletion has started.
+	deleting []string
 }
 
 func newEnvironment(t *testing.T) *environment {
@@ -168,6 +172,22 @@ func (e *environment) newNamespace(t *testing.T, name string) string {
 	return name
 }
 
+// waitForDeletions waits until the namespaces that are being deleted are gone.
+func (e *environment) waitForDeletions(t *testing.T) {
+	t.Helper()
+	for _, name := range e.deleting {
+		waitFor(t, 5*time.Minute, func() error {
+			err := e.admin.Get(t.Context(), client.ObjectKey{Name: name}, &corev1.Namespace{})
+			if err == nil {
+				time.Sleep(500 * time.Millisecond)
+				return fmt.Errorf("namespace %s is still there", name)
+			}
+			return client.IgnoreNotFound(err)
+		})
+	}
+	e.deleting = nil
+}
+
 func newInstance(namespace string, i int) *v1alpha2.NginxOperator {
 	return &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("web-%05d", i)}}
 }
@@ -192,34 +212,37 @@ func inParallel(t *testing.T, workers, n int, do func(ctx context.Context, i int
 // operator writes the status after the children. A watch keeps the load on the API server low.
 func (e *environment) waitForStatus(t *testing.T, namespace string, n int, patience time.Duration) {
 	t.Helper()
-	if err := e.watchStatus(t.Context(), namespace, n, patience); err != nil {
-		t.Fatal(err)
-	}
+	_, err := e.watchStatus(t.Context(), namespace, n, patience)
+	must(t, err)
 }
 
-// watchStatus watches until n objects have a status of their current generation. It starts a new
-// watch if the API server closes one, for example because the client is too slow.
-func (e *environment) watchStatus(ctx context.Context, namespace string, n int, patience time.Duration) error {
+// watchStatus watches until n objects have a status of their current generation, and returns the
+// first such version of each. It starts a new watch if the API server closes one, for example
+// because the client is too slow.
+func (e *environment) watchStatus(
+	ctx context.Context, namespace string, n int, patience time.Duration,
+) (done map[string]*v1alpha2.NginxOperator, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	done := map[string]bool{}
+	done = map[string]*v1alpha2.NginxOperator{}
 	for len(done) < n {
 		watcher, err := e.admin.Watch(ctx, &v1alpha2.NginxOperatorList{}, client.InNamespace(namespace))
 		if err != nil {
-			return fmt.Errorf("%d of %d objects have a status: %w", len(done), n, err)
+			return nil, fmt.Errorf("%d of %d objects have a status: %w", len(done), n, err)
 		}
 		for open := true; open && len(done) < n; {
 			var event watch.Event
 			if event, open = <-watcher.ResultChan(); !open {
 				break
 			}
-			if object, ok := event.Object.(*v1alpha2.NginxOperator); ok && object.Status.ObservedGeneration == object.Generation {
-				done[object.Name] = true
+			object, ok := event.Object.(*v1alpha2.NginxOperator)
+			if ok && done[object.Name] == nil && object.Status.ObservedGeneration == object.Generation {
+				done[object.Name] = object
 			}
 		}
 		watcher.Stop()
 	}
-	return nil
+	return done, nil
 }
 
 // rollOut writes the status of a Deployment whose replicas of the newest revision are all ready, as

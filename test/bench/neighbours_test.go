@@ -57,7 +57,7 @@ func TestNeighbours(t *testing.T) {
 			t.Error(err)
 			return
 		}
-		if err := e.watchStatus(t.Context(), noisy, objects, 20*time.Minute); err != nil {
+		if _, err := e.watchStatus(t.Context(), noisy, objects, 20*time.Minute); err != nil {
 			t.Error(err)
 		}
 	})

@@ -13,13 +13,14 @@ import (
 )
 
 // writeTable prints the results as a Markdown table. If BENCH_PAGE is the path of a page, it also
-// replaces the table between the comments "bench NAME" and "end NAME" of that page.
+// replaces the table between the comments "bench NAME" and "end NAME" of that page. A page gets no
+// results of short runs.
 func writeTable(t *testing.T, name string, results []result) {
 	t.Helper()
 	text := table(results)
 	fmt.Println(text)
 	page := os.Getenv("BENCH_PAGE")
-	if page == "" {
+	if page == "" || results[0].short {
 		return
 	}
 	before, err := os.ReadFile(page)
@@ -46,12 +47,12 @@ func table(results []result) string {
 		name  string
 		value func(result) string
 	}{
-		{"objects per second, operator", func(r result) string { return fmt.Sprintf("%.1f", createObjects/r.operator.Seconds()) }},
-		{"objects per second, bare client", func(r result) string { return fmt.Sprintf("%.1f", createObjects/r.bare.Seconds()) }},
+		{"objects per second, operator", func(r result) string { return fmt.Sprintf("%.1f", float64(r.objects)/r.operator.Seconds()) }},
+		{"objects per second, bare client", func(r result) string { return fmt.Sprintf("%.1f", float64(r.objects)/r.bare.Seconds()) }},
 		{"processor time per object, both replicas", func(r result) string { return fmt.Sprintf("%.1f ms", milliseconds(r.processor)) }},
 		{"processor time of the API server per object", func(r result) string { return fmt.Sprintf("%.1f ms", milliseconds(r.apiServer)) }},
 		{"the same with the bare client", func(r result) string { return fmt.Sprintf("%.1f ms", milliseconds(r.bareServer)) }},
-		{"writes per object", func(r result) string { return perObject(r.written) }},
+		{"writes of the operator per object", func(r result) string { return r.perObject() }},
 	} {
 		fmt.Fprintf(&out, "| %s |", row.name)
 		for _, one := range results {
@@ -64,10 +65,10 @@ func table(results []result) string {
 
 // perObject lists the writes for one object by kind. It leaves out kinds that are written for fewer
 // than one object in a hundred.
-func perObject(written requests) string {
+func (r *result) perObject() string {
 	var out []string
-	for _, key := range slices.SortedFunc(maps.Keys(written), func(a, b request) int { return strings.Compare(a.String(), b.String()) }) {
-		if each := float64(written[key]) / createObjects; each >= 0.01 {
+	for _, key := range slices.SortedFunc(maps.Keys(r.written), func(a, b request) int { return strings.Compare(a.String(), b.String()) }) {
+		if each := float64(r.written[key]) / float64(r.objects); each >= 0.01 {
 			out = append(out, fmt.Sprintf("%.3g %s", each, key))
 		}
 	}
