@@ -16,6 +16,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -143,7 +144,7 @@ type sample struct{ took, processor, apiServer time.Duration }
 // compareCreation compares the operator with a bare client that only sends the same writes. It
 // measures the time to create the children of many new objects. The bare client writes the same
 // objects with the same number of workers to the same API server, without reading, comparing, or
-// logging, while no webhook answers. compareCreation also counts the operator's writes, and measures
+// logging, and without webhooks. compareCreation also counts the operator's writes, and measures
 // the CPU time until ten seconds after the last write. The first round is a warm-up, and records the
 // operator's writes for the bare client. In the other rounds, the two alternate in going first.
 func (e *environment) compareCreation(t *testing.T, operator subject, replicas int32) result {
@@ -157,6 +158,7 @@ func (e *environment) compareCreation(t *testing.T, operator subject, replicas i
 	}
 	byOperator := func(round int) (one sample) {
 		process := operator.start()
+		e.waitForConversion(t, apiextensionsv1.WebhookConverter)
 		e.waitForDeletions(t)
 		namespace := e.newNamespace(t, fmt.Sprintf("operator-%d-%d", replicas, round))
 		e.waitForQuiet(t, scrapeEvery, time.Minute)
@@ -180,15 +182,20 @@ func (e *environment) compareCreation(t *testing.T, operator subject, replicas i
 		return one
 	}
 	byBareClient := func(round int) (one sample) {
+		e.dropConversion(t)
 		e.waitForDeletions(t)
 		// Both namespaces have names of the same length, so that the objects have the same size.
 		namespace := e.newNamespace(t, fmt.Sprintf("bareness-%d-%d", replicas, round))
 		e.waitForQuiet(t, scrapeEvery, time.Minute)
+		// The first requests after a change of the CRD take longer.
+		must(t, e.admin.Create(t.Context(), newInstance(namespace, 0), client.DryRunAll))
+		must(t, e.admin.List(t.Context(), &v1alpha2.NginxOperatorList{}, client.InNamespace(namespace)))
 		served := operator.apiServer()
 		one.took, _ = e.timeCreation(t, namespace, replicas, operator.objects, e.bareWriter(families))
 		e.writeLastStatus(t, namespace, families)
 		operator.settle(t, e, namespace, replicas)
 		one.apiServer = operator.each(operator.apiServer() - served)
+		e.waitForConversion(t, apiextensionsv1.NoneConverter)
 		report("bare-client", round, seconds(one.took), "s")
 		report("bare-client-api-server-per-object", round, milliseconds(one.apiServer), "ms")
 		operator.clean(namespace)
