@@ -18,7 +18,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
@@ -43,7 +43,11 @@ func TestCreateOnCluster(t *testing.T) {
 	e := newClusterEnvironment(t)
 	e.startFakeNode(t)
 	e.placement = onFakeNode()
-	defer e.scaleOperator(t, 2) // not in a cleanup, where the context of the test has ended
+	// OLM would restore the replicas of the operator, and the conversion webhook of the CRD. It
+	// restores them at the end: not in a cleanup, where the context of the test has ended.
+	e.scale(t, "olm", "olm-operator", 0)
+	defer e.scale(t, "olm", "olm-operator", 1)
+	defer e.scaleOperator(t, 2)
 	e.scaleOperator(t, 0)
 	operator := subject{
 		metrics: "cluster-create", maxProcessorTime: maxProcessorTime,
@@ -94,29 +98,31 @@ func newClusterEnvironment(t *testing.T) *environment {
 	return e
 }
 
-// scaleOperator scales the operator in its ClusterServiceVersion, because OLM restores the replicas
-// of the Deployment. It waits until all replicas are ready and one of them leads, or, for 0
-// replicas, until no Pod is left.
+// scale sets the replicas of a Deployment.
+func (e *environment) scale(t *testing.T, namespace, name string, replicas int32) {
+	t.Helper()
+	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas))
+	must(t, e.admin.Patch(t.Context(), deployment, patch))
+	waitFor(t, clusterPatience, func() error {
+		err := e.admin.Get(t.Context(), client.ObjectKeyFromObject(deployment), deployment)
+		status := deployment.Status
+		if err == nil && (status.ObservedGeneration != deployment.Generation || status.Replicas != replicas || status.ReadyReplicas != replicas) {
+			err = fmt.Errorf("%d replicas of %s, %d of them ready, want %d", status.Replicas, name, status.ReadyReplicas, replicas)
+		}
+		return err
+	})
+}
+
+// scaleOperator scales the operator. It waits until all replicas are ready and one of them leads,
+// or, for 0 replicas, until no Pod is left.
 func (e *environment) scaleOperator(t *testing.T, replicas int32) {
 	t.Helper()
-	versions := &unstructured.UnstructuredList{}
-	versions.SetAPIVersion("operators.coreos.com/v1alpha1")
-	versions.SetKind("ClusterServiceVersionList")
-	must(t, e.admin.List(t.Context(), versions, client.InNamespace(operatorNamespace)))
-	if len(versions.Items) != 1 {
-		t.Fatalf("want one ClusterServiceVersion in %s, got %d", operatorNamespace, len(versions.Items))
-	}
-	patch := client.RawPatch("application/json-patch+json", fmt.Appendf(nil,
-		`[{"op":"add","path":"/spec/install/spec/deployments/0/spec/replicas","value":%d}]`, replicas))
-	must(t, e.admin.Patch(t.Context(), &versions.Items[0], patch))
-	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: operatorNamespace, Name: operatorName}}
+	e.scale(t, operatorNamespace, operatorName, replicas)
 	waitFor(t, clusterPatience, func() error {
-		if err := e.admin.Get(t.Context(), client.ObjectKeyFromObject(deployment), deployment); err != nil {
-			return err
-		}
 		pods := e.operatorPods(t)
-		if ready := deployment.Status.ReadyReplicas; ready != replicas || len(pods) != int(replicas) {
-			return fmt.Errorf("%d Pods of the operator, %d of them ready, want %d", len(pods), ready, replicas)
+		if len(pods) != int(replicas) {
+			return fmt.Errorf("%d Pods of the operator, want %d", len(pods), replicas)
 		}
 		leads := false
 		for i := range pods {
