@@ -30,5 +30,7 @@ type Address struct {
 	// port is the Service port that a NodePort forwards to. It is not set for other types: they
 	// serve all Service ports.
 	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=65535
 	Port int32 `json:"port,omitempty"`
 }

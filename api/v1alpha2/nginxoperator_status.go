@@ -19,11 +19,15 @@ type NginxOperatorStatus struct {
 	// readyReplicas is the number of ready Pods, of the current and of older revisions. The
 	// condition Ready reports whether all of them serve the current spec.
 	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Ready replicas",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:podCount"}
 	ReadyReplicas int32 `json:"readyReplicas"`
 
 	// updatedReplicas is the number of Pods of the current revision.
 	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Updated replicas",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:podCount"}
 	UpdatedReplicas int32 `json:"updatedReplicas,omitempty"`
 
