@@ -101,7 +101,7 @@ test-alone:
 # The oldest supported API server, which is minKubeVersion. Of the tests, those depend on it that are about schemas, defaults and rules in
 # them, admission and conversion by webhooks, pruning, server-side apply in two versions, dry runs, quotas, and the migration by a migrator
 # that is not part of the control plane. The control plane's own migrator, storagemigration.k8s.io/v1, came later.
-OLDEST         = bin/kubernetes-1.30/kube-apiserver
+OLDEST         = bin/kubernetes-oldest/kube-apiserver
 ON_OLDEST      = $(ON_API_SERVER) TEST_ASSET_KUBE_APISERVER=$(CURDIR)/$(OLDEST)
 OF_API_SERVER  = ^Test(Admission|Appl|Conversion|Defaults|Documentation|Drift|FailedPatch|Fields|Foreign|FormsOfFields|MigrationByTheOperator|Patches|Plan|Quota|Restore|Samples|Schema|Stor|Unreadable|V1alpha1|Verdict|Watch|WhatCanBe)
 LATER_THAN_OLDEST = ^TestMigrationByTheControlPlane$$
@@ -122,8 +122,10 @@ matrix-oldest: $(API_SERVER) $(OLDEST) bin/gotestsum
 matrix-newest: $(API_SERVER) bin/prometheus-operator bin/promtool bin/gotestsum
 	@mkdir -p dist
 	GOGC=300 $(ON_API_SERVER) $(GOTESTSUM) -timeout=90m -count=1 -p=1 -tags=matrix $(ON_API_SERVERS)
+# The tests read the APIs of the releases before and after, but run none of them.
+BUNDLES = $(filter-out %/v$(VERSION).yaml,$(wildcard catalog/nginx-operator/bundles/v*.yaml))
 matrix-nginx: export E2E_FULL = true
-matrix-nginx: cluster-olm images nginx-images bin/gotestsum $(E2E)
+matrix-nginx: cluster-olm images nginx-images $(BUNDLES:catalog/nginx-operator/bundles/%.yaml=dist/releases/%) dist/next bin/gotestsum $(E2E)
 	@mkdir -p dist
 	$(RELEASE) exec gotestsum --format=standard-verbose --raw-command --jsonfile=dist/$@.json -- \
 	  $(IN_CLUSTER) go tool test2json -t -p test/e2e bin/e2e.test -test.v=test2json -test.timeout=45m \
@@ -252,7 +254,7 @@ bin/e2e.test: FORCE
 
 # Tools in the versions that hack/tools pins. bin/cluster knows how each is built, and whether it is up to date.
 TOOLS := controller-gen crd-ref-docs crdify etcd golangci-lint gotestsum helm helm4 kube-apiserver kube-controller-manager kubectl \
-  kubernetes-1.30/kube-apiserver operator-sdk opm prometheus prometheus-operator promtool
+  kubernetes-oldest/kube-apiserver operator-sdk opm prometheus prometheus-operator promtool
 # kwok is for bench-cluster only.
 $(TOOLS:%=bin/%) bin/kwok: bin/cluster FORCE
 	@bin/cluster build $(@:bin/%=%)

@@ -40,6 +40,8 @@ const usage = `Usage: cluster COMMAND
                       build an image; FROM can name scratch and every image that the cluster has
   image push IMAGE... push images into the cluster's registry; Pods use them by the same name
   nginx SUITE...      make images with the nginx of suites of Debian, tagged debian-SUITE; the cluster starts with one
+
+CLUSTER_KUBERNETES=oldest starts a cluster with the oldest supported Kubernetes instead of the newest.
 `
 
 func main() {
@@ -70,6 +72,9 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	l, progress := layout.New(repo), host.NewProgress()
+	if l.Oldest, err = oldest(os.Getenv("CLUSTER_KUBERNETES")); err != nil {
+		return err
+	}
 	c := cluster.New(l, progress)
 	command, args := args[0], args[1:]
 	if plain, ok := plainCommands(l, c)[command]; ok {
@@ -103,6 +108,17 @@ func run(ctx context.Context, args []string) error {
 		fmt.Fprint(os.Stderr, usage)
 		return fmt.Errorf("unknown command %q", command)
 	}
+}
+
+// oldest reports whether a value of CLUSTER_KUBERNETES selects the oldest supported Kubernetes.
+func oldest(value string) (bool, error) {
+	switch value {
+	case "", "newest":
+		return false, nil
+	case "oldest":
+		return true, nil
+	}
+	return false, fmt.Errorf("unknown CLUSTER_KUBERNETES %q: set newest or oldest", value)
 }
 
 // plainCommands returns the commands without arguments.

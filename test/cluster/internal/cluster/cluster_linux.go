@@ -70,6 +70,9 @@ func (c *Cluster) lock(ctx context.Context) (unlock func(), err error) {
 
 // Up starts the cluster, or the components that do not run.
 func (c *Cluster) Up(ctx context.Context) error {
+	if err := c.Node.HasKubernetes(); err != nil {
+		return err
+	}
 	if c.healthy(ctx) {
 		c.Progress.Step("the cluster is up")
 		return nil

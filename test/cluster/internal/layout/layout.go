@@ -52,7 +52,16 @@ type Layout struct {
 	// ID is the name of the machine-wide resources: the network namespace, the cgroup, and the
 	// directory in /run.
 	ID string
+	// Oldest means that a new cluster runs the oldest supported Kubernetes, not the newest.
+	Oldest bool
 }
+
+// OldestKubernetes is the module of hack/tools, and the directory in bin, of the oldest supported
+// Kubernetes.
+const OldestKubernetes = "kubernetes-oldest"
+
+// KubernetesComponents are the components of Kubernetes that the cluster runs.
+var KubernetesComponents = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy"}
 
 // New derives the ID from the path of the clone, so that the clusters of two clones can run at the
 // same time.

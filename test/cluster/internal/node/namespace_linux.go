@@ -217,6 +217,13 @@ func (n *Node) arrangeMounts() error {
 			return err
 		}
 	}
+	if n.Oldest {
+		for _, name := range layout.KubernetesComponents {
+			if err := mount(n.Bin(filepath.Join(layout.OldestKubernetes, name)), n.NodeRunDir("bin", name), unix.MS_BIND); err != nil {
+				return err
+			}
+		}
+	}
 	// Copies of the machine's mounts (namespaces, containers) would keep them alive after their
 	// owners unmount them.
 	mounts, err := readMounts()

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/example/nginx-operator/test/cluster/internal/host"
 	"github.com/example/nginx-operator/test/cluster/internal/layout"
 )
 
@@ -42,10 +43,32 @@ func (n *Node) Prepare(ctx context.Context) error {
 	if err := n.createNetwork(ctx); err != nil {
 		return err
 	}
+	if err := host.WriteFile(n.State("kubernetes"), []byte(n.kubernetes()), 0o644); err != nil {
+		return err
+	}
 	if err := n.createMounts(); err != nil {
 		return err
 	}
 	return n.createCgroups()
+}
+
+func (n *Node) kubernetes() string {
+	if n.Oldest {
+		return "oldest"
+	}
+	return "newest"
+}
+
+// HasKubernetes returns an error if a running cluster has another Kubernetes than the layout.
+func (n *Node) HasKubernetes() error {
+	if n.Running() != nil {
+		return nil
+	}
+	running, err := os.ReadFile(n.State("kubernetes"))
+	if err != nil || string(running) == n.kubernetes() {
+		return ignoreNotExist(err)
+	}
+	return fmt.Errorf("the cluster has the %s Kubernetes: run `bin/cluster down` first, or set CLUSTER_KUBERNETES=%s", running, running)
 }
 
 // HasNetwork reports whether the network namespace exists.

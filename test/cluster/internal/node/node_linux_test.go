@@ -2,8 +2,10 @@ package node
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -88,4 +90,58 @@ func TestStaleNode(t *testing.T) {
 	must(os.RemoveAll(l.Bin("")))
 	clone()
 	wantStale(true)
+}
+
+// TestOldestKubernetes verifies that the node of a cluster with the oldest Kubernetes sees its
+// components in place of the newest ones, and that a running cluster keeps its Kubernetes.
+func TestOldestKubernetes(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("namespaces need root: run the tests as root")
+	}
+	l := layout.New(filepath.Join(t.TempDir(), "clone"))
+	for _, name := range append([]string{"etcd"}, layout.KubernetesComponents...) {
+		for _, dir := range []string{"", layout.OldestKubernetes} {
+			if err := host.WriteFile(l.Bin(filepath.Join(dir, name)), []byte(dir), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := os.MkdirAll(l.LogDir(), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	newest := New(l)
+	l.Oldest = true
+	oldest := New(l)
+	t.Cleanup(func() {
+		if err := oldest.Remove(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := errors.Join(newest.HasKubernetes(), oldest.HasKubernetes()); err != nil {
+		t.Error(err)
+	}
+	if err := oldest.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	err := oldest.inNode(func() error {
+		for _, name := range append([]string{"etcd"}, layout.KubernetesComponents...) {
+			want := layout.OldestKubernetes
+			if name == "etcd" {
+				want = ""
+			}
+			if got, err := os.ReadFile(filepath.Join(layout.NodeBinDir, name)); err != nil || string(got) != want {
+				t.Errorf("%s is that of %q, want %q: %v", name, got, want, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	if err := oldest.HasKubernetes(); err != nil {
+		t.Error(err)
+	}
+	if err := newest.HasKubernetes(); err == nil || !strings.Contains(err.Error(), "CLUSTER_KUBERNETES=oldest") {
+		t.Errorf("want an error with the remedy, got %v", err)
+	}
 }

@@ -33,13 +33,15 @@ type group struct {
 
 // output returns the value of -o: the file for a single tool, or the directory for several tools.
 func (g group) output(binDir string) string {
+	file := filepath.Join(binDir, g.tools[0].name)
 	if len(g.tools) == 1 {
-		return filepath.Join(binDir, g.tools[0].name)
+		return file
 	}
-	return binDir + string(filepath.Separator)
+	return filepath.Dir(file) + string(filepath.Separator)
 }
 
-// groupTools groups tools that one command can build: tools of the same module with the same flags.
+// groupTools groups tools that one command can build: tools of the same module with the same flags
+// in the same directory.
 // A tool whose name differs from Go's default name is a group of its own.
 func groupTools(l layout.Layout, selected []tool, goVersion string) ([]group, error) {
 	index := map[string]int{}
@@ -49,8 +51,8 @@ func groupTools(l layout.Layout, selected []tool, goVersion string) ([]group, er
 		if err != nil {
 			return nil, err
 		}
-		key := t.module + "\x00" + strings.Join(args, "\x00")
-		if path.Base(t.pkg) != t.name {
+		key := t.module + "\x00" + path.Dir(t.name) + "\x00" + strings.Join(args, "\x00")
+		if path.Base(t.pkg) != path.Base(t.name) {
 			key += "\x00" + t.name
 		}
 		i, ok := index[key]
@@ -106,7 +108,7 @@ func upToDate(l layout.Layout, name, stamp string) bool {
 // Build builds the named tools that are not up to date. Without names, it builds the tools that the
 // cluster requires.
 func Build(ctx context.Context, l layout.Layout, names []string, progress *host.Progress) error {
-	selected, err := selectTools(names)
+	selected, err := selectTools(l, names)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -45,24 +46,13 @@ type tool struct {
 	pkg     string
 	tags    string
 	ldflags func(versions moduleVersions) ([]string, error)
-	// cluster marks the tools that the cluster requires.
-	cluster bool
+	// cluster marks the tools that the cluster requires, and oldest those that the cluster with the
+	// oldest Kubernetes requires in addition.
+	cluster, oldest bool
 }
 
-var tools = []tool{
+var tools = slices.Concat(kubernetesComponents(Kubernetes.module, "."), kubernetesComponents(oldestKubernetes, oldestKubernetes), []tool{
 	{name: "kubectl", module: "kubernetes", pkg: Kubernetes.path + "/cmd/kubectl", ldflags: kubernetesFlags, cluster: true},
-	{name: "kube-apiserver", module: "kubernetes", pkg: Kubernetes.path + "/cmd/kube-apiserver", ldflags: kubernetesFlags, cluster: true},
-	{
-		name: "kube-controller-manager", module: "kubernetes", pkg: Kubernetes.path + "/cmd/kube-controller-manager",
-		ldflags: kubernetesFlags, cluster: true,
-	},
-	{name: "kube-scheduler", module: "kubernetes", pkg: Kubernetes.path + "/cmd/kube-scheduler", ldflags: kubernetesFlags, cluster: true},
-	{name: "kubelet", module: "kubernetes", pkg: Kubernetes.path + "/cmd/kubelet", ldflags: kubernetesFlags, cluster: true},
-	{name: "kube-proxy", module: "kubernetes", pkg: Kubernetes.path + "/cmd/kube-proxy", ldflags: kubernetesFlags, cluster: true},
-	{
-		name: "kubernetes-1.30/kube-apiserver", module: "kubernetes-1.30", pkg: Kubernetes.path + "/cmd/kube-apiserver",
-		ldflags: kubernetesFlags,
-	},
 	{name: "etcd", module: "etcd", pkg: "go.etcd.io/etcd/server/v3", cluster: true},
 	{name: "containerd", module: "containerd", pkg: containerd.path + "/cmd/containerd", cluster: true},
 	{name: "containerd-shim-runc-v2", module: "containerd", pkg: containerd.path + "/cmd/containerd-shim-runc-v2", cluster: true},
@@ -104,6 +94,22 @@ var tools = []tool{
 		name: "prometheus-operator", module: "prometheus-operator",
 		pkg: "github.com/prometheus-operator/prometheus-operator/cmd/operator",
 	},
+})
+
+// oldestKubernetes is the module of the oldest supported Kubernetes.
+const oldestKubernetes = layout.OldestKubernetes
+
+// kubernetesComponents returns the components of a Kubernetes that the cluster runs, and that are
+// built into a directory below bin.
+func kubernetesComponents(module, dir string) []tool {
+	components := make([]tool, 0, len(layout.KubernetesComponents))
+	for _, name := range layout.KubernetesComponents {
+		components = append(components, tool{
+			name: path.Join(dir, name), module: module, pkg: Kubernetes.path + "/cmd/" + name, ldflags: kubernetesFlags,
+			cluster: module != oldestKubernetes, oldest: module == oldestKubernetes,
+		})
+	}
+	return components
 }
 
 // kubernetesFlags returns flags that set the version that the API server reports. Without them, OLM
@@ -204,7 +210,7 @@ func (d Dependency) Dir(ctx context.Context, l layout.Layout) (string, error) {
 
 // selectTools returns the named tools. Without names, it returns the tools that the cluster
 // requires.
-func selectTools(names []string) ([]tool, error) {
+func selectTools(l layout.Layout, names []string) ([]tool, error) {
 	var selected []tool
 	for _, name := range names {
 		i := slices.IndexFunc(tools, func(t tool) bool { return t.name == name })
@@ -219,7 +225,7 @@ func selectTools(names []string) ([]tool, error) {
 	}
 	if len(names) == 0 {
 		for _, t := range tools {
-			if t.cluster {
+			if t.cluster || t.oldest && l.Oldest {
 				selected = append(selected, t)
 			}
 		}

@@ -43,7 +43,8 @@ func TestToolsArePinned(t *testing.T) {
 }
 
 func TestSelectTools(t *testing.T) {
-	all, err := selectTools(nil)
+	newest, oldest := layout.Layout{}, layout.Layout{Oldest: true}
+	all, err := selectTools(newest, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,18 +56,25 @@ func TestSelectTools(t *testing.T) {
 	if len(all) == 0 || len(all) == len(tools) {
 		t.Errorf("got %d of %d tools", len(all), len(tools))
 	}
-	named, err := selectTools([]string{"etcd", "opm"})
+	withOldest, err := selectTools(oldest, nil)
+	if err != nil || len(withOldest) != len(all)+len(layout.KubernetesComponents) {
+		t.Errorf("got %d tools with the oldest Kubernetes, and %d without it, %v", len(withOldest), len(all), err)
+	}
+	named, err := selectTools(newest, []string{"etcd", "opm"})
 	if err != nil || len(named) != 2 || named[0].name != "etcd" || named[1].name != "opm" {
 		t.Errorf("got %v, %v", named, err)
 	}
-	if _, err := selectTools([]string{"docker"}); err == nil || !strings.Contains(err.Error(), "kubectl") {
+	if _, err := selectTools(newest, []string{"docker"}); err == nil || !strings.Contains(err.Error(), "kubectl") {
 		t.Errorf("want an error that names the known tools, got %v", err)
 	}
 }
 
 func TestGroupTools(t *testing.T) {
 	l := thisRepo(t)
-	selected, err := selectTools([]string{"kubelet", "etcd", "grpc_health_probe", "kubectl", "catalog", "opm", "cert-manager-webhook"})
+	selected, err := selectTools(l, []string{
+		"kubelet", "etcd", "grpc_health_probe", "kubectl", "catalog", "opm", "cert-manager-webhook",
+		"kubernetes-oldest/kubelet", "kubernetes-oldest/kube-proxy",
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,6 +97,7 @@ func TestGroupTools(t *testing.T) {
 		"bin/grpc_health_probe grpc_health_probe",
 		"bin/ catalog opm",
 		"bin/cert-manager-webhook cert-manager-webhook",
+		"bin/kubernetes-oldest/ kubernetes-oldest/kubelet kubernetes-oldest/kube-proxy",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
