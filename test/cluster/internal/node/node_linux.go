@@ -62,7 +62,7 @@ func (n *Node) kubernetes() string {
 // HasKubernetes returns an error if a running cluster has another Kubernetes than the layout.
 func (n *Node) HasKubernetes() error {
 	if n.Running() != nil {
-		return nil
+		return nil //nolint:nilerr // no cluster runs, so it has no other Kubernetes
 	}
 	running, err := os.ReadFile(n.State("kubernetes"))
 	if err != nil || string(running) == n.kubernetes() {
