@@ -255,8 +255,8 @@ bin/e2e.test: FORCE
 # Tools in the versions that hack/tools pins. bin/cluster knows how each is built, and whether it is up to date.
 TOOLS := controller-gen crd-ref-docs crdify etcd golangci-lint gotestsum helm helm4 kube-apiserver kube-controller-manager kubectl \
   kubernetes-oldest/kube-apiserver operator-sdk opm prometheus prometheus-operator promtool
-# kwok is for bench-cluster only.
-$(TOOLS:%=bin/%) bin/kwok: bin/cluster FORCE
+# kwok is for bench-cluster, and hugo for the site.
+$(TOOLS:%=bin/%) bin/kwok bin/hugo: bin/cluster FORCE
 	@bin/cluster build $(@:bin/%=%)
 tools: bin/cluster ## Build every tool that the tests and the local cluster need.
 	bin/cluster build $(if $(filter external,$(CLUSTER)),$(TOOLS))

@@ -88,6 +88,7 @@ var tools = slices.Concat(kubernetesComponents(Kubernetes.module, "."), kubernet
 	{name: "crdify", module: "crdify", pkg: "sigs.k8s.io/crdify"},
 	{name: "gotestsum", module: "gotestsum", pkg: "gotest.tools/gotestsum"},
 	{name: "kwok", module: "kwok", pkg: "sigs.k8s.io/kwok/cmd/kwok"},
+	{name: "hugo", module: "hugo", pkg: "github.com/gohugoio/hugo"},
 	{name: "promtool", module: "prometheus", pkg: "github.com/prometheus/prometheus/cmd/promtool", tags: prometheusTags},
 	{name: "prometheus", module: "prometheus", pkg: "github.com/prometheus/prometheus/cmd/prometheus", tags: prometheusTags},
 	{
