@@ -64,7 +64,7 @@ manifests: bin/controller-gen ## CRD and RBAC, from api/ and controllers/.
 	rm $(NAME_IMAGES:%=%.bak)
 
 # Programs of this repository whose dependencies the operator's module is not to have.
-MODULES = hack/oci
+MODULES = hack/oci hack/site
 
 verify: bin/golangci-lint bin/operator-sdk bin/opm ## Generated files are up to date, lint and validation find nothing.
 	@hack/verify $(MODULES)
@@ -203,6 +203,16 @@ dist/next dist/external: dist/%: bin/release bin/oci FORCE
 dist/releases/v%: bin/release FORCE
 	$(RELEASE) tree $*
 
+##@ Site
+
+# The path of the URL under which dist/site is published.
+SITE_BASE ?= /
+site: bin/site bin/hugo bin/release ## Render docs/ of all releases as a website in dist/site. Needs npm.
+	bin/site build -base $(SITE_BASE)
+site-check: site ## Open each page of the site in Chromium; overflow, a dead link, or a missing diagram is a failure.
+	go test -C hack/site -tags=site -count=1 -run=TestCheckFindsDefects .
+	bin/site check -base $(SITE_BASE) -screenshots dist/site-screenshots
+
 ##@ Cluster
 
 # Where the API server reaches an operator that runs here: on the local cluster they are in one network.
@@ -246,8 +256,8 @@ clean: cluster-down ## Stop the local cluster and remove everything that was bui
 bin/cluster bin/demo bin/release bin/examples-demo bin/kubectl-nginx: FORCE
 	@go build -o $@ ./$(wildcard cmd/$(@F) test/$(@F) hack/$(@F) $(@F:examples-%=examples/test/%))
 
-# A program in a module of its own.
-bin/oci: FORCE
+# Programs in modules of their own.
+bin/oci bin/site: FORCE
 	@go build -C hack/$(@F) -o $(CURDIR)/$@ .
 bin/e2e.test: FORCE
 	@go test -c -o $@ ./test/e2e
