@@ -71,6 +71,9 @@ func (r *Reconciler) change(ctx context.Context, object *v1alpha2.NginxOperator,
 	}
 	applied, err := r.apply(ctx, object, of)
 	out.again = requeue.MinNonZero(out.again, applied.RequeueAfter)
+	if operand.HasInterimNames(spec, running) {
+		out.again = requeue.MinNonZero(out.again, requeue.Soon) // no event follows the operator's own writes
+	}
 	for _, failed := range applied.Failures {
 		out.Independent = append(out.Independent, *status.WriteFailure(failed.Err, spec))
 		again, err := retryOf(failed.Err, spec)

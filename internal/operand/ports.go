@@ -132,11 +132,23 @@ func leavingPorts(declared []Port, now Running) []Port {
 // ServedPorts returns all ports of the Service: the declared ports, and the ports that Pods still
 // serve.
 func ServedPorts(spec *v1alpha2.NginxOperatorSpec, now Running) []Port {
-	declared := declaredPorts(spec, now)
-	out := slices.Concat(declared, leavingPorts(declared, now))
-	interim(out, now.Service)
-	keepNodePorts(out, now)
+	out, _ := servedPorts(spec, now)
 	return out
+}
+
+// HasInterimNames reports whether a port of the Service gets a temporary name. Once the Service is
+// written, its ports can get their own names.
+func HasInterimNames(spec *v1alpha2.NginxOperatorSpec, now Running) bool {
+	_, interim := servedPorts(spec, now)
+	return interim
+}
+
+func servedPorts(spec *v1alpha2.NginxOperatorSpec, now Running) (out []Port, hasInterim bool) {
+	declared := declaredPorts(spec, now)
+	out = slices.Concat(declared, leavingPorts(declared, now))
+	hasInterim = interim(out, now.Service)
+	keepNodePorts(out, now)
+	return out, hasInterim
 }
 
 // Serves reports whether a Service has a port with this number.
@@ -144,9 +156,9 @@ func Serves(ports []corev1.ServicePort, number int32) bool {
 	return slices.ContainsFunc(ports, func(port corev1.ServicePort) bool { return port.Port == number })
 }
 
-// interim gives a port a temporary name while another port of the live Service has its name. A name
-// must never represent the endpoints of two ports.
-func interim(ports []Port, live []corev1.ServicePort) {
+// interim gives a port a temporary name while another port of the live Service has its name, and
+// reports whether it did. A name must never represent the endpoints of two ports.
+func interim(ports []Port, live []corev1.ServicePort) (renamed bool) {
 	numbers, names := sets.New[int32](), sets.New[string]()
 	for _, port := range ports {
 		numbers.Insert(port.Number)
@@ -163,6 +175,8 @@ func interim(ports []Port, live []corev1.ServicePort) {
 		if number, used := owner[ports[i].Name]; used && number != ports[i].Number {
 			ports[i].Name = freeName(ports[i].Name, ports[i].Number, names.Has)
 			names.Insert(ports[i].Name)
+			renamed = true
 		}
 	}
+	return renamed
 }

@@ -292,7 +292,8 @@ func TestContainerPortsAreOnesOwn(t *testing.T) {
 }
 
 // TestNamesGoRoundInSteps verifies that, in each step from one Service to another, no name moves to
-// another port while the Service retains the name's previous port. The number of steps is bounded.
+// another port while the Service retains the name's previous port. The number of steps is bounded,
+// and HasInterimNames reports each step that another one follows.
 func TestNamesGoRoundInSteps(t *testing.T) {
 	declarations := [][]any{
 		{"http", 8080, "admin", 9000},
@@ -322,7 +323,11 @@ func TestNamesGoRoundInSteps(t *testing.T) {
 				if step == 3 {
 					t.Fatalf("%v to %v does not end", before, after)
 				}
+				isLast := !HasInterimNames(&object.Spec, now)
 				now.Service = next
+				if isLast && !cmp.Equal(DesiredService(object, Inputs{Running: now}).Spec.Ports, next) {
+					t.Errorf("%v to %v, step %d: another step follows, and no port has an interim name", before, after, step)
+				}
 			}
 			for _, port := range declaredPorts(&object.Spec, now) {
 				if !slices.ContainsFunc(now.Service, func(p corev1.ServicePort) bool { return p.Name == port.Name && p.Port == port.Number }) {
