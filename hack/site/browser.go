@@ -17,8 +17,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// pageTimeout bounds the time for a page.
-const pageTimeout = time.Minute
+// pageTimeout bounds the time for a page. A busy machine takes minutes to draw a large diagram.
+const pageTimeout = 5 * time.Minute
 
 //go:embed inspect.js
 var inspectScript string
@@ -115,7 +115,8 @@ func (b *browser) set(w window) error {
 // inspect opens a page in a window, waits until it is rendered, and returns the findings.
 func (b *browser) inspect(address string, w window) (inspection, error) {
 	b.takeErrors()
-	if err := errors.Join(b.set(w), b.do(chromedp.Navigate(address))); err != nil {
+	// Without the last page, a change of the colors draws no diagrams again.
+	if err := errors.Join(b.do(chromedp.Navigate("about:blank")), b.set(w), b.do(chromedp.Navigate(address))); err != nil {
 		return inspection{}, err
 	}
 	out, err := value(b, chromedp.Evaluate[inspection](inspectScript, chromedp.EvalAwaitPromise))

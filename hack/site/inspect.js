@@ -1,15 +1,15 @@
 // It runs in each page, and returns what Go evaluates: the width of the page, its diagrams, anchors, and links.
 (async () => {
   const until = async state => {
-    for (const end = Date.now() + 15000; Date.now() < end; await new Promise(r => setTimeout(r, 20))) if (state()) return;
+    for (const end = Date.now() + 120000; Date.now() < end; await new Promise(r => setTimeout(r, 20))) if (state()) return;
   };
   const diagrams = [...document.querySelectorAll("pre.mermaid")];
   const drawn = diagram => {
     const drawing = diagram.querySelector("svg");
     return drawing && drawing.getAttribute("aria-roledescription") !== "error" && drawing.getBoundingClientRect().height > 0;
   };
-  await until(() => diagrams.every(drawn));
-  await document.fonts.ready;
+  if (document.querySelector("script[src$='/diagrams.js']")) await until(() => document.documentElement.dataset.diagrams === "done");
+  await until(() => document.fonts.status === "loaded");
 
   const width = document.documentElement.clientWidth, problems = [];
   const describe = element => `<${element.localName}> ${element.textContent.trim().replace(/\s+/g, " ").slice(0, 60)}`;

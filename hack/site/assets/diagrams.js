@@ -27,6 +27,7 @@ async function draw() {
       fontSize: "15px",
     },
   });
+  document.documentElement.dataset.diagrams = "drawing";
   document.querySelectorAll(".zoom").forEach(button => button.remove());
   for (const [diagram, source] of sources) {
     diagram.removeAttribute("data-processed");
@@ -41,6 +42,7 @@ async function draw() {
       console.error(error.str ?? error.message);
     }
   }
+  document.documentElement.dataset.diagrams = "done";
 }
 
 // zoomable scrolls a diagram rather than drawing it too small to read. If it is smaller than its natural size, a button opens it
@@ -71,5 +73,5 @@ function zoomable(diagram) {
   diagram.after(button);
 }
 
-dark.addEventListener("change", draw);
-draw();
+let drawn = draw();
+dark.addEventListener("change", () => drawn = drawn.then(draw));
