@@ -7,6 +7,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
+
+	"github.com/example/nginx-operator/internal/schema/schematest"
 )
 
 // TestSchemaBoundsQuantities verifies that the schema bounds each quantity with the pattern and the
@@ -23,7 +25,7 @@ func TestSchemaBoundsQuantities(t *testing.T) {
 	}
 	found := 0
 	for _, version := range crd.Spec.Versions {
-		eachSchema(version.Schema.OpenAPIV3Schema, version.Name, func(path string, schema *apiextensionsv1.JSONSchemaProps) {
+		schematest.Each(version.Schema.OpenAPIV3Schema, version.Name, func(path string, schema *apiextensionsv1.JSONSchemaProps) {
 			if !schema.XIntOrString || schema.Pattern == "" {
 				return
 			}
@@ -38,19 +40,5 @@ func TestSchemaBoundsQuantities(t *testing.T) {
 	}
 	if found < 9 {
 		t.Errorf("found %d quantities in the schema", found)
-	}
-}
-
-// eachSchema calls do for a schema and all schemas in it.
-func eachSchema(schema *apiextensionsv1.JSONSchemaProps, path string, do func(string, *apiextensionsv1.JSONSchemaProps)) {
-	do(path, schema)
-	for name, property := range schema.Properties {
-		eachSchema(&property, path+"."+name, do)
-	}
-	if schema.Items != nil && schema.Items.Schema != nil {
-		eachSchema(schema.Items.Schema, path+"[]", do)
-	}
-	if schema.AdditionalProperties != nil && schema.AdditionalProperties.Schema != nil {
-		eachSchema(schema.AdditionalProperties.Schema, path+"[*]", do)
 	}
 }

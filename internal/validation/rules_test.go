@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/apiserver/pkg/cel/environment"
 	"sigs.k8s.io/yaml"
+
+	"github.com/example/nginx-operator/internal/schema/schematest"
 )
 
 // TestRulesOnTheOldestKubernetes verifies that every rule of the CRD compiles on the oldest
@@ -44,30 +46,16 @@ func TestRulesOnTheOldestKubernetes(t *testing.T) {
 	}
 	count := 0
 	for _, served := range crd.Spec.Versions {
-		eachRule(served.Schema.OpenAPIV3Schema, func(rule string) {
-			count++
-			if _, issues := env.Compile(rule); issues.Err() != nil {
-				t.Errorf("Kubernetes %s does not take %s\n%v", csv.Spec.MinKubeVersion, strings.TrimSpace(rule), issues.Err())
+		schematest.Each(served.Schema.OpenAPIV3Schema, served.Name, func(path string, schema *apiextensionsv1.JSONSchemaProps) {
+			for _, rule := range schema.XValidations {
+				count++
+				if _, issues := env.Compile(rule.Rule); issues.Err() != nil {
+					t.Errorf("%s: Kubernetes %s does not take %s\n%v", path, csv.Spec.MinKubeVersion, strings.TrimSpace(rule.Rule), issues.Err())
+				}
 			}
 		})
 	}
 	if count < 20 {
 		t.Errorf("only %d rules were found", count)
-	}
-}
-
-// eachRule calls do for each rule of a schema.
-func eachRule(schema *apiextensionsv1.JSONSchemaProps, do func(rule string)) {
-	for _, rule := range schema.XValidations {
-		do(rule.Rule)
-	}
-	for _, property := range schema.Properties {
-		eachRule(&property, do)
-	}
-	if schema.Items != nil && schema.Items.Schema != nil {
-		eachRule(schema.Items.Schema, do)
-	}
-	if schema.AdditionalProperties != nil && schema.AdditionalProperties.Schema != nil {
-		eachRule(schema.AdditionalProperties.Schema, do)
 	}
 }
