@@ -12,7 +12,7 @@ const (
 	AfterVerdict = 10 * time.Minute
 	// UntilObserved is the interval of retries until the cache has the newest ReplicaSet of a rollout.
 	UntilObserved = time.Second
-	// Soon is the delay of a reconcile that needs what was just written.
+	// Soon is the delay of a reconcile that depends on the last write.
 	Soon = time.Millisecond
 )
 

@@ -9,14 +9,17 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // operatorCRD returns the CRD without content.
 func operatorCRD() *unstructured.Unstructured {
 	crd := &unstructured.Unstructured{}
 	crd.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
-	crd.SetName("nginxoperators.operator.example.com")
+	crd.SetName(wellknown.CRDName)
 	return crd
 }
 
@@ -27,7 +30,7 @@ func operatorCRD() *unstructured.Unstructured {
 // starts, it restores the webhook.
 func (e *environment) dropConversion(t *testing.T) {
 	t.Helper()
-	patch := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"conversion":{"strategy":"None","webhook":null}}}`))
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"conversion":{"strategy":"None","webhook":null}}}`))
 	must(t, e.admin.Patch(t.Context(), operatorCRD(), patch))
 }
 

@@ -36,7 +36,6 @@ const (
 	// migrationPatience bounds one migration. The control plane's migrator can back off for 1000 s
 	// after errors.
 	migrationPatience = 20 * time.Minute
-	crdName           = "nginxoperators.operator.example.com"
 	// manifestVariable sets --storage-migration-manifest. Without it, the operator rewrites objects
 	// itself.
 	manifestVariable = "NGINX_OPERATOR_STORAGE_MIGRATION_MANIFEST"
@@ -200,7 +199,7 @@ func (e *environment) watchRewrites(t *testing.T, namespace string) *rewrites {
 
 func (e *environment) crd(ctx context.Context) (*apiextensionsv1.CustomResourceDefinition, error) {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
-	return crd, e.admin.Get(ctx, client.ObjectKey{Name: crdName}, crd)
+	return crd, e.admin.Get(ctx, client.ObjectKey{Name: wellknown.CRDName}, crd)
 }
 
 // store changes the storage version of the CRD.

@@ -114,6 +114,9 @@ func (r *release) readAPI() error {
 // converts reports whether a release serves both API versions.
 func (r release) converts() bool { return slices.Contains(r.served, newer) }
 
+// andAfter returns r and the releases to which the graph leads from it.
+func (r release) andAfter() []release { return append([]release{r}, r.after()...) }
+
 // after returns the releases to which the graph leads from r, up to the current release.
 func (r release) after() []release {
 	n := slices.IndexFunc(suite.releases, func(other release) bool { return other.version == r.version })

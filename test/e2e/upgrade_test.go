@@ -107,7 +107,7 @@ func testGraph(t *testing.T, operator string) {
 	arrive(t, operator, "Manual", suite.first.version)
 	waitForDeprecation(t, operator, "BundleDeprecated", csvNameOf(suite.first.version)+" has the API v1alpha1 only")
 	fleet := newFleet(t, fewObjects)
-	releases := append([]release{suite.first}, suite.first.after()...)
+	releases := suite.first.andAfter()
 	fleet.walk(t, operator, suite.first, suite.previous)
 	installedInOrder(t, operator, releases[:len(releases)-1]...)
 	fleet.upgradeAutomatically(t, operator)
@@ -159,7 +159,7 @@ func testAutomatic(t *testing.T, operator string) {
 		arrive(t, operator, "Automatic", suite.version)
 		rolledOutOnce(t, operator, suite.version, installed)
 	})
-	installedInOrder(t, operator, append([]release{first}, first.after()...)...)
+	installedInOrder(t, operator, first.andAfter()...)
 	fleet.useNewFields(t)
 
 	fleet.step(t, "from "+suite.version+" to "+suite.next.version+", automatic", suite.next, func(func()) {
@@ -375,7 +375,7 @@ func rolledOutOnce(t *testing.T, operator, version string, installed time.Time) 
 	})
 }
 
-// retainedPlans is the number of InstallPlans from which on OLM deletes the oldest one
+// retainedPlans is the number of InstallPlans that OLM retains. It deletes older ones
 // (maxInstallPlanCount).
 const retainedPlans = 5
 

@@ -51,7 +51,7 @@ type tool struct {
 	cluster, oldest bool
 }
 
-var tools = slices.Concat(kubernetesComponents(Kubernetes.module, "."), kubernetesComponents(oldestKubernetes, oldestKubernetes), []tool{
+var tools = slices.Concat(kubernetesComponents(Kubernetes.module), kubernetesComponents(layout.OldestKubernetes), []tool{
 	{name: "kubectl", module: "kubernetes", pkg: Kubernetes.path + "/cmd/kubectl", ldflags: kubernetesFlags, cluster: true},
 	{name: "etcd", module: "etcd", pkg: "go.etcd.io/etcd/server/v3", cluster: true},
 	{name: "containerd", module: "containerd", pkg: containerd.path + "/cmd/containerd", cluster: true},
@@ -97,17 +97,18 @@ var tools = slices.Concat(kubernetesComponents(Kubernetes.module, "."), kubernet
 	},
 })
 
-// oldestKubernetes is the module of the oldest supported Kubernetes.
-const oldestKubernetes = layout.OldestKubernetes
-
-// kubernetesComponents returns the components of a Kubernetes that the cluster runs, and that are
-// built into a directory below bin.
-func kubernetesComponents(module, dir string) []tool {
+// kubernetesComponents returns the components of a Kubernetes that the cluster runs. Those of the
+// oldest Kubernetes are built into a directory of bin.
+func kubernetesComponents(module string) []tool {
+	isOldest, dir := module == layout.OldestKubernetes, ""
+	if isOldest {
+		dir = layout.OldestKubernetes
+	}
 	components := make([]tool, 0, len(layout.KubernetesComponents))
 	for _, name := range layout.KubernetesComponents {
 		components = append(components, tool{
 			name: path.Join(dir, name), module: module, pkg: Kubernetes.path + "/cmd/" + name, ldflags: kubernetesFlags,
-			cluster: module != oldestKubernetes, oldest: module == oldestKubernetes,
+			cluster: !isOldest, oldest: isOldest,
 		})
 	}
 	return components
