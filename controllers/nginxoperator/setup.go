@@ -149,7 +149,7 @@ func reportChanged(old, now client.Object) bool {
 	}
 	before, isDeployment := old.(*appsv1.Deployment)
 	after, remains := now.(*appsv1.Deployment)
-	return isDeployment && remains && !equality.Semantic.DeepEqual(before.Status, after.Status)
+	return isDeployment && remains && health.StatusChanged(after, before.Status)
 }
 
 // revisionEnds passes a ReplicaSet that is deleted or no longer requests Pods. Its ConfigMaps and

@@ -66,7 +66,10 @@ func TestChildChanged(t *testing.T) {
 		"the operator's own write":       {change: func(d *appsv1.Deployment) { d.Generation++ }},
 		"what somebody else has changed": {change: func(d *appsv1.Deployment) { d.Generation++ }, differs: true, passes: true},
 		"the status":                     {change: func(d *appsv1.Deployment) { d.Status.ReadyReplicas = 1 }, passes: true, reported: true},
-		"all that are in the cache":      {change: func(*appsv1.Deployment) {}, resync: true, passes: true},
+		"that it was seen": {change: func(d *appsv1.Deployment) {
+			d.Generation, d.Spec.Replicas, d.Status.ObservedGeneration = 1, ptr.To[int32](0), 1
+		}},
+		"all that are in the cache": {change: func(*appsv1.Deployment) {}, resync: true, passes: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1"}}

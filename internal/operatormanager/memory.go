@@ -30,8 +30,8 @@ func LimitMemory(lookup func(string) (string, bool)) error {
 }
 
 const (
-	// smallHeap is the size in bytes up to which the heap can grow, but at most to twice its live
-	// part, so a small heap is not collected all the time.
+	// smallHeap is the size in bytes up to which the heap can grow, so a small heap is not collected
+	// all the time.
 	smallHeap = 72 << 20
 	// heapRoom is the minimum growth in bytes between two collections. Above largeHeap minus
 	// heapRoom, the minimum decreases, and it is zero from largeHeap on.
@@ -40,24 +40,31 @@ const (
 	// heapGrowth is the minimum growth in percent. Most of a large heap is the cache, and Go's
 	// default of 100 would double it.
 	heapGrowth = 12
-	// leastHeap bounds GOGC to 100. The heap of a burst grows by GOGC until the next adjustment, and
-	// a standby has almost no live heap.
-	leastHeap = smallHeap / 2
+	// maxGOGC bounds the growth of a heap that a burst of requests fills. The growth is relative to
+	// what the last collection found alive, and is adjusted only after the next one.
+	maxGOGC = 100
+	// reserveSize is the size in bytes of the reserve, which GOGC counts as alive. Without it, a heap
+	// of 10 MiB could only grow by 10 MiB, and a standby would collect all the time.
+	reserveSize = 32 << 20
 )
 
-// gcPercent returns the value of GOGC for a number of live bytes.
+// gcPercent returns the value of GOGC for a number of live bytes, without the reserve.
 func gcPercent(live uint64) int {
-	live = max(live, leastHeap)
-	room := max(smallHeap-min(live, smallHeap), min(heapRoom, largeHeap-min(live, largeHeap)))
-	return max(heapGrowth, int(100*room/live)) //nolint:gosec // at most 100
+	room := max(smallHeap-min(live, smallHeap), min(heapRoom, largeHeap-min(live, largeHeap)), heapGrowth*live/100)
+	return int(min(maxGOGC, 100*room/(live+reserveSize))) //nolint:gosec // at most maxGOGC
 }
 
 // PaceGC limits the growth of the heap after each collection. It does nothing if GOGC is set.
 func PaceGC(lookup func(string) (string, bool)) {
-	if _, set := lookup("GOGC"); !set {
-		paceGC()
+	if _, set := lookup("GOGC"); set || reserve != nil {
+		return
 	}
+	reserve = make([]byte, reserveSize)
+	paceGC()
 }
+
+// reserve is never read or written, so the kernel provides no memory for it.
+var reserve []byte
 
 // collected is never reachable, so its cleanup runs after the next collection. It contains a
 // pointer, because small objects without pointers share memory with objects that can live longer.
@@ -66,6 +73,7 @@ type collected struct{ _ *collected }
 func paceGC() {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
-	debug.SetGCPercent(gcPercent(live[0].Value.Uint64()))
+	alive := live[0].Value.Uint64()
+	debug.SetGCPercent(gcPercent(alive - min(alive, uint64(len(reserve)))))
 	runtime.AddCleanup(&collected{}, func(struct{}) { paceGC() }, struct{}{})
 }
