@@ -109,8 +109,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha2.NginxOperat
 	result, applyErr := r.bring(ctx, object)
 	place := result.Place
 	defer func() { r.reportToFleet(object, place) }()
-	if apierrors.IsConflict(applyErr) || meta.IsNoMatchError(applyErr) {
-		// The cache was stale, or a kind is no longer served. Requeue without logging an error.
+	if apply.StartsOver(applyErr) { // requeue without logging an error
 		return reconcile.Result{Requeue: true}, nil //nolint:staticcheck // an error would be logged
 	}
 	if result.hold {

@@ -48,7 +48,7 @@ func (a *Applier) ApplyAll(
 
 	for _, child := range independent {
 		found, wait, err := a.applyOne(ctx, owner, content, child)
-		if startsOver(err) || ctx.Err() != nil {
+		if StartsOver(err) || ctx.Err() != nil {
 			return Applied{}, err
 		}
 		if err != nil {
@@ -80,6 +80,10 @@ func (a *Applier) applyOne(
 	return found, 0, err
 }
 
-// startsOver reports whether an error means that the declaration comes from an old state of the
-// cluster.
-func startsOver(err error) bool { return apierrors.IsConflict(err) || meta.IsNoMatchError(err) }
+// StartsOver reports whether an error means that the declaration comes from an old state of the
+// cluster. The owner is reconciled again then, and its status does not report the error. The API
+// server does not support the creation of a custom resource while its CustomResourceDefinition is
+// being deleted.
+func StartsOver(err error) bool {
+	return apierrors.IsConflict(err) || meta.IsNoMatchError(err) || apierrors.IsMethodNotSupported(err)
+}
