@@ -44,7 +44,7 @@ func TestAdmissionRefusesTransitionsOfTheService(t *testing.T) {
 				object.Object["spec"] = specManifest(t, v1alpha2.GroupVersion.Version, namespace, name, test.after).Object["spec"]
 				return suite.admin.Update(t.Context(), object)
 			})
-			if err == nil || !strings.Contains(err.Error(), test.want) {
+			if !harness.Says(err, test.want) {
 				t.Errorf("want a refusal with\n%s\ngot\n%v", test.want, err)
 			}
 		})

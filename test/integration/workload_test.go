@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/test/harness"
 )
 
 // TestWorkloadIsRefused verifies that the schema, the webhook, or the API server that the webhook
@@ -110,7 +111,7 @@ func TestWorkloadIsRefused(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			object := specManifest(t, v1alpha2.GroupVersion.Version, namespace, "web", test.spec)
 			err := client.WithFieldValidation(suite.admin, "Strict").Create(t.Context(), object)
-			if err == nil || !strings.Contains(err.Error(), test.want) {
+			if !harness.Says(err, test.want) {
 				t.Errorf("want a refusal with\n%s\ngot\n%v", test.want, err)
 			}
 		})
