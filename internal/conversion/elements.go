@@ -36,7 +36,12 @@ var errTooLong = fmt.Errorf("it has more than %d bytes, the limit of an object",
 // JSON. The last pair has an error if the list is incomplete, or if an element is too long.
 func elements(list io.Reader) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
-		from, text := bufio.NewReaderSize(list, 64<<10), []byte(nil)
+		from, text := readers.Get().(*bufio.Reader), []byte(nil)
+		from.Reset(list)
+		defer func() {
+			from.Reset(nil)
+			readers.Put(from)
+		}()
 		for first := true; ; first = false {
 			var end byte
 			var err error

@@ -61,7 +61,7 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 	}
 	out.text(`],"result":`).json(result).text("}}")
-	if err := out.flush(); err != nil {
+	if err := out.end(); err != nil {
 		logger.Error(err, "Failed to answer a conversion review")
 	}
 }

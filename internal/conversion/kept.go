@@ -46,7 +46,7 @@ func keep(spec map[string]any) (string, error) {
 	}
 	var out strings.Builder
 	out.Grow(size)
-	if err := newOutput(&out).json(kept).flush(); err != nil {
+	if err := newOutput(&out).json(kept).end(); err != nil {
 		return "", fmt.Errorf("failed to encode the fields that v1alpha1 does not have: %w", err)
 	}
 	return out.String(), nil

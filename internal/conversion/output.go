@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -21,7 +22,19 @@ type output struct {
 	err error
 }
 
-func newOutput(to io.Writer) *output { return &output{to: bufio.NewWriterSize(to, 32<<10)} }
+// writers and readers are reused: the API server requests a conversion for each write of an object,
+// for its watch cache of v1alpha1.
+var (
+	writers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 32<<10) }}
+	readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 64<<10) }}
+)
+
+// newOutput returns an output that has to be ended.
+func newOutput(to io.Writer) *output {
+	writer := writers.Get().(*bufio.Writer)
+	writer.Reset(to)
+	return &output{to: writer}
+}
 
 // text writes a part unchanged.
 func (o *output) text(part string) *output {
@@ -31,11 +44,14 @@ func (o *output) text(part string) *output {
 	return o
 }
 
-// flush writes the buffered bytes, and returns the first error.
-func (o *output) flush() error {
+// end writes the buffered bytes, and returns the first error. The output must not be used after it.
+func (o *output) end() error {
 	if o.err == nil {
 		o.err = o.to.Flush()
 	}
+	o.to.Reset(nil)
+	writers.Put(o.to)
+	o.to = nil
 	return o.err
 }
 

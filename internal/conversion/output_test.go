@@ -18,7 +18,7 @@ func TestOutput(t *testing.T) {
 		"split": strings.Repeat("€", maxPiece),
 	}
 	var got bytes.Buffer
-	if err := newOutput(&got).json(value).flush(); err != nil {
+	if err := newOutput(&got).json(value).end(); err != nil {
 		t.Fatal(err)
 	}
 	want, err := json.Marshal(value)
@@ -38,7 +38,7 @@ func TestOutput(t *testing.T) {
 	if !strings.HasPrefix(got.String(), `{"\"key\"":"€","a":{"raw":[1, 2]},"b":[1,1.5,true,null,[],{}],"empty":"",`) {
 		t.Errorf("%.300s", got.Bytes())
 	}
-	if err := newOutput(&got).json(make(chan int)).flush(); err == nil {
+	if err := newOutput(&got).json(make(chan int)).end(); err == nil {
 		t.Error("no error of what is no JSON")
 	}
 }
