@@ -13,6 +13,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -55,6 +56,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrency int, wrap
 	owned := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &v1alpha2.NginxOperator{}, handler.OnlyControllerOwner())
 	out := builder.ControllerManagedBy(mgr).
 		For(&v1alpha2.NginxOperator{}, builder.WithPredicates(predicate.Or(specChanged(), r.reports.changedByOthers()))).
+		Watches(&v1alpha2.NginxOperator{}, handler.Funcs{CreateFunc: newGenerationFirst}).
 		Owns(&appsv1.Deployment{}, children).
 		Owns(&appsv1.ControllerRevision{}, children).
 		Owns(&corev1.Service{}, children).
@@ -73,6 +75,18 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrency int, wrap
 		out.WatchesRawSource(r.Optional[child.Kind].Source(r.declaring(child), owned, childChanged(r.Applier.IsAsDeclared)))
 	}
 	return out.WithOptions(options).Complete(wrap(apply.AsReconciler(mgr.GetClient(), r, r.forget)))
+}
+
+// newGenerationFirst requests a reconcile of an object whose generation no leader has observed, with
+// the usual priority. All objects of the first list have a low one, and a new leader would reconcile
+// those that nobody has changed before this one.
+func newGenerationFirst(
+	_ context.Context, e event.CreateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request],
+) {
+	object, ok := e.Object.(*v1alpha2.NginxOperator)
+	if ok && e.IsInInitialList && object.Status.ObservedGeneration != object.Generation {
+		queue.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(object)})
+	}
 }
 
 // toInstance maps an object with the instance label to the NginxOperator of that name.

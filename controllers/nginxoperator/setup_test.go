@@ -8,9 +8,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
@@ -50,6 +52,32 @@ func TestSpecChanged(t *testing.T) {
 	}
 	if !specChanged().Create(event.CreateEvent{Object: fixture.NewObject()}) {
 		t.Error("a new object is not passed")
+	}
+}
+
+// TestNewGenerationFirst verifies that a new leader gives the usual priority to an object that was
+// created or changed while there was none. All other events have it anyway.
+func TestNewGenerationFirst(t *testing.T) {
+	for name, test := range map[string]struct {
+		observed    int64
+		initialList bool
+		want        int
+	}{
+		"created meanwhile":      {0, true, 1},
+		"changed meanwhile":      {2, true, 1},
+		"as it was":              {3, true, 0},
+		"created under a leader": {0, false, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+			defer queue.ShutDown()
+			object := fixture.NewObject()
+			object.Status.ObservedGeneration = test.observed
+			newGenerationFirst(t.Context(), event.CreateEvent{Object: object, IsInInitialList: test.initialList}, queue)
+			if got := queue.Len(); got != test.want {
+				t.Errorf("%d requests, want %d", got, test.want)
+			}
+		})
 	}
 }
 
