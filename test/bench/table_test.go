@@ -12,22 +12,26 @@ import (
 	"testing"
 )
 
-// writeTable prints the results as a Markdown table. If BENCH_PAGE is the path of a page, it also
-// replaces the table between the comments "bench NAME" and "end NAME" of that page. A page gets no
-// results of short runs.
+// writeTable prints the results as a Markdown table, and writes it to the page.
 func writeTable(t *testing.T, name string, results []result) {
 	t.Helper()
-	text := table(results)
+	writePlace(t, name, table(results), results[0].short)
+}
+
+// writePlace prints a text. If BENCH_PAGE is the path of a page, it also replaces the text between
+// the comments "bench NAME" and "end NAME" of that page. A page gets no results of short runs.
+func writePlace(t *testing.T, name, text string, short bool) {
+	t.Helper()
 	fmt.Println(text)
 	page := os.Getenv("BENCH_PAGE")
-	if page == "" || results[0].short {
+	if page == "" || short {
 		return
 	}
 	before, err := os.ReadFile(page)
 	must(t, err)
 	place := regexp.MustCompile(`(?s)(<!-- bench ` + name + ` -->\n).*(<!-- end ` + name + ` -->)`)
 	if !place.Match(before) {
-		t.Fatalf("%s has no place for the table %q", page, name)
+		t.Fatalf("%s has no place for %q", page, name)
 	}
 	after := place.ReplaceAllStringFunc(string(before), func(found string) string {
 		ends := place.FindStringSubmatch(found)
