@@ -15,6 +15,7 @@ import (
 	"maps"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -50,6 +51,7 @@ func TestSubscription(t *testing.T) {
 		"scorecard":      testOwnScorecard,
 	}
 	t.Run("instances", func(t *testing.T) {
+		t.Log("MATRIX cluster with Kubernetes", kubeletVersion(t))
 		for name, test := range parallel {
 			t.Run(name, func(t *testing.T) { t.Parallel(); test(t) })
 		}
@@ -84,6 +86,17 @@ func TestSubscription(t *testing.T) {
 	t.Run("uninstall and reinstall", testReinstall)
 	t.Run("from OLM to kubectl and back", testHandover)
 	suite.operatorNamespace = ""
+}
+
+// kubeletVersion returns the version of the kubelet, which the control plane of the local cluster
+// shares.
+func kubeletVersion(t *testing.T) string {
+	nodes := &corev1.NodeList{}
+	must(t, suite.admin.List(t.Context(), nodes))
+	if len(nodes.Items) == 0 {
+		t.Fatal("the cluster has no node")
+	}
+	return nodes.Items[0].Status.NodeInfo.KubeletVersion
 }
 
 func testUpgradeable(t *testing.T) {

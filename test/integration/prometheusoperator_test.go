@@ -101,7 +101,7 @@ func TestPrometheusOperator(t *testing.T) {
 // the test ends.
 func useCRDsOf(t *testing.T, prometheusOperator *harness.PrometheusOperator) {
 	t.Helper()
-	ours := []string{harness.PodMonitorCRD, harness.PrometheusRuleCRD}
+	ours := []string{harness.PodMonitorCRD, harness.PrometheusRuleCRD, harness.ServiceMonitorCRD}
 	for _, name := range ours {
 		must(t, harness.RemoveCRD(t.Context(), suite.admin, name))
 	}
