@@ -26,41 +26,53 @@ func TestStatusChanged(t *testing.T) {
 	}{
 		"no Pods, not observed yet": {0, appsv1.DeploymentStatus{}, appsv1.DeploymentStatus{ObservedGeneration: 7}, false},
 		"no Pods, a condition": {
-			0, appsv1.DeploymentStatus{ObservedGeneration: 7},
+			0,
+			appsv1.DeploymentStatus{ObservedGeneration: 7},
 			appsv1.DeploymentStatus{ObservedGeneration: 7, Conditions: []appsv1.DeploymentCondition{
 				progressing(corev1.ConditionTrue, "NewReplicaSetAvailable", ""),
-			}}, false,
+			}},
+			false,
 		},
 		"Pods, not observed yet": {2, appsv1.DeploymentStatus{}, appsv1.DeploymentStatus{ObservedGeneration: 7}, true},
 		"the first Pods": {
 			2, appsv1.DeploymentStatus{ObservedGeneration: 7}, appsv1.DeploymentStatus{ObservedGeneration: 7, Replicas: 2, UpdatedReplicas: 2}, true,
 		},
 		"a Pod is ready": {
-			2, appsv1.DeploymentStatus{ObservedGeneration: 7, Replicas: 2},
-			appsv1.DeploymentStatus{ObservedGeneration: 7, Replicas: 2, ReadyReplicas: 1}, true,
+			2,
+			appsv1.DeploymentStatus{ObservedGeneration: 7, Replicas: 2},
+			appsv1.DeploymentStatus{ObservedGeneration: 7, Replicas: 2, ReadyReplicas: 1},
+			true,
 		},
 		"all are available": {
-			1, appsv1.DeploymentStatus{ObservedGeneration: 7, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1},
-			appsv1.DeploymentStatus{ObservedGeneration: 7, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1}, true,
+			1,
+			appsv1.DeploymentStatus{ObservedGeneration: 7, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1},
+			appsv1.DeploymentStatus{ObservedGeneration: 7, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1},
+			true,
 		},
 		"what repeats the counts": {
-			2, appsv1.DeploymentStatus{ObservedGeneration: 7, UnavailableReplicas: 2, Conditions: []appsv1.DeploymentCondition{
+			2,
+			appsv1.DeploymentStatus{ObservedGeneration: 7, UnavailableReplicas: 2, Conditions: []appsv1.DeploymentCondition{
 				progressing(corev1.ConditionTrue, "NewReplicaSetCreated", "a"),
 			}},
 			appsv1.DeploymentStatus{ObservedGeneration: 7, Conditions: []appsv1.DeploymentCondition{
 				progressing(corev1.ConditionTrue, "ReplicaSetUpdated", "b"),
 				{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionFalse, Reason: "MinimumReplicasUnavailable"},
-			}}, false,
+			}},
+			false,
 		},
 		"the deadline passes": {
-			1, appsv1.DeploymentStatus{ObservedGeneration: 7},
+			1,
+			appsv1.DeploymentStatus{ObservedGeneration: 7},
 			appsv1.DeploymentStatus{ObservedGeneration: 7, Conditions: []appsv1.DeploymentCondition{
 				progressing(corev1.ConditionFalse, "ProgressDeadlineExceeded", "a"),
-			}}, true,
+			}},
+			true,
 		},
 		"Pods are refused": {
-			1, appsv1.DeploymentStatus{ObservedGeneration: 7},
-			appsv1.DeploymentStatus{ObservedGeneration: 7, Conditions: []appsv1.DeploymentCondition{refused}}, true,
+			1,
+			appsv1.DeploymentStatus{ObservedGeneration: 7},
+			appsv1.DeploymentStatus{ObservedGeneration: 7, Conditions: []appsv1.DeploymentCondition{refused}},
+			true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

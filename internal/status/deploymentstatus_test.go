@@ -31,7 +31,8 @@ func TestUnchangedDeploymentStatus(t *testing.T) {
 	draw := func(replicas int32) appsv1.DeploymentStatus {
 		count := func() int32 { return random.Int32N(replicas + 1) }
 		out := appsv1.DeploymentStatus{
-			ObservedGeneration: 6 + random.Int64N(2), Replicas: count(), UpdatedReplicas: count(), ReadyReplicas: count(), AvailableReplicas: count(),
+			ObservedGeneration: 6 + random.Int64N(2),
+			Replicas:           count(), UpdatedReplicas: count(), ReadyReplicas: count(), AvailableReplicas: count(),
 		}
 		for _, one := range []appsv1.DeploymentCondition{
 			condition(appsv1.DeploymentProgressing, "NewReplicaSetAvailable", "ReplicaSetUpdated", "ProgressDeadlineExceeded"),
