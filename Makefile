@@ -73,15 +73,16 @@ verify: bin/golangci-lint bin/operator-sdk bin/opm ## Generated files are up to 
 # They are told where an API server's programs are and where logs go after a failure. -count=1: of such programs Go's cache knows nothing.
 ON_API_SERVERS = ./test/integration/... ./examples/test/integration
 ON_API_SERVER  = KUBEBUILDER_ASSETS=$(CURDIR)/bin TEST_LOGS=$(CURDIR)/dist/test-logs
+OLDEST         = bin/kubernetes-oldest/kube-apiserver
 API_SERVER     = bin/kube-apiserver bin/kube-controller-manager bin/etcd bin/kubectl bin/controller-gen
 
 # Of the unit tests, those run with the race detector where the package or its tests start goroutines or have locks. In the others it has
 # nothing to find, and what they do with large texts would take thirty times as long. verify vets all of them.
 RACED = $$(git grep -lE '^[[:space:]]+go |\.Go\(|sync\.(RW)?Mutex' -- '*.go' ':!hack' ':!examples' ':!test/'{e2e,bench,integration} | xargs dirname | sort -u | sed 's|^|./|')
 GOTESTSUM = gotestsum --format=pkgname-and-test-fails --hide-summary=skipped --jsonfile=dist/$(@:test-%=%).json -- -vet=off -timeout=25m
-TESTED = integration race unit alone
+TESTED = integration race unit alone oldest
 
-test: $(API_SERVER) bin/gotestsum bin/promtool bin/prometheus bin/helm bin/helm4 ## Unit and integration tests; the latter on a real API server.
+test: $(API_SERVER) $(OLDEST) bin/gotestsum bin/promtool bin/prometheus bin/helm bin/helm4 ## Unit and integration tests; the latter on a real API server.
 	@rm -rf dist/test-logs && mkdir -p dist
 	@$(MAKE) --jobs=2 --keep-going $(TESTED:%=test-%) test-modules
 test-race:
@@ -101,16 +102,16 @@ test-alone:
 # The oldest supported API server, which is minKubeVersion. Of the tests, those depend on it that are about schemas, defaults and rules in
 # them, admission and conversion by webhooks, pruning, server-side apply in two versions, dry runs, quotas, and the migration by a migrator
 # that is not part of the control plane. The control plane's own migrator, storagemigration.k8s.io/v1, came later.
-OLDEST         = bin/kubernetes-oldest/kube-apiserver
 ON_OLDEST      = $(ON_API_SERVER) TEST_ASSET_KUBE_APISERVER=$(CURDIR)/$(OLDEST)
 OF_API_SERVER  = ^Test(Admission|Appl|Conversion|Defaults|Documentation|Drift|FailedPatch|Fields|Foreign|FormsOfFields|MigrationByTheOperator|Patches|Plan|Quota|Restore|Samples|Schema|Stor|Unreadable|V1alpha1|Verdict|Watch|WhatCanBe)
-LATER_THAN_OLDEST = ^TestMigrationByTheControlPlane$$
+# HorizontalPodAutoscalers have no generation there.
+LATER_THAN_OLDEST = ^TestMigrationByTheControlPlane$$|^TestStorageModel$$/^HorizontalPodAutoscaler$$
 test-oldest: $(API_SERVER) $(OLDEST) bin/gotestsum ## The integration tests that depend on the API server, on the oldest supported one.
 	@mkdir -p dist
 	GOGC=300 $(ON_OLDEST) $(GOTESTSUM) -count=1 -run='$(OF_API_SERVER)' -skip='$(LATER_THAN_OLDEST)' ./test/integration/...
 
 # Each part tests versions of other software. docs/support.md shows the results, which are committed.
-MATRIX = oldest newest nginx
+MATRIX = oldest newest nginx cluster
 matrix: ## Integration tests on all versions of Kubernetes and the Prometheus Operator, and NGINX of all suites; records the results.
 	@rm -f $(MATRIX:%=dist/matrix-%.json)
 	@for part in $(MATRIX); do $(MAKE) matrix-$$part || exit; done
@@ -124,12 +125,23 @@ matrix-newest: $(API_SERVER) bin/prometheus-operator bin/promtool bin/gotestsum
 	GOGC=300 $(ON_API_SERVER) $(GOTESTSUM) -timeout=90m -count=1 -p=1 -tags=matrix $(ON_API_SERVERS)
 # The tests read the APIs of the releases before and after, but run none of them.
 BUNDLES = $(filter-out %/v$(VERSION).yaml,$(wildcard catalog/nginx-operator/bundles/v*.yaml))
+TREES   = $(BUNDLES:catalog/nginx-operator/bundles/%.yaml=dist/releases/%) dist/next
+NGINX_VERSIONS = ^TestSubscription$$/^under_load$$/^versions_of_nginx$$
+ON_CLUSTER = $(RELEASE) exec gotestsum --format=standard-verbose --raw-command --jsonfile=dist/$(or $(REPORT),$@).json -- \
+  $(IN_CLUSTER) go tool test2json -t -p test/e2e bin/e2e.test -test.v=test2json -test.timeout=45m
 matrix-nginx: export E2E_FULL = true
-matrix-nginx: cluster-olm images nginx-images $(BUNDLES:catalog/nginx-operator/bundles/%.yaml=dist/releases/%) dist/next bin/gotestsum $(E2E)
+matrix-nginx: cluster-olm images nginx-images $(TREES) bin/gotestsum $(E2E)
 	@mkdir -p dist
-	$(RELEASE) exec gotestsum --format=standard-verbose --raw-command --jsonfile=dist/$@.json -- \
-	  $(IN_CLUSTER) go tool test2json -t -p test/e2e bin/e2e.test -test.v=test2json -test.timeout=45m \
-	  -test.run='^TestSubscription$$/^under_load$$/^versions_of_nginx$$'
+	$(ON_CLUSTER) -test.run='$(NGINX_VERSIONS)'
+# The installation and all instances on the oldest Kubernetes with its kubelet. Upgrades are left out, because API servers before Kubernetes
+# 1.34 reject the CRDs of the releases before this one.
+matrix-cluster: bin/cluster
+	bin/cluster down
+	CLUSTER_KUBERNETES=oldest $(MAKE) oldest-cluster REPORT=$@
+	bin/cluster down
+oldest-cluster: cluster-olm images $(TREES) bin/gotestsum $(E2E)
+	@mkdir -p dist
+	$(ON_CLUSTER) -test.run='^TestSubscription$$' -test.skip='$(NGINX_VERSIONS)'
 
 simulate: ## Run the simulation with new seeds for DURATION (1h by default): seeds per second, states and transitions.
 	go test -vet=off -count=1 -timeout=0 -v -run='TestSeeds$$' ./test/simulation -simulate=$(or $(DURATION),1h)
@@ -149,7 +161,8 @@ e2e-tests: bin/gotestsum $(E2E)
 	  $(IN_CLUSTER) go tool test2json -t -p test/e2e bin/e2e.test -test.v=test2json $(if $(E2E_FULL),,-test.failfast) -test.timeout=$(E2E_TIMEOUT)
 E2E_TIMEOUT = $(if $(E2E_FULL),2h,60m)
 e2e-full: export E2E_FULL = true
-e2e-full: start-arm64 e2e ## The same, and what is only long: all walks of the upgrade graph, a thousand objects, all versions of nginx, a mirror, arm64.
+e2e-full: start-arm64 e2e ## The same, and what is only long: all walks of the upgrade graph, a thousand objects, all versions of nginx, a mirror, arm64, the oldest Kubernetes.
+	$(if $(filter local,$(CLUSTER)),$(MAKE) matrix-cluster E2E_FULL=)
 e2e-olm-v1: cluster-olm-v1 e2e-images $(E2E) ## The same bundle and catalog through OLM v1, on a cluster without OLM v0.
 	E2E_OLM=v1 $(RELEASE) exec $(IN_CLUSTER) bin/e2e.test -test.v -test.run='TestOLMv1$$' -test.timeout=$(E2E_TIMEOUT)
 start-arm64: bin/release ## Build the operator for arm64, and start it under an emulator of that processor.
@@ -159,6 +172,8 @@ bench: $(API_SERVER) ## Measure the operator: requests, memory, time for many ob
 	go test -tags=bench -v -count=1 -p=1 -run=TestCosts ./internal/...
 	$(ON_API_SERVER) go test -tags=bench -v -count=1 -timeout=60m -skip=OnCluster ./test/bench
 	$(ON_API_SERVER) go test -tags=bench -v -count=1 -timeout=15m -run=TestTenThousandPods ./examples/test/integration
+bench-growth: $(API_SERVER) ## Measure processor time and memory up to 10,000 objects; writes the plots of docs/performance.md.
+	BENCH_PAGE=$(CURDIR)/docs/performance.md $(ON_API_SERVER) go test -tags=bench -v -count=1 -timeout=60m -run=TestGrowth ./test/bench
 bench-cluster: demo bin/kwok ## Measure what an object costs on the local cluster, installed through OLM; writes the table of docs/performance.md.
 	BENCH_PAGE=$(CURDIR)/docs/performance.md $(IN_CLUSTER) go test -tags=bench -v -count=1 -timeout=60m -run=OnCluster ./test/bench
 soak: bin/kube-apiserver bin/etcd bin/kubectl ## Let the operator run for hours and watch what grows.

@@ -10,7 +10,8 @@ import (
 // one if it is set.
 const olderAPIServer = "TEST_ASSET_KUBE_APISERVER"
 
-var invalidValue = regexp.MustCompile(`Invalid value: (?:"(?:[^"\\]|\\.)*"|-?[\d.]+|\w+)(?:: |$)`)
+// invalidValue also has a word after the value, because an older API server may not quote a value.
+var invalidValue = regexp.MustCompile(`Invalid value: (?:(?:"(?:[^"\\]|\\.)*"|-?[\d.]+)(?:: |$))?(?:\w+: )?`)
 
 // Says reports whether an error of the API server contains a text. Older API servers name the type in
 // place of an invalid value, or another form of it, or one where newer ones have none. Invalid values

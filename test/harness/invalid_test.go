@@ -15,6 +15,7 @@ func TestSays(t *testing.T) {
 		"the type of a string":   {`a: Invalid value: "string": too long`, `a: Invalid value: "A \"b\"": too`, false, true},
 		"the type of a number":   {`a: Invalid value: "integer": not odd`, `a: Invalid value: 2: not odd`, false, true},
 		"the type of an object":  {`a: Invalid value: "object": b is missing`, `a: Invalid value: b is missing`, false, true},
+		"a message with a word":  {`a: Invalid value: "object": ports: too many`, `a: Invalid value: ports: too many`, false, true},
 		"no quotes":              {`a: Invalid value: disk: too long`, `a: Invalid value: "disk"`, false, true},
 		"another form of a map":  {`a[1]: Duplicate value: map[string]interface {}{"b":"c"}`, `a[1]: Duplicate value: {"b":"c"}`, false, true},
 		"another duplicate":      {`a[1]: Duplicate value: {"b":"d"}`, `a[1]: Duplicate value: {"b":"c"}`, false, false},
