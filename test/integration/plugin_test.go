@@ -198,6 +198,7 @@ func TestPlanComesTrue(t *testing.T) {
 			}
 			return nil
 		})
+		waitForMarker(t, namespace) // the plan does not show the name of the record on the Deployment
 		rolled := must1(childrenOf(t.Context(), namespace, "web"))(t).deployment.Spec.Template
 		if differs := cmp.Diff(running, rolled) != ""; differs != step.rolls {
 			t.Errorf("%s: Pods roll: %t, want %t", step.name, differs, step.rolls)
