@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/version"
 	"sigs.k8s.io/yaml"
 
 	"github.com/example/nginx-operator/api/v1alpha1"
@@ -294,5 +295,31 @@ func TestSupportMatrix(t *testing.T) {
 		FindStringSubmatch(read(t, "config/manifests/bases/nginx-operator.clusterserviceversion.yaml"))
 	if minimum == nil || !strings.Contains(page, minimum[1]+" and later") {
 		t.Errorf("support.md does not have the oldest Kubernetes, %v", minimum)
+	}
+}
+
+// minKubeVersion is the oldest Kubernetes on which the integration tests passed, and the version of hack/tools/kubernetes-oldest.
+func TestOldestKubernetesIsTested(t *testing.T) {
+	var results []struct{ Component, Version string }
+	if err := json.Unmarshal([]byte(read(t, "docs/reference/matrix.json")), &results); err != nil {
+		t.Fatal(err)
+	}
+	var oldest *version.Version
+	for _, result := range results {
+		if result.Component != "Kubernetes" {
+			continue
+		}
+		if tested := version.MustParseGeneric(result.Version); oldest == nil || tested.LessThan(oldest) {
+			oldest = tested
+		}
+	}
+	minimum := regexp.MustCompile(`(?m)^  minKubeVersion: (\S+)`).
+		FindStringSubmatch(read(t, "config/manifests/bases/nginx-operator.clusterserviceversion.yaml"))
+	if oldest == nil || minimum == nil || minimum[1] != oldest.String() {
+		t.Errorf("minKubeVersion is %v, and the oldest tested Kubernetes is %v: run `make matrix`", minimum, oldest)
+	}
+	pinned := regexp.MustCompile(`(?m)^\tk8s\.io/kubernetes v(\S+)`).FindStringSubmatch(read(t, "hack/tools/kubernetes-oldest/go.mod"))
+	if minimum == nil || pinned == nil || pinned[1] != minimum[1] {
+		t.Errorf("minKubeVersion is %v, and hack/tools/kubernetes-oldest requires Kubernetes %v", minimum, pinned)
 	}
 }
