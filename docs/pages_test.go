@@ -1,9 +1,9 @@
 package docs_test
 
 import (
+	"fmt"
 	"io/fs"
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -47,13 +47,9 @@ func TestUserGuideListsEveryPage(t *testing.T) {
 
 // README, installation, and ClusterServiceVersion have the same oldest Kubernetes.
 func TestOldestKubernetes(t *testing.T) {
-	minimum := regexp.MustCompile(`(?m)^  minKubeVersion: (\d+\.\d+)`).
-		FindStringSubmatch(read(t, "config/manifests/bases/nginx-operator.clusterserviceversion.yaml"))
-	if minimum == nil {
-		t.Fatal("the ClusterServiceVersion has no minKubeVersion")
-	}
+	minimum := minKubeVersion(t)
 	for _, page := range []string{"README.md", "docs/install.md"} {
-		if want := "Kubernetes " + minimum[1] + " or later"; !strings.Contains(read(t, page), want) {
+		if want := fmt.Sprintf("Kubernetes %d.%d or later", minimum.Major(), minimum.Minor()); !strings.Contains(read(t, page), want) {
 			t.Errorf("%s does not say %q", page, want)
 		}
 	}

@@ -2,6 +2,7 @@ package docs_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"net/http"
 	"net/url"
@@ -291,11 +292,20 @@ func TestSupportMatrix(t *testing.T) {
 			t.Errorf("support.md and the tests do not both have Debian's %s", suite)
 		}
 	}
-	minimum := regexp.MustCompile(`(?m)^  minKubeVersion: (\d+\.\d+)`).
-		FindStringSubmatch(read(t, "config/manifests/bases/nginx-operator.clusterserviceversion.yaml"))
-	if minimum == nil || !strings.Contains(page, minimum[1]+" and later") {
-		t.Errorf("support.md does not have the oldest Kubernetes, %v", minimum)
+	if minimum := minKubeVersion(t); !strings.Contains(page, fmt.Sprintf("%d.%d and later", minimum.Major(), minimum.Minor())) {
+		t.Errorf("support.md does not have the oldest Kubernetes, %s", minimum)
 	}
+}
+
+// minKubeVersion returns the oldest Kubernetes that the ClusterServiceVersion declares.
+func minKubeVersion(t *testing.T) *version.Version {
+	t.Helper()
+	found := regexp.MustCompile(`(?m)^  minKubeVersion: (\S+)`).
+		FindStringSubmatch(read(t, "config/manifests/bases/nginx-operator.clusterserviceversion.yaml"))
+	if found == nil {
+		t.Fatal("the ClusterServiceVersion has no minKubeVersion")
+	}
+	return version.MustParseGeneric(found[1])
 }
 
 // minKubeVersion is the oldest Kubernetes on which the integration tests passed, and the version of hack/tools/kubernetes-oldest.
@@ -313,13 +323,12 @@ func TestOldestKubernetesIsTested(t *testing.T) {
 			oldest = tested
 		}
 	}
-	minimum := regexp.MustCompile(`(?m)^  minKubeVersion: (\S+)`).
-		FindStringSubmatch(read(t, "config/manifests/bases/nginx-operator.clusterserviceversion.yaml"))
-	if oldest == nil || minimum == nil || minimum[1] != oldest.String() {
-		t.Errorf("minKubeVersion is %v, and the oldest tested Kubernetes is %v: run `make matrix`", minimum, oldest)
+	minimum := minKubeVersion(t)
+	if oldest == nil || !minimum.EqualTo(oldest) {
+		t.Errorf("minKubeVersion is %s, and the oldest tested Kubernetes is %s: run `make matrix`", minimum, oldest)
 	}
 	pinned := regexp.MustCompile(`(?m)^\tk8s\.io/kubernetes v(\S+)`).FindStringSubmatch(read(t, "hack/tools/kubernetes-oldest/go.mod"))
-	if minimum == nil || pinned == nil || pinned[1] != minimum[1] {
-		t.Errorf("minKubeVersion is %v, and hack/tools/kubernetes-oldest requires Kubernetes %v", minimum, pinned)
+	if pinned == nil || pinned[1] != minimum.String() {
+		t.Errorf("minKubeVersion is %s, and hack/tools/kubernetes-oldest requires Kubernetes %v", minimum, pinned)
 	}
 }

@@ -64,7 +64,7 @@ func TestPaceGC(t *testing.T) {
 	}
 	PaceGC(func(string) (string, bool) { return "", false })
 	held := make([]byte, 256<<20)
-	for deadline := time.Now().Add(time.Minute); percent() > heapGrowth; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); percent() != gcPercent(256<<20); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("with 256 MiB alive it is %d", percent())
 		}

@@ -32,8 +32,7 @@ import (
 const (
 	// operatorName is the name of the operator's Deployment and of its ServiceAccount.
 	operatorName = "nginx-operator-controller-manager"
-	// maxProcessorTime is the limit for one object without replicas, summed over all replicas of the
-	// operator.
+	// maxProcessorTime is the limit for one object, summed over all replicas of the operator.
 	maxProcessorTime = 10 * time.Millisecond
 	clusterPatience  = 5 * time.Minute
 )

@@ -74,7 +74,7 @@ type subject struct {
 	// count starts to count writes for the objects of a namespace. It returns a function that returns
 	// the writes since then.
 	count func(namespace string) (writes func() requests)
-	// maxProcessorTime is the limit per object without replicas. 0 means no limit.
+	// maxProcessorTime is the limit per object. 0 means no limit.
 	maxProcessorTime time.Duration
 }
 
@@ -265,7 +265,7 @@ func (r *result) check(t *testing.T, operator subject, metric func(string) strin
 	if ratio > maxRatio {
 		t.Errorf("the operator takes %.2f times as long as a bare client, at most %v is allowed", ratio, maxRatio)
 	}
-	if limit := operator.maxProcessorTime; limit > 0 && r.replicas == 0 && r.processor > limit {
+	if limit := operator.maxProcessorTime; limit > 0 && r.processor > limit {
 		t.Errorf("an object takes %s of a processor, at most %s are allowed", r.processor, limit)
 	}
 }

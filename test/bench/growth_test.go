@@ -60,6 +60,8 @@ func TestGrowth(t *testing.T) {
 	leader := e.startLeader(t)
 	standby := e.startOperator(t)
 
+	used := func() time.Duration { return processorTime(t, leader.Pid()) + processorTime(t, standby.Pid()) }
+
 	var points []growth
 	existing := 0
 	for _, size := range growthSizes(objects) {
@@ -67,9 +69,9 @@ func TestGrowth(t *testing.T) {
 		one := growth{objects: size}
 		one.leader, _ = memory(t, leader)
 		one.standby, _ = memory(t, standby)
-		used := processorTime(t, leader.Pid()) + processorTime(t, standby.Pid())
+		before := used()
 		e.grow(t, fmt.Sprintf("measured-%05d", size), growthBatch)
-		one.processor = (processorTime(t, leader.Pid()) + processorTime(t, standby.Pid()) - used) / growthBatch
+		one.processor = (used() - before) / growthBatch
 		existing = size + growthBatch
 		points = append(points, one)
 		harness.Report(fmt.Sprintf("processor-time-per-object-among-%d", size), milliseconds(one.processor), "ms")

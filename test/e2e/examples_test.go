@@ -131,11 +131,8 @@ spec: {name: %s}
 
 func testActivity(t *testing.T) {
 	namespace := newNamespaceOf(t, restricted, madeByExamples)
-	nodes := &corev1.NodeList{}
-	must(t, suite.admin.List(t.Context(), nodes))
-	// Of several nodes, the test uses the first one. A scheduler could choose the last one for its
-	// own reasons.
-	host := nodes.Items[0].Name
+	// A scheduler could choose the last of several nodes for its own reasons.
+	host := firstNode(t).Name
 	applyText(t, fmt.Sprintf(`
 apiVersion: ego.example.com/v1
 kind: Activity

@@ -51,7 +51,7 @@ func TestSubscription(t *testing.T) {
 		"scorecard":      testOwnScorecard,
 	}
 	t.Run("instances", func(t *testing.T) {
-		t.Log("MATRIX cluster with Kubernetes", kubeletVersion(t))
+		t.Log("MATRIX cluster with Kubernetes", firstNode(t).Status.NodeInfo.KubeletVersion)
 		for name, test := range parallel {
 			t.Run(name, func(t *testing.T) { t.Parallel(); test(t) })
 		}
@@ -88,15 +88,16 @@ func TestSubscription(t *testing.T) {
 	suite.operatorNamespace = ""
 }
 
-// kubeletVersion returns the version of the kubelet, which the control plane of the local cluster
-// shares.
-func kubeletVersion(t *testing.T) string {
+// firstNode returns the first node of the cluster. The local cluster has only one, whose kubelet has
+// the version of the control plane.
+func firstNode(t *testing.T) *corev1.Node {
+	t.Helper()
 	nodes := &corev1.NodeList{}
 	must(t, suite.admin.List(t.Context(), nodes))
 	if len(nodes.Items) == 0 {
 		t.Fatal("the cluster has no node")
 	}
-	return nodes.Items[0].Status.NodeInfo.KubeletVersion
+	return &nodes.Items[0]
 }
 
 func testUpgradeable(t *testing.T) {

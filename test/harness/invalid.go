@@ -20,11 +20,15 @@ func Says(err error, text string) bool {
 	if err == nil {
 		return false
 	}
-	if os.Getenv(olderAPIServer) == "" {
+	if !OnOlderAPIServer() {
 		return strings.Contains(err.Error(), text)
 	}
 	return strings.Contains(withoutValues(err.Error()), withoutValues(text))
 }
+
+// OnOlderAPIServer reports whether the tests run on an older API server than that of the newest
+// supported Kubernetes.
+func OnOlderAPIServer() bool { return os.Getenv(olderAPIServer) != "" }
 
 func withoutValues(text string) string {
 	return invalidValue.ReplaceAllString(strings.ReplaceAll(text, "map[string]interface {}", ""), "Invalid value: ")

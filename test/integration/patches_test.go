@@ -13,10 +13,8 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/test/harness"
 )
 
 func patchOf(kind, text string) v1alpha2.Patch {
@@ -198,11 +196,7 @@ func TestAdmissionRefusesPatches(t *testing.T) {
 		},
 	} {
 		t.Run(title, func(t *testing.T) {
-			object := specManifest(t, v1alpha2.GroupVersion.Version, namespace, "web", test.spec)
-			err := client.WithFieldValidation(suite.admin, "Strict").Create(t.Context(), object)
-			if !harness.Says(err, test.want) {
-				t.Errorf("want a refusal with\n%s\ngot\n%v", test.want, err)
-			}
+			refused(t, namespace, v1alpha2.GroupVersion.Version, test.spec, test.want)
 		})
 	}
 }

@@ -7,10 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/test/harness"
 )
 
 // TestWorkloadIsRefused verifies that the schema, the webhook, or the API server that the webhook
@@ -109,11 +107,7 @@ func TestWorkloadIsRefused(t *testing.T) {
 		},
 	} {
 		t.Run(title, func(t *testing.T) {
-			object := specManifest(t, v1alpha2.GroupVersion.Version, namespace, "web", test.spec)
-			err := client.WithFieldValidation(suite.admin, "Strict").Create(t.Context(), object)
-			if !harness.Says(err, test.want) {
-				t.Errorf("want a refusal with\n%s\ngot\n%v", test.want, err)
-			}
+			refused(t, namespace, v1alpha2.GroupVersion.Version, test.spec, test.want)
 		})
 	}
 }
