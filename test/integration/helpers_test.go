@@ -156,13 +156,12 @@ func waitForChildren(t *testing.T, namespace, name string) children {
 	t.Helper()
 	var out children
 	waitFor(t, func() error {
-		var err error
-		out, err = childrenOf(t.Context(), namespace, name)
+		// The status is read first: what is read after it is at least as new as what it speaks of.
+		object, err := waitForStatusOnce(t.Context(), namespace, name)
 		if err != nil {
 			return err
 		}
-		object, err := waitForStatusOnce(t.Context(), namespace, name)
-		if err != nil {
+		if out, err = childrenOf(t.Context(), namespace, name); err != nil {
 			return err
 		}
 		expose := ptr.Deref(object.Spec.Expose, v1alpha2.Expose{})
