@@ -1,13 +1,10 @@
 package operatormanager
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/lru"
 	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/internal/wellknown"
@@ -87,32 +84,18 @@ func slimContainers(statuses []corev1.ContainerStatus) []corev1.ContainerStatus 
 	return out
 }
 
-// servingContainers has the containers of the most recent different ports. A container takes a
-// kilobyte, and most ReplicaSets and Pods have the same ports.
-var servingContainers = lru.New(256)
-
-// servingContainer keeps the ports of the nginx container, or returns nil if it has none. Objects
-// with equal ports share the result.
+// servingContainer keeps the ports of the nginx container, or returns nil if it has none.
 func servingContainer(containers []corev1.Container) []corev1.Container {
 	at := slices.IndexFunc(containers, func(container corev1.Container) bool { return container.Name == wellknown.OperandContainer })
 	if at < 0 || len(containers[at].Ports) == 0 {
 		return nil
 	}
 	ports := containers[at].Ports[:min(len(containers[at].Ports), maxPorts)]
-	var key strings.Builder
-	for _, port := range ports {
-		fmt.Fprintf(&key, "%q:%d,", port.Name, port.ContainerPort)
-	}
-	if shared, found := servingContainers.Get(key.String()); found {
-		return shared.([]corev1.Container)
-	}
 	kept := make([]corev1.ContainerPort, 0, len(ports))
 	for _, port := range ports {
-		kept = append(kept, corev1.ContainerPort{Name: strings.Clone(port.Name), ContainerPort: port.ContainerPort})
+		kept = append(kept, corev1.ContainerPort{Name: port.Name, ContainerPort: port.ContainerPort})
 	}
-	out := []corev1.Container{{Name: wellknown.OperandContainer, Ports: kept}}
-	servingContainers.Add(key.String(), out)
-	return out
+	return []corev1.Container{{Name: wellknown.OperandContainer, Ports: kept}}
 }
 
 // servicePortsOf keeps the annotation with the container ports that have another number in the

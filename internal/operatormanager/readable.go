@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/lru"
 	kjson "sigs.k8s.io/json"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
@@ -29,17 +30,21 @@ func Informers(cfg *rest.Config, indexes map[string]func(*v1alpha2.NginxOperator
 	if err != nil {
 		return nil, fmt.Errorf("failed to make the client that reads objects one by one: %w", err)
 	}
+	recent := lru.New(recentObjects)
 	return func(typed toolscache.ListerWatcher, kind runtime.Object, resync time.Duration,
 		indexers toolscache.Indexers,
 	) toolscache.SharedIndexInformer {
-		indexInstances(kind, indexers)
-		if _, ours := kind.(*v1alpha2.NginxOperator); !ours {
-			return toolscache.NewSharedIndexInformer(typed, kind, resync, indexers)
+		instance := indexInstances(kind, indexers)
+		switch kind := kind.(type) {
+		case *v1alpha2.NginxOperator:
+			indexSpecs(indexes, indexers)
+			lister := &oneByOne{source: source}
+			lenient := toolscache.ToListWatcherWithWatchListSemantics(lister.listWatch(), source)
+			return scopedInformer{toolscache.NewSharedIndexInformer(lenient, kind, resync, indexers), lister}
+		case message:
+			return newPackedInformer(toolscache.NewSharedIndexInformer(typed, kind, resync, indexers), kind, instance, recent)
 		}
-		indexSpecs(indexes, indexers)
-		lister := &oneByOne{source: source}
-		lenient := toolscache.ToListWatcherWithWatchListSemantics(lister.listWatch(), source)
-		return scopedInformer{toolscache.NewSharedIndexInformer(lenient, kind, resync, indexers), lister}
+		return toolscache.NewSharedIndexInformer(typed, kind, resync, indexers)
 	}, nil
 }
 

@@ -1,0 +1,188 @@
+package operatormanager
+
+import (
+	"fmt"
+	"maps"
+	"math/rand"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/apitesting/fuzzer"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metafuzzer "k8s.io/apimachinery/pkg/apis/meta/fuzzer"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	fcache "k8s.io/client-go/tools/cache/testing"
+	"k8s.io/utils/lru"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+)
+
+// TestPackedFormHasEveryField verifies that the packed form of an object in the cache loses nothing.
+func TestPackedFormHasEveryField(t *testing.T) {
+	t.Parallel()
+	random := fuzzer.FuzzerFor(metafuzzer.Funcs, rand.NewSource(1), serializer.NewCodecFactory(NewScheme()))
+	packable := 0
+	for kind, options := range CacheOptions().ByObject {
+		sample, ok := kind.(message)
+		if !ok {
+			continue
+		}
+		packable++
+		informer := newPackedInformer(nil, sample, nil, lru.New(1))
+		for range 200 {
+			object := reflect.New(informer.kind).Interface()
+			if crd, ok := object.(*apiextensionsv1.CustomResourceDefinition); ok {
+				random.Fill(&crd.ObjectMeta) // a schema contains schemas without end
+			} else {
+				random.Fill(object)
+			}
+			slim, err := options.Transform(object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			slim.(client.Object).GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{}) // as after decoding
+			stored, err := informer.pack(slim)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, isPacked := stored.(*packed); !isPacked {
+				t.Fatalf("%T is stored as %T", slim, stored)
+			}
+			if got := informer.unpack(stored); !apiequality.Semantic.DeepEqual(slim, got) {
+				t.Fatalf("%T (-before +after):\n%s", slim, cmp.Diff(slim, got))
+			}
+		}
+	}
+	if packable != 12 {
+		t.Errorf("%d kinds are packed", packable)
+	}
+}
+
+// TestPackedInformer verifies that handlers and readers of the informer get ordinary objects, and
+// that the InstanceIndex follows changes.
+func TestPackedInformer(t *testing.T) {
+	t.Parallel()
+	source := fcache.NewFakeControllerSource()
+	t.Cleanup(source.Shutdown)
+	indexers := toolscache.Indexers{toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc}
+	instance := indexInstances(&corev1.ConfigMap{}, indexers)
+	inner := toolscache.NewSharedIndexInformer(source, &corev1.ConfigMap{}, 0, indexers)
+	informer := newPackedInformer(inner, &corev1.ConfigMap{}, instance, lru.New(1))
+	if err := informer.SetTransform(slimConfigMap); err != nil {
+		t.Fatal(err)
+	}
+	byData := func(in any) ([]string, error) { return []string{string(in.(*corev1.ConfigMap).UID)}, nil }
+	if err := informer.AddIndexers(toolscache.Indexers{"uid": byData}); err != nil {
+		t.Fatal(err)
+	}
+	events := make(chan string, 8)
+	tell := func(verb string, objects ...any) {
+		for _, object := range objects {
+			configMap := object.(*corev1.ConfigMap)
+			verb += fmt.Sprintf(" %s of %s", configMap.UID, metav1.GetControllerOf(configMap).Name)
+		}
+		events <- verb
+	}
+	for _, add := range []func(toolscache.ResourceEventHandler) (toolscache.ResourceEventHandlerRegistration, error){
+		informer.AddEventHandler,
+		func(handler toolscache.ResourceEventHandler) (toolscache.ResourceEventHandlerRegistration, error) {
+			return informer.AddEventHandlerWithResyncPeriod(handler, 0)
+		},
+	} {
+		if _, err := add(toolscache.ResourceEventHandlerFuncs{
+			AddFunc: func(object any) { tell("add", object) }, UpdateFunc: func(before, now any) { tell("update", before, now) },
+			DeleteFunc: func(object any) { tell("delete", object) },
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	owned := func(instance string, uid types.UID) *corev1.ConfigMap {
+		owner := metav1.OwnerReference{
+			APIVersion: v1alpha2.GroupVersion.String(), Kind: "NginxOperator", Name: instance, Controller: ptr.To(true),
+		}
+		meta := metav1.ObjectMeta{Namespace: "shop", Name: "config", UID: uid, OwnerReferences: []metav1.OwnerReference{owner}}
+		return &corev1.ConfigMap{ObjectMeta: meta, Data: map[string]string{"key": "value"}}
+	}
+	requireEvent := func(want string) {
+		t.Helper()
+		for range 2 {
+			if got := <-events; got != want {
+				t.Errorf("event %q, want %q", got, want)
+			}
+		}
+	}
+	store := informer.GetIndexer()
+	requireAt := func(want map[string]int) {
+		t.Helper()
+		got := map[string]int{}
+		for value := range want {
+			items, err := store.ByIndex(fieldPrefix+InstanceIndex, value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got[value] = len(items)
+		}
+		if !maps.Equal(got, want) {
+			t.Errorf("instances: %v, want %v", got, want)
+		}
+	}
+	go informer.RunWithContext(t.Context())
+
+	source.Add(owned("web", "1"))
+	requireEvent("add 1 of web")
+	requireAt(map[string]int{"shop/web": 1, "shop/other": 0})
+	source.Modify(owned("other", "2"))
+	requireEvent("update 1 of web 2 of other")
+	requireAt(map[string]int{"shop/web": 0, "shop/other": 1})
+
+	first, _, err := store.GetByKey("shop/config")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := []any{first}
+	same, _, err := store.Get(owned("web", "1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	byUID, err := store.ByIndex("uid", "2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	inNamespace, err := store.Index(toolscache.NamespaceIndex, first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found = slices.Concat(found, []any{same}, byUID, inNamespace, store.List(), informer.GetStore().List())
+	if len(found) != 6 {
+		t.Errorf("found %d times", len(found))
+	}
+	for _, one := range found {
+		if got := one.(*corev1.ConfigMap); got.UID != "2" || got.Data != nil || got.GetSelfLink() == "" {
+			t.Errorf("found %+v", got)
+		}
+	}
+	if missing, found, err := store.GetByKey("shop/missing"); missing != nil || found || err != nil {
+		t.Errorf("found %v, %v, %v", missing, found, err)
+	}
+
+	source.Delete(owned("other", "2"))
+	requireEvent("delete 2 of other")
+	tombstone := toolscache.DeletedFinalStateUnknown{Key: "shop/config"}
+	tombstone.Obj, err = informer.pack(owned("web", "3"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := informer.unpack(tombstone).(toolscache.DeletedFinalStateUnknown); got.Key != tombstone.Key || got.Obj.(*corev1.ConfigMap).UID != "3" {
+		t.Errorf("tombstone %+v", got)
+	}
+}
