@@ -12,6 +12,8 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -23,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"github.com/example/nginx-operator/api/v1alpha1"
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/defaults"
@@ -53,19 +56,19 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrency int, wrap
 	options := operatormanager.ControllerOptions()
 	options.MaxConcurrentReconciles = concurrency
 	children := builder.WithPredicates(childChanged(r.Applier.IsAsDeclared))
-	owned := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &v1alpha2.NginxOperator{}, handler.OnlyControllerOwner())
+	owned := handler.EnqueueRequestForOwner(mgr.GetScheme(), ownMapper(), &v1alpha2.NginxOperator{}, handler.OnlyControllerOwner())
 	out := builder.ControllerManagedBy(mgr).
 		For(&v1alpha2.NginxOperator{}, builder.WithPredicates(predicate.Or(specChanged(), r.reports.changedByOthers()))).
 		Watches(&v1alpha2.NginxOperator{}, handler.Funcs{CreateFunc: newGenerationFirst}).
-		Owns(&appsv1.Deployment{}, children).
-		Owns(&appsv1.ControllerRevision{}, children).
-		Owns(&corev1.Service{}, children).
-		Owns(&corev1.ConfigMap{}, children).
-		Owns(&networkingv1.NetworkPolicy{}, children).
-		Owns(&networkingv1.Ingress{}, children).
-		Owns(&policyv1.PodDisruptionBudget{}, children).
-		Owns(&autoscalingv2.HorizontalPodAutoscaler{}, children).
-		Owns(&discoveryv1.EndpointSlice{}, builder.WithPredicates(noEvents())).
+		Watches(&appsv1.Deployment{}, owned, children).
+		Watches(&appsv1.ControllerRevision{}, owned, children).
+		Watches(&corev1.Service{}, owned, children).
+		Watches(&corev1.ConfigMap{}, owned, children).
+		Watches(&networkingv1.NetworkPolicy{}, owned, children).
+		Watches(&networkingv1.Ingress{}, owned, children).
+		Watches(&policyv1.PodDisruptionBudget{}, owned, children).
+		Watches(&autoscalingv2.HorizontalPodAutoscaler{}, owned, children).
+		Watches(&discoveryv1.EndpointSlice{}, owned, builder.WithPredicates(noEvents())).
 		Watches(&appsv1.ReplicaSet{}, handler.EnqueueRequestsFromMapFunc(toInstance), builder.WithPredicates(revisionEnds())).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(toInstance), builder.WithPredicates(podFailureChanged())).
 		WatchesRawSource(r.ConfigMaps.Source(inputs.Referrers(r.Client, inputs.ConfigMapIndex))).
@@ -75,6 +78,16 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrency int, wrap
 		out.WatchesRawSource(r.Optional[child.Kind].Source(r.declaring(child), owned, childChanged(r.Applier.IsAsDeclared)))
 	}
 	return out.WithOptions(options).Complete(wrap(apply.AsReconciler(mgr.GetClient(), r, r.forget)))
+}
+
+// ownMapper returns a mapper that knows only NginxOperators. The handler asks it for each event, and
+// the manager's mapper searches all API groups for an answer.
+func ownMapper() meta.RESTMapper {
+	out := meta.NewDefaultRESTMapper(nil)
+	for _, version := range []schema.GroupVersion{v1alpha1.GroupVersion, v1alpha2.GroupVersion} {
+		out.Add(version.WithKind("NginxOperator"), meta.RESTScopeNamespace)
+	}
+	return out
 }
 
 // newGenerationFirst requests a reconcile of an object whose generation no leader has observed, with

@@ -113,7 +113,9 @@ func (v Validator) validate(ctx context.Context, old, object *v1alpha2.NginxOper
 		errs, warnings = v.Patches(object)
 	}
 	if len(errs) == 0 && v.Refusals != nil {
-		errs, _ = ratchet.Split(v.Refusals(old), v.Refusals(object))
+		if now := v.Refusals(object); len(now) > 0 {
+			errs, _ = ratchet.Split(v.Refusals(old), now)
+		}
 	}
 	if len(errs) == 0 && v.Verdict != nil && validation.NeedsPodVerdict(&old.Spec, &object.Spec) {
 		errs = v.Verdict(ctx, object)
