@@ -81,8 +81,8 @@ func TestPackedInformer(t *testing.T) {
 	if err := informer.SetTransform(slimConfigMap); err != nil {
 		t.Fatal(err)
 	}
-	byData := func(in any) ([]string, error) { return []string{string(in.(*corev1.ConfigMap).UID)}, nil }
-	if err := informer.AddIndexers(toolscache.Indexers{"uid": byData}); err != nil {
+	byUID := func(in any) ([]string, error) { return []string{string(in.(*corev1.ConfigMap).UID)}, nil }
+	if err := informer.AddIndexers(toolscache.Indexers{"uid": byUID}); err != nil {
 		t.Fatal(err)
 	}
 	events := make(chan string, 8)
@@ -145,24 +145,7 @@ func TestPackedInformer(t *testing.T) {
 	requireEvent("update 1 of web 2 of other")
 	requireAt(map[string]int{"shop/web": 0, "shop/other": 1})
 
-	first, _, err := store.GetByKey("shop/config")
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := []any{first}
-	same, _, err := store.Get(owned("web", "1"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	byUID, err := store.ByIndex("uid", "2")
-	if err != nil {
-		t.Fatal(err)
-	}
-	inNamespace, err := store.Index(toolscache.NamespaceIndex, first)
-	if err != nil {
-		t.Fatal(err)
-	}
-	found = slices.Concat(found, []any{same}, byUID, inNamespace, store.List(), informer.GetStore().List())
+	found := readEachWay(t, informer)
 	if len(found) != 6 {
 		t.Errorf("found %d times", len(found))
 	}
@@ -177,12 +160,41 @@ func TestPackedInformer(t *testing.T) {
 
 	source.Delete(owned("other", "2"))
 	requireEvent("delete 2 of other")
-	tombstone := toolscache.DeletedFinalStateUnknown{Key: "shop/config"}
-	tombstone.Obj, err = informer.pack(owned("web", "3"))
+}
+
+// readEachWay reads the ConfigMap shop/config with each method of the informer's store.
+func readEachWay(t *testing.T, informer packedInformer) []any {
+	t.Helper()
+	store := informer.GetIndexer()
+	byKey, _, err := store.GetByKey("shop/config")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := informer.unpack(tombstone).(toolscache.DeletedFinalStateUnknown); got.Key != tombstone.Key || got.Obj.(*corev1.ConfigMap).UID != "3" {
+	same, _, err := store.Get(byKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	byUID, err := store.ByIndex("uid", "2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	inNamespace, err := store.Index(toolscache.NamespaceIndex, byKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.Concat([]any{byKey, same}, byUID, inNamespace, store.List(), informer.GetStore().List())
+}
+
+// TestPackedTombstone verifies that the object of a tombstone is an ordinary one.
+func TestPackedTombstone(t *testing.T) {
+	t.Parallel()
+	informer := newPackedInformer(nil, &corev1.ConfigMap{}, nil, lru.New(1))
+	stored, err := informer.pack(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{UID: "3"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := informer.unpack(toolscache.DeletedFinalStateUnknown{Key: "shop/config", Obj: stored}).(toolscache.DeletedFinalStateUnknown)
+	if got.Key != "shop/config" || got.Obj.(*corev1.ConfigMap).UID != "3" {
 		t.Errorf("tombstone %+v", got)
 	}
 }
