@@ -139,7 +139,7 @@ matrix-cluster: bin/cluster
 	bin/cluster down
 	CLUSTER_KUBERNETES=oldest $(MAKE) oldest-cluster REPORT=$@
 	bin/cluster down
-oldest-cluster: cluster-olm images $(TREES) bin/gotestsum $(E2E)
+oldest-cluster: cluster-olm e2e-images $(TREES) bin/gotestsum $(E2E)
 	@mkdir -p dist
 	$(ON_CLUSTER) -test.run='^TestSubscription$$' -test.skip='$(NGINX_VERSIONS)'
 
