@@ -22,10 +22,9 @@ const InstanceIndex = "instance"
 // fieldPrefix is the prefix of a field's index in the cache's reader.
 const fieldPrefix = "field:"
 
-// indexInstances adds the index to the informer of an indexed kind, and returns the function that
-// finds the instance of an object. It returns nil if the kind has no such index. A FieldIndexer would
-// index each object a second time for lists of all namespaces, which costs 0.4 KiB per child.
-func indexInstances(kind runtime.Object, indexers toolscache.Indexers) func(metav1.Object) string {
+// indexInstances adds the index to the informer of an indexed kind. A FieldIndexer would index each
+// object a second time for lists of all namespaces, which costs 0.4 KiB per child.
+func indexInstances(kind runtime.Object, indexers toolscache.Indexers) {
 	var instance func(metav1.Object) string
 	switch kind.(type) {
 	case *appsv1.ControllerRevision, *corev1.ConfigMap, *policyv1.PodDisruptionBudget:
@@ -33,25 +32,19 @@ func indexInstances(kind runtime.Object, indexers toolscache.Indexers) func(meta
 	case *appsv1.ReplicaSet, *corev1.Pod:
 		instance = labelledInstance
 	default:
-		return nil
+		return
 	}
 	indexers[fieldPrefix+InstanceIndex] = func(in any) ([]string, error) {
 		object, err := meta.Accessor(in)
 		if err != nil {
 			return nil, err
 		}
-		name := ""
-		if stored, ok := in.(*packed); ok {
-			name = stored.instance
-		} else {
-			name = instance(object)
-		}
+		name := instance(object)
 		if name == "" {
 			return nil, nil
 		}
 		return []string{object.GetNamespace() + "/" + name}, nil
 	}
-	return instance
 }
 
 // indexSpecs adds indexes of NginxOperators by values of their specs. A list requires a namespace. A

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/lru"
@@ -19,21 +17,13 @@ import (
 // all.
 type packed struct {
 	namespace, name, version string
-	// instance is the value of InstanceIndex, or "" if the object has none.
-	instance string
-	raw      []byte
+	raw                      []byte
 }
 
 // GetObjectMeta implements metav1.ObjectMetaAccessor. It has what an informer reads.
 func (p *packed) GetObjectMeta() metav1.Object {
 	return &metav1.ObjectMeta{Namespace: p.namespace, Name: p.name, ResourceVersion: p.version}
 }
-
-// GetObjectKind implements runtime.Object.
-func (p *packed) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
-
-// DeepCopyObject implements runtime.Object. The fields never change.
-func (p *packed) DeepCopyObject() runtime.Object { return p }
 
 // message is an object with generated functions for protocol buffers.
 type message interface {
@@ -42,14 +32,17 @@ type message interface {
 	Unmarshal(raw []byte) error
 }
 
-// packedInformer stores objects of a kind in the packed form. Its readers and handlers get the
-// objects themselves, which they share.
+// packedInformer stores objects of a kind in the packed form. Its readers, handlers, and indexes get
+// the objects themselves, which they share.
 type packedInformer struct {
 	toolscache.SharedIndexInformer
+	packing
+}
+
+// packing converts objects of a kind to the packed form and back.
+type packing struct {
 	// kind is the Go structure of the kind.
 	kind reflect.Type
-	// instance returns the value of InstanceIndex.
-	instance func(metav1.Object) string
 	// recent has the most recently used objects by packed form: an event has several handlers, and
 	// starts a reconcile that reads the object.
 	recent *lru.Cache
@@ -63,23 +56,17 @@ const (
 	maxRecent = 4096
 )
 
-// newPackedInformer creates an informer of a kind that supports protocol buffers. The function
-// returns the value of InstanceIndex, or is nil if the kind has no such index.
+// newPackedInformer creates an informer of a kind that supports protocol buffers.
 func newPackedInformer(
-	inner toolscache.SharedIndexInformer, kind message, instance func(metav1.Object) string, recent *lru.Cache,
+	source toolscache.ListerWatcher, kind message, resync time.Duration, indexers toolscache.Indexers, recent *lru.Cache,
 ) packedInformer {
-	if instance == nil {
-		instance = func(metav1.Object) string { return "" }
-	}
-	return packedInformer{inner, reflect.TypeOf(kind).Elem(), instance, recent}
+	of := packing{reflect.TypeOf(kind).Elem(), recent}
+	return packedInformer{toolscache.NewSharedIndexInformer(source, kind, resync, of.indexers(indexers)), of}
 }
 
 // SetTransform implements toolscache.SharedInformer.
 func (p packedInformer) SetTransform(transform toolscache.TransformFunc) error {
 	return p.SharedIndexInformer.SetTransform(func(in any) (any, error) {
-		if _, twice := in.(*packed); twice {
-			return in, nil
-		}
 		out, err := transform(in)
 		if err != nil {
 			return nil, err
@@ -88,8 +75,9 @@ func (p packedInformer) SetTransform(transform toolscache.TransformFunc) error {
 	})
 }
 
-// pack returns the packed form of an object, and anything else unchanged, for example a tombstone.
-func (p packedInformer) pack(in any) (any, error) {
+// pack returns the packed form of an object, and anything else unchanged, for example a tombstone or
+// what is already packed.
+func (p packing) pack(in any) (any, error) {
 	object, ok := in.(message)
 	if !ok {
 		return in, nil
@@ -98,22 +86,19 @@ func (p packedInformer) pack(in any) (any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("failed to encode %T %s/%s: %w", in, object.GetNamespace(), object.GetName(), err)
 	}
-	out := &packed{
-		namespace: object.GetNamespace(), name: object.GetName(), version: object.GetResourceVersion(),
-		instance: p.instance(object), raw: raw,
-	}
+	out := &packed{namespace: object.GetNamespace(), name: object.GetName(), version: object.GetResourceVersion(), raw: raw}
 	p.remember(out, object)
 	return out, nil
 }
 
-func (p packedInformer) remember(stored *packed, object message) {
+func (p packing) remember(stored *packed, object message) {
 	if len(stored.raw) <= maxRecent {
 		p.recent.Add(stored, object)
 	}
 }
 
 // unpack returns the object of a packed form, and anything else unchanged.
-func (p packedInformer) unpack(in any) any {
+func (p packing) unpack(in any) any {
 	switch in := in.(type) {
 	case *packed:
 		if known, found := p.recent.Get(in); found {
@@ -130,10 +115,19 @@ func (p packedInformer) unpack(in any) any {
 	return in
 }
 
-func (p packedInformer) unpackAll(in []any) []any {
+func (p packing) unpackAll(in []any) []any {
 	out := make([]any, len(in))
 	for i := range in {
 		out[i] = p.unpack(in[i])
+	}
+	return out
+}
+
+// indexers returns index functions of packed objects.
+func (p packing) indexers(of toolscache.Indexers) toolscache.Indexers {
+	out := toolscache.Indexers{}
+	for name, values := range of {
+		out[name] = func(in any) ([]string, error) { return values(p.unpack(in)) }
 	}
 	return out
 }
@@ -163,11 +157,7 @@ func (p packedInformer) AddEventHandlerWithOptions(
 
 // AddIndexers implements toolscache.SharedIndexInformer.
 func (p packedInformer) AddIndexers(indexers toolscache.Indexers) error {
-	out := toolscache.Indexers{}
-	for name, values := range indexers {
-		out[name] = func(in any) ([]string, error) { return values(p.unpack(in)) }
-	}
-	return p.SharedIndexInformer.AddIndexers(out)
+	return p.SharedIndexInformer.AddIndexers(p.indexers(indexers))
 }
 
 // GetStore implements toolscache.SharedInformer.
@@ -175,38 +165,38 @@ func (p packedInformer) GetStore() toolscache.Store { return p.GetIndexer() }
 
 // GetIndexer implements toolscache.SharedIndexInformer.
 func (p packedInformer) GetIndexer() toolscache.Indexer {
-	return packedIndexer{p.SharedIndexInformer.GetIndexer(), p}
+	return packedIndexer{p.SharedIndexInformer.GetIndexer(), p.packing}
 }
 
 // packedIndexer is the store of a packedInformer for readers.
 type packedIndexer struct {
 	toolscache.Indexer
-	informer packedInformer
+	packing
 }
 
 // List implements toolscache.Store.
-func (p packedIndexer) List() []any { return p.informer.unpackAll(p.Indexer.List()) }
+func (p packedIndexer) List() []any { return p.unpackAll(p.Indexer.List()) }
 
 // Get implements toolscache.Store.
 func (p packedIndexer) Get(object any) (any, bool, error) {
 	item, found, err := p.Indexer.Get(object)
-	return p.informer.unpack(item), found, err
+	return p.unpack(item), found, err
 }
 
 // GetByKey implements toolscache.Store.
 func (p packedIndexer) GetByKey(key string) (any, bool, error) {
 	item, found, err := p.Indexer.GetByKey(key)
-	return p.informer.unpack(item), found, err
+	return p.unpack(item), found, err
 }
 
 // Index implements toolscache.Indexer.
 func (p packedIndexer) Index(name string, object any) ([]any, error) {
 	items, err := p.Indexer.Index(name, object)
-	return p.informer.unpackAll(items), err
+	return p.unpackAll(items), err
 }
 
 // ByIndex implements toolscache.Indexer.
 func (p packedIndexer) ByIndex(name, value string) ([]any, error) {
 	items, err := p.Indexer.ByIndex(name, value)
-	return p.informer.unpackAll(items), err
+	return p.unpackAll(items), err
 }

@@ -5,8 +5,8 @@ import (
 	"maps"
 	"math/rand"
 	"reflect"
-	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -33,14 +33,13 @@ func TestPackedFormHasEveryField(t *testing.T) {
 	random := fuzzer.FuzzerFor(metafuzzer.Funcs, rand.NewSource(1), serializer.NewCodecFactory(NewScheme()))
 	packable := 0
 	for kind, options := range CacheOptions().ByObject {
-		sample, ok := kind.(message)
-		if !ok {
+		if _, ok := kind.(message); !ok {
 			continue
 		}
 		packable++
-		informer := newPackedInformer(nil, sample, nil, lru.New(1))
+		form := packing{reflect.TypeOf(kind).Elem(), lru.New(1)}
 		for range 200 {
-			object := reflect.New(informer.kind).Interface()
+			object := reflect.New(form.kind).Interface()
 			if crd, ok := object.(*apiextensionsv1.CustomResourceDefinition); ok {
 				random.Fill(&crd.ObjectMeta) // a schema contains schemas without end
 			} else {
@@ -51,14 +50,15 @@ func TestPackedFormHasEveryField(t *testing.T) {
 				t.Fatal(err)
 			}
 			slim.(client.Object).GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{}) // as after decoding
-			stored, err := informer.pack(slim)
+			stored, err := form.pack(slim)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if _, isPacked := stored.(*packed); !isPacked {
 				t.Fatalf("%T is stored as %T", slim, stored)
 			}
-			if got := informer.unpack(stored); !apiequality.Semantic.DeepEqual(slim, got) {
+			form.recent.Clear()
+			if got := form.unpack(stored); !apiequality.Semantic.DeepEqual(slim, got) {
 				t.Fatalf("%T (-before +after):\n%s", slim, cmp.Diff(slim, got))
 			}
 		}
@@ -75,9 +75,8 @@ func TestPackedInformer(t *testing.T) {
 	source := fcache.NewFakeControllerSource()
 	t.Cleanup(source.Shutdown)
 	indexers := toolscache.Indexers{toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc}
-	instance := indexInstances(&corev1.ConfigMap{}, indexers)
-	inner := toolscache.NewSharedIndexInformer(source, &corev1.ConfigMap{}, 0, indexers)
-	informer := newPackedInformer(inner, &corev1.ConfigMap{}, instance, lru.New(1))
+	indexInstances(&corev1.ConfigMap{}, indexers)
+	informer := newPackedInformer(source, &corev1.ConfigMap{}, 0, indexers, lru.New(1))
 	if err := informer.SetTransform(slimConfigMap); err != nil {
 		t.Fatal(err)
 	}
@@ -113,14 +112,6 @@ func TestPackedInformer(t *testing.T) {
 		meta := metav1.ObjectMeta{Namespace: "shop", Name: "config", UID: uid, OwnerReferences: []metav1.OwnerReference{owner}}
 		return &corev1.ConfigMap{ObjectMeta: meta, Data: map[string]string{"key": "value"}}
 	}
-	requireEvent := func(want string) {
-		t.Helper()
-		for range 2 {
-			if got := <-events; got != want {
-				t.Errorf("event %q, want %q", got, want)
-			}
-		}
-	}
 	store := informer.GetIndexer()
 	requireAt := func(want map[string]int) {
 		t.Helper()
@@ -139,10 +130,10 @@ func TestPackedInformer(t *testing.T) {
 	go informer.RunWithContext(t.Context())
 
 	source.Add(owned("web", "1"))
-	requireEvent("add 1 of web")
+	requireEvents(t, events, "add 1 of web")
 	requireAt(map[string]int{"shop/web": 1, "shop/other": 0})
 	source.Modify(owned("other", "2"))
-	requireEvent("update 1 of web 2 of other")
+	requireEvents(t, events, "update 1 of web 2 of other")
 	requireAt(map[string]int{"shop/web": 0, "shop/other": 1})
 
 	found := readEachWay(t, informer)
@@ -159,41 +150,61 @@ func TestPackedInformer(t *testing.T) {
 	}
 
 	source.Delete(owned("other", "2"))
-	requireEvent("delete 2 of other")
+	requireEvents(t, events, "delete 2 of other")
 }
 
-// readEachWay reads the ConfigMap shop/config with each method of the informer's store.
+// requireEvents waits for one event of each of the two handlers.
+func requireEvents(t *testing.T, events <-chan string, want string) {
+	t.Helper()
+	for range 2 {
+		select {
+		case got := <-events:
+			if got != want {
+				t.Errorf("event %q, want %q", got, want)
+			}
+		case <-time.After(time.Minute):
+			t.Fatalf("no event, want %q", want)
+		}
+	}
+}
+
+// readEachWay reads the ConfigMap shop/config with each method of the informer's store, and decodes
+// it each time.
 func readEachWay(t *testing.T, informer packedInformer) []any {
 	t.Helper()
 	store := informer.GetIndexer()
-	byKey, _, err := store.GetByKey("shop/config")
-	if err != nil {
-		t.Fatal(err)
+	one := func(item any, _ bool, err error) ([]any, error) { return []any{item}, err }
+	var out []any
+	for _, read := range []func() ([]any, error){
+		func() ([]any, error) { return one(store.GetByKey("shop/config")) },
+		func() ([]any, error) { return one(store.Get(toolscache.ExplicitKey("shop/config"))) },
+		func() ([]any, error) { return store.ByIndex("uid", "2") },
+		func() ([]any, error) {
+			return store.Index("uid", &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{UID: "2"}})
+		},
+		func() ([]any, error) { return store.List(), nil },
+		func() ([]any, error) { return informer.GetStore().List(), nil },
+	} {
+		informer.recent.Clear()
+		items, err := read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, items...)
 	}
-	same, _, err := store.Get(byKey)
-	if err != nil {
-		t.Fatal(err)
-	}
-	byUID, err := store.ByIndex("uid", "2")
-	if err != nil {
-		t.Fatal(err)
-	}
-	inNamespace, err := store.Index(toolscache.NamespaceIndex, byKey)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return slices.Concat([]any{byKey, same}, byUID, inNamespace, store.List(), informer.GetStore().List())
+	return out
 }
 
 // TestPackedTombstone verifies that the object of a tombstone is an ordinary one.
 func TestPackedTombstone(t *testing.T) {
 	t.Parallel()
-	informer := newPackedInformer(nil, &corev1.ConfigMap{}, nil, lru.New(1))
-	stored, err := informer.pack(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{UID: "3"}})
+	form := packing{reflect.TypeFor[corev1.ConfigMap](), lru.New(1)}
+	stored, err := form.pack(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{UID: "3"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := informer.unpack(toolscache.DeletedFinalStateUnknown{Key: "shop/config", Obj: stored}).(toolscache.DeletedFinalStateUnknown)
+	form.recent.Clear()
+	got := form.unpack(toolscache.DeletedFinalStateUnknown{Key: "shop/config", Obj: stored}).(toolscache.DeletedFinalStateUnknown)
 	if got.Key != "shop/config" || got.Obj.(*corev1.ConfigMap).UID != "3" {
 		t.Errorf("tombstone %+v", got)
 	}

@@ -34,7 +34,7 @@ func Informers(cfg *rest.Config, indexes map[string]func(*v1alpha2.NginxOperator
 	return func(typed toolscache.ListerWatcher, kind runtime.Object, resync time.Duration,
 		indexers toolscache.Indexers,
 	) toolscache.SharedIndexInformer {
-		instance := indexInstances(kind, indexers)
+		indexInstances(kind, indexers)
 		switch kind := kind.(type) {
 		case *v1alpha2.NginxOperator:
 			indexSpecs(indexes, indexers)
@@ -42,7 +42,7 @@ func Informers(cfg *rest.Config, indexes map[string]func(*v1alpha2.NginxOperator
 			lenient := toolscache.ToListWatcherWithWatchListSemantics(lister.listWatch(), source)
 			return scopedInformer{toolscache.NewSharedIndexInformer(lenient, kind, resync, indexers), lister}
 		case message:
-			return newPackedInformer(toolscache.NewSharedIndexInformer(typed, kind, resync, indexers), kind, instance, recent)
+			return newPackedInformer(typed, kind, resync, indexers, recent)
 		}
 		return toolscache.NewSharedIndexInformer(typed, kind, resync, indexers)
 	}, nil
