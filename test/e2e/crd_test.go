@@ -58,8 +58,13 @@ func storedAs(ctx context.Context, namespace string) (map[string]int, error) {
 }
 
 // allStoredAs returns an error as long as any object of a namespace is stored at another version.
-// It checks nothing on other clusters than the local one.
 func allStoredAs(ctx context.Context, namespace, version string) error {
+	return checkStored(ctx, namespace, func(counts map[string]int) error { return onlyIn(counts, version) })
+}
+
+// checkStored checks the number of objects of a namespace for each version in etcd. It checks nothing on
+// other clusters than the local one.
+func checkStored(ctx context.Context, namespace string, check func(counts map[string]int) error) error {
 	if !suite.local {
 		return nil
 	}
@@ -67,7 +72,7 @@ func allStoredAs(ctx context.Context, namespace, version string) error {
 	if err != nil {
 		return err
 	}
-	return onlyIn(counts, version)
+	return check(counts)
 }
 
 func onlyIn(counts map[string]int, version string) error {

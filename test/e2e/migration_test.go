@@ -69,7 +69,12 @@ func (f *fleet) running(t *testing.T, operator string) {
 		migration := objectOf("storagemigration.k8s.io/v1", "StorageVersionMigration", crdName)
 		err := suite.admin.Get(ctx, client.ObjectKeyFromObject(migration), migration)
 		if meta.IsNoMatchError(err) {
-			return f.someStoredAs(ctx, newer)
+			return checkStored(ctx, f.namespace, func(counts map[string]int) error {
+				if counts[newer] == 0 {
+					return fmt.Errorf("objects are stored as %v", counts)
+				}
+				return nil
+			})
 		}
 		if err != nil {
 			return err
@@ -80,19 +85,6 @@ func (f *fleet) running(t *testing.T, operator string) {
 		}
 		return err
 	})
-}
-
-// someStoredAs returns an error if no object is stored at a version. It checks nothing on other
-// clusters than the local one.
-func (f *fleet) someStoredAs(ctx context.Context, version string) error {
-	if !suite.local {
-		return nil
-	}
-	counts, err := storedAs(ctx, f.namespace)
-	if err == nil && counts[version] == 0 {
-		err = fmt.Errorf("objects are stored as %v", counts)
-	}
-	return err
 }
 
 func testMigrationKilled(t *testing.T, f *fleet) {
