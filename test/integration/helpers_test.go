@@ -156,7 +156,7 @@ func waitForChildren(t *testing.T, namespace, name string) children {
 	t.Helper()
 	var out children
 	waitFor(t, func() error {
-		// The status is read first: what is read after it is at least as new as what it speaks of.
+		// Children that are read after the status are at least as new as the generation that it reports.
 		object, err := waitForStatusOnce(t.Context(), namespace, name)
 		if err != nil {
 			return err
@@ -185,7 +185,7 @@ func waitForStatusOnce(ctx context.Context, namespace, name string) (*v1alpha2.N
 		return nil, err
 	}
 	if object.Status.ObservedGeneration != object.Generation {
-		return nil, fmt.Errorf("status speaks of generation %d, want %d", object.Status.ObservedGeneration, object.Generation)
+		return nil, fmt.Errorf("status.observedGeneration is %d, want %d", object.Status.ObservedGeneration, object.Generation)
 	}
 	return object, nil
 }

@@ -31,7 +31,7 @@ func TestReadyIsTruthful(t *testing.T) {
 	rollOut(t, namespace, "web")
 	ready := waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
 	if ready.ObservedGeneration != 1 {
-		t.Errorf("Ready speaks of generation %d", ready.ObservedGeneration)
+		t.Errorf("Ready has observedGeneration %d", ready.ObservedGeneration)
 	}
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Ports = onPort(8081) })
 	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionFalse, v1alpha2.ReasonRolloutInProgress)
@@ -44,7 +44,7 @@ func TestReadyIsTruthful(t *testing.T) {
 	rollOut(t, namespace, "web")
 	ready = waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
 	if ready.ObservedGeneration != 2 {
-		t.Errorf("Ready speaks of generation %d", ready.ObservedGeneration)
+		t.Errorf("Ready has observedGeneration %d", ready.ObservedGeneration)
 	}
 	waitForEvent(t, namespace, corev1.EventTypeNormal, v1alpha2.ReasonRolloutInProgress, 1)
 	waitForEvent(t, namespace, corev1.EventTypeNormal, v1alpha2.ReasonAllReplicasReady, 1)
