@@ -28,6 +28,7 @@ func TestSubscription(t *testing.T) {
 	suite.operatorNamespace = namespace
 	applyManifest(t, namespace, harness.CatalogManifest)
 	applyManifest(t, namespace, harness.SubscriptionManifest)
+	t.Log("MATRIX cluster with Kubernetes", firstNode(t).Status.NodeInfo.KubeletVersion)
 	t.Logf("FIGURE install by Subscription: %s", seconds(waitForInstall(t, namespace)))
 
 	// These tests use separate objects, so they run in parallel.
@@ -51,7 +52,6 @@ func TestSubscription(t *testing.T) {
 		"scorecard":      testOwnScorecard,
 	}
 	t.Run("instances", func(t *testing.T) {
-		t.Log("MATRIX cluster with Kubernetes", firstNode(t).Status.NodeInfo.KubeletVersion)
 		for name, test := range parallel {
 			t.Run(name, func(t *testing.T) { t.Parallel(); test(t) })
 		}
