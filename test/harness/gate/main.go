@@ -1,5 +1,5 @@
 // Command gate runs Makefile targets in order until one fails. It prints the duration of each
-// target, and the reason for a failure.
+// target, the free disk space after it, and the reason for a failure.
 //
 //	gate [-report FILE]... [-logs DIR] [-finally TARGET] TARGET...
 //
@@ -26,10 +26,11 @@ import (
 	"time"
 )
 
-// step is a target that ran, with its duration and error.
+// step is a target that ran, with its duration, the free disk space after it in bytes, and its error.
 type step struct {
 	target string
 	took   time.Duration
+	free   uint64
 	err    error
 }
 
@@ -82,12 +83,21 @@ func run(targets []string, target func(name string) error) ([]step, error) {
 	for _, name := range targets {
 		began := time.Now()
 		err := target(name)
-		steps = append(steps, step{name, time.Since(began), err})
+		steps = append(steps, step{name, time.Since(began), freeSpace(), err})
 		if err != nil {
 			return steps, err
 		}
 	}
 	return steps, nil
+}
+
+// freeSpace returns the free space of the file system in bytes, or 0 if it is not known.
+func freeSpace() uint64 {
+	var found syscall.Statfs_t
+	if err := syscall.Statfs(".", &found); err != nil {
+		return 0
+	}
+	return found.Bavail * uint64(found.Bsize) //nolint:gosec // a block has a positive size
 }
 
 // makeTarget runs make. If ctx ends, make receives SIGTERM, so that the gate can still report.
@@ -143,6 +153,7 @@ func table(out io.Writer, steps []step, total time.Duration, tests []test) {
 		if s.err != nil {
 			what += " (failed)"
 		}
+		what += fmt.Sprintf(", %.1f GiB of disk space free", float64(s.free)/(1<<30))
 		row(s.took.Seconds(), what)
 	}
 	row(total.Seconds(), "total")

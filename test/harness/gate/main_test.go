@@ -79,12 +79,13 @@ func TestTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	table(&out, []step{{"verify", 12 * time.Second, nil}, {"test", 61 * time.Second, errors.New("wrong")}}, 74*time.Second, slowest(tests, 2))
+	steps := []step{{"verify", 12 * time.Second, 21 << 30, nil}, {"test", 61 * time.Second, 1 << 29, errors.New("wrong")}}
+	table(&out, steps, 74*time.Second, slowest(tests, 2))
 	explain(&out, tests)
 	want := `
 Where the time went:
-     12 s  verify
-     61 s  test (failed)
+     12 s  verify, 21.0 GiB of disk space free
+     61 s  test (failed), 0.5 GiB of disk space free
      74 s  total
 
 The slowest tests:
