@@ -21,6 +21,7 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/controllers/nginxoperator"
 	"github.com/example/nginx-operator/controllers/storagemigration"
+	"github.com/example/nginx-operator/internal/census"
 	"github.com/example/nginx-operator/internal/conversion"
 	"github.com/example/nginx-operator/internal/fleet"
 	"github.com/example/nginx-operator/internal/guard"
@@ -77,22 +78,23 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	opts.WatchNamespaces = accessible
-	mgr, err := newManager(cfg, opts)
+	all := census.New(opts.WatchNamespaces...)
+	mgr, err := newManager(cfg, opts, all)
 	if err != nil {
 		return err
 	}
 	if err := mgr.Add(missing); err != nil {
 		return fmt.Errorf("failed to add the check of the watched namespaces: %w", err)
 	}
-	if err := setupControllers(mgr, opts); err != nil {
+	if err := setupControllers(mgr, opts, all); err != nil {
 		return err
 	}
 	ctrl.Log.Info("Starting", "version", version, "image", opts.NginxImage)
 	return mgr.Start(ctx)
 }
 
-func newManager(cfg *rest.Config, opts *options.Options) (*operatormanager.Manager, error) {
-	newInformer, err := operatormanager.Informers(cfg, inputs.Indexes())
+func newManager(cfg *rest.Config, opts *options.Options, all *census.Census) (*operatormanager.Manager, error) {
+	newInformer, err := operatormanager.Informers(cfg, inputs.Indexes(), all)
 	if err != nil {
 		return nil, err
 	}
@@ -114,8 +116,8 @@ func newManager(cfg *rest.Config, opts *options.Options) (*operatormanager.Manag
 }
 
 // setupControllers adds the controller, the webhooks and the liveness check to the manager.
-func setupControllers(mgr *operatormanager.Manager, opts *options.Options) error {
-	counts, err := metrics.New(ctrlmetrics.Registry, mgr.GetCache())
+func setupControllers(mgr *operatormanager.Manager, opts *options.Options, all *census.Census) error {
+	counts, err := metrics.New(ctrlmetrics.Registry, all)
 	if err != nil {
 		return fmt.Errorf("failed to register metrics: %w", err)
 	}
@@ -143,7 +145,7 @@ func setupControllers(mgr *operatormanager.Manager, opts *options.Options) error
 		Release:    operand.Release{Image: opts.NginxImage, ExporterImage: opts.ExporterImage, IPv6: opts.IPv6()},
 	}
 	watchdog := operatormanager.NewWatchdog(stuckAfter)
-	watchdog.WatchQueue(idleAfter, mgr.Elected(), operatormanager.Waiting(mgr.GetCache()))
+	watchdog.WatchQueue(idleAfter, mgr.Elected(), all.Waiting)
 	if err := reconciler.SetupWithManager(mgr, opts.MaxConcurrentReconciles, watchdog.Watch); err != nil {
 		return fmt.Errorf("failed to set up the controller: %w", err)
 	}
@@ -152,7 +154,7 @@ func setupControllers(mgr *operatormanager.Manager, opts *options.Options) error
 		return fmt.Errorf("failed to set up the storage migration: %w", err)
 	}
 	if err := mgr.Add(&fleet.Reporter{
-		Gate: reconciler.Fleet, Cache: operatormanager.Filled(mgr.GetCache()),
+		Gate: reconciler.Fleet, Names: operatormanager.Names(mgr.GetCache(), all),
 		Condition: upgradeable.Part(), Metrics: metrics.NewFleet(ctrlmetrics.Registry),
 		Log: ctrl.Log.WithName("fleet"),
 	}); err != nil {

@@ -25,6 +25,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/apply"
+	"github.com/example/nginx-operator/internal/census"
 	"github.com/example/nginx-operator/internal/fixture"
 	"github.com/example/nginx-operator/internal/fleet"
 	"github.com/example/nginx-operator/internal/health"
@@ -67,7 +68,7 @@ func newProcess(t *testing.T, change ...func(*v1alpha2.NginxOperatorSpec)) *proc
 	}
 	p.WithWatch = builder.WithInterceptorFuncs(interceptor.Funcs{Create: p.create, Patch: p.patch}).Build()
 
-	counts, err := metrics.New(prometheus.NewRegistry(), p)
+	counts, err := metrics.New(prometheus.NewRegistry(), census.New())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,9 +8,6 @@ import (
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
 // retryAfter is the time between a failed request and the next attempt.
@@ -30,8 +27,8 @@ type Metrics interface {
 // progress of the rollout, and frees slots that instances hold for too long.
 type Reporter struct {
 	Gate *Gate
-	// Cache contains all objects.
-	Cache     client.Reader
+	// Names returns the names of all objects.
+	Names     func(context.Context) ([]types.NamespacedName, error)
 	Condition Condition
 	Metrics   Metrics
 	Log       logr.Logger
@@ -88,15 +85,11 @@ func (r *Reporter) Start(ctx context.Context) error {
 }
 
 func (r *Reporter) list(ctx context.Context) error {
-	list := &v1alpha2.NginxOperatorList{}
-	if err := r.Cache.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+	names, err := r.Names(ctx)
+	if err != nil {
 		return err
 	}
-	objects := make([]types.NamespacedName, 0, len(list.Items))
-	for i := range list.Items {
-		objects = append(objects, client.ObjectKeyFromObject(&list.Items[i]))
-	}
-	r.Gate.Listed(objects)
+	r.Gate.Listed(names)
 	return nil
 }
 

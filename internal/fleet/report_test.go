@@ -13,15 +13,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
 // flaky is the cache, the OLM condition, and the metrics of a Reporter. The first listFailures
 // lists and the first conditionFailures writes of the condition fail.
 type flaky struct {
-	client.Reader
 	objects                         int
 	listFailures, conditionFailures int
 
@@ -37,18 +33,17 @@ func (f *flaky) reported() (counts [4]int, told []string) {
 	return f.counts, slices.Clone(f.told)
 }
 
-func (f *flaky) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+func (f *flaky) names(context.Context) ([]types.NamespacedName, error) {
 	if f.listFailures--; f.listFailures >= 0 {
-		return errors.New("not yet")
+		return nil, errors.New("not yet")
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	var out []types.NamespacedName
 	for i := range f.objects {
-		key := objectOf(i)
-		object := v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
-		list.(*v1alpha2.NginxOperatorList).Items = append(list.(*v1alpha2.NginxOperatorList).Items, object)
+		out = append(out, objectOf(i))
 	}
-	return nil
+	return out, nil
 }
 
 // keep sets the number of the objects of later lists.
@@ -80,7 +75,7 @@ func TestReporter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &flaky{objects: 3, listFailures: 2, conditionFailures: 2}
 		g := New(Policy{MaxUnavailable: intstr.FromInt32(1), FailureThreshold: DefaultFailureThreshold})
-		reporter := &Reporter{Gate: g, Cache: f, Condition: f, Metrics: f, Log: logr.Discard()}
+		reporter := &Reporter{Gate: g, Names: f.names, Condition: f, Metrics: f, Log: logr.Discard()}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- reporter.Start(ctx) }()
@@ -121,7 +116,7 @@ func TestReporter(t *testing.T) {
 func TestDeletedSinceList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, f := New(tenPercent), &flaky{objects: 3}
-		reporter := &Reporter{Gate: g, Cache: f, Condition: f, Metrics: f, Log: logr.Discard()}
+		reporter := &Reporter{Gate: g, Names: f.names, Condition: f, Metrics: f, Log: logr.Discard()}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- reporter.Start(ctx) }()
@@ -153,7 +148,7 @@ func TestReporterBoundsTenants(t *testing.T) {
 		mallory, eve, shop := many("mallory", 2), many("eve", 1), many("shop", 2)
 		f := &flaky{}
 		g, queue := newGateOf(t, mallory, eve, shop)
-		reporter := &Reporter{Gate: g, Cache: f, Condition: f, Metrics: f, Log: logr.Discard()}
+		reporter := &Reporter{Gate: g, Names: f.names, Condition: f, Metrics: f, Log: logr.Discard()}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- reporter.Start(ctx) }()

@@ -4,19 +4,17 @@
 package metrics
 
 import (
-	"context"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/apply"
-	"github.com/example/nginx-operator/internal/bounds"
+	"github.com/example/nginx-operator/internal/census"
 )
 
 // Metrics counts writes of children and measures the time to Ready. Create it with New.
@@ -36,9 +34,8 @@ type start struct {
 	at         time.Time
 }
 
-// New returns the metrics and registers them. The reader lists objects at each scrape, so it should
-// be the cache.
-func New(registry prometheus.Registerer, reader client.Reader) (*Metrics, error) {
+// New returns the metrics and registers them. They include the number of objects in the census.
+func New(registry prometheus.Registerer, all *census.Census) (*Metrics, error) {
 	m := &Metrics{
 		childWrites: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "nginx_operator_child_writes_total",
@@ -51,7 +48,7 @@ func New(registry prometheus.Registerer, reader client.Reader) (*Metrics, error)
 		}),
 		started: map[types.NamespacedName]start{},
 	}
-	for _, collector := range []prometheus.Collector{m.childWrites, m.timeToReady, &objects{reader: reader}} {
+	for _, collector := range []prometheus.Collector{m.childWrites, m.timeToReady, &objects{all}} {
 		if err := registry.Register(collector); err != nil {
 			return nil, err
 		}
@@ -98,9 +95,7 @@ func (m *Metrics) Forget(object types.NamespacedName) {
 
 // objects counts the objects of the cache by the status of their Ready condition, and by the
 // reasons in status.blockedBy.
-type objects struct {
-	reader client.Reader
-}
+type objects struct{ all *census.Census }
 
 var objectsDesc = prometheus.NewDesc("nginx_operator_objects",
 	"NginxOperators by the status of their Ready condition (True, False, Unknown). Only the leader reports them.",
@@ -136,12 +131,6 @@ var waitingDesc = prometheus.NewDesc("nginx_operator_waiting_objects",
 var syncedDesc = prometheus.NewDesc("nginx_operator_cache_synced",
 	"1 if the cache of this replica holds all NginxOperators, else 0. Only the leader fills its cache and reconciles.", nil, nil)
 
-// Waits reports whether an object waits for a reconcile.
-func Waits(object *v1alpha2.NginxOperator) bool {
-	_, unreadable := bounds.Unreadable(object)
-	return !unreadable && object.DeletionTimestamp.IsZero() && object.Status.ObservedGeneration != object.Generation
-}
-
 // BlockingReasons returns all reasons that status.blockedBy can have.
 func BlockingReasons() []string {
 	return []string{
@@ -167,10 +156,7 @@ func (o *objects) Describe(descs chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (o *objects) Collect(metrics chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	list := &v1alpha2.NginxOperatorList{}
-	if err := o.reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+	if !o.all.Synced() {
 		// This replica is a standby, or its cache is not filled yet. An invalid metric would fail the
 		// whole scrape.
 		metrics <- prometheus.MustNewConstMetric(syncedDesc, prometheus.GaugeValue, 0)
@@ -179,27 +165,21 @@ func (o *objects) Collect(metrics chan<- prometheus.Metric) {
 	metrics <- prometheus.MustNewConstMetric(syncedDesc, prometheus.GaugeValue, 1)
 	unreadable, waiting := 0, 0
 	blocked := map[string]int{}
-	counts := map[string]int{"True": 0, "False": 0, "Unknown": 0}
+	counts := map[metav1.ConditionStatus]int{metav1.ConditionTrue: 0, metav1.ConditionFalse: 0, metav1.ConditionUnknown: 0}
 	certificates, now := map[string]int{"expired": 0, "7d": 0, "30d": 0, "more": 0}, time.Now()
-	for i := range list.Items {
-		status := "Unknown"
-		if ready := meta.FindStatusCondition(list.Items[i].Status.Conditions, v1alpha2.ConditionReady); ready != nil {
-			status = string(ready.Status)
-		}
-		counts[status]++
-		if _, is := bounds.Unreadable(&list.Items[i]); is {
+	for _, one := range o.all.Entries() {
+		counts[one.Ready]++
+		if one.Unreadable {
 			unreadable++
 		}
-		if Waits(&list.Items[i]) {
+		if one.Waiting {
 			waiting++
 		}
-		for _, certificate := range list.Items[i].Status.Certificates {
-			certificates[leftOf(certificate.NotAfter.Time, now)]++
+		for _, expiry := range one.Expiries {
+			certificates[leftOf(expiry, now)]++
 		}
-		for _, reason := range BlockingReasons() {
-			if slices.ContainsFunc(list.Items[i].Status.BlockedBy, func(b v1alpha2.Blocker) bool { return b.Reason == reason }) {
-				blocked[reason]++
-			}
+		for _, reason := range one.Blocking {
+			blocked[reason]++
 		}
 	}
 	metrics <- prometheus.MustNewConstMetric(unreadableDesc, prometheus.GaugeValue, float64(unreadable))
@@ -208,7 +188,7 @@ func (o *objects) Collect(metrics chan<- prometheus.Metric) {
 		metrics <- prometheus.MustNewConstMetric(certificatesDesc, prometheus.GaugeValue, float64(count), left)
 	}
 	for status, count := range counts {
-		metrics <- prometheus.MustNewConstMetric(objectsDesc, prometheus.GaugeValue, float64(count), status)
+		metrics <- prometheus.MustNewConstMetric(objectsDesc, prometheus.GaugeValue, float64(count), string(status))
 	}
 	for _, reason := range BlockingReasons() {
 		metrics <- prometheus.MustNewConstMetric(blockedDesc, prometheus.GaugeValue, float64(blocked[reason]), reason)

@@ -8,12 +8,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
+	toolscache "k8s.io/client-go/tools/cache"
+	fcache "k8s.io/client-go/tools/cache/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/apply"
+	"github.com/example/nginx-operator/internal/census"
 )
 
 func newObject(name string, ready metav1.ConditionStatus) *v1alpha2.NginxOperator {
@@ -24,14 +25,23 @@ func newObject(name string, ready metav1.ConditionStatus) *v1alpha2.NginxOperato
 	return object
 }
 
-func newMetrics(t *testing.T, objects ...client.Object) (*Metrics, *prometheus.Registry) {
+func newMetrics(t *testing.T, objects ...*v1alpha2.NginxOperator) (*Metrics, *prometheus.Registry) {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	if err := v1alpha2.AddToScheme(scheme); err != nil {
+	source := fcache.NewFakeControllerSource()
+	t.Cleanup(source.Shutdown)
+	for _, object := range objects {
+		source.Add(object)
+	}
+	all, informer := census.New(), toolscache.NewSharedIndexInformer(source, &v1alpha2.NginxOperator{}, 0, nil)
+	if err := all.Follow(informer); err != nil {
 		t.Fatal(err)
 	}
+	go informer.RunWithContext(t.Context())
+	if !all.Wait(t.Context()) {
+		t.Fatal("the census is not complete")
+	}
 	registry := prometheus.NewRegistry()
-	m, err := New(registry, fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build())
+	m, err := New(registry, all)
 	if err != nil {
 		t.Fatal(err)
 	}

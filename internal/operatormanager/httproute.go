@@ -63,7 +63,6 @@ func slimParent(parent gatewayv1.RouteParentStatus) (gatewayv1.RouteParentStatus
 		}
 		cutTo(maxReason, &kept.Reason)
 		cutTo(maxMessage, &kept.Message)
-		share(&kept.Reason, &kept.Message)
 		out.Conditions = append(out.Conditions, kept)
 	}
 	return out, true

@@ -61,10 +61,9 @@ func slimVolume(volume *corev1.Volume, sources *int) (corev1.Volume, bool) {
 	out := corev1.Volume{}
 	if isOwnVolume(volume.Name) {
 		out.Name = volume.Name
-		share(&out.Name)
 	}
 	if volume.ConfigMap != nil && len(volume.ConfigMap.Name) <= maxName {
-		out.ConfigMap = &corev1.ConfigMapVolumeSource{LocalObjectReference: nameOf(volume.ConfigMap.Name)}
+		out.ConfigMap = &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: volume.ConfigMap.Name}}
 		return out, true
 	}
 	if volume.Projected == nil {
@@ -75,18 +74,13 @@ func slimVolume(volume *corev1.Volume, sources *int) (corev1.Volume, bool) {
 	for _, source := range volume.Projected.Sources {
 		if source.ConfigMap != nil && len(source.ConfigMap.Name) <= maxName && *sources > 0 {
 			kept = append(kept, corev1.VolumeProjection{
-				ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: nameOf(source.ConfigMap.Name)},
+				ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: corev1.LocalObjectReference{Name: source.ConfigMap.Name}},
 			})
 			*sources--
 		}
 	}
 	out.Projected = &corev1.ProjectedVolumeSource{Sources: slices.Clip(kept)}
 	return out, len(kept) > 0
-}
-
-func nameOf(name string) corev1.LocalObjectReference {
-	share(&name)
-	return corev1.LocalObjectReference{Name: name}
 }
 
 // isOwnVolume reports whether a name belongs to a ConfigMap volume of the operator.

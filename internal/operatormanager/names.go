@@ -2,25 +2,27 @@ package operatormanager
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/census"
 )
 
-// Filled returns a reader of the NginxOperators in the cache. A list starts their informer if no
-// controller has started it yet, and waits until it has all objects. Only a leader may list,
-// because a standby has no informers.
-func Filled(objects cache.Cache) client.Reader { return filled{objects} }
-
-type filled struct{ cache.Cache }
-
-// List implements client.Reader.
-func (f filled) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
-	if _, err := f.GetInformer(ctx, &v1alpha2.NginxOperator{}); err != nil {
-		return fmt.Errorf("failed to watch NginxOperators: %w", err)
+// Names returns a function that returns the names of all NginxOperators in the cache. It starts their
+// informer if no controller has started it yet, and waits until the census of the cache has all
+// objects. Only a leader may call it, because a standby has no informers.
+func Names(objects cache.Cache, all *census.Census) func(context.Context) ([]types.NamespacedName, error) {
+	return func(ctx context.Context) ([]types.NamespacedName, error) {
+		if _, err := objects.GetInformer(ctx, &v1alpha2.NginxOperator{}); err != nil {
+			return nil, fmt.Errorf("failed to watch NginxOperators: %w", err)
+		}
+		if !all.Wait(ctx) {
+			return nil, errors.New("the cache does not have all NginxOperators yet")
+		}
+		return all.Names(), nil
 	}
-	return f.Cache.List(ctx, list, options...)
 }

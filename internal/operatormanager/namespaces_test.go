@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/census"
 )
 
 // namespaceServer is an API server with one NginxOperator in each of three namespaces. It records
@@ -85,7 +86,7 @@ func TestCacheOfNamespaces(t *testing.T) {
 			server := httptest.NewServer(api)
 			t.Cleanup(server.Close)
 			config := &rest.Config{Host: server.URL}
-			newInformer, err := Informers(config, nil)
+			newInformer, err := Informers(config, nil, census.New(watched...))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,9 +1,6 @@
 package operatormanager
 
 import (
-	"slices"
-	"unique"
-
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
@@ -25,28 +22,10 @@ func slimNginxOperator(in any) (any, error) {
 		object.Annotations = map[string]string{wellknown.AnnotationV1alpha2Unreadable: ""}
 	}
 	if isCanary {
-		object.Labels = canaryLabels
-	}
-	share(&object.Namespace, &object.Name, &object.Status.Image)
-	if good := object.Status.LastGoodRevision; good != nil {
-		share(&good.Image, &good.ConfigHash)
-	}
-	// A decoder allocates more capacity than needed.
-	object.Status.Conditions, object.Status.RelatedObjects = slices.Clone(object.Status.Conditions), slices.Clone(object.Status.RelatedObjects)
-	for i := range object.Status.Conditions {
-		condition := &object.Status.Conditions[i]
-		share(&condition.Type, &condition.Reason, &condition.Message)
-		condition.Status = unique.Make(condition.Status).Value()
-	}
-	for i := range object.Status.RelatedObjects {
-		related := &object.Status.RelatedObjects[i]
-		share(&related.APIVersion, &related.Kind, &related.Name)
+		object.Labels = map[string]string{wellknown.LabelCanary: "true"}
 	}
 	return in, nil
 }
-
-// canaryLabels are shared by all canaries. No code writes to objects in the cache.
-var canaryLabels = map[string]string{wellknown.LabelCanary: "true"}
 
 // slimCRD keeps the name. Readers only watch for changes, and read the CRD from the API server.
 func slimCRD(in any) (any, error) {

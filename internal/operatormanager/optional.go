@@ -38,7 +38,9 @@ func NewOptionalAPIs(to cluster.Cluster, namespaces ...string) map[string]*optio
 	for _, known := range optionalKinds {
 		narrowed := narrow(known.slim)
 		narrowed.Namespaces = byNamespace(namespaces)
-		out[known.kind.Kind] = optional.New(to, optional.Options{Kind: known.kind, Resource: known.resource, Cache: narrowed})
+		out[known.kind.Kind] = optional.New(to, optional.Options{
+			Kind: known.kind, Resource: known.resource, Cache: narrowed, NewInformer: packedInformers(),
+		})
 	}
 	return out
 }

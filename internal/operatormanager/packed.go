@@ -6,15 +6,19 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	cbor "k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/bounds"
 )
 
-// packed is an object in the store of an informer. It has the object as a protocol buffer, because
-// most fields of Go's structures of the API types are empty, and the garbage collector visits them
-// all.
+// packed is an object in the store of an informer. It has the object as bytes, because most fields of
+// Go's structures of the API types are empty, and the garbage collector visits them all.
 type packed struct {
 	namespace, name, version string
 	raw                      []byte
@@ -32,36 +36,83 @@ type message interface {
 	Unmarshal(raw []byte) error
 }
 
+// encode returns the packed form of an object: a protocol buffer, or CBOR if the kind does not support
+// protocol buffers.
+func encode(object client.Object) (*packed, error) {
+	out := &packed{namespace: object.GetNamespace(), name: object.GetName(), version: object.GetResourceVersion()}
+	var err error
+	if builtIn, ok := object.(message); ok {
+		out.raw, err = builtIn.Marshal()
+	} else {
+		out.raw, err = cbor.Marshal(object)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("failed to encode %T %s/%s: %w", object, out.namespace, out.name, err)
+	}
+	return out, nil
+}
+
 // packedInformer stores objects of a kind in the packed form. Its readers, handlers, and indexes get
 // the objects themselves, which they share.
 type packedInformer struct {
 	toolscache.SharedIndexInformer
 	packing
+	// silent keeps the objects of the first list from the handlers (StartsSilently).
+	silent bool
 }
 
 // packing converts objects of a kind to the packed form and back.
 type packing struct {
 	// kind is the Go structure of the kind.
 	kind reflect.Type
-	// recent has the most recently used objects by packed form: an event has several handlers, and
-	// starts a reconcile that reads the object.
-	recent *lru.Cache
+	recent
 }
 
+// recent has the most recently used objects of all kinds by packed form: an event has several
+// handlers, and starts a reconcile that reads the object.
+type recent struct{ small, large *lru.Cache }
+
 const (
-	// recentObjects is the number of recently used objects of all kinds. They take about 2 MiB.
-	recentObjects = 1024
-	// maxRecent is the maximum size in bytes of the packed form of a recently used object. A foreign
-	// object can be much larger than the operator's.
-	maxRecent = 4096
+	// maxSmall is the maximum size in bytes of the packed form of a small object. A user's object can
+	// be much larger than the operator's.
+	maxSmall = 4096
+	// smallObjects and largeObjects are the numbers of recently used objects. Small ones take about 2
+	// MiB. An event of a large object has its old and its new form.
+	smallObjects = 1024
+	largeObjects = 2
 )
 
-// newPackedInformer creates an informer of a kind that supports protocol buffers.
+func newRecent() recent { return recent{lru.New(smallObjects), lru.New(largeObjects)} }
+
+// like returns the cache of objects with the size of this one.
+func (r recent) like(stored *packed) *lru.Cache {
+	if len(stored.raw) <= maxSmall {
+		return r.small
+	}
+	return r.large
+}
+
+// clear removes all objects.
+func (r recent) clear() {
+	r.small.Clear()
+	r.large.Clear()
+}
+
+// newPackedInformer creates an informer of a kind.
 func newPackedInformer(
-	source toolscache.ListerWatcher, kind message, resync time.Duration, indexers toolscache.Indexers, recent *lru.Cache,
+	source toolscache.ListerWatcher, kind client.Object, resync time.Duration, indexers toolscache.Indexers, known recent,
 ) packedInformer {
-	of := packing{reflect.TypeOf(kind).Elem(), recent}
-	return packedInformer{toolscache.NewSharedIndexInformer(source, kind, resync, of.indexers(indexers)), of}
+	of := packing{reflect.TypeOf(kind).Elem(), known}
+	return packedInformer{toolscache.NewSharedIndexInformer(source, kind, resync, of.indexers(indexers)), of, false}
+}
+
+// packedInformers returns the function that creates the informers of a cache.
+func packedInformers() NewInformer {
+	known := newRecent()
+	return func(source toolscache.ListerWatcher, kind runtime.Object, resync time.Duration, indexers toolscache.Indexers,
+	) toolscache.SharedIndexInformer {
+		return newPackedInformer(source, kind.(client.Object), resync, indexers, known)
+	}
 }
 
 // SetTransform implements toolscache.SharedInformer.
@@ -76,37 +127,48 @@ func (p packedInformer) SetTransform(transform toolscache.TransformFunc) error {
 }
 
 // pack returns the packed form of an object, and anything else unchanged, for example a tombstone or
-// what is already packed.
+// what is already packed. It does not retain the object, whose strings can be parts of much longer
+// ones.
 func (p packing) pack(in any) (any, error) {
-	object, ok := in.(message)
+	object, ok := in.(client.Object)
 	if !ok {
 		return in, nil
 	}
-	raw, err := object.Marshal()
-	if err != nil {
-		return nil, fmt.Errorf("failed to encode %T %s/%s: %w", in, object.GetNamespace(), object.GetName(), err)
+	stored, err := encode(object)
+	instance, ok := in.(*v1alpha2.NginxOperator)
+	if err != nil || !ok {
+		return stored, err
 	}
-	out := &packed{namespace: object.GetNamespace(), name: object.GetName(), version: object.GetResourceVersion(), raw: raw}
-	p.remember(out, object)
-	return out, nil
+	// A value can have no text that is readable again, for example a time in the year -1.
+	known, err := p.decode(stored)
+	if err == nil {
+		p.like(stored).Add(stored, known)
+		return stored, nil
+	}
+	instance.Spec, instance.Status = v1alpha2.NginxOperatorSpec{}, v1alpha2.NginxOperatorStatus{}
+	bounds.MarkUnreadable(instance, err.Error())
+	return encode(instance)
 }
 
-func (p packing) remember(stored *packed, object message) {
-	if len(stored.raw) <= maxRecent {
-		p.recent.Add(stored, object)
+// decode reverses encode.
+func (p packing) decode(stored *packed) (any, error) {
+	out := reflect.New(p.kind).Interface()
+	if builtIn, ok := out.(message); ok {
+		return out, builtIn.Unmarshal(stored.raw)
 	}
+	return out, cbor.Unmarshal(stored.raw, out)
 }
 
 // unpack returns the object of a packed form, and anything else unchanged.
 func (p packing) unpack(in any) any {
 	switch in := in.(type) {
 	case *packed:
-		if known, found := p.recent.Get(in); found {
+		if known, found := p.like(in).Get(in); found {
 			return known
 		}
-		out := reflect.New(p.kind).Interface().(message)
-		utilruntime.Must(out.Unmarshal(in.raw)) // the same type has encoded it
-		p.remember(in, out)
+		out, err := p.decode(in)
+		utilruntime.Must(err) // the same type has encoded it
+		p.like(in).Add(in, out)
 		return out
 	case toolscache.DeletedFinalStateUnknown:
 		in.Obj = p.unpack(in.Obj)
@@ -123,10 +185,14 @@ func (p packing) unpackAll(in []any) []any {
 	return out
 }
 
-// indexers returns index functions of packed objects.
+// indexers returns index functions of packed objects. The packed form has the namespace.
 func (p packing) indexers(of toolscache.Indexers) toolscache.Indexers {
 	out := toolscache.Indexers{}
 	for name, values := range of {
+		if name == toolscache.NamespaceIndex {
+			out[name] = values
+			continue
+		}
 		out[name] = func(in any) ([]string, error) { return values(p.unpack(in)) }
 	}
 	return out
@@ -149,7 +215,11 @@ func (p packedInformer) AddEventHandlerWithOptions(
 	handler toolscache.ResourceEventHandler, options toolscache.HandlerOptions,
 ) (toolscache.ResourceEventHandlerRegistration, error) {
 	return p.SharedIndexInformer.AddEventHandlerWithOptions(toolscache.ResourceEventHandlerDetailedFuncs{
-		AddFunc:    func(object any, isInInitialList bool) { handler.OnAdd(p.unpack(object), isInInitialList) },
+		AddFunc: func(object any, isInInitialList bool) {
+			if !p.silent || !isInInitialList {
+				handler.OnAdd(p.unpack(object), isInInitialList)
+			}
+		},
 		UpdateFunc: func(before, now any) { handler.OnUpdate(p.unpack(before), p.unpack(now)) },
 		DeleteFunc: func(object any) { handler.OnDelete(p.unpack(object)) },
 	}, options)

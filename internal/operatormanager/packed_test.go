@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/rand"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,24 +21,30 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	fcache "k8s.io/client-go/tools/cache/testing"
-	"k8s.io/utils/lru"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/bounds"
 )
 
 // TestPackedFormHasEveryField verifies that the packed form of an object in the cache loses nothing.
 func TestPackedFormHasEveryField(t *testing.T) {
 	t.Parallel()
 	random := fuzzer.FuzzerFor(metafuzzer.Funcs, rand.NewSource(1), serializer.NewCodecFactory(NewScheme()))
-	packable := 0
+	transforms := map[client.Object]toolscache.TransformFunc{}
 	for kind, options := range CacheOptions().ByObject {
-		if _, ok := kind.(message); !ok {
-			continue
+		transforms[kind] = options.Transform
+	}
+	for _, known := range optionalKinds {
+		kind, err := NewScheme().New(known.kind)
+		if err != nil {
+			t.Fatal(err)
 		}
-		packable++
-		form := packing{reflect.TypeOf(kind).Elem(), lru.New(1)}
+		transforms[kind.(client.Object)] = known.slim
+	}
+	for kind, transform := range transforms {
+		form := packing{reflect.TypeOf(kind).Elem(), newRecent()}
 		for range 200 {
 			object := reflect.New(form.kind).Interface()
 			if crd, ok := object.(*apiextensionsv1.CustomResourceDefinition); ok {
@@ -45,7 +52,7 @@ func TestPackedFormHasEveryField(t *testing.T) {
 			} else {
 				random.Fill(object)
 			}
-			slim, err := options.Transform(object)
+			slim, err := transform(object)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -57,14 +64,29 @@ func TestPackedFormHasEveryField(t *testing.T) {
 			if _, isPacked := stored.(*packed); !isPacked {
 				t.Fatalf("%T is stored as %T", slim, stored)
 			}
-			form.recent.Clear()
+			form.clear()
 			if got := form.unpack(stored); !apiequality.Semantic.DeepEqual(slim, got) {
 				t.Fatalf("%T (-before +after):\n%s", slim, cmp.Diff(slim, got))
 			}
 		}
 	}
-	if packable != 12 {
-		t.Errorf("%d kinds are packed", packable)
+}
+
+// TestUnpackableIsUnreadable verifies that an NginxOperator with a value whose text is not readable is
+// in the cache as an unreadable one.
+func TestUnpackableIsUnreadable(t *testing.T) {
+	t.Parallel()
+	raw := `{"metadata":{"namespace":"shop","name":"web","uid":"u","generation":2},"spec":{"replicas":2},"status":{"conditions":[
+		{"type":"Ready","status":"True","reason":"Ready","message":"","lastTransitionTime":"0000-01-01T00:00:00+23:00"}]}}`
+	form := packing{reflect.TypeFor[v1alpha2.NginxOperator](), newRecent()}
+	stored, err := form.pack(bounds.ReadAlone([]byte(raw)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := form.unpack(stored).(*v1alpha2.NginxOperator)
+	why, unreadable := bounds.Unreadable(got)
+	if !unreadable || !strings.Contains(why, "parsing time") || got.Name != "web" || got.Generation != 2 || got.Status.Conditions != nil {
+		t.Errorf("unpacked %+v: %s", got, why)
 	}
 }
 
@@ -76,7 +98,7 @@ func TestPackedInformer(t *testing.T) {
 	t.Cleanup(source.Shutdown)
 	indexers := toolscache.Indexers{toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc}
 	indexInstances(&corev1.ConfigMap{}, indexers)
-	informer := newPackedInformer(source, &corev1.ConfigMap{}, 0, indexers, lru.New(1))
+	informer := newPackedInformer(source, &corev1.ConfigMap{}, 0, indexers, newRecent())
 	if err := informer.SetTransform(slimConfigMap); err != nil {
 		t.Fatal(err)
 	}
@@ -153,6 +175,37 @@ func TestPackedInformer(t *testing.T) {
 	requireEvents(t, events, "delete 2 of other")
 }
 
+// TestSilentInformer verifies that the handlers of a silent informer get only later objects.
+func TestSilentInformer(t *testing.T) {
+	t.Parallel()
+	source := fcache.NewFakeControllerSource()
+	t.Cleanup(source.Shutdown)
+	source.Add(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "first"}})
+	informer := newPackedInformer(source, &corev1.ConfigMap{}, 0, toolscache.Indexers{}, newRecent())
+	informer.silent = true
+	if err := informer.SetTransform(slimConfigMap); err != nil {
+		t.Fatal(err)
+	}
+	events := make(chan string, 8)
+	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc: func(object any) { events <- "add " + object.(*corev1.ConfigMap).Name },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go informer.RunWithContext(t.Context())
+	if !toolscache.WaitFor(t.Context(), "", registration.HasSyncedChecker()) {
+		t.Fatal("the handler is not synced")
+	}
+	source.Add(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "second"}})
+	if got := <-events; got != "add second" {
+		t.Errorf("event %q", got)
+	}
+	if keys := informer.GetStore().ListKeys(); len(keys) != 2 {
+		t.Errorf("the store has %v", keys)
+	}
+}
+
 // requireEvents waits for one event of each of the two handlers.
 func requireEvents(t *testing.T, events <-chan string, want string) {
 	t.Helper()
@@ -185,7 +238,7 @@ func readEachWay(t *testing.T, informer packedInformer) []any {
 		func() ([]any, error) { return store.List(), nil },
 		func() ([]any, error) { return informer.GetStore().List(), nil },
 	} {
-		informer.recent.Clear()
+		informer.clear()
 		items, err := read()
 		if err != nil {
 			t.Fatal(err)
@@ -198,12 +251,12 @@ func readEachWay(t *testing.T, informer packedInformer) []any {
 // TestPackedTombstone verifies that the object of a tombstone is an ordinary one.
 func TestPackedTombstone(t *testing.T) {
 	t.Parallel()
-	form := packing{reflect.TypeFor[corev1.ConfigMap](), lru.New(1)}
+	form := packing{reflect.TypeFor[corev1.ConfigMap](), newRecent()}
 	stored, err := form.pack(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{UID: "3"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	form.recent.Clear()
+	form.clear()
 	got := form.unpack(toolscache.DeletedFinalStateUnknown{Key: "shop/config", Obj: stored}).(toolscache.DeletedFinalStateUnknown)
 	if got.Key != "shop/config" || got.Obj.(*corev1.ConfigMap).UID != "3" {
 		t.Errorf("tombstone %+v", got)

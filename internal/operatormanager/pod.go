@@ -111,7 +111,6 @@ func only(annotations map[string]string, key string, limit int) map[string]strin
 	if !found || len(value) > limit {
 		return nil
 	}
-	share(&value)
 	return map[string]string{key: value}
 }
 
@@ -122,7 +121,6 @@ func selectorOf(labels map[string]string) map[string]string {
 		wellknown.LabelName, wellknown.LabelInstance, wellknown.LabelManagedBy, appsv1.DefaultDeploymentUniqueLabelKey,
 	} {
 		if value, found := labels[key]; found {
-			share(&value)
 			out[key] = value
 		}
 	}

@@ -1,51 +1,71 @@
 package operatormanager
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"time"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
-	"k8s.io/utils/lru"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	kjson "sigs.k8s.io/json"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/bounds"
+	"github.com/example/nginx-operator/internal/census"
 )
 
 // NewInformer creates an informer of a cache (cache.Options.NewInformer).
 type NewInformer = func(toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers) toolscache.SharedIndexInformer
 
 // Informers returns the function that creates the informers of the cache. The informers have the
-// InstanceIndex, and the informer of NginxOperators has these indexes of its specs. An NginxOperator
-// that cannot be decoded fails alone: a typed client decodes a list as a whole, so one stored object
-// would block the reconciles of all objects in all namespaces.
-func Informers(cfg *rest.Config, indexes map[string]func(*v1alpha2.NginxOperatorSpec) []string) (NewInformer, error) {
+// InstanceIndex. The informer of NginxOperators has these indexes of its specs, and the census follows
+// it. An NginxOperator that cannot be decoded fails alone: a typed client decodes a list as a whole, so
+// one stored object would block the reconciles of all objects in all namespaces.
+func Informers(
+	cfg *rest.Config, indexes map[string]func(*v1alpha2.NginxOperatorSpec) []string, followed *census.Census,
+) (NewInformer, error) {
 	source, err := newLenientClient(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("failed to make the client that reads objects one by one: %w", err)
 	}
-	recent := lru.New(recentObjects)
+	known := newRecent()
 	return func(typed toolscache.ListerWatcher, kind runtime.Object, resync time.Duration,
 		indexers toolscache.Indexers,
 	) toolscache.SharedIndexInformer {
 		indexInstances(kind, indexers)
-		switch kind := kind.(type) {
-		case *v1alpha2.NginxOperator:
-			indexSpecs(indexes, indexers)
-			lister := &oneByOne{source: source}
-			lenient := toolscache.ToListWatcherWithWatchListSemantics(lister.listWatch(), source)
-			return scopedInformer{toolscache.NewSharedIndexInformer(lenient, kind, resync, indexers), lister}
-		case message:
-			return newPackedInformer(typed, kind, resync, indexers, recent)
+		if _, ok := kind.(*v1alpha2.NginxOperator); !ok {
+			informer := newPackedInformer(typed, kind.(client.Object), resync, indexers, known)
+			informer.silent = StartsSilently(kind)
+			return informer
 		}
-		return toolscache.NewSharedIndexInformer(typed, kind, resync, indexers)
+		indexSpecs(indexes, indexers)
+		lister := &oneByOne{source: source}
+		lenient := toolscache.ToListWatcherWithWatchListSemantics(lister.listWatch(), source)
+		informer := scopedInformer{newPackedInformer(lenient, &v1alpha2.NginxOperator{}, resync, indexers, known), lister}
+		utilruntime.Must(followed.Follow(informer)) // it has not started
+		return informer
 	}, nil
+}
+
+// StartsSilently reports whether the handlers of a kind's informer get no objects of the first list.
+// Children need none: a new leader reconciles every NginxOperator after it has all children, and
+// decoding them again takes time while no object is reconciled. The client registers its handler
+// before its first write of a kind, so its read-your-writes consistency does not need them either.
+func StartsSilently(kind runtime.Object) bool {
+	switch kind.(type) {
+	case *v1alpha2.NginxOperator, *apiextensionsv1.CustomResourceDefinition:
+		return false
+	}
+	return true
 }
 
 // lenient is an NginxOperator whose decoding never fails (bounds.ReadAlone).
@@ -80,6 +100,7 @@ func (l *lenientList) UnmarshalJSON(raw []byte) error {
 type lenientClient struct {
 	*rest.RESTClient
 	parameters runtime.ParameterCodec
+	serializer runtime.NegotiatedSerializer
 }
 
 func newLenientClient(cfg *rest.Config) (*lenientClient, error) {
@@ -90,9 +111,36 @@ func newLenientClient(cfg *rest.Config) (*lenientClient, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.APIPath, cfg.GroupVersion = "/apis", &v1alpha2.GroupVersion
 	cfg.ContentType, cfg.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
-	cfg.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	cfg.NegotiatedSerializer = directly{serializer.NewCodecFactory(scheme).WithoutConversion()}
 	client, err := rest.RESTClientFor(cfg)
-	return &lenientClient{client, runtime.NewParameterCodec(scheme)}, err
+	return &lenientClient{client, runtime.NewParameterCodec(scheme), cfg.NegotiatedSerializer}, err
+}
+
+// directly is a serializer that decodes an object of a watch in one pass. The usual one first searches
+// the whole text for its kind and then validates it, which takes half of the time.
+type directly struct{ runtime.NegotiatedSerializer }
+
+// DecoderToVersion implements runtime.NegotiatedSerializer.
+func (d directly) DecoderToVersion(decoder runtime.Decoder, version runtime.GroupVersioner) runtime.Decoder {
+	return directDecoder{d.NegotiatedSerializer.DecoderToVersion(decoder, version)}
+}
+
+type directDecoder struct{ runtime.Decoder }
+
+// beginning is the beginning of each NginxOperator that an API server sends: it sorts the fields of
+// custom resources.
+var beginning = []byte(`{"apiVersion":"` + v1alpha2.GroupVersion.String() + `","kind":"NginxOperator",`)
+
+// Decode implements runtime.Decoder. It decodes anything else, for example the Status of an error, in
+// the usual way.
+func (d directDecoder) Decode(
+	raw []byte, defaults *schema.GroupVersionKind, into runtime.Object,
+) (runtime.Object, *schema.GroupVersionKind, error) {
+	if into != nil || !bytes.HasPrefix(raw, beginning) {
+		return d.Decoder.Decode(raw, defaults, into)
+	}
+	kind := v1alpha2.GroupVersion.WithKind("NginxOperator")
+	return &lenient{*bounds.ReadAlone(raw)}, &kind, nil
 }
 
 // oneByOne lists and watches NginxOperators.

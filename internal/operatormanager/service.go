@@ -21,7 +21,6 @@ func slimService(in any) (any, error) {
 			if protocol != nil && len(*protocol) > maxName {
 				protocol = nil
 			}
-			share(&port.Name)
 			ports = append(ports, corev1.ServicePort{Name: port.Name, Port: port.Port, NodePort: port.NodePort, AppProtocol: protocol})
 		}
 		ingress := BalancerAddresses(service)
@@ -57,7 +56,6 @@ func slimEndpointSlice(in any) (any, error) {
 		labels := map[string]string{}
 		for _, key := range []string{discoveryv1.LabelServiceName, discoveryv1.LabelManagedBy} {
 			if value, found := slice.Labels[key]; found {
-				share(&value)
 				labels[key] = value
 			}
 		}

@@ -2,7 +2,6 @@ package operatormanager
 
 import (
 	"strings"
-	"unique"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -41,13 +40,6 @@ const (
 	MaxServicePorts = 1024
 )
 
-// share replaces equal strings by one copy. Most strings in the cache are the same in many objects.
-func share(texts ...*string) {
-	for _, text := range texts {
-		*text = unique.Make(*text).Value()
-	}
-}
-
 // AnnotationRevision is the annotation in which the Deployment controller counts revisions. It is
 // on a Deployment and on its ReplicaSets, and shows the newest ReplicaSet.
 const AnnotationRevision = "deployment.kubernetes.io/revision"
@@ -60,7 +52,6 @@ func numbersOf(annotations map[string]string) map[string]string {
 			if out == nil {
 				out = map[string]string{}
 			}
-			share(&value)
 			out[key] = value
 		}
 	}
@@ -82,7 +73,6 @@ func slimChild(child client.Object, meta *metav1.ObjectMeta) {
 
 // identify reduces the metadata to the fields that identify the object.
 func identify(meta *metav1.ObjectMeta, owners []metav1.OwnerReference) {
-	share(&meta.Namespace, &meta.Name)
 	*meta = metav1.ObjectMeta{
 		Namespace: meta.Namespace, Name: meta.Name, UID: meta.UID, ResourceVersion: meta.ResourceVersion, Generation: meta.Generation,
 		CreationTimestamp: meta.CreationTimestamp, DeletionTimestamp: meta.DeletionTimestamp, OwnerReferences: owners,
@@ -97,9 +87,8 @@ func controllerOf(meta *metav1.ObjectMeta) []metav1.OwnerReference {
 		return nil
 	}
 	out := metav1.OwnerReference{
-		APIVersion: owner.APIVersion, Kind: owner.Kind, Name: owner.Name, UID: unique.Make(owner.UID).Value(), Controller: isController,
+		APIVersion: owner.APIVersion, Kind: owner.Kind, Name: owner.Name, UID: owner.UID, Controller: isController,
 	}
-	share(&out.APIVersion, &out.Kind, &out.Name)
 	return []metav1.OwnerReference{out}
 }
 

@@ -7,11 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-
-	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/metrics"
 )
 
 // Watchdog lets the liveness probe fail if a reconcile is stuck, or if a leader runs no reconcile
@@ -56,26 +52,6 @@ func (w *Watchdog) Watch(inner reconcile.Reconciler) reconcile.Reconciler {
 // the longest back-off.
 func (w *Watchdog) WatchQueue(limit time.Duration, elected <-chan struct{}, waiting func() int) {
 	w.idleLimit, w.elected, w.waiting = limit, elected, waiting
-}
-
-// Waiting returns a function that counts the objects that wait for a reconcile. The reader should
-// be the cache. The count is 0 until the cache is filled.
-func Waiting(reader client.Reader) func() int {
-	return func() int {
-		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-		defer cancel()
-		list := &v1alpha2.NginxOperatorList{}
-		if err := reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-			return 0
-		}
-		waiting := 0
-		for i := range list.Items {
-			if metrics.Waits(&list.Items[i]) {
-				waiting++
-			}
-		}
-		return waiting
-	}
 }
 
 // Check is a healthz.Checker. It fails if a reconcile is stuck, and names its object, or if objects

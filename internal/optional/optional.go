@@ -14,11 +14,13 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -35,6 +37,8 @@ type Options struct {
 	Resource string
 	// Cache narrows the cache.
 	Cache cache.ByObject
+	// NewInformer creates the informer of the cache. If it is nil, the cache has an ordinary one.
+	NewInformer func(toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers) toolscache.SharedIndexInformer
 }
 
 // API is a kind that can be served or not. Create it with New, and give its Source to the one
@@ -139,6 +143,7 @@ func (a *API) newCache(object client.Object) (cache.Cache, client.Client, error)
 	objects, err := cache.New(a.config, cache.Options{
 		HTTPClient: a.http, Scheme: a.scheme, Mapper: a.mapper(), DefaultWatchErrorHandler: logWatchError,
 		ReaderFailOnMissingInformer: true, ByObject: map[client.Object]cache.ByObject{object: a.options.Cache},
+		NewInformer: a.options.NewInformer,
 	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("failed to create the cache: %w", err)

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/example/nginx-operator/test/simulation/check"
 )
@@ -31,20 +31,18 @@ func (f *fleetReport) get() check.Fleet {
 	return f.last
 }
 
-// slowReader returns a list after a delay, like a process without processor time after the list.
-type slowReader struct {
-	client.Reader
-	delay time.Duration
-}
-
-// List implements client.Reader.
-func (s slowReader) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
-	err := s.Reader.List(ctx, list, options...)
-	if s.delay > 0 {
-		select {
-		case <-ctx.Done():
-		case <-time.After(s.delay):
+// slow returns a function that returns the names after a delay, like a process without processor time
+// after the list.
+func slow(list func(context.Context) ([]types.NamespacedName, error), delay time.Duration,
+) func(context.Context) ([]types.NamespacedName, error) {
+	return func(ctx context.Context) ([]types.NamespacedName, error) {
+		out, err := list(ctx)
+		if delay > 0 {
+			select {
+			case <-ctx.Done():
+			case <-time.After(delay):
+			}
 		}
+		return out, err
 	}
-	return err
 }

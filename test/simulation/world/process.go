@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/example/nginx-operator/controllers/nginxoperator"
+	"github.com/example/nginx-operator/internal/census"
 	"github.com/example/nginx-operator/internal/fleet"
 	"github.com/example/nginx-operator/internal/inputs"
 	"github.com/example/nginx-operator/internal/metrics"
@@ -101,7 +102,8 @@ func start(release Release, view int64, listDelay time.Duration) (*process, erro
 // newManager returns a manager with the controller, set up like in main.
 func (p *process) newManager(listDelay time.Duration) (manager.Manager, error) {
 	cfg := storage.Config(&storage.Transport{Handle: p.handle})
-	newInformer, err := operatormanager.Informers(cfg, inputs.Indexes())
+	all := census.New()
+	newInformer, err := operatormanager.Informers(cfg, inputs.Indexes(), all)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +121,7 @@ func (p *process) newManager(listDelay time.Duration) (manager.Manager, error) {
 		return nil, fmt.Errorf("failed to make the manager: %w", err)
 	}
 	registry := prometheus.NewRegistry()
-	counts, err := metrics.New(registry, mgr.GetCache())
+	counts, err := metrics.New(registry, all)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +146,7 @@ func (p *process) newManager(listDelay time.Duration) (manager.Manager, error) {
 		return nil, err
 	}
 	return mgr, mgr.Add(&fleet.Reporter{
-		Gate: reconciler.Fleet, Cache: slowReader{operatormanager.Filled(mgr.GetCache()), listDelay},
+		Gate: reconciler.Fleet, Names: slow(operatormanager.Names(mgr.GetCache(), all), listDelay),
 		Condition: p.fleet, Metrics: metrics.NewFleet(registry),
 		Log: logr.Discard(),
 	})
