@@ -16,8 +16,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -57,6 +59,15 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrency int, wrap
 	options.MaxConcurrentReconciles = concurrency
 	children := builder.WithPredicates(childChanged(r.Applier.IsAsDeclared))
 	owned := handler.EnqueueRequestForOwner(mgr.GetScheme(), ownMapper(), &v1alpha2.NginxOperator{}, handler.OnlyControllerOwner())
+	instancesListed := func(ctx context.Context) {
+		// Without this informer, the controller does not start either.
+		_, _ = mgr.GetCache().GetInformer(ctx, &v1alpha2.NginxOperator{})
+	}
+	// An incomplete list takes memory, so the two largest ones follow each other.
+	configMapsListed := func(ctx context.Context) {
+		instancesListed(ctx)
+		r.ConfigMaps.Await(ctx)
+	}
 	out := builder.ControllerManagedBy(mgr).
 		For(&v1alpha2.NginxOperator{}, builder.WithPredicates(predicate.Or(specChanged(), r.reports.changedByOthers()))).
 		Watches(&v1alpha2.NginxOperator{}, handler.Funcs{CreateFunc: newGenerationFirst}).
@@ -71,8 +82,8 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrency int, wrap
 		Watches(&discoveryv1.EndpointSlice{}, owned, builder.WithPredicates(noEvents())).
 		Watches(&appsv1.ReplicaSet{}, handler.EnqueueRequestsFromMapFunc(toInstance), builder.WithPredicates(revisionEnds())).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(toInstance), builder.WithPredicates(podFailureChanged())).
-		WatchesRawSource(r.ConfigMaps.Source(inputs.Referrers(r.Client, inputs.ConfigMapIndex))).
-		WatchesRawSource(r.Secrets.Source(inputs.Referrers(r.Client, inputs.SecretIndex))).
+		WatchesRawSource(r.ConfigMaps.Source(inputs.Referrers(r.Client, inputs.ConfigMapIndex), instancesListed)).
+		WatchesRawSource(r.Secrets.Source(inputs.Referrers(r.Client, inputs.SecretIndex), configMapsListed)).
 		WatchesRawSource(r.Fleet.Source())
 	for _, child := range operand.OptionalKinds {
 		out.WatchesRawSource(r.Optional[child.Kind].Source(r.declaring(child), owned, childChanged(r.Applier.IsAsDeclared)))
@@ -97,8 +108,10 @@ func newGenerationFirst(
 	_ context.Context, e event.CreateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request],
 ) {
 	object, ok := e.Object.(*v1alpha2.NginxOperator)
-	if ok && e.IsInInitialList && object.Status.ObservedGeneration != object.Generation {
-		queue.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(object)})
+	if priorities, has := queue.(priorityqueue.PriorityQueue[reconcile.Request]); has && ok && e.IsInInitialList &&
+		object.Status.ObservedGeneration != object.Generation {
+		// For an object of the first list, Add uses the low priority.
+		priorities.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(0)}, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(object)})
 	}
 }
 

@@ -8,15 +8,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/fixture"
+	"github.com/example/nginx-operator/internal/operatormanager"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
@@ -55,27 +55,34 @@ func TestSpecChanged(t *testing.T) {
 	}
 }
 
-// TestNewGenerationFirst verifies that a new leader gives the usual priority to an object that was
-// created or changed while there was none. All other events have it anyway.
+// TestNewGenerationFirst verifies that a new leader reconciles an object first that was created or
+// changed while there was none, in the queue of the controller and with the handlers of its watches.
 func TestNewGenerationFirst(t *testing.T) {
 	for name, test := range map[string]struct {
-		observed    int64
-		initialList bool
-		want        int
+		observed int64
+		want     string
 	}{
-		"created meanwhile":      {0, true, 1},
-		"changed meanwhile":      {2, true, 1},
-		"as it was":              {3, true, 0},
-		"created under a leader": {0, false, 0},
+		"created meanwhile": {0, "last"},
+		"changed meanwhile": {2, "last"},
+		"as it was":         {3, "first"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+			options := operatormanager.ControllerOptions()
+			queue := options.NewQueue("leader", options.RateLimiter)
 			defer queue.ShutDown()
-			object := fixture.NewObject()
-			object.Status.ObservedGeneration = test.observed
-			newGenerationFirst(t.Context(), event.CreateEvent{Object: object, IsInInitialList: test.initialList}, queue)
-			if got := queue.Len(); got != test.want {
-				t.Errorf("%d requests, want %d", got, test.want)
+			list := func(name string, observed int64) {
+				object := fixture.NewObject()
+				object.Name, object.Status.ObservedGeneration = name, observed
+				for _, watch := range []handler.EventHandler{
+					&handler.EnqueueRequestForObject{}, handler.Funcs{CreateFunc: newGenerationFirst},
+				} {
+					watch.Create(t.Context(), event.CreateEvent{Object: object, IsInInitialList: true}, queue)
+				}
+			}
+			list("first", 3)
+			list("last", test.observed)
+			if got, _ := queue.Get(); got.Name != test.want {
+				t.Errorf("%s comes first, want %s", got.Name, test.want)
 			}
 		})
 	}

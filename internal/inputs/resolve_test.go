@@ -70,11 +70,12 @@ func newResolver(t *testing.T, read func(client.Object) error, objects ...client
 		}
 		cluster := metadatafake.NewSimpleMetadataClient(scheme, known...)
 		tracker := reference.NewTracker(cluster, corev1.SchemeGroupVersion.WithResource(resource), reader)
-		source := tracker.Source(func(context.Context, types.NamespacedName) []reconcile.Request { return nil })
+		source := tracker.Source(func(context.Context, types.NamespacedName) []reconcile.Request { return nil }, func(context.Context) {})
 		queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
-		if err := errors.Join(source.Start(t.Context(), queue), source.WaitForSync(t.Context())); err != nil {
+		if err := source.Start(t.Context(), queue); err != nil {
 			t.Fatal(err)
 		}
+		tracker.Await(t.Context())
 		return tracker
 	}
 	r := Resolver{

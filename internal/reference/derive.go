@@ -24,18 +24,22 @@ const maxValues = 256
 // Derive returns the value that a function derives from the content of an object, and whether the
 // object exists. The cache key distinguishes several values of the same object. Derive reads the
 // object into the argument, and only if there is no cached value for the key and the current
-// resourceVersion. The value must be small and must not contain key material, because it is cached
-// until the object changes.
+// resourceVersion, or if the tracker does not know that version yet. The value must be small and must
+// not contain key material, because it is cached until the object changes.
 func Derive[T any](ctx context.Context, t *Tracker, cacheKey string, object client.Object, derive func() T) (T, bool, error) {
 	var none T
-	if t.direct {
-		if found, err := t.Read(ctx, object); err != nil || !found {
+	key := client.ObjectKeyFromObject(object)
+	version, found, isListed := t.versionOf(key)
+	if !isListed {
+		var err error
+		if found, err = t.Read(ctx, object); err != nil {
 			return none, false, err
 		}
-		return derive(), true, nil
+		if version = noObject; found {
+			version = object.GetResourceVersion()
+		}
+		t.note(key, version)
 	}
-	key := client.ObjectKeyFromObject(object)
-	version, found := t.Version(key)
 	if !found {
 		return none, false, nil
 	}
@@ -47,9 +51,10 @@ func Derive[T any](ctx context.Context, t *Tracker, cacheKey string, object clie
 		if known, found := t.known(key, version, cacheKey); found {
 			return known, nil
 		}
-		found, err := t.Read(ctx, object)
-		if err != nil || !found {
-			return nil, err
+		if isListed {
+			if found, err := t.Read(ctx, object); err != nil || !found {
+				return nil, err
+			}
 		}
 		value := derive()
 		t.remember(key, object.GetResourceVersion(), cacheKey, value)
@@ -118,7 +123,8 @@ func (t *Tracker) known(key types.NamespacedName, version, cacheKey string) (any
 func (t *Tracker) remember(key types.NamespacedName, version, cacheKey string, value any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if _, exists := t.versions[key.Namespace][key.Name]; !exists {
+	_, exists := t.versions[key.Namespace][key.Name]
+	if t.direct || !exists && t.storeOf(key.Namespace).isListed() {
 		return
 	}
 	known := t.derived[key]

@@ -20,6 +20,25 @@ type store struct {
 
 var _ cache.TransformingStore = &store{}
 
+// covers reports whether the store has the objects of a namespace.
+func (s *store) covers(namespace string) bool {
+	return s.namespace == metav1.NamespaceAll || s.namespace == namespace
+}
+
+// isListed reports whether the first list is complete. It is for a namespace without a store, whose
+// objects do not exist for the tracker.
+func (s *store) isListed() bool {
+	if s == nil {
+		return true
+	}
+	select {
+	case <-s.synced:
+		return true
+	default:
+		return false
+	}
+}
+
 // entry is the stored part of an object.
 type entry struct {
 	key     types.NamespacedName
@@ -86,8 +105,8 @@ func (s *store) Delete(object any) error {
 	return nil
 }
 
-// Replace implements cache.ReflectorStore. It does not report the objects of the first list,
-// because the controller reconciles every object at the start.
+// Replace implements cache.ReflectorStore. Of the first list, it reports only the objects that were
+// read before in another version, because the controller reconciles every object at the start.
 func (s *store) Replace(objects []any, _ string) error {
 	versions := map[string]map[string]string{}
 	for _, object := range objects {
@@ -97,7 +116,16 @@ func (s *store) Replace(objects []any, _ string) error {
 		}
 		put(versions, found)
 	}
+	for _, key := range s.replace(versions) {
+		s.changed(key)
+	}
+	return nil
+}
+
+// replace stores the resourceVersions, and returns the objects to report.
+func (s *store) replace(versions map[string]map[string]string) []types.NamespacedName {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	before := s.versions
 	if s.namespace == metav1.NamespaceAll {
 		s.versions = versions
@@ -106,21 +134,25 @@ func (s *store) Replace(objects []any, _ string) error {
 		delete(s.versions, s.namespace)
 		maps.Copy(s.versions, versions)
 	}
-	var differ []types.NamespacedName
+	var differ, early []types.NamespacedName
 	eachDifference(before, versions, func(key types.NamespacedName, version string) {
 		s.forget(key, version)
 		differ = append(differ, key)
 	})
-	s.mu.Unlock()
-	select {
-	case <-s.synced:
-		for _, key := range differ {
-			s.changed(key)
-		}
-	default:
-		close(s.synced)
+	if s.isListed() {
+		return differ
 	}
-	return nil
+	for key, version := range s.early {
+		if s.covers(key.Namespace) {
+			delete(s.early, key)
+			if now := versions[key.Namespace][key.Name]; now != version {
+				s.forget(key, now)
+				early = append(early, key)
+			}
+		}
+	}
+	close(s.synced)
+	return early
 }
 
 // Resync implements cache.ReflectorStore. It does nothing.

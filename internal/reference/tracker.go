@@ -40,6 +40,7 @@ type Tracker struct {
 	resource  schema.GroupVersionResource
 	reader    client.Reader
 	referrers Referrers
+	after     func(context.Context)
 	// direct is true if the tracker watches and caches nothing.
 	direct bool
 	// stores has the store of each namespace.
@@ -54,9 +55,19 @@ type Tracker struct {
 	versions map[string]map[string]string
 	// derived holds the derived values of referenced objects.
 	derived map[types.NamespacedName]derived
-	// changed is called after each change of a tracked object, except for the first list.
+	// early has the resourceVersions of the objects that were read before the list of their namespace
+	// was complete: noObject if the object did not exist, and severalVersions after different answers.
+	early map[types.NamespacedName]string
+	// changed is called after each change of a tracked object, except for the first list. It is nil
+	// until Start.
 	changed func(types.NamespacedName)
 }
+
+// A resourceVersion has neither of these values.
+const (
+	noObject        = ""
+	severalVersions = "several"
+)
 
 // NewTrackers returns the trackers of all ConfigMaps and of all Secrets in the namespaces, or in all
 // namespaces if there are none.
@@ -80,7 +91,7 @@ func NewTracker(
 ) *Tracker {
 	t := &Tracker{
 		client: watcher, resource: resource, reader: reader,
-		versions: map[string]map[string]string{}, derived: map[types.NamespacedName]derived{},
+		versions: map[string]map[string]string{}, derived: map[types.NamespacedName]derived{}, early: map[types.NamespacedName]string{},
 	}
 	if len(namespaces) == 0 {
 		namespaces = []string{metav1.NamespaceAll}
@@ -105,16 +116,29 @@ func (t *Tracker) Version(key types.NamespacedName) (string, bool) {
 	return version, found
 }
 
+// versionOf returns the resourceVersion of an object, whether it exists, and whether the tracker knows
+// both.
+func (t *Tracker) versionOf(key types.NamespacedName) (version string, found, isListed bool) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	version, found = t.versions[key.Namespace][key.Name]
+	return version, found, !t.direct && t.storeOf(key.Namespace).isListed()
+}
+
 // Source returns the source of a controller. It starts the tracker, and sends a request for every
-// referrer of an object that was created, changed, or deleted. The controller starts after the
-// tracker has listed all objects.
-func (t *Tracker) Source(referrers Referrers) source.SyncingSource {
-	t.referrers = referrers
+// referrer of an object that was created, changed, or deleted. The list begins when the function
+// returns, because a large cluster has many more of these objects than others. The controller does
+// not wait for it: until it is complete, each object is read from the API server, and if it has
+// changed by then, its referrers get a request.
+func (t *Tracker) Source(referrers Referrers, after func(context.Context)) source.Source {
+	t.referrers, t.after = referrers, after
 	return t
 }
 
 // Start implements source.Source.
 func (t *Tracker) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.changed = func(key types.NamespacedName) {
 		for _, request := range t.referrers(ctx, key) {
 			queue.Add(request)
@@ -124,21 +148,55 @@ func (t *Tracker) Start(ctx context.Context, queue workqueue.TypedRateLimitingIn
 		reflector := cache.NewReflectorWithOptions(s.listWatch(), &metav1.PartialObjectMetadata{}, s, cache.ReflectorOptions{
 			Name: "reference", TypeDescription: t.resource.Resource,
 		})
-		go reflector.RunWithContext(ctx)
+		go func() {
+			t.after(ctx)
+			reflector.RunWithContext(ctx)
+		}()
 	}
 	return nil
 }
 
-// WaitForSync implements source.SyncingSource.
-func (t *Tracker) WaitForSync(ctx context.Context) error {
+// Await waits until the list is complete, or until the context ends.
+func (t *Tracker) Await(ctx context.Context) {
 	for _, s := range t.stores {
 		select {
 		case <-s.synced:
 		case <-ctx.Done():
-			return fmt.Errorf("failed to list the metadata of all %s: %w", t.resource.Resource, context.Cause(ctx))
+		}
+	}
+}
+
+// storeOf returns the store of a namespace, or nil if its objects are not watched.
+func (t *Tracker) storeOf(namespace string) *store {
+	for _, s := range t.stores {
+		if s.covers(namespace) {
+			return s
 		}
 	}
 	return nil
+}
+
+// note records which version of an object was read without knowing the current one. The caller uses
+// this version, so its referrers get a request if the list has another one.
+func (t *Tracker) note(key types.NamespacedName, version string) {
+	t.mu.Lock()
+	changed := t.changed
+	if changed == nil {
+		t.mu.Unlock()
+		return
+	}
+	differs := false
+	if t.storeOf(key.Namespace).isListed() {
+		differs = t.versions[key.Namespace][key.Name] != version
+	} else if earlier, found := t.early[key]; found && earlier != version {
+		t.early[key] = severalVersions
+	} else {
+		t.early[key] = version
+	}
+	t.mu.Unlock()
+	if differs {
+		changed(key)
+	}
 }
 
 // pageSize is the page size of a list. Servers that stream lists (Kubernetes 1.34 and later) ignore

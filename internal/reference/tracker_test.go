@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	metadatafake "k8s.io/client-go/metadata/fake"
@@ -104,8 +105,11 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// TestSource verifies that a controller that uses the tracker waits until all objects are known.
-// Then it gets a request for every referrer.
+// atOnce lets the list begin with the start of the tracker.
+func atOnce(context.Context) {}
+
+// TestSource verifies that a controller gets a request for every referrer of an object that changes
+// after the first list.
 func TestSource(t *testing.T) {
 	scheme := metadatafake.NewTestScheme()
 	if err := metav1.AddMetaToScheme(scheme); err != nil {
@@ -119,15 +123,9 @@ func TestSource(t *testing.T) {
 			return nil
 		}
 		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: key.Namespace, Name: "names-" + key.Name}}}
-	})
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := source.WaitForSync(ended); err == nil {
-		t.Error("what was not started has all objects")
-	}
-	if err := errors.Join(source.Start(t.Context(), queue), source.WaitForSync(t.Context())); err != nil {
-		t.Fatal(err)
-	}
+	}, atOnce)
+	must(t, source.Start(t.Context(), queue))
+	<-tracker.stores[0].synced
 	if version, found := tracker.Version(keyOf("a")); !found || version != "1" {
 		t.Errorf("version %q, %t", version, found)
 	}
@@ -173,6 +171,7 @@ func TestDerive(t *testing.T) {
 		}).Build()
 	tracker, _ := newTracker(reader)
 	s := tracker.stores[0]
+	must(t, s.Replace(nil, "1"))
 	ask := func(name, cacheKey string) (string, bool, error) {
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
 		return Derive(t.Context(), tracker, cacheKey, secret, func() string { return cacheKey + " of version " + secret.ResourceVersion })
@@ -214,11 +213,60 @@ func TestDerive(t *testing.T) {
 	expect("without a watch, and missing", "b", "type", "", 1)
 }
 
+// TestDeriveBeforeTheList verifies that each object is read until the first list is complete, that equal
+// versions are derived once, and that the list reports the objects of which another version was read.
+func TestDeriveBeforeTheList(t *testing.T) {
+	versions := map[string]string{"same": "1", "changes": "1", "twice": "1", "deleted": "1"}
+	reader := fake.NewClientBuilder().WithInterceptorFuncs(interceptor.Funcs{
+		Get: func(_ context.Context, _ client.WithWatch, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
+			if versions[key.Name] == "" {
+				return apierrors.NewNotFound(secrets.GroupResource(), key.Name)
+			}
+			object.SetResourceVersion(versions[key.Name])
+			return nil
+		},
+	}).Build()
+	tracker, told := newTracker(reader)
+	derivations := 0
+	expect := func(name, want string) {
+		t.Helper()
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
+		got, found, err := Derive(t.Context(), tracker, "", secret, func() string { derivations++; return secret.ResourceVersion })
+		if err != nil || found != (want != "") || got != want {
+			t.Errorf("%s: %q, %v, want %q", name, got, err, want)
+		}
+	}
+	for _, name := range []string{"same", "same", "changes", "twice", "deleted"} {
+		expect(name, "1")
+	}
+	expect("created", "")
+	expect("missing", "")
+	if derivations != 4 {
+		t.Errorf("%d derivations, want one for each of 4 objects", derivations)
+	}
+	versions["twice"] = "2"
+	expect("twice", "2")
+	s := tracker.stores[0]
+	must(t, s.Replace([]any{metadataOf("same", "1"), metadataOf("changes", "3"), metadataOf("twice", "2"), metadataOf("created", "4")}, "4"))
+	if diff := cmp.Diff([]string{"changes", "created", "deleted", "twice"}, told()); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
+	}
+	if len(tracker.early) != 0 || len(tracker.derived) != 2 {
+		t.Errorf("remembered: %v, %v", tracker.early, tracker.derived)
+	}
+	expect("deleted", "")
+	tracker.note(keyOf("same"), "1")
+	tracker.note(keyOf("changes"), "1") // its read began before the list
+	if diff := cmp.Diff([]string{"changes"}, told()); diff != "" {
+		t.Errorf("told after the list (-want +got):\n%s", diff)
+	}
+}
+
 // TestDeriveIsBounded verifies that the number of cached values of one object is bounded.
 func TestDeriveIsBounded(t *testing.T) {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a"}}
 	tracker, _ := newTracker(fake.NewClientBuilder().WithObjects(secret).Build())
-	must(t, tracker.stores[0].Add(metadataOf("a", "999")))
+	must(t, tracker.stores[0].Replace([]any{metadataOf("a", "999")}, "1"))
 	for i := range 3 * maxValues {
 		value, found, err := Derive(t.Context(), tracker, fmt.Sprint(i), secret.DeepCopy(), func() int { return i })
 		if err != nil || !found || value != i {
@@ -246,7 +294,7 @@ func TestDeriveIsShared(t *testing.T) {
 				},
 			}).Build()
 		tracker, _ := newTracker(reader)
-		must(t, tracker.stores[0].Add(metadataOf("a", "999")))
+		must(t, tracker.stores[0].Replace([]any{metadataOf("a", "999")}, "1"))
 		impatient, cancel := context.WithCancel(t.Context())
 		var asked sync.WaitGroup
 		ask := func(ctx context.Context, cacheKey string) {
@@ -301,6 +349,7 @@ func TestConfigMapsAreReadOnce(t *testing.T) {
 		}).Build()
 		tracker, _ := newTracker(reader)
 		tracker.recent.limit = test.limit
+		must(t, tracker.stores[0].Replace(nil, "1"))
 		for _, version = range []string{"1", "2"} {
 			reads = 0
 			must(t, tracker.stores[0].Update(metadataOf("a", version)))
@@ -392,7 +441,7 @@ func must(t *testing.T, err error) {
 }
 
 // TestTrackerOfNamespaces verifies that a tracker of some namespaces lists and watches these
-// namespaces only, waits for the lists of all, and that the list of one namespace does not affect
+// namespaces only, and that the list of one namespace does not affect
 // the objects of the others.
 func TestTrackerOfNamespaces(t *testing.T) {
 	scheme := metadatafake.NewTestScheme()
@@ -405,18 +454,11 @@ func TestTrackerOfNamespaces(t *testing.T) {
 	objects := metadatafake.NewSimpleMetadataClient(scheme, inNamespace("shop"), inNamespace("web"), inNamespace("foreign"))
 	tracker := NewTracker(objects, secrets, nil, "shop", "web")
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
-	source := tracker.Source(func(context.Context, types.NamespacedName) []reconcile.Request { return nil })
-	must(t, tracker.stores[0].Replace(nil, "1"))
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := source.WaitForSync(ended); err == nil {
-		t.Error("a tracker that listed one of two namespaces has all objects")
-	}
-
-	tracker = NewTracker(objects, secrets, nil, "shop", "web")
-	source = tracker.Source(func(context.Context, types.NamespacedName) []reconcile.Request { return nil })
+	source := tracker.Source(func(context.Context, types.NamespacedName) []reconcile.Request { return nil }, atOnce)
 	must(t, source.Start(t.Context(), queue))
-	must(t, source.WaitForSync(t.Context()))
+	for _, s := range tracker.stores {
+		<-s.synced
+	}
 	for namespace, want := range map[string]bool{"shop": true, "web": true, "foreign": false} {
 		if _, found := tracker.Version(types.NamespacedName{Namespace: namespace, Name: "cert"}); found != want {
 			t.Errorf("namespace %s: found %t", namespace, found)
