@@ -35,7 +35,7 @@ const (
 	smallHeap = 72 << 20
 	// heapRoom is the minimum growth in bytes between two collections. Above largeHeap minus
 	// heapRoom, the minimum decreases, and it is zero from largeHeap on.
-	heapRoom  = 24 << 20
+	heapRoom  = 28 << 20
 	largeHeap = 128 << 20
 	// heapGrowth is the minimum growth in percent. Most of a large heap is the cache, and Go's
 	// default of 100 would double it.
