@@ -15,7 +15,7 @@ import (
 
 // Writes for an instance with one replica. The children are ConfigMap, Service, NetworkPolicy, and
 // Deployment. The status is written when the instance is new and when it is ready. There are no
-// Events.
+// Events, unless a Pod is unready again.
 const (
 	childWrites  = 4
 	statusWrites = 2
@@ -24,6 +24,7 @@ const (
 func testRequests(t *testing.T) {
 	const instances = 10
 	namespace := newNamespace(t, restricted)
+	flaps := watchFlaps(t, namespace)
 	objects := make([]client.ObjectKey, instances)
 	for i := range objects {
 		object := newObject(namespace, fmt.Sprintf("web-%d", i), 1)
@@ -35,6 +36,7 @@ func testRequests(t *testing.T) {
 	}
 	writes, err := operatorWrites(namespace)
 	must(t, err)
+	news := 2 * flaps() // each is reported, and its end too
 	kinds := make([]string, 0, len(writes))
 	children, status, events := 0, 0, 0
 	for kind, count := range writes {
@@ -50,15 +52,15 @@ func testRequests(t *testing.T) {
 	}
 	slices.Sort(kinds)
 	t.Logf("FIGURE write requests for %d new instances until ready: "+
-		"%d for children, %d for status, %d Events (%s); per instance %.1f",
-		instances, children, status, events, strings.Join(kinds, ", "), float64(children+status+events)/instances)
+		"%d for children, %d for status, %d Events (%s); per instance %.1f; Pods were unready again %d times",
+		instances, children, status, events, strings.Join(kinds, ", "), float64(children+status+events)/instances, news/2)
 	if children != instances*childWrites {
 		t.Errorf("%d writes of children for %d instances, want %d each", children, instances, childWrites)
 	}
-	if events != 0 {
+	if events > news {
 		t.Errorf("%d Events for %d instances that became ready", events, instances)
 	}
-	if status < instances || status > instances*statusWrites {
+	if status < instances || status > instances*statusWrites+news {
 		t.Errorf("%d writes of status for %d instances, want at most %d each", status, instances, statusWrites)
 	}
 }
