@@ -88,6 +88,28 @@ func TestNewGenerationFirst(t *testing.T) {
 	}
 }
 
+// TestNewObjectIsRequestedOnce verifies that newGenerationFirst adds nothing for an object that is
+// created under a leader, or that a leader has observed.
+func TestNewObjectIsRequestedOnce(t *testing.T) {
+	for name, test := range map[string]struct {
+		observed    int64
+		initialList bool
+	}{"as it was": {3, true}, "created under a leader": {0, false}} {
+		t.Run(name, func(t *testing.T) {
+			options := operatormanager.ControllerOptions()
+			queue := options.NewQueue("leader", options.RateLimiter)
+			defer queue.ShutDown()
+			object := fixture.NewObject()
+			object.Status.ObservedGeneration = test.observed
+			handler.Funcs{CreateFunc: newGenerationFirst}.Create(
+				t.Context(), event.CreateEvent{Object: object, IsInInitialList: test.initialList}, queue)
+			if got := queue.Len(); got != 0 {
+				t.Errorf("%d requests", got)
+			}
+		})
+	}
+}
+
 // TestChildChanged verifies that a changed child, a status update of another controller, and a
 // resync start a reconcile. The operator's own writes do not.
 func TestChildChanged(t *testing.T) {

@@ -4,6 +4,7 @@
 package census
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -110,10 +111,7 @@ func (c *Census) Names() []types.NamespacedName {
 	out := slices.AppendSeq(make([]types.NamespacedName, 0, len(c.entries)), maps.Keys(c.entries))
 	c.mu.RUnlock()
 	slices.SortFunc(out, func(a, b types.NamespacedName) int {
-		if a.Namespace != b.Namespace {
-			return strings.Compare(a.Namespace, b.Namespace)
-		}
-		return strings.Compare(a.Name, b.Name)
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 	})
 	return out
 }

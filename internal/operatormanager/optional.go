@@ -34,12 +34,12 @@ func OptionalKinds() []schema.GroupVersionKind {
 // NewOptionalAPIs returns the APIs of the optional kinds by kind. They have the objects of the
 // namespaces, or of all namespaces if there are none.
 func NewOptionalAPIs(to cluster.Cluster, namespaces ...string) map[string]*optional.API {
-	out := map[string]*optional.API{}
+	out, newInformer := map[string]*optional.API{}, packedInformers()
 	for _, known := range optionalKinds {
 		narrowed := narrow(known.slim)
 		narrowed.Namespaces = byNamespace(namespaces)
 		out[known.kind.Kind] = optional.New(to, optional.Options{
-			Kind: known.kind, Resource: known.resource, Cache: narrowed, NewInformer: packedInformers(),
+			Kind: known.kind, Resource: known.resource, Cache: narrowed, NewInformer: newInformer,
 		})
 	}
 	return out

@@ -127,8 +127,8 @@ func (p packedInformer) SetTransform(transform toolscache.TransformFunc) error {
 }
 
 // pack returns the packed form of an object, and anything else unchanged, for example a tombstone or
-// what is already packed. It does not retain the object, whose strings can be parts of much longer
-// ones.
+// what is already packed. It does not keep the object itself: a string of the object can be a
+// part of a much longer one.
 func (p packing) pack(in any) (any, error) {
 	object, ok := in.(client.Object)
 	if !ok {

@@ -76,7 +76,7 @@ func (t *Tracker) Read(ctx context.Context, object client.Object) (bool, error) 
 	key := client.ObjectKeyFromObject(object)
 	// A read that started before the current resourceVersion was known could return an older
 	// version.
-	version, _ := t.Version(key)
+	version, _, _ := t.versionOf(key)
 	if kept := t.recent.get(key, version); kept != nil {
 		reflect.ValueOf(object).Elem().Set(reflect.ValueOf(kept).Elem())
 		return true, nil

@@ -108,14 +108,6 @@ func NewDirect(resource schema.GroupVersionResource, reader client.Reader) *Trac
 	return &Tracker{resource: resource, reader: reader, direct: true}
 }
 
-// Version returns the resourceVersion of an object, and whether it exists.
-func (t *Tracker) Version(key types.NamespacedName) (string, bool) {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	version, found := t.versions[key.Namespace][key.Name]
-	return version, found
-}
-
 // versionOf returns the resourceVersion of an object, whether it exists, and whether the tracker knows
 // both.
 func (t *Tracker) versionOf(key types.NamespacedName) (version string, found, isListed bool) {

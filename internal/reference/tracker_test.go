@@ -108,8 +108,8 @@ func TestStore(t *testing.T) {
 // atOnce lets the list begin with the start of the tracker.
 func atOnce(context.Context) {}
 
-// TestSource verifies that a controller gets a request for every referrer of an object that changes
-// after the first list.
+// TestSource verifies that the tracker knows no object before its first list. After that, each change
+// of an object sends a request for each of its referrers.
 func TestSource(t *testing.T) {
 	scheme := metadatafake.NewTestScheme()
 	if err := metav1.AddMetaToScheme(scheme); err != nil {
@@ -124,9 +124,12 @@ func TestSource(t *testing.T) {
 		}
 		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: key.Namespace, Name: "names-" + key.Name}}}
 	}, atOnce)
+	if _, _, isListed := tracker.versionOf(keyOf("a")); isListed {
+		t.Error("what was not started has all objects")
+	}
 	must(t, source.Start(t.Context(), queue))
-	<-tracker.stores[0].synced
-	if version, found := tracker.Version(keyOf("a")); !found || version != "1" {
+	tracker.Await(t.Context())
+	if version, found, _ := tracker.versionOf(keyOf("a")); !found || version != "1" {
 		t.Errorf("version %q, %t", version, found)
 	}
 	for _, name := range []string{"nobody's", "b"} {
@@ -139,7 +142,7 @@ func TestSource(t *testing.T) {
 				t.Fatal(err)
 			}
 			time.Sleep(20 * time.Millisecond)
-			if _, found := tracker.Version(keyOf(name)); found {
+			if _, found, _ := tracker.versionOf(keyOf(name)); found {
 				break
 			}
 			if time.Now().After(deadline) {
@@ -421,7 +424,7 @@ func TestMemory(t *testing.T) {
 	if each > bound {
 		t.Errorf("%.0f bytes for each object, at most %d are allowed", each, bound)
 	}
-	if _, found := tracker.Version(types.NamespacedName{Namespace: "namespace-000", Name: "object-with-a-usual-name-000000"}); !found {
+	if _, found, _ := tracker.versionOf(types.NamespacedName{Namespace: "namespace-000", Name: "object-with-a-usual-name-000000"}); !found {
 		t.Error("nothing was kept")
 	}
 }
@@ -441,8 +444,8 @@ func must(t *testing.T, err error) {
 }
 
 // TestTrackerOfNamespaces verifies that a tracker of some namespaces lists and watches these
-// namespaces only, and that the list of one namespace does not affect
-// the objects of the others.
+// namespaces only, knows the objects of a namespace after its list, and that the list of one
+// namespace does not affect the objects of the others.
 func TestTrackerOfNamespaces(t *testing.T) {
 	scheme := metadatafake.NewTestScheme()
 	must(t, metav1.AddMetaToScheme(scheme))
@@ -453,14 +456,20 @@ func TestTrackerOfNamespaces(t *testing.T) {
 	}
 	objects := metadatafake.NewSimpleMetadataClient(scheme, inNamespace("shop"), inNamespace("web"), inNamespace("foreign"))
 	tracker := NewTracker(objects, secrets, nil, "shop", "web")
+	must(t, tracker.stores[0].Replace(nil, "1"))
+	for namespace, want := range map[string]bool{"shop": true, "web": false} {
+		if _, _, isListed := tracker.versionOf(types.NamespacedName{Namespace: namespace, Name: "cert"}); isListed != want {
+			t.Errorf("namespace %s: listed %t after the list of shop", namespace, isListed)
+		}
+	}
+
+	tracker = NewTracker(objects, secrets, nil, "shop", "web")
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	source := tracker.Source(func(context.Context, types.NamespacedName) []reconcile.Request { return nil }, atOnce)
 	must(t, source.Start(t.Context(), queue))
-	for _, s := range tracker.stores {
-		<-s.synced
-	}
+	tracker.Await(t.Context())
 	for namespace, want := range map[string]bool{"shop": true, "web": true, "foreign": false} {
-		if _, found := tracker.Version(types.NamespacedName{Namespace: namespace, Name: "cert"}); found != want {
+		if _, found, _ := tracker.versionOf(types.NamespacedName{Namespace: namespace, Name: "cert"}); found != want {
 			t.Errorf("namespace %s: found %t", namespace, found)
 		}
 	}

@@ -65,14 +65,12 @@ func TestGrowth(t *testing.T) {
 	var points []growth
 	existing := 0
 	for _, size := range growthSizes(objects) {
-		e.grow(t, fmt.Sprintf("existing-%05d", size), size-existing)
-		waitForIdle(t, used)
+		e.grow(t, fmt.Sprintf("existing-%05d", size), size-existing, used)
 		one := growth{objects: size}
 		one.leader, _ = memory(t, leader)
 		one.standby, _ = memory(t, standby)
 		before := used()
-		e.grow(t, fmt.Sprintf("measured-%05d", size), growthBatch)
-		waitForIdle(t, used)
+		e.grow(t, fmt.Sprintf("measured-%05d", size), growthBatch, used)
 		one.processor = (used() - before) / growthBatch
 		existing = size + growthBatch
 		points = append(points, one)
@@ -114,8 +112,9 @@ func growthSizes(objects int) []int {
 	return append(out, objects)
 }
 
-// grow creates a namespace with new objects, and completes their rollouts.
-func (e *environment) grow(t *testing.T, namespace string, n int) {
+// grow creates a namespace with new objects, completes their rollouts, and waits until the replicas
+// are idle.
+func (e *environment) grow(t *testing.T, namespace string, n int, used func() time.Duration) {
 	t.Helper()
 	e.newNamespace(t, namespace)
 	inParallel(t, concurrency, n, func(ctx context.Context, i int) error {
@@ -125,7 +124,7 @@ func (e *environment) grow(t *testing.T, namespace string, n int) {
 	e.addReplicaSets(t, namespace)
 	e.rollOutAll(t, namespace)
 	e.waitForReady(t, namespace, n)
-	e.waitForQuiet(t, 6*time.Second, 5*time.Minute)
+	waitForIdle(t, used)
 }
 
 // waitForIdle waits until the replicas have used almost no CPU time for six seconds. The API server
