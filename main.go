@@ -131,6 +131,14 @@ func setupControllers(mgr *operatormanager.Manager, opts *options.Options, all *
 	if err != nil {
 		return err
 	}
+	// The lists of the trackers are the last ones.
+	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		secrets.Await(ctx)
+		operatormanager.CachesFilled()
+		return nil
+	})); err != nil {
+		return fmt.Errorf("failed to add the end of the lists: %w", err)
+	}
 	optionalAPIs := operatormanager.NewOptionalAPIs(mgr, opts.WatchNamespaces...)
 	cached := optional.NewClient(mgr.GetClient(), slices.Collect(maps.Values(optionalAPIs))...)
 	reconciler := &nginxoperator.Reconciler{

@@ -18,32 +18,48 @@ import (
 // another status, another client has written it, and the operator writes it again. The zero value
 // is empty.
 type reports struct {
-	statuses sync.Map
-}
-
-// report identifies a status of one object.
-type report struct {
-	uid    types.UID
-	status uint64
+	mu sync.Mutex
+	// statuses has the hash of each status.
+	statuses map[types.NamespacedName]uint64
 }
 
 var reportSeed = maphash.MakeSeed()
 
-// reportFor returns the report of a status, and false if the status cannot be encoded.
-func reportFor(object *v1alpha2.NginxOperator, status *v1alpha2.NginxOperatorStatus) (report, bool) {
+// reportFor returns the hash of a status of an object, and false if the status cannot be encoded. A
+// later object with the same name has other hashes.
+func reportFor(object *v1alpha2.NginxOperator, status *v1alpha2.NginxOperatorStatus) (uint64, bool) {
 	raw, err := json.Marshal(status)
-	return report{object.UID, maphash.Bytes(reportSeed, raw)}, err == nil
+	return maphash.Bytes(reportSeed, append(raw, object.UID...)), err == nil
 }
 
 // wrote remembers a status.
 func (r *reports) wrote(object *v1alpha2.NginxOperator, status *v1alpha2.NginxOperatorStatus) {
-	if found, ok := reportFor(object, status); ok {
-		r.statuses.Store(client.ObjectKeyFromObject(object), found)
+	found, ok := reportFor(object, status)
+	if !ok {
+		return
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.statuses == nil {
+		r.statuses = map[types.NamespacedName]uint64{}
+	}
+	r.statuses[client.ObjectKeyFromObject(object)] = found
+}
+
+// last returns the hash of the last status, and false if this process has not written one.
+func (r *reports) last(object types.NamespacedName) (uint64, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out, known := r.statuses[object]
+	return out, known
 }
 
 // forget drops the status of a deleted object.
-func (r *reports) forget(object types.NamespacedName) { r.statuses.Delete(object) }
+func (r *reports) forget(object types.NamespacedName) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.statuses, object)
+}
 
 // changedByOthers passes a status that differs from the last one that this process wrote. If this
 // process has not written to an object, it passes every change.
@@ -58,9 +74,9 @@ func (r *reports) changedByOthers() predicate.Predicate {
 			if !isBefore || !isAfter || equality.Semantic.DeepEqual(before.Status, after.Status) {
 				return false
 			}
-			wrote, known := r.statuses.Load(client.ObjectKeyFromObject(after))
+			wrote, known := r.last(client.ObjectKeyFromObject(after))
 			found, ok := reportFor(after, &after.Status)
-			return ok && (!known || wrote.(report) != found)
+			return ok && (!known || wrote != found)
 		},
 	}
 }

@@ -71,7 +71,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrency int, wrap
 	out := builder.ControllerManagedBy(mgr).
 		For(&v1alpha2.NginxOperator{}, builder.WithPredicates(predicate.Or(specChanged(), r.reports.changedByOthers()))).
 		Watches(&v1alpha2.NginxOperator{}, handler.Funcs{CreateFunc: newGenerationFirst}).
-		Watches(&appsv1.Deployment{}, owned, children).
+		Watches(&appsv1.Deployment{}, statusLater{owned}, children).
 		Watches(&appsv1.ControllerRevision{}, owned, children).
 		Watches(&corev1.Service{}, owned, children).
 		Watches(&corev1.ConfigMap{}, owned, children).

@@ -159,6 +159,6 @@ func hasLabels(live, child client.Object) bool {
 // note remembers whether a child is as declared.
 func (a *Applier) note(owner, live client.Object, found comparison, asDeclared bool) {
 	a.memory.note(owner, look{
-		child: childOf(live.GetUID()), stored: fingerprint(live), declared: found.declared, asDeclared: asDeclared,
+		child: hashOf(live.GetUID()), stored: fingerprint(live), declared: found.declared, asDeclared: asDeclared,
 	})
 }

@@ -2,6 +2,7 @@ package apply
 
 import (
 	"hash/maphash"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -29,14 +30,17 @@ type memory struct {
 // family has the known children of one owner. Another object with the owner's name has its own
 // children.
 type family struct {
-	owner    types.UID
+	// owner is the hash of the UID.
+	owner    uint64
 	children []look
+	// changes has the changes by other clients, by child. It is nil if there were none.
+	changes map[uint64]*changes
 	// confirmed is true if this process has compared the owner in the cache with the stored owner.
 	confirmed bool
 }
 
 // look is the result of the last comparison of a child. There is one for each child in the cluster,
-// so it is small.
+// so it is small and has no pointers.
 type look struct {
 	// child is the hash of the UID.
 	child uint64
@@ -44,8 +48,6 @@ type look struct {
 	stored, declared uint64
 	// asDeclared reports whether the child was as declared.
 	asDeclared bool
-	// changes counts the changes by other clients. It is nil if there were none.
-	changes *changes
 }
 
 // isOf reports whether the child in the cache is unchanged since the comparison.
@@ -61,14 +63,14 @@ type changes struct {
 }
 
 // childOf returns the hash of a UID.
-func childOf(uid types.UID) uint64 { return maphash.String(seed, string(uid)) }
+func hashOf(uid types.UID) uint64 { return maphash.String(seed, string(uid)) }
 
 // find returns the last comparison of the child with this UID, if the owner has this name and UID.
 func (m *memory) find(name types.NamespacedName, owner, child types.UID) (look, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	known := m.owners[name]
-	if i := known.index(childOf(child)); i >= 0 && known.owner == owner {
+	if i := known.index(hashOf(child)); i >= 0 && known.owner == hashOf(owner) {
 		return known.children[i], true
 	}
 	return look{}, false
@@ -80,11 +82,10 @@ func (m *memory) note(owner client.Object, found look) {
 	defer m.mu.Unlock()
 	key := client.ObjectKeyFromObject(owner)
 	known := m.owners[key]
-	if known.owner != owner.GetUID() {
-		known = family{owner: owner.GetUID()}
+	if known.owner != hashOf(owner.GetUID()) {
+		known = family{owner: hashOf(owner.GetUID())}
 	}
 	if i := known.index(found.child); i >= 0 {
-		found.changes = known.children[i].changes
 		known.children[i] = found
 	} else {
 		known.children = append(known.children, found)
@@ -97,7 +98,7 @@ func (m *memory) isConfirmed(name types.NamespacedName, owner types.UID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	known := m.owners[name]
-	return known.owner == owner && known.confirmed
+	return known.owner == hashOf(owner) && known.confirmed
 }
 
 // confirm stores that Confirm has succeeded.
@@ -105,8 +106,8 @@ func (m *memory) confirm(name types.NamespacedName, owner types.UID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	known := m.owners[name]
-	if known.owner != owner {
-		known = family{owner: owner}
+	if known.owner != hashOf(owner) {
+		known = family{owner: hashOf(owner)}
 	}
 	known.confirmed = true
 	m.set(name, known)
@@ -117,15 +118,20 @@ func (m *memory) confirm(name types.NamespacedName, owner types.UID) {
 func (m *memory) spend(owner client.Object, child types.UID, now time.Time) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	known := m.owners[client.ObjectKeyFromObject(owner)]
-	i := known.index(childOf(child))
-	if i < 0 {
+	key := client.ObjectKeyFromObject(owner)
+	known := m.owners[key]
+	if known.index(hashOf(child)) < 0 {
 		return 0
 	}
-	if known.children[i].changes == nil {
-		known.children[i].changes = &changes{since: now}
+	found := known.changes[hashOf(child)]
+	if found == nil {
+		found = &changes{since: now}
+		if known.changes == nil {
+			known.changes = map[uint64]*changes{}
+		}
+		known.changes[hashOf(child)] = found
+		m.set(key, known)
 	}
-	found := known.children[i].changes
 	earned := min(int(now.Sub(found.since)/lookEvery), found.spent)
 	found.spent -= earned
 	found.since = found.since.Add(time.Duration(earned) * lookEvery)
@@ -145,12 +151,13 @@ func (m *memory) keep(owner client.Object, children []types.UID) {
 	defer m.mu.Unlock()
 	key := client.ObjectKeyFromObject(owner)
 	known, found := m.owners[key]
-	if !found || known.owner == owner.GetUID() && len(known.children) <= len(children) {
+	if !found || known.owner == hashOf(owner.GetUID()) && len(known.children) <= len(children) {
 		return
 	}
 	known.children = slices.DeleteFunc(known.children, func(l look) bool {
-		return !slices.ContainsFunc(children, func(uid types.UID) bool { return childOf(uid) == l.child })
+		return !slices.ContainsFunc(children, func(uid types.UID) bool { return hashOf(uid) == l.child })
 	})
+	maps.DeleteFunc(known.changes, func(child uint64, _ *changes) bool { return known.index(child) < 0 })
 	m.set(key, known)
 }
 

@@ -3,11 +3,11 @@ package apply
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"reflect"
 	"regexp"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	kjson "sigs.k8s.io/json"
 )
@@ -19,20 +19,25 @@ func (a *Applier) record(declared []byte) []byte {
 	if !slices.ContainsFunc(a.Unrecorded, func(key string) bool { return bytes.Contains(declared, []byte(key)) }) {
 		return declared
 	}
-	var object map[string]any
-	if json.Unmarshal(declared, &object) != nil {
+	// The other fields stay encoded.
+	var object, metadata map[string]json.RawMessage
+	var labels map[string]string
+	if json.Unmarshal(declared, &object) != nil || json.Unmarshal(object["metadata"], &metadata) != nil ||
+		json.Unmarshal(metadata["labels"], &labels) != nil {
 		return declared
 	}
-	labels, _, _ := unstructured.NestedMap(object, "metadata", "labels")
 	before := len(labels)
 	for _, key := range a.Unrecorded {
 		delete(labels, key)
 	}
-	if len(labels) == before || unstructured.SetNestedMap(object, labels, "metadata", "labels") != nil {
+	if len(labels) == before {
 		return declared
 	}
-	out, err := json.Marshal(object)
-	if err != nil {
+	var errs [3]error
+	var out []byte
+	metadata["labels"], errs[0] = json.Marshal(labels)
+	object["metadata"], errs[1] = json.Marshal(metadata)
+	if out, errs[2] = json.Marshal(object); errors.Join(errs[:]...) != nil {
 		return declared
 	}
 	return out

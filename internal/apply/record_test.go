@@ -346,7 +346,7 @@ func testFights(t *testing.T) {
 // TestLooksAreEarnedBack verifies that the budget of comparisons recovers over time.
 func TestLooksAreEarnedBack(t *testing.T) {
 	m, name, now := &memory{}, client.ObjectKeyFromObject(owner), time.Now()
-	m.note(owner, look{child: childOf("c")})
+	m.note(owner, look{child: hashOf("c")})
 	for range maxLooks {
 		if wait := m.spend(owner, "c", now); wait != 0 {
 			t.Fatalf("wait %s", wait)
@@ -360,8 +360,8 @@ func TestLooksAreEarnedBack(t *testing.T) {
 			t.Errorf("after %s: wait %s, want %s", step.after, wait, step.want)
 		}
 	}
-	m.note(owner, look{child: childOf("c"), declared: 1})
-	if found, _ := m.find(name, owner.UID, "c"); found.changes.spent == 0 || found.declared != 1 {
+	m.note(owner, look{child: hashOf("c"), declared: 1})
+	if found, _ := m.find(name, owner.UID, "c"); m.owners[name].changes[hashOf("c")].spent == 0 || found.declared != 1 {
 		t.Errorf("a look forgets those before it: %+v", found)
 	}
 }
@@ -370,22 +370,23 @@ func TestLooksAreEarnedBack(t *testing.T) {
 // with the same name starts with an empty memory.
 func TestMemory(t *testing.T) {
 	m, name := &memory{}, client.ObjectKeyFromObject(owner)
-	for _, child := range []look{{child: childOf("a"), declared: 1}, {child: childOf("b")}, {child: childOf("a"), declared: 2}} {
+	for _, child := range []look{{child: hashOf("a"), declared: 1}, {child: hashOf("b")}, {child: hashOf("a"), declared: 2}} {
 		m.note(owner, child)
 	}
 	if found, ok := m.find(name, owner.UID, "a"); !ok || found.declared != 2 || len(m.owners[name].children) != 2 {
 		t.Errorf("found %+v in %+v", found, m.owners)
 	}
+	m.spend(owner, "a", time.Now())
 	m.keep(owner, []types.UID{"b"})
-	if _, ok := m.find(name, owner.UID, "a"); ok {
-		t.Error("a child that is no longer declared is remembered")
+	if _, ok := m.find(name, owner.UID, "a"); ok || len(m.owners[name].changes) != 0 {
+		t.Errorf("a child that is no longer declared is remembered: %+v", m.owners)
 	}
 	successor := owner.DeepCopy()
 	successor.UID = "successor"
 	if _, ok := m.find(name, successor.UID, "b"); ok {
 		t.Error("an owner knows of another's child")
 	}
-	m.note(successor, look{child: childOf("c")})
+	m.note(successor, look{child: hashOf("c")})
 	if _, ok := m.find(name, owner.UID, "b"); ok || len(m.owners) != 1 {
 		t.Errorf("the earlier owner's child is remembered: %+v", m.owners)
 	}
@@ -430,4 +431,26 @@ type passer func(*corev1.ConfigMap)
 func (p passer) Reconcile(_ context.Context, object *corev1.ConfigMap) (reconcile.Result, error) {
 	p(object)
 	return reconcile.Result{}, nil
+}
+
+// TestRecord verifies that the record leaves out the labels of the child in Unrecorded, and nothing
+// else.
+func TestRecord(t *testing.T) {
+	applier := &Applier{Unrecorded: []string{"example.com/record"}}
+	for name, test := range map[string]struct{ declared, want string }{
+		"a label": {
+			`{"metadata":{"labels":{"a":"<b>","example.com/record":"1"},"name":"web"},"spec":{"number":9007199254740993}}`,
+			`{"metadata":{"labels":{"a":"\u003cb\u003e"},"name":"web"},"spec":{"number":9007199254740993}}`,
+		},
+		"the only label":          {`{"metadata":{"labels":{"example.com/record":"1"}}}`, `{"metadata":{"labels":{}}}`},
+		"an annotation":           {`{"metadata":{"annotations":{"example.com/record":"1"},"labels":{"a":"b"}}}`, ""},
+		"a label of the template": {`{"metadata":{"name":"web"},"spec":{"template":{"metadata":{"labels":{"example.com/record":"1"}}}}}`, ""},
+	} {
+		if test.want == "" {
+			test.want = test.declared
+		}
+		if got := string(applier.record([]byte(test.declared))); got != test.want {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
 }

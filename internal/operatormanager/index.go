@@ -1,10 +1,12 @@
 package operatormanager
 
 import (
+	"hash/maphash"
+	"strconv"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -22,29 +24,28 @@ const InstanceIndex = "instance"
 // fieldPrefix is the prefix of a field's index in the cache's reader.
 const fieldPrefix = "field:"
 
-// indexInstances adds the index to the informer of an indexed kind. A FieldIndexer would index each
-// object a second time for lists of all namespaces, which costs 0.4 KiB per child.
-func indexInstances(kind runtime.Object, indexers toolscache.Indexers) {
-	var instance func(metav1.Object) string
+// instanceOf returns the function that returns the name of the instance of an indexed kind's object,
+// or nil if the kind is not indexed.
+func instanceOf(kind runtime.Object) func(metav1.Object) string {
 	switch kind.(type) {
 	case *appsv1.ControllerRevision, *corev1.ConfigMap, *policyv1.PodDisruptionBudget:
-		instance = controllingInstance
+		return controllingInstance
 	case *appsv1.ReplicaSet, *corev1.Pod:
-		instance = labelledInstance
-	default:
-		return
+		return labelledInstance
 	}
-	indexers[fieldPrefix+InstanceIndex] = func(in any) ([]string, error) {
-		object, err := meta.Accessor(in)
-		if err != nil {
-			return nil, err
-		}
-		name := instance(object)
-		if name == "" {
-			return nil, nil
-		}
-		return []string{object.GetNamespace() + "/" + name}, nil
-	}
+	return nil
+}
+
+// instanceBuckets is the number of values of the stored InstanceIndex. The set of objects of one value
+// takes 0.3 KiB, even if it has one object, so instances share them.
+const instanceBuckets = 1024
+
+// bucketSeed is random, so a user cannot choose names with the same bucket.
+var bucketSeed = maphash.MakeSeed()
+
+// bucketOf returns the value of the stored InstanceIndex for a value of the InstanceIndex.
+func bucketOf(value string) string {
+	return strconv.FormatUint(maphash.String(bucketSeed, value)%instanceBuckets, 10)
 }
 
 // indexSpecs adds indexes of NginxOperators by values of their specs. A list requires a namespace. A

@@ -46,23 +46,20 @@ func TestInstanceIndex(t *testing.T) {
 	forged := metav1.ObjectMeta{Namespace: "shop", Name: "pod", Labels: map[string]string{wellknown.LabelInstance: "web"}}
 	for name, test := range map[string]struct {
 		object client.Object
-		want   []string
+		want   string
 	}{
-		"a child":                   {&corev1.ConfigMap{ObjectMeta: owned("NginxOperator", true)}, []string{"shop/web"}},
-		"what another kind owns":    {&corev1.ConfigMap{ObjectMeta: owned("Other", true)}, nil},
-		"what it does not control":  {&appsv1.ControllerRevision{ObjectMeta: owned("NginxOperator", false)}, nil},
-		"a ConfigMap with labels":   {&corev1.ConfigMap{ObjectMeta: labelled}, nil},
-		"a Pod":                     {&corev1.Pod{ObjectMeta: labelled}, []string{"shop/web"}},
-		"a revision":                {&appsv1.ReplicaSet{ObjectMeta: labelled}, []string{"shop/web"}},
-		"a Pod that lacks a label":  {&corev1.Pod{ObjectMeta: forged}, nil},
-		"a Pod with an owner alone": {&corev1.Pod{ObjectMeta: owned("NginxOperator", true)}, nil},
+		"a child":                   {&corev1.ConfigMap{ObjectMeta: owned("NginxOperator", true)}, "web"},
+		"what another kind owns":    {&corev1.ConfigMap{ObjectMeta: owned("Other", true)}, ""},
+		"what it does not control":  {&appsv1.ControllerRevision{ObjectMeta: owned("NginxOperator", false)}, ""},
+		"a ConfigMap with labels":   {&corev1.ConfigMap{ObjectMeta: labelled}, ""},
+		"a Pod":                     {&corev1.Pod{ObjectMeta: labelled}, "web"},
+		"a revision":                {&appsv1.ReplicaSet{ObjectMeta: labelled}, "web"},
+		"a Pod that lacks a label":  {&corev1.Pod{ObjectMeta: forged}, ""},
+		"a Pod with an owner alone": {&corev1.Pod{ObjectMeta: owned("NginxOperator", true)}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			indexers := toolscache.Indexers{}
-			indexInstances(test.object, indexers)
-			got, err := indexers[fieldPrefix+InstanceIndex](test.object)
-			if err != nil || !slices.Equal(got, test.want) {
-				t.Errorf("got %q, %v, want %q", got, err, test.want)
+			if got := instanceOf(test.object)(test.object); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -531,7 +530,7 @@ func TestTransformsAreBounded(t *testing.T) {
 			before := heap()
 			for i := range objects {
 				object := test.object(i)
-				form := packing{reflect.TypeOf(object).Elem(), newRecent()}
+				form := newPacking(object.(client.Object), newRecent())
 				began := time.Now()
 				out, err := test.transform(object)
 				if err != nil {

@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"strconv"
+	"sync/atomic"
 )
 
 // memoryLimitVariable has the container's memory limit in bytes (config/manager/manager.yaml).
@@ -35,8 +36,11 @@ const (
 	smallHeap = 72 << 20
 	// heapRoom is the minimum growth in bytes between two collections. Above largeHeap minus
 	// heapRoom, the minimum decreases, and it is zero from largeHeap on.
-	heapRoom  = 28 << 20
+	heapRoom  = 46 << 20
 	largeHeap = 128 << 20
+	// fillingRoom replaces heapRoom while the caches are filled. Incomplete lists take memory too, and
+	// this is the time in which a leader takes most.
+	fillingRoom = 20 << 20
 	// heapGrowth is the minimum growth in percent. Most of a large heap is the cache, and Go's
 	// default of 100 would double it.
 	heapGrowth = 12
@@ -48,9 +52,10 @@ const (
 	reserveSize = 32 << 20
 )
 
-// gcPercent returns the value of GOGC for a number of live bytes, without the reserve.
-func gcPercent(live uint64) int {
-	room := max(smallHeap-min(live, smallHeap), min(heapRoom, largeHeap-min(live, largeHeap)), heapGrowth*live/100)
+// gcPercent returns the value of GOGC for a number of live bytes, without the reserve. least is
+// heapRoom or fillingRoom.
+func gcPercent(live, least uint64) int {
+	room := max(smallHeap-min(live, smallHeap), min(least, largeHeap-min(live, largeHeap)), heapGrowth*live/100)
 	return int(min(maxGOGC, 100*room/(live+reserveSize))) //nolint:gosec // at most maxGOGC
 }
 
@@ -63,6 +68,12 @@ func PaceGC(lookup func(string) (string, bool)) {
 	paceGC()
 }
 
+// areFilled reports whether the caches are full.
+var areFilled atomic.Bool
+
+// CachesFilled ends the smaller growth of the heap while the caches are filled.
+func CachesFilled() { areFilled.Store(true) }
+
 // reserve is never read or written, so the kernel provides no memory for it.
 var reserve []byte
 
@@ -74,6 +85,10 @@ func paceGC() {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
 	alive := live[0].Value.Uint64()
-	debug.SetGCPercent(gcPercent(alive - min(alive, uint64(len(reserve)))))
+	least := uint64(fillingRoom)
+	if areFilled.Load() {
+		least = heapRoom
+	}
+	debug.SetGCPercent(gcPercent(alive-min(alive, uint64(len(reserve))), least))
 	runtime.AddCleanup(&collected{}, func(struct{}) { paceGC() }, struct{}{})
 }

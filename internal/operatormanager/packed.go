@@ -3,6 +3,8 @@ package operatormanager
 import (
 	"fmt"
 	"reflect"
+	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,16 +20,46 @@ import (
 )
 
 // packed is an object in the store of an informer. It has the object as bytes, because most fields of
-// Go's structures of the API types are empty, and the garbage collector visits them all.
+// Go's structures of the API types are empty, and the garbage collector visits them all. Everything
+// is one string, because it visits each string too.
 type packed struct {
-	namespace, name, version string
-	raw                      []byte
+	// text has the namespace, a slash, the name of the instance (instanceOf), the name, the
+	// resourceVersion, and the encoded object.
+	text string
+	// afterNamespace, afterInstance, afterName, and afterVersion are the ends of these parts.
+	afterNamespace, afterInstance, afterName, afterVersion int
+}
+
+// newPacked returns the packed form of an object with this encoding.
+func newPacked(object metav1.Object, instance string, raw []byte) *packed {
+	out := &packed{afterNamespace: len(object.GetNamespace())}
+	out.afterInstance = out.afterNamespace + len("/") + len(instance)
+	out.afterName = out.afterInstance + len(object.GetName())
+	out.afterVersion = out.afterName + len(object.GetResourceVersion())
+	out.text = strings.Join([]string{
+		object.GetNamespace(), "/", instance, object.GetName(), object.GetResourceVersion(), string(raw),
+	}, "")
+	return out
 }
 
 // GetObjectMeta implements metav1.ObjectMetaAccessor. It has what an informer reads.
 func (p *packed) GetObjectMeta() metav1.Object {
-	return &metav1.ObjectMeta{Namespace: p.namespace, Name: p.name, ResourceVersion: p.version}
+	short := strings.Clone(p.text[:p.afterVersion]) // an index keeps a namespace longer than the object
+	return &metav1.ObjectMeta{
+		Namespace: short[:p.afterNamespace], Name: short[p.afterInstance:p.afterName], ResourceVersion: short[p.afterName:],
+	}
 }
+
+// instance returns the value of the InstanceIndex, or "" if there is none.
+func (p *packed) instance() string {
+	if p.afterInstance == p.afterNamespace+len("/") {
+		return ""
+	}
+	return p.text[:p.afterInstance]
+}
+
+// raw returns a copy of the encoded object.
+func (p *packed) raw() []byte { return []byte(p.text[p.afterVersion:]) }
 
 // message is an object with generated functions for protocol buffers.
 type message interface {
@@ -38,18 +70,22 @@ type message interface {
 
 // encode returns the packed form of an object: a protocol buffer, or CBOR if the kind does not support
 // protocol buffers.
-func encode(object client.Object) (*packed, error) {
-	out := &packed{namespace: object.GetNamespace(), name: object.GetName(), version: object.GetResourceVersion()}
+func (p packing) encode(object client.Object) (*packed, error) {
+	var raw []byte
 	var err error
 	if builtIn, ok := object.(message); ok {
-		out.raw, err = builtIn.Marshal()
+		raw, err = builtIn.Marshal()
 	} else {
-		out.raw, err = cbor.Marshal(object)
+		raw, err = cbor.Marshal(object)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("failed to encode %T %s/%s: %w", object, out.namespace, out.name, err)
+		return nil, fmt.Errorf("failed to encode %T %s/%s: %w", object, object.GetNamespace(), object.GetName(), err)
 	}
-	return out, nil
+	instance := ""
+	if p.instance != nil {
+		instance = p.instance(object)
+	}
+	return newPacked(object, instance, raw), nil
 }
 
 // packedInformer stores objects of a kind in the packed form. Its readers, handlers, and indexes get
@@ -65,7 +101,13 @@ type packedInformer struct {
 type packing struct {
 	// kind is the Go structure of the kind.
 	kind reflect.Type
+	// instance returns the name of an object's instance. It is nil if the kind is not indexed.
+	instance func(metav1.Object) string
 	recent
+}
+
+func newPacking(kind client.Object, known recent) packing {
+	return packing{reflect.TypeOf(kind).Elem(), instanceOf(kind), known}
 }
 
 // recent has the most recently used objects of all kinds by packed form: an event has several
@@ -76,9 +118,9 @@ const (
 	// maxSmall is the maximum size in bytes of the packed form of a small object. A user's object can
 	// be much larger than the operator's.
 	maxSmall = 4096
-	// smallObjects and largeObjects are the numbers of recently used objects. Small ones take about 2
-	// MiB. An event of a large object has its old and its new form.
-	smallObjects = 1024
+	// smallObjects and largeObjects are the numbers of recently used objects. Small ones take about
+	// 0.5 MiB. An event of a large object has its old and its new form.
+	smallObjects = 256
 	largeObjects = 2
 )
 
@@ -86,7 +128,7 @@ func newRecent() recent { return recent{lru.New(smallObjects), lru.New(largeObje
 
 // like returns the cache of objects with the size of this one.
 func (r recent) like(stored *packed) *lru.Cache {
-	if len(stored.raw) <= maxSmall {
+	if len(stored.text) <= maxSmall {
 		return r.small
 	}
 	return r.large
@@ -98,12 +140,16 @@ func (r recent) clear() {
 	r.large.Clear()
 }
 
-// newPackedInformer creates an informer of a kind.
+// newPackedInformer creates an informer of a kind. It has the InstanceIndex if the kind is indexed.
 func newPackedInformer(
 	source toolscache.ListerWatcher, kind client.Object, resync time.Duration, indexers toolscache.Indexers, known recent,
 ) packedInformer {
-	of := packing{reflect.TypeOf(kind).Elem(), known}
-	return packedInformer{toolscache.NewSharedIndexInformer(source, kind, resync, of.indexers(indexers)), of, false}
+	of := newPacking(kind, known)
+	indexers = of.indexers(indexers)
+	if of.instance != nil {
+		indexers[fieldPrefix+InstanceIndex] = bucketsOf
+	}
+	return packedInformer{toolscache.NewSharedIndexInformer(source, kind, resync, indexers), of, false}
 }
 
 // packedInformers returns the function that creates the informers of a cache.
@@ -111,6 +157,7 @@ func packedInformers() NewInformer {
 	known := newRecent()
 	return func(source toolscache.ListerWatcher, kind runtime.Object, resync time.Duration, indexers toolscache.Indexers,
 	) toolscache.SharedIndexInformer {
+		delete(indexers, toolscache.NamespaceIndex) // nobody lists them
 		return newPackedInformer(source, kind.(client.Object), resync, indexers, known)
 	}
 }
@@ -134,7 +181,7 @@ func (p packing) pack(in any) (any, error) {
 	if !ok {
 		return in, nil
 	}
-	stored, err := encode(object)
+	stored, err := p.encode(object)
 	instance, ok := in.(*v1alpha2.NginxOperator)
 	if err != nil || !ok {
 		return stored, err
@@ -147,16 +194,23 @@ func (p packing) pack(in any) (any, error) {
 	}
 	instance.Spec, instance.Status = v1alpha2.NginxOperatorSpec{}, v1alpha2.NginxOperatorStatus{}
 	bounds.MarkUnreadable(instance, err.Error())
-	return encode(instance)
+	return p.encode(instance)
 }
 
 // decode reverses encode.
-func (p packing) decode(stored *packed) (any, error) {
-	out := reflect.New(p.kind).Interface()
+func (p packing) decode(stored *packed) (client.Object, error) {
+	out := reflect.New(p.kind).Interface().(client.Object)
+	var err error
 	if builtIn, ok := out.(message); ok {
-		return out, builtIn.Unmarshal(stored.raw)
+		err = builtIn.Unmarshal(stored.raw())
+	} else {
+		err = cbor.Unmarshal(stored.raw(), out)
 	}
-	return out, cbor.Unmarshal(stored.raw, out)
+	// The names become keys of maps, in which the garbage collector visits each string.
+	both := out.GetNamespace() + out.GetName()
+	out.SetName(both[len(out.GetNamespace()):])
+	out.SetNamespace(both[:len(out.GetNamespace())])
+	return out, err
 }
 
 // unpack returns the object of a packed form, and anything else unchanged.
@@ -196,6 +250,15 @@ func (p packing) indexers(of toolscache.Indexers) toolscache.Indexers {
 		out[name] = func(in any) ([]string, error) { return values(p.unpack(in)) }
 	}
 	return out
+}
+
+// bucketsOf is the index function of the stored InstanceIndex.
+func bucketsOf(in any) ([]string, error) {
+	stored, ok := in.(*packed)
+	if !ok || stored.instance() == "" {
+		return nil, nil
+	}
+	return []string{bucketOf(stored.instance())}, nil
 }
 
 // AddEventHandler implements toolscache.SharedInformer.
@@ -267,6 +330,10 @@ func (p packedIndexer) Index(name string, object any) ([]any, error) {
 
 // ByIndex implements toolscache.Indexer.
 func (p packedIndexer) ByIndex(name, value string) ([]any, error) {
-	items, err := p.Indexer.ByIndex(name, value)
-	return p.unpackAll(items), err
+	if name != fieldPrefix+InstanceIndex {
+		items, err := p.Indexer.ByIndex(name, value)
+		return p.unpackAll(items), err
+	}
+	items, err := p.Indexer.ByIndex(name, bucketOf(value))
+	return p.unpackAll(slices.DeleteFunc(items, func(item any) bool { return item.(*packed).instance() != value })), err
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	discoveryv1 "k8s.io/api/discovery/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -27,7 +28,8 @@ import (
 type NewInformer = func(toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers) toolscache.SharedIndexInformer
 
 // Informers returns the function that creates the informers of the cache. The informers have the
-// InstanceIndex. The informer of NginxOperators has these indexes of its specs, and the census follows
+// InstanceIndex. Those of EndpointSlices have the index of namespaces, without which a list of a
+// namespace is an error. The informer of NginxOperators has these indexes of its specs, and the census follows
 // it. An NginxOperator that cannot be decoded fails alone: a typed client decodes a list as a whole, so
 // one stored object would block the reconciles of all objects in all namespaces.
 func Informers(
@@ -41,7 +43,10 @@ func Informers(
 	return func(typed toolscache.ListerWatcher, kind runtime.Object, resync time.Duration,
 		indexers toolscache.Indexers,
 	) toolscache.SharedIndexInformer {
-		indexInstances(kind, indexers)
+		if _, ok := kind.(*discoveryv1.EndpointSlice); !ok {
+			// The index visits each object in each garbage collection, and only the bridges list a namespace.
+			delete(indexers, toolscache.NamespaceIndex)
+		}
 		if _, ok := kind.(*v1alpha2.NginxOperator); !ok {
 			informer := newPackedInformer(typed, kind.(client.Object), resync, indexers, known)
 			informer.silent = StartsSilently(kind)

@@ -11,9 +11,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// derived has the values derived from an object in one resourceVersion.
+// derived has the values derived from an object in one version.
 type derived struct {
-	version string
+	version version
 	values  map[string]any
 }
 
@@ -29,18 +29,18 @@ const maxValues = 256
 func Derive[T any](ctx context.Context, t *Tracker, cacheKey string, object client.Object, derive func() T) (T, bool, error) {
 	var none T
 	key := client.ObjectKeyFromObject(object)
-	version, found, isListed := t.versionOf(key)
+	version, isListed := t.current(key)
 	if !isListed {
-		var err error
-		if found, err = t.Read(ctx, object); err != nil {
+		found, err := t.Read(ctx, object)
+		if err != nil {
 			return none, false, err
 		}
 		if version = noObject; found {
-			version = object.GetResourceVersion()
+			version = versionOf(object.GetResourceVersion())
 		}
 		t.note(key, version)
 	}
-	if !found {
+	if version == noObject {
 		return none, false, nil
 	}
 	if known, found := t.known(key, version, cacheKey); found {
@@ -57,7 +57,7 @@ func Derive[T any](ctx context.Context, t *Tracker, cacheKey string, object clie
 			}
 		}
 		value := derive()
-		t.remember(key, object.GetResourceVersion(), cacheKey, value)
+		t.remember(key, versionOf(object.GetResourceVersion()), cacheKey, value)
 		return value, nil
 	})
 	if err != nil || concluded == nil {
@@ -76,7 +76,7 @@ func (t *Tracker) Read(ctx context.Context, object client.Object) (bool, error) 
 	key := client.ObjectKeyFromObject(object)
 	// A read that started before the current resourceVersion was known could return an older
 	// version.
-	version, _, _ := t.versionOf(key)
+	version, _ := t.current(key)
 	if kept := t.recent.get(key, version); kept != nil {
 		reflect.ValueOf(object).Elem().Set(reflect.ValueOf(kept).Elem())
 		return true, nil
@@ -105,11 +105,11 @@ func (t *Tracker) Read(ctx context.Context, object client.Object) (bool, error) 
 
 // flight returns the key of a concurrent operation. Names contain no slash, and the cache key comes
 // last.
-func flight(key types.NamespacedName, version, cacheKey string) string {
-	return key.String() + "/" + version + "/" + cacheKey
+func flight(key types.NamespacedName, version version, cacheKey string) string {
+	return fmt.Sprintf("%s/%d/%s", key, version, cacheKey)
 }
 
-func (t *Tracker) known(key types.NamespacedName, version, cacheKey string) (any, bool) {
+func (t *Tracker) known(key types.NamespacedName, version version, cacheKey string) (any, bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	known := t.derived[key]
@@ -120,11 +120,10 @@ func (t *Tracker) known(key types.NamespacedName, version, cacheKey string) (any
 	return value, found
 }
 
-func (t *Tracker) remember(key types.NamespacedName, version, cacheKey string, value any) {
+func (t *Tracker) remember(key types.NamespacedName, version version, cacheKey string, value any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	_, exists := t.versions[key.Namespace][key.Name]
-	if t.direct || !exists && t.storeOf(key.Namespace).isListed() {
+	if s := t.storeOf(key.Namespace); t.direct || s.current(key) == noObject && s.isListed() {
 		return
 	}
 	known := t.derived[key]

@@ -29,12 +29,12 @@ type keptObject struct {
 	size   int
 }
 
-// get returns an object in a resourceVersion, or nil if it is not cached.
-func (r *recent) get(key types.NamespacedName, version string) client.Object {
+// get returns an object in a version, or nil if it is not cached.
+func (r *recent) get(key types.NamespacedName, version version) client.Object {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	at := r.index(key)
-	if at < 0 || r.kept[at].object.GetResourceVersion() != version {
+	if at < 0 || versionOf(r.kept[at].object.GetResourceVersion()) != version {
 		return nil
 	}
 	found := r.kept[at]

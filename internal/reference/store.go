@@ -2,7 +2,7 @@ package reference
 
 import (
 	"fmt"
-	"maps"
+	"hash/maphash"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +14,11 @@ import (
 type store struct {
 	*Tracker
 	namespace string
+	// versions has the versions by the hash of the names (hashOf). Tracker.mu guards it. A map without
+	// pointers takes a third of the memory, and costs the garbage collector no time, which a map with the
+	// names of all objects of a large cluster does in each collection. That two of a million objects have
+	// the same hash has a probability of one to 40 million.
+	versions map[uint64]version
 	// synced is closed after the first list.
 	synced chan struct{}
 }
@@ -39,10 +44,37 @@ func (s *store) isListed() bool {
 	}
 }
 
-// entry is the stored part of an object.
+// current returns the version of an object, or noObject. The caller holds the lock.
+func (s *store) current(key types.NamespacedName) version {
+	if s == nil {
+		return noObject
+	}
+	return s.versions[hashOf(key)]
+}
+
+// version identifies a resourceVersion.
+type version uint64
+
+// No resourceVersion has these versions: that of an object that does not exist, and that of an object
+// of which several versions were read.
+const (
+	noObject version = iota
+	severalVersions
+	firstVersion
+)
+
+var seed = maphash.MakeSeed()
+
+func versionOf(resourceVersion string) version {
+	return max(version(maphash.String(seed, resourceVersion)), firstVersion)
+}
+
+func hashOf(key types.NamespacedName) uint64 { return maphash.Comparable(seed, key) }
+
+// entry is an object of a list.
 type entry struct {
 	key     types.NamespacedName
-	version string
+	version version
 }
 
 // Transformer makes the reflector store entries instead of complete metadata while a streamed list
@@ -61,7 +93,7 @@ func entryOf(object any) (entry, error) {
 	}
 	return entry{
 		key:     types.NamespacedName{Namespace: accessor.GetNamespace(), Name: accessor.GetName()},
-		version: accessor.GetResourceVersion(),
+		version: versionOf(accessor.GetResourceVersion()),
 	}, nil
 }
 
@@ -75,9 +107,10 @@ func (s *store) Update(object any) error {
 		return err
 	}
 	s.mu.Lock()
-	differs := s.versions[found.key.Namespace][found.key.Name] != found.version
+	hash := hashOf(found.key)
+	differs := s.versions[hash] != found.version
 	if differs {
-		put(s.versions, found)
+		s.versions[hash] = found.version
 		s.forget(found.key, found.version)
 	}
 	s.mu.Unlock()
@@ -94,103 +127,77 @@ func (s *store) Delete(object any) error {
 		return err
 	}
 	s.mu.Lock()
-	delete(s.versions[found.key.Namespace], found.key.Name)
-	if len(s.versions[found.key.Namespace]) == 0 {
-		delete(s.versions, found.key.Namespace)
-	}
-	delete(s.derived, found.key)
+	delete(s.versions, hashOf(found.key))
+	s.forget(found.key, noObject)
 	s.mu.Unlock()
-	s.recent.forget(found.key)
 	s.changed(found.key)
 	return nil
 }
 
 // Replace implements cache.ReflectorStore. Of the first list, it reports only the objects that were
-// read before in another version, because the controller reconciles every object at the start.
+// read before in another version, because the controller reconciles every object at the start. Of the
+// objects that a later list lacks, it reports only those with derived values: nobody uses the others.
 func (s *store) Replace(objects []any, _ string) error {
-	versions := map[string]map[string]string{}
-	for _, object := range objects {
-		found, err := entryOf(object)
-		if err != nil {
+	entries := make([]entry, len(objects))
+	for i, object := range objects {
+		var err error
+		if entries[i], err = entryOf(object); err != nil {
 			return err
 		}
-		put(versions, found)
 	}
-	for _, key := range s.replace(versions) {
+	for _, key := range s.replace(entries) {
 		s.changed(key)
 	}
 	return nil
 }
 
-// replace stores the resourceVersions, and returns the objects to report.
-func (s *store) replace(versions map[string]map[string]string) []types.NamespacedName {
+// replace stores the versions, and returns the objects to report.
+func (s *store) replace(entries []entry) []types.NamespacedName {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	before := s.versions
-	if s.namespace == metav1.NamespaceAll {
-		s.versions = versions
-	} else {
-		before = map[string]map[string]string{s.namespace: s.versions[s.namespace]}
-		delete(s.versions, s.namespace)
-		maps.Copy(s.versions, versions)
+	before, now := s.versions, make(map[uint64]version, len(entries))
+	s.versions = now
+	var differ []types.NamespacedName
+	for _, found := range entries {
+		hash := hashOf(found.key)
+		now[hash] = found.version
+		if before[hash] != found.version && s.isListed() {
+			s.forget(found.key, found.version)
+			differ = append(differ, found.key)
+		}
 	}
-	var differ, early []types.NamespacedName
-	eachDifference(before, versions, func(key types.NamespacedName, version string) {
-		s.forget(key, version)
-		differ = append(differ, key)
-	})
+	for key := range s.derived {
+		if _, found := now[hashOf(key)]; !found && s.isListed() && s.covers(key.Namespace) {
+			s.forget(key, noObject)
+			differ = append(differ, key)
+		}
+	}
 	if s.isListed() {
 		return differ
 	}
 	for key, version := range s.early {
 		if s.covers(key.Namespace) {
 			delete(s.early, key)
-			if now := versions[key.Namespace][key.Name]; now != version {
-				s.forget(key, now)
-				early = append(early, key)
+			if now[hashOf(key)] != version {
+				s.forget(key, now[hashOf(key)])
+				differ = append(differ, key)
 			}
 		}
 	}
 	close(s.synced)
-	return early
+	return differ
 }
 
 // Resync implements cache.ReflectorStore. It does nothing.
 func (s *store) Resync() error { return nil }
 
-// forget drops the derived values of an object, unless they are for this resourceVersion already.
-// The caller holds the lock.
-func (s *store) forget(key types.NamespacedName, version string) {
+// forget drops the derived values of an object, unless they are for this version already. The caller
+// holds the lock.
+func (s *store) forget(key types.NamespacedName, version version) {
 	if known, found := s.derived[key]; found && known.version != version {
 		delete(s.derived, key)
 	}
 	if s.recent.get(key, version) == nil {
 		s.recent.forget(key)
-	}
-}
-
-func put(versions map[string]map[string]string, found entry) {
-	if versions[found.key.Namespace] == nil {
-		versions[found.key.Namespace] = map[string]string{}
-	}
-	versions[found.key.Namespace][found.key.Name] = found.version
-}
-
-// eachDifference calls the function for every object whose resourceVersions in the two maps differ,
-// with the new resourceVersion, or "" if the object is gone.
-func eachDifference(before, now map[string]map[string]string, do func(types.NamespacedName, string)) {
-	for namespace, names := range before {
-		for name := range names {
-			if _, found := now[namespace][name]; !found {
-				do(types.NamespacedName{Namespace: namespace, Name: name}, "")
-			}
-		}
-	}
-	for namespace, names := range now {
-		for name, version := range names {
-			if before[namespace][name] != version {
-				do(types.NamespacedName{Namespace: namespace, Name: name}, version)
-			}
-		}
 	}
 }

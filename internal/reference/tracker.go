@@ -51,23 +51,15 @@ type Tracker struct {
 	recent recent
 
 	mu sync.RWMutex
-	// versions holds the resourceVersions by namespace and name.
-	versions map[string]map[string]string
 	// derived holds the derived values of referenced objects.
 	derived map[types.NamespacedName]derived
-	// early has the resourceVersions of the objects that were read before the list of their namespace
-	// was complete: noObject if the object did not exist, and severalVersions after different answers.
-	early map[types.NamespacedName]string
+	// early has the versions of the objects that were read before the list of their namespace was
+	// complete: noObject if the object did not exist, and severalVersions after different answers.
+	early map[types.NamespacedName]version
 	// changed is called after each change of a tracked object, except for the first list. It is nil
 	// until Start.
 	changed func(types.NamespacedName)
 }
-
-// A resourceVersion has neither of these values.
-const (
-	noObject        = ""
-	severalVersions = "several"
-)
 
 // NewTrackers returns the trackers of all ConfigMaps and of all Secrets in the namespaces, or in all
 // namespaces if there are none.
@@ -91,13 +83,13 @@ func NewTracker(
 ) *Tracker {
 	t := &Tracker{
 		client: watcher, resource: resource, reader: reader,
-		versions: map[string]map[string]string{}, derived: map[types.NamespacedName]derived{}, early: map[types.NamespacedName]string{},
+		derived: map[types.NamespacedName]derived{}, early: map[types.NamespacedName]version{},
 	}
 	if len(namespaces) == 0 {
 		namespaces = []string{metav1.NamespaceAll}
 	}
 	for _, namespace := range namespaces {
-		t.stores = append(t.stores, &store{Tracker: t, namespace: namespace, synced: make(chan struct{})})
+		t.stores = append(t.stores, &store{Tracker: t, namespace: namespace, versions: map[uint64]version{}, synced: make(chan struct{})})
 	}
 	return t
 }
@@ -108,13 +100,13 @@ func NewDirect(resource schema.GroupVersionResource, reader client.Reader) *Trac
 	return &Tracker{resource: resource, reader: reader, direct: true}
 }
 
-// versionOf returns the resourceVersion of an object, whether it exists, and whether the tracker knows
-// both.
-func (t *Tracker) versionOf(key types.NamespacedName) (version string, found, isListed bool) {
+// current returns the version of an object, noObject if it does not exist, and whether the tracker knows
+// that.
+func (t *Tracker) current(key types.NamespacedName) (version, bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	version, found = t.versions[key.Namespace][key.Name]
-	return version, found, !t.direct && t.storeOf(key.Namespace).isListed()
+	s := t.storeOf(key.Namespace)
+	return s.current(key), !t.direct && s.isListed()
 }
 
 // Source returns the source of a controller. It starts the tracker, and sends a request for every
@@ -170,7 +162,7 @@ func (t *Tracker) storeOf(namespace string) *store {
 
 // note records which version of an object was read without knowing the current one. The caller uses
 // this version, so its referrers get a request if the list has another one.
-func (t *Tracker) note(key types.NamespacedName, version string) {
+func (t *Tracker) note(key types.NamespacedName, version version) {
 	t.mu.Lock()
 	changed := t.changed
 	if changed == nil {
@@ -178,8 +170,8 @@ func (t *Tracker) note(key types.NamespacedName, version string) {
 		return
 	}
 	differs := false
-	if t.storeOf(key.Namespace).isListed() {
-		differs = t.versions[key.Namespace][key.Name] != version
+	if s := t.storeOf(key.Namespace); s.isListed() {
+		differs = s.current(key) != version
 	} else if earlier, found := t.early[key]; found && earlier != version {
 		t.early[key] = severalVersions
 	} else {

@@ -72,7 +72,7 @@ func TestStore(t *testing.T) {
 		known map[string]string
 		told  []string
 	}{
-		{"the first list", list(metadataOf("a", "1"), entry{keyOf("b"), "2"}), map[string]string{"a": "1", "b": "2"}, nil},
+		{"the first list", list(metadataOf("a", "1"), entry{keyOf("b"), versionOf("2")}), map[string]string{"a": "1", "b": "2"}, nil},
 		{"an object comes", func() error { return s.Add(metadataOf("c", "3")) }, map[string]string{"a": "1", "b": "2", "c": "3"}, []string{"c"}},
 		{
 			"an object changes",
@@ -83,17 +83,26 @@ func TestStore(t *testing.T) {
 		{"the same again", func() error { return s.Update(metadataOf("a", "4")) }, map[string]string{"a": "4", "b": "2", "c": "3"}, nil},
 		{"an object goes", func() error { return s.Delete(metadataOf("b", "5")) }, map[string]string{"a": "4", "c": "3"}, []string{"b"}},
 		{
-			"another list, after the watch was lost", list(metadataOf("c", "6"), metadataOf("d", "7")),
+			"another list, after the watch was lost", func() error {
+				for _, name := range []string{"a", "c"} {
+					version, _ := tracker.current(keyOf(name))
+					tracker.remember(keyOf(name), version, "key", name)
+				}
+				return s.Replace([]any{metadataOf("c", "6"), metadataOf("d", "7")}, "1")
+			},
 			map[string]string{"c": "6", "d": "7"},
 			[]string{"a", "c", "d"},
 		},
-		{"an empty list", list(), nil, []string{"c", "d"}},
+		{"an empty list, and nobody uses an object", list(), nil, nil},
 	} {
 		if err := step.do(); err != nil {
 			t.Fatal(err)
 		}
-		known := tracker.versions["shop"]
-		if diff := cmp.Diff(step.known, known); diff != "" {
+		known := map[uint64]version{}
+		for name, resourceVersion := range step.known {
+			known[hashOf(keyOf(name))] = versionOf(resourceVersion)
+		}
+		if diff := cmp.Diff(known, s.versions); diff != "" {
 			t.Errorf("%s: known (-want +got):\n%s", step.name, diff)
 		}
 		if diff := cmp.Diff(step.told, told()); diff != "" {
@@ -124,13 +133,13 @@ func TestSource(t *testing.T) {
 		}
 		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: key.Namespace, Name: "names-" + key.Name}}}
 	}, atOnce)
-	if _, _, isListed := tracker.versionOf(keyOf("a")); isListed {
+	if _, isListed := tracker.current(keyOf("a")); isListed {
 		t.Error("what was not started has all objects")
 	}
 	must(t, source.Start(t.Context(), queue))
 	tracker.Await(t.Context())
-	if version, found, _ := tracker.versionOf(keyOf("a")); !found || version != "1" {
-		t.Errorf("version %q, %t", version, found)
+	if got, _ := tracker.current(keyOf("a")); got != versionOf("1") {
+		t.Errorf("version %d", got)
 	}
 	for _, name := range []string{"nobody's", "b"} {
 		created := metadataOf(name, "2")
@@ -142,7 +151,7 @@ func TestSource(t *testing.T) {
 				t.Fatal(err)
 			}
 			time.Sleep(20 * time.Millisecond)
-			if _, found, _ := tracker.versionOf(keyOf(name)); found {
+			if got, _ := tracker.current(keyOf(name)); got != noObject {
 				break
 			}
 			if time.Now().After(deadline) {
@@ -258,8 +267,8 @@ func TestDeriveBeforeTheList(t *testing.T) {
 		t.Errorf("remembered: %v, %v", tracker.early, tracker.derived)
 	}
 	expect("deleted", "")
-	tracker.note(keyOf("same"), "1")
-	tracker.note(keyOf("changes"), "1") // its read began before the list
+	tracker.note(keyOf("same"), versionOf("1"))
+	tracker.note(keyOf("changes"), versionOf("1")) // its read began before the list
 	if diff := cmp.Diff([]string{"changes"}, told()); diff != "" {
 		t.Errorf("told after the list (-want +got):\n%s", diff)
 	}
@@ -387,7 +396,7 @@ func TestRecentIsBounded(t *testing.T) {
 	}
 	for i := range 1000 {
 		kept.put(keyOf(fmt.Sprint(i)), configMap(i, 100_000+1000*(i%7)))
-		if kept.get(keyOf("0"), "1") == nil {
+		if kept.get(keyOf("0"), versionOf("1")) == nil {
 			t.Fatalf("what was asked for all the time is gone after %d", i)
 		}
 	}
@@ -401,7 +410,7 @@ func TestRecentIsBounded(t *testing.T) {
 	before := len(kept.kept)
 	kept.put(keyOf("large"), configMap(0, keptBytes))
 	kept.put(keyOf("0"), configMap(0, 1))
-	if len(kept.kept) != before || kept.get(keyOf("large"), "1") != nil || kept.get(keyOf("0"), "2") != nil {
+	if len(kept.kept) != before || kept.get(keyOf("large"), versionOf("1")) != nil || kept.get(keyOf("0"), versionOf("2")) != nil {
 		t.Errorf("%d are kept", len(kept.kept))
 	}
 }
@@ -409,9 +418,10 @@ func TestRecentIsBounded(t *testing.T) {
 // TestMemory verifies that tracking all Secrets of a large cluster uses little memory, even before
 // the first list is complete.
 func TestMemory(t *testing.T) {
-	const objects, bound = 100_000, 250 // bytes per object
+	const objects, bound = 100_000, 30 // bytes per object
 	before := heap()
 	tracker, _ := newTracker(nil)
+	tracker.changed = func(types.NamespacedName) {}
 	s := tracker.stores[0]
 	for i := range objects {
 		must(t, s.Add(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
@@ -424,7 +434,7 @@ func TestMemory(t *testing.T) {
 	if each > bound {
 		t.Errorf("%.0f bytes for each object, at most %d are allowed", each, bound)
 	}
-	if _, found, _ := tracker.versionOf(types.NamespacedName{Namespace: "namespace-000", Name: "object-with-a-usual-name-000000"}); !found {
+	if got, _ := tracker.current(types.NamespacedName{Namespace: "namespace-000", Name: "object-with-a-usual-name-000000"}); got == noObject {
 		t.Error("nothing was kept")
 	}
 }
@@ -458,7 +468,7 @@ func TestTrackerOfNamespaces(t *testing.T) {
 	tracker := NewTracker(objects, secrets, nil, "shop", "web")
 	must(t, tracker.stores[0].Replace(nil, "1"))
 	for namespace, want := range map[string]bool{"shop": true, "web": false} {
-		if _, _, isListed := tracker.versionOf(types.NamespacedName{Namespace: namespace, Name: "cert"}); isListed != want {
+		if _, isListed := tracker.current(types.NamespacedName{Namespace: namespace, Name: "cert"}); isListed != want {
 			t.Errorf("namespace %s: listed %t after the list of shop", namespace, isListed)
 		}
 	}
@@ -469,8 +479,8 @@ func TestTrackerOfNamespaces(t *testing.T) {
 	must(t, source.Start(t.Context(), queue))
 	tracker.Await(t.Context())
 	for namespace, want := range map[string]bool{"shop": true, "web": true, "foreign": false} {
-		if _, found, _ := tracker.versionOf(types.NamespacedName{Namespace: namespace, Name: "cert"}); found != want {
-			t.Errorf("namespace %s: found %t", namespace, found)
+		if got, _ := tracker.current(types.NamespacedName{Namespace: namespace, Name: "cert"}); (got != noObject) != want {
+			t.Errorf("namespace %s: version %d", namespace, got)
 		}
 	}
 	for _, action := range objects.Actions() {
@@ -483,9 +493,15 @@ func TestTrackerOfNamespaces(t *testing.T) {
 	var changed []string
 	fresh.changed = func(key types.NamespacedName) { changed = append(changed, key.String()) }
 	shop, web := fresh.stores[0], fresh.stores[1]
-	must(t, errors.Join(shop.Replace([]any{inNamespace("shop")}, "1"), web.Replace([]any{inNamespace("web")}, "1"), shop.Replace(nil, "2")))
-	if diff := cmp.Diff(map[string]map[string]string{"web": {"cert": "1"}}, fresh.versions); diff != "" {
-		t.Error(diff)
+	must(t, errors.Join(shop.Replace([]any{inNamespace("shop")}, "1"), web.Replace([]any{inNamespace("web")}, "1")))
+	for _, namespace := range []string{"shop", "web"} {
+		key := types.NamespacedName{Namespace: namespace, Name: "cert"}
+		version, _ := fresh.current(key)
+		fresh.remember(key, version, "key", "value")
+	}
+	must(t, shop.Replace(nil, "2"))
+	if len(shop.versions) != 0 || len(web.versions) != 1 {
+		t.Errorf("versions %v and %v", shop.versions, web.versions)
 	}
 	if diff := cmp.Diff([]string{"shop/cert"}, changed); diff != "" {
 		t.Error(diff)

@@ -1,11 +1,13 @@
 package validation
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"regexp"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/lru"
 	kjson "sigs.k8s.io/json"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
@@ -77,15 +79,23 @@ func refusal(path *field.Path, text, rule, owner string) ratchet.Refusal {
 	return ratchet.Refusal{Err: field.Invalid(path, bounded(text), rule), Value: owner + "\x00" + text}
 }
 
+// valid has the SHA-256 hashes of recent specs without violations. Each reconcile validates a spec, and
+// many instances have equal specs.
+var valid = lru.New(1024)
+
 // violations returns the violations of types, bounds, enums, and patterns of the schema.
 func violations(spec *v1alpha2.NginxOperatorSpec, path *field.Path) []ratchet.Refusal {
-	fields := map[string]any{}
 	raw, err := json.Marshal(spec)
-	if err == nil {
-		err = kjson.UnmarshalCaseSensitivePreserveInts(raw, &fields)
-	}
 	if err != nil {
-		return []ratchet.Refusal{{Err: field.InternalError(path, fmt.Errorf("failed to read the spec: %w", err))}}
+		return unreadable(path, err)
+	}
+	hash := sha256.Sum256(raw)
+	if _, known := valid.Get(hash); known {
+		return nil
+	}
+	fields := map[string]any{}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &fields); err != nil {
+		return unreadable(path, err)
 	}
 
 	var out []ratchet.Refusal
@@ -94,5 +104,12 @@ func violations(spec *v1alpha2.NginxOperatorSpec, path *field.Path) []ratchet.Re
 		err.BadValue, err.Detail = field.OmitValueType{}, bounded(err.Detail)
 		out = append(out, ratchet.Refusal{Err: err, Value: value})
 	}
+	if len(out) == 0 {
+		valid.Add(hash, nil)
+	}
 	return out
+}
+
+func unreadable(path *field.Path, err error) []ratchet.Refusal {
+	return []ratchet.Refusal{{Err: field.InternalError(path, fmt.Errorf("failed to read the spec: %w", err))}}
 }
