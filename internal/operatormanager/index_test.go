@@ -1,6 +1,7 @@
 package operatormanager
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -62,5 +63,43 @@ func TestInstanceIndex(t *testing.T) {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
+	}
+}
+
+// TestInstancesShareBuckets verifies that a list has only the objects of its instance, although another
+// instance has the same bucket.
+func TestInstancesShareBuckets(t *testing.T) {
+	t.Parallel()
+	instances, buckets := []string{}, map[string]string{}
+	for i := 0; len(instances) == 0; i++ { // ends after at most one more than there are buckets
+		name := fmt.Sprint("web-", i)
+		if other, found := buckets[bucketOf("shop/"+name)]; found {
+			instances = []string{name, other}
+		}
+		buckets[bucketOf("shop/"+name)] = name
+	}
+	form := newPacking(&corev1.Pod{}, newRecent())
+	stored := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{fieldPrefix + InstanceIndex: bucketsOf})
+	for _, instance := range append(instances, "") {
+		meta := metav1.ObjectMeta{Namespace: "shop", Name: "pod-of-" + instance, Labels: wellknown.Selector(instance)}
+		pod, err := form.pack(&corev1.Pod{ObjectMeta: meta})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := stored.Add(pod); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if keys, err := stored.IndexKeys(fieldPrefix+InstanceIndex, bucketOf("shop/"+instances[0])); len(keys) != 2 || err != nil {
+		t.Errorf("the bucket has %v, %v", keys, err)
+	}
+	for _, instance := range instances {
+		items, err := packedIndexer{stored, form}.ByIndex(fieldPrefix+InstanceIndex, "shop/"+instance)
+		if len(items) != 1 || items[0].(*corev1.Pod).Name != "pod-of-"+instance || err != nil {
+			t.Errorf("%s has %v, %v", instance, items, err)
+		}
+	}
+	if items, err := (packedIndexer{stored, form}).ByIndex(fieldPrefix+InstanceIndex, "shop/"); len(items) != 0 || err != nil {
+		t.Errorf("no instance has %v, %v", items, err)
 	}
 }

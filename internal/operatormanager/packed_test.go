@@ -26,7 +26,6 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/bounds"
-	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // TestPackedFormHasEveryField verifies that the packed form of an object in the cache loses nothing.
@@ -173,44 +172,6 @@ func TestPackedInformer(t *testing.T) {
 
 	source.Delete(owned("other", "2"))
 	requireEvents(t, events, "delete 2 of other")
-}
-
-// TestInstancesShareBuckets verifies that a list has only the objects of its instance, although another
-// instance has the same bucket.
-func TestInstancesShareBuckets(t *testing.T) {
-	t.Parallel()
-	instances, buckets := []string{}, map[string]string{}
-	for i := 0; len(instances) == 0; i++ { // ends after at most one more than there are buckets
-		name := fmt.Sprint("web-", i)
-		if other, found := buckets[bucketOf("shop/"+name)]; found {
-			instances = []string{name, other}
-		}
-		buckets[bucketOf("shop/"+name)] = name
-	}
-	form := newPacking(&corev1.Pod{}, newRecent())
-	stored := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{fieldPrefix + InstanceIndex: bucketsOf})
-	for _, instance := range append(instances, "") {
-		meta := metav1.ObjectMeta{Namespace: "shop", Name: "pod-of-" + instance, Labels: wellknown.Selector(instance)}
-		pod, err := form.pack(&corev1.Pod{ObjectMeta: meta})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := stored.Add(pod); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if keys, err := stored.IndexKeys(fieldPrefix+InstanceIndex, bucketOf("shop/"+instances[0])); len(keys) != 2 || err != nil {
-		t.Errorf("the bucket has %v, %v", keys, err)
-	}
-	for _, instance := range instances {
-		items, err := packedIndexer{stored, form}.ByIndex(fieldPrefix+InstanceIndex, "shop/"+instance)
-		if len(items) != 1 || items[0].(*corev1.Pod).Name != "pod-of-"+instance || err != nil {
-			t.Errorf("%s has %v, %v", instance, items, err)
-		}
-	}
-	if items, err := (packedIndexer{stored, form}).ByIndex(fieldPrefix+InstanceIndex, "shop/"); len(items) != 0 || err != nil {
-		t.Errorf("no instance has %v, %v", items, err)
-	}
 }
 
 // TestSilentInformer verifies that the handlers of a silent informer get only later objects.

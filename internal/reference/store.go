@@ -2,7 +2,6 @@ package reference
 
 import (
 	"fmt"
-	"hash/maphash"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,7 +14,7 @@ type store struct {
 	*Tracker
 	namespace string
 	// versions has the versions by the hash of the names (hashOf). Tracker.mu guards it. A map without
-	// pointers takes a third of the memory, and costs the garbage collector no time, which a map with the
+	// pointers takes a fifth of the memory, and costs the garbage collector no time, which a map with the
 	// names of all objects of a large cluster does in each collection. That two of a million objects have
 	// the same hash has a probability of one to 40 million.
 	versions map[uint64]version
@@ -51,25 +50,6 @@ func (s *store) current(key types.NamespacedName) version {
 	}
 	return s.versions[hashOf(key)]
 }
-
-// version identifies a resourceVersion.
-type version uint64
-
-// No resourceVersion has these versions: that of an object that does not exist, and that of an object
-// of which several versions were read.
-const (
-	noObject version = iota
-	severalVersions
-	firstVersion
-)
-
-var seed = maphash.MakeSeed()
-
-func versionOf(resourceVersion string) version {
-	return max(version(maphash.String(seed, resourceVersion)), firstVersion)
-}
-
-func hashOf(key types.NamespacedName) uint64 { return maphash.Comparable(seed, key) }
 
 // entry is an object of a list.
 type entry struct {
