@@ -28,10 +28,10 @@ import (
 type NewInformer = func(toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers) toolscache.SharedIndexInformer
 
 // Informers returns the function that creates the informers of the cache. The informers have the
-// InstanceIndex. Those of EndpointSlices have the index of namespaces, without which a list of a
-// namespace is an error. The informer of NginxOperators has these indexes of its specs, and the census follows
-// it. An NginxOperator that cannot be decoded fails alone: a typed client decodes a list as a whole, so
-// one stored object would block the reconciles of all objects in all namespaces.
+// InstanceIndex. Only that of EndpointSlices has the index of namespaces, without which a list of a
+// namespace is an error. The informer of NginxOperators has these indexes of its specs, and the
+// census follows it. An NginxOperator that cannot be decoded fails alone: a typed client decodes a
+// list as a whole, so one stored object would block the reconciles of all objects in all namespaces.
 func Informers(
 	cfg *rest.Config, indexes map[string]func(*v1alpha2.NginxOperatorSpec) []string, followed *census.Census,
 ) (NewInformer, error) {
@@ -44,7 +44,7 @@ func Informers(
 		indexers toolscache.Indexers,
 	) toolscache.SharedIndexInformer {
 		if _, ok := kind.(*discoveryv1.EndpointSlice); !ok {
-			// The index visits each object in each garbage collection, and only the bridges list a namespace.
+			// Each garbage collection visits every object of the index, and only bridges are listed by it.
 			delete(indexers, toolscache.NamespaceIndex)
 		}
 		if _, ok := kind.(*v1alpha2.NginxOperator); !ok {

@@ -13,10 +13,9 @@ import (
 type store struct {
 	*Tracker
 	namespace string
-	// versions has the versions by the hash of the names (hashOf). Tracker.mu guards it. A map without
-	// pointers takes a fifth of the memory, and costs the garbage collector no time, which a map with the
-	// names of all objects of a large cluster does in each collection. That two of a million objects have
-	// the same hash has a probability of one to 40 million.
+	// versions has the versions by the hash of namespace and name (hashOf). Tracker.mu guards it. A map
+	// with the names takes five times the memory, and each garbage collection visits all of them. The
+	// probability that two of a million objects have the same hash is 1 in 40 million.
 	versions map[uint64]version
 	// synced is closed after the first list.
 	synced chan struct{}
