@@ -62,15 +62,15 @@ type changes struct {
 	since time.Time
 }
 
-// childOf returns the hash of a UID.
+// hashOf returns the hash of a UID.
 func hashOf(uid types.UID) uint64 { return maphash.String(seed, string(uid)) }
 
 // find returns the last comparison of the child with this UID, if the owner has this name and UID.
 func (m *memory) find(name types.NamespacedName, owner, child types.UID) (look, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	known := m.owners[name]
-	if i := known.index(hashOf(child)); i >= 0 && known.owner == hashOf(owner) {
+	known := m.familyOf(name, owner)
+	if i := known.index(hashOf(child)); i >= 0 {
 		return known.children[i], true
 	}
 	return look{}, false
@@ -81,10 +81,7 @@ func (m *memory) note(owner client.Object, found look) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	key := client.ObjectKeyFromObject(owner)
-	known := m.owners[key]
-	if known.owner != hashOf(owner.GetUID()) {
-		known = family{owner: hashOf(owner.GetUID())}
-	}
+	known := m.familyOf(key, owner.GetUID())
 	if i := known.index(found.child); i >= 0 {
 		known.children[i] = found
 	} else {
@@ -97,18 +94,14 @@ func (m *memory) note(owner client.Object, found look) {
 func (m *memory) isConfirmed(name types.NamespacedName, owner types.UID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	known := m.owners[name]
-	return known.owner == hashOf(owner) && known.confirmed
+	return m.familyOf(name, owner).confirmed
 }
 
 // confirm stores that Confirm has succeeded.
 func (m *memory) confirm(name types.NamespacedName, owner types.UID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	known := m.owners[name]
-	if known.owner != hashOf(owner) {
-		known = family{owner: hashOf(owner)}
-	}
+	known := m.familyOf(name, owner)
 	known.confirmed = true
 	m.set(name, known)
 }
@@ -118,18 +111,18 @@ func (m *memory) confirm(name types.NamespacedName, owner types.UID) {
 func (m *memory) spend(owner client.Object, child types.UID, now time.Time) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	key := client.ObjectKeyFromObject(owner)
+	key, hash := client.ObjectKeyFromObject(owner), hashOf(child)
 	known := m.owners[key]
-	if known.index(hashOf(child)) < 0 {
+	if known.index(hash) < 0 {
 		return 0
 	}
-	found := known.changes[hashOf(child)]
+	found := known.changes[hash]
 	if found == nil {
 		found = &changes{since: now}
 		if known.changes == nil {
 			known.changes = map[uint64]*changes{}
 		}
-		known.changes[hashOf(child)] = found
+		known.changes[hash] = found
 		m.set(key, known)
 	}
 	earned := min(int(now.Sub(found.since)/lookEvery), found.spent)
@@ -166,6 +159,15 @@ func (m *memory) forget(owner types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.owners, owner)
+}
+
+// familyOf returns the children of the owner with this name and UID, or none. The caller holds the lock.
+func (m *memory) familyOf(name types.NamespacedName, owner types.UID) family {
+	known, hash := m.owners[name], hashOf(owner)
+	if known.owner != hash {
+		return family{owner: hash}
+	}
+	return known
 }
 
 // set stores the children of an owner. The caller holds the lock.

@@ -3,7 +3,6 @@ package apply
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"reflect"
 	"regexp"
 	"slices"
@@ -33,11 +32,16 @@ func (a *Applier) record(declared []byte) []byte {
 	if len(labels) == before {
 		return declared
 	}
-	var errs [3]error
-	var out []byte
-	metadata["labels"], errs[0] = json.Marshal(labels)
-	object["metadata"], errs[1] = json.Marshal(metadata)
-	if out, errs[2] = json.Marshal(object); errors.Join(errs[:]...) != nil {
+	out, err := json.Marshal(labels)
+	if err == nil {
+		metadata["labels"] = out
+		out, err = json.Marshal(metadata)
+	}
+	if err == nil {
+		object["metadata"] = out
+		out, err = json.Marshal(object)
+	}
+	if err != nil {
 		return declared
 	}
 	return out

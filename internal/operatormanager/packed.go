@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strings"
 
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	cbor "k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -33,9 +34,7 @@ func newPacked(object metav1.Object, instance string, raw []byte) *packed {
 	out.afterInstance = out.afterNamespace + len("/") + len(instance)
 	out.afterName = out.afterInstance + len(object.GetName())
 	out.afterVersion = out.afterName + len(object.GetResourceVersion())
-	out.text = strings.Join([]string{
-		object.GetNamespace(), "/", instance, object.GetName(), object.GetResourceVersion(), string(raw),
-	}, "")
+	out.text = object.GetNamespace() + "/" + instance + object.GetName() + object.GetResourceVersion() + string(raw)
 	return out
 }
 
@@ -129,8 +128,8 @@ func (r recent) clear() {
 }
 
 // pack returns the packed form of an object, and anything else unchanged, for example a tombstone or
-// what is already packed. It does not keep the object itself: a string of the object can be a
-// part of a much longer one.
+// what is already packed. It does not retain the object, because its strings can be parts of much
+// longer ones.
 func (p packing) pack(in any) (any, error) {
 	object, ok := in.(client.Object)
 	if !ok {
@@ -199,7 +198,11 @@ func (p packing) indexers(of toolscache.Indexers) toolscache.Indexers {
 	out := toolscache.Indexers{}
 	for name, values := range of {
 		if name == toolscache.NamespaceIndex {
-			out[name] = values
+			// Each garbage collection visits every object of an index, and only bridges are listed by
+			// namespace.
+			if p.kind == reflect.TypeFor[discoveryv1.EndpointSlice]() {
+				out[name] = values
+			}
 			continue
 		}
 		out[name] = func(in any) ([]string, error) { return values(p.unpack(in)) }

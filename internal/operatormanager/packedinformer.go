@@ -35,7 +35,6 @@ func packedInformers() NewInformer {
 	known := newRecent()
 	return func(source toolscache.ListerWatcher, kind runtime.Object, resync time.Duration, indexers toolscache.Indexers,
 	) toolscache.SharedIndexInformer {
-		delete(indexers, toolscache.NamespaceIndex) // nobody lists them
 		return newPackedInformer(source, kind.(client.Object), resync, indexers, known)
 	}
 }

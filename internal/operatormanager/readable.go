@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	discoveryv1 "k8s.io/api/discovery/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -43,10 +42,6 @@ func Informers(
 	return func(typed toolscache.ListerWatcher, kind runtime.Object, resync time.Duration,
 		indexers toolscache.Indexers,
 	) toolscache.SharedIndexInformer {
-		if _, ok := kind.(*discoveryv1.EndpointSlice); !ok {
-			// Each garbage collection visits every object of the index, and only bridges are listed by it.
-			delete(indexers, toolscache.NamespaceIndex)
-		}
 		if _, ok := kind.(*v1alpha2.NginxOperator); !ok {
 			informer := newPackedInformer(typed, kind.(client.Object), resync, indexers, known)
 			informer.silent = StartsSilently(kind)

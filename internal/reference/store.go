@@ -135,35 +135,37 @@ func (s *store) replace(entries []entry) []types.NamespacedName {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before, now := s.versions, make(map[uint64]version, len(entries))
+	for _, found := range entries {
+		now[hashOf(found.key)] = found.version
+	}
 	s.versions = now
 	var differ []types.NamespacedName
+	report := func(key types.NamespacedName) {
+		s.forget(key, s.current(key))
+		differ = append(differ, key)
+	}
+	if !s.isListed() {
+		for key, version := range s.early {
+			if s.covers(key.Namespace) {
+				delete(s.early, key)
+				if s.current(key) != version {
+					report(key)
+				}
+			}
+		}
+		close(s.synced)
+		return differ
+	}
 	for _, found := range entries {
-		hash := hashOf(found.key)
-		now[hash] = found.version
-		if before[hash] != found.version && s.isListed() {
-			s.forget(found.key, found.version)
-			differ = append(differ, found.key)
+		if before[hashOf(found.key)] != found.version {
+			report(found.key)
 		}
 	}
 	for key := range s.derived {
-		if _, found := now[hashOf(key)]; !found && s.isListed() && s.covers(key.Namespace) {
-			s.forget(key, noObject)
-			differ = append(differ, key)
+		if s.covers(key.Namespace) && s.current(key) == noObject {
+			report(key)
 		}
 	}
-	if s.isListed() {
-		return differ
-	}
-	for key, version := range s.early {
-		if s.covers(key.Namespace) {
-			delete(s.early, key)
-			if now[hashOf(key)] != version {
-				s.forget(key, now[hashOf(key)])
-				differ = append(differ, key)
-			}
-		}
-	}
-	close(s.synced)
 	return differ
 }
 

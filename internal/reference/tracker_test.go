@@ -134,7 +134,7 @@ func TestSource(t *testing.T) {
 		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: key.Namespace, Name: "names-" + key.Name}}}
 	}, atOnce)
 	if _, isListed := tracker.current(keyOf("a")); isListed {
-		t.Error("what was not started has all objects")
+		t.Error("a tracker that was not started has all objects")
 	}
 	must(t, source.Start(t.Context(), queue))
 	tracker.Await(t.Context())

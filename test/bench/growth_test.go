@@ -54,8 +54,8 @@ type growth struct {
 // which add to the memory in a real cluster.
 func TestGrowth(t *testing.T) {
 	objects, foreign := intFromEnv(t, "BENCH_OBJECTS", 10_000), intFromEnv(t, "BENCH_FOREIGN", 50_000)
-	// The API server shares the processors with what is measured, and has gigabytes among all objects.
-	// With the usual GOGC, it collects them in most of the measurements.
+	// The API server shares the processors with the operator, and its heap takes gigabytes with all
+	// objects. With the usual GOGC, its collections take time in most measurements.
 	must(t, os.Setenv("GOGC", "400")) //nolint:usetesting // not for the operator
 	e := newEnvironment(t)
 	must(t, os.Unsetenv("GOGC"))
