@@ -9,10 +9,10 @@ package guard
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -87,18 +87,16 @@ type Options struct {
 // New.
 type Guard struct {
 	options Options
-	// cache holds the few objects, each watched by its name. reader reads from the cache, and
-	// client writes.
+	// cache holds the watched objects. reader reads from the cache, and client writes.
 	cache  cache.Cache
 	reader client.Reader
 	client client.Client
 	writes flowcontrol.RateLimiter
-	// serving is the certificate of the webhook server.
-	serving atomic.Pointer[tls.Certificate]
-	// ca is the CA of the serving certificate. next is its successor, known since nextSince. Only
-	// the single worker uses these fields.
-	ca        []byte
-	next      *tls.Certificate
+	// serving is the certificate of the webhook server. Both workers replace it.
+	serving atomic.Pointer[served]
+	// next is the successor of the serving certificate, known since nextSince. Only restores use
+	// these fields, one at a time.
+	next      *served
 	nextSince time.Time
 	// trusted is the CA bundle of the CRD, for admission.
 	trusted atomic.Pointer[[]byte]
@@ -108,18 +106,7 @@ type Guard struct {
 // New returns a guard for a cluster.
 func New(config *rest.Config, options Options) (*Guard, error) {
 	scheme := newScheme()
-	named := func(name string) fields.Selector { return fields.OneTermEqualSelector("metadata.name", name) }
-	objects := map[client.Object]cache.ByObject{
-		&corev1.Secret{}: {Namespaces: map[string]cache.Config{options.Namespace: {FieldSelector: named(options.Secret)}}},
-	}
-	if options.CRD != "" {
-		objects[&apiextensionsv1.CustomResourceDefinition{}] = cache.ByObject{Field: named(options.CRD)}
-	}
-	if !options.OLM {
-		objects[&admissionregistrationv1.MutatingWebhookConfiguration{}] = cache.ByObject{Field: named(options.Mutating)}
-		objects[&admissionregistrationv1.ValidatingWebhookConfiguration{}] = cache.ByObject{Field: named(options.Validating)}
-	}
-	watched, err := cache.New(config, cache.Options{Scheme: scheme, ByObject: objects, ReaderFailOnMissingInformer: true})
+	watched, err := cache.New(config, cache.Options{Scheme: scheme, ByObject: options.watched(), ReaderFailOnMissingInformer: true})
 	if err != nil {
 		return nil, fmt.Errorf("failed to create the guard's cache: %w", err)
 	}
@@ -145,15 +132,6 @@ func newScheme() *runtime.Scheme {
 	return scheme
 }
 
-// GetCertificate returns the serving certificate. It is for the TLS configuration of the webhook
-// server.
-func (g *Guard) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-	if certificate := g.serving.Load(); certificate != nil {
-		return certificate, nil
-	}
-	return nil, errors.New("there is no certificate yet")
-}
-
 // Ready returns an error until all guarded objects were correct once.
 func (g *Guard) Ready() error {
 	if !g.ready.Load() {
@@ -175,13 +153,16 @@ func (g *Guard) Readiness(started healthz.Checker) healthz.Checker {
 
 // Start watches and restores until the context ends.
 func (g *Guard) Start(ctx context.Context) error {
-	logger := log.FromContext(ctx).WithName("guard")
-	ctx = log.IntoContext(ctx, logger)
+	ctx = log.IntoContext(ctx, log.FromContext(ctx).WithName("guard"))
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, lastRetry)
 	queue := workqueue.NewTypedRateLimitingQueue(limiter)
-	const everything = "everything"
-	wake := func(any) { queue.Add(everything) }
-	for kind := range g.watchedKinds() {
+	tasks := map[string]func(context.Context) (time.Duration, error){"restore": g.reconcile, "follow": g.follow}
+	wake := func(any) {
+		for task := range tasks {
+			queue.Add(task)
+		}
+	}
+	for kind := range g.options.watched() {
 		informer, err := g.cache.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
 		if err != nil {
 			return fmt.Errorf("failed to watch %T: %w", kind, err)
@@ -198,42 +179,65 @@ func (g *Guard) Start(ctx context.Context) error {
 	}
 	stop := context.AfterFunc(ctx, queue.ShutDown)
 	defer stop()
-	queue.Add(everything)
-	for {
-		key, shutdown := queue.Get()
-		if shutdown {
-			return <-ended
-		}
-		requeueAfter, err := g.reconcile(ctx)
-		switch {
-		case ctx.Err() != nil:
-		case apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err):
-			// Another replica or OLM was faster.
-			logger.V(1).Info("Retrying after a conflict", "conflict", err.Error())
-			queue.AddRateLimited(key)
-		case err != nil:
-			logger.Error(err, "Failed to restore the webhooks, retrying")
-			queue.AddRateLimited(key)
-		default:
-			queue.Forget(key)
-			if requeueAfter > 0 {
-				queue.AddAfter(key, requeueAfter)
+	wake(nil)
+	var workers sync.WaitGroup
+	for range tasks {
+		workers.Go(func() {
+			for {
+				task, shutdown := queue.Get()
+				if shutdown {
+					return
+				}
+				requeueAfter, err := tasks[task](ctx)
+				retry(ctx, queue, task, requeueAfter, err)
+				queue.Done(task)
 			}
+		})
+	}
+	workers.Wait()
+	return <-ended
+}
+
+// retry requests the next run of a task.
+func retry(ctx context.Context, queue workqueue.TypedRateLimitingInterface[string], task string, requeueAfter time.Duration, err error) {
+	logger := log.FromContext(ctx)
+	switch {
+	case ctx.Err() != nil:
+	case apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err):
+		// Another replica or OLM was faster.
+		logger.V(1).Info("Retrying after a conflict", "conflict", err.Error())
+		queue.AddRateLimited(task)
+	case err != nil:
+		logger.Error(err, "Failed to restore the webhooks, retrying", "task", task)
+		queue.AddRateLimited(task)
+	default:
+		queue.Forget(task)
+		if requeueAfter > 0 {
+			queue.AddAfter(task, requeueAfter)
 		}
-		queue.Done(key)
 	}
 }
 
-func (g *Guard) watchedKinds() map[client.Object]struct{} {
-	kinds := map[client.Object]struct{}{&corev1.Secret{}: {}}
-	if g.options.CRD != "" {
-		kinds[&apiextensionsv1.CustomResourceDefinition{}] = struct{}{}
+// watched returns the watched objects: each by its name, except for the webhook configurations under
+// OLM, which chooses their names.
+func (o Options) watched() map[client.Object]cache.ByObject {
+	named := func(name string) cache.ByObject {
+		return cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", name)}
 	}
-	if !g.options.OLM {
-		kinds[&admissionregistrationv1.MutatingWebhookConfiguration{}] = struct{}{}
-		kinds[&admissionregistrationv1.ValidatingWebhookConfiguration{}] = struct{}{}
+	mutating, validating := named(o.Mutating), named(o.Validating)
+	if o.OLM {
+		mutating = cache.ByObject{Transform: o.Endpoint.ownWebhooks}
+		validating = mutating
 	}
-	return kinds
+	objects := map[client.Object]cache.ByObject{
+		&corev1.Secret{}: {Namespaces: map[string]cache.Config{o.Namespace: {FieldSelector: named(o.Secret).Field}}},
+		&admissionregistrationv1.MutatingWebhookConfiguration{}:   mutating,
+		&admissionregistrationv1.ValidatingWebhookConfiguration{}: validating,
+	}
+	if o.CRD != "" {
+		objects[&apiextensionsv1.CustomResourceDefinition{}] = named(o.CRD)
+	}
+	return objects
 }
 
 // reconcile restores all objects. It returns the time until the next reconcile without an event, or
@@ -242,14 +246,14 @@ func (g *Guard) reconcile(ctx context.Context) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, attempt)
 	defer cancel()
 
-	secret, certificate, ca, err := g.servingSecret(ctx)
+	before := g.serving.Load()
+	secret, next, err := g.servingSecret(ctx)
 	if err != nil {
-		if g.ca == nil {
+		if before == nil {
 			return 0, err
 		}
 		// The operator keeps serving the last certificate, so its CA must stay trusted.
-		_, restoreErr := g.restore(ctx, g.ca)
-		return 0, errors.Join(err, restoreErr)
+		return 0, errors.Join(err, g.restore(ctx, before.ca))
 	}
 
 	if g.options.CSV != "" {
@@ -259,41 +263,17 @@ func (g *Guard) reconcile(ctx context.Context) (time.Duration, error) {
 	}
 
 	// Trust the CA before serving its certificate, so that no connection fails in between.
-	overlap, err := g.restore(ctx, ca)
-	if err != nil {
+	if err := g.restore(ctx, next.ca); err != nil {
 		return 0, err
 	}
 
-	requeueAfter := g.serve(certificate, ca, overlap)
+	requeueAfter := g.serve(ctx, before, next)
 	g.ready.Store(true)
 	if requeueAfter == 0 && !g.options.OLM {
-		requeueAfter = time.Until(certificates.RenewAt(certificate.Leaf))
+		requeueAfter = time.Until(certificates.RenewAt(next.Leaf))
 		if requeueAfter <= 0 {
 			requeueAfter = renewalOfOthers
 		}
 	}
 	return requeueAfter, nil
-}
-
-// serve switches to a certificate, or returns the time to wait before that. API servers get some
-// time to load its CA, as long as they trust the previous certificate as well.
-func (g *Guard) serve(certificate *tls.Certificate, ca []byte, overlap bool) time.Duration {
-	before := g.serving.Load()
-	if before != nil && before.Leaf.Equal(certificate.Leaf) {
-		g.ca, g.next = ca, nil
-		return 0
-	}
-
-	if before != nil && overlap {
-		if g.next == nil || !g.next.Leaf.Equal(certificate.Leaf) {
-			g.next, g.nextSince = certificate, time.Now()
-		}
-		if left := propagation - time.Since(g.nextSince); left > 0 {
-			return left
-		}
-	}
-
-	g.serving.Store(certificate)
-	g.ca, g.next = ca, nil
-	return 0
 }

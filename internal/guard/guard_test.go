@@ -108,6 +108,13 @@ func (c *cluster) reconcile(g *Guard) time.Duration {
 	return again
 }
 
+// follow runs a successful follow.
+func (c *cluster) follow(g *Guard) {
+	c.t.Helper()
+	_, err := g.follow(c.t.Context())
+	c.must(err)
+}
+
 func (c *cluster) secret() *corev1.Secret {
 	c.t.Helper()
 	secret := &corev1.Secret{}
@@ -331,6 +338,7 @@ func TestNoOverlap(t *testing.T) {
 	crd.Spec.Conversion.Webhook.ClientConfig.CABundle = data[certificates.CAKey]
 	c.must(c.client.Update(t.Context(), crd))
 	c.reconcile(g)
+	c.follow(g)
 	if c.works(g).Equal(old) {
 		t.Error("a certificate is served that nobody trusts")
 	}
@@ -431,7 +439,7 @@ func TestWithoutConversion(t *testing.T) {
 	g.options.CRD = ""
 	c.reconcile(g)
 	c.must(g.Ready())
-	before, ca := g.serving.Load(), g.ca
+	before, ca := g.serving.Load(), g.servingCA()
 	c.must(c.client.Delete(t.Context(), c.secret()))
 	if again := c.reconcile(g); again <= 0 || again > propagation || g.serving.Load() != before {
 		t.Errorf("the next certificate is used at once, or after %s", again)

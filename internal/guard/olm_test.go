@@ -18,12 +18,19 @@ import (
 
 func newOLMSecret(t *testing.T) *corev1.Secret {
 	t.Helper()
+	return newSecret(t, olmCAKey)
+}
+
+// newSecret returns a Secret with another certificate, whose CA is under a key.
+func newSecret(t *testing.T, caKey string) *corev1.Secret {
+	t.Helper()
 	data, err := certificates.New(service.hosts(), certificates.Lifetime)
 	if err != nil {
 		t.Fatal(err)
 	}
-	data[olmCAKey] = data[certificates.CAKey]
+	ca := data[certificates.CAKey]
 	delete(data, certificates.CAKey)
+	data[caKey] = ca
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "system", Name: "cert", OwnerReferences: []metav1.OwnerReference{{
 			APIVersion: csvKind.APIVersion, Kind: csvKind.Kind, Name: "nginx-operator.v0.1.0", UID: "1",

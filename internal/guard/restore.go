@@ -45,20 +45,23 @@ func (g *Guard) write(do func() error) error {
 	return do()
 }
 
-// restore adds missing CAs and addresses to the webhooks. It reports whether the conversion, or the
-// admission of an operator without a conversion, also trusts the CA of the serving certificate.
-func (g *Guard) restore(ctx context.Context, ca []byte) (overlap bool, err error) {
+// restore adds missing CAs and addresses to the webhooks.
+func (g *Guard) restore(ctx context.Context, ca []byte) error {
 	if g.options.CRD != "" {
-		if overlap, err = g.restoreCRD(ctx, ca); err != nil {
-			return false, err
+		if err := g.restoreCRD(ctx, ca); err != nil {
+			return err
 		}
 	}
 	if g.options.OLM {
-		return overlap, nil
+		return nil
 	}
 	mutating, validating := &admissionregistrationv1.MutatingWebhookConfiguration{}, &admissionregistrationv1.ValidatingWebhookConfiguration{}
 	fix := func(config *admissionregistrationv1.WebhookClientConfig) bool {
-		return g.options.Endpoint.restoreAdmission(config, ca, time.Now())
+		changed := g.options.Endpoint.restoreAdmission(config, ca, time.Now())
+		if changed {
+			config.CABundle = g.withServing(config.CABundle)
+		}
+		return changed
 	}
 	errMutating := g.change(ctx, client.ObjectKey{Name: g.options.Mutating}, mutating, RestoredWebhooks, func() (changed bool) {
 		for i := range mutating.Webhooks {
@@ -72,38 +75,36 @@ func (g *Guard) restore(ctx context.Context, ca []byte) (overlap bool, err error
 		}
 		return changed
 	})
-	if g.options.CRD == "" && len(mutating.Webhooks) > 0 {
-		overlap = trusts(mutating.Webhooks[0].ClientConfig.CABundle, g.ca)
-	}
 	// Without the configurations, admission is missing, which blocks no write. The conversion must
 	// not wait for them.
-	return overlap, errors.Join(client.IgnoreNotFound(errMutating), client.IgnoreNotFound(errValidating))
+	return errors.Join(client.IgnoreNotFound(errMutating), client.IgnoreNotFound(errValidating))
 }
 
 // restoreCRD restores the conversion in the CRD.
-func (g *Guard) restoreCRD(ctx context.Context, ca []byte) (overlap bool, err error) {
+func (g *Guard) restoreCRD(ctx context.Context, ca []byte) error {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
-	err = g.change(ctx, client.ObjectKey{Name: g.options.CRD}, crd, RestoredConversion, func() bool {
+	err := g.change(ctx, client.ObjectKey{Name: g.options.CRD}, crd, RestoredConversion, func() bool {
 		want := restoreConversion(crd, g.options.Endpoint, g.options.ConversionPath, ca, time.Now())
 		if want == nil {
 			return false
 		}
-		// The writer of a conversion without CAs may have done so while replicas still serve the
-		// previous certificate.
-		if config := want.Webhook.ClientConfig; g.ca != nil {
-			config.CABundle = withCA(config.CABundle, g.ca, time.Now())
-		}
+		want.Webhook.ClientConfig.CABundle = g.withServing(want.Webhook.ClientConfig.CABundle)
 		crd.Spec.Conversion = want
 		return true
 	})
-	if err != nil {
-		return false, err
-	}
-	if bundle := conversionCA(crd); bundle != nil {
-		overlap = trusts(bundle, g.ca)
+	if bundle := conversionCA(crd); err == nil && bundle != nil {
 		g.trusted.Store(&bundle)
 	}
-	return overlap, nil
+	return err
+}
+
+// withServing adds the CA of the serving certificate to a restored bundle: its writer may have
+// removed all CAs while replicas serve the previous certificate.
+func (g *Guard) withServing(bundle []byte) []byte {
+	if ca := g.servingCA(); ca != nil {
+		return withCA(bundle, ca, time.Now())
+	}
+	return bundle
 }
 
 // change updates an object if the function reports a change. A stale cache results in a conflict,

@@ -27,21 +27,27 @@ const olmCAKey = "olmCAKey"
 // csvKind is ClusterServiceVersion. The guard only reads its metadata.
 var csvKind = metav1.TypeMeta{APIVersion: "operators.coreos.com/v1alpha1", Kind: "ClusterServiceVersion"}
 
-// servingSecret returns the Secret, its certificate, and the CA that signed it.
-func (g *Guard) servingSecret(ctx context.Context) (*corev1.Secret, *tls.Certificate, []byte, error) {
+// servingSecret returns the Secret and the certificate in it.
+func (g *Guard) servingSecret(ctx context.Context) (*corev1.Secret, *served, error) {
 	secret, err := g.secret(ctx)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
+	stored, err := g.certificateIn(ctx, secret)
+	return secret, stored, err
+}
+
+// certificateIn returns the certificate in a Secret, and the CA that signed it.
+func (g *Guard) certificateIn(ctx context.Context, secret *corev1.Secret) (*served, error) {
 	certificate, err := certificates.Load(secret.Data)
 	if err != nil {
-		return nil, nil, nil, fmt.Errorf("failed to use Secret %s: %w", secret.Name, err)
+		return nil, fmt.Errorf("failed to use Secret %s: %w", secret.Name, err)
 	}
 	ca, err := g.authority(ctx, secret, certificate)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
-	return secret, certificate, ca, nil
+	return &served{certificate, ca}, nil
 }
 
 // authority returns the CA of a certificate. OLM v0, cert-manager, and the operator store it in the
@@ -59,7 +65,7 @@ func (g *Guard) authority(ctx context.Context, secret *corev1.Secret, certificat
 	if err := g.reader.Get(ctx, client.ObjectKey{Name: g.options.CRD}, crd); err != nil {
 		return nil, fmt.Errorf("failed to read the CA of Secret %s in CustomResourceDefinition %s: %w", secret.Name, g.options.CRD, err)
 	}
-	for _, ca := range [][]byte{conversionCA(crd), g.ca} {
+	for _, ca := range [][]byte{conversionCA(crd), g.servingCA()} {
 		if certificates.Verify(certificate, ca, g.hosts()[:1], time.Now()) == nil {
 			return ca, nil
 		}

@@ -9,8 +9,10 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/cert"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // The functions of this file are pure.
@@ -74,6 +76,33 @@ func (e Endpoint) hosts() []string {
 		out = append(out, parsed.Hostname())
 	}
 	return out
+}
+
+// isCalledBy reports whether an admission webhook calls the operator.
+func (e Endpoint) isCalledBy(config admissionregistrationv1.WebhookClientConfig) bool {
+	return config.Service != nil && config.Service.Namespace == e.Namespace && config.Service.Name == e.Name
+}
+
+// ownWebhooks removes everything from a webhook configuration that the guard does not read. Under
+// OLM, its cache has the configurations of the whole cluster.
+func (e Endpoint) ownWebhooks(object any) (any, error) {
+	switch configuration := object.(type) {
+	case *admissionregistrationv1.MutatingWebhookConfiguration:
+		configuration.ObjectMeta = identity(configuration)
+		configuration.Webhooks = slices.DeleteFunc(configuration.Webhooks, func(webhook admissionregistrationv1.MutatingWebhook) bool {
+			return !e.isCalledBy(webhook.ClientConfig)
+		})
+	case *admissionregistrationv1.ValidatingWebhookConfiguration:
+		configuration.ObjectMeta = identity(configuration)
+		configuration.Webhooks = slices.DeleteFunc(configuration.Webhooks, func(webhook admissionregistrationv1.ValidatingWebhook) bool {
+			return !e.isCalledBy(webhook.ClientConfig)
+		})
+	}
+	return object, nil
+}
+
+func identity(object client.Object) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: object.GetName(), UID: object.GetUID(), ResourceVersion: object.GetResourceVersion()}
 }
 
 // restoreAdmission sets the CA in the configuration of one admission webhook, and the URL if there

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/internal/certificates"
@@ -218,5 +219,43 @@ func TestRestoreAdmission(t *testing.T) {
 				t.Errorf("it says that it changed something: %t", changed)
 			}
 		})
+	}
+}
+
+// TestOwnWebhooks verifies that a webhook configuration of any size takes a constant amount of
+// memory, unless it calls the operator.
+func TestOwnWebhooks(t *testing.T) {
+	to := func(namespace, name string) admissionregistrationv1.WebhookClientConfig {
+		return admissionregistrationv1.WebhookClientConfig{
+			Service: &admissionregistrationv1.ServiceReference{Namespace: namespace, Name: name}, CABundle: []byte("ca"),
+		}
+	}
+	configs := []admissionregistrationv1.WebhookClientConfig{
+		to("system", "other"), to("system", "webhooks"), to("other", "webhooks"), {URL: ptr.To("https://webhooks.system.svc")},
+	}
+	filled := metav1.ObjectMeta{
+		Name: "name", UID: "uid", ResourceVersion: "1", Annotations: map[string]string{"a": "long"},
+		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}},
+	}
+	kept := metav1.ObjectMeta{Name: "name", UID: "uid", ResourceVersion: "1"}
+	mutating := &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: *filled.DeepCopy()}
+	validating := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: *filled.DeepCopy()}
+	for _, config := range configs {
+		mutating.Webhooks = append(mutating.Webhooks, admissionregistrationv1.MutatingWebhook{ClientConfig: config})
+		validating.Webhooks = append(validating.Webhooks, admissionregistrationv1.ValidatingWebhook{ClientConfig: config})
+	}
+	for in, want := range map[any]any{
+		mutating: &admissionregistrationv1.MutatingWebhookConfiguration{
+			ObjectMeta: kept, Webhooks: []admissionregistrationv1.MutatingWebhook{{ClientConfig: configs[1]}},
+		},
+		validating: &admissionregistrationv1.ValidatingWebhookConfiguration{
+			ObjectMeta: kept, Webhooks: []admissionregistrationv1.ValidatingWebhook{{ClientConfig: configs[1]}},
+		},
+		"a tombstone": "a tombstone",
+	} {
+		got, err := service.ownWebhooks(in)
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%v (-want +got):\n%s", err, diff)
+		}
 	}
 }

@@ -1,9 +1,9 @@
 package e2e
 
 // The certificate of the operator's webhooks under OLM, while clients read at the version that
-// needs the conversion.
+// needs the conversion, and write at both.
 //
-//   - If OLM renews the certificate, no read fails and no read is wrong.
+//   - If OLM renews the certificate, no read or write fails, and none is wrong.
 //   - If a client removes the conversion from the CustomResourceDefinition, admission retains it or
 //     the guard restores it at once.
 
@@ -38,6 +38,7 @@ func testWebhookCertificate(t *testing.T) {
 
 	reader := startReader(t, namespace, older, ports)
 	reader.strictly()
+	writers := []*background{startWriter(t, namespace, older), startWriter(t, namespace, newer)}
 	seen := watchCRD(t)
 	// OLM renews a certificate that expires within a day, so the test stores one.
 	service := operatorName + "-service." + operator + ".svc"
@@ -66,7 +67,11 @@ func testWebhookCertificate(t *testing.T) {
 	})
 	reader.goOn(t)
 	seen()
-	reader.finish(t, "while OLM renews the certificate of the webhooks")
+	const during = "while OLM renews the certificate of the webhooks"
+	reader.finish(t, during)
+	for _, writer := range writers {
+		writer.finish(t, during, 10)
+	}
 
 	testConversionComesBack(t)
 }

@@ -9,10 +9,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -63,7 +66,11 @@ func testLifeUnderOLMv1(t *testing.T) {
 	extend(t, operator, current)
 	fleet := newFleet(t, fewObjects)
 
-	fleet.step(t, "while the certificate is replaced, OLM v1", current, func(func()) { replaceCertificate(t, operator) })
+	fleet.step(t, "while the certificate is replaced, OLM v1", current, func(func()) {
+		for range 3 {
+			replaceCertificate(t, operator)
+		}
+	})
 	testConversionComesBack(t)
 	refusesByAdmission(t, fleet.namespace)
 	fleet.step(t, "from "+current.version+" to "+suite.next.version+", OLM v1", current, func(func()) {
@@ -129,28 +136,61 @@ func readExtension(ctx context.Context) (version, said string, err error) {
 }
 
 // replaceCertificate deletes the webhook certificate, and waits until cert-manager has created
-// another one that the CRD trusts.
+// another one that the CRD and all webhook configurations trust.
 func replaceCertificate(t *testing.T, operator string) {
 	t.Helper()
 	secret := &corev1.Secret{}
 	key := client.ObjectKey{Namespace: operator, Name: webhookSecret}
 	must(t, suite.admin.Get(t.Context(), key, secret))
 	must(t, suite.admin.Delete(t.Context(), secret))
-	waitFor(t, operator, "another certificate that the CRD trusts", patience, func(ctx context.Context) error {
+	waitFor(t, operator, "another certificate that all webhooks trust", patience, func(ctx context.Context) error {
 		now := &corev1.Secret{}
 		if err := suite.admin.Get(ctx, key, now); err != nil {
 			return err
 		}
-		crd, err := readCRD(ctx)
+		bundles, err := caBundles(ctx, operator)
 		if err != nil {
 			return err
 		}
-		bundle := string(crd.Spec.Conversion.Webhook.ClientConfig.CABundle)
-		if now.UID == secret.UID || !strings.Contains(bundle, strings.TrimSpace(string(now.Data["ca.crt"]))) {
-			return fmt.Errorf("the CRD trusts another one than %s", now.UID)
+		ca := strings.TrimSpace(string(now.Data["ca.crt"]))
+		for name, bundle := range bundles {
+			if now.UID == secret.UID || !strings.Contains(bundle, ca) {
+				err = errors.Join(err, fmt.Errorf("%s does not trust the CA of Secret %s", name, now.UID))
+			}
 		}
-		return nil
+		return err
 	})
+}
+
+// caBundles returns the CAs (PEM) that the CRD and the operator's webhook configurations trust, by
+// the name of the object.
+func caBundles(ctx context.Context, operator string) (map[string]string, error) {
+	crd, err := readCRD(ctx)
+	mutating := &admissionregistrationv1.MutatingWebhookConfigurationList{}
+	validating := &admissionregistrationv1.ValidatingWebhookConfigurationList{}
+	if err = errors.Join(err, suite.admin.List(ctx, mutating), suite.admin.List(ctx, validating)); err != nil {
+		return nil, err
+	}
+	out := map[string]string{crdName: string(crd.Spec.Conversion.Webhook.ClientConfig.CABundle)}
+	add := func(name string, config admissionregistrationv1.WebhookClientConfig) {
+		if config.Service != nil && config.Service.Namespace == operator {
+			out[name] = string(config.CABundle)
+		}
+	}
+	for _, configuration := range mutating.Items {
+		for _, webhook := range configuration.Webhooks {
+			add(configuration.Name, webhook.ClientConfig)
+		}
+	}
+	for _, configuration := range validating.Items {
+		for _, webhook := range configuration.Webhooks {
+			add(configuration.Name, webhook.ClientConfig)
+		}
+	}
+	if len(out) < 3 {
+		return nil, fmt.Errorf("only %v call the operator", slices.Sorted(maps.Keys(out)))
+	}
+	return out, nil
 }
 
 // refusesByAdmission waits until admission rejects an invalid nginx configuration. The webhooks
