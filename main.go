@@ -69,6 +69,7 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	operatormanager.PaceGC(os.LookupEnv)
+	operatormanager.LimitProcessors(os.LookupEnv)
 	cfg, err := operatormanager.Connect(opts, wellknown.OperatorName+"/"+version)
 	if err != nil {
 		return err
@@ -133,8 +134,7 @@ func setupControllers(mgr *operatormanager.Manager, opts *options.Options, all *
 	}
 	// The lists of the trackers are the last ones.
 	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		secrets.Await(ctx)
-		operatormanager.CachesFilled()
+		operatormanager.FillCaches(func() { secrets.Await(ctx) })
 		return nil
 	})); err != nil {
 		return fmt.Errorf("failed to add the end of the lists: %w", err)

@@ -71,9 +71,6 @@ func PaceGC(lookup func(string) (string, bool)) {
 // areFilled reports whether the caches are full.
 var areFilled atomic.Bool
 
-// CachesFilled ends the smaller growth of the heap while the caches are filled.
-func CachesFilled() { areFilled.Store(true) }
-
 // reserve is never read or written, so the kernel provides no memory for it.
 var reserve []byte
 
