@@ -436,6 +436,7 @@ func TestReplicasAgreeOnACertificate(t *testing.T) {
 // ClusterServiceVersion to the owners of the Secret before it is ready. The previous release's
 // owner reference stays.
 func TestOwnerOfTheCertificateUnderOLM(t *testing.T) {
+	grantOnlyWithOLM(t)
 	installCSVCRD(t)
 	before, now := newCSV(t, "nginx-operator.v0.1.0"), newCSV(t, "nginx-operator.v0.2.0")
 	data := must1(certificates.New(webhookHosts(t), certificates.Lifetime))(t)

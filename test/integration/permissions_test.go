@@ -14,7 +14,9 @@ import (
 	"strings"
 	"testing"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -128,6 +130,31 @@ var onlyWithOLM = []string{
 	"list admissionregistration.k8s.io/validatingwebhookconfigurations",
 	"watch admissionregistration.k8s.io/mutatingwebhookconfigurations",
 	"watch admissionregistration.k8s.io/validatingwebhookconfigurations",
+}
+
+// grantOnlyWithOLM grants the operator onlyWithOLM, until the test ends.
+func grantOnlyWithOLM(t *testing.T) {
+	t.Helper()
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "only-with-olm"}}
+	var access []authorizationv1.ResourceAttributes
+	for _, grant := range onlyWithOLM {
+		verb, of, _ := strings.Cut(grant, " ")
+		group, resource, _ := strings.Cut(of, "/")
+		role.Rules = append(role.Rules, rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: []string{verb}})
+		access = append(access, authorizationv1.ResourceAttributes{Verb: verb, Group: group, Resource: resource})
+	}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: role.ObjectMeta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: operatorUser}},
+	}
+	for _, object := range []client.Object{role, binding} {
+		create(t, object)
+		t.Cleanup(func() { must(t, suite.admin.Delete(context.Background(), object)) })
+	}
+	for i := range access {
+		review := authorizationv1.SubjectAccessReviewSpec{User: operatorUser, ResourceAttributes: &access[i]}
+		must(t, apiserver.AwaitAccess(t.Context(), suite.admin, review, true))
+	}
 }
 
 func TestPermissionsOfTheBundle(t *testing.T) {
