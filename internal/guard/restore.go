@@ -55,29 +55,23 @@ func (g *Guard) restore(ctx context.Context, ca []byte) error {
 	if g.options.OLM {
 		return nil
 	}
-	mutating, validating := &admissionregistrationv1.MutatingWebhookConfiguration{}, &admissionregistrationv1.ValidatingWebhookConfiguration{}
-	fix := func(config *admissionregistrationv1.WebhookClientConfig) bool {
-		changed := g.options.Endpoint.restoreAdmission(config, ca, time.Now())
-		if changed {
-			config.CABundle = g.withServing(config.CABundle)
-		}
-		return changed
+	restoreAll := func(name string, configuration client.Object) error {
+		err := g.change(ctx, client.ObjectKey{Name: name}, configuration, RestoredWebhooks, func() (changed bool) {
+			for _, config := range clientConfigs(configuration) {
+				if g.options.Endpoint.restoreAdmission(config, ca, time.Now()) {
+					config.CABundle = g.withServing(config.CABundle)
+					changed = true
+				}
+			}
+			return changed
+		})
+		return client.IgnoreNotFound(err)
 	}
-	errMutating := g.change(ctx, client.ObjectKey{Name: g.options.Mutating}, mutating, RestoredWebhooks, func() (changed bool) {
-		for i := range mutating.Webhooks {
-			changed = fix(&mutating.Webhooks[i].ClientConfig) || changed
-		}
-		return changed
-	})
-	errValidating := g.change(ctx, client.ObjectKey{Name: g.options.Validating}, validating, RestoredWebhooks, func() (changed bool) {
-		for i := range validating.Webhooks {
-			changed = fix(&validating.Webhooks[i].ClientConfig) || changed
-		}
-		return changed
-	})
 	// Without the configurations, admission is missing, which blocks no write. The conversion must
 	// not wait for them.
-	return errors.Join(client.IgnoreNotFound(errMutating), client.IgnoreNotFound(errValidating))
+	return errors.Join(
+		restoreAll(g.options.Mutating, &admissionregistrationv1.MutatingWebhookConfiguration{}),
+		restoreAll(g.options.Validating, &admissionregistrationv1.ValidatingWebhookConfiguration{}))
 }
 
 // restoreCRD restores the conversion in the CRD.

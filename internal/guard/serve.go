@@ -32,7 +32,7 @@ func (g *Guard) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return nil, errors.New("there is no certificate yet")
 }
 
-// servingCA returns the CA of the serving certificate, or nil if there is none yet.
+// servingCA returns the CA of the serving certificate, or nil before the first one.
 func (g *Guard) servingCA() []byte {
 	if serving := g.serving.Load(); serving != nil {
 		return serving.ca
@@ -108,19 +108,16 @@ func (g *Guard) bundles(ctx context.Context) (bundles [][]byte, err error) {
 	for i := range crds.Items {
 		bundles = append(bundles, conversionCA(&crds.Items[i]))
 	}
-	admission := func(config admissionregistrationv1.WebhookClientConfig) {
-		if g.options.Endpoint.isCalledBy(config) {
-			bundles = append(bundles, config.CABundle)
-		}
-	}
+	var configs []*admissionregistrationv1.WebhookClientConfig
 	for i := range mutating.Items {
-		for _, webhook := range mutating.Items[i].Webhooks {
-			admission(webhook.ClientConfig)
-		}
+		configs = append(configs, clientConfigs(&mutating.Items[i])...)
 	}
 	for i := range validating.Items {
-		for _, webhook := range validating.Items[i].Webhooks {
-			admission(webhook.ClientConfig)
+		configs = append(configs, clientConfigs(&validating.Items[i])...)
+	}
+	for _, config := range configs {
+		if g.options.Endpoint.isCalledBy(*config) {
+			bundles = append(bundles, config.CABundle)
 		}
 	}
 	return bundles, nil

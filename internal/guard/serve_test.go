@@ -112,15 +112,8 @@ func (c *cluster) inject(configuration client.Object, ca []byte) {
 	c.t.Helper()
 	configuration = configuration.DeepCopyObject().(client.Object)
 	c.must(c.client.Get(c.t.Context(), client.ObjectKeyFromObject(configuration), configuration))
-	switch configuration := configuration.(type) {
-	case *admissionregistrationv1.MutatingWebhookConfiguration:
-		for i := range configuration.Webhooks {
-			configuration.Webhooks[i].ClientConfig.CABundle = ca
-		}
-	case *admissionregistrationv1.ValidatingWebhookConfiguration:
-		for i := range configuration.Webhooks {
-			configuration.Webhooks[i].ClientConfig.CABundle = ca
-		}
+	for _, config := range clientConfigs(configuration) {
+		config.CABundle = ca
 	}
 	c.must(c.client.Update(c.t.Context(), configuration))
 }

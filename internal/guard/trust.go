@@ -78,6 +78,22 @@ func (e Endpoint) hosts() []string {
 	return out
 }
 
+// clientConfigs returns pointers to the client configurations of all webhooks of a webhook
+// configuration, of either kind.
+func clientConfigs(configuration client.Object) (configs []*admissionregistrationv1.WebhookClientConfig) {
+	switch configuration := configuration.(type) {
+	case *admissionregistrationv1.MutatingWebhookConfiguration:
+		for i := range configuration.Webhooks {
+			configs = append(configs, &configuration.Webhooks[i].ClientConfig)
+		}
+	case *admissionregistrationv1.ValidatingWebhookConfiguration:
+		for i := range configuration.Webhooks {
+			configs = append(configs, &configuration.Webhooks[i].ClientConfig)
+		}
+	}
+	return configs
+}
+
 // isCalledBy reports whether an admission webhook calls the operator.
 func (e Endpoint) isCalledBy(config admissionregistrationv1.WebhookClientConfig) bool {
 	return config.Service != nil && config.Service.Namespace == e.Namespace && config.Service.Name == e.Name

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
+// certificateSecret is the Secret to which OLM or cert-manager writes the webhook certificate.
 const certificateSecret = operatorName + "-service-cert"
 
 func testWebhookCertificate(t *testing.T) {

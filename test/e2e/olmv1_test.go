@@ -28,8 +28,6 @@ import (
 
 const (
 	olmV1API = "olm.operatorframework.io/v1"
-	// webhookSecret is the Secret to which cert-manager writes the webhook certificate.
-	webhookSecret = operatorName + "-service-cert"
 	// withoutSafety disables OLM v1's check of CRD changes, as docs/guide/olm-v1.md describes for
 	// cert-manager before 1.13. The local cluster has such a version. It drops reason and fieldPath
 	// of validation rules when it writes its CA, and OLM v1 does not recognize the change that
@@ -140,7 +138,7 @@ func readExtension(ctx context.Context) (version, said string, err error) {
 func replaceCertificate(t *testing.T, operator string) {
 	t.Helper()
 	secret := &corev1.Secret{}
-	key := client.ObjectKey{Namespace: operator, Name: webhookSecret}
+	key := client.ObjectKey{Namespace: operator, Name: certificateSecret}
 	must(t, suite.admin.Get(t.Context(), key, secret))
 	must(t, suite.admin.Delete(t.Context(), secret))
 	waitFor(t, operator, "another certificate that all webhooks trust", patience, func(ctx context.Context) error {
