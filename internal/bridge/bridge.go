@@ -9,19 +9,19 @@
 // example after a failed rollout, the controller has an EndpointSlice for each set of ports. After
 // a rename it may exchange two of them, one after the other. In between, none of them has the Pods
 // of one of these sets.
+//
+// The operator keeps the endpoints of a bridge up to date. Otherwise a Pod that ends while the
+// bridge exists would receive connections after it has stopped listening.
 package bridge
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -40,9 +40,6 @@ const (
 	bridgeEnds = 30 * time.Second
 	// bridgeRetry is the interval of checks whether the controller has taken over.
 	bridgeRetry = time.Second
-	// endpointSliceController is the label value of the EndpointSlices that the controller writes
-	// for Services.
-	endpointSliceController = "endpointslice-controller.k8s.io"
 )
 
 // bridgesSeen has the ages of the bridges that this process has seen. A new leader starts again,
@@ -111,6 +108,19 @@ func carries(bridges []discoveryv1.EndpointSlice, names map[int32]string, contai
 	return true
 }
 
+// lacks reports whether Pods have endpoints of a renamed port, and bridges do not have its new
+// name. A bridge that was written before these Pods were created does not.
+func lacks(bridges, controllers []discoveryv1.EndpointSlice, live []corev1.ServicePort, names map[int32]string) bool {
+	carried := portsOf(bridges)
+	served := portsOf(slices.DeleteFunc(slices.Clone(controllers), func(slice discoveryv1.EndpointSlice) bool {
+		return len(slice.Endpoints) == 0
+	}))
+	return slices.ContainsFunc(live, func(before corev1.ServicePort) bool {
+		name, found := names[before.Port]
+		return found && name != before.Name && served[before.Name] != nil && carried[name] == nil
+	})
+}
+
 // portsOf returns the port numbers of the endpoints in EndpointSlices, by the name of the Service
 // port. A name has several numbers while Pods listen on different ones.
 func portsOf(endpoints []discoveryv1.EndpointSlice) map[string]sets.Set[int32] {
@@ -147,14 +157,13 @@ func (b Bridges) Ensure(
 	ctx context.Context, object *v1alpha2.NginxOperator, now operand.Running, ports []operand.Port,
 ) (hold bool, again time.Duration, err error) {
 	names, renamed := newNames(now.Service, ports)
-	list := &discoveryv1.EndpointSliceList{}
-	ours := client.MatchingLabels{discoveryv1.LabelServiceName: object.Name, discoveryv1.LabelManagedBy: wellknown.OperatorName}
-	if err := b.Live.List(ctx, list, client.InNamespace(object.Namespace), ours); err != nil {
-		return false, 0, fmt.Errorf("failed to list EndpointSlices: %w", err)
+	if exists, err := b.exist(ctx, object); err != nil || !exists && !renamed {
+		return false, 0, err
 	}
-	bridges := slices.DeleteFunc(slices.Clone(list.Items), func(slice discoveryv1.EndpointSlice) bool {
-		return !metav1.IsControlledBy(&slice, object) || slice.DeletionTimestamp != nil
-	})
+	bridges, controllers, err := b.current(ctx, object)
+	if err != nil {
+		return false, 0, err
+	}
 	if len(bridges) == 0 && !renamed {
 		return false, 0, nil
 	}
@@ -162,12 +171,8 @@ func (b Bridges) Ensure(
 	for i := range bridges {
 		age = min(age, bridgesSeen.age(client.ObjectKeyFromObject(&bridges[i])))
 	}
-	if len(bridges) > 0 && renamed && carries(bridges, names, now.Containers) {
+	if len(bridges) > 0 && renamed && carries(bridges, names, now.Containers) && !lacks(bridges, controllers, now.Service, names) {
 		return age < bridgeSettles, max(bridgeSettles-age, bridgeRetry), nil
-	}
-	controllers, err := b.endpointsOf(ctx, object)
-	if err != nil {
-		return false, 0, err
 	}
 	if len(bridges) == 0 {
 		return b.build(ctx, object, controllers, now.Service, names)
@@ -176,10 +181,9 @@ func (b Bridges) Ensure(
 		return renamed, bridgeRetry, nil
 	}
 	for i := range bridges {
-		if err := b.Applier.Delete(ctx, bridges[i].DeepCopy()); err != nil {
+		if err := b.remove(ctx, &bridges[i]); err != nil {
 			return false, 0, err
 		}
-		bridgesSeen.forget(client.ObjectKeyFromObject(&bridges[i]))
 	}
 	if renamed {
 		again = bridgeRetry
@@ -197,17 +201,6 @@ func (b Bridges) Settle(ctx context.Context, object *v1alpha2.NginxOperator) (ag
 	}
 	_, again, err = b.Ensure(ctx, object, operand.Running{Service: service.Spec.Ports}, nil)
 	return again, err
-}
-
-// endpointsOf reads the controller's EndpointSlices for the Service.
-func (b Bridges) endpointsOf(ctx context.Context, object *v1alpha2.NginxOperator) ([]discoveryv1.EndpointSlice, error) {
-	list := &discoveryv1.EndpointSliceList{}
-	err := b.Applier.Reader.List(ctx, list, client.InNamespace(object.Namespace),
-		client.MatchingLabels{discoveryv1.LabelServiceName: object.Name, discoveryv1.LabelManagedBy: endpointSliceController})
-	if err != nil {
-		return nil, fmt.Errorf("failed to read EndpointSlices: %w", err)
-	}
-	return list.Items, nil
 }
 
 // build writes the bridge. If the API server refuses it, the change is not held.
@@ -229,7 +222,7 @@ func (b Bridges) build(
 		maps.Copy(slice.Labels, wellknown.Selector(object.Name))
 		_, err := b.Applier.Apply(ctx, object, nil, slice)
 		switch {
-		case apierrors.IsForbidden(err) || apierrors.IsInvalid(err):
+		case isRefused(err):
 		case err != nil:
 			return false, 0, err
 		default:

@@ -14,19 +14,21 @@ import (
 	"github.com/example/nginx-operator/internal/operand"
 )
 
+// sliceWith returns an EndpointSlice with one endpoint and the ports: pairs of a name and a number.
+func sliceWith(pairs ...any) discoveryv1.EndpointSlice {
+	out := discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4}
+	out.Endpoints = []discoveryv1.Endpoint{{Addresses: []string{"192.0.2.7"}}}
+	out.Namespace, out.Name = "shop", "web-1"
+	for pair := range slices.Chunk(pairs, 2) {
+		number := int32(pair[1].(int)) // #nosec G115 G602 -- a port, and names and numbers come in pairs
+		out.Ports = append(out.Ports, discoveryv1.EndpointPort{Name: ptr.To(pair[0].(string)), Port: &number})
+	}
+	return out
+}
+
 // TestBridge verifies that a bridge has all ports of Pods with a renamed port. It is deleted once
 // the controller's EndpointSlices have exactly the names of the Service.
 func TestBridge(t *testing.T) {
-	slice := func(pairs ...any) discoveryv1.EndpointSlice {
-		out := discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4}
-		out.Endpoints = []discoveryv1.Endpoint{{Addresses: []string{"192.0.2.7"}}}
-		out.Namespace, out.Name = "shop", "web-1"
-		for pair := range slices.Chunk(pairs, 2) {
-			number := int32(pair[1].(int)) // #nosec G115 G602 -- a port, and names and numbers come in pairs
-			out.Ports = append(out.Ports, discoveryv1.EndpointPort{Name: ptr.To(pair[0].(string)), Port: &number})
-		}
-		return out
-	}
 	object := fixture.NewObject(fixture.Ports("web", 8080, "admin", 9000))
 	before := operand.Running{
 		Containers: []operand.ContainerPort{{Name: "http", Number: 8080, Listens: 8080}, {Name: "admin", Number: 9000, Listens: 9000}},
@@ -40,14 +42,14 @@ func TestBridge(t *testing.T) {
 	if _, renamed := newNames(before.Service, operand.ServedPorts(&same.Spec, before)); renamed {
 		t.Error("what has its name is renamed")
 	}
-	source := slice("http", 8080, "admin", 9000)
+	source := sliceWith("http", 8080, "admin", 9000)
 	bridge := bridgeOf(&source, before.Service, names)
 	both := map[string]sets.Set[int32]{"web": sets.New[int32](8080), "admin": sets.New[int32](9000)}
 	if bridge == nil || bridge.Name != "web-1-renamed" || len(bridge.Endpoints) != 1 ||
 		!cmp.Equal(portsOf([]discoveryv1.EndpointSlice{*bridge}), both) {
 		t.Fatalf("bridge %+v", bridge)
 	}
-	if none := slice("admin", 9000); bridgeOf(&none, before.Service, names) != nil {
+	if none := sliceWith("admin", 9000); bridgeOf(&none, before.Service, names) != nil {
 		t.Error("there is a bridge for what is not renamed")
 	}
 	bridges := []discoveryv1.EndpointSlice{*bridge}
@@ -57,7 +59,7 @@ func TestBridge(t *testing.T) {
 		t.Error("a bridge is taken for another")
 	}
 	after := operand.Running{Service: []corev1.ServicePort{{Name: "web", Port: 8080}, {Name: "admin", Port: 9000}}}
-	done := slice("web", 8080, "admin", 9000)
+	done := sliceWith("web", 8080, "admin", 9000)
 	for why, controllers := range map[string][]discoveryv1.EndpointSlice{
 		"before anybody took over": {source}, "between two EndpointSlices": {done, source}, "without endpoints": nil,
 	} {
@@ -68,5 +70,23 @@ func TestBridge(t *testing.T) {
 	if !takenOver(bridges, []discoveryv1.EndpointSlice{done}, after.Service) ||
 		!takenOver(bridges, []discoveryv1.EndpointSlice{source}, before.Service) {
 		t.Error("the bridge stays for ever")
+	}
+}
+
+// TestLacks verifies that a bridge lacks a renamed port only if Pods serve the port.
+func TestLacks(t *testing.T) {
+	live := []corev1.ServicePort{{Name: "http", Port: 8080}, {Name: "p-9000", Port: 9000}}
+	names := map[int32]string{8080: "http", 9000: "admin"}
+	without := []discoveryv1.EndpointSlice{sliceWith("http", 8080)}
+	pods := []discoveryv1.EndpointSlice{sliceWith("http", 8080), sliceWith("p-9000", 9000)}
+	if !lacks(without, pods, live, names) {
+		t.Error("the bridge of the step before is taken for that of this one")
+	}
+	if lacks([]discoveryv1.EndpointSlice{sliceWith("http", 8080, "admin", 9000)}, pods, live, names) {
+		t.Error("a bridge lacks a port that it has")
+	}
+	pods[1].Endpoints = nil
+	if lacks(without, pods, live, names) || lacks(without, pods[:1], live, names) {
+		t.Error("a port without endpoints is waited for")
 	}
 }

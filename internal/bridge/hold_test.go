@@ -10,8 +10,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/fixture"
 	"github.com/example/nginx-operator/internal/operand"
 	"github.com/example/nginx-operator/internal/operatormanager"
@@ -37,7 +39,9 @@ func TestBridgeHoldsByItsOwnClock(t *testing.T) {
 					AddressType: discoveryv1.AddressTypeIPv4,
 					Ports:       []discoveryv1.EndpointPort{{Name: ptr.To("web"), Port: ptr.To[int32](8080)}},
 				}
-				r := Bridges{Live: snapshot.Reader{Client: fake.NewClientBuilder().WithScheme(operatormanager.NewScheme()).WithObjects(slice).Build()}}
+				api := fake.NewClientBuilder().WithScheme(operatormanager.NewScheme()).WithObjects(slice).
+					WithIndex(&corev1.Pod{}, operatormanager.InstanceIndex, func(client.Object) []string { return nil }).Build()
+				r := Bridges{Live: snapshot.Reader{Client: api}, Applier: &apply.Applier{Client: api, Reader: api}}
 				now := operand.Running{
 					Service:    []corev1.ServicePort{{Name: "http", Port: 80}},
 					Containers: []operand.ContainerPort{{Name: "web", Number: 80, Listens: 8080}},

@@ -278,7 +278,7 @@ func TestRenamedPortKeepsItsEndpoints(t *testing.T) {
 	object.Spec.Ports = []v1alpha2.Port{{Name: "http", Port: 8080}, admin}
 	create(t, object)
 	service := waitForChildren(t, namespace, "web").service
-	first, second := endpointsOf(namespace, "web", "http"), endpointsOf(namespace, "web", "http")
+	first, second := endpointsOf(namespace, "web"), endpointsOf(namespace, "web")
 	first.Ports = append(first.Ports, discoveryv1.EndpointPort{Name: &admin.Name, Port: &admin.Port, Protocol: ptr.To(corev1.ProtocolTCP)})
 	second.Name, second.Endpoints[0].Addresses = "web-fghij", []string{"192.0.2.8"}
 	create(t, first)

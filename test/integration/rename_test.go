@@ -37,7 +37,7 @@ func TestKilledWhileItRenames(t *testing.T) {
 		object.Spec.Ports = []v1alpha2.Port{{Name: "http", Port: 8080}}
 		create(t, object)
 		waitForChildren(t, namespace, name)
-		endpoints[name] = endpointsOf(namespace, name, "http")
+		endpoints[name] = endpointsOf(namespace, name)
 		create(t, endpoints[name])
 	}
 	for _, name := range names {
@@ -79,13 +79,81 @@ func TestKilledWhileItRenames(t *testing.T) {
 	must(t, suite.admin.Delete(t.Context(), readStored(t, namespace, "unreadable")))
 }
 
+// TestBridgeFollowsItsPods verifies that the operator's EndpointSlices of a renamed port have the
+// current state of the Pods. A Pod that drains gets no connections through them, and a Pod that
+// becomes ready does. The EndpointSlice controller, which the test plays, is late.
+func TestBridgeFollowsItsPods(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	object := newInstance(namespace, "web")
+	object.Spec.Ports = []v1alpha2.Port{{Name: "http", Port: 8080}}
+	create(t, object)
+	waitForChildren(t, namespace, "web")
+	endpoints := endpointsOf(namespace, "web")
+	before, after := newRevision(t, namespace, "web-a"), newRevision(t, namespace, "web-b")
+	setReady := func(pod *corev1.Pod) {
+		t.Helper()
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+		must(t, suite.admin.Status().Update(t.Context(), pod))
+	}
+	setReady(before.pod)
+	endpoints.Endpoints = nil
+	for i, pod := range []*corev1.Pod{before.pod, after.pod} {
+		endpoints.Endpoints = append(endpoints.Endpoints, discoveryv1.Endpoint{
+			Addresses: []string{fmt.Sprintf("192.0.2.%d", 7+i)}, Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(i == 0)},
+			TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: namespace, Name: pod.Name, UID: pod.UID},
+		})
+	}
+	create(t, endpoints)
+	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Ports[0].Name = "web" })
+	// waitForBridge waits until the bridge has the given Pods, each with a word for its state.
+	waitForBridge := func(want map[string]string) {
+		t.Helper()
+		waitFor(t, func() error {
+			slice, got := &discoveryv1.EndpointSlice{}, map[string]string{}
+			if err := suite.admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: endpoints.Name + "-renamed"}, slice); err != nil {
+				return err
+			}
+			for _, endpoint := range slice.Endpoints {
+				state := "not ready"
+				switch is := endpoint.Conditions; {
+				case ptr.Deref(is.Ready, false):
+					state = "ready"
+				case ptr.Deref(is.Terminating, false) && ptr.Deref(is.Serving, false):
+					state = "drains"
+				}
+				got[endpoint.TargetRef.Name] = state
+			}
+			if !maps.Equal(want, got) {
+				return fmt.Errorf("the bridge has the Pods %v, want %v", got, want)
+			}
+			return nil
+		})
+	}
+
+	waitForBridge(map[string]string{"web-a-1": "ready", "web-b-1": "not ready"})
+	setReady(after.pod)
+	waitForBridge(map[string]string{"web-a-1": "ready", "web-b-1": "ready"})
+	before.scaleDown(t)
+	waitForBridge(map[string]string{"web-a-1": "drains", "web-b-1": "ready"})
+	before.drained(t)
+	waitForBridge(map[string]string{"web-b-1": "ready"})
+	update(t, endpoints, func(e *discoveryv1.EndpointSlice) { e.Ports[0].Name = ptr.To("web") })
+	waitFor(t, func() error {
+		if err := bridgeOf(t.Context(), namespace, "web"); client.IgnoreNotFound(err) != nil || err == nil {
+			return errors.Join(errors.New("the bridge stays"), err)
+		}
+		return nil
+	})
+}
+
 // endpointsOf returns the EndpointSlice that the EndpointSlice controller would create for a
-// Service with one Pod.
-func endpointsOf(namespace, service, port string) *discoveryv1.EndpointSlice {
+// Service with the port http and one Pod.
+func endpointsOf(namespace, service string) *discoveryv1.EndpointSlice {
 	out := &discoveryv1.EndpointSlice{
 		AddressType: discoveryv1.AddressTypeIPv4,
 		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"192.0.2.7"}, Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(true)}}},
-		Ports:       []discoveryv1.EndpointPort{{Name: ptr.To(port), Port: ptr.To[int32](8080), Protocol: ptr.To(corev1.ProtocolTCP)}},
+		Ports:       []discoveryv1.EndpointPort{{Name: ptr.To("http"), Port: ptr.To[int32](8080), Protocol: ptr.To(corev1.ProtocolTCP)}},
 	}
 	out.Namespace, out.Name = namespace, service+"-abcde"
 	out.Labels = map[string]string{discoveryv1.LabelServiceName: service, discoveryv1.LabelManagedBy: "endpointslice-controller.k8s.io"}

@@ -1,0 +1,158 @@
+package bridge
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/apply"
+	"github.com/example/nginx-operator/internal/health"
+	"github.com/example/nginx-operator/internal/snapshot"
+	"github.com/example/nginx-operator/internal/wellknown"
+)
+
+// endpointSliceController is the label value of the EndpointSlices that the controller writes for
+// Services.
+const endpointSliceController = "endpointslice-controller.k8s.io"
+
+// exist reports whether the cache has a bridge of the object.
+func (b Bridges) exist(ctx context.Context, object *v1alpha2.NginxOperator) (bool, error) {
+	list := &discoveryv1.EndpointSliceList{}
+	ours := client.MatchingLabels{discoveryv1.LabelServiceName: object.Name, discoveryv1.LabelManagedBy: wellknown.OperatorName}
+	if err := b.Live.List(ctx, list, client.InNamespace(object.Namespace), ours); err != nil {
+		return false, fmt.Errorf("failed to list EndpointSlices: %w", err)
+	}
+	return slices.ContainsFunc(list.Items, func(slice discoveryv1.EndpointSlice) bool { return isBridgeOf(object, &slice) }), nil
+}
+
+// current returns the bridges of the object and the controller's EndpointSlices, with the current
+// conditions of the Pods. It updates the bridges.
+func (b Bridges) current(
+	ctx context.Context, object *v1alpha2.NginxOperator,
+) (bridges, controllers []discoveryv1.EndpointSlice, err error) {
+	if bridges, controllers, err = b.stored(ctx, object); err != nil {
+		return nil, nil, err
+	}
+	pods, err := b.pods(ctx, object)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range controllers {
+		controllers[i].Endpoints = updated(controllers[i].Endpoints, pods)
+	}
+	bridges, err = b.refresh(ctx, bridges, pods)
+	return bridges, controllers, err
+}
+
+// stored reads the EndpointSlices of the Service from the API server, because the cache has no
+// endpoints: the bridges of the object, and those of the controller.
+func (b Bridges) stored(ctx context.Context, object *v1alpha2.NginxOperator) (bridges, controllers []discoveryv1.EndpointSlice, err error) {
+	managed, err := labels.NewRequirement(discoveryv1.LabelManagedBy, selection.In, []string{wellknown.OperatorName, endpointSliceController})
+	if err != nil {
+		return nil, nil, fmt.Errorf("failed to select EndpointSlices: %w", err)
+	}
+	selector := labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: object.Name}).Add(*managed)
+	list := &discoveryv1.EndpointSliceList{}
+	err = b.Applier.Reader.List(ctx, list, client.InNamespace(object.Namespace), client.MatchingLabelsSelector{Selector: selector})
+	if err != nil {
+		return nil, nil, fmt.Errorf("failed to read EndpointSlices: %w", err)
+	}
+	for i := range list.Items {
+		slice := list.Items[i]
+		switch {
+		case slice.Labels[discoveryv1.LabelManagedBy] == endpointSliceController:
+			controllers = append(controllers, slice)
+		case isBridgeOf(object, &slice):
+			bridges = append(bridges, slice)
+		}
+	}
+	return bridges, controllers, nil
+}
+
+// isBridgeOf reports whether an EndpointSlice of the operator belongs to the object and stays.
+func isBridgeOf(object *v1alpha2.NginxOperator, slice *discoveryv1.EndpointSlice) bool {
+	return metav1.IsControlledBy(slice, object) && slice.DeletionTimestamp == nil
+}
+
+// pods returns the Pods of the object by their UID.
+func (b Bridges) pods(ctx context.Context, object *v1alpha2.NginxOperator) (map[types.UID]*corev1.Pod, error) {
+	list := &corev1.PodList{}
+	if err := b.Live.List(ctx, list, snapshot.Owned(object)...); err != nil {
+		return nil, fmt.Errorf("failed to list Pods: %w", err)
+	}
+	out := map[types.UID]*corev1.Pod{}
+	for i := range list.Items {
+		out[list.Items[i].UID] = &list.Items[i]
+	}
+	return out, nil
+}
+
+// updated returns endpoints with the current conditions of their Pods, without the Pods that have
+// ended. The conditions are those that the EndpointSlice controller derives from a Pod. kube-proxy
+// uses either endpoint if two EndpointSlices have the same address.
+func updated(endpoints []discoveryv1.Endpoint, pods map[types.UID]*corev1.Pod) []discoveryv1.Endpoint {
+	var out []discoveryv1.Endpoint
+	for _, endpoint := range endpoints {
+		if target := endpoint.TargetRef; target != nil && target.Kind == "Pod" {
+			pod := pods[target.UID]
+			if pod == nil || health.HasEnded(pod) {
+				continue
+			}
+			serves, ends := health.IsReady(pod), pod.DeletionTimestamp != nil
+			endpoint.Conditions = discoveryv1.EndpointConditions{Ready: ptr.To(serves && !ends), Serving: &serves, Terminating: &ends}
+		}
+		out = append(out, endpoint)
+	}
+	return out
+}
+
+// isRefused reports whether the API server will not accept a bridge. A change of ports does not
+// wait for it then.
+func isRefused(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) }
+
+// refresh updates the endpoints of bridges. It returns the bridges that still have endpoints, and
+// deletes the others.
+func (b Bridges) refresh(
+	ctx context.Context, bridges []discoveryv1.EndpointSlice, pods map[types.UID]*corev1.Pod,
+) ([]discoveryv1.EndpointSlice, error) {
+	var kept []discoveryv1.EndpointSlice
+	for i := range bridges {
+		stored, current := &bridges[i], bridges[i].DeepCopy()
+		current.Endpoints = updated(stored.Endpoints, pods)
+		if !equality.Semantic.DeepEqual(current.Endpoints, stored.Endpoints) {
+			if len(current.Endpoints) == 0 {
+				if err := b.remove(ctx, stored); err != nil {
+					return nil, err
+				}
+				continue
+			}
+			err := b.Applier.Client.Patch(ctx, current, client.MergeFrom(stored), apply.FieldOwner)
+			if client.IgnoreNotFound(err) != nil && !isRefused(err) {
+				return nil, fmt.Errorf("failed to update EndpointSlice %q: %w", stored.Name, err)
+			}
+		}
+		kept = append(kept, *current)
+	}
+	return kept, nil
+}
+
+// remove deletes a bridge.
+func (b Bridges) remove(ctx context.Context, bridge *discoveryv1.EndpointSlice) error {
+	if err := b.Applier.Delete(ctx, bridge.DeepCopy()); err != nil {
+		return err
+	}
+	bridgesSeen.forget(client.ObjectKeyFromObject(bridge))
+	return nil
+}
