@@ -22,6 +22,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/defaults"
+	"github.com/example/nginx-operator/test/harness/mutate"
 )
 
 // nginxVersions are the Debian suites and the oldest nginx minor version that each may have. If
@@ -56,7 +57,7 @@ func testNginxVersion(t *testing.T, debian string, minor int) {
 	object.Spec.Image = "docker.io/nginxinc/nginx-unprivileged:debian-" + debian
 	object.Spec.TLS = []v1alpha2.TLS{{SecretName: "certificate", Port: ptr.To[int32](8443)}}
 	object.Spec.Config = &v1alpha2.Config{Inline: serverText("first")}
-	object.Spec.DrainSeconds = ptr.To[int32](5)
+	object.Spec.DrainSeconds = ptr.To(mutate.ShortDrain)
 	must(t, suite.admin.Create(t.Context(), object))
 	waitForReady(t, object)
 	found := runningMinor(t, object)

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/test/harness/mutate"
 )
 
 // withoutNginx is an image without nginx.
@@ -38,7 +39,7 @@ func testRollback(t *testing.T) {
 	object.Spec.TLS = []v1alpha2.TLS{{SecretName: "certificate", Port: ptr.To[int32](8443)}}
 	object.Spec.Content = &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: "first"}}
 	object.Spec.Config = &v1alpha2.Config{Inline: serverText("good")}
-	object.Spec.DrainSeconds = ptr.To[int32](5)
+	object.Spec.DrainSeconds = ptr.To(mutate.ShortDrain)
 	must(t, suite.admin.Create(t.Context(), object))
 	waitForReady(t, object)
 	good := object.Spec.DeepCopy()

@@ -67,6 +67,7 @@ func TestSubscription(t *testing.T) {
 			t.Run("autoscaling", func(t *testing.T) { t.Parallel(); testAutoscaling(t) })
 		}
 	})
+	t.Log("FIGURE " + suite.reach.delay(t.Context()))
 	// These tests measure, or change the operator itself, so they run one after another.
 	if suite.local {
 		t.Run("requests", testRequests)

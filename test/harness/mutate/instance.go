@@ -20,6 +20,11 @@ const (
 	InstancePage    = "served throughout"
 )
 
+// ShortDrain is the smallest drainSeconds whose Pods keep listening for 5 seconds after their
+// deletion, as Pods with the default do. kube-proxy takes up to 4 seconds to remove a Pod on a busy
+// test cluster.
+const ShortDrain int32 = 6
+
 // instanceConfig serves the content on all ports of InstanceSpec.
 const instanceConfig = `server {
     listen 8080;
@@ -54,7 +59,7 @@ func InstanceSpec() v1alpha2.NginxOperatorSpec {
 		Volumes:      []v1alpha2.Volume{{Name: "other", EmptyDir: &v1alpha2.EmptyDirVolume{}}, {Name: "x", EmptyDir: &v1alpha2.EmptyDirVolume{}}},
 		TLS:          []v1alpha2.TLS{{SecretName: InstanceSecret, Port: ptr.To[int32](8443)}},
 		Service:      &v1alpha2.Service{Type: corev1.ServiceTypeNodePort},
-		DrainSeconds: ptr.To[int32](5),
+		DrainSeconds: ptr.To(ShortDrain),
 		Resources: &corev1.ResourceRequirements{Requests: corev1.ResourceList{
 			corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("32Mi"),
 		}},
