@@ -36,7 +36,6 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/wellknown"
-	"github.com/example/nginx-operator/test/harness/mutate"
 )
 
 // otherImage is a second nginx image with another tag.
@@ -79,7 +78,7 @@ func testFields(t *testing.T) {
 	object.Spec.PodTemplate = &v1alpha2.PodTemplate{
 		Labels: map[string]string{"team": "web"}, NodeSelector: map[string]string{"kubernetes.io/os": "linux"},
 	}
-	object.Spec.DrainSeconds = ptr.To(mutate.ShortDrain)
+	object.Spec.DrainSeconds = ptr.To[int32](5)
 	must(t, suite.admin.Create(t.Context(), object))
 
 	// The operator waits for the referenced objects, which do not exist yet.
