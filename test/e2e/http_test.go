@@ -29,8 +29,8 @@ type reach interface {
 	// client returns an HTTP client. direct opens a connection for each request unless keepAlive is
 	// set. proxied always returns the same client.
 	client(keepAlive bool) (*http.Client, error)
-	// delay describes how long kube-proxy took to apply changes of endpoints so far. A Pod that is
-	// removed later than its preStop hook ends refuses connections.
+	// delay describes how long kube-proxy took to apply the changes of endpoints since it started. If
+	// it removes a Pod after the Pod's preStop hook has ended, connections are refused.
 	delay(ctx context.Context) string
 }
 
@@ -83,7 +83,7 @@ func (direct) delay(ctx context.Context) string {
 	if err != nil {
 		return err.Error()
 	}
-	out := "changes of endpoints that kube-proxy has applied, by seconds:"
+	out := "changes of endpoints that kube-proxy has applied since it started, by seconds:"
 	before := 0.0
 	for _, bucket := range buckets {
 		if bucket.Value > before {

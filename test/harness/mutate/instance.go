@@ -21,8 +21,8 @@ const (
 )
 
 // ShortDrain is the smallest drainSeconds whose Pods keep listening for 5 seconds after their
-// deletion, as Pods with the default do. kube-proxy takes up to 4 seconds to remove a Pod on a busy
-// test cluster.
+// deletion, as Pods with the default do. On a busy test cluster, kube-proxy takes more than the 4
+// seconds of the minimum for some changes.
 const ShortDrain int32 = 6
 
 // instanceConfig serves the content on all ports of InstanceSpec.
