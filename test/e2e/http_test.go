@@ -29,9 +29,6 @@ type reach interface {
 	// client returns an HTTP client. direct opens a connection for each request unless keepAlive is
 	// set. proxied always returns the same client.
 	client(keepAlive bool) (*http.Client, error)
-	// delay describes how long kube-proxy took to apply the changes of endpoints since it started. If
-	// it removes a Pod after the Pod's preStop hook has ended, connections are refused.
-	delay(ctx context.Context) string
 }
 
 // requestTimeout bounds one request. It is longer than the one second after which TCP retransmits a
@@ -74,26 +71,6 @@ func (direct) client(keepAlive bool) (*http.Client, error) {
 	}}, nil
 }
 
-func (direct) delay(ctx context.Context) string {
-	code, metrics, err := harness.GetMetrics(ctx, "http://127.0.0.1:10249", "")
-	if err != nil || code != http.StatusOK {
-		return fmt.Sprintf("the metrics of kube-proxy cannot be read: status %d, %v", code, err)
-	}
-	buckets, err := harness.Samples(metrics, "kubeproxy_network_programming_duration_seconds_bucket")
-	if err != nil {
-		return err.Error()
-	}
-	out := "changes of endpoints that kube-proxy has applied since it started, by seconds:"
-	before := 0.0
-	for _, bucket := range buckets {
-		if bucket.Value > before {
-			out += fmt.Sprintf(" up to %s: %.0f;", bucket.Labels["le"], bucket.Value-before)
-		}
-		before = bucket.Value
-	}
-	return strings.TrimSuffix(out, ";")
-}
-
 // proxied sends requests through the API server, for clusters whose network the tests cannot reach.
 type proxied struct {
 	host string
@@ -110,10 +87,6 @@ func (p *proxied) secure(namespace, name string, port int32) string {
 
 func (p *proxied) pod(pod *corev1.Pod, port int32) string {
 	return fmt.Sprintf("%s/api/v1/namespaces/%s/pods/%s:%d/proxy/", p.host, pod.Namespace, pod.Name, port)
-}
-
-func (p *proxied) delay(context.Context) string {
-	return "the metrics of kube-proxy on the nodes of this cluster are not read"
 }
 
 // client returns the shared client. The API server opens the connections to the Pods.
@@ -260,11 +233,36 @@ func (l *load) finish(t *testing.T, namespace, during string) {
 	took := time.Since(l.began)
 	t.Logf("FIGURE %s: %d requests in %s, %d failed", during, counts.Total, seconds(took), counts.Failed)
 	if counts.Failed > 0 {
-		t.Log(suite.reach.delay(t.Context()))
+		if suite.local {
+			t.Log(proxyDelay(t.Context()))
+		}
 		fatal(t, namespace, "%d of %d requests failed, the first after %s: %v, the last after %s: %v", counts.Failed, counts.Total,
 			seconds(counts.FirstAfter), counts.First, seconds(counts.LastAfter), counts.Last)
 	}
 	if counts.Total < loadMinimum {
 		t.Fatalf("only %d requests were made, that shows nothing", counts.Total)
 	}
+}
+
+// proxyDelay describes how long kube-proxy of the local cluster took to apply the changes of
+// endpoints since it started. If it removes a Pod after the Pod's preStop hook has ended,
+// connections are refused.
+func proxyDelay(ctx context.Context) string {
+	code, metrics, err := harness.GetMetrics(ctx, "http://127.0.0.1:10249", "")
+	if err != nil || code != http.StatusOK {
+		return fmt.Sprintf("the metrics of kube-proxy cannot be read: status %d, %v", code, err)
+	}
+	buckets, err := harness.Samples(metrics, "kubeproxy_network_programming_duration_seconds_bucket")
+	if err != nil {
+		return err.Error()
+	}
+	out := "changes of endpoints that kube-proxy has applied since it started, by seconds:"
+	before := 0.0
+	for _, bucket := range buckets {
+		if bucket.Value > before {
+			out += fmt.Sprintf(" up to %s: %.0f;", bucket.Labels["le"], bucket.Value-before)
+		}
+		before = bucket.Value
+	}
+	return strings.TrimSuffix(out, ";")
 }

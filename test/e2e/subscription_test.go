@@ -67,9 +67,9 @@ func TestSubscription(t *testing.T) {
 			t.Run("autoscaling", func(t *testing.T) { t.Parallel(); testAutoscaling(t) })
 		}
 	})
-	t.Log("FIGURE " + suite.reach.delay(t.Context()))
 	// These tests measure, or change the operator itself, so they run one after another.
 	if suite.local {
+		t.Log("FIGURE " + proxyDelay(t.Context()))
 		t.Run("requests", testRequests)
 		t.Run("monitoring", testMonitoring)
 		t.Run("monitoring of instances", testInstanceMonitoring)

@@ -69,12 +69,7 @@ func TestKilledWhileItRenames(t *testing.T) {
 	waitFor(t, func() error { return portOf(t.Context(), namespace, "taken-back", "http") })
 	update(t, endpoints["taken-back"], func(e *discoveryv1.EndpointSlice) { e.Ports[0].Name = ptr.To("http") })
 	for _, name := range names {
-		waitFor(t, func() error {
-			if err := bridgeOf(t.Context(), namespace, name); client.IgnoreNotFound(err) != nil || err == nil {
-				return errors.Join(fmt.Errorf("%s: the bridge stays", name), err)
-			}
-			return nil
-		})
+		waitForNoBridge(t, namespace, name)
 	}
 	must(t, suite.admin.Delete(t.Context(), readStored(t, namespace, "unreadable")))
 }
@@ -139,12 +134,7 @@ func TestBridgeFollowsItsPods(t *testing.T) {
 	before.drained(t)
 	waitForBridge(map[string]string{"web-b-1": "ready"})
 	update(t, endpoints, func(e *discoveryv1.EndpointSlice) { e.Ports[0].Name = ptr.To("web") })
-	waitFor(t, func() error {
-		if err := bridgeOf(t.Context(), namespace, "web"); client.IgnoreNotFound(err) != nil || err == nil {
-			return errors.Join(errors.New("the bridge stays"), err)
-		}
-		return nil
-	})
+	waitForNoBridge(t, namespace, "web")
 }
 
 // endpointsOf returns the EndpointSlice that the EndpointSlice controller would create for a
@@ -163,6 +153,17 @@ func endpointsOf(namespace, service string) *discoveryv1.EndpointSlice {
 // bridgeOf returns an error if the operator has no EndpointSlice for a Service.
 func bridgeOf(ctx context.Context, namespace, service string) error {
 	return suite.admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: service + "-abcde-renamed"}, &discoveryv1.EndpointSlice{})
+}
+
+// waitForNoBridge waits until the operator has deleted its EndpointSlice for a Service.
+func waitForNoBridge(t *testing.T, namespace, service string) {
+	t.Helper()
+	waitFor(t, func() error {
+		if err := bridgeOf(t.Context(), namespace, service); client.IgnoreNotFound(err) != nil || err == nil {
+			return errors.Join(fmt.Errorf("%s: the bridge stays", service), err)
+		}
+		return nil
+	})
 }
 
 // portOf returns an error if the first port of a Service has another name.
