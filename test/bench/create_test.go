@@ -488,7 +488,7 @@ func (e *environment) deleteAll(t *testing.T, namespace string) {
 	t.Helper()
 	for _, kind := range []client.Object{
 		&v1alpha2.NginxOperator{}, &appsv1.Deployment{}, &corev1.Service{}, &corev1.ConfigMap{}, &networkingv1.NetworkPolicy{},
-		&appsv1.ControllerRevision{}, &policyv1.PodDisruptionBudget{},
+		&appsv1.ReplicaSet{}, &appsv1.ControllerRevision{}, &policyv1.PodDisruptionBudget{},
 	} {
 		must(t, e.admin.DeleteAllOf(t.Context(), kind, client.InNamespace(namespace)))
 	}
