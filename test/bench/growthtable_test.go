@@ -42,8 +42,8 @@ func growthTable(points []growth, most, mostAfter float64, took time.Duration) s
 		}
 		return out + "```\n"
 	}
-	return fmt.Sprintf("| instances | processor time of one more, both replicas | the same among %d at that time | times | memory of the leader | "+
-		"memory of the standby |\n|---|---|---|---|---|---|\n", growthFew) +
+	return fmt.Sprintf("| instances | processor time of one more, both replicas | the same among %d at that time | times | "+
+		"memory of the leader | memory of the standby |\n|---|---|---|---|---|---|\n", growthFew) +
 		rows.String() + fmt.Sprintf("\nThe peak of the leader's memory was %.0f MiB. The standby created the children of a new instance %.1f s "+
 		"after the end of the leader, and its memory rose to at most %.0f MiB.\n", most, took.Seconds(), mostAfter) +
 		plot(fmt.Sprintf("Processor time of one more instance, as a multiple of that among %d", growthFew), "times", 2, times) +
