@@ -63,19 +63,13 @@ func TestGrowth(t *testing.T) {
 	t.Logf("%d Pods, ConfigMaps and Secrets each after %s", foreign, time.Since(began).Round(time.Second))
 	many, few := e.startReplicas(t), small.startReplicas(t)
 	few.grow(t, "existing", growthFew)
-	first := growth{objects: growthFew}
-	first.leader, _ = memory(t, few.leader)
-	first.standby, _ = memory(t, few.standby)
-
-	points := []growth{first}
+	points := []growth{few.holding(t, growthFew)}
 	existing, services := 0, growthFew
 	for _, size := range growthSizes(objects) {
 		many.grow(t, fmt.Sprintf("existing-%05d", size), size-existing)
 		few.addServices(t, fmt.Sprintf("services-%05d", size), size-services)
 		existing, services = size, size
-		one := growth{objects: size}
-		one.leader, _ = memory(t, many.leader)
-		one.standby, _ = memory(t, many.standby)
+		one := many.holding(t, size)
 		one.processor, one.few = compareCosts(t, many, few, size)
 		points = append(points, one)
 		harness.Report(fmt.Sprintf("processor-time-per-object-among-%d", size), milliseconds(one.processor), "ms")
@@ -128,6 +122,14 @@ func (e *environment) startReplicas(t *testing.T) *replicas {
 	return &replicas{environment: e, leader: e.startLeader(t), standby: e.startOperator(t)}
 }
 
+// holding returns the memory of the replicas with a number of objects.
+func (r *replicas) holding(t *testing.T, objects int) growth {
+	t.Helper()
+	leader, _ := memory(t, r.leader)
+	standby, _ := memory(t, r.standby)
+	return growth{objects: objects, leader: leader, standby: standby}
+}
+
 // used returns the CPU time that both replicas have used so far.
 func (r *replicas) used(t *testing.T) time.Duration {
 	t.Helper()
@@ -138,17 +140,20 @@ func (r *replicas) used(t *testing.T) time.Duration {
 // alternate in going first.
 func compareCosts(t *testing.T, many, few *replicas, size int) (amongMany, amongFew time.Duration) {
 	t.Helper()
+	sides := [2]struct {
+		*replicas
+		metric string
+	}{{many, "among"}, {few, "among-few-next-to"}}
 	var rounds [2][]sample
 	for round := range growthRounds + 1 {
 		for turn := range 2 {
 			who := (round + turn) % 2
-			cost := []*replicas{many, few}[who].cost(t, fmt.Sprintf("measured-%05d-%d", size, round))
+			cost := sides[who].cost(t, fmt.Sprintf("measured-%05d-%d", size, round))
 			if round == 0 {
 				continue
 			}
 			rounds[who] = append(rounds[who], sample{processor: cost})
-			harness.Report(fmt.Sprintf("processor-time-%s-%d-round-%d", []string{"among", "among-few-next-to"}[who], size, round),
-				milliseconds(cost), "ms")
+			harness.Report(fmt.Sprintf("processor-time-%s-%d-round-%d", sides[who].metric, size, round), milliseconds(cost), "ms")
 		}
 	}
 	processor := func(one sample) time.Duration { return one.processor }
