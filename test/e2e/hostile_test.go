@@ -257,7 +257,8 @@ func testHostileTenant(t *testing.T) {
 	// While no operator runs, the API server skips its admission. A restart of the operator is
 	// enough.
 	scaleOperator(t, 0)
-	stored := append(attacks(t, "unasked", object), attack{"many labels", labelObjects(), labelled})
+	labels := labelObjects()
+	stored := append(attacks(t, "unasked", object), attack{"many labels", labels, len(labels)})
 	for _, attack := range stored {
 		attacker.strike(t, attack)
 	}
