@@ -59,13 +59,14 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrency int, wrap
 	options.MaxConcurrentReconciles = concurrency
 	children := builder.WithPredicates(childChanged(r.Applier.IsAsDeclared))
 	owned := handler.EnqueueRequestForOwner(mgr.GetScheme(), ownMapper(), &v1alpha2.NginxOperator{}, handler.OnlyControllerOwner())
-	instancesListed := func(ctx context.Context) {
-		// Without this informer, the controller does not start either.
+	cachesFilled := func(ctx context.Context) {
+		// Without this informer, the controller does not start either. The others start with it.
 		_, _ = mgr.GetCache().GetInformer(ctx, &v1alpha2.NginxOperator{})
+		mgr.GetCache().WaitForCacheSync(ctx)
 	}
 	// An incomplete list takes memory, so the two largest ones follow each other.
 	configMapsListed := func(ctx context.Context) {
-		instancesListed(ctx)
+		cachesFilled(ctx)
 		r.ConfigMaps.Await(ctx)
 	}
 	out := builder.ControllerManagedBy(mgr).
@@ -82,7 +83,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrency int, wrap
 		Watches(&discoveryv1.EndpointSlice{}, owned, builder.WithPredicates(noEvents())).
 		Watches(&appsv1.ReplicaSet{}, handler.EnqueueRequestsFromMapFunc(toInstance), builder.WithPredicates(revisionEnds())).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(toInstance), builder.WithPredicates(podFailureChanged())).
-		WatchesRawSource(r.ConfigMaps.Source(inputs.Referrers(r.Client, inputs.ConfigMapIndex), instancesListed)).
+		WatchesRawSource(r.ConfigMaps.Source(inputs.Referrers(r.Client, inputs.ConfigMapIndex), cachesFilled)).
 		WatchesRawSource(r.Secrets.Source(inputs.Referrers(r.Client, inputs.SecretIndex), configMapsListed)).
 		WatchesRawSource(r.Fleet.Source())
 	for _, child := range operand.OptionalKinds {

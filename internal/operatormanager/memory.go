@@ -6,7 +6,6 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"strconv"
-	"sync/atomic"
 )
 
 // memoryLimitVariable has the container's memory limit in bytes (config/manager/manager.yaml).
@@ -37,10 +36,7 @@ const (
 	// heapRoom is the minimum growth in bytes between two collections. Above largeHeap minus
 	// heapRoom, the minimum decreases, and it is zero from largeHeap on.
 	heapRoom  = 46 << 20
-	largeHeap = 128 << 20
-	// fillingRoom replaces heapRoom while the caches are filled. Incomplete lists take memory too, and
-	// this is the time in which a leader takes most.
-	fillingRoom = 20 << 20
+	largeHeap = 118 << 20
 	// heapGrowth is the minimum growth in percent. Most of a large heap is the cache, and Go's
 	// default of 100 would double it.
 	heapGrowth = 12
@@ -52,10 +48,9 @@ const (
 	reserveSize = 32 << 20
 )
 
-// gcPercent returns the value of GOGC for a number of live bytes, without the reserve. least is
-// heapRoom or fillingRoom.
-func gcPercent(live, least uint64) int {
-	room := max(smallHeap-min(live, smallHeap), min(least, largeHeap-min(live, largeHeap)), heapGrowth*live/100)
+// gcPercent returns the value of GOGC for a number of live bytes, without the reserve.
+func gcPercent(live uint64) int {
+	room := max(smallHeap-min(live, smallHeap), min(heapRoom, largeHeap-min(live, largeHeap)), heapGrowth*live/100)
 	return int(min(maxGOGC, 100*room/(live+reserveSize))) //nolint:gosec // at most maxGOGC
 }
 
@@ -68,9 +63,6 @@ func PaceGC(lookup func(string) (string, bool)) {
 	paceGC()
 }
 
-// areFilled reports whether the caches are full.
-var areFilled atomic.Bool
-
 // reserve is never read or written, so the kernel provides no memory for it.
 var reserve []byte
 
@@ -82,10 +74,6 @@ func paceGC() {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
 	alive := live[0].Value.Uint64()
-	least := uint64(fillingRoom)
-	if areFilled.Load() {
-		least = heapRoom
-	}
-	debug.SetGCPercent(gcPercent(alive-min(alive, uint64(len(reserve))), least))
+	debug.SetGCPercent(gcPercent(alive - min(alive, uint64(len(reserve)))))
 	runtime.AddCleanup(&collected{}, func(struct{}) { paceGC() }, struct{}{})
 }

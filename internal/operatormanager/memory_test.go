@@ -36,16 +36,12 @@ func TestLimitMemory(t *testing.T) {
 }
 
 // TestGCPercent verifies the growth of the heap before the next collection: to 72 MiB in total, then
-// by 46 MiB up to 128 MiB in total, or 20 MiB while the caches are filled, and by 12 percent if that is
-// more. GOGC is at most 100, and counts the reserve as alive.
+// by 46 MiB up to 118 MiB in total, and by 12 percent if that is more. GOGC is at most 100, and counts
+// the reserve as alive.
 func TestGCPercent(t *testing.T) {
-	for live, want := range map[uint64][2]int{
-		0: {100, 100}, 8: {100, 100}, 20: {100, 100}, 24: {85, 85}, 48: {57, 30}, 96: {25, 15}, 112: {11, 11}, 200: {10, 10}, 368: {11, 11},
-	} {
-		for i, least := range []uint64{heapRoom, fillingRoom} {
-			if got := gcPercent(live<<20, least); got != want[i] {
-				t.Errorf("%d MiB, at least %d: %d, want %d", live, least, got, want[i])
-			}
+	for live, want := range map[uint64]int{0: 100, 8: 100, 20: 100, 24: 85, 48: 57, 72: 44, 76: 38, 96: 17, 112: 9, 200: 10, 368: 11} {
+		if got := gcPercent(live << 20); got != want {
+			t.Errorf("%d MiB: %d, want %d", live, got, want)
 		}
 	}
 }
@@ -68,7 +64,7 @@ func TestPaceGC(t *testing.T) {
 	}
 	PaceGC(func(string) (string, bool) { return "", false })
 	held := make([]byte, 256<<20)
-	for deadline := time.Now().Add(time.Minute); percent() != gcPercent(256<<20, heapRoom); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); percent() != gcPercent(256<<20); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("with 256 MiB alive it is %d", percent())
 		}

@@ -2,6 +2,7 @@ package operatormanager
 
 import (
 	"runtime"
+	"runtime/debug"
 	"sync/atomic"
 )
 
@@ -26,12 +27,15 @@ func LimitProcessors(lookup func(string) (string, bool)) {
 }
 
 // FillCaches calls a function that waits until the caches are full. Meanwhile, Go uses two
-// processors, and the heap grows by less between two collections.
+// processors. FillCaches returns free memory to the kernel, before it what the requests to a standby
+// have left, and after it what the lists have left. Go would keep this memory, and a part of it does
+// not suit objects of other sizes.
 func FillCaches(wait func()) {
+	debug.FreeOSMemory()
 	if limitsProcessors.Load() {
 		runtime.GOMAXPROCS(min(fillingProcessors, runtime.NumCPU()))
 		defer runtime.GOMAXPROCS(usualProcessors)
 	}
 	wait()
-	areFilled.Store(true)
+	debug.FreeOSMemory()
 }
