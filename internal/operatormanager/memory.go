@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"strconv"
+	"strings"
 )
 
 // memoryLimitVariable has the container's memory limit in bytes (config/manager/manager.yaml).
@@ -56,15 +57,16 @@ func gcPercent(live uint64) int {
 
 // PaceGC limits the growth of the heap after each collection. It does nothing if GOGC is set.
 func PaceGC(lookup func(string) (string, bool)) {
-	if _, set := lookup("GOGC"); set || reserve != nil {
+	if _, set := lookup("GOGC"); set || reserve.Cap() > 0 {
 		return
 	}
-	reserve = make([]byte, reserveSize)
+	reserve.Grow(reserveSize)
 	paceGC()
 }
 
-// reserve is never read or written, so the kernel provides no memory for it.
-var reserve []byte
+// reserve is never read or written, so the kernel provides no memory for it. Go clears a new slice if
+// any of its addresses was in use before, and a cleared one takes memory. A Builder is not cleared.
+var reserve strings.Builder
 
 // collected is never reachable, so its cleanup runs after the next collection. It contains a
 // pointer, because small objects without pointers share memory with objects that can live longer.
@@ -73,7 +75,7 @@ type collected struct{ _ *collected }
 func paceGC() {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
-	alive := live[0].Value.Uint64()
-	debug.SetGCPercent(gcPercent(alive - min(alive, uint64(len(reserve)))))
+	alive, reserved := live[0].Value.Uint64(), uint64(reserve.Cap()) //nolint:gosec // not negative
+	debug.SetGCPercent(gcPercent(alive - min(alive, reserved)))
 	runtime.AddCleanup(&collected{}, func(struct{}) { paceGC() }, struct{}{})
 }

@@ -1,8 +1,13 @@
 package operatormanager
 
 import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"testing"
 	"time"
 )
@@ -42,6 +47,42 @@ func TestGCPercent(t *testing.T) {
 	for live, want := range map[uint64]int{0: 100, 8: 100, 20: 100, 24: 85, 48: 57, 72: 44, 76: 38, 96: 17, 112: 9, 200: 10, 368: 11} {
 		if got := gcPercent(live << 20); got != want {
 			t.Errorf("%d MiB: %d, want %d", live, got, want)
+		}
+	}
+}
+
+// resident returns the resident memory of this process in bytes.
+func resident() (int, error) {
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0, err
+	}
+	var all, pages int
+	_, err = fmt.Sscan(string(text), &all, &pages)
+	return pages * os.Getpagesize(), err
+}
+
+// TestReserveTakesNoMemory verifies that the reserve takes no memory, wherever the heap of a new process
+// has free memory when PaceGC is called. It calls itself in new processes, because a cleared reserve
+// took memory in some of them only.
+func TestReserveTakesNoMemory(t *testing.T) {
+	const variable = "TEST_FREE_PAGES"
+	if text, set := os.LookupEnv(variable); set {
+		pages, err := strconv.Atoi(text)
+		leaveFree(pages)
+		before, failedBefore := resident()
+		PaceGC(func(string) (string, bool) { return "", false })
+		after, failedAfter := resident()
+		if grown := after - before; grown > reserveSize/4 || errors.Join(err, failedBefore, failedAfter) != nil {
+			t.Errorf("it takes %d bytes: %v", grown, errors.Join(err, failedBefore, failedAfter))
+		}
+		return
+	}
+	for pages := 50; pages <= 1200; pages += 50 {
+		again := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$") //nolint:gosec // this test
+		again.Env = append(os.Environ(), variable+"="+strconv.Itoa(pages))
+		if output, err := again.CombinedOutput(); err != nil {
+			t.Errorf("%d pages: %v\n%s", pages, err, output)
 		}
 	}
 }

@@ -28,8 +28,7 @@ func LimitProcessors(lookup func(string) (string, bool)) {
 
 // FillCaches calls a function that waits until the caches are full. Meanwhile, Go uses two
 // processors. FillCaches returns free memory to the kernel, before it what the requests to a standby
-// have left, and after it what the lists have left. Go would keep this memory, and a part of it does
-// not suit objects of other sizes.
+// have left, and after it what the lists have left.
 func FillCaches(wait func()) {
 	debug.FreeOSMemory()
 	if limitsProcessors.Load() {

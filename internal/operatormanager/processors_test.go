@@ -33,6 +33,16 @@ func TestLimitProcessors(t *testing.T) {
 	}
 }
 
+// leaveFree uses pages of memory and leaves them free.
+func leaveFree(pages int) {
+	objects := make([][]byte, pages)
+	for i := range objects {
+		objects[i] = bytes.Repeat([]byte("x"), os.Getpagesize())
+	}
+	runtime.KeepAlive(objects)
+	runtime.GC()
+}
+
 // TestFillCachesReturnsMemory verifies that a replica returns free memory to the kernel before and after
 // it fills its caches.
 func TestFillCachesReturnsMemory(t *testing.T) {
@@ -42,13 +52,8 @@ func TestFillCachesReturnsMemory(t *testing.T) {
 		metrics.Read(now)
 		return now[0].Value.Uint64()
 	}
-	leaveFree := func() {
-		objects := make([][]byte, size/os.Getpagesize())
-		for i := range objects {
-			objects[i] = bytes.Repeat([]byte("x"), os.Getpagesize())
-		}
-		runtime.KeepAlive(objects)
-		runtime.GC()
+	leave := func() {
+		leaveFree(size / os.Getpagesize())
 		if now := free(); now < size/2 {
 			t.Fatalf("%d bytes are free, want more to return", now)
 		}
@@ -58,10 +63,10 @@ func TestFillCachesReturnsMemory(t *testing.T) {
 			t.Errorf("%s the caches are filled, %d bytes are free", when, now)
 		}
 	}
-	leaveFree()
+	leave()
 	FillCaches(func() {
 		check("before")
-		leaveFree()
+		leave()
 	})
 	check("after")
 }
