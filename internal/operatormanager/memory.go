@@ -75,7 +75,7 @@ type collected struct{ _ *collected }
 func paceGC() {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
-	alive, reserved := live[0].Value.Uint64(), uint64(reserve.Cap()) //nolint:gosec // not negative
-	debug.SetGCPercent(gcPercent(alive - min(alive, reserved)))
+	alive := live[0].Value.Uint64()
+	debug.SetGCPercent(gcPercent(alive - min(alive, reserveSize)))
 	runtime.AddCleanup(&collected{}, func(struct{}) { paceGC() }, struct{}{})
 }
