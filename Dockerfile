@@ -1,4 +1,4 @@
-# The operator: one static binary, made by `make build`, and nothing else.
+# The operator: one static binary from `make build`, and nothing else.
 FROM scratch
 ARG TARGETARCH
 LABEL org.opencontainers.image.title="nginx-operator" \

@@ -1,5 +1,5 @@
-# The file-based catalog as an image that a CatalogSource names. The cache is filled here and not in the cluster, so that
-# the catalog answers as soon as its Pod starts. It is the same on every architecture, so only the builder's own runs opm.
+# The file-based catalog as the image of a CatalogSource. The build fills the cache, so that the catalog serves as soon as its
+# Pod starts. The cache is the same on every architecture, so opm runs only on the builder's architecture.
 ARG BUILDPLATFORM
 FROM --platform=$BUILDPLATFORM quay.io/operator-framework/opm:v1.65.0 AS cache
 COPY catalog /configs

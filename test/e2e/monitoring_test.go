@@ -40,7 +40,7 @@ var emptyByDesign = map[string]string{
 	"Blocked instances, by reason": "only reasons of which there is an instance are shown",
 	"Degraded instances":           "only reasons of which there is an instance are shown",
 
-	"Webhook calls of the API server that failed": "the API server has a series once a call has failed",
+	"Failed webhook calls of the API server": "the API server has a series only after a call has failed",
 }
 
 // bornAtFailure maps API server metrics that have no series before the first failure to metrics
