@@ -19,9 +19,7 @@ func objectsOf(t *testing.T, manifest string) []*unstructured.Unstructured {
 	var out []*unstructured.Unstructured
 	for text := range strings.SplitSeq(manifest, "\n---\n") {
 		object := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal([]byte(text), object); err != nil {
-			t.Fatal(err)
-		}
+		must(t, yaml.Unmarshal([]byte(text), object))
 		out = append(out, object)
 	}
 	return out
@@ -33,9 +31,7 @@ func TestInstallManifests(t *testing.T) {
 	p := realRelease(t)
 	operator := "ghcr.io/example/nginx-operator@" + digestOf("ghcr.io/example/nginx-operator:v"+p.version)
 	made, err := p.manifestFiles(operator)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, text := range made {
 		if !strings.HasPrefix(string(text), "# nginx-operator "+p.version+": kubectl apply --server-side -f "+
 			"https://github.com/example/nginx-operator/releases/download/v"+p.version+"/"+name+"\n") {
@@ -55,9 +51,7 @@ func TestInstallManifests(t *testing.T) {
 	if err == nil {
 		err = yaml.Unmarshal(text, deployment)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	container := deployment.Spec.Template.Spec.Containers[0]
 	if container.Image != operator {
 		t.Errorf("the operator is %s, want %s", container.Image, operator)
