@@ -149,7 +149,7 @@ func newEnvironment(t *testing.T) *environment {
 	must(t, err)
 	_, stderr, err := kubectl.Run("apply", "--server-side", "-k", "../../config/default")
 	if err != nil {
-		t.Fatalf("failed to apply config/default: %v\n%s", err, readAll(stderr))
+		t.Fatalf("failed to apply config/default: %v\n%s", err, stderr)
 	}
 	user, err := control.AddUser(envtest.User{Name: operatorUser, Groups: []string{"system:serviceaccounts", "system:authenticated"}}, nil)
 	must(t, err)
