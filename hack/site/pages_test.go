@@ -7,6 +7,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // docsOf returns a docs/ with the pages, of which each has only a heading and a text.
 func docsOf(t *testing.T, texts map[string]string) []page {
 	t.Helper()
@@ -15,9 +22,7 @@ func docsOf(t *testing.T, texts map[string]string) []page {
 		docs[name] = &fstest.MapFile{Data: []byte(text)}
 	}
 	pages, _, err := readDocs(docs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return pages
 }
 
@@ -48,12 +53,6 @@ func TestReadDocs(t *testing.T) {
 	}
 }
 
-func TestWithoutTitle(t *testing.T) {
-	if got := withoutTitle("# Guide\n\n# A comment in code\n"); got != "\n\n# A comment in code\n" {
-		t.Errorf("%q", got)
-	}
-}
-
 func TestResolve(t *testing.T) {
 	r := release{version: "v1.2.3", images: []string{"guide/a b.svg"}}
 	r.pages = docsOf(t, map[string]string{
@@ -80,18 +79,5 @@ func TestResolve(t *testing.T) {
 		if got := r.resolve(c.source, c.destination, "/base/"); got != c.want {
 			t.Errorf("%s links to %s: got %s, want %s", c.source, c.destination, got, c.want)
 		}
-	}
-}
-
-func TestLinks(t *testing.T) {
-	pages := docsOf(t, map[string]string{
-		"user-guide.md": "# G\n\n| [a `b`](faq.md#x) | [![c](d.svg)](install.md) [e](#f)\n[g](https://example.com)\n",
-		"faq.md":        "# F", "install.md": "# I",
-	})
-	r := release{version: "v1.2.3", pages: pages, images: []string{"d.svg"}}
-	got := r.links(pages[2], "/")
-	want := map[string]string{"faq.md#x": "/v1.2.3/faq/#x", "install.md": "/v1.2.3/install/", "d.svg": "/v1.2.3/d.svg"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
 	}
 }
