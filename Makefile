@@ -225,7 +225,7 @@ site: bin/site bin/hugo bin/release ## Render docs/ of all releases as a website
 	bin/site build -base $(SITE_BASE)
 site-check: site ## Open each page of the site in Chromium; overflow, a dead link, or a missing diagram is a failure.
 	go test -C hack/site -tags=site -count=1 -run=TestCheckFindsDefects .
-	bin/site check -base $(SITE_BASE) -screenshots dist/site-screenshots
+	bin/site check -base $(SITE_BASE)
 
 ##@ Cluster
 

@@ -26,33 +26,6 @@ func docsOf(t *testing.T, texts map[string]string) []page {
 	return pages
 }
 
-func TestReadDocs(t *testing.T) {
-	got := docsOf(t, map[string]string{
-		"user-guide.md": "# User guide\n", "adr/README.md": "# Decisions\n", "adr/0001-a.md": "# `A` and **B**\n\ntext\n",
-		"docs.go": "package docs\n",
-	})
-	want := []page{
-		{source: "adr/0001-a.md", path: "adr/0001-a/", title: "A and B", text: "# `A` and **B**\n\ntext\n"},
-		{source: "adr/README.md", path: "adr/", title: "Decisions", text: "# Decisions\n"},
-		{source: "user-guide.md", path: "", title: "User guide", text: "# User guide\n"},
-	}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(page{})); diff != "" {
-		t.Error(diff)
-	}
-	docs := fstest.MapFS{"user-guide.md": {Data: []byte("# G")}, "guide/a.svg": {}, "b.png": {}, "c.json": {}}
-	if _, images, err := readDocs(docs); err != nil || !cmp.Equal(images, []string{"b.png", "guide/a.svg"}) {
-		t.Errorf("images %v, %v", images, err)
-	}
-	for name, docs := range map[string]fstest.MapFS{
-		"no heading": {"user-guide.md": {Data: []byte("text\n\n# Late\n")}},
-		"no index":   {"install.md": {Data: []byte("# Install\n")}},
-	} {
-		if pages, _, err := readDocs(docs); err == nil {
-			t.Errorf("%s: %v", name, pages)
-		}
-	}
-}
-
 func TestResolve(t *testing.T) {
 	r := release{version: "v1.2.3", images: []string{"guide/a b.svg"}}
 	r.pages = docsOf(t, map[string]string{
