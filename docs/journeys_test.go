@@ -67,9 +67,9 @@ func TestSteps(t *testing.T) {
 		t.Fatalf("%v, the page (-want +got):\n%s", err, diff)
 	}
 	for output, want := range map[string]bool{
-		"NAME UP AGE\nfoo-01 true 9s\n":   true,
-		"NAME UP AGE\nfoo-01 false 9s\n":  false,
-		"NAME UP AGE\nfoo-01 true old\n":  false,
+		"NAME UP AGE\nfoo-01 true 9s\n":    true,
+		"NAME UP AGE\nfoo-01 false 9s\n":   false,
+		"NAME UP AGE\nfoo-01 true old\n":   false,
 		"NAME UP AGE\n":                    false,
 		"NAME UP AGE\nfoo-01 true 1d 9s\n": false,
 	} {

@@ -28,7 +28,7 @@ type clusterServiceVersion struct {
 	Spec struct {
 		MinKubeVersion string
 		RelatedImages  []relatedImage
-		Install       struct {
+		Install        struct {
 			Spec struct {
 				Deployments []struct{ Spec appsv1.DeploymentSpec }
 			}

@@ -76,7 +76,7 @@ func repository(t *testing.T) (calls func() string) {
 		if err != nil {
 			return ""
 		}
-		must(t, os.Remove(root + "/calls"))
+		must(t, os.Remove(root+"/calls"))
 		return string(text)
 	}
 }
