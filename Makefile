@@ -47,12 +47,11 @@ check: ## Everything that has to pass: verify, test, e2e, and where the time goe
 
 ##@ Code
 
-generate: bin/controller-gen bin/crd-ref-docs ## Deep copies, the API reference, the table of reasons, and the picture of imports.
+generate: bin/controller-gen bin/crd-ref-docs ## Deep copies, the API reference, and the table of reasons.
 	controller-gen object paths=./api/... paths=./examples/...
 	crd-ref-docs --log-level=ERROR --config=hack/crd-ref-docs.yaml --source-path=api --renderer=markdown --output-path=docs/reference/api.md
 	go run ./hack/reasons > docs/reference/reasons.md
 	go run ./hack/matrix page
-	go run ./hack/size -picture docs/development.md
 
 NAME_IMAGES := config/manager/kustomization.yaml examples/config/manager/kustomization.yaml config/scorecard/config.yaml config/olm-v1/catalog.yaml
 manifests: bin/controller-gen ## CRD and RBAC, from api/ and controllers/.
@@ -226,7 +225,7 @@ site: bin/site bin/hugo bin/release ## Render docs/ of all releases as a website
 	bin/site build -base $(SITE_BASE)
 site-check: site ## Open each page of the site in Chromium; overflow, a dead link, or a missing diagram is a failure.
 	go test -C hack/site -tags=site -count=1 -run=TestCheckFindsDefects .
-	bin/site check -base $(SITE_BASE) -screenshots dist/site-screenshots
+	bin/site check -base $(SITE_BASE)
 
 ##@ Cluster
 

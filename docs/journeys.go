@@ -15,11 +15,11 @@ type Journey struct {
 	// Commands and Tested are the numbers of commands that the page states: all commands, and the
 	// commands that tests run.
 	Commands, Tested int
-	// Steps are the sh fences of the page in their order.
+	// Steps are the steps of the page in their order.
 	Steps []Step
 }
 
-// Step is one sh fence of a page.
+// Step is one sh fence of a page, or one command of a console fence.
 type Step struct {
 	// Section is the heading above the fence.
 	Section string
@@ -29,7 +29,8 @@ type Step struct {
 	Commands []string
 	// Files are the manifests and patches that the reader saves before this step, by name.
 	Files map[string]string
-	// Answer is the text fence after the step, or empty if the page shows no output.
+	// Answer is the text fence after the step, or the output of the command in its console fence. It is
+	// empty if the page shows no output.
 	Answer string
 	// NotRun is the reason why no test runs the step, or empty if a test runs it.
 	NotRun string
@@ -43,7 +44,11 @@ var (
 	savedAs      = regexp.MustCompile("[Ss]ave this as `([\\w.-]+)`(?:[^\n]|\n[^\n])*:\n\n\\z")
 	heredoc      = regexp.MustCompile(`<<'?(\w+)'?`)
 	notRunItem   = regexp.MustCompile("(?m)^\\* `([^`]+)`: (.+)$")
+	// varying matches a word of an answer that differs from run to run: an age or a time.
+	varying = regexp.MustCompile(`^(?:` + anyTime + `)$`)
 )
+
+const anyTime = `(?:\d+[dhms])+|\d{4}-\d{2}-\d{2}T[\d:]{8}Z`
 
 // notRunHeading is the heading of the section that lists the commands that no test runs.
 const notRunHeading = "Commands that the tests do not run"
@@ -55,10 +60,11 @@ func ParseJourney(page string) (*Journey, error) {
 	if title == nil || counts == nil {
 		return nil, errors.New(`the page needs a title, and a line "Commands: N; the tests run all of them."`)
 	}
-	out := &Journey{Title: title[1]}
-	if err := out.read(page); err != nil {
+	steps, err := Steps(page)
+	if err != nil {
 		return nil, err
 	}
+	out := &Journey{Title: title[1], Steps: steps}
 	for i := range out.Steps {
 		out.Commands += len(out.Steps[i].Commands)
 		if out.Steps[i].NotRun == "" {
@@ -75,8 +81,8 @@ func ParseJourney(page string) (*Journey, error) {
 	return out, out.checkNotRun(page)
 }
 
-// read adds the steps of a page.
-func (j *Journey) read(page string) error {
+// Steps returns the steps of any page.
+func Steps(page string) (out []Step, err error) {
 	section, files := "", map[string]string{}
 	for _, at := range journeyBlock.FindAllStringSubmatchIndex(page, -1) {
 		group := func(name string) string {
@@ -98,18 +104,23 @@ func (j *Journey) read(page string) error {
 		case kind == "sh":
 			commands, err := splitCommands(text)
 			if err != nil {
-				return fmt.Errorf("section %q: %w", section, err)
+				return nil, fmt.Errorf("section %q: %w", section, err)
 			}
-			j.Steps = append(j.Steps, Step{Section: section, Script: text, Commands: commands, Files: files, NotRun: group("reason")})
+			out = append(out, Step{Section: section, Script: text, Commands: commands, Files: files, NotRun: group("reason")})
 			files = map[string]string{}
-		case kind == "text" || kind == "console":
-			if len(j.Steps) == 0 || j.Steps[len(j.Steps)-1].Answer != "" {
-				return fmt.Errorf("section %q: the output %q does not follow a command", section, text)
+		case kind == "console":
+			for _, one := range strings.Split("\n"+text, "\n$ ")[1:] {
+				command, answer, _ := strings.Cut(one, "\n")
+				out = append(out, Step{Section: section, Script: command, Commands: []string{command}, Answer: answer})
 			}
-			j.Steps[len(j.Steps)-1].Answer = text
+		case kind == "text":
+			if len(out) == 0 || out[len(out)-1].Answer != "" {
+				return nil, fmt.Errorf("section %q: the output %q does not follow a command", section, text)
+			}
+			out[len(out)-1].Answer = text
 		}
 	}
-	return nil
+	return out, nil
 }
 
 // splitCommands returns the commands of a script. A command starts at an unindented line that is
@@ -173,13 +184,16 @@ func (j *Journey) checkNotRun(page string) error {
 }
 
 // Check returns an error unless the lines of the answer are in the output, in their order. Runs of
-// blanks are equal, and "..." matches any text within a line.
+// blanks are equal, ages and times match other ones, and "..." matches any text within a line.
 func (s *Step) Check(output string) error {
 	var pattern strings.Builder
 	for line := range strings.Lines(s.Answer) {
 		words := strings.Fields(line)
 		for i, word := range words {
 			words[i] = strings.ReplaceAll(regexp.QuoteMeta(word), `\.\.\.`, `.*`)
+			if varying.MatchString(word) {
+				words[i] = "(?:" + anyTime + ")"
+			}
 		}
 		if len(words) > 0 {
 			pattern.WriteString(`(?s:.*)^ *` + strings.Join(words, " +") + ` *$`)

@@ -50,6 +50,38 @@ func TestParseJourney(t *testing.T) {
 	}
 }
 
+// Each command of a console fence is a step with its output. Ages, times, and blanks can differ.
+func TestSteps(t *testing.T) {
+	const page = "# Title\n\n```console\n$ kubectl apply -f a\n$ kubectl get foos\nNAME     UP     AGE\nfoo-01   true   2m3s\n```\n" +
+		"Text\n$ no step\n\n```yaml\n$ no step\n```\n\n```console\n$ date\n2026-01-02T03:04:05Z\n```\n"
+	got, err := docs.Steps(page)
+	want := []docs.Step{
+		{Section: "Title", Script: "kubectl apply -f a", Commands: []string{"kubectl apply -f a"}},
+		{
+			Section: "Title", Script: "kubectl get foos", Commands: []string{"kubectl get foos"},
+			Answer: "NAME     UP     AGE\nfoo-01   true   2m3s",
+		},
+		{Section: "Title", Script: "date", Commands: []string{"date"}, Answer: "2026-01-02T03:04:05Z\n"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Fatalf("%v, the page (-want +got):\n%s", err, diff)
+	}
+	for output, want := range map[string]bool{
+		"NAME UP AGE\nfoo-01 true 9s\n":    true,
+		"NAME UP AGE\nfoo-01 false 9s\n":   false,
+		"NAME UP AGE\nfoo-01 true old\n":   false,
+		"NAME UP AGE\n":                    false,
+		"NAME UP AGE\nfoo-01 true 1d 9s\n": false,
+	} {
+		if err := got[1].Check(output); (err == nil) != want {
+			t.Errorf("%q: %v", output, err)
+		}
+	}
+	if err := got[2].Check("2031-12-31T23:59:59Z\n"); err != nil {
+		t.Error(err)
+	}
+}
+
 // A page with a wrong number, a missing reason, or a reason without a marker is refused.
 func TestParseJourneyRefuses(t *testing.T) {
 	for name, page := range map[string]string{

@@ -10,15 +10,15 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/kustomize/api/krusty"
-	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/kustomize/api/types"
+
+	"github.com/example/nginx-operator/hack/kustomize"
 )
 
 // TestChartEqualsConfig verifies that config/ is the only source. The rendered chart has the same
 // objects, except the Namespace, Helm's labels, and the annotation that keeps the CRD.
 func TestChartEqualsConfig(t *testing.T) {
-	kustomizer := krusty.MakeKustomizer(krusty.MakeDefaultOptions())
-	installed, err := kustomizer.Run(filesys.MakeFsOnDisk(), filepath.Join(repository, "config", "default"))
+	installed, err := kustomize.Render(filepath.Join(repository, "config"), types.Kustomization{Resources: []string{"default"}})
 	must(t, err)
 	all, err := render(repository)
 	must(t, err)

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/package-url/packageurl-go"
 )
@@ -166,19 +167,7 @@ func perPlatform(found *remote.Descriptor) ([]v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	manifest, err := index.IndexManifest()
-	if err != nil {
-		return nil, err
-	}
-	var out []v1.Image
-	for _, descriptor := range manifest.Manifests {
-		one, err := index.Image(descriptor.Digest)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, one)
-	}
-	return out, nil
+	return partial.FindImages(index, func(v1.Descriptor) bool { return true })
 }
 
 func (l location) readVariant(ctx context.Context, from v1.Image, base string) (variant, error) {

@@ -60,46 +60,46 @@ func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet(command, flag.ContinueOnError)
 	var where location
 	flags.StringVar((*string)(&where), "registry", "", "the `registry` that keeps images under their full names; else that of each name")
+	b := build{parameters: map[string]any{}}
 	switch command {
-	case "digest":
+	case "digest", "referrers":
 		if err := flags.Parse(args[1:]); err != nil {
 			return err
 		}
-		return printDigests(ctx, where, flags.Args())
-	case "referrers":
-		if err := flags.Parse(args[1:]); err != nil {
-			return err
+		if command == "digest" {
+			return printDigests(ctx, where, flags.Args())
 		}
 		return printReferrers(ctx, where, flags.Arg(0))
 	case "programs":
-		return describePrograms(flags, args[1:])
+		return describePrograms(flags, b, args[1:])
 	case "attest":
-		var b build
-		var made, base, out string
-		flags.StringVar(&b.commit, "commit", "", "the `commit` that was built")
+		b.addFlags(flags)
 		flags.BoolVar(&b.modified, "modified", false, "files differed from the commit")
-		flags.StringVar(&made, "time", "", "the `time` of the commit, RFC 3339")
-		flags.StringVar(&base, "base", "", "the `image` that the last stage of the Dockerfile is from; none for scratch")
-		b.parameters = map[string]any{}
+		base := flags.String("base", "", "the `image` that the last stage of the Dockerfile is from; none for scratch")
 		flags.Func("parameter", "what the build was asked for, as `NAME=VALUE`; may be repeated", func(text string) error {
 			key, value, _ := strings.Cut(text, "=")
 			b.parameters[key] = value
 			return nil
 		})
-		flags.StringVar(&out, "out", "", "the `directory` for the documents")
+		out := flags.String("out", "", "the `directory` for the documents")
 		if err := flags.Parse(args[1:]); err != nil {
 			return err
 		}
-		if flags.NArg() != 1 || b.commit == "" || len(b.parameters) == 0 || out == "" {
+		if flags.NArg() != 1 || b.commit == "" || b.time.IsZero() || len(b.parameters) == 0 || *out == "" {
 			return errors.New("attest needs -commit, -time, -parameter, -out and one image")
 		}
-		var err error
-		if b.time, err = time.Parse(time.RFC3339, made); err != nil {
-			return fmt.Errorf("failed to read -time: %w", err)
-		}
-		return attest(ctx, where, flags.Arg(0), base, b, out)
+		return attest(ctx, where, flags.Arg(0), *base, b, *out)
 	}
 	return fmt.Errorf("unknown command %q: digest, referrers, programs or attest", command)
+}
+
+// addFlags adds the flags of the commit that was built.
+func (b *build) addFlags(flags *flag.FlagSet) {
+	flags.StringVar(&b.commit, "commit", "", "the `commit` that was built")
+	flags.Func("time", "the `time` of the commit, RFC 3339", func(text string) (err error) {
+		b.time, err = time.Parse(time.RFC3339, text)
+		return err
+	})
 }
 
 func printDigests(ctx context.Context, where location, images []string) error {

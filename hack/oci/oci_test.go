@@ -47,26 +47,27 @@ func startRegistry(t *testing.T, referrers bool) location {
 	return location(strings.TrimPrefix(server.URL, "http://"))
 }
 
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // newLayer returns a layer that contains the files.
 func newLayer(t *testing.T, files map[string][]byte) v1.Layer {
 	t.Helper()
 	var archive bytes.Buffer
 	writer := tar.NewWriter(&archive)
 	for _, file := range slices.Sorted(maps.Keys(files)) {
-		if err := writer.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: file, Mode: 0o755, Size: int64(len(files[file]))}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, writer.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: file, Mode: 0o755, Size: int64(len(files[file]))}))
 		if _, err := writer.Write(files[file]); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := writer.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, writer.Close())
 	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(archive.Bytes())), nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return layer
 }
 
@@ -79,32 +80,30 @@ func (l location) push(t *testing.T, image string, layers ...v1.Layer) {
 		if err == nil {
 			one, err = mutate.AppendLayers(one, layers...)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: one, Descriptor: v1.Descriptor{Platform: &platform}})
 	}
 	ref, err := l.reference(image)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := remote.WriteIndex(ref, index); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, remote.WriteIndex(ref, index))
+}
+
+// pushCatalog pushes a base image, and an image from it with a Go program and two other files.
+func (l location) pushCatalog(t *testing.T) {
+	t.Helper()
+	base := newLayer(t, map[string][]byte{"etc/passwd": []byte("root")})
+	l.push(t, testBase, base)
+	l.push(t, testImage, base, newLayer(t, map[string][]byte{
+		"bin/opm": ownProgram(t), "bin/text": []byte("#!/bin/sh"), "bin/other": []byte("\x7fELF and no Go"),
+	}))
 }
 
 // ownProgram returns the binary of this test, which is a Go program with modules.
 func ownProgram(t *testing.T) []byte {
 	t.Helper()
 	file, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return raw
+	must(t, err)
+	return readFile(t, file)
 }
 
 func (l location) attest(t *testing.T, out string, more ...string) error {
@@ -118,18 +117,14 @@ func (l location) attest(t *testing.T, out string, more ...string) error {
 func readFile(t *testing.T, file string) []byte {
 	t.Helper()
 	raw, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return raw
 }
 
 func readSBOM(t *testing.T, raw []byte) *spdx.Document {
 	t.Helper()
 	document := &spdx.Document{}
-	if err := spdxjson.ReadInto(bytes.NewReader(raw), document); err != nil {
-		t.Fatal(err)
-	}
+	must(t, spdxjson.ReadInto(bytes.NewReader(raw), document))
 	if err := spdxlib.ValidateDocument(document); err != nil {
 		t.Errorf("the SBOM is not valid: %v", err)
 	}
@@ -141,14 +136,10 @@ func readSBOM(t *testing.T, raw []byte) *spdx.Document {
 func TestDocumentsAreBesideTheImage(t *testing.T) {
 	for _, referrers := range []bool{true, false} {
 		l, out := startRegistry(t, referrers), t.TempDir()
-		base := newLayer(t, map[string][]byte{"etc/passwd": []byte("root")})
-		l.push(t, testBase, base)
-		l.push(t, testImage, base, newLayer(t, map[string][]byte{"bin/opm": ownProgram(t)}))
+		l.pushCatalog(t)
 		want := map[string]string{}
 		for range 2 {
-			if err := l.attest(t, out, "-base", testBase); err != nil {
-				t.Fatal(err)
-			}
+			must(t, l.attest(t, out, "-base", testBase))
 			for mediaType, file := range map[string]string{
 				spdxMediaType: "sbom/nginx-operator-catalog.spdx.json", inTotoMediaType: "provenance/nginx-operator-catalog.intoto.json",
 			} {
@@ -160,9 +151,7 @@ func TestDocumentsAreBesideTheImage(t *testing.T) {
 			}
 		}
 		digest, err := l.digest(t.Context(), testImage)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if diff := cmp.Diff(want, l.attached(t, digest)); diff != "" {
 			t.Errorf("referrers %v: %s", referrers, diff)
 		}
@@ -179,31 +168,21 @@ func TestDocumentsAreBesideTheImage(t *testing.T) {
 func (l location) attached(t *testing.T, digest v1.Hash) map[string]string {
 	t.Helper()
 	ref, err := l.reference(testImage)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	listed, err := l.referrers(t.Context(), testImage)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	out := map[string]string{}
 	for _, found := range listed {
 		artifact, err := remote.Image(ref.Context().Digest(found.Digest.String()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		written, err := artifact.Manifest()
 		if err != nil || written.Subject.Digest != digest || len(written.Layers) != 1 {
 			t.Fatalf("got %+v (%v)", written, err)
 		}
 		layer, err := remote.Layer(ref.Context().Digest(written.Layers[0].Digest.String()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		content, err := layer.Compressed()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		raw, err := io.ReadAll(content)
 		if err != nil || out[written.ArtifactType] != "" {
 			t.Fatalf("read %s: %v; had %q", written.ArtifactType, err, out[written.ArtifactType])
@@ -217,14 +196,8 @@ func (l location) attached(t *testing.T, digest v1.Hash) map[string]string {
 // checksum, and package URL. Each platform's variant contains the layer, and the layer the program.
 func TestSBOM(t *testing.T) {
 	l, out := startRegistry(t, true), t.TempDir()
-	base := newLayer(t, map[string][]byte{"etc/passwd": []byte("root")})
-	l.push(t, testBase, base)
-	l.push(t, testImage, base, newLayer(t, map[string][]byte{
-		"bin/opm": ownProgram(t), "bin/text": []byte("#!/bin/sh"), "bin/other": []byte("\x7fELF and no Go"),
-	}))
-	if err := l.attest(t, out, "-base", testBase); err != nil {
-		t.Fatal(err)
-	}
+	l.pushCatalog(t)
+	must(t, l.attest(t, out, "-base", testBase))
 	document := readSBOM(t, readFile(t, filepath.Join(out, "sbom/nginx-operator-catalog.spdx.json")))
 	if document.SPDXVersion != "SPDX-2.3" || document.CreationInfo.Created != "2026-11-23T10:29:15Z" || document.DocumentName != testImage {
 		t.Errorf("got %s of %s for %s", document.SPDXVersion, document.CreationInfo.Created, document.DocumentName)
@@ -293,24 +266,16 @@ func related(document *spdx.Document, from []*spdx.Package, how string) (out []*
 
 func TestProvenance(t *testing.T) {
 	l, out := startRegistry(t, true), t.TempDir()
-	base := newLayer(t, map[string][]byte{"etc/passwd": []byte("root")})
-	l.push(t, testBase, base)
-	l.push(t, testImage, base, newLayer(t, map[string][]byte{"bin/opm": ownProgram(t)}))
+	l.pushCatalog(t)
 	digest := func(image string) string {
 		found, err := l.digest(t.Context(), image)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return found.Hex
 	}
-	if err := l.attest(t, out, "-base", testBase, "-modified"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.attest(t, out, "-base", testBase, "-modified"))
 	raw := readFile(t, filepath.Join(out, "provenance/nginx-operator-catalog.intoto.json"))
 	var statement intoto.Statement
-	if err := protojson.Unmarshal(raw, &statement); err != nil {
-		t.Fatal(err)
-	}
+	must(t, protojson.Unmarshal(raw, &statement))
 	if err := statement.Validate(); err != nil {
 		t.Error(err)
 	}
@@ -347,19 +312,11 @@ func TestProvenance(t *testing.T) {
 func TestImageFromScratch(t *testing.T) {
 	l, out := startRegistry(t, true), t.TempDir()
 	made, err := mutate.AppendLayers(empty.Image, newLayer(t, map[string][]byte{"manifests/csv.yaml": []byte("kind: ClusterServiceVersion")}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ref, err := l.reference(testImage)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := remote.Write(ref, made); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.attest(t, out); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, remote.Write(ref, made))
+	must(t, l.attest(t, out))
 	document := readSBOM(t, readFile(t, filepath.Join(out, "sbom/nginx-operator-catalog.spdx.json")))
 	var got []string
 	for _, p := range document.Packages {

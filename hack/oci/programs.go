@@ -11,25 +11,18 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 )
 
 // describePrograms parses the arguments of the command programs, and writes the SBOM.
-func describePrograms(flags *flag.FlagSet, args []string) error {
-	var b build
-	flags.StringVar(&b.commit, "commit", "", "the `commit` that was built")
-	made := flags.String("time", "", "the `time` of the commit, RFC 3339")
+func describePrograms(flags *flag.FlagSet, b build, args []string) error {
+	b.addFlags(flags)
 	release := flags.String("release", "", "the `release` of the programs")
 	out := flags.String("out", "", "the `file` for the SBOM")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if flags.NArg() == 0 || b.commit == "" || *release == "" || *out == "" {
+	if flags.NArg() == 0 || b.commit == "" || b.time.IsZero() || *release == "" || *out == "" {
 		return errors.New("programs needs -commit, -time, -release, -out and programs")
-	}
-	var err error
-	if b.time, err = time.Parse(time.RFC3339, *made); err != nil {
-		return fmt.Errorf("failed to read -time: %w", err)
 	}
 	var programs []program
 	for _, file := range flags.Args() {

@@ -7,6 +7,7 @@ import (
 	"compress/gzip"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -52,38 +53,34 @@ func tarball(files []packed) ([]byte, error) {
 	var out bytes.Buffer
 	compressor := gzip.NewWriter(&out)
 	archive := tar.NewWriter(compressor)
-	for _, file := range files {
-		header := &tar.Header{Name: file.name, Mode: int64(file.mode), Size: int64(len(file.content))}
-		if err := archive.WriteHeader(header); err != nil {
-			return nil, fmt.Errorf("failed to pack %s: %w", file.name, err)
-		}
-		if _, err := archive.Write(file.content); err != nil {
-			return nil, fmt.Errorf("failed to pack %s: %w", file.name, err)
-		}
-	}
-	if err := errors.Join(archive.Close(), compressor.Close()); err != nil {
-		return nil, fmt.Errorf("failed to pack: %w", err)
-	}
-	return out.Bytes(), nil
+	err := pack(files, func(file packed) (io.Writer, error) {
+		return archive, archive.WriteHeader(&tar.Header{Name: file.name, Mode: int64(file.mode), Size: int64(len(file.content))})
+	})
+	return out.Bytes(), errors.Join(err, archive.Close(), compressor.Close())
 }
 
 // zipped returns a zip archive of the files.
 func zipped(files []packed) ([]byte, error) {
 	var out bytes.Buffer
 	archive := zip.NewWriter(&out)
-	for _, file := range files {
+	err := pack(files, func(file packed) (io.Writer, error) {
 		header := &zip.FileHeader{Name: file.name, Method: zip.Deflate}
 		header.SetMode(file.mode)
-		entry, err := archive.CreateHeader(header)
+		return archive.CreateHeader(header)
+	})
+	return out.Bytes(), errors.Join(err, archive.Close())
+}
+
+// pack writes the files to an archive. add starts the next file.
+func pack(files []packed, add func(packed) (io.Writer, error)) error {
+	for _, file := range files {
+		to, err := add(file)
+		if err == nil {
+			_, err = to.Write(file.content)
+		}
 		if err != nil {
-			return nil, fmt.Errorf("failed to pack %s: %w", file.name, err)
-		}
-		if _, err := entry.Write(file.content); err != nil {
-			return nil, fmt.Errorf("failed to pack %s: %w", file.name, err)
+			return fmt.Errorf("failed to pack %s: %w", file.name, err)
 		}
 	}
-	if err := archive.Close(); err != nil {
-		return nil, fmt.Errorf("failed to pack: %w", err)
-	}
-	return out.Bytes(), nil
+	return nil
 }

@@ -98,16 +98,10 @@ func readCatalogTemplate(t *testing.T) (*project, catalogTemplate) {
 		t.Setenv(name, "")
 	}
 	p, err := load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text, err := template()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var content catalogTemplate
-	if err := yaml.Unmarshal([]byte(text), &content); err != nil {
-		t.Fatal(err)
-	}
+	must(t, yaml.Unmarshal([]byte(text), &content))
 	return p, content
 }

@@ -1,10 +1,7 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"regexp"
 	"strings"
 
@@ -16,12 +13,9 @@ const chartDir = "charts/" + operatorName
 // digestValue matches the digest of the operator's image in the chart's values.
 var digestValue = regexp.MustCompile(`(?m)^(image:\n(?:(?:  .*)?\n)*?  digest:)[^\n#]*`)
 
-// chartFiles packs the Helm chart, if the repository has one, as `helm package` does. The image of
-// the operator has its digest in image.digest of the values.
+// chartFiles packs the Helm chart as `helm package` does. The image of the operator has its digest in
+// image.digest of the values.
 func (p *project) chartFiles(operator string) (map[string][]byte, error) {
-	if _, err := os.Stat(chartDir); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
 	files, err := readTree(chartDir, operatorName)
 	if err != nil {
 		return nil, err

@@ -18,19 +18,12 @@ import (
 // version or without image.digest is an error.
 func TestChart(t *testing.T) {
 	p := realRelease(t)
-	if err := os.RemoveAll(chartDir); err != nil {
-		t.Fatal(err)
-	}
-	if made, err := p.chartFiles("r/me/nginx-operator@sha256:12"); len(made) != 0 || err != nil {
-		t.Errorf("without a chart: got %d files, %v", len(made), err)
-	}
+	must(t, os.RemoveAll(chartDir))
 	chart := "name: nginx-operator\nversion: " + p.version + "\n"
 	values := "image:\n  repository: ghcr.io/example/nginx-operator\n\n  # none\n  digest: \"\"\nother:\n  digest: \"\"\n"
 	files(t, map[string]string{chartDir + "/Chart.yaml": chart, chartDir + "/values.yaml": values, chartDir + "/templates/a.yaml": "a"})
 	made, err := p.chartFiles("r/me/nginx-operator@sha256:12")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got := untar(t, made["nginx-operator-"+p.version+".tgz"])
 	want := map[string]string{
 		"nginx-operator/Chart.yaml": chart, "nginx-operator/templates/a.yaml": "a",
@@ -54,22 +47,16 @@ func TestChart(t *testing.T) {
 func untar(t *testing.T, archive []byte) map[string]string {
 	t.Helper()
 	plain, err := gzip.NewReader(bytes.NewReader(archive))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	out := map[string]string{}
 	for reader := tar.NewReader(plain); ; {
 		header, err := reader.Next()
 		if errors.Is(err, io.EOF) {
 			return out
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		text, err := io.ReadAll(reader)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		out[header.Name] = string(text)
 		if strings.Contains(header.Name, pluginName) && header.Mode&0o111 == 0 {
 			t.Errorf("%s is not executable: %o", header.Name, header.Mode)
@@ -81,19 +68,13 @@ func untar(t *testing.T, archive []byte) map[string]string {
 func unzip(t *testing.T, archive []byte) map[string]string {
 	t.Helper()
 	reader, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	out := map[string]string{}
 	for _, file := range reader.File {
 		content, err := file.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		text, err := io.ReadAll(content)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		out[file.Name] = string(text)
 	}
 	return out

@@ -23,11 +23,12 @@ const (
 // relatedImage is an entry of the bundle's relatedImages, which mirroring tools read.
 type relatedImage struct{ Name, Image string }
 
-// clusterServiceVersion contains the fields of a ClusterServiceVersion that reference images.
+// clusterServiceVersion contains fields of a ClusterServiceVersion.
 type clusterServiceVersion struct {
 	Spec struct {
-		RelatedImages []relatedImage
-		Install       struct {
+		MinKubeVersion string
+		RelatedImages  []relatedImage
+		Install        struct {
 			Spec struct {
 				Deployments []struct{ Spec appsv1.DeploymentSpec }
 			}

@@ -141,9 +141,7 @@ func TestListImages(t *testing.T) {
 			do(t, "external")
 		}
 		p, err := load()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		images, err := p.pulled()
 		if diff := cmp.Diff(test.want, images); diff != "" || err != nil {
 			t.Errorf("%s: %v\n%s", test.cluster, err, diff)
@@ -203,9 +201,7 @@ func TestBaseOfDockerfile(t *testing.T) {
 	want := map[string]string{"../../Dockerfile": "", "../../catalog.Dockerfile": "quay.io/operator-framework/opm"}
 	for file := range want {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got[file], _, _ = strings.Cut(base(string(text)), ":")
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -18,23 +18,15 @@ func TestAirGappedNamesEveryImage(t *testing.T) {
 		t.Setenv(name, "")
 	}
 	p, err := load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	images, err := p.pulled()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text, err := os.ReadFile("docs/guide/air-gapped.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var want, got []string
 	for _, image := range images {
 		repository, err := untagged(image)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		want = append(want, repository)
 	}
 	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(string(text), -1) {

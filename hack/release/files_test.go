@@ -8,9 +8,7 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/pem"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,21 +24,14 @@ import (
 func realRelease(t *testing.T) *project {
 	t.Helper()
 	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dir := t.TempDir()
 	t.Chdir(dir)
 	for _, name := range []string{"CLUSTER", "IMAGE_REGISTRY", "USE_IMAGE_DIGESTS", "NGINX_IMAGE", "EXPORTER_IMAGE", "RELEASE_KEY"} {
 		t.Setenv(name, "")
 	}
 	for _, dir := range []string{"config", "bundle", "charts"} {
-		if _, err := os.Stat(filepath.Join(root, dir)); dir == "charts" && errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err := os.CopyFS(dir, os.DirFS(filepath.Join(root, dir))); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.CopyFS(dir, os.DirFS(filepath.Join(root, dir))))
 	}
 	made := map[string]string{
 		"bin/cluster": "#!/bin/sh\nshift 2\nexec \"$@\"\n",
@@ -51,9 +42,7 @@ func realRelease(t *testing.T) *project {
 	}
 	for _, file := range []string{"VERSION", "CHANGELOG.md", "LICENSE", krewManifest} {
 		content, err := os.ReadFile(filepath.Join(root, file))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		made[file] = string(content)
 	}
 	for _, image := range []string{"nginx-operator", "nginx-operator-bundle", "nginx-operator-catalog", "nginx-operator-scorecard"} {
@@ -69,9 +58,7 @@ func realRelease(t *testing.T) *project {
 	git(t, "commit", "--quiet", "--message=state")
 	t.Setenv("PATH", dir+"/tools"+":"+os.Getenv("PATH"))
 	p, err := load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return p
 }
 
@@ -79,17 +66,11 @@ func realRelease(t *testing.T) *project {
 func newKey(t *testing.T) (file string, public *ecdsa.PublicKey) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	der, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	file = filepath.Join(t.TempDir(), "release.key")
-	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600))
 	return file, &key.PublicKey
 }
 
@@ -97,15 +78,11 @@ func newKey(t *testing.T) (file string, public *ecdsa.PublicKey) {
 func readRelease(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	out := map[string]string{}
 	for _, entry := range entries {
 		content, err := os.ReadFile(filepath.Join(dir, entry.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		out[entry.Name()] = string(content)
 	}
 	return out
@@ -119,9 +96,7 @@ func TestReleaseIsReproducible(t *testing.T) {
 	t.Setenv("RELEASE_KEY", key)
 	files(t, map[string]string{"dist/first/left.txt": "of an earlier release"})
 	for _, dir := range []string{"dist/first", "dist/second"} {
-		if err := p.packRelease(dir); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.packRelease(dir))
 	}
 	made := readRelease(t, "dist/first")
 	if diff := cmp.Diff(made, readRelease(t, "dist/second")); diff != "" {
@@ -138,10 +113,7 @@ func TestReleaseIsReproducible(t *testing.T) {
 		"kubectl-nginx_linux_arm64.tar.gz", "kubectl-nginx_windows_amd64.zip", "kubectl-nginx_windows_arm64.zip",
 		"nginx-operator-bundle.intoto.json", "nginx-operator-bundle.spdx.json", "nginx-operator-catalog.intoto.json",
 		"nginx-operator-catalog.spdx.json", "nginx-operator-scorecard.intoto.json", "nginx-operator-scorecard.spdx.json",
-		"nginx-operator.intoto.json", "nginx-operator.spdx.json", "release-notes.md",
-	}
-	if _, err := os.Stat(chartDir); err == nil {
-		want = append(want, "nginx-operator-"+p.version+".tgz")
+		"nginx-operator.intoto.json", "nginx-operator.spdx.json", "nginx-operator-" + p.version + ".tgz", "release-notes.md",
 	}
 	var got []string
 	for name, content := range made {
@@ -174,9 +146,7 @@ func TestUnsigned(t *testing.T) {
 		"text", "-----BEGIN ENCRYPTED SIGSTORE PRIVATE KEY-----\nAA==\n-----END ENCRYPTED SIGSTORE PRIVATE KEY-----\n",
 		"-----BEGIN PRIVATE KEY-----\nAA==\n-----END PRIVATE KEY-----\n",
 	} {
-		if err := os.WriteFile(wrong, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(wrong, []byte(content), 0o600))
 		if _, err := signed([]byte("text"), wrong); err == nil || !strings.Contains(err.Error(), "openssl genpkey") {
 			t.Errorf("%q is a key: %v", content, err)
 		}
@@ -205,9 +175,7 @@ func TestReleaseNotes(t *testing.T) {
 // TestDocumentsAreNeeded checks that a release without the SBOM of an image is an error.
 func TestDocumentsAreNeeded(t *testing.T) {
 	p := realRelease(t)
-	if err := os.Remove("dist/sbom/nginx-operator-catalog.spdx.json"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove("dist/sbom/nginx-operator-catalog.spdx.json"))
 	if err := p.packRelease(releaseDir); err == nil || !strings.Contains(err.Error(), "make images") {
 		t.Errorf("got the error %v", err)
 	}

@@ -76,9 +76,7 @@ func repository(t *testing.T) (calls func() string) {
 		if err != nil {
 			return ""
 		}
-		if err := os.Remove(root + "/calls"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Remove(root+"/calls"))
 		return string(text)
 	}
 }
@@ -86,12 +84,8 @@ func repository(t *testing.T) (calls func() string) {
 func files(t *testing.T, contents map[string]string) {
 	t.Helper()
 	for file, content := range contents {
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(content), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		must(t, os.WriteFile(file, []byte(content), 0o755))
 	}
 }
 
@@ -123,40 +117,24 @@ func want(t *testing.T, contents map[string]string) {
 
 func do(t *testing.T, args ...string) {
 	t.Helper()
-	if err := run(args); err != nil {
+	must(t, run(args))
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestEnvironment checks that older versions are sorted as versions, and do not include the current
+// TestOlderReleases checks that older versions are sorted as versions, and do not include the current
 // version.
-func TestEnvironment(t *testing.T) {
+func TestOlderReleases(t *testing.T) {
 	repository(t)
-	for cluster, want := range map[string][]string{
-		"local": {
-			"REPO_ROOT=/repo", "VERSION=0.10.0", "CLUSTER=local", "DELIVERY=/repo", "OPERATOR_IMAGE=ghcr.io/example/nginx-operator:v0.10.0",
-			"BUNDLE_IMAGE=ghcr.io/example/nginx-operator-bundle:v0.10.0", "CATALOG_IMAGE=ghcr.io/example/nginx-operator-catalog:v0.10.0",
-			"IMAGES=ghcr.io/example/nginx-operator", "OLDER_VERSIONS=0.2.0 0.9.0", "OLDER_DELIVERIES=/repo/dist/releases",
-			"NEXT_VERSION=0.10.1", "NEXT_DELIVERY=/repo/dist/next", "FIRST_VERSION=0.2.0",
-			"FIRST_CATALOG_IMAGE=ghcr.io/example/nginx-operator-catalog:v0.2.0",
-		},
-		"external": {
-			"REPO_ROOT=/repo", "VERSION=0.10.0", "CLUSTER=external", "DELIVERY=/repo/dist/external", "OPERATOR_IMAGE=r/me/nginx-operator:v0.10.0",
-			"BUNDLE_IMAGE=r/me/nginx-operator-bundle:v0.10.0", "CATALOG_IMAGE=r/me/nginx-operator-catalog:v0.10.0",
-			"IMAGES=r/me/nginx-operator", "OLDER_VERSIONS=0.2.0 0.9.0", "OLDER_DELIVERIES=/repo/dist/releases",
-			"NEXT_VERSION=0.10.1", "NEXT_DELIVERY=/repo/dist/next", "FIRST_VERSION=0.2.0",
-			"FIRST_CATALOG_IMAGE=r/me/nginx-operator-catalog:v0.2.0",
-		},
-	} {
-		t.Setenv("CLUSTER", cluster)
-		t.Setenv("IMAGE_REGISTRY", "r/me")
-		p, err := load()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, p.environment("/repo")); diff != "" {
-			t.Errorf("%s: %s", cluster, diff)
-		}
+	p, err := load()
+	must(t, err)
+	if diff := cmp.Diff([]string{"0.2.0", "0.9.0"}, p.older); diff != "" || p.next != "0.10.1" {
+		t.Errorf("next is %s, older releases: %s", p.next, diff)
 	}
 }
 
@@ -182,24 +160,17 @@ func TestRegistryIsNeeded(t *testing.T) {
 func TestTree(t *testing.T) {
 	repository(t)
 	do(t, "tree", "previous")
-	origin := git(t, "rev-parse", "HEAD~4")
-	want(t, map[string]string{
-		"dist/releases/v0.9.0/main.go": "done 0.9.0", "dist/releases/v0.9.0/.commit": origin + " ghcr.io/example\n",
-		"dist/releases/v0.9.0/config/manager.yaml": "ghcr.io/example/nginx-operator:v0.9.0",
-	})
-	files(t, map[string]string{"dist/releases/v0.9.0/built": "by somebody"})
+	tree := "dist/releases/v0.9.0"
+	want(t, map[string]string{tree + "/main.go": "done 0.9.0", tree + "/config/manager.yaml": "ghcr.io/example/nginx-operator:v0.9.0"})
+	files(t, map[string]string{tree + "/built": "by somebody"})
 	do(t, "tree", "0.9.0")
-	want(t, map[string]string{"dist/releases/v0.9.0/built": "by somebody"})
+	want(t, map[string]string{tree + "/built": "by somebody"})
 
 	t.Setenv("CLUSTER", "external")
 	t.Setenv("IMAGE_REGISTRY", "r/me")
 	do(t, "tree", "0.9.0")
-	want(t, map[string]string{
-		"dist/releases/v0.9.0/.commit": origin + " r/me\n", "dist/releases/v0.9.0/config/manager.yaml": "r/me/nginx-operator:v0.9.0",
-		"dist/releases/v0.9.0/catalog/nginx-operator/bundles/v0.9.0.yaml": "r/me/bundle",
-		"dist/releases/v0.9.0/docs/reference/a.md":                        "ghcr.io/example/",
-	})
-	if _, err := os.Stat("dist/releases/v0.9.0/built"); err == nil {
+	want(t, map[string]string{tree + "/config/manager.yaml": "r/me/nginx-operator:v0.9.0", tree + "/docs/reference/a.md": "ghcr.io/example/"})
+	if _, err := os.Stat(tree + "/built"); err == nil {
 		t.Error("the tree for another registry is not new")
 	}
 	if err := run([]string{"tree", "7.0.0"}); err == nil || !strings.Contains(err.Error(), "--unshallow") {

@@ -16,9 +16,7 @@ import (
 // checksum. The archive contains the program for that platform.
 func TestPlugin(t *testing.T) {
 	manifest, err := os.ReadFile("../../" + krewManifest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	calls := repository(t)
 	made := map[string]string{krewManifest: string(manifest), "LICENSE": "license"}
 	for _, platform := range pluginPlatforms {
@@ -28,9 +26,7 @@ func TestPlugin(t *testing.T) {
 	do(t, "plugin")
 	built := calls()
 	filled, err := os.ReadFile(filepath.Join(pluginDir, "krew.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var plugin struct {
 		Spec struct {
 			Version   string
@@ -40,9 +36,7 @@ func TestPlugin(t *testing.T) {
 			}
 		}
 	}
-	if err := yaml.Unmarshal(filled, &plugin); err != nil {
-		t.Fatal(err)
-	}
+	must(t, yaml.Unmarshal(filled, &plugin))
 	if plugin.Spec.Version != "v0.10.0" || len(plugin.Spec.Platforms) != len(pluginPlatforms) {
 		t.Fatalf("version %s, %d platforms", plugin.Spec.Version, len(plugin.Spec.Platforms))
 	}
@@ -50,9 +44,7 @@ func TestPlugin(t *testing.T) {
 		platform := one.Selector.MatchLabels.OS + "_" + one.Selector.MatchLabels.Arch
 		archive := filepath.Join(pluginDir, path.Base(one.URI))
 		packed, err := os.ReadFile(archive)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if sum := fmt.Sprintf("%x", sha256.Sum256(packed)); sum != one.SHA256 || !strings.Contains(one.URI, "/v0.10.0/") {
 			t.Errorf("%s: %s has checksum %s, want %s", platform, one.URI, sum, one.SHA256)
 		}

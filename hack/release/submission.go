@@ -2,13 +2,11 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"path"
 	"path/filepath"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/version"
-	"sigs.k8s.io/yaml"
 )
 
 const (
@@ -76,15 +74,9 @@ func (p *project) submission(operator string) ([]packed, error) {
 // openShiftVersions returns the range of OpenShift versions that a bundle supports. OpenShift 4.N
 // has Kubernetes 1.(N+13).
 func openShiftVersions(bundle string) (string, error) {
-	text, err := os.ReadFile(filepath.Join(bundle, csvFile))
-	var csv struct {
-		Spec struct{ MinKubeVersion string }
-	}
-	if err == nil {
-		err = yaml.Unmarshal(text, &csv)
-	}
+	csv, err := readCSV(bundle)
 	if err != nil {
-		return "", fmt.Errorf("failed to read minKubeVersion: %w", err)
+		return "", err
 	}
 	oldest, err := version.ParseSemantic(csv.Spec.MinKubeVersion)
 	if err != nil {

@@ -37,7 +37,7 @@ type checker struct {
 }
 
 // check opens each page of dist/site in Chromium, and returns an error if it finds a problem.
-func check(ctx context.Context, base, screenshots string) error {
+func check(ctx context.Context, base string) error {
 	started, site := time.Now(), os.DirFS(outputDir)
 	urls, err := urlsOf(site)
 	if err != nil {
@@ -70,11 +70,6 @@ func check(ctx context.Context, base, screenshots string) error {
 	c.problems = append(c.problems, missingFiles(c.pages, treesOf(latest))...)
 	if err := c.tryControls(); err != nil {
 		c.problems = append(c.problems, fmt.Sprintf("the controls of the pages fail: %v", err))
-	}
-	if screenshots != "" {
-		if err := c.takeScreenshots(screenshots); err != nil {
-			return err
-		}
 	}
 	diagrams := 0
 	for _, p := range c.pages {

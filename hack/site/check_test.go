@@ -20,32 +20,22 @@ func TestCheckFindsDefects(t *testing.T) {
 		t.Fatalf("%v, %v", urls, err)
 	}
 	address, stop, err := serve(t.Context(), site, "/docs/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer stop()
 	rules, err := accessibility.read(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b, err := startBrowser(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer b.stop()
 
 	root := address + "/docs/"
 	pages := map[string]inspection{}
 	for _, w := range windows {
 		got, err := b.inspect(root+urls[0], w)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		pages[root+urls[0]] = got
 		violations, err := b.violations(string(rules["axe.min.js"]))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		want := []string{
 			"does not render its diagram 1", "has 2 headings of the first level", "does not load the image " + root + "page/missing.png",
 			`reports: "an error of a script"`, "reports: Uncaught ReferenceError: missing is not defined",

@@ -1,13 +1,9 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/chromedp/chromedp"
@@ -84,49 +80,4 @@ func (b *browser) follow(action chromedp.Action[chromedp.Void]) error {
 // until waits until an expression is true.
 func until(expression string) chromedp.Action[chromedp.Void] {
 	return chromedp.Poll[chromedp.Void](expression, chromedp.WithPollingTimeout(pageTimeout/2))
-}
-
-// screenshotPages are typical pages: the index, tables, a diagram, code, and a decision.
-var screenshotPages = []string{"", "reference/api/", "how-it-works/", "journeys/static-site-https/", "adr/0047-watch-namespaces/"}
-
-// takeScreenshots writes pictures of typical pages, of the search, and of the navigation of a phone.
-func (c *checker) takeScreenshots(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("failed to create the directory of the screenshots: %w", err)
-	}
-	for _, at := range screenshotPages {
-		for _, w := range append(slices.Clone(windows), window{windows[0].width, "dark"}) {
-			if err := c.takeScreenshot(dir, at, "", w); err != nil {
-				return fmt.Errorf("failed to take a screenshot of %s: %w", at, err)
-			}
-		}
-	}
-	const find = `dialog.search input`
-	return errors.Join(
-		c.takeScreenshot(dir, "install/", "navigation", windows[1], chromedp.Click(`.top .menu`), chromedp.WaitVisible(`nav.side a`)),
-		c.takeScreenshot(dir, "install/", "search", windows[0],
-			chromedp.Click(`button.search`), chromedp.WaitVisible(find), chromedp.SendKeys(find, "rollback"), chromedp.WaitVisible(`#results a`)),
-		c.takeScreenshot(dir, "install/", "versions", windows[0], chromedp.Click(`.versions summary`), chromedp.WaitVisible(`.versions li a`)),
-		c.takeScreenshot(dir, "how-it-works/", "enlarged", windows[1], chromedp.Click(`.zoom`), chromedp.WaitVisible(`dialog.diagram svg`)),
-	)
-}
-
-// takeScreenshot writes a picture of a page after actions.
-func (c *checker) takeScreenshot(dir, at, suffix string, w window, actions ...chromedp.Action[chromedp.Void]) error {
-	if _, err := c.browser.inspect(c.home+at, w); err != nil {
-		return err
-	}
-	if err := c.browser.do(actions...); err != nil {
-		return err
-	}
-	picture, err := value(c.browser, chromedp.CaptureScreenshot())
-	if err != nil {
-		return err
-	}
-	name := cmp.Or(strings.Trim(strings.ReplaceAll(at+suffix, "/", "-"), "-"), "home")
-	file := filepath.Join(dir, fmt.Sprintf("%s-%d-%s.png", name, w.width, w.colors))
-	if err := os.WriteFile(file, picture, 0o644); err != nil {
-		return fmt.Errorf("failed to write a screenshot: %w", err)
-	}
-	return nil
 }

@@ -52,19 +52,13 @@ func TestUnpack(t *testing.T) {
 	zipped := gzip.NewWriter(&archive)
 	files := tar.NewWriter(zipped)
 	for _, name := range []string{"package/LICENSE", "package/dist/a.js"} {
-		if err := files.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(name))}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, files.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(name))}))
 		if _, err := files.Write([]byte(name)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := files.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := zipped.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, files.Close())
+	must(t, zipped.Close())
 	sum := sha512.Sum512(archive.Bytes())
 	p := npmPackage{
 		name: "a", version: "1.0.0", integrity: "sha512-" + base64.StdEncoding.EncodeToString(sum[:]),

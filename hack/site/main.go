@@ -3,8 +3,7 @@
 //
 //	site build [-base PATH]          render the site. PATH is where it is published; the default
 //	                                 is /
-//	site check [-base PATH] [-screenshots DIR]
-//	                                 open each page at two widths, and report overflow, dead
+//	site check [-base PATH]          open each page at two widths, and report overflow, dead
 //	                                 links, diagrams that are not rendered, errors of scripts, and
 //	                                 violations of accessibility rules
 package main
@@ -42,7 +41,6 @@ func run(ctx context.Context, args []string) error {
 	}
 	flags := flag.NewFlagSet("site "+args[0], flag.ContinueOnError)
 	base := flags.String("base", "/", "`path` of the URL of the site, with a slash at both ends")
-	screenshots := flags.String("screenshots", "", "`directory` for screenshots of some pages")
 	if err := flags.Parse(args[1:]); err != nil {
 		return fmt.Errorf("failed to read the flags: %w", err)
 	}
@@ -56,7 +54,7 @@ func run(ctx context.Context, args []string) error {
 	case "build":
 		return build(ctx, *base)
 	case "check":
-		return check(ctx, *base, *screenshots)
+		return check(ctx, *base)
 	default:
 		return fmt.Errorf("unknown command %q; the commands are build and check", args[0])
 	}

@@ -89,48 +89,6 @@ func TestNavigationWithoutIndex(t *testing.T) {
 	}
 }
 
-func TestContent(t *testing.T) {
-	latest := release{version: "v0.2.0", pages: docsOf(t, map[string]string{
-		"user-guide.md": guide, "install.md": "# Install\n\n[FAQ](faq.md)\n", "faq.md": "# FAQ", "guide/fields.md": "# Fields",
-		"guide/fields/tls.md": "# TLS", "journeys/README.md": "# Journeys", "journeys/move.md": "# Move", "adr/README.md": "# ADR",
-	})}
-	first := release{version: "v0.1.0", pages: docsOf(t, map[string]string{"user-guide.md": "# Guide", "install.md": "# Install"})}
-	got := contentOf(latest, []release{latest, first}, "/docs/")
-
-	want := pageData{
-		Path: "guide/fields/tls/", Group: "Start", Links: map[string]string{},
-		Parent:   &entry{Title: "Fields", Path: "guide/fields/"},
-		Previous: &entry{Title: "Fields", Path: "guide/fields/"}, Next: &entry{Title: "Overview", Path: "journeys/"},
-		Versions: []pageVersion{
-			{Version: "v0.2.0", URL: "/docs/v0.2.0/guide/fields/tls/"}, {Version: "v0.1.0", URL: "/docs/v0.1.0/", Missing: true},
-		},
-	}
-	if diff := cmp.Diff(want, got.pages["guide/fields/tls.md"]); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff(pageVersion{Version: "v0.1.0", URL: "/docs/v0.1.0/install/"}, got.pages["install.md"].Versions[1]); diff != "" {
-		t.Error(diff)
-	}
-	wantFile := `{
-  "params": {
-    "source": "install.md"
-  },
-  "title": "Install",
-  "url": "install/"
-}
-
-# Install
-
-[FAQ](faq.md)
-`
-	if diff := cmp.Diff(wantFile, got.files["install.md"]); diff != "" {
-		t.Error(diff)
-	}
-	if _, found := got.files["guide--fields--tls.md"]; !found || len(got.files) != len(latest.pages) {
-		t.Errorf("%d files", len(got.files))
-	}
-}
-
 func TestCompareVersions(t *testing.T) {
 	for _, c := range []struct {
 		a, b string

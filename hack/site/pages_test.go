@@ -7,6 +7,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // docsOf returns a docs/ with the pages, of which each has only a heading and a text.
 func docsOf(t *testing.T, texts map[string]string) []page {
 	t.Helper()
@@ -15,43 +22,8 @@ func docsOf(t *testing.T, texts map[string]string) []page {
 		docs[name] = &fstest.MapFile{Data: []byte(text)}
 	}
 	pages, _, err := readDocs(docs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return pages
-}
-
-func TestReadDocs(t *testing.T) {
-	got := docsOf(t, map[string]string{
-		"user-guide.md": "# User guide\n", "adr/README.md": "# Decisions\n", "adr/0001-a.md": "# `A` and **B**\n\ntext\n",
-		"docs.go": "package docs\n",
-	})
-	want := []page{
-		{source: "adr/0001-a.md", path: "adr/0001-a/", title: "A and B", text: "# `A` and **B**\n\ntext\n"},
-		{source: "adr/README.md", path: "adr/", title: "Decisions", text: "# Decisions\n"},
-		{source: "user-guide.md", path: "", title: "User guide", text: "# User guide\n"},
-	}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(page{})); diff != "" {
-		t.Error(diff)
-	}
-	docs := fstest.MapFS{"user-guide.md": {Data: []byte("# G")}, "guide/a.svg": {}, "b.png": {}, "c.json": {}}
-	if _, images, err := readDocs(docs); err != nil || !cmp.Equal(images, []string{"b.png", "guide/a.svg"}) {
-		t.Errorf("images %v, %v", images, err)
-	}
-	for name, docs := range map[string]fstest.MapFS{
-		"no heading": {"user-guide.md": {Data: []byte("text\n\n# Late\n")}},
-		"no index":   {"install.md": {Data: []byte("# Install\n")}},
-	} {
-		if pages, _, err := readDocs(docs); err == nil {
-			t.Errorf("%s: %v", name, pages)
-		}
-	}
-}
-
-func TestWithoutTitle(t *testing.T) {
-	if got := withoutTitle("# Guide\n\n# A comment in code\n"); got != "\n\n# A comment in code\n" {
-		t.Errorf("%q", got)
-	}
 }
 
 func TestResolve(t *testing.T) {
@@ -80,18 +52,5 @@ func TestResolve(t *testing.T) {
 		if got := r.resolve(c.source, c.destination, "/base/"); got != c.want {
 			t.Errorf("%s links to %s: got %s, want %s", c.source, c.destination, got, c.want)
 		}
-	}
-}
-
-func TestLinks(t *testing.T) {
-	pages := docsOf(t, map[string]string{
-		"user-guide.md": "# G\n\n| [a `b`](faq.md#x) | [![c](d.svg)](install.md) [e](#f)\n[g](https://example.com)\n",
-		"faq.md":        "# F", "install.md": "# I",
-	})
-	r := release{version: "v1.2.3", pages: pages, images: []string{"d.svg"}}
-	got := r.links(pages[2], "/")
-	want := map[string]string{"faq.md#x": "/v1.2.3/faq/#x", "install.md": "/v1.2.3/install/", "d.svg": "/v1.2.3/d.svg"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
 	}
 }

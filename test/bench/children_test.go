@@ -30,5 +30,3 @@ func items(list client.ObjectList) []client.Object {
 	})
 	return out
 }
-
-func count(list client.ObjectList) int { return meta.LenList(list) }

@@ -171,7 +171,9 @@ func (e *environment) compareCreation(t *testing.T, operator subject, replicas i
 		report("operator", round, seconds(one.took), "s")
 		report("processor-time-per-object", round, milliseconds(one.processor), "ms")
 		report("api-server-per-object", round, milliseconds(one.apiServer), "ms")
-		e.checkReady(t, namespace, operator.objects)
+		if ready := e.ready(t, namespace); ready != operator.objects {
+			t.Errorf("%d objects in %s are Ready, want %d", ready, namespace, operator.objects)
+		}
 		if round == 0 {
 			out.written = writes()
 			operator.checkWrites(t, replicas, out.written, e.events(t, namespace))
@@ -234,20 +236,17 @@ func (o *subject) settle(t *testing.T, e *environment, namespace string, replica
 // each returns the part of one object in a time.
 func (o *subject) each(sum time.Duration) time.Duration { return sum / time.Duration(o.objects) }
 
-// checkReady checks that all objects are Ready.
-func (e *environment) checkReady(t *testing.T, namespace string, want int) {
+// ready returns the number of Ready objects.
+func (e *environment) ready(t *testing.T, namespace string) (ready int) {
 	t.Helper()
 	objects := &v1alpha2.NginxOperatorList{}
 	must(t, e.admin.List(t.Context(), objects, client.InNamespace(namespace)))
-	ready := 0
 	for i := range objects.Items {
 		if meta.IsStatusConditionTrue(objects.Items[i].Status.Conditions, v1alpha2.ConditionReady) {
 			ready++
 		}
 	}
-	if ready != want {
-		t.Errorf("%d objects in %s are Ready, want %d", ready, namespace, want)
-	}
+	return ready
 }
 
 // check reports the medians and fails the test if one exceeds its limit.
@@ -398,7 +397,7 @@ func (e *environment) timeCreation(
 		if _, ok := list.(*policyv1.PodDisruptionBudgetList); ok && replicas == 0 {
 			want = 0
 		}
-		if n := count(list); n != want {
+		if n := meta.LenList(list); n != want {
 			t.Errorf("%d of %T, want %d", n, list, want)
 		}
 	}

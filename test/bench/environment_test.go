@@ -25,7 +25,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
-	"github.com/example/nginx-operator/api/v1alpha1"
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/operatormanager"
 	"github.com/example/nginx-operator/test/harness"
@@ -150,7 +149,7 @@ func newEnvironment(t *testing.T) *environment {
 	must(t, err)
 	_, stderr, err := kubectl.Run("apply", "--server-side", "-k", "../../config/default")
 	if err != nil {
-		t.Fatalf("failed to apply config/default: %v\n%s", err, readAll(stderr))
+		t.Fatalf("failed to apply config/default: %v\n%s", err, stderr)
 	}
 	user, err := control.AddUser(envtest.User{Name: operatorUser, Groups: []string{"system:serviceaccounts", "system:authenticated"}}, nil)
 	must(t, err)
@@ -190,11 +189,6 @@ func (e *environment) waitForDeletions(t *testing.T) {
 
 func newInstance(namespace string, i int) *v1alpha2.NginxOperator {
 	return &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("web-%05d", i)}}
-}
-
-// newObject returns an object of v1alpha1.
-func newObject(namespace string, i int) *v1alpha1.NginxOperator {
-	return &v1alpha1.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("web-%05d", i)}}
 }
 
 // onPort returns the ports of an instance that listens on a single port.

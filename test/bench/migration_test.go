@@ -14,10 +14,8 @@ import (
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	storagemigrationv1 "k8s.io/api/storagemigration/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -41,13 +39,8 @@ const (
 	manifestVariable = "NGINX_OPERATOR_STORAGE_MIGRATION_MANIFEST"
 )
 
-// TestStorageMigration measures the time to migrate all objects from v1alpha1 to v1alpha2, in three
-// ways:
-//
-//   - The control plane's migrator migrates, and the operator only converts. This is the best
-//     possible time.
-//   - The control plane's migrator migrates on request of the operator.
-//   - The operator migrates.
+// TestStorageMigration measures the time to migrate all objects from v1alpha1 to v1alpha2: by the
+// control plane's migrator on request of the operator, and by the operator.
 //
 // The objects are paused, so that nothing else writes them. The test also checks that each object
 // was written. BENCH_OBJECTS is the number of objects, 10,000 by default.
@@ -58,57 +51,37 @@ func TestStorageMigration(t *testing.T) {
 	leader := e.startLeader(t)
 	namespace := e.newNamespace(t, "migration")
 	inParallel(t, concurrency, objects, func(ctx context.Context, i int) error {
-		object := newObject(namespace, i)
-		object.Annotations = map[string]string{wellknown.AnnotationV1alpha2: `{"paused":true,"drainSeconds":60}`}
-		return e.admin.Create(ctx, object)
+		return e.admin.Create(ctx, &v1alpha1.NginxOperator{ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: fmt.Sprintf("web-%05d", i),
+			Annotations: map[string]string{wellknown.AnnotationV1alpha2: `{"paused":true,"drainSeconds":60}`},
+		}})
 	})
 	e.waitForStatus(t, namespace, objects, 10*time.Minute)
 	leader.Stop()
+
 	controllerManager := e.startControllerManager(t)
-
-	e.holdLease(t)
-	converting := e.startOperator(t)
-	e.measure(t, "control-plane-alone", namespace, objects, func() {
-		must(t, e.admin.Create(t.Context(), byHand()))
-	})
-	must(t, e.admin.Delete(t.Context(), byHand()))
-	e.storeAtV1alpha1(t, namespace)
-	converting.Stop()
-	e.releaseLease(t)
-
 	manifest, err := filepath.Abs("../../config/storagemigration/storageversionmigration.yaml")
 	must(t, err)
 	t.Setenv(manifestVariable, manifest)
 	leader = e.startLeader(t)
-	e.measure(t, "control-plane-asked-by-operator", namespace, objects, func() {})
+	e.measure(t, "control-plane-asked-by-operator", namespace, objects)
 	e.storeAtV1alpha1(t, namespace)
 	leader.Stop()
 	controllerManager.Stop()
 
 	t.Setenv(manifestVariable, "")
 	e.startLeader(t)
-	e.measure(t, "operator-itself", namespace, objects, func() {})
-}
-
-// byHand returns a StorageVersionMigration that the operator does not own.
-func byHand() *storagemigrationv1.StorageVersionMigration {
-	return &storagemigrationv1.StorageVersionMigration{
-		ObjectMeta: metav1.ObjectMeta{Name: "by-hand"},
-		Spec: storagemigrationv1.StorageVersionMigrationSpec{
-			Resource: metav1.GroupResource{Group: v1alpha2.GroupVersion.Group, Resource: "nginxoperators"},
-		},
-	}
+	e.measure(t, "operator-itself", namespace, objects)
 }
 
 // measure makes v1alpha2 the storage version. It reports the time until the first object is
 // rewritten, and until status.storedVersions of the CRD has only v1alpha2.
-func (e *environment) measure(t *testing.T, who, namespace string, objects int, begin func()) {
+func (e *environment) measure(t *testing.T, who, namespace string, objects int) {
 	t.Helper()
 	figure := fmt.Sprintf("migration-%d-%s", objects, who)
 	rewrites := e.watchRewrites(t, namespace)
 	e.store(t, v1alpha2.GroupVersion.Version)
 	began := time.Now()
-	begin()
 	waitFor(t, migrationPatience, func() error {
 		crd, err := e.crd(t.Context())
 		if err != nil {
@@ -230,25 +203,6 @@ func (e *environment) storeAtV1alpha1(t *testing.T, namespace string) {
 		})
 		return rewrites.all()
 	})
-}
-
-// holdLease prevents operators from becoming the leader, so that they only convert.
-func (e *environment) holdLease(t *testing.T) {
-	t.Helper()
-	e.releaseLease(t)
-	now := metav1.NowMicro()
-	must(t, e.admin.Create(t.Context(), &coordinationv1.Lease{
-		ObjectMeta: metav1.ObjectMeta{Namespace: operatorNamespace, Name: leaseName},
-		Spec: coordinationv1.LeaseSpec{
-			HolderIdentity: ptr.To("bench"), LeaseDurationSeconds: ptr.To[int32](24 * 3600), AcquireTime: &now, RenewTime: &now,
-		},
-	}))
-}
-
-func (e *environment) releaseLease(t *testing.T) {
-	t.Helper()
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: operatorNamespace, Name: leaseName}}
-	must(t, client.IgnoreNotFound(e.admin.Delete(t.Context(), lease)))
 }
 
 // startControllerManager starts kube-controller-manager with the control plane's migrator, as a

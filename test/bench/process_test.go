@@ -3,9 +3,7 @@
 package bench
 
 import (
-	"bytes"
 	"errors"
-	"io"
 	"testing"
 	"time"
 
@@ -66,10 +64,4 @@ func (e *environment) apiServerTime(t *testing.T) time.Duration {
 		t.Fatalf("want one process_cpu_seconds_total of the API server, got %d", len(samples))
 	}
 	return time.Duration(samples[0].Value * float64(time.Second))
-}
-
-func readAll(reader io.Reader) string {
-	var buffer bytes.Buffer
-	_, _ = buffer.ReadFrom(reader)
-	return buffer.String()
 }

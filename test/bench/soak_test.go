@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -94,7 +95,7 @@ func TestSoak(t *testing.T) {
 			harness.Report("soak-memory-peak", most, "MiB")
 		}
 	}
-	for _, name := range sortedKeys(s.done) {
+	for _, name := range slices.Sorted(maps.Keys(s.done)) {
 		harness.Report("soak-"+name, float64(s.done[name]), "times")
 	}
 	select {
@@ -317,13 +318,4 @@ func converged(object *v1alpha2.NginxOperator, children []client.Object) error {
 		return errors.New(strings.Join(wrong, ", "))
 	}
 	return nil
-}
-
-func sortedKeys(counts map[string]int) []string {
-	out := make([]string, 0, len(counts))
-	for key := range counts {
-		out = append(out, key)
-	}
-	slices.Sort(out)
-	return out
 }

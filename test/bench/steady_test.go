@@ -9,10 +9,8 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/test/harness"
 )
 
@@ -69,17 +67,7 @@ func (e *environment) rollOutAll(t *testing.T, namespace string) {
 func (e *environment) waitForReady(t *testing.T, namespace string, n int) {
 	t.Helper()
 	waitFor(t, 10*time.Minute, func() error {
-		list := &v1alpha2.NginxOperatorList{}
-		if err := e.admin.List(t.Context(), list, client.InNamespace(namespace)); err != nil {
-			return err
-		}
-		ready := 0
-		for i := range list.Items {
-			if meta.IsStatusConditionTrue(list.Items[i].Status.Conditions, v1alpha2.ConditionReady) {
-				ready++
-			}
-		}
-		if ready < n {
+		if e.ready(t, namespace) < n {
 			time.Sleep(500 * time.Millisecond)
 			return errors.New("not all objects are Ready")
 		}

@@ -13,10 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/kustomize/api/krusty"
-	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/yaml"
 
+	"github.com/example/nginx-operator/hack/kustomize"
 	"github.com/example/nginx-operator/test/harness"
 )
 
@@ -24,26 +24,14 @@ import (
 // webhook port to everyone and the metrics port to labeled namespaces, and does not restrict
 // egress. Neither config/default nor the bundle contains it.
 func TestNetworkPolicy(t *testing.T) {
-	fs := filesys.MakeFsOnDisk()
-	build := func(dir string) map[string][]byte {
-		rendered := harness.Must1(krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(fs, dir))(t)
-		out := map[string][]byte{}
-		for _, object := range rendered.Resources() {
-			if kind := object.GetKind(); kind == "NetworkPolicy" || kind == "Deployment" {
-				out[kind] = harness.Must1(object.AsYAML())(t)
-			}
-		}
-		return out
-	}
-	config := filepath.Join(repository, "config")
-	installed := build(filepath.Join(config, "default"))
+	installed := manifests(t, "", "default")
 	if _, found := installed["NetworkPolicy"]; found {
 		t.Error("config/default has a NetworkPolicy")
 	}
-	var deployment appsv1.Deployment
-	harness.Must(t, yaml.UnmarshalStrict(installed["Deployment"], &deployment))
+	deployment := one(t, decode[appsv1.Deployment](t, installed["Deployment"]), anyOf)
+	config, component := filepath.Join(repository, "config"), types.Kustomization{Components: []string{"network-policy"}}
 	var policy networkingv1.NetworkPolicy
-	harness.Must(t, yaml.UnmarshalStrict(build(filepath.Join(config, "network-policy"))["NetworkPolicy"], &policy))
+	harness.Must(t, yaml.UnmarshalStrict(harness.Must1(harness.Must1(kustomize.Render(config, component))(t).AsYaml())(t), &policy))
 
 	selector := harness.Must1(metav1.LabelSelectorAsSelector(&policy.Spec.PodSelector))(t)
 	if policy.Namespace != deployment.Namespace || !selector.Matches(labels.Set(deployment.Spec.Template.Labels)) {
@@ -62,8 +50,8 @@ func TestNetworkPolicy(t *testing.T) {
 			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"metrics": "enabled"}},
 		}}},
 	}
-	types := policy.Spec.PolicyTypes
-	if diff := cmp.Diff(want, policy.Spec.Ingress); diff != "" || len(types) != 1 || types[0] != "Ingress" {
+	kinds := policy.Spec.PolicyTypes
+	if diff := cmp.Diff(want, policy.Spec.Ingress); diff != "" || len(kinds) != 1 || kinds[0] != "Ingress" {
 		t.Errorf("the policy is of type %v and has other rules:\n%s", policy.Spec.PolicyTypes, diff)
 	}
 	for _, file := range harness.Must1(filepath.Glob(filepath.Join(repository, "bundle", "manifests", "*")))(t) {

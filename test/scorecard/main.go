@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"slices"
@@ -54,12 +55,7 @@ func (r *run) say(format string, args ...any) {
 
 func main() {
 	if len(os.Args) != 2 || tests[os.Args[1]] == nil {
-		names := make([]string, 0, len(tests))
-		for name := range tests {
-			names = append(names, name)
-		}
-		slices.Sort(names)
-		fmt.Fprintf(os.Stderr, "say which test to run: %s\n", strings.Join(names, ", "))
+		fmt.Fprintf(os.Stderr, "say which test to run: %s\n", strings.Join(slices.Sorted(maps.Keys(tests)), ", "))
 		os.Exit(2)
 	}
 	// Scorecard parses the Pod's log as the result, so nothing else may be logged. Without a

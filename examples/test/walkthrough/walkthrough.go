@@ -19,9 +19,9 @@ var Examples = []Example{{"foo", "Foo"}, {"activity", "Activity"}, {"myapp", "My
 // each with its output. First it deletes the objects of an earlier run. It also deletes their
 // Events, because the steps find Events by object name.
 func Run(ctx context.Context, repository string, example Example, show func(command, output string)) error {
-	clean := console.Step{Command: `for file in sample *.yaml; do
+	const clean = `for file in sample *.yaml; do
   test ! -e "$file" || kubectl delete --ignore-not-found --grace-period=1 -f "$file" || exit
 done
-kubectl delete events --field-selector=involvedObject.kind=` + example.Kind}
-	return console.Run(ctx, filepath.Join(repository, "examples", example.Directory), clean, show)
+kubectl delete events --field-selector=involvedObject.kind=`
+	return console.Run(ctx, filepath.Join(repository, "examples", example.Directory), clean+example.Kind, show)
 }

@@ -1,7 +1,6 @@
 package walkthrough
 
 import (
-	"os"
 	"testing"
 
 	"github.com/example/nginx-operator/test/harness/console"
@@ -11,14 +10,13 @@ import (
 // reads.
 func TestReadmes(t *testing.T) {
 	for _, example := range Examples {
-		raw, err := os.ReadFile("../../" + example.Directory + "/README.md")
-		steps := console.Parse(string(raw))
+		steps, err := console.Steps("../../" + example.Directory)
 		if err != nil || len(steps) < 4 {
 			t.Errorf("%s has %d steps, %v", example.Directory, len(steps), err)
 		}
 		for _, step := range steps {
-			if step.Reads() && len(step.Want) == 0 {
-				t.Errorf("%s: %q shows nothing", example.Directory, step.Command)
+			if console.Reads(&step) && step.Answer == "" {
+				t.Errorf("%s: %q shows nothing", example.Directory, step.Script)
 			}
 		}
 	}

@@ -155,13 +155,8 @@ func Stale(s *State) []string {
 // either.
 func Same(got, want *State) []string {
 	left, right := got.comparable(), want.comparable()
-	names := map[string]bool{}
-	for name := range left {
-		names[name] = true
-	}
-	for name := range right {
-		names[name] = true
-	}
+	names := maps.Clone(left)
+	maps.Copy(names, right)
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		switch {

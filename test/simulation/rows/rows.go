@@ -14,15 +14,6 @@ import (
 	"strings"
 )
 
-// Patches returns the names of the patches in a directory, in order.
-func Patches(directory string) ([]string, error) {
-	out, err := filepath.Glob(filepath.Join(directory, "*.patch"))
-	if err != nil {
-		return nil, fmt.Errorf("failed to list patches: %w", err)
-	}
-	return out, nil
-}
-
 // patchedFile matches the line of a unified diff with the name of the changed file.
 var patchedFile = regexp.MustCompile(`(?m)^\+\+\+ b/(\S+)`)
 

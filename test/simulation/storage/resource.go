@@ -18,11 +18,6 @@ type Resource struct {
 	Cluster bool
 }
 
-// GroupKind returns the group and the kind.
-func (r *Resource) GroupKind() schema.GroupKind {
-	return schema.GroupKind{Group: r.Group, Kind: r.Kind}
-}
-
 // GroupVersionKind returns the group, the version, and the kind.
 func (r *Resource) GroupVersionKind() schema.GroupVersionKind {
 	return r.GroupVersion().WithKind(r.Kind)
@@ -72,18 +67,16 @@ func Resources() []*Resource { return slices.Clone(allResources) }
 
 // find returns the kind for a path, or nil if the model does not serve it.
 func find(group, version, plural string) *Resource {
-	at := slices.IndexFunc(allResources, func(r *Resource) bool {
-		return r.Group == group && r.Version == version && r.Resource == plural
-	})
-	if at < 0 {
-		return nil
-	}
-	return allResources[at]
+	return first(func(r *Resource) bool { return r.Group == group && r.Version == version && r.Resource == plural })
 }
 
 // OfKind returns the resource of a kind, or nil if the model does not serve it.
 func OfKind(kind string) *Resource {
-	at := slices.IndexFunc(allResources, func(r *Resource) bool { return r.Kind == kind })
+	return first(func(r *Resource) bool { return r.Kind == kind })
+}
+
+func first(is func(*Resource) bool) *Resource {
+	at := slices.IndexFunc(allResources, is)
 	if at < 0 {
 		return nil
 	}

@@ -19,17 +19,13 @@ type Transport struct {
 func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	parsed, err := NewRequest(request)
 	if err != nil {
-		return notServed(err), nil //nolint:nilerr // the API server answers such a request with 404
+		return answer(http.StatusNotFound, []byte(err.Error())), nil //nolint:nilerr // the API server answers such a request with 404
 	}
 	response, err := t.Handle(parsed)
 	if response != nil {
 		response.Request = request
 	}
 	return response, err
-}
-
-func notServed(err error) *http.Response {
-	return answer(http.StatusNotFound, []byte(err.Error()))
 }
 
 // Done returns the done channel of the request's context.

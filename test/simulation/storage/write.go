@@ -3,6 +3,7 @@ package storage
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"strconv"
 
@@ -168,23 +169,14 @@ func generationChanges(of *Resource, before, after map[string]any) bool {
 			return true
 		}
 	}
-	for name := range union(before, after) {
+	names := maps.Clone(before)
+	maps.Copy(names, after)
+	for name := range names {
 		if name != "metadata" && name != "status" && !reflect.DeepEqual(before[name], after[name]) {
 			return true
 		}
 	}
 	return false
-}
-
-func union(a, b map[string]any) map[string]bool {
-	out := map[string]bool{}
-	for name := range a {
-		out[name] = true
-	}
-	for name := range b {
-		out[name] = true
-	}
-	return out
 }
 
 // Delete deletes an object. An object with finalizers, or a Pod on a node, is only marked as
@@ -255,7 +247,7 @@ func conflict(key Key, err error) error {
 }
 
 func invalid(key Key, errs ...*field.Error) error {
-	return apierrors.NewInvalid(key.Resource.GroupKind(), key.Name, errs)
+	return apierrors.NewInvalid(key.Resource.GroupVersionKind().GroupKind(), key.Name, errs)
 }
 
 // ToMap encodes a typed object.

@@ -2,34 +2,26 @@ package world
 
 import (
 	"context"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/test/simulation/check"
 )
 
 // fleetReport stores the last OperatorCondition about the rollout of a release.
-type fleetReport struct {
-	mu   sync.Mutex
-	last check.Fleet
-}
+type fleetReport struct{ last atomic.Pointer[check.Fleet] }
 
 // Set implements fleet.Condition.
 func (f *fleetReport) Set(_ context.Context, _ metav1.ConditionStatus, reason, message string) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.last = check.Fleet{Reason: reason, Message: message}
+	f.last.Store(&check.Fleet{Reason: reason, Message: message})
 	return nil
 }
 
-func (f *fleetReport) get() check.Fleet {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.last
-}
+func (f *fleetReport) get() check.Fleet { return ptr.Deref(f.last.Load(), check.Fleet{}) }
 
 // slow returns a function that returns the names after a delay, like a process without processor time
 // after the list.

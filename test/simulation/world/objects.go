@@ -5,6 +5,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -91,12 +92,8 @@ func ConfigMap(name, key, value string) *corev1.ConfigMap {
 
 // IsReady reports whether the current generation of a NginxOperator is ready.
 func IsReady(object *v1alpha2.NginxOperator) bool {
-	for _, condition := range object.Status.Conditions {
-		if condition.Type == v1alpha2.ConditionReady {
-			return condition.Status == metav1.ConditionTrue && condition.ObservedGeneration == object.Generation
-		}
-	}
-	return false
+	ready := meta.FindStatusCondition(object.Status.Conditions, v1alpha2.ConditionReady)
+	return ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == object.Generation
 }
 
 // Input decodes a ConfigMap or a Secret. It returns nil for any other kind.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"testing/synctest"
 	"time"
@@ -192,15 +193,7 @@ func (p *process) waiting() []*call {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	out := slices.Clone(p.calls)
-	slices.SortStableFunc(out, func(a, b *call) int {
-		switch left, right := a.String(), b.String(); {
-		case left < right:
-			return -1
-		case left > right:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(out, func(a, b *call) int { return strings.Compare(a.String(), b.String()) })
 	return out
 }
 
