@@ -43,7 +43,7 @@ demo-upgrade: bin/demo bin/kubectl cluster-olm images release-images ## Walk the
 check: ## Everything that has to pass: verify, test, e2e, and where the time goes. With CI=true the cluster is stopped at the end.
 	@+go run ./test/harness/gate $(patsubst %,-report dist/%.json,$(TESTED) e2e) \
 	  $(if $(filter true-local,$(CI)-$(CLUSTER)),-logs .cluster/logs -finally cluster-down) \
-	  tools verify test cluster-olm e2e-images e2e-tests
+	  tools verify test cluster-e2e e2e-images e2e-tests
 
 ##@ Code
 
@@ -63,7 +63,7 @@ manifests: bin/controller-gen ## CRD and RBAC, from api/ and controllers/.
 	rm $(NAME_IMAGES:%=%.bak)
 
 # Programs of this repository whose dependencies the operator's module is not to have.
-MODULES = hack/oci hack/site
+MODULES = hack/oci hack/site test/cluster
 
 verify: bin/golangci-lint bin/operator-sdk bin/opm ## Generated files are up to date, lint and validation find nothing.
 	@hack/verify $(MODULES)
@@ -77,7 +77,7 @@ API_SERVER     = bin/kube-apiserver bin/kube-controller-manager bin/etcd bin/kub
 
 # Of the unit tests, those run with the race detector where the package or its tests start goroutines or have locks. In the others it has
 # nothing to find, and what they do with large texts would take thirty times as long. verify vets all of them.
-RACED = $$(git grep -lE '^[[:space:]]+go |\.Go\(|sync\.(RW)?Mutex' -- '*.go' ':!hack' ':!examples' ':!test/'{e2e,bench,integration} | xargs dirname | sort -u | sed 's|^|./|')
+RACED = $$(git grep -lE '^[[:space:]]+go |\.Go\(|sync\.(RW)?Mutex' -- '*.go' ':!hack' ':!examples' ':!test/'{bench,cluster,e2e,integration} | xargs dirname | sort -u | sed 's|^|./|')
 GOTESTSUM = gotestsum --format=pkgname-and-test-fails --hide-summary=skipped --jsonfile=dist/$(@:test-%=%).json -- -vet=off -timeout=25m
 TESTED = integration race unit alone oldest
 
@@ -129,7 +129,7 @@ NGINX_VERSIONS = ^TestSubscription$$/^under_load$$/^versions_of_nginx$$
 ON_CLUSTER = $(RELEASE) exec gotestsum --format=standard-verbose --raw-command --jsonfile=dist/$(or $(REPORT),$@).json -- \
   $(IN_CLUSTER) go tool test2json -t -p test/e2e bin/e2e.test -test.v=test2json -test.timeout=45m
 matrix-nginx: export E2E_FULL = true
-matrix-nginx: cluster-olm images nginx-images $(TREES) bin/gotestsum $(E2E)
+matrix-nginx: cluster-e2e images nginx-images $(TREES) bin/gotestsum $(E2E)
 	@mkdir -p dist
 	$(ON_CLUSTER) -test.run='$(NGINX_VERSIONS)'
 # The installation and all instances on the oldest Kubernetes with its kubelet. Upgrades are left out, because API servers before Kubernetes
@@ -138,7 +138,7 @@ matrix-cluster: bin/cluster
 	bin/cluster down
 	CLUSTER_KUBERNETES=oldest $(MAKE) oldest-cluster REPORT=$@
 	bin/cluster down
-oldest-cluster: cluster-olm e2e-images $(TREES) bin/gotestsum $(E2E)
+oldest-cluster: cluster-e2e e2e-images $(TREES) bin/gotestsum $(E2E)
 	@mkdir -p dist
 	$(ON_CLUSTER) -test.run='^TestSubscription$$' -test.skip='$(NGINX_VERSIONS)'
 
@@ -147,7 +147,7 @@ simulate: ## Run the simulation with new seeds for DURATION (1h by default): see
 simulate-rows: ## Put each known defect back into the code, and verify that the fixed seeds of the simulation find it.
 	go test -vet=off -count=1 -timeout=1h -v -tags=rows -run='TestSeedsFindEachRow' ./test/simulation/rows
 
-e2e: cluster-olm e2e-images e2e-tests ## End-to-end tests on the cluster: OLM, run bundle, Subscription, scorecard.
+e2e: cluster-e2e e2e-images e2e-tests ## End-to-end tests on the cluster: OLM, run bundle, Subscription, scorecard.
 e2e-images: release release-images examples-image stranger-image nginx-images
 # The local cluster starts with the nginx of one of Debian's suites; a full run has that of the others as well.
 nginx-images: $(REGISTRY_NEEDS)
@@ -252,12 +252,16 @@ examples-demo: examples-deploy bin/examples-demo ## Walk through the four exampl
 examples-undeploy: bin/kubectl ## Take away what examples-deploy made. The APIs go too, and with them every object of theirs.
 	@CONFIRM=$(CONFIRM) $(IN_CLUSTER) hack/undeploy examples
 
-cluster-up: ## Start the local cluster.
+cluster-up: ## Start the local cluster with what an NGINX instance needs.
+cluster-olm: PARTS = olm
 cluster-olm: ## Start the local cluster with OLM.
+cluster-olm-v1: PARTS = olm-v1
 cluster-olm-v1: ## Start the local cluster with OLM v1 and cert-manager.
+cluster-e2e: PARTS = olm metrics exporter scorecard
+cluster-e2e: ## Start the local cluster with everything that the end-to-end tests need.
 cluster-down: ## Stop the local cluster; nothing is left behind.
-cluster-up cluster-olm cluster-olm-v1 cluster-down: bin/$(if $(filter local,$(CLUSTER)),cluster,kubectl)
-	$(if $(filter local,$(CLUSTER)),bin/cluster,@hack/external) $(@:cluster-%=%)
+cluster-up cluster-olm cluster-olm-v1 cluster-e2e cluster-down: bin/$(if $(filter local,$(CLUSTER)),cluster,kubectl)
+	$(if $(filter local,$(CLUSTER)),bin/cluster,@hack/external) $(if $(filter %-down,$@),down,up $(PARTS))
 cluster-exec: export COMMAND := $(value CMD)
 cluster-exec: bin/cluster ## Run CMD='...' where the cluster can be reached.
 	@[[ -n "$$COMMAND" ]] || { echo "say what to run: make cluster-exec CMD='kubectl get nodes'"; exit 1; }
@@ -267,12 +271,12 @@ clean: cluster-down ## Stop the local cluster and remove everything that was bui
 	rm -rf bin dist
 
 # Programs of this repository. Go knows best what has changed, so it is always asked.
-bin/cluster bin/demo bin/release bin/examples-demo bin/kubectl-nginx: FORCE
+bin/demo bin/release bin/examples-demo bin/kubectl-nginx: FORCE
 	@go build -o $@ ./$(wildcard cmd/$(@F) test/$(@F) hack/$(@F) $(@F:examples-%=examples/test/%))
 
 # Programs in modules of their own.
-bin/oci bin/site: FORCE
-	@go build -C hack/$(@F) -o $(CURDIR)/$@ .
+bin/oci bin/site bin/cluster: FORCE
+	@go build -C $(wildcard hack/$(@F) test/$(@F)) -o $(CURDIR)/$@ .
 bin/e2e.test: FORCE
 	@go test -c -o $@ ./test/e2e
 
@@ -282,8 +286,8 @@ TOOLS := controller-gen crd-ref-docs crdify etcd golangci-lint gotestsum helm he
 # kwok is for bench-cluster, and hugo for the site.
 $(TOOLS:%=bin/%) bin/kwok bin/hugo: bin/cluster FORCE
 	@bin/cluster build $(@:bin/%=%)
-tools: bin/cluster ## Build every tool that the tests and the local cluster need.
-	bin/cluster build $(if $(filter external,$(CLUSTER)),$(TOOLS))
+tools: bin/cluster ## Install every tool that the tests need. The local cluster installs its own.
+	bin/cluster build $(TOOLS)
 
 # Every target without a slash is no file.
 .PHONY: FORCE $(RELEASE_IMAGES) examples-image stranger-image $(shell sed -n 's/^\([a-z][a-z0-9 -]*\):.*/\1/p' Makefile)

@@ -263,7 +263,6 @@ func TestSupportMatrix(t *testing.T) {
 	page := read(t, "docs/support.md")
 	for module, world := range map[string]string{
 		"k8s.io/kubernetes":                                        "kubernetes",
-		"go.etcd.io/etcd/server/v3":                                "etcd",
 		"github.com/containerd/containerd/v2":                      "containerd",
 		"github.com/operator-framework/operator-lifecycle-manager": "olm",
 		"github.com/operator-framework/operator-sdk":               "operator-sdk",

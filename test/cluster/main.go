@@ -1,7 +1,7 @@
-// Command cluster builds, starts, and stops a real single-node Kubernetes cluster with OLM for the
-// tests of this repository. The cluster runs in its own network namespace without outside access.
-// It needs neither Docker nor an image registry: its programs are built from the Go module proxy,
-// and the rest comes from packages of the distribution.
+// Command cluster builds, starts, and stops a real single-node Kubernetes cluster for the tests of
+// this repository. The cluster runs in its own network namespace without outside access. It needs
+// neither Docker nor an image registry: its programs are built from the Go module proxy or come from
+// packages of Debian.
 package main
 
 import (
@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -28,10 +29,13 @@ import (
 
 const usage = `Usage: cluster COMMAND
 
-  build [TOOL...]     build tools from hack/tools into bin/; without a name, those that the cluster needs
-  up                  start the cluster, or what is missing of it
-  olm                 the same, and OLM in it
-  olm-v1              the same as up, and OLM v1 with cert-manager in it
+  build [TOOL...]     install tools into bin/; without a name, those that a cluster without other parts needs
+  up [PART...]        start the cluster, or what is missing of it, for a page; a PART is what else it has:
+                        metrics    metrics-server
+                        exporter   the image of nginx-prometheus-exporter
+                        scorecard  the image of the scorecard
+                        olm        OLM
+                        olm-v1     OLM v1 and cert-manager
   down                stop and remove everything (changed tools take effect with the next up)
   status              print what runs
   logs                print where the logs are
@@ -84,8 +88,14 @@ func run(ctx context.Context, args []string) error {
 		return plain(ctx)
 	}
 	switch command {
+	case "up":
+		parts, err := layout.ParseParts(args)
+		if err != nil {
+			return err
+		}
+		return c.Up(ctx, parts)
 	case "build":
-		return tools.Build(ctx, l, args, progress)
+		return build(ctx, l, args, progress)
 	case "exec":
 		if len(args) > 0 && args[0] == "--" {
 			args = args[1:]
@@ -124,13 +134,18 @@ func oldest(value string) (bool, error) {
 // plainCommands returns the commands without arguments.
 func plainCommands(l layout.Layout, c *cluster.Cluster) map[string]func(context.Context) error {
 	return map[string]func(context.Context) error{
-		"up":     c.Up,
-		"olm":    c.OLM,
-		"olm-v1": c.OLMv1,
 		"down":   c.Down,
 		"status": c.Status,
 		"logs":   func(context.Context) error { return printLogs(l) },
 	}
+}
+
+// build installs the named tools, or those of the base.
+func build(ctx context.Context, l layout.Layout, names []string, progress *host.Progress) error {
+	if len(names) == 0 {
+		names = tools.OfParts(l, []layout.Part{layout.Base})
+	}
+	return tools.Build(ctx, l, names, progress, func(context.Context) error { return nil })
 }
 
 func runImage(ctx context.Context, c *cluster.Cluster, args []string) error {
@@ -176,7 +191,7 @@ func appendTo(values *[]string) func(string) error {
 func printLogs(l layout.Layout) error {
 	var out strings.Builder
 	fmt.Fprintln(&out, l.LogDir())
-	for _, component := range components.All {
+	for _, component := range slices.Concat(components.First, components.Rest(l.WithStarted(nil))) {
 		fmt.Fprintf(&out, "%-24s %s\n", component.Name, l.Log(component.Name))
 	}
 	fmt.Fprintf(&out, "%-24s %s\n", "audit log", l.AuditLog())

@@ -7,10 +7,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
 	"github.com/example/nginx-operator/test/cluster/internal/components"
@@ -19,8 +20,6 @@ import (
 	"github.com/example/nginx-operator/test/cluster/internal/images"
 	"github.com/example/nginx-operator/test/cluster/internal/layout"
 	"github.com/example/nginx-operator/test/cluster/internal/node"
-	"github.com/example/nginx-operator/test/cluster/internal/olm"
-	"github.com/example/nginx-operator/test/cluster/internal/olmv1"
 	"github.com/example/nginx-operator/test/cluster/internal/pki"
 	"github.com/example/nginx-operator/test/cluster/internal/tools"
 )
@@ -68,12 +67,12 @@ func (c *Cluster) lock(ctx context.Context) (unlock func(), err error) {
 	return func() { _ = dir.Close() }, nil
 }
 
-// Up starts the cluster, or the components that do not run.
-func (c *Cluster) Up(ctx context.Context) error {
+// Up starts parts of the cluster, or what is missing of them and of the parts that it already has.
+func (c *Cluster) Up(ctx context.Context, parts []layout.Part) error {
 	if err := c.Node.HasKubernetes(); err != nil {
 		return err
 	}
-	if c.healthy(ctx) {
+	if c.healthy(ctx, parts) {
 		c.Progress.Step("the cluster is up")
 		return nil
 	}
@@ -85,33 +84,40 @@ func (c *Cluster) Up(ctx context.Context) error {
 		return err
 	}
 	defer unlock()
-	if c.healthy(ctx) {
+	if c.healthy(ctx, parts) {
 		c.Progress.Step("the cluster is up")
 		return nil
 	}
-	if err := debian.Install(ctx, c.Progress); err != nil {
+	if err := c.dropLeftovers(ctx); err != nil {
 		return err
 	}
-	if err := tools.Build(ctx, c.Node.Layout, nil, c.Progress); err != nil {
+	parts = c.Node.WithStarted(parts)
+	if err := tools.Build(ctx, c.Node.Layout, tools.OfParts(c.Node.Layout, parts), c.Progress, c.prepare); err != nil {
 		return err
 	}
 	if err := c.installSelf(); err != nil {
 		return err
 	}
-	if err := tools.BuildPause(ctx, c.Node.Layout, c.Progress); err != nil {
-		return err
-	}
-	if err := c.dropLeftovers(ctx); err != nil {
-		return err
-	}
 	if err := c.prepareNode(ctx); err != nil {
 		return err
 	}
-	if err := c.startComponents(ctx); err != nil {
+	if err := c.start(ctx, parts); err != nil {
 		return err
 	}
 	c.Progress.Step("the cluster is up: bin/cluster exec -- kubectl get nodes")
 	return nil
+}
+
+// prepare does what needs no Go compiler: it installs packages, fetches those of nginx, and builds
+// the program of the pause image.
+func (c *Cluster) prepare(ctx context.Context) error {
+	if err := debian.Install(ctx, c.Progress); err != nil {
+		return err
+	}
+	if _, err := c.Nginx(ctx, debian.Stable); err != nil {
+		return err
+	}
+	return tools.BuildPause(ctx, c.Node.Layout, c.Progress)
 }
 
 // dropLeftovers removes a cluster that cannot continue: a reboot ended its namespaces, or its clone
@@ -158,8 +164,8 @@ func (c *Cluster) prepareNode(ctx context.Context) error {
 	return c.Node.Prepare(ctx)
 }
 
-// startComponents starts the components that do not run and waits until all of them work.
-func (c *Cluster) startComponents(ctx context.Context) error {
+// start starts what does not run of the parts, and waits until all of it works.
+func (c *Cluster) start(ctx context.Context, parts []layout.Part) error {
 	if err := c.launch(components.Etcd, components.Registry, components.Gateway, components.Containerd); err != nil {
 		return err
 	}
@@ -169,48 +175,44 @@ func (c *Cluster) startComponents(ctx context.Context) error {
 	if err := c.launch(components.APIServer); err != nil {
 		return err
 	}
-	// Push the images while the API server starts.
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var pushes sync.WaitGroup
-	pushes.Go(func() {
-		err := c.await(ctx, components.Registry)
-		if err == nil {
-			err = c.PushOwn(ctx)
-		}
-		if err != nil {
-			cancel(err)
-		}
-	})
-	err := c.startNode(ctx)
-	if err == nil {
-		pushes.Wait()
-	}
-	// An error of the images comes first, because it causes the other errors.
-	if cause := context.Cause(ctx); cause != nil {
-		return cause
-	}
-	return err
-}
-
-func (c *Cluster) startNode(ctx context.Context) error {
-	for _, component := range []components.Component{components.Gateway, components.Containerd, components.APIServer} {
-		if err := c.await(ctx, component); err != nil {
+	// Push the images while the API server starts. An error in one of the two ends the other.
+	missing := slices.DeleteFunc(slices.Clone(parts), c.hasStarted)
+	tasks, tasksCtx := errgroup.WithContext(ctx)
+	tasks.Go(func() error {
+		if err := c.await(tasksCtx, components.Registry); err != nil {
 			return err
 		}
-	}
-	if err := c.launch(components.Rest...); err != nil {
+		return c.PushParts(tasksCtx, missing)
+	})
+	tasks.Go(func() error { return c.startNode(tasksCtx, parts) })
+	if err := tasks.Wait(); err != nil {
 		return err
 	}
-	for _, component := range components.Rest {
+	tasks, tasksCtx = errgroup.WithContext(ctx)
+	for _, part := range parts {
+		tasks.Go(func() error { return c.install(tasksCtx, part) })
+	}
+	return tasks.Wait()
+}
+
+// startNode starts the components that need the API server, and waits until all components work.
+func (c *Cluster) startNode(ctx context.Context, parts []layout.Part) error {
+	for _, component := range components.First {
 		if err := c.await(ctx, component); err != nil {
 			return err
 		}
 	}
-	c.Progress.Step("waiting for the node, for DNS and for metrics")
-	for _, check := range []func(context.Context) error{
-		c.Node.Ready, c.Node.ServiceAccountReady, c.Node.DNSReady, c.Node.RegisterMetrics, c.Node.MetricsReady,
-	} {
+	rest := components.Rest(parts)
+	if err := c.launch(rest...); err != nil {
+		return err
+	}
+	for _, component := range rest {
+		if err := c.await(ctx, component); err != nil {
+			return err
+		}
+	}
+	c.Progress.Step("waiting for the node and for DNS")
+	for _, check := range []func(context.Context) error{c.Node.Ready, c.Node.ServiceAccountReady, c.Node.DNSReady} {
 		if err := c.waitFor(ctx, check); err != nil {
 			return fmt.Errorf("failed to wait for the node: %w", err)
 		}
@@ -236,64 +238,5 @@ func (c *Cluster) Down(ctx context.Context) error {
 	return nil
 }
 
-// OLM starts the cluster and installs the Operator Lifecycle Manager.
-func (c *Cluster) OLM(ctx context.Context) error {
-	return c.upWith(ctx, "OLM", olm.Ready, func() error { return olm.Install(ctx, c.Node, c.Progress) })
-}
-
-// OLMv1 starts the cluster and installs OLM v1.
-func (c *Cluster) OLMv1(ctx context.Context) error {
-	return c.upWith(ctx, "OLM v1", olmv1.Ready, func() error {
-		if err := c.PushOLMv1(ctx); err != nil {
-			return err
-		}
-		return olmv1.Install(ctx, c.Node, c.Progress)
-	})
-}
-
-// upWith starts the cluster and calls install if ready returns an error.
-func (c *Cluster) upWith(ctx context.Context, what string, ready func(context.Context, *node.Node) error, install func() error) error {
-	if err := c.Up(ctx); err != nil {
-		return err
-	}
-	if ready(ctx, c.Node) != nil {
-		unlock, err := c.lock(ctx)
-		if err != nil {
-			return err
-		}
-		defer unlock()
-		if err := install(); err != nil {
-			return err
-		}
-	}
-	c.Progress.Step("%s is installed", what)
-	return nil
-}
-
 // Exec replaces this program with a command in the cluster's network.
 func (c *Cluster) Exec(args []string) error { return c.Node.Exec(args) }
-
-// installSelf copies this program to bin/cluster, where the node runs it. `go run` requires this
-// copy.
-func (c *Cluster) installSelf() error {
-	self, err := os.Executable()
-	if err != nil {
-		return fmt.Errorf("failed to find this program: %w", err)
-	}
-	if self, err = filepath.EvalSymlinks(self); err != nil || self == c.Node.Bin("cluster") {
-		return err
-	}
-	data, err := os.ReadFile(self)
-	if err != nil {
-		return fmt.Errorf("failed to read this program: %w", err)
-	}
-	// A running program cannot be overwritten, but it can be replaced.
-	written := c.Node.Bin("cluster.new")
-	if err := host.WriteFile(written, data, 0o755); err != nil {
-		return err
-	}
-	if err := os.Rename(written, c.Node.Bin("cluster")); err != nil {
-		return fmt.Errorf("failed to install this program: %w", err)
-	}
-	return nil
-}

@@ -21,9 +21,7 @@ func New(layout.Layout, *host.Progress) *Cluster { return &Cluster{} }
 
 func unsupported() error { return host.Unavailable("it needs Linux, this is %s", runtime.GOOS) }
 
-func (*Cluster) Up(context.Context) error                       { return unsupported() }
-func (*Cluster) OLM(context.Context) error                      { return unsupported() }
-func (*Cluster) OLMv1(context.Context) error                    { return unsupported() }
+func (*Cluster) Up(context.Context, []layout.Part) error        { return unsupported() }
 func (*Cluster) Down(context.Context) error                     { return unsupported() }
 func (*Cluster) Status(context.Context) error                   { return unsupported() }
 func (*Cluster) Exec([]string) error                            { return unsupported() }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/example/nginx-operator/test/cluster/internal/components"
 	"github.com/example/nginx-operator/test/cluster/internal/host"
+	"github.com/example/nginx-operator/test/cluster/internal/layout"
 	"github.com/example/nginx-operator/test/cluster/internal/node"
 )
 
@@ -84,11 +85,14 @@ func (c *Cluster) anyDied() error {
 	return nil
 }
 
-// healthy reports whether all components work, the node is ready, and the cluster's images are
-// pushed.
-func (c *Cluster) healthy(ctx context.Context) bool {
+// healthy reports whether the cluster has the parts, the node is ready, and the parts and all
+// components work.
+func (c *Cluster) healthy(ctx context.Context, parts []layout.Part) bool {
 	fails := func(s componentStatus) bool { return s.err != nil }
-	return c.Node.Exists() && c.Node.Running() == nil && !slices.ContainsFunc(c.examine(ctx), fails) && c.Node.Ready(ctx) == nil && c.HasOwn()
+	if !c.Node.Exists() || c.Node.Running() != nil || slices.ContainsFunc(c.examine(ctx), fails) || c.Node.Ready(ctx) != nil {
+		return false
+	}
+	return !slices.ContainsFunc(c.Node.WithStarted(parts), func(p layout.Part) bool { return !c.works(ctx, p) })
 }
 
 // componentStatus is the process ID of a component, or 0 if it does not run, and the reason why it
@@ -99,11 +103,12 @@ type componentStatus struct {
 	err       error
 }
 
-// examine checks all components in parallel.
+// examine checks the components of the cluster's parts in parallel.
 func (c *Cluster) examine(ctx context.Context) []componentStatus {
-	found := make([]componentStatus, len(components.All))
+	all := slices.Concat(components.First, components.Rest(c.Node.WithStarted(nil)))
+	found := make([]componentStatus, len(all))
 	var wait sync.WaitGroup
-	for i, component := range components.All {
+	for i, component := range all {
 		wait.Go(func() {
 			s := componentStatus{component: component}
 			s.pid, s.err = c.Node.PID(component.Name)
@@ -149,5 +154,11 @@ func (c *Cluster) Status(ctx context.Context) error {
 		return err
 	}
 	fmt.Println("The node is ready.")
+	for _, part := range c.Node.WithStarted(nil) {
+		if !c.works(ctx, part) {
+			return fmt.Errorf("the part %s does not work: cluster up repairs it", part)
+		}
+		fmt.Printf("The part %s works.\n", part)
+	}
 	return nil
 }

@@ -18,8 +18,8 @@ type Component struct {
 	Socket bool
 }
 
-// Other packages reference Etcd, Registry, Gateway, Containerd, APIServer, and Kubelet. For the
-// others, see Rest.
+// Etcd, Registry, Gateway, Containerd, APIServer, and Kubelet are referenced by other packages. For
+// the others, see Rest.
 var (
 	Etcd = Component{
 		Name: "etcd", Health: layout.EtcdURL + "/health",
@@ -165,11 +165,22 @@ var (
 	}
 )
 
-// Rest has the components that start once the API server works.
-var Rest = []Component{controllerManager, scheduler, Kubelet, proxy, coreDNS, metricsServer}
+// First has the components that start before the API server works, in this order.
+var First = []Component{Etcd, Registry, Gateway, Containerd, APIServer}
 
-// All has the components in the order in which they start.
-var All = append([]Component{Etcd, Registry, Gateway, Containerd, APIServer}, Rest...)
+// Rest returns the components of parts of the cluster that start once the API server works.
+func Rest(parts []layout.Part) (out []Component) {
+	for _, part := range parts {
+		switch part {
+		case layout.Base:
+			out = append(out, controllerManager, scheduler, Kubelet, proxy, coreDNS)
+		case layout.Metrics:
+			out = append(out, metricsServer)
+		default: // its programs run in Pods, if at all
+		}
+	}
+	return out
+}
 
 // Path is the PATH of the components: the project's tools come before the system's.
 const Path = layout.NodeBinDir + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

@@ -1,5 +1,5 @@
-// Package debian installs the Debian packages that the cluster requires, and downloads the packages
-// for the operand image.
+// Package debian installs the Debian packages that the cluster requires, and downloads packages of
+// other suites: nginx for the operand image, and programs of the cluster.
 package debian
 
 import (
@@ -29,7 +29,13 @@ type systemPackage struct {
 	present func() bool
 }
 
+// keyring signs all releases of Debian. Derivatives of Debian do not always have it.
+var keyring = systemPackage{"debian-archive-keyring", hasFile(keyringFile)}
+
+const keyringFile = "/usr/share/keyrings/debian-archive-keyring.gpg"
+
 var systemPackages = []systemPackage{
+	keyring,
 	{"runc", hasProgram("runc")},
 	{"containernetworking-plugins", hasFile("/usr/lib/cni/ptp", "/opt/cni/bin/ptp")},
 	{"iptables", hasProgram("iptables")},
@@ -69,8 +75,8 @@ func hasStaticBusybox() bool {
 }
 
 // missing returns the names of the packages that are not installed.
-func missing() (names []string) {
-	for _, p := range systemPackages {
+func missing(packages []systemPackage) (names []string) {
+	for _, p := range packages {
 		if !p.present() {
 			names = append(names, p.name)
 		}
@@ -78,9 +84,13 @@ func missing() (names []string) {
 	return names
 }
 
-// Install installs the missing packages.
+// Install installs the missing packages of the cluster.
 func Install(ctx context.Context, progress *host.Progress) error {
-	names := missing()
+	return install(ctx, progress, systemPackages)
+}
+
+func install(ctx context.Context, progress *host.Progress, packages []systemPackage) error {
+	names := missing(packages)
 	if len(names) == 0 {
 		return nil
 	}
@@ -94,7 +104,7 @@ func Install(ctx context.Context, progress *host.Progress) error {
 	if err != nil {
 		return host.Unavailable("the Debian packages %s cannot be installed: %w (update: %v)", strings.Join(names, " "), err, updateErr)
 	}
-	if rest := missing(); len(rest) > 0 {
+	if rest := missing(packages); len(rest) > 0 {
 		return host.Unavailable("the Debian package %s is installed, but what it should install is not there", rest[0])
 	}
 	return nil

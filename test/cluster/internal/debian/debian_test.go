@@ -22,17 +22,21 @@ func TestWithDependencies(t *testing.T) {
 func TestCacheName(t *testing.T) {
 	day := time.Date(2026, 11, 24, 0, 0, 0, 0, time.UTC)
 	for _, suite := range Suites {
-		now, later := cacheName(suite, day), cacheName(suite, day.AddDate(0, 0, 7))
-		if rolls := suite == rollingSuite; (now != later) != rolls {
+		p := Packages{Suite: suite, Names: []string{"nginx", "etcd-server"}}
+		now, later := p.cacheName(day), p.cacheName(day.AddDate(0, 0, 7))
+		if rolls := suite == Rolling; (now != later) != rolls {
 			t.Errorf("%s: %s, and a week later %s", suite, now, later)
 		}
 	}
 }
 
-func TestNginxVersion(t *testing.T) {
-	got := nginxVersion([]string{"/a/libc6_2.41-12_amd64.deb", "/a/nginx-common_1.26.3-3_all.deb", "/a/nginx_1.26.3-3+deb13u10_amd64.deb"})
-	if got != "1.26.3-3+deb13u10" || nginxVersion(nil) != "" {
-		t.Error(got)
+func TestFile(t *testing.T) {
+	files := []string{"/a/libc6_2.41-12_amd64.deb", "/a/nginx-common_1.26.3-3_all.deb", "/a/nginx_1.26.3-3+deb13u10_amd64.deb"}
+	if file, version := File(files, "nginx"); file != files[2] || version != "1.26.3-3+deb13u10" {
+		t.Error(file, version)
+	}
+	if file, version := File(files, "etcd-server"); file != "" || version != "" {
+		t.Error(file, version)
 	}
 }
 

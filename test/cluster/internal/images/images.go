@@ -8,6 +8,8 @@ import (
 	"path"
 	"slices"
 
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
 	"github.com/example/nginx-operator/test/cluster/internal/debian"
 	"github.com/example/nginx-operator/test/cluster/internal/layout"
 	"github.com/example/nginx-operator/test/cluster/internal/tools"
@@ -24,28 +26,47 @@ const (
 // exporter is the program that exports nginx's metrics to Prometheus.
 const exporter = "nginx-prometheus-exporter"
 
-// recipe describes how to create an image. write writes its layer.
+// recipe describes how to create an image: write writes its layer, on top of the layers of base if
+// that is set. base is an image that the registry already has.
 type recipe struct {
 	names  []string
-	config imageConfig
+	base   string
+	config v1.Config
 	write  func(w *layerWriter) error
 }
 
-// clusterImages returns the recipes of the cluster's own images. nginxPackages are the .deb files
-// of nginx and its libraries.
-func clusterImages(l layout.Layout, nginxPackages []string) ([]recipe, error) {
-	olmVersion, err := tools.OLM.Version(l)
-	if err != nil {
-		return nil, err
+// recipesOf returns the recipes of the images that a part of the cluster needs. nginxPackages are
+// the .deb files of nginx and its libraries, for the base.
+func recipesOf(l layout.Layout, part layout.Part, nginxPackages []string) ([]recipe, error) {
+	switch part {
+	case layout.Base:
+		return baseImages(l, nginxPackages), nil
+	case layout.Exporter:
+		return []recipe{{
+			names:  []string{"docker.io/nginx/nginx-prometheus-exporter:1.5.1"},
+			config: v1.Config{User: "1001:1001", Entrypoint: []string{"/usr/bin/" + exporter}},
+			write:  func(w *layerWriter) error { return w.program("usr/bin/"+exporter, l.Bin(exporter)) },
+		}}, nil
+	case layout.Scorecard:
+		version, err := tools.OperatorSDK.Version(l)
+		if err != nil {
+			return nil, err
+		}
+		return []recipe{toolImage(l,
+			[]string{"quay.io/operator-framework/scorecard-test:" + version},
+			v1.Config{Entrypoint: []string{"/bin/scorecard-test"}},
+			"scorecard-test")}, nil
+	case layout.OLM:
+		return olmImages(l)
+	case layout.OLMv1:
+		return olmV1Images(l)
+	default:
+		return nil, nil
 	}
-	opmVersion, err := tools.Registry.Version(l)
-	if err != nil {
-		return nil, err
-	}
-	sdkVersion, err := tools.OperatorSDK.Version(l)
-	if err != nil {
-		return nil, err
-	}
+}
+
+// baseImages returns the recipes of the images that every cluster has.
+func baseImages(l layout.Layout, nginxPackages []string) []recipe {
 	return []recipe{
 		programImage(l, layout.PauseImage, "pause"),
 		{
@@ -56,40 +77,45 @@ func clusterImages(l layout.Layout, nginxPackages []string) ([]recipe, error) {
 				"docker.io/library/busybox:1.36", "docker.io/library/busybox:latest", "docker.io/library/ubuntu:latest",
 				"registry.access.redhat.com/ubi9/ubi:9.7",
 			},
-			config: imageConfig{Env: []string{"PATH=/bin"}, Cmd: []string{"sh"}},
+			config: v1.Config{Env: []string{"PATH=/bin"}, Cmd: []string{"sh"}},
 			write:  writeBusybox,
 		},
-		nginxImage(nginxPackages, slices.Concat(standIns, []string{NginxOf(debian.DefaultSuite)})...),
-		rootImage(nginxPackages),
-		{
-			names:  []string{"docker.io/nginx/nginx-prometheus-exporter:1.5.1"},
-			config: imageConfig{User: "1001:1001", Entrypoint: []string{"/usr/bin/" + exporter}},
-			write:  func(w *layerWriter) error { return w.program("usr/bin/"+exporter, l.Bin(exporter)) },
-		},
+		nginxImage(nginxPackages, slices.Concat(standIns, []string{NginxOf(debian.Stable)})...),
+		rootImage(),
+	}
+}
+
+// olmImages returns the recipes of the images of OLM.
+func olmImages(l layout.Layout) ([]recipe, error) {
+	olmVersion, err := tools.OLM.Version(l)
+	if err != nil {
+		return nil, err
+	}
+	opmVersion, err := tools.Registry.Version(l)
+	if err != nil {
+		return nil, err
+	}
+	return []recipe{
 		toolImage(l,
 			[]string{OLM + ":" + olmVersion},
-			imageConfig{Entrypoint: []string{"/bin/olm"}},
+			v1.Config{Entrypoint: []string{"/bin/olm"}},
 			"olm", "catalog", "package-server", "copy-content", "cpb"),
 		// `operator-sdk run bundle` uses the latest tag as its default index image. OLM finds the
 		// catalog by the label.
 		toolImage(l,
 			[]string{OPM + ":" + opmVersion, OPM + ":latest"},
-			imageConfig{
+			v1.Config{
 				Entrypoint: []string{"/bin/opm"},
 				Cmd:        []string{"serve", "/configs"},
 				WorkingDir: "/work",
 				Labels:     map[string]string{"operators.operatorframework.io.index.configs.v1": "/configs"},
 			},
 			"opm", "grpc_health_probe"),
-		toolImage(l,
-			[]string{"quay.io/operator-framework/scorecard-test:" + sdkVersion},
-			imageConfig{Entrypoint: []string{"/bin/scorecard-test"}},
-			"scorecard-test"),
 	}, nil
 }
 
-// olmV1 has the images of OLM v1 and of cert-manager, which signs its certificates. Each image has
-// a program with the name of the image.
+// olmV1 has the repositories of the images of OLM v1 and of cert-manager, which signs its
+// certificates. Each image has a program with the name of the image.
 var olmV1 = []struct {
 	source     tools.Dependency
 	repository string
@@ -101,31 +127,29 @@ var olmV1 = []struct {
 	{tools.CertManager, "quay.io/jetstack/cert-manager-webhook"},
 }
 
-// olmV1Images returns the recipes of these images, and the programs to build for them.
-func olmV1Images(l layout.Layout) (recipes []recipe, programs []string, err error) {
+// olmV1Images returns the recipes of these images.
+func olmV1Images(l layout.Layout) (recipes []recipe, err error) {
 	for _, image := range olmV1 {
 		version, err := image.source.Version(l)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		program := path.Base(image.repository)
-		programs = append(programs, program)
-		recipes = append(recipes, programImage(l, image.repository+":"+version, program))
+		recipes = append(recipes, programImage(l, image.repository+":"+version, path.Base(image.repository)))
 	}
-	return recipes, programs, nil
+	return recipes, nil
 }
 
 // programImage returns the recipe of an image with only one static program, in the root directory.
 func programImage(l layout.Layout, name, program string) recipe {
 	return recipe{
 		names:  []string{name},
-		config: imageConfig{User: "65535:65535", Entrypoint: []string{"/" + program}},
+		config: v1.Config{User: "65535:65535", Entrypoint: []string{"/" + program}},
 		write:  func(w *layerWriter) error { return w.program(program, l.Bin(program)) },
 	}
 }
 
 // toolImage returns the recipe of an image with busybox and tools of this repository in /bin.
-func toolImage(l layout.Layout, names []string, config imageConfig, programs ...string) recipe {
+func toolImage(l layout.Layout, names []string, config v1.Config, programs ...string) recipe {
 	config.User = "1001"
 	config.Env = []string{"PATH=/bin"}
 	return recipe{names: names, config: config, write: func(w *layerWriter) error {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"path"
 	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
 // nginxUser is the user ID in the image nginxinc/nginx-unprivileged.
@@ -33,7 +35,7 @@ func NginxOf(suite string) string { return nginxRepository + ":debian-" + suite 
 func nginxImage(packages []string, names ...string) recipe {
 	return recipe{
 		names: names,
-		config: imageConfig{
+		config: v1.Config{
 			User:         fmt.Sprint(nginxUser),
 			ExposedPorts: map[string]struct{}{"8080/tcp": {}},
 			Env:          []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin"},
@@ -83,25 +85,19 @@ func nginxImage(packages []string, names ...string) recipe {
 
 // rootImage returns the recipe of a replacement for the image nginx: it starts as root, listens on
 // port 80, and its workers run as the user nginx.
-func rootImage(packages []string) recipe {
-	out := nginxImage(packages, "docker.io/library/nginx:1.30")
+func rootImage() recipe {
+	out := nginxImage(nil, "docker.io/library/nginx:1.30")
 	out.config.User, out.config.ExposedPorts = "", map[string]struct{}{"80/tcp": {}}
-	write := out.write
+	out.base = standIns[0]
 	out.write = func(w *layerWriter) error {
 		main, err := nginxFiles.ReadFile("nginx/nginx.conf")
 		if err != nil {
 			return fmt.Errorf("failed to read nginx.conf: %w", err)
 		}
-		// The first file under a name is the one in the image.
-		for _, file := range [][2]string{
-			{"etc/nginx/nginx.conf", "user nginx;\n" + string(main)},
-			{"etc/nginx/conf.d/default.conf", "server {\n    listen 80;\n    root /usr/share/nginx/html;\n}\n"},
-		} {
-			if err := w.text(file[0], file[1]); err != nil {
-				return err
-			}
+		if err := w.text("etc/nginx/nginx.conf", "user nginx;\n"+string(main)); err != nil {
+			return err
 		}
-		return write(w)
+		return w.text("etc/nginx/conf.d/default.conf", "server {\n    listen 80;\n    root /usr/share/nginx/html;\n}\n")
 	}
 	return out
 }

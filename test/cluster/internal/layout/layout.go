@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -54,6 +55,54 @@ type Layout struct {
 	ID string
 	// Oldest means that a new cluster runs the oldest supported Kubernetes, not the newest.
 	Oldest bool
+}
+
+// Part is a piece of the cluster: its programs, images, processes, and objects.
+type Part string
+
+// Base is what a served page needs; every cluster has it. The other parts start on request.
+const (
+	Base      Part = "base"
+	Metrics   Part = "metrics"
+	Exporter  Part = "exporter"
+	Scorecard Part = "scorecard"
+	OLM       Part = "olm"
+	OLMv1     Part = "olm-v1"
+)
+
+// Parts are the parts that can be requested, in the order in which they start.
+var Parts = []Part{Metrics, Exporter, Scorecard, OLM, OLMv1}
+
+// ParseParts returns Base and the named parts, in the order in which they start.
+func ParseParts(names []string) ([]Part, error) {
+	for _, name := range names {
+		if !slices.Contains(Parts, Part(name)) {
+			return nil, fmt.Errorf("unknown part %q: one of %v", name, Parts)
+		}
+	}
+	return withBase(func(p Part) bool { return slices.Contains(names, string(p)) }), nil
+}
+
+// withBase returns Base and the other parts that are selected.
+func withBase(selected func(Part) bool) []Part {
+	parts := []Part{Base}
+	for _, p := range Parts {
+		if selected(p) {
+			parts = append(parts, p)
+		}
+	}
+	return parts
+}
+
+// Started is the file that exists once a part has started.
+func (l Layout) Started(p Part) string { return l.State("parts", string(p)) }
+
+// WithStarted adds the parts that the cluster already has.
+func (l Layout) WithStarted(parts []Part) []Part {
+	return withBase(func(p Part) bool {
+		_, err := os.Stat(l.Started(p))
+		return err == nil || slices.Contains(parts, p)
+	})
 }
 
 // OldestKubernetes is the module of hack/tools, and the directory in bin, of the oldest supported

@@ -1,9 +1,36 @@
 package layout
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
+
+// TestParts checks the order of the parts, and that a cluster keeps the parts that it has.
+func TestParts(t *testing.T) {
+	parts, err := ParseParts([]string{"olm", "metrics"})
+	if diff := cmp.Diff([]Part{Base, Metrics, OLM}, parts); err != nil || diff != "" {
+		t.Errorf("%v\n%s", err, diff)
+	}
+	if _, err := ParseParts([]string{"olm", "docker"}); err == nil || !strings.Contains(err.Error(), "olm-v1") {
+		t.Errorf("want an error with the known parts, got %v", err)
+	}
+	l := New(t.TempDir())
+	for _, p := range []Part{Base, Scorecard} {
+		if err := os.MkdirAll(filepath.Dir(l.Started(p)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(l.Started(p), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff([]Part{Base, Metrics, Scorecard, OLM}, l.WithStarted(parts)); diff != "" {
+		t.Error(diff)
+	}
+}
 
 func TestLayoutsDiffer(t *testing.T) {
 	a, b := New("/a"), New("/b")

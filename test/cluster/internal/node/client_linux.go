@@ -46,39 +46,34 @@ func (n *Node) httpClient() (*http.Client, error) {
 	return n.client, nil
 }
 
-// Do sends a request and returns the response and its body. Any status except 2xx is an error.
-func (n *Node) Do(request *http.Request) (*http.Response, []byte, error) {
+// Transport returns a transport into the cluster's network.
+func (n *Node) Transport() (http.RoundTripper, error) {
 	client, err := n.httpClient()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
+	}
+	return client.Transport, nil
+}
+
+// do sends a request and returns the body of the response. Any status except 2xx is an error.
+func (n *Node) do(request *http.Request) ([]byte, error) {
+	client, err := n.httpClient()
+	if err != nil {
+		return nil, err
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return nil, nil, fmt.Errorf("failed to reach %s: %w", request.URL.Host, err)
+		return nil, fmt.Errorf("failed to reach %s: %w", request.URL.Host, err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxBody))
 	if err != nil {
-		return nil, nil, fmt.Errorf("failed to read the response of %s: %w", request.URL, err)
+		return nil, fmt.Errorf("failed to read the response of %s: %w", request.URL, err)
 	}
 	if response.StatusCode/100 != 2 {
-		return response, body, &statusError{code: response.StatusCode, url: request.URL.String(), body: string(body[:min(len(body), 500)])}
+		return nil, fmt.Errorf("%s answered %d: %s", request.URL, response.StatusCode, body[:min(len(body), 500)])
 	}
-	return response, body, nil
-}
-
-// statusError is a response with a status other than 2xx.
-type statusError struct {
-	code      int
-	url, body string
-}
-
-func (e *statusError) Error() string { return fmt.Sprintf("%s answered %d: %s", e.url, e.code, e.body) }
-
-// IsStatus reports whether an error is a response with the given status.
-func IsStatus(err error, code int) bool {
-	status := (*statusError)(nil)
-	return errors.As(err, &status) && status.code == code
+	return body, nil
 }
 
 // Get reads an object from the API server into a struct.
@@ -89,7 +84,7 @@ func (n *Node) Get(ctx context.Context, path string, into any) error {
 	if err != nil {
 		return fmt.Errorf("failed to make a request: %w", err)
 	}
-	_, body, err := n.Do(request)
+	body, err := n.do(request)
 	if err != nil {
 		return err
 	}
@@ -114,7 +109,7 @@ func (n *Node) Check(ctx context.Context, component components.Component) error 
 	if err != nil {
 		return fmt.Errorf("failed to make a request: %w", err)
 	}
-	_, _, err = n.Do(request)
+	_, err = n.do(request)
 	return err
 }
 
@@ -142,18 +137,6 @@ func (n *Node) Ready(ctx context.Context) error {
 // ServiceAccountReady checks once whether Pods can be created in the default namespace.
 func (n *Node) ServiceAccountReady(ctx context.Context) error {
 	return n.Get(ctx, "/api/v1/namespaces/default/serviceaccounts/default", &struct{}{})
-}
-
-// RegisterMetrics creates the objects that register metrics-server with the API server.
-func (n *Node) RegisterMetrics(ctx context.Context) error {
-	_, err := n.Run(ctx, nil, n.Bin("kubectl"), "apply", "--server-side", "--filename", n.Config("metrics-server.yaml"))
-	return err
-}
-
-// MetricsReady checks once whether the metrics API responds. Until it does, no namespace can be
-// deleted.
-func (n *Node) MetricsReady(ctx context.Context) error {
-	return n.Get(ctx, "/apis/metrics.k8s.io/v1beta1/nodes", &struct{}{})
 }
 
 // DNSReady checks once whether the cluster's DNS resolves the API server.

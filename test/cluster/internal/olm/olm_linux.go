@@ -1,28 +1,30 @@
-// Package olm installs the Operator Lifecycle Manager from the chart in its module.
+// Package olm installs the Operator Lifecycle Manager: the CRDs in its module, and the rendered chart.
 package olm
 
 import (
 	"bytes"
 	"context"
+	_ "embed"
 	"fmt"
 	"io"
 	"path/filepath"
 	"time"
 
-	"github.com/example/nginx-operator/test/cluster/internal/helm"
 	"github.com/example/nginx-operator/test/cluster/internal/host"
-	"github.com/example/nginx-operator/test/cluster/internal/images"
-	"github.com/example/nginx-operator/test/cluster/internal/layout"
 	"github.com/example/nginx-operator/test/cluster/internal/node"
 	"github.com/example/nginx-operator/test/cluster/internal/tools"
 )
 
 const (
-	namespace         = "olm"
-	operatorNamespace = "operators"
+	namespace = "olm"
 	// timeout bounds the installation.
 	timeout = 5 * time.Minute
 )
+
+// manifests are the objects of OLM's chart except its CRDs, as a test renders them.
+//
+//go:embed olm.yaml
+var manifests []byte
 
 // Install installs OLM and waits until it works.
 func Install(ctx context.Context, n *node.Node, progress *host.Progress) error {
@@ -32,13 +34,12 @@ func Install(ctx context.Context, n *node.Node, progress *host.Progress) error {
 	if err != nil {
 		return err
 	}
-	chart := filepath.Join(source, "deploy", "chart")
 	kubectl := func(stdin io.Reader, args ...string) error {
 		_, err := n.Run(ctx, stdin, n.Bin("kubectl"), args...)
 		return err
 	}
 	progress.Step("installing OLM: CRDs")
-	crds := filepath.Join(chart, "crds")
+	crds := filepath.Join(source, "deploy", "chart", "crds")
 	if err := kubectl(nil, "apply", "--server-side", "--force-conflicts", "--filename", crds); err != nil {
 		return err
 	}
@@ -46,12 +47,8 @@ func Install(ctx context.Context, n *node.Node, progress *host.Progress) error {
 		return err
 	}
 	progress.Step("installing OLM: operators")
-	manifests, err := render(ctx, n.Layout, chart)
-	if err != nil {
-		return err
-	}
 	// The API server serves a kind a moment after its CRD is established.
-	err = host.Poll(ctx, time.Minute, time.Second, func(context.Context) error {
+	err = host.Poll(ctx, time.Minute, 200*time.Millisecond, func(context.Context) error {
 		return kubectl(bytes.NewReader(manifests), "apply", "--server-side", "--force-conflicts", "--filename", "-")
 	})
 	if err != nil {
@@ -62,34 +59,6 @@ func Install(ctx context.Context, n *node.Node, progress *host.Progress) error {
 		return fmt.Errorf("failed to wait for OLM (bin/cluster exec -- kubectl get pods -n %s): %w", namespace, err)
 	}
 	return nil
-}
-
-// render renders the chart without its catalog of community operators, which is outside the
-// cluster.
-func render(ctx context.Context, l layout.Layout, chart string) ([]byte, error) {
-	olmVersion, err := tools.OLM.Version(l)
-	if err != nil {
-		return nil, err
-	}
-	opmVersion, err := tools.Registry.Version(l)
-	if err != nil {
-		return nil, err
-	}
-	return helm.Template(ctx, l, "olm", namespace, chart,
-		"namespace="+namespace,
-		"catalog_namespace="+namespace,
-		"operator_namespace="+operatorNamespace,
-		"installType=",
-		"olm.image.ref="+images.OLM+":"+olmVersion,
-		"olm.image.pullPolicy=IfNotPresent",
-		"catalog.image.ref="+images.OLM+":"+olmVersion,
-		"catalog.image.pullPolicy=IfNotPresent",
-		"catalog.opmImageArgs=--opmImage="+images.OPM+":"+opmVersion,
-		"catalog.commandArgs=--configmapServerImage="+images.OPM+":"+opmVersion,
-		"package.image.ref="+images.OLM+":"+olmVersion,
-		"package.image.pullPolicy=IfNotPresent",
-		"package.replicaCount=1",
-	)
 }
 
 // Ready checks once whether OLM has installed its own aggregated API, the last step of its start.

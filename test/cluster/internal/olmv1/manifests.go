@@ -3,75 +3,70 @@
 package olmv1
 
 import (
+	"bytes"
 	_ "embed"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
-
-	"sigs.k8s.io/kustomize/api/krusty"
-	"sigs.k8s.io/kustomize/api/types"
-	"sigs.k8s.io/kustomize/kyaml/filesys"
-	"sigs.k8s.io/yaml"
+	"regexp"
 
 	"github.com/example/nginx-operator/test/cluster/internal/host"
 	"github.com/example/nginx-operator/test/cluster/internal/images"
 )
+
+// certManagerName is the name of the release and of the namespace of cert-manager.
+const certManagerName = "cert-manager"
+
+// certManagerObjects are the objects of cert-manager's chart except its CRDs, as a test renders them.
+//
+//go:embed cert-manager.yaml
+var certManagerObjects []byte
+
+// chartAction is an action of a template. The CRDs of cert-manager have them only in labels, whose
+// value is the name of the chart and of its release.
+var chartAction = regexp.MustCompile(`'?\{\{.*\}\}'?`)
+
+// withCRDs returns the objects of cert-manager. source is the directory of its module.
+func withCRDs(source string) ([]byte, error) {
+	crds, err := filepath.Glob(filepath.Join(source, "deploy", "crds", "*.yaml"))
+	if err != nil || len(crds) == 0 {
+		return nil, fmt.Errorf("failed to find the CRDs of cert-manager in %s: %w", source, err)
+	}
+	var out []byte
+	for _, file := range append([]string{filepath.Join(source, "deploy", "manifests", "namespace.yaml")}, crds...) {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("failed to read the objects of cert-manager: %w", err)
+		}
+		out = append(append(out, chartAction.ReplaceAll(data, []byte(certManagerName))...), "\n---\n"...)
+	}
+	return append(out, certManagerObjects...), nil
+}
 
 //go:embed kustomization.yaml
 var kustomization []byte
 
 // patch adapts the manifests of an OLM v1 release to the local cluster. It also replaces the tags
 // of the images, because the manifests reference development images.
-func patch(manifests []byte, version string) ([]byte, error) {
-	var k types.Kustomization
-	if err := yaml.UnmarshalStrict(kustomization, &k); err != nil {
-		return nil, fmt.Errorf("failed to decode the kustomization of OLM v1: %w", err)
+func patch(kubectl string, manifests []byte, version string) ([]byte, error) {
+	dir, err := os.MkdirTemp("", "olm-v1-")
+	if err != nil {
+		return nil, fmt.Errorf("failed to make a temporary directory: %w", err)
 	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	tags := "images:\n"
 	for _, repository := range []string{images.Catalogd, images.OperatorController} {
-		k.Images = append(k.Images, types.Image{Name: repository, NewTag: version})
+		tags += fmt.Sprintf("- name: %s\n  newTag: %s\n", repository, version)
 	}
-	text, err := yaml.Marshal(k)
-	if err != nil {
-		return nil, fmt.Errorf("failed to encode the kustomization of OLM v1: %w", err)
-	}
-	files := filesys.MakeFsInMemory()
-	for name, data := range map[string][]byte{"kustomization.yaml": text, k.Resources[0]: manifests} {
-		if err := files.WriteFile(name, data); err != nil {
-			return nil, fmt.Errorf("failed to write %s: %w", name, err)
+	for name, data := range map[string][]byte{"kustomization.yaml": append(bytes.Clone(kustomization), tags...), "standard.yaml": manifests} {
+		if err := host.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			return nil, err
 		}
 	}
-	rendered, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(files, ".")
+	rendered, err := exec.Command(kubectl, "kustomize", dir).Output()
 	if err != nil {
-		return nil, fmt.Errorf("failed to patch the manifests of OLM v1: %w", err)
+		return nil, fmt.Errorf("failed to patch the manifests of OLM v1: %w", host.CommandError(err))
 	}
-	return rendered.AsYaml()
-}
-
-// writeChart assembles the chart of cert-manager in an empty directory, like cert-manager's
-// Makefile. The chart in the source has no version, and its CRDs, which are also templates, are in
-// another directory.
-func writeChart(dir, source, version string) error {
-	crds := filepath.Join(dir, "templates", "crds")
-	for from, to := range map[string]string{filepath.Join("charts", "cert-manager"): dir, "crds": crds} {
-		if err := os.CopyFS(to, os.DirFS(filepath.Join(source, "deploy", from))); err != nil {
-			return fmt.Errorf("failed to copy the chart of cert-manager: %w", err)
-		}
-	}
-	// Helm would render it as a template.
-	if err := os.Remove(filepath.Join(crds, "README.md")); err != nil {
-		return fmt.Errorf("failed to copy the chart of cert-manager: %w", err)
-	}
-	text, err := os.ReadFile(filepath.Join(dir, "Chart.template.yaml"))
-	if err != nil {
-		return fmt.Errorf("failed to read the chart of cert-manager: %w", err)
-	}
-	var chart map[string]any
-	if err := yaml.Unmarshal(text, &chart); err != nil {
-		return fmt.Errorf("failed to decode the chart of cert-manager: %w", err)
-	}
-	chart["version"], chart["appVersion"] = version, version
-	if text, err = yaml.Marshal(chart); err != nil {
-		return fmt.Errorf("failed to encode the chart of cert-manager: %w", err)
-	}
-	return host.WriteFile(filepath.Join(dir, "Chart.yaml"), text, 0o600)
+	return rendered, nil
 }

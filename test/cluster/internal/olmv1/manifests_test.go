@@ -1,13 +1,18 @@
 package olmv1
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
 
+	"github.com/example/nginx-operator/test/cluster/internal/helmtest"
 	"github.com/example/nginx-operator/test/cluster/internal/host"
+	"github.com/example/nginx-operator/test/cluster/internal/layout"
+	"github.com/example/nginx-operator/test/cluster/internal/tools"
 )
 
 // manifests has the parts of an OLM v1 release that the kustomization changes.
@@ -100,42 +105,69 @@ metadata:
 `
 
 func TestPatch(t *testing.T) {
-	got, err := patch([]byte(manifests), "v1.5.1")
+	got, err := patch(thisRepo(t).Bin("kubectl"), []byte(manifests), "v1.5.1")
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("make bin/kubectl builds kubectl: %v", err)
 	}
 	if diff := cmp.Diff(patched, string(got)); diff != "" {
 		t.Error(diff)
 	}
 }
 
-func TestWriteChart(t *testing.T) {
-	source, dir := t.TempDir(), t.TempDir()
-	for name, text := range map[string]string{
-		"charts/cert-manager/Chart.template.yaml":       "name: cert-manager\nversion: v0.1.0\nappVersion: v0.1.0\n",
-		"charts/cert-manager/values.yaml":               "replicaCount: 1\n",
-		"charts/cert-manager/templates/deployment.yaml": "kind: Deployment\n",
-		"crds/README.md":                                "# CRDs\n",
-		"crds/crd-issuers.yaml":                         "kind: CustomResourceDefinition\n",
-	} {
-		if err := host.WriteFile(filepath.Join(source, "deploy", name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := writeChart(dir, source, "v1.11.5"); err != nil {
+func thisRepo(t *testing.T) layout.Layout {
+	t.Helper()
+	repo, err := layout.FindRepo()
+	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{
-		"Chart.yaml":                      "appVersion: v1.11.5\nname: cert-manager\nversion: v1.11.5\n",
-		"values.yaml":                     "replicaCount: 1\n",
-		"templates/deployment.yaml":       "kind: Deployment\n",
-		"templates/crds/crd-issuers.yaml": "kind: CustomResourceDefinition\n",
-	} {
-		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != want {
-			t.Errorf("%s: got %q, %v", name, got, err)
+	return layout.New(repo)
+}
+
+// TestCertManager renders the chart of cert-manager without its CRDs, and checks that these are
+// complete.
+func TestCertManager(t *testing.T) {
+	l := thisRepo(t)
+	source, err := tools.CertManager.Dir(t.Context(), l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	version, err := tools.CertManager.Version(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The chart in the source has no version of its own.
+	chart := t.TempDir()
+	if err := os.CopyFS(chart, os.DirFS(filepath.Join(source, "deploy", "charts", "cert-manager"))); err != nil {
+		t.Fatal(err)
+	}
+	template, err := os.ReadFile(filepath.Join(chart, "Chart.template.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := host.WriteFile(filepath.Join(chart, "Chart.yaml"), bytes.ReplaceAll(template, []byte("v0.1.0"), []byte(version)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	helmtest.Compare(t, l, "cert-manager.yaml", certManagerName, chart, "startupapicheck.enabled=false")
+
+	all, err := withCRDs(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[string]int{}
+	for document := range bytes.SplitSeq(all, []byte("\n---\n")) {
+		var object struct {
+			Kind     string
+			Metadata struct{ Labels map[string]string }
+		}
+		if err := yaml.Unmarshal(document, &object); err != nil {
+			t.Errorf("%v: %s", err, document[:min(len(document), 300)])
+		}
+		kinds[object.Kind]++
+		if object.Kind == "CustomResourceDefinition" && object.Metadata.Labels["app.kubernetes.io/instance"] != certManagerName {
+			t.Errorf("a CRD has the labels %v", object.Metadata.Labels)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(dir, "templates", "crds", "README.md")); !os.IsNotExist(err) {
-		t.Errorf("helm would render the README of the CRDs: %v", err)
+	if kinds["CustomResourceDefinition"] != 6 || kinds["Namespace"] != 1 || kinds["Deployment"] != 3 || bytes.Contains(all, []byte("{{")) {
+		t.Errorf("got %v", kinds)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/example/nginx-operator/test/cluster/internal/helm"
 	"github.com/example/nginx-operator/test/cluster/internal/host"
 	"github.com/example/nginx-operator/test/cluster/internal/layout"
 	"github.com/example/nginx-operator/test/cluster/internal/node"
@@ -36,7 +35,7 @@ type part struct {
 
 // parts are in installation order: cert-manager signs the certificates of OLM v1.
 var parts = []part{
-	{name: "cert-manager", namespace: "cert-manager", manifests: certManager, probe: certManagerProbe},
+	{name: certManagerName, namespace: certManagerName, manifests: certManager, probe: certManagerProbe},
 	{name: "OLM v1", namespace: "olmv1-system", manifests: olmV1, probe: olmV1Probe},
 }
 
@@ -95,33 +94,13 @@ func (p part) answers(ctx context.Context, n *node.Node) error {
 	return err
 }
 
-// certManager returns the namespace of cert-manager and its rendered chart.
+// certManager returns the objects of cert-manager.
 func certManager(ctx context.Context, l layout.Layout) ([]byte, error) {
-	version, err := tools.CertManager.Version(l)
-	if err != nil {
-		return nil, err
-	}
 	source, err := tools.CertManager.Dir(ctx, l)
 	if err != nil {
 		return nil, err
 	}
-	chart, err := os.MkdirTemp("", "cert-manager-")
-	if err != nil {
-		return nil, fmt.Errorf("failed to make a temporary directory: %w", err)
-	}
-	defer func() { _ = os.RemoveAll(chart) }()
-	if err := writeChart(chart, source, version); err != nil {
-		return nil, err
-	}
-	namespace, err := os.ReadFile(filepath.Join(source, "deploy", "manifests", "namespace.yaml"))
-	if err != nil {
-		return nil, fmt.Errorf("failed to read the namespace of cert-manager: %w", err)
-	}
-	rendered, err := helm.Template(ctx, l, "cert-manager", "cert-manager", chart, "startupapicheck.enabled=false")
-	if err != nil {
-		return nil, err
-	}
-	return bytes.Join([][]byte{namespace, rendered}, []byte("---\n")), nil
+	return withCRDs(source)
 }
 
 // olmV1 returns the manifests in the module of OLM v1, without the catalogs of public operators,
@@ -139,5 +118,5 @@ func olmV1(ctx context.Context, l layout.Layout) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("failed to read the manifests of OLM v1: %w", err)
 	}
-	return patch(manifests, version)
+	return patch(l.Bin("kubectl"), manifests, version)
 }

@@ -1,17 +1,18 @@
-// Package tools builds programs from the Go modules in hack/tools into bin/. Each of these modules
-// pins the versions of tools with compatible dependencies.
+// Package tools installs programs into bin/. Most are built from the Go modules in hack/tools, each
+// of which pins the versions of tools with compatible dependencies. Some come from Debian.
 package tools
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/example/nginx-operator/test/cluster/internal/debian"
 	"github.com/example/nginx-operator/test/cluster/internal/host"
 	"github.com/example/nginx-operator/test/cluster/internal/layout"
 )
@@ -37,51 +38,55 @@ const imageTags = "containers_image_openpgp,exclude_graphdriver_btrfs,exclude_gr
 // of the build time.
 const prometheusTags = "remove_all_sd,enable_kubernetes_sd"
 
-// tool is a program to build from the Go module proxy.
+// tool is a program of a Debian package, or one that is built from the Go module proxy. A tool that
+// is both is built if the package does not work.
 type tool struct {
 	// name is the path of the program in bin.
 	name string
+	// part is the part of the cluster that requires the tool, if any.
+	part layout.Part
+	// oldest means that only a cluster with the oldest Kubernetes requires the tool.
+	oldest bool
+	deb    debianProgram
 	// module is the directory in hack/tools.
 	module  string
 	pkg     string
 	tags    string
 	ldflags func(versions moduleVersions) ([]string, error)
-	// cluster marks the tools that the cluster requires, and oldest those that the cluster with the
-	// oldest Kubernetes requires in addition.
-	cluster, oldest bool
 }
 
 var tools = slices.Concat(kubernetesComponents(Kubernetes.module), kubernetesComponents(layout.OldestKubernetes), []tool{
-	{name: "kubectl", module: "kubernetes", pkg: Kubernetes.path + "/cmd/kubectl", ldflags: kubernetesFlags, cluster: true},
-	{name: "etcd", module: "etcd", pkg: "go.etcd.io/etcd/server/v3", cluster: true},
-	{name: "containerd", module: "containerd", pkg: containerd.path + "/cmd/containerd", cluster: true},
-	{name: "containerd-shim-runc-v2", module: "containerd", pkg: containerd.path + "/cmd/containerd-shim-runc-v2", cluster: true},
-	{name: "ctr", module: "containerd", pkg: containerd.path + "/cmd/ctr", cluster: true},
-	{name: "coredns", module: "coredns", pkg: "github.com/coredns/coredns", cluster: true},
+	{name: "kubectl", part: layout.Base, module: "kubernetes", pkg: Kubernetes.path + "/cmd/kubectl", ldflags: kubernetesFlags},
+	{name: "coredns", part: layout.Base, module: "coredns", pkg: "github.com/example/nginx-operator/hack/tools/coredns"},
+	{name: "etcd", part: layout.Base, deb: debianProgram{suite: debian.Stable, pkg: "etcd-server", major: "3"}},
 	{
-		name: "metrics-server", module: "metrics-server", pkg: "sigs.k8s.io/metrics-server/cmd/metrics-server", cluster: true,
+		name: "registry", part: layout.Base,
+		deb: debianProgram{suite: debian.Stable, pkg: "docker-registry", program: "docker-registry", major: "2"},
 	},
-	{name: "registry", module: "registry", pkg: "github.com/distribution/distribution/v3/cmd/registry", cluster: true},
-	{name: "olm", module: "olm", pkg: OLM.path + "/cmd/olm", tags: imageTags, cluster: true},
-	{name: "catalog", module: "olm", pkg: OLM.path + "/cmd/catalog", tags: imageTags, cluster: true},
-	{name: "package-server", module: "olm", pkg: OLM.path + "/cmd/package-server", tags: imageTags, cluster: true},
-	{name: "copy-content", module: "olm", pkg: OLM.path + "/cmd/copy-content", tags: imageTags, cluster: true},
-	{name: "cpb", module: "olm", pkg: OLM.path + "/util/cpb", tags: imageTags, cluster: true},
-	{name: "opm", module: "olm", pkg: Registry.path + "/cmd/opm", tags: imageTags, cluster: true},
+	containerdTool("containerd", "2"), containerdTool("containerd-shim-runc-v2", ""), containerdTool("ctr", ""),
+	{name: "metrics-server", part: layout.Metrics, module: "metrics-server", pkg: "sigs.k8s.io/metrics-server/cmd/metrics-server"},
+	{
+		name: "nginx-prometheus-exporter", part: layout.Exporter, module: "exporter", pkg: "github.com/nginx/nginx-prometheus-exporter",
+	},
+	{
+		name: "scorecard-test", part: layout.Scorecard, module: "operator-sdk", pkg: OperatorSDK.path + "/images/scorecard-test",
+		tags: imageTags, ldflags: operatorSDKFlags,
+	},
 	{name: "operator-sdk", module: "operator-sdk", pkg: OperatorSDK.path + "/cmd/operator-sdk", tags: imageTags, ldflags: operatorSDKFlags},
-	{
-		name: "scorecard-test", module: "operator-sdk", pkg: OperatorSDK.path + "/images/scorecard-test",
-		tags: imageTags, ldflags: operatorSDKFlags, cluster: true,
-	},
-	{name: "helm", module: "helm", pkg: "helm.sh/helm/v3/cmd/helm", cluster: true},
+	{name: "olm", part: layout.OLM, module: "olm", pkg: OLM.path + "/cmd/olm", tags: imageTags},
+	{name: "catalog", part: layout.OLM, module: "olm", pkg: OLM.path + "/cmd/catalog", tags: imageTags},
+	{name: "package-server", part: layout.OLM, module: "olm", pkg: OLM.path + "/cmd/package-server", tags: imageTags},
+	{name: "copy-content", part: layout.OLM, module: "olm", pkg: OLM.path + "/cmd/copy-content", tags: imageTags},
+	{name: "cpb", part: layout.OLM, module: "olm", pkg: OLM.path + "/util/cpb", tags: imageTags},
+	{name: "opm", part: layout.OLM, module: "olm", pkg: Registry.path + "/cmd/opm", tags: imageTags},
+	{name: "grpc_health_probe", part: layout.OLM, module: "grpc-health-probe", pkg: "github.com/grpc-ecosystem/grpc-health-probe"},
+	{name: "catalogd", part: layout.OLMv1, module: "olm-v1", pkg: OLMv1.path + "/cmd/catalogd", tags: imageTags},
+	{name: "operator-controller", part: layout.OLMv1, module: "olm-v1", pkg: OLMv1.path + "/cmd/operator-controller", tags: imageTags},
+	{name: "cert-manager-controller", part: layout.OLMv1, module: "cert-manager", pkg: CertManager.path + "/cmd/controller"},
+	{name: "cert-manager-cainjector", part: layout.OLMv1, module: "cert-manager", pkg: CertManager.path + "/cmd/cainjector"},
+	{name: "cert-manager-webhook", part: layout.OLMv1, module: "cert-manager", pkg: CertManager.path + "/cmd/webhook"},
+	{name: "helm", module: "helm", pkg: "helm.sh/helm/v3/cmd/helm"},
 	{name: "helm4", module: "helm4", pkg: "helm.sh/helm/v4/cmd/helm"},
-	{name: "grpc_health_probe", module: "grpc-health-probe", pkg: "github.com/grpc-ecosystem/grpc-health-probe", cluster: true},
-	{name: "nginx-prometheus-exporter", module: "exporter", pkg: "github.com/nginx/nginx-prometheus-exporter", cluster: true},
-	{name: "catalogd", module: "olm-v1", pkg: OLMv1.path + "/cmd/catalogd", tags: imageTags},
-	{name: "operator-controller", module: "olm-v1", pkg: OLMv1.path + "/cmd/operator-controller", tags: imageTags},
-	{name: "cert-manager-controller", module: "cert-manager", pkg: CertManager.path + "/cmd/controller"},
-	{name: "cert-manager-cainjector", module: "cert-manager", pkg: CertManager.path + "/cmd/cainjector"},
-	{name: "cert-manager-webhook", module: "cert-manager", pkg: CertManager.path + "/cmd/webhook"},
 	{name: "golangci-lint", module: "lint", pkg: "github.com/golangci/golangci-lint/v2/cmd/golangci-lint"},
 	{name: "controller-gen", module: "generate", pkg: "sigs.k8s.io/controller-tools/cmd/controller-gen"},
 	{name: "crd-ref-docs", module: "generate", pkg: "github.com/elastic/crd-ref-docs"},
@@ -107,11 +112,19 @@ func kubernetesComponents(module string) []tool {
 	components := make([]tool, 0, len(layout.KubernetesComponents))
 	for _, name := range layout.KubernetesComponents {
 		components = append(components, tool{
-			name: path.Join(dir, name), module: module, pkg: Kubernetes.path + "/cmd/" + name, ldflags: kubernetesFlags,
-			cluster: !isOldest, oldest: isOldest,
+			name: path.Join(dir, name), part: layout.Base, oldest: isOldest,
+			module: module, pkg: Kubernetes.path + "/cmd/" + name, ldflags: kubernetesFlags,
 		})
 	}
 	return components
+}
+
+// containerdTool returns a program of containerd.
+func containerdTool(name, major string) tool {
+	return tool{
+		name: name, part: layout.Base, deb: debianProgram{suite: debian.Rolling, pkg: "containerd", major: major},
+		module: containerd.module, pkg: containerd.path + "/cmd/" + name,
+	}
 }
 
 // kubernetesFlags returns flags that set the version that the API server reports. Without them, OLM
@@ -195,24 +208,32 @@ func (d Dependency) Version(l layout.Layout) (string, error) {
 	return parseRequirements(string(data)).of(d.path)
 }
 
-// Dir returns the source directory in the module cache.
+// Dir returns the source directory in the module cache. It downloads the module if necessary.
 func (d Dependency) Dir(ctx context.Context, l layout.Layout) (string, error) {
-	cmd := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", d.path)
-	cmd.Dir = l.ToolModule(d.module)
+	cmd := goCommand(ctx, l.ToolModule(d.module), "mod", "download", "-json", d.path)
 	out, err := cmd.Output()
 	if err != nil {
-		return "", fmt.Errorf("failed to find the source of %s: %w", d.path, host.CommandError(err))
+		return "", fmt.Errorf("failed to download the source of %s: %w", d.path, host.CommandError(err))
 	}
-	dir := strings.TrimSpace(string(out))
-	if dir == "" {
-		return "", fmt.Errorf("failed to find the source of %s in the module cache", d.path)
+	var module struct{ Dir string }
+	if err := json.Unmarshal(out, &module); err != nil || module.Dir == "" {
+		return "", fmt.Errorf("failed to find the source of %s in the module cache: %w: %s", d.path, err, out)
 	}
-	return dir, nil
+	return module.Dir, nil
 }
 
-// selectTools returns the named tools. Without names, it returns the tools that the cluster
-// requires.
-func selectTools(l layout.Layout, names []string) ([]tool, error) {
+// OfParts returns the names of the tools that parts of the cluster require.
+func OfParts(l layout.Layout, parts []layout.Part) (names []string) {
+	for _, t := range tools {
+		if slices.Contains(parts, t.part) && (!t.oldest || l.Oldest) {
+			names = append(names, t.name)
+		}
+	}
+	return names
+}
+
+// selectTools returns the named tools.
+func selectTools(names []string) ([]tool, error) {
 	var selected []tool
 	for _, name := range names {
 		i := slices.IndexFunc(tools, func(t tool) bool { return t.name == name })
@@ -224,13 +245,6 @@ func selectTools(l layout.Layout, names []string) ([]tool, error) {
 			return nil, fmt.Errorf("unknown tool %q; known: %s", name, strings.Join(known, " "))
 		}
 		selected = append(selected, tools[i])
-	}
-	if len(names) == 0 {
-		for _, t := range tools {
-			if t.cluster || t.oldest && l.Oldest {
-				selected = append(selected, t)
-			}
-		}
 	}
 	return selected, nil
 }
