@@ -195,7 +195,7 @@ validate: bin/operator-sdk bin/opm ## Validate bundle and catalog as community-o
 	@hack/validate
 CRD := bundle/manifests/operator.example.com_nginxoperators.yaml
 compatible: bin/crdify bin/release ## Compare the API with that of the release before; a change that breaks clients is a failure.
-	previous=$$($(RELEASE) tree previous); crdify --config=hack/crdify.yaml file://$(CURDIR)/$$previous/$(CRD) file://$(CURDIR)/$(CRD)
+	published=$$($(RELEASE) tree published); crdify --config=hack/crdify.yaml file://$(CURDIR)/$$published/$(CRD) file://$(CURDIR)/$(CRD)
 
 RELEASE_IMAGES := operator-image bundle-image catalog-image scorecard-image
 images: $(RELEASE_IMAGES) ## Build all images of this release and push them to the cluster's registry, with SBOM and provenance.
