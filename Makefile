@@ -87,8 +87,9 @@ test: $(API_SERVER) $(OLDEST) bin/gotestsum bin/promtool bin/prometheus bin/helm
 	@$(MAKE) --jobs=2 --keep-going $(TESTED:%=test-%) test-modules
 test-race:
 	$(GOTESTSUM) $(if $(filter 1,$(shell go env CGO_ENABLED)),-race) $(RACED)
+test-unit: export E2E_PART = unit
 test-unit:
-	$(GOTESTSUM) $$(go list ./... | grep -vxF -e "$$(go list $(ON_API_SERVERS) $(RACED) ./test/e2e)")
+	$(GOTESTSUM) $$(go list ./... | grep -vxF -e "$$(go list $(ON_API_SERVERS) $(RACED))")
 test-modules:
 	for module in $(MODULES); do (cd $$module && gotestsum --format=pkgname-and-test-fails -- ./...); done
 # API servers that collect their garbage a third as often take less of the processors. Tests that stop the operator run one after the other,
@@ -126,10 +127,10 @@ matrix-newest: $(API_SERVER) bin/prometheus-operator bin/promtool bin/gotestsum
 # The tests read the APIs of the releases before and after, but run none of them.
 BUNDLES = $(filter-out %/v$(VERSION).yaml,$(wildcard catalog/nginx-operator/bundles/v*.yaml))
 TREES   = $(BUNDLES:catalog/nginx-operator/bundles/%.yaml=dist/releases/%) dist/next
-NGINX_VERSIONS = ^TestSubscription$$/^under_load$$/^versions_of_nginx$$
+NGINX_VERSIONS = ^TestLongSubscription$$/^versions_of_nginx$$
 ON_CLUSTER = $(RELEASE) exec gotestsum --format=standard-verbose --raw-command --jsonfile=dist/$(or $(REPORT),$@).json -- \
   $(IN_CLUSTER) go tool test2json -t -p test/e2e bin/e2e.test -test.v=test2json -test.timeout=45m
-matrix-nginx: export E2E_FULL = true
+matrix-nginx: export E2E_PART = subscription
 matrix-nginx: cluster-olm images nginx-images $(TREES) bin/gotestsum $(E2E)
 	@mkdir -p dist
 	$(ON_CLUSTER) -test.run='$(NGINX_VERSIONS)'
@@ -141,7 +142,7 @@ matrix-cluster: bin/cluster
 	bin/cluster down
 oldest-cluster: cluster-olm e2e-images $(TREES) bin/gotestsum $(E2E)
 	@mkdir -p dist
-	$(ON_CLUSTER) -test.run='^TestSubscription$$' -test.skip='$(NGINX_VERSIONS)'
+	$(ON_CLUSTER) -test.run='^TestSubscription$$'
 
 simulate: ## Run the simulation with new seeds for DURATION (1h by default): seeds per second, states and transitions.
 	go test -vet=off -count=1 -timeout=0 -v -run='TestSeeds$$' ./test/simulation -simulate=$(or $(DURATION),1h)
@@ -149,22 +150,23 @@ simulate-rows: ## Put each known defect back into the code, and verify that the 
 	go test -vet=off -count=1 -timeout=1h -v -tags=rows -run='TestSeedsFindEachRow' ./test/simulation/rows
 
 e2e: cluster-olm e2e-images e2e-tests ## End-to-end tests on the cluster: OLM, run bundle, Subscription, scorecard.
-e2e-images: release release-images examples-image stranger-image nginx-images
-# The local cluster starts with the nginx of one of Debian's suites; a full run has that of the others as well.
+# The parts of test/e2e/parts_test.go that run. Images are built for them only.
+E2E_PART ?= gate
+in-part = $(if $(filter $1,$(E2E_PART)),$2)
+e2e-images: release release-images stranger-image $(call in-part,examples,examples-image) $(call in-part,subscription,nginx-images)
+# Only the part journeys tests the plugin of other platforms.
+e2e-images: export PLUGIN_PLATFORMS = $(if $(call in-part,journeys,all),,$(shell go env GOOS)_$(shell go env GOARCH))
+# The local cluster starts with the nginx of one of Debian's suites. The part subscription tests that of all of them.
 nginx-images: $(REGISTRY_NEEDS)
-	$(if $(E2E_FULL),$(if $(filter local,$(CLUSTER)),bin/cluster nginx bookworm trixie sid))
+	$(if $(filter local,$(CLUSTER)),bin/cluster nginx bookworm trixie sid)
 E2E = bin/e2e.test bin/cluster bin/release bin/oci bin/kubectl-nginx bin/operator-sdk bin/kubectl bin/prometheus bin/controller-gen \
   bin/crd-ref-docs bin/helm bin/helm4
 e2e-tests: bin/gotestsum $(E2E)
 	mkdir -p dist
-	$(RELEASE) exec gotestsum --format=standard-verbose --raw-command --jsonfile=dist/e2e.json -- \
-	  $(IN_CLUSTER) go tool test2json -t -p test/e2e bin/e2e.test -test.v=test2json $(if $(E2E_FULL),,-test.failfast) -test.timeout=$(E2E_TIMEOUT)
-E2E_TIMEOUT = $(if $(E2E_FULL),2h,60m)
-e2e-full: export E2E_FULL = true
-e2e-full: start-arm64 e2e ## The same, and what is only long: all walks of the upgrade graph, a thousand objects, all versions of nginx, a mirror, arm64, the oldest Kubernetes.
-	$(if $(filter local,$(CLUSTER)),$(MAKE) matrix-cluster E2E_FULL=)
-e2e-olm-v1: cluster-olm-v1 e2e-images $(E2E) ## The same bundle and catalog through OLM v1, on a cluster without OLM v0.
-	E2E_OLM=v1 $(RELEASE) exec $(IN_CLUSTER) bin/e2e.test -test.v -test.run='TestOLMv1$$' -test.timeout=$(E2E_TIMEOUT)
+	E2E_PART='$(E2E_PART)' $(RELEASE) exec gotestsum --format=standard-verbose --raw-command --jsonfile=dist/e2e.json -- \
+	  $(IN_CLUSTER) go tool test2json -t -p test/e2e bin/e2e.test -test.v=test2json $(call in-part,gate,-test.failfast) -test.timeout=60m
+e2e-olm-v1: ## The same bundle and catalog through OLM v1, on a cluster without OLM v0.
+	$(MAKE) cluster-olm-v1 e2e-images e2e-tests E2E_PART=olm-v1
 start-arm64: bin/release ## Build the operator for arm64, and start it under an emulator of that processor.
 	hack/start-arm64 $(VERSION)
 
@@ -207,10 +209,12 @@ release: images ## Everything that users download, in dist/release. RELEASE_KEY=
 list-images: bin/release bin/oci ## Print the images that a cluster pulls for this release.
 	@$(RELEASE) list-images
 
-release-images: older-images next-images ## Build the images of the releases before and after, for upgrade tests.
+release-images: older-images next-images ## Build the images of the releases before and after that the tests of E2E_PART install.
 next-images: operator-image dist/next
+# The part upgrades installs all releases. The journey of an upgrade ends at 0.5.1.
+older-images: OLDER = $(if $(call in-part,upgrades,all),,previous published $(call in-part,journeys,0.5.1))
 older-images next-images: bin/release $(REGISTRY_NEEDS)
-	$(RELEASE) $@
+	$(RELEASE) $@ $(OLDER)
 
 dist/next: bin/opm $(DELIVERY)
 dist/next dist/external: dist/%: bin/release bin/oci FORCE

@@ -288,7 +288,7 @@ func TestSupportMatrix(t *testing.T) {
 		t.Fatal("the Makefile names no suites of Debian")
 	}
 	for _, suite := range strings.Fields(suites[1]) {
-		if !strings.Contains(page, suite) || !strings.Contains(read(t, "test/e2e/nginxversions_test.go"), `{"`+suite+`", `) {
+		if !strings.Contains(page, suite) || !strings.Contains(read(t, "test/e2e/nginxversions_test.go"), `"`+suite+`": `) {
 			t.Errorf("support.md and the tests do not both have Debian's %s", suite)
 		}
 	}
