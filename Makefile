@@ -40,6 +40,9 @@ demo: bin/demo bin/kubectl cluster-olm images ## From nothing to a served page: 
 demo-upgrade: bin/demo bin/kubectl cluster-olm images release-images ## Walk the upgrade graph from the first release, with clients that count.
 	$(RELEASE) exec $(IN_CLUSTER) bin/demo upgrade
 
+# The parts of nightly with a share in check, because what they depend on changed since their last record.
+check: export DUE = $(or $(shell go run ./hack/nightly due),$(error hack/nightly does not say which parts are due))
+check: export E2E_PART = gate $(filter examples,$(DUE))
 check: ## Everything that has to pass: verify, test, e2e, and where the time goes. With CI=true the cluster is stopped at the end.
 	@+go run ./test/harness/gate $(patsubst %,-report dist/%.json,$(TESTED) e2e) \
 	  $(if $(filter true-local,$(CI)-$(CLUSTER)),-logs .cluster/logs -finally cluster-down) \
@@ -51,7 +54,7 @@ generate: bin/controller-gen bin/crd-ref-docs ## Deep copies, the API reference,
 	controller-gen object paths=./api/... paths=./examples/...
 	crd-ref-docs --log-level=ERROR --config=hack/crd-ref-docs.yaml --source-path=api --renderer=markdown --output-path=docs/reference/api.md
 	go run ./hack/reasons > docs/reference/reasons.md
-	go run ./hack/matrix page
+	go run ./hack/nightly merge
 	go run ./hack/size -picture docs/development.md
 
 NAME_IMAGES := config/manager/kustomization.yaml examples/config/manager/kustomization.yaml config/scorecard/config.yaml config/olm-v1/catalog.yaml
@@ -80,7 +83,7 @@ API_SERVER     = bin/kube-apiserver bin/kube-controller-manager bin/etcd bin/kub
 # nothing to find, and what they do with large texts would take thirty times as long. verify vets all of them.
 RACED = $$(git grep -lE '^[[:space:]]+go |\.Go\(|sync\.(RW)?Mutex' -- '*.go' ':!hack' ':!examples' ':!test/'{e2e,bench,integration} | xargs dirname | sort -u | sed 's|^|./|')
 GOTESTSUM = gotestsum --format=pkgname-and-test-fails --hide-summary=skipped --jsonfile=dist/$(@:test-%=%).json -- -vet=off -timeout=25m
-TESTED = integration race unit alone oldest
+TESTED = integration race unit alone $(if $(filter apiserver,$(DUE)),oldest)
 
 test: $(API_SERVER) $(OLDEST) bin/gotestsum bin/promtool bin/prometheus bin/helm bin/helm4 ## Unit and integration tests; the latter on a real API server.
 	@rm -rf dist/test-logs && mkdir -p dist
@@ -111,43 +114,35 @@ test-oldest: $(API_SERVER) $(OLDEST) bin/gotestsum ## The integration tests that
 	@mkdir -p dist
 	GOGC=300 $(ON_OLDEST) $(GOTESTSUM) -count=1 -run='$(OF_API_SERVER)' -skip='$(LATER_THAN_OLDEST)' ./test/integration/...
 
-# Each part tests versions of other software. docs/support.md shows the results, which are committed.
-MATRIX = oldest newest nginx cluster
-matrix: ## Integration tests on all versions of Kubernetes and the Prometheus Operator, and NGINX of all suites; records the results.
-	@rm -f $(MATRIX:%=dist/matrix-%.json)
-	@for part in $(MATRIX); do $(MAKE) matrix-$$part || exit; done
-	go run ./hack/matrix record $(MATRIX:%=dist/matrix-%.json)
-	go run ./hack/matrix page
-matrix-oldest: $(API_SERVER) $(OLDEST) bin/gotestsum
+# Tests that are too long for check, and a record of those that passed. hack/nightly has the parts with their targets.
+nightly: tools ## Run all tests that are too long for check, in parts (PART=NAME runs one), and record them.
+	go run ./hack/nightly run $(PART)
+weekly: tools ## Run what takes even longer than nightly, in parts.
+	go run ./hack/nightly weekly $(PART)
+release-check: ## Fail unless each part of nightly is recorded for this commit.
+	@go run ./hack/nightly release-check
+VERBOSE = gotestsum --format=standard-verbose --jsonfile=dist/$@.json -- -vet=off -count=1
+apiserver-oldest: $(API_SERVER) $(OLDEST) bin/gotestsum
 	@mkdir -p dist
 	GOGC=300 $(ON_OLDEST) $(GOTESTSUM) -timeout=90m -count=1 -p=1 -skip='$(LATER_THAN_OLDEST)' $(ON_API_SERVERS)
-matrix-newest: $(API_SERVER) bin/prometheus-operator bin/promtool bin/gotestsum
+apiserver-newest: $(API_SERVER) bin/prometheus-operator bin/promtool bin/gotestsum
 	@mkdir -p dist
 	GOGC=300 $(ON_API_SERVER) $(GOTESTSUM) -timeout=90m -count=1 -p=1 -tags=matrix $(ON_API_SERVERS)
-# The tests read the APIs of the releases before and after, but run none of them.
-BUNDLES = $(filter-out %/v$(VERSION).yaml,$(wildcard catalog/nginx-operator/bundles/v*.yaml))
-TREES   = $(BUNDLES:catalog/nginx-operator/bundles/%.yaml=dist/releases/%) dist/next
-NGINX_VERSIONS = ^TestLongSubscription$$/^versions_of_nginx$$
-ON_CLUSTER = $(RELEASE) exec gotestsum --format=standard-verbose --raw-command --jsonfile=dist/$(or $(REPORT),$@).json -- \
-  $(IN_CLUSTER) go tool test2json -t -p test/e2e bin/e2e.test -test.v=test2json -test.timeout=45m
-matrix-nginx: export E2E_PART = subscription
-matrix-nginx: cluster-olm images nginx-images $(TREES) bin/gotestsum $(E2E)
+simulate: bin/gotestsum ## Run the simulation with new seeds for DURATION (1h by default): seeds per second, states and transitions.
 	@mkdir -p dist
-	$(ON_CLUSTER) -test.run='$(NGINX_VERSIONS)'
-# The installation and all instances on the oldest Kubernetes with its kubelet. Upgrades are left out, because API servers before Kubernetes
-# 1.34 reject the CRDs of the releases before this one.
-matrix-cluster: bin/cluster
-	bin/cluster down
-	CLUSTER_KUBERNETES=oldest $(MAKE) oldest-cluster REPORT=$@
-	bin/cluster down
-oldest-cluster: cluster-olm e2e-images $(TREES) bin/gotestsum $(E2E)
+	$(VERBOSE) -timeout=0 -run='^TestSeeds$$' ./test/simulation -simulate=$(or $(DURATION),1h)
+simulate-rows: bin/gotestsum ## Put each known defect back into the code, and verify that the fixed seeds of the simulation find it.
 	@mkdir -p dist
-	$(ON_CLUSTER) -test.run='^TestSubscription$$'
-
-simulate: ## Run the simulation with new seeds for DURATION (1h by default): seeds per second, states and transitions.
-	go test -vet=off -count=1 -timeout=0 -v -run='TestSeeds$$' ./test/simulation -simulate=$(or $(DURATION),1h)
-simulate-rows: ## Put each known defect back into the code, and verify that the fixed seeds of the simulation find it.
-	go test -vet=off -count=1 -timeout=1h -v -tags=rows -run='TestSeedsFindEachRow' ./test/simulation/rows
+	$(VERBOSE) -timeout=1h -tags=rows -run='^TestSeedsFindEachRow$$' ./test/simulation/rows
+# A part of the end-to-end tests on a new cluster. Upgrades do not run on the oldest Kubernetes: API servers before 1.34 reject the CRDs
+# of the releases before this one.
+nightly-e2e: export CLUSTER_KUBERNETES = $(if $(filter oldest-cluster,$(E2E_PART)),oldest)
+nightly-e2e: bin/cluster
+	bin/cluster down
+	$(MAKE) $(if $(filter olm-v1,$(E2E_PART)),e2e-olm-v1,e2e)
+	bin/cluster down
+first-command: ## Run the first command of the README in a fresh clone.
+	hack/first-command
 
 e2e: cluster-olm e2e-images e2e-tests ## End-to-end tests on the cluster: OLM, run bundle, Subscription, scorecard.
 # The parts of test/e2e/parts_test.go that run. Images are built for them only.
@@ -174,8 +169,10 @@ bench: $(API_SERVER) ## Measure the operator: requests, memory, time for many ob
 	go test -tags=bench -v -count=1 -p=1 -run=TestCosts ./internal/...
 	$(ON_API_SERVER) go test -tags=bench -v -count=1 -timeout=60m -skip=OnCluster ./test/bench
 	$(ON_API_SERVER) go test -tags=bench -v -count=1 -timeout=15m -run=TestTenThousandPods ./examples/test/integration
-bench-growth: $(API_SERVER) ## Measure processor time and memory up to 10,000 objects; writes the plots of docs/performance.md.
-	BENCH_PAGE=$(CURDIR)/docs/performance.md $(ON_API_SERVER) go test -tags=bench -v -count=1 -timeout=60m -run=TestGrowth ./test/bench
+BENCH_PAGE = $(CURDIR)/docs/performance.md
+bench-growth: $(API_SERVER) bin/gotestsum ## Measure processor time and memory up to 10,000 objects; writes the plots of docs/performance.md.
+	@mkdir -p dist
+	BENCH_PAGE=$(BENCH_PAGE) $(ON_API_SERVER) $(VERBOSE) -tags=bench -timeout=60m -run='^TestGrowth$$' ./test/bench
 bench-cluster: demo bin/kwok ## Measure what an object costs on the local cluster, installed through OLM; writes the table of docs/performance.md.
 	BENCH_PAGE=$(CURDIR)/docs/performance.md $(IN_CLUSTER) go test -tags=bench -v -count=1 -timeout=60m -run=OnCluster ./test/bench
 soak: bin/kube-apiserver bin/etcd bin/kubectl ## Let the operator run for hours and watch what grows.
