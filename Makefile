@@ -40,6 +40,9 @@ demo: bin/demo bin/kubectl cluster-olm images ## From nothing to a served page: 
 demo-upgrade: bin/demo bin/kubectl cluster-olm images release-images ## Walk the upgrade graph from the first release, with clients that count.
 	$(RELEASE) exec $(IN_CLUSTER) bin/demo upgrade
 
+# The parts of nightly with a share in check, because what they depend on changed since their last record.
+check: export DUE = $(or $(shell go run ./hack/nightly due),$(error hack/nightly does not say which parts are due))
+check: export E2E_PART = gate $(filter examples,$(DUE))
 check: ## Everything that has to pass: verify, test, e2e, and where the time goes. With CI=true the cluster is stopped at the end.
 	@+go run ./test/harness/gate $(patsubst %,-report dist/%.json,$(TESTED) e2e) \
 	  $(if $(filter true-local,$(CI)-$(CLUSTER)),-logs .cluster/logs -finally cluster-down) \
@@ -51,7 +54,7 @@ generate: bin/controller-gen bin/crd-ref-docs ## Deep copies, the API reference,
 	controller-gen object paths=./api/... paths=./examples/...
 	crd-ref-docs --log-level=ERROR --config=hack/crd-ref-docs.yaml --source-path=api --renderer=markdown --output-path=docs/reference/api.md
 	go run ./hack/reasons > docs/reference/reasons.md
-	go run ./hack/matrix page
+	go run ./hack/nightly merge
 
 NAME_IMAGES := config/manager/kustomization.yaml examples/config/manager/kustomization.yaml config/scorecard/config.yaml config/olm-v1/catalog.yaml
 manifests: bin/controller-gen ## CRD and RBAC, from api/ and controllers/.
@@ -79,15 +82,16 @@ API_SERVER     = bin/kube-apiserver bin/kube-controller-manager bin/etcd bin/kub
 # nothing to find, and what they do with large texts would take thirty times as long. verify vets all of them.
 RACED = $$(git grep -lE '^[[:space:]]+go |\.Go\(|sync\.(RW)?Mutex' -- '*.go' ':!hack' ':!examples' ':!test/'{bench,cluster,e2e,integration} | xargs dirname | sort -u | sed 's|^|./|')
 GOTESTSUM = gotestsum --format=pkgname-and-test-fails --hide-summary=skipped --jsonfile=dist/$(@:test-%=%).json -- -vet=off -timeout=25m
-TESTED = integration race unit alone oldest
+TESTED = integration race unit alone $(if $(filter apiserver,$(DUE)),oldest)
 
 test: $(API_SERVER) $(OLDEST) bin/gotestsum bin/promtool bin/prometheus bin/helm bin/helm4 ## Unit and integration tests; the latter on a real API server.
 	@rm -rf dist/test-logs && mkdir -p dist
 	@$(MAKE) --jobs=2 --keep-going $(TESTED:%=test-%) test-modules
 test-race:
 	$(GOTESTSUM) $(if $(filter 1,$(shell go env CGO_ENABLED)),-race) $(RACED)
+test-unit: export E2E_PART = unit
 test-unit:
-	$(GOTESTSUM) $$(go list ./... | grep -vxF -e "$$(go list $(ON_API_SERVERS) $(RACED) ./test/e2e)")
+	$(GOTESTSUM) $$(go list ./... | grep -vxF -e "$$(go list $(ON_API_SERVERS) $(RACED))")
 test-modules:
 	for module in $(MODULES); do (cd $$module && gotestsum --format=pkgname-and-test-fails -- ./...); done
 # API servers that collect their garbage a third as often take less of the processors. Tests that stop the operator run one after the other,
@@ -109,61 +113,54 @@ test-oldest: $(API_SERVER) $(OLDEST) bin/gotestsum ## The integration tests that
 	@mkdir -p dist
 	GOGC=300 $(ON_OLDEST) $(GOTESTSUM) -count=1 -run='$(OF_API_SERVER)' -skip='$(LATER_THAN_OLDEST)' ./test/integration/...
 
-# Each part tests versions of other software. docs/support.md shows the results, which are committed.
-MATRIX = oldest newest nginx cluster
-matrix: ## Integration tests on all versions of Kubernetes and the Prometheus Operator, and NGINX of all suites; records the results.
-	@rm -f $(MATRIX:%=dist/matrix-%.json)
-	@for part in $(MATRIX); do $(MAKE) matrix-$$part || exit; done
-	go run ./hack/matrix record $(MATRIX:%=dist/matrix-%.json)
-	go run ./hack/matrix page
-matrix-oldest: $(API_SERVER) $(OLDEST) bin/gotestsum
+# Tests that are too long for check, and a record of those that passed. hack/nightly has the parts with their targets.
+nightly: tools ## Run all tests that are too long for check, in parts (PART=NAME runs one), and record them.
+	go run ./hack/nightly run $(PART)
+weekly: tools ## Run what takes even longer than nightly, in parts.
+	go run ./hack/nightly weekly $(PART)
+release-check: ## Fail unless each part of nightly is recorded for this commit.
+	@go run ./hack/nightly release-check
+VERBOSE = gotestsum --format=standard-verbose --jsonfile=dist/$@.json -- -vet=off -count=1
+apiserver-oldest: $(API_SERVER) $(OLDEST) bin/gotestsum
 	@mkdir -p dist
 	GOGC=300 $(ON_OLDEST) $(GOTESTSUM) -timeout=90m -count=1 -p=1 -skip='$(LATER_THAN_OLDEST)' $(ON_API_SERVERS)
-matrix-newest: $(API_SERVER) bin/prometheus-operator bin/promtool bin/gotestsum
+apiserver-newest: $(API_SERVER) bin/prometheus-operator bin/promtool bin/gotestsum
 	@mkdir -p dist
 	GOGC=300 $(ON_API_SERVER) $(GOTESTSUM) -timeout=90m -count=1 -p=1 -tags=matrix $(ON_API_SERVERS)
-# The tests read the APIs of the releases before and after, but run none of them.
-BUNDLES = $(filter-out %/v$(VERSION).yaml,$(wildcard catalog/nginx-operator/bundles/v*.yaml))
-TREES   = $(BUNDLES:catalog/nginx-operator/bundles/%.yaml=dist/releases/%) dist/next
-NGINX_VERSIONS = ^TestSubscription$$/^under_load$$/^versions_of_nginx$$
-ON_CLUSTER = $(RELEASE) exec gotestsum --format=standard-verbose --raw-command --jsonfile=dist/$(or $(REPORT),$@).json -- \
-  $(IN_CLUSTER) go tool test2json -t -p test/e2e bin/e2e.test -test.v=test2json -test.timeout=45m
-matrix-nginx: export E2E_FULL = true
-matrix-nginx: cluster-e2e images nginx-images $(TREES) bin/gotestsum $(E2E)
+simulate: bin/gotestsum ## Run the simulation with new seeds for DURATION (1h by default): seeds per second, states and transitions.
 	@mkdir -p dist
-	$(ON_CLUSTER) -test.run='$(NGINX_VERSIONS)'
-# The installation and all instances on the oldest Kubernetes with its kubelet. Upgrades are left out, because API servers before Kubernetes
-# 1.34 reject the CRDs of the releases before this one.
-matrix-cluster: bin/cluster
-	bin/cluster down
-	CLUSTER_KUBERNETES=oldest $(MAKE) oldest-cluster REPORT=$@
-	bin/cluster down
-oldest-cluster: cluster-e2e e2e-images $(TREES) bin/gotestsum $(E2E)
+	$(VERBOSE) -timeout=0 -run='^TestSeeds$$' ./test/simulation -simulate=$(or $(DURATION),1h)
+simulate-rows: bin/gotestsum ## Put each known defect back into the code, and verify that the fixed seeds of the simulation find it.
 	@mkdir -p dist
-	$(ON_CLUSTER) -test.run='^TestSubscription$$' -test.skip='$(NGINX_VERSIONS)'
-
-simulate: ## Run the simulation with new seeds for DURATION (1h by default): seeds per second, states and transitions.
-	go test -vet=off -count=1 -timeout=0 -v -run='TestSeeds$$' ./test/simulation -simulate=$(or $(DURATION),1h)
-simulate-rows: ## Put each known defect back into the code, and verify that the fixed seeds of the simulation find it.
-	go test -vet=off -count=1 -timeout=1h -v -tags=rows -run='TestSeedsFindEachRow' ./test/simulation/rows
+	$(VERBOSE) -timeout=1h -tags=rows -run='^TestSeedsFindEachRow$$' ./test/simulation/rows
+# A part of the end-to-end tests on a new cluster. Upgrades do not run on the oldest Kubernetes: API servers before 1.34 reject the CRDs
+# of the releases before this one.
+nightly-e2e: export CLUSTER_KUBERNETES = $(if $(filter oldest-cluster,$(E2E_PART)),oldest)
+nightly-e2e: bin/cluster
+	bin/cluster down
+	$(MAKE) $(if $(filter olm-v1,$(E2E_PART)),e2e-olm-v1,e2e)
+	bin/cluster down
+first-command: ## Run the first command of the README in a fresh clone.
+	hack/first-command
 
 e2e: cluster-e2e e2e-images e2e-tests ## End-to-end tests on the cluster: OLM, run bundle, Subscription, scorecard.
-e2e-images: release release-images examples-image stranger-image nginx-images
-# The local cluster starts with the nginx of one of Debian's suites; a full run has that of the others as well.
+# The parts of test/e2e/parts_test.go that run. Images are built for them only.
+E2E_PART ?= gate
+in-part = $(if $(filter $1,$(E2E_PART)),$2)
+e2e-images: release release-images stranger-image $(call in-part,examples,examples-image) $(call in-part,subscription,nginx-images)
+# Only the part journeys tests the plugin of other platforms.
+e2e-images: export PLUGIN_PLATFORMS = $(if $(call in-part,journeys,all),,$(shell go env GOOS)_$(shell go env GOARCH))
+# The local cluster starts with the nginx of one of Debian's suites. The part subscription tests that of all of them.
 nginx-images: $(REGISTRY_NEEDS)
-	$(if $(E2E_FULL),$(if $(filter local,$(CLUSTER)),bin/cluster nginx bookworm trixie sid))
+	$(if $(filter local,$(CLUSTER)),bin/cluster nginx bookworm trixie sid)
 E2E = bin/e2e.test bin/cluster bin/release bin/oci bin/kubectl-nginx bin/operator-sdk bin/kubectl bin/prometheus bin/controller-gen \
   bin/crd-ref-docs bin/helm bin/helm4
 e2e-tests: bin/gotestsum $(E2E)
 	mkdir -p dist
-	$(RELEASE) exec gotestsum --format=standard-verbose --raw-command --jsonfile=dist/e2e.json -- \
-	  $(IN_CLUSTER) go tool test2json -t -p test/e2e bin/e2e.test -test.v=test2json $(if $(E2E_FULL),,-test.failfast) -test.timeout=$(E2E_TIMEOUT)
-E2E_TIMEOUT = $(if $(E2E_FULL),2h,60m)
-e2e-full: export E2E_FULL = true
-e2e-full: start-arm64 e2e ## The same, and what is only long: all walks of the upgrade graph, a thousand objects, all versions of nginx, a mirror, arm64, the oldest Kubernetes.
-	$(if $(filter local,$(CLUSTER)),$(MAKE) matrix-cluster E2E_FULL=)
-e2e-olm-v1: cluster-olm-v1 e2e-images $(E2E) ## The same bundle and catalog through OLM v1, on a cluster without OLM v0.
-	E2E_OLM=v1 $(RELEASE) exec $(IN_CLUSTER) bin/e2e.test -test.v -test.run='TestOLMv1$$' -test.timeout=$(E2E_TIMEOUT)
+	E2E_PART='$(E2E_PART)' $(RELEASE) exec gotestsum --format=standard-verbose --raw-command --jsonfile=dist/e2e.json -- \
+	  $(IN_CLUSTER) go tool test2json -t -p test/e2e bin/e2e.test -test.v=test2json $(call in-part,gate,-test.failfast) -test.timeout=60m
+e2e-olm-v1: ## The same bundle and catalog through OLM v1, on a cluster without OLM v0.
+	$(MAKE) cluster-olm-v1 e2e-images e2e-tests E2E_PART=olm-v1
 start-arm64: bin/release ## Build the operator for arm64, and start it under an emulator of that processor.
 	hack/start-arm64 $(VERSION)
 
@@ -171,8 +168,10 @@ bench: $(API_SERVER) ## Measure the operator: requests, memory, time for many ob
 	go test -tags=bench -v -count=1 -p=1 -run=TestCosts ./internal/...
 	$(ON_API_SERVER) go test -tags=bench -v -count=1 -timeout=60m -skip=OnCluster ./test/bench
 	$(ON_API_SERVER) go test -tags=bench -v -count=1 -timeout=15m -run=TestTenThousandPods ./examples/test/integration
-bench-growth: $(API_SERVER) ## Measure processor time and memory up to 10,000 objects; writes the plots of docs/performance.md.
-	BENCH_PAGE=$(CURDIR)/docs/performance.md $(ON_API_SERVER) go test -tags=bench -v -count=1 -timeout=60m -run=TestGrowth ./test/bench
+BENCH_PAGE = $(CURDIR)/docs/performance.md
+bench-growth: $(API_SERVER) bin/gotestsum ## Measure processor time and memory up to 10,000 objects; writes the plots of docs/performance.md.
+	@mkdir -p dist
+	BENCH_PAGE=$(BENCH_PAGE) $(ON_API_SERVER) $(VERBOSE) -tags=bench -timeout=60m -run='^TestGrowth$$' ./test/bench
 bench-cluster: demo bin/kwok ## Measure what an object costs on the local cluster, installed through OLM; writes the table of docs/performance.md.
 	BENCH_PAGE=$(CURDIR)/docs/performance.md $(IN_CLUSTER) go test -tags=bench -v -count=1 -timeout=60m -run=OnCluster ./test/bench
 soak: bin/kube-apiserver bin/etcd bin/kubectl ## Let the operator run for hours and watch what grows.
@@ -194,7 +193,7 @@ validate: bin/operator-sdk bin/opm ## Validate bundle and catalog as community-o
 	@hack/validate
 CRD := bundle/manifests/operator.example.com_nginxoperators.yaml
 compatible: bin/crdify bin/release ## Compare the API with that of the release before; a change that breaks clients is a failure.
-	previous=$$($(RELEASE) tree previous); crdify --config=hack/crdify.yaml file://$(CURDIR)/$$previous/$(CRD) file://$(CURDIR)/$(CRD)
+	published=$$($(RELEASE) tree published); crdify --config=hack/crdify.yaml file://$(CURDIR)/$$published/$(CRD) file://$(CURDIR)/$(CRD)
 
 RELEASE_IMAGES := operator-image bundle-image catalog-image scorecard-image
 images: $(RELEASE_IMAGES) ## Build all images of this release and push them to the cluster's registry, with SBOM and provenance.
@@ -206,10 +205,12 @@ release: images ## Everything that users download, in dist/release. RELEASE_KEY=
 list-images: bin/release bin/oci ## Print the images that a cluster pulls for this release.
 	@$(RELEASE) list-images
 
-release-images: older-images next-images ## Build the images of the releases before and after, for upgrade tests.
+release-images: older-images next-images ## Build the images of the releases before and after that the tests of E2E_PART install.
 next-images: operator-image dist/next
+# The part upgrades installs all releases. The journey of an upgrade ends at 0.5.1.
+older-images: OLDER = $(if $(call in-part,upgrades,all),,previous published $(call in-part,journeys,0.5.1))
 older-images next-images: bin/release $(REGISTRY_NEEDS)
-	$(RELEASE) $@
+	$(RELEASE) $@ $(OLDER)
 
 dist/next: bin/opm $(DELIVERY)
 dist/next dist/external: dist/%: bin/release bin/oci FORCE

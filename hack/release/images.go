@@ -78,16 +78,31 @@ func (p *project) publishImage(kind string) error {
 	return p.attest(kind)
 }
 
-// publishOlder publishes the images of older releases. It skips releases whose images the local
-// cluster already has, according to a file in .cluster.
-func (p *project) publishOlder() error {
+// publishOlder checks out all older releases, and publishes the images of some of them, or of all if
+// none is given. It skips releases whose images the local cluster already has, according to a file
+// in .cluster.
+func (p *project) publishOlder(releases []string) error {
+	if len(releases) == 0 {
+		releases = p.older
+	}
+	published := map[string]bool{}
+	for _, release := range releases {
+		release, err := p.resolve(release)
+		if err != nil {
+			return err
+		}
+		published[release] = true
+	}
 	for _, release := range p.older {
 		tree, origin, err := p.tree(release)
 		if err != nil {
 			return err
 		}
+		if !published[release] {
+			continue
+		}
 		note := ".cluster/release-" + release
-		if published, _ := os.ReadFile(note); p.cluster == "local" && string(published) == origin {
+		if noted, _ := os.ReadFile(note); p.cluster == "local" && string(noted) == origin {
 			fmt.Println("the cluster has the images of release", release)
 			continue
 		}

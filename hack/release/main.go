@@ -10,13 +10,16 @@
 //	release external       copy manifests, bundle, and catalog to dist/external, with images in
 //	                       IMAGE_REGISTRY
 //	release tree VERSION   check out an older release to dist/releases and print its directory;
-//	                       "previous" is the release before this one
+//	                       "published" is the newest one, and "previous" the one that this
+//	                       release replaces in the catalog
 //	release next           create dist/next: the bundle and catalog of this code under the next
 //	                       version
 //	release image KIND     build, push, and attest an image of this release: operator, bundle,
 //	                       catalog, scorecard, examples, or stranger
 //	release list-images    print the images that a cluster pulls for this release
-//	release older-images   build and push the images of all older releases in the catalog
+//	release older-images [VERSION...]
+//	                       check out all older releases, and build and push the images of
+//	                       some or all of them
 //	release next-images    build and push the images of dist/next
 //	release files [DIR]    write the files of the release's page to DIR (dist/release), after
 //	                       "release image" for operator, bundle, catalog, and scorecard
@@ -31,6 +34,8 @@
 //     that cannot pull the published images.
 //   - PLATFORMS lists the platforms to build for. The default is the platform of this machine for
 //     the local cluster, and linux/amd64 and linux/arm64 for an external cluster.
+//   - PLUGIN_PLATFORMS lists the platforms of the kubectl plugin. The default is all of them, which a
+//     published release has.
 //   - RELEASE_KEY is the file of the key that signs the files of a release. The default is no
 //     signature.
 //   - CONTAINER_TOOL is the container engine. The default is the first engine that works.
@@ -76,6 +81,8 @@ type project struct {
 	// names in the bundle's relatedImages.
 	operandImages map[string]string
 	platforms     []string
+	// pluginPlatforms are the platforms of the kubectl plugin.
+	pluginPlatforms []string
 	// delivery is the directory of the manifests, bundle, and catalog for the cluster.
 	delivery string
 }
@@ -116,7 +123,7 @@ func run(args []string) error {
 	case command == "image":
 		return p.publishImage(argument)
 	case command == "older-images":
-		return p.publishOlder()
+		return p.publishOlder(args[1:])
 	case command == "next-images":
 		return p.publishRelease(p.next, ".", nextDir)
 	case command == "files":
@@ -164,6 +171,7 @@ func load() (*project, error) {
 		return nil, fmt.Errorf("USE_IMAGE_DIGESTS is true or false, not %q", text)
 	}
 	p.platforms = strings.Fields(cmp.Or(os.Getenv("PLATFORMS"), platforms))
+	p.pluginPlatforms = strings.Fields(cmp.Or(os.Getenv("PLUGIN_PLATFORMS"), strings.Join(pluginPlatforms, " ")))
 	p.older, err = releasesBeside(p.version)
 	return p, err
 }

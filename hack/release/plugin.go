@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -30,7 +31,7 @@ func pluginProgram(platform string) string {
 	return pluginName
 }
 
-// packPlugin writes the archives of the plugin and its krew manifest to dist/kubectl-nginx.
+// packPlugin writes the archives of the plugin, and its krew manifest, to dist/kubectl-nginx.
 func (p *project) packPlugin() error {
 	files, err := p.pluginFiles()
 	if err != nil {
@@ -39,8 +40,8 @@ func (p *project) packPlugin() error {
 	return writeFiles(pluginDir, files)
 }
 
-// pluginFiles builds the kubectl plugin for each platform. It returns an archive for each platform,
-// and the krew manifest with the checksums of the archives.
+// pluginFiles builds the kubectl plugin for its platforms. It returns an archive for each of them. If
+// these are all platforms, it also returns the krew manifest with the checksums of the archives.
 func (p *project) pluginFiles() (map[string][]byte, error) {
 	manifest, err := os.ReadFile(krewManifest)
 	license, licenseErr := readPacked("LICENSE", "LICENSE", 0o644)
@@ -48,7 +49,10 @@ func (p *project) pluginFiles() (map[string][]byte, error) {
 		return nil, fmt.Errorf("failed to read krew's manifest and the license: %w", err)
 	}
 	files, filled := map[string][]byte{}, []string{"@VERSION@", p.version}
-	for _, platform := range pluginPlatforms {
+	for _, platform := range p.pluginPlatforms {
+		if !slices.Contains(pluginPlatforms, platform) {
+			return nil, fmt.Errorf("PLUGIN_PLATFORMS names %q, want some of %q", platform, pluginPlatforms)
+		}
 		name := pluginProgram(platform)
 		built := filepath.Join(pluginDir, platform, name)
 		system, arch, _ := strings.Cut(platform, "_")
@@ -74,6 +78,9 @@ func (p *project) pluginFiles() (map[string][]byte, error) {
 		files[pluginName+"_"+platform+suffix] = archive
 		filled = append(filled, "@"+platform+"@", fmt.Sprintf("%x", sha256.Sum256(archive)))
 	}
+	if len(p.pluginPlatforms) < len(pluginPlatforms) {
+		return files, nil
+	}
 	// Drop the first line, which describes the template.
 	_, text, _ := strings.Cut(strings.NewReplacer(filled...).Replace(string(manifest)), "\n")
 	files["krew.yaml"] = []byte(text)
@@ -90,7 +97,7 @@ func (p *project) pluginSBOM() ([]byte, error) {
 	command := []string{
 		"bin/oci", "programs", "-commit=" + head.commit, "-time=" + head.time.UTC().Format(time.RFC3339), "-release=" + p.version, "-out=" + file,
 	}
-	for _, platform := range pluginPlatforms {
+	for _, platform := range p.pluginPlatforms {
 		command = append(command, filepath.Join(pluginDir, platform, pluginProgram(platform)))
 	}
 	if err := execute(command); err != nil {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -70,20 +69,49 @@ func rewrite(dir string, change func(content []byte) []byte) error {
 	})
 }
 
-// printTree checks out an older release and prints its directory. "previous" is the release before
-// this one.
+// printTree checks out an older release and prints its directory.
 func (p *project) printTree(release string) error {
-	if release == "previous" {
-		if len(p.older) == 0 {
-			return errors.New("the catalog holds no release before this one")
-		}
-		release = p.older[len(p.older)-1]
+	release, err := p.resolve(release)
+	if err != nil {
+		return err
 	}
 	dir, _, err := p.tree(release)
 	if err == nil {
 		fmt.Println(dir)
 	}
 	return err
+}
+
+// resolve returns the version of an older release. "published" is the newest one, and "previous" the
+// one that this release replaces in the catalog. They differ if the catalog skips published.
+func (p *project) resolve(release string) (string, error) {
+	if len(p.older) == 0 {
+		return "", errors.New("the catalog holds no release before this one")
+	}
+	switch release {
+	case "published":
+		return p.older[len(p.older)-1], nil
+	case "previous":
+		text, err := template()
+		if err != nil {
+			return "", err
+		}
+		content, err := parseTemplate(text)
+		if err != nil {
+			return "", err
+		}
+		for _, entry := range content.Entries {
+			entries, _ := entry["entries"].([]any)
+			for _, one := range entries {
+				if fields, _ := one.(map[string]any); nameOf(one) == operatorName+".v"+p.version {
+					replaces, _ := fields["replaces"].(string)
+					return strings.TrimPrefix(replaces, operatorName+".v"), nil
+				}
+			}
+		}
+		return "", fmt.Errorf("no channel of the catalog template has release %s", p.version)
+	}
+	return release, nil
 }
 
 // tree checks out the last commit of a release to its directory in dist/releases. If the cluster
@@ -118,14 +146,19 @@ func (p *project) tree(release string) (dir, origin string, err error) {
 
 // lastCommit returns the last commit whose VERSION file contains the release.
 func lastCommit(release string) (string, error) {
-	commits, err := output("", "git", "rev-list", "HEAD")
+	list, err := output("", "git", "rev-list", "HEAD")
 	if err != nil {
 		return "", err
 	}
-	for commit := range strings.FieldsSeq(commits) {
-		// The first commits have no VERSION file.
-		text, _ := exec.Command("git", "show", commit+":VERSION").Output()
-		if strings.TrimSpace(string(text)) == release {
+	// For each commit, git prints a name and the content of the file, or that it is missing.
+	commits := strings.Fields(list)
+	text, err := output(strings.Join(commits, ":VERSION\n")+":VERSION\n", "git", "cat-file", "--batch=%(objectname)")
+	if err != nil {
+		return "", err
+	}
+	versions := strings.Fields(text)
+	for i, commit := range commits {
+		if 2*i+1 < len(versions) && versions[2*i+1] == release {
 			return commit, nil
 		}
 	}
@@ -161,15 +194,25 @@ func template() (string, error) {
 	return strings.ReplaceAll(string(text), "@ICON@", base64.StdEncoding.EncodeToString(icon)), errors.Join(err, iconErr)
 }
 
+// catalogContent has the parts of a catalog template.
+type catalogContent struct {
+	Schema  string           `json:"schema"`
+	Entries []map[string]any `json:"entries"`
+}
+
+func parseTemplate(template string) (content catalogContent, err error) {
+	if err := yaml.UnmarshalStrict([]byte(template), &content); err != nil {
+		return content, fmt.Errorf("failed to read the template of the catalog: %w", err)
+	}
+	return content, nil
+}
+
 // withRelease appends a release to each channel of a catalog template that has the release it
 // replaces.
 func withRelease(template, release, replaces string) (string, error) {
-	var content struct {
-		Schema  string           `json:"schema"`
-		Entries []map[string]any `json:"entries"`
-	}
-	if err := yaml.UnmarshalStrict([]byte(template), &content); err != nil {
-		return "", fmt.Errorf("failed to read the template of the catalog: %w", err)
+	content, err := parseTemplate(template)
+	if err != nil {
+		return "", err
 	}
 
 	predecessor := operatorName + ".v" + replaces

@@ -42,7 +42,7 @@ func TestResolve(t *testing.T) {
 		{"user-guide.md", "adr/", "/base/v1.2.3/adr/"},
 		{"guide/fields.md", "../../config/samples/web.yaml#L3", repository + "/blob/v1.2.3/config/samples/web.yaml#L3"},
 		{"faq.md", "../README.md", repository + "/blob/v1.2.3/README.md"},
-		{"faq.md", "reference/matrix.json", repository + "/blob/v1.2.3/docs/reference/matrix.json"},
+		{"faq.md", "reference/nightly.json", repository + "/blob/v1.2.3/docs/reference/nightly.json"},
 		{"guide/fields.md", "a%20b.svg", "/base/v1.2.3/guide/a%20b.svg"},
 		{"faq.md", "#section", "#section"},
 		{"faq.md", "https://example.com/a.md", "https://example.com/a.md"},

@@ -1,15 +1,15 @@
 package e2e
 
-// The bundle, tested with the tools of operator-sdk.
+// The bundle, tested with the tools of operator-sdk. `make validate` runs `operator-sdk bundle
+// validate`.
 //
-//   - `operator-sdk bundle validate` with all optional checks of the operatorframework suite
-//     reports no error and no warning.
-//   - `operator-sdk scorecard` passes every basic and OLM test without a suggestion.
 //   - `operator-sdk run bundle` installs a working operator: an instance becomes ready and serves.
-//   - `operator-sdk run bundle` with the previous release, followed by `operator-sdk run
+//   - `operator-sdk scorecard` passes every basic and OLM test, and every test of test/scorecard,
+//     without a suggestion.
+//   - `operator-sdk cleanup` removes everything, including the API and with it the instances (its
+//     default). Only the objects that OLM itself leaves remain. onlyLeftByOLM lists them.
+//   - `operator-sdk run bundle` with the published release, followed by `operator-sdk run
 //     bundle-upgrade` to this release: the invariants of an upgrade hold.
-//   - `operator-sdk cleanup` then removes everything, including the API and with it the instances
-//     (its default). Only the objects that OLM itself leaves remain. onlyLeftByOLM lists them.
 
 import (
 	"context"
@@ -33,67 +33,33 @@ import (
 )
 
 func TestBundle(t *testing.T) {
-	t.Run("validate", func(t *testing.T) { t.Parallel(); testValidate(t) })
-	t.Run("scorecard", func(t *testing.T) { t.Parallel(); testScorecard(t) })
-	t.Run("run", func(t *testing.T) { t.Parallel(); testRunBundle(t) })
+	namespace := startIn(t, baseline)
+	operatorSDK(t, namespace, "run", "bundle", suite.bundleImage)
+	waitForInstall(t, namespace)
+	web := newInstance(t, newNamespace(t, restricted), "web", 1)
+	serviceServes(t, web.Namespace, "web", 8080)
+	t.Run("scorecard", testScorecard)
+	t.Run("cleanup", func(t *testing.T) { testCleanup(t, namespace, web) })
 }
 
-func testValidate(t *testing.T) {
-	out, err := command(t.Context(), "operator-sdk", "bundle", "validate", filepath.Join(suite.delivery, "bundle"),
-		"--select-optional=suite=operatorframework", "--output=json-alpha1")
-	must(t, err)
-	var result struct {
-		Passed  bool
-		Outputs []struct{ Type, Message string }
-	}
-	if err := json.Unmarshal([]byte(out), &result); err != nil {
-		t.Fatalf("failed to decode the result: %v\n%s", err, out)
-	}
-	if !result.Passed || len(result.Outputs) > 0 {
-		t.Errorf("the bundle is not without warnings:\n%s", out)
-	}
-}
+// scorecardTests is the number of tests: one basic test and five OLM tests that operator-sdk
+// scaffolds, and four in test/scorecard.
+const scorecardTests = 10
 
-// scorecardTests is the number of tests that operator-sdk scaffolds: one basic test and five OLM
-// tests.
-const scorecardTests = 6
-
+// testScorecard requires that all tests pass without a suggestion. Those in test/scorecard need the
+// operator and the RBAC permissions of an editor.
 func testScorecard(t *testing.T) {
-	scorecard(t, newScorecardNamespace(t), "suite in (basic,olm)", scorecardTests)
-}
-
-// ownScorecardTests is the number of tests in test/scorecard.
-const ownScorecardTests = 4
-
-// testOwnScorecard runs the suite in test/scorecard, which needs the operator and the RBAC
-// permissions of an editor.
-func testOwnScorecard(t *testing.T) {
-	namespace := newScorecardNamespace(t)
-	kubectl(t, "create", "rolebinding", "scorecard", "-n", namespace,
-		"--clusterrole=nginx-operator-nginxoperator-editor-role", "--serviceaccount="+namespace+":default")
-	scorecard(t, namespace, "suite=nginx", ownScorecardTests)
-}
-
-// newScorecardNamespace creates a namespace for Pods of operator-sdk, and waits for the
-// ServiceAccount that they need.
-func newScorecardNamespace(t *testing.T) string {
-	t.Helper()
 	namespace := newNamespace(t, baseline)
 	waitFor(t, namespace, "a ServiceAccount", patience, func(ctx context.Context) error {
 		return suite.admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "default"}, &corev1.ServiceAccount{})
 	})
-	return namespace
-}
-
-// scorecard requires that a selector matches exactly count tests, and that all pass without a
-// suggestion.
-func scorecard(t *testing.T, namespace, selector string, count int) {
-	t.Helper()
+	kubectl(t, "create", "rolebinding", "scorecard", "-n", namespace,
+		"--clusterrole=nginx-operator-nginxoperator-editor-role", "--serviceaccount="+namespace+":default")
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	// The default of --untar-image is an image digest in operator-sdk's own registry.
 	out, err := command(ctx, "operator-sdk", "scorecard", filepath.Join(suite.delivery, "bundle"), "--namespace="+namespace,
-		"--selector="+selector, "--untar-image=docker.io/library/busybox:1.36", "--wait-time=2m", "--output=json")
+		"--selector=suite in (basic,olm,nginx)", "--untar-image=docker.io/library/busybox:1.36", "--wait-time=2m", "--output=json")
 	if err != nil {
 		// operator-sdk also fails if a test fails. The results of the tests follow below.
 		keepReport(t, namespace)
@@ -123,25 +89,13 @@ func scorecard(t *testing.T, namespace, selector string, count int) {
 			}
 		}
 	}
-	if results != count {
-		t.Errorf("%d tests ran instead of %d", results, count)
+	if results != scorecardTests {
+		t.Errorf("%d tests ran instead of %d", results, scorecardTests)
 	}
 }
 
 // collectorDelay is the age of an API after which the garbage collector watches it.
 const collectorDelay = 40 * time.Second
-
-func testRunBundle(t *testing.T) {
-	namespace := newNamespace(t, baseline)
-	suite.operatorNamespace = namespace
-	operatorSDK(t, namespace, "run", "bundle", suite.bundleImage)
-	waitForInstall(t, namespace)
-
-	instances := newNamespace(t, restricted)
-	newInstance(t, instances, "web", 1)
-	serviceServes(t, instances, "web", 8080)
-	suite.operatorNamespace = ""
-}
 
 // testCleanup removes the operator with operator-sdk, and requires that nothing of the operator and
 // of an instance is left.
@@ -151,10 +105,10 @@ func testCleanup(t *testing.T, namespace string, instance *v1alpha2.NginxOperato
 	// The garbage collector discovers a new kind within half a minute, and only then starts to
 	// watch it. If the CRD is deleted earlier, the children of its objects remain. The cleanup of
 	// another object shows that the kind is known, but not that the watch has started.
+	other := newInstance(t, instances, "other", 1)
 	crd, err := readCRD(t.Context())
 	must(t, err)
 	time.Sleep(time.Until(crd.CreationTimestamp.Add(collectorDelay)))
-	other := newInstance(t, instances, "other", 1)
 	must(t, suite.admin.Delete(t.Context(), other))
 	waitFor(t, instances, "the garbage collector to know the API", 2*time.Minute, func(ctx context.Context) error {
 		pods, err := podsOf(ctx, other)
@@ -198,10 +152,7 @@ func operatorSDK(t *testing.T, namespace string, args ...string) {
 }
 
 func TestBundleUpgrade(t *testing.T) {
-	startClean(t)
-	namespace := newNamespace(t, baseline)
-	suite.operatorNamespace = namespace
-	defer func() { suite.operatorNamespace = "" }()
+	namespace := startIn(t, baseline)
 	operatorSDK(t, namespace, "run", "bundle", suite.published.bundleImage)
 	waitForRelease(t, namespace, suite.published.version)
 	fleet := newFleet(t, fewObjects)
@@ -209,7 +160,6 @@ func TestBundleUpgrade(t *testing.T) {
 		operatorSDK(t, namespace, "run", "bundle-upgrade", suite.bundleImage)
 	})
 	storageMigratedAlready(t, fleet.namespace)
-	testCleanup(t, namespace, fleet.web)
 }
 
 // nothingIn returns an error as long as the operator's namespace has any object of the

@@ -40,7 +40,6 @@ func testWebhookCertificate(t *testing.T) {
 	reader := startReader(t, namespace, older, ports)
 	reader.strictly()
 	writers := []*background{startWriter(t, namespace, older), startWriter(t, namespace, newer)}
-	seen := watchCRD(t)
 	// OLM renews a certificate that expires within a day, so the test stores one.
 	service := operatorName + "-service." + operator + ".svc"
 	chain, private, err := cert.GenerateSelfSignedCertKeyWithOptions(cert.SelfSignedCertKeyOptions{
@@ -67,7 +66,6 @@ func testWebhookCertificate(t *testing.T) {
 		return installed(ctx, operator, suite.version)
 	})
 	reader.goOn(t)
-	seen()
 	const during = "while OLM renews the certificate of the webhooks"
 	reader.finish(t, during)
 	for _, writer := range writers {
@@ -78,20 +76,17 @@ func testWebhookCertificate(t *testing.T) {
 }
 
 func testConversionComesBack(t *testing.T) {
-	crd := objectOf("apiextensions.k8s.io/v1", "CustomResourceDefinition", crdName)
 	removed := []byte(`{"spec":{"conversion":{"strategy":"None","webhook":null}}}`)
-	inTime(t, 3*time.Second, func() time.Duration {
-		must(t, suite.admin.Patch(t.Context(), crd, client.RawPatch(types.MergePatchType, removed)))
-		took := waitFor(t, suite.operatorNamespace, "the conversion to be back", patience, func(ctx context.Context) error {
-			if err := suite.admin.Get(ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
-				return err
-			}
-			if found := conversionOf(crd); text(crd, "spec", "conversion", "webhook", "clientConfig", "caBundle") == "" {
-				return fmt.Errorf("it is %s", found)
-			}
-			return nil
-		})
-		t.Logf("FIGURE the conversion is back in the CustomResourceDefinition after %d ms", took.Milliseconds())
-		return took
+	must(t, suite.admin.Patch(t.Context(), operatorCRD(), client.RawPatch(types.MergePatchType, removed)))
+	took := waitFor(t, suite.operatorNamespace, "the conversion to be back", restoreLimit, func(ctx context.Context) error {
+		crd, err := readCRD(ctx)
+		if err != nil {
+			return err
+		}
+		if conversion := crd.Spec.Conversion; conversion.Webhook == nil || len(conversion.Webhook.ClientConfig.CABundle) == 0 {
+			return fmt.Errorf("it is %+v", conversion)
+		}
+		return nil
 	})
+	t.Logf("FIGURE the conversion is back in the CustomResourceDefinition after %d ms", took.Milliseconds())
 }

@@ -8,7 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"testing"
+	"time"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -40,6 +43,47 @@ func clean(ctx context.Context) error { return cleanNamespaces(ctx, testLabel) }
 // runs in parallel.
 func cleanBesideExamples(ctx context.Context) error {
 	return cleanNamespaces(ctx, testLabel+","+testLabel+"!="+madeByExamples)
+}
+
+// startClean removes what the previous test left, including the CRD.
+func startClean(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	must(t, cleanBesideExamples(ctx))
+}
+
+// startIn cleans the cluster, creates a namespace with a Pod Security level, and makes it that of the
+// operator until the test ends.
+func startIn(t *testing.T, level string) (operator string) {
+	t.Helper()
+	startClean(t)
+	operator = newNamespace(t, level)
+	installIn(t, operator)
+	return operator
+}
+
+// installIn makes a namespace that of the operator until the test ends.
+func installIn(t *testing.T, namespace string) {
+	before := suite.operatorNamespace
+	suite.operatorNamespace = namespace
+	t.Cleanup(func() { suite.operatorNamespace = before })
+}
+
+// startInDefault does the same with the namespace in config/default. It creates the namespace with
+// the label without which clean does not delete it.
+func startInDefault(t *testing.T) {
+	t.Helper()
+	startClean(t)
+	createDefaultNamespace(t)
+	installIn(t, defaultNamespace)
+}
+
+func createDefaultNamespace(t *testing.T) {
+	t.Helper()
+	namespace := &corev1.Namespace{}
+	namespace.Name, namespace.Labels = defaultNamespace, map[string]string{testLabel: madeByTests}
+	must(t, client.IgnoreAlreadyExists(suite.admin.Create(t.Context(), namespace)))
 }
 
 // cleanNamespaces does the same as clean with the namespaces that a label selector matches.
@@ -187,7 +231,9 @@ func clusterScoped(ctx context.Context) ([]client.Object, error) {
 	operators := metadataList("operators.coreos.com/v1", "OperatorList")
 	roles := metadataList(rbacv1.SchemeGroupVersion.String(), "ClusterRoleList")
 	bindings := metadataList(rbacv1.SchemeGroupVersion.String(), "ClusterRoleBindingList")
-	for _, list := range []*metav1.PartialObjectMetadataList{operators, roles, bindings} {
+	mutating := metadataList(admissionv1.SchemeGroupVersion.String(), "MutatingWebhookConfigurationList")
+	validating := metadataList(admissionv1.SchemeGroupVersion.String(), "ValidatingWebhookConfigurationList")
+	for _, list := range []*metav1.PartialObjectMetadataList{operators, roles, bindings, mutating, validating} {
 		if err := ignoreNoMatch(suite.admin.List(ctx, list)); err != nil {
 			return nil, fmt.Errorf("failed to list %s: %w", list.Kind, err)
 		}

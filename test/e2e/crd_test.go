@@ -5,26 +5,16 @@ package e2e
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	operatorv2 "github.com/operator-framework/api/pkg/operators/v2"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/util/cert"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
@@ -35,9 +25,6 @@ const (
 	older = "v1alpha1"
 	newer = "v1alpha2"
 )
-
-// crds is the resource of CustomResourceDefinitions.
-var crds = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
 func readCRD(ctx context.Context) (*apiextensionsv1.CustomResourceDefinition, error) {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
@@ -133,71 +120,4 @@ func upgradeableOf(ctx context.Context, operator, csv string) (*metav1.Condition
 		return nil, errors.New("the OperatorCondition says nothing yet")
 	}
 	return found, nil
-}
-
-// watchCRD logs each change of the versions and the conversion of the CustomResourceDefinition,
-// until the test ends or calls stop.
-func watchCRD(t *testing.T) (stop func()) {
-	t.Helper()
-	config, err := ctrl.GetConfig()
-	must(t, err)
-	api, err := dynamic.NewForConfig(config)
-	must(t, err)
-	ctx, cancel := context.WithCancel(t.Context())
-	events, err := api.Resource(crds).Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + crdName})
-	must(t, err)
-	var done sync.WaitGroup
-	var seen []string
-	began, last := time.Now(), ""
-	done.Go(func() {
-		for event := range events.ResultChan() {
-			crd, ok := event.Object.(*unstructured.Unstructured)
-			if !ok || event.Type == watch.Error {
-				continue
-			}
-			if now := conversionOf(crd); now != last {
-				seen = append(seen, fmt.Sprintf("%7.3f s  %s", time.Since(began).Seconds(), now))
-				last = now
-			}
-		}
-	})
-	return sync.OnceFunc(func() {
-		cancel()
-		events.Stop()
-		done.Wait()
-		t.Logf("FIGURE what happened to the CustomResourceDefinition:\n%s", strings.Join(seen, "\n"))
-	})
-}
-
-// conversionOf describes the conversion of a CRD in one line. It shows each CA by the first digits
-// of its hash.
-func conversionOf(crd *unstructured.Unstructured) string {
-	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
-	var names []string
-	for _, version := range versions {
-		version := &unstructured.Unstructured{Object: version.(map[string]any)}
-		name := text(version, "name")
-		if stored, _, _ := unstructured.NestedBool(version.Object, "storage"); stored {
-			name += " (stored)"
-		}
-		names = append(names, name)
-	}
-	service := text(crd, "spec", "conversion", "webhook", "clientConfig", "service", "name")
-	strategy := text(crd, "spec", "conversion", "strategy")
-	cas := casIn(text(crd, "spec", "conversion", "webhook", "clientConfig", "caBundle"))
-	return fmt.Sprintf("versions %s; strategy %s, service %q, caBundle %v", strings.Join(names, ", "), strategy, service, cas)
-}
-
-// casIn returns a short hash for each CA of a caBundle in base64.
-func casIn(bundle string) []string {
-	text, err := base64.StdEncoding.DecodeString(bundle)
-	if err != nil {
-		return []string{err.Error()}
-	}
-	found, _ := cert.ParseCertsPEM(text) // fails if there is no certificate
-	names := make([]string, len(found))
-	for i, ca := range found {
-		names[i] = fmt.Sprintf("%.4x", sha256.Sum256(ca.Raw))
-	}
-	return names
 }

@@ -1,12 +1,10 @@
 package e2e
 
-// config/default without OLM: install, upgrade, and uninstall with kubectl.
+// config/default without OLM: upgrade and uninstall with kubectl.
 //
-//   - `kubectl apply --server-side -k config/default` is enough on an empty cluster: the operator
-//     creates the certificate of its webhooks itself.
-//   - The same command with the next release upgrades the operator. The invariants are the same as
-//     for an upgrade through OLM: Pods run the release's image, no request fails, and no read or
-//     write at either version fails or is wrong.
+//   - `kubectl apply --server-side -k config/default` of a later release upgrades the operator. The
+//     invariants are the same as for an upgrade through OLM: Pods run the release's image, no request
+//     fails, and no read or write at either version fails or is wrong.
 //   - `kubectl delete -k config/default` leaves nothing, including cluster-scoped objects.
 
 import (
@@ -14,13 +12,9 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strings"
 	"testing"
-	"time"
 
-	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -31,8 +25,12 @@ const defaultNamespace = "nginx-operator-system"
 func deploy(t *testing.T, delivery string) {
 	t.Helper()
 	kubectl(t, "apply", "--server-side", "-k", filepath.Join(delivery, "config", "default"))
-	// clean deletes only namespaces with this label.
-	kubectl(t, "label", "--overwrite", "namespace", defaultNamespace, testLabel+"="+madeByTests)
+	waitForOperator(t)
+}
+
+// waitForOperator waits for the rollout of the operator in the namespace of config/default.
+func waitForOperator(t *testing.T) {
+	t.Helper()
 	kubectl(t, "rollout", "status", "-n", defaultNamespace, "--timeout=2m", "deployment/"+operatorName)
 }
 
@@ -41,9 +39,7 @@ func deploy(t *testing.T, delivery string) {
 // new operator converts. No answer is wrong, no request to an instance is lost, and in the end all
 // objects are stored at the newer version.
 func testDefaultLeavingOut(t *testing.T) {
-	startClean(t)
-	suite.operatorNamespace = defaultNamespace
-	defer func() { suite.operatorNamespace = "" }()
+	startInDefault(t)
 	deploy(t, suite.first.delivery)
 	fleet := newFleet(t, 10)
 	load := startLoad(t, fleet.namespace, suite.reach.service(fleet.namespace, "web", 8080))
@@ -62,57 +58,31 @@ func testDefaultLeavingOut(t *testing.T) {
 
 func TestDefault(t *testing.T) {
 	t.Run("upgrade", testDefaultUpgrade)
-	if suite.full {
-		t.Run("leaving releases out", testDefaultLeavingOut)
-	}
+	t.Run("leaving releases out", testDefaultLeavingOut)
 }
 
 func testDefaultUpgrade(t *testing.T) {
-	startClean(t)
-	suite.operatorNamespace = defaultNamespace
-	defer func() { suite.operatorNamespace = "" }()
-	began := time.Now()
+	startInDefault(t)
 	deploy(t, suite.published.delivery)
-	t.Logf("FIGURE release %s without OLM: %s", suite.published.version, seconds(time.Since(began)))
-
 	fleet := newFleet(t, fewObjects)
-	began = time.Now()
-	fleet.step(t, "from "+suite.published.version+" to "+suite.version+", without OLM", suite.published, func(func()) {
-		deploy(t, suite.delivery)
-		t.Logf("FIGURE release %s without OLM: %s", suite.version, seconds(time.Since(began)))
-	})
-	storageMigratedAlready(t, fleet.namespace)
-	installed := suite.delivery
-	if suite.full {
-		fleet.useNewFields(t)
-		installed = suite.next.delivery
-		fleet.step(t, "from "+suite.version+" to "+suite.next.version+", without OLM", suite.next, func(func()) { deploy(t, installed) })
+	fleet.useNewFields(t)
+	from := suite.published
+	for _, to := range []release{suite.current, suite.next} {
+		fleet.step(t, "from "+from.version+" to "+to.version+", without OLM", from, func(func()) { deploy(t, to.delivery) })
 		storageMigratedAlready(t, fleet.namespace)
+		from = to
 	}
-
-	// Admission also works without OLM.
-	requireAdmission(t, fleet.namespace)
-
+	refusesByAdmission(t, fleet.namespace)
 	must(t, deleteNamespace(t.Context(), fleet.namespace))
 	waitForNoNamespace(t, fleet.namespace)
-	kubectl(t, "delete", "--wait", "-k", filepath.Join(installed, "config", "default"))
+	kubectl(t, "delete", "--wait", "-k", filepath.Join(from.delivery, "config", "default"))
 	waitForUninstall(t)
-}
-
-// requireAdmission requires that the operator's admission rejects an invalid object.
-func requireAdmission(t *testing.T, namespace string) {
-	t.Helper()
-	bad := newObject(namespace, "bad", 1)
-	bad.Spec.Image = "not an image"
-	if err := suite.admin.Create(t.Context(), bad); !apierrors.IsInvalid(err) {
-		t.Errorf("a bad image is answered with: %v", err)
-	}
 }
 
 // waitForNoNamespace waits until a deleted namespace and its instances are gone.
 func waitForNoNamespace(t *testing.T, name string) {
 	t.Helper()
-	waitFor(t, name, "the instances to be gone", 2*time.Minute, func(ctx context.Context) error {
+	waitFor(t, name, "the instances to be gone", patience, func(ctx context.Context) error {
 		err := suite.admin.Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{})
 		if err == nil {
 			err = errors.New("the namespace is still there")
@@ -126,23 +96,8 @@ func waitForUninstall(t *testing.T) {
 	t.Helper()
 	waitFor(t, "", "nothing of the operator to be left", patience, func(ctx context.Context) error {
 		left, err := clusterScoped(ctx)
-		var names []string
 		for _, object := range left {
-			names = append(names, object.GetObjectKind().GroupVersionKind().Kind+" "+object.GetName())
-		}
-		for _, list := range []client.ObjectList{
-			&admissionv1.MutatingWebhookConfigurationList{}, &admissionv1.ValidatingWebhookConfigurationList{},
-		} {
-			found, listErr := namesIn(ctx, "", list)
-			err = errors.Join(err, listErr)
-			for _, name := range found {
-				if strings.HasPrefix(name, packageName) {
-					names = append(names, name)
-				}
-			}
-		}
-		if len(names) > 0 {
-			err = errors.Join(err, fmt.Errorf("left: %s", strings.Join(names, ", ")))
+			err = errors.Join(err, fmt.Errorf("%s %s is left", object.GetObjectKind().GroupVersionKind().Kind, object.GetName()))
 		}
 		return err
 	})

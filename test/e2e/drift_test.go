@@ -106,12 +106,14 @@ func testDrift(t *testing.T) {
 		s.Labels[wellknown.LabelPartOf] = "something-else"
 		s.Labels["team"] = "web"
 		s.Spec.Selector[wellknown.LabelInstance] = "another"
+		s.Spec.Selector["team"] = "nobody"
 	})
 	waitFor(t, namespace, "the Service to be restored", restoreLimit, func(ctx context.Context) error {
 		if err := suite.admin.Get(ctx, client.ObjectKeyFromObject(service), service); err != nil {
 			return err
 		}
-		if service.Labels[wellknown.LabelPartOf] != wellknown.OperatorName || service.Spec.Selector[wellknown.LabelInstance] != "web" {
+		selector := service.Spec.Selector
+		if service.Labels[wellknown.LabelPartOf] != wellknown.OperatorName || selector[wellknown.LabelInstance] != "web" || selector["team"] != "" {
 			return fmt.Errorf("labels %v, selector %v", service.Labels, service.Spec.Selector)
 		}
 		return nil
@@ -139,27 +141,6 @@ func testDrift(t *testing.T) {
 		}
 		return nil
 	})
-}
-
-// testSelector adds a key to the selector of the Service. The operator must remove it, although it
-// retains the additional labels of other clients: with that key, the Service selects no Pod and
-// serves nothing.
-func testSelector(t *testing.T) {
-	namespace := newNamespace(t, restricted)
-	newInstance(t, namespace, "web", 1)
-	serviceServes(t, namespace, "web", 8080)
-	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"}}
-	update(t, service, func(s *corev1.Service) { s.Spec.Selector["team"] = "nobody" })
-	waitFor(t, namespace, "the selector to be restored", restoreLimit, func(ctx context.Context) error {
-		if err := suite.admin.Get(ctx, client.ObjectKeyFromObject(service), service); err != nil {
-			return err
-		}
-		if _, found := service.Spec.Selector["team"]; found {
-			return fmt.Errorf("the Service selects %v", service.Spec.Selector)
-		}
-		return nil
-	})
-	serviceServes(t, namespace, "web", 8080)
 }
 
 func testQuota(t *testing.T) {

@@ -1,17 +1,12 @@
 package e2e
 
-// The fields of v1alpha2 on real operands.
+// Changes of an instance under load, through its Service, plain and with TLS. No request is lost.
 //
-//   - An instance with a configuration, content, and a certificate serves them through a Service of
-//     the declared type.
-//   - No request is lost while a client sends load through the Service, plain and with TLS, during
-//     these changes: another image, another inline configuration, a changed ConfigMap, other
+//   - The changes are another image, another inline configuration, a changed ConfigMap, other
 //     content, another certificate in the Secret, and the eviction of one Pod after the other as in
-//     a node drain.
-//   - If a ConfigMap or Secret is missing, or nginx cannot use it, the status names it and the
-//     running Pods keep serving.
-//   - The operator does not change a paused instance, and applies the pending changes after the
-//     pause.
+//     a node drain. The instance serves each change.
+//   - If a ConfigMap is missing, or nginx cannot use it, the status names it and the running Pods
+//     keep serving.
 
 import (
 	"context"
@@ -28,7 +23,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/cert"
 	"k8s.io/utils/ptr"
@@ -36,6 +30,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/wellknown"
+	"github.com/example/nginx-operator/test/harness/mutate"
 )
 
 // otherImage is a second nginx image with another tag.
@@ -67,66 +62,6 @@ func newConfigMap(t *testing.T, namespace, name, key, value string) *corev1.Conf
 	return configMap
 }
 
-func testFields(t *testing.T) {
-	namespace := newNamespace(t, restricted)
-	object := newObject(namespace, "web", 1)
-	object.Spec.TLS = []v1alpha2.TLS{{SecretName: "certificate"}}
-	object.Spec.Content = &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: "content"}}
-	object.Spec.Service = &v1alpha2.Service{
-		Type: corev1.ServiceTypeNodePort, ExternalTrafficPolicy: "Local", Annotations: map[string]string{"example.com/team": "web"},
-	}
-	object.Spec.PodTemplate = &v1alpha2.PodTemplate{
-		Labels: map[string]string{"team": "web"}, NodeSelector: map[string]string{"kubernetes.io/os": "linux"},
-	}
-	object.Spec.DrainSeconds = ptr.To[int32](5)
-	must(t, suite.admin.Create(t.Context(), object))
-
-	// The operator waits for the referenced objects, which do not exist yet.
-	waitForDegraded(t, object, v1alpha2.ReasonReferenceNotFound)
-	if blocked := object.Status.BlockedBy; len(blocked) != 2 {
-		t.Errorf("a missing ConfigMap and a missing Secret show as %+v", blocked)
-	}
-	newConfigMap(t, namespace, "content", "index.html", "content of our own")
-	newSecret(t, namespace, "certificate")
-	waitForReady(t, object)
-	answers(t, namespace, suite.reach.service(namespace, "web", 8080), "content of our own")
-	answers(t, namespace, suite.reach.secure(namespace, "web", 8443), "content of our own")
-	must(t, hasCondition(t.Context(), object, v1alpha2.ConditionCertificatesValid, metav1.ConditionTrue, v1alpha2.ReasonCertificatesValid))
-	if got := object.Status.Certificates; len(got) != 1 || !slices.Contains(got[0].DNSNames, "first.example.com") {
-		t.Errorf("the status says of the certificate: %+v", got)
-	}
-	service := &corev1.Service{}
-	must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(object), service))
-	if service.Spec.Type != corev1.ServiceTypeNodePort || service.Spec.ExternalTrafficPolicy != "Local" ||
-		service.Annotations["example.com/team"] != "web" {
-		t.Errorf("the Service is of type %s with policy %s and annotations %v",
-			service.Spec.Type, service.Spec.ExternalTrafficPolicy, service.Annotations)
-	}
-	pod := onlyPod(t, object)
-	grace := ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, 0)
-	if pod.Labels["team"] != "web" || pod.Spec.NodeSelector["kubernetes.io/os"] != "linux" || grace != 10 {
-		t.Errorf("the Pod has labels %v, node selector %v, grace period %d", pod.Labels, pod.Spec.NodeSelector, grace)
-	}
-
-	pods := uidsOf(t, object)
-	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Paused, o.Spec.ForceRedeploy = true, "later" })
-	waitFor(t, namespace, "the object to say that it is paused", patience, func(ctx context.Context) error {
-		return hasCondition(ctx, object, v1alpha2.ConditionReady, metav1.ConditionFalse, v1alpha2.ReasonPaused)
-	})
-	if now := uidsOf(t, object); !slices.Equal(now, pods) {
-		t.Errorf("a paused object has other Pods: %v, not %v", now, pods)
-	}
-	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Paused = false })
-	waitForNewPods(t, object, pods)
-
-	// Admission rejects a configuration that nginx cannot load, with the directive.
-	err := suite.admin.Patch(t.Context(), object.DeepCopy(), client.RawPatch("application/merge-patch+json",
-		[]byte(`{"spec":{"config":{"inline":"server {\n    listen 8080;\n    lisn 8443 ssl;\n}\n"}}}`)))
-	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "spec.config.inline") || !strings.Contains(err.Error(), "lisn") {
-		t.Errorf("a bad configuration is answered with: %v", err)
-	}
-}
-
 // serverText returns a configuration that answers with a text on the plain port and on the TLS
 // port.
 func serverText(text string) string {
@@ -150,6 +85,7 @@ func testChangesUnderLoad(t *testing.T) {
 	object.Spec.TLS = []v1alpha2.TLS{{SecretName: "certificate", Port: ptr.To[int32](8443)}}
 	object.Spec.Content = &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: "content"}}
 	object.Spec.Config = &v1alpha2.Config{Inline: serverText("inline")}
+	object.Spec.DrainSeconds = ptr.To(mutate.ShortDrain)
 	must(t, suite.admin.Create(t.Context(), object))
 	waitForReady(t, object)
 
@@ -162,8 +98,6 @@ func testChangesUnderLoad(t *testing.T) {
 		waitForNewPods(t, object, pods)
 		t.Logf("FIGURE change of %s: done after %s", what, seconds(time.Since(began)))
 		check()
-		// The change is complete only after the last old Pod has drained.
-		waitForOnly(t, object, 2)
 	}
 	revision := func(want string) func() {
 		return func() { t.Helper(); answers(t, namespace, plain+"revision", want) }
@@ -219,6 +153,8 @@ func testChangesUnderLoad(t *testing.T) {
 	newConfigMap(t, namespace, "config", v1alpha2.DefaultConfigKey, serverText("mended"))
 	waitForRecovery(t, object)
 	answers(t, namespace, plain+"revision", "mended")
+	// The change is complete only after the last old Pod has drained.
+	waitForOnly(t, object, 2)
 
 	for _, load := range loads {
 		load.finish(t, namespace, "load of "+load.url+" through all changes")

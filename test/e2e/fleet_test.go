@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -70,7 +69,6 @@ func (f *fleet) step(t *testing.T, name string, from release, upgrade func(intro
 	if from.converts() {
 		introduced()
 	}
-	seen := watchCRD(t)
 
 	upgrade(introduced)
 	// The upgrade ends only after OLM has deleted the previous release, which can be later than the
@@ -79,7 +77,6 @@ func (f *fleet) step(t *testing.T, name string, from release, upgrade func(intro
 		return errors.Join(onlyOneRelease(ctx, suite.operatorNamespace), operatorRolledOut(ctx, suite.operatorNamespace))
 	})
 
-	seen()
 	for _, writer := range writers {
 		writer.finish(t, name, 3)
 	}
@@ -174,8 +171,7 @@ func (f *fleet) asCreated(ctx context.Context, version string) error {
 	if err != nil {
 		return err
 	}
-	r := &reader{version: version, namespace: f.namespace, ports: f.ports, names: slices.Sorted(maps.Keys(f.ports)), api: api}
-	wrong, err := r.read(ctx, 0)
+	wrong, err := readPorts(ctx, api, f.namespace, version, "", f.ports)
 	if wrong != "" {
 		err = fmt.Errorf("at %s %s", version, wrong)
 	}

@@ -2,9 +2,9 @@ package e2e
 
 // Migration of an installation from OLM to kubectl and back, with the commands of docs/upgrades.md.
 //
-//   - No Pod of an instance is replaced, and no request fails.
+//   - No Pod of an instance is replaced or removed, and no request fails.
 //   - After each migration, conversion and admission work. The new operator applies changes made
-//     while no operator was running.
+//     while no operator was running, also a change of the number of Pods.
 //   - Before OLM installs, no webhook, permission, or ServiceAccount of the kubectl installation is
 //     left.
 
@@ -13,6 +13,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +22,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
@@ -32,7 +34,7 @@ import (
 // testHandover starts and ends with an installation by a Subscription in suite.operatorNamespace.
 func testHandover(t *testing.T) {
 	operator := suite.operatorNamespace
-	defer func() { suite.operatorNamespace = operator }()
+	installIn(t, operator) // until the end
 	namespace := newNamespace(t, restricted)
 	object := newInstance(t, namespace, "web", 2)
 	pods := uidsOf(t, object)
@@ -41,9 +43,8 @@ func testHandover(t *testing.T) {
 	began := time.Now()
 	uninstall(t, operator)
 	update(t, object, annotateService("olm"))
+	createDefaultNamespace(t)
 	documented(t, "From OLM to kubectl")
-	// The cleanup deletes only namespaces with this label.
-	kubectl(t, "label", "--overwrite", "namespace", defaultNamespace, testLabel+"="+madeByTests)
 	suite.operatorNamespace = defaultNamespace
 	takenOver(t, object, "olm")
 	t.Logf("FIGURE from OLM to kubectl: %s", seconds(time.Since(began)))
@@ -52,6 +53,7 @@ func testHandover(t *testing.T) {
 	documented(t, "From kubectl to OLM")
 	nothingLeft(t)
 	update(t, object, annotateService("kubectl"))
+	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Replicas = ptr.To[int32](3) })
 	suite.operatorNamespace = operator
 	applyManifest(t, operator, harness.SubscriptionManifest)
 	waitForInstall(t, operator)
@@ -59,11 +61,9 @@ func testHandover(t *testing.T) {
 	t.Logf("FIGURE from kubectl to OLM: %s", seconds(time.Since(began)))
 
 	load.finish(t, namespace, "load from OLM to kubectl and back")
-	waitForOnly(t, object, 2)
-	for _, pod := range uidsOf(t, object) {
-		if pod != pods[0] && pod != pods[1] {
-			t.Errorf("the Pods were %v, one of them is %s", pods, pod)
-		}
+	waitForOnly(t, object, 3)
+	if now := uidsOf(t, object); !slices.Contains(now, pods[0]) || !slices.Contains(now, pods[1]) {
+		t.Errorf("the Pods were %v and are %v", pods, now)
 	}
 	must(t, deleteNamespace(t.Context(), defaultNamespace))
 }
@@ -119,15 +119,7 @@ func takenOver(t *testing.T, object *v1alpha2.NginxOperator, value string) {
 	if port != "8080" {
 		t.Errorf("v1alpha1 shows port %q", port)
 	}
-	waitFor(t, object.Namespace, "admission", patience, func(ctx context.Context) error {
-		bad := newObject(object.Namespace, "bad", 0)
-		bad.Spec.Image = "not an image"
-		err := suite.admin.Create(ctx, bad)
-		if apierrors.IsInvalid(err) {
-			return nil
-		}
-		return errors.Join(errors.New("a bad image is not refused"), err, client.IgnoreNotFound(suite.admin.Delete(ctx, bad)))
-	})
+	refusesByAdmission(t, object.Namespace)
 }
 
 // nothingLeft requires that the kubectl installation left no webhook, no permission, and no

@@ -1,64 +1,61 @@
 package e2e
 
-// The Helm chart with Helm 3 and Helm 4, by the commands of docs/guide/helm.md. The charts come
-// from the cluster's registry.
+// The Helm chart, by the commands of docs/guide/helm.md. The charts come from the cluster's registry.
 //
-//   - An upgrade to the next release has the invariants of an upgrade through OLM: no request to an
-//     instance fails, and no read or write at either version fails or is wrong. The CA that the
-//     operator writes stays in the CRD and in the webhook configurations, under the three-way merge
-//     of Helm 3 and the server-side apply of Helm 4.
-//   - After an uninstallation, the CRD and the instances are there, and the instances serve. A new
-//     installation adopts them.
-//   - A release continues as an installation by kubectl, and the other way around. No Pod of an
-//     instance is replaced.
+//   - After an uninstallation, the CRD and the instances are there, and the instances serve.
+//   - TestHelmVersions has both versions of Helm: an upgrade to the next release has the invariants
+//     of an upgrade through OLM. The CA that the operator writes stays in the CRD and in the webhook
+//     configurations, under the three-way merge of Helm 3 and the server-side apply of Helm 4.
+//   - A new installation adopts the instances. A release continues as an installation by kubectl, and
+//     the other way around. No Pod of an instance is replaced.
 //   - Another release is refused as long as the objects belong to the first one.
-//   - With watched namespaces, the operator has exactly the permissions of its ClusterRoles there,
-//     and those of manager-cluster-role elsewhere.
+//
+// TestHelm in test/integration has the same on an API server, and the permissions with watched
+// namespaces.
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-
-	admissionv1 "k8s.io/api/admissionregistration/v1"
-	appsv1 "k8s.io/api/apps/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/example/nginx-operator/internal/guard"
 )
 
 func TestHelm(t *testing.T) {
+	charts := installWithHelm(t, "helm4", suite.current)
+	namespace := newNamespace(t, restricted)
+	object := newInstance(t, namespace, "web", 1)
+	load := startLoad(t, namespace, suite.reach.service(namespace, "web", 8080))
+	charts.documented(t, "Uninstall", suite.version)
+	nothingLeft(t)
+	load.finish(t, namespace, "load while Helm uninstalls the operator")
+	must(t, ready(t.Context(), object))
+}
+
+func TestHelmVersions(t *testing.T) {
 	for name, program := range map[string]string{"Helm 3": "helm", "Helm 4": "helm4"} {
 		t.Run(name, func(t *testing.T) { testHelm(t, name, program) })
 	}
 }
 
-func testHelm(t *testing.T, name, program string) {
-	startClean(t)
+// installWithHelm pushes the charts of releases with a version of Helm, and installs this release on
+// a clean cluster.
+func installWithHelm(t *testing.T, program string, pushed ...release) chartCommands {
+	t.Helper()
+	startInDefault(t)
 	charts := useHelm(t, program)
-	suite.operatorNamespace = defaultNamespace
-	defer func() { suite.operatorNamespace = "" }()
-	t.Cleanup(func() { removeHelm(t) })
-	pushCharts(t)
-
+	pushCharts(t, pushed)
 	began := time.Now()
 	charts.documented(t, "Install", suite.version)
-	// The cleanup deletes only namespaces with this label.
-	kubectl(t, "label", "--overwrite", "namespace", defaultNamespace, testLabel+"="+madeByTests)
 	t.Logf("FIGURE release %s with Helm: %s", suite.version, seconds(time.Since(began)))
+	return charts
+}
 
+func testHelm(t *testing.T, name, program string) {
+	charts := installWithHelm(t, program, suite.current, suite.next)
 	fleet := newFleet(t, helmObjects)
 	during := "from " + suite.version + " to " + suite.next.version + " with Helm"
-	fleet.step(t, during, suite.current, func(func()) {
-		began := time.Now()
-		charts.documented(t, "Upgrade", suite.next.version)
-		t.Logf("FIGURE release %s with Helm: %s", suite.next.version, seconds(time.Since(began)))
-	})
+	fleet.step(t, during, suite.current, func(func()) { charts.documented(t, "Upgrade", suite.next.version) })
 	upgradedWithHelm(t)
 	storageMigratedAlready(t, fleet.namespace)
 
@@ -84,9 +81,8 @@ func testHelm(t *testing.T, name, program string) {
 	update(t, fleet.web, annotateService("helm"))
 	takenOver(t, fleet.web, "helm")
 
-	began = time.Now()
+	began := time.Now()
 	other.documented(t, "Watch selected namespaces", suite.next.version)
-	holdsOnly(t, fleet.namespace, newNamespace(t, restricted))
 	update(t, fleet.web, annotateService("watched"))
 	takenOver(t, fleet.web, "watched")
 	t.Logf("FIGURE the operator limited to one namespace with Helm: %s", seconds(time.Since(began)))
@@ -155,8 +151,8 @@ func (c chartCommands) try(t *testing.T, heading, version string) (string, error
 // publishedAt returns the registry from which a cluster pulls images.
 func publishedAt() string { return strings.TrimSuffix(os.Getenv("IMAGES"), "/"+packageName) }
 
-// pushCharts publishes the charts of this release and the next one.
-func pushCharts(t *testing.T) {
+// pushCharts publishes the charts of releases.
+func pushCharts(t *testing.T, releases []release) {
 	t.Helper()
 	registry := publishedAt()
 	if suite.local {
@@ -164,7 +160,7 @@ func pushCharts(t *testing.T) {
 		registry = os.Getenv("IMAGE_REGISTRY") + "/" + registry
 	}
 	dir := t.TempDir()
-	for _, r := range []release{suite.current, suite.next} {
+	for _, r := range releases {
 		for _, args := range [][]string{
 			{"package", filepath.Join(r.delivery, "charts", packageName), "--destination", dir},
 			{"push", filepath.Join(dir, packageName+"-"+r.version+".tgz"), "oci://" + registry + "/charts"},
@@ -184,45 +180,18 @@ func upgradedWithHelm(t *testing.T) {
 	if got, want := crd.Labels["helm.sh/chart"], packageName+"-"+suite.next.version; got != want {
 		t.Errorf("the CRD is that of %s, want %s", got, want)
 	}
-	if conversion := crd.Spec.Conversion; conversion.Webhook == nil || len(conversion.Webhook.ClientConfig.CABundle) == 0 {
-		t.Errorf("the CRD has the conversion %+v", conversion)
-	}
-	mutating, validating := &admissionv1.MutatingWebhookConfiguration{}, &admissionv1.ValidatingWebhookConfiguration{}
-	must(t, suite.admin.Get(t.Context(), client.ObjectKey{Name: guard.MutatingName}, mutating))
-	must(t, suite.admin.Get(t.Context(), client.ObjectKey{Name: guard.ValidatingName}, validating))
-	bundles := map[string][]byte{}
-	for _, webhook := range mutating.Webhooks {
-		bundles[webhook.Name] = webhook.ClientConfig.CABundle
-	}
-	for _, webhook := range validating.Webhooks {
-		bundles[webhook.Name] = webhook.ClientConfig.CABundle
-	}
+	bundles, err := caBundles(t.Context(), defaultNamespace)
+	must(t, err)
 	for name, bundle := range bundles {
-		if len(bundle) == 0 {
-			t.Errorf("webhook %s has no CA", name)
+		if bundle == "" {
+			t.Errorf("%s has no CA", name)
 		}
 	}
-	deployment := &appsv1.Deployment{}
-	must(t, suite.admin.Get(t.Context(), client.ObjectKey{Namespace: defaultNamespace, Name: operatorName}, deployment))
-	if image := deployment.Spec.Template.Spec.Containers[0].Image; !strings.HasSuffix(image, ":v"+suite.next.version) {
-		t.Errorf("the operator is %s", image)
-	}
-}
-
-// removeHelm removes the release, in whatever state the test left it. The next test removes the CRD
-// and the namespace.
-func removeHelm(t *testing.T) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), installPatience)
-	defer cancel()
-	var errs []error
-	for _, release := range []string{packageName, "other"} {
-		_, err := command(ctx, "helm", "uninstall", release, "--namespace", defaultNamespace, "--ignore-not-found", "--wait")
-		errs = append(errs, err)
-	}
-	_, err := command(ctx, "kubectl", "delete", "--ignore-not-found", "mutatingwebhookconfigurations,validatingwebhookconfigurations",
-		"-l", "app.kubernetes.io/name="+packageName)
-	if err := errors.Join(append(errs, err, deleteNamespace(ctx, defaultNamespace))...); err != nil {
-		t.Error(fmt.Errorf("failed to remove the release: %w", err))
+	pods, err := operatorPods(t.Context(), defaultNamespace)
+	must(t, err)
+	for i := range pods {
+		if image := pods[i].Spec.Containers[0].Image; !strings.HasSuffix(image, ":v"+suite.next.version) {
+			t.Errorf("the operator is %s", image)
+		}
 	}
 }

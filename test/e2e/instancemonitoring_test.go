@@ -66,7 +66,7 @@ func testInstanceMonitoring(t *testing.T) {
 	haveTop(t, namespace)
 	loaded.finish(t, namespace, "monitoring is switched on")
 	fillConnections(t, prometheus, object)
-	haveInstanceData(t, prometheus, rule)
+	haveData(t, prometheus, rule, harness.Must1(monitoring.ReadInstancesDashboard(suite.repository))(t))
 
 	loaded = startLoad(t, namespace, suite.reach.service(namespace, "web", 8080))
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Monitoring.Enabled = ptr.To(false) })
@@ -106,44 +106,6 @@ func startInstancePrometheus(t *testing.T, rule *monitoringv1.PrometheusRule) *h
 	jobs[0].(map[string]any)["kubernetes_sd_configs"].([]any)[0].(map[string]any)["kubeconfig_file"] = os.Getenv("KUBECONFIG")
 	config["scrape_configs"] = append(jobs, operatorScrape(t, suite.operatorNamespace)["scrape_configs"].([]any)...)
 	return startPrometheusWith(t, config, &rule.Spec)
-}
-
-// haveInstanceData requires data for every series that the instance alerts select, and for each
-// panel query of their dashboard that is not in emptyByDesign.
-func haveInstanceData(t *testing.T, prometheus *harness.Prometheus, rule *monitoringv1.PrometheusRule) {
-	t.Helper()
-	var queries []string
-	for _, alert := range monitoring.Alerts(rule) {
-		for _, selector := range monitoring.Selectors(alert.Expr.StrVal) {
-			queries = append(queries, selector.Text)
-		}
-	}
-	for _, panel := range harness.Must1(monitoring.ReadInstancesDashboard(suite.repository))(t).Panels {
-		if emptyByDesign[panel.Title] == "" {
-			queries = append(queries, panel.Queries()...)
-		}
-	}
-	if len(queries) < 15 {
-		t.Fatalf("only %d queries: %v", len(queries), queries)
-	}
-	waitFor(t, suite.operatorNamespace, "what alerts and panels show", patience, func(ctx context.Context) error {
-		var errs []error
-		for _, query := range queries {
-			samples, err := prometheus.Query(ctx, query)
-			if err == nil && len(samples) == 0 {
-				err = fmt.Errorf("%s has no value", query)
-			}
-			errs = append(errs, err)
-		}
-		evaluated, err := prometheus.Rules(ctx)
-		for _, alert := range monitoring.Alerts(rule) {
-			if problem, found := evaluated[alert.Alert]; !found || problem != "" {
-				errs = append(errs, fmt.Errorf("%s: evaluated %t, %s", alert.Alert, found, problem))
-			}
-		}
-		return errors.Join(append(errs, err)...)
-	})
-	t.Logf("FIGURE monitoring of instances: %d queries have data", len(queries))
 }
 
 // haveTop requires that kubectl nginx top shows both Pods under load, and one instance in the

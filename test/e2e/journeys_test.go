@@ -31,9 +31,7 @@ func TestJourneys(t *testing.T) {
 	}
 	serveRelease(t)
 	serveRepository(t)
-	startClean(t)
-	suite.operatorNamespace = defaultNamespace
-	defer func() { suite.operatorNamespace = "" }()
+	startInDefault(t)
 	t.Run("upgrade", testUpgradeJourney)
 	t.Run("from git", testGitOpsJourney)
 	if t.Failed() {

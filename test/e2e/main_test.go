@@ -2,9 +2,9 @@
 // the bundle through operator-sdk, the catalog through a Subscription, and the API through kubectl
 // and HTTP.
 //
-// `make e2e` runs the tests and sets the environment variables that newSuite reads. A cluster can
-// have only one installation of the operator, so tests that install it run one after another, the
-// upgrades last. Each run first removes what an aborted run or `make demo` left.
+// `make e2e` runs the tests and sets the environment variables that newSuite reads. E2E_PART selects
+// the tests (parts_test.go). A cluster can have only one installation of the operator, so tests that
+// install it run one after another. Each run first removes what an aborted run or `make demo` left.
 package e2e
 
 import (
@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -45,8 +46,8 @@ var suite struct {
 	// the current release skips published. unmigrated is the last release that stores the older API
 	// version. next is a release after the current one with the same code. The upgrades end there.
 	first, previous, published, current, unmigrated, next release
-	// full also runs the long tests. olmV1 means that the cluster has OLM v1 and not OLM v0.
-	full, olmV1 bool
+	// full is true in the part subscription, whose tests have more objects.
+	full bool
 	// auditLog is the path of the API server's audit log. Only the local cluster has a readable
 	// one.
 	auditLog string
@@ -70,6 +71,14 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) (code int, err error) {
+	selected, err := selectParts()
+	if err != nil {
+		return 1, err
+	}
+	if listing := flag.Lookup("test.list").Value.String() != ""; listing || slices.Equal(selected, []string{"unit"}) {
+		return m.Run(), nil
+	}
+	suite.full = slices.Contains(selected, "subscription")
 	if err := newSuite(); err != nil {
 		return 1, err
 	}
@@ -98,7 +107,6 @@ func newSuite() error {
 	suite.local = env("CLUSTER") == "local"
 	suite.version, suite.delivery = env("VERSION"), env("DELIVERY")
 	suite.bundleImage, suite.catalogImage = env("BUNDLE_IMAGE"), env("CATALOG_IMAGE")
-	suite.full, suite.olmV1 = os.Getenv("E2E_FULL") == "true", os.Getenv("E2E_OLM") == "v1"
 	errs = append(errs, readReleases(env))
 	if suite.local {
 		suite.auditLog = env("CLUSTER_AUDIT_LOG")

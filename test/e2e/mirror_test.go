@@ -16,17 +16,9 @@ import (
 )
 
 func TestMirror(t *testing.T) {
-	if !suite.full {
-		t.Skip("only the full run builds all images again for a mirror: make e2e-full")
-	}
 	if !suite.local {
 		t.Skip("a mirror needs the registry of the local cluster: CLUSTER=local")
 	}
-	t.Run("install", testInstallFromMirror)
-}
-
-func testInstallFromMirror(t *testing.T) {
-	startClean(t)
 	registry := os.Getenv("IMAGE_REGISTRY")
 	mirror := registry + "/mirror"
 	// The options of the make process that runs this test must not apply to this one.
@@ -35,9 +27,7 @@ func testInstallFromMirror(t *testing.T) {
 		"EXPORTER_IMAGE="+registry+"/"+harness.ExporterImage, "CONTAINER_TOOL=buildah", "PLATFORMS=linux/"+runtime.GOARCH)
 	must(t, err)
 
-	namespace := newNamespace(t, restricted)
-	suite.operatorNamespace = namespace
-	defer func() { suite.operatorNamespace = "" }()
+	namespace := startIn(t, restricted)
 	applyText(t, strings.NewReplacer("NAMESPACE", namespace, "CATALOG_IMAGE", mirror+"/nginx-operator-catalog:v"+suite.version).
 		Replace(harness.CatalogManifest+"---"+harness.SubscriptionManifest))
 	waitForInstall(t, namespace)

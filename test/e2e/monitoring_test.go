@@ -22,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -71,7 +72,7 @@ func testMonitoring(t *testing.T) {
 		return hasValue(ctx, prometheus, `sum(up{job="nginx-operator"})`, 2)
 	})
 	t.Logf("FIGURE monitoring: both replicas are scraped %s after Prometheus is ready", seconds(time.Since(began)))
-	haveData(t, prometheus)
+	haveData(t, prometheus, harness.Must1(monitoring.Rules(suite.repository))(t), harness.Must1(monitoring.ReadDashboard(suite.repository))(t))
 
 	const alert = "NginxInstanceNotReady"
 	firing := func(ctx context.Context) error {
@@ -100,18 +101,6 @@ func testMonitoring(t *testing.T) {
 	waitForReady(t, object)
 	took = waitFor(t, namespace, alert+" to end", patience, silent)
 	t.Logf("FIGURE monitoring: %s ends %s after the instance is Ready", alert, seconds(took))
-
-	waitFor(t, operator, "every rule to be evaluated without an error", patience, func(ctx context.Context) error {
-		evaluated, err := prometheus.Rules(ctx)
-		rules := harness.Must1(monitoring.Rules(suite.repository))(t)
-		for _, rule := range monitoring.Alerts(rules) {
-			problem, found := evaluated[rule.Alert]
-			if !found || problem != "" {
-				err = errors.Join(err, fmt.Errorf("%s: evaluated %t, %s", rule.Alert, found, problem))
-			}
-		}
-		return err
-	})
 }
 
 // startPrometheus starts Prometheus with the operator's alerts and the documented scrape
@@ -204,38 +193,48 @@ func installAccess(t *testing.T, operator string) []byte {
 	return secret.Data[corev1.ServiceAccountTokenKey]
 }
 
-// haveData requires data for every series that alerts and panels select, and for each panel query
-// that is not in emptyByDesign.
-func haveData(t *testing.T, prometheus *harness.Prometheus) {
+// haveData waits until every series that alerts and panels select exists, each panel query that is
+// not in emptyByDesign has a value, and Prometheus evaluates each alert without an error.
+func haveData(t *testing.T, prometheus *harness.Prometheus, rule *monitoringv1.PrometheusRule, dashboard *monitoring.Dashboard) {
 	t.Helper()
-	dashboard := harness.Must1(monitoring.ReadDashboard(suite.repository))(t)
-	selectors := map[string]bool{}
-	for _, alert := range monitoring.Alerts(harness.Must1(monitoring.Rules(suite.repository))(t)) {
+	selections := map[string]bool{}
+	alerts := monitoring.Alerts(rule)
+	for _, alert := range alerts {
 		for _, selector := range monitoring.Selectors(alert.Expr.StrVal) {
-			selectors[whileWell(selector)] = true
+			selections[whileWell(selector)] = true
 		}
 	}
+	// The value says whether a query must have one.
 	queries := map[string]bool{}
 	for _, panel := range dashboard.Panels {
 		for _, query := range panel.Queries() {
 			for _, selector := range monitoring.Selectors(query) {
-				selectors[whileWell(selector)] = true
+				selections[whileWell(selector)] = true
 			}
 			queries[query] = queries[query] || emptyByDesign[panel.Title] == ""
 		}
 	}
+	if len(selections)+len(queries) < 15 {
+		t.Fatalf("only %d selections and %d queries", len(selections), len(queries))
+	}
 	waitFor(t, suite.operatorNamespace, "what alerts and panels show", patience, func(ctx context.Context) error {
 		var errs []error
-		for _, query := range slices.Concat(slices.Collect(maps.Keys(selectors)), slices.Collect(maps.Keys(queries))) {
+		for _, query := range slices.Concat(slices.Collect(maps.Keys(selections)), slices.Collect(maps.Keys(queries))) {
 			samples, err := prometheus.Query(ctx, query)
-			if optional := !selectors[query] && !queries[query]; err == nil && len(samples) == 0 && !optional {
+			if err == nil && len(samples) == 0 && (selections[query] || queries[query]) {
 				err = fmt.Errorf("%s has no value", query)
 			}
 			errs = append(errs, err)
 		}
-		return errors.Join(errs...)
+		evaluated, err := prometheus.Rules(ctx)
+		for _, alert := range alerts {
+			if problem, found := evaluated[alert.Alert]; !found || problem != "" {
+				errs = append(errs, fmt.Errorf("%s: evaluated %t, %s", alert.Alert, found, problem))
+			}
+		}
+		return errors.Join(append(errs, err)...)
 	})
-	t.Logf("FIGURE monitoring: %d selections and %d queries have data", len(selectors), len(queries))
+	t.Logf("FIGURE monitoring: %d selections and %d queries have data", len(selections), len(queries))
 }
 
 func hasValue(ctx context.Context, prometheus *harness.Prometheus, query string, want float64) error {

@@ -174,15 +174,17 @@ func uninstall(t *testing.T, namespace string) {
 // leader returns the identity of the leading replica, which starts with the Pod's name. It returns
 // an error if no replica leads.
 func leader(ctx context.Context, namespace string) (string, error) {
-	lease := &coordinationv1.Lease{}
-	if err := suite.admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: leaseName}, lease); err != nil {
-		return "", err
-	}
+	lease, err := readLease(ctx, namespace)
 	identity := ptr.Deref(lease.Spec.HolderIdentity, "")
-	if identity == "" {
-		return "", fmt.Errorf("nobody holds Lease %s", leaseName)
+	if err == nil && identity == "" {
+		err = fmt.Errorf("nobody holds Lease %s", leaseName)
 	}
-	return identity, nil
+	return identity, err
+}
+
+func readLease(ctx context.Context, namespace string) (*coordinationv1.Lease, error) {
+	lease := &coordinationv1.Lease{}
+	return lease, suite.admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: leaseName}, lease)
 }
 
 // waitForOtherLeader waits until a replica other than before leads. It returns the identity of the

@@ -1,6 +1,6 @@
 package e2e
 
-// OLM v1, on a cluster without OLM v0. `make e2e-olm-v1` runs only this file. The operator is
+// OLM v1, on a cluster without OLM v0: the part olm-v1, which is only this file. The operator is
 // installed as config/olm-v1 describes. The test covers installation, certificate replacement,
 // upgrade, uninstallation, and migration from OLM v0. It uses the same clients as the upgrades
 // through OLM v0.
@@ -36,22 +36,15 @@ const (
 )
 
 func TestOLMv1(t *testing.T) {
-	if !suite.olmV1 {
-		t.Skip("the cluster has OLM v0: make e2e-olm-v1 runs this test on a cluster with OLM v1")
-	}
 	t.Run("life", testLifeUnderOLMv1)
 	t.Run("install with cert-manager", func(t *testing.T) {
 		serveRelease(t)
-		startClean(t)
 		testInstallManifest(t, "install-cert-manager.yaml")
 	})
 }
 
 func testLifeUnderOLMv1(t *testing.T) {
-	startClean(t)
-	operator := newNamespace(t, restricted)
-	suite.operatorNamespace = operator
-	defer func() { suite.operatorNamespace = "" }()
+	operator := startIn(t, restricted)
 	// OLM needs the ServiceAccount in this namespace to uninstall, so this runs before the
 	// namespace is deleted.
 	t.Cleanup(func() {
@@ -60,7 +53,7 @@ func testLifeUnderOLMv1(t *testing.T) {
 		must(t, removeExtension(ctx))
 	})
 
-	current := suite.releases[len(suite.releases)-1]
+	current := suite.current
 	extend(t, operator, current)
 	fleet := newFleet(t, fewObjects)
 

@@ -7,10 +7,8 @@ package e2e
 //     (requests_test.go).
 //   - If the operator's default image cannot be pulled, the status reports that within seconds, and
 //     the operator rolls back.
-//   - If the leader stops, another replica leads within 2 s. If it is killed, another replica leads
-//     within 20 s. The new leader reconciles.
-//   - Instances outlive an uninstallation. A reinstallation adopts them with the same Pods and
-//     applies changes made in between. No request fails.
+//   - If the leader stops, another replica leads before the Lease expires. If it is killed, another
+//     replica leads within 20 s (migration_test.go). The new leader reconciles.
 
 import (
 	"bufio"
@@ -30,7 +28,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
@@ -174,31 +171,19 @@ func setOperatorEnv(t *testing.T, name, value string) {
 	})
 }
 
-func testLeaderStops(t *testing.T) {
-	operator := suite.operatorNamespace
-	inTime(t, 2*time.Second, func() time.Duration {
-		before, err := leader(t.Context(), operator)
-		must(t, err)
-		name, _, _ := strings.Cut(before, "_")
-		must(t, suite.admin.Delete(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: operator, Name: name}}))
-		after, took := waitForOtherLeader(t, operator, before)
-		t.Logf("FIGURE leader stopped: %s leads after %s", after, seconds(took))
-		operatorWorks(t)
-		waitForInstall(t, operator)
-		return took
-	})
-}
+// stopLimit bounds the change of leader after a clean stop, and killLimit after a kill. A Lease that
+// the leader does not release expires after 15 seconds. `make bench` has the exact bars.
+const stopLimit, killLimit = 10 * time.Second, 20 * time.Second
 
-// testLeaderIsKilled kills the process of the leader, which then cannot release the Lease. It must
-// run on the node, so it requires the local cluster.
-func testLeaderIsKilled(t *testing.T) {
+func testLeaderStops(t *testing.T) {
 	operator := suite.operatorNamespace
 	before, err := leader(t.Context(), operator)
 	must(t, err)
-	killLeader(t, operator, before)
+	name, _, _ := strings.Cut(before, "_")
+	must(t, suite.admin.Delete(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: operator, Name: name}}))
 	after, took := waitForOtherLeader(t, operator, before)
-	t.Logf("FIGURE leader killed: %s leads after %s", after, seconds(took))
-	if took > 20*time.Second {
+	t.Logf("FIGURE leader stopped: %s leads after %s", after, seconds(took))
+	if took > stopLimit {
 		t.Errorf("the change of leader took %s", seconds(took))
 	}
 	operatorWorks(t)
@@ -225,42 +210,4 @@ func operatorWorks(t *testing.T) {
 	namespace := newNamespace(t, restricted)
 	newInstance(t, namespace, "web", 1)
 	serviceServes(t, namespace, "web", 8080)
-}
-
-func testReinstall(t *testing.T) {
-	operator := suite.operatorNamespace
-	namespace := newNamespace(t, restricted)
-	object := newInstance(t, namespace, "web", 2)
-	pods := uidsOf(t, object)
-	load := startLoad(t, namespace, suite.reach.service(namespace, "web", 8080))
-
-	uninstall(t, operator)
-	// Without the operator no webhook converts, so only the storage version can be read and
-	// written.
-	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Replicas = ptr.To[int32](3) })
-	holds(t, namespace, "an instance changed while nobody looks after it", 2*time.Second, func(ctx context.Context) error {
-		now, err := podsOf(ctx, object)
-		if err == nil && len(now) != len(pods) {
-			err = fmt.Errorf("there are %d Pods", len(now))
-		}
-		return err
-	})
-	if left := uidsOf(t, object); !slices.Equal(left, pods) {
-		t.Errorf("the Pods were %v and are %v without the operator", pods, left)
-	}
-
-	applyManifest(t, operator, harness.SubscriptionManifest)
-	installed := waitForInstall(t, operator)
-	took := waitForReady(t, object)
-	t.Logf("FIGURE reinstall: %s, the change made meanwhile is done %s later", seconds(installed), seconds(took))
-	now := uidsOf(t, object)
-	if len(now) != 3 {
-		t.Errorf("there are %d Pods instead of 3", len(now))
-	}
-	for _, pod := range pods {
-		if !slices.Contains(now, pod) {
-			t.Error("a Pod that served was replaced")
-		}
-	}
-	load.finish(t, namespace, "load through uninstallation and reinstallation")
 }

@@ -1,28 +1,24 @@
 package e2e
 
-// Changes of every field under load.
+// Changes of fields under load.
 //
 //   - Clients load each port, half of them with a new connection for each request. A field changes
 //     to another valid value and back, alone and together with an image that cannot be pulled. No
 //     request fails on a port that both specs serve.
 //
 // The fields come from the CRD (test/harness/mutate). A new field needs no new case here, and a
-// field that cannot be changed fails the test. A run changes a sample of the fields and prints its
-// seed. E2E_SEED selects another sample, and E2E_FULL=true changes all fields.
+// field that cannot be changed fails the test. The gate changes the fields of ports, and nightly
+// changes all fields.
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -32,16 +28,10 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/cmd/kubectl-nginx/preview"
 	"github.com/example/nginx-operator/internal/defaults"
-	"github.com/example/nginx-operator/internal/wellknown"
 	"github.com/example/nginx-operator/test/harness/mutate"
 )
 
 const (
-	// sampleOfFields is how many fields a sample has in addition to the ports.
-	sampleOfFields = 4
-	// gateSeed selects the sample of the gate. It is constant, so that failures are reproducible.
-	// Each release changes it.
-	gateSeed uint64 = 1795329489947278865
 	// fieldsAtATime is how many fields change at the same time, each on its own instance.
 	fieldsAtATime = 4
 	// settles is how long the load continues after the operator has finished, so that the nodes
@@ -49,14 +39,27 @@ const (
 	settles = 2 * time.Second
 )
 
-func testEveryField(t *testing.T) {
-	crd := &apiextensionsv1.CustomResourceDefinition{}
-	must(t, suite.admin.Get(t.Context(), client.ObjectKey{Name: wellknown.CRDName}, crd))
+// fieldsOfPorts are the fields that the gate changes.
+var fieldsOfPorts = []string{"none of ports", "ports[0].name", "ports[0].port", "ports[0].targetPort"}
+
+func testFieldsOfPorts(t *testing.T) { testFields(t, fieldsOfPorts...) }
+
+func testEveryField(t *testing.T) { testFields(t) }
+
+// testFields changes the fields with these paths, or all fields if there is no path.
+func testFields(t *testing.T, paths ...string) {
+	crd, err := readCRD(t.Context())
+	must(t, err)
 	schema, err := mutate.SpecSchema(crd, v1alpha2.GroupVersion.Version)
 	must(t, err)
-	all, err := mutate.InstanceFields(schema)
+	fields, err := mutate.InstanceFields(schema)
 	must(t, err)
-	fields := sample(t, all)
+	if len(paths) > 0 {
+		fields = slices.DeleteFunc(fields, func(field mutate.Field) bool { return !slices.Contains(paths, field.Path) })
+	}
+	if len(fields) < max(1, len(paths)) {
+		t.Errorf("of the fields %q, there are only %d", paths, len(fields))
+	}
 	for batch := range slices.Chunk(fields, fieldsAtATime) {
 		t.Run("fields", func(t *testing.T) {
 			for _, field := range batch {
@@ -64,27 +67,6 @@ func testEveryField(t *testing.T) {
 			}
 		})
 	}
-}
-
-// sample returns the fields of this run, which always include the ports.
-func sample(t *testing.T, fields []mutate.Field) []mutate.Field {
-	t.Helper()
-	if os.Getenv("E2E_FULL") == "true" {
-		return fields
-	}
-	seed := gateSeed
-	if text := os.Getenv("E2E_SEED"); text != "" {
-		given, err := strconv.ParseUint(text, 10, 64)
-		must(t, err)
-		seed = given
-	}
-	t.Logf("E2E_SEED=%d makes this choice of fields", seed)
-	always := []string{"none of ports", "ports[0].name", "ports[0].port", "ports[0].targetPort"}
-	isAlways := func(field mutate.Field) bool { return slices.Contains(always, field.Path) }
-	random := rand.New(rand.NewPCG(seed, seed)) // #nosec G404 -- a choice that can be repeated
-	rest := slices.DeleteFunc(slices.Clone(fields), isAlways)
-	random.Shuffle(len(rest), func(i, j int) { rest[i], rest[j] = rest[j], rest[i] })
-	return append(slices.DeleteFunc(slices.Clone(fields), func(field mutate.Field) bool { return !isAlways(field) }), rest[:sampleOfFields]...)
 }
 
 // changeUnderLoad changes one field of an instance and back, alone and with an image that cannot be

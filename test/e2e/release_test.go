@@ -1,15 +1,13 @@
 package e2e
 
 // The files of a release, as users download them: from their URLs, in a directory without the
-// repository, on a cluster without the operator.
+// repository. TestReadme installs install.yaml, and TestOLMv1 install-cert-manager.yaml, because its
+// cluster has cert-manager.
 //
 //   - SHA256SUMS has the checksum of each file.
+//   - The plugin in the archive has the release's version.
 //   - A second run of the same commit and images gives the same files, and signs them with a key.
-//   - install.yaml installs the operator by the digest of its image. Admission and an instance work.
-//     TestOLMv1 installs install-cert-manager.yaml, because its cluster has cert-manager.
-//   - The plugin in the archive has the release's version. krew's manifest has the checksum of each
-//     archive.
-//   - `kubectl delete` with the same file leaves nothing.
+//     krew's manifest has the checksum of the archive of each platform.
 
 import (
 	"context"
@@ -39,13 +37,18 @@ sha256sum --check --ignore-missing --quiet SHA256SUMS
 grep -qF "  $FILE" SHA256SUMS
 `
 
+// TestRelease tests the files that each run builds.
 func TestRelease(t *testing.T) {
 	serveRelease(t)
-	startClean(t)
 	t.Run("checksums", testChecksums)
-	t.Run("again", testReleaseAgain)
 	t.Run("plugin", testReleasedPlugin)
-	t.Run("install", func(t *testing.T) { testInstallManifest(t, "install.yaml") })
+}
+
+// TestCompleteRelease tests the files for all platforms.
+func TestCompleteRelease(t *testing.T) {
+	TestRelease(t)
+	t.Run("again", testReleaseAgain)
+	t.Run("krew", testKrewManifest)
 }
 
 // inDirectory runs a script in a directory, with the variables of download.
@@ -107,7 +110,10 @@ func testReleasedPlugin(t *testing.T) {
 	if out := inDirectory(t, dir, "", "./kubectl-nginx --version"); !strings.Contains(out, suite.version) {
 		t.Errorf("the plugin reports the version %q", out)
 	}
+}
 
+func testKrewManifest(t *testing.T) {
+	dir := t.TempDir()
 	inDirectory(t, dir, "krew.yaml", download)
 	text, err := os.ReadFile(filepath.Join(dir, "krew.yaml"))
 	must(t, err)
@@ -128,26 +134,32 @@ func testReleasedPlugin(t *testing.T) {
 	}
 }
 
+// testInstallManifest installs the operator from a manifest of the release on a clean cluster.
 func testInstallManifest(t *testing.T, file string) {
-	suite.operatorNamespace = defaultNamespace
-	defer func() { suite.operatorNamespace = "" }()
-	manifest := fmt.Sprintf("%s/download/v%s/%s", releaseURL, suite.version, file)
-	began := time.Now()
-	kubectl(t, "apply", "--server-side", "-f", manifest)
-	// clean deletes only namespaces with this label.
-	kubectl(t, "label", "namespace", defaultNamespace, testLabel+"="+madeByTests)
-	kubectl(t, "rollout", "status", "-n", defaultNamespace, "--timeout=2m", "deployment/"+operatorName)
+	startInDefault(t)
+	kubectl(t, "apply", "--server-side", "-f", manifestURL(file))
+	waitForOperator(t)
 	namespace := newNamespace(t, restricted)
-	refusesByAdmission(t, namespace)
 	newInstance(t, namespace, "web", 1)
-	t.Logf("FIGURE from %s of the release to a ready instance: %s", file, seconds(time.Since(began)))
+	testInstalled(t, file, namespace)
+}
 
+func manifestURL(file string) string {
+	return fmt.Sprintf("%s/download/v%s/%s", releaseURL, suite.version, file)
+}
+
+// testInstalled requires that an operator from a manifest runs by the digest of its image, and
+// rejects an invalid object. After the deletion of a namespace with its instances and of the
+// manifest, nothing is left.
+func testInstalled(t *testing.T, file, namespace string) {
+	t.Helper()
+	refusesByAdmission(t, namespace)
 	operators, err := operatorPods(t.Context(), defaultNamespace)
 	must(t, err)
 	repository, _, _ := strings.Cut(os.Getenv("OPERATOR_IMAGE"), ":v")
 	runsFrom(t, operators, repository+"@sha256:")
 	must(t, deleteNamespace(t.Context(), namespace))
 	waitForNoNamespace(t, namespace)
-	kubectl(t, "delete", "--wait", "-f", manifest)
+	kubectl(t, "delete", "--wait", "-f", manifestURL(file))
 	waitForUninstall(t)
 }

@@ -30,22 +30,17 @@ import (
 )
 
 const (
-	// rolloutSize and rolloutSizeFull are the numbers of instances. A tenth of them, but at least
-	// one, may roll at a time.
-	rolloutSize, rolloutSizeFull = 10, 30
 	// rolloutLimit bounds the rollout of all instances.
 	rolloutLimit = 10 * time.Minute
 	// broken is the instance whose new Pods do not start. canary is the instance that rolls first.
 	broken, canary = "broken", "canary"
 )
 
-func testFleetRollout(t *testing.T) {
+// testFleetRollout has this number of instances, of which a tenth, but at least one, may roll at a
+// time.
+func testFleetRollout(t *testing.T, size int) {
 	operator := suite.operatorNamespace
 	namespace := newNamespace(t, restricted)
-	size := rolloutSize
-	if suite.full {
-		size = rolloutSizeFull
-	}
 	attack := tenantsHoldFleet(t)
 	objects := startFleet(t, namespace, size)
 	one := objects[0]
@@ -82,7 +77,7 @@ func testFleetRollout(t *testing.T) {
 	}
 	waitFor(t, namespace, "those that had begun to end", patience, settled)
 	stopped := slices.Clone(rolled)
-	holds(t, namespace, "a rollout that has stopped", 10*time.Second, func(ctx context.Context) error {
+	holds(t, namespace, "a rollout that has stopped", 5*time.Second, func(ctx context.Context) error {
 		if err := settled(ctx); err != nil || !slices.Equal(rolled, stopped) {
 			return errors.Join(fmt.Errorf("%v have rolled, it was %v", rolled, stopped), err)
 		}

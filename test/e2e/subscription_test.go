@@ -1,7 +1,7 @@
 package e2e
 
 // Installation through a Subscription, and the lifecycle of instances and of the operator on that
-// installation. The tests share one installation, because a cluster can have only one.
+// installation, which the tests share.
 //
 //   - A Subscription to the default channel results in a ClusterServiceVersion in phase Succeeded,
 //     in a namespace that enforces the Pod Security level restricted. Both replicas of the operator
@@ -24,15 +24,9 @@ import (
 )
 
 func TestSubscription(t *testing.T) {
-	namespace := newNamespace(t, restricted)
-	suite.operatorNamespace = namespace
-	applyManifest(t, namespace, harness.CatalogManifest)
-	applyManifest(t, namespace, harness.SubscriptionManifest)
-	t.Log("MATRIX cluster with Kubernetes", firstNode(t).Status.NodeInfo.KubeletVersion)
-	t.Logf("FIGURE install by Subscription: %s", seconds(waitForInstall(t, namespace)))
-
+	installBySubscription(t)
 	// These tests use separate objects, so they run in parallel.
-	parallel := map[string]func(*testing.T){
+	inParallel(t, "instances", map[string]func(*testing.T){
 		"catalog":        testCatalog,
 		"upgradeable":    testUpgradeable,
 		"metrics":        testMetrics,
@@ -42,31 +36,24 @@ func TestSubscription(t *testing.T) {
 		"scale":          testScale,
 		"children":       testChildren,
 		"drift":          testDrift,
-		"selector":       testSelector,
 		"quota":          testQuota,
 		"unschedulable":  testUnschedulable,
 		"delete":         testDelete,
 		"force redeploy": testForceRedeploy,
-		"fields":         testFields,
 		"plugin":         testPlugin,
-		"scorecard":      testOwnScorecard,
-	}
-	t.Run("instances", func(t *testing.T) {
-		for name, test := range parallel {
-			t.Run(name, func(t *testing.T) { t.Parallel(); test(t) })
-		}
 	})
 	// These tests mostly wait until Pods have drained. They do not run with the others, because
 	// their load clients would compete with them for CPU time.
-	t.Run("under load", func(t *testing.T) {
-		t.Run("changes", func(t *testing.T) { t.Parallel(); testChangesUnderLoad(t) })
-		t.Run("rollback", func(t *testing.T) { t.Parallel(); testRollback(t) })
-		t.Run("every field", func(t *testing.T) { t.Parallel(); testEveryField(t) })
-		if suite.local { // other clusters may lack the images or the metrics API
-			t.Run("versions of nginx", func(t *testing.T) { t.Parallel(); testNginxVersions(t) })
-			t.Run("autoscaling", func(t *testing.T) { t.Parallel(); testAutoscaling(t) })
-		}
-	})
+	underLoad := map[string]func(*testing.T){
+		"changes":  testChangesUnderLoad,
+		"rollback": testRollback,
+		"ports":    testFieldsOfPorts,
+	}
+	if suite.local { // other clusters may lack the images or the metrics API
+		underLoad["nginx of Debian"] = func(t *testing.T) { testNginxVersion(t, defaultSuite) }
+		underLoad["autoscaling"] = testAutoscaling
+	}
+	inParallel(t, "under load", underLoad)
 	// These tests measure, or change the operator itself, so they run one after another.
 	if suite.local {
 		t.Log("FIGURE " + proxyDelay(t.Context()))
@@ -75,18 +62,45 @@ func TestSubscription(t *testing.T) {
 		t.Run("monitoring of instances", testInstanceMonitoring)
 	}
 	t.Run("certificate of the webhooks", testWebhookCertificate)
-	t.Run("storage migration", testStorageMigration)
-	t.Run("bad image", testBadImage)
-	t.Run("rollout of a release", testFleetRollout)
+	t.Run("rollout of a release", func(t *testing.T) { testFleetRollout(t, 6) })
 	t.Run("leader stops", testLeaderStops)
 	if suite.local {
-		t.Run("leader is killed", testLeaderIsKilled)
+		t.Run("leader is killed in a migration", testMigrationKilled)
 	}
 	t.Run("hostile tenant", testHostileTenant)
 	t.Run("permissions", testPermissions)
-	t.Run("uninstall and reinstall", testReinstall)
 	t.Run("from OLM to kubectl and back", testHandover)
-	suite.operatorNamespace = ""
+}
+
+// TestLongSubscription has what takes longer than the gate allows.
+func TestLongSubscription(t *testing.T) {
+	installBySubscription(t)
+	t.Run("every field", testEveryField)
+	if suite.local {
+		t.Run("versions of nginx", testNginxVersions)
+	}
+	t.Run("no webhook in a migration", testMigrationWithoutWebhook)
+	t.Run("bad image", testBadImage)
+	t.Run("rollout of a release", func(t *testing.T) { testFleetRollout(t, 30) })
+	t.Run("hostile tenant", testHostileTenant)
+}
+
+func installBySubscription(t *testing.T) {
+	t.Helper()
+	operator := startIn(t, restricted)
+	applyManifest(t, operator, harness.CatalogManifest)
+	applyManifest(t, operator, harness.SubscriptionManifest)
+	t.Log("MATRIX cluster with Kubernetes", firstNode(t).Status.NodeInfo.KubeletVersion)
+	t.Logf("FIGURE install by Subscription: %s", seconds(waitForInstall(t, operator)))
+}
+
+// inParallel runs subtests of a group in parallel, and waits for all of them.
+func inParallel(t *testing.T, group string, tests map[string]func(*testing.T)) {
+	t.Run(group, func(t *testing.T) {
+		for name, test := range tests {
+			t.Run(name, func(t *testing.T) { t.Parallel(); test(t) })
+		}
+	})
 }
 
 // firstNode returns the first node of the cluster. The local cluster has only one, whose kubelet has

@@ -62,29 +62,11 @@ func waitFor(t *testing.T, namespace, what string, limit time.Duration, check fu
 	return time.Since(began)
 }
 
-// inTime requires that a measured duration is within a limit in one of two tries. A busy machine is
-// slow occasionally, but code that waits unnecessarily is slow each time.
-func inTime(t *testing.T, limit time.Duration, measure func() time.Duration) {
-	t.Helper()
-	took := measure()
-	if took > limit {
-		took = measure()
-	}
-	if took > limit {
-		t.Errorf("it took %s", seconds(took))
-	}
-}
-
-// holds requires a check to pass repeatedly for a duration. The first failure ends the test.
+// holds requires a check to pass repeatedly for a duration, and at least once. The first failure ends
+// the test.
 func holds(t *testing.T, namespace, what string, duration time.Duration, check func(context.Context) error) {
 	t.Helper()
-	holdsUntil(t, namespace, what, time.Now().Add(duration), check)
-}
-
-// holdsUntil is like holds, but until a point in time. It runs the check at least once.
-func holdsUntil(t *testing.T, namespace, what string, end time.Time, check func(context.Context) error) {
-	t.Helper()
-	for {
+	for end := time.Now().Add(duration); ; time.Sleep(pollInterval) {
 		last := !time.Now().Before(end)
 		if err := check(t.Context()); err != nil {
 			fatal(t, namespace, "%s: %v", what, err)
@@ -92,7 +74,6 @@ func holdsUntil(t *testing.T, namespace, what string, end time.Time, check func(
 		if last {
 			return
 		}
-		time.Sleep(pollInterval)
 	}
 }
 

@@ -129,7 +129,7 @@ func startAPIServer() (*apiserver.Server, error) {
 	return server, logVersion()
 }
 
-// logVersion prints the version of the API server for the results of `make matrix`.
+// logVersion prints the version of the API server for the record of `make nightly`.
 func logVersion() error {
 	api, err := discovery.NewDiscoveryClientForConfig(suite.config)
 	if err != nil {

@@ -6,6 +6,8 @@ package integration
 //   - An instance of a watched namespace becomes Ready.
 //   - An object of another namespace is admitted with a warning, converted, and otherwise left alone.
 //   - No request is denied, and none lists or writes objects of another namespace.
+//   - The operator has exactly the permissions of its ClusterRoles in a watched namespace, and those
+//     of manager-cluster-role in another one.
 //   - A namespace of the list without the RoleBinding does not affect the others. When it has one, the
 //     operator restarts and manages the namespace's objects.
 
@@ -137,6 +139,7 @@ func TestWatchNamespaces(t *testing.T) {
 	}
 	leftAlone(t, "foreign", "web", "older")
 	onlyWatched(t, watchedNamespace)
+	holdsOnly(t, suite.admin, suite.config, watchedNamespace, "foreign")
 
 	create(t, newInstance(laterNamespace, "web"))
 	create(t, &rbacv1.RoleBinding{
