@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 )
@@ -37,6 +36,7 @@ func threePorts(t *testing.T) map[string]served {
 		_, address := serveLocally(t, port)
 		out[address] = served{port.TLS != nil, func() error {
 			client := clientAt(t, "127.0.0.1", false)
+			client.Timeout = firstBytes / 2 // an idle connection ends later
 			defer client.CloseIdleConnections()
 			response, err := client.Get(fmt.Sprintf(path, address))
 			if err != nil {
@@ -60,12 +60,8 @@ func TestIdleConnectionsShutNobodyOut(t *testing.T) {
 			for address, port := range threePorts(t) {
 				silence(t, address, addresses, 1000/addresses)
 				for range 20 {
-					began := time.Now()
 					if err := port.request(); err != nil {
 						t.Errorf("%s: %v", address, err)
-					}
-					if took := time.Since(began); took > time.Second {
-						t.Errorf("%s took %s", address, took)
 					}
 				}
 			}

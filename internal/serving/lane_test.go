@@ -37,22 +37,18 @@ func TestSlowClientsMakeRoom(t *testing.T) {
 						_, _ = w.Write(make([]byte, 8<<20))
 					}
 				})
-				listener, ended := make(pipes), make(chan error, 1)
-				ctx, stop := context.WithCancel(t.Context())
-				go func() { ended <- webhooks.port.server(newListener(listener)).Start(ctx) }()
+				dial, stop := piped(t, webhooks)
 				// connect returns the client's side of a connection on which it has sent the start
 				// of a request.
 				connect := func(address, path string, sent int) *tls.Conn {
-					ours, theirs := net.Pipe()
-					listener <- &addressed{Conn: theirs, address: address}
-					secured := tls.Client(ours, &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12}) //nolint:gosec // that of httptest
+					secured := dial(address)
 					write(fmt.Sprintf("POST %s HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n", path, announced))(t, secured)
 					write(string(bytes.Repeat([]byte(" "), sent)))(t, secured)
 					return secured
 				}
-				slow := []*tls.Conn{connect("192.0.2.1:1", test.path, test.sent)}
+				connect("192.0.2.1:1", test.path, test.sent)
 				time.Sleep(transferGrace / 2)
-				slow = append(slow, connect("192.0.2.2:1", test.path, test.sent))
+				connect("192.0.2.2:1", test.path, test.sent)
 				synctest.Wait()
 
 				began := time.Now()
@@ -68,19 +64,38 @@ func TestSlowClientsMakeRoom(t *testing.T) {
 				if n := count(webhooks.admission); n != 1 {
 					t.Errorf("%d slow clients are left, want the second", n)
 				}
-				for _, conn := range append(slow, quick) {
-					_ = conn.NetConn().Close()
-				}
-				close(listener)
 				stop()
-				<-ended
-				// net/http keeps an answered connection open for half a second.
-				time.Sleep(time.Second)
 				if count(webhooks.admission) > 0 || !webhooks.admission.all.TryAcquire(decoded*largestAdmission) {
 					t.Error("something is still held")
 				}
 			})
 		})
+	}
+}
+
+// piped serves webhooks in a bubble of synctest. dial returns the client's side of a connection from
+// an address. stop closes the connections, and returns when the server has ended.
+func piped(t *testing.T, webhooks *Webhooks) (dial func(address string) *tls.Conn, stop func()) {
+	t.Helper()
+	listener, ended := make(pipes), make(chan error, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { ended <- webhooks.port.server(newListener(listener)).Start(ctx) }()
+	var conns []net.Conn
+	dial = func(address string) *tls.Conn {
+		ours, theirs := net.Pipe()
+		conns = append(conns, ours)
+		listener <- &addressed{Conn: theirs, address: address}
+		return tls.Client(ours, &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12}) //nolint:gosec // that of httptest
+	}
+	return dial, func() {
+		for _, conn := range conns {
+			_ = conn.Close()
+		}
+		close(listener)
+		cancel()
+		<-ended
+		// net/http keeps an answered connection open for half a second.
+		time.Sleep(time.Second)
 	}
 }
 
