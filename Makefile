@@ -196,9 +196,10 @@ compatible: bin/crdify bin/release ## Compare the API with that of the release b
 	published=$$($(RELEASE) tree published); crdify --config=hack/crdify.yaml file://$(CURDIR)/$$published/$(CRD) file://$(CURDIR)/$(CRD)
 
 RELEASE_IMAGES := operator-image bundle-image catalog-image scorecard-image
-images: $(RELEASE_IMAGES) ## Build all images of this release and push them to the cluster's registry, with SBOM and provenance.
+images: $(RELEASE_IMAGES) bin/oci ## Build all images of this release and push them to the cluster's registry, with SBOM and provenance.
+	$(RELEASE) attest
 bundle-image catalog-image: $(DELIVERY)
-$(RELEASE_IMAGES) examples-image stranger-image: %-image: bin/release bin/oci $(REGISTRY_NEEDS)
+$(RELEASE_IMAGES) examples-image stranger-image: %-image: bin/release $(REGISTRY_NEEDS)
 	$(RELEASE) image $*
 release: images ## Everything that users download, in dist/release. RELEASE_KEY=FILE signs the checksums.
 	$(RELEASE) files

@@ -34,13 +34,22 @@ func readCheckout() (checkout, error) {
 	return checkout{commit: hash, time: made, modified: changes != ""}, nil
 }
 
-// attest creates the SBOM and the provenance of an image that was just pushed. It writes them to
-// dist and pushes them to the image's repository.
-func (p *project) attest(kind string) error {
+// attest creates the SBOM and the provenance of each published image. It reads the images from the
+// registry, writes the documents to dist, and pushes them to the repositories of the images.
+func (p *project) attest() error {
 	head, err := readCheckout()
 	if err != nil {
 		return err
 	}
+	for _, kind := range documented {
+		if err := p.attestImage(kind, head); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *project) attestImage(kind string, head checkout) error {
 	dockerfile, err := os.ReadFile(images[kind].dockerfile)
 	if err != nil {
 		return fmt.Errorf("failed to read the Dockerfile: %w", err)

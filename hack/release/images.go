@@ -72,10 +72,7 @@ func (p *project) publishImage(kind string) error {
 			return err
 		}
 	}
-	if err := p.publish(kind, p.version, tree); err != nil {
-		return err
-	}
-	return p.attest(kind)
+	return p.publish(kind, p.version, tree)
 }
 
 // publishOlder checks out all older releases, and publishes the images of some of them, or of all if

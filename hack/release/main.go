@@ -14,15 +14,16 @@
 //	                       release replaces in the catalog
 //	release next           create dist/next: the bundle and catalog of this code under the next
 //	                       version
-//	release image KIND     build, push, and attest an image of this release: operator, bundle,
-//	                       catalog, scorecard, examples, or stranger
+//	release image KIND     build and push an image of this release: operator, bundle, catalog,
+//	                       scorecard, examples, or stranger
+//	release attest         create and push the SBOM and the provenance of each published image
 //	release list-images    print the images that a cluster pulls for this release
 //	release older-images [VERSION...]
 //	                       check out all older releases, and build and push the images of
 //	                       some or all of them
 //	release next-images    build and push the images of dist/next
 //	release files [DIR]    write the files of the release's page to DIR (dist/release), after
-//	                       "release image" for operator, bundle, catalog, and scorecard
+//	                       "release attest"
 //	release exec COMMAND   run a command with the environment that the programs below test/ read
 //
 // Environment variables:
@@ -122,6 +123,8 @@ func run(args []string) error {
 		return p.printImages()
 	case command == "image":
 		return p.publishImage(argument)
+	case command == "attest":
+		return p.attest()
 	case command == "older-images":
 		return p.publishOlder(args[1:])
 	case command == "next-images":
