@@ -35,10 +35,21 @@ help: ## List the targets.
 	@awk -F ':.*## ' '/^##@ / { print "\n" substr($$0, 5) } /^[a-z0-9-]+:.*## / { printf "  %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@printf '\nCLUSTER=external with KUBECONFIG and IMAGE_REGISTRY uses a cluster of your own; USE_IMAGE_DIGESTS=true names images by digest.\n'
 
-demo: bin/demo bin/kubectl cluster-olm images ## From nothing to a served page: cluster, OLM, operator, NGINX.
-	$(RELEASE) exec $(IN_CLUSTER) bin/demo
-demo-upgrade: bin/demo bin/kubectl cluster-olm images release-images ## Walk the upgrade graph from the first release, with clients that count.
-	$(RELEASE) exec $(IN_CLUSTER) bin/demo upgrade
+# Two steps come before those of bin/demo. The second one does not look for the cluster again.
+demo: ## From nothing to a served page: cluster, operator, NGINX.
+	@echo '==> 1 of 5: start the cluster'
+	@$(MAKE) -s cluster-up
+	@echo '==> 2 of 5: build the operator and its image (the first time, this takes a minute)'
+	@$(MAKE) -s REGISTRY_NEEDS= operator-image bin/demo $(DELIVERY) >/dev/null
+	@$(RELEASE) exec $(IN_CLUSTER) bin/demo
+demo-olm: ## The same through OLM, with TLS, a change that is rolled back, and a change at v1alpha1.
+	@echo '==> 1 of 7: start the cluster with OLM'
+	@$(MAKE) -s cluster-olm
+	@echo '==> 2 of 7: build the operator, the bundle, and the catalog (the first time, this takes a minute)'
+	@$(MAKE) -s REGISTRY_NEEDS= operator-image bundle-image catalog-image bin/demo >/dev/null
+	@$(RELEASE) exec $(IN_CLUSTER) bin/demo olm
+first-command: ## Run the first command of the README in a fresh clone of this commit, and the commands that it prints.
+	hack/first-command
 
 # The parts of nightly with a share in check, because what they depend on changed since their last record.
 check: export DUE = $(or $(shell go run ./hack/nightly due),$(error hack/nightly does not say which parts are due))
@@ -140,9 +151,6 @@ nightly-e2e: bin/cluster
 	bin/cluster down
 	$(MAKE) $(if $(filter olm-v1,$(E2E_PART)),e2e-olm-v1,e2e)
 	bin/cluster down
-first-command: ## Run the first command of the README in a fresh clone.
-	hack/first-command
-
 e2e: cluster-e2e e2e-images e2e-tests ## End-to-end tests on the cluster: OLM, run bundle, Subscription, scorecard.
 # The parts of test/e2e/parts_test.go that run. Images are built for them only.
 E2E_PART ?= gate
@@ -172,7 +180,7 @@ BENCH_PAGE = $(CURDIR)/docs/performance.md
 bench-growth: $(API_SERVER) bin/gotestsum ## Measure processor time and memory up to 10,000 objects; writes the plots of docs/performance.md.
 	@mkdir -p dist
 	BENCH_PAGE=$(BENCH_PAGE) $(ON_API_SERVER) $(VERBOSE) -tags=bench -timeout=60m -run='^TestGrowth$$' ./test/bench
-bench-cluster: demo bin/kwok ## Measure what an object costs on the local cluster, installed through OLM; writes the table of docs/performance.md.
+bench-cluster: demo-olm bin/kwok ## Measure what an object costs on the local cluster, installed through OLM; writes the table of docs/performance.md.
 	BENCH_PAGE=$(CURDIR)/docs/performance.md $(IN_CLUSTER) go test -tags=bench -v -count=1 -timeout=60m -run=OnCluster ./test/bench
 soak: bin/kube-apiserver bin/etcd bin/kubectl ## Let the operator run for hours and watch what grows.
 	$(ON_API_SERVER) go test -tags=soak -v -count=1 -timeout=24h -run=Soak ./test/bench
@@ -200,7 +208,7 @@ images: $(RELEASE_IMAGES) bin/oci ## Build all images of this release and push t
 	$(RELEASE) attest
 bundle-image catalog-image: $(DELIVERY)
 $(RELEASE_IMAGES) examples-image stranger-image: %-image: bin/release $(REGISTRY_NEEDS)
-	$(RELEASE) image $*
+	@$(RELEASE) image $*
 release: images ## Everything that users download, in dist/release. RELEASE_KEY=FILE signs the checksums.
 	$(RELEASE) files
 list-images: bin/release bin/oci ## Print the images that a cluster pulls for this release.
@@ -272,15 +280,17 @@ cluster-exec: bin/cluster ## Run CMD='...' where the cluster can be reached.
 clean: cluster-down ## Stop the local cluster and remove everything that was built.
 	rm -rf bin dist
 
-# Programs of this repository. Go knows best what has changed, so it is always asked.
-bin/demo bin/release bin/examples-demo bin/kubectl-nginx: FORCE
-	@go build -o $@ ./$(wildcard cmd/$(@F) test/$(@F) hack/$(@F) $(@F:examples-%=examples/test/%))
+# Programs of this repository. Go knows best what has changed, so it is always asked, once for the two of the demo.
+bin/release bin/demo &: FORCE
+	@$(GO_BUILD_ENV) go build -o bin/ ./hack/release ./test/demo
+bin/examples-demo bin/kubectl-nginx: FORCE
+	@$(GO_BUILD_ENV) go build -o $@ ./$(wildcard cmd/$(@F) test/$(@F) hack/$(@F) $(@F:examples-%=examples/test/%))
 
 # Programs in modules of their own.
 bin/oci bin/site bin/cluster: FORCE
-	@go build -C $(wildcard hack/$(@F) test/$(@F)) -o $(CURDIR)/$@ .
+	@$(GO_BUILD_ENV) go build -C $(wildcard hack/$(@F) test/$(@F)) -o $(CURDIR)/$@ .
 bin/e2e.test: FORCE
-	@go test -c -o $@ ./test/e2e
+	@$(GO_BUILD_ENV) go test -c -o $@ ./test/e2e
 
 # Tools in the versions that hack/tools pins. bin/cluster knows how each is built, and whether it is up to date.
 TOOLS := controller-gen crd-ref-docs crdify etcd golangci-lint gotestsum helm helm4 kube-apiserver kube-controller-manager kubectl \

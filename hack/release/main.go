@@ -218,14 +218,12 @@ func (p *project) become(command []string) error {
 
 // environment returns the environment variables for the programs below test/.
 func (p *project) environment(root string) []string {
-	first := strings.Join(p.older[:min(1, len(p.older))], "")
 	return []string{
 		"REPO_ROOT=" + root, "VERSION=" + p.version, "CLUSTER=" + p.cluster, "DELIVERY=" + filepath.Join(root, p.delivery),
 		"OPERATOR_IMAGE=" + p.image("operator", p.version), "BUNDLE_IMAGE=" + p.image("bundle", p.version),
 		"CATALOG_IMAGE=" + p.image("catalog", p.version), "IMAGES=" + p.registry + "/" + operatorName,
 		"OLDER_VERSIONS=" + strings.Join(p.older, " "), "OLDER_DELIVERIES=" + filepath.Join(root, releasesDir),
 		"NEXT_VERSION=" + p.next, "NEXT_DELIVERY=" + filepath.Join(root, nextDir),
-		"FIRST_VERSION=" + first, "FIRST_CATALOG_IMAGE=" + p.image("catalog", first),
 	}
 }
 

@@ -3,46 +3,13 @@ package main
 import (
 	"context"
 	"errors"
+	"regexp"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
+
+	"github.com/example/nginx-operator/test/harness/repeat"
 )
-
-// on returns an upgrade with a fake kubectl. answers maps prefixes of commands to their output.
-func on(answers map[string]string) *upgrade {
-	return &upgrade{demo: &demo{kubectl: func(_ context.Context, _ string, args ...string) (string, error) {
-		for start, answer := range answers {
-			if strings.HasPrefix(strings.Join(args, " "), start) {
-				return answer, nil
-			}
-		}
-		return "", nil
-	}}}
-}
-
-// TestRefuse checks that the demo does not install the operator if it is installed in another way.
-func TestRefuse(t *testing.T) {
-	const get = "get --ignore-not-found "
-	const subscriptions, deployment, crd = get + "subscriptions.operators.coreos.com", get + "deployment", get + "crd"
-	for name, test := range map[string]struct {
-		answers map[string]string
-		want    string
-	}{
-		"nothing":                {nil, ""},
-		"installed by the demo":  {map[string]string{subscriptions: operatorNamespace + "\n", deployment: "it"}, ""},
-		"installed elsewhere":    {map[string]string{subscriptions: "theirs\n"}, "theirs"},
-		"installed here as well": {map[string]string{subscriptions: operatorNamespace + "\ntheirs\n"}, "theirs"},
-		"without OLM":            {map[string]string{deployment: "it"}, "without OLM"},
-		"only the API":           {map[string]string{crd: "it"}, "make cluster-down"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			u := on(test.answers)
-			err := errors.Join(u.refuseOtherOperators(t.Context()), u.refuseUsedCluster(t.Context()))
-			requireError(t, err, test.want)
-		})
-	}
-}
 
 // requireError requires an error that contains a text, or no error if the text is empty.
 func requireError(t *testing.T, err error, want string) {
@@ -52,40 +19,60 @@ func requireError(t *testing.T, err error, want string) {
 	}
 }
 
-// TestRead checks that a read requires each instance with its own port.
-func TestRead(t *testing.T) {
-	ports, manifest := fleet()
-	if len(ports) != bystanders+1 || strings.Count(manifest, "---\n") != len(ports) || strings.Count(manifest, "replicas: 2") != 1 {
-		t.Errorf("%d instances:\n%s", len(ports), manifest)
-	}
-	want := map[string]int32{"a": 1, "b": 2}
-	const a, b = `{"metadata":{"name":"a"},"spec":{"port":1}}`, `{"metadata":{"name":"b"},"spec":{"port":2}}`
-	for list, isRight := range map[string]bool{
-		`{"items":[` + a + `,` + b + `]}`: true, `{"items":[` + a + `]}`: false, `{"items":[` + b + `,` + b + `]}`: false, `no JSON`: false,
+// TestRefuse checks that the demo does not install the operator if it is installed in another way.
+func TestRefuse(t *testing.T) {
+	const both = "make demo, make demo-olm"
+	for name, test := range map[string]struct{ deployments, subscriptions, accepted string }{
+		"nothing":             {"", "", both},
+		"make demo":           {"nginx-operator-system=", "", "make demo"},
+		"make demo-olm":       {"nginx-operator-system=nginx-operator.v1.2.3", "nginx-operator-system", "make demo-olm"},
+		"OLM is not finished": {"", "nginx-operator-system", "make demo-olm"},
+		"OLM elsewhere":       {"", "theirs", ""},
+		"OLM here and there":  {"", "nginx-operator-system theirs", ""},
+		"no Subscription":     {"nginx-operator-system=nginx-operator.v1.2.3", "", ""},
+		"Helm":                {"nginx-operator-system=nginx-operator-1.2.3", "", ""},
+		"kubectl elsewhere":   {"theirs=", "", ""},
 	} {
-		if err := on(map[string]string{"get --raw ": list}).read(t.Context(), want); (err == nil) != isRight {
-			t.Errorf("%s: error %v", list, err)
+		for command, throughOLM := range map[string]bool{"make demo": false, "make demo-olm": true} {
+			d := &demo{local: true, run: func(_ context.Context, _, _ string, args ...string) (string, error) {
+				return map[string]string{
+					"deployments": test.deployments, "crd": test.subscriptions, "subscriptions.operators.coreos.com": test.subscriptions,
+				}[args[2]], nil
+			}}
+			want := "make cluster-down"
+			if accepted := strings.Split(test.accepted, ", "); accepted[0] == command || accepted[len(accepted)-1] == command {
+				want = ""
+			}
+			t.Run(name+", then "+command, func(t *testing.T) { requireError(t, d.refuse(t.Context(), throughOLM), want) })
 		}
 	}
 }
 
-// TestCounter checks that a client fails if a request failed, or if it sent too few requests.
-func TestCounter(t *testing.T) {
-	for _, test := range []struct {
-		failing int
-		period  time.Duration
-		want    string
-	}{{-1, time.Minute, ""}, {3, time.Minute, "the first after 0.3 s: no answer"}, {-1, time.Second, "shows nothing"}} {
-		synctest.Test(t, func(t *testing.T) {
-			c := startCounter(t.Context(), "reads", func(_ context.Context, n int) error {
-				if n == test.failing {
-					return errors.New("no answer")
-				}
-				return nil
-			})
-			time.Sleep(test.period)
-			err := c.finish()
-			requireError(t, err, test.want)
-		})
+// TestNext checks the commands that the demo prints, which hack/first-command runs on the local
+// cluster only.
+func TestNext(t *testing.T) {
+	for delivery, want := range map[string][]string{
+		"/repo": {"    make cluster-exec CMD='busybox wget -qO- http://greeter.nginx-demo.svc:8080'\n", " apply -f " + instanceFile + "\n"},
+		"/repo/dist/external": {
+			"    kubectl get --raw /api/v1/namespaces/nginx-demo/services/greeter:8080/proxy/\n", " apply -f dist/external/" + instanceFile + "\n",
+		},
+	} {
+		text := (&demo{root: "/repo", delivery: delivery, local: delivery == "/repo"}).next()
+		for _, want := range want {
+			if !strings.Contains(text, want) {
+				t.Errorf("no %q in:\n%s", want, text)
+			}
+		}
+		if left := regexp.MustCompile(`[A-Z]{4,}`).FindString(strings.ReplaceAll(text, "CLUSTER", "")); left != "" {
+			t.Errorf("%s is not replaced:\n%s", left, text)
+		}
 	}
+}
+
+// TestSumUp checks that failed requests and too few requests are errors.
+func TestSumUp(t *testing.T) {
+	requireError(t, sumUp(repeat.Counts{Total: 20}), "")
+	requireError(t, sumUp(repeat.Counts{Total: 19}), "shows nothing")
+	requireError(t, sumUp(repeat.Counts{Total: 99, Failed: 1, First: errors.New("no answer"), FirstAfter: 300 * time.Millisecond}),
+		"1 of 99 requests failed, the first after 0.3 s: no answer")
 }

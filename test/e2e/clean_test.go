@@ -231,6 +231,7 @@ func clusterScoped(ctx context.Context) ([]client.Object, error) {
 	operators := metadataList("operators.coreos.com/v1", "OperatorList")
 	roles := metadataList(rbacv1.SchemeGroupVersion.String(), "ClusterRoleList")
 	bindings := metadataList(rbacv1.SchemeGroupVersion.String(), "ClusterRoleBindingList")
+	// `make demo` installs the operator without OLM.
 	mutating := metadataList(admissionv1.SchemeGroupVersion.String(), "MutatingWebhookConfigurationList")
 	validating := metadataList(admissionv1.SchemeGroupVersion.String(), "ValidatingWebhookConfigurationList")
 	for _, list := range []*metav1.PartialObjectMetadataList{operators, roles, bindings, mutating, validating} {

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/example/nginx-operator/test/harness"
+	"github.com/example/nginx-operator/test/harness/repeat"
 )
 
 // reach provides addresses of instances and HTTP clients that can reach them.
@@ -190,7 +191,7 @@ func fetchOnce(ctx context.Context, url string) error {
 // a socket that is already closed, which frees the client's port immediately. The node's connection
 // tracking still maps this port to the deleted Pod.
 type load struct {
-	*harness.Repeated
+	*repeat.Calls
 	url   string
 	began time.Time
 }
@@ -221,7 +222,7 @@ func startLoadOf(t *testing.T, namespace, url, want string) *load {
 		t.Cleanup(client.CloseIdleConnections)
 		clients = append(clients, func(ctx context.Context, _ int) error { return fetchText(ctx, client, url, want) })
 	}
-	l := &load{harness.Repeat(t.Context(), loadPause, clients...), url, time.Now()}
+	l := &load{repeat.Start(t.Context(), loadPause, clients...), url, time.Now()}
 	t.Cleanup(func() { l.Stop() })
 	return l
 }

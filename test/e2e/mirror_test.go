@@ -29,7 +29,7 @@ func TestMirror(t *testing.T) {
 
 	namespace := startIn(t, restricted)
 	applyText(t, strings.NewReplacer("NAMESPACE", namespace, "CATALOG_IMAGE", mirror+"/nginx-operator-catalog:v"+suite.version).
-		Replace(harness.CatalogManifest+"---"+harness.SubscriptionManifest))
+		Replace(harness.CatalogManifest+harness.SubscriptionManifest))
 	waitForInstall(t, namespace)
 	instance := newInstance(t, newNamespace(t, restricted), "web", 1)
 

@@ -19,7 +19,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha1"
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/test/harness"
+	"github.com/example/nginx-operator/test/harness/repeat"
 )
 
 // Each write and each new object causes ten times as many writes by the operator and the control
@@ -31,14 +31,14 @@ const (
 
 // background repeats an action until it is stopped, and counts the repetitions.
 type background struct {
-	*harness.Repeated
+	*repeat.Calls
 	what string
 }
 
 // startBackground starts the repetition. It ends with finish or with the test.
 func startBackground(t *testing.T, what string, pause time.Duration, do func(ctx context.Context, n int) error) *background {
 	t.Helper()
-	b := &background{harness.Repeat(t.Context(), pause, do), what}
+	b := &background{repeat.Start(t.Context(), pause, do), what}
 	t.Cleanup(func() { b.Stop() })
 	return b
 }

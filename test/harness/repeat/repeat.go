@@ -1,4 +1,5 @@
-package harness
+// Package repeat calls functions repeatedly and counts the results.
+package repeat
 
 import (
 	"context"
@@ -18,8 +19,8 @@ type Counts struct {
 	FirstAfter, LastAfter time.Duration
 }
 
-// Repeated calls functions repeatedly until it is stopped, and counts the results.
-type Repeated struct {
+// Calls calls functions repeatedly until it is stopped, and counts the results.
+type Calls struct {
 	stop    context.CancelFunc
 	running sync.WaitGroup
 	began   time.Time
@@ -28,12 +29,12 @@ type Repeated struct {
 	counts Counts
 }
 
-// Repeat starts to call each function repeatedly, in a goroutine of its own and with a pause after
+// Start starts to call each function repeatedly, in a goroutine of its own and with a pause after
 // each call. n counts the calls from 0. Stop or the end of the context ends it. Running calls
 // finish, so that stopping does not count as a failure.
-func Repeat(ctx context.Context, pause time.Duration, things ...func(ctx context.Context, n int) error) *Repeated {
+func Start(ctx context.Context, pause time.Duration, things ...func(ctx context.Context, n int) error) *Calls {
 	ctx, cancel := context.WithCancel(ctx)
-	r := &Repeated{stop: cancel, began: time.Now()}
+	r := &Calls{stop: cancel, began: time.Now()}
 	for _, thing := range things {
 		r.running.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
@@ -50,7 +51,7 @@ func Repeat(ctx context.Context, pause time.Duration, things ...func(ctx context
 	return r
 }
 
-func (r *Repeated) record(took time.Duration, err error) {
+func (r *Calls) record(took time.Duration, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.counts.Total++
@@ -67,14 +68,14 @@ func (r *Repeated) record(took time.Duration, err error) {
 }
 
 // Counts returns the results so far.
-func (r *Repeated) Counts() Counts {
+func (r *Calls) Counts() Counts {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.counts
 }
 
 // Stop waits for the running calls and returns the results. It can be called more than once.
-func (r *Repeated) Stop() Counts {
+func (r *Calls) Stop() Counts {
 	r.stop()
 	r.running.Wait()
 	return r.Counts()

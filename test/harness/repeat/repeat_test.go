@@ -1,4 +1,4 @@
-package harness
+package repeat
 
 import (
 	"context"
@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// TestRepeat checks that calls are counted and that Stop lets running calls finish.
-func TestRepeat(t *testing.T) {
+// TestCalls checks that calls are counted and that Stop lets running calls finish.
+func TestCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wrong := errors.New("wrong")
-		r := Repeat(t.Context(), 9*time.Second,
+		r := Start(t.Context(), 9*time.Second,
 			func(ctx context.Context, n int) error {
 				time.Sleep(time.Second)
 				if n == 1 || n == 2 {
