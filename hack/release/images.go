@@ -36,22 +36,28 @@ func (p *project) build(kind, release, tree string) error {
 	for _, platform := range p.platforms {
 		arch := strings.TrimPrefix(platform, "linux/")
 		program := "dist/linux_" + arch + "/" + images[kind].program
-		command := []string{"env", "CGO_ENABLED=0", "GOOS=linux", "GOARCH=" + arch, "go", "build"}
+		command := goBuild("linux", arch)
 		if tree != "." {
 			if _, err := os.Stat(filepath.Join(tree, program)); err == nil {
 				continue
 			}
-			command = append(command, "-C", tree, "-buildvcs=false")
+			command = append(command, "-C", tree)
 		}
-		linker := "-ldflags=-s -w"
 		if kind == "operator" {
-			linker += " -X main.version=" + release
+			command = append(command, "-ldflags=-s -w -X main.version="+release)
 		}
-		if err := execute(append(command, "-trimpath", linker, "-o", program, images[kind].source)); err != nil {
+		if err := execute(append(command, "-o", program, images[kind].source)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// goBuild returns the command that builds a static program for a platform. The Makefile exports the
+// other flags, and the environment of commands that compile.
+func goBuild(system, arch string) []string {
+	environment := append(strings.Fields(os.Getenv("GO_BUILD_ENV")), "CGO_ENABLED=0", "GOOS="+system, "GOARCH="+arch)
+	return slices.Concat([]string{"env"}, environment, []string{"go", "build"})
 }
 
 // publishImage builds and publishes an image of this release.

@@ -56,10 +56,7 @@ func (p *project) pluginFiles() (map[string][]byte, error) {
 		name := pluginProgram(platform)
 		built := filepath.Join(pluginDir, platform, name)
 		system, arch, _ := strings.Cut(platform, "_")
-		err := execute([]string{
-			"env", "CGO_ENABLED=0", "GOOS=" + system, "GOARCH=" + arch, "go", "build", "-trimpath",
-			"-ldflags=-s -w -X main.version=" + p.version, "-o", built, "./cmd/" + pluginName,
-		})
+		err := execute(append(goBuild(system, arch), "-ldflags=-s -w -X main.version="+p.version, "-o", built, "./cmd/"+pluginName))
 		if err != nil {
 			return nil, err
 		}

@@ -65,8 +65,7 @@ func run(m *testing.M) (int, error) {
 		return m.Run(), nil
 	}
 	binary = filepath.Join(dir, "manager")
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -X main.version=bench", "-o", binary, "../..")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	build := exec.Command("go", "build", "-ldflags", "-s -w -X main.version=bench", "-o", binary, "../..")
 	if out, err := build.CombinedOutput(); err != nil {
 		return 0, fmt.Errorf("failed to build the operator: %w\n%s", err, out)
 	}

@@ -392,8 +392,9 @@ func buildNextRelease(t *testing.T) string {
 	overlay := filepath.Join(directory, "overlay.json")
 	must(t, os.WriteFile(overlay, must1(json.Marshal(map[string]any{"Replace": replace}))(t), 0o600))
 	binary := filepath.Join(directory, "manager")
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-race", "-overlay", overlay, "-o", binary, root).CombinedOutput()
-	if err != nil {
+	build := exec.CommandContext(t.Context(), "go", "build", "-race", "-overlay", overlay, "-o", binary, root)
+	build.Env = append(os.Environ(), "CGO_ENABLED=1")
+	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("failed to build the next release: %v\n%s", err, out)
 	}
 	return binary

@@ -77,6 +77,7 @@ func run(m *testing.M) (code int, err error) {
 
 	suite.binary = filepath.Join(suite.dir, "manager")
 	build := exec.Command("go", "build", "-race", "-ldflags", "-s -w -X main.version=integration", "-o", suite.binary, "../..")
+	build.Env = append(os.Environ(), "CGO_ENABLED=1")
 	if out, err := build.CombinedOutput(); err != nil {
 		return 0, fmt.Errorf("failed to build the operator: %w\n%s", err, out)
 	}

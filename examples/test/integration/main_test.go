@@ -74,7 +74,9 @@ func run(m *testing.M) (code int, err error) {
 	}
 	defer func() { _ = os.RemoveAll(suite.dir) }()
 	suite.binary = filepath.Join(suite.dir, "manager")
-	if out, err := exec.Command("go", "build", race, "-o", suite.binary, "../..").CombinedOutput(); err != nil {
+	build := exec.Command("go", "build", race, "-o", suite.binary, "../..")
+	build.Env = append(os.Environ(), "CGO_ENABLED=1")
+	if out, err := build.CombinedOutput(); err != nil {
 		return 0, fmt.Errorf("failed to build the manager: %w\n%s", err, out)
 	}
 	if suite.server, err = apiserver.Start(suite.dir, operatorUser); err != nil {

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -94,6 +95,9 @@ func buildOperator(t *testing.T, flags ...string) string {
 	binary := filepath.Join(t.TempDir(), "manager")
 	args := slices.Concat([]string{"build", "-ldflags=-s -w", "-o", binary}, flags, []string{"../../.."})
 	build := exec.CommandContext(t.Context(), "go", args...)
+	if len(flags) > 0 {
+		build.Env = append(os.Environ(), "CGO_ENABLED=1")
+	}
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("failed to build the operator: %v\n%s", err, out)
 	}
