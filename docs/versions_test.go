@@ -15,7 +15,14 @@ var together = []string{
 }
 
 // apart are the modules of hack/tools with other versions, and the reason.
-var apart = map[string]string{}
+var apart = map[string]string{
+	"cert-manager":      "1.11 is the last line of cert-manager that is one module, and needs Kubernetes 0.26",
+	"hugo":              "the newest Hugo that Go 1.26 builds",
+	"kubernetes-oldest": "the oldest supported Kubernetes",
+	"lint":              "golangci-lint pins the analyzers, which fail with other versions",
+	"olm-v1":            "operator-controller 1.5.1 needs Kubernetes 0.33",
+	"operator-sdk":      "operator-sdk 1.42 needs Kubernetes 0.33",
+}
 
 // TestOneVersion checks that the product, the local cluster, and the tools require each module in
 // the same version. Two versions of a module are compiled twice, with all packages that import it.
