@@ -92,7 +92,19 @@ func (c *Cluster) Up(ctx context.Context, parts []layout.Part) error {
 		return err
 	}
 	parts = c.Node.WithStarted(parts)
-	if err := tools.Build(ctx, c.Node.Layout, tools.OfParts(c.Node.Layout, parts), c.Progress, c.prepare); err != nil {
+	// What needs no Go compiler: packages, those of nginx, and the program of the pause image.
+	var nginx []string
+	err = tools.Build(ctx, c.Node.Layout, tools.OfParts(c.Node.Layout, parts), c.Progress, func(ctx context.Context) error {
+		if err := debian.Install(ctx, c.Progress); err != nil {
+			return err
+		}
+		var err error
+		if nginx, err = c.Nginx(ctx, debian.Stable); err != nil {
+			return err
+		}
+		return tools.BuildPause(ctx, c.Node.Layout, c.Progress)
+	})
+	if err != nil {
 		return err
 	}
 	if err := c.installSelf(); err != nil {
@@ -101,23 +113,11 @@ func (c *Cluster) Up(ctx context.Context, parts []layout.Part) error {
 	if err := c.prepareNode(ctx); err != nil {
 		return err
 	}
-	if err := c.start(ctx, parts); err != nil {
+	if err := c.start(ctx, parts, nginx); err != nil {
 		return err
 	}
 	c.Progress.Step("the cluster is up: bin/cluster exec -- kubectl get nodes")
 	return nil
-}
-
-// prepare does what needs no Go compiler: it installs packages, fetches those of nginx, and builds
-// the program of the pause image.
-func (c *Cluster) prepare(ctx context.Context) error {
-	if err := debian.Install(ctx, c.Progress); err != nil {
-		return err
-	}
-	if _, err := c.Nginx(ctx, debian.Stable); err != nil {
-		return err
-	}
-	return tools.BuildPause(ctx, c.Node.Layout, c.Progress)
 }
 
 // dropLeftovers removes a cluster that cannot continue: a reboot ended its namespaces, or its clone
@@ -164,8 +164,9 @@ func (c *Cluster) prepareNode(ctx context.Context) error {
 	return c.Node.Prepare(ctx)
 }
 
-// start starts what does not run of the parts, and waits until all of it works.
-func (c *Cluster) start(ctx context.Context, parts []layout.Part) error {
+// start starts what does not run of the parts, and waits until all of it works. nginx are the
+// packages of nginx.
+func (c *Cluster) start(ctx context.Context, parts []layout.Part, nginx []string) error {
 	if err := c.launch(components.Etcd, components.Registry, components.Gateway, components.Containerd); err != nil {
 		return err
 	}
@@ -182,7 +183,7 @@ func (c *Cluster) start(ctx context.Context, parts []layout.Part) error {
 		if err := c.await(tasksCtx, components.Registry); err != nil {
 			return err
 		}
-		return c.PushParts(tasksCtx, missing)
+		return c.PushParts(tasksCtx, missing, nginx)
 	})
 	tasks.Go(func() error { return c.startNode(tasksCtx, parts) })
 	if err := tasks.Wait(); err != nil {
@@ -197,6 +198,7 @@ func (c *Cluster) start(ctx context.Context, parts []layout.Part) error {
 
 // startNode starts the components that need the API server, and waits until all components work.
 func (c *Cluster) startNode(ctx context.Context, parts []layout.Part) error {
+	c.Progress.Step("waiting for the API server")
 	for _, component := range components.First {
 		if err := c.await(ctx, component); err != nil {
 			return err
@@ -206,12 +208,12 @@ func (c *Cluster) startNode(ctx context.Context, parts []layout.Part) error {
 	if err := c.launch(rest...); err != nil {
 		return err
 	}
+	c.Progress.Step("waiting for the node and for DNS")
 	for _, component := range rest {
 		if err := c.await(ctx, component); err != nil {
 			return err
 		}
 	}
-	c.Progress.Step("waiting for the node and for DNS")
 	for _, check := range []func(context.Context) error{c.Node.Ready, c.Node.ServiceAccountReady, c.Node.DNSReady} {
 		if err := c.waitFor(ctx, check); err != nil {
 			return fmt.Errorf("failed to wait for the node: %w", err)

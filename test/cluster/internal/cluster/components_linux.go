@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"text/tabwriter"
 
@@ -18,6 +19,8 @@ import (
 // launch starts the components that do not run. If a component ran before and died, launch prints
 // the end of its log.
 func (c *Cluster) launch(list ...components.Component) error {
+	var stopped []components.Component
+	var names []string
 	for _, component := range list {
 		pid, err := c.Node.PID(component.Name)
 		if err != nil {
@@ -28,10 +31,14 @@ func (c *Cluster) launch(list ...components.Component) error {
 			continue
 		}
 		if c.Node.WasStarted(component.Name) {
-			c.Progress.Step("%v\n--- starting %s again", c.Node.Died(component.Name), component.Name)
-		} else {
-			c.Progress.Step("starting %s", component.Name)
+			c.Progress.Step("%v", c.Node.Died(component.Name))
 		}
+		stopped, names = append(stopped, component), append(names, component.Name)
+	}
+	if len(stopped) > 0 {
+		c.Progress.Step("starting %s", strings.Join(names, ", "))
+	}
+	for _, component := range stopped {
 		if err := c.Node.Start(component); err != nil {
 			return err
 		}

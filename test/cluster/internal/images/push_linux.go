@@ -3,7 +3,6 @@ package images
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
@@ -19,17 +18,10 @@ type Store struct {
 	Progress *host.Progress
 }
 
-// PushParts creates and pushes the images of parts of the cluster.
-func (s Store) PushParts(ctx context.Context, parts []layout.Part) error {
+// PushParts creates and pushes the images of parts of the cluster. nginx are the packages of nginx.
+func (s Store) PushParts(ctx context.Context, parts []layout.Part, nginx []string) error {
 	for _, part := range parts {
-		var packages []string
-		if part == layout.Base {
-			var err error
-			if packages, err = s.Nginx(ctx, debian.Stable); err != nil {
-				return err
-			}
-		}
-		recipes, err := recipesOf(s.Node.Layout, part, packages)
+		recipes, err := recipesOf(s.Node.Layout, part, nginx)
 		if err != nil {
 			return err
 		}
@@ -68,7 +60,11 @@ func (s Store) pushRecipes(ctx context.Context, recipes []recipe) error {
 		return err
 	}
 	for _, r := range recipes {
-		s.Progress.Step("image %s", strings.Join(r.names, " "))
+		others := ""
+		if len(r.names) > 1 {
+			others = fmt.Sprintf(" and %d other names", len(r.names)-1)
+		}
+		s.Progress.Step("image %s%s", r.names[0], others)
 		if err := r.push(s.Node.State(), remote.WithContext(ctx), remote.WithTransport(transport)); err != nil {
 			return fmt.Errorf("failed to make the image %s: %w", r.names[0], err)
 		}

@@ -3,6 +3,7 @@ package tools
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -147,6 +148,24 @@ func TestBuildArgs(t *testing.T) {
 	_, otherSum, err := buildArgs(l, tool, "go1")
 	if err != nil || otherSum == stamp {
 		t.Errorf("the stamp does not depend on go.sum: %v", err)
+	}
+}
+
+// TestFlags checks that the cluster's programs are built with the flags that the Makefile exports.
+func TestFlags(t *testing.T) {
+	makefile, err := os.ReadFile(filepath.Join(thisRepo(t).Repo, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"export GOFLAGS := " + Flags, "export CGO_ENABLED := 0"} {
+		if !strings.Contains(string(makefile), "\n"+line+"\n") {
+			t.Errorf("the Makefile has no line %q", line)
+		}
+	}
+	for name, value := range compilerLimits {
+		if !regexp.MustCompile(`export GO_BUILD_ENV := .*\b` + name + "=" + value + `\b`).Match(makefile) {
+			t.Errorf("the Makefile does not set %s=%s", name, value)
+		}
 	}
 }
 
