@@ -102,7 +102,7 @@ func (r *row) add(report []byte) (ran []string, err error) {
 			logged[name] = match[1]
 		}
 		if match := versionLine.FindStringSubmatch(event.Output); match != nil && !slices.Contains(r.Versions[match[1]], match[2]) {
-			r.Versions[match[1]] = append(r.Versions[match[1]], match[2])
+			r.Versions[match[1]] = slices.Sorted(slices.Values(append(r.Versions[match[1]], match[2])))
 		}
 		switch {
 		case strings.HasSuffix(event.Action, "fail"):
