@@ -58,13 +58,12 @@ demo-olm: ## The same through OLM, with TLS, a change that is rolled back, and a
 first-command: ## Run the first command of the README in a fresh clone of this commit, and the commands that it prints.
 	hack/first-command
 
-# The parts of nightly with a share in check, because what they depend on changed since their last record.
+# Cheap steps come first. DUE are the parts of nightly with a share in check, because what they depend on changed since their last record.
 check: export DUE = $(or $(shell go run ./hack/nightly due),$(error hack/nightly does not say which parts are due))
 check: export E2E_PART = gate $(filter examples,$(DUE))
-check: ## Everything that has to pass: verify, test, e2e, and where the time goes. With CI=true the cluster is stopped at the end.
-	@+go run ./test/harness/gate $(patsubst %,-report dist/%.json,$(TESTED) e2e) \
-	  $(if $(filter true-local,$(CI)-$(CLUSTER)),-logs .cluster/logs -finally cluster-down) \
-	  tools verify test cluster-e2e e2e-images e2e-tests
+check: ## Run everything that must pass: verify, test, and e2e. Print where the time went. With CI=true, stop the cluster at the end.
+	@+go run ./test/harness/gate $(if $(filter true-local,$(CI)-$(CLUSTER)),-logs .cluster/logs -finally cluster-down) \
+	  tools verify test-unit test-integration $(if $(filter apiserver,$(DUE)),test-oldest) cluster-e2e e2e-images e2e-tests
 
 ##@ Code
 
@@ -89,47 +88,53 @@ MODULES = hack/oci hack/site test/cluster
 verify: bin/golangci-lint bin/operator-sdk bin/opm ## Generated files are up to date, lint and validation find nothing.
 	@hack/verify $(MODULES)
 
-# Tests on API servers build the programs that they run, with the race detector, which needs a C compiler, and have none in themselves.
-# They are told where an API server's programs are and where logs go after a failure. -count=1: of such programs Go's cache knows nothing.
+# Tests on API servers need the programs of the API server, and managers. -count=1: Go does not notice when these programs change.
+# GOGC=300: API servers that collect garbage a third as often use less processor time.
 ON_API_SERVERS = ./test/integration/... ./examples/test/integration
 ON_API_SERVER  = KUBEBUILDER_ASSETS=$(CURDIR)/bin TEST_LOGS=$(CURDIR)/dist/test-logs
 OLDEST         = bin/kubernetes-oldest/kube-apiserver
-API_SERVER     = bin/kube-apiserver bin/kube-controller-manager bin/etcd bin/kubectl bin/controller-gen
+API_SERVER     = bin/kube-apiserver bin/kube-controller-manager bin/etcd bin/kubectl bin/kubectl-nginx bin/controller-gen
 
-# Of the unit tests, those run with the race detector where the package or its tests start goroutines or have locks. In the others it has
-# nothing to find, and what they do with large texts would take thirty times as long. verify vets all of them.
+# The managers that tests run, without and with the race detector, which needs a C compiler.
+TEST_PROGRAMS = bin/test/manager bin/test/examples bin/test/manager-race bin/test/examples-race
+$(TEST_PROGRAMS): FORCE
+	@$(GO_BUILD_ENV) $(if $(filter %-race,$@),CGO_ENABLED=1) go build $(if $(filter %-race,$@),-race) -ldflags='-s -w -X main.version=integration' -o $@ \
+	  ./$(filter examples,$(@F:-race=))
+
+# The race detector runs in unit tests of packages whose code or tests start goroutines or have locks. In the others it has nothing to find,
+# and what they do with large texts would take thirty times as long. -vet=off: verify runs the analyzers of go vet in golangci-lint.
 RACED = $$(git grep -lE '^[[:space:]]+go |\.Go\(|sync\.(RW)?Mutex' -- '*.go' ':!hack' ':!examples' ':!test/'{bench,cluster,e2e,integration} | xargs dirname | sort -u | sed 's|^|./|')
 GOTESTSUM = gotestsum --format=pkgname-and-test-fails --hide-summary=skipped --jsonfile=dist/$(@:test-%=%).json -- -vet=off -timeout=25m
-TESTED = integration race unit alone $(if $(filter apiserver,$(DUE)),oldest)
 
-test: $(API_SERVER) $(OLDEST) bin/gotestsum bin/promtool bin/prometheus bin/helm bin/helm4 ## Unit and integration tests; the latter on a real API server.
-	@rm -rf dist/test-logs && mkdir -p dist
-	@$(MAKE) --jobs=2 --keep-going $(TESTED:%=test-%) test-modules
-test-race:
+test: test-unit test-integration ## Run the unit and integration tests; the latter on a real API server.
+test-unit: bin/gotestsum bin/promtool bin/prometheus bin/helm bin/helm4 ## Run the unit tests.
+	@mkdir -p dist
+	@$(MAKE) --jobs=2 --keep-going test-pure test-raced test-modules
+test-raced:
 	CGO_ENABLED=1 $(GOTESTSUM) -race $(RACED)
-test-unit: export E2E_PART = unit
-test-unit:
+test-pure: export E2E_PART = unit
+test-pure:
 	$(GOTESTSUM) $$(go list ./... | grep -vxF -e "$$(go list $(ON_API_SERVERS) $(RACED))")
 test-modules:
-	for module in $(MODULES); do (cd $$module && gotestsum --format=pkgname-and-test-fails -- ./...); done
-# API servers that collect their garbage a third as often take less of the processors. Tests that stop the operator run one after the other,
-# and wait most of the time: a half of them has an API server of its own.
-ALONE = ^Test(Fleet|Conversion|Certificate|ReplicasAgree|Killed)
-test-integration:
-	GOGC=300 $(ON_API_SERVER) $(GOTESTSUM) -count=1 -p=3 -skip='$(ALONE)' $(ON_API_SERVERS)
-test-alone:
-	GOGC=300 $(ON_API_SERVER) $(GOTESTSUM) -count=1 -run='$(ALONE)' ./test/integration
+	for module in $(MODULES); do (cd $$module && gotestsum --format=pkgname-and-test-fails -- -vet=off ./...); done
 
-# The oldest supported API server, which is minKubeVersion. Of the tests, those depend on it that are about schemas, defaults and rules in
-# them, admission and conversion by webhooks, pruning, server-side apply in two versions, dry runs, quotas, and the migration by a migrator
-# that is not part of the control plane. The control plane's own migrator, storagemigration.k8s.io/v1, came later.
-ON_OLDEST      = $(ON_API_SERVER) TEST_ASSET_KUBE_APISERVER=$(CURDIR)/$(OLDEST)
-OF_API_SERVER  = ^Test(Admission|Appl|Conversion|Defaults|Documentation|Drift|FailedPatch|Fields|Foreign|FormsOfFields|MigrationByTheOperator|Patches|Plan|Quota|Restore|Samples|Schema|Stor|Unreadable|V1alpha1|Verdict|Watch|WhatCanBe)
-# HorizontalPodAutoscalers have no generation there.
-LATER_THAN_OLDEST = ^TestMigrationByTheControlPlane$$|^TestStorageModel$$/^HorizontalPodAutoscaler$$
-test-oldest: $(API_SERVER) $(OLDEST) bin/gotestsum ## The integration tests that depend on the API server, on the oldest supported one.
+# The processes of the integration tests, each with an API server of its own. test/integration/sets_test.go has the sets.
+SETS = fields alone rest
+test-integration: $(API_SERVER) $(TEST_PROGRAMS) bin/gotestsum ## Run the integration tests.
+	@rm -rf dist/test-logs && mkdir -p dist
+	@$(MAKE) --jobs=4 --keep-going $(SETS:%=test-%) test-migration test-examples
+$(SETS:%=test-%): test-%:
+	GOGC=300 TEST_SET=$* $(ON_API_SERVER) $(GOTESTSUM) -count=1 ./test/integration
+test-migration:
+	GOGC=300 $(ON_API_SERVER) $(GOTESTSUM) -count=1 ./test/integration/migration
+test-examples:
+	GOGC=300 $(ON_API_SERVER) $(GOTESTSUM) -count=1 ./examples/test/integration
+
+# The oldest supported API server, which is minKubeVersion.
+ON_OLDEST = $(ON_API_SERVER) TEST_ASSET_KUBE_APISERVER=$(CURDIR)/$(OLDEST)
+test-oldest: $(API_SERVER) $(OLDEST) $(TEST_PROGRAMS) bin/gotestsum ## Run the integration tests that depend on the API server on the oldest supported one.
 	@mkdir -p dist
-	GOGC=300 $(ON_OLDEST) $(GOTESTSUM) -count=1 -run='$(OF_API_SERVER)' -skip='$(LATER_THAN_OLDEST)' ./test/integration/...
+	GOGC=300 TEST_SET=oldest $(ON_OLDEST) $(GOTESTSUM) -count=1 ./test/integration/...
 
 # Tests that are too long for check, and a record of those that passed. hack/nightly has the parts with their targets.
 nightly: tools ## Run all tests that are too long for check, in parts (PART=NAME runs one), and record them.
@@ -139,10 +144,10 @@ weekly: tools ## Run what takes even longer than nightly, in parts.
 release-check: ## Fail unless each part of nightly is recorded for this commit.
 	@go run ./hack/nightly release-check
 VERBOSE = gotestsum --format=standard-verbose --jsonfile=dist/$@.json -- -vet=off -count=1
-apiserver-oldest: $(API_SERVER) $(OLDEST) bin/gotestsum
+apiserver-oldest: $(API_SERVER) $(OLDEST) $(TEST_PROGRAMS) bin/gotestsum
 	@mkdir -p dist
-	GOGC=300 $(ON_OLDEST) $(GOTESTSUM) -timeout=90m -count=1 -p=1 -skip='$(LATER_THAN_OLDEST)' $(ON_API_SERVERS)
-apiserver-newest: $(API_SERVER) bin/prometheus-operator bin/promtool bin/gotestsum
+	GOGC=300 $(ON_OLDEST) $(GOTESTSUM) -timeout=90m -count=1 -p=1 $(ON_API_SERVERS)
+apiserver-newest: $(API_SERVER) $(TEST_PROGRAMS) bin/prometheus-operator bin/promtool bin/gotestsum
 	@mkdir -p dist
 	GOGC=300 $(ON_API_SERVER) $(GOTESTSUM) -timeout=90m -count=1 -p=1 -tags=matrix $(ON_API_SERVERS)
 simulate: bin/gotestsum ## Run the simulation with new seeds for DURATION (1h by default): seeds per second, states and transitions.

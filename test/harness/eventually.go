@@ -8,11 +8,12 @@ import (
 	"k8s.io/client-go/util/retry"
 )
 
-// Eventually repeats a check at an interval until it passes. If the context ends first, it returns
-// the last error of the check.
+// Eventually repeats a check until it passes. The first pauses between checks are shorter than the
+// interval, so that a short wait ends soon, and a long wait causes few requests. If the context ends
+// first, Eventually returns the last error of the check.
 func Eventually(ctx context.Context, interval time.Duration, check func(context.Context) error) error {
 	var last error
-	for {
+	for pause := interval / 8; ; pause = min(pause*3/2, interval) {
 		err := check(ctx)
 		if err == nil {
 			return nil
@@ -24,7 +25,7 @@ func Eventually(ctx context.Context, interval time.Duration, check func(context.
 		select {
 		case <-ctx.Done():
 			return last
-		case <-time.After(interval):
+		case <-time.After(pause):
 		}
 	}
 }

@@ -8,12 +8,13 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// OperatorNamespace, OperatorUser, and MetricsRole are names in config/default. OperandImage and
-// ExporterImage are images that the operands run.
+// OperatorNamespace, OperatorUser, and MetricsRole are names in config/default. LeaseName is the
+// Lease of the leader. OperandImage and ExporterImage are images that the operands run.
 const (
 	OperatorNamespace = "nginx-operator-system"
 	OperatorUser      = "system:serviceaccount:nginx-operator-system:nginx-operator-controller-manager"
 	MetricsRole       = "nginx-operator-metrics-reader"
+	LeaseName         = "nginx-operator.operator.example.com"
 	OperandImage      = "docker.io/nginxinc/nginx-unprivileged:1.30.7"
 	ExporterImage     = "docker.io/nginx/nginx-prometheus-exporter:1.5.1"
 )

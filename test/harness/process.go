@@ -17,6 +17,10 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // Process is a program that runs next to the tests. It logs to a file.
@@ -217,6 +221,16 @@ func (m *Manager) Stop() { m.leave(syscall.SIGTERM) }
 
 // Kill sends SIGKILL and returns when the manager has ended. It can be called more than once.
 func (m *Manager) Kill() { m.leave(syscall.SIGKILL) }
+
+// KillLeader kills the operator and deletes its Lease, which would expire 15 s later. The next
+// operator leads at once.
+func (m *Manager) KillLeader(admin client.Client) error {
+	m.Kill()
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: OperatorNamespace, Name: LeaseName}}
+	ctx, cancel := context.WithTimeout(context.Background(), startPatience)
+	defer cancel()
+	return client.IgnoreNotFound(admin.Delete(ctx, lease))
+}
 
 func (m *Manager) leave(signal os.Signal) {
 	m.service.Remove(m.Webhooks)

@@ -82,15 +82,14 @@ func TestAutoscaling(t *testing.T) {
 
 	scaleAs(t, got.deployment, 7)
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Replicas, o.Spec.ForceRedeploy = ptr.To[int32](4), "pass" })
-	waitFor(t, func() error {
-		got, err := childrenOf(t.Context(), namespace, "web")
-		if err != nil || got.deployment.Spec.Template.Annotations[wellknown.AnnotationForceRedeploy] != "pass" {
-			return errors.Join(errors.New("not applied yet"), err)
+	waitForWeb(t, namespace, func(got children) error {
+		if got.deployment.Spec.Template.Annotations[wellknown.AnnotationForceRedeploy] != "pass" {
+			return errors.New("not applied yet")
 		}
 		return nil
 	})
 	waitForReplicas(t, namespace, 7, true)
-	suite.operator.Kill()
+	must(t, suite.operator.KillLeader(suite.admin))
 	startNextOperator(t)
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Autoscaling.MaxReplicas = 5 })
 	waitForReplicas(t, namespace, 5, true)
@@ -139,17 +138,15 @@ func TestAutoscalingWhileBlocked(t *testing.T) {
 	must(t, suite.admin.Delete(t.Context(), got.autoscaler))
 	waitForReplicas(t, namespace, 6, true)
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Content = nil })
-	rollOut(t, namespace, "web")
-	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+	makeReady(t, namespace, "web")
 
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Paused = true })
 	waitForCondition(t, namespace, "web", v1alpha2.ConditionProgressing, metav1.ConditionFalse, v1alpha2.ReasonPaused)
 	scaleAs(t, got.deployment, 9)
 	rollOut(t, namespace, "web")
-	waitFor(t, func() error {
-		found, err := waitForStatusOnce(t.Context(), namespace, "web")
-		if err != nil || found.Status.ReadyReplicas != 9 || !isReady(found) || len(found.Status.BlockedBy) != 0 {
-			return errors.Join(fmt.Errorf("status %+v", found.Status), err)
+	waitForStatus(t, namespace, "web", func(found *v1alpha2.NginxOperator) error {
+		if found.Status.ReadyReplicas != 9 || !isReady(found) || len(found.Status.BlockedBy) != 0 {
+			return fmt.Errorf("status %+v", found.Status)
 		}
 		return nil
 	})

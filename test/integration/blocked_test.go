@@ -25,11 +25,9 @@ import (
 // change.
 func TestBlockedInstanceIsKept(t *testing.T) {
 	t.Parallel()
-	namespace := newNamespace(t)
-	object := newInstance(namespace, "web")
-	object.Spec.Ports = []v1alpha2.Port{{Name: "http", Port: 8080}, {Name: "admin", Port: 9000}}
-	create(t, object)
-	waitForChildren(t, namespace, "web")
+	namespace, object, _ := newWeb(t, func(s *v1alpha2.NginxOperatorSpec) {
+		s.Ports = []v1alpha2.Port{{Name: "http", Port: 8080}, {Name: "admin", Port: 9000}}
+	})
 	newRevision(t, namespace, "web-a")
 	before := must1(childrenOf(t.Context(), namespace, "web"))(t)
 	update(t, object, func(o *v1alpha2.NginxOperator) {
@@ -96,7 +94,7 @@ func TestBlockedChildrenAreRestored(t *testing.T) {
 	if revisions := must1(revisionsOf(t.Context(), namespace))(t); len(revisions) != 1 {
 		t.Fatalf("%d revisions", len(revisions))
 	}
-	suite.operator.Kill()
+	must(t, suite.operator.KillLeader(suite.admin))
 	startNextOperator(t)
 
 	all := []client.Object{before.service, before.policy, before.deployment, before.budget}

@@ -55,11 +55,10 @@ func TestCertificatesAreReported(t *testing.T) {
 	})
 	waitForCondition(t, namespace, "web", condition, metav1.ConditionFalse, v1alpha2.ReasonCertificateExpired)
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.TLS, o.Spec.Config = nil, nil })
-	waitFor(t, func() error {
-		got, err := waitForStatusOnce(t.Context(), namespace, "web")
-		if err == nil && (len(got.Status.Certificates) > 0 || meta.FindStatusCondition(got.Status.Conditions, condition) != nil) {
-			err = fmt.Errorf("without certificates the status says %+v, %+v", got.Status.Certificates, got.Status.Conditions)
+	waitForStatus(t, namespace, "web", func(got *v1alpha2.NginxOperator) error {
+		if len(got.Status.Certificates) > 0 || meta.FindStatusCondition(got.Status.Conditions, condition) != nil {
+			return fmt.Errorf("without certificates the status says %+v, %+v", got.Status.Certificates, got.Status.Conditions)
 		}
-		return err
+		return nil
 	})
 }

@@ -15,54 +15,87 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
 // TestNameConflict verifies that the operator does not change an object that has the name of a
 // child but another owner, with or without the operator's labels. The status and an Event name the
-// object.
+// object. If the instance needs no such child any more, the object still stays.
 func TestNameConflict(t *testing.T) {
 	t.Parallel()
+	type spec = v1alpha2.NginxOperatorSpec
+	backend := &networkingv1.IngressServiceBackend{Name: "theirs", Port: networkingv1.ServiceBackendPort{Number: 80}}
 	for _, labels := range []map[string]string{nil, {"app.kubernetes.io/managed-by": "nginx-operator", "app.kubernetes.io/instance": "web"}} {
-		for _, foreign := range []client.Object{
-			&appsv1.Deployment{Spec: appsv1.DeploymentSpec{
+		for _, test := range []struct {
+			foreign client.Object
+			// set needs the child, and unset does not. Pods do not depend on an independent child.
+			set, unset  func(*spec)
+			independent bool
+		}{
+			{foreign: &appsv1.Deployment{Spec: appsv1.DeploymentSpec{
 				Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "theirs"}},
 				Template: corev1.PodTemplateSpec{
 					ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "theirs"}},
 					Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "theirs", Image: "theirs"}}},
 				},
-			}},
-			&corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 1}}}},
-			&networkingv1.NetworkPolicy{},
-			&policyv1.PodDisruptionBudget{},
-			&autoscalingv2.HorizontalPodAutoscaler{Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
-				ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "theirs"},
-				MaxReplicas:    2,
-			}},
+			}}},
+			{foreign: &corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 1}}}}},
+			{
+				foreign: &networkingv1.NetworkPolicy{},
+				unset:   func(s *spec) { s.NetworkPolicy = &v1alpha2.NetworkPolicy{Mode: v1alpha2.NetworkPolicyNone} },
+			},
+			{
+				foreign: &policyv1.PodDisruptionBudget{}, independent: true,
+				set: func(s *spec) { s.Replicas = ptr.To[int32](2) }, unset: func(s *spec) { s.Replicas = ptr.To[int32](1) },
+			},
+			{
+				foreign: &autoscalingv2.HorizontalPodAutoscaler{Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+					ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "theirs"},
+					MaxReplicas:    2,
+				}}, independent: true,
+				set: func(s *spec) { s.Autoscaling = &v1alpha2.Autoscaling{MaxReplicas: 3} }, unset: func(s *spec) { s.Autoscaling = nil },
+			},
+			{
+				foreign:     &networkingv1.Ingress{Spec: networkingv1.IngressSpec{DefaultBackend: &networkingv1.IngressBackend{Service: backend}}},
+				independent: true,
+				set:         func(s *spec) { s.Expose = exposedAs("shop.example.com") }, unset: func(s *spec) { s.Expose = nil },
+			},
+			{
+				foreign: &gatewayv1.HTTPRoute{Spec: gatewayv1.HTTPRouteSpec{Hostnames: []gatewayv1.Hostname{"theirs.example.com"}}}, independent: true,
+				set: func(s *spec) { s.Expose = routed("shop.example.com") }, unset: func(s *spec) { s.Expose = nil },
+			},
 		} {
-			kind := strings.TrimPrefix(fmt.Sprintf("%T", foreign), "*")
+			kind := strings.TrimPrefix(fmt.Sprintf("%T", test.foreign), "*")
 			t.Run(fmt.Sprintf("%s/ours=%t", kind, labels != nil), func(t *testing.T) {
-				namespace := newNamespace(t)
+				t.Parallel()
+				namespace, foreign := newNamespace(t), test.foreign.DeepCopyObject().(client.Object)
 				foreign.SetNamespace(namespace)
 				foreign.SetName("web")
 				foreign.SetLabels(labels)
 				create(t, foreign)
 				object := newInstance(namespace, "web")
-				object.Spec.Replicas = ptr.To[int32](2)
-				object.Spec.Autoscaling = &v1alpha2.Autoscaling{MaxReplicas: 3}
+				if test.set != nil {
+					test.set(&object.Spec)
+				}
 				create(t, object)
 				degraded := waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonNameConflict)
 				ready := v1alpha2.ReasonNameConflict
-				switch foreign.(type) {
-				case *policyv1.PodDisruptionBudget, *autoscalingv2.HorizontalPodAutoscaler:
-					ready = v1alpha2.ReasonRolloutInProgress // Pods do not depend on this child
+				if test.independent {
+					ready = v1alpha2.ReasonRolloutInProgress
+					waitForChildren(t, namespace, "web")
 				}
 				waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionFalse, ready)
 				if name := kind[strings.Index(kind, ".")+1:]; !strings.Contains(degraded.Message, name+` "web"`) {
 					t.Errorf("the message does not name the %s: %s", name, degraded.Message)
 				}
 				waitForEvent(t, namespace, corev1.EventTypeWarning, v1alpha2.ReasonNameConflict, 1)
+				if test.unset != nil {
+					update(t, object, func(o *v1alpha2.NginxOperator) { test.unset(&o.Spec) })
+					waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionFalse, v1alpha2.ReasonAsExpected)
+					waitForMarker(t, namespace)
+				}
 				now := foreign.DeepCopyObject().(client.Object)
 				must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(foreign), now))
 				if diff := cmp.Diff(foreign, now); diff != "" {
@@ -97,10 +130,7 @@ func TestChildOfAnotherObject(t *testing.T) {
 // The object then gets its own children. The test itself plays the garbage collector.
 func TestCreatedAgain(t *testing.T) {
 	t.Parallel()
-	namespace := newNamespace(t)
-	object := newInstance(namespace, "web")
-	create(t, object)
-	first := waitForChildren(t, namespace, "web")
+	namespace, object, first := newWeb(t, nil)
 	must(t, suite.admin.Delete(t.Context(), object))
 	create(t, newInstance(namespace, "web"))
 	waiting := waitForCondition(t, namespace, "web", v1alpha2.ConditionProgressing, metav1.ConditionTrue, v1alpha2.ReasonRolloutInProgress)
@@ -112,11 +142,7 @@ func TestCreatedAgain(t *testing.T) {
 		must(t, suite.admin.Delete(t.Context(), child, client.PropagationPolicy(metav1.DeletePropagationBackground)))
 	}
 	must(t, suite.admin.DeleteAllOf(t.Context(), &appsv1.ControllerRevision{}, client.InNamespace(namespace)))
-	waitFor(t, func() error {
-		second, err := childrenOf(t.Context(), namespace, "web")
-		if err != nil {
-			return err
-		}
+	waitForWeb(t, namespace, func(second children) error {
 		if second.deployment == nil || second.deployment.UID == first.deployment.UID ||
 			second.service == nil || second.policy == nil || len(second.configMaps) != 1 {
 			return fmt.Errorf("children are missing: %+v", second)

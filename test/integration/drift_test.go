@@ -303,10 +303,7 @@ func another(value any) any {
 // TestForeignFieldsStay verifies that fields that other clients add to the children stay when the
 // operator writes.
 func TestForeignFieldsStay(t *testing.T) {
-	namespace := newNamespace(t)
-	object := newInstance(namespace, "web")
-	create(t, object)
-	got := waitForChildren(t, namespace, "web")
+	namespace, object, got := newWeb(t, nil)
 	update(t, got.deployment, func(d *appsv1.Deployment) {
 		d.Annotations["example.com/injected"] = "yes"
 		// Like kubectl rollout restart.
@@ -319,11 +316,7 @@ func TestForeignFieldsStay(t *testing.T) {
 	update(t, object, func(o *v1alpha2.NginxOperator) {
 		o.Spec.Ports, o.Spec.ForceRedeploy = onPort(9090), "again"
 	})
-	waitFor(t, func() error {
-		now, err := childrenOf(t.Context(), namespace, "web")
-		if err != nil {
-			return err
-		}
+	waitForWeb(t, namespace, func(now children) error {
 		if now.service.Spec.Ports[0].Port != 9090 || now.deployment.Spec.Template.Annotations[wellknown.AnnotationForceRedeploy] != "again" {
 			return fmt.Errorf("not applied yet")
 		}
@@ -336,11 +329,7 @@ func TestForeignFieldsStay(t *testing.T) {
 		return nil
 	})
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.ForceRedeploy = "" })
-	waitFor(t, func() error {
-		now, err := childrenOf(t.Context(), namespace, "web")
-		if err != nil {
-			return err
-		}
+	waitForWeb(t, namespace, func(now children) error {
 		if _, left := now.deployment.Spec.Template.Annotations[wellknown.AnnotationForceRedeploy]; left {
 			return fmt.Errorf("a field that is no longer declared stays")
 		}
@@ -364,7 +353,7 @@ func TestFieldsTakenOutWhileTheOperatorIsAway(t *testing.T) {
 	object.Spec.Service = &v1alpha2.Service{Labels: map[string]string{"team": "shop"}}
 	create(t, object)
 	got := waitForChildren(t, namespace, "web")
-	suite.operator.Kill()
+	must(t, suite.operator.KillLeader(suite.admin))
 
 	update(t, got.deployment, func(d *appsv1.Deployment) { d.Spec.Template.Spec.NodeSelector["rack"] = "7" })
 	theirs := &unstructured.Unstructured{}
@@ -382,11 +371,7 @@ func TestFieldsTakenOutWhileTheOperatorIsAway(t *testing.T) {
 		o.Spec.PodTemplate.Annotations, o.Spec.Service = nil, nil
 	})
 	startNextOperator(t)
-	waitFor(t, func() error {
-		now, err := childrenOf(t.Context(), namespace, "web")
-		if err != nil {
-			return err
-		}
+	waitForWeb(t, namespace, func(now children) error {
 		template := now.deployment.Spec.Template
 		if diff := cmp.Diff(map[string]string{"zone": "a", "rack": "7"}, template.Spec.NodeSelector); diff != "" {
 			return fmt.Errorf("the node selector (-want +got):\n%s", diff)

@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
@@ -17,15 +19,6 @@ import (
 // exposedAs returns a spec.expose with an Ingress for a host, with TLS.
 func exposedAs(host string) *v1alpha2.Expose {
 	return &v1alpha2.Expose{Ingress: &v1alpha2.Ingress{Hosts: []v1alpha2.IngressHost{{Host: host, TLSSecretName: "web"}}}}
-}
-
-// newExposed creates an object with an Ingress and completes its rollout.
-func newExposed(t *testing.T, namespace string) (*v1alpha2.NginxOperator, children) {
-	t.Helper()
-	object := newInstance(namespace, "web")
-	object.Spec.Expose = exposedAs("shop.example.com")
-	serve(t, object)
-	return object, must1(childrenOf(t.Context(), namespace, "web"))(t)
 }
 
 // writeAddress writes the Ingress status like an Ingress controller.
@@ -40,18 +33,12 @@ func writeAddress(t *testing.T, namespace string, points ...networkingv1.Ingress
 
 func waitForURL(t *testing.T, namespace, want string) {
 	t.Helper()
-	waitFor(t, func() error {
-		object, err := waitForStatusOnce(t.Context(), namespace, "web")
-		if err == nil && object.Status.URL != want {
-			err = fmt.Errorf("url %s, want %s", object.Status.URL, want)
+	waitForStatus(t, namespace, "web", func(object *v1alpha2.NginxOperator) error {
+		if object.Status.URL != want {
+			return fmt.Errorf("url %s, want %s", object.Status.URL, want)
 		}
-		return err
+		return nil
 	})
-}
-
-// backendOf returns the number of the Service port that the Ingress references.
-func backendOf(ingress *networkingv1.Ingress) int32 {
-	return ingress.Spec.Rules[0].HTTP.Paths[0].Backend.Service.Port.Number
 }
 
 // TestIngress verifies that the status lists the Ingress, and its host after a controller has
@@ -59,8 +46,7 @@ func backendOf(ingress *networkingv1.Ingress) int32 {
 // the operator deletes the Ingress.
 func TestIngress(t *testing.T) {
 	t.Parallel()
-	namespace := newNamespace(t)
-	object, before := newExposed(t, namespace)
+	namespace, object, before := newReadyWeb(t, func(s *v1alpha2.NginxOperatorSpec) { s.Expose = exposedAs("shop.example.com") })
 	inside := fmt.Sprintf("http://web.%s.svc:8080", namespace)
 	waitForURL(t, namespace, inside)
 	isIngress := func(related v1alpha2.RelatedObject) bool {
@@ -107,91 +93,85 @@ func TestIngress(t *testing.T) {
 	requireSamePods(t, before, waitForChildren(t, namespace, "web"))
 }
 
-// TestIngressWhileBlocked verifies that the operator restores the last applied Ingress while
-// changes are blocked.
-func TestIngressWhileBlocked(t *testing.T) {
-	t.Parallel()
-	namespace := newNamespace(t)
-	object, before := newExposed(t, namespace)
-	update(t, object, func(o *v1alpha2.NginxOperator) {
-		o.Spec.Expose = exposedAs("other.example.com")
-		o.Spec.Content = &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: "missing"}}
-	})
-	deleteWhileBlocked(t, namespace, before.ingress,
-		func(now children) (*networkingv1.Ingress, bool) { return now.ingress, now.ingress != nil },
-		func(ingress *networkingv1.Ingress) any { return ingress.Spec })
+// exposures are the two ways to expose an instance.
+var exposures = map[string]struct {
+	as func(host string) *v1alpha2.Expose
+	// live returns the child if it exists. port returns the Service port that it references.
+	live func(children) (child client.Object, exists bool)
+	port func(children) int32
+	// resource is the child's resource in the audit log.
+	resource string
+}{
+	"Ingress": {
+		as: exposedAs, resource: "ingresses/",
+		live: func(c children) (client.Object, bool) { return c.ingress, c.ingress != nil },
+		port: func(c children) int32 { return c.ingress.Spec.Rules[0].HTTP.Paths[0].Backend.Service.Port.Number },
+	},
+	"HTTPRoute": {
+		as: routed, resource: "httproutes/",
+		live: func(c children) (client.Object, bool) { return c.route, c.route != nil },
+		port: func(c children) int32 { return *c.route.Spec.Rules[0].BackendRefs[0].Port },
+	},
 }
 
-// TestIngressOfOthers verifies that the operator does not touch an Ingress that it does not own.
-// The status reports the conflict, and all other children exist.
-func TestIngressOfOthers(t *testing.T) {
+// TestExposureWhileBlocked verifies that the operator restores the last applied Ingress or HTTPRoute
+// while changes are blocked.
+func TestExposureWhileBlocked(t *testing.T) {
 	t.Parallel()
-	namespace := newNamespace(t)
-	theirs := &networkingv1.Ingress{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"},
-		Spec: networkingv1.IngressSpec{DefaultBackend: &networkingv1.IngressBackend{Service: &networkingv1.IngressServiceBackend{
-			Name: "theirs", Port: networkingv1.ServiceBackendPort{Number: 80},
-		}}},
-	}
-	create(t, theirs)
-	object := newInstance(namespace, "web")
-	object.Spec.Expose = exposedAs("shop.example.com")
-	create(t, object)
-	waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonNameConflict)
-	got := waitForChildren(t, namespace, "web")
-	if diff := cmp.Diff(theirs, got.ingress); diff != "" {
-		t.Errorf("the foreign Ingress was changed:\n%s", diff)
-	}
-	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Expose = nil })
-	waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionFalse, v1alpha2.ReasonAsExpected)
-	waitForMarker(t, namespace)
-	update(t, theirs, func(*networkingv1.Ingress) {}) // fails if the Ingress is gone
-	if !theirs.DeletionTimestamp.IsZero() {
-		t.Error("the Ingress of somebody else is being deleted")
+	for kind, exposure := range exposures {
+		t.Run(kind, func(t *testing.T) {
+			namespace, object, before := newReadyWeb(t, func(s *v1alpha2.NginxOperatorSpec) { s.Expose = exposure.as("shop.example.com") })
+			update(t, object, func(o *v1alpha2.NginxOperator) {
+				o.Spec.Expose = exposure.as("other.example.com")
+				o.Spec.Content = &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: "missing"}}
+			})
+			child, _ := exposure.live(before)
+			deleteWhileBlocked(t, namespace, child, exposure.live, func(child client.Object) any {
+				return must1(runtime.DefaultUnstructuredConverter.ToUnstructured(child))(t)["spec"]
+			})
+		})
 	}
 }
 
-// TestIngressFollowsReadyPods verifies that the Ingress moves to the new first port only after a
-// Pod is ready on it. Another port name does not change the Ingress.
-func TestIngressFollowsReadyPods(t *testing.T) {
+// TestExposureFollowsReadyPods verifies that the Ingress or HTTPRoute moves to the new first port
+// only after a Pod is ready on it. Another port name does not change it.
+func TestExposureFollowsReadyPods(t *testing.T) {
 	t.Parallel()
-	namespace := newNamespace(t)
-	object := newInstance(namespace, "web")
-	object.Spec.Expose = exposedAs("shop.example.com")
-	create(t, object)
-	waitForChildren(t, namespace, "web")
-	ready := func(pod *corev1.Pod) {
-		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-		must(t, suite.admin.Status().Update(t.Context(), pod))
-		waitUntilSeen(t, pod)
-	}
-	old := newRevision(t, namespace, "web-a")
-	ready(old.pod)
-	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Ports = []v1alpha2.Port{{Name: "web", Port: 9090}} })
-	waitForShape(t, namespace, shape{
-		map[string]string{"web": "9090 http web", "http": "8080 http http"},
-		[]string{"web", "http", "health"},
-		map[string]int32{"web": 9090, "health": 18080},
-	})
-	waitForMarker(t, namespace)
-	if got := backendOf(must1(childrenOf(t.Context(), namespace, "web"))(t).ingress); got != 8080 {
-		t.Errorf("the Ingress asks for port %d, where no Pod is ready", got)
-	}
-	ready(newRevision(t, namespace, "web-b").pod)
-	waitFor(t, func() error {
-		if got := backendOf(must1(childrenOf(t.Context(), namespace, "web"))(t).ingress); got != 9090 {
-			return fmt.Errorf("the Ingress asks for port %d", got)
-		}
-		return nil
-	})
-	audited := len(audit(t))
-	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Ports[0].Name = "renamed" })
-	waitForShape(t, namespace, shape{
-		map[string]string{"renamed": "9090 http web", "http": "8080 http http"},
-		[]string{"web", "http", "health"},
-		map[string]int32{"web": 9090, "health": 18080},
-	})
-	if n := writesOf(t, audited, namespace)["ingresses/"]; n != 0 {
-		t.Errorf("another name costs %d writes of the Ingress", n)
+	for kind, exposure := range exposures {
+		t.Run(kind, func(t *testing.T) {
+			namespace, object, _ := newWeb(t, func(s *v1alpha2.NginxOperatorSpec) { s.Expose = exposure.as("shop.example.com") })
+			ready := func(pod *corev1.Pod) {
+				pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+				must(t, suite.admin.Status().Update(t.Context(), pod))
+				waitUntilSeen(t, pod)
+			}
+			moves := func(name string) {
+				t.Helper()
+				update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Ports = []v1alpha2.Port{{Name: name, Port: 9090}} })
+				waitForShape(t, namespace, shape{
+					map[string]string{name: "9090 http web", "http": "8080 http http"},
+					[]string{"web", "http", "health"},
+					map[string]int32{"web": 9090, "health": 18080},
+				})
+			}
+			ready(newRevision(t, namespace, "web-a").pod)
+			moves("web")
+			waitForMarker(t, namespace)
+			if got := exposure.port(must1(childrenOf(t.Context(), namespace, "web"))(t)); got != 8080 {
+				t.Errorf("port %d, where no Pod is ready", got)
+			}
+			ready(newRevision(t, namespace, "web-b").pod)
+			waitForWeb(t, namespace, func(now children) error {
+				if got := exposure.port(now); got != 9090 {
+					return fmt.Errorf("port %d, want 9090", got)
+				}
+				return nil
+			})
+			audited := len(audit(t))
+			moves("renamed")
+			if n := writesOf(t, audited, namespace)[exposure.resource]; n != 0 {
+				t.Errorf("another name costs %d writes", n)
+			}
+		})
 	}
 }

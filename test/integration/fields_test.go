@@ -127,19 +127,11 @@ func setAndRemove(t *testing.T, namespace string, set func(*v1alpha2.NginxOperat
 	create(t, object)
 	before := waitForChildren(t, namespace, "web")
 	update(t, object, func(o *v1alpha2.NginxOperator) { set(&o.Spec) })
-	waitFor(t, func() error {
-		got, err := childrenOf(t.Context(), namespace, "web")
-		if err != nil {
-			return err
-		}
+	waitForWeb(t, namespace, func(got children) error {
 		return check(before, got)
 	})
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec = v1alpha2.NginxOperatorSpec{} })
-	waitFor(t, func() error {
-		got, err := childrenOf(t.Context(), namespace, "web")
-		if err != nil {
-			return err
-		}
+	waitForWeb(t, namespace, func(got children) error {
 		if diff := cmp.Diff(before.records(), got.records()); diff != "" {
 			return fmt.Errorf("records (-before +after):\n%s", diff)
 		}
@@ -283,10 +275,7 @@ func TestStatusOfFields(t *testing.T) {
 // references use v1alpha1. It writes each child once and restarts no Pods.
 func TestChildrenOf010(t *testing.T) {
 	t.Parallel()
-	namespace := newNamespace(t)
-	object := newInstance(namespace, "web")
-	create(t, object)
-	before := waitForChildren(t, namespace, "web")
+	namespace, object, before := newWeb(t, nil)
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Paused = true })
 	waitForCondition(t, namespace, "web", v1alpha2.ConditionProgressing, metav1.ConditionFalse, v1alpha2.ReasonPaused)
 	all := []client.Object{before.deployment, before.service, before.policy, &before.configMaps[0]}

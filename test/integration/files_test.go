@@ -118,8 +118,7 @@ func TestRollbackRestoresFiles(t *testing.T) {
 	namesFile(&object.Spec)
 	create(t, object)
 	waitForMountedFile(t, namespace, "# one\n")
-	rollOut(t, namespace, "web")
-	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+	makeReady(t, namespace, "web")
 
 	update(t, source, func(c *corev1.ConfigMap) { c.Data["a"] = tooFast })
 	waitForMountedFile(t, namespace, tooFast)
@@ -151,8 +150,7 @@ func TestRollbackRestoresFiles(t *testing.T) {
 
 	update(t, source, func(c *corev1.ConfigMap) { c.Data["a"] = "gzip on;\n" })
 	waitForMountedFile(t, namespace, "gzip on;\n")
-	rollOut(t, namespace, "web")
-	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+	makeReady(t, namespace, "web")
 }
 
 // TestFilesAreBounded verifies that files that do not fit into one copy block the change, and that
@@ -203,11 +201,7 @@ func TestCopyOfFilesIsRestored(t *testing.T) {
 			}
 		}
 	})
-	waitFor(t, func() error {
-		got, err := childrenOf(t.Context(), namespace, "web")
-		if err != nil {
-			return err
-		}
+	waitForWeb(t, namespace, func(got children) error {
 		if diff := cmp.Diff(podOf(before).Volumes, podOf(got).Volumes); diff != "" {
 			return fmt.Errorf("volumes (-before +after):\n%s", diff)
 		}

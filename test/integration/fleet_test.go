@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -49,8 +48,7 @@ func newTestFleet(t *testing.T, instances int, change func(*v1alpha2.NginxOperat
 	for i := range instances {
 		name := fmt.Sprintf("web-%02d", i)
 		waitForChildren(t, f.namespace, name)
-		rollOut(t, f.namespace, name)
-		waitForCondition(t, f.namespace, name, v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+		makeReady(t, f.namespace, name)
 	}
 	return f
 }
@@ -59,7 +57,7 @@ func newTestFleet(t *testing.T, instances int, change func(*v1alpha2.NginxOperat
 // image, like another release.
 func (f *testFleet) restart(t *testing.T, env ...string) {
 	t.Helper()
-	suite.operator.Kill()
+	must(t, suite.operator.KillLeader(suite.admin))
 	operator, err := startOperator(env...)
 	must(t, err)
 	suite.operator = operator
@@ -88,9 +86,9 @@ func hasImage(image string) func(*appsv1.Deployment) bool {
 // rolls reports whether the operator has changed a Deployment since the test last wrote its status.
 func rolls(d *appsv1.Deployment) bool { return d.Status.ObservedGeneration < d.Generation }
 
-// waitForRolling waits until exactly want instances roll, and requires that this stays so for two
-// seconds. If among is not empty, only these instances may roll. It returns the names of the
-// rolling instances.
+// waitForRolling waits until exactly want instances roll, and requires that this stays so until the
+// operator is idle. If among is not empty, only these instances may roll. It returns the names of
+// the rolling instances.
 func (f *testFleet) waitForRolling(t *testing.T, want int, among ...string) []string {
 	t.Helper()
 	var found []string
@@ -107,10 +105,8 @@ func (f *testFleet) waitForRolling(t *testing.T, want int, among ...string) []st
 		return nil
 	}
 	waitFor(t, look)
-	for range 20 {
-		time.Sleep(100 * time.Millisecond)
-		must(t, look())
-	}
+	waitForIdle(t)
+	must(t, look())
 	return found
 }
 
@@ -172,8 +168,8 @@ func (f *testFleet) waitsForFleet(t *testing.T, name string) {
 // is rolled back and stops the rollout of all others. Waiting instances can still be scaled,
 // restored, and changed. After the failure is resolved, the rest follows.
 func TestFleetRollsABoundedNumberAtATime(t *testing.T) {
-	const instances = 30
-	canaries := []string{"web-10", "web-20"}
+	const instances, atATime = 20, 2
+	canaries := []string{"web-07", "web-14"}
 	const own = "web-05"
 	f := newTestFleet(t, instances, func(o *v1alpha2.NginxOperator) {
 		if slices.Contains(canaries, o.Name) {
@@ -186,15 +182,15 @@ func TestFleetRollsABoundedNumberAtATime(t *testing.T) {
 	t.Cleanup(func() { f.restart(t) })
 	f.restart(t, "RELATED_IMAGE_NGINX="+nextImage)
 
-	f.waitForRolling(t, 2, canaries...)
-	waitForFleetMetric(t, "waiting", instances-3)
-	waitForFleetMetric(t, "rolling", 2)
+	f.waitForRolling(t, atATime, canaries...)
+	waitForFleetMetric(t, "waiting", instances-1-atATime)
+	waitForFleetMetric(t, "rolling", atATime)
 	rollOut(t, f.namespace, canaries[0])
 	f.waitForRolling(t, 1, canaries[1])
 	rollOut(t, f.namespace, canaries[1])
-	began := f.waitForRolling(t, 3)
+	began := f.waitForRolling(t, atATime)
 	f.restart(t, "RELATED_IMAGE_NGINX="+nextImage)
-	f.waitForRolling(t, 3, began...)
+	f.waitForRolling(t, atATime, began...)
 
 	newestFailsOf(t, f.namespace, began[0], "2", waitingPod("ErrImagePull", nextImage+": not found"))
 	waitForCondition(t, f.namespace, began[0], v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonRolledBack)
@@ -208,7 +204,6 @@ func TestFleetRollsABoundedNumberAtATime(t *testing.T) {
 	rollOut(t, f.namespace, began[0])
 	waitForFleetMetric(t, "failed", 1)
 	rollOut(t, f.namespace, began[1])
-	rollOut(t, f.namespace, began[2])
 	f.waitForRolling(t, 0)
 	f.restart(t, "RELATED_IMAGE_NGINX="+nextImage)
 	f.waitForRolling(t, 0)
@@ -217,7 +212,7 @@ func TestFleetRollsABoundedNumberAtATime(t *testing.T) {
 	// The operator still reconciles the waiting instances.
 	waiting := must1(f.matching(t.Context(), hasImage(operandImage)))(t)
 	waiting = slices.DeleteFunc(waiting, func(name string) bool { return name == began[0] })
-	if want := instances - 1 - 2 - 3; len(waiting) != want {
+	if want := instances - 1 - len(canaries) - atATime; len(waiting) != want {
 		t.Fatalf("%d wait, want %d", len(waiting), want)
 	}
 	for _, name := range waiting {
@@ -235,7 +230,7 @@ func TestFleetRollsABoundedNumberAtATime(t *testing.T) {
 		old, oldErr := f.matching(t.Context(), hasImage(operandImage))
 		next, nextErr := f.matching(t.Context(), hasImage(nextImage))
 		if !slices.Equal(isScaled, []string{scaled}) || !slices.Contains(old, drifted) || !slices.Contains(old, deleted) ||
-			!slices.Contains(next, changed) || len(next) != 5 {
+			!slices.Contains(next, changed) || len(next) != len(canaries)+atATime {
 			err = errors.Join(err, fmt.Errorf("scaled %v, with the old image %v, with the new one %v", isScaled, old, next))
 		}
 		return errors.Join(err, oldErr, nextErr)
@@ -251,7 +246,7 @@ func TestFleetRollsABoundedNumberAtATime(t *testing.T) {
 	// A paused instance does not count as a failure of the release.
 	update(t, newInstance(f.namespace, began[0]), func(o *v1alpha2.NginxOperator) { o.Spec.Paused = true })
 	f.rollAll(t, instances-2, hasImage(nextImage))
-	if f.atOnce > 3 {
+	if f.atOnce > atATime {
 		t.Errorf("%d rolled at a time", f.atOnce)
 	}
 	waitForFleetMetric(t, "waiting", 0)

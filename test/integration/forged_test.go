@@ -95,8 +95,7 @@ func TestForgedConfigMapIsReplaced(t *testing.T) {
 				return nil
 			})
 			waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionFalse, v1alpha2.ReasonForgedContent)
-			rollOut(t, namespace, "web")
-			waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+			makeReady(t, namespace, "web")
 
 			found := false
 			for _, name := range mounted(must1(childrenOf(t.Context(), namespace, "web"))(t).deployment) {
@@ -195,9 +194,7 @@ func TestForgedFirstDeclaration(t *testing.T) {
 // generation of it. A spec that may need the bytes of the annotation removes it.
 func TestSecondDeclaration(t *testing.T) {
 	t.Parallel()
-	namespace := newNamespace(t)
-	object := newInstance(namespace, "web")
-	before := serve(t, object)
+	namespace, object, before := newReadyWeb(t, nil)
 	first := must1(waitForStatusOnce(t.Context(), namespace, "web"))(t).Status.LastGoodRevision.Revision
 	annotation := before.deployment.Annotations[wellknown.AnnotationFirstDeclaration]
 	_, data, _ := strings.Cut(annotation, " ")
@@ -289,9 +286,7 @@ func TestForgedRecordIsNotBelieved(t *testing.T) {
 // not replace it, like any other drift.
 func TestForgedConfigMapWhilePaused(t *testing.T) {
 	t.Parallel()
-	namespace := newNamespace(t)
-	object := newInstance(namespace, "web")
-	before := serve(t, object)
+	namespace, object, before := newReadyWeb(t, nil)
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Paused = true })
 	waitForCondition(t, namespace, "web", v1alpha2.ConditionProgressing, metav1.ConditionFalse, v1alpha2.ReasonPaused)
 	victim := before.configMaps[0]

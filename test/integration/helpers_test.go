@@ -37,7 +37,7 @@ func must1[T any](value T, err error) func(testing.TB) T { return harness.Must1(
 // eventually repeats a check until it passes or the context ends, and then returns the check's last
 // error.
 func eventually(ctx context.Context, check func() error) error {
-	return harness.Eventually(ctx, 50*time.Millisecond, func(context.Context) error { return check() })
+	return harness.Eventually(ctx, 200*time.Millisecond, func(context.Context) error { return check() })
 }
 
 func waitFor(t *testing.T, check func() error) {
@@ -133,6 +133,39 @@ func childrenOf(ctx context.Context, namespace, name string) (children, error) {
 	return out, errors.Join(errs...)
 }
 
+// waitForWeb waits until a check of the children of the object web passes. It returns the children.
+func waitForWeb(t *testing.T, namespace string, check func(children) error) (out children) {
+	t.Helper()
+	waitFor(t, func() (err error) {
+		if out, err = childrenOf(t.Context(), namespace, "web"); err != nil {
+			return err
+		}
+		return check(out)
+	})
+	return out
+}
+
+// newWeb creates the object web in a new namespace, and waits for its children. Its spec is empty,
+// unless set is not nil.
+func newWeb(t *testing.T, set func(*v1alpha2.NginxOperatorSpec)) (namespace string, object *v1alpha2.NginxOperator, first children) {
+	t.Helper()
+	namespace = newNamespace(t)
+	object = newInstance(namespace, "web")
+	if set != nil {
+		set(&object.Spec)
+	}
+	create(t, object)
+	return namespace, object, waitForChildren(t, namespace, "web")
+}
+
+// newReadyWeb is newWeb, and completes the rollout.
+func newReadyWeb(t *testing.T, set func(*v1alpha2.NginxOperatorSpec)) (namespace string, object *v1alpha2.NginxOperator, first children) {
+	t.Helper()
+	namespace, object, first = newWeb(t, set)
+	makeReady(t, namespace, "web")
+	return namespace, object, first
+}
+
 // deleteWhileBlocked deletes a child of the object web, whose changes are blocked, and waits for a
 // new child with the same spec.
 func deleteWhileBlocked[T client.Object](t *testing.T, namespace string, child T, live func(children) (T, bool), spec func(T) any) {
@@ -190,15 +223,23 @@ func waitForStatusOnce(ctx context.Context, namespace, name string) (*v1alpha2.N
 	return object, nil
 }
 
-// waitForCondition waits for a condition of the current generation and returns it.
-func waitForCondition(t *testing.T, namespace, name, conditionType string, status metav1.ConditionStatus, reason string) metav1.Condition {
+// waitForStatus waits until the status is of the current generation and a check of the object passes.
+func waitForStatus(t *testing.T, namespace, name string, check func(*v1alpha2.NginxOperator) error) {
 	t.Helper()
-	var found *metav1.Condition
 	waitFor(t, func() error {
 		object, err := waitForStatusOnce(t.Context(), namespace, name)
 		if err != nil {
 			return err
 		}
+		return check(object)
+	})
+}
+
+// waitForCondition waits for a condition of the current generation and returns it.
+func waitForCondition(t *testing.T, namespace, name, conditionType string, status metav1.ConditionStatus, reason string) metav1.Condition {
+	t.Helper()
+	var found *metav1.Condition
+	waitForStatus(t, namespace, name, func(object *v1alpha2.NginxOperator) error {
 		found = meta.FindStatusCondition(object.Status.Conditions, conditionType)
 		if found == nil || found.Status != status || found.Reason != reason {
 			return fmt.Errorf("want %s=%s %s, got %+v", conditionType, status, reason, found)
@@ -215,9 +256,15 @@ func serve(t *testing.T, object client.Object) children {
 	create(t, object)
 	namespace, name := object.GetNamespace(), object.GetName()
 	out := waitForChildren(t, namespace, name)
+	makeReady(t, namespace, name)
+	return out
+}
+
+// makeReady completes the rollout of an object and waits until the object is Ready.
+func makeReady(t *testing.T, namespace, name string) {
+	t.Helper()
 	rollOut(t, namespace, name)
 	waitForCondition(t, namespace, name, v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
-	return out
 }
 
 // rollOut writes the status that the Deployment controller writes when all replicas of the newest

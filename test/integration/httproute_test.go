@@ -6,10 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
@@ -22,15 +20,6 @@ func routed(host string) *v1alpha2.Expose {
 		ParentRefs: []v1alpha2.GatewayReference{{Name: "public", Namespace: "infra", SectionName: "https", Port: ptr.To[int32](443)}},
 		Hostnames:  []string{"*.example.com", host},
 	}}
-}
-
-// newRouted creates an object with an HTTPRoute and completes its rollout.
-func newRouted(t *testing.T, namespace string) (*v1alpha2.NginxOperator, children) {
-	t.Helper()
-	object := newInstance(namespace, "web")
-	object.Spec.Expose = routed("shop.example.com")
-	serve(t, object)
-	return object, must1(childrenOf(t.Context(), namespace, "web"))(t)
 }
 
 // answer writes the status of a Gateway controller for the current generation of an HTTPRoute.
@@ -55,11 +44,7 @@ func said(conditionType string, status metav1.ConditionStatus, reason, message s
 // waitForBlockers waits until the status has exactly these blockers.
 func waitForBlockers(t *testing.T, namespace string, want ...v1alpha2.Blocker) {
 	t.Helper()
-	waitFor(t, func() error {
-		object, err := waitForStatusOnce(t.Context(), namespace, "web")
-		if err != nil {
-			return err
-		}
+	waitForStatus(t, namespace, "web", func(object *v1alpha2.NginxOperator) error {
 		if diff := cmp.Diff(want, object.Status.BlockedBy); diff != "" {
 			return fmt.Errorf("blockedBy (-want +got):\n%s", diff)
 		}
@@ -124,8 +109,7 @@ func TestTheGatewayAPIComesAndGoes(t *testing.T) {
 	object.Spec.Expose = routed("shop.example.com")
 	create(t, object)
 	waitForBlockers(t, namespace, missing)
-	rollOut(t, namespace, "web")
-	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+	makeReady(t, namespace, "web")
 	degraded := waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonAPIMissing)
 	if degraded.Message != missing.Message {
 		t.Error(degraded.Message)
@@ -176,8 +160,7 @@ func TestTheGatewayAPIComesAndGoes(t *testing.T) {
 // HTTPRoute.
 func TestHTTPRoute(t *testing.T) {
 	t.Parallel()
-	namespace := newNamespace(t)
-	object, before := newRouted(t, namespace)
+	namespace, object, before := newReadyWeb(t, func(s *v1alpha2.NginxOperatorSpec) { s.Expose = routed("shop.example.com") })
 	inside := fmt.Sprintf("http://web.%s.svc:8080", namespace)
 	waitForURL(t, namespace, inside)
 	waitForBlockers(t, namespace)
@@ -230,78 +213,4 @@ func TestHTTPRoute(t *testing.T) {
 	waitForOnly("")
 	after := waitForChildren(t, namespace, "web")
 	requireSamePods(t, before, after)
-}
-
-// TestHTTPRouteWhileBlocked verifies that the operator restores the last applied HTTPRoute while
-// changes are blocked.
-func TestHTTPRouteWhileBlocked(t *testing.T) {
-	t.Parallel()
-	namespace := newNamespace(t)
-	object, before := newRouted(t, namespace)
-	update(t, object, func(o *v1alpha2.NginxOperator) {
-		o.Spec.Expose = routed("other.example.com")
-		o.Spec.Content = &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: "missing"}}
-	})
-	deleteWhileBlocked(t, namespace, before.route, func(now children) (*gatewayv1.HTTPRoute, bool) { return now.route, now.route != nil },
-		func(route *gatewayv1.HTTPRoute) any { return route.Spec })
-}
-
-// TestHTTPRouteOfOthers verifies that the operator does not touch an HTTPRoute that it does not
-// own. The status reports the conflict, and all other children exist.
-func TestHTTPRouteOfOthers(t *testing.T) {
-	t.Parallel()
-	namespace := newNamespace(t)
-	theirs := &gatewayv1.HTTPRoute{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"}}
-	theirs.Spec.Hostnames = []gatewayv1.Hostname{"theirs.example.com"}
-	create(t, theirs)
-	object := newInstance(namespace, "web")
-	object.Spec.Expose = routed("shop.example.com")
-	create(t, object)
-	waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonNameConflict)
-	waitForChildren(t, namespace, "web")
-	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Expose = nil })
-	waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionFalse, v1alpha2.ReasonAsExpected)
-	waitForMarker(t, namespace)
-	got := theirs.DeepCopy()
-	must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(theirs), got))
-	if diff := cmp.Diff(theirs, got); diff != "" {
-		t.Errorf("the foreign HTTPRoute was changed:\n%s", diff)
-	}
-}
-
-// TestHTTPRouteFollowsReadyPods verifies that the HTTPRoute moves to the new first port only after
-// a Pod is ready on it.
-func TestHTTPRouteFollowsReadyPods(t *testing.T) {
-	t.Parallel()
-	namespace := newNamespace(t)
-	object := newInstance(namespace, "web")
-	object.Spec.Expose = routed("shop.example.com")
-	create(t, object)
-	waitForChildren(t, namespace, "web")
-	ready := func(pod *corev1.Pod) {
-		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-		must(t, suite.admin.Status().Update(t.Context(), pod))
-		waitUntilSeen(t, pod)
-	}
-	port := func() int32 {
-		return *must1(childrenOf(t.Context(), namespace, "web"))(t).route.Spec.Rules[0].BackendRefs[0].Port
-	}
-	ready(newRevision(t, namespace, "web-a").pod)
-	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Ports = []v1alpha2.Port{{Name: "web", Port: 9090}} })
-	waitForShape(t, namespace, shape{
-		map[string]string{"web": "9090 http web", "http": "8080 http http"},
-		[]string{"web", "http", "health"},
-		map[string]int32{"web": 9090, "health": 18080},
-	})
-	waitForMarker(t, namespace)
-	if got := port(); got != 8080 {
-		t.Errorf("the HTTPRoute asks for port %d, where no Pod is ready", got)
-	}
-	ready(newRevision(t, namespace, "web-b").pod)
-	waitFor(t, func() error {
-		if got := port(); got != 9090 {
-			return fmt.Errorf("the HTTPRoute asks for port %d", got)
-		}
-		return nil
-	})
 }

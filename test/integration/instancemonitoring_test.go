@@ -26,10 +26,7 @@ func monitored() *v1alpha2.Monitoring {
 // them even while changes are blocked, and deletes them when monitoring is disabled.
 func TestMonitoringOfInstances(t *testing.T) {
 	t.Parallel()
-	namespace := newNamespace(t)
-	object := newInstance(namespace, "web")
-	create(t, object)
-	plain := waitForChildren(t, namespace, "web")
+	namespace, object, plain := newWeb(t, nil)
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Monitoring = monitored() })
 	first := waitForChildren(t, namespace, "web")
 	if got := first.deployment.Spec.Template.Spec.InitContainers; len(got) != 1 || got[0].Image != harness.ExporterImage {
@@ -103,8 +100,7 @@ func TestThePrometheusOperatorComesAndGoes(t *testing.T) {
 	object.Spec.Monitoring = monitored()
 	create(t, object)
 	waitForBlockers(t, namespace, missing("podMonitor", crds[0], "PodMonitor"), missing("alerts", crds[1], "PrometheusRule"))
-	rollOut(t, namespace, "web")
-	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+	makeReady(t, namespace, "web")
 
 	install()
 	waitForBlockers(t, namespace)

@@ -81,11 +81,7 @@ func TestPodsAreRestricted(t *testing.T) {
 // revision.
 func TestMovePort(t *testing.T) {
 	t.Parallel()
-	namespace := newNamespace(t)
-	object := newInstance(namespace, "web")
-	object.Spec.Ports = onPort(80)
-	create(t, object)
-	before := waitForChildren(t, namespace, "web")
+	namespace, object, before := newWeb(t, func(s *v1alpha2.NginxOperatorSpec) { s.Ports = onPort(80) })
 	sysctls := []corev1.Sysctl{{Name: "net.ipv4.ip_unprivileged_port_start", Value: "0"}}
 	if diff := cmp.Diff(sysctls, before.deployment.Spec.Template.Spec.SecurityContext.Sysctls); diff != "" {
 		t.Errorf("sysctls of port 80 (-want +got):\n%s", diff)
@@ -94,11 +90,7 @@ func TestMovePort(t *testing.T) {
 	createSeen(t, object, revision)
 
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Ports = onPort(8081) })
-	waitFor(t, func() error {
-		after, err := childrenOf(t.Context(), namespace, "web")
-		if err != nil {
-			return err
-		}
+	waitForWeb(t, namespace, func(after children) error {
 		template := after.deployment.Spec.Template.Spec
 		ports := []corev1.ContainerPort{
 			{Name: "http", ContainerPort: 8081, Protocol: corev1.ProtocolTCP},
@@ -116,11 +108,7 @@ func TestMovePort(t *testing.T) {
 		return nil
 	})
 	must(t, suite.admin.Delete(t.Context(), revision))
-	waitFor(t, func() error {
-		after, err := childrenOf(t.Context(), namespace, "web")
-		if err != nil {
-			return err
-		}
+	waitForWeb(t, namespace, func(after children) error {
 		if len(after.configMaps) != 1 || after.configMaps[0].Name == before.configMaps[0].Name {
 			return fmt.Errorf("the ConfigMap of a revision that is gone stays: %d", len(after.configMaps))
 		}
@@ -179,16 +167,9 @@ func createSeen(t *testing.T, object *v1alpha2.NginxOperator, revision *appsv1.R
 // else.
 func TestForceRedeploy(t *testing.T) {
 	t.Parallel()
-	namespace := newNamespace(t)
-	object := newInstance(namespace, "web")
-	create(t, object)
-	before := waitForChildren(t, namespace, "web")
+	namespace, object, before := newWeb(t, nil)
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.ForceRedeploy = "2026-01-01" })
-	waitFor(t, func() error {
-		after, err := childrenOf(t.Context(), namespace, "web")
-		if err != nil {
-			return err
-		}
+	waitForWeb(t, namespace, func(after children) error {
 		want := before.deployment.Spec.DeepCopy()
 		want.Template.Annotations = map[string]string{"operator.example.com/force-redeploy": "2026-01-01"}
 		if diff := cmp.Diff(*want, after.deployment.Spec); diff != "" {
@@ -205,18 +186,11 @@ func TestForceRedeploy(t *testing.T) {
 // scale subresource works like an edit of the spec.
 func TestScale(t *testing.T) {
 	t.Parallel()
-	namespace := newNamespace(t)
-	object := newInstance(namespace, "web")
-	create(t, object)
-	waitForChildren(t, namespace, "web")
+	namespace, object, _ := newWeb(t, nil)
 	for _, n := range []int32{3, 1, 0, 2} {
 		scale := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: n}}
 		must(t, suite.admin.SubResource("scale").Update(t.Context(), object, client.WithSubResourceBody(scale)))
-		waitFor(t, func() error {
-			got, err := childrenOf(t.Context(), namespace, "web")
-			if err != nil {
-				return err
-			}
+		waitForWeb(t, namespace, func(got children) error {
 			if *got.deployment.Spec.Replicas != n || (got.budget != nil) != (n > 1) {
 				return fmt.Errorf("at %d: Deployment has %d replicas, PodDisruptionBudget %t", n, *got.deployment.Spec.Replicas, got.budget != nil)
 			}
@@ -228,11 +202,7 @@ func TestScale(t *testing.T) {
 // TestDeletedChildComesBack verifies that the operator recreates a deleted child.
 func TestDeletedChildComesBack(t *testing.T) {
 	t.Parallel()
-	namespace := newNamespace(t)
-	object := newInstance(namespace, "web")
-	object.Spec.Replicas = ptr.To[int32](2)
-	create(t, object)
-	waitForChildren(t, namespace, "web")
+	namespace, _, _ := newWeb(t, func(s *v1alpha2.NginxOperatorSpec) { s.Replicas = ptr.To[int32](2) })
 	waitFor(t, func() error { // the operator creates the PodDisruptionBudget last
 		if got, err := childrenOf(t.Context(), namespace, "web"); err != nil || got.budget == nil {
 			return errors.Join(errors.New("no PodDisruptionBudget"), err)
@@ -305,7 +275,7 @@ func TestTwoObjectsInOneNamespace(t *testing.T) {
 // killed in the middle of it.
 func TestKilledOperator(t *testing.T) {
 	namespace := newNamespace(t)
-	const objects = 40
+	const objects = 12 // more than the operator reconciles at the same time
 	for i := range objects {
 		object := newInstance(namespace, fmt.Sprintf("web-%d", i))
 		object.Spec.Replicas = ptr.To[int32](2)
@@ -318,7 +288,7 @@ func TestKilledOperator(t *testing.T) {
 		}
 		return nil
 	})
-	suite.operator.Kill()
+	must(t, suite.operator.KillLeader(suite.admin))
 	startNextOperator(t)
 	began := time.Now()
 	for i := range objects {

@@ -10,8 +10,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -43,8 +41,8 @@ var suite struct {
 	admin client.Client
 	// config connects as admin, operatorConfig as the operator's service account.
 	config, operatorConfig *rest.Config
-	// dir is a temporary directory, binary the operator in it, and kubeconfig the file that
-	// connects as the operator.
+	// dir is a temporary directory, binary the operator, and kubeconfig the file that connects as
+	// the operator.
 	dir, binary, kubeconfig, auditLog string
 	// etcd is the address of etcd.
 	etcd     string
@@ -69,19 +67,22 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) (code int, err error) {
+	if flag.Lookup("test.list").Value.String() != "" {
+		return m.Run(), nil
+	}
+	program, err := selectSet(os.Getenv(setVariable))
+	if err != nil {
+		return 0, err
+	}
 	suite.dir, err = os.MkdirTemp("", "nginx-operator-integration-")
 	if err != nil {
 		return 0, err
 	}
 	defer func() { _ = os.RemoveAll(suite.dir) }()
 
-	suite.binary = filepath.Join(suite.dir, "manager")
-	build := exec.Command("go", "build", "-race", "-ldflags", "-s -w -X main.version=integration", "-o", suite.binary, "../..")
-	build.Env = append(os.Environ(), "CGO_ENABLED=1")
-	if out, err := build.CombinedOutput(); err != nil {
-		return 0, fmt.Errorf("failed to build the operator: %w\n%s", err, out)
+	if suite.binary, err = harness.Program(program); err != nil {
+		return 0, err
 	}
-
 	server, err := startAPIServer()
 	if server != nil {
 		defer func() { _ = server.Stop() }()

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
@@ -16,9 +15,7 @@ import (
 // object Ready. Back in the default mode, the operator creates the same NetworkPolicy.
 func TestModesOfTheNetworkPolicy(t *testing.T) {
 	t.Parallel()
-	namespace := newNamespace(t)
-	object := newInstance(namespace, "web")
-	before := serve(t, object)
+	namespace, object, before := newReadyWeb(t, nil)
 
 	// A pause blocks a deletion like any other change.
 	update(t, object, func(o *v1alpha2.NginxOperator) {
@@ -49,31 +46,5 @@ func TestModesOfTheNetworkPolicy(t *testing.T) {
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.NetworkPolicy = nil })
 	if diff := cmp.Diff(before.policy.Spec, waitForChildren(t, namespace, "web").policy.Spec); diff != "" {
 		t.Errorf("NetworkPolicy (-before +after):\n%s", diff)
-	}
-}
-
-// TestNetworkPolicyOfOthers verifies that the operator does not touch a NetworkPolicy that it does
-// not own, even if its name and labels match.
-func TestNetworkPolicyOfOthers(t *testing.T) {
-	t.Parallel()
-	namespace := newNamespace(t)
-	object := newInstance(namespace, "web")
-	object.Spec.NetworkPolicy = &v1alpha2.NetworkPolicy{Mode: v1alpha2.NetworkPolicyNone}
-	create(t, object)
-	labels := waitForChildren(t, namespace, "web").deployment.Labels
-	theirs := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web", Labels: labels}}
-	create(t, theirs)
-	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.ForceRedeploy = "now" })
-	waitFor(t, func() error {
-		got, err := childrenOf(t.Context(), namespace, "web")
-		if err != nil || got.deployment.Generation < 2 {
-			return fmt.Errorf("the Deployment is not changed yet: %w", err)
-		}
-		return nil
-	})
-	waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionFalse, v1alpha2.ReasonAsExpected)
-	update(t, theirs, func(*networkingv1.NetworkPolicy) {}) // fails if the NetworkPolicy is gone
-	if !theirs.DeletionTimestamp.IsZero() {
-		t.Error("the NetworkPolicy of somebody else is being deleted")
 	}
 }

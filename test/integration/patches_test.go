@@ -66,11 +66,7 @@ func allPatches() []v1alpha2.Patch {
 // removed.
 func TestPatches(t *testing.T) {
 	t.Parallel()
-	namespace := newNamespace(t)
-	object := newInstance(namespace, "web")
-	object.Spec.Replicas = ptr.To[int32](2)
-	create(t, object)
-	waitForChildren(t, namespace, "web")
+	namespace, object, _ := newWeb(t, func(s *v1alpha2.NginxOperatorSpec) { s.Replicas = ptr.To[int32](2) })
 	waitFor(t, func() error { return hasBudget(t, namespace, nil) })
 	before := must1(childrenOf(t.Context(), namespace, "web"))(t)
 
@@ -117,11 +113,7 @@ func TestPatches(t *testing.T) {
 	waitFor(t, patched)
 
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Patches = nil })
-	waitFor(t, func() error {
-		after, err := childrenOf(t.Context(), namespace, "web")
-		if err != nil {
-			return err
-		}
+	waitForWeb(t, namespace, func(after children) error {
 		for _, diff := range []string{
 			cmp.Diff(before.deployment.Spec, after.deployment.Spec), cmp.Diff(before.deployment.Labels, after.deployment.Labels),
 			cmp.Diff(before.service.Spec, after.service.Spec), cmp.Diff(before.policy.Spec, after.policy.Spec),
@@ -226,26 +218,19 @@ func TestAdmissionWarnsOfPatchesThatHitNothing(t *testing.T) {
 // start. The status then lists no patched kinds.
 func TestFailedPatchIsTakenBack(t *testing.T) {
 	t.Parallel()
-	namespace := newNamespace(t)
-	object := newInstance(namespace, "web")
-	before := serve(t, object)
+	namespace, object, before := newReadyWeb(t, nil)
 
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Patches = allPatches()[:1] })
-	waitFor(t, func() error {
-		got, err := childrenOf(t.Context(), namespace, "web")
-		if err == nil && len(podOf(got).Containers) != 2 {
-			err = errors.New("the Deployment is not patched yet")
+	waitForWeb(t, namespace, func(got children) error {
+		if len(podOf(got).Containers) != 2 {
+			return errors.New("the Deployment is not patched yet")
 		}
-		return err
+		return nil
 	})
 	waitFor(t, func() error { return arePatched(t, namespace, "Deployment") })
 	newestFails(t, namespace, "2", waitingPod("ErrImagePull", noSuchImage+": not found"))
 	waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonRolledBack)
-	waitFor(t, func() error {
-		got, err := childrenOf(t.Context(), namespace, "web")
-		if err != nil {
-			return err
-		}
+	waitForWeb(t, namespace, func(got children) error {
 		if diff := cmp.Diff(before.deployment.Spec.Template.Spec, got.deployment.Spec.Template.Spec); diff != "" {
 			return fmt.Errorf("something of the patch is left (-before +now):\n%s", diff)
 		}
@@ -257,11 +242,9 @@ func TestFailedPatchIsTakenBack(t *testing.T) {
 // TestPatchesWhileAdmissionIsAway verifies that the status reports invalid patches that were
 // written while the operator was down. The running Pods keep the last good patches.
 func TestPatchesWhileAdmissionIsAway(t *testing.T) {
-	namespace := newNamespace(t)
-	object := newInstance(namespace, "web")
-	object.Spec.Patches = []v1alpha2.Patch{patchOf("Deployment", "spec: {minReadySeconds: 7}")}
-	create(t, object)
-	waitForChildren(t, namespace, "web")
+	namespace, object, _ := newWeb(t, func(s *v1alpha2.NginxOperatorSpec) {
+		s.Patches = []v1alpha2.Patch{patchOf("Deployment", "spec: {minReadySeconds: 7}")}
+	})
 
 	suite.operator.Stop()
 	away := true

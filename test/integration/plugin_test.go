@@ -25,22 +25,25 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/cmd/kubectl-nginx/preview"
 	"github.com/example/nginx-operator/cmd/kubectl-nginx/tree"
+	"github.com/example/nginx-operator/test/harness"
 )
 
-// plugin builds the kubectl nginx program once. It returns the program's path and writes a
-// kubeconfig with all RBAC permissions next to it.
+// plugin returns the path of the kubectl nginx program. It writes a kubeconfig with all RBAC
+// permissions.
 var plugin = sync.OnceValues(func() (string, error) {
-	program := filepath.Join(suite.dir, "kubectl-nginx")
-	if out, err := exec.Command("go", "build", "-o", program, "../../cmd/kubectl-nginx").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("failed to build kubectl-nginx: %w\n%s", err, out)
+	program, err := harness.Program("kubectl-nginx")
+	if err != nil {
+		return "", err
 	}
 	config := clientcmdapi.NewConfig()
 	config.Clusters["test"] = &clientcmdapi.Cluster{Server: suite.config.Host, CertificateAuthorityData: suite.config.CAData}
 	config.AuthInfos["admin"] = &clientcmdapi.AuthInfo{ClientCertificateData: suite.config.CertData, ClientKeyData: suite.config.KeyData}
 	config.Contexts["test"] = &clientcmdapi.Context{Cluster: "test", AuthInfo: "admin"}
 	config.CurrentContext = "test"
-	return program, clientcmd.WriteToFile(*config, program+".kubeconfig")
+	return program, clientcmd.WriteToFile(*config, pluginKubeconfig())
 })
+
+func pluginKubeconfig() string { return filepath.Join(suite.dir, "kubectl-nginx.kubeconfig") }
 
 // printed is the output of a command, and its exit code.
 type printed struct {
@@ -53,7 +56,7 @@ func nginx(t *testing.T, namespace, stdin string, args ...string) printed {
 	t.Helper()
 	program := must1(plugin())(t)
 	cmd := exec.CommandContext(t.Context(), program, append([]string{"-n", namespace}, args...)...)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+program+".kubeconfig", "HOME="+suite.dir)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+pluginKubeconfig(), "HOME="+suite.dir)
 	var out, errOut strings.Builder
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &errOut
 	var exit *exec.ExitError
@@ -325,8 +328,7 @@ func TestStatusOfInstances(t *testing.T) {
 	namespace := newNamespace(t)
 	create(t, newInstance(namespace, "web"))
 	waitForChildren(t, namespace, "web")
-	rollOut(t, namespace, "web")
-	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+	makeReady(t, namespace, "web")
 	blocked := newInstance(namespace, "blocked")
 	blocked.Spec.Content = &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: "none"}}
 	create(t, blocked)
@@ -360,9 +362,7 @@ func TestStatusOfInstances(t *testing.T) {
 // that restart can wait for the rollout.
 func TestRestartPauseResume(t *testing.T) {
 	t.Parallel()
-	namespace := newNamespace(t)
-	object := newInstance(namespace, "web")
-	before := serve(t, object)
+	namespace, object, before := newReadyWeb(t, nil)
 
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -407,16 +407,11 @@ func TestRestartPauseResume(t *testing.T) {
 // during a rollout. rollback reapplies the last good spec with the current replicas.
 func TestConfigAndRollback(t *testing.T) {
 	t.Parallel()
-	namespace := newNamespace(t)
-	object := newInstance(namespace, "web")
-	object.Spec.Config = &v1alpha2.Config{Inline: servers}
-	create(t, object)
-	waitForChildren(t, namespace, "web")
+	namespace, object, _ := newWeb(t, func(s *v1alpha2.NginxOperatorSpec) { s.Config = &v1alpha2.Config{Inline: servers} })
 	wantAnswer(t, nginx(t, namespace, "", "rollback", "web", "--yes"), 2, "has no last good revision: its replicas have never all been ready")
 	wantAnswer(t, nginx(t, namespace, "", "config", "web"), 2, `error: NginxOperator "web" has no Pods`)
 	wantAnswer(t, nginx(t, namespace, "", "logs", "web"), 2, `error: NginxOperator "web" has no Pods`)
-	rollOut(t, namespace, "web")
-	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+	makeReady(t, namespace, "web")
 	runPod(t, object)
 	wantAnswer(t, nginx(t, namespace, "", "config", "web"), 0, "# configuration file /etc/nginx-operator/servers.conf:\n"+servers)
 	wantAnswer(t, nginx(t, namespace, "", "config", "web", "--diff"), 0)

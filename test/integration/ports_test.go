@@ -94,11 +94,7 @@ func shapeOf(c children) shape {
 
 func waitForShape(t *testing.T, namespace string, want shape) {
 	t.Helper()
-	waitFor(t, func() error {
-		got, err := childrenOf(t.Context(), namespace, "web")
-		if err != nil {
-			return err
-		}
+	waitForWeb(t, namespace, func(got children) error {
 		if got.service == nil || got.policy == nil || got.deployment == nil {
 			return errors.New("children are missing")
 		}

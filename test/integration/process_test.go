@@ -171,7 +171,7 @@ func TestHandoverAfterCleanStop(t *testing.T) {
 func leaseHolder(t *testing.T) string {
 	t.Helper()
 	lease := &coordinationv1.Lease{}
-	must(t, suite.admin.Get(t.Context(), client.ObjectKey{Namespace: operatorNamespace, Name: "nginx-operator.operator.example.com"}, lease))
+	must(t, suite.admin.Get(t.Context(), client.ObjectKey{Namespace: operatorNamespace, Name: harness.LeaseName}, lease))
 	if lease.Spec.HolderIdentity == nil {
 		return ""
 	}

@@ -105,11 +105,7 @@ func TestStoredValuesThatNewRulesRefuse(t *testing.T) {
 		update(t, newInstance(namespace, "web"), func(o *v1alpha2.NginxOperator) {
 			o.Spec.Patches, o.Spec.Nginx, o.Spec.Expose, o.Spec.Monitoring = nil, nil, nil, nil
 		})
-		waitFor(t, func() error {
-			object, err := waitForStatusOnce(t.Context(), namespace, "web")
-			if err != nil {
-				return err
-			}
+		waitForStatus(t, namespace, "web", func(object *v1alpha2.NginxOperator) error {
 			if slices.ContainsFunc(object.Status.Conditions, func(c metav1.Condition) bool { return c.Type == v1alpha2.ConditionOutdated }) {
 				return fmt.Errorf("conditions %+v", object.Status.Conditions)
 			}
@@ -149,11 +145,7 @@ func staysEditable(t *testing.T, namespace string) {
 		o.Spec.Patches = append(o.Spec.Patches, patchOf("Service", "metadata: {labels: {team: shop}}"))
 	})
 	update(t, newObject(namespace, "web"), func(o *v1alpha1.NginxOperator) { o.Spec.ForceRedeploy = "v1alpha1" })
-	waitFor(t, func() error {
-		got, err := childrenOf(t.Context(), namespace, "web")
-		if err != nil {
-			return err
-		}
+	waitForWeb(t, namespace, func(got children) error {
 		if got.service.Annotations["example.com/a"] != "v1alpha2" || got.service.Labels["team"] != "shop" ||
 			got.deployment.Spec.Template.Annotations[wellknown.AnnotationForceRedeploy] != "v1alpha1" {
 			return fmt.Errorf("Service %+v, Pods %+v", got.service.ObjectMeta, got.deployment.Spec.Template.ObjectMeta)

@@ -53,12 +53,11 @@ func TestForgedChildrenAreNotInterpreted(t *testing.T) {
 
 	// If the operator applies a change made after these ConfigMaps, its reconcile has seen them.
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Ports = onPort(9090) })
-	waitFor(t, func() error {
-		now, err := childrenOf(t.Context(), namespace, "web")
-		if err == nil && now.service.Spec.Ports[0].Port != 9090 {
-			err = errors.New("the Service still has another port")
+	waitForWeb(t, namespace, func(now children) error {
+		if now.service.Spec.Ports[0].Port != 9090 {
+			return errors.New("the Service still has another port")
 		}
-		return err
+		return nil
 	})
 	for _, forged := range stored {
 		before := forged.ResourceVersion

@@ -203,11 +203,7 @@ func waitForBlocker(t *testing.T, namespace, reason, message string) {
 	t.Helper()
 	waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, reason)
 	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionFalse, reason)
-	waitFor(t, func() error {
-		object, err := waitForStatusOnce(t.Context(), namespace, "web")
-		if err != nil {
-			return err
-		}
+	waitForStatus(t, namespace, "web", func(object *v1alpha2.NginxOperator) error {
 		if got := object.Status.BlockedBy; len(got) != 1 || got[0].Reason != reason || !strings.Contains(got[0].Message, message) {
 			return fmt.Errorf("blocked by %+v, want %s: %s", got, reason, message)
 		}
@@ -380,21 +376,14 @@ func TestDeletedCopyComesBack(t *testing.T) {
 // the blocked changes, and the operator makes them after the pause.
 func TestPaused(t *testing.T) {
 	t.Parallel()
-	namespace := newNamespace(t)
-	object := newInstance(namespace, "web")
-	object.Spec.Replicas = ptr.To[int32](2)
-	before := serve(t, object)
+	namespace, object, before := newReadyWeb(t, func(s *v1alpha2.NginxOperatorSpec) { s.Replicas = ptr.To[int32](2) })
 	set := func(change func(*v1alpha2.NginxOperatorSpec)) {
 		t.Helper()
 		update(t, object, func(o *v1alpha2.NginxOperator) { change(&o.Spec) })
 	}
 	waits := func(names ...string) {
 		t.Helper()
-		waitFor(t, func() error {
-			object, err := waitForStatusOnce(t.Context(), namespace, "web")
-			if err != nil {
-				return err
-			}
+		waitForStatus(t, namespace, "web", func(object *v1alpha2.NginxOperator) error {
 			want := []v1alpha2.Blocker{{Reason: v1alpha2.ReasonPaused, Message: "spec.paused blocks: " + strings.Join(names, ", ")}}
 			if diff := cmp.Diff(want, object.Status.BlockedBy); diff != "" {
 				return fmt.Errorf("blockedBy (-want +got):\n%s", diff)
@@ -422,18 +411,13 @@ func TestPaused(t *testing.T) {
 	}
 
 	set(func(s *v1alpha2.NginxOperatorSpec) { s.Paused = false })
-	waitFor(t, func() error {
-		got, err := childrenOf(t.Context(), namespace, "web")
-		if err != nil {
-			return err
-		}
+	waitForWeb(t, namespace, func(got children) error {
 		if got.service == nil || got.budget != nil || *got.deployment.Spec.Replicas != 1 || got.policy.Labels[wellknown.LabelInstance] != "web" {
 			return fmt.Errorf("not all is done: %+v", got)
 		}
 		return nil
 	})
-	rollOut(t, namespace, "web")
-	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+	makeReady(t, namespace, "web")
 	waitForNoBlocker(t, namespace)
 
 	set(func(s *v1alpha2.NginxOperatorSpec) { s.Paused = true })

@@ -46,7 +46,7 @@ func TestKilledWhileItRenames(t *testing.T) {
 	for _, name := range names {
 		waitFor(t, func() error { return portOf(t.Context(), namespace, name, "web") })
 	}
-	suite.operator.Kill()
+	must(t, suite.operator.KillLeader(suite.admin))
 	for _, name := range names {
 		if err := bridgeOf(t.Context(), namespace, name); err != nil {
 			t.Fatalf("%s: the operator left nothing behind: %v", name, err)
@@ -79,11 +79,7 @@ func TestKilledWhileItRenames(t *testing.T) {
 // becomes ready does. The EndpointSlice controller, which the test plays, is late.
 func TestBridgeFollowsItsPods(t *testing.T) {
 	t.Parallel()
-	namespace := newNamespace(t)
-	object := newInstance(namespace, "web")
-	object.Spec.Ports = []v1alpha2.Port{{Name: "http", Port: 8080}}
-	create(t, object)
-	waitForChildren(t, namespace, "web")
+	namespace, object, _ := newWeb(t, func(s *v1alpha2.NginxOperatorSpec) { s.Ports = []v1alpha2.Port{{Name: "http", Port: 8080}} })
 	endpoints := endpointsOf(namespace, "web")
 	before, after := newRevision(t, namespace, "web-a"), newRevision(t, namespace, "web-b")
 	setReady := func(pod *corev1.Pod) {

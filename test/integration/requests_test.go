@@ -72,12 +72,11 @@ func TestWritesOfAFirstReconcile(t *testing.T) {
 				want["nginxoperators/status"] += each
 			}
 			for _, name := range names {
-				waitFor(t, func() error {
-					object, err := waitForStatusOnce(t.Context(), namespace, name)
-					if err == nil && !isReady(object) {
-						err = fmt.Errorf("%s is not ready: %+v", name, object.Status.Conditions)
+				waitForStatus(t, namespace, name, func(object *v1alpha2.NginxOperator) error {
+					if !isReady(object) {
+						return fmt.Errorf("%s is not ready: %+v", name, object.Status.Conditions)
 					}
-					return err
+					return nil
 				})
 			}
 
@@ -160,8 +159,7 @@ func TestRequestsForReferences(t *testing.T) {
 	if n := reads(); n != 3 {
 		t.Errorf("%d reads of 3 objects", n)
 	}
-	rollOut(t, namespace, "web")
-	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+	makeReady(t, namespace, "web")
 	want["nginxoperators/status"] = 2
 	waitForWrites(t, audited, namespace, want)
 	if n := reads(); n != 3 {
@@ -215,7 +213,7 @@ func TestRequestsForReferences(t *testing.T) {
 // TestManyNameOneConfigMap verifies that the operator reads a changed ConfigMap once for all
 // objects that reference it.
 func TestManyNameOneConfigMap(t *testing.T) {
-	const referrers = 50
+	const referrers = 12
 	namespace := newNamespace(t)
 	source := references["content"].object(t, namespace)
 	create(t, source)
@@ -275,6 +273,7 @@ func scrape(t *testing.T) string {
 // TestNoWritesAtSteadyState verifies that nothing is written at steady state. This includes a
 // restart of the operator, after which it reconciles every object.
 func TestNoWritesAtSteadyState(t *testing.T) {
+	const objects = 9
 	namespace := newNamespace(t)
 	for _, source := range []client.Object{
 		newConfigMap(namespace, "named", map[string]string{"web.conf": servers}),
@@ -282,7 +281,7 @@ func TestNoWritesAtSteadyState(t *testing.T) {
 	} {
 		create(t, source)
 	}
-	for i := range 20 {
+	for i := range objects {
 		object := newInstance(namespace, fmt.Sprintf("web-%d", i))
 		object.Spec.Replicas = ptr.To(int32(i % 3))
 		if i == 0 {
@@ -295,7 +294,7 @@ func TestNoWritesAtSteadyState(t *testing.T) {
 		}
 		create(t, object)
 	}
-	for i := range 20 {
+	for i := range objects {
 		waitForChildren(t, namespace, fmt.Sprintf("web-%d", i))
 		rollOut(t, namespace, fmt.Sprintf("web-%d", i))
 		waitFor(t, func() error {
@@ -326,7 +325,7 @@ func TestNoWritesAtSteadyState(t *testing.T) {
 	before = writes(t)
 	startNextOperator(t)
 	// A new process does not know whether the children match the spec, so it reads each child once.
-	const children = 3 * 20 // Services, NetworkPolicies, and Deployments
+	const children = 3 * objects // Services, NetworkPolicies, and Deployments
 	waitFor(t, func() error {
 		if n := readsOfChildren(t, audited, namespace); n < children {
 			return fmt.Errorf("%d reads of %d children after a restart", n, children)
@@ -336,7 +335,7 @@ func TestNoWritesAtSteadyState(t *testing.T) {
 	waitForNoWork(t)
 	const becameLeader = 1 // the Event of the leader election
 	if n := writes(t) - before; n > becameLeader {
-		t.Errorf("%d write requests after a restart with %d objects", n, 20)
+		t.Errorf("%d write requests after a restart with %d objects", n, objects)
 	}
 	if n := readsOfChildren(t, audited, namespace); n != children {
 		t.Errorf("%d reads of %d children after a restart", n, children)

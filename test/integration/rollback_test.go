@@ -51,11 +51,7 @@ func newestFailsOf(t *testing.T, namespace, name, number string, status corev1.P
 // runsImage waits until the Deployment has this image and this number of replicas.
 func runsImage(t *testing.T, namespace, image string, replicas int32) {
 	t.Helper()
-	waitFor(t, func() error {
-		got, err := childrenOf(t.Context(), namespace, "web")
-		if err != nil {
-			return err
-		}
+	waitForWeb(t, namespace, func(got children) error {
 		if now := got.deployment.Spec.Template.Spec.Containers[0].Image; now != image || *got.deployment.Spec.Replicas != replicas {
 			return fmt.Errorf("image %q, %d replicas", now, *got.deployment.Spec.Replicas)
 		}
@@ -67,10 +63,7 @@ func runsImage(t *testing.T, namespace, image string, replicas int32) {
 // does not retry it, even after a restart. The last good revision still scales. The operator tries
 // another change, and tries the same one again after the object has changed.
 func TestFailedChangeIsTakenBack(t *testing.T) {
-	namespace := newNamespace(t)
-	object := newInstance(namespace, "web")
-	object.Spec.Config = &v1alpha2.Config{Inline: servers}
-	before := serve(t, object)
+	namespace, object, before := newReadyWeb(t, func(s *v1alpha2.NginxOperatorSpec) { s.Config = &v1alpha2.Config{Inline: servers} })
 	good := must1(waitForStatusOnce(t.Context(), namespace, "web"))(t).Status.LastGoodRevision
 	if good == nil || good.Image != operandImage || !strings.HasSuffix(before.configMaps[0].Name, "-"+good.ConfigHash) {
 		t.Fatalf("last good revision %+v", good)
@@ -95,7 +88,7 @@ func TestFailedChangeIsTakenBack(t *testing.T) {
 	}
 	waitForEvent(t, namespace, corev1.EventTypeWarning, v1alpha2.ReasonRolledBack, 1)
 
-	suite.operator.Kill()
+	must(t, suite.operator.KillLeader(suite.admin))
 	startNextOperator(t)
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Replicas = ptr.To[int32](3) })
 	runsImage(t, namespace, operandImage, 3)
@@ -105,15 +98,13 @@ func TestFailedChangeIsTakenBack(t *testing.T) {
 
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.ForceRedeploy = "again" })
 	runsImage(t, namespace, noSuchImage, 3)
-	waitFor(t, func() error {
-		got, err := waitForStatusOnce(t.Context(), namespace, "web")
-		if err == nil && len(got.Status.FailedRevisions) > 0 {
-			err = errors.New("what was taken back is still remembered")
+	waitForStatus(t, namespace, "web", func(got *v1alpha2.NginxOperator) error {
+		if len(got.Status.FailedRevisions) > 0 {
+			return errors.New("what was taken back is still remembered")
 		}
-		return err
+		return nil
 	})
-	rollOut(t, namespace, "web")
-	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+	makeReady(t, namespace, "web")
 	if now := must1(waitForStatusOnce(t.Context(), namespace, "web"))(t).Status.LastGoodRevision; now.Image != noSuchImage {
 		t.Errorf("last good revision %+v", now)
 	}
@@ -122,10 +113,9 @@ func TestFailedChangeIsTakenBack(t *testing.T) {
 // TestRollbackIsSwitchedOff verifies that automaticRollback false only reports a failure.
 func TestRollbackIsSwitchedOff(t *testing.T) {
 	t.Parallel()
-	namespace := newNamespace(t)
-	object := newInstance(namespace, "web")
-	object.Spec.Rollout = &v1alpha2.Rollout{AutomaticRollback: ptr.To(false)}
-	serve(t, object)
+	namespace, object, _ := newReadyWeb(t, func(s *v1alpha2.NginxOperatorSpec) {
+		s.Rollout = &v1alpha2.Rollout{AutomaticRollback: ptr.To(false)}
+	})
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Image = noSuchImage })
 	runsImage(t, namespace, noSuchImage, 1)
 	newestFails(t, namespace, "2", waitingPod("ErrImagePull", noSuchImage+": not found"))

@@ -72,11 +72,7 @@ func TestFamiliesOfTheService(t *testing.T) {
 		{nil, dual[:1]},
 	} {
 		update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Service = step.form })
-		waitFor(t, func() error {
-			got, err := childrenOf(t.Context(), namespace, "web")
-			if err != nil {
-				return err
-			}
+		waitForWeb(t, namespace, func(got children) error {
 			spec := got.service.Spec
 			if !slices.Equal(spec.IPFamilies, step.want) || len(spec.ClusterIPs) != len(step.want) || spec.ClusterIP != address {
 				return fmt.Errorf("step %d: %v with %v, want %v with %s first", i, spec.IPFamilies, spec.ClusterIPs, step.want, address)
@@ -90,10 +86,7 @@ func TestFamiliesOfTheService(t *testing.T) {
 // another first IP family, until the field is corrected. Only the API server detects this conflict.
 func TestOtherFamilyThanThatOfTheService(t *testing.T) {
 	t.Parallel()
-	namespace := newNamespace(t)
-	object := newInstance(namespace, "web")
-	create(t, object)
-	waitForChildren(t, namespace, "web")
+	namespace, object, _ := newWeb(t, nil)
 	update(t, object, func(o *v1alpha2.NginxOperator) {
 		o.Spec.Service = &v1alpha2.Service{IPFamilies: []corev1.IPFamily{corev1.IPv6Protocol}}
 	})

@@ -23,10 +23,7 @@ func resourceQuantity(value string) *resource.Quantity { return ptr.To(resource.
 // when the spec changes, and True again when the rollout is complete.
 func TestReadyIsTruthful(t *testing.T) {
 	t.Parallel()
-	namespace := newNamespace(t)
-	object := newInstance(namespace, "web")
-	create(t, object)
-	waitForChildren(t, namespace, "web")
+	namespace, object, _ := newWeb(t, nil)
 	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionFalse, v1alpha2.ReasonRolloutInProgress)
 	rollOut(t, namespace, "web")
 	ready := waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
@@ -118,8 +115,7 @@ func TestFailuresOfOperands(t *testing.T) {
 			}
 
 			must(t, suite.admin.Delete(t.Context(), pod, client.GracePeriodSeconds(0)))
-			rollOut(t, namespace, "web")
-			waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+			makeReady(t, namespace, "web")
 			waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionFalse, v1alpha2.ReasonAsExpected)
 			waitForEvent(t, namespace, corev1.EventTypeNormal, "Recovered", 1)
 			if left := must1(waitForStatusOnce(t.Context(), namespace, "web"))(t).Status.BlockedBy; len(left) != 0 {
@@ -153,19 +149,15 @@ func replicaFailure(message string) appsv1.DeploymentStatus {
 // that is scaled to zero is Ready, with a reason that explains why no Pod answers.
 func TestReplicasComeAndGo(t *testing.T) {
 	t.Parallel()
-	namespace := newNamespace(t)
-	object := newInstance(namespace, "web")
-	object.Spec.Replicas = ptr.To[int32](2)
-	serve(t, object)
+	namespace, object, _ := newReadyWeb(t, func(s *v1alpha2.NginxOperatorSpec) { s.Replicas = ptr.To[int32](2) })
 	setDeploymentStatus(t, namespace, "web", func(d *appsv1.Deployment) { d.Status.ReadyReplicas, d.Status.AvailableReplicas = 1, 1 })
 	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionFalse, v1alpha2.ReasonReplicasUnavailable)
 	waitForEvent(t, namespace, corev1.EventTypeWarning, v1alpha2.ReasonReplicasUnavailable, 1)
 
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Replicas = ptr.To[int32](0) })
-	waitFor(t, func() error {
-		got, err := childrenOf(t.Context(), namespace, "web")
-		if err != nil || *got.deployment.Spec.Replicas != 0 {
-			return errors.Join(errors.New("not scaled yet"), err)
+	waitForWeb(t, namespace, func(got children) error {
+		if *got.deployment.Spec.Replicas != 0 {
+			return errors.New("not scaled yet")
 		}
 		return nil
 	})

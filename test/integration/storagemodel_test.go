@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/test/harness/apiserver"
 	"github.com/example/nginx-operator/test/simulation/storage"
 )
 
@@ -114,6 +115,9 @@ func TestStorageModel(t *testing.T) {
 	must(t, model.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))
 	for name, sequence := range modelSequences() {
 		t.Run(name, func(t *testing.T) {
+			if name == "HorizontalPodAutoscaler" {
+				apiserver.Needs(t, "1.37.0", "the generation of a HorizontalPodAutoscaler")
+			}
 			sequence.object.SetNamespace(namespace)
 			want := outcomes(t, suite.admin, sequence)
 			got := outcomes(t, model, sequence)

@@ -11,19 +11,18 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/kustomize/api/krusty"
-	"sigs.k8s.io/kustomize/kyaml/filesys"
-	"sigs.k8s.io/yaml"
 
 	"github.com/example/nginx-operator/api/v1alpha1"
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/bounds"
-	"github.com/example/nginx-operator/internal/operatormanager"
-	"github.com/example/nginx-operator/test/harness/apiserver"
+	"github.com/example/nginx-operator/internal/wellknown"
+	"github.com/example/nginx-operator/test/harness"
 )
 
 // readWithin bounds the time to read one object.
@@ -46,14 +45,21 @@ var valid = map[string]any{
 // case.
 func TestWhatCanBeStoredCanBeRead(t *testing.T) {
 	t.Parallel()
-	environment := apiserver.NewEnvironment()
-	config := must1(environment.Start())(t)
-	t.Cleanup(func() { must(t, environment.Stop()) })
-	config.QPS = -1
-	admin := must1(client.New(config, client.Options{Scheme: operatormanager.NewScheme()}))(t)
-	crd := renderedCRD(t)
-	crd.Spec.Conversion = nil
-	must(t, admin.Create(t.Context(), crd))
+	// In another API group, no webhook and no reconcile of the operator handles the objects.
+	const group = "stored.example.com"
+	crd, scheme := &apiextensionsv1.CustomResourceDefinition{}, runtime.NewScheme()
+	must(t, suite.admin.Get(t.Context(), client.ObjectKey{Name: wellknown.CRDName}, crd))
+	crd.ObjectMeta = metav1.ObjectMeta{Name: crd.Spec.Names.Plural + "." + group}
+	crd.Spec.Group, crd.Spec.Conversion = group, nil
+	for version, kinds := range map[string][]runtime.Object{
+		v1alpha1.GroupVersion.Version: {&v1alpha1.NginxOperator{}, &v1alpha1.NginxOperatorList{}},
+		v1alpha2.GroupVersion.Version: {&v1alpha2.NginxOperator{}, &v1alpha2.NginxOperatorList{}},
+	} {
+		scheme.AddKnownTypes(schema.GroupVersion{Group: group, Version: version}, kinds...)
+		metav1.AddToGroupVersion(scheme, schema.GroupVersion{Group: group, Version: version})
+	}
+	admin := must1(client.New(suite.config, client.Options{Scheme: scheme}))(t)
+	must(t, harness.InstallCRD(t.Context(), suite.admin, crd))
 	for _, version := range crd.Spec.Versions {
 		kind := schema.GroupVersionKind{Group: crd.Spec.Group, Version: version.Name, Kind: crd.Spec.Names.Kind}
 		waitFor(t, func() error {
@@ -72,14 +78,6 @@ func TestWhatCanBeStoredCanBeRead(t *testing.T) {
 	}
 	must(t, admin.List(t.Context(), &v1alpha1.NginxOperatorList{}))
 	must(t, admin.List(t.Context(), &v1alpha2.NginxOperatorList{}))
-}
-
-func renderedCRD(t *testing.T) *apiextensionsv1.CustomResourceDefinition {
-	t.Helper()
-	rendered := must1(krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), "../../config/crd"))(t)
-	crd := &apiextensionsv1.CustomResourceDefinition{}
-	must(t, yaml.Unmarshal(must1(rendered.AsYaml())(t), crd))
-	return crd
 }
 
 // step is one part of the path from the object to a field. around is the schema that contains the

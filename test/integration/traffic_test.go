@@ -200,12 +200,11 @@ func TestNodePortsMove(t *testing.T) {
 		o.Spec.Ports = []v1alpha2.Port{{Name: "http", Port: 80, TargetPort: ptr.To[int32](8080), NodePort: &nodePort}}
 	})
 	has(8080, 80, 8080)
-	waitFor(t, func() error { // the operator writes the Deployment after the Service
-		got, err := childrenOf(t.Context(), namespace, "web")
-		if err == nil && got.deployment.Spec.Template.Annotations[wellknown.AnnotationServicePorts] == "" {
-			err = errors.New("the Pods are those of before")
+	waitForWeb(t, namespace, func(got children) error {
+		if got.deployment.Spec.Template.Annotations[wellknown.AnnotationServicePorts] == "" {
+			return errors.New("the Pods are those of before")
 		}
-		return err
+		return nil
 	})
 	next := newRevision(t, namespace, "web-b")
 	next.pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{
@@ -247,8 +246,7 @@ func TestAddressesOfALoadBalancer(t *testing.T) {
 		})
 	}
 	tells("http://web."+namespace+".svc", node)
-	rollOut(t, namespace, "web")
-	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+	makeReady(t, namespace, "web")
 	waitForMarker(t, namespace)
 	audited := len(audit(t))
 	gets := func(ingress ...corev1.LoadBalancerIngress) {

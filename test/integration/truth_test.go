@@ -34,10 +34,9 @@ func TestPausedWithAnAutoscaler(t *testing.T) {
 				body := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: 4}}
 				options := []client.SubResourceUpdateOption{client.WithSubResourceBody(body), client.FieldOwner("kube-controller-manager")}
 				must(t, suite.admin.SubResource("scale").Update(t.Context(), deployment, options...))
-				waitFor(t, func() error {
-					got, err := childrenOf(t.Context(), namespace, "web")
-					if err != nil || *got.deployment.Spec.Replicas != 4 {
-						return errors.Join(errors.New("not scaled"), err)
+				waitForWeb(t, namespace, func(got children) error {
+					if *got.deployment.Spec.Replicas != 4 {
+						return errors.New("not scaled")
 					}
 					return nil
 				})
@@ -52,10 +51,9 @@ func TestPausedWithAnAutoscaler(t *testing.T) {
 				pause()
 			}
 			rollOut(t, namespace, "web")
-			waitFor(t, func() error {
-				found, err := waitForStatusOnce(t.Context(), namespace, "web")
-				if err != nil || found.Status.ReadyReplicas != 4 || !isReady(found) || len(found.Status.BlockedBy) != 0 {
-					return errors.Join(fmt.Errorf("status %+v", found.Status), err)
+			waitForStatus(t, namespace, "web", func(found *v1alpha2.NginxOperator) error {
+				if found.Status.ReadyReplicas != 4 || !isReady(found) || len(found.Status.BlockedBy) != 0 {
+					return fmt.Errorf("status %+v", found.Status)
 				}
 				return nil
 			})

@@ -218,8 +218,7 @@ expose:
 			t.Parallel()
 			create(t, newInstance(namespace, name))
 			waitForChildren(t, namespace, name)
-			rollOut(t, namespace, name)
-			waitForCondition(t, namespace, name, v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+			makeReady(t, namespace, name)
 			before := must1(childrenOf(t.Context(), namespace, name))(t)
 			object := newInstance(namespace, name)
 			change := func(spec string) {

@@ -116,17 +116,11 @@ func TestWorkloadIsRefused(t *testing.T) {
 // that crashes, and that the status names the container.
 func TestSidecarThatCrashesIsTakenBack(t *testing.T) {
 	t.Parallel()
-	namespace := newNamespace(t)
-	object := newInstance(namespace, "web")
-	serve(t, object)
+	namespace, object, _ := newReadyWeb(t, nil)
 
 	sidecars := func(n int, seconds int32) {
 		t.Helper()
-		waitFor(t, func() error {
-			got, err := childrenOf(t.Context(), namespace, "web")
-			if err != nil {
-				return err
-			}
+		waitForWeb(t, namespace, func(got children) error {
 			if now, settle := len(podOf(got).InitContainers), got.deployment.Spec.MinReadySeconds; now != n || settle != seconds {
 				return fmt.Errorf("%d sidecars, a Pod counts after %d seconds", now, settle)
 			}

@@ -14,8 +14,8 @@ import (
 	"github.com/example/nginx-operator/test/harness"
 )
 
-// init selects the build of a release, without the race detector.
-func init() { race = "-race=false" }
+// init selects the manager without the race detector.
+func init() { program = "test/examples" }
 
 // TestTenThousandPods creates 10,000 Pods with a sidecar. It compares the cost of a change of 100
 // Pods with the cost of the same change among 1,000 Pods. `make bench` runs it. The status must be

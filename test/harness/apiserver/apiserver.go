@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -22,6 +23,8 @@ import (
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
+
+	"github.com/example/nginx-operator/test/harness"
 )
 
 // auditPolicy records the operator's requests without their bodies.
@@ -66,6 +69,14 @@ func Version(ctx context.Context) (*version.Version, error) {
 	}
 	_, number, _ := strings.Cut(strings.TrimSpace(string(out)), " ")
 	return version.ParseSemantic(number)
+}
+
+// Needs skips a test if kube-apiserver is older than the first version with a feature.
+func Needs(t testing.TB, first, feature string) {
+	t.Helper()
+	if found := harness.Must1(Version(t.Context()))(t); found.LessThan(version.MustParseSemantic(first)) {
+		t.Skipf("Kubernetes %s does not have %s, which came with %s", found, feature, first)
+	}
 }
 
 // Start starts an API server with its files in dir. The user is the operator's:

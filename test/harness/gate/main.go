@@ -1,71 +1,56 @@
 // Command gate runs Makefile targets in order until one fails. It prints the duration of each
-// target, the free disk space after it, and the reason for a failure.
+// target, and the processor time that the machine needed for it.
 //
-//	gate [-report FILE]... [-logs DIR] [-finally TARGET] TARGET...
+//	gate [-logs DIR] [-finally TARGET] TARGET...
 //
-// A report is a file that gotestsum writes with --jsonfile. The output lists the slowest tests of
-// all reports. It ends with the last lines of the failed tests, so that the end of a long log shows
-// the reason. The -finally target runs after a failure too, as CI requires. The -logs directory is
-// copied before that.
+// The output ends with the slowest tests and the output of the failed tests, so that the end of a
+// long log shows the reason. Both come from the reports in dist that gotestsum wrote in this run.
+// The -finally target runs after a failure too, as CI requires. The -logs directory is copied
+// before that.
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"slices"
-	"strings"
+	"runtime"
 	"syscall"
 	"time"
 )
 
-// step is a target that ran, with its duration, the free disk space after it in bytes, and its error.
+// step is a target that ran, with its duration, its processor time in seconds, and its error.
 type step struct {
 	target string
 	took   time.Duration
-	free   uint64
+	busy   float64
 	err    error
 }
 
-// reports is a flag that can be repeated.
-type reports []string
-
-func (r *reports) String() string { return strings.Join(*r, " ") }
-
-func (r *reports) Set(value string) error {
-	*r = append(*r, value)
-	return nil
-}
-
-// shown is the number of slowest tests in the output. keptLogs is the directory for the logs of a
-// failed run.
-const (
-	shown    = 20
-	keptLogs = "dist/cluster-logs"
-)
+// keptLogs is the directory for the logs of a failed run.
+const keptLogs = "dist/cluster-logs"
 
 func main() {
-	var files reports
-	flag.Var(&files, "report", "a `file` that gotestsum wrote; may be repeated")
 	logs := flag.String("logs", "", "a `directory` of logs that is copied to "+keptLogs+" after a failure")
 	last := flag.String("finally", "", "a `target` that is made at the end in any case")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	began := time.Now()
-	steps, failure := run(flag.Args(), func(name string) error { return makeTarget(ctx, name) })
-	total := time.Since(began)
-	tests, err := ended(existing(files, began))
-	table(os.Stdout, steps, total, slowest(tests, shown))
-	explain(os.Stdout, tests)
+	steps, err := run(flag.Args(), func(name string) error { return makeTarget(ctx, name) })
 	stop()
-	if err = errors.Join(failure, err); err != nil && *logs != "" {
+	table(os.Stdout, steps)
+	// Without tests, or without gotestsum, the table is all there is to print.
+	if results, readErr := reports("dist", began); readErr == nil && len(results) > 0 {
+		gotestsum(results, "tool", "slowest", "--num=20", "--threshold=5s")
+		gotestsum(results, "--format=none", "--hide-summary=skipped", "--raw-command", "--", "cat")
+	}
+	if err != nil && *logs != "" {
 		err = errors.Join(err, keep(*logs, keptLogs))
 	}
 	if *last != "" {
@@ -81,9 +66,9 @@ func main() {
 func run(targets []string, target func(name string) error) ([]step, error) {
 	var steps []step
 	for _, name := range targets {
-		began := time.Now()
+		began, before := time.Now(), processorTime()
 		err := target(name)
-		steps = append(steps, step{name, time.Since(began), freeSpace(), err})
+		steps = append(steps, step{name, time.Since(began), processorTime() - before, err})
 		if err != nil {
 			return steps, err
 		}
@@ -91,13 +76,15 @@ func run(targets []string, target func(name string) error) ([]step, error) {
 	return steps, nil
 }
 
-// freeSpace returns the free space of the file system in bytes, or 0 if it is not known.
-func freeSpace() uint64 {
-	var found syscall.Statfs_t
-	if err := syscall.Statfs(".", &found); err != nil {
+// processorTime returns the seconds for which the machine's processors were busy since it started.
+// It includes daemons, such as those of the local cluster. It returns 0 if it is not known.
+func processorTime() float64 {
+	var user, nice, system, idle, iowait, irq, softirq float64
+	stat, _ := os.ReadFile("/proc/stat")
+	if _, err := fmt.Sscanf(string(stat), "cpu %f %f %f %f %f %f %f", &user, &nice, &system, &idle, &iowait, &irq, &softirq); err != nil {
 		return 0
 	}
-	return found.Bavail * uint64(found.Bsize) //nolint:gosec // a block has a positive size
+	return (user + nice + system + irq + softirq) / 100
 }
 
 // makeTarget runs make. If ctx ends, make receives SIGTERM, so that the gate can still report.
@@ -115,13 +102,10 @@ func makeTarget(ctx context.Context, name string) error {
 // keep copies a directory of logs. The directory does not exist if the run failed before the
 // cluster started.
 func keep(dir, kept string) error {
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	kept, err := filepath.Abs(kept)
-	if err == nil {
-		err = errors.Join(os.RemoveAll(kept), os.MkdirAll(filepath.Dir(kept), 0o755))
-	}
+	err := errors.Join(os.RemoveAll(kept), os.MkdirAll(filepath.Dir(kept), 0o755))
 	if err == nil {
 		err = exec.Command("cp", "-R", dir, kept).Run()
 	}
@@ -132,48 +116,41 @@ func keep(dir, kept string) error {
 	return nil
 }
 
-// existing returns the reports that were written after since. If a run fails early, older reports
-// are from an earlier run.
-func existing(files []string, since time.Time) []string {
-	var out []string
-	for _, file := range files {
-		if info, err := os.Stat(file); err == nil && info.ModTime().After(since) {
-			out = append(out, file)
-		}
-	}
-	return out
-}
-
-// table prints the steps, the total, and the slowest tests.
-func table(out io.Writer, steps []step, total time.Duration, tests []test) {
-	row := func(seconds float64, what string) { _, _ = fmt.Fprintf(out, "%7.0f s  %s\n", seconds, what) }
-	_, _ = fmt.Fprintln(out, "\nWhere the time went:")
+// table prints the steps and their total.
+func table(out io.Writer, steps []step) {
+	_, _ = fmt.Fprintf(out, "\nWhere the time went, on %d processors:\nseconds  core-seconds  step\n", runtime.NumCPU())
+	total := step{target: "total"}
 	for _, s := range steps {
-		what := s.target
+		total.took, total.busy = total.took+s.took, total.busy+s.busy
+	}
+	for _, s := range append(steps, total) {
 		if s.err != nil {
-			what += " (failed)"
+			s.target += " (failed)"
 		}
-		what += fmt.Sprintf(", %.1f GiB of disk space free", float64(s.free)/(1<<30))
-		row(s.took.Seconds(), what)
-	}
-	row(total.Seconds(), "total")
-	if len(tests) > 0 {
-		_, _ = fmt.Fprintln(out, "\nThe slowest tests:")
-	}
-	for _, one := range tests {
-		row(one.elapsed.Seconds(), one.name())
+		_, _ = fmt.Fprintf(out, "%7.0f  %12.0f  %s\n", s.took.Seconds(), s.busy, s.target)
 	}
 }
 
-// explain prints the last lines of each failed test. If a test has failed subtests, it prints only
-// the subtests.
-func explain(out io.Writer, tests []test) {
-	for _, one := range tests {
-		inner := func(other test) bool {
-			return other.failed && other.pkg == one.pkg && strings.HasPrefix(other.test, one.test+"/")
+// reports returns the content of the reports that were written after since. If a run fails early,
+// older reports are from an earlier run.
+func reports(dir string, since time.Time) ([]byte, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	var out []byte
+	for _, file := range files {
+		info, statErr := os.Stat(file)
+		if statErr == nil && info.ModTime().Before(since) {
+			continue
 		}
-		if one.failed && !slices.ContainsFunc(tests, inner) {
-			_, _ = fmt.Fprintf(out, "\nFailed: %s\n%s", one.name(), strings.Join(one.last, ""))
-		}
+		content, readErr := os.ReadFile(file)
+		out, err = append(out, content...), errors.Join(err, statErr, readErr)
 	}
+	return out, err
+}
+
+// gotestsum prints what gotestsum finds in test results. It exits with an error if a test failed.
+func gotestsum(results []byte, args ...string) {
+	fmt.Println()
+	cmd := exec.Command("bin/gotestsum", args...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(results), os.Stdout, os.Stdout
+	_ = cmd.Run()
 }

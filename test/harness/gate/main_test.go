@@ -51,55 +51,42 @@ func TestMakeTargetIsEnded(t *testing.T) {
 	}
 }
 
-// TestTable checks that the output has each step, the total, the slowest tests of all reports, and
-// the failed tests with their last lines.
+// TestTable checks that the output has each step, the failed step, and the total.
 func TestTable(t *testing.T) {
-	write := func(name string, lines ...string) string {
-		file := filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
+	var out bytes.Buffer
+	table(&out, []step{{"verify", 12 * time.Second, 20, nil}, {"integration", 61 * time.Second, 120.4, errors.New("wrong")}})
+	_, got, _ := strings.Cut(out.String(), "processors:\n")
+	want := `seconds  core-seconds  step
+     12            20  verify
+     61           120  integration (failed)
+     73           140  total
+`
+	if got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
+// TestReports checks that reports of an earlier run do not count.
+func TestReports(t *testing.T) {
+	dir, began := t.TempDir(), time.Now().Add(-time.Minute)
+	for name, written := range map[string]time.Time{"e2e.json": began.Add(-time.Second), "integration.json": began, "unit.json": began} {
+		file := filepath.Join(dir, name)
+		if err := errors.Join(os.WriteFile(file, []byte(name+"\n"), 0o600), os.Chtimes(file, written, written)); err != nil {
 			t.Fatal(err)
 		}
-		return file
 	}
-	unit := write("test.json",
-		`{"Action":"run","Package":"example.com/a/b","Test":"TestRuns"}`,
-		`{"Action":"output","Package":"example.com/a/b","Test":"TestSlow","Output":"text"}`,
-		`{"Action":"pass","Package":"example.com/a/b","Test":"TestSlow","Elapsed":20.4}`,
-		`{"Action":"pass","Package":"example.com/a/b","Test":"TestSlow/part/detail","Elapsed":19}`,
-		`{"Action":"pass","Package":"example.com/a/b","Elapsed":30}`, `no JSON`)
-	e2e := write("e2e.json", `{"Action":"output","Package":"test/e2e","Test":"TestSlower/part","Output":"the reason\n"}`,
-		`{"Action":"output","Package":"test/e2e","Test":"TestSlower","Output":"of the parent\n"}`,
-		`{"Action":"fail","Package":"test/e2e","Test":"TestSlower/part","Elapsed":99.6}`,
-		`{"Action":"fail","Package":"test/e2e","Test":"TestSlower","Elapsed":9}`,
-		`{"Action":"skip","Package":"test/e2e","Test":"TestSkipped","Elapsed":200}`,
-		`{"Action":"pass","Package":"test/e2e","Test":"TestFast","Elapsed":1}`)
-	missing := filepath.Join(t.TempDir(), "none.json")
-	tests, err := ended(existing([]string{unit, e2e, missing}, time.Now().Add(-time.Minute)))
-	if err != nil {
-		t.Fatal(err)
+	if got, err := reports(dir, began); err != nil || string(got) != "integration.json\nunit.json\n" {
+		t.Errorf("got %q, error %v", got, err)
 	}
-	var out bytes.Buffer
-	steps := []step{{"verify", 12 * time.Second, 21 << 30, nil}, {"test", 61 * time.Second, 1 << 29, errors.New("wrong")}}
-	table(&out, steps, 74*time.Second, slowest(tests, 2))
-	explain(&out, tests)
-	want := `
-Where the time went:
-     12 s  verify, 21.0 GiB of disk space free
-     61 s  test (failed), 0.5 GiB of disk space free
-     74 s  total
+}
 
-The slowest tests:
-    100 s  test/e2e TestSlower/part
-     20 s  a/b TestSlow
-
-Failed: test/e2e TestSlower/part
-the reason
-`
-	if out.String() != want {
-		t.Errorf("got%swant%s", out.String(), want)
-	}
-	if old := existing([]string{unit}, time.Now().Add(time.Minute)); len(old) != 0 {
-		t.Errorf("a report of an earlier run counts: %v", old)
+// TestProcessorTime checks that the time grows while a processor is busy.
+func TestProcessorTime(t *testing.T) {
+	before, began := processorTime(), time.Now()
+	for processorTime() == before {
+		if time.Since(began) > time.Minute {
+			t.Fatalf("it is still %f", before)
+		}
 	}
 }
 

@@ -10,9 +10,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -49,9 +46,9 @@ const (
 // operator requests it and checks the result.
 func TestMigrationByTheControlPlane(t *testing.T) {
 	t.Parallel()
-	// Build without the race detector, which makes the conversion of many objects slow.
-	// TestMigrationByTheOperator uses it.
-	m := startMigration(t, buildOperator(t))
+	apiserver.Needs(t, "1.37.0", "storagemigration.k8s.io/v1")
+	// TestMigrationByTheOperator uses the race detector.
+	m := startMigration(t, "test/manager")
 	m.startControllerManager(t)
 	m.run(t, []migrationTest{
 		{"everything is right", testMigration},
@@ -67,7 +64,7 @@ func TestMigrationByTheControlPlane(t *testing.T) {
 // plane has no migrator.
 func TestMigrationByTheOperator(t *testing.T) {
 	t.Parallel()
-	m := startMigration(t, buildOperator(t, "-race"), withoutMigrator(t)...)
+	m := startMigration(t, "test/manager-race", withoutMigrator(t)...)
 	m.run(t, []migrationTest{
 		// This test runs first, so that the others run as if kube-storage-version-migrator was
 		// removed from the cluster.
@@ -87,21 +84,6 @@ func withoutMigrator(t *testing.T) [][2]string {
 		return nil
 	}
 	return [][2]string{{"runtime-config", "storagemigration.k8s.io/v1=false,storagemigration.k8s.io/v1beta1=false"}}
-}
-
-// buildOperator builds the operator's binary.
-func buildOperator(t *testing.T, flags ...string) string {
-	t.Helper()
-	binary := filepath.Join(t.TempDir(), "manager")
-	args := slices.Concat([]string{"build", "-ldflags=-s -w", "-o", binary}, flags, []string{"../../.."})
-	build := exec.CommandContext(t.Context(), "go", args...)
-	if len(flags) > 0 {
-		build.Env = append(os.Environ(), "CGO_ENABLED=1")
-	}
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("failed to build the operator: %v\n%s", err, out)
-	}
-	return binary
 }
 
 type migrationTest struct {
@@ -262,7 +244,7 @@ func (m *migration) createMeanwhile(t *testing.T) (look func(*testing.T)) {
 }
 
 func testMigrationOfRejectedObject(t *testing.T, m *migration) {
-	const name = "web-100"
+	name := storedName(20)
 	rejected := storedNamespace + "/" + name
 	var objects []client.Object
 	for document := range strings.SplitSeq(harness.Refusal(name), "---\n") {
@@ -407,14 +389,19 @@ func testMigrationWithoutMigrator(t *testing.T, m *migration) {
 }
 
 // testMigrationByKilledOperator kills the only replica, so no object can be converted until it is
-// back.
+// back. A slow conversion leaves time to kill the replica before it has rewritten all objects.
 func testMigrationByKilledOperator(t *testing.T, m *migration) {
 	before := m.flip(t)
-	for _, rewritten := range []int{0, migrated / 4, migrated * 9 / 10} {
+	m.relay.delay.Store(int64(100 * time.Millisecond))
+	for _, rewritten := range []int{0, migrated / 4, migrated * 3 / 4} {
 		m.waitForRewritten(t, rewritten)
 		m.kill(t)
+		if m.allStored(t, "v1alpha2") == nil {
+			t.Errorf("all objects were rewritten before the operator was killed, want about %d", rewritten)
+		}
 		m.operator = m.startOperator(t)
 	}
+	m.relay.delay.Store(0)
 	m.migrate(t, before)
 }
 
