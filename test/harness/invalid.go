@@ -11,7 +11,7 @@ import (
 const olderAPIServer = "TEST_ASSET_KUBE_APISERVER"
 
 // invalidValue also has a word after the value, because an older API server may not quote a value.
-var invalidValue = regexp.MustCompile(`Invalid value: (?:(?:"(?:[^"\\]|\\.)*"|-?[\d.]+)(?:: |$))?(?:\w+: )?`)
+var invalidValue = regexp.MustCompile(`(?m)Invalid value: (?:(?:"(?:[^"\\]|\\.)*"|-?[\d.]+)(?:: |$))?(?:\w+: )?`)
 
 // Says reports whether an error of the API server contains a text. Older API servers name the type in
 // place of an invalid value, or another form of it, or one where newer ones have none. Invalid values
@@ -23,13 +23,14 @@ func Says(err error, text string) bool {
 	if !OnOlderAPIServer() {
 		return strings.Contains(err.Error(), text)
 	}
-	return strings.Contains(withoutValues(err.Error()), withoutValues(text))
+	return strings.Contains(WithoutValues(err.Error()), WithoutValues(text))
 }
 
 // OnOlderAPIServer reports whether the tests run on an older API server than that of the newest
 // supported Kubernetes.
 func OnOlderAPIServer() bool { return os.Getenv(olderAPIServer) != "" }
 
-func withoutValues(text string) string {
+// WithoutValues removes the invalid values from messages of the API server.
+func WithoutValues(text string) string {
 	return invalidValue.ReplaceAllString(strings.ReplaceAll(text, "map[string]interface {}", ""), "Invalid value: ")
 }
