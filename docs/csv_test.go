@@ -1,12 +1,15 @@
 package docs_test
 
 import (
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
 // descriptor is a specDescriptor of a ClusterServiceVersion, by which consoles build their forms.
@@ -71,22 +74,35 @@ func TestPickersOfTheBundle(t *testing.T) {
 	}
 }
 
-// The description explains the permissions that an administrator questions, and what the operator can do: it names the field of
-// every feature that the description of 0.3 did not have.
+// The description names fields of the API that exist, those of the main features among them, and each permission that an
+// administrator questions. Its links lead to pages and headings.
 func TestDescriptionOfTheBundle(t *testing.T) {
-	description := strings.Join(strings.Fields(readBundled(t).Spec.Description), " ")
-	for _, words := range []string{
-		"**Secrets in all namespaces (read)**", "**The CRD and its webhook (update)**", "docs/guide/operations.md#watch-some-namespaces",
-		"only cluster administrators to create Pods in its namespace", "Automatic rollback", "an Ingress, or an HTTPRoute", "`spec.autoscaling`",
-		"Files from ConfigMaps and Secrets", "sidecars", "`spec.patches`", "PodMonitor", "canaries", "kubectl plugin",
-	} {
-		if !strings.Contains(description, words) {
-			t.Errorf("the description does not say %q", words)
+	description := readBundled(t).Spec.Description
+	var named []string
+	for _, field := range regexp.MustCompile("`spec\\.(\\w+)").FindAllStringSubmatch(description, -1) {
+		named = append(named, field[1])
+	}
+	fields := jsonNames(reflect.TypeFor[v1alpha2.NginxOperatorSpec]())
+	for _, name := range named {
+		if !slices.Contains(fields, name) {
+			t.Errorf("the description names spec.%s, which does not exist", name)
 		}
 	}
-	anchor := regexp.MustCompile(`operations\.md#([a-z-]+)`).FindStringSubmatch(description)
-	heading := "\n### " + strings.ReplaceAll(anchor[1], "-", " ") + "\n"
-	if !strings.Contains(strings.ToLower(read(t, "docs/guide/operations.md")), heading) {
-		t.Errorf("docs/guide/operations.md has no heading %q", heading)
+	for _, name := range []string{"autoscaling", "files", "patches", "tls"} {
+		if !slices.Contains(named, name) {
+			t.Errorf("the description does not name spec.%s", name)
+		}
+	}
+
+	_, permissions, _ := strings.Cut(description, "\n## Permissions\n")
+	for _, resources := range []string{"Secrets", "CRD", "Webhook configurations", "Deployments"} {
+		if !regexp.MustCompile(`(?m)^\* \*\*[^*]*` + resources).MatchString(permissions) {
+			t.Errorf("no item of the permissions names %s", resources)
+		}
+	}
+	for _, link := range regexp.MustCompile(`/blob/main/([^)#]+)#?([^)]*)\)`).FindAllStringSubmatch(description, -1) {
+		if page := read(t, link[1]); link[2] != "" && !anchors(page)[link[2]] {
+			t.Errorf("%s has no heading %q", link[1], link[2])
+		}
 	}
 }
