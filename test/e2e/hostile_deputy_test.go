@@ -4,21 +4,25 @@ package e2e
 // namespace.
 //
 //   - The operator sends no request about that namespace.
-//   - The answers do not reveal the contents of the namespace.
+//   - The answers are the same as those about an empty namespace.
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
+	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/internal/webhook"
+	"github.com/example/nginx-operator/test/stranger/attack"
 )
 
 // deputySpecs returns specs with errors that the API server would report: in the Service, the
@@ -37,55 +41,66 @@ func deputySpecs(nodePort int32) []string {
 
 // strangerDeputy posts reviews of objects in another namespace from a Pod without a token, in the
 // name of several users.
-func strangerDeputy(t *testing.T, from *stranger) {
+func strangerDeputy(t *testing.T, from attack.Dial) {
 	t.Helper()
-	victim := newNamespace(t, restricted)
-	// The namespace has no instance, so only a review can cause a request about it.
-	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: victim, Name: "web"}}
-	service.Spec.Type, service.Spec.Ports = corev1.ServiceTypeNodePort, []corev1.ServicePort{{Port: 80}}
-	must(t, suite.admin.Create(t.Context(), service))
+	victim, empty := newNamespace(t, restricted), newNamespace(t, restricted)
+	// The namespaces have no instance, so only a review can cause a request about them.
+	service := func(namespace string) *corev1.Service {
+		object := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"}}
+		object.Spec.Type, object.Spec.Ports = corev1.ServiceTypeNodePort, []corev1.ServicePort{{Port: 80}}
+		return object
+	}
+	taken, free := service(victim), service(empty)
+	must(t, suite.admin.Create(t.Context(), taken))
+	must(t, suite.admin.Create(t.Context(), free))
+	must(t, suite.admin.Delete(t.Context(), free))
+	if err := suite.admin.Create(t.Context(), service(victim), client.DryRunAll); !apierrors.IsAlreadyExists(err) {
+		t.Errorf("the Service can be created again, so the answers show nothing: %v", err)
+	}
 
 	user := operatorUser()
-	poster, last := from.client(), ""
 	for _, path := range []string{webhook.PathValidate, webhook.PathDefault, webhook.PathV1alpha1} {
 		for _, as := range []string{"", user, "system:admin"} {
-			for _, spec := range deputySpecs(service.Spec.Ports[0].NodePort) {
-				last = postAdmission(t, poster, path, victim, as, spec)
-				for _, secret := range []string{"allocated", "already exists", "quota", "PodDisruptionBudget: spec"} {
-					if strings.Contains(last, secret) {
-						t.Errorf("%s: the answer says %q: %s", path, secret, last)
-					}
+			var last string
+			about := deputySpecs(taken.Spec.Ports[0].NodePort)
+			for i, spec := range deputySpecs(free.Spec.Ports[0].NodePort) {
+				last = askDeputy(t, from, path, taken, as, about[i])
+				if want := askDeputy(t, from, path, free, as, spec); last != want {
+					t.Errorf("%s: the answer depends on the namespace: %s, for an empty one: %s", path, last, want)
 				}
 			}
-		}
-		if path == webhook.PathValidate && !strings.Contains(last, "spec.podTemplate.tolerations[0].operator") {
-			t.Errorf("the Pod template is not validated, that shows nothing: %s", last)
+			if path == webhook.PathValidate && !refusesToleration(t, last) {
+				t.Errorf("the Pod template is not validated, that shows nothing: %s", last)
+			}
 		}
 	}
-	if suite.local {
-		for _, request := range requestsAbout(t, victim, user) {
-			t.Errorf("the operator asks about the namespace of the reviews: %s", request)
-		}
+	for _, request := range requestsAbout(t, victim, user) {
+		t.Errorf("the operator asks about the namespace of the reviews: %s", request)
 	}
 }
 
-// postAdmission posts a review of the creation of an object, and returns the answer.
-func postAdmission(t *testing.T, poster *http.Client, path, namespace, as, spec string) string {
+// askDeputy posts a review of an object next to a Service, and returns the answer without the
+// Service's namespace and node port.
+func askDeputy(t *testing.T, from attack.Dial, path string, service *corev1.Service, as, spec string) string {
 	t.Helper()
-	review := fmt.Sprintf(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"a","operation":"CREATE",`+
-		`"namespace":%[1]q,"name":"web","userInfo":{"username":%[2]q,"groups":["system:masters"]},`+
-		`"kind":{"group":"operator.example.com","version":"v1alpha2","kind":"NginxOperator"},`+
-		`"object":{"apiVersion":"operator.example.com/v1alpha2","kind":"NginxOperator",`+
-		`"metadata":{"namespace":%[1]q,"name":"web"},"spec":%[3]s}}}`, namespace, as, spec)
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, webhookURL(path), strings.NewReader(review))
-	must(t, err)
-	request.Header.Set("Content-Type", "application/json")
-	response, err := poster.Do(request)
-	must(t, err)
-	defer func() { _ = response.Body.Close() }()
-	body, err := io.ReadAll(response.Body)
-	must(t, err)
-	return string(body)
+	body := attack.Review(service.Namespace, as, spec)
+	code, answer, err := attack.Post(t.Context(), from, webhookURL(path), strings.NewReader(body), int64(len(body)))
+	if err != nil || code != http.StatusOK {
+		t.Fatalf("a review is answered with %d: %v: %s", code, err, answer)
+	}
+	return strings.NewReplacer(service.Namespace, "NAMESPACE", fmt.Sprint(service.Spec.Ports[0].NodePort), "PORT").Replace(string(answer))
+}
+
+// refusesToleration reports whether an answer has the error of the API server about the Pod
+// template of the last of deputySpecs.
+func refusesToleration(t *testing.T, answer string) bool {
+	t.Helper()
+	review := admissionv1.AdmissionReview{}
+	must(t, json.Unmarshal([]byte(answer), &review))
+	result := review.Response.Result
+	return result != nil && result.Details != nil && slices.ContainsFunc(result.Details.Causes, func(cause metav1.StatusCause) bool {
+		return cause.Field == "spec.podTemplate.tolerations[0].operator" && cause.Type == metav1.CauseTypeFieldValueNotSupported
+	})
 }
 
 // requestsAbout returns the requests of a user about a namespace from the audit log, including dry

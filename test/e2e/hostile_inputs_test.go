@@ -14,6 +14,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
@@ -26,12 +27,12 @@ import (
 // victimName is the name of an instance of the tenant, which the tenant attacks.
 const victimName = "victim"
 
-// attack has objects of one malicious kind. The API server must store atLeast of them, or the test
-// shows nothing.
-type attack struct {
+// writtenAttack has objects of one malicious kind. The API server must refuse all of them with such an
+// error, or store all of them if refused is nil.
+type writtenAttack struct {
 	name    string
 	objects []client.Object
-	atLeast int
+	refused func(error) bool
 }
 
 // forgedRecords are invalid values of wellknown.AnnotationLastDeclared.
@@ -43,17 +44,16 @@ func manyFinalizers() string {
 	return `{"metadata":{"finalizers":[` + strings.TrimSuffix(strings.Repeat(`"a",`, 43000), ",") + `]}}`
 }
 
-// attacks returns all attacks. The names of their objects have a prefix. object is an instance in
-// another namespace.
-func attacks(t *testing.T, prefix string, object *v1alpha2.NginxOperator) []attack {
+// attacks returns the attacks that do not depend on admission. The names of their objects have a
+// prefix. object is an instance in another namespace.
+func attacks(t *testing.T, prefix string, object *v1alpha2.NginxOperator) []writtenAttack {
 	t.Helper()
-	return []attack{
-		{"records that are none", recordObjects(prefix), len(forgedRecords)},
-		{"quantities", quantityObjects(prefix), 0},
-		{"configurations in ConfigMaps", configurationObjects(prefix), len(configurations)},
-		{"annotations of v1alpha1", keptObjects(prefix), 0},
-		{"a key that never ends", keyObjects(t, prefix), 2},
-		{"labels and owners that are not theirs", forgedObjects(prefix, object), 8},
+	return []writtenAttack{
+		{"records that are none", recordObjects(prefix), nil},
+		{"quantities", quantityObjects(prefix), apierrors.IsInvalid},
+		{"configurations in ConfigMaps", configurationObjects(prefix), nil},
+		{"a key that never ends", keyObjects(t, prefix), nil},
+		{"labels and owners that are not theirs", forgedObjects(prefix, object), nil},
 	}
 }
 
@@ -121,15 +121,12 @@ func nestedNames(depth, length, directives int) string {
 	return strings.Repeat(strings.Repeat("n", length)+"{", depth) + strings.Repeat("a;", directives) + strings.Repeat("}", depth)
 }
 
-// referrers is the number of instances that reference each ConfigMap.
-const referrers = 7
-
 func configurationObjects(prefix string) []client.Object {
 	var out []client.Object
 	for name, text := range configurations {
 		name = prefix + "-" + name
 		out = append(out, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{v1alpha2.DefaultConfigKey: text}})
-		for i := range referrers {
+		for i := range scaled(2, 7) {
 			object := nginxOperator(fmt.Sprintf("%s-%d", name, i))
 			spec := object.Object["spec"].(map[string]any)
 			spec["config"] = map[string]any{"configMapRef": map[string]any{"name": name}}
@@ -144,14 +141,15 @@ func configurationObjects(prefix string) []client.Object {
 }
 
 // keptObjects returns v1alpha1 objects with invalid values of the annotation for v1alpha2 fields.
-func keptObjects(prefix string) []client.Object {
+// Their conversion needs the operator, whose admission refuses them.
+func keptObjects() []client.Object {
 	var out []client.Object
 	for i, kept := range []string{
 		"null", "[]", "1", `{"spec":1}`, strings.Repeat("[", 200000), strings.Repeat(`{"a":`, 40000),
 		`{"resources":{"requests":{"cpu":"1e-1000000000"}}}`,
 		`{"spec":{"resources":{"limits":{"cpu":"1e1000000000"}}}}`,
 	} {
-		object := objectOf(v1alpha2.GroupVersion.Group+"/"+older, "NginxOperator", fmt.Sprintf("%s-kept-%d", prefix, i))
+		object := objectOf(v1alpha2.GroupVersion.Group+"/"+older, "NginxOperator", fmt.Sprintf("kept-%d", i))
 		object.SetAnnotations(map[string]string{wellknown.AnnotationV1alpha2: kept})
 		object.Object["spec"] = map[string]any{"replicas": int64(0)}
 		out = append(out, object)
@@ -159,17 +157,10 @@ func keptObjects(prefix string) []client.Object {
 	return out
 }
 
-// labelled is the number of ConfigMaps with as many labels as fit. allLabelled is the number in the
-// full run.
-const labelled, allLabelled = 20, 60
-
+// labelObjects returns ConfigMaps with as many labels as fit.
 func labelObjects() []client.Object {
-	count := labelled
-	if suite.full {
-		count = allLabelled
-	}
 	var out []client.Object
-	for i := range count {
+	for i := range scaled(10, 60) {
 		labels := childLabels("nobody")
 		for n := range 17000 {
 			labels[fmt.Sprintf("example.com/label-%d", n)] = fmt.Sprintf("value-%d-%d", i, n)

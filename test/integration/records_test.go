@@ -81,23 +81,32 @@ func TestHostileRecordsOfChildren(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
 	create(t, newInstance(namespace, "web"))
-	service := waitForChildren(t, namespace, "web").service
-	record, port := service.Annotations[wellknown.AnnotationLastDeclared], service.Spec.Ports[0].Port
-	for _, hostile := range hostileRecords {
-		update(t, service, func(s *corev1.Service) {
-			s.Annotations[wellknown.AnnotationLastDeclared], s.Annotations["example.com/theirs"] = hostile, "1"
-			s.Spec.Ports[0].Port = 9999
-		})
-		waitFor(t, func() error {
-			must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(service), service))
-			ports, now := service.Spec.Ports, service.Annotations[wellknown.AnnotationLastDeclared]
-			if now != record || len(ports) != 1 || ports[0].Port != port {
-				return fmt.Errorf("after %.60s: ports %+v, record %.60s", hostile, ports, now)
+	got := waitForChildren(t, namespace, "web")
+	port := got.service.Spec.Ports[0].Port
+	for _, child := range []client.Object{got.service, got.policy, got.deployment} {
+		record := child.GetAnnotations()[wellknown.AnnotationLastDeclared]
+		for _, hostile := range hostileRecords {
+			update(t, child, func(o client.Object) {
+				o.GetAnnotations()[wellknown.AnnotationLastDeclared], o.GetAnnotations()["example.com/theirs"] = hostile, "1"
+				o.GetLabels()[wellknown.LabelPartOf] = "theirs"
+				if service, ok := o.(*corev1.Service); ok {
+					service.Spec.Ports[0].Port = 9999
+				}
+			})
+			waitFor(t, func() error {
+				must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(child), child))
+				part, now := child.GetLabels()[wellknown.LabelPartOf], child.GetAnnotations()[wellknown.AnnotationLastDeclared]
+				if now != record || part != wellknown.OperatorName {
+					return fmt.Errorf("after %.60s: %T is part of %s, record %.60s", hostile, child, part, now)
+				}
+				if ports := got.service.Spec.Ports; len(ports) != 1 || ports[0].Port != port {
+					return fmt.Errorf("after %.60s: ports %+v", hostile, ports)
+				}
+				return nil
+			})
+			if child.GetAnnotations()["example.com/theirs"] != "1" {
+				t.Errorf("after %.60s: an annotation of others is gone from %T", hostile, child)
 			}
-			return nil
-		})
-		if service.Annotations["example.com/theirs"] != "1" {
-			t.Errorf("after %.60s: an annotation of others is gone", hostile)
 		}
 	}
 	stillRuns(t)

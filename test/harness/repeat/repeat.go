@@ -3,6 +3,8 @@ package repeat
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 	"time"
 )
@@ -17,6 +19,14 @@ type Counts struct {
 	// and LastAfter are the times from the start until these errors.
 	First, Last           error
 	FirstAfter, LastAfter time.Duration
+}
+
+// AtLeast returns an error if fewer than n calls succeeded.
+func (c Counts) AtLeast(n int) error {
+	if done := c.Total - c.Failed; done < n {
+		return errors.Join(fmt.Errorf("%d of %d calls succeeded, want at least %d", done, c.Total, n), c.Last)
+	}
+	return nil
 }
 
 // Calls calls functions repeatedly until it is stopped, and counts the results.

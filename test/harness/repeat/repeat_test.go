@@ -26,6 +26,9 @@ func TestCalls(t *testing.T) {
 		if got := r.Counts(); got.Total != 6 || got.Failed != 2 {
 			t.Errorf("meanwhile %+v", got)
 		}
+		if enough, tooFew := r.Counts().AtLeast(4), r.Counts().AtLeast(5); enough != nil || !errors.Is(tooFew, wrong) {
+			t.Errorf("at least 4: %v, at least 5: %v", enough, tooFew)
+		}
 		want := Counts{
 			Total: 7, Failed: 2, Slowest: 2 * time.Second,
 			First: wrong, Last: wrong, FirstAfter: 11 * time.Second, LastAfter: 21 * time.Second,

@@ -1,0 +1,103 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/test/harness"
+)
+
+// largeWriters is the number of concurrent writers of objects that keep the API server busy for
+// seconds. smallWriters is the number for other objects.
+const largeWriters, smallWriters = 4, 16
+
+// tenant is the attacker: a ServiceAccount with the ClusterRole edit in one namespace.
+type tenant struct {
+	client.Client
+	namespace string
+}
+
+func newTenant(t *testing.T) *tenant {
+	t.Helper()
+	namespace := newNamespace(t, restricted)
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "tenant"}}
+	must(t, suite.admin.Create(t.Context(), account))
+	kubectl(t, "create", "rolebinding", "tenant", "-n", namespace, "--clusterrole=edit", "--serviceaccount="+namespace+":tenant")
+	token := &authenticationv1.TokenRequest{}
+	must(t, suite.admin.SubResource("token").Create(t.Context(), account, token))
+	config, err := ctrl.GetConfig()
+	must(t, err)
+	config = rest.AnonymousClientConfig(config)
+	config.BearerToken, config.QPS, config.WarningHandler = token.Status.Token, -1, rest.NoWarnings{}
+	api, err := client.New(config, client.Options{Scheme: operatormanager.NewScheme()})
+	must(t, err)
+	me := &tenant{api, namespace}
+	waitFor(t, namespace, "the RBAC permissions of the tenant", patience, func(ctx context.Context) error {
+		return me.List(ctx, &v1alpha2.NginxOperatorList{}, client.InNamespace(namespace))
+	})
+	return me
+}
+
+// strike writes the objects of an attack. The API server has to store each, or to refuse each. A
+// busy API server may need several attempts.
+func (a *tenant) strike(t *testing.T, attack writtenAttack) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	err := harness.InParallel(ctx, largeWriters, len(attack.objects), func(ctx context.Context, i int) error {
+		object := attack.objects[i]
+		object.SetNamespace(a.namespace)
+		return eventually(ctx, func(ctx context.Context) error {
+			err := a.Create(ctx, object)
+			switch {
+			case attack.refused == nil:
+				err = client.IgnoreAlreadyExists(err)
+			case err == nil:
+				err = errors.New("it is stored")
+			case attack.refused(err):
+				return nil
+			}
+			if err != nil {
+				err = fmt.Errorf("%s: %T %s: %w", attack.name, object, object.GetName(), err)
+			}
+			return err
+		})
+	})
+	if err != nil {
+		fatal(t, a.namespace, "that shows nothing: %v", err)
+	}
+}
+
+// deleteChildren deletes a child of an instance each time that the operator has recreated it.
+func (a *tenant) deleteChildren(t *testing.T) {
+	t.Helper()
+	newInstance(t, a.namespace, victimName, 1)
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: victimName}}
+	for range scaled(10, 50) {
+		waitFor(t, a.namespace, "a child to delete", patience, func(ctx context.Context) error { return a.Delete(ctx, service.DeepCopy()) })
+	}
+}
+
+// createMany creates many small objects concurrently.
+func (a *tenant) createMany(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	// The request to a busy API server may time out.
+	must(t, harness.InParallel(ctx, smallWriters, scaled(100, 1000), func(ctx context.Context, i int) error {
+		return eventually(ctx, func(ctx context.Context) error {
+			return client.IgnoreAlreadyExists(a.Create(ctx, newObject(a.namespace, fmt.Sprintf("small-%d", i), 0)))
+		})
+	}))
+}
