@@ -47,7 +47,12 @@ var binary string
 
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
-	code, err := run(m)
+	code, err := 0, error(nil)
+	if attacks := os.Getenv(attackVariable); attacks != "" {
+		err = attackUntilEOF(attacks)
+	} else {
+		code, err = run(m)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
@@ -118,7 +123,7 @@ type environment struct {
 	deleting []string
 }
 
-func newEnvironment(t *testing.T) *environment {
+func newEnvironment(t *testing.T, configure ...func(*envtest.Environment)) *environment {
 	t.Helper()
 	e := &environment{dir: t.TempDir()}
 	service, err := harness.NewService()
@@ -126,6 +131,9 @@ func newEnvironment(t *testing.T) *environment {
 	t.Cleanup(service.Close)
 	e.service = service
 	control := apiserver.NewEnvironment()
+	for _, f := range configure {
+		f(control)
+	}
 	// Each object has a Service, and the default range has only 254 addresses.
 	control.ControlPlane.GetAPIServer().Configure().Set("service-cluster-ip-range", "10.0.0.0/14")
 	config, err := control.Start()

@@ -10,13 +10,13 @@ import (
 	"github.com/example/nginx-operator/test/harness"
 )
 
-// startOperator starts the operator with the settings of the manifests and waits until it is ready.
-// The cleanup of the test kills it.
-func (e *environment) startOperator(t *testing.T) *harness.Manager {
+// startOperator starts the operator with the settings of the manifests, and more arguments, and
+// waits until it is ready. The cleanup of the test kills it.
+func (e *environment) startOperator(t *testing.T, args ...string) *harness.Manager {
 	t.Helper()
 	operator, err := harness.StartManager(harness.ManagerOptions{
 		Binary: binary, Kubeconfig: e.kubeconfig, Namespace: operatorNamespace, Dir: e.dir, Service: e.service,
-		Args: []string{"--leader-elect", "--leader-election-namespace=" + operatorNamespace},
+		Args: append(args, "--leader-elect", "--leader-election-namespace="+operatorNamespace),
 		Env:  []string{"RELATED_IMAGE_NGINX=" + operandImage},
 	})
 	must(t, err)
@@ -25,9 +25,9 @@ func (e *environment) startOperator(t *testing.T) *harness.Manager {
 }
 
 // startLeader starts the operator and waits until it leads. No other operator may be running.
-func (e *environment) startLeader(t *testing.T) *harness.Manager {
+func (e *environment) startLeader(t *testing.T, args ...string) *harness.Manager {
 	t.Helper()
-	p := e.startOperator(t)
+	p := e.startOperator(t, args...)
 	waitFor(t, 30*time.Second, func() error {
 		if e.leader(t) == "" {
 			return errors.New("nobody leads")
