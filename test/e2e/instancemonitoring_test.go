@@ -31,7 +31,7 @@ import (
 	"github.com/example/nginx-operator/test/monitoring"
 )
 
-func testInstanceMonitoring(t *testing.T) {
+func testInstanceMonitoring(t *testing.T, token string) {
 	namespace := newNamespace(t, restricted)
 	object := newObject(namespace, "web", 2)
 	object.Spec.Nginx = &v1alpha2.Nginx{WorkerProcesses: ptr.To[int32](1), WorkerConnections: ptr.To[int32](64)}
@@ -59,7 +59,7 @@ func testInstanceMonitoring(t *testing.T) {
 			suite.admin.Get(ctx, client.ObjectKeyFromObject(object), rule))
 	})
 
-	prometheus := startInstancePrometheus(t, rule)
+	prometheus := startInstancePrometheus(t, rule, token)
 	waitFor(t, namespace, "the metrics of both Pods", patience, func(ctx context.Context) error {
 		return hasValue(ctx, prometheus, fmt.Sprintf(`sum(nginx_up{namespace=%q, app_kubernetes_io_instance="web"})`, namespace), 2)
 	})
@@ -99,12 +99,12 @@ func installPrometheusOperatorAPI(t *testing.T) {
 
 // startInstancePrometheus starts Prometheus with the alerts of an instance and with the documented
 // scrape configurations of instances and the operator. Alerts fire without delay.
-func startInstancePrometheus(t *testing.T, rule *monitoringv1.PrometheusRule) *harness.Prometheus {
+func startInstancePrometheus(t *testing.T, rule *monitoringv1.PrometheusRule, token string) *harness.Prometheus {
 	t.Helper()
 	config := documentedScrape(t, "nginx")
 	jobs := config["scrape_configs"].([]any)
 	jobs[0].(map[string]any)["kubernetes_sd_configs"].([]any)[0].(map[string]any)["kubeconfig_file"] = os.Getenv("KUBECONFIG")
-	config["scrape_configs"] = append(jobs, operatorScrape(t, suite.operatorNamespace)["scrape_configs"].([]any)...)
+	config["scrape_configs"] = append(jobs, operatorScrape(t, suite.operatorNamespace, token)["scrape_configs"].([]any)...)
 	return startPrometheusWith(t, config, &rule.Spec)
 }
 

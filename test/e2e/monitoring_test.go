@@ -63,10 +63,20 @@ func whileWell(selector monitoring.Selector) string {
 	return selector.Text
 }
 
+// testMonitoring installs the access to the metrics once.
 func testMonitoring(t *testing.T) {
+	token := filepath.Join(t.TempDir(), "token")
+	must(t, os.WriteFile(token, installAccess(t, suite.operatorNamespace), 0o600))
+	inParallel(t, "of", map[string]func(*testing.T){
+		"the operator": func(t *testing.T) { testOperatorMonitoring(t, token) },
+		"instances":    func(t *testing.T) { testInstanceMonitoring(t, token) },
+	})
+}
+
+func testOperatorMonitoring(t *testing.T, token string) {
 	operator := suite.operatorNamespace
 	namespace := newNamespace(t, restricted)
-	prometheus := startPrometheus(t, operator)
+	prometheus := startPrometheusWith(t, operatorScrape(t, operator, token), &harness.Must1(monitoring.Rules(suite.repository))(t).Spec)
 	began := time.Now()
 	waitFor(t, operator, "the metrics of both replicas", patience, func(ctx context.Context) error {
 		return hasValue(ctx, prometheus, `sum(up{job="nginx-operator"})`, 2)
@@ -103,21 +113,11 @@ func testMonitoring(t *testing.T) {
 	t.Logf("FIGURE monitoring: %s ends %s after the instance is Ready", alert, seconds(took))
 }
 
-// startPrometheus starts Prometheus with the operator's alerts and the documented scrape
-// configurations. Alerts fire without delay.
-func startPrometheus(t *testing.T, operator string) *harness.Prometheus {
-	t.Helper()
-	config := operatorScrape(t, operator)
-	return startPrometheusWith(t, config, &harness.Must1(monitoring.Rules(suite.repository))(t).Spec)
-}
-
 // operatorScrape returns the documented scrape configurations of the operator and of the API
-// server. Prometheus authenticates to the operator with the ServiceAccount of config/monitoring,
-// and to the API server with the administrator's certificate.
-func operatorScrape(t *testing.T, operator string) map[string]any {
+// server. Prometheus authenticates to the operator with a token in a file, and to the API server with
+// the administrator's certificate.
+func operatorScrape(t *testing.T, operator, token string) map[string]any {
 	t.Helper()
-	token := filepath.Join(t.TempDir(), "token")
-	must(t, os.WriteFile(token, installAccess(t, operator), 0o600))
 	config := documentedScrape(t, monitoring.Job)
 	job := config["scrape_configs"].([]any)[0].(map[string]any)
 	job["authorization"].(map[string]any)["credentials_file"] = token

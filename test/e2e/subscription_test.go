@@ -26,7 +26,7 @@ import (
 func TestSubscription(t *testing.T) {
 	installBySubscription(t)
 	// These tests use separate objects, so they run in parallel.
-	inParallel(t, "instances", map[string]func(*testing.T){
+	instances := map[string]func(*testing.T){
 		"catalog":        testCatalog,
 		"upgradeable":    testUpgradeable,
 		"metrics":        testMetrics,
@@ -41,7 +41,7 @@ func TestSubscription(t *testing.T) {
 		"delete":         testDelete,
 		"force redeploy": testForceRedeploy,
 		"plugin":         testPlugin,
-	})
+	}
 	// These tests mostly wait until Pods have drained. They do not run with the others, because
 	// their load clients would compete with them for CPU time.
 	underLoad := map[string]func(*testing.T){
@@ -49,18 +49,18 @@ func TestSubscription(t *testing.T) {
 		"rollback": testRollback,
 		"ports":    testFieldsOfPorts,
 	}
-	if suite.local { // other clusters may lack the images or the metrics API
+	if suite.local { // other clusters may lack the images, the metrics API, or a readable audit log
+		instances["requests"] = testRequests
 		underLoad["nginx of Debian"] = func(t *testing.T) { testNginxVersion(t, defaultSuite) }
 		underLoad["autoscaling"] = testAutoscaling
 	}
+	inParallel(t, "instances", instances)
 	inParallel(t, "under load", underLoad)
-	// These tests measure, or change the operator itself, so they run one after another.
 	if suite.local {
 		t.Log("FIGURE " + proxyDelay(t.Context()))
-		t.Run("requests", testRequests)
 		t.Run("monitoring", testMonitoring)
-		t.Run("monitoring of instances", testInstanceMonitoring)
 	}
+	// These tests change the operator itself, so they run one after another.
 	t.Run("certificate of the webhooks", testWebhookCertificate)
 	t.Run("rollout of a release", func(t *testing.T) { testFleetRollout(t, 6) })
 	t.Run("leader stops", testLeaderStops)
