@@ -144,7 +144,8 @@ func TestCertManager(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := host.WriteFile(filepath.Join(chart, "Chart.yaml"), bytes.ReplaceAll(template, []byte("v0.1.0"), []byte(version)), 0o600); err != nil {
+	template = bytes.ReplaceAll(template, []byte("v0.1.0"), []byte(version))
+	if err := host.WriteFile(filepath.Join(chart, "Chart.yaml"), template, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	helmtest.Compare(t, l, "cert-manager.yaml", certManagerName, chart, "startupapicheck.enabled=false")
