@@ -59,7 +59,7 @@ func TestSteps(t *testing.T) {
 		{Section: "Title", Script: "kubectl apply -f a", Commands: []string{"kubectl apply -f a"}},
 		{
 			Section: "Title", Script: "kubectl get foos", Commands: []string{"kubectl get foos"},
-			Answer: "NAME     UP     AGE\nfoo-01   true   2m3s",
+			Answer: "NAME     UP     AGE\nfoo-01   true   2m3s\n",
 		},
 		{Section: "Title", Script: "date", Commands: []string{"date"}, Answer: "2026-01-02T03:04:05Z\n"},
 	}

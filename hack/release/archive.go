@@ -56,7 +56,8 @@ func tarball(files []packed) ([]byte, error) {
 	err := pack(files, func(file packed) (io.Writer, error) {
 		return archive, archive.WriteHeader(&tar.Header{Name: file.name, Mode: int64(file.mode), Size: int64(len(file.content))})
 	})
-	return out.Bytes(), errors.Join(err, archive.Close(), compressor.Close())
+	err = errors.Join(err, archive.Close(), compressor.Close())
+	return out.Bytes(), err
 }
 
 // zipped returns a zip archive of the files.
@@ -68,7 +69,8 @@ func zipped(files []packed) ([]byte, error) {
 		header.SetMode(file.mode)
 		return archive.CreateHeader(header)
 	})
-	return out.Bytes(), errors.Join(err, archive.Close())
+	err = errors.Join(err, archive.Close())
+	return out.Bytes(), err
 }
 
 // pack writes the files to an archive. add starts the next file.

@@ -3,8 +3,6 @@ package main
 import (
 	"testing"
 	"testing/fstest"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func must(t *testing.T, err error) {
