@@ -19,7 +19,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/example/nginx-operator/api/v1alpha1"
-	"github.com/example/nginx-operator/test/harness"
+	"github.com/example/nginx-operator/test/harness/repeat"
 )
 
 // readClients with a pause of readPause between their reads make almost 50 reads per second. The API
@@ -55,7 +55,7 @@ func rawClient() (rest.Interface, error) {
 // reader reads the objects of a namespace in one version, one after another, and occasionally lists
 // all of them. Wrong responses always count. Failed reads count only after strictly is called.
 type reader struct {
-	*harness.Repeated
+	*repeat.Calls
 	version, namespace string
 
 	mu sync.Mutex
@@ -89,7 +89,7 @@ func startReader(t *testing.T, namespace, version string, ports map[string]int32
 			return nil
 		})
 	}
-	r.Repeated = harness.Repeat(t.Context(), readPause, clients...)
+	r.Calls = repeat.Start(t.Context(), readPause, clients...)
 	t.Cleanup(func() { r.Stop() })
 	return r
 }
