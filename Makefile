@@ -42,21 +42,23 @@ help: ## List the targets.
 	@awk -F ':.*## ' '/^##@ / { print "\n" substr($$0, 5) } /^[a-z0-9-]+:.*## / { printf "  %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@printf '\nCLUSTER=external with KUBECONFIG and IMAGE_REGISTRY uses a cluster of your own; USE_IMAGE_DIGESTS=true names images by digest.\n'
 
-# Two steps come before those of bin/demo. The second one does not look for the cluster again.
+# bin/demo counts the steps here. The steps after the first one do not look for the cluster again.
+FIRST_TIME = $(if $(filter local,$(CLUSTER)), (the first time, this takes $1 on two cores))
 demo: ## From nothing to a served page: cluster, operator, NGINX.
-	@echo '==> 1 of 5: start the cluster'
+	@echo '==> 1 of 5: Start the cluster$(call FIRST_TIME,6 minutes)'
 	@$(MAKE) -s cluster-up
-	@echo '==> 2 of 5: build the operator and its image (the first time, this takes a minute)'
+	@echo '==> 2 of 5: Build the operator$(call FIRST_TIME,a minute)'
 	@$(MAKE) -s REGISTRY_NEEDS= operator-image bin/demo $(DELIVERY) >/dev/null
 	@$(RELEASE) exec $(IN_CLUSTER) bin/demo
 demo-olm: ## The same through OLM, with TLS, a change that is rolled back, and a change at v1alpha1.
-	@echo '==> 1 of 7: start the cluster with OLM'
+	@echo '==> 1 of 8: Start the cluster$(call FIRST_TIME,6 minutes)'
+	@$(MAKE) -s cluster-up bin/demo
+	@$(RELEASE) exec $(IN_CLUSTER) bin/demo olm check
+	@echo '==> 2 of 8: Install OLM$(call FIRST_TIME,2 minutes)'
 	@$(MAKE) -s cluster-olm
-	@echo '==> 2 of 7: build the operator, the bundle, and the catalog (the first time, this takes a minute)'
-	@$(MAKE) -s REGISTRY_NEEDS= operator-image bundle-image catalog-image bin/demo >/dev/null
+	@echo '==> 3 of 8: Build the operator, the bundle, and the catalog$(call FIRST_TIME,a minute)'
+	@$(MAKE) -s REGISTRY_NEEDS= operator-image bundle-image catalog-image >/dev/null
 	@$(RELEASE) exec $(IN_CLUSTER) bin/demo olm
-first-command: ## Run the first command of the README in a fresh clone of this commit, and the commands that it prints.
-	hack/first-command
 
 # Cheap steps come first. DUE are the parts of nightly with a share in check, because what they depend on changed since their last record.
 check: export DUE = $(or $(shell go run ./hack/nightly due),$(error hack/nightly does not say which parts are due))
@@ -163,6 +165,9 @@ nightly-e2e: bin/cluster
 	bin/cluster down
 	$(MAKE) $(if $(filter olm-v1,$(E2E_PART)),e2e-olm-v1,e2e)
 	bin/cluster down
+first-command: ## Run the first command of the README in a fresh clone, and the commands that it prints.
+	hack/first-command
+
 e2e: cluster-e2e e2e-images e2e-tests ## End-to-end tests on the cluster: OLM, run bundle, Subscription, scorecard.
 # The parts of test/e2e/parts_test.go that run. Images are built for them only.
 E2E_PART ?= gate

@@ -5,6 +5,8 @@
 //	demo       apply config/default, create an instance, and get its page
 //	demo olm   the same through OLM, and a page over TLS, a change that fails and is rolled back,
 //	           and a change at v1alpha1
+//	demo olm check
+//	           fail if the cluster has an operator that demo olm did not install
 package main
 
 import (
@@ -53,13 +55,21 @@ func run(ctx context.Context, command string) error {
 	if err != nil {
 		return err
 	}
-	steps, known := map[string][]step{"": d.pageSteps(), "olm": d.olmSteps()}[command]
-	if !known {
+	// Before these steps, make starts the cluster, installs OLM, and builds the images.
+	var steps []step
+	made := 2
+	switch command {
+	case "":
+		steps = d.pageSteps()
+	case "olm":
+		steps, made = d.olmSteps(), 3
+	case "olm check":
+		return d.refuse(ctx, true)
+	default:
 		return fmt.Errorf("unknown command %q: run `make demo` or `make demo-olm`", command)
 	}
 	for i, step := range steps {
-		// make started the cluster and built the images, in two steps.
-		fmt.Printf("==> %d of %d: %s\n", i+3, len(steps)+2, step.name)
+		fmt.Printf("==> %d of %d: %s\n", made+i+1, made+len(steps), step.name)
 		if err := step.do(ctx); err != nil {
 			return err
 		}
@@ -119,14 +129,19 @@ func (d *demo) get(ctx context.Context, args ...string) (string, error) {
 // not contain blanks.
 func (d *demo) show(ctx context.Context, namespace string, commands ...string) error {
 	for _, command := range commands {
-		fmt.Printf("    $ kubectl -n %s %s\n", namespace, command)
-		out, err := d.kubectl(ctx, "", append(strings.Fields(command), "--namespace="+namespace)...)
+		out, err := d.announce(ctx, "-n "+namespace+" "+command)
 		if err != nil {
 			return err
 		}
 		fmt.Print(indent(out))
 	}
 	return nil
+}
+
+// announce prints a kubectl command, runs it, and returns its output.
+func (d *demo) announce(ctx context.Context, command string) (string, error) {
+	fmt.Printf("    $ kubectl %s\n", command)
+	return d.kubectl(ctx, "", strings.Fields(command)...)
 }
 
 // createNamespace creates a namespace. It does not change an existing namespace, which may belong

@@ -33,16 +33,17 @@ func (d *demo) applyDefault(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	directory := d.file("config/default")
-	fmt.Printf("    $ kubectl apply --server-side -k %s\n", directory)
-	if _, err := d.kubectl(ctx, "", "apply", "--server-side", "-k", directory); err != nil {
-		return err
-	}
-	rollout := []string{"rollout status --timeout=4m deployment/" + operatorName}
+	commands := []string{"apply --server-side -k " + d.file("config/default")}
+	const deployment = "deployment/" + operatorName + " -n " + operatorNamespace
 	if older {
-		rollout = append([]string{"rollout restart deployment/" + operatorName}, rollout...)
+		commands = append(commands, "rollout restart "+deployment)
 	}
-	return d.show(ctx, operatorNamespace, rollout...)
+	for _, command := range append(commands, "rollout status --timeout=4m "+deployment) {
+		if _, err := d.announce(ctx, command); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // runsOlderImage reports whether the operator runs an image that a later build replaced. All builds
