@@ -148,10 +148,10 @@ release-check: ## Fail unless each part of nightly is recorded for this commit.
 VERBOSE = gotestsum --format=standard-verbose --jsonfile=dist/$@.json -- -vet=off -count=1
 apiserver-oldest: $(API_SERVER) $(OLDEST) $(TEST_PROGRAMS) bin/gotestsum
 	@mkdir -p dist
-	GOGC=300 $(ON_OLDEST) $(GOTESTSUM) -timeout=90m -count=1 -p=1 $(ON_API_SERVERS)
+	GOGC=300 $(ON_OLDEST) $(GOTESTSUM) -timeout=55m -count=1 -p=3 $(ON_API_SERVERS)
 apiserver-newest: $(API_SERVER) $(TEST_PROGRAMS) bin/prometheus-operator bin/promtool bin/gotestsum
 	@mkdir -p dist
-	GOGC=300 $(ON_API_SERVER) $(GOTESTSUM) -timeout=90m -count=1 -p=1 -tags=matrix $(ON_API_SERVERS)
+	GOGC=300 $(ON_API_SERVER) $(GOTESTSUM) -timeout=55m -count=1 -p=3 -tags=matrix $(ON_API_SERVERS)
 simulate: bin/gotestsum ## Run the simulation with new seeds for DURATION (1h by default): seeds per second, states and transitions.
 	@mkdir -p dist
 	$(VERBOSE) -timeout=0 -run='^TestSeeds$$' ./test/simulation -simulate=$(or $(DURATION),1h)
@@ -193,8 +193,9 @@ bench: $(API_SERVER) ## Measure the operator: requests, memory, time for many ob
 	go test -tags=bench -v -count=1 -p=1 -run=TestCosts ./internal/...
 	$(ON_API_SERVER) go test -tags=bench -v -count=1 -timeout=60m -skip='OnCluster|^TestHostile$$' ./test/bench
 	$(ON_API_SERVER) go test -tags=bench -v -count=1 -timeout=15m -run=TestTenThousandPods ./examples/test/integration
-bench-hostile: $(API_SERVER) ## Measure the operator's other clients while strangers attack its ports.
-	$(ON_API_SERVER) go test -tags=bench -v -count=1 -timeout=30m -run='^TestHostile$$' ./test/bench
+bench-hostile: $(API_SERVER) bin/gotestsum ## Measure the operator's other clients while strangers attack its ports.
+	@mkdir -p dist
+	$(ON_API_SERVER) $(VERBOSE) -tags=bench -timeout=30m -run='^TestHostile$$' ./test/bench
 BENCH_PAGE = $(CURDIR)/docs/performance.md
 bench-growth: $(API_SERVER) bin/gotestsum ## Measure processor time and memory up to 10,000 objects; writes the plots of docs/performance.md.
 	@mkdir -p dist

@@ -49,6 +49,7 @@ var parts = []part{
 	{name: "examples", listed: true, steps: []step{e2e("examples")}},
 	{name: "olm-v1", steps: []step{e2e("olm-v1")}},
 	{name: "oldest-cluster", steps: []step{e2e("oldest-cluster")}},
+	{name: "hostile", steps: []step{{make: "bench-hostile", files: []string{"test/bench/*_test.go"}, only: "TestHostile"}}},
 	{name: "seeds", weekly: true, steps: []step{
 		{make: "simulate DURATION=1h", files: []string{"test/simulation/*_test.go"}, only: "TestSeeds"},
 	}},
