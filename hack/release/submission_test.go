@@ -3,7 +3,6 @@ package main
 import (
 	"regexp"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
