@@ -122,7 +122,7 @@ test-modules:
 
 # The processes of the integration tests, each with an API server of its own. test/integration/sets_test.go has the sets.
 SETS = fields alone rest
-test-integration: $(API_SERVER) $(TEST_PROGRAMS) bin/gotestsum ## Run the integration tests.
+test-integration: $(API_SERVER) bin/helm bin/helm4 $(TEST_PROGRAMS) bin/gotestsum ## Run the integration tests.
 	@rm -rf dist/test-logs && mkdir -p dist
 	@$(MAKE) --jobs=4 --keep-going $(SETS:%=test-%) test-migration test-examples
 $(SETS:%=test-%): test-%:
@@ -146,10 +146,10 @@ weekly: tools ## Run what takes even longer than nightly, in parts.
 release-check: ## Fail unless each part of nightly is recorded for this commit.
 	@go run ./hack/nightly release-check
 VERBOSE = gotestsum --format=standard-verbose --jsonfile=dist/$@.json -- -vet=off -count=1
-apiserver-oldest: $(API_SERVER) $(OLDEST) $(TEST_PROGRAMS) bin/gotestsum
+apiserver-oldest: $(API_SERVER) bin/helm bin/helm4 $(OLDEST) $(TEST_PROGRAMS) bin/gotestsum
 	@mkdir -p dist
 	GOGC=300 $(ON_OLDEST) $(GOTESTSUM) -timeout=55m -count=1 -p=3 $(ON_API_SERVERS)
-apiserver-newest: $(API_SERVER) $(TEST_PROGRAMS) bin/prometheus-operator bin/promtool bin/gotestsum
+apiserver-newest: $(API_SERVER) bin/helm bin/helm4 $(TEST_PROGRAMS) bin/prometheus-operator bin/promtool bin/gotestsum
 	@mkdir -p dist
 	GOGC=300 $(ON_API_SERVER) $(GOTESTSUM) -timeout=55m -count=1 -p=3 -tags=matrix $(ON_API_SERVERS)
 simulate: bin/gotestsum ## Run the simulation with new seeds for DURATION (1h by default): seeds per second, states and transitions.

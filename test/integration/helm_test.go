@@ -22,7 +22,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
@@ -164,7 +163,7 @@ func (r *chartRelease) try(t *testing.T, heading string) (string, error) {
 	if r.name == "other" {
 		edits = append(edits, "--reset-then-reuse-values", "--reset-then-reuse-values"+r.force)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", strings.NewReplacer(edits...).Replace(script))
 	cmd.Dir = "../.."
