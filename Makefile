@@ -109,7 +109,7 @@ RACED = $$(git grep -lE '^[[:space:]]+go |\.Go\(|sync\.(RW)?Mutex' -- '*.go' ':!
 GOTESTSUM = gotestsum --format=pkgname-and-test-fails --hide-summary=skipped --jsonfile=dist/$(@:test-%=%).json -- -vet=off -timeout=25m
 
 test: test-unit test-integration ## Run the unit and integration tests; the latter on a real API server.
-test-unit: bin/gotestsum bin/promtool bin/prometheus bin/helm bin/helm4 ## Run the unit tests.
+test-unit: bin/gotestsum bin/promtool bin/prometheus bin/helm bin/helm4 bin/kubectl ## Run the unit tests.
 	@mkdir -p dist
 	@$(MAKE) --jobs=2 --keep-going test-pure test-raced test-modules
 test-raced:

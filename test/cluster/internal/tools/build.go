@@ -151,6 +151,9 @@ func Build(ctx context.Context, l layout.Layout, names []string, progress *host.
 		return fmt.Errorf("failed to find out the version of Go: %w", host.CommandError(err))
 	}
 	goVersion := strings.TrimSpace(string(out))
+	if err := os.MkdirAll(l.Bin(""), 0o755); err != nil {
+		return fmt.Errorf("failed to make the directory of programs: %w", err)
+	}
 	var fromDebian, fromSource []tool
 	for _, t := range selected {
 		current, err := t.isUpToDate(l, goVersion)
@@ -220,10 +223,9 @@ func (g group) build(ctx context.Context, l layout.Layout) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, buildLimit)
 	defer cancel()
-	cmd := goCommand(ctx, l.ToolModule(g.module), args...)
-	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
-	if err := cmd.Run(); err != nil {
-		return err
+	out, err := goCommand(ctx, l.ToolModule(g.module), args...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%w\n%s", err, withoutDownloads(string(out)))
 	}
 	for _, t := range g.tools {
 		if err := host.WriteFile(l.Stamp(t.name), []byte(g.stamp), 0o600); err != nil {
@@ -231,6 +233,17 @@ func (g group) build(ctx context.Context, l layout.Layout) error {
 		}
 	}
 	return nil
+}
+
+// withoutDownloads removes the lines about downloaded modules from the output of a go command.
+func withoutDownloads(output string) string {
+	var kept strings.Builder
+	for line := range strings.Lines(output) {
+		if !strings.HasPrefix(line, "go: downloading ") {
+			kept.WriteString(line)
+		}
+	}
+	return kept.String()
 }
 
 // goCommand returns a go command with the repository's flags.

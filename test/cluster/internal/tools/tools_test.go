@@ -169,6 +169,12 @@ func TestFlags(t *testing.T) {
 	}
 }
 
+func TestWithoutDownloads(t *testing.T) {
+	if got := withoutDownloads("go: downloading a v1.0.0\nx.go:1: broken\ngo: downloading b v1.0.0\n"); got != "x.go:1: broken\n" {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestHasStamp(t *testing.T) {
 	l := layout.New(t.TempDir())
 	if hasStamp(l, "x", "stamp") {
