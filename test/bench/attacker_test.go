@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/example/nginx-operator/internal/webhook"
-	"github.com/example/nginx-operator/test/harness"
+	"github.com/example/nginx-operator/test/harness/repeat"
 	"github.com/example/nginx-operator/test/stranger/attack"
 )
 
@@ -50,7 +50,7 @@ func attackUntilEOF(attacks string) error {
 		dial := attack.From(fmt.Sprintf("127.0.2.%d", i%addresses+1))
 		attackers = append(attackers, func(ctx context.Context, _ int) error { return attempt(ctx, dial) })
 	}
-	running := harness.Repeat(context.Background(), 0, attackers...)
+	running := repeat.Start(context.Background(), 0, attackers...)
 	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
 		return err
 	}

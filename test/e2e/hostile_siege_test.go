@@ -15,6 +15,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/test/harness"
+	"github.com/example/nginx-operator/test/harness/repeat"
 )
 
 // probesDuring is the number of successful readiness probes of each replica during a siege. The
@@ -35,13 +36,13 @@ type repeated struct {
 }
 
 // start starts the workers.
-func (r repeated) start(ctx context.Context) *harness.Repeated {
+func (r repeated) start(ctx context.Context) *repeat.Calls {
 	var next atomic.Int64
 	workers := make([]func(context.Context, int) error, r.workers)
 	for i := range workers {
 		workers[i] = func(ctx context.Context, _ int) error { return r.do(ctx, int(next.Add(1)-1)) }
 	}
-	return harness.Repeat(ctx, r.pause, workers...)
+	return repeat.Start(ctx, r.pause, workers...)
 }
 
 // siege lets clients repeat their requests at the same time, until each has made enough of them, a
@@ -53,7 +54,7 @@ func siege(t *testing.T, prober *neighbour, during string, clients ...repeated) 
 		what: "reviews of the API server", workers: 1, pause: pollInterval, least: 10, always: true, do: reviewed,
 	})
 	before, missed, changes := probesOf(t), missedReviews(t), prober.Counts().Total
-	running := make([]*harness.Repeated, len(clients))
+	running := make([]*repeat.Calls, len(clients))
 	for i, client := range clients {
 		running[i] = client.start(t.Context())
 		t.Cleanup(func() { running[i].Stop() })

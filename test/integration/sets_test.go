@@ -42,7 +42,7 @@ var testSets = map[string][]string{
 	// they run in the other sets.
 	setOldest: {
 		"TestAdmissionChangesNoNewObject", "TestAdmissionIsAway", "TestAdmissionOfV1alpha1KnowsTheRest", "TestAdmissionRefuses",
-		"TestAdmissionRefusesPatches", "TestAdmissionRefusesPorts", "TestAdmissionRefusesTransitionsOfTheService", "TestAdmissionTakes",
+		"TestAdmissionRefusesPatches", "TestAdmissionRefusesTransitionsOfTheService", "TestAdmissionTakes",
 		"TestAdmissionTakesNoVerdictOfOthers", "TestApplierAtV1alpha2Drops", "TestApplierChangesItsVersion", "TestAppliersInBothVersions",
 		"TestApplyTwiceChangesNothing", "TestConversionCannotBeTakenAway", "TestConversionComesBack", "TestDefaultsInsideLists",
 		"TestDocumentationExamples", "TestDriftInEveryField", "TestFamiliesOfTheService", "TestFields",
