@@ -41,37 +41,31 @@ func command(all []part, name string, args []string) error {
 	}
 	var errs []error
 	switch name {
-	case "run", "weekly":
-		for _, p := range selected(all, name == "weekly", args) {
-			errs = append(errs, p.record())
+	case "run", "weekly", "release-check":
+		selected := slices.DeleteFunc(slices.Clone(all), func(p part) bool {
+			return p.weekly != (name == "weekly") || len(args) > 0 && !slices.Contains(args, p.name)
+		})
+		if len(selected) < len(args) {
+			return fmt.Errorf("%q has a name that is no part of this run", args)
 		}
-		if len(errs) == 0 {
-			return fmt.Errorf("there is no part %q", args)
-		}
-	case "release-check":
-		for _, p := range selected(all, false, nil) {
-			now, err := p.now()
-			errs = append(errs, cmp.Or(err, now.in(rows)))
+		for _, p := range selected {
+			errs = append(errs, p.record(name == "release-check"))
 		}
 	case "due":
 		fmt.Println(cmp.Or(strings.Join(dueNow(all, rows), " "), "none"))
 	case "merge":
 		for _, file := range args {
 			more, err := load(file)
-			errs, rows = append(errs, err), append(rows, more...)
+			if err != nil {
+				return err
+			}
+			rows = append(rows, more...)
 		}
-		errs = append(errs, save(rows))
+		return save(rows)
 	default:
 		return errors.New("usage: nightly run|weekly [PART...], release-check, due, or merge [FILE...]")
 	}
 	return errors.Join(errs...)
-}
-
-// selected returns the named parts, or all of them.
-func selected(all []part, weekly bool, names []string) []part {
-	return slices.DeleteFunc(slices.Clone(all), func(p part) bool {
-		return p.weekly != weekly || len(names) > 0 && !slices.Contains(names, p.name)
-	})
 }
 
 // dueNow returns the parts that are due for the working tree. Without a history, each one is.
