@@ -1,4 +1,4 @@
-# Everything that is done with this project; `make help` lists it.
+# All commands of this project. `make help` lists them.
 
 SHELL := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
@@ -7,15 +7,16 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 export PATH := $(CURDIR)/bin:$(PATH)
 VERSION := $(shell cat VERSION)
 
-# One set of flags for every call of go. The product, the tests, and the tools then share the packages that they have in common, and each is
-# compiled once. Only the race detector needs cgo. -s removes debug information from programs, so the compiler writes none.
+# All calls of go use the same flags, so that Go compiles a package once for the product, the tests, and the tools. Only the race detector
+# needs cgo. -s removes debug information from programs, so the compiler generates none.
 export CGO_ENABLED := 0
 export GOFLAGS := -trimpath -buildvcs=false -gcflags=all=-dwarf=false -ldflags=-s
-# Programs are built with a limit of memory instead of a ratio. This takes a fifth less processor time, and 4 GB of memory suffice.
+# With a memory limit instead of a ratio, the compiler's garbage collection takes a fifth less processor time. A build needs 4 GB of memory.
 export GO_BUILD_ENV := GOGC=off GOMEMLIMIT=1GiB
 
-# Which cluster. The default, local, is the one that test/cluster starts on this machine. It finds every image under its real name. An external
-# one is that of KUBECONFIG. Images go to IMAGE_REGISTRY (for example quay.io/me), and what names images is used as a copy in dist/external.
+# CLUSTER selects the cluster. local (the default) is the cluster that test/cluster starts on this machine. It has every image under its real
+# name. external is the cluster of KUBECONFIG. Its images go to IMAGE_REGISTRY (for example quay.io/me), and dist/external has copies of all
+# files that reference images.
 CLUSTER ?= local
 ifeq ($(CLUSTER),local)
   DELIVERY := .
@@ -27,30 +28,30 @@ else ifeq ($(CLUSTER),external)
 else
   $(error CLUSTER is local or external, not '$(CLUSTER)')
 endif
-# An external cluster gets images by tag or by digest. A digest is known when the image is pushed: the operator's before the bundle.
+# Manifests for an external cluster reference images by tag or by digest. A digest is known after the push: the operator's before the bundle.
 USE_IMAGE_DIGESTS ?= false
 ifeq ($(USE_IMAGE_DIGESTS),true)
 dist/external: operator-image
 catalog-image: bundle-image bin/opm
 endif
-# Releases and their images. With exec it tells the programs under test/ of them.
+# Builds releases and their images. `exec` sets the environment variables of the programs in test/.
 RELEASE = CLUSTER=$(CLUSTER) USE_IMAGE_DIGESTS=$(USE_IMAGE_DIGESTS) bin/release
 
 ##@ Start here
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^##@ / { print "\n" substr($$0, 5) } /^[a-z0-9-]+:.*## / { printf "  %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
-	@printf '\nCLUSTER=external with KUBECONFIG and IMAGE_REGISTRY uses a cluster of your own; USE_IMAGE_DIGESTS=true names images by digest.\n'
+	@printf '\nTo use your own cluster, set CLUSTER=external, KUBECONFIG, and IMAGE_REGISTRY. USE_IMAGE_DIGESTS=true references images by digest.\n'
 
 # bin/demo counts the steps here. The steps after the first one do not look for the cluster again.
 FIRST_TIME = $(if $(filter local,$(CLUSTER)), (the first time, this takes $1 on two cores))
-demo: ## From nothing to a served page: cluster, operator, NGINX.
+demo: ## Serve a page from nothing: build and start a cluster, the operator, and NGINX.
 	@echo '==> 1 of 5: Start the cluster$(call FIRST_TIME,6 minutes)'
 	@$(MAKE) -s cluster-up
 	@echo '==> 2 of 5: Build the operator$(call FIRST_TIME,a minute)'
 	@$(MAKE) -s REGISTRY_NEEDS= operator-image bin/demo $(DELIVERY) >/dev/null
 	@$(RELEASE) exec $(IN_CLUSTER) bin/demo
-demo-olm: ## The same through OLM, with TLS, a change that is rolled back, and a change at v1alpha1.
+demo-olm: ## Do the same through OLM, with TLS, a change that is rolled back, and a change at v1alpha1.
 	@echo '==> 1 of 8: Start the cluster$(call FIRST_TIME,6 minutes)'
 	@$(MAKE) -s cluster-up bin/demo
 	@$(RELEASE) exec $(IN_CLUSTER) bin/demo olm check
@@ -60,7 +61,7 @@ demo-olm: ## The same through OLM, with TLS, a change that is rolled back, and a
 	@$(MAKE) -s REGISTRY_NEEDS= operator-image bundle-image catalog-image >/dev/null
 	@$(RELEASE) exec $(IN_CLUSTER) bin/demo olm
 
-# Cheap steps come first. DUE are the parts of nightly with a share in check, because what they depend on changed since their last record.
+# Cheap steps come first. DUE has the parts of nightly that check must run, because their inputs changed since their last record.
 check: export DUE = $(or $(shell go run ./hack/nightly due),$(error hack/nightly does not say which parts are due))
 check: export E2E_PART = gate $(filter examples,$(DUE))
 check: ## Run everything that must pass: verify, test, and e2e. Print where the time went. With CI=true, stop the cluster at the end.
@@ -69,14 +70,14 @@ check: ## Run everything that must pass: verify, test, and e2e. Print where the 
 
 ##@ Code
 
-generate: bin/controller-gen bin/crd-ref-docs ## Deep copies, the API reference, and the table of reasons.
+generate: bin/controller-gen bin/crd-ref-docs ## Generate deep copies, the API reference, and the table of reasons.
 	controller-gen object paths=./api/... paths=./examples/...
 	crd-ref-docs --log-level=ERROR --config=hack/crd-ref-docs.yaml --source-path=api --renderer=markdown --output-path=docs/reference/api.md
 	go run ./hack/reasons > docs/reference/reasons.md
 	go run ./hack/nightly merge
 
 NAME_IMAGES := config/manager/kustomization.yaml examples/config/manager/kustomization.yaml config/scorecard/config.yaml config/olm-v1/catalog.yaml
-manifests: bin/controller-gen ## CRD and RBAC, from api/ and controllers/.
+manifests: bin/controller-gen ## Generate CRDs, RBAC, and webhook configurations from api/, controllers/, and internal/.
 	controller-gen crd rbac:roleName=manager-role webhook paths=./{api,controllers,internal/guard,internal/webhook}/... \
 	  output:crd:dir=config/crd/bases output:rbac:dir=config/rbac output:webhook:dir=config/webhook
 	controller-gen crd rbac:roleName=manager-role webhook paths=./examples/... \
@@ -84,10 +85,10 @@ manifests: bin/controller-gen ## CRD and RBAC, from api/ and controllers/.
 	sed -i.bak -e 's/newTag: .*/newTag: v$(VERSION)/' -e 's/\(nginx-operator-\(scorecard\|catalog\)\):.*/\1:v$(VERSION)/' $(NAME_IMAGES)
 	rm $(NAME_IMAGES:%=%.bak)
 
-# Programs of this repository whose dependencies the operator's module is not to have.
+# Modules of this repository whose dependencies the operator's module must not have.
 MODULES = hack/oci hack/site test/cluster
 
-verify: bin/golangci-lint bin/operator-sdk bin/opm ## Generated files are up to date, lint and validation find nothing.
+verify: bin/golangci-lint bin/operator-sdk bin/opm ## Check that generated files are up to date, and that linters and validators find nothing.
 	@hack/verify $(MODULES)
 
 # Tests on API servers need the programs of the API server, and managers. -count=1: Go does not notice when these programs change.
@@ -108,7 +109,7 @@ $(TEST_PROGRAMS): FORCE
 RACED = $$(git grep -lE '^[[:space:]]+go |\.Go\(|sync\.(RW)?Mutex' -- '*.go' ':!hack' ':!examples' ':!test/'{bench,cluster,e2e,integration} | xargs dirname | sort -u | sed 's|^|./|')
 GOTESTSUM = gotestsum --format=pkgname-and-test-fails --hide-summary=skipped --jsonfile=dist/$(@:test-%=%).json -- -vet=off -timeout=25m
 
-test: test-unit test-integration ## Run the unit and integration tests; the latter on a real API server.
+test: test-unit test-integration ## Run the unit tests, and the integration tests on a real API server.
 test-unit: bin/gotestsum bin/promtool bin/prometheus bin/helm bin/helm4 bin/kubectl ## Run the unit tests.
 	@mkdir -p dist
 	@$(MAKE) --jobs=2 --keep-going test-pure test-raced test-modules
@@ -138,10 +139,10 @@ test-oldest: $(API_SERVER) $(OLDEST) $(TEST_PROGRAMS) bin/gotestsum ## Run the i
 	@mkdir -p dist
 	GOGC=300 TEST_SET=oldest $(ON_OLDEST) $(GOTESTSUM) -count=1 ./test/integration/...
 
-# Tests that are too long for check, and a record of those that passed. hack/nightly has the parts with their targets.
-nightly: tools ## Run all tests that are too long for check, in parts (PART=NAME runs one), and record them.
+# Tests that are too long for check. hack/nightly has the parts with their targets, and records the parts that passed.
+nightly: tools ## Run all tests that are too long for check, in parts, and record them. PART=NAME runs one part.
 	go run ./hack/nightly run $(PART)
-weekly: tools ## Run what takes even longer than nightly, in parts.
+weekly: tools ## Run the tests that are too long for nightly, in parts.
 	go run ./hack/nightly weekly $(PART)
 release-check: ## Fail unless each part of nightly is recorded for this commit.
 	@go run ./hack/nightly release-check
@@ -152,10 +153,10 @@ apiserver-oldest: $(API_SERVER) bin/helm bin/helm4 $(OLDEST) $(TEST_PROGRAMS) bi
 apiserver-newest: $(API_SERVER) bin/helm bin/helm4 $(TEST_PROGRAMS) bin/prometheus-operator bin/promtool bin/gotestsum
 	@mkdir -p dist
 	GOGC=300 $(ON_API_SERVER) $(GOTESTSUM) -timeout=55m -count=1 -p=3 -tags=matrix $(ON_API_SERVERS)
-simulate: bin/gotestsum ## Run the simulation with new seeds for DURATION (1h by default): seeds per second, states and transitions.
+simulate: bin/gotestsum ## Run the simulation with new seeds for DURATION (default 1h).
 	@mkdir -p dist
 	$(VERBOSE) -timeout=0 -run='^TestSeeds$$' ./test/simulation -simulate=$(or $(DURATION),1h)
-simulate-rows: bin/gotestsum ## Put each known defect back into the code, and verify that the fixed seeds of the simulation find it.
+simulate-rows: bin/gotestsum ## Put each known defect back into the code, and check that the simulation finds it.
 	@mkdir -p dist
 	$(VERBOSE) -timeout=1h -tags=rows -run='^TestSeedsFindEachRow$$' ./test/simulation/rows
 # A part of the end-to-end tests on a new cluster. Upgrades do not run on the oldest Kubernetes: API servers before 1.34 reject the CRDs
@@ -168,7 +169,7 @@ nightly-e2e: bin/cluster
 first-command: ## Run the first command of the README in a fresh clone, and the commands that it prints.
 	hack/first-command
 
-e2e: cluster-e2e e2e-images e2e-tests ## End-to-end tests on the cluster: OLM, run bundle, Subscription, scorecard.
+e2e: cluster-e2e e2e-images e2e-tests ## Run the end-to-end tests on the cluster: OLM, run bundle, Subscription, scorecard.
 # The parts of test/e2e/parts_test.go that run. Images are built for them only.
 E2E_PART ?= gate
 in-part = $(if $(filter $1,$(E2E_PART)),$2)
@@ -184,12 +185,12 @@ e2e-tests: bin/gotestsum $(E2E)
 	mkdir -p dist
 	E2E_PART='$(E2E_PART)' $(RELEASE) exec gotestsum --format=standard-verbose --raw-command --jsonfile=dist/e2e.json -- \
 	  $(IN_CLUSTER) go tool test2json -t -p test/e2e bin/e2e.test -test.v=test2json $(call in-part,gate,-test.failfast) -test.timeout=60m
-e2e-olm-v1: ## The same bundle and catalog through OLM v1, on a cluster without OLM v0.
+e2e-olm-v1: ## Test the bundle and the catalog with OLM v1, on a cluster without OLM v0.
 	$(MAKE) cluster-olm-v1 e2e-images e2e-tests E2E_PART=olm-v1
-start-arm64: bin/release ## Build the operator for arm64, and start it under an emulator of that processor.
+start-arm64: bin/release ## Build the operator for arm64, and start it in an emulator.
 	hack/start-arm64 $(VERSION)
 
-bench: $(API_SERVER) ## Measure the operator: requests, memory, time for many objects.
+bench: $(API_SERVER) ## Measure requests, memory, and time for many objects.
 	go test -tags=bench -v -count=1 -p=1 -run=TestCosts ./internal/...
 	$(ON_API_SERVER) go test -tags=bench -v -count=1 -timeout=60m -skip='OnCluster|^TestHostile$$' ./test/bench
 	$(ON_API_SERVER) go test -tags=bench -v -count=1 -timeout=15m -run=TestTenThousandPods ./examples/test/integration
@@ -197,30 +198,30 @@ bench-hostile: $(API_SERVER) bin/gotestsum ## Measure the operator's other clien
 	@mkdir -p dist
 	$(ON_API_SERVER) $(VERBOSE) -tags=bench -timeout=30m -run='^TestHostile$$' ./test/bench
 BENCH_PAGE = $(CURDIR)/docs/performance.md
-bench-growth: $(API_SERVER) bin/gotestsum ## Measure processor time and memory up to 10,000 objects; writes the plots of docs/performance.md.
+bench-growth: $(API_SERVER) bin/gotestsum ## Measure processor time and memory up to 10,000 objects, and write the plots of docs/performance.md.
 	@mkdir -p dist
 	BENCH_PAGE=$(BENCH_PAGE) $(ON_API_SERVER) $(VERBOSE) -tags=bench -timeout=60m -run='^TestGrowth$$' ./test/bench
-bench-cluster: demo-olm bin/kwok ## Measure what an object costs on the local cluster, installed through OLM; writes the table of docs/performance.md.
+bench-cluster: demo-olm bin/kwok ## Measure the cost of an object on the local cluster with OLM, and write the table of docs/performance.md.
 	BENCH_PAGE=$(CURDIR)/docs/performance.md $(IN_CLUSTER) go test -tags=bench -v -count=1 -timeout=60m -run=OnCluster ./test/bench
-soak: bin/kube-apiserver bin/etcd bin/kubectl ## Let the operator run for hours and watch what grows.
+soak: bin/kube-apiserver bin/etcd bin/kubectl ## Run the operator for hours, and check that its memory and goroutines do not grow.
 	$(ON_API_SERVER) go test -tags=soak -v -count=1 -timeout=24h -run=Soak ./test/bench
 
 ##@ Delivery
 
-build: bin/release ## The operator's binary, static, for each of PLATFORMS.
+build: bin/release ## Build the operator's static binary for each of PLATFORMS.
 	$(RELEASE) build
-kubectl-nginx: bin/release ## The plugin for kubectl, static, for Linux, macOS, and Windows, with its krew manifest in dist/kubectl-nginx.
+kubectl-nginx: bin/release ## Build the kubectl plugin for Linux, macOS, and Windows, with its krew manifest, in dist/kubectl-nginx.
 	$(RELEASE) plugin
-bundle: manifests bin/kubectl bin/operator-sdk ## The release's bundle, from config/manifests.
+bundle: manifests bin/kubectl bin/operator-sdk ## Generate the release's bundle from config/manifests.
 	hack/bundle $(VERSION)
-chart: manifests ## The Helm chart, from config/ and hack/chart.
+chart: manifests ## Generate the Helm chart from config/ and hack/chart.
 	go run ./hack/chart
-catalog: bundle chart bin/opm bin/release ## The file-based catalog: this release's bundle and the upgrade graph.
+catalog: bundle chart bin/opm bin/release ## Generate the file-based catalog: this release's bundle and the upgrade graph.
 	$(RELEASE) catalog
-validate: bin/operator-sdk bin/opm ## Validate bundle and catalog as community-operators does; a warning is a failure.
+validate: bin/operator-sdk bin/opm ## Validate the bundle and the catalog like community-operators. A warning is a failure.
 	@hack/validate
 CRD := bundle/manifests/operator.example.com_nginxoperators.yaml
-compatible: bin/crdify bin/release ## Compare the API with that of the release before; a change that breaks clients is a failure.
+compatible: bin/crdify bin/release ## Compare the API with the published release. A change that breaks clients is a failure.
 	published=$$($(RELEASE) tree published); crdify --config=hack/crdify.yaml file://$(CURDIR)/$$published/$(CRD) file://$(CURDIR)/$(CRD)
 
 RELEASE_IMAGES := operator-image bundle-image catalog-image scorecard-image
@@ -229,9 +230,9 @@ images: $(RELEASE_IMAGES) bin/oci ## Build all images of this release and push t
 bundle-image catalog-image: $(DELIVERY)
 $(RELEASE_IMAGES) examples-image stranger-image: %-image: bin/release $(REGISTRY_NEEDS)
 	@$(RELEASE) image $*
-release: images ## Everything that users download, in dist/release. RELEASE_KEY=FILE signs the checksums.
+release: images ## Write all files that users download to dist/release. RELEASE_KEY=FILE signs the checksums.
 	$(RELEASE) files
-list-images: bin/release bin/oci ## Print the images that a cluster pulls for this release.
+list-images: bin/release bin/oci ## List the images that a cluster pulls for this release.
 	@$(RELEASE) list-images
 
 release-images: older-images next-images ## Build the images of the releases before and after that the tests of E2E_PART install.
@@ -253,15 +254,15 @@ dist/releases/v%: bin/release FORCE
 SITE_BASE ?= /
 site: bin/site bin/hugo bin/release ## Render docs/ of all releases as a website in dist/site. Needs npm.
 	bin/site build -base $(SITE_BASE)
-site-check: site ## Open each page of the site in Chromium; overflow, a dead link, or a missing diagram is a failure.
+site-check: site ## Open each page of the site in Chromium. Overflow, a dead link, or a missing diagram is a failure.
 	go test -C hack/site -tags=site -count=1 -run=TestCheckFindsDefects .
 	bin/site check -base $(SITE_BASE)
 
 ##@ Cluster
 
-# Where the API server reaches an operator that runs here: on the local cluster they are in one network.
+# The URL at which the API server reaches an operator on this machine. The local cluster has the same network.
 WEBHOOK_URL ?= https://127.0.0.1:9443
-run: bin/kubectl cluster-up ## Run the operator on this machine against the cluster, which reaches it at WEBHOOK_URL.
+run: bin/kubectl cluster-up ## Run the operator on this machine. The cluster calls its webhooks at WEBHOOK_URL.
 	$(GO_BUILD_ENV) go build -ldflags='-s -w -X main.version=$(VERSION)' -o bin/manager .
 	$(IN_CLUSTER) kubectl apply --server-side -f config/crd/bases
 	$(IN_CLUSTER) bin/manager --leader-elect=false --metrics-bind-address=0 --operator-namespace=default --webhook-url=$(WEBHOOK_URL) \
@@ -271,15 +272,15 @@ run: bin/kubectl cluster-up ## Run the operator on this machine against the clus
 deploy: bin/kubectl cluster-up operator-image $(DELIVERY) ## Deploy the operator without OLM.
 	$(IN_CLUSTER) kubectl apply --server-side -k $(DELIVERY)/config/default
 	$(IN_CLUSTER) kubectl -n nginx-operator-system rollout status --timeout=2m deployment/nginx-operator-controller-manager
-undeploy: bin/kubectl ## Take away what deploy made. The API goes too, and with it every NginxOperator object.
+undeploy: bin/kubectl ## Delete the objects of deploy, with the CRD and all NginxOperators.
 	@CONFIRM=$(CONFIRM) $(IN_CLUSTER) hack/undeploy operator
 
-examples-deploy: bin/kubectl cluster-up examples-image $(DELIVERY) ## Deploy the four examples, beside the operator or without it.
+examples-deploy: bin/kubectl cluster-up examples-image $(DELIVERY) ## Deploy the four examples, with or without the operator.
 	$(IN_CLUSTER) kubectl apply --server-side -k $(DELIVERY)/examples/config
 	$(IN_CLUSTER) kubectl -n nginx-operator-examples-system rollout status --timeout=2m deployment/nginx-operator-examples-controller-manager
-examples-demo: examples-deploy bin/examples-demo ## Walk through the four examples, as their READMEs do.
+examples-demo: examples-deploy bin/examples-demo ## Run the steps in the READMEs of the four examples.
 	$(IN_CLUSTER) bin/examples-demo
-examples-undeploy: bin/kubectl ## Take away what examples-deploy made. The APIs go too, and with them every object of theirs.
+examples-undeploy: bin/kubectl ## Delete the objects of examples-deploy, with the CRDs and all objects of the examples.
 	@CONFIRM=$(CONFIRM) $(IN_CLUSTER) hack/undeploy examples
 
 cluster-up: ## Start the local cluster with what an NGINX instance needs.
@@ -289,18 +290,18 @@ cluster-olm-v1: PARTS = olm-v1
 cluster-olm-v1: ## Start the local cluster with OLM v1 and cert-manager.
 cluster-e2e: PARTS = olm metrics exporter scorecard
 cluster-e2e: ## Start the local cluster with everything that the end-to-end tests need.
-cluster-down: ## Stop the local cluster; nothing is left behind.
+cluster-down: ## Stop the local cluster, and remove everything except its programs.
 cluster-up cluster-olm cluster-olm-v1 cluster-e2e cluster-down: bin/$(if $(filter local,$(CLUSTER)),cluster,kubectl)
 	$(if $(filter local,$(CLUSTER)),bin/cluster,@hack/external) $(if $(filter %-down,$@),down,up $(PARTS))
 cluster-exec: export COMMAND := $(value CMD)
-cluster-exec: bin/cluster ## Run CMD='...' where the cluster can be reached.
-	@[[ -n "$$COMMAND" ]] || { echo "say what to run: make cluster-exec CMD='kubectl get nodes'"; exit 1; }
+cluster-exec: bin/cluster ## Run CMD='...' in the network of the cluster.
+	@[[ -n "$$COMMAND" ]] || { echo "CMD is not set. For example, run: make cluster-exec CMD='kubectl get nodes'"; exit 1; }
 	@$(IN_CLUSTER) bash -c "$$COMMAND"
 
-clean: cluster-down ## Stop the local cluster and remove everything that was built.
+clean: cluster-down ## Stop the local cluster, and remove everything that was built.
 	rm -rf bin dist
 
-# Programs of this repository. Go knows best what has changed, so it is always asked, once for the two of the demo.
+# Programs of this repository. Always call go, because it detects changes. One call builds both programs of the demo.
 bin/release bin/demo &: FORCE
 	@$(GO_BUILD_ENV) go build -o bin/ ./hack/release ./test/demo
 bin/examples-demo bin/kubectl-nginx: FORCE
@@ -312,14 +313,14 @@ bin/oci bin/site bin/cluster: FORCE
 bin/e2e.test: FORCE
 	@$(GO_BUILD_ENV) go test -c -o $@ ./test/e2e
 
-# Tools in the versions that hack/tools pins. bin/cluster knows how each is built, and whether it is up to date.
+# Tools in the versions of hack/tools. bin/cluster builds a tool unless it is up to date.
 TOOLS := controller-gen crd-ref-docs crdify etcd golangci-lint gotestsum helm helm4 kube-apiserver kube-controller-manager kubectl \
   kubernetes-oldest/kube-apiserver operator-sdk opm prometheus prometheus-operator promtool
 # kwok is for bench-cluster, and hugo for the site.
 $(TOOLS:%=bin/%) bin/kwok bin/hugo: bin/cluster FORCE
 	@bin/cluster build $(@:bin/%=%)
-tools: bin/cluster ## Install every tool that the tests need. The local cluster installs its own.
+tools: bin/cluster ## Build the tools that the tests need. The local cluster builds its own.
 	bin/cluster build $(TOOLS)
 
-# Every target without a slash is no file.
+# No target without a slash is a file.
 .PHONY: FORCE $(RELEASE_IMAGES) examples-image stranger-image $(shell sed -n 's/^\([a-z][a-z0-9 -]*\):.*/\1/p' Makefile)
