@@ -102,7 +102,7 @@ func fetchInto(ctx context.Context, dir string, p Packages, progress *host.Progr
 	}
 	defer func() { _ = os.RemoveAll(aside) }()
 	if err := download(ctx, aside, p); err != nil {
-		return nil, host.Unavailable("the Debian packages of %s cannot be fetched: %w", strings.Join(p.Names, " "), err)
+		return nil, fmt.Errorf("failed to fetch %s from Debian's %s: %w", strings.Join(p.Names, " "), p.Suite, err)
 	}
 	if err := os.Rename(filepath.Join(aside, "packages"), dir); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, fmt.Errorf("failed to keep the packages: %w", err)

@@ -18,5 +18,9 @@ func Nginx(ctx context.Context, suite, fallback string, progress *host.Progress)
 	if !slices.Contains(Suites, suite) {
 		return nil, fmt.Errorf("unknown suite %q: one of %s", suite, strings.Join(Suites, ", "))
 	}
-	return Fetch(ctx, Packages{Suite: suite, Names: []string{"nginx"}, Libraries: true}, fallback, progress)
+	files, err := Fetch(ctx, Packages{Suite: suite, Names: []string{"nginx"}, Libraries: true}, fallback, progress)
+	if err != nil {
+		return nil, host.Unavailable("%w", err)
+	}
+	return files, nil
 }

@@ -46,9 +46,9 @@ func unpack(ctx context.Context, l layout.Layout, selected []tool, progress *hos
 			continue
 		}
 		if ctx.Err() != nil || slices.ContainsFunc(wanted, func(t tool) bool { return t.pkg == "" }) {
-			return nil, err
+			return nil, host.Unavailable("%w", err)
 		}
-		progress.Step("%v; building it from source instead", err)
+		progress.Step("%v; it will be built from source", err)
 		unsuitable = append(unsuitable, wanted...)
 	}
 	return unsuitable, nil
