@@ -107,9 +107,6 @@ func (c *Cluster) Up(ctx context.Context, parts []layout.Part) error {
 	if err != nil {
 		return err
 	}
-	if err := c.installSelf(); err != nil {
-		return err
-	}
 	if err := c.prepareNode(ctx); err != nil {
 		return err
 	}

@@ -112,20 +112,20 @@ func install(ctx context.Context, progress *host.Progress, packages []systemPack
 
 // aptGet runs apt-get in a directory.
 func aptGet(ctx context.Context, dir string, args ...string) error {
-	ctx, cancel := context.WithTimeout(ctx, installTimeout)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "apt-get", args...)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C")
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		return lastLine(err, string(out))
-	}
-	return nil
+	_, err := apt(ctx, dir, "apt-get", args...)
+	return err
 }
 
-// lastLine adds the last line of a command's output to its error.
-func lastLine(err error, output string) error {
-	lines := strings.Split(strings.TrimSpace(output), "\n")
-	return fmt.Errorf("%w: %s", err, strings.TrimSpace(lines[len(lines)-1]))
+// apt runs a program of apt in a directory and returns its output.
+func apt(ctx context.Context, dir, program string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, installTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C")
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("failed to run %s: %w", program, host.CommandError(err))
+	}
+	return string(out), nil
 }

@@ -1,7 +1,6 @@
 package debian
 
 import (
-	"errors"
 	"testing"
 	"time"
 
@@ -55,11 +54,5 @@ func TestParseMirror(t *testing.T) {
 		if got := parseMirror(targets); got != want {
 			t.Errorf("%q: got %s, want %s", targets, got, want)
 		}
-	}
-}
-
-func TestLastLine(t *testing.T) {
-	if got := lastLine(errors.New("exit status 100"), "a\nE: no such package\n").Error(); got != "exit status 100: E: no such package" {
-		t.Errorf("got %q", got)
 	}
 }

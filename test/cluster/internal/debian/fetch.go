@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -113,7 +112,7 @@ func fetchInto(ctx context.Context, dir string, p Packages, progress *host.Progr
 // download downloads the packages into dir/packages. apt writes its state to dir, so the machine's
 // package lists and sources do not change.
 func download(ctx context.Context, dir string, p Packages) error {
-	targets, err := aptOutput(ctx, "apt-get", "indextargets", "--format", "$(SITE) $(LABEL)", "Created-By: Packages")
+	targets, err := apt(ctx, "", "apt-get", "indextargets", "--format", "$(SITE) $(LABEL)", "Created-By: Packages")
 	if err != nil {
 		return err
 	}
@@ -147,7 +146,7 @@ func download(ctx context.Context, dir string, p Packages) error {
 func closure(ctx context.Context, own, names []string) ([]string, error) {
 	for known := 0; known < len(names); {
 		known = len(names)
-		out, err := aptOutput(ctx, "apt-cache", slices.Concat(own, []string{
+		out, err := apt(ctx, "", "apt-cache", slices.Concat(own, []string{
 			"depends", "--no-recommends", "--no-suggests", "--no-conflicts", "--no-breaks", "--no-replaces", "--no-enhances",
 		}, names)...)
 		if err != nil {
@@ -159,19 +158,6 @@ func closure(ctx context.Context, own, names []string) ([]string, error) {
 		return nil, fmt.Errorf("failed to find the libraries of %s", strings.Join(names, " "))
 	}
 	return names, nil
-}
-
-// aptOutput returns the output of an apt query.
-func aptOutput(ctx context.Context, program string, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, host.CommandTimeout)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Env = append(os.Environ(), "LC_ALL=C")
-	out, err := cmd.Output()
-	if err != nil {
-		return "", fmt.Errorf("failed to ask %s: %w", program, host.CommandError(err))
-	}
-	return string(out), nil
 }
 
 // defaultMirror is used if the machine's apt has no Debian mirror.

@@ -18,6 +18,29 @@ import (
 
 var update = flag.Bool("update", false, "write the rendered charts")
 
+// Repo returns the layout of this clone.
+func Repo(t *testing.T) layout.Layout {
+	t.Helper()
+	repo, err := layout.FindRepo()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return layout.New(repo)
+}
+
+// Source returns the directory and the version of a module.
+func Source(t *testing.T, l layout.Layout, d tools.Dependency) (dir, version string) {
+	t.Helper()
+	dir, err := d.Dir(t.Context(), l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if version, err = d.Version(l); err != nil {
+		t.Fatal(err)
+	}
+	return dir, version
+}
+
 // Compare renders a chart directory with Helm 3, which `make test` builds, for a namespace and the
 // cluster's version of Kubernetes. The release has the name of the file in which the result must be.
 // Each value is KEY=VALUE, as for --set.

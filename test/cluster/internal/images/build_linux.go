@@ -31,7 +31,8 @@ func (s Store) BuildImage(ctx context.Context, b Build) error {
 	return s.buildah(ctx, "rmi", "--prune")
 }
 
-// PushImages pushes images that were built here. Pods use them by the same names.
+// PushImages pushes images that were built here. Pods use them by the same names. A node does not
+// pull a tag again, so it forgets the images.
 func (s Store) PushImages(ctx context.Context, names []string) error {
 	for _, name := range names {
 		ref, err := registry.Parse(name)
@@ -39,50 +40,11 @@ func (s Store) PushImages(ctx context.Context, names []string) error {
 			return err
 		}
 		s.Progress.Step("pushing %s", ref)
-		digest, err := s.push(ctx, ref)
+		err = s.buildah(ctx, "push", "--quiet", "--signature-policy", s.Node.Config("policy.json"), ref.String(), "docker://"+ref.InCluster())
 		if err != nil {
 			return err
 		}
-		if err := s.forget(ctx, ref, digest); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s Store) push(ctx context.Context, ref registry.Reference) (digest string, err error) {
-	file, err := os.CreateTemp("", "digest-")
-	if err != nil {
-		return "", fmt.Errorf("failed to make a temporary file: %w", err)
-	}
-	defer func() { _ = os.Remove(file.Name()) }()
-	if err := file.Close(); err != nil {
-		return "", fmt.Errorf("failed to make a temporary file: %w", err)
-	}
-	err = s.buildah(ctx, "push", "--quiet", "--signature-policy", s.Node.Config("policy.json"), "--digestfile", file.Name(),
-		ref.String(), "docker://"+ref.InCluster())
-	if err != nil {
-		return "", err
-	}
-	data, err := os.ReadFile(file.Name())
-	if err != nil {
-		return "", fmt.Errorf("failed to read the digest of %s: %w", ref, err)
-	}
-	return strings.TrimSpace(string(data)), nil
-}
-
-// forget removes the image from the node if the tag now refers to another image. A node does not
-// pull a tag again, so without this, a new Pod would run the old image.
-func (s Store) forget(ctx context.Context, ref registry.Reference, digest string) error {
-	for _, name := range []string{ref.String(), ref.InCluster()} {
-		list, err := s.Node.Run(ctx, nil, s.Node.Bin("ctr"), "images", "list", "name=="+name)
-		if err != nil {
-			return err
-		}
-		if old := listedDigest(list, name); old == "" || old == digest {
-			continue
-		}
-		if _, err := s.Node.Run(ctx, nil, s.Node.Bin("ctr"), "images", "remove", name); err != nil {
+		if _, err := s.Node.Run(ctx, nil, s.Node.Bin("ctr"), "images", "remove", ref.String(), ref.InCluster()); err != nil {
 			return err
 		}
 	}
@@ -110,15 +72,4 @@ func (s Store) buildah(ctx context.Context, args ...string) error {
 	}
 	_, err = s.Node.Run(ctx, nil, "buildah", args...)
 	return err
-}
-
-// listedDigest returns the digest of an image in the output of `ctr images list` (REF TYPE DIGEST
-// SIZE ...), or "" if the image is not listed.
-func listedDigest(output, name string) string {
-	for line := range strings.Lines(output) {
-		if fields := strings.Fields(line); len(fields) > 2 && fields[0] == name {
-			return fields[2]
-		}
-	}
-	return ""
 }

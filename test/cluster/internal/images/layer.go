@@ -2,8 +2,7 @@ package images
 
 import (
 	"archive/tar"
-	"crypto/sha256"
-	"encoding/hex"
+	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/example/nginx-operator/test/cluster/internal/debian"
@@ -22,10 +22,6 @@ import (
 type layerWriter struct {
 	tar  *tar.Writer
 	seen map[string]bool
-}
-
-func newLayerWriter(out io.Writer) *layerWriter {
-	return &layerWriter{tar: tar.NewWriter(out), seen: map[string]bool{".": true}}
 }
 
 // add writes an entry and its missing parent directories.
@@ -93,44 +89,15 @@ func (w *layerWriter) debianPackage(file string, skip func(name string) bool) er
 	})
 }
 
-// fileLayer is an uncompressed layer in a file: in the cluster, space costs less than time.
-type fileLayer struct {
-	file   string
-	digest v1.Hash
-	size   int64
-}
-
-// writeLayer writes a layer to a file.
-func writeLayer(file *os.File, write func(*layerWriter) error) (fileLayer, error) {
-	sum := sha256.New()
-	w := newLayerWriter(io.MultiWriter(file, sum))
+// newLayer returns an uncompressed layer: in the cluster, space costs less than time.
+func newLayer(write func(*layerWriter) error) (v1.Layer, error) {
+	var out bytes.Buffer
+	w := &layerWriter{tar: tar.NewWriter(&out), seen: map[string]bool{".": true}}
 	if err := write(w); err != nil {
-		return fileLayer{}, err
+		return nil, err
 	}
 	if err := w.tar.Close(); err != nil {
-		return fileLayer{}, fmt.Errorf("failed to finish a layer: %w", err)
+		return nil, fmt.Errorf("failed to finish a layer: %w", err)
 	}
-	size, err := file.Seek(0, io.SeekCurrent)
-	if err != nil {
-		return fileLayer{}, fmt.Errorf("failed to measure a layer: %w", err)
-	}
-	return fileLayer{file.Name(), v1.Hash{Algorithm: "sha256", Hex: hex.EncodeToString(sum.Sum(nil))}, size}, nil
+	return static.NewLayer(out.Bytes(), types.OCIUncompressedLayer), nil
 }
-
-// Digest returns the digest of the file.
-func (l fileLayer) Digest() (v1.Hash, error) { return l.digest, nil }
-
-// DiffID returns the same digest, because the file is not compressed.
-func (l fileLayer) DiffID() (v1.Hash, error) { return l.digest, nil }
-
-// Compressed opens the file.
-func (l fileLayer) Compressed() (io.ReadCloser, error) { return os.Open(l.file) }
-
-// Uncompressed opens the file.
-func (l fileLayer) Uncompressed() (io.ReadCloser, error) { return os.Open(l.file) }
-
-// Size returns the size of the file.
-func (l fileLayer) Size() (int64, error) { return l.size, nil }
-
-// MediaType returns the type of a tar file.
-func (l fileLayer) MediaType() (types.MediaType, error) { return types.OCIUncompressedLayer, nil }

@@ -2,7 +2,6 @@ package images
 
 import (
 	"fmt"
-	"os"
 	"runtime"
 	"time"
 
@@ -16,18 +15,10 @@ import (
 	"github.com/example/nginx-operator/test/cluster/internal/registry"
 )
 
-// push creates an image and pushes it under all of its names. The layer is written to a temporary
-// file in dir. The same files result in the same image, because it has no times.
-func (r recipe) push(dir string, options ...remote.Option) error {
-	file, err := os.CreateTemp(dir, "layer-")
-	if err != nil {
-		return fmt.Errorf("failed to make a temporary file: %w", err)
-	}
-	defer func() {
-		_ = file.Close()
-		_ = os.Remove(file.Name())
-	}()
-	layer, err := writeLayer(file, r.write)
+// push creates an image and pushes it under all of its names. The same files result in the same
+// image, because it has no times.
+func (r recipe) push(options ...remote.Option) error {
+	layer, err := newLayer(r.write)
 	if err != nil {
 		return err
 	}

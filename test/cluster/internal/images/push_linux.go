@@ -65,7 +65,7 @@ func (s Store) pushRecipes(ctx context.Context, recipes []recipe) error {
 			others = fmt.Sprintf(" and %d other names", len(r.names)-1)
 		}
 		s.Progress.Step("image %s%s", r.names[0], others)
-		if err := r.push(s.Node.State(), remote.WithContext(ctx), remote.WithTransport(transport)); err != nil {
+		if err := r.push(remote.WithContext(ctx), remote.WithTransport(transport)); err != nil {
 			return fmt.Errorf("failed to make the image %s: %w", r.names[0], err)
 		}
 	}

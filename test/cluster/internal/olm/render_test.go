@@ -6,30 +6,15 @@ import (
 
 	"github.com/example/nginx-operator/test/cluster/internal/helmtest"
 	"github.com/example/nginx-operator/test/cluster/internal/images"
-	"github.com/example/nginx-operator/test/cluster/internal/layout"
 	"github.com/example/nginx-operator/test/cluster/internal/tools"
 )
 
 // TestManifests renders the chart of OLM, without its catalog of community operators, which is
 // outside the cluster.
 func TestManifests(t *testing.T) {
-	repo, err := layout.FindRepo()
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := layout.New(repo)
-	source, err := tools.OLM.Dir(t.Context(), l)
-	if err != nil {
-		t.Fatal(err)
-	}
-	olmVersion, err := tools.OLM.Version(l)
-	if err != nil {
-		t.Fatal(err)
-	}
-	opmVersion, err := tools.Registry.Version(l)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := helmtest.Repo(t)
+	source, olmVersion := helmtest.Source(t, l, tools.OLM)
+	_, opmVersion := helmtest.Source(t, l, tools.Registry)
 	olmImage, opmImage := images.OLM+":"+olmVersion, images.OPM+":"+opmVersion
 	helmtest.Compare(t, l, "olm.yaml", namespace, filepath.Join(source, "deploy", "chart"),
 		"namespace="+namespace,

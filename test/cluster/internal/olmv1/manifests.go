@@ -47,9 +47,13 @@ func withCRDs(source string) ([]byte, error) {
 //go:embed kustomization.yaml
 var kustomization []byte
 
-// patch adapts the manifests of an OLM v1 release to the local cluster. It also replaces the tags
-// of the images, because the manifests reference development images.
-func patch(kubectl string, manifests []byte, version string) ([]byte, error) {
+// patched adapts the manifests in the module of OLM v1 to the local cluster. It also replaces the
+// tags of the images, because the manifests reference development images.
+func patched(kubectl, source, version string) ([]byte, error) {
+	manifests, err := os.ReadFile(filepath.Join(source, "manifests", "standard.yaml"))
+	if err != nil {
+		return nil, fmt.Errorf("failed to read the manifests of OLM v1: %w", err)
+	}
 	dir, err := os.MkdirTemp("", "olm-v1-")
 	if err != nil {
 		return nil, fmt.Errorf("failed to make a temporary directory: %w", err)

@@ -4,137 +4,45 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
 	"github.com/example/nginx-operator/test/cluster/internal/helmtest"
 	"github.com/example/nginx-operator/test/cluster/internal/host"
-	"github.com/example/nginx-operator/test/cluster/internal/layout"
 	"github.com/example/nginx-operator/test/cluster/internal/tools"
 )
 
-// manifests has the parts of an OLM v1 release that the kustomization changes.
-const manifests = `apiVersion: apps/v1
-kind: Deployment
-metadata:
-  name: catalogd-controller-manager
-spec:
-  template:
-    spec:
-      containers:
-      - args:
-        - --pull-cas-dir=/var/ca-certs
-        image: quay.io/operator-framework/catalogd:devel
-        name: manager
----
-apiVersion: apps/v1
-kind: Deployment
-metadata:
-  name: operator-controller-controller-manager
-spec:
-  template:
-    spec:
-      containers:
-      - args:
-        - --pull-cas-dir=/var/certs
-        image: quay.io/operator-framework/operator-controller:devel
-        name: manager
----
-apiVersion: cert-manager.io/v1
-kind: Certificate
-metadata:
-  name: olmv1-ca
-spec:
-  secretName: olmv1-ca
-  secretTemplate:
-    annotations:
-      cert-manager.io/allow-direct-injection: "true"
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: MutatingWebhookConfiguration
-metadata:
-  annotations:
-    cert-manager.io/inject-ca-from-secret: cert-manager/olmv1-ca
-  name: catalogd-mutating-webhook-configuration
-`
-
-const patched = `apiVersion: apps/v1
-kind: Deployment
-metadata:
-  name: catalogd-controller-manager
-spec:
-  template:
-    spec:
-      containers:
-      - args:
-        - --pull-cas-dir=/var/ca-certs
-        - --pull-cas-dir=/var/run/secrets/kubernetes.io/serviceaccount
-        image: quay.io/operator-framework/catalogd:v1.5.1
-        name: manager
----
-apiVersion: apps/v1
-kind: Deployment
-metadata:
-  name: operator-controller-controller-manager
-spec:
-  template:
-    spec:
-      containers:
-      - args:
-        - --pull-cas-dir=/var/certs
-        - --pull-cas-dir=/var/run/secrets/kubernetes.io/serviceaccount
-        - --feature-gates=WebhookProviderCertManager=true
-        image: quay.io/operator-framework/operator-controller:v1.5.1
-        name: manager
----
-apiVersion: cert-manager.io/v1
-kind: Certificate
-metadata:
-  name: olmv1-ca
-spec:
-  secretName: olmv1-ca
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: MutatingWebhookConfiguration
-metadata:
-  annotations:
-    cert-manager.io/inject-ca-from: olmv1-system/catalogd-service-cert
-  name: catalogd-mutating-webhook-configuration
-`
-
-func TestPatch(t *testing.T) {
-	got, err := patch(thisRepo(t).Bin("kubectl"), []byte(manifests), "v1.5.1")
+// TestPatched checks that the kustomization applies to the manifests of the release.
+func TestPatched(t *testing.T) {
+	l := helmtest.Repo(t)
+	source, version := helmtest.Source(t, l, tools.OLMv1)
+	text, err := patched(l.Bin("kubectl"), source, version)
 	if err != nil {
 		t.Fatalf("make bin/kubectl builds kubectl: %v", err)
 	}
-	if diff := cmp.Diff(patched, string(got)); diff != "" {
-		t.Error(diff)
+	for want, count := range map[string]int{
+		"--pull-cas-dir=/var/run/secrets/kubernetes.io/serviceaccount":       2,
+		"--feature-gates=WebhookProviderCertManager=true":                    1,
+		"image: quay.io/operator-framework/catalogd:" + version:              1,
+		"image: quay.io/operator-framework/operator-controller:" + version:   1,
+		"cert-manager.io/inject-ca-from: olmv1-system/catalogd-service-cert": 1,
+		"cert-manager.io/inject-ca-from-secret:":                             0,
+		"cert-manager.io/allow-direct-injection:":                            0,
+		":devel": 0,
+	} {
+		if got := strings.Count(string(text), want); got != count {
+			t.Errorf("%s: %d times, want %d", want, got, count)
+		}
 	}
-}
-
-func thisRepo(t *testing.T) layout.Layout {
-	t.Helper()
-	repo, err := layout.FindRepo()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return layout.New(repo)
 }
 
 // TestCertManager renders the chart of cert-manager without its CRDs, and checks that these are
 // complete.
 func TestCertManager(t *testing.T) {
-	l := thisRepo(t)
-	source, err := tools.CertManager.Dir(t.Context(), l)
-	if err != nil {
-		t.Fatal(err)
-	}
-	version, err := tools.CertManager.Version(l)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := helmtest.Repo(t)
+	source, version := helmtest.Source(t, l, tools.CertManager)
 	// The chart in the source has no version of its own.
 	chart := t.TempDir()
 	if err := os.CopyFS(chart, os.DirFS(filepath.Join(source, "deploy", "charts", "cert-manager"))); err != nil {

@@ -5,8 +5,6 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/example/nginx-operator/test/cluster/internal/host"
@@ -114,9 +112,5 @@ func olmV1(ctx context.Context, l layout.Layout) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	manifests, err := os.ReadFile(filepath.Join(source, "manifests", "standard.yaml"))
-	if err != nil {
-		return nil, fmt.Errorf("failed to read the manifests of OLM v1: %w", err)
-	}
-	return patch(l.Bin("kubectl"), manifests, version)
+	return patched(l.Bin("kubectl"), source, version)
 }

@@ -4,8 +4,9 @@ package registry
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
 
 	"github.com/example/nginx-operator/test/cluster/internal/layout"
 )
@@ -17,11 +18,10 @@ var Mirrored = []string{"docker.io", "gcr.io", "ghcr.io", "quay.io", "registry.a
 // Reference is a full image name.
 type Reference struct {
 	// repository starts with the registry, for example docker.io/library/busybox.
-	repository string
-	Tag        string
+	repository, tag string
 }
 
-func (r Reference) String() string { return r.repository + ":" + r.Tag }
+func (r Reference) String() string { return r.repository + ":" + r.tag }
 
 // InCluster returns the name of the image in the cluster's registry. A name that already starts
 // with that registry is unchanged.
@@ -32,32 +32,11 @@ func (r Reference) InCluster() string {
 	return layout.RegistryAddress + "/" + r.String()
 }
 
-// Path returns the repository in the cluster's registry.
-func (r Reference) Path() string { return strings.TrimPrefix(r.repository, layout.RegistryAddress+"/") }
-
-var (
-	repositoryPattern = regexp.MustCompile(`^[a-z0-9]+(?:[._-]+[a-z0-9]+)*(?::[0-9]+)?(?:/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)+$`)
-	tagPattern        = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
-)
-
 // Parse parses a name like container tools do: busybox is docker.io/library/busybox:latest.
-func Parse(name string) (Reference, error) {
-	if strings.Contains(name, "@") {
-		return Reference{}, fmt.Errorf("the image %q has a digest: name a tag", name)
+func Parse(image string) (Reference, error) {
+	tag, err := name.NewTag(image)
+	if err != nil {
+		return Reference{}, fmt.Errorf("the image name %q is not valid: %w", image, err)
 	}
-	ref := Reference{repository: name, Tag: "latest"}
-	if i := strings.LastIndexByte(name, ':'); i > strings.LastIndexByte(name, '/') {
-		ref.repository, ref.Tag = name[:i], name[i+1:]
-	}
-	first, _, nested := strings.Cut(ref.repository, "/")
-	switch {
-	case !nested:
-		ref.repository = "docker.io/library/" + ref.repository
-	case !strings.ContainsAny(first, ".:") && first != "localhost":
-		ref.repository = "docker.io/" + ref.repository
-	}
-	if !repositoryPattern.MatchString(ref.repository) || !tagPattern.MatchString(ref.Tag) {
-		return Reference{}, fmt.Errorf("the image name %q is not valid", name)
-	}
-	return ref, nil
+	return Reference{strings.Replace(tag.Repository.Name(), name.DefaultRegistry, "docker.io", 1), tag.TagStr()}, nil
 }

@@ -3,38 +3,22 @@ package registry
 import "testing"
 
 func TestParse(t *testing.T) {
-	for _, test := range []struct {
-		name, full, inCluster, path string
-	}{
-		{"busybox", "docker.io/library/busybox:latest", "192.0.2.1:5000/docker.io/library/busybox:latest", "docker.io/library/busybox"},
-		{"busybox:1.36", "docker.io/library/busybox:1.36", "192.0.2.1:5000/docker.io/library/busybox:1.36", "docker.io/library/busybox"},
-		{"me/app:v1", "docker.io/me/app:v1", "192.0.2.1:5000/docker.io/me/app:v1", "docker.io/me/app"},
-		{
-			"docker.io/nginxinc/nginx-unprivileged:1.28.0", "docker.io/nginxinc/nginx-unprivileged:1.28.0",
-			"192.0.2.1:5000/docker.io/nginxinc/nginx-unprivileged:1.28.0", "docker.io/nginxinc/nginx-unprivileged",
-		},
-		{
-			"ghcr.io/example/nginx-operator:v0.1.0", "ghcr.io/example/nginx-operator:v0.1.0",
-			"192.0.2.1:5000/ghcr.io/example/nginx-operator:v0.1.0", "ghcr.io/example/nginx-operator",
-		},
-		{"localhost:5001/app", "localhost:5001/app:latest", "192.0.2.1:5000/localhost:5001/app:latest", "localhost:5001/app"},
-		{
-			"192.0.2.1:5000/ghcr.io/example/app:v1", "192.0.2.1:5000/ghcr.io/example/app:v1",
-			"192.0.2.1:5000/ghcr.io/example/app:v1", "ghcr.io/example/app",
+	for name, want := range map[string][2]string{
+		"busybox":                {"docker.io/library/busybox:latest", "192.0.2.1:5000/docker.io/library/busybox:latest"},
+		"me/app:v1":              {"docker.io/me/app:v1", "192.0.2.1:5000/docker.io/me/app:v1"},
+		"docker.io/me/app:v1":    {"docker.io/me/app:v1", "192.0.2.1:5000/docker.io/me/app:v1"},
+		"ghcr.io/example/a:v0.1": {"ghcr.io/example/a:v0.1", "192.0.2.1:5000/ghcr.io/example/a:v0.1"},
+		"localhost:5001/app":     {"localhost:5001/app:latest", "192.0.2.1:5000/localhost:5001/app:latest"},
+		"192.0.2.1:5000/ghcr.io/example/a:v1": {
+			"192.0.2.1:5000/ghcr.io/example/a:v1", "192.0.2.1:5000/ghcr.io/example/a:v1",
 		},
 	} {
-		ref, err := Parse(test.name)
-		if err != nil {
-			t.Errorf("%s: %v", test.name, err)
-			continue
-		}
-		if ref.String() != test.full || ref.InCluster() != test.inCluster || ref.Path() != test.path {
-			t.Errorf("%s: got %s, %s, %s", test.name, ref, ref.InCluster(), ref.Path())
+		ref, err := Parse(name)
+		if err != nil || ref.String() != want[0] || ref.InCluster() != want[1] {
+			t.Errorf("%s: got %s, %s, %v", name, ref, ref.InCluster(), err)
 		}
 	}
-	for _, name := range []string{
-		"", ":", "app:", "Upper/case", "ghcr.io/x@sha256:0123", "ghcr.io//x", "ghcr.io/x:bad tag", "-flag", "ghcr.io/../x", "ghcr.io/x:-t",
-	} {
+	for _, name := range []string{"", "Upper/case", "ghcr.io/x@sha256:0123", "ghcr.io/x:bad tag"} {
 		if ref, err := Parse(name); err == nil {
 			t.Errorf("%q is not a name, but was read as %s", name, ref)
 		}

@@ -84,16 +84,16 @@ func groupTools(l layout.Layout, selected []tool, goVersion string) ([]group, er
 
 // buildArgs returns the arguments of go build, and a digest of all inputs of the tool.
 func buildArgs(l layout.Layout, t tool, goVersion string) (args []string, stamp string, err error) {
-	gomod, err := os.ReadFile(filepath.Join(l.ToolModule(t.module), "go.mod"))
+	module, err := readModule(l, t.module)
 	if err != nil {
-		return nil, "", fmt.Errorf("failed to read the module of %s: %w", t.name, err)
+		return nil, "", err
 	}
 	sum := sha256.New()
-	sources, err := filepath.Glob(filepath.Join(l.ToolModule(t.module), "*.go"))
+	files, err := filepath.Glob(filepath.Join(l.ToolModule(t.module), "*"))
 	if err != nil {
 		return nil, "", fmt.Errorf("failed to find the module of %s: %w", t.name, err)
 	}
-	for _, file := range append(sources, filepath.Join(l.ToolModule(t.module), "go.sum")) {
+	for _, file := range files {
 		data, err := os.ReadFile(file)
 		if err != nil {
 			return nil, "", fmt.Errorf("failed to read the module of %s: %w", t.name, err)
@@ -102,7 +102,7 @@ func buildArgs(l layout.Layout, t tool, goVersion string) (args []string, stamp 
 	}
 	ldflags := []string{"-s", "-w"}
 	if t.ldflags != nil {
-		more, err := t.ldflags(parseRequirements(string(gomod)))
+		more, err := t.ldflags(module)
 		if err != nil {
 			return nil, "", err
 		}
@@ -112,7 +112,6 @@ func buildArgs(l layout.Layout, t tool, goVersion string) (args []string, stamp 
 	if t.tags != "" {
 		args = append(args, "-tags", t.tags)
 	}
-	sum.Write(gomod)
 	fmt.Fprintln(sum, goVersion, runtime.GOOS, runtime.GOARCH, Flags, args)
 	return args, hex.EncodeToString(sum.Sum(nil)), nil
 }

@@ -12,6 +12,9 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/semver"
+
 	"github.com/example/nginx-operator/test/cluster/internal/debian"
 	"github.com/example/nginx-operator/test/cluster/internal/host"
 	"github.com/example/nginx-operator/test/cluster/internal/layout"
@@ -52,7 +55,7 @@ type tool struct {
 	module  string
 	pkg     string
 	tags    string
-	ldflags func(versions moduleVersions) ([]string, error)
+	ldflags func(file *modfile.File) ([]string, error)
 }
 
 var tools = slices.Concat(kubernetesComponents(Kubernetes.module), kubernetesComponents(layout.OldestKubernetes), []tool{
@@ -129,15 +132,12 @@ func containerdTool(name, major string) tool {
 
 // kubernetesFlags returns flags that set the version that the API server reports. Without them, OLM
 // and clients see v0.0.0.
-func kubernetesFlags(versions moduleVersions) ([]string, error) {
-	version, err := versions.of(Kubernetes.path)
+func kubernetesFlags(file *modfile.File) ([]string, error) {
+	version, err := versionOf(file, Kubernetes.path)
 	if err != nil {
 		return nil, err
 	}
-	major, minor, ok := majorMinor(version)
-	if !ok {
-		return nil, fmt.Errorf("failed to read the version of %s: %q", Kubernetes.path, version)
-	}
+	major, minor, _ := strings.Cut(strings.TrimPrefix(semver.MajorMinor(version), "v"), ".")
 	var flags []string
 	for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
 		flags = append(flags,
@@ -149,12 +149,12 @@ func kubernetesFlags(versions moduleVersions) ([]string, error) {
 }
 
 // operatorSDKFlags returns flags that set the version that the SDK writes into generated files.
-func operatorSDKFlags(versions moduleVersions) ([]string, error) {
-	version, err := versions.of(OperatorSDK.path)
+func operatorSDKFlags(file *modfile.File) ([]string, error) {
+	version, err := versionOf(file, OperatorSDK.path)
 	if err != nil {
 		return nil, err
 	}
-	api, err := versions.of("k8s.io/api")
+	api, err := versionOf(file, "k8s.io/api")
 	if err != nil {
 		return nil, err
 	}
@@ -167,45 +167,37 @@ func operatorSDKFlags(versions moduleVersions) ([]string, error) {
 	}, nil
 }
 
-// majorMinor splits v1.37.0 into 1 and 37.
-func majorMinor(version string) (major, minor string, ok bool) {
-	parts := strings.SplitN(strings.TrimPrefix(version, "v"), ".", 3)
-	if len(parts) != 3 || parts[0] == "" || parts[1] == "" {
-		return "", "", false
-	}
-	return parts[0], parts[1], true
-}
-
-// moduleVersions has the required versions of a go.mod file, by module path.
-type moduleVersions map[string]string
-
-func (v moduleVersions) of(path string) (string, error) {
-	if version, ok := v[path]; ok {
-		return version, nil
-	}
-	return "", fmt.Errorf("failed to find %s in the requirements", path)
-}
-
-// parseRequirements parses the requirements of a go.mod file.
-func parseRequirements(gomod string) moduleVersions {
-	versions := moduleVersions{}
-	for line := range strings.Lines(gomod) {
-		line, _, _ = strings.Cut(line, "//")
-		fields := strings.Fields(strings.TrimPrefix(strings.TrimSpace(line), "require "))
-		if len(fields) == 2 && strings.HasPrefix(fields[1], "v") {
-			versions[fields[0]] = fields[1]
-		}
-	}
-	return versions
-}
-
 // Version returns the required version.
 func (d Dependency) Version(l layout.Layout) (string, error) {
-	data, err := os.ReadFile(filepath.Join(l.ToolModule(d.module), "go.mod"))
+	file, err := readModule(l, d.module)
 	if err != nil {
-		return "", fmt.Errorf("failed to read the versions of %s: %w", d.module, err)
+		return "", err
 	}
-	return parseRequirements(string(data)).of(d.path)
+	return versionOf(file, d.path)
+}
+
+// readModule parses the go.mod file of a module of tools.
+func readModule(l layout.Layout, name string) (*modfile.File, error) {
+	path := filepath.Join(l.ToolModule(name), "go.mod")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("failed to read the versions of %s: %w", name, err)
+	}
+	file, err := modfile.Parse(path, data, nil)
+	if err != nil {
+		return nil, fmt.Errorf("failed to parse the versions of %s: %w", name, err)
+	}
+	return file, nil
+}
+
+// versionOf returns the version that a go.mod file requires.
+func versionOf(file *modfile.File, path string) (string, error) {
+	for _, required := range file.Require {
+		if required.Mod.Path == path {
+			return required.Mod.Version, nil
+		}
+	}
+	return "", fmt.Errorf("failed to find %s in the requirements of %s", path, file.Module.Mod.Path)
 }
 
 // Dir returns the source directory in the module cache. It downloads the module if necessary.

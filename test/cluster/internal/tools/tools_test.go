@@ -109,45 +109,42 @@ func TestGroupTools(t *testing.T) {
 	}
 }
 
+// TestBuildArgs checks the flags, and that a stamp depends on the version of Go and on each file of
+// the module.
 func TestBuildArgs(t *testing.T) {
 	l := layout.New(t.TempDir())
-	write := func(gosum string) {
-		for name, data := range map[string]string{
-			"go.mod": "module x\n\nrequire (\n\tk8s.io/kubernetes v1.37.0 // indirect\n)\n",
-			"go.sum": gosum,
-		} {
-			if err := host.WriteFile(filepath.Join(l.ToolModule(Kubernetes.module), name), []byte(data), 0o600); err != nil {
-				t.Fatal(err)
-			}
+	write := func(name, text string) {
+		if err := host.WriteFile(filepath.Join(l.ToolModule(Kubernetes.module), name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
 		}
 	}
-	tool := tool{name: "x", module: Kubernetes.module, pkg: "x", ldflags: kubernetesFlags, tags: "a,b"}
-	write("one")
-	args, stamp, err := buildArgs(l, tool, "go1")
-	if err != nil {
-		t.Fatal(err)
+	tool, stamps := tool{name: "x", module: Kubernetes.module, pkg: "x", ldflags: kubernetesFlags, tags: "a,b"}, map[string]bool{}
+	build := func(goVersion string) string {
+		args, stamp, err := buildArgs(l, tool, goVersion)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stamps[stamp] = true
+		return strings.Join(args, " ")
 	}
-	joined := strings.Join(args, " ")
+	write("go.mod", "module x\n\nrequire k8s.io/kubernetes v1.37.0 // indirect\n")
+	args := build("go1")
 	for _, want := range []string{
 		"-s -w", "-tags a,b",
 		"-X k8s.io/component-base/version.gitVersion=v1.37.0", "-X k8s.io/client-go/pkg/version.gitMinor=37",
 	} {
-		if !strings.Contains(joined, want) {
-			t.Errorf("%s: no %s", joined, want)
+		if !strings.Contains(args, want) {
+			t.Errorf("%s: no %s", args, want)
 		}
 	}
-	_, again, err := buildArgs(l, tool, "go1")
-	if err != nil || again != stamp {
-		t.Errorf("the stamp changed without a reason: %v", err)
-	}
-	_, otherGo, err := buildArgs(l, tool, "go2")
-	if err != nil || otherGo == stamp {
-		t.Errorf("the stamp does not depend on the version of Go: %v", err)
-	}
-	write("two")
-	_, otherSum, err := buildArgs(l, tool, "go1")
-	if err != nil || otherSum == stamp {
-		t.Errorf("the stamp does not depend on go.sum: %v", err)
+	build("go1")
+	build("go2")
+	write("go.sum", "one")
+	build("go1")
+	write("main.go", "package main")
+	build("go1")
+	if len(stamps) != 4 {
+		t.Errorf("five builds with four different inputs have %d stamps", len(stamps))
 	}
 }
 
@@ -172,69 +169,5 @@ func TestFlags(t *testing.T) {
 func TestWithoutDownloads(t *testing.T) {
 	if got := withoutDownloads("go: downloading a v1.0.0\nx.go:1: broken\ngo: downloading b v1.0.0\n"); got != "x.go:1: broken\n" {
 		t.Errorf("got %q", got)
-	}
-}
-
-func TestHasStamp(t *testing.T) {
-	l := layout.New(t.TempDir())
-	if hasStamp(l, "x", "stamp") {
-		t.Error("there is nothing yet")
-	}
-	if err := host.WriteFile(l.Stamp("x"), []byte("stamp"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if hasStamp(l, "x", "stamp") {
-		t.Error("the program is missing")
-	}
-	if err := host.WriteFile(l.Bin("x"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if !hasStamp(l, "x", "stamp") || hasStamp(l, "x", "other") {
-		t.Error("the stamp decides")
-	}
-}
-
-func TestParseRequirements(t *testing.T) {
-	got := parseRequirements(`module example.com/x // v9.9.9
-
-go 1.26.0
-
-tool k8s.io/kubernetes/cmd/kubectl
-
-require k8s.io/one v1.0.0
-
-require (
-	k8s.io/two v0.2.0 // indirect
-	k8s.io/three v0.0.0-20260101000000-abcdef
-)
-`)
-	want := moduleVersions{"k8s.io/one": "v1.0.0", "k8s.io/two": "v0.2.0", "k8s.io/three": "v0.0.0-20260101000000-abcdef"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
-	if _, err := got.of("k8s.io/four"); err == nil {
-		t.Error("want an error for what is not required")
-	}
-}
-
-func TestOperatorSDKFlags(t *testing.T) {
-	flags, err := operatorSDKFlags(moduleVersions{OperatorSDK.path: "v1.42.2", "k8s.io/api": "v0.33.9"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	joined := strings.Join(flags, " ")
-	for _, want := range []string{"version.Version=v1.42.2", "version.ImageVersion=v1.42.2", "version.KubernetesVersion=v1.33.9"} {
-		if !strings.Contains(joined, want) {
-			t.Errorf("%s: no %s", joined, want)
-		}
-	}
-}
-
-func TestMajorMinor(t *testing.T) {
-	for version, want := range map[string]string{"v1.37.0": "1 37 true", "v1.37": "  false", "": "  false", "v1.2.3-rc.1": "1 2 true"} {
-		major, minor, ok := majorMinor(version)
-		if got := strings.Join([]string{major, minor, map[bool]string{true: "true", false: "false"}[ok]}, " "); got != want {
-			t.Errorf("%q: got %q, want %q", version, got, want)
-		}
 	}
 }
