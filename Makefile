@@ -45,20 +45,21 @@ help: ## List the targets.
 
 # bin/demo counts the steps here. The steps after the first one do not look for the cluster again.
 FIRST_TIME = $(if $(filter local,$(CLUSTER)), (the first time, this takes $1 on two cores))
+WITHOUT_DOWNLOADS = sed -u '/^go: downloading /d'
 demo: ## Serve a page from nothing: build and start a cluster, the operator, and NGINX.
-	@echo '==> 1 of 5: Start the cluster$(call FIRST_TIME,6 minutes)'
-	@$(MAKE) -s cluster-up
+	@echo '==> 1 of 5: $(if $(filter local,$(CLUSTER)),Start,Find) the cluster$(call FIRST_TIME,6 minutes)'
+	@$(MAKE) -s cluster-up 2>&1 | $(WITHOUT_DOWNLOADS)
 	@echo '==> 2 of 5: Build the operator$(call FIRST_TIME,a minute)'
-	@$(MAKE) -s REGISTRY_NEEDS= operator-image bin/demo $(DELIVERY) >/dev/null
+	@$(MAKE) -s REGISTRY_NEEDS= operator-image bin/demo $(DELIVERY) 2>&1 >/dev/null | $(WITHOUT_DOWNLOADS)
 	@$(RELEASE) exec $(IN_CLUSTER) bin/demo
 demo-olm: ## Do the same through OLM, with TLS, a change that is rolled back, and a change at v1alpha1.
-	@echo '==> 1 of 8: Start the cluster$(call FIRST_TIME,6 minutes)'
-	@$(MAKE) -s cluster-up bin/demo
+	@echo '==> 1 of 8: $(if $(filter local,$(CLUSTER)),Start,Find) the cluster$(call FIRST_TIME,6 minutes)'
+	@$(MAKE) -s cluster-up bin/demo 2>&1 | $(WITHOUT_DOWNLOADS)
 	@$(RELEASE) exec $(IN_CLUSTER) bin/demo olm check
-	@echo '==> 2 of 8: Install OLM$(call FIRST_TIME,2 minutes)'
-	@$(MAKE) -s cluster-olm
+	@echo '==> 2 of 8: $(if $(filter local,$(CLUSTER)),Install,Find) OLM$(call FIRST_TIME,2 minutes)'
+	@$(MAKE) -s cluster-olm 2>&1 | $(WITHOUT_DOWNLOADS)
 	@echo '==> 3 of 8: Build the operator, the bundle, and the catalog$(call FIRST_TIME,a minute)'
-	@$(MAKE) -s REGISTRY_NEEDS= operator-image bundle-image catalog-image >/dev/null
+	@$(MAKE) -s REGISTRY_NEEDS= operator-image bundle-image catalog-image 2>&1 >/dev/null | $(WITHOUT_DOWNLOADS)
 	@$(RELEASE) exec $(IN_CLUSTER) bin/demo olm
 
 # Cheap steps come first. DUE has the parts of nightly that check must run, because their inputs changed since their last record.
