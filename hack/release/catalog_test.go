@@ -93,10 +93,7 @@ func TestStableSkipsVulnerableReleases(t *testing.T) {
 
 func readCatalogTemplate(t *testing.T) (*project, catalogTemplate) {
 	t.Helper()
-	t.Chdir("../..")
-	for _, name := range []string{"CLUSTER", "USE_IMAGE_DIGESTS", "NGINX_IMAGE", "EXPORTER_IMAGE"} {
-		t.Setenv(name, "")
-	}
+	inDirectory(t, "../..")
 	p, err := load()
 	must(t, err)
 	text, err := template()

@@ -13,10 +13,7 @@ import (
 // TestAirGappedNamesEveryImage checks that the page on air-gapped installations lists exactly the
 // images that a cluster pulls for this release, with the tags of this release.
 func TestAirGappedNamesEveryImage(t *testing.T) {
-	t.Chdir("../..")
-	for _, name := range []string{"CLUSTER", "USE_IMAGE_DIGESTS", "NGINX_IMAGE", "EXPORTER_IMAGE"} {
-		t.Setenv(name, "")
-	}
+	inDirectory(t, "../..")
 	p, err := load()
 	must(t, err)
 	images, err := p.pulled()

@@ -26,10 +26,7 @@ func realRelease(t *testing.T) *project {
 	root, err := filepath.Abs("../..")
 	must(t, err)
 	dir := t.TempDir()
-	t.Chdir(dir)
-	for _, name := range []string{"CLUSTER", "IMAGE_REGISTRY", "USE_IMAGE_DIGESTS", "NGINX_IMAGE", "EXPORTER_IMAGE", "RELEASE_KEY"} {
-		t.Setenv(name, "")
-	}
+	inDirectory(t, dir)
 	for _, dir := range []string{"config", "bundle", "charts"} {
 		must(t, os.CopyFS(dir, os.DirFS(filepath.Join(root, dir))))
 	}

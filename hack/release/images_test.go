@@ -78,7 +78,8 @@ func TestOlderImages(t *testing.T) {
 		}
 		do(t, "older-images")
 		made := calls()
-		if builds, pushes := strings.Count(made, "go build"), strings.Count(made, "cluster image push"); builds != step.builds || pushes != step.pushes {
+		builds, pushes := strings.Count(made, "go build"), strings.Count(made, "cluster image push")
+		if builds != step.builds || pushes != step.pushes {
 			t.Errorf("%s: %d builds and %d pushes, want %d and %d:\n%s", step.name, builds, pushes, step.builds, step.pushes, made)
 		}
 	}

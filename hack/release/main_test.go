@@ -36,12 +36,7 @@ entries:
 func repository(t *testing.T) (calls func() string) {
 	t.Helper()
 	root := t.TempDir()
-	t.Chdir(root)
-	for _, name := range []string{
-		"CLUSTER", "IMAGE_REGISTRY", "PLATFORMS", "CONTAINER_TOOL", "USE_IMAGE_DIGESTS", "NGINX_IMAGE", "EXPORTER_IMAGE",
-	} {
-		t.Setenv(name, "")
-	}
+	inDirectory(t, root)
 	t.Setenv("PATH", root+"/tools:"+os.Getenv("PATH"))
 	t.Setenv("PLATFORMS", "linux/amd64")
 	t.Setenv("GIT_COMMITTER_DATE", "2026-11-23T11:29:15+01:00")
@@ -81,6 +76,17 @@ func repository(t *testing.T) (calls func() string) {
 	}
 }
 
+// inDirectory changes to a directory, and clears the variables that the command reads.
+func inDirectory(t *testing.T, dir string) {
+	t.Helper()
+	t.Chdir(dir)
+	for _, name := range []string{
+		"CLUSTER", "IMAGE_REGISTRY", "PLATFORMS", "CONTAINER_TOOL", "USE_IMAGE_DIGESTS", "NGINX_IMAGE", "EXPORTER_IMAGE", "RELEASE_KEY",
+	} {
+		t.Setenv(name, "")
+	}
+}
+
 func files(t *testing.T, contents map[string]string) {
 	t.Helper()
 	for file, content := range contents {
@@ -89,14 +95,13 @@ func files(t *testing.T, contents map[string]string) {
 	}
 }
 
-func git(t *testing.T, args ...string) string {
+func git(t *testing.T, args ...string) {
 	t.Helper()
 	cmd := exec.Command("git", append([]string{"-c", "user.name=test", "-c", "user.email=test@example.com"}, args...)...)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("git %v: %v: %s", args, err, out)
 	}
-	return strings.TrimSpace(string(out))
 }
 
 func commit(t *testing.T) {

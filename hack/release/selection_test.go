@@ -14,9 +14,7 @@ func TestResolve(t *testing.T) {
 		"catalog/template.yaml": strings.Replace(testTemplate, "replaces: nginx-operator.v0.9.0", "replaces: nginx-operator.v0.2.0", 1),
 	})
 	p, err := load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for release, want := range map[string]string{"published": "0.9.0", "previous": "0.2.0", "0.9.0": "0.9.0"} {
 		if got, err := p.resolve(release); err != nil || got != want {
 			t.Errorf("%s is %q, want %s (%v)", release, got, want, err)
@@ -39,7 +37,9 @@ func TestSomeOlderImages(t *testing.T) {
 func TestPluginOfSomePlatforms(t *testing.T) {
 	repository(t)
 	t.Setenv("PLUGIN_PLATFORMS", "linux_amd64")
-	files(t, map[string]string{krewManifest: "# template\nkind: Plugin\n", "LICENSE": "license", pluginDir + "/linux_amd64/kubectl-nginx": "program"})
+	files(t, map[string]string{
+		krewManifest: "# template\nkind: Plugin\n", "LICENSE": "license", pluginDir + "/linux_amd64/kubectl-nginx": "program",
+	})
 	do(t, "plugin")
 	if _, err := os.Stat(pluginDir + "/kubectl-nginx_linux_amd64.tar.gz"); err != nil {
 		t.Error(err)
