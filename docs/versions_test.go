@@ -20,10 +20,11 @@ var apart = map[string]string{
 	"hugo":              "the newest Hugo that Go 1.26 builds",
 	"kubernetes-oldest": "the oldest supported Kubernetes",
 	"lint":              "golangci-lint pins the analyzers, which fail with other versions",
-	"olm github.com/containerd/containerd/api": "containerd 1.7, which opm uses, does not implement 1.12",
-	"olm gomodules.xyz/jsonpatch/v2":           "2.5 would change the patches of the operator's webhook",
-	"olm-v1":                                   "operator-controller 1.5.1 needs Kubernetes 0.33",
-	"operator-sdk":                             "operator-sdk 1.42 needs Kubernetes 0.33",
+	"olm github.com/containerd/containerd/api":       "containerd 1.7, which opm uses, does not implement 1.12",
+	"olm gomodules.xyz/jsonpatch/v2":                 "2.5 would change the patches of the operator's webhook",
+	"olm-v1":                                         "operator-controller 1.5.1 needs Kubernetes 0.33",
+	"operator-sdk":                                   "operator-sdk 1.42 needs Kubernetes 0.33",
+	"prometheus github.com/prometheus/client_golang": "promtool does not compile with the API of 1.25",
 }
 
 // TestOneVersion checks that the operator, the local cluster, and the tools require each module in
