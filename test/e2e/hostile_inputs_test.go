@@ -14,7 +14,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
@@ -27,33 +26,20 @@ import (
 // victimName is the name of an instance of the tenant, which the tenant attacks.
 const victimName = "victim"
 
-// writtenAttack has objects of one malicious kind. The API server must refuse all of them with such an
-// error, or store all of them if refused is nil.
+// writtenAttack has objects of one malicious kind.
 type writtenAttack struct {
 	name    string
 	objects []client.Object
-	refused func(error) bool
 }
 
-// forgedRecords are invalid values of wellknown.AnnotationLastDeclared.
-var forgedRecords = []string{
-	`{"metadata":{"finalizers":[null]}}`, "null", "[]", "1", `{"spec":1}`, `{"spec":{"template":[]}}`, "{", manyFinalizers(),
-}
-
-func manyFinalizers() string {
-	return `{"metadata":{"finalizers":[` + strings.TrimSuffix(strings.Repeat(`"a",`, 43000), ",") + `]}}`
-}
-
-// attacks returns the attacks that do not depend on admission. The names of their objects have a
-// prefix. object is an instance in another namespace.
+// attacks returns what a tenant can store, with admission and without. The names of the objects have
+// a prefix. object is an instance in another namespace.
 func attacks(t *testing.T, prefix string, object *v1alpha2.NginxOperator) []writtenAttack {
 	t.Helper()
 	return []writtenAttack{
-		{"records that are none", recordObjects(prefix), nil},
-		{"quantities", quantityObjects(prefix), apierrors.IsInvalid},
-		{"configurations in ConfigMaps", configurationObjects(prefix), nil},
-		{"a key that never ends", keyObjects(t, prefix), nil},
-		{"labels and owners that are not theirs", forgedObjects(prefix, object), nil},
+		{"configurations in ConfigMaps", configurationObjects(prefix)},
+		{"a key that never ends", keyObjects(t, prefix)},
+		{"labels and owners that are not theirs", forgedObjects(prefix, object)},
 	}
 }
 
@@ -62,34 +48,6 @@ func childLabels(instance string) map[string]string {
 	labels := wellknown.Selector(instance)
 	labels[wellknown.LabelPartOf] = wellknown.OperatorName
 	return labels
-}
-
-// recordObjects returns ConfigMaps with the operator's labels and an invalid record.
-func recordObjects(prefix string) []client.Object {
-	var out []client.Object
-	for i, record := range forgedRecords {
-		out = append(out, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-			Name: fmt.Sprintf("%s-record-%d", prefix, i), Labels: childLabels("nobody"),
-			Annotations: map[string]string{wellknown.AnnotationLastDeclared: record},
-		}})
-	}
-	return out
-}
-
-// quantityObjects returns instances with quantities that take extremely long to compute, or that
-// the schema accepts and Go rejects.
-func quantityObjects(prefix string) []client.Object {
-	var out []client.Object
-	for i, quantity := range []string{"1e-1000000000", "1e1000000000", "1e1.5", "1e-999999999999999999999"} {
-		for _, kind := range []string{"requests", "limits"} {
-			for _, resource := range []string{"cpu", "memory"} {
-				object := nginxOperator(fmt.Sprintf("%s-quantity-%d-%s-%s", prefix, i, kind, resource))
-				object.Object["spec"].(map[string]any)["resources"] = map[string]any{kind: map[string]any{resource: quantity}}
-				out = append(out, object)
-			}
-		}
-	}
-	return out
 }
 
 // nginxOperator returns an instance without Pods. It is untyped, so its spec can have invalid
@@ -136,23 +94,6 @@ func configurationObjects(prefix string) []client.Object {
 			}
 			out = append(out, object)
 		}
-	}
-	return out
-}
-
-// keptObjects returns v1alpha1 objects with invalid values of the annotation for v1alpha2 fields.
-// Their conversion needs the operator, whose admission refuses them.
-func keptObjects() []client.Object {
-	var out []client.Object
-	for i, kept := range []string{
-		"null", "[]", "1", `{"spec":1}`, strings.Repeat("[", 200000), strings.Repeat(`{"a":`, 40000),
-		`{"resources":{"requests":{"cpu":"1e-1000000000"}}}`,
-		`{"spec":{"resources":{"limits":{"cpu":"1e1000000000"}}}}`,
-	} {
-		object := objectOf(v1alpha2.GroupVersion.Group+"/"+older, "NginxOperator", fmt.Sprintf("kept-%d", i))
-		object.SetAnnotations(map[string]string{wellknown.AnnotationV1alpha2: kept})
-		object.Object["spec"] = map[string]any{"replicas": int64(0)}
-		out = append(out, object)
 	}
 	return out
 }

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 
@@ -49,33 +48,17 @@ func newTenant(t *testing.T) *tenant {
 	return me
 }
 
-// strike writes the objects of an attack. The API server has to store each, or to refuse each. A
-// busy API server may need several attempts.
-func (a *tenant) strike(t *testing.T, attack writtenAttack) {
+// createAll requires that the API server stores each object. A busy one may need several attempts.
+func (a *tenant) createAll(t *testing.T, writers int, objects []client.Object) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	err := harness.InParallel(ctx, largeWriters, len(attack.objects), func(ctx context.Context, i int) error {
-		object := attack.objects[i]
-		object.SetNamespace(a.namespace)
-		return eventually(ctx, func(ctx context.Context) error {
-			err := a.Create(ctx, object)
-			switch {
-			case attack.refused == nil:
-				err = client.IgnoreAlreadyExists(err)
-			case err == nil:
-				err = errors.New("it is stored")
-			case attack.refused(err):
-				return nil
-			}
-			if err != nil {
-				err = fmt.Errorf("%s: %T %s: %w", attack.name, object, object.GetName(), err)
-			}
-			return err
-		})
+	err := harness.InParallel(ctx, writers, len(objects), func(ctx context.Context, i int) error {
+		objects[i].SetNamespace(a.namespace)
+		return eventually(ctx, func(ctx context.Context) error { return client.IgnoreAlreadyExists(a.Create(ctx, objects[i])) })
 	})
 	if err != nil {
-		fatal(t, a.namespace, "that shows nothing: %v", err)
+		fatal(t, a.namespace, "the tenant cannot store an object, that shows nothing: %v", err)
 	}
 }
 
@@ -89,15 +72,11 @@ func (a *tenant) deleteChildren(t *testing.T) {
 	}
 }
 
-// createMany creates many small objects concurrently.
-func (a *tenant) createMany(t *testing.T) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	// The request to a busy API server may time out.
-	must(t, harness.InParallel(ctx, smallWriters, scaled(100, 1000), func(ctx context.Context, i int) error {
-		return eventually(ctx, func(ctx context.Context) error {
-			return client.IgnoreAlreadyExists(a.Create(ctx, newObject(a.namespace, fmt.Sprintf("small-%d", i), 0)))
-		})
-	}))
+// smallObjects returns many small objects.
+func smallObjects() []client.Object {
+	out := make([]client.Object, scaled(100, 1000))
+	for i := range out {
+		out[i] = newObject("", fmt.Sprintf("small-%d", i), 0)
+	}
+	return out
 }

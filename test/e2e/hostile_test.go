@@ -12,8 +12,8 @@ package e2e
 //     the text of a Secret.
 //
 // Each attack has a minimum of objects or answers. The integration tests have the attacks that need
-// no Pods: rules that admission refuses (ratchet_test.go), forged records on children
-// (records_test.go), and forged content (forged_test.go).
+// no Pods: what schema and admission refuse (ratchet_test.go, workload_test.go, v1alpha1_test.go),
+// forged records (records_test.go), and forged content (forged_test.go).
 
 import (
 	"context"
@@ -27,7 +27,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -57,8 +56,8 @@ func testHostileTenant(t *testing.T) {
 	// enough.
 	missed := missedReviews(t)
 	scaleOperator(t, 0)
-	for _, attack := range append(attacks(t, "unasked", object), writtenAttack{"many labels", labelObjects(), nil}) {
-		attacker.strike(t, attack)
+	for _, attack := range append(attacks(t, "unasked", object), writtenAttack{"many labels", labelObjects()}) {
+		attacker.createAll(t, largeWriters, attack.objects)
 	}
 	if missedReviews(t) == missed {
 		t.Error("the API server has missed no review without an operator, so the number of missed reviews shows nothing")
@@ -69,15 +68,15 @@ func testHostileTenant(t *testing.T) {
 	prober := startNeighbour(t, object)
 	prober.endures(t, "what was stored without admission", func() {})
 
-	for _, attack := range append(attacks(t, "asked", object), writtenAttack{"annotations of v1alpha1", keptObjects(), apierrors.IsForbidden}) {
-		prober.endures(t, attack.name, func() { attacker.strike(t, attack) })
+	for _, attack := range attacks(t, "asked", object) {
+		prober.endures(t, attack.name, func() { attacker.createAll(t, largeWriters, attack.objects) })
 	}
 	if suite.local { // the test reaches Pods, and reads the audit log
 		strangers(t, prober)
 	}
 	tenantSecretInStatus(t, attacker)
 	prober.endures(t, "deletions of a child", func() { attacker.deleteChildren(t) })
-	prober.endures(t, "many objects", func() { attacker.createMany(t) })
+	prober.endures(t, "many objects", func() { attacker.createAll(t, smallWriters, smallObjects()) })
 
 	prober.finish(t, "beside a hostile tenant", 10)
 	t.Logf("FIGURE slowest change in another namespace: %s", seconds(prober.Counts().Slowest))
