@@ -25,6 +25,7 @@ var apart = map[string]string{
 	"olm-v1":                                         "operator-controller 1.5.1 needs Kubernetes 0.33",
 	"operator-sdk":                                   "operator-sdk 1.42 needs Kubernetes 0.33",
 	"prometheus github.com/prometheus/client_golang": "promtool does not compile with the API of 1.25",
+	"prometheus-operator github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring": "0.93 does not compile with the API of 0.94",
 }
 
 // TestOneVersion checks that the operator, the local cluster, and the tools require each module in
