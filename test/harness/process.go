@@ -151,9 +151,8 @@ type ManagerOptions struct {
 	// Namespace is the operator namespace. Dir is the directory of the log.
 	Namespace, Dir string
 	// Service forwards connections to the manager once it is ready. The API server calls the
-	// webhooks at the address of Service, unless WebhookURL is set.
-	Service    *Service
-	WebhookURL string
+	// webhooks at the address of Service.
+	Service *Service
 	// Args and Env are additional arguments and environment variables.
 	Args, Env []string
 }
@@ -192,13 +191,9 @@ func startManager(options ManagerOptions) (*Manager, error) {
 			return nil, err
 		}
 	}
-	url := options.WebhookURL
-	if url == "" {
-		url = options.Service.URL()
-	}
 	cmd := exec.Command(options.Binary, append([]string{ //nolint:gosec // the binary is the project's own
 		"--health-probe-bind-address=" + m.Health, "--metrics-bind-address=" + m.Metrics, "--operator-namespace=" + options.Namespace,
-		"--webhook-bind-address=" + m.Webhooks, "--webhook-url=" + url,
+		"--webhook-bind-address=" + m.Webhooks, "--webhook-url=" + options.Service.URL(),
 	}, options.Args...)...)
 	// GOGC is set for the API servers. It would change the garbage collection of the manager, which
 	// must behave like a released manager.

@@ -9,13 +9,18 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"time"
 )
 
 // Service is one address for the webhooks of all ready operators, like a Kubernetes Service.
 type Service struct {
 	listener net.Listener
+
 	mu       sync.Mutex
 	backends []string
+	isCut    bool
+	open     []net.Conn
+	delay    time.Duration
 }
 
 // NewService listens on an address of 127.0.0.1. Close ends it.
@@ -49,6 +54,23 @@ func (s *Service) Remove(address string) {
 	s.backends = slices.DeleteFunc(s.backends, func(one string) bool { return one == address })
 }
 
+// Cut closes all connections, and refuses new ones until it is called with false.
+func (s *Service) Cut(isCut bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, connection := range s.open {
+		_ = connection.Close()
+	}
+	s.isCut, s.open = isCut, nil
+}
+
+// Delay forwards requests after a delay.
+func (s *Service) Delay(delay time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.delay = delay
+}
+
 func (s *Service) accept() {
 	for {
 		connection, err := s.listener.Accept()
@@ -68,6 +90,9 @@ func (s *Service) forward(client net.Conn) {
 	if len(s.backends) > 1 {
 		s.backends = append(s.backends[1:], s.backends[0])
 	}
+	if s.open = append(s.open, client); s.isCut {
+		backends = nil
+	}
 	s.mu.Unlock()
 	for _, address := range backends {
 		backend, err := net.Dial("tcp", address)
@@ -80,9 +105,23 @@ func (s *Service) forward(client net.Conn) {
 			_, _ = io.Copy(to, from)
 			done <- struct{}{}
 		}
-		go pass(backend, client)
+		go pass(delayed{backend, s}, client)
 		go pass(client, backend)
 		<-done
 		return
 	}
+}
+
+// delayed is a connection to an operator, to which the Service writes after its delay.
+type delayed struct {
+	net.Conn
+	service *Service
+}
+
+func (d delayed) Write(request []byte) (int, error) {
+	d.service.mu.Lock()
+	delay := d.service.delay
+	d.service.mu.Unlock()
+	time.Sleep(delay)
+	return d.Conn.Write(request)
 }

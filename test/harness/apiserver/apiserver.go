@@ -40,10 +40,10 @@ rules:
 
 // Server is a running API server.
 type Server struct {
-	// Admin has all permissions. Operator connects as the operator's service account, and
-	// Kubeconfig is a file for the same user.
-	Admin, Operator *rest.Config
-	Kubeconfig      string
+	// Admin has all permissions. Operator connects as the operator's service account.
+	// AdminKubeconfig and Kubeconfig are files for the same users.
+	Admin, Operator             *rest.Config
+	AdminKubeconfig, Kubeconfig string
 	// AuditLog is the file with the operator's requests, one JSON document per line.
 	AuditLog string
 	// Etcd is the URL of etcd, for objects that the API server would reject.
@@ -80,9 +80,11 @@ func Needs(t testing.TB, first, feature string) {
 }
 
 // Start starts an API server with its files in dir. The user is the operator's:
-// system:serviceaccount:NAMESPACE:NAME. Stop ends it.
-func Start(dir, user string) (*Server, error) {
-	s := &Server{environment: NewEnvironment(), Kubeconfig: filepath.Join(dir, "operator.kubeconfig")}
+// system:serviceaccount:NAMESPACE:NAME. args are additional arguments, each a name and a value. Stop
+// ends it.
+func Start(dir, user string, args ...[2]string) (*Server, error) {
+	s := &Server{environment: NewEnvironment()}
+	s.AdminKubeconfig, s.Kubeconfig = filepath.Join(dir, "admin.kubeconfig"), filepath.Join(dir, "operator.kubeconfig")
 	var err error
 	if s.AuditLog, err = RecordRequests(s.environment, dir, user); err != nil {
 		return nil, err
@@ -90,6 +92,9 @@ func Start(dir, user string) (*Server, error) {
 	// OpenShift enables this plugin. It requires the permission on finalizers that the operator's
 	// role grants.
 	s.environment.ControlPlane.GetAPIServer().Configure().Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
+	for _, arg := range args {
+		s.environment.ControlPlane.GetAPIServer().Configure().Append(arg[0], arg[1])
+	}
 	// Each NginxOperator has a Service. Nothing deletes these Services here, and the default range
 	// has only 254 addresses.
 	s.environment.ControlPlane.GetAPIServer().Configure().Set("service-cluster-ip-range", "10.0.0.0/16,fd00::/112")
@@ -103,11 +108,8 @@ func Start(dir, user string) (*Server, error) {
 	}
 	s.Operator = account.Config()
 	kubeconfig, err := account.KubeConfig()
-	if err == nil {
-		err = os.WriteFile(s.Kubeconfig, kubeconfig, 0o600)
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("failed to write the operator's kubeconfig: %w", err), s.Stop())
+	if err := errors.Join(err, os.WriteFile(s.Kubeconfig, kubeconfig, 0o600), os.WriteFile(s.AdminKubeconfig, s.environment.KubeConfig, 0o600)); err != nil {
+		return nil, errors.Join(fmt.Errorf("failed to write a kubeconfig: %w", err), s.Stop())
 	}
 	return s, nil
 }

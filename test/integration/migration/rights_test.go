@@ -13,7 +13,7 @@ import (
 func (m *migration) hasUsed(t *testing.T, permissions []string) {
 	t.Helper()
 	used := sets.New[string]()
-	for _, request := range harness.Must1(apiserver.ReadAudit(m.auditLog))(t) {
+	for _, request := range harness.Must1(apiserver.ReadAudit(m.AuditLog))(t) {
 		used.Insert(request.Permission())
 	}
 	for _, permission := range permissions {
