@@ -202,6 +202,8 @@ const (
 	loadPause = 20 * time.Millisecond
 	// loadMinimum is the number of requests that a load needs for a meaningful result.
 	loadMinimum = 300
+	// loadTimeout bounds the wait for these requests.
+	loadTimeout = 30 * time.Second
 )
 
 // startLoad starts a load on an address once it serves nginx's start page. The load ends with
@@ -227,9 +229,17 @@ func startLoadOf(t *testing.T, namespace, url, want string) *load {
 	return l
 }
 
-// finish stops the load and requires that no request failed.
+// finish stops the load after at least loadMinimum requests, and requires that no request failed.
 func (l *load) finish(t *testing.T, namespace, during string) {
 	t.Helper()
+	enough, cancel := context.WithTimeout(t.Context(), loadTimeout)
+	defer cancel()
+	must(t, harness.Eventually(enough, pollInterval, func(context.Context) error {
+		if made := l.Counts().Total; made < loadMinimum {
+			return fmt.Errorf("the clients of the load have made %d requests, want at least %d", made, loadMinimum)
+		}
+		return nil
+	}))
 	counts := l.Stop()
 	took := time.Since(l.began)
 	t.Logf("FIGURE %s: %d requests in %s, %d failed", during, counts.Total, seconds(took), counts.Failed)
@@ -239,9 +249,6 @@ func (l *load) finish(t *testing.T, namespace, during string) {
 		}
 		fatal(t, namespace, "%d of %d requests failed, the first after %s: %v, the last after %s: %v", counts.Failed, counts.Total,
 			seconds(counts.FirstAfter), counts.First, seconds(counts.LastAfter), counts.Last)
-	}
-	if counts.Total < loadMinimum {
-		t.Fatalf("only %d requests were made, that shows nothing", counts.Total)
 	}
 }
 
