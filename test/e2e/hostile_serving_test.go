@@ -77,7 +77,7 @@ func strangerConnections(t *testing.T, prober *neighbour, strangers []attack.Dia
 		return code, err
 	}
 	token := metricsToken(t)
-	permitted := func(n int) error {
+	permitted := func(_ context.Context, n int) error {
 		code, err := scrape(n, prometheus, token)
 		if err == nil && code != http.StatusOK {
 			err = fmt.Errorf("answered with %d", code)
@@ -85,7 +85,7 @@ func strangerConnections(t *testing.T, prober *neighbour, strangers []attack.Dia
 		return err
 	}
 	for i := range metrics {
-		must(t, permitted(i)) // then each replica knows the client, like a Prometheus that scrapes them
+		must(t, permitted(t.Context(), i)) // then each replica knows the client, like a Prometheus that scrapes them
 	}
 	began, reviewed := time.Now(), countTokenReviews(t)
 	siege(t, prober, "connections",
@@ -99,9 +99,7 @@ func strangerConnections(t *testing.T, prober *neighbour, strangers []attack.Dia
 			}
 			return err
 		}},
-		repeated{what: "scrapes with permission", workers: 1, pause: pollInterval, least: 10, always: true, do: func(_ context.Context, n int) error {
-			return permitted(n)
-		}},
+		repeated{what: "scrapes with permission", workers: 1, pause: pollInterval, least: 10, always: true, do: permitted},
 	)
 	reviews, most := countTokenReviews(t)-reviewed, reviewsBurst+int(reviewsAllowed*time.Since(began).Seconds())
 	t.Logf("FIGURE TokenReviews: %d", reviews)
@@ -123,9 +121,9 @@ func strangerReviews(t *testing.T, prober *neighbour, strangers []attack.Dial) {
 			_, _, err := attack.Post(ctx, of(strangers, n), webhookURL(conversion.Path), attack.Endless('a'), -1)
 			return err
 		}},
-		repeated{what: "hostile reviews", workers: 4, least: len(all), do: func(ctx context.Context, n int) error {
-			review := of(all, n)
-			code, _, err := attack.Post(ctx, of(strangers, n/len(all)+n), review.url, strings.NewReader(review.body), int64(len(review.body)))
+		repeated{what: "hostile reviews", workers: 4, do: func(ctx context.Context, n int) error {
+			review, dial := of(all, n), of(strangers, n/len(all)+n)
+			code, _, err := attack.Post(ctx, dial, review.url, strings.NewReader(review.body), int64(len(review.body)))
 			if err != nil {
 				return fmt.Errorf("%s to %s: %w", review.what, review.url, err)
 			}
@@ -133,13 +131,15 @@ func strangerReviews(t *testing.T, prober *neighbour, strangers []attack.Dial) {
 				t.Logf("%s to %s is answered with %d", review.what, review.url, code)
 			}
 			return nil
+		}, enough: func() error {
+			for i := range all {
+				if !answered[i].Load() {
+					return fmt.Errorf("%s to %s has no answer", all[i].what, all[i].url)
+				}
+			}
+			return nil
 		}},
 	)
-	for i := range all {
-		if !answered[i].Load() {
-			t.Errorf("%s to %s was never answered, that shows nothing", all[i].what, all[i].url)
-		}
-	}
 }
 
 // of returns an element of a list, as if it repeated without end.

@@ -31,8 +31,10 @@ type repeated struct {
 	// least is the number of requests that must succeed. always means that no request may fail.
 	least  int
 	always bool
-	// do makes the n-th request of all workers.
-	do func(ctx context.Context, n int) error
+	// do makes the n-th request of all workers. enough returns an error while more are needed, and
+	// can be nil.
+	do     func(ctx context.Context, n int) error
+	enough func() error
 }
 
 // start starts the workers.
@@ -61,8 +63,12 @@ func siege(t *testing.T, prober *neighbour, during string, clients ...repeated) 
 	}
 	waitFor(t, suite.operatorNamespace, "enough "+during, patience, func(context.Context) error {
 		for i, client := range clients {
-			if err := running[i].Counts().AtLeast(client.least); err != nil {
-				return fmt.Errorf("%s: %w, which shows nothing", client.what, err)
+			err := running[i].Counts().AtLeast(client.least)
+			if err == nil && client.enough != nil {
+				err = client.enough()
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w", client.what, err)
 			}
 		}
 		if prober.Counts().Total < changes+2 {
@@ -140,7 +146,8 @@ type probes struct {
 func probesOf(t *testing.T) probes {
 	t.Helper()
 	out := probes{map[string]float64{}, map[string]float64{}}
-	samples, err := harness.Samples(kubectl(t, "get", "--raw", "/api/v1/nodes/"+firstNode(t).Name+"/proxy/metrics/probes"), "prober_probe_total")
+	metrics := kubectl(t, "get", "--raw", "/api/v1/nodes/"+firstNode(t).Name+"/proxy/metrics/probes")
+	samples, err := harness.Samples(metrics, "prober_probe_total")
 	must(t, err)
 	for _, sample := range samples {
 		if sample.Labels["namespace"] != suite.operatorNamespace || sample.Labels["probe_type"] != "Readiness" {

@@ -14,8 +14,11 @@ var refusedByRules = map[string]refusal{
 		"files: [{path: a, secretRef: {name: a, key: b}}, {path: a/b, secretRef: {name: a, key: b}}]",
 		"spec.files", invalid,
 	},
-	"name of a file's Secret":          {"files: [{path: a, secretRef: {name: A, key: b}}]", "spec.files[0].secretRef.name", invalid},
-	"key of a file":                    {"files: [{path: a, configMapRef: {name: a, key: ../b}}]", "spec.files[0].configMapRef.key", invalid},
+	"name of a file's Secret": {"files: [{path: a, secretRef: {name: A, key: b}}]", "spec.files[0].secretRef.name", invalid},
+	"key of a file": {
+		"files: [{path: a, configMapRef: {name: a, key: ../b}}]",
+		"spec.files[0].configMapRef.key", invalid,
+	},
 	"path of the cache":                {"cache: {size: 1Gi, path: /etc/nginx}", "spec.cache.path", invalid},
 	"size of the cache":                {"cache: {size: '1e9'}", "spec.cache.size", invalid},
 	"port twice":                       {"ports: [{name: a, port: 80}, {name: b, port: 80}]", "spec.ports", invalid},
@@ -47,13 +50,22 @@ var refusedByRules = map[string]refusal{
 		"service: {type: LoadBalancer, loadBalancerSourceRanges: [192.0.2.7]}",
 		"spec.service.loadBalancerSourceRanges", invalid,
 	},
-	"family twice":                   {"service: {ipFamilyPolicy: RequireDualStack, ipFamilies: [IPv4, IPv4]}", "spec.service.ipFamilies", invalid},
+	"family twice": {
+		"service: {ipFamilyPolicy: RequireDualStack, ipFamilies: [IPv4, IPv4]}",
+		"spec.service.ipFamilies", invalid,
+	},
 	"two families in a single stack": {"service: {ipFamilies: [IPv4, IPv6]}", "spec.service.ipFamilies", invalid},
 	"one family in a dual stack":     {"service: {ipFamilyPolicy: PreferDualStack, ipFamilies: [IPv4]}", "spec.service.ipFamilies", invalid},
 	"peers of no NetworkPolicy":      {"networkPolicy: {mode: None, from: [{podSelector: {}}]}", "spec.networkPolicy.from", invalid},
 	"no way in":                      {"expose: {}", "spec.expose", invalid},
-	"two ways in":                    {"expose: {ingress: {hosts: [{host: a}]}, httpRoute: {parentRefs: [{name: a}]}}", "spec.expose", invalid},
-	"Gateway":                        {"expose: {httpRoute: {parentRefs: [{name: A}]}}", "spec.expose.httpRoute.parentRefs[0].name", invalid},
+	"two ways in": {
+		"expose: {ingress: {hosts: [{host: a}]}, httpRoute: {parentRefs: [{name: a}]}}",
+		"spec.expose", invalid,
+	},
+	"Gateway": {
+		"expose: {httpRoute: {parentRefs: [{name: A}]}}",
+		"spec.expose.httpRoute.parentRefs[0].name", invalid,
+	},
 	"namespace of a Gateway": {
 		"expose: {httpRoute: {parentRefs: [{name: a, namespace: a.b}]}}",
 		"spec.expose.httpRoute.parentRefs[0].namespace", invalid,
@@ -85,13 +97,22 @@ var refusedByRules = map[string]refusal{
 		"tls: [{secretName: a, port: 443}, {secretName: b, port: 443, targetPort: 8443}]\n" + inline("listen 443 ssl;"),
 		"spec.tls", invalid,
 	},
-	"target port of two certificates":                      {"tls: [{secretName: a, port: 443, targetPort: 8443}, {secretName: b, port: 8443}]", "spec.tls", invalid},
-	"target port twice":                                    {"ports: [{name: a, port: 80, targetPort: 8080}, {name: b, port: 8080}]", "spec.ports", invalid},
-	"target port that is plain and TLS":                    {"tls: [{secretName: a, port: 443, targetPort: 8080}]", "spec.tls", invalid},
-	"target port without a port":                           {"tls: [{secretName: a, targetPort: 8443}]", "spec.tls[0]", invalid},
-	"neither plain HTTP nor TLS":                           {"ports: []", "spec.ports", invalid},
-	"no plain HTTP and a certificate that is only mounted": {"ports: []\ntls: [{secretName: a}]\n" + inline("return 204;"), "spec.ports", invalid},
-	"node port of a ClusterIP":                             {"ports: [{name: a, port: 80, nodePort: 30090}]", "spec.ports", invalid},
+	"target port of two certificates": {
+		"tls: [{secretName: a, port: 443, targetPort: 8443}, {secretName: b, port: 8443}]",
+		"spec.tls", invalid,
+	},
+	"target port twice": {
+		"ports: [{name: a, port: 80, targetPort: 8080}, {name: b, port: 8080}]",
+		"spec.ports", invalid,
+	},
+	"target port that is plain and TLS": {"tls: [{secretName: a, port: 443, targetPort: 8080}]", "spec.tls", invalid},
+	"target port without a port":        {"tls: [{secretName: a, targetPort: 8443}]", "spec.tls[0]", invalid},
+	"neither plain HTTP nor TLS":        {"ports: []", "spec.ports", invalid},
+	"no plain HTTP and a certificate that is only mounted": {
+		"ports: []\ntls: [{secretName: a}]\n" + inline("return 204;"),
+		"spec.ports", invalid,
+	},
+	"node port of a ClusterIP": {"ports: [{name: a, port: 80, nodePort: 30090}]", "spec.ports", invalid},
 	"node port of a certificate and a ClusterIP": {
 		"{tls: [{secretName: a, port: 443, nodePort: 30090}], service: {type: ClusterIP}}",
 		"spec.tls", invalid,
@@ -127,7 +148,8 @@ var refusedByWebhook = map[string]refusal{
 	},
 	"TLS port without TLS": {"tls: [{secretName: shop, port: 8443}]\n" + inline("listen 8443;"), "spec.config.inline", invalid},
 	"node port of the second certificate on a port": {
-		"service: {type: NodePort}\ntls: [{secretName: a, port: 8443}, {secretName: b, port: 8443, nodePort: 30443}]\n" + inline("listen 8443 ssl;"),
+		"service: {type: NodePort}\ntls: [{secretName: a, port: 8443}, {secretName: b, port: 8443, nodePort: 30443}]\n" +
+			inline("listen 8443 ssl;"),
 		"spec.tls[1].nodePort", invalid,
 	},
 }

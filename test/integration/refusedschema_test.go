@@ -7,11 +7,14 @@ import "strings"
 
 // refusedBySchema are refused by the schema, without one of its rules.
 var refusedBySchema = map[string]refusal{
-	"port name twice":                    {"ports: [{name: a, port: 80}, {name: a, port: 81}]", "spec.ports[1]", duplicate},
-	"UDP":                                {"ports: [{name: a, port: 80, protocol: UDP}]", "spec.ports[0].protocol", unsupported},
-	"port without a name":                {"ports: [{port: 80}]", "spec.ports[0].name", required},
-	"Secret twice":                       {"tls: [{secretName: a}, {secretName: a}]", "spec.tls[1]", duplicate},
-	"file twice":                         {"files: [{path: a, secretRef: {name: a, key: b}}, {path: a, secretRef: {name: c, key: d}}]", "spec.files[1]", duplicate},
+	"port name twice":     {"ports: [{name: a, port: 80}, {name: a, port: 81}]", "spec.ports[1]", duplicate},
+	"UDP":                 {"ports: [{name: a, port: 80, protocol: UDP}]", "spec.ports[0].protocol", unsupported},
+	"port without a name": {"ports: [{port: 80}]", "spec.ports[0].name", required},
+	"Secret twice":        {"tls: [{secretName: a}, {secretName: a}]", "spec.tls[1]", duplicate},
+	"file twice": {
+		"files: [{path: a, secretRef: {name: a, key: b}}, {path: a, secretRef: {name: c, key: d}}]",
+		"spec.files[1]", duplicate,
+	},
 	"file without a path":                {"files: [{secretRef: {name: a, key: b}}]", "spec.files[0].path", required},
 	"file without a key":                 {"files: [{path: a, secretRef: {name: a}}]", "spec.files[0].secretRef.key", required},
 	"cache without a size":               {"cache: {path: /cache}", "spec.cache.size", required},
