@@ -81,7 +81,8 @@ func run(ctx context.Context, command string) error {
 func newDemo() (*demo, error) {
 	d := &demo{local: os.Getenv("CLUSTER") == "local", run: runCommand}
 	for name, field := range map[string]*string{
-		"REPO_ROOT": &d.root, "DELIVERY": &d.delivery, "VERSION": &d.version, "OPERATOR_IMAGE": &d.operatorImage, "CATALOG_IMAGE": &d.catalogImage,
+		"REPO_ROOT": &d.root, "DELIVERY": &d.delivery, "VERSION": &d.version,
+		"OPERATOR_IMAGE": &d.operatorImage, "CATALOG_IMAGE": &d.catalogImage,
 	} {
 		if *field = os.Getenv(name); *field == "" {
 			return nil, fmt.Errorf("%s is not set: run `make demo` or `make demo-olm`", name)

@@ -93,8 +93,11 @@ func (d *demo) createSecure(ctx context.Context) error {
 	})
 }
 
-// #nosec G402 -- the certificate is self-signed
-var secureClient = &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+var secureClient = &http.Client{
+	Timeout: 10 * time.Second,
+	// #nosec G402 -- the certificate is self-signed
+	Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}},
+}
 
 const secureURL = "https://" + secureInstance + "." + instanceNamespace + ".svc/"
 

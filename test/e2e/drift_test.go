@@ -113,7 +113,8 @@ func testDrift(t *testing.T) {
 			return err
 		}
 		selector := service.Spec.Selector
-		if service.Labels[wellknown.LabelPartOf] != wellknown.OperatorName || selector[wellknown.LabelInstance] != "web" || selector["team"] != "" {
+		if service.Labels[wellknown.LabelPartOf] != wellknown.OperatorName ||
+			selector[wellknown.LabelInstance] != "web" || selector["team"] != "" {
 			return fmt.Errorf("labels %v, selector %v", service.Labels, service.Spec.Selector)
 		}
 		return nil

@@ -108,9 +108,9 @@ func hasCondition(
 	return nil
 }
 
-func waitForReady(t *testing.T, object *v1alpha2.NginxOperator) time.Duration {
+func waitForReady(t *testing.T, object *v1alpha2.NginxOperator) {
 	t.Helper()
-	return waitFor(t, object.Namespace, object.Name+" to be ready", patience, func(ctx context.Context) error { return ready(ctx, object) })
+	waitFor(t, object.Namespace, object.Name+" to be ready", patience, func(ctx context.Context) error { return ready(ctx, object) })
 }
 
 // waitForDegraded waits until an object reports this reason in its condition Degraded, in

@@ -133,16 +133,16 @@ func childrenOf(ctx context.Context, namespace, name string) (children, error) {
 	return out, errors.Join(errs...)
 }
 
-// waitForWeb waits until a check of the children of the object web passes. It returns the children.
-func waitForWeb(t *testing.T, namespace string, check func(children) error) (out children) {
+// waitForWeb waits until a check of the children of the object web passes.
+func waitForWeb(t *testing.T, namespace string, check func(children) error) {
 	t.Helper()
-	waitFor(t, func() (err error) {
-		if out, err = childrenOf(t.Context(), namespace, "web"); err != nil {
+	waitFor(t, func() error {
+		found, err := childrenOf(t.Context(), namespace, "web")
+		if err != nil {
 			return err
 		}
-		return check(out)
+		return check(found)
 	})
-	return out
 }
 
 // newWeb creates the object web in a new namespace, and waits for its children. Its spec is empty,

@@ -36,10 +36,10 @@ func startReader(t *testing.T) *reader {
 	t.Helper()
 	const objects, firstPort = 5, 10000
 	namespace := newNamespace(t)
-	name := func(i int) string { return fmt.Sprintf("web-%d", i) }
-	for i := range objects {
+	name := func(i int32) string { return fmt.Sprintf("web-%d", i) }
+	for i := range int32(objects) {
 		object := newObject(namespace, name(i))
-		object.Spec.Port, object.Spec.Replicas = ptr.To(firstPort+int32(i)), ptr.To[int32](0)
+		object.Spec.Port, object.Spec.Replicas = ptr.To(firstPort+i), ptr.To[int32](0)
 		create(t, object)
 	}
 	config := rest.CopyConfig(suite.config)
@@ -52,7 +52,7 @@ func startReader(t *testing.T) *reader {
 	r.done.Go(func() {
 		ticker := time.NewTicker(20 * time.Millisecond)
 		defer ticker.Stop()
-		for i := 0; ctx.Err() == nil; i = (i + 1) % objects {
+		for i := int32(0); ctx.Err() == nil; i = (i + 1) % objects {
 			// Each read runs in its own goroutine, so that a slow read does not delay the next
 			// ones.
 			r.done.Go(func() {
@@ -62,7 +62,7 @@ func startReader(t *testing.T) *reader {
 				if err == nil {
 					err = json.Unmarshal(raw, object)
 				}
-				r.record(began, err, err == nil && ptr.Deref(object.Spec.Port, 0) != firstPort+int32(i))
+				r.record(began, err, err == nil && ptr.Deref(object.Spec.Port, 0) != firstPort+i)
 			})
 			select {
 			case <-ctx.Done():

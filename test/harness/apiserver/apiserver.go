@@ -108,7 +108,8 @@ func Start(dir, user string, args ...[2]string) (*Server, error) {
 	}
 	s.Operator = account.Config()
 	kubeconfig, err := account.KubeConfig()
-	if err := errors.Join(err, os.WriteFile(s.Kubeconfig, kubeconfig, 0o600), os.WriteFile(s.AdminKubeconfig, s.environment.KubeConfig, 0o600)); err != nil {
+	err = errors.Join(err, os.WriteFile(s.Kubeconfig, kubeconfig, 0o600), os.WriteFile(s.AdminKubeconfig, s.environment.KubeConfig, 0o600))
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("failed to write a kubeconfig: %w", err), s.Stop())
 	}
 	return s, nil
