@@ -218,11 +218,11 @@ func extremes(field apiextensionsv1.JSONSchemaProps, name string) []any {
 	texts := []any{
 		"", "a", strings.Repeat("a", length), strings.Repeat("\u00e4", length), strings.Repeat("9", min(length, 400)),
 		"2026-01-01T00:00:00Z", "yesterday", "/cache",
-		"1e1000000000", "1e-1000000000", "1e1.5", "1e99", "1e-99", "1.5Gi", "-1", "True", strings.Repeat("9", 32),
 	}
+	amounts := []any{"1e1000000000", "1e-1000000000", "1e1.5", "1e99", "1e-99", "1.5Gi", "-1", "True", strings.Repeat("9", 32)}
 	switch {
 	case field.XIntOrString:
-		return slices.Concat(values, numbers, texts)
+		return slices.Concat(values, numbers, texts, amounts)
 	case field.Type == "integer", field.Type == "number":
 		return slices.Concat(values, numbers)
 	case field.Type == "boolean":
