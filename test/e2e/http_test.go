@@ -199,7 +199,7 @@ type load struct {
 const (
 	loadClients = 4
 	// loadPause leaves CPU time for the components under test.
-	loadPause = 20 * time.Millisecond
+	loadPause = 40 * time.Millisecond
 	// loadMinimum is the number of requests that a load needs for a meaningful result.
 	loadMinimum = 300
 	// loadTimeout bounds the wait for these requests.
