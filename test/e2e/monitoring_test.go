@@ -145,6 +145,8 @@ func apiServerScrape(t *testing.T) map[string]any {
 	job := documentedScrape(t, "apiserver")["scrape_configs"].([]any)[0].(map[string]any)
 	delete(job, "authorization")
 	job["tls_config"] = connection
+	// After many tests, the API server needs more than the interval of the other jobs for its answer.
+	job["scrape_interval"], job["scrape_timeout"] = "5s", "5s"
 	job["kubernetes_sd_configs"].([]any)[0].(map[string]any)["kubeconfig_file"] = os.Getenv("KUBECONFIG")
 	return job
 }
