@@ -18,6 +18,8 @@ import (
 
 // reader reads the objects of a namespace at v1alpha1 fifty times a second, and records failed and
 // wrong reads. The API server converts each object that it reads alone, but lists from its cache.
+// Each object has at most one read at a time: every change of the conversion makes the API server
+// open new connections, and on a busy machine, unlimited reads would be all that it works on.
 type reader struct {
 	stop context.CancelFunc
 	done sync.WaitGroup
@@ -49,13 +51,11 @@ func startReader(t *testing.T) *reader {
 	ctx, cancel := context.WithCancel(t.Context())
 	r := &reader{stop: cancel}
 	t.Cleanup(func() { cancel(); r.done.Wait() })
-	r.done.Go(func() {
-		ticker := time.NewTicker(20 * time.Millisecond)
-		defer ticker.Stop()
-		for i := int32(0); ctx.Err() == nil; i = (i + 1) % objects {
-			// Each read runs in its own goroutine, so that a slow read does not delay the next
-			// ones.
-			r.done.Go(func() {
+	for i := range int32(objects) {
+		r.done.Go(func() {
+			ticker := time.NewTicker(100 * time.Millisecond)
+			defer ticker.Stop()
+			for ctx.Err() == nil {
 				began, object := time.Now(), &v1alpha1.NginxOperator{}
 				request := api.Get().Namespace(namespace).Resource("nginxoperators").Name(name(i)).Timeout(5 * time.Second)
 				raw, err := request.DoRaw(context.WithoutCancel(ctx))
@@ -63,13 +63,13 @@ func startReader(t *testing.T) *reader {
 					err = json.Unmarshal(raw, object)
 				}
 				r.record(began, err, err == nil && ptr.Deref(object.Spec.Port, 0) != firstPort+i)
-			})
-			select {
-			case <-ctx.Done():
-			case <-ticker.C:
+				select {
+				case <-ctx.Done():
+				case <-ticker.C:
+				}
 			}
-		}
-	})
+		})
+	}
 	return r
 }
 

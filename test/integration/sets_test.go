@@ -28,8 +28,8 @@ var testSets = map[string][]string{
 	// These tests set or change every field. Their operator has no race detector, because they test
 	// values: the other tests cover the goroutines that process these fields.
 	setFields: {
-		"TestDocumentationExamples", "TestDriftInEveryField", "TestEveryFieldCanBeChanged", "TestFields", "TestFormsOfFields",
-		"TestStorageModel", "TestWhatCanBeStoredCanBeRead",
+		"TestDocumentationExamples", "TestDriftInEveryField", "TestFields", "TestFormsOfFields", "TestStorageModel",
+		"TestWhatCanBeStoredCanBeRead",
 	},
 	// These tests restart the operator, run one after another, and mostly wait.
 	setAlone: {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -41,7 +42,7 @@ var valid = map[string]any{
 
 // TestWhatCanBeStoredCanBeRead verifies that every object that can be stored can be read. For every
 // field of the CRD, in both versions, it writes the extreme values of the field's type without any
-// webhook, and reads back the values that the schema and its rules accept. A new field needs no new
+// webhook, and decodes the values that the schema and its rules accept. A new field needs no new
 // case.
 func TestWhatCanBeStoredCanBeRead(t *testing.T) {
 	t.Parallel()
@@ -67,7 +68,7 @@ func TestWhatCanBeStoredCanBeRead(t *testing.T) {
 			list.SetGroupVersionKind(kind)
 			return admin.List(t.Context(), list)
 		})
-		w := &walker{t: t, admin: admin, kind: kind}
+		w := &walker{t: t, admin: admin, decoder: serializer.NewCodecFactory(scheme).UniversalDeserializer(), kind: kind}
 		for _, part := range []string{"spec", "status"} {
 			w.walk(version.Schema.OpenAPIV3Schema.Properties[part], []step{{name: part}})
 		}
@@ -91,6 +92,7 @@ type step struct {
 type walker struct {
 	t                       *testing.T
 	admin                   client.Client
+	decoder                 runtime.Decoder
 	kind                    schema.GroupVersionKind
 	fields, stored, refused int
 }
@@ -129,7 +131,7 @@ func (w *walker) try(field apiextensionsv1.JSONSchemaProps, path []step) {
 	}
 }
 
-// write stores an object and reads it back. It reports whether the API server accepted the object.
+// write stores an object, and decodes what the API server answers. It reports whether the API server accepted the object.
 func (w *walker) write(fields map[string]any, what string) bool {
 	object := &unstructured.Unstructured{Object: maps.Clone(fields)}
 	object.SetGroupVersionKind(w.kind)
@@ -151,8 +153,8 @@ func (w *walker) write(fields map[string]any, what string) bool {
 		w.t.Fatalf("%s: %v", what, err)
 	}
 	// Check the bounds first, because reading a value outside of the bounds may never end.
+	raw := must1(object.MarshalJSON())(w.t)
 	if w.kind.Version == v1alpha2.GroupVersion.Version {
-		raw := must1(object.MarshalJSON())(w.t)
 		alone := make(chan *v1alpha2.NginxOperator, 1)
 		go func() { alone <- bounds.ReadAlone(raw) }()
 		select {
@@ -166,32 +168,19 @@ func (w *walker) write(fields map[string]any, what string) bool {
 			w.t.Fatalf("%s: was stored, and to read it does not end", what)
 		}
 	}
-	read := func() error {
-		return w.admin.Get(w.t.Context(), client.ObjectKeyFromObject(object), &v1alpha2.NginxOperator{})
-	}
-	if w.kind.Version == v1alpha1.GroupVersion.Version {
-		read = func() error {
-			return w.admin.Get(w.t.Context(), client.ObjectKeyFromObject(object), &v1alpha1.NginxOperator{})
-		}
-	}
-	failed := false
+	var failed error
 	best := time.Hour
 	// A slow value is slow each time, but a busy machine is slow only sometimes.
-	for range 10 {
+	for try := 0; try < 10 && failed == nil && best > readWithin; try++ {
 		began := time.Now()
-		if err := read(); err != nil {
-			w.t.Errorf("%s: was stored and cannot be read: %v", what, err)
-			failed = true
-			break
-		}
-		if best = min(best, time.Since(began)); best < readWithin {
-			break
-		}
+		_, _, failed = w.decoder.Decode(raw, nil, nil)
+		best = min(best, time.Since(began))
 	}
-	if !failed && best > readWithin {
+	if failed == nil && best > readWithin {
 		w.t.Errorf("%s: it takes %s to read it", what, best)
 	}
-	if failed {
+	if failed != nil {
+		w.t.Errorf("%s: was stored and cannot be read: %v", what, failed)
 		must(w.t, w.admin.Delete(w.t.Context(), object))
 	}
 	return true

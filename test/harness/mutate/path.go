@@ -1,11 +1,11 @@
 package mutate
 
 import (
-	"encoding/json"
 	"fmt"
 	"reflect"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/util/json"
 )
 
 // step is one step from an object to a field: a property, an element of a list, or a key of a map.
@@ -87,6 +87,7 @@ func remove(object map[string]any, path []step) map[string]any {
 	return out
 }
 
+// copyOf copies decoded JSON. As in an object that a client decodes, an integer is an int64.
 func copyOf[T any](value T) T {
 	raw, err := json.Marshal(value)
 	if err != nil {
