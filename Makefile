@@ -106,8 +106,10 @@ $(TEST_PROGRAMS): FORCE
 	  ./$(filter examples,$(@F:-race=))
 
 # The race detector runs in unit tests of packages whose code or tests start goroutines or have locks. In the others it has nothing to find,
-# and what they do with large texts would take thirty times as long. -vet=off: verify runs the analyzers of go vet in golangci-lint.
+# and what they do with large texts would take thirty times as long. Packages whose costly tests have the build tag !race run with and without
+# it. -vet=off: verify runs the analyzers of go vet in golangci-lint.
 RACED = $$(git grep -lE '^[[:space:]]+go |\.Go\(|sync\.(RW)?Mutex' -- '*.go' ':!hack' ':!examples' ':!test/'{bench,cluster,e2e,integration} | xargs dirname | sort -u | sed 's|^|./|')
+UNRACED = $$(git grep -l '^//go:build !race$$' -- '*_test.go' | xargs dirname | sort -u | sed 's|^|./|')
 GOTESTSUM = gotestsum --format=pkgname-and-test-fails --hide-summary=skipped --jsonfile=dist/$(@:test-%=%).json -- -vet=off -timeout=25m
 
 test: test-unit test-integration ## Run the unit tests, and the integration tests on a real API server.
@@ -118,7 +120,7 @@ test-raced:
 	CGO_ENABLED=1 $(GOTESTSUM) -race $(RACED)
 test-pure: export E2E_PART = unit
 test-pure:
-	$(GOTESTSUM) $$(go list ./... | grep -vxF -e "$$(go list $(ON_API_SERVERS) $(RACED))")
+	$(GOTESTSUM) $(UNRACED) $$(go list ./... | grep -vxF -e "$$(go list $(ON_API_SERVERS) $(RACED))")
 test-modules:
 	for module in $(MODULES); do (cd $$module && gotestsum --format=pkgname-and-test-fails -- -vet=off ./...); done
 

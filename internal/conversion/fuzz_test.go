@@ -22,7 +22,7 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-const rounds = 10_000
+const rounds = 2_500
 
 // newFuzzer returns a Filler that sets all fields of an object of either version to random values,
 // as a client could. Its seed is fixed, so failures are reproducible.

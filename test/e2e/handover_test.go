@@ -1,6 +1,7 @@
 package e2e
 
-// Migration of an installation from OLM to kubectl and back, with the commands of docs/upgrades.md.
+// Migration of an installation from OLM to kubectl and, in a full run, back, with the commands of
+// docs/upgrades.md.
 //
 //   - No Pod of an instance is replaced or removed, and no request fails.
 //   - After each migration, conversion and admission work. The new operator applies changes made
@@ -31,7 +32,8 @@ import (
 	"github.com/example/nginx-operator/test/harness"
 )
 
-// testHandover starts and ends with an installation by a Subscription in suite.operatorNamespace.
+// testHandover starts with an installation by a Subscription in suite.operatorNamespace. A full run
+// ends with one, too.
 func testHandover(t *testing.T) {
 	operator := suite.operatorNamespace
 	installIn(t, operator) // until the end
@@ -43,29 +45,35 @@ func testHandover(t *testing.T) {
 	began := time.Now()
 	uninstall(t, operator)
 	update(t, object, annotateService("olm"))
+	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Replicas = ptr.To[int32](3) })
 	createDefaultNamespace(t)
 	documented(t, "From OLM to kubectl")
 	suite.operatorNamespace = defaultNamespace
 	takenOver(t, object, "olm")
 	t.Logf("FIGURE from OLM to kubectl: %s", seconds(time.Since(began)))
+	if suite.full {
+		backToOLM(t, object, operator)
+	}
 
-	began = time.Now()
-	documented(t, "From kubectl to OLM")
-	nothingLeft(t)
-	update(t, object, annotateService("kubectl"))
-	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Replicas = ptr.To[int32](3) })
-	suite.operatorNamespace = operator
-	applyManifest(t, operator, harness.SubscriptionManifest)
-	waitForInstall(t, operator)
-	takenOver(t, object, "kubectl")
-	t.Logf("FIGURE from kubectl to OLM: %s", seconds(time.Since(began)))
-
-	load.finish(t, namespace, "load from OLM to kubectl and back")
+	load.finish(t, namespace, "load while an installation moves")
 	waitForOnly(t, object, 3)
 	if now := uidsOf(t, object); !slices.Contains(now, pods[0]) || !slices.Contains(now, pods[1]) {
 		t.Errorf("the Pods were %v and are %v", pods, now)
 	}
+}
+
+func backToOLM(t *testing.T, object *v1alpha2.NginxOperator, operator string) {
+	t.Helper()
+	began := time.Now()
+	documented(t, "From kubectl to OLM")
+	nothingLeft(t)
+	update(t, object, annotateService("kubectl"))
+	suite.operatorNamespace = operator
+	applyManifest(t, operator, harness.SubscriptionManifest)
+	waitForInstall(t, operator)
+	takenOver(t, object, "kubectl")
 	must(t, deleteNamespace(t.Context(), defaultNamespace))
+	t.Logf("FIGURE from kubectl to OLM: %s", seconds(time.Since(began)))
 }
 
 // documented runs the commands of a section of docs/upgrades.md in the directory of the release.

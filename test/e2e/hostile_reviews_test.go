@@ -15,18 +15,27 @@ type hostileReview struct {
 	what, url, body string
 }
 
-// hostileReviews returns each review for each path of each replica.
+// hostileReviews returns the reviews to post. A full run posts each one to each path of each replica.
+// The paths and the replicas decode them alike, so the gate posts each one once, and something to
+// each path and each replica.
 func hostileReviews(webhooks []string) (out []hostileReview) {
-	for _, address := range webhooks {
-		for what, body := range hostileAdmissions() {
-			for _, path := range []string{guard.PathCRD, webhook.PathDefault, webhook.PathValidate, webhook.PathV1alpha1} {
-				out = append(out, hostileReview{what, "https://" + address + path, body})
+	add := func(reviews map[string]string, paths ...string) {
+		n := 0
+		for what, body := range reviews {
+			var urls []string
+			for _, path := range paths {
+				for _, address := range webhooks {
+					urls = append(urls, "https://"+address+path)
+				}
 			}
-		}
-		for what, body := range hostileConversions() {
-			out = append(out, hostileReview{what, "https://" + address + conversion.Path, body})
+			for _, url := range scaled(urls[n%len(urls):][:1], urls) {
+				out = append(out, hostileReview{what, url, body})
+			}
+			n++
 		}
 	}
+	add(hostileAdmissions(), guard.PathCRD, webhook.PathDefault, webhook.PathValidate, webhook.PathV1alpha1)
+	add(hostileConversions(), conversion.Path)
 	return out
 }
 

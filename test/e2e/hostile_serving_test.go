@@ -57,12 +57,12 @@ func strangerConnections(t *testing.T, prober *neighbour, strangers []attack.Dia
 				dials = strangers[:1]
 			}
 			conns, err := attack.Idle(t.Context(), dials, address, scaled(600, 1000), idleAtOnce)
-			must(t, err)
 			defer func() {
 				for _, conn := range conns {
 					_ = conn.Close()
 				}
 			}()
+			must(t, err)
 		}
 	}
 

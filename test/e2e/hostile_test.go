@@ -39,8 +39,8 @@ import (
 // secretText is in Secrets, and must not appear anywhere else.
 const secretText = "TEXTOFASECRET"
 
-// scaled returns one of two numbers: that of the gate, or that of a full run.
-func scaled(gate, full int) int {
+// scaled returns one of two values: that of the gate, or that of a full run.
+func scaled[T any](gate, full T) T {
 	if suite.full {
 		return full
 	}

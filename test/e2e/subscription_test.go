@@ -69,7 +69,7 @@ func TestSubscription(t *testing.T) {
 	}
 	t.Run("hostile tenant", testHostileTenant)
 	t.Run("permissions", testPermissions)
-	t.Run("from OLM to kubectl and back", testHandover)
+	t.Run("from OLM to kubectl", testHandover)
 }
 
 // TestLongSubscription has what takes longer than the gate allows.
@@ -83,6 +83,7 @@ func TestLongSubscription(t *testing.T) {
 	t.Run("bad image", testBadImage)
 	t.Run("rollout of a release", func(t *testing.T) { testFleetRollout(t, 30) })
 	t.Run("hostile tenant", testHostileTenant)
+	t.Run("from OLM to kubectl and back", testHandover)
 }
 
 func installBySubscription(t *testing.T) {

@@ -21,9 +21,7 @@ var attacks = map[string]func(context.Context, attack.Dial, string) error{
 	"idle connections": func(ctx context.Context, dial attack.Dial, address string) error {
 		conns, err := attack.Idle(ctx, []attack.Dial{dial, dial}, address, 5, 2)
 		for _, conn := range conns {
-			if conn != nil {
-				err = errors.Join(err, conn.Close())
-			}
+			err = errors.Join(err, conn.Close())
 		}
 		return err
 	},

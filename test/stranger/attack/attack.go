@@ -11,6 +11,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -68,7 +69,8 @@ func connect(conn net.Conn, address string) error {
 		return fmt.Errorf("failed to read from the relay: %w", err)
 	}
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("the relay cannot connect to %s: %s", address, response.Status)
+		why, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+		return errors.Join(fmt.Errorf("the relay cannot connect to %s: %s: %s", address, response.Status, why), err)
 	}
 	return nil
 }
@@ -86,19 +88,29 @@ func secured(ctx context.Context, dial Dial, address string) (*tls.Conn, error) 
 	return client, nil
 }
 
-// Idle opens TCP connections to an address and leaves them idle. It returns an error unless all of
-// them were opened.
-func Idle(ctx context.Context, dials []Dial, address string, count, atOnce int) ([]net.Conn, error) {
-	conns := make([]net.Conn, count)
+// Idle opens TCP connections to an address and leaves them idle. The caller closes them. The operator
+// may reset a connection at once, so a tenth of the attempts may fail. If more fail, Idle returns an
+// error.
+func Idle(ctx context.Context, dials []Dial, address string, count, atOnce int) (opened []net.Conn, err error) {
+	var mu sync.Mutex
+	failed := 0
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
-	for i := range conns {
-		group.Go(func() (err error) {
-			conns[i], err = dials[i%len(dials)](ctx, address)
-			return err
+	for i := range count {
+		group.Go(func() error {
+			conn, err := dials[i%len(dials)](ctx, address)
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil {
+				opened = append(opened, conn)
+			} else if failed++; failed > count/10 {
+				return fmt.Errorf("%d of %d connections failed: %w", failed, count, err)
+			}
+			return nil
 		})
 	}
-	return conns, group.Wait()
+	err = group.Wait()
+	return opened, err
 }
 
 // Handshake makes a TLS handshake, and resets the connection.
