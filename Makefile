@@ -318,11 +318,11 @@ bin/e2e.test: FORCE
 
 # Tools in the versions of hack/tools. bin/cluster builds a tool unless it is up to date.
 TOOLS := controller-gen crd-ref-docs crdify etcd golangci-lint gotestsum helm helm4 kube-apiserver kube-controller-manager kubectl \
-  kubernetes-oldest/kube-apiserver operator-sdk opm prometheus prometheus-operator promtool
-# kwok is for bench-cluster, and hugo for the site.
-$(TOOLS:%=bin/%) bin/kwok bin/hugo: bin/cluster FORCE
+  operator-sdk opm prometheus promtool
+# kwok is for bench-cluster, hugo for the site, and the last two are for parts of nightly.
+$(TOOLS:%=bin/%) bin/kwok bin/hugo bin/prometheus-operator $(OLDEST): bin/cluster FORCE
 	@bin/cluster build $(@:bin/%=%)
-tools: bin/cluster ## Build the tools that the tests need. The local cluster builds its own.
+tools: bin/cluster ## Build the tools that most tests need. The local cluster builds its own.
 	bin/cluster build $(TOOLS)
 
 # No target without a slash is a file.
