@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
@@ -51,6 +52,7 @@ type Webhooks struct {
 	port           Port
 	conversionPath string
 	linger         time.Duration
+	lingers        atomic.Bool
 	// small, admission, and conversion have the memory for reviews.
 	small, admission, conversion *lane
 	started                      chan struct{}
@@ -62,9 +64,8 @@ type Webhooks struct {
 // other handler gets a body of at most 7 MiB.
 func NewWebhooks(address string, config *tls.Config, conversionPath string, linger time.Duration) *Webhooks {
 	mux := http.NewServeMux()
-	return &Webhooks{
+	s := &Webhooks{
 		Server:         webhook.NewServer(webhook.Options{WebhookMux: mux}),
-		port:           Port{Name: "webhook", Address: address, TLS: config, Handler: mux},
 		conversionPath: conversionPath,
 		linger:         linger,
 		small:          newLane(32<<20, 16<<20),
@@ -73,6 +74,21 @@ func NewWebhooks(address string, config *tls.Config, conversionPath string, ling
 		started:        make(chan struct{}),
 		ended:          make(chan error, 1),
 	}
+	s.port = Port{Name: "webhook", Address: address, TLS: config, Handler: s.closeWhileItLingers(mux)}
+	return s
+}
+
+// closeWhileItLingers makes clients close their connection after a request that is answered during a
+// shutdown, so that they open the next one to another replica. When the server ends, only
+// connections are left that nobody used for a while. Otherwise the API server would lose each
+// request that it sends at that moment.
+func (s *Webhooks) closeWhileItLingers(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.lingers.Load() {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // Register adds a handler. The handler of an admission.Webhook gets no review that exceeds
@@ -155,6 +171,7 @@ func (s *Webhooks) Start(ctx context.Context) error {
 		stop()
 		return err
 	case <-ctx.Done():
+		s.lingers.Store(true)
 		time.AfterFunc(s.linger, stop)
 		return nil
 	}

@@ -90,7 +90,8 @@ func TestHelm(t *testing.T) {
 func (r *chartRelease) test(t *testing.T, config *rest.Config) {
 	r.documented(t, "Install")
 	web := newInstance("default", "web")
-	must(t, r.admin.Create(t.Context(), web))
+	// Helm does not wait until the API server serves a CRD of a template.
+	waitFor(t, func() error { return r.admin.Create(t.Context(), web) })
 	ca, _, err := cert.GenerateSelfSignedCertKey("operator", nil, nil)
 	must(t, err)
 	r.eachBundle(t, func(bundle *[]byte) { *bundle = ca })
