@@ -16,9 +16,6 @@ type Component struct {
 	Health string
 	// Socket means that the component works if containerd's socket accepts connections.
 	Socket bool
-	// Prompt gives the component processor time before the other processes, as a node with reserved
-	// processors does.
-	Prompt bool
 }
 
 // Etcd, Registry, Gateway, Containerd, APIServer, and Kubelet are referenced by other packages. For
@@ -138,7 +135,7 @@ var (
 		},
 	}
 	proxy = Component{
-		Name: "kube-proxy", Health: "http://127.0.0.1:10256/livez", Prompt: true,
+		Name: "kube-proxy", Health: "http://127.0.0.1:10256/livez",
 		Args: []string{
 			layout.NodeBinDir + "/kube-proxy",
 			"--config=" + layout.NodeConfigDir + "/kube-proxy.yaml",

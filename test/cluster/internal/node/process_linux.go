@@ -56,10 +56,6 @@ func (n *Node) Start(c components.Component) error {
 	if err != nil {
 		return err
 	}
-	if c.Prompt {
-		// A kernel without sched_autogroup or a container can refuse this. The cluster works without it.
-		_ = os.WriteFile(filepath.Join("/proc", strconv.Itoa(cmd.Process.Pid), "autogroup"), []byte("-10"), 0o644)
-	}
 	// Reap the process if it ends while this program runs.
 	go func() { _ = cmd.Wait() }()
 	boot, err := bootID()
