@@ -47,13 +47,13 @@ help: ## List the targets.
 FIRST_TIME = $(if $(filter local,$(CLUSTER)), (the first time, this takes $1 on two cores))
 WITHOUT_DOWNLOADS = sed -u '/^go: downloading /d'
 demo: ## Serve a page from nothing: build and start a cluster, the operator, and NGINX.
-	@echo '==> 1 of 5: $(if $(filter local,$(CLUSTER)),Start,Find) the cluster$(call FIRST_TIME,6 minutes)'
+	@echo '==> 1 of 5: $(if $(filter local,$(CLUSTER)),Start,Find) the cluster$(call FIRST_TIME,8 minutes)'
 	@$(MAKE) -s cluster-up 2>&1 | $(WITHOUT_DOWNLOADS)
 	@echo '==> 2 of 5: Build the operator$(call FIRST_TIME,a minute)'
 	@$(MAKE) -s REGISTRY_NEEDS= operator-image bin/demo $(DELIVERY) 2>&1 >/dev/null | $(WITHOUT_DOWNLOADS)
 	@$(RELEASE) exec $(IN_CLUSTER) bin/demo
 demo-olm: ## Do the same through OLM, with TLS, a change that is rolled back, and a change at v1alpha1.
-	@echo '==> 1 of 8: $(if $(filter local,$(CLUSTER)),Start,Find) the cluster$(call FIRST_TIME,6 minutes)'
+	@echo '==> 1 of 8: $(if $(filter local,$(CLUSTER)),Start,Find) the cluster$(call FIRST_TIME,8 minutes)'
 	@$(MAKE) -s cluster-up bin/demo 2>&1 | $(WITHOUT_DOWNLOADS)
 	@$(RELEASE) exec $(IN_CLUSTER) bin/demo olm check
 	@echo '==> 2 of 8: $(if $(filter local,$(CLUSTER)),Install,Find) OLM$(call FIRST_TIME,2 minutes)'
@@ -108,8 +108,9 @@ $(TEST_PROGRAMS): FORCE
 # The race detector runs in unit tests of packages whose code or tests start goroutines or have locks. In the others it has nothing to find,
 # and what they do with large texts would take thirty times as long. Packages whose costly tests have the build tag !race run with and without
 # it. -vet=off: verify runs the analyzers of go vet in golangci-lint.
-RACED = $$(git grep -lE '^[[:space:]]+go |\.Go\(|sync\.(RW)?Mutex' -- '*.go' ':!hack' ':!examples' ':!test/'{bench,cluster,e2e,integration} | xargs dirname | sort -u | sed 's|^|./|')
-UNRACED = $$(git grep -l '^//go:build !race$$' -- '*_test.go' | xargs dirname | sort -u | sed 's|^|./|')
+RACED = $$(git grep -lE '^[[:space:]]+go |\.Go\(|sync\.(RW)?Mutex' -- '*.go' ':!hack' ':!examples' ':!test/'{bench,cluster,e2e,integration} | $(TO_PACKAGES))
+COSTLY = $$(git grep -l '^//go:build !race$$' -- '*_test.go' | $(TO_PACKAGES))
+TO_PACKAGES = xargs dirname | sort -u | sed 's|^|./|'
 GOTESTSUM = gotestsum --format=pkgname-and-test-fails --hide-summary=skipped --jsonfile=dist/$(@:test-%=%).json -- -vet=off -timeout=25m
 
 test: test-unit test-integration ## Run the unit tests, and the integration tests on a real API server.
@@ -120,7 +121,7 @@ test-raced:
 	CGO_ENABLED=1 $(GOTESTSUM) -race $(RACED)
 test-pure: export E2E_PART = unit
 test-pure:
-	$(GOTESTSUM) $(UNRACED) $$(go list ./... | grep -vxF -e "$$(go list $(ON_API_SERVERS) $(RACED))")
+	$(GOTESTSUM) $(COSTLY) $$(go list ./... | grep -vxF -e "$$(go list $(ON_API_SERVERS) $(RACED))")
 test-modules:
 	for module in $(MODULES); do (cd $$module && gotestsum --format=pkgname-and-test-fails -- -vet=off ./...); done
 

@@ -20,15 +20,15 @@ type hostileReview struct {
 // each path and each replica.
 func hostileReviews(webhooks []string) (out []hostileReview) {
 	add := func(reviews map[string]string, paths ...string) {
+		var urls []string
+		for _, path := range paths {
+			for _, address := range webhooks {
+				urls = append(urls, "https://"+address+path)
+			}
+		}
 		n := 0
 		for what, body := range reviews {
-			var urls []string
-			for _, path := range paths {
-				for _, address := range webhooks {
-					urls = append(urls, "https://"+address+path)
-				}
-			}
-			for _, url := range scaled(urls[n%len(urls):][:1], urls) {
+			for _, url := range scaled([]string{of(urls, n)}, urls) {
 				out = append(out, hostileReview{what, url, body})
 			}
 			n++

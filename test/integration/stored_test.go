@@ -131,7 +131,8 @@ func (w *walker) try(field apiextensionsv1.JSONSchemaProps, path []step) {
 	}
 }
 
-// write stores an object, and decodes what the API server answers. It reports whether the API server accepted the object.
+// write stores an object, and decodes the answer of the API server. It reports whether the API
+// server accepted the object.
 func (w *walker) write(fields map[string]any, what string) bool {
 	object := &unstructured.Unstructured{Object: maps.Clone(fields)}
 	object.SetGroupVersionKind(w.kind)
@@ -152,8 +153,8 @@ func (w *walker) write(fields map[string]any, what string) bool {
 	if err != nil {
 		w.t.Fatalf("%s: %v", what, err)
 	}
-	// Check the bounds first, because reading a value outside of the bounds may never end.
 	raw := must1(object.MarshalJSON())(w.t)
+	// Check the bounds first, because reading a value outside of the bounds may never end.
 	if w.kind.Version == v1alpha2.GroupVersion.Version {
 		alone := make(chan *v1alpha2.NginxOperator, 1)
 		go func() { alone <- bounds.ReadAlone(raw) }()

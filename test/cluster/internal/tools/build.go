@@ -34,7 +34,7 @@ var compilerLimits = map[string]string{"GOGC": "off", "GOMEMLIMIT": "1GiB"}
 // usual are the times for the tools of a module that two processors need, with empty caches and
 // after Kubernetes was built.
 var usual = map[string]string{
-	"kubernetes": "5 minutes", layout.OldestKubernetes: "5 minutes", "coredns": "40 seconds", "containerd": "90 seconds",
+	"kubernetes": "8 minutes", layout.OldestKubernetes: "8 minutes", "coredns": "10 seconds", "containerd": "90 seconds",
 }
 
 // group is a set of tools that one go build command builds.
