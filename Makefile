@@ -67,7 +67,7 @@ check: export DUE = $(or $(shell go run ./hack/nightly due),$(error hack/nightly
 check: export E2E_PART = gate $(filter examples,$(DUE))
 check: ## Run everything that must pass: verify, test, and e2e. Print where the time went. With CI=true, stop the cluster at the end.
 	@+go run ./test/harness/gate $(if $(filter true-local,$(CI)-$(CLUSTER)),-logs .cluster/logs -finally cluster-down) \
-	  tools verify test-unit test-integration $(if $(filter apiserver,$(DUE)),test-oldest) cluster-e2e e2e-images e2e-tests
+	  tools verify test-unit test-integration e2e-setup e2e-images e2e-tests
 
 ##@ Code
 
@@ -111,7 +111,7 @@ $(TEST_PROGRAMS): FORCE
 RACED = $$(git grep -lE '^[[:space:]]+go |\.Go\(|sync\.(RW)?Mutex' -- '*.go' ':!hack' ':!examples' ':!test/'{bench,cluster,e2e,integration} | $(TO_PACKAGES))
 COSTLY = $$(git grep -l '^//go:build !race$$' -- '*_test.go' | $(TO_PACKAGES))
 TO_PACKAGES = xargs dirname | sort -u | sed 's|^|./|'
-GOTESTSUM = gotestsum --format=pkgname-and-test-fails --hide-summary=skipped --jsonfile=dist/$(@:test-%=%).json -- -vet=off -timeout=25m
+GOTESTSUM = gotestsum --format=pkgname-and-test-fails --hide-summary=skipped --jsonfile=dist/$(@:test-%=%).json -- -vet=off -timeout=25m $(TAGS)
 
 test: test-unit test-integration ## Run the unit tests, and the integration tests on a real API server.
 test-unit: bin/gotestsum bin/promtool bin/prometheus bin/helm bin/helm4 bin/kubectl ## Run the unit tests.
@@ -121,15 +121,21 @@ test-raced:
 	CGO_ENABLED=1 $(GOTESTSUM) -race $(RACED)
 test-pure: export E2E_PART = unit
 test-pure:
-	$(GOTESTSUM) $(COSTLY) $$(go list ./... | grep -vxF -e "$$(go list $(ON_API_SERVERS) $(RACED))")
+	$(GOTESTSUM) $(COSTLY) $$(go list ./... | grep -vxF -e "$$(go list $(ON_API_SERVERS) $(RACED) ./test/simulation)")
 test-modules:
 	for module in $(MODULES); do (cd $$module && gotestsum --format=pkgname-and-test-fails -- -vet=off ./...); done
 
-# The processes of the integration tests, each with an API server of its own. test/integration/sets_test.go has the sets.
-SETS = fields alone rest
-test-integration: $(API_SERVER) bin/helm bin/helm4 $(TEST_PROGRAMS) bin/gotestsum ## Run the integration tests.
+# The processes of the integration tests, each with an API server of its own. Those with the most work start first.
+# test/integration/sets_test.go has the sets.
+SETS = rest fields alone
+INTEGRATION = $(SETS:%=test-%) test-migration test-examples
+INTEGRATION_NEEDS = $(API_SERVER) bin/helm bin/helm4 $(TEST_PROGRAMS) bin/gotestsum
+# check sets DUE. The seeds of the simulation wait for nothing, so they use the processor time that the others leave.
+test-integration: $(INTEGRATION_NEEDS) $(if $(filter apiserver,$(DUE)),$(OLDEST)) ## Run the integration tests.
 	@rm -rf dist/test-logs && mkdir -p dist
-	@$(MAKE) --jobs=4 --keep-going $(SETS:%=test-%) test-migration test-examples
+	@$(MAKE) --jobs=5 --keep-going test-simulation $(if $(filter apiserver,$(DUE)),oldest) $(INTEGRATION)
+test-simulation:
+	nice -n 19 $(GOTESTSUM) ./test/simulation
 $(SETS:%=test-%): test-%:
 	GOGC=300 TEST_SET=$* $(ON_API_SERVER) $(GOTESTSUM) -count=1 ./test/integration
 test-migration:
@@ -138,10 +144,12 @@ test-examples:
 	GOGC=300 $(ON_API_SERVER) $(GOTESTSUM) -count=1 ./examples/test/integration
 
 # The oldest supported API server, which is minKubeVersion.
-ON_OLDEST = $(ON_API_SERVER) TEST_ASSET_KUBE_APISERVER=$(CURDIR)/$(OLDEST)
-test-oldest: $(API_SERVER) $(OLDEST) $(TEST_PROGRAMS) bin/gotestsum ## Run the integration tests that depend on the API server on the oldest supported one.
+test-oldest: $(INTEGRATION_NEEDS) $(OLDEST) ## Run the integration tests that depend on the API server on the oldest supported one.
 	@mkdir -p dist
-	GOGC=300 TEST_SET=oldest $(ON_OLDEST) $(GOTESTSUM) -count=1 ./test/integration/...
+	@$(MAKE) oldest
+oldest apiserver-oldest: export TEST_ASSET_KUBE_APISERVER = $(CURDIR)/$(OLDEST)
+oldest:
+	GOGC=300 TEST_SET=oldest $(ON_API_SERVER) $(GOTESTSUM) -count=1 ./test/integration/...
 
 # Tests that are too long for check. hack/nightly has the parts with their targets, and records the parts that passed.
 nightly: tools ## Run all tests that are too long for check, in parts, and record them. PART=NAME runs one part.
@@ -151,12 +159,12 @@ weekly: tools ## Run the tests that are too long for nightly, in parts.
 release-check: ## Fail unless each part of nightly is recorded for this commit.
 	@go run ./hack/nightly release-check
 VERBOSE = gotestsum --format=standard-verbose --jsonfile=dist/$@.json -- -vet=off -count=1
-apiserver-oldest: $(API_SERVER) bin/helm bin/helm4 $(OLDEST) $(TEST_PROGRAMS) bin/gotestsum
+apiserver-oldest: $(OLDEST)
+apiserver-newest: export TAGS = -tags=matrix
+apiserver-newest: bin/prometheus-operator bin/promtool
+apiserver-oldest apiserver-newest: $(INTEGRATION_NEEDS)
 	@mkdir -p dist
-	GOGC=300 $(ON_OLDEST) $(GOTESTSUM) -timeout=55m -count=1 -p=3 $(ON_API_SERVERS)
-apiserver-newest: $(API_SERVER) bin/helm bin/helm4 $(TEST_PROGRAMS) bin/prometheus-operator bin/promtool bin/gotestsum
-	@mkdir -p dist
-	GOGC=300 $(ON_API_SERVER) $(GOTESTSUM) -timeout=55m -count=1 -p=3 -tags=matrix $(ON_API_SERVERS)
+	@$(MAKE) --jobs=4 --keep-going $(INTEGRATION)
 simulate: bin/gotestsum ## Run the simulation with new seeds for DURATION (default 1h).
 	@mkdir -p dist
 	$(VERBOSE) -timeout=0 -run='^TestSeeds$$' ./test/simulation -simulate=$(or $(DURATION),1h)
@@ -173,7 +181,7 @@ nightly-e2e: bin/cluster
 first-command: ## Run the first command of the README in a fresh clone, and the commands that it prints.
 	hack/first-command
 
-e2e: cluster-e2e e2e-images e2e-tests ## Run the end-to-end tests on the cluster: OLM, run bundle, Subscription, scorecard.
+e2e: e2e-setup e2e-images e2e-tests ## Run the end-to-end tests on the cluster: OLM, run bundle, Subscription, scorecard.
 # The parts of test/e2e/parts_test.go that run. Images are built for them only.
 E2E_PART ?= gate
 in-part = $(if $(filter $1,$(E2E_PART)),$2)
@@ -185,6 +193,9 @@ nginx-images: $(REGISTRY_NEEDS)
 	$(if $(filter local,$(CLUSTER)),bin/cluster nginx bookworm trixie sid)
 E2E = bin/e2e.test bin/cluster bin/release bin/oci bin/kubectl-nginx bin/operator-sdk bin/kubectl bin/prometheus bin/controller-gen \
   bin/crd-ref-docs bin/helm bin/helm4
+# A cluster that starts leaves processor time for the compiler.
+e2e-setup:
+	@$(MAKE) --jobs=2 cluster-e2e build $(E2E)
 e2e-tests: bin/gotestsum $(E2E)
 	mkdir -p dist
 	E2E_PART='$(E2E_PART)' $(RELEASE) exec gotestsum --format=standard-verbose --raw-command --jsonfile=dist/e2e.json -- \

@@ -42,18 +42,20 @@ func TestMonitoringOfInstances(t *testing.T) {
 	}
 	waitForMarker(t, namespace)
 
-	update(t, first.monitor.DeepCopy(), func(o *monitoringv1.PodMonitor) { o.Spec.PodMetricsEndpoints[0].Interval = "1h" })
 	update(t, object, func(o *v1alpha2.NginxOperator) {
 		o.Spec.Content = &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: "missing"}}
 	})
-	deleteWhileBlocked(t, namespace, first.rule, func(now children) (*monitoringv1.PrometheusRule, bool) { return now.rule, now.rule != nil },
-		func(rule *monitoringv1.PrometheusRule) any { return rule.Spec })
+	update(t, first.monitor.DeepCopy(), func(o *monitoringv1.PodMonitor) { o.Spec.PodMetricsEndpoints[0].Interval = "1h" })
+	update(t, first.rule.DeepCopy(), func(o *monitoringv1.PrometheusRule) { o.Spec.Groups[0].Name = "other" })
 	waitFor(t, func() error {
-		if diff := cmp.Diff(first.monitor.Spec, must1(childrenOf(t.Context(), namespace, "web"))(t).monitor.Spec); diff != "" {
+		now := must1(childrenOf(t.Context(), namespace, "web"))(t)
+		if diff := cmp.Diff(first.monitor.Spec, now.monitor.Spec) + cmp.Diff(first.rule.Spec, now.rule.Spec); diff != "" {
 			return fmt.Errorf("(-before +now):\n%s", diff)
 		}
 		return nil
 	})
+	deleteWhileBlocked(t, namespace, first.rule, func(now children) (*monitoringv1.PrometheusRule, bool) { return now.rule, now.rule != nil },
+		func(rule *monitoringv1.PrometheusRule) any { return rule.Spec })
 
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Content, o.Spec.Monitoring.Enabled = nil, ptr.To(false) })
 	waitFor(t, func() error {

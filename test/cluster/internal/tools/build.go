@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,52 +37,21 @@ var usual = map[string]string{
 	"kubernetes": "8 minutes", layout.OldestKubernetes: "8 minutes", "coredns": "10 seconds", "containerd": "90 seconds",
 }
 
-// group is a set of tools that one go build command builds.
-type group struct {
-	module string
-	tools  []tool
-	args   []string
-	// stamp is a digest of all inputs of the tools. If it equals the stamp of the last build, the
-	// tools are up to date.
-	stamp string
-}
-
-// output returns the value of -o: the file for a single tool, or the directory for several tools.
-func (g group) output(binDir string) string {
-	file := filepath.Join(binDir, g.tools[0].name)
-	if len(g.tools) == 1 {
-		return file
-	}
-	return filepath.Dir(file) + string(filepath.Separator)
-}
-
-// groupTools groups tools that one command can build: tools of the same module with the same flags
-// in the same directory.
-// A tool whose name differs from Go's default name is a group of its own.
-func groupTools(l layout.Layout, selected []tool, goVersion string) ([]group, error) {
-	index := map[string]int{}
-	var groups []group
+// byModule groups tools by their module. A module's first tool takes most of the time, because it
+// compiles what the others share.
+func byModule(selected []tool) [][]tool {
+	var groups [][]tool
 	for _, t := range selected {
-		args, stamp, err := buildArgs(l, t, goVersion)
-		if err != nil {
-			return nil, err
+		i := slices.IndexFunc(groups, func(group []tool) bool { return group[0].module == t.module })
+		if i < 0 {
+			i, groups = len(groups), append(groups, nil)
 		}
-		key := t.module + "\x00" + path.Dir(t.name) + "\x00" + strings.Join(args, "\x00")
-		if path.Base(t.pkg) != path.Base(t.name) {
-			key += "\x00" + t.name
-		}
-		i, ok := index[key]
-		if !ok {
-			i = len(groups)
-			index[key] = i
-			groups = append(groups, group{module: t.module, args: args, stamp: stamp})
-		}
-		groups[i].tools = append(groups[i].tools, t)
+		groups[i] = append(groups[i], t)
 	}
-	return groups, nil
+	return groups
 }
 
-// buildArgs returns the arguments of go build, and a digest of all inputs of the tool.
+// buildArgs returns the build flags of a tool, and a digest of all inputs of the tool.
 func buildArgs(l layout.Layout, t tool, goVersion string) (args []string, stamp string, err error) {
 	module, err := readModule(l, t.module)
 	if err != nil {
@@ -150,9 +119,6 @@ func Build(ctx context.Context, l layout.Layout, names []string, progress *host.
 		return fmt.Errorf("failed to find out the version of Go: %w", host.CommandError(err))
 	}
 	goVersion := strings.TrimSpace(string(out))
-	if err := os.MkdirAll(l.Bin(""), 0o755); err != nil {
-		return fmt.Errorf("failed to make the directory of programs: %w", err)
-	}
 	var fromDebian, fromSource []tool
 	for _, t := range selected {
 		current, err := t.isUpToDate(l, goVersion)
@@ -185,51 +151,44 @@ func Build(ctx context.Context, l layout.Layout, names []string, progress *host.
 
 // compile builds tools from source.
 func compile(ctx context.Context, l layout.Layout, selected []tool, goVersion string, progress *host.Progress) error {
-	groups, err := groupTools(l, selected, goVersion)
-	if err != nil {
-		return err
-	}
-	for i, g := range groups {
-		names := strings.Join(g.names(), " ")
-		progress.Step("building %d of %d: %s (%s)", i+1, len(groups), names, g.usual())
-		if err := g.build(ctx, l); err != nil {
-			return fmt.Errorf("failed to build %s: %w", names, err)
+	groups := byModule(selected)
+	for i, group := range groups {
+		names := make([]string, len(group))
+		for i, t := range group {
+			names[i] = t.name
+		}
+		takes := "minutes the first time"
+		if time := usual[group[0].module]; time != "" {
+			takes = "about " + time + " on two processors the first time"
+		}
+		progress.Step("building %d of %d: %s (%s)", i+1, len(groups), strings.Join(names, " "), takes)
+		for _, t := range group {
+			if err := t.build(ctx, l, goVersion); err != nil {
+				return fmt.Errorf("failed to build %s: %w", t.name, err)
+			}
 		}
 	}
 	return nil
 }
 
-func (g group) names() []string {
-	names := make([]string, 0, len(g.tools))
-	for _, t := range g.tools {
-		names = append(names, t.name)
+// build uses go run, because Go caches the executables that it runs. go build would link them again
+// in each clone. -f replaces a program that is running.
+func (t tool) build(ctx context.Context, l layout.Layout, goVersion string) error {
+	flags, stamp, err := buildArgs(l, t, goVersion)
+	if err != nil {
+		return err
 	}
-	return names
-}
-
-// usual describes how long a build takes.
-func (g group) usual() string {
-	if time := usual[g.module]; time != "" {
-		return "about " + time + " on two processors the first time"
-	}
-	return "minutes the first time"
-}
-
-func (g group) build(ctx context.Context, l layout.Layout) error {
-	args := append([]string{"build", "-o", g.output(l.Bin(""))}, g.args...)
-	for _, t := range g.tools {
-		args = append(args, t.pkg)
+	if err := os.MkdirAll(filepath.Dir(l.Bin(t.name)), 0o755); err != nil {
+		return fmt.Errorf("failed to make the directory of programs: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, buildLimit)
 	defer cancel()
-	out, err := goCommand(ctx, l.ToolModule(g.module), args...).CombinedOutput()
-	if err != nil {
+	args := slices.Concat([]string{"run", "-exec=cp -f"}, flags, []string{t.pkg, l.Bin(t.name)})
+	if out, err := goCommand(ctx, l.ToolModule(t.module), args...).CombinedOutput(); err != nil {
 		return fmt.Errorf("%w\n%s", err, withoutDownloads(string(out)))
 	}
-	for _, t := range g.tools {
-		if err := host.WriteFile(l.Stamp(t.name), []byte(g.stamp), 0o600); err != nil {
-			return fmt.Errorf("failed to record the build: %w", err)
-		}
+	if err := host.WriteFile(l.Stamp(t.name), []byte(stamp), 0o600); err != nil {
+		return fmt.Errorf("failed to record the build: %w", err)
 	}
 	return nil
 }
