@@ -2,16 +2,12 @@ package main
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"sigs.k8s.io/yaml"
 )
 
 const chartDir = "charts/" + operatorName
-
-// digestValue matches the digest of the operator's image in the chart's values.
-var digestValue = regexp.MustCompile(`(?m)^(image:\n(?:(?:  .*)?\n)*?  digest:)[^\n#]*`)
 
 // chartFiles packs the Helm chart as `helm package` does. The image of the operator has its digest in
 // image.digest of the values.
@@ -27,10 +23,11 @@ func (p *project) chartFiles(operator string) (map[string][]byte, error) {
 		case operatorName + "/values.yaml":
 			published := publishedRegistry + "/" + operatorName
 			text := strings.ReplaceAll(string(file.content), "repository: "+published+"\n", "repository: "+repository+"\n")
-			if len(digestValue.FindAllString(text, -1)) != 1 {
-				return nil, fmt.Errorf("%s/values.yaml has no image.digest for the digest of the operator", chartDir)
+			text, err := replaceOnce(text, noDigest, "\n  digest: "+digest+"\n")
+			if err != nil {
+				return nil, fmt.Errorf("failed to set the digest in %s/values.yaml: %w", chartDir, err)
 			}
-			file.content = []byte(digestValue.ReplaceAllString(text, "$1 "+digest))
+			file.content = []byte(text)
 		case operatorName + "/Chart.yaml":
 			var chart struct{ Version string }
 			if err := yaml.Unmarshal(file.content, &chart); err != nil {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -16,8 +15,10 @@ import (
 const (
 	csvFile           = "manifests/" + operatorName + ".clusterserviceversion.yaml"
 	kustomizationFile = "config/manager/kustomization.yaml"
-	chartValuesFile   = "charts/" + operatorName + "/values.yaml"
+	relatedImages     = "\n  relatedImages:\n"
 	disconnected      = "features.operators.openshift.io/disconnected: "
+	// noDigest is the digest of the operator's image in the chart's values.
+	noDigest = "\n  digest: \"\"\n"
 )
 
 // relatedImage is an entry of the bundle's relatedImages, which mirroring tools read.
@@ -151,8 +152,7 @@ func untagged(image string) (string, error) {
 }
 
 // nameImagesByDigest replaces tags by digests in the bundle and the manifests of a directory. It
-// also adds the operator's image to the bundle's relatedImages and sets the annotation for
-// disconnected clusters, which requires digests.
+// also sets the annotation for disconnected clusters, which requires digests.
 func (p *project) nameImagesByDigest(dir string) error {
 	bundle := filepath.Join(dir, "bundle")
 	tagged, err := bundleImages(bundle)
@@ -161,26 +161,28 @@ func (p *project) nameImagesByDigest(dir string) error {
 	}
 	byDigest := map[string]string{}
 	for _, image := range tagged {
-		if byDigest[image], err = p.byDigest(image); err != nil {
+		byDigest[image], err = p.byDigest(image)
+		if err == nil {
+			err = replace(image, byDigest[image], bundle, filepath.Join(dir, "config"), filepath.Join(dir, "charts"))
+		}
+		if err != nil {
 			return err
 		}
-		// Do not match a longer tag that starts with this tag.
-		name, named := regexp.MustCompile(regexp.QuoteMeta(image)+`\b([^-.]|$)`), []byte(byDigest[image]+"$1")
-		for _, files := range []string{bundle, filepath.Join(dir, "config"), filepath.Join(dir, "charts")} {
-			if err := rewrite(files, func(text []byte) []byte { return name.ReplaceAll(text, named) }); err != nil {
-				return err
-			}
-		}
 	}
-	operator, csv := byDigest[p.image("operator", p.version)], filepath.Join(bundle, csvFile)
+	operator := byDigest[p.image("operator", p.version)]
 	repository, digest, _ := strings.Cut(operator, "@")
 	return errors.Join(
-		replaceOnce(csv, "  relatedImages:\n", "  relatedImages:\n  - image: "+operator+"\n    name: "+operatorName+"\n"),
-		replaceOnce(csv, disconnected+`"false"`, disconnected+`"true"`),
-		replaceOnce(filepath.Join(dir, kustomizationFile),
+		editOnce(filepath.Join(bundle, csvFile), relatedImages, relatedImages+relatedOperator(operator)),
+		editOnce(filepath.Join(bundle, csvFile), disconnected+`"false"`, disconnected+`"true"`),
+		editOnce(filepath.Join(dir, kustomizationFile),
 			"newName: "+repository+"\n  newTag: v"+p.version, "newName: "+repository+"\n  digest: "+digest),
-		replaceOnce(filepath.Join(dir, chartValuesFile), "  digest: \"\"\n", "  digest: "+digest+"\n"),
+		editOnce(filepath.Join(dir, chartDir, "values.yaml"), noDigest, "\n  digest: "+digest+"\n"),
 	)
+}
+
+// relatedOperator returns the operator's image as the first entry of the bundle's relatedImages.
+func relatedOperator(operator string) string {
+	return "  - image: " + operator + "\n    name: " + operatorName + "\n"
 }
 
 // nameBundleByDigest renders the catalog for an external cluster again, with the digest of the
@@ -197,15 +199,23 @@ func (p *project) nameBundleByDigest() error {
 	return renderCatalog(p.delivery, bundle, p.version, text)
 }
 
-// replaceOnce replaces text in a file. It returns an error unless the file contains the text
-// exactly once.
-func replaceOnce(file, old, text string) error {
+// editOnce replaces text in a file.
+func editOnce(file, old, text string) error {
 	content, err := os.ReadFile(file)
 	if err != nil {
 		return fmt.Errorf("failed to read: %w", err)
 	}
-	if n := strings.Count(string(content), old); n != 1 {
-		return fmt.Errorf("%s has %q %d times and not once", file, old, n)
+	edited, err := replaceOnce(string(content), old, text)
+	if err != nil {
+		return fmt.Errorf("failed to edit %s: %w", file, err)
 	}
-	return os.WriteFile(file, []byte(strings.Replace(string(content), old, text, 1)), 0o644)
+	return os.WriteFile(file, []byte(edited), 0o644)
+}
+
+// replaceOnce returns an error unless the content has the old text exactly once.
+func replaceOnce(content, old, text string) (string, error) {
+	if n := strings.Count(content, old); n != 1 {
+		return "", fmt.Errorf("it has %q %d times and not once", old, n)
+	}
+	return strings.Replace(content, old, text, 1), nil
 }

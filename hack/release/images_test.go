@@ -12,75 +12,59 @@ import (
 func TestNext(t *testing.T) {
 	got, err := withRelease(testTemplate, "0.10.1", "0.10.0")
 	must(t, err)
-	want := `entries:
-- icon:
-    base64data: '@ICON@'
-  name: nginx-operator
-  schema: olm.package
-- entries:
-  - name: nginx-operator.v0.9.0
-  name: stable
-  package: nginx-operator
-  schema: olm.channel
-- entries:
-  - name: nginx-operator.v0.9.0
-  - name: nginx-operator.v0.10.0
-    replaces: nginx-operator.v0.9.0
-  - name: nginx-operator.v0.10.1
-    replaces: nginx-operator.v0.10.0
-  name: alpha
-  package: nginx-operator
-  schema: olm.channel
-schema: olm.template.basic
-`
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
+	const head = "    replaces: nginx-operator.v0.9.0\n"
+	want, err := parseTemplate(strings.Replace(testTemplate, head,
+		head+"  - name: nginx-operator.v0.10.1\n    replaces: nginx-operator.v0.10.0\n", 1))
+	must(t, err)
+	next, err := parseTemplate(got)
+	if diff := cmp.Diff(want, next); diff != "" || err != nil {
+		t.Error(err, diff)
 	}
 	if _, err := withRelease(testTemplate, "0.12.0", "0.11.0"); err == nil {
 		t.Error("a template without the release to replace is accepted")
 	}
 }
 
-// TestCatalog checks that the catalog of this release references published images, even for an
-// external cluster.
-func TestCatalog(t *testing.T) {
+// TestResolve checks that the published release is the newest one, and the previous release the one
+// that the catalog replaces.
+func TestResolve(t *testing.T) {
 	repository(t)
-	t.Setenv("CLUSTER", "external")
-	do(t, "catalog")
-	text := strings.ReplaceAll(testTemplate, "@ICON@", "PHN2Zy8+")
-	want(t, map[string]string{
-		"catalog/nginx-operator/bundles/v0.10.0.yaml": "image: --alpha-image-ref-template=ghcr.io/example/nginx-operator-bundle:v0.10.0\n" +
-			"nginx-operator.v0.10.0",
-		"catalog/nginx-operator/catalog.yaml": text,
+	files(t, map[string]string{
+		"catalog/template.yaml": strings.Replace(testTemplate, "replaces: nginx-operator.v0.9.0", "replaces: nginx-operator.v0.2.0", 1),
 	})
-	graph, err := os.ReadFile("docs/reference/upgrade-graph.md")
-	if err != nil || !strings.HasSuffix(string(graph), "```mermaid\n"+text+"```\n") {
-		t.Errorf("got the graph %s (%v)", graph, err)
+	p, err := load()
+	must(t, err)
+	for release, want := range map[string]string{"published": "0.9.0", "previous": "0.2.0", "0.9.0": "0.9.0"} {
+		if got, err := p.resolve(release); err != nil || got != want {
+			t.Errorf("%s is %q, want %s (%v)", release, got, want, err)
+		}
 	}
 }
 
-// TestOlderImages checks that the programs of older releases are built once, and their images once
-// per cluster.
+// TestOlderImages checks that all older releases are checked out, and only the given ones are built.
+// Their programs are built once, and their images once per cluster.
 func TestOlderImages(t *testing.T) {
 	calls := repository(t)
 	for _, step := range []struct {
-		name           string
+		command        string
 		builds, pushes int
 		newCluster     bool
 	}{
-		{"first", 2, 6, true},
-		{"again", 0, 0, false},
-		{"on another cluster", 0, 6, true},
+		{"older-images published previous", 1, 3, true},
+		{"older-images", 1, 3, false},
+		{"older-images", 0, 0, false},
+		{"older-images", 0, 6, true},
 	} {
 		if step.newCluster {
 			must(t, os.RemoveAll(".cluster"))
 			files(t, map[string]string{".cluster/state": ""})
 		}
-		do(t, "older-images")
+		do(t, strings.Fields(step.command)...)
 		made := calls()
 		builds, pushes := strings.Count(made, "go build"), strings.Count(made, "cluster image push")
 		if builds != step.builds || pushes != step.pushes {
-			t.Errorf("%s: %d builds and %d pushes, want %d and %d:\n%s", step.name, builds, pushes, step.builds, step.pushes, made)
+			t.Errorf("%s: %d builds and %d pushes, want %d and %d:\n%s", step.command, builds, pushes, step.builds, step.pushes, made)
 		}
+		want(t, map[string]string{"dist/releases/v0.2.0/main.go": "done 0.2.0"})
 	}
 }

@@ -38,22 +38,13 @@ func signed(text []byte, keyFile string) ([]byte, error) {
 	return []byte(base64.StdEncoding.EncodeToString(signature)), nil
 }
 
-// parseKey reads an unencrypted ECDSA key on P-256, in PEM encoding.
+// parseKey reads an unencrypted ECDSA key on P-256, in the form of PKCS #8 and PEM.
 func parseKey(raw []byte) (*ecdsa.PrivateKey, error) {
 	block, _ := pem.Decode(raw)
 	if block == nil {
 		return nil, errors.New("it is not PEM")
 	}
-	var key any
-	var err error
-	switch block.Type {
-	case "PRIVATE KEY":
-		key, err = x509.ParsePKCS8PrivateKey(block.Bytes)
-	case "EC PRIVATE KEY":
-		key, err = x509.ParseECPrivateKey(block.Bytes)
-	default:
-		return nil, fmt.Errorf("it is %q and not an unencrypted private key", block.Type)
-	}
+	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {
 		return nil, err
 	}

@@ -14,26 +14,16 @@ const (
 	submissionArchive = "community-operators.tar.gz"
 )
 
-// submissionFiles packs what a pull request to community-operators adds.
-func (p *project) submissionFiles(operator string) (map[string][]byte, error) {
-	files, err := p.submission(operator)
-	if err != nil {
-		return nil, fmt.Errorf("failed to prepare the submission to community-operators: %w", err)
-	}
-	archive, err := tarball(files)
-	return map[string][]byte{submissionArchive: archive}, err
-}
-
-// submission returns the files of a submission to community-operators: ci.yaml, and the bundle with
+// submissionFiles packs what a pull request to community-operators adds: ci.yaml, and the bundle with
 // the images of this project by digest and the range of OpenShift versions. The bundle has no
 // replaces, so it can be the first one there.
-func (p *project) submission(operator string) ([]packed, error) {
-	root := "operators/" + operatorName
+func (p *project) submissionFiles(operator string) (map[string][]byte, error) {
+	root, source := "operators/"+operatorName, filepath.Join(p.delivery, "bundle")
 	ci, err := readPacked(ciConfig, root+"/ci.yaml", 0o644)
 	if err != nil {
 		return nil, err
 	}
-	bundle, err := readTree(filepath.Join(p.delivery, "bundle"), root+"/"+p.version)
+	bundle, err := readTree(source, root+"/"+p.version)
 	if err != nil {
 		return nil, err
 	}
@@ -42,33 +32,31 @@ func (p *project) submission(operator string) ([]packed, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := false
+	versions, err := openShiftVersions(source)
+	if err != nil {
+		return nil, err
+	}
 	for i := range bundle {
 		file := &bundle[i]
 		text := strings.ReplaceAll(string(file.content), testsTagged, tests)
 		switch path.Base(file.name) {
 		case path.Base(csvFile):
 			// The files of an external cluster may have digests already.
-			if !p.digests {
-				found = strings.Contains(text, tagged)
+			if !p.digests && strings.Contains(text, tagged) {
 				text = strings.ReplaceAll(text, tagged, operator)
-				text = strings.Replace(text, "  relatedImages:\n", "  relatedImages:\n  - image: "+operator+"\n    name: "+operatorName+"\n", 1)
+				text = strings.Replace(text, relatedImages, relatedImages+relatedOperator(operator), 1)
 			}
-			found = found || strings.Contains(text, operator)
+			if !strings.Contains(text, operator) {
+				return nil, fmt.Errorf("the bundle does not use %s: run `make bundle` first", tagged)
+			}
 		case "annotations.yaml":
-			versions, err := openShiftVersions(filepath.Join(p.delivery, "bundle"))
-			if err != nil {
-				return nil, err
-			}
 			text += "\n  # The first OpenShift version with the Kubernetes version of minKubeVersion.\n" +
 				"  com.redhat.openshift.versions: " + versions + "\n"
 		}
 		file.content = []byte(text)
 	}
-	if !found {
-		return nil, fmt.Errorf("the bundle does not use %s: run `make bundle` first", tagged)
-	}
-	return append([]packed{ci}, bundle...), nil
+	archive, err := tarball(append([]packed{ci}, bundle...))
+	return map[string][]byte{submissionArchive: archive}, err
 }
 
 // openShiftVersions returns the range of OpenShift versions that a bundle supports. OpenShift 4.N

@@ -43,30 +43,24 @@ func (p *project) copyForExternal() error {
 
 // replace replaces text in all files below the directories.
 func replace(old, text string, dirs ...string) error {
-	var errs []error
-	for _, dir := range dirs {
-		errs = append(errs, rewrite(dir, func(content []byte) []byte { return bytes.ReplaceAll(content, []byte(old), []byte(text)) }))
-	}
-	return errors.Join(errs...)
-}
-
-// rewrite applies change to all files below a directory.
-func rewrite(dir string, change func(content []byte) []byte) error {
 	root, err := os.OpenRoot(".")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = root.Close() }()
-	return fs.WalkDir(root.FS(), dir, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || !entry.Type().IsRegular() {
-			return err
-		}
-		content, err := root.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		return root.WriteFile(path, change(content), 0o644)
-	})
+	for _, dir := range dirs {
+		err = errors.Join(err, fs.WalkDir(root.FS(), dir, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || !entry.Type().IsRegular() {
+				return err
+			}
+			content, err := root.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			return root.WriteFile(path, bytes.ReplaceAll(content, []byte(old), []byte(text)), 0o644)
+		}))
+	}
+	return err
 }
 
 // printTree checks out an older release and prints its directory.
@@ -100,12 +94,11 @@ func (p *project) resolve(release string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		for _, entry := range content.Entries {
-			entries, _ := entry["entries"].([]any)
-			for _, one := range entries {
-				if fields, _ := one.(map[string]any); nameOf(one) == operatorName+".v"+p.version {
-					replaces, _ := fields["replaces"].(string)
-					return strings.TrimPrefix(replaces, operatorName+".v"), nil
+		for _, channel := range content.Entries {
+			entries, _ := channel["entries"].([]any)
+			for _, entry := range entries {
+				if field(entry, "name") == operatorName+".v"+p.version {
+					return strings.TrimPrefix(field(entry, "replaces"), operatorName+".v"), nil
 				}
 			}
 		}
@@ -219,7 +212,7 @@ func withRelease(template, release, replaces string) (string, error) {
 	appended := false
 	for _, entry := range content.Entries {
 		releases, _ := entry["entries"].([]any)
-		if entry["schema"] != "olm.channel" || !slices.ContainsFunc(releases, func(r any) bool { return nameOf(r) == predecessor }) {
+		if entry["schema"] != "olm.channel" || !slices.ContainsFunc(releases, func(r any) bool { return field(r, "name") == predecessor }) {
 			continue
 		}
 		entry["entries"] = append(releases, map[string]string{"name": operatorName + ".v" + release, "replaces": predecessor})
@@ -232,11 +225,11 @@ func withRelease(template, release, replaces string) (string, error) {
 	return string(out), err
 }
 
-// nameOf returns the name of a channel entry, or "" if it has none.
-func nameOf(entry any) string {
+// field returns a field of a channel entry, or "" if the entry does not have it.
+func field(entry any, name string) string {
 	fields, _ := entry.(map[string]any)
-	name, _ := fields["name"].(string)
-	return name
+	text, _ := fields[name].(string)
+	return text
 }
 
 // renderGraph renders the catalog of this release and the upgrade graph for the documentation.

@@ -33,9 +33,7 @@ var (
 func TestWorkflows(t *testing.T) {
 	t.Chdir("../..")
 	text, err := os.ReadFile("Makefile")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	targets := map[string]bool{}
 	for _, names := range makeTarget.FindAllStringSubmatch(string(text), -1) {
 		for name := range strings.FieldsSeq(names[1]) {
@@ -51,8 +49,10 @@ func TestWorkflows(t *testing.T) {
 		t.Fatalf("got the workflows %q (%v)", files, err)
 	}
 	for _, file := range files {
+		text, err := os.ReadFile(file)
+		must(t, err)
 		var parsed workflow
-		read(t, file, &parsed)
+		must(t, yaml.Unmarshal(text, &parsed))
 		if len(parsed.Permissions) != 1 || parsed.Permissions["contents"] != "read" {
 			t.Errorf("%s has the permissions %v", file, parsed.Permissions)
 		}
@@ -77,51 +77,5 @@ func TestWorkflows(t *testing.T) {
 		if targets := want[filepath.Base(file)]; !slices.Equal(called, targets) {
 			t.Errorf("%s calls make with %q, want %q", file, called, targets)
 		}
-	}
-}
-
-// TestIssueForms checks that each form has a name, and a required field with a label.
-func TestIssueForms(t *testing.T) {
-	files, err := filepath.Glob("../../.github/ISSUE_TEMPLATE/*.yml")
-	if err != nil || len(files) < 3 {
-		t.Fatalf("got the forms %q (%v)", files, err)
-	}
-	for _, file := range files {
-		var form struct {
-			Name, Description string
-			Body              []struct {
-				ID          string
-				Attributes  struct{ Label string }
-				Validations struct{ Required bool }
-			}
-		}
-		read(t, file, &form)
-		if filepath.Base(file) == "config.yml" {
-			continue
-		}
-		required := 0
-		for _, field := range form.Body {
-			if field.ID == "" || field.Attributes.Label == "" {
-				t.Errorf("%s has a field without ID or label: %+v", file, field)
-			}
-			if field.Validations.Required {
-				required++
-			}
-		}
-		if form.Name == "" || form.Description == "" || required == 0 {
-			t.Errorf("%s is not a form: %+v", file, form)
-		}
-	}
-}
-
-// read parses a YAML file.
-func read(t *testing.T, file string, into any) {
-	t.Helper()
-	text, err := os.ReadFile(file)
-	if err == nil {
-		err = yaml.Unmarshal(text, into)
-	}
-	if err != nil {
-		t.Fatalf("%s: %v", file, err)
 	}
 }
