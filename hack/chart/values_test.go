@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -159,49 +158,41 @@ func TestSchema(t *testing.T) {
 	}
 }
 
-// TestSchemaHasEveryValue verifies that values.yaml and its schema have the same values.
-func TestSchemaHasEveryValue(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(repository, chartDir, "values.schema.json"))
+// TestEveryValue verifies that values.yaml and its schema have the same values, and that TestValues
+// leaves out none.
+func TestEveryValue(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(repository, chartDir, "values.yaml"))
 	must(t, err)
-	type schema struct{ Properties map[string]json.RawMessage }
-	var list func(prefix string, raw json.RawMessage) []string
-	list = func(prefix string, raw json.RawMessage) (out []string) {
-		var s schema
-		must(t, json.Unmarshal(raw, &s))
-		for name, property := range s.Properties {
-			if nested := list(prefix+name+".", property); len(nested) > 0 {
-				out = append(out, nested...)
-			} else if prefix+name != "global" {
-				out = append(out, prefix+name)
-			}
-		}
-		return out
-	}
-	values, err := os.ReadFile(filepath.Join(repository, chartDir, "values.yaml"))
+	described, err := readValues(string(text))
 	must(t, err)
-	described, err := readValues(string(values))
+	text, err = os.ReadFile(filepath.Join(repository, chartDir, "values.schema.json"))
 	must(t, err)
-	want := map[string]bool{}
+	inSchema, set := propertiesOf(t, "", text), kyaml.MustParse(full)
+	var want []string
 	for _, value := range described {
-		want[value.path] = true
-	}
-	got := list("", text)
-	slices.Sort(got)
-	if diff := cmp.Diff(slices.Sorted(maps.Keys(want)), got); diff != "" {
-		t.Errorf("values (-values.yaml +schema):\n%s", diff)
-	}
-}
-
-// TestFullHasEveryValue verifies that TestValues leaves out no value.
-func TestFullHasEveryValue(t *testing.T) {
-	values, err := os.ReadFile(filepath.Join(repository, chartDir, "values.yaml"))
-	must(t, err)
-	described, err := readValues(string(values))
-	must(t, err)
-	set := kyaml.MustParse(full)
-	for _, value := range described {
+		want = append(want, value.path)
 		if found, err := set.Pipe(kyaml.Lookup(strings.Split(value.path, ".")...)); err != nil || found == nil {
 			t.Errorf("full does not set %s: %v", value.path, err)
 		}
 	}
+	slices.Sort(want)
+	slices.Sort(inSchema)
+	if diff := cmp.Diff(want, inSchema); diff != "" {
+		t.Errorf("values (-values.yaml +schema):\n%s", diff)
+	}
+}
+
+// propertiesOf returns the paths of the properties of a schema that have no properties themselves.
+func propertiesOf(t *testing.T, prefix string, raw json.RawMessage) (out []string) {
+	t.Helper()
+	var schema struct{ Properties map[string]json.RawMessage }
+	must(t, json.Unmarshal(raw, &schema))
+	for name, property := range schema.Properties {
+		if nested := propertiesOf(t, prefix+name+".", property); len(nested) > 0 {
+			out = append(out, nested...)
+		} else if prefix+name != "global" {
+			out = append(out, prefix+name)
+		}
+	}
+	return out
 }

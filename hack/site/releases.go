@@ -94,10 +94,7 @@ func compareVersions(a, b string) int {
 func numbers(version string) []int {
 	var out []int
 	for part := range strings.SplitSeq(strings.TrimPrefix(version, "v"), ".") {
-		number, err := strconv.Atoi(part)
-		if err != nil {
-			number = -1
-		}
+		number, _ := strconv.Atoi(part)
 		out = append(out, number)
 	}
 	return out
