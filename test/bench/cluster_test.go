@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -24,9 +23,6 @@ import (
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/example/nginx-operator/internal/operatormanager"
-	"github.com/example/nginx-operator/test/harness/apiserver"
 )
 
 const (
@@ -66,10 +62,7 @@ func TestCreateOnCluster(t *testing.T) {
 		},
 		clean:     func(namespace string) { e.deleteNamespace(t, namespace) },
 		apiServer: func() time.Duration { return e.apiServerTime(t) },
-		count: func(namespace string) func() requests {
-			began := time.Now()
-			return func() requests { return auditedWrites(t, namespace, began) }
-		},
+		auditLog:  os.Getenv("CLUSTER_AUDIT_LOG"),
 	}.sized(t, 5)
 	results := []result{e.compareCreation(t, operator, 0), e.compareCreation(t, operator, 2)}
 	e.waitForDeletions(t) // Pods end as long as the fake Node exists
@@ -79,23 +72,14 @@ func TestCreateOnCluster(t *testing.T) {
 // newClusterEnvironment connects to the cluster of the kubeconfig.
 func newClusterEnvironment(t *testing.T) *environment {
 	t.Helper()
-	config, err := ctrl.GetConfig()
-	must(t, err)
-	config.QPS = -1
-	clients, err := kubernetes.NewForConfig(config)
-	must(t, err)
-	e := &environment{metrics: clients.RESTClient()}
-	e.admin, err = client.NewWithWatch(config, client.Options{Scheme: operatormanager.NewScheme()})
-	must(t, err)
+	config := must1(ctrl.GetConfig())(t)
+	clients := must1(kubernetes.NewForConfig(config))(t)
 	// The bare client uses the operator's identity, so that the API server treats both alike.
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: operatorNamespace, Name: operatorName}}
-	token := &authenticationv1.TokenRequest{}
-	must(t, e.admin.SubResource("token").Create(t.Context(), account, token))
-	config = rest.AnonymousClientConfig(config)
-	config.BearerToken, config.QPS = token.Status.Token, -1
-	e.bare, err = client.NewWithWatch(config, client.Options{Scheme: operatormanager.NewScheme()})
-	must(t, err)
-	return e
+	accounts := clients.CoreV1().ServiceAccounts(operatorNamespace)
+	token := must1(accounts.CreateToken(t.Context(), operatorName, &authenticationv1.TokenRequest{}, metav1.CreateOptions{}))(t)
+	operator := rest.AnonymousClientConfig(config)
+	operator.BearerToken = token.Status.Token
+	return newClients(t, config, operator)
 }
 
 // scale sets the replicas of a Deployment.
@@ -147,8 +131,7 @@ func (e *environment) operatorPods(t *testing.T) []corev1.Pod {
 // operatorProcesses returns the process IDs of the operator's replicas. They run on this machine.
 func (e *environment) operatorProcesses(t *testing.T) []int {
 	t.Helper()
-	tasks, err := exec.CommandContext(t.Context(), "ctr", "tasks", "list").Output()
-	must(t, err)
+	tasks := must1(exec.CommandContext(t.Context(), "ctr", "tasks", "list").Output())(t)
 	var pids []int
 	for _, pod := range e.operatorPods(t) {
 		_, container, _ := strings.Cut(pod.Status.ContainerStatuses[0].ContainerID, "containerd://")
@@ -156,8 +139,7 @@ func (e *environment) operatorProcesses(t *testing.T) []int {
 		if container == "" || match == nil {
 			t.Fatalf("container %q of %s is not found among the tasks:\n%s", container, pod.Name, tasks)
 		}
-		pid, err := strconv.Atoi(string(match[1]))
-		must(t, err)
+		pid := must1(strconv.Atoi(string(match[1])))(t)
 		pids = append(pids, pid)
 	}
 	return pids
@@ -170,26 +152,4 @@ func (e *environment) deleteNamespace(t *testing.T, name string) {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	must(t, e.admin.Delete(t.Context(), namespace, &client.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationBackground)}))
 	e.deleting = append(e.deleting, name)
-}
-
-// auditVerbs are the verbs of the API server's metrics, by the verbs of its audit log.
-var auditVerbs = map[string]string{"create": "POST", "update": "PUT", "patch": "PATCH", "delete": "DELETE"}
-
-// auditedWrites returns the operator's writes in a namespace since a time, by the cluster's audit
-// log. The API server's metrics do not report by client.
-func auditedWrites(t *testing.T, namespace string, since time.Time) requests {
-	t.Helper()
-	files, err := filepath.Glob(strings.TrimSuffix(os.Getenv("CLUSTER_AUDIT_LOG"), ".log") + "*.log") // with rotated files
-	must(t, err)
-	out := requests{}
-	for _, file := range files {
-		entries, err := apiserver.ReadAudit(file, strconv.Quote(operatorUser), strconv.Quote(namespace))
-		must(t, err)
-		for _, entry := range entries {
-			if ref := entry.ObjectRef; entry.IsWrite() && ref.Namespace == namespace && entry.RequestReceivedTimestamp.After(since) {
-				out[request{auditVerbs[entry.Verb], ref.APIGroup, ref.Resource, ref.Subresource}]++
-			}
-		}
-	}
-	return out
 }

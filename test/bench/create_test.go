@@ -4,16 +4,16 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -39,12 +39,7 @@ const (
 // has no PodDisruptionBudget.
 func childrenPerObject() int { return len(childLists()) - 1 }
 
-var (
-	childResources = []string{"configmaps", "services", "deployments", "networkpolicies", "poddisruptionbudgets", "controllerrevisions"}
-	// byOthers are the resources that the API server and other controllers write because of the
-	// children, their Events, and the reviews that a scrape of the metrics requests.
-	byOthers = []string{"ipaddresses", "replicasets", "endpoints", "endpointslices", "events", "subjectaccessreviews", "tokenreviews"}
-)
+var childResources = []string{"configmaps", "services", "deployments", "networkpolicies", "poddisruptionbudgets", "controllerrevisions"}
 
 // family is an object with its first and its last status and its children, as the operator wrote
 // them.
@@ -71,9 +66,8 @@ type subject struct {
 	apiServer func() time.Duration
 	// rollOut makes the replicas of all instances ready. It is nil if controllers do it.
 	rollOut func(namespace string)
-	// count starts to count writes for the objects of a namespace. It returns a function that returns
-	// the writes since then.
-	count func(namespace string) (writes func() requests)
+	// auditLog is the file with the API server's audit log.
+	auditLog string
 	// maxProcessorTime is the limit per object. 0 means no limit.
 	maxProcessorTime time.Duration
 }
@@ -120,10 +114,7 @@ func TestCreate(t *testing.T) {
 		clean:     func(namespace string) { e.deleteAll(t, namespace) },
 		apiServer: func() time.Duration { return e.apiServerTime(t) },
 		rollOut:   func(namespace string) { e.rollOutAll(t, namespace) },
-		count: func(string) func() requests {
-			before := e.writes(t)
-			return func() requests { return e.writes(t).since(before) }
-		},
+		auditLog:  e.server.AuditLog,
 	}.sized(t, 3)
 	writeTable(t, "create", []result{e.compareCreation(t, operator, 0), e.compareCreation(t, operator, 2)})
 }
@@ -162,7 +153,7 @@ func (e *environment) compareCreation(t *testing.T, operator subject, replicas i
 		e.waitForDeletions(t)
 		namespace := e.newNamespace(t, fmt.Sprintf("operator-%d-%d", replicas, round))
 		e.waitForQuiet(t, scrapeEvery, time.Minute)
-		writes, used, served := operator.count(namespace), process.processorTime(), operator.apiServer()
+		began, used, served := time.Now(), process.processorTime(), operator.apiServer()
 		took, first := e.timeCreation(t, namespace, replicas, operator.objects, nil)
 		operator.settle(t, e, namespace, replicas)
 		one = sample{
@@ -175,8 +166,8 @@ func (e *environment) compareCreation(t *testing.T, operator subject, replicas i
 			t.Errorf("%d objects in %s are Ready, want %d", ready, namespace, operator.objects)
 		}
 		if round == 0 {
-			out.written = writes()
-			operator.checkWrites(t, replicas, out.written, e.events(t, namespace))
+			out.written = auditedWrites(t, operator.auditLog, namespace, began)
+			operator.checkWrites(t, replicas, out.written)
 			families = e.harvest(t, namespace, first)
 		}
 		process.stop()
@@ -274,11 +265,9 @@ func milliseconds(duration time.Duration) float64 { return harness.Round(duratio
 // reportLoad reports the load average before a measurement. Results are doubtful above about 0.5.
 func reportLoad(t *testing.T) {
 	t.Helper()
-	average, err := os.ReadFile("/proc/loadavg")
-	must(t, err)
+	average := must1(os.ReadFile("/proc/loadavg"))(t)
 	var load float64
-	_, err = fmt.Sscan(string(average), &load)
-	must(t, err)
+	must1(fmt.Sscan(string(average), &load))(t)
 	harness.Report("load-average-before", load, "processes")
 }
 
@@ -292,36 +281,21 @@ func median(samples []sample, of func(sample) time.Duration) time.Duration {
 	return values[len(values)/2]
 }
 
-// events counts the operator's Events in a namespace.
-func (e *environment) events(t *testing.T, namespace string) (count int) {
-	t.Helper()
-	list := &eventsv1.EventList{}
-	must(t, e.admin.List(t.Context(), list, client.InNamespace(namespace)))
-	for i := range list.Items {
-		if list.Items[i].ReportingController == wellknown.OperatorName {
-			count++
-		}
-	}
-	return count
-}
-
-// checkWrites checks the operator's writes for the new objects against the limits. It counts Events
-// separately. An object with replicas has a PodDisruptionBudget, and a second status when it is
-// ready.
-func (o *subject) checkWrites(t *testing.T, replicas int32, written requests, events int) {
+// checkWrites checks the operator's writes for the new objects against the limits. An object with
+// replicas has a PodDisruptionBudget, and a second status when it is ready.
+func (o *subject) checkWrites(t *testing.T, replicas int32, written requests) {
 	t.Helper()
 	wantChildren, wantStatuses := childrenPerObject(), 1
 	if replicas > 0 {
 		wantChildren, wantStatuses = wantChildren+1, 2
 	}
-	children, statuses := 0, 0
+	children, statuses, events := 0, 0, 0
 	for key, n := range written {
 		switch {
-		case key == request{"POST", v1alpha2.GroupVersion.Group, "nginxoperators", ""}:
-			// The test itself creates these objects.
 		case key.resource == "nginxoperators" && key.subresource == "status":
 			statuses += n
-		case key.subresource == "status", slices.Contains(byOthers, key.resource):
+		case key.resource == "events":
+			events += n
 		case slices.Contains(childResources, key.resource):
 			children += n
 		default:
@@ -348,25 +322,19 @@ func (e *environment) timeCreation(
 ) (took time.Duration, first map[string]*v1alpha2.NginxOperator) {
 	t.Helper()
 	created := make(chan *v1alpha2.NginxOperator, n)
-	waited := make(chan error, 1)
-	go func() {
-		var err error
-		first, err = e.watchStatus(t.Context(), namespace, n, 3*time.Minute)
-		waited <- err
-	}()
+	group, ctx := errgroup.WithContext(t.Context())
+	group.Go(func() (err error) {
+		first, err = e.watchStatus(ctx, namespace, n, 3*time.Minute)
+		return err
+	})
 	began := time.Now()
-
-	var writers sync.WaitGroup
-	failed := make(chan error, concurrency)
 	if write != nil {
 		for range concurrency {
-			writers.Go(func() {
+			group.Go(func() (err error) {
 				for object := range created {
-					if err := write(t.Context(), object); err != nil {
-						failed <- err
-						return
-					}
+					err = errors.Join(err, write(ctx, object))
 				}
+				return err
 			})
 		}
 	}
@@ -381,13 +349,7 @@ func (e *environment) timeCreation(
 		return err
 	})
 	close(created)
-	writers.Wait()
-	select {
-	case err := <-failed:
-		t.Fatal(err)
-	default:
-	}
-	must(t, <-waited)
+	must(t, group.Wait())
 	took = time.Since(began)
 
 	for _, list := range childLists() {

@@ -8,5 +8,5 @@
 // that the Deployment controller would write. `make bench-cluster` measures on the local cluster,
 // which has both. There, the Pods of the measured instances run on a fake Node.
 //
-// KUBEBUILDER_ASSETS is the directory with kube-apiserver, etcd, and kubectl.
+// KUBEBUILDER_ASSETS is the directory with kube-apiserver and etcd.
 package bench

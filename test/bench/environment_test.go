@@ -23,7 +23,6 @@ import (
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/operatormanager"
@@ -32,10 +31,9 @@ import (
 )
 
 const (
-	operatorNamespace = "nginx-operator-system"
-	operatorUser      = "system:serviceaccount:nginx-operator-system:nginx-operator-controller-manager"
-	operandImage      = "docker.io/nginxinc/nginx-unprivileged:1.30.7"
-	leaseName         = "nginx-operator.operator.example.com"
+	operatorNamespace = harness.OperatorNamespace
+	operatorUser      = harness.OperatorUser
+	operandImage      = harness.OperandImage
 	// concurrency is the number of workers of the operator and of the clients that it is compared
 	// with.
 	concurrency = 10
@@ -82,6 +80,8 @@ func seconds(duration time.Duration) float64 { return harness.Round(duration.Sec
 
 var must = harness.Must
 
+func must1[T any](value T, err error) func(testing.TB) T { return harness.Must1(value, err) }
+
 // intFromEnv returns an environment variable as a number, or otherwise if the variable is not set.
 func intFromEnv(t *testing.T, name string, otherwise int) int {
 	t.Helper()
@@ -113,8 +113,10 @@ type environment struct {
 	admin, bare client.WithWatch
 	// metrics reads the API server's own metrics.
 	metrics rest.Interface
-	// dir is a temporary directory. kubeconfig is a file with the operator's credentials.
-	dir, kubeconfig string
+	// server is the API server. It is nil on the local cluster.
+	server *apiserver.Server
+	// dir is a temporary directory.
+	dir string
 	// service is the endpoint that the API server calls for conversion and admission.
 	service *harness.Service
 	// placement is where Pods of instances with replicas run, or nil if it is not restricted.
@@ -123,53 +125,30 @@ type environment struct {
 	deleting []string
 }
 
-func newEnvironment(t *testing.T, configure ...func(*envtest.Environment)) *environment {
+func newEnvironment(t *testing.T) *environment {
 	t.Helper()
-	e := &environment{dir: t.TempDir()}
-	service, err := harness.NewService()
-	must(t, err)
+	dir := t.TempDir()
+	service := must1(harness.NewService())(t)
 	t.Cleanup(service.Close)
-	e.service = service
-	control := apiserver.NewEnvironment()
-	for _, f := range configure {
-		f(control)
-	}
-	// Each object has a Service, and the default range has only 254 addresses.
-	control.ControlPlane.GetAPIServer().Configure().Set("service-cluster-ip-range", "10.0.0.0/14")
-	config, err := control.Start()
-	must(t, err)
-	t.Cleanup(func() {
-		if err := control.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	config.QPS = -1
-	e.admin, err = client.NewWithWatch(config, client.Options{Scheme: operatormanager.NewScheme()})
-	must(t, err)
-	clients, err := kubernetes.NewForConfig(config)
-	must(t, err)
-	e.metrics = clients.RESTClient()
-
-	admin, err := control.AddUser(envtest.User{Name: "admin", Groups: []string{"system:masters"}}, nil)
-	must(t, err)
-	kubectl, err := admin.Kubectl()
-	must(t, err)
-	_, stderr, err := kubectl.Run("apply", "--server-side", "-k", "../../config/default")
-	if err != nil {
-		t.Fatalf("failed to apply config/default: %v\n%s", err, stderr)
-	}
-	user, err := control.AddUser(envtest.User{Name: operatorUser, Groups: []string{"system:serviceaccounts", "system:authenticated"}}, nil)
-	must(t, err)
-	kubeconfig, err := user.KubeConfig()
-	must(t, err)
-	e.kubeconfig = filepath.Join(e.dir, "operator.kubeconfig")
-	must(t, os.WriteFile(e.kubeconfig, kubeconfig, 0o600))
-	bareConfig := user.Config()
-	bareConfig.QPS = -1
-	e.bare, err = client.NewWithWatch(bareConfig, client.Options{Scheme: operatormanager.NewScheme()})
-	must(t, err)
+	server := must1(apiserver.Start(dir, operatorUser))(t)
+	t.Cleanup(func() { must(t, server.Stop()) })
+	e := newClients(t, server.Admin, server.Operator)
+	e.server, e.service, e.dir = server, service, dir
+	must(t, apiserver.Apply(t.Context(), e.admin, "../../config/default"))
 	waitFor(t, time.Minute, func() error { return e.admin.List(t.Context(), &v1alpha2.NginxOperatorList{}) })
 	return e
+}
+
+// newClients returns an environment with clients of an administrator and of the operator.
+func newClients(t *testing.T, admin, operator *rest.Config) *environment {
+	t.Helper()
+	admin.QPS, operator.QPS = -1, -1
+	options := client.Options{Scheme: operatormanager.NewScheme()}
+	return &environment{
+		admin:   must1(client.NewWithWatch(admin, options))(t),
+		bare:    must1(client.NewWithWatch(operator, options))(t),
+		metrics: must1(kubernetes.NewForConfig(admin))(t).RESTClient(),
+	}
 }
 
 func (e *environment) newNamespace(t *testing.T, name string) string {
@@ -213,8 +192,7 @@ func inParallel(t *testing.T, workers, n int, do func(ctx context.Context, i int
 // operator writes the status after the children. A watch keeps the load on the API server low.
 func (e *environment) waitForStatus(t *testing.T, namespace string, n int, patience time.Duration) {
 	t.Helper()
-	_, err := e.watchStatus(t.Context(), namespace, n, patience)
-	must(t, err)
+	must1(e.watchStatus(t.Context(), namespace, n, patience))(t)
 }
 
 // watchStatus watches until n objects have a status of their current generation, and returns the
@@ -264,7 +242,7 @@ func (e *environment) rollOut(ctx context.Context, deployment *appsv1.Deployment
 func (e *environment) leader(t *testing.T) string {
 	t.Helper()
 	lease := &coordinationv1.Lease{}
-	err := e.admin.Get(t.Context(), client.ObjectKey{Namespace: operatorNamespace, Name: leaseName}, lease)
+	err := e.admin.Get(t.Context(), client.ObjectKey{Namespace: operatorNamespace, Name: harness.LeaseName}, lease)
 	must(t, client.IgnoreNotFound(err))
 	return ptr.Deref(lease.Spec.HolderIdentity, "")
 }

@@ -35,16 +35,14 @@ func (e *environment) startFakeNode(t *testing.T) {
 	t.Helper()
 	module := exec.CommandContext(t.Context(), "go", "list", "-m", "-f={{.Dir}}", "sigs.k8s.io/kwok")
 	module.Dir = filepath.Join("..", "..", "hack", "tools", "kwok")
-	dir, err := module.Output()
-	must(t, err)
+	dir := must1(module.Output())(t)
 	args := []string{"--kubeconfig=" + os.Getenv("KUBECONFIG"), "--manage-single-node=" + fakeNodeName, "--node-lease-duration-seconds=40"}
 	for _, stage := range []string{
 		"node/fast/node-initialize", "node/heartbeat-with-lease/node-heartbeat-with-lease", "pod/fast/pod-ready", "pod/fast/pod-delete",
 	} {
 		args = append(args, "--config="+filepath.Join(strings.TrimSpace(string(dir)), "kustomize", "stage", stage+".yaml"))
 	}
-	log, err := os.Create(filepath.Join(t.TempDir(), "kwok.log"))
-	must(t, err)
+	log := must1(os.Create(filepath.Join(t.TempDir(), "kwok.log")))(t)
 	t.Cleanup(func() { must(t, log.Close()) })
 	kwok := exec.Command("kwok", args...)
 	kwok.Stdout, kwok.Stderr = log, log

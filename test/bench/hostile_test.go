@@ -9,6 +9,7 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"math/big"
 	"net"
@@ -20,13 +21,15 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/keyutil"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/certificates"
+	"github.com/example/nginx-operator/internal/wellknown"
 	"github.com/example/nginx-operator/test/harness"
 	"github.com/example/nginx-operator/test/harness/apiserver"
 	"github.com/example/nginx-operator/test/stranger/attack"
@@ -52,13 +55,8 @@ func TestHostile(t *testing.T) {
 		"ecdsa": useECDSA,
 	} {
 		t.Run(key, func(t *testing.T) {
-			var log string
-			e := newEnvironment(t, func(control *envtest.Environment) {
-				var err error
-				log, err = apiserver.RecordRequests(control, t.TempDir(), operatorUser)
-				must(t, err)
-			})
-			b := &bystander{environment: e, log: log, object: newInstance(e.newNamespace(t, "quiet"), 0)}
+			e := newEnvironment(t)
+			b := &bystander{environment: e, object: newInstance(e.newNamespace(t, "quiet"), 0)}
 			b.operator = e.startLeader(t, args(t, e)...)
 			must(t, e.admin.Create(t.Context(), b.object))
 			e.waitForStatus(t, b.object.Namespace, 1, time.Minute)
@@ -95,10 +93,8 @@ func startAttack(t *testing.T, kind, target string, addresses int) (stop func() 
 	attackers := exec.Command(os.Args[0])
 	attackers.Env = append(os.Environ(), fmt.Sprintf("%s=%s %s %d", attackVariable, kind, target, addresses))
 	attackers.Stderr = os.Stderr
-	in, err := attackers.StdinPipe()
-	must(t, err)
-	out, err := attackers.StdoutPipe()
-	must(t, err)
+	in := must1(attackers.StdinPipe())(t)
+	out := must1(attackers.StdoutPipe())(t)
 	must(t, attackers.Start())
 	t.Cleanup(func() { _ = attackers.Process.Kill() })
 	return func() (reached int) {
@@ -116,8 +112,6 @@ type bystander struct {
 	*environment
 	operator *harness.Manager
 	object   *v1alpha2.NginxOperator
-	// log is the audit log of the operator's requests.
-	log string
 }
 
 // measure reports the durations of handshakes, of small reviews, and of changes until the
@@ -147,7 +141,7 @@ func (b *bystander) measure(t *testing.T, during, bar string) map[string]time.Du
 			}
 		})
 	}
-	changes := b.timeChanges(t, b.object, func(_ int, since time.Duration) bool { return since < hostileTime })
+	changes := b.timeChanges(t)
 	group.Wait()
 	out := map[string]time.Duration{}
 	for what, durations := range took {
@@ -158,12 +152,38 @@ func (b *bystander) measure(t *testing.T, during, bar string) map[string]time.Du
 	return out
 }
 
+// timeChanges changes the instance for hostileTime. It returns how long each change took to reach
+// the Deployment.
+func (b *bystander) timeChanges(t *testing.T) []time.Duration {
+	t.Helper()
+	var out []time.Duration
+	object := b.object
+	for first := time.Now(); time.Since(first) < hostileTime; {
+		value := time.Now().Format("150405.000000000")
+		before := object.DeepCopy()
+		object.Spec.ForceRedeploy = value
+		began := time.Now()
+		must(t, b.admin.Patch(t.Context(), object, client.MergeFrom(before)))
+		waitFor(t, time.Minute, func() error {
+			deployment := &appsv1.Deployment{}
+			if err := b.admin.Get(t.Context(), client.ObjectKeyFromObject(object), deployment); err != nil {
+				return err
+			}
+			if deployment.Spec.Template.Annotations[wellknown.AnnotationForceRedeploy] != value {
+				return errors.New("the change has not reached the Deployment")
+			}
+			return nil
+		})
+		out = append(out, time.Since(began))
+	}
+	return out
+}
+
 // leaderCalls returns the time between the API server's answer to a write of the Deployment and the
 // leader's next request in the same namespace, for each write since a point in time.
 func (b *bystander) leaderCalls(t *testing.T, since time.Time) (out []time.Duration) {
 	t.Helper()
-	requests, err := apiserver.ReadAudit(b.log, b.object.Namespace)
-	must(t, err)
+	requests := must1(apiserver.ReadAudit(b.server.AuditLog, b.object.Namespace))(t)
 	slices.SortFunc(requests, func(a, b apiserver.Request) int {
 		return a.RequestReceivedTimestamp.Compare(b.RequestReceivedTimestamp)
 	})
@@ -191,21 +211,17 @@ func reportHostile(what, during, bar string, took []time.Duration) (p99 time.Dur
 // returns the argument for the same certificate at the metrics port.
 func useECDSA(t *testing.T, e *environment) []string {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(t, err)
+	key := must1(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	host := "nginx-operator-webhook-service." + operatorNamespace + ".svc"
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), DNSNames: []string{host, host + ".cluster.local"}, IPAddresses: []net.IP{{127, 0, 0, 1}},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour), IsCA: true, BasicConstraintsValid: true,
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	must(t, err)
-	private, err := x509.MarshalECPrivateKey(key)
-	must(t, err)
+	der := must1(x509.CreateCertificate(rand.Reader, template, template, key.Public(), key))(t)
+	private := must1(keyutil.MarshalPrivateKeyToPEM(key))(t)
 	chain := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	data := map[string][]byte{
-		corev1.TLSCertKey: chain, certificates.CAKey: chain,
-		corev1.TLSPrivateKeyKey: pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: private}),
+		corev1.TLSCertKey: chain, certificates.CAKey: chain, corev1.TLSPrivateKeyKey: private,
 	}
 	dir := t.TempDir()
 	for _, name := range []string{corev1.TLSCertKey, corev1.TLSPrivateKeyKey} {

@@ -15,7 +15,7 @@ import (
 func (e *environment) startOperator(t *testing.T, args ...string) *harness.Manager {
 	t.Helper()
 	operator, err := harness.StartManager(harness.ManagerOptions{
-		Binary: binary, Kubeconfig: e.kubeconfig, Namespace: operatorNamespace, Dir: e.dir, Service: e.service,
+		Binary: binary, Kubeconfig: e.server.Kubeconfig, Namespace: operatorNamespace, Dir: e.dir, Service: e.service,
 		Args: append(args, "--leader-elect", "--leader-election-namespace="+operatorNamespace),
 		Env:  []string{"RELATED_IMAGE_NGINX=" + operandImage},
 	})
@@ -48,18 +48,14 @@ func memory(t *testing.T, operator *harness.Manager) (now, most float64) {
 // processorTime returns the CPU time that a process has used so far.
 func processorTime(t *testing.T, pid int) time.Duration {
 	t.Helper()
-	used, err := harness.ProcessorTime(pid)
-	must(t, err)
-	return used
+	return must1(harness.ProcessorTime(pid))(t)
 }
 
 // apiServerTime returns the CPU time that the API server has used so far.
 func (e *environment) apiServerTime(t *testing.T) time.Duration {
 	t.Helper()
-	raw, err := e.metrics.Get().AbsPath("/metrics").DoRaw(t.Context())
-	must(t, err)
-	samples, err := harness.Samples(string(raw), "process_cpu_seconds_total")
-	must(t, err)
+	raw := must1(e.metrics.Get().AbsPath("/metrics").DoRaw(t.Context()))(t)
+	samples := must1(harness.Samples(string(raw), "process_cpu_seconds_total"))(t)
 	if len(samples) != 1 {
 		t.Fatalf("want one process_cpu_seconds_total of the API server, got %d", len(samples))
 	}

@@ -5,12 +5,15 @@ package bench
 import (
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/example/nginx-operator/test/harness"
+	"github.com/example/nginx-operator/test/harness/apiserver"
 )
 
 // request is a kind of request, by labels of the API server's metric apiserver_request_total.
@@ -42,15 +45,34 @@ func (e *environment) writes(t *testing.T) requests { return e.requests(t, write
 // requests for Leases.
 func (e *environment) requests(t *testing.T, verbs ...string) requests {
 	t.Helper()
-	raw, err := e.metrics.Get().AbsPath("/metrics").DoRaw(t.Context())
-	must(t, err)
+	raw := must1(e.metrics.Get().AbsPath("/metrics").DoRaw(t.Context()))(t)
 	out := requests{}
-	samples, err := harness.Samples(string(raw), "apiserver_request_total")
-	must(t, err)
+	samples := must1(harness.Samples(string(raw), "apiserver_request_total"))(t)
 	for _, sample := range samples {
 		labels := sample.Labels
 		if slices.Contains(verbs, labels["verb"]) && labels["resource"] != "leases" {
 			out[request{labels["verb"], labels["group"], labels["resource"], labels["subresource"]}] += int(sample.Value)
+		}
+	}
+	return out
+}
+
+// auditVerbs are the verbs of the API server's metrics, by the verbs of its audit log.
+var auditVerbs = map[string]string{"create": "POST", "update": "PUT", "patch": "PATCH", "delete": "DELETE"}
+
+// auditedWrites returns the operator's writes in a namespace since a time, by the audit log. The
+// API server's metrics do not report by client.
+func auditedWrites(t *testing.T, log, namespace string, since time.Time) requests {
+	t.Helper()
+	files, err := filepath.Glob(strings.TrimSuffix(log, ".log") + "*.log") // with rotated files
+	must(t, err)
+	out := requests{}
+	for _, file := range files {
+		entries := must1(apiserver.ReadAudit(file, strconv.Quote(operatorUser), strconv.Quote(namespace)))(t)
+		for _, entry := range entries {
+			if ref := entry.ObjectRef; entry.IsWrite() && ref.Namespace == namespace && entry.RequestReceivedTimestamp.After(since) {
+				out[request{auditVerbs[entry.Verb], ref.APIGroup, ref.Resource, ref.Subresource}]++
+			}
 		}
 	}
 	return out

@@ -27,8 +27,7 @@ func writePlace(t *testing.T, name, text string, short bool) {
 	if page == "" || short {
 		return
 	}
-	before, err := os.ReadFile(page)
-	must(t, err)
+	before := must1(os.ReadFile(page))(t)
 	place := regexp.MustCompile(`(?s)(<!-- bench ` + name + ` -->\n).*(<!-- end ` + name + ` -->)`)
 	if !place.Match(before) {
 		t.Fatalf("%s has no place for %q", page, name)

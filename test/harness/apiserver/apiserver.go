@@ -85,10 +85,13 @@ func Needs(t testing.TB, first, feature string) {
 func Start(dir, user string, args ...[2]string) (*Server, error) {
 	s := &Server{environment: NewEnvironment()}
 	s.AdminKubeconfig, s.Kubeconfig = filepath.Join(dir, "admin.kubeconfig"), filepath.Join(dir, "operator.kubeconfig")
-	var err error
-	if s.AuditLog, err = RecordRequests(s.environment, dir, user); err != nil {
-		return nil, err
+	s.AuditLog = filepath.Join(dir, "audit.log")
+	policy := filepath.Join(dir, "audit-policy.yaml")
+	err := os.WriteFile(policy, fmt.Appendf(nil, auditPolicy, user), 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("failed to write the audit policy: %w", err)
 	}
+	s.environment.ControlPlane.GetAPIServer().Configure().Set("audit-policy-file", policy).Set("audit-log-path", s.AuditLog)
 	// OpenShift enables this plugin. It requires the permission on finalizers that the operator's
 	// role grants.
 	s.environment.ControlPlane.GetAPIServer().Configure().Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
@@ -117,18 +120,6 @@ func Start(dir, user string, args ...[2]string) (*Server, error) {
 
 // Stop ends the API server and etcd.
 func (s *Server) Stop() error { return s.environment.Stop() }
-
-// RecordRequests configures an API server that is not started yet to log a user's requests. It
-// returns the path of the audit log in dir.
-func RecordRequests(environment *envtest.Environment, dir, user string) (auditLog string, err error) {
-	policy := filepath.Join(dir, "audit-policy.yaml")
-	if err := os.WriteFile(policy, fmt.Appendf(nil, auditPolicy, user), 0o600); err != nil {
-		return "", fmt.Errorf("failed to write the audit policy: %w", err)
-	}
-	auditLog = filepath.Join(dir, "audit.log")
-	environment.ControlPlane.GetAPIServer().Configure().Set("audit-policy-file", policy).Set("audit-log-path", auditLog)
-	return auditLog, nil
-}
 
 // Apply creates the objects of a kustomization in the order of kubectl apply -k: namespaces first.
 func Apply(ctx context.Context, c client.Client, kustomization string) error {
