@@ -140,7 +140,7 @@ func (e *environment) storedOtherwise(t *testing.T, version schema.GroupVersion)
 
 // startControllerManager starts kube-controller-manager with the control plane's migrator. The
 // cleanup of the test stops it.
-func (e *environment) startControllerManager(t *testing.T) *harness.ControllerManager {
+func (e *environment) startControllerManager(t *testing.T) *harness.Process {
 	t.Helper()
 	binary := filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kube-controller-manager")
 	manager := must1(harness.StartControllerManager(t.Context(), binary, e.server.AdminKubeconfig, e.dir))(t)

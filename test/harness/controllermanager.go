@@ -5,17 +5,13 @@ import (
 	"fmt"
 	"net"
 	"os/exec"
-	"syscall"
 )
 
-// ControllerManager is a running kube-controller-manager that migrates stored objects. It has no
-// other effect that a test would notice.
-type ControllerManager struct{ *Process }
-
 // StartControllerManager starts a kube-controller-manager with the RBAC permissions of a kubeconfig
-// and waits until it is healthy. It knows existing kinds immediately, and kinds that are added
-// later after up to 30 s. Its log and certificates are in dir. Stop ends it.
-func StartControllerManager(ctx context.Context, binary, kubeconfig, dir string) (*ControllerManager, error) {
+// and waits until it is healthy. It migrates stored objects, and has no other effect that a test
+// would notice. It knows existing kinds immediately, and kinds that are added later after up to
+// 30 s. Its log and certificates are in dir.
+func StartControllerManager(ctx context.Context, binary, kubeconfig, dir string) (*Process, error) {
 	address, err := FreeAddress()
 	if err != nil {
 		return nil, err
@@ -34,17 +30,5 @@ func StartControllerManager(ctx context.Context, binary, kubeconfig, dir string)
 		// Log why a migration is retried.
 		"--vmodule=storageversionmigrator=2,resourceversion=2",
 	)
-	process, err := startProcess(cmd, dir, "kube-controller-manager")
-	if err != nil {
-		return nil, err
-	}
-	m := &ControllerManager{process}
-	if err := m.awaitOK(ctx, "https://"+address+"/healthz"); err != nil {
-		m.Stop()
-		return nil, fmt.Errorf("the kube-controller-manager is not healthy: %w", err)
-	}
-	return m, nil
+	return startServer(ctx, cmd, dir, "kube-controller-manager", "https://"+address+"/healthz")
 }
-
-// Stop sends SIGTERM and returns when the process has ended.
-func (m *ControllerManager) Stop() { m.end(syscall.SIGTERM) }

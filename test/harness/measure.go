@@ -3,6 +3,7 @@ package harness
 import (
 	"context"
 	"fmt"
+	"math"
 	"strconv"
 
 	"golang.org/x/sync/errgroup"
@@ -14,10 +15,7 @@ func Report(metric string, value float64, unit string) {
 }
 
 // Round rounds a value to two decimal places.
-func Round(value float64) float64 {
-	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(value, 'f', 2, 64), 64)
-	return rounded
-}
+func Round(value float64) float64 { return math.Round(value*100) / 100 }
 
 // InParallel calls a function for 0 to n-1, with at most workers calls at a time, and returns the
 // first error. After an error, it makes no more calls and cancels the context of the running

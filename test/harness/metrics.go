@@ -2,23 +2,21 @@ package harness
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"io"
 	"net/http"
-	"regexp"
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 )
 
 // GetMetrics requests the metrics of a manager and returns the status code and the body. If token
 // is "", the request has no bearer token. The URL is the base URL of the server, for example
 // https://127.0.0.1:8443. The timeout is 10 seconds.
 func GetMetrics(ctx context.Context, url, token string) (code int, body string, err error) {
-	httpClient := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true, //nolint:gosec // self-signed
-	}}
+	httpClient := &http.Client{Timeout: 10 * time.Second, Transport: insecure}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/metrics", nil)
 	if err != nil {
 		return 0, "", err
@@ -44,27 +42,26 @@ type Sample struct {
 	Value  float64
 }
 
-var label = regexp.MustCompile(`(\w+)="([^"]*)"`)
-
 // Samples returns the values of a metric. If there are none, it returns an error.
 func Samples(metrics, name string) ([]Sample, error) {
-	var out []Sample
+	// Parse only lines of this metric, because an API server has many. Without their types, the
+	// parts of a histogram are metrics of their own.
+	var lines strings.Builder
 	for line := range strings.Lines(metrics) {
-		rest, found := strings.CutPrefix(line, name)
-		if !found || rest[0] != '{' && rest[0] != ' ' {
-			continue
+		if strings.HasPrefix(line, name) {
+			lines.WriteString(line)
 		}
-		last := strings.LastIndexByte(rest, ' ')
-		if last < 0 {
-			return nil, fmt.Errorf("no value in %q", line)
-		}
-		value, err := strconv.ParseFloat(strings.TrimSpace(rest[last:]), 64)
-		if err != nil {
-			return nil, fmt.Errorf("failed to read the value of %s: %w", name, err)
-		}
-		sample := Sample{Labels: map[string]string{}, Value: value}
-		for _, pair := range label.FindAllStringSubmatch(rest[:last], -1) {
-			sample.Labels[pair[1]] = pair[2]
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(strings.NewReader(lines.String()))
+	if err != nil {
+		return nil, fmt.Errorf("failed to read the values of %s: %w", name, err)
+	}
+	var out []Sample
+	for _, metric := range families[name].GetMetric() {
+		sample := Sample{Labels: map[string]string{}, Value: metric.GetUntyped().GetValue()}
+		for _, label := range metric.GetLabel() {
+			sample.Labels[label.GetName()] = label.GetValue()
 		}
 		out = append(out, sample)
 	}

@@ -3,9 +3,7 @@ package harness
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,8 +13,6 @@ import (
 
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 )
@@ -49,25 +45,17 @@ func OptionalCRDs(ctx context.Context, directory string) (map[string]*apiextensi
 		return nil, err
 	}
 	out := map[string]*apiextensionsv1.CustomResourceDefinition{}
-	documents := utilyaml.NewDocumentDecoder(io.NopCloser(bytes.NewReader(slices.Concat(route, []byte("\n---\n"), monitoring))))
-	defer func() { _ = documents.Close() }()
-	buffer := make([]byte, 8<<20)
-	for {
-		n, err := documents.Read(buffer)
-		if errors.Is(err, io.EOF) {
-			return out, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("failed to read CustomResourceDefinitions: %w", err)
-		}
+	separator := []byte("\n---\n")
+	for document := range bytes.SplitSeq(slices.Concat(route, separator, monitoring), separator) {
 		crd := &apiextensionsv1.CustomResourceDefinition{}
-		if err := yaml.Unmarshal(buffer[:n], crd); err != nil {
+		if err := yaml.Unmarshal(document, crd); err != nil {
 			return nil, fmt.Errorf("failed to decode a CustomResourceDefinition: %w", err)
 		}
 		if slices.Contains([]string{HTTPRouteCRD, PodMonitorCRD, PrometheusRuleCRD, ServiceMonitorCRD}, crd.Name) {
 			out[crd.Name] = crd
 		}
 	}
+	return out, nil
 }
 
 func output(ctx context.Context, name string, args ...string) ([]byte, error) {
@@ -86,8 +74,13 @@ func InstallCRD(ctx context.Context, admin client.Client, crd *apiextensionsv1.C
 	if err := admin.Create(ctx, crd.DeepCopy()); err != nil {
 		return fmt.Errorf("failed to install %s: %w", crd.Name, err)
 	}
-	return untilServed(ctx, admin, crd.Name, func(crd *apiextensionsv1.CustomResourceDefinition) bool {
-		return crd != nil && apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established)
+	return Eventually(ctx, 50*time.Millisecond, func(ctx context.Context) error {
+		live := &apiextensionsv1.CustomResourceDefinition{}
+		err := admin.Get(ctx, client.ObjectKeyFromObject(crd), live)
+		if err == nil && !apihelpers.IsCRDConditionTrue(live, apiextensionsv1.Established) {
+			err = fmt.Errorf("%s is not established", crd.Name)
+		}
+		return err
 	})
 }
 
@@ -98,23 +91,11 @@ func RemoveCRD(ctx context.Context, admin client.Client, name string) error {
 	if err := admin.Delete(ctx, crd); err != nil {
 		return fmt.Errorf("failed to remove %s: %w", name, err)
 	}
-	return untilServed(ctx, admin, name, func(crd *apiextensionsv1.CustomResourceDefinition) bool { return crd == nil })
-}
-
-// untilServed waits until the condition is true for a CRD. The condition gets nil if the CRD does
-// not exist.
-func untilServed(ctx context.Context, admin client.Client, name string, is func(*apiextensionsv1.CustomResourceDefinition) bool) error {
 	return Eventually(ctx, 50*time.Millisecond, func(ctx context.Context) error {
-		crd := &apiextensionsv1.CustomResourceDefinition{}
-		err := admin.Get(ctx, client.ObjectKey{Name: name}, crd)
-		if apierrors.IsNotFound(err) {
-			crd = nil
-		} else if err != nil {
-			return err
+		err := admin.Get(ctx, client.ObjectKeyFromObject(crd), crd)
+		if err == nil {
+			err = fmt.Errorf("%s still exists", name)
 		}
-		if !is(crd) {
-			return fmt.Errorf("%s is not as it should be yet", name)
-		}
-		return nil
+		return client.IgnoreNotFound(err)
 	})
 }

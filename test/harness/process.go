@@ -46,6 +46,22 @@ func startProcess(cmd *exec.Cmd, dir, name string) (*Process, error) {
 	return p, nil
 }
 
+// startServer starts a program, and waits until a URL of it responds with status 200.
+func startServer(ctx context.Context, cmd *exec.Cmd, dir, name, url string) (*Process, error) {
+	p, err := startProcess(cmd, dir, name)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.awaitOK(ctx, url); err != nil {
+		p.Stop()
+		return nil, fmt.Errorf("%s is not ready: %w", name, err)
+	}
+	return p, nil
+}
+
+// Stop sends SIGTERM and returns when the process has ended. It can be called more than once.
+func (p *Process) Stop() { p.end(syscall.SIGTERM) }
+
 // Pid returns the process ID.
 func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
@@ -102,14 +118,17 @@ func (p *Process) end(signal os.Signal) {
 	}
 }
 
+// insecure accepts self-signed certificates.
+var insecure = &http.Transport{
+	TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true, //nolint:gosec // self-signed
+}
+
 // awaitOK waits until a URL responds with status 200. It returns an error after startPatience, or if
 // the process ends.
 func (p *Process) awaitOK(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
-	httpClient := &http.Client{Transport: &http.Transport{
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true, //nolint:gosec // self-signed
-	}}
+	httpClient := &http.Client{Transport: insecure}
 	err := Eventually(ctx, 50*time.Millisecond, func(ctx context.Context) error {
 		select {
 		case <-p.done:
@@ -199,12 +218,8 @@ func startManager(options ManagerOptions) (*Manager, error) {
 	// must behave like a released manager.
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, "GOGC=") })
 	cmd.Env = append(append(cmd.Env, "KUBECONFIG="+options.Kubeconfig), options.Env...)
-	if m.Process, err = startProcess(cmd, options.Dir, "manager"); err != nil {
+	if m.Process, err = startServer(context.Background(), cmd, options.Dir, "manager", "http://"+m.Health+"/readyz"); err != nil {
 		return nil, err
-	}
-	if err := m.awaitOK(context.Background(), "http://"+m.Health+"/readyz"); err != nil {
-		m.Kill()
-		return nil, fmt.Errorf("the manager is not ready: %w", err)
 	}
 	m.service.Add(m.Webhooks)
 	return m, nil

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/api"
@@ -20,7 +19,7 @@ type Prometheus struct {
 }
 
 // StartPrometheus starts Prometheus with a configuration file and waits until it is ready. Its data
-// and its log are in dir. Stop ends it.
+// and its log are in dir.
 func StartPrometheus(ctx context.Context, binary, config, dir string) (*Prometheus, error) {
 	address, err := FreeAddress()
 	if err != nil {
@@ -33,18 +32,9 @@ func StartPrometheus(ctx context.Context, binary, config, dir string) (*Promethe
 	p := &Prometheus{api: prometheusv1.NewAPI(client)}
 	cmd := exec.Command(binary, "--config.file="+config, //nolint:gosec // a tool of this repository
 		"--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address, "--log.level=warn")
-	if p.Process, err = startProcess(cmd, dir, "prometheus"); err != nil {
-		return nil, err
-	}
-	if err := p.awaitOK(ctx, "http://"+address+"/-/ready"); err != nil {
-		p.Stop()
-		return nil, fmt.Errorf("failed to start Prometheus: %w", err)
-	}
-	return p, nil
+	p.Process, err = startServer(ctx, cmd, dir, "prometheus", "http://"+address+"/-/ready")
+	return p, err
 }
-
-// Stop sends SIGTERM and returns when Prometheus has ended. It can be called more than once.
-func (p *Prometheus) Stop() { p.end(syscall.SIGTERM) }
 
 // Query returns the current value of a query. It returns an error if Prometheus rejects the query
 // or the result is not a vector.

@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/client-go/rest"
@@ -55,7 +54,7 @@ func NewPrometheusOperator(ctx context.Context, binary, module string) (*Prometh
 
 // Start starts the Prometheus Operator with the permissions of config, which has a client
 // certificate, and waits until it is healthy. Its CRDs must exist. Its log and certificates are in
-// dir. Stop ends it.
+// dir.
 func (p *PrometheusOperator) Start(ctx context.Context, config *rest.Config, dir string) error {
 	address, err := FreeAddress()
 	if err != nil {
@@ -71,15 +70,6 @@ func (p *PrometheusOperator) Start(ctx context.Context, config *rest.Config, dir
 		return fmt.Errorf("failed to write the certificates: %w", err)
 	}
 	cmd := exec.Command(p.binary, args...) //nolint:gosec // a tool of this repository
-	if p.Process, err = startProcess(cmd, dir, "prometheus-operator"); err != nil {
-		return err
-	}
-	if err := p.awaitOK(ctx, "http://"+address+"/healthz"); err != nil {
-		p.Stop()
-		return fmt.Errorf("the Prometheus Operator is not healthy: %w", err)
-	}
-	return nil
+	p.Process, err = startServer(ctx, cmd, dir, "prometheus-operator", "http://"+address+"/healthz")
+	return err
 }
-
-// Stop sends SIGTERM and returns when the process has ended.
-func (p *PrometheusOperator) Stop() { p.end(syscall.SIGTERM) }
