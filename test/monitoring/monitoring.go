@@ -95,14 +95,7 @@ type Panel struct {
 	Type        string `json:"type"`
 	Title       string `json:"title"`
 	Description string `json:"description"`
-	// GridPos is the position and size, in 24 columns.
-	GridPos struct {
-		X int `json:"x"`
-		Y int `json:"y"`
-		W int `json:"w"`
-		H int `json:"h"`
-	} `json:"gridPos"`
-	Datasource struct {
+	Datasource  struct {
 		UID string `json:"uid"`
 	} `json:"datasource"`
 	FieldConfig struct {
