@@ -13,20 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
-
-// manifest returns an object as a user writes it.
-func manifest(t *testing.T, version, namespace, name, spec string) *unstructured.Unstructured {
-	t.Helper()
-	object := &unstructured.Unstructured{}
-	must(t, yaml.Unmarshal([]byte("apiVersion: operator.example.com/"+version+"\nkind: NginxOperator\nspec: "+spec), &object.Object))
-	object.SetNamespace(namespace)
-	object.SetName(name)
-	return object
-}
 
 // apply applies a manifest like kubectl apply --server-side.
 func apply(t *testing.T, manager string, object *unstructured.Unstructured, options ...client.PatchOption) error {
@@ -46,8 +35,8 @@ func TestAppliersInBothVersions(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
 	spec := func() v1alpha2.NginxOperatorSpec { return readV1alpha2(t, namespace, "web").Spec }
-	mustApply(t, "old", manifest(t, "v1alpha1", namespace, "web", "{port: 8000, forceRedeploy: now}"))
-	mustApply(t, "new", manifest(t, "v1alpha2", namespace, "web", "{drainSeconds: 60, replicas: 2}"))
+	mustApply(t, "old", specManifest(t, "v1alpha1", namespace, "web", "{port: 8000, forceRedeploy: now}"))
+	mustApply(t, "new", specManifest(t, "v1alpha2", namespace, "web", "{drainSeconds: 60, replicas: 2}"))
 	want := v1alpha2.NginxOperatorSpec{
 		Replicas: ptr.To[int32](2), ForceRedeploy: "now", DrainSeconds: ptr.To[int32](60),
 		Ports: []v1alpha2.Port{{Name: "http", Port: 8000, Protocol: corev1.ProtocolTCP}},
@@ -56,15 +45,16 @@ func TestAppliersInBothVersions(t *testing.T) {
 		t.Errorf("-want +got\n%s", diff)
 	}
 	for name, object := range map[string]*unstructured.Unstructured{
-		"port at v1alpha2":     manifest(t, "v1alpha2", namespace, "web", "{drainSeconds: 60, replicas: 2, ports: [{name: http, port: 8001}]}"),
-		"replicas at v1alpha1": manifest(t, "v1alpha1", namespace, "web", "{port: 8000, forceRedeploy: now, replicas: 3}"),
+		"port at v1alpha2": specManifest(t, "v1alpha2", namespace, "web",
+			"{drainSeconds: 60, replicas: 2, ports: [{name: http, port: 8001}]}"),
+		"replicas at v1alpha1": specManifest(t, "v1alpha1", namespace, "web", "{port: 8000, forceRedeploy: now, replicas: 3}"),
 	} {
 		manager := map[string]string{"port at v1alpha2": "new", "replicas at v1alpha1": "old"}[name]
 		if err := apply(t, manager, object); !apierrors.IsConflict(err) {
 			t.Errorf("%s belongs to the other: %v", name, err)
 		}
 	}
-	mustApply(t, "old", manifest(t, "v1alpha1", namespace, "web", "{port: 8001}"))
+	mustApply(t, "old", specManifest(t, "v1alpha1", namespace, "web", "{port: 8001}"))
 	want.Ports[0].Port, want.ForceRedeploy = 8001, ""
 	if diff := cmp.Diff(want, spec()); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
@@ -79,7 +69,7 @@ func TestApplierAtV1alpha2Drops(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
 	create(t, newObject(namespace, "web"))
-	mustApply(t, "new", manifest(t, "v1alpha2", namespace, "web",
+	mustApply(t, "new", specManifest(t, "v1alpha2", namespace, "web",
 		"{drainSeconds: 60, ports: [{name: web, port: 8000}, {name: other, port: 8001}], service: {type: NodePort}, "+
 			"resources: {limits: {cpu: '0.5', memory: 64Mi}}}"),
 		client.ForceOwnership)
@@ -101,7 +91,7 @@ func TestApplierAtV1alpha2Drops(t *testing.T) {
 			DrainSeconds: ptr.To[int32](30),
 		}},
 	} {
-		mustApply(t, "new", manifest(t, "v1alpha2", namespace, "web", step.spec))
+		mustApply(t, "new", specManifest(t, "v1alpha2", namespace, "web", step.spec))
 		if diff := cmp.Diff(step.want, readV1alpha2(t, namespace, "web").Spec); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", step.spec, diff)
 		}
@@ -115,10 +105,11 @@ func TestApplierChangesItsVersion(t *testing.T) {
 	namespace := newNamespace(t)
 	for _, port := range []string{"web", "http"} {
 		old := func() *unstructured.Unstructured {
-			return manifest(t, "v1alpha1", namespace, port, "{port: 8000, replicas: 2}")
+			return specManifest(t, "v1alpha1", namespace, port, "{port: 8000, replicas: 2}")
 		}
 		mustApply(t, "gitops", old())
-		mustApply(t, "gitops", manifest(t, "v1alpha2", namespace, port, "{ports: [{name: "+port+", port: 8000}], replicas: 2, drainSeconds: 60}"))
+		mustApply(t, "gitops", specManifest(t, "v1alpha2", namespace, port,
+			"{ports: [{name: "+port+", port: 8000}], replicas: 2, drainSeconds: 60}"))
 		want := v1alpha2.NginxOperatorSpec{
 			Replicas:     ptr.To[int32](2),
 			Ports:        []v1alpha2.Port{{Name: port, Port: 8000, Protocol: corev1.ProtocolTCP}},
@@ -150,9 +141,9 @@ func TestApplyTwiceChangesNothing(t *testing.T) {
 		"v1alpha2": "{paused: false, resources: {limits: {cpu: '0.5', memory: 1024Mi}}, podTemplate: {labels: {}}, " +
 			"ports: [{name: http, port: 8080}]}",
 	} {
-		mustApply(t, "gitops", manifest(t, version, namespace, version, spec))
+		mustApply(t, "gitops", specManifest(t, version, namespace, version, spec))
 		before := readV1alpha2(t, namespace, version).Generation
-		mustApply(t, "gitops", manifest(t, version, namespace, version, spec))
+		mustApply(t, "gitops", specManifest(t, version, namespace, version, spec))
 		if after := readV1alpha2(t, namespace, version).Generation; after != before {
 			t.Errorf("%s: generation %d, was %d", version, after, before)
 		}

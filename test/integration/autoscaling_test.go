@@ -107,9 +107,7 @@ func TestAutoscaling(t *testing.T) {
 func TestAutoscalingOfWhatRuns(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
-	object := newInstance(namespace, "web")
-	object.Spec.Replicas = ptr.To[int32](3)
-	create(t, object)
+	object := createWeb(t, namespace, func(s *v1alpha2.NginxOperatorSpec) { s.Replicas = ptr.To[int32](3) })
 	before := waitForReplicas(t, namespace, 3, false)
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Autoscaling = &v1alpha2.Autoscaling{MaxReplicas: 9} })
 	after := waitForReplicas(t, namespace, 3, true)

@@ -23,9 +23,7 @@ func TestCertificatesAreReported(t *testing.T) {
 	end := time.Now().Add(2 * time.Hour).Truncate(time.Second)
 	secret := newSecret(namespace, "shop", newCertificateOf(t, end.Add(-10*time.Hour), end))
 	create(t, secret)
-	object := newInstance(namespace, "web")
-	object.Spec.TLS = []v1alpha2.TLS{{SecretName: "shop"}}
-	create(t, object)
+	object := createWeb(t, namespace, func(s *v1alpha2.NginxOperatorSpec) { s.TLS = []v1alpha2.TLS{{SecretName: "shop"}} })
 	condition := v1alpha2.ConditionCertificatesValid
 	waitForCondition(t, namespace, "web", condition, metav1.ConditionFalse, v1alpha2.ReasonCertificateExpiring)
 	waitForEvent(t, namespace, corev1.EventTypeWarning, v1alpha2.ReasonCertificateExpiring, 1)

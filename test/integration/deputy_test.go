@@ -2,10 +2,7 @@ package integration
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
-	"io"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -19,26 +16,23 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/webhook"
 	"github.com/example/nginx-operator/test/harness"
+	"github.com/example/nginx-operator/test/stranger/attack"
 )
 
 // postReview posts a review of an object directly to the operator, as any Pod can, and returns the
 // answer.
 func postReview(t *testing.T, path, namespace, user, spec string) string {
 	t.Helper()
-	stranger := &http.Client{Timeout: patience, Transport: &http.Transport{
-		DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // a stranger does not care
-	}}
-	review := fmt.Sprintf(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"a","operation":"CREATE",`+
-		`"namespace":%[1]q,"name":"web","userInfo":{"username":%[2]q,"groups":["system:masters"]},`+
-		`"kind":{"group":"operator.example.com","version":"v1alpha2","kind":"NginxOperator"},`+
-		`"object":{"apiVersion":"operator.example.com/v1alpha2","kind":"NginxOperator",`+
-		`"metadata":{"namespace":%[1]q,"name":"web"},"spec":%[3]s}}}`, namespace, user, spec)
-	request := must1(http.NewRequestWithContext(
-		t.Context(), http.MethodPost, "https://"+suite.operator.Webhooks+path, strings.NewReader(review)))(t)
-	request.Header.Set("Content-Type", "application/json")
-	response := must1(stranger.Do(request))(t)
-	defer func() { _ = response.Body.Close() }()
-	return string(must1(io.ReadAll(response.Body))(t))
+	return post(t, path, attack.Review(namespace, user, spec))
+}
+
+// post posts JSON directly to the operator's webhooks.
+func post(t *testing.T, path, body string) string {
+	t.Helper()
+	url := "https://" + suite.operator.Webhooks + path
+	_, answer, err := attack.Post(t.Context(), attack.From("127.0.0.1"), url, strings.NewReader(body), int64(len(body)))
+	must(t, err)
+	return string(answer)
 }
 
 // TestAdmissionIsNobodysDeputy verifies that a client that posts reviews directly to the operator

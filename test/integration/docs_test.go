@@ -28,22 +28,19 @@ var (
 // the description in the ClusterServiceVersion.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
-	guide, err := filepath.Glob("../../docs/guide/*.md")
-	must(t, err)
+	guide := must1(filepath.Glob("../../docs/guide/*.md"))(t)
 	out := map[string]string{}
-	fields, err := filepath.Glob("../../docs/guide/fields/*.md")
-	must(t, err)
+	fields := must1(filepath.Glob("../../docs/guide/fields/*.md"))(t)
 	for _, page := range slices.Concat(guide, fields, []string{"../../README.md"}) {
-		text, err := os.ReadFile(page)
-		must(t, err)
+		text := must1(os.ReadFile(page))(t)
 		out[strings.TrimPrefix(page, "../../")] = string(text)
 	}
-	text, err := os.ReadFile("../../config/manifests/bases/nginx-operator.clusterserviceversion.yaml")
-	must(t, err)
+	text := must1(os.ReadFile("../../config/manifests/bases/nginx-operator.clusterserviceversion.yaml"))(t)
 	csv := &unstructured.Unstructured{}
 	must(t, yaml.Unmarshal(text, &csv.Object))
-	out["ClusterServiceVersion"], _, err = unstructured.NestedString(csv.Object, "spec", "description")
+	description, _, err := unstructured.NestedString(csv.Object, "spec", "description")
 	must(t, err)
+	out["ClusterServiceVersion"] = description
 	return out
 }
 
@@ -82,12 +79,10 @@ func TestDocumentationExamples(t *testing.T) {
 // samples returns the manifests of config/samples by name.
 func samples(t *testing.T) map[string]string {
 	t.Helper()
-	files, err := filepath.Glob("../../config/samples/*.yaml")
-	must(t, err)
+	files := must1(filepath.Glob("../../config/samples/*.yaml"))(t)
 	out := map[string]string{}
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		must(t, err)
+		text := must1(os.ReadFile(file))(t)
 		if name := filepath.Base(file); name != "kustomization.yaml" {
 			out[name] = string(text)
 		}

@@ -256,11 +256,8 @@ func TestFieldsTakenOutWhileTheOperatorIsAway(t *testing.T) {
 // on the Deployment, also through the scale subresource. Only spec.replicas counts, unless
 // spec.autoscaling is set.
 func TestScaleOfTheDeploymentIsDrift(t *testing.T) {
-	namespace := newNamespace(t)
-	object := newInstance(namespace, "web")
-	object.Spec.Replicas = ptr.To[int32](2)
-	create(t, object)
-	deployment := waitForChildren(t, namespace, "web").deployment
+	namespace, object, first := newWeb(t, func(s *v1alpha2.NginxOperatorSpec) { s.Replicas = ptr.To[int32](2) })
+	deployment := first.deployment
 	replicasBecome := func(want int32) {
 		t.Helper()
 		waitFor(t, func() error {

@@ -64,8 +64,7 @@ type fieldExample struct {
 // The controller test TestNoFieldIsForgotten verifies that they cover every field.
 func fieldExamples(t *testing.T) []fieldExample {
 	t.Helper()
-	page, err := docs.Fields(os.DirFS("../../docs/guide"))
-	must(t, err)
+	page := must1(docs.Fields(os.DirFS("../../docs/guide")))(t)
 	var out []fieldExample
 	for _, found := range docs.Examples(page) {
 		object, e := &v1alpha2.NginxOperator{}, fieldExample{}
@@ -123,8 +122,7 @@ func TestFields(t *testing.T) {
 // its spec again.
 func setAndRemove(t *testing.T, namespace string, set func(*v1alpha2.NginxOperatorSpec), check func(before, got children) error) {
 	t.Helper()
-	object := newInstance(namespace, "web")
-	create(t, object)
+	object := createWeb(t, namespace, nil)
 	before := waitForChildren(t, namespace, "web")
 	update(t, object, func(o *v1alpha2.NginxOperator) { set(&o.Spec) })
 	waitForWeb(t, namespace, func(got children) error {

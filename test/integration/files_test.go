@@ -71,9 +71,7 @@ func TestFilesOfSecrets(t *testing.T) {
 	t.Parallel()
 	const hidden = "proxy_set_header Authorization hunter2;"
 	namespace := newNamespace(t)
-	object := newInstance(namespace, "web")
-	namesSecretFile(&object.Spec)
-	create(t, object)
+	createWeb(t, namespace, namesSecretFile)
 	waitForBlocker(t, namespace, v1alpha2.ReasonReferenceNotFound, `spec.files[0].secretRef.name: Secret "named" does not exist`)
 	source := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "named"}, Data: map[string][]byte{"b": []byte("other")},
@@ -114,9 +112,7 @@ func TestRollbackRestoresFiles(t *testing.T) {
 	namespace := newNamespace(t)
 	source := newConfigMap(namespace, "named", map[string]string{"a": "# one\n"})
 	create(t, source)
-	object := newInstance(namespace, "web")
-	namesFile(&object.Spec)
-	create(t, object)
+	createWeb(t, namespace, namesFile)
 	waitForMountedFile(t, namespace, "# one\n")
 	makeReady(t, namespace, "web")
 

@@ -125,25 +125,32 @@ func TestConversionCannotBeTakenAway(t *testing.T) {
 // after the write.
 func withoutAdmission(t *testing.T) {
 	t.Helper()
-	configuration := &admissionregistrationv1.MutatingWebhookConfiguration{
-		ObjectMeta: metav1.ObjectMeta{Name: "nginx-operator-mutating-webhook-configuration"},
-	}
 	change := func(operations ...admissionregistrationv1.OperationType) {
-		must(t, harness.RetryOnConflict(func() error {
-			if err := suite.admin.Get(context.WithoutCancel(t.Context()), client.ObjectKeyFromObject(configuration), configuration); err != nil {
-				return err
-			}
-			for i := range configuration.Webhooks {
-				if configuration.Webhooks[i].Name == "conversion.nginxoperators.operator.example.com" {
-					configuration.Webhooks[i].Rules[0].Operations = operations
-					return suite.admin.Update(context.WithoutCancel(t.Context()), configuration)
-				}
-			}
-			return errors.New("there is no such webhook")
-		}))
+		changeWebhook(t, "conversion.nginxoperators.operator.example.com", func(webhook *admissionregistrationv1.MutatingWebhook) {
+			webhook.Rules[0].Operations = operations
+		})
 	}
 	change(admissionregistrationv1.Delete)
 	t.Cleanup(func() { change(admissionregistrationv1.Create, admissionregistrationv1.Update) })
+}
+
+// changeWebhook changes a mutating webhook of the operator, also in a cleanup.
+func changeWebhook(t *testing.T, name string, change func(*admissionregistrationv1.MutatingWebhook)) {
+	t.Helper()
+	ctx, configuration := context.WithoutCancel(t.Context()), &admissionregistrationv1.MutatingWebhookConfiguration{}
+	must(t, harness.RetryOnConflict(func() error {
+		err := suite.admin.Get(ctx, client.ObjectKey{Name: "nginx-operator-mutating-webhook-configuration"}, configuration)
+		if err != nil {
+			return err
+		}
+		for i := range configuration.Webhooks {
+			if configuration.Webhooks[i].Name == name {
+				change(&configuration.Webhooks[i])
+				return suite.admin.Update(ctx, configuration)
+			}
+		}
+		return errors.New("there is no such webhook")
+	}))
 }
 
 // TestConversionComesBack verifies that the operator restores the conversion at once if an
@@ -172,9 +179,7 @@ func TestConversionComesBack(t *testing.T) {
 				t.Errorf("want %s at most", limit)
 			}
 			must(t, serves(t, suite.operator, getSecret(t, ownSecret).Data))
-			reads.stop()
-			reads.done.Wait()
-			t.Logf("%d reads at v1alpha1, %d failed, %d wrong; %s", reads.total, reads.failed, reads.wrong, reads.first)
+			reads.stop(t)
 		})
 	}
 }

@@ -93,44 +93,30 @@ type children struct {
 }
 
 func childrenOf(ctx context.Context, namespace, name string) (children, error) {
-	var out children
-	var errs []error
-	read := func(object client.Object) bool {
-		err := suite.admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object)
-		errs = append(errs, client.IgnoreNotFound(err))
-		return err == nil
+	out := children{
+		deployment: &appsv1.Deployment{}, service: &corev1.Service{}, policy: &networkingv1.NetworkPolicy{},
+		budget: &policyv1.PodDisruptionBudget{}, autoscaler: &autoscalingv2.HorizontalPodAutoscaler{}, ingress: &networkingv1.Ingress{},
+		route: &gatewayv1.HTTPRoute{}, monitor: &monitoringv1.PodMonitor{}, rule: &monitoringv1.PrometheusRule{},
 	}
-	if object := (&appsv1.Deployment{}); read(object) {
-		out.deployment = object
-	}
-	if object := (&corev1.Service{}); read(object) {
-		out.service = object
-	}
-	if object := (&networkingv1.NetworkPolicy{}); read(object) {
-		out.policy = object
-	}
-	if object := (&policyv1.PodDisruptionBudget{}); read(object) {
-		out.budget = object
-	}
-	if object := (&autoscalingv2.HorizontalPodAutoscaler{}); read(object) {
-		out.autoscaler = object
-	}
-	if object := (&networkingv1.Ingress{}); read(object) {
-		out.ingress = object
-	}
-	if object := (&gatewayv1.HTTPRoute{}); read(object) {
-		out.route = object
-	}
-	if object := (&monitoringv1.PodMonitor{}); read(object) {
-		out.monitor = object
-	}
-	if object := (&monitoringv1.PrometheusRule{}); read(object) {
-		out.rule = object
+	key := client.ObjectKey{Namespace: namespace, Name: name}
+	errs := []error{
+		readChild(ctx, key, &out.deployment), readChild(ctx, key, &out.service), readChild(ctx, key, &out.policy),
+		readChild(ctx, key, &out.budget), readChild(ctx, key, &out.autoscaler), readChild(ctx, key, &out.ingress),
+		readChild(ctx, key, &out.route), readChild(ctx, key, &out.monitor), readChild(ctx, key, &out.rule),
 	}
 	list := &corev1.ConfigMapList{}
 	errs = append(errs, suite.admin.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels{"app.kubernetes.io/instance": name}))
 	out.configMaps = list.Items
 	return out, errors.Join(errs...)
+}
+
+// readChild reads a child. The pointer becomes nil if the child does not exist.
+func readChild[T client.Object](ctx context.Context, key client.ObjectKey, child *T) error {
+	err := suite.admin.Get(ctx, key, *child)
+	if err != nil {
+		*child = *new(T)
+	}
+	return client.IgnoreNotFound(err)
 }
 
 // waitForWeb waits until a check of the children of the object web passes.
@@ -145,17 +131,23 @@ func waitForWeb(t *testing.T, namespace string, check func(children) error) {
 	})
 }
 
-// newWeb creates the object web in a new namespace, and waits for its children. Its spec is empty,
-// unless set is not nil.
+// newWeb is createWeb in a new namespace, and waits for the children.
 func newWeb(t *testing.T, set func(*v1alpha2.NginxOperatorSpec)) (namespace string, object *v1alpha2.NginxOperator, first children) {
 	t.Helper()
 	namespace = newNamespace(t)
-	object = newInstance(namespace, "web")
+	object = createWeb(t, namespace, set)
+	return namespace, object, waitForChildren(t, namespace, "web")
+}
+
+// createWeb creates the object web. Its spec is empty, unless set is not nil.
+func createWeb(t *testing.T, namespace string, set func(*v1alpha2.NginxOperatorSpec)) *v1alpha2.NginxOperator {
+	t.Helper()
+	object := newInstance(namespace, "web")
 	if set != nil {
 		set(&object.Spec)
 	}
 	create(t, object)
-	return namespace, object, waitForChildren(t, namespace, "web")
+	return object
 }
 
 // newReadyWeb is newWeb, and completes the rollout.

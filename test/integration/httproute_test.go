@@ -105,9 +105,7 @@ func TestTheGatewayAPIComesAndGoes(t *testing.T) {
 			"is not established or is being deleted, so there is no HTTPRoute: install the Gateway API, or use spec.expose.ingress",
 	}
 	namespace := newNamespace(t)
-	object := newInstance(namespace, "web")
-	object.Spec.Expose = routed("shop.example.com")
-	create(t, object)
+	object := createWeb(t, namespace, func(s *v1alpha2.NginxOperatorSpec) { s.Expose = routed("shop.example.com") })
 	waitForBlockers(t, namespace, missing)
 	makeReady(t, namespace, "web")
 	degraded := waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonAPIMissing)

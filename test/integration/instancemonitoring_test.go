@@ -98,9 +98,7 @@ func TestThePrometheusOperatorComesAndGoes(t *testing.T) {
 			field, crd, kind)}
 	}
 	namespace := newNamespace(t)
-	object := newInstance(namespace, "web")
-	object.Spec.Monitoring = monitored()
-	create(t, object)
+	createWeb(t, namespace, func(s *v1alpha2.NginxOperatorSpec) { s.Monitoring = monitored() })
 	waitForBlockers(t, namespace, missing("podMonitor", crds[0], "PodMonitor"), missing("alerts", crds[1], "PrometheusRule"))
 	makeReady(t, namespace, "web")
 

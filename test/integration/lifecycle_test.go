@@ -25,8 +25,7 @@ import (
 func TestCreate(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
-	object := newInstance(namespace, "web")
-	create(t, object)
+	object := createWeb(t, namespace, nil)
 	if diff := cmp.Diff(v1alpha2.NginxOperatorSpec{Replicas: ptr.To[int32](1)}, object.Spec); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
 	}
@@ -62,9 +61,7 @@ func TestPodsAreRestricted(t *testing.T) {
 		metav1.SetMetaDataLabel(&n.ObjectMeta, "pod-security.kubernetes.io/enforce", "restricted")
 	})
 	create(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "default"}})
-	object := newInstance(namespace, "web")
-	object.Spec.Ports = onPort(80)
-	create(t, object)
+	createWeb(t, namespace, func(s *v1alpha2.NginxOperatorSpec) { s.Ports = onPort(80) })
 	template := waitForChildren(t, namespace, "web").deployment.Spec.Template
 	pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
 	pod.Namespace, pod.GenerateName = namespace, "web-"

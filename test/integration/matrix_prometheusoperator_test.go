@@ -46,9 +46,7 @@ func TestPrometheusOperator(t *testing.T) {
 	})
 
 	namespace := newNamespace(t)
-	object := newInstance(namespace, "web")
-	object.Spec.Monitoring = monitored()
-	create(t, object)
+	object := createWeb(t, namespace, func(s *v1alpha2.NginxOperatorSpec) { s.Monitoring = monitored() })
 	selector := &metav1.LabelSelector{MatchLabels: map[string]string{"release": "prometheus"}}
 	create(t, &monitoringv1.Prometheus{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "main"},

@@ -1,9 +1,7 @@
 package integration
 
 import (
-	"crypto/tls"
 	"fmt"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -71,9 +69,7 @@ func sum(metrics, name string, labels map[string]string) float64 {
 // webhook alerts use. They grow while the webhooks are down. Requests that other clients post to
 // the webhooks do not change them, although the operator counts these requests.
 func TestMetricsBehindAlertsOnWebhooks(t *testing.T) {
-	namespace := newNamespace(t)
-	create(t, newInstance(namespace, "web"))
-	waitForChildren(t, namespace, "web")
+	namespace, _, _ := newWeb(t, nil)
 	type figures struct{ open, conversions float64 }
 	read := func() figures {
 		t.Helper()
@@ -87,16 +83,10 @@ func TestMetricsBehindAlertsOnWebhooks(t *testing.T) {
 	}
 
 	before, counted := read(), sum(scrape(t), "nginx_operator_conversion_failures_total", nil)
-	stranger := &http.Client{Timeout: patience, Transport: &http.Transport{
-		DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // a stranger does not care
-	}}
+	const review = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview","request":{"uid":"a","desiredAPIVersion":"a/v1",` +
+		`"objects":[{"apiVersion":"operator.example.com/v1alpha1","kind":"NginxOperator","spec":[]}]}}`
 	for _, path := range []string{"/convert", webhook.PathValidate, webhook.PathDefault, webhook.PathV1alpha1} {
-		review := `{"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview","request":{"uid":"a","desiredAPIVersion":"a/v1",` +
-			`"objects":[{"apiVersion":"operator.example.com/v1alpha1","kind":"NginxOperator","spec":[]}]}}`
-		request := must1(http.NewRequestWithContext(
-			t.Context(), http.MethodPost, "https://"+suite.operator.Webhooks+path, strings.NewReader(review)))(t)
-		request.Header.Set("Content-Type", "application/json")
-		_ = must1(stranger.Do(request))(t).Body.Close()
+		post(t, path, review)
 	}
 	after := read()
 	if now := sum(scrape(t), "nginx_operator_conversion_failures_total", nil); now <= counted {

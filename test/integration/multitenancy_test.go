@@ -83,8 +83,7 @@ func TestMultiTenancy(t *testing.T) {
 // policy when the test ends.
 func applyMultiTenancy(t *testing.T, kinds ...string) {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/guide/multi-tenancy.md")
-	must(t, err)
+	page := must1(os.ReadFile("../../docs/guide/multi-tenancy.md"))(t)
 	applied := map[string]bool{}
 	for _, fence := range yamlFence.FindAllStringSubmatch(string(page), -1) {
 		for _, object := range decode(t, fence[1]) {

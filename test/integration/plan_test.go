@@ -190,9 +190,7 @@ func TestPlanOfWhatIsNew(t *testing.T) {
 // would not make because of a rejection.
 func TestPlanShowsEveryRefusal(t *testing.T) {
 	t.Parallel()
-	namespace := newNamespace(t)
-	create(t, newInstance(namespace, "web"))
-	waitForChildren(t, namespace, "web")
+	namespace, _, _ := newWeb(t, nil)
 	manifest := manifestOf(t, v1alpha2.NginxOperatorSpec{
 		Replicas:      ptr.To[int32](2),
 		NetworkPolicy: &v1alpha2.NetworkPolicy{From: []networkingv1.NetworkPolicyPeer{{}}},

@@ -82,10 +82,7 @@ func wantAnswer(t *testing.T, got printed, code int, words ...string) {
 // and lists the instances of a namespace.
 func TestStatusOfInstances(t *testing.T) {
 	t.Parallel()
-	namespace := newNamespace(t)
-	create(t, newInstance(namespace, "web"))
-	waitForChildren(t, namespace, "web")
-	makeReady(t, namespace, "web")
+	namespace, _, _ := newReadyWeb(t, nil)
 	blocked := newInstance(namespace, "blocked")
 	blocked.Spec.Content = &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: "none"}}
 	create(t, blocked)

@@ -238,10 +238,8 @@ var renamed = shape{map[string]string{"web": "8080 http web"}, []string{"web", "
 // ports to the Service.
 func TestForeignPodsAddNoPorts(t *testing.T) {
 	t.Parallel()
-	namespace := newNamespace(t)
-	object := newInstance(namespace, "web")
-	create(t, object)
-	template := waitForChildren(t, namespace, "web").deployment.Spec.Template
+	namespace, object, first := newWeb(t, nil)
+	template := first.deployment.Spec.Template
 	foreign := &corev1.Pod{Spec: *template.Spec.DeepCopy()}
 	foreign.Namespace, foreign.Name, foreign.Labels = namespace, "foreign", template.Labels
 	foreign.Spec.Containers[0].Ports = []corev1.ContainerPort{{Name: "other", ContainerPort: 9999}}
@@ -260,9 +258,7 @@ func TestRenamedPortKeepsItsEndpoints(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
 	admin := v1alpha2.Port{Name: "admin", Port: 9000}
-	object := newInstance(namespace, "web")
-	object.Spec.Ports = []v1alpha2.Port{{Name: "http", Port: 8080}, admin}
-	create(t, object)
+	object := createWeb(t, namespace, func(s *v1alpha2.NginxOperatorSpec) { s.Ports = []v1alpha2.Port{{Name: "http", Port: 8080}, admin} })
 	service := waitForChildren(t, namespace, "web").service
 	first, second := endpointsOf(namespace, "web"), endpointsOf(namespace, "web")
 	first.Ports = append(first.Ports, discoveryv1.EndpointPort{Name: &admin.Name, Port: &admin.Port, Protocol: ptr.To(corev1.ProtocolTCP)})

@@ -36,9 +36,7 @@ func startOperator(env ...string) (*harness.Manager, error) {
 // later tests use an operator that does not answer.
 func startNextOperator(t *testing.T) {
 	t.Helper()
-	operator, err := startOperator()
-	must(t, err)
-	suite.operator = operator
+	suite.operator = must1(startOperator())(t)
 }
 
 // TestRefusesToStart verifies that an invalid command line or environment exits with status 1 and
@@ -91,15 +89,13 @@ func TestRefusesToStart(t *testing.T) {
 
 func TestHelpAndVersion(t *testing.T) {
 	t.Parallel()
-	help, err := exec.Command(suite.binary, "--help").CombinedOutput()
-	must(t, err)
+	help := must1(exec.Command(suite.binary, "--help").CombinedOutput())(t)
 	for _, want := range []string{"--leader-elect", "NGINX_OPERATOR_METRICS_BIND_ADDRESS", "RELATED_IMAGE_NGINX"} {
 		if !strings.Contains(string(help), want) {
 			t.Errorf("--help does not speak of %s:\n%s", want, help)
 		}
 	}
-	version, err := exec.Command(suite.binary, "--version").CombinedOutput()
-	must(t, err)
+	version := must1(exec.Command(suite.binary, "--version").CombinedOutput())(t)
 	if string(version) != "integration\n" {
 		t.Errorf("--version printed %q", version)
 	}
@@ -142,8 +138,7 @@ func TestMetricsEndpoint(t *testing.T) {
 // Lease expires, which is 15 s after its last renewal. The end-to-end tests measure the duration,
 // because nothing else runs there at the same time.
 func TestHandoverAfterCleanStop(t *testing.T) {
-	standby, err := startOperator()
-	must(t, err)
+	standby := must1(startOperator())(t)
 	holder := leaseHolder(t)
 	began := time.Now()
 	// The stopped operator releases the Lease immediately. Its webhooks still answer for a while.

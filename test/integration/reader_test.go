@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -14,79 +13,61 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha1"
+	"github.com/example/nginx-operator/test/harness/repeat"
 )
 
-// reader reads the objects of a namespace at v1alpha1 fifty times a second, and records failed and
-// wrong reads. The API server converts each object that it reads alone, but lists from its cache.
-// Each object has at most one read at a time: every change of the conversion makes the API server
-// open new connections, and on a busy machine, unlimited reads would be all that it works on.
+// reader reads the objects of a namespace at v1alpha1 up to fifty times a second, and records
+// failed and wrong reads. The API server converts each object that it reads alone, but lists from
+// its cache. Each object has at most one read at a time: every change of the conversion makes the
+// API server open new connections, and on a busy machine, unlimited reads would be all that it
+// works on.
 type reader struct {
-	stop context.CancelFunc
-	done sync.WaitGroup
+	*repeat.Calls
 
-	mu                   sync.Mutex
-	total, failed, wrong int
-	// first is the first failure. lastWrong is the start time of the last read with a wrong answer.
-	first     string
+	mu    sync.Mutex
+	wrong int
+	// lastWrong is the start time of the last read with a wrong answer.
 	lastWrong time.Time
-	// longest is the duration of the slowest read.
-	longest time.Duration
 }
 
 // startReader creates objects at v1alpha1 and reads them until finish.
 func startReader(t *testing.T) *reader {
 	t.Helper()
 	const objects, firstPort = 5, 10000
-	namespace := newNamespace(t)
-	name := func(i int32) string { return fmt.Sprintf("web-%d", i) }
-	for i := range int32(objects) {
-		object := newObject(namespace, name(i))
-		object.Spec.Port, object.Spec.Replicas = ptr.To(firstPort+i), ptr.To[int32](0)
-		create(t, object)
-	}
 	config := rest.CopyConfig(suite.config)
 	config.QPS, config.APIPath, config.GroupVersion, config.WarningHandler = -1, "/apis", &v1alpha1.GroupVersion, rest.NoWarnings{}
 	config.NegotiatedSerializer = clientgoscheme.Codecs.WithoutConversion()
 	api := must1(rest.RESTClientFor(config))(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	r := &reader{stop: cancel}
-	t.Cleanup(func() { cancel(); r.done.Wait() })
+	namespace, r := newNamespace(t), &reader{}
+	var reads []func(context.Context, int) error
 	for i := range int32(objects) {
-		r.done.Go(func() {
-			ticker := time.NewTicker(100 * time.Millisecond)
-			defer ticker.Stop()
-			for ctx.Err() == nil {
-				began, object := time.Now(), &v1alpha1.NginxOperator{}
-				request := api.Get().Namespace(namespace).Resource("nginxoperators").Name(name(i)).Timeout(5 * time.Second)
-				raw, err := request.DoRaw(context.WithoutCancel(ctx))
-				if err == nil {
-					err = json.Unmarshal(raw, object)
-				}
-				r.record(began, err, err == nil && ptr.Deref(object.Spec.Port, 0) != firstPort+i)
-				select {
-				case <-ctx.Done():
-				case <-ticker.C:
-				}
+		object := newObject(namespace, fmt.Sprintf("web-%d", i))
+		object.Spec.Port, object.Spec.Replicas = ptr.To(firstPort+i), ptr.To[int32](0)
+		create(t, object)
+		reads = append(reads, func(ctx context.Context, _ int) error {
+			began, got := time.Now(), &v1alpha1.NginxOperator{}
+			request := api.Get().Namespace(namespace).Resource("nginxoperators").Name(object.Name).Timeout(5 * time.Second)
+			raw, err := request.DoRaw(ctx)
+			if err == nil {
+				err = json.Unmarshal(raw, got)
 			}
+			if err == nil && ptr.Deref(got.Spec.Port, 0) != firstPort+i {
+				r.recordWrong(began)
+			}
+			return err
 		})
 	}
+	r.Calls = repeat.Start(t.Context(), 100*time.Millisecond, reads...)
+	t.Cleanup(func() { r.Stop() })
 	return r
 }
 
-func (r *reader) record(began time.Time, err error, wrong bool) {
+func (r *reader) recordWrong(began time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.total++
-	r.longest = max(r.longest, time.Since(began))
-	switch {
-	case err != nil:
-		r.failed++
-		r.first = cmp.Or(r.first, err.Error())
-	case wrong:
-		r.wrong++
-		if began.After(r.lastWrong) {
-			r.lastWrong = began
-		}
+	r.wrong++
+	if began.After(r.lastWrong) {
+		r.lastWrong = began
 	}
 }
 
@@ -102,31 +83,29 @@ func (r *reader) wrongSince(began time.Time) time.Duration {
 func (r *reader) goOn(t *testing.T) {
 	t.Helper()
 	const enough = 25
-	total := func() int {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		return r.total
-	}
-	before := total()
+	before := r.Counts().Total
 	waitFor(t, func() error {
-		if n := total() - before; n < enough {
+		if n := r.Counts().Total - before; n < enough {
 			return fmt.Errorf("%d more reads, want %d", n, enough)
 		}
 		return nil
 	})
 }
 
+// stop stops the reader.
+func (r *reader) stop(t *testing.T) repeat.Counts {
+	t.Helper()
+	counts := r.Stop()
+	t.Logf("%d reads at v1alpha1, %d failed, %d wrong, the slowest took %s; the first failure: %v",
+		counts.Total, counts.Failed, r.wrong, counts.Slowest.Round(time.Millisecond), counts.First)
+	return counts
+}
+
 // finish stops the reader and requires that all reads succeeded with the right answer.
 func (r *reader) finish(t *testing.T) {
 	t.Helper()
 	r.goOn(t)
-	r.stop()
-	r.done.Wait()
-	t.Logf("%d reads at v1alpha1, %d failed, %d wrong, the slowest took %s", r.total, r.failed, r.wrong, r.longest.Round(time.Millisecond))
-	if r.failed > 0 || r.wrong > 0 {
-		t.Errorf("%d of %d reads failed, %d were wrong; the first failure: %s", r.failed, r.total, r.wrong, r.first)
-	}
-	if r.total < 50 {
-		t.Errorf("only %d reads, that shows nothing", r.total)
+	if counts := r.stop(t); counts.Failed > 0 || r.wrong > 0 || counts.Total < 50 {
+		t.Errorf("%d of %d reads failed and %d were wrong, want none, and at least 50 reads", counts.Failed, counts.Total, r.wrong)
 	}
 }

@@ -29,8 +29,7 @@ var hostileRecords = []string{
 func TestForgedChildrenAreNotInterpreted(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
-	object := newInstance(namespace, "web")
-	create(t, object)
+	object := createWeb(t, namespace, nil)
 	var stored []*corev1.ConfigMap
 	for i, record := range hostileRecords {
 		forged := newConfigMap(namespace, fmt.Sprintf("forged-%d", i), nil)
@@ -79,9 +78,7 @@ func TestForgedChildrenAreNotInterpreted(t *testing.T) {
 // whatever value replaced it. Annotations of other clients stay.
 func TestHostileRecordsOfChildren(t *testing.T) {
 	t.Parallel()
-	namespace := newNamespace(t)
-	create(t, newInstance(namespace, "web"))
-	got := waitForChildren(t, namespace, "web")
+	_, _, got := newWeb(t, nil)
 	port := got.service.Spec.Ports[0].Port
 	for _, child := range []client.Object{got.service, got.policy, got.deployment} {
 		record := child.GetAnnotations()[wellknown.AnnotationLastDeclared]

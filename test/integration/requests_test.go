@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
@@ -21,11 +21,9 @@ import (
 // causes.
 func writes(t *testing.T) int {
 	t.Helper()
-	clientset := must1(kubernetes.NewForConfig(suite.config))(t)
-	raw := must1(clientset.RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context()))(t)
 	notCounted := []string{"authentication.k8s.io", "authorization.k8s.io"}
 	total := 0
-	for _, sample := range must1(harness.Samples(string(raw), "apiserver_request_total"))(t) {
+	for _, sample := range must1(harness.Samples(apiServerMetrics(t), "apiserver_request_total"))(t) {
 		labels := sample.Labels
 		if labels["resource"] != "leases" && !slices.Contains(notCounted, labels["group"]) &&
 			slices.Contains([]string{"POST", "PUT", "PATCH", "APPLY", "DELETE"}, labels["verb"]) {
@@ -141,9 +139,7 @@ func scrape(t *testing.T) string {
 }
 
 func isReady(object *v1alpha2.NginxOperator) bool {
-	return slices.ContainsFunc(object.Status.Conditions, func(c metav1.Condition) bool {
-		return c.Type == v1alpha2.ConditionReady && c.Status == metav1.ConditionTrue
-	})
+	return meta.IsStatusConditionTrue(object.Status.Conditions, v1alpha2.ConditionReady)
 }
 
 // audit returns the requests that the operator has sent to the API server.

@@ -55,10 +55,8 @@ func TestAdmissionRefusesTransitionsOfTheService(t *testing.T) {
 // while its first address stays. The API server of the tests supports both families.
 func TestFamiliesOfTheService(t *testing.T) {
 	t.Parallel()
-	namespace := newNamespace(t)
-	object := newInstance(namespace, "web")
-	create(t, object)
-	address := waitForChildren(t, namespace, "web").service.Spec.ClusterIP
+	namespace, object, first := newWeb(t, nil)
+	address := first.service.Spec.ClusterIP
 	dual := []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}
 	for i, step := range []struct {
 		form *v1alpha2.Service

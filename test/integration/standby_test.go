@@ -60,8 +60,7 @@ func TestStandbyWatchesNothing(t *testing.T) {
 	waitForChildren(t, namespace, object.Name)
 	waitForWatches(t, 1)
 
-	standby, err := startOperator()
-	must(t, err)
+	standby := must1(startOperator())(t)
 	before, holder := suite.operator, leaseHolder(t)
 	suite.operator = standby
 	before.Kill()

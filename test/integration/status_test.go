@@ -91,9 +91,8 @@ func TestFailuresOfOperands(t *testing.T) {
 		},
 	} {
 		t.Run(reason, func(t *testing.T) {
-			namespace := newNamespace(t)
-			create(t, newInstance(namespace, "web"))
-			template := waitForChildren(t, namespace, "web").deployment.Spec.Template
+			namespace, _, first := newWeb(t, nil)
+			template := first.deployment.Spec.Template
 			create(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "default"}})
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web-1", Labels: template.Labels}, Spec: template.Spec}
 			create(t, pod)

@@ -50,9 +50,7 @@ func newTestFleet(t *testing.T, instances int, change func(*v1alpha2.NginxOperat
 func (f *testFleet) restart(t *testing.T, env ...string) {
 	t.Helper()
 	must(t, suite.operator.KillLeader(suite.admin))
-	operator, err := startOperator(env...)
-	must(t, err)
-	suite.operator = operator
+	suite.operator = must1(startOperator(env...))(t)
 }
 
 // matching returns the names of the Deployments for which a function returns true, in order.

@@ -21,11 +21,10 @@ func TestPausedWithAnAutoscaler(t *testing.T) {
 	t.Parallel()
 	for name, pausedFirst := range map[string]bool{"paused, then scaled": true, "scaled, then paused": false} {
 		t.Run(name, func(t *testing.T) {
-			namespace := newNamespace(t)
-			object := newInstance(namespace, "web")
-			object.Spec.Autoscaling = &v1alpha2.Autoscaling{MaxReplicas: 9}
-			create(t, object)
-			deployment := waitForChildren(t, namespace, "web").deployment
+			namespace, object, first := newWeb(t, func(s *v1alpha2.NginxOperatorSpec) {
+				s.Autoscaling = &v1alpha2.Autoscaling{MaxReplicas: 9}
+			})
+			deployment := first.deployment
 			pause := func() {
 				update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Paused = true })
 				waitForCondition(t, namespace, "web", v1alpha2.ConditionProgressing, metav1.ConditionFalse, v1alpha2.ReasonPaused)
@@ -91,9 +90,7 @@ func TestOneStatusWithoutReplicas(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
 	audited := len(audit(t))
-	object := newInstance(namespace, "web")
-	object.Spec.Replicas = ptr.To[int32](0)
-	create(t, object)
+	createWeb(t, namespace, func(s *v1alpha2.NginxOperatorSpec) { s.Replicas = ptr.To[int32](0) })
 	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonScaledToZero)
 	rollOut(t, namespace, "web")
 	waitForMarker(t, namespace)

@@ -209,9 +209,7 @@ func TestPaused(t *testing.T) {
 func TestPausedFromTheStart(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
-	object := newInstance(namespace, "web")
-	object.Spec.Paused = true
-	create(t, object)
+	object := createWeb(t, namespace, func(s *v1alpha2.NginxOperatorSpec) { s.Paused = true })
 	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionFalse, v1alpha2.ReasonPaused)
 	if got := must1(childrenOf(t.Context(), namespace, "web"))(t); got.deployment != nil || got.service != nil || len(got.configMaps) != 0 {
 		t.Errorf("children were created: %+v", got)

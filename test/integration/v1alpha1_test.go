@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -54,7 +53,7 @@ func TestV1alpha1WritesLoseNothing(t *testing.T) {
 		return func(t *testing.T, namespace string) {
 			// Retry, because the operator writes the status at the same time.
 			must(t, harness.RetryOnConflict(func() error {
-				object := manifest(t, "v1alpha1", namespace, "web", spec)
+				object := specManifest(t, "v1alpha1", namespace, "web", spec)
 				object.SetResourceVersion(readV1alpha2(t, namespace, "web").ResourceVersion)
 				return suite.admin.Update(t.Context(), object)
 			}))
@@ -97,12 +96,12 @@ func TestV1alpha1WritesLoseNothing(t *testing.T) {
 		"JSON patch":                     {patch(types.JSONPatchType, `[{"op":"replace","path":"/spec/replicas","value":4}]`), replicas4},
 		"JSON patch of the annotation":   {patch(types.JSONPatchType, `[{"op":"remove","path":"/metadata/annotations/`+escaped+`"}]`), nothing},
 		"apply": {func(t *testing.T, namespace string) {
-			mustApply(t, "old", manifest(t, "v1alpha1", namespace, "web", "{replicas: 4}"), client.ForceOwnership)
+			mustApply(t, "old", specManifest(t, "v1alpha1", namespace, "web", "{replicas: 4}"), client.ForceOwnership)
 		}, replicas4},
 		"apply twice, then less": {func(t *testing.T, namespace string) {
-			mustApply(t, "old", manifest(t, "v1alpha1", namespace, "web", "{replicas: 4, forceRedeploy: now}"), client.ForceOwnership)
-			mustApply(t, "old", manifest(t, "v1alpha1", namespace, "web", "{replicas: 4, forceRedeploy: later}"))
-			mustApply(t, "old", manifest(t, "v1alpha1", namespace, "web", "{replicas: 4}"))
+			mustApply(t, "old", specManifest(t, "v1alpha1", namespace, "web", "{replicas: 4, forceRedeploy: now}"), client.ForceOwnership)
+			mustApply(t, "old", specManifest(t, "v1alpha1", namespace, "web", "{replicas: 4, forceRedeploy: later}"))
+			mustApply(t, "old", specManifest(t, "v1alpha1", namespace, "web", "{replicas: 4}"))
 		}, replicas4},
 		"scale at v1alpha1": {scale(&v1alpha1.NginxOperator{}), replicas4},
 		"scale at v1alpha2": {scale(&v1alpha2.NginxOperator{}), replicas4},
@@ -153,7 +152,7 @@ func checkManagedFields(t *testing.T, object *v1alpha2.NginxOperator) {
 		}
 	}
 	for _, version := range []string{"v1alpha1", "v1alpha2"} {
-		visitor := manifest(t, version, object.Namespace, object.Name, "{}")
+		visitor := specManifest(t, version, object.Namespace, object.Name, "{}")
 		visitor.SetLabels(map[string]string{"visited-" + version: "yes"})
 		mustApply(t, "visitor-"+version, visitor)
 	}
@@ -167,23 +166,10 @@ func checkManagedFields(t *testing.T, object *v1alpha2.NginxOperator) {
 // The effect is the same as if many requests delay a review for longer than its timeout.
 func keepElsewhere(t *testing.T) (end func()) {
 	t.Helper()
-	configuration := &admissionregistrationv1.MutatingWebhookConfiguration{
-		ObjectMeta: metav1.ObjectMeta{Name: "nginx-operator-mutating-webhook-configuration"},
-	}
 	ask := func(change func(url string) string) {
-		must(t, harness.RetryOnConflict(func() error {
-			ctx := context.WithoutCancel(t.Context())
-			if err := suite.admin.Get(ctx, client.ObjectKeyFromObject(configuration), configuration); err != nil {
-				return err
-			}
-			for i := range configuration.Webhooks {
-				if config := &configuration.Webhooks[i]; config.Name == keepWebhook {
-					config.ClientConfig.URL = ptr.To(change(*config.ClientConfig.URL))
-					return suite.admin.Update(ctx, configuration)
-				}
-			}
-			return errors.New("there is no such webhook")
-		}))
+		changeWebhook(t, keepWebhook, func(webhook *admissionregistrationv1.MutatingWebhook) {
+			webhook.ClientConfig.URL = ptr.To(change(*webhook.ClientConfig.URL))
+		})
 	}
 	const nowhere = "/nowhere"
 	ask(func(url string) string { return url + nowhere })
@@ -202,7 +188,7 @@ func TestV1alpha1WriteFailsWithoutAdmission(t *testing.T) {
 	create(t, newFullObject(namespace))
 	replace := func() error {
 		return harness.RetryOnConflict(func() error {
-			object := manifest(t, "v1alpha1", namespace, "web", "{port: 8000, replicas: 4}")
+			object := specManifest(t, "v1alpha1", namespace, "web", "{port: 8000, replicas: 4}")
 			object.SetResourceVersion(readV1alpha2(t, namespace, "web").ResourceVersion)
 			return suite.admin.Update(t.Context(), object)
 		})

@@ -257,8 +257,7 @@ expose:
 func TestRequestsForTheVerdict(t *testing.T) {
 	namespace := newNamespace(t)
 	audited := len(audit(t))
-	object := newInstance(namespace, "web")
-	create(t, object)
+	object := createWeb(t, namespace, nil)
 	waitForChildren(t, namespace, "web")
 	dryRuns := func() int {
 		n := 0

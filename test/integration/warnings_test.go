@@ -43,7 +43,5 @@ func warningClient(t *testing.T, warnings rest.WarningHandler) client.Client {
 	t.Helper()
 	config := rest.CopyConfig(suite.config)
 	config.WarningHandler = warnings
-	out, err := client.New(config, client.Options{Scheme: operatormanager.NewScheme()})
-	must(t, err)
-	return out
+	return must1(client.New(config, client.Options{Scheme: operatormanager.NewScheme()}))(t)
 }

@@ -6,12 +6,10 @@ package migration
 
 import (
 	"context"
-	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"sync"
 	"testing"
 	"time"
 
@@ -27,6 +25,7 @@ import (
 	"github.com/example/nginx-operator/internal/operatormanager"
 	"github.com/example/nginx-operator/test/harness"
 	"github.com/example/nginx-operator/test/harness/apiserver"
+	"github.com/example/nginx-operator/test/harness/repeat"
 )
 
 const (
@@ -172,21 +171,12 @@ func (m *migration) busy(t *testing.T) (stop func()) {
 	object := newInstance(busyNamespace, "busy")
 	object.Spec.Paused = true
 	harness.Must(t, client.IgnoreAlreadyExists(m.admin.Create(t.Context(), object)))
-	ctx, cancel := context.WithCancel(t.Context())
-	var done sync.WaitGroup
-	done.Go(func() {
-		for i := 0; ctx.Err() == nil; i++ {
-			labels := map[string]string{"written": strconv.Itoa(i)}
-			patch := harness.Must1(json.Marshal(map[string]any{"metadata": map[string]any{"labels": labels}}))(t)
-			// The write may fail while the test disables the conversion.
-			_ = m.admin.Patch(ctx, newInstance(busyNamespace, "busy"), client.RawPatch(types.MergePatchType, patch))
-			select {
-			case <-ctx.Done():
-			case <-time.After(200 * time.Millisecond):
-			}
-		}
+	calls := repeat.Start(t.Context(), 200*time.Millisecond, func(ctx context.Context, i int) error {
+		patch := fmt.Appendf(nil, `{"metadata":{"labels":{"written":"%d"}}}`, i)
+		// The write may fail while the test disables the conversion.
+		return m.admin.Patch(ctx, newInstance(busyNamespace, "busy"), client.RawPatch(types.MergePatchType, patch))
 	})
-	stop = func() { cancel(); done.Wait() }
+	stop = func() { calls.Stop() }
 	t.Cleanup(stop)
 	return stop
 }

@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -27,6 +26,7 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/test/harness"
 	"github.com/example/nginx-operator/test/harness/apiserver"
+	"github.com/example/nginx-operator/test/harness/repeat"
 )
 
 const (
@@ -126,29 +126,20 @@ func (m *migration) atSteadyState(t *testing.T) {
 // checks the objects.
 func (m *migration) createMeanwhile(t *testing.T) (look func(*testing.T)) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	var done sync.WaitGroup
-	var failed error
-	n, spec := 0, harness.FullSpec()
+	spec := harness.FullSpec()
 	spec.Paused = true
-	done.Go(func() {
-		for ; ctx.Err() == nil; n++ {
-			old, modern := newObject(busyNamespace, fmt.Sprintf("old-%d", n)), newInstance(busyNamespace, fmt.Sprintf("new-%d", n))
-			old.Spec.Port, old.Spec.Replicas = ptr.To[int32](9000), ptr.To[int32](0)
-			modern.Spec = spec
-			failed = errors.Join(failed, m.admin.Create(t.Context(), old), m.admin.Create(t.Context(), modern))
-			select {
-			case <-ctx.Done():
-			case <-time.After(500 * time.Millisecond):
-			}
-		}
+	calls := repeat.Start(t.Context(), 500*time.Millisecond, func(ctx context.Context, n int) error {
+		old, modern := newObject(busyNamespace, fmt.Sprintf("old-%d", n)), newInstance(busyNamespace, fmt.Sprintf("new-%d", n))
+		old.Spec.Port, old.Spec.Replicas = ptr.To[int32](9000), ptr.To[int32](0)
+		modern.Spec = spec
+		return errors.Join(m.admin.Create(ctx, old), m.admin.Create(ctx, modern))
 	})
-	t.Cleanup(func() { cancel(); done.Wait() })
+	t.Cleanup(func() { calls.Stop() })
 	return func(t *testing.T) {
 		t.Helper()
-		cancel()
-		done.Wait()
-		harness.Must(t, failed)
+		counts := calls.Stop()
+		harness.Must(t, counts.First)
+		n := counts.Total
 		t.Logf("%d objects were created meanwhile", 2*n)
 		harness.Must(t, m.allStored(t, "v1alpha2"))
 		for i := range n {
