@@ -101,10 +101,12 @@ func due(all []part, rows []row, history []string, changed map[string]bool) (out
 	return out
 }
 
-func git(args ...string) (string, error) {
-	out, err := exec.Command("git", args...).Output() //nolint:gosec // arguments of this program
+func git(args ...string) (string, error) { return output("git", args...) }
+
+func output(name string, args ...string) (string, error) {
+	out, err := exec.Command(name, args...).Output() //nolint:gosec // arguments of this program
 	if err != nil {
-		return "", fmt.Errorf("git %s: %w", args[0], err)
+		return "", fmt.Errorf("%s %s: %w", name, args[0], err)
 	}
 	return string(out), nil
 }

@@ -82,9 +82,11 @@ func TestRecord(t *testing.T) {
 	const commit = "; git add -A; git -c user.name=x -c user.email=x@example.com commit -qm x"
 	shell(t, `git init -q; mkdir -p api test/x docs/reference dist; printf 'dist\nreport\n' > .gitignore; echo [] > `+rowsFile+`
 echo "`+strings.ReplaceAll(begin+end, "`", "\\`")+`" > `+page+`
-printf 'func TestA(t *testing.T) {\nfunc TestB(t *testing.T) {\nfunc TestMain(m *testing.M) {\n' > test/x/x_test.go
+echo 'module `+strings.TrimSuffix(module, "/")+`' > go.mod
+printf 'package x\nfunc TestA(t *testing.T) {}\nfunc TestB(t *testing.T) {}\nfunc TestMain(m *testing.M) {}\n' > test/x/x_test.go
+printf '//go:build !y\npackage x\nfunc TestD(t *testing.T) {}\n' > test/x/without_y_test.go
 printf 'x:\n\techo >> dist/runs; cp report dist/x.json\ny:\n' > Makefile`+commit)
-	all := []part{{name: "x", listed: true, steps: []step{{make: "x", files: []string{"test/x/*_test.go"}}, {make: "y"}}}}
+	all := []part{{name: "x", listed: true, steps: []step{{make: "x", packages: []string{"./test/x"}, tag: "y"}, {make: "y"}}}}
 	nightly := func(name, want string) {
 		t.Helper()
 		words := strings.Fields(name)
@@ -143,7 +145,7 @@ printf 'x:\n\techo >> dist/runs; cp report dist/x.json\ny:\n' > Makefile`+commit
 	shell(t, "true"+commit)
 	isDue(true)
 	nightly("release-check", "part x ran on other code, that of commit "+want.Commit)
-	shell(t, "git rm -q api/types.go; echo 'func TestC(t *testing.T) {' >> test/x/x_test.go"+commit)
+	shell(t, "git rm -q api/types.go; echo 'func TestC(t *testing.T) {}' >> test/x/x_test.go"+commit)
 	isDue(false)
 	nightly("release-check", "[test/x TestC] did not run")
 	for name, edit := range map[string]string{"new": `s/1.30.6/1.31.0/; s/: "2/: "3/`, "old": `s/1.30.6/1.29.0/; s/: "2/: "1/`} {

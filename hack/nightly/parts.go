@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path"
+	"path/filepath"
 	"regexp"
 	"strings"
 )
@@ -23,25 +23,25 @@ type part struct {
 // step is a call of make. Targets that run tests write reports to dist.
 type step struct {
 	make string
-	// files are git's patterns of the files with the tests of the reports. only selects one of them.
-	files []string
-	only  string
-	// e2e is a part of test/e2e, and replaces files. A step with neither has no report.
+	// packages have the tests of the reports, with a build tag. only selects one of the tests.
+	packages  []string
+	tag, only string
+	// e2e is a part of test/e2e, and replaces packages. A step with neither has no report.
 	e2e string
 }
 
 func e2e(part string) step { return step{make: "nightly-e2e E2E_PART=" + part, e2e: part} }
 
-const integration = "test/integration/*_test.go"
+var onAPIServers = []string{"./test/integration/...", "./examples/test/integration"}
 
 var parts = []part{
 	{name: "apiserver", listed: true, steps: []step{
-		{make: "apiserver-oldest", files: []string{"examples/" + integration, integration, ":!*/matrix_*_test.go"}},
-		{make: "apiserver-newest", files: []string{"examples/" + integration, integration}},
+		{make: "apiserver-oldest", packages: onAPIServers},
+		{make: "apiserver-newest", packages: onAPIServers, tag: "matrix"},
 	}},
 	{name: "simulation", steps: []step{
-		{make: "simulate DURATION=20m", files: []string{"test/simulation/*_test.go"}, only: "TestSeeds"},
-		{make: "simulate-rows", files: []string{"test/simulation/rows/*_test.go"}, only: "TestSeedsFindEachRow"},
+		{make: "simulate DURATION=20m", packages: []string{"./test/simulation"}, only: "TestSeeds"},
+		{make: "simulate-rows", packages: []string{"./test/simulation/rows"}, tag: "rows", only: "TestSeedsFindEachRow"},
 	}},
 	{name: "upgrades", steps: []step{e2e("upgrades")}},
 	{name: "subscription", steps: []step{e2e("subscription"), {make: "start-arm64"}}},
@@ -49,12 +49,12 @@ var parts = []part{
 	{name: "examples", listed: true, steps: []step{e2e("examples")}},
 	{name: "olm-v1", steps: []step{e2e("olm-v1")}},
 	{name: "oldest-cluster", steps: []step{e2e("oldest-cluster")}},
-	{name: "hostile", steps: []step{{make: "bench-hostile", files: []string{"test/bench/*_test.go"}, only: "TestHostile"}}},
+	{name: "hostile", steps: []step{{make: "bench-hostile", packages: []string{"./test/bench"}, tag: "bench", only: "TestHostile"}}},
 	{name: "seeds", weekly: true, steps: []step{
-		{make: "simulate DURATION=1h", files: []string{"test/simulation/*_test.go"}, only: "TestSeeds"},
+		{make: "simulate DURATION=1h", packages: []string{"./test/simulation"}, only: "TestSeeds"},
 	}},
 	{name: "growth", weekly: true, steps: []step{
-		{make: "bench-growth BENCH_PAGE=", files: []string{"test/bench/*_test.go"}, only: "TestGrowth"},
+		{make: "bench-growth BENCH_PAGE=", packages: []string{"./test/bench"}, tag: "bench", only: "TestGrowth"},
 	}},
 }
 
@@ -74,7 +74,10 @@ func (p part) want() (map[string][]string, error) {
 	return out, nil
 }
 
-var testName = regexp.MustCompile(`\bTest\w+`)
+var (
+	testName     = regexp.MustCompile(`\bTest\w+`)
+	testFunction = regexp.MustCompile(`(?m)^func (Test\w+)\(\w+ \*testing\.T\)`)
+)
 
 func (s step) want() (out []string, err error) {
 	if s.e2e != "" {
@@ -86,14 +89,21 @@ func (s step) want() (out []string, err error) {
 		}
 		return out, err
 	}
-	if s.files == nil {
+	if s.packages == nil {
 		return []string{s.make}, nil
 	}
-	found, err := git(append([]string{"grep", "-E", `^func Test\w+\(\w+ \*testing\.T\)`, "--"}, s.files...)...)
-	for line := range strings.Lines(found) {
-		file, function, _ := strings.Cut(line, ":")
-		if name := testName.FindString(function); s.only == "" || s.only == name {
-			out = append(out, path.Dir(file)+" "+name)
+	const format = `{{range .TestGoFiles}}{{$.Dir}}/{{.}}{{"\n"}}{{end}}`
+	files, err := output("go", append([]string{"list", "-tags=" + s.tag, "-f", format}, s.packages...)...)
+	here, errHere := os.Getwd()
+	err = errors.Join(err, errHere)
+	for file := range strings.FieldsSeq(files) {
+		text, errRead := os.ReadFile(file) //nolint:gosec // a test of this repository
+		dir, errRel := filepath.Rel(here, filepath.Dir(file))
+		err = errors.Join(err, errRead, errRel)
+		for _, match := range testFunction.FindAllStringSubmatch(string(text), -1) {
+			if s.only == "" || s.only == match[1] {
+				out = append(out, filepath.ToSlash(dir)+" "+match[1])
+			}
 		}
 	}
 	return out, err
