@@ -218,7 +218,7 @@ bench-growth: $(API_SERVER) bin/gotestsum ## Measure processor time and memory u
 	BENCH_PAGE=$(BENCH_PAGE) $(ON_API_SERVER) $(VERBOSE) -tags=bench -timeout=60m -run='^TestGrowth$$' ./test/bench
 bench-cluster: demo-olm bin/kwok ## Measure the cost of an object on the local cluster with OLM, and write the table of docs/performance.md.
 	BENCH_PAGE=$(CURDIR)/docs/performance.md $(IN_CLUSTER) go test -tags=bench -v -count=1 -timeout=60m -run=OnCluster ./test/bench
-soak: bin/kube-apiserver bin/etcd ## Run the operator for hours, and check that its memory and goroutines do not grow.
+soak: bin/kube-apiserver bin/etcd bin/kubectl ## Run the operator for hours, and check that its memory and goroutines do not grow.
 	$(ON_API_SERVER) go test -tags=soak -v -count=1 -timeout=24h -run=Soak ./test/bench
 
 ##@ Delivery
