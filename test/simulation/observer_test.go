@@ -2,12 +2,10 @@ package simulation
 
 import (
 	"fmt"
-	"strconv"
 	"time"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/test/simulation/check"
 	"github.com/example/nginx-operator/test/simulation/storage"
 	"github.com/example/nginx-operator/test/simulation/world"
@@ -83,7 +81,9 @@ func fresh(from *world.World) *check.State {
 	w := world.New(from.Release, 0)
 	for _, of := range []*storage.Resource{storage.ConfigMaps, storage.Secrets} {
 		for _, found := range from.Store.List(of, world.Namespace) {
-			if input := inputOf(found); input != nil {
+			input := (&unstructured.Unstructured{Object: found.Object}).DeepCopy()
+			if len(input.GetOwnerReferences()) == 0 {
+				input.SetResourceVersion("")
 				w.Must(w.Create(input))
 			}
 		}
@@ -98,36 +98,4 @@ func fresh(from *world.World) *check.State {
 	defer w.Stop()
 	w.Run(settleTime)
 	return w.State()
-}
-
-// inputOf returns a copy of a user's ConfigMap or Secret, or nil for any other object.
-func inputOf(found *storage.Version) client.Object {
-	out := world.Input(found)
-	if out == nil || len(out.GetOwnerReferences()) > 0 {
-		return nil
-	}
-	out.SetResourceVersion("")
-	out.SetUID("")
-	out.SetManagedFields(nil)
-	return out
-}
-
-// note records the states and transitions in the statuses of all instances.
-func note(w *world.World, reached map[string]bool) {
-	last := map[string]string{}
-	for _, version := range w.Store.Since(0) {
-		if version.Resource != storage.NginxOperators {
-			continue
-		}
-		instance := &v1alpha2.NginxOperator{}
-		version.As(instance)
-		text := strconv.Itoa(len(instance.Status.BlockedBy))
-		for _, condition := range instance.Status.Conditions {
-			text += " " + condition.Type + "=" + string(condition.Status) + ":" + condition.Reason
-		}
-		if before := last[version.Name]; before != text {
-			reached[text], reached[before+" > "+text] = true, true
-			last[version.Name] = text
-		}
-	}
 }

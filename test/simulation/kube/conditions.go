@@ -17,7 +17,7 @@ func conditionOf(d *appsv1.Deployment, kind appsv1.DeploymentConditionType) *app
 	return nil
 }
 
-// deploymentConditions returns Available, Progressing, and, if Pods are refused, ReplicaFailure.
+// deploymentConditions returns Available and Progressing.
 func (k *Kube) deploymentConditions(
 	d *appsv1.Deployment, status *appsv1.DeploymentStatus, newest *appsv1.ReplicaSet,
 ) []appsv1.DeploymentCondition {
@@ -28,17 +28,7 @@ func (k *Kube) deploymentConditions(
 	if status.AvailableReplicas >= *d.Spec.Replicas-unavailable {
 		available.Status, available.Reason = corev1.ConditionTrue, "MinimumReplicasAvailable"
 	}
-	out := []appsv1.DeploymentCondition{k.stamped(d, available, false), k.progressing(d, status, newest)}
-	if newest != nil {
-		for _, condition := range newest.Status.Conditions {
-			if condition.Type == appsv1.ReplicaSetReplicaFailure {
-				out = append(out, k.stamped(d, appsv1.DeploymentCondition{
-					Type: appsv1.DeploymentReplicaFailure, Status: condition.Status, Reason: condition.Reason, Message: condition.Message,
-				}, false))
-			}
-		}
-	}
-	return out
+	return []appsv1.DeploymentCondition{k.stamped(d, available, false), k.progressing(d, status, newest)}
 }
 
 // progressing returns the Progressing condition. Its update time is the time of the last progress,
@@ -58,11 +48,8 @@ func (k *Kube) progressing(d *appsv1.Deployment, status *appsv1.DeploymentStatus
 	case newest != nil && complete:
 		out.Reason, out.Message = "NewReplicaSetAvailable", fmt.Sprintf("ReplicaSet %q has successfully progressed.", newest.Name)
 		return k.stamped(d, out, false)
-	case newest == nil || before == nil || before.Status == corev1.ConditionUnknown ||
+	case progressed || newest == nil || before == nil || before.Status == corev1.ConditionUnknown ||
 		before.Message != updating(newest) && before.Message != late(newest):
-		out.Reason, out.Message = "ReplicaSetUpdated", updating(newest)
-		return k.stamped(d, out, true)
-	case progressed:
 		out.Reason, out.Message = "ReplicaSetUpdated", updating(newest)
 		return k.stamped(d, out, true)
 	}

@@ -23,9 +23,7 @@ import (
 const annotationRevision = "deployment.kubernetes.io/revision"
 
 // deployment reconciles the ReplicaSets of a Deployment with its template and replicas.
-func (k *Kube) deployment(found *storage.Version) {
-	d := &appsv1.Deployment{}
-	found.As(d)
+func (k *Kube) deployment(d *appsv1.Deployment) {
 	if d.DeletionTimestamp != nil {
 		return
 	}
@@ -55,12 +53,7 @@ func (k *Kube) deployment(found *storage.Version) {
 }
 
 func (k *Kube) replicaSets(d *appsv1.Deployment) []*appsv1.ReplicaSet {
-	var out []*appsv1.ReplicaSet
-	for _, found := range k.controlled(storage.ReplicaSets, d) {
-		rs := &appsv1.ReplicaSet{}
-		found.As(rs)
-		out = append(out, rs)
-	}
+	out := controlled[appsv1.ReplicaSet](k, storage.ReplicaSets, d)
 	slices.SortFunc(out, func(a, b *appsv1.ReplicaSet) int { return cmp.Compare(revisionOf(a), revisionOf(b)) })
 	return out
 }
@@ -188,14 +181,10 @@ func (k *Kube) setReplicas(rs *appsv1.ReplicaSet, number int32) {
 	if *rs.Spec.Replicas != number {
 		rs.Spec.Replicas = ptr.To(number)
 		k.write(storage.ReplicaSets, rs, "")
-		k.reload(rs)
-	}
-}
-
-func (k *Kube) reload(rs *appsv1.ReplicaSet) {
-	if found := k.Store.Get(storage.Key{Resource: storage.ReplicaSets, Namespace: rs.Namespace, Name: rs.Name}); found != nil {
-		*rs = appsv1.ReplicaSet{}
-		found.As(rs)
+		// roll may write it again, which needs the new resource version.
+		if found := k.Store.Get(keyOf(storage.ReplicaSets, rs)); found != nil {
+			*rs = *storage.As[appsv1.ReplicaSet](found)
+		}
 	}
 }
 

@@ -9,14 +9,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/test/simulation/storage"
 )
-
-// manager is the field manager of all controllers.
-const manager = "kube-controller-manager"
 
 // startTime is the time until a container is ready. endTime is the time until it has ended.
 const (
@@ -32,8 +28,6 @@ type Faults struct {
 	Crashes func(*corev1.Pod) bool
 	// Unschedulable is true if no node accepts new Pods.
 	Unschedulable bool
-	// Refused is the reason why no Pod can be created, or "".
-	Refused string
 	// ConfigError is the error that the kubelet reports for containers that it starts, or "".
 	ConfigError string
 }
@@ -42,9 +36,6 @@ type Faults struct {
 type Kube struct {
 	Store  *storage.Store
 	Faults Faults
-	// Load is the number of replicas that an autoscaler wants, by the namespace and name of the
-	// Deployment.
-	Load map[client.ObjectKey]int32
 
 	seen int64
 	next time.Time
@@ -54,9 +45,7 @@ type Kube struct {
 }
 
 // New returns a cluster on a storage.
-func New(store *storage.Store) *Kube {
-	return &Kube{Store: store, Load: map[client.ObjectKey]int32{}}
-}
+func New(store *storage.Store) *Kube { return &Kube{Store: store} }
 
 // Changed makes the next Tick process all objects. Call it after a change of the faults.
 func (k *Kube) Changed() { k.seen = 0 }
@@ -78,27 +67,24 @@ func (k *Kube) Tick() bool {
 	before := k.Store.Revision()
 	k.wait = time.Time{}
 	k.Store.GarbageCollect()
-	for _, found := range k.Store.List(storage.Autoscalers, "") {
-		k.scale(found)
-	}
-	for _, found := range k.Store.List(storage.Deployments, "") {
-		k.deployment(found)
-	}
-	for _, found := range k.Store.List(storage.ReplicaSets, "") {
-		k.replicaSet(found)
-	}
-	for _, found := range k.Store.List(storage.Pods, "") {
-		k.pod(found)
-	}
-	for _, found := range k.Store.List(storage.Services, "") {
-		k.endpoints(found)
-	}
+	each(k, storage.Autoscalers, k.scale)
+	each(k, storage.Deployments, k.deployment)
+	each(k, storage.ReplicaSets, k.replicaSet)
+	each(k, storage.Pods, k.pod)
+	each(k, storage.Services, k.endpoints)
 	k.seen, k.next = k.Store.Revision(), k.wait
 	if k.seen != before {
 		k.seen = 0 // another controller may have to process the changes
 		return true
 	}
 	return false
+}
+
+// each calls work for each object of a kind that existed at the start.
+func each[T any, P storage.Typed[T]](k *Kube, of *storage.Resource, work func(P)) {
+	for _, found := range k.Store.List(of, "") {
+		work(storage.As[T, P](found))
+	}
 }
 
 // after makes Tick run again at a time.
@@ -109,35 +95,36 @@ func (k *Kube) after(at time.Time) {
 }
 
 // controlled returns the objects of a kind that an object controls.
-func (k *Kube) controlled(of *storage.Resource, owner client.Object) []*storage.Version {
-	var out []*storage.Version
+func controlled[T any, P storage.Typed[T]](k *Kube, of *storage.Resource, owner client.Object) []P {
+	var out []P
 	for _, found := range k.Store.List(of, owner.GetNamespace()) {
-		if metav1.IsControlledBy(&unstructured.Unstructured{Object: found.Object}, owner) {
-			out = append(out, found)
+		if metav1.IsControlledBy(found.Meta(), owner) {
+			out = append(out, storage.As[T, P](found))
 		}
 	}
 	return out
 }
 
+func keyOf(of *storage.Resource, object client.Object) storage.Key {
+	return storage.Key{Resource: of, Namespace: object.GetNamespace(), Name: object.GetName()}
+}
+
 // write stores a changed object or its subresource.
 func (k *Kube) write(of *storage.Resource, object client.Object, subresource string) {
-	key := storage.Key{Resource: of, Namespace: object.GetNamespace(), Name: object.GetName()}
-	_, err := k.Store.Update(key, storage.ToMap(object), storage.Options{Manager: manager, Subresource: subresource})
+	_, err := k.Store.Update(keyOf(of, object), storage.ToMap(object), subresource)
 	if err != nil && !apierrors.IsNotFound(err) {
 		panic(err) // the controllers of the model read and write in one step
 	}
 }
 
 func (k *Kube) create(of *storage.Resource, object client.Object) {
-	key := storage.Key{Resource: of, Namespace: object.GetNamespace(), Name: object.GetName()}
-	if _, err := k.Store.Create(key, storage.ToMap(object), storage.Options{Manager: manager}); err != nil && !apierrors.IsAlreadyExists(err) {
+	if _, err := k.Store.Create(keyOf(of, object), storage.ToMap(object)); err != nil && !apierrors.IsAlreadyExists(err) {
 		panic(err)
 	}
 }
 
 func (k *Kube) remove(of *storage.Resource, object client.Object, now bool) {
-	key := storage.Key{Resource: of, Namespace: object.GetNamespace(), Name: object.GetName()}
-	if _, err := k.Store.Delete(key, storage.DeleteOptions{Now: now}); err != nil && !apierrors.IsNotFound(err) {
+	if _, err := k.Store.Delete(keyOf(of, object), storage.DeleteOptions{Now: now}); err != nil && !apierrors.IsNotFound(err) {
 		panic(err)
 	}
 }

@@ -14,31 +14,22 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/test/simulation/storage"
 )
 
-// scale replaces the HorizontalPodAutoscaler controller: it scales a Deployment to the load, within
-// the bounds.
-func (k *Kube) scale(found *storage.Version) {
-	hpa := &autoscalingv2.HorizontalPodAutoscaler{}
-	found.As(hpa)
+// scale replaces the HorizontalPodAutoscaler controller: it scales a Deployment to the bounds.
+func (k *Kube) scale(hpa *autoscalingv2.HorizontalPodAutoscaler) {
 	key := storage.Key{Resource: storage.Deployments, Namespace: hpa.Namespace, Name: hpa.Spec.ScaleTargetRef.Name}
 	target := k.Store.Get(key)
 	if target == nil || hpa.DeletionTimestamp != nil {
 		return
 	}
-	d := &appsv1.Deployment{}
-	target.As(d)
+	d := storage.As[appsv1.Deployment](target)
 	if *d.Spec.Replicas == 0 {
 		return // an autoscaler does not change a Deployment that is scaled to zero
 	}
-	want := *d.Spec.Replicas
-	if load, found := k.Load[client.ObjectKeyFromObject(d)]; found {
-		want = load
-	}
-	want = min(max(want, ptr.Deref(hpa.Spec.MinReplicas, 1)), hpa.Spec.MaxReplicas)
+	want := min(max(*d.Spec.Replicas, ptr.Deref(hpa.Spec.MinReplicas, 1)), hpa.Spec.MaxReplicas)
 	if want != *d.Spec.Replicas {
 		d.Spec.Replicas = ptr.To(want)
 		k.write(storage.Deployments, d, "scale")
@@ -49,24 +40,20 @@ func (k *Kube) scale(found *storage.Version) {
 const endpointSliceController = "endpointslice-controller.k8s.io"
 
 // endpoints maintains one EndpointSlice of a Service for each set of port numbers of its Pods.
-func (k *Kube) endpoints(found *storage.Version) {
-	service := &corev1.Service{}
-	found.As(service)
+func (k *Kube) endpoints(service *corev1.Service) {
 	if len(service.Spec.Selector) == 0 || service.DeletionTimestamp != nil {
 		return
 	}
 	want := map[string]*discoveryv1.EndpointSlice{}
 	selector := labels.SelectorFromSet(service.Spec.Selector)
 	for _, one := range k.Store.List(storage.Pods, service.Namespace) {
-		pod := &corev1.Pod{}
-		one.As(pod)
+		pod := storage.As[corev1.Pod](one)
 		if selector.Matches(labels.Set(pod.Labels)) && pod.Spec.NodeName != "" {
 			k.addEndpoint(want, service, pod)
 		}
 	}
 	for _, one := range k.Store.List(storage.EndpointSlices, service.Namespace) {
-		live := &discoveryv1.EndpointSlice{}
-		one.As(live)
+		live := storage.As[discoveryv1.EndpointSlice](one)
 		if live.Labels[discoveryv1.LabelServiceName] != service.Name || live.Labels[discoveryv1.LabelManagedBy] != endpointSliceController {
 			continue
 		}

@@ -17,47 +17,31 @@ import (
 )
 
 // replicaSet creates and deletes the Pods of a ReplicaSet.
-func (k *Kube) replicaSet(found *storage.Version) {
-	rs := &appsv1.ReplicaSet{}
-	found.As(rs)
+func (k *Kube) replicaSet(rs *appsv1.ReplicaSet) {
 	if rs.DeletionTimestamp != nil {
 		return
 	}
-	var pods []*corev1.Pod
-	for _, one := range k.controlled(storage.Pods, rs) {
-		pod := &corev1.Pod{}
-		one.As(pod)
-		if pod.DeletionTimestamp == nil && pod.Status.Phase != corev1.PodFailed {
-			pods = append(pods, pod)
-		}
-	}
+	pods := slices.DeleteFunc(controlled[corev1.Pod](k, storage.Pods, rs), func(pod *corev1.Pod) bool {
+		return pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodFailed
+	})
 	// Pods that are not ready are deleted first, then the youngest.
 	slices.SortStableFunc(pods, func(a, b *corev1.Pod) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), a.CreationTimestamp.Compare(b.CreationTimestamp.Time))
 	})
 	want := int(*rs.Spec.Replicas)
-	refused := ""
 	for range want - len(pods) {
-		if refused = k.Faults.Refused; refused != "" {
-			break
-		}
 		pods = append(pods, k.newPod(rs))
 	}
-	for _, pod := range pods[min(want, len(pods)):] {
+	for _, pod := range pods[want:] {
 		k.remove(storage.Pods, pod, false)
 	}
-	pods = pods[:min(want, len(pods))]
+	pods = pods[:want]
 	status := appsv1.ReplicaSetStatus{ObservedGeneration: rs.Generation, Replicas: int32(len(pods))} //nolint:gosec // a few
 	for _, pod := range pods {
 		if rank(pod) == 0 {
 			status.ReadyReplicas++
 			status.AvailableReplicas++
 		}
-	}
-	if refused != "" {
-		status.Conditions = []appsv1.ReplicaSetCondition{{
-			Type: appsv1.ReplicaSetReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate", Message: refused,
-		}}
 	}
 	if !equality.Semantic.DeepEqual(rs.Status, status) {
 		rs.Status = status
@@ -86,9 +70,7 @@ func (k *Kube) newPod(rs *appsv1.ReplicaSet) *corev1.Pod {
 }
 
 // pod replaces the scheduler and a kubelet.
-func (k *Kube) pod(found *storage.Version) {
-	pod := &corev1.Pod{}
-	found.As(pod)
+func (k *Kube) pod(pod *corev1.Pod) {
 	now := k.Store.Now()
 	if pod.DeletionTimestamp != nil {
 		asked := pod.DeletionTimestamp.Add(-time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second)

@@ -13,7 +13,7 @@ import (
 )
 
 // Patch applies a patch to an object or its subresource.
-func (s *Store) Patch(key Key, kind types.PatchType, patch []byte, options Options) (*Version, error) {
+func (s *Store) Patch(key Key, kind types.PatchType, patch []byte, subresource string) (*Version, error) {
 	live := s.live[key]
 	if live == nil {
 		return nil, apierrors.NewNotFound(key.Resource.GroupResource(), key.Name)
@@ -22,10 +22,10 @@ func (s *Store) Patch(key Key, kind types.PatchType, patch []byte, options Optio
 	if err != nil {
 		return nil, err
 	}
-	if options.Subresource == "scale" {
+	if subresource == "scale" {
 		return nil, apierrors.NewBadRequest("the model scales by Update")
 	}
-	return s.replace(live, decode(patched), options)
+	return s.replace(live, decode(patched), subresource)
 }
 
 func patchOf(key Key, kind types.PatchType, live, patch []byte) ([]byte, error) {

@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/utils/ptr"
 )
 
@@ -28,9 +30,9 @@ type Request struct {
 	// models an API server that lags.
 	View int64
 
-	contentType string
-	metadata    bool
-	http        *http.Request
+	// metadata is true if the client requests only the metadata of objects.
+	metadata bool
+	http     *http.Request
 }
 
 func (r *Request) String() string {
@@ -44,63 +46,33 @@ func (r *Request) String() string {
 // IsWrite reports whether the request changes the storage.
 func (r *Request) IsWrite() bool { return r.Verb != "get" && r.Verb != "list" && r.Verb != "watch" }
 
+// requestInfos parses paths and methods like the API server.
+var requestInfos = &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
+
 // NewRequest parses an HTTP request.
 func NewRequest(from *http.Request) (*Request, error) {
-	out := &Request{Query: from.URL.Query(), http: from, contentType: from.Header.Get("Content-Type")}
-	out.metadata = strings.Contains(from.Header.Get("Accept"), "as=PartialObjectMetadata")
-	if from.Body != nil {
-		body, err := io.ReadAll(from.Body)
-		if err != nil {
-			return nil, err
-		}
-		out.Body = body
-	}
-	if err := out.locate(strings.Split(strings.Trim(from.URL.Path, "/"), "/")); err != nil {
+	info, err := requestInfos.NewRequestInfo(from)
+	if err != nil {
 		return nil, err
 	}
-	single := out.Name != ""
-	switch from.Method {
-	case http.MethodGet:
-		out.Verb = map[bool]string{true: "get", false: "list"}[single]
-		if out.Query.Get("watch") == "true" || out.Query.Get("watch") == "1" {
-			out.Verb = "watch"
-		}
-	case http.MethodPost:
-		out.Verb = "create"
-	case http.MethodPut:
-		out.Verb = "update"
-	case http.MethodPatch:
-		out.Verb = "patch"
-	case http.MethodDelete:
-		out.Verb = "delete"
+	of := find(info.APIGroup, info.APIVersion, info.Resource)
+	if of == nil {
+		return nil, fmt.Errorf("the model does not serve %s", from.URL.Path)
 	}
-	return out, nil
-}
-
-// locate sets the kind, the object, and the subresource of a path.
-func (r *Request) locate(path []string) error {
-	group, version, rest := "", "v1", path
-	switch {
-	case len(path) > 2 && path[0] == "api":
-		rest = path[2:]
-	case len(path) > 3 && path[0] == "apis":
-		group, version, rest = path[1], path[2], path[3:]
-	default:
-		return fmt.Errorf("the model does not serve /%s", strings.Join(path, "/"))
+	out := &Request{
+		Verb: info.Verb, Key: Key{of, info.Namespace, info.Name}, Subresource: info.Subresource, Query: from.URL.Query(),
+		metadata: strings.Contains(from.Header.Get("Accept"), "as=PartialObjectMetadata"), http: from,
 	}
-	if rest[0] == "namespaces" && len(rest) > 2 {
-		r.Namespace, rest = rest[1], rest[2:]
+	if of.Cluster {
+		out.Namespace = "" // for a Namespace, this is its name
 	}
-	if r.Resource = find(group, version, rest[0]); r.Resource == nil {
-		return fmt.Errorf("the model does not serve /%s", strings.Join(path, "/"))
+	if out.Verb == "list" || out.Verb == "watch" {
+		out.Name = "" // this is from the field selector, which matches evaluates
 	}
-	if len(rest) > 1 {
-		r.Name = rest[1]
+	if from.Body != nil {
+		out.Body, err = io.ReadAll(from.Body)
 	}
-	if len(rest) > 2 {
-		r.Subresource = rest[2]
-	}
-	return nil
+	return out, err
 }
 
 // Serve executes a request.
@@ -125,7 +97,7 @@ func (s *Store) Serve(r *Request) *http.Response {
 		return answer(http.StatusOK, encode(metav1.Status{
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess,
 			Details: &metav1.StatusDetails{
-				Name: r.Name, Group: r.Resource.Group, Kind: r.Resource.Resource, UID: version.UID(),
+				Name: r.Name, Group: r.Resource.Group, Kind: r.Resource.Resource, UID: version.Meta().GetUID(),
 			},
 		}))
 	}
@@ -133,21 +105,17 @@ func (s *Store) Serve(r *Request) *http.Response {
 }
 
 func (s *Store) write(r *Request) (*Version, error) {
-	options := Options{Manager: r.Query.Get("fieldManager"), Subresource: r.Subresource}
-	if options.Manager == "" {
-		options.Manager = "unknown"
-	}
 	switch r.Verb {
 	case "create":
 		object := decode(r.Body)
 		metadata, _ := object["metadata"].(map[string]any)
 		r.Name, _ = metadata["name"].(string)
-		return s.Create(r.Key, object, options)
+		return s.Create(r.Key, object)
 	case "update":
-		return s.Update(r.Key, decode(r.Body), options)
+		return s.Update(r.Key, decode(r.Body), r.Subresource)
 	case "patch":
-		kind, _, _ := strings.Cut(r.contentType, ";")
-		return s.Patch(r.Key, types.PatchType(kind), r.Body, options)
+		kind, _, _ := strings.Cut(r.http.Header.Get("Content-Type"), ";")
+		return s.Patch(r.Key, types.PatchType(kind), r.Body, r.Subresource)
 	}
 	asked := metav1.DeleteOptions{}
 	if len(r.Body) > 0 {
@@ -158,8 +126,7 @@ func (s *Store) write(r *Request) (*Version, error) {
 	only := ptr.Deref(asked.Preconditions, metav1.Preconditions{})
 	return s.Delete(r.Key, DeleteOptions{
 		UID: ptr.Deref(only.UID, ""), ResourceVersion: ptr.Deref(only.ResourceVersion, ""),
-		Now:    ptr.Deref(asked.GracePeriodSeconds, 1) == 0,
-		Orphan: ptr.Deref(asked.PropagationPolicy, metav1.DeletePropagationBackground) == metav1.DeletePropagationOrphan,
+		Now: ptr.Deref(asked.GracePeriodSeconds, 1) == 0,
 	})
 }
 

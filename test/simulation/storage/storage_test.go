@@ -1,104 +1,34 @@
 package storage
 
 import (
-	"slices"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-func newClient(t *testing.T) (*Store, client.Client) {
+// newStore returns a storage with a namespace, and a function that creates an object in it.
+func newStore(t *testing.T) (*Store, func(of *Resource, name string, object map[string]any) (*Version, error)) {
 	t.Helper()
 	store := New()
-	out, err := client.New(Config(Direct(store)), client.Options{Scheme: clientgoscheme.Scheme, Mapper: Mapper()})
-	if err != nil {
+	if _, err := store.Create(Key{Namespaces, "", "shop"}, map[string]any{}); err != nil {
 		t.Fatal(err)
 	}
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
-	if err := out.Create(t.Context(), namespace); err != nil {
-		t.Fatal(err)
-	}
-	return store, out
-}
-
-func configMap(name string) *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}, Data: map[string]string{"a": "1"}}
-}
-
-// TestResourceVersions verifies that a write without a change retains the resource version, and
-// that a write from an old version is a conflict.
-func TestResourceVersions(t *testing.T) {
-	_, api := newClient(t)
-	first := configMap("a")
-	if err := api.Create(t.Context(), first); err != nil {
-		t.Fatal(err)
-	}
-	same := first.DeepCopy()
-	if err := api.Update(t.Context(), same); err != nil || same.ResourceVersion != first.ResourceVersion {
-		t.Errorf("version %s, want %s; error %v", same.ResourceVersion, first.ResourceVersion, err)
-	}
-	changed := first.DeepCopy()
-	changed.Data["a"] = "2"
-	if err := api.Update(t.Context(), changed); err != nil || changed.ResourceVersion == first.ResourceVersion {
-		t.Errorf("version %s, error %v", changed.ResourceVersion, err)
-	}
-	first.Data["a"] = "3"
-	if err := api.Update(t.Context(), first); !apierrors.IsConflict(err) {
-		t.Errorf("error %v, want a conflict", err)
-	}
-	if err := api.Create(t.Context(), configMap("a")); !apierrors.IsAlreadyExists(err) {
-		t.Errorf("error %v, want that it exists", err)
-	}
-}
-
-// TestGarbageCollect verifies that dependents are deleted when their last owner is gone, including
-// the dependents of dependents.
-func TestGarbageCollect(t *testing.T) {
-	store, api := newClient(t)
-	owner := configMap("owner")
-	if err := api.Create(t.Context(), owner); err != nil {
-		t.Fatal(err)
-	}
-	owned := configMap("owned")
-	owned.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: owner.UID}}
-	if err := api.Create(t.Context(), owned); err != nil {
-		t.Fatal(err)
-	}
-	below := configMap("below")
-	below.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "owned", UID: owned.UID}}
-	if err := api.Create(t.Context(), below); err != nil {
-		t.Fatal(err)
-	}
-	if got := store.GarbageCollect(); len(got) != 0 {
-		t.Errorf("collected %v while the owner exists", got)
-	}
-	if err := api.Delete(t.Context(), owner); err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, key := range store.GarbageCollect() {
-		got = append(got, key.Name)
-	}
-	if !slices.Equal(got, []string{"owned", "below"}) {
-		t.Errorf("collected %v", got)
+	return store, func(of *Resource, name string, object map[string]any) (*Version, error) {
+		return store.Create(Key{of, "shop", name}, object)
 	}
 }
 
 // TestListAt verifies that a list at an earlier resource version has the objects of that time.
 func TestListAt(t *testing.T) {
-	store, api := newClient(t)
+	store, create := newStore(t)
 	for _, name := range []string{"a", "b"} {
-		if err := api.Create(t.Context(), configMap(name)); err != nil {
+		if _, err := create(ConfigMaps, name, map[string]any{}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	before := store.Revision()
-	if err := api.Delete(t.Context(), configMap("a")); err != nil {
+	if _, err := store.Delete(Key{ConfigMaps, "shop", "a"}, DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if got := len(store.ListAt(ConfigMaps, "shop", before)); got != 2 {
@@ -112,20 +42,16 @@ func TestListAt(t *testing.T) {
 // TestCustomResource verifies that writes of NginxOperators get the schema's defaults, and must
 // comply with its CEL rules.
 func TestCustomResource(t *testing.T) {
-	store, _ := newClient(t)
-	key := Key{NginxOperators, "shop", "web"}
-	object := func(spec map[string]any) map[string]any {
-		return map[string]any{"metadata": map[string]any{"name": "web"}, "spec": spec}
+	_, create := newStore(t)
+	for name, invalid := range map[string]map[string]any{
+		"replicas": {"replicas": int64(-1)},
+		"config":   {"config": map[string]any{"inline": "a", "configMapRef": map[string]any{"name": "b"}}},
+	} {
+		if _, err := create(NginxOperators, name, map[string]any{"spec": invalid}); !apierrors.IsInvalid(err) {
+			t.Errorf("%s: error %v, want that it is invalid", name, err)
+		}
 	}
-	_, err := store.Create(key, object(map[string]any{"replicas": int64(-1)}), Options{Manager: "user"})
-	if !apierrors.IsInvalid(err) {
-		t.Errorf("error %v, want that replicas are invalid", err)
-	}
-	both := map[string]any{"config": map[string]any{"inline": "a", "configMapRef": map[string]any{"name": "b"}}}
-	if _, err = store.Create(key, object(both), Options{Manager: "user"}); !apierrors.IsInvalid(err) {
-		t.Errorf("error %v, want that the rule for config refuses both", err)
-	}
-	created, err := store.Create(key, object(map[string]any{"unknown": "x"}), Options{Manager: "user"})
+	created, err := create(NginxOperators, "web", map[string]any{"spec": map[string]any{"unknown": "x"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 	"strconv"
 	"time"
@@ -39,19 +38,27 @@ type Version struct {
 	decoded client.Object
 }
 
-// UID returns the object's UID.
-func (v *Version) UID() types.UID { return (&unstructured.Unstructured{Object: v.Object}).GetUID() }
+// Meta returns the metadata of the object.
+func (v *Version) Meta() metav1.Object { return &unstructured.Unstructured{Object: v.Object} }
+
+// Typed is the pointer of a type of objects.
+type Typed[T any] interface {
+	*T
+	client.Object
+}
 
 // As decodes the object. It decodes each version once, because the controllers of the model read it
 // at every tick.
-func (v *Version) As(into client.Object) {
-	if reflect.TypeOf(v.decoded) != reflect.TypeOf(into) {
-		v.decoded = reflect.New(reflect.TypeOf(into).Elem()).Interface().(client.Object)
-		if err := json.Unmarshal(v.Raw, v.decoded); err != nil {
+func As[T any, P Typed[T]](v *Version) P {
+	decoded, isDecoded := v.decoded.(P)
+	if !isDecoded {
+		decoded = new(T)
+		if err := json.Unmarshal(v.Raw, decoded); err != nil {
 			panic(err) // the model encoded it before
 		}
+		v.decoded = decoded
 	}
-	reflect.ValueOf(into).Elem().Set(reflect.ValueOf(v.decoded.DeepCopyObject()).Elem())
+	return decoded.DeepCopyObject().(P)
 }
 
 // Store stores the objects. Only one goroutine may use it at a time.
@@ -166,11 +173,11 @@ func (s *Store) GarbageCollect() []Key {
 	for {
 		uids := map[types.UID]bool{}
 		for _, found := range s.live {
-			uids[found.UID()] = true
+			uids[found.Meta().GetUID()] = true
 		}
 		var orphans []*Version
 		for _, found := range s.live {
-			object := &unstructured.Unstructured{Object: found.Object}
+			object := found.Meta()
 			owned := slices.ContainsFunc(object.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return uids[o.UID] })
 			if len(object.GetOwnerReferences()) > 0 && !owned && object.GetDeletionTimestamp() == nil {
 				orphans = append(orphans, found)

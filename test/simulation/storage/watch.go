@@ -11,7 +11,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 )
@@ -29,21 +28,29 @@ func (r *Request) matches(version *Version) bool {
 	}
 	if text := r.Query.Get("labelSelector"); text != "" {
 		selector, err := labels.Parse(text)
-		if err != nil || !selector.Matches(labels.Set((&unstructured.Unstructured{Object: version.Object}).GetLabels())) {
+		if err != nil || !selector.Matches(labels.Set(version.Meta().GetLabels())) {
 			return false
 		}
 	}
 	return true
 }
 
-// form returns an object in the requested form: complete, or only its metadata.
-func (r *Request) form(version *Version) json.RawMessage {
-	if !r.metadata {
-		return version.Raw
+// typeMeta returns the version and the kind of objects in the requested form: complete, or only
+// their metadata.
+func (r *Request) typeMeta() (version, kind string) {
+	if r.metadata {
+		return metav1.SchemeGroupVersion.String(), "PartialObjectMetadata"
 	}
-	return encode(map[string]any{
-		"apiVersion": metav1.SchemeGroupVersion.String(), "kind": "PartialObjectMetadata", "metadata": version.Object["metadata"],
-	})
+	return r.Resource.GroupVersion().String(), r.Resource.Kind
+}
+
+// form returns an object in the requested form.
+func (r *Request) form(of *Version) json.RawMessage {
+	if !r.metadata {
+		return of.Raw
+	}
+	version, kind := r.typeMeta()
+	return encode(map[string]any{"apiVersion": version, "kind": kind, "metadata": of.Object["metadata"]})
 }
 
 // view returns the resource version that a list or a new watch sees.
@@ -61,12 +68,9 @@ func (s *Store) list(r *Request) []byte {
 			items = append(items, r.form(version))
 		}
 	}
-	version, kind := r.Resource.GroupVersion().String(), r.Resource.Kind+"List"
-	if r.metadata {
-		version, kind = metav1.SchemeGroupVersion.String(), "PartialObjectMetadataList"
-	}
+	version, kind := r.typeMeta()
 	return encode(map[string]any{
-		"apiVersion": version, "kind": kind, "items": items,
+		"apiVersion": version, "kind": kind + "List", "items": items,
 		"metadata": map[string]any{"resourceVersion": strconv.FormatInt(s.view(r), 10)},
 	})
 }
@@ -112,10 +116,7 @@ func WatchOf(response *http.Response) *Watch {
 
 // bookmark sends the end of the initial events.
 func (w *Watch) bookmark() {
-	version, kind := w.Resource.GroupVersion().String(), w.Resource.Kind
-	if w.metadata {
-		version, kind = metav1.SchemeGroupVersion.String(), "PartialObjectMetadata"
-	}
+	version, kind := w.typeMeta()
 	w.send("BOOKMARK", encode(map[string]any{
 		"apiVersion": version, "kind": kind,
 		"metadata": map[string]any{

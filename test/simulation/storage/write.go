@@ -15,26 +15,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Options are the options of a write.
-type Options struct {
-	// Manager is the field manager.
-	Manager string
-	// Subresource is status, scale, or "".
-	Subresource string
-}
-
 // DeleteOptions are the preconditions and options of a deletion.
 type DeleteOptions struct {
 	UID             types.UID
 	ResourceVersion string
 	// Now deletes a Pod immediately.
 	Now bool
-	// Orphan retains the dependents, and removes their owner references.
-	Orphan bool
 }
 
 // Create stores a new object.
-func (s *Store) Create(key Key, object map[string]any, options Options) (*Version, error) {
+func (s *Store) Create(key Key, object map[string]any) (*Version, error) {
 	object = runtime.DeepCopyJSON(object)
 	u := &unstructured.Unstructured{Object: object}
 	if u.GetResourceVersion() != "" {
@@ -69,26 +59,24 @@ func (s *Store) Create(key Key, object map[string]any, options Options) (*Versio
 		return nil, apierrors.NewAlreadyExists(key.Resource.GroupResource(), key.Name)
 	}
 	u.SetUID(s.newUID())
-	u.SetManagedFields(nil)
-	s.manage(key.Resource, map[string]any{}, object, options)
 	return s.put(key, object, false), nil
 }
 
-// Update replaces an object or its subresource.
-func (s *Store) Update(key Key, object map[string]any, options Options) (*Version, error) {
+// Update replaces an object or its subresource: status, scale, or "" for the object.
+func (s *Store) Update(key Key, object map[string]any, subresource string) (*Version, error) {
 	live := s.live[key]
 	if live == nil {
 		return nil, apierrors.NewNotFound(key.Resource.GroupResource(), key.Name)
 	}
 	u := &unstructured.Unstructured{Object: object}
-	if uid := u.GetUID(); uid != "" && uid != live.UID() {
+	if uid := u.GetUID(); uid != "" && uid != live.Meta().GetUID() {
 		return nil, conflict(key, fmt.Errorf( //nolint:staticcheck // the API server's words
-			"Precondition failed: UID in precondition: %v, UID in object meta: %v", uid, live.UID()))
+			"Precondition failed: UID in precondition: %v, UID in object meta: %v", uid, live.Meta().GetUID()))
 	}
-	if options.Subresource == "" && u.GetResourceVersion() == "" && !updatesUnconditionally(key.Resource) {
+	if subresource == "" && u.GetResourceVersion() == "" && !updatesUnconditionally(key.Resource) {
 		return nil, invalid(key, field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update"))
 	}
-	return s.replace(live, runtime.DeepCopyJSON(object), options)
+	return s.replace(live, runtime.DeepCopyJSON(object), subresource)
 }
 
 // updatesUnconditionally reports whether an update without a resource version is allowed.
@@ -97,7 +85,7 @@ func updatesUnconditionally(of *Resource) bool {
 }
 
 // replace stores a changed object. It returns the stored version if nothing changes.
-func (s *Store) replace(live *Version, object map[string]any, options Options) (*Version, error) {
+func (s *Store) replace(live *Version, object map[string]any, subresource string) (*Version, error) {
 	key, before := live.Key, &unstructured.Unstructured{Object: live.Object}
 	u := &unstructured.Unstructured{Object: object}
 	if version := u.GetResourceVersion(); version != "" && version != before.GetResourceVersion() {
@@ -106,8 +94,8 @@ func (s *Store) replace(live *Version, object map[string]any, options Options) (
 	if uid := u.GetUID(); uid != "" && uid != before.GetUID() {
 		return nil, invalid(key, field.Invalid(field.NewPath("metadata", "uid"), string(uid), "field is immutable"))
 	}
-	object = merged(key.Resource, live.Object, object, options.Subresource)
-	if options.Subresource == "" {
+	object = merged(key.Resource, live.Object, object, subresource)
+	if subresource == "" {
 		if err := s.complete(key, live.Object, object); err != nil {
 			return nil, err
 		}
@@ -116,7 +104,6 @@ func (s *Store) replace(live *Version, object map[string]any, options Options) (
 	if key.Resource.Counts && generationChanges(key.Resource, live.Object, object) {
 		u.SetGeneration(before.GetGeneration() + 1)
 	}
-	s.manage(key.Resource, live.Object, object, options)
 	if reflect.DeepEqual(live.Object, object) {
 		return live, nil
 	}
@@ -154,7 +141,6 @@ func merged(of *Resource, live, object map[string]any, subresource string) map[s
 	u.SetDeletionGracePeriodSeconds(before.GetDeletionGracePeriodSeconds())
 	u.SetGeneration(before.GetGeneration())
 	u.SetGroupVersionKind(before.GroupVersionKind())
-	u.SetManagedFields(before.GetManagedFields())
 	return object
 }
 
@@ -196,9 +182,6 @@ func (s *Store) Delete(key Key, options DeleteOptions) (*Version, error) {
 			"Precondition failed: ResourceVersion in precondition: %v, ResourceVersion in object meta: %v",
 			options.ResourceVersion, object.GetResourceVersion()))
 	}
-	if options.Orphan {
-		s.orphan(object.GetUID())
-	}
 	node, _, _ := unstructured.NestedString(object.Object, "spec", "nodeName")
 	graceful := key.Resource == Pods && node != "" && !options.Now
 	if !graceful && len(object.GetFinalizers()) == 0 {
@@ -221,25 +204,6 @@ func (s *Store) Delete(key Key, options DeleteOptions) (*Version, error) {
 		object.SetGeneration(object.GetGeneration() + 1)
 	}
 	return s.put(key, object.Object, false), nil
-}
-
-// orphan removes the references to an owner from all objects.
-func (s *Store) orphan(uid types.UID) {
-	for _, resource := range allResources {
-		for _, found := range s.List(resource, "") {
-			object := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(found.Object)}
-			var rest []metav1.OwnerReference
-			for _, owner := range object.GetOwnerReferences() {
-				if owner.UID != uid {
-					rest = append(rest, owner)
-				}
-			}
-			if len(rest) != len(object.GetOwnerReferences()) {
-				object.SetOwnerReferences(rest)
-				s.put(found.Key, object.Object, false)
-			}
-		}
-	}
 }
 
 func conflict(key Key, err error) error {

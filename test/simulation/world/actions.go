@@ -42,20 +42,20 @@ func (w *World) Furnish(r *rand.Rand) {
 	foreign.Labels = map[string]string{"app.kubernetes.io/instance": "a", "app.kubernetes.io/managed-by": "nginx-operator"}
 	w.Must(w.Write(foreign))
 	for _, name := range Names {
-		w.edit(name, func(spec *v1alpha2.NginxOperatorSpec) { spec.Replicas = ptr.To(1 + r.Int32N(2)) })
+		w.Edit(name, func(spec *v1alpha2.NginxOperatorSpec) { spec.Replicas = ptr.To(1 + r.Int32N(2)) })
 	}
 }
 
-// change returns an action that changes the spec of a random instance, or creates the instance. A
-// change that the API server rejects has no effect.
+// change returns an action that changes the spec of a random instance, or creates the instance.
 func change(name string, of func(*v1alpha2.NginxOperatorSpec, *rand.Rand)) Action {
 	return Action{name, func(w *World, r *rand.Rand) {
-		w.edit(someName(r), func(spec *v1alpha2.NginxOperatorSpec) { of(spec, r) })
+		w.Edit(someName(r), func(spec *v1alpha2.NginxOperatorSpec) { of(spec, r) })
 	}}
 }
 
-// edit changes the spec of an instance, or creates the instance.
-func (w *World) edit(name string, change func(*v1alpha2.NginxOperatorSpec)) {
+// Edit changes the spec of an instance like a user, or creates the instance. A change that the API
+// server rejects has no effect.
+func (w *World) Edit(name string, change func(*v1alpha2.NginxOperatorSpec)) {
 	instance := &v1alpha2.NginxOperator{ObjectMeta: Meta(name)}
 	if w.Store.Get(keyOf(instance)) != nil {
 		instance = w.Instance(name)
@@ -82,7 +82,7 @@ func (w *World) editOld(name string, change func(*v1alpha1.NginxOperatorSpec)) {
 	changed := &unstructured.Unstructured{Object: storage.ToMap(typed)}
 	changed.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("NginxOperator"))
 	w.Must(conversion.ToV1alpha2(changed, hub))
-	_, err := w.Store.Update(found.Key, hub.Object, storage.Options{Manager: User})
+	_, err := w.Store.Update(found.Key, hub.Object, "")
 	if err != nil && !apierrors.IsInvalid(err) {
 		panic(err)
 	}

@@ -75,8 +75,7 @@ func (m *fleetMember) follow(version *storage.Version, asks []check.Change) {
 	if len(asks) > 0 {
 		m.asked, m.rolls = true, false
 	}
-	instance := &v1alpha2.NginxOperator{}
-	version.As(instance)
+	instance := storage.As[v1alpha2.NginxOperator](version)
 	if meta.IsStatusConditionTrue(instance.Status.Conditions, v1alpha2.ConditionDegraded) {
 		m.rolls = false
 	}
@@ -85,8 +84,7 @@ func (m *fleetMember) follow(version *storage.Version, asks []check.Change) {
 // deploy records a write of the Deployment, and reports whether the write starts a rollout because
 // of a release.
 func (m *fleetMember) deploy(version *storage.Version) bool {
-	d := &appsv1.Deployment{}
-	version.As(d)
+	d := storage.As[appsv1.Deployment](version)
 	image := d.Spec.Template.Spec.Containers[0].Image
 	if image != m.image {
 		m.rolls = !m.asked && m.image != "" && *d.Spec.Replicas > 0

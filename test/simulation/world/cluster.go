@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/example/nginx-operator/test/simulation/kube"
 	"github.com/example/nginx-operator/test/simulation/storage"
 )
 
@@ -25,7 +26,7 @@ func clusterActions() []Action {
 		}},
 		{"crash Pods", func(w *World, r *rand.Rand) { w.crashPods(r) }},
 		{"lose an image", func(w *World, r *rand.Rand) { w.lose(ownImage(r), r) }},
-		{"have no nodes", func(w *World, _ *rand.Rand) { w.SetNodes(false) }},
+		{"have no nodes", func(w *World, _ *rand.Rand) { w.setNodes(false) }},
 		{"heal the cluster", func(w *World, _ *rand.Rand) { w.Heal() }},
 		{"refuse a kind by quota", func(w *World, r *rand.Rand) { w.refuse(someKind(r), false) }},
 		{"refuse a kind by policy", func(w *World, r *rand.Rand) { w.refuse(someKind(r), true) }},
@@ -70,8 +71,8 @@ func (w *World) lose(image string, r *rand.Rand) {
 	w.Kube.Changed()
 }
 
-// SetNodes sets whether nodes accept new Pods.
-func (w *World) SetNodes(exist bool) {
+// setNodes sets whether nodes accept new Pods.
+func (w *World) setNodes(exist bool) {
 	w.Kube.Faults.Unschedulable = !exist
 	w.Kube.Changed()
 }
@@ -125,8 +126,7 @@ func Denied(of *storage.Resource, name string) error {
 // Heal ends all faults.
 func (w *World) Heal() {
 	w.Faults = Faults{}
-	w.Kube.Faults.Crashes, w.Kube.Faults.Unpullable, w.Kube.Faults.Unschedulable = nil, nil, false
-	w.Kube.Faults.Refused, w.Kube.Faults.ConfigError = "", ""
+	w.Kube.Faults = kube.Faults{}
 	w.Kube.Changed()
 }
 

@@ -21,8 +21,7 @@ type asker struct {
 }
 
 func (a *asker) asks(version *storage.Version) []check.Change {
-	instance := &v1alpha2.NginxOperator{}
-	version.As(instance)
+	instance := storage.As[v1alpha2.NginxOperator](version)
 	ask := check.Change{Instance: version.Name, Asks: true, At: version.At}
 	var out []check.Change
 	if version.Deleted || instance.Generation != a.generations[version.Name] {
@@ -83,9 +82,7 @@ func appendSpec(out []check.Change, version *storage.Version, path ...string) []
 }
 
 // owned reports whether an object has an owner.
-func owned(version *storage.Version) bool {
-	return len((&unstructured.Unstructured{Object: version.Object}).GetOwnerReferences()) > 0
-}
+func owned(version *storage.Version) bool { return len(version.Meta().GetOwnerReferences()) > 0 }
 
 // RolledBack returns the rollbacks of changes that had the Pod template of the last good revision.
 // Other Pods cannot repair such a change.
@@ -104,8 +101,7 @@ func (w *World) RolledBack() []string {
 			template, _, _ := unstructured.NestedMap(version.Object, "spec", "template")
 			before.template = fmt.Sprint(template)
 		case storage.NginxOperators:
-			instance := &v1alpha2.NginxOperator{}
-			version.As(instance)
+			instance := storage.As[v1alpha2.NginxOperator](version)
 			revision, failed := "", ""
 			if good := instance.Status.LastGoodRevision; good != nil {
 				revision = good.Revision
@@ -133,14 +129,14 @@ func (w *World) Unmounted() []string {
 	for _, version := range w.Store.Since(0) {
 		switch version.Resource {
 		case storage.NginxOperators:
-			instances[version.UID()] = !version.Deleted
+			instances[version.Meta().GetUID()] = !version.Deleted
 		case storage.Pods:
 			pods[version.Key] = version
-			if version.Deleted || (&unstructured.Unstructured{Object: version.Object}).GetDeletionTimestamp() != nil {
+			if version.Deleted || version.Meta().GetDeletionTimestamp() != nil {
 				delete(pods, version.Key)
 			}
 		case storage.ConfigMaps:
-			owner := metav1.GetControllerOf(&unstructured.Unstructured{Object: version.Object})
+			owner := metav1.GetControllerOf(version.Meta())
 			if !version.Deleted || owner == nil || !instances[owner.UID] {
 				continue
 			}

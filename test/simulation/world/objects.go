@@ -5,8 +5,8 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
@@ -37,28 +37,18 @@ func keyOf(object client.Object) storage.Key {
 }
 
 // Get returns an object, and whether it exists.
-func Get[T any, P interface {
-	*T
-	client.Object
-}](w *World, of *storage.Resource, name string) (P, bool) {
-	out := P(new(T))
-	found := w.Store.Get(storage.Key{Resource: of, Namespace: Namespace, Name: name})
-	if found != nil {
-		found.As(out)
+func Get[T any, P storage.Typed[T]](w *World, of *storage.Resource, name string) (P, bool) {
+	if found := w.Store.Get(storage.Key{Resource: of, Namespace: Namespace, Name: name}); found != nil {
+		return storage.As[T, P](found), true
 	}
-	return out, found != nil
+	return new(T), false
 }
 
-// List returns all objects of a kind.
-func List[T any, P interface {
-	*T
-	client.Object
-}](w *World, of *storage.Resource) []P {
+// list returns all objects of a kind.
+func list[T any, P storage.Typed[T]](w *World, of *storage.Resource) []P {
 	var out []P
 	for _, found := range w.Store.List(of, Namespace) {
-		object := P(new(T))
-		found.As(object)
-		out = append(out, object)
+		out = append(out, storage.As[T, P](found))
 	}
 	return out
 }
@@ -78,37 +68,9 @@ func (w *World) Deployment(name string) *appsv1.Deployment {
 	return out
 }
 
-// Change changes a NginxOperator like a user.
-func (w *World) Change(name string, change func(*v1alpha2.NginxOperator)) error {
-	object := w.Instance(name)
-	change(object)
-	return w.Write(object)
-}
-
 // ConfigMap returns a ConfigMap with one key.
 func ConfigMap(name, key, value string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: Meta(name), Data: map[string]string{key: value}}
-}
-
-// IsReady reports whether the current generation of a NginxOperator is ready.
-func IsReady(object *v1alpha2.NginxOperator) bool {
-	ready := meta.FindStatusCondition(object.Status.Conditions, v1alpha2.ConditionReady)
-	return ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == object.Generation
-}
-
-// Input decodes a ConfigMap or a Secret. It returns nil for any other kind.
-func Input(found *storage.Version) client.Object {
-	var out client.Object
-	switch found.Resource {
-	case storage.ConfigMaps:
-		out = &corev1.ConfigMap{}
-	case storage.Secrets:
-		out = &corev1.Secret{}
-	default:
-		return nil
-	}
-	found.As(out)
-	return out
 }
 
 // Write stores an object like a user: it creates the object, or replaces its spec or content.
@@ -117,10 +79,8 @@ func (w *World) Write(object client.Object) error {
 	w.noteInput(key.Resource)
 	if live := w.Store.Get(key); live != nil {
 		content := storage.ToMap(object)
-		metadata := content["metadata"].(map[string]any)
-		delete(metadata, "resourceVersion")
-		metadata["resourceVersion"] = live.Object["metadata"].(map[string]any)["resourceVersion"]
-		_, err := w.Store.Update(key, content, storage.Options{Manager: User})
+		(&unstructured.Unstructured{Object: content}).SetResourceVersion(live.Meta().GetResourceVersion())
+		_, err := w.Store.Update(key, content, "")
 		return err
 	}
 	return w.Create(object)
@@ -135,7 +95,7 @@ func (w *World) noteInput(of *storage.Resource) {
 
 // Create stores a new object like a user.
 func (w *World) Create(object client.Object) error {
-	_, err := w.Store.Create(keyOf(object), storage.ToMap(object), storage.Options{Manager: User})
+	_, err := w.Store.Create(keyOf(object), storage.ToMap(object))
 	return err
 }
 

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/example/nginx-operator/test/simulation/storage"
 )
@@ -71,7 +70,7 @@ func (w *World) noteForeign(request *storage.Request) {
 	if !request.IsWrite() || live == nil || request.Resource == storage.NginxOperators || request.Verb == "create" {
 		return
 	}
-	owner := metav1.GetControllerOf(&unstructured.Unstructured{Object: live.Object})
+	owner := metav1.GetControllerOf(live.Meta())
 	if owner == nil || owner.Kind != storage.NginxOperators.Kind {
 		w.Problems = append(w.Problems, fmt.Sprintf("the operator writes a foreign object: %s", request))
 	}

@@ -28,21 +28,3 @@ func TestForeignWrites(t *testing.T) {
 		}
 	}
 }
-
-// TestCertificatesRepeat verifies that two worlds with the same seed have the same certificate.
-func TestCertificatesRepeat(t *testing.T) {
-	var keys [2]string
-	for i := range keys {
-		w := New(Release{}, 1)
-		w.RenewCertificate()
-		found := w.Store.Get(storage.Key{Resource: storage.Secrets, Namespace: Namespace, Name: certificateName})
-		key, isText := found.Object["data"].(map[string]any)["tls.key"].(string)
-		if !isText || key == "" {
-			t.Fatalf("no key in %v", found.Object)
-		}
-		keys[i] = key
-	}
-	if keys[0] != keys[1] {
-		t.Error("the keys differ")
-	}
-}

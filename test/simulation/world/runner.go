@@ -15,12 +15,8 @@ import (
 	"github.com/example/nginx-operator/test/simulation/storage"
 )
 
-const (
-	// latency is the duration of each request.
-	latency = time.Millisecond
-	// User is the field manager of users.
-	User = "kubectl"
-)
+// latency is the duration of each request.
+const latency = time.Millisecond
 
 // World is a cluster with an operator. Only one goroutine may use it, in a bubble of
 // testing/synctest.

@@ -22,9 +22,9 @@ var ordered = []*storage.Resource{
 // State returns the state of the cluster for the invariants.
 func (w *World) State() *check.State {
 	out := &check.State{
-		Instances:   List[v1alpha2.NginxOperator](w, storage.NginxOperators),
-		Deployments: List[appsv1.Deployment](w, storage.Deployments),
-		Pods:        List[corev1.Pod](w, storage.Pods),
+		Instances:   list[v1alpha2.NginxOperator](w, storage.NginxOperators),
+		Deployments: list[appsv1.Deployment](w, storage.Deployments),
+		Pods:        list[corev1.Pod](w, storage.Pods),
 		Now:         time.Now(), Exists: map[string]bool{}, Records: map[string]bool{},
 		Certificates: w.Certificates, NodePorts: w.NodePorts, Inputs: w.Inputs,
 	}

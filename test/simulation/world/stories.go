@@ -19,10 +19,10 @@ import (
 func stories() []Action {
 	return []Action{
 		{"release without nodes", func(w *World, r *rand.Rand) {
-			w.SetNodes(false)
+			w.setNodes(false)
 			w.release(r)
 			w.Run(4 * time.Minute)
-			w.SetNodes(true)
+			w.setNodes(true)
 		}},
 		{"delete an instance while a release lists", func(w *World, r *rand.Rand) {
 			w.ListDelay = 10 * time.Second // the Pods of the instance end before that
@@ -33,7 +33,7 @@ func stories() []Action {
 			w.Run(time.Minute)
 		}},
 		{"renew the certificate of a blocked instance", func(w *World, r *rand.Rand) {
-			w.edit(someName(r), func(s *v1alpha2.NginxOperatorSpec) {
+			w.Edit(someName(r), func(s *v1alpha2.NginxOperatorSpec) {
 				s.Config = byConfigMap()
 				UseCertificate(s)
 			})
@@ -44,39 +44,39 @@ func stories() []Action {
 			w.Run(time.Minute)
 		}},
 		{"take a node port for a moment", func(w *World, r *rand.Rand) {
-			w.TakeNodePort(someName(r), time.Duration(5+r.IntN(15))*time.Second)
+			w.takeNodePort(someName(r), time.Duration(5+r.IntN(15))*time.Second)
 			w.Run(4 * time.Minute)
 		}},
 		{"turn rollback on after a rollout has stalled", func(w *World, r *rand.Rand) {
 			name, image := someName(r), ownImage(r)
 			w.Kube.Faults.Unpullable = map[string]string{image: "i/o timeout"}
-			w.edit(name, func(s *v1alpha2.NginxOperatorSpec) {
+			w.Edit(name, func(s *v1alpha2.NginxOperatorSpec) {
 				s.Rollout, s.Image = &v1alpha2.Rollout{AutomaticRollback: ptr.To(false)}, image
 			})
 			w.Run(4 * time.Minute)
-			w.edit(name, func(s *v1alpha2.NginxOperatorSpec) { s.Rollout = nil })
+			w.Edit(name, func(s *v1alpha2.NginxOperatorSpec) { s.Rollout = nil })
 			w.Run(time.Minute)
 		}},
 		{"pause after a rollback", func(w *World, r *rand.Rand) {
 			name, image := someName(r), ownImage(r)
 			w.Kube.Faults.Unpullable = map[string]string{image: "not found"}
-			w.edit(name, func(s *v1alpha2.NginxOperatorSpec) { s.Image = image })
+			w.Edit(name, func(s *v1alpha2.NginxOperatorSpec) { s.Image = image })
 			w.Run(time.Minute)
-			w.edit(name, func(s *v1alpha2.NginxOperatorSpec) { s.Paused = true })
+			w.Edit(name, func(s *v1alpha2.NginxOperatorSpec) { s.Paused = true })
 			w.Run(time.Minute)
 		}},
 		{"fail to sync Secrets for a moment", func(w *World, r *rand.Rand) {
 			w.Heal()
 			w.Run(10 * time.Second)
 			w.Kube.Faults.ConfigError = "failed to sync secret cache: timed out waiting for the condition"
-			w.edit(someName(r), func(s *v1alpha2.NginxOperatorSpec) { s.ForceRedeploy = fmt.Sprint(r.IntN(1000)) })
+			w.Edit(someName(r), func(s *v1alpha2.NginxOperatorSpec) { s.ForceRedeploy = fmt.Sprint(r.IntN(1000)) })
 			w.Run(time.Duration(1+r.IntN(20)) * time.Second)
 			w.Kube.Faults.ConfigError = ""
 			w.Kube.Changed()
 		}},
 		{"create a missing token", func(w *World, r *rand.Rand) {
 			w.Remove(storage.Secrets, tokenName)
-			w.edit(someName(r), func(s *v1alpha2.NginxOperatorSpec) {
+			w.Edit(someName(r), func(s *v1alpha2.NginxOperatorSpec) {
 				useToken(s)
 				s.ForceRedeploy = fmt.Sprint(r.IntN(1000))
 			})
@@ -85,7 +85,7 @@ func stories() []Action {
 		}},
 		{"change a port and restart on the view before", func(w *World, r *rand.Rand) {
 			before := w.Store.Revision()
-			w.edit(someName(r), func(s *v1alpha2.NginxOperatorSpec) {
+			w.Edit(someName(r), func(s *v1alpha2.NginxOperatorSpec) {
 				port(s).Port, port(s).TargetPort = 8080+r.Int32N(3), ptr.To[int32](8080)
 			})
 			w.Run(time.Minute)
@@ -93,8 +93,8 @@ func stories() []Action {
 			w.Run(20 * time.Second)
 		}},
 		{"change content under many volumes", func(w *World, r *rand.Rand) {
-			w.edit(someName(r), func(s *v1alpha2.NginxOperatorSpec) {
-				MountMany(s)
+			w.Edit(someName(r), func(s *v1alpha2.NginxOperatorSpec) {
+				mountMany(s)
 				s.Content = &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: "pages"}}
 			})
 			w.Run(time.Minute)
@@ -104,7 +104,7 @@ func stories() []Action {
 			image := ownImage(r)
 			w.refuse(storage.Ingresses, r.IntN(2) == 0)
 			w.Kube.Faults.Unpullable = map[string]string{image: "not found"}
-			w.edit(someName(r), func(s *v1alpha2.NginxOperatorSpec) {
+			w.Edit(someName(r), func(s *v1alpha2.NginxOperatorSpec) {
 				expose(s, r)
 				s.Image = image
 			})
@@ -113,7 +113,7 @@ func stories() []Action {
 		{"redeploy while a policy denies a kind", func(w *World, r *rand.Rand) {
 			kinds := []*storage.Resource{storage.Deployments, storage.ControllerRevisions, storage.Services, storage.Ingresses}
 			w.refuse(kinds[r.IntN(len(kinds))], true)
-			w.edit(someName(r), func(s *v1alpha2.NginxOperatorSpec) {
+			w.Edit(someName(r), func(s *v1alpha2.NginxOperatorSpec) {
 				s.ForceRedeploy = fmt.Sprint(r.IntN(1000))
 				annotateService(s, r)
 				expose(s, r)
@@ -125,15 +125,15 @@ func stories() []Action {
 				return
 			}
 			w.Run(20 * time.Second)
-			w.edit(name, func(s *v1alpha2.NginxOperatorSpec) { annotateService(s, r) })
+			w.Edit(name, func(s *v1alpha2.NginxOperatorSpec) { annotateService(s, r) })
 		}},
 		{"autoscale for a moment", func(w *World, r *rand.Rand) {
 			name, most := someName(r), 1+r.Int32N(3)
-			w.edit(name, func(s *v1alpha2.NginxOperatorSpec) {
+			w.Edit(name, func(s *v1alpha2.NginxOperatorSpec) {
 				s.Autoscaling = &v1alpha2.Autoscaling{MinReplicas: ptr.To(most), MaxReplicas: most}
 			})
 			w.Run(time.Minute)
-			w.edit(name, func(s *v1alpha2.NginxOperatorSpec) { s.Autoscaling = nil })
+			w.Edit(name, func(s *v1alpha2.NginxOperatorSpec) { s.Autoscaling = nil })
 			w.Run(time.Minute)
 		}},
 		{"scale at v1alpha1", func(w *World, r *rand.Rand) {
@@ -142,8 +142,8 @@ func stories() []Action {
 	}
 }
 
-// TakeNodePort sets a node port in the spec of an instance that a foreign Service has for a while.
-func (w *World) TakeNodePort(name string, while time.Duration) {
+// takeNodePort sets a node port in the spec of an instance that a foreign Service has for a while.
+func (w *World) takeNodePort(name string, while time.Duration) {
 	number := int32(30100 + slices.Index(Names, name)) //nolint:gosec // it is small
 	foreign := &corev1.Service{ObjectMeta: Meta("foreign-" + name)}
 	foreign.Spec.Type = corev1.ServiceTypeNodePort
@@ -152,7 +152,7 @@ func (w *World) TakeNodePort(name string, while time.Duration) {
 		return // the instance already has the port
 	}
 	w.NodePorts[number] = time.Time{}
-	w.edit(name, func(s *v1alpha2.NginxOperatorSpec) {
+	w.Edit(name, func(s *v1alpha2.NginxOperatorSpec) {
 		s.Service = &v1alpha2.Service{Type: corev1.ServiceTypeNodePort}
 		port(s).NodePort = &number
 	})

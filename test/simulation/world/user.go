@@ -55,7 +55,7 @@ func specActions() []Action {
 		change("use a token", func(s *spec, _ *rand.Rand) { useToken(s) }),
 		change("use no token", func(s *spec, _ *rand.Rand) { s.Env = nil }),
 		change("use a certificate", func(s *spec, _ *rand.Rand) { UseCertificate(s) }),
-		change("mount many ConfigMaps", func(s *spec, _ *rand.Rand) { MountMany(s) }),
+		change("mount many ConfigMaps", func(s *spec, _ *rand.Rand) { mountMany(s) }),
 		change("mount no ConfigMaps", func(s *spec, _ *rand.Rand) { s.Volumes = nil }),
 	}
 }
@@ -96,8 +96,8 @@ func UseCertificate(s *v1alpha2.NginxOperatorSpec) {
 	s.TLS = []v1alpha2.TLS{{SecretName: certificateName}}
 }
 
-// MountMany adds as many optional ConfigMaps as three projected volumes can have.
-func MountMany(s *v1alpha2.NginxOperatorSpec) {
+// mountMany adds as many optional ConfigMaps as three projected volumes can have.
+func mountMany(s *v1alpha2.NginxOperatorSpec) {
 	const volumes, sources = 3, 16
 	s.Volumes = nil
 	for v := range volumes {
@@ -128,7 +128,7 @@ func objectActions() []Action {
 		{"delete a Service", func(w *World, r *rand.Rand) { w.Remove(storage.Services, someName(r)) }},
 		{"pause a Deployment", func(w *World, r *rand.Rand) { w.pauseDeployment(someName(r), true) }},
 		{"resume Deployments", func(w *World, _ *rand.Rand) { w.resume() }},
-		{"wipe a status", func(w *World, r *rand.Rand) { w.WipeStatus(someName(r)) }},
+		{"wipe a status", func(w *World, r *rand.Rand) { w.wipeStatus(someName(r)) }},
 	}
 }
 
@@ -151,8 +151,8 @@ func (w *World) resume() {
 	}
 }
 
-// WipeStatus removes the status of an instance, like a client that restores objects from a backup.
-func (w *World) WipeStatus(name string) {
+// wipeStatus removes the status of an instance, like a client that restores objects from a backup.
+func (w *World) wipeStatus(name string) {
 	found := w.Store.Get(storage.Key{Resource: storage.NginxOperators, Namespace: Namespace, Name: name})
 	if found == nil {
 		return
@@ -160,6 +160,6 @@ func (w *World) WipeStatus(name string) {
 	instance := w.Instance(name)
 	instance.Status = v1alpha2.NginxOperatorStatus{}
 	w.Inputs++
-	_, err := w.Store.Update(found.Key, storage.ToMap(instance), storage.Options{Manager: User, Subresource: "status"})
+	_, err := w.Store.Update(found.Key, storage.ToMap(instance), "status")
 	w.Must(err)
 }
