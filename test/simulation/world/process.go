@@ -17,8 +17,8 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -137,9 +137,11 @@ func (p *process) newManager(listDelay time.Duration) (manager.Manager, error) {
 	}
 	cached := optional.NewClient(mgr.GetClient(), list...)
 	reconciler := &nginxoperator.Reconciler{
-		Client:   cached,
-		Applier:  nginxoperator.NewApplier(cached, mgr.GetAPIReader(), counts.ChildWritten),
-		Recorder: silent{}, Metrics: counts, ConfigMaps: configMaps, Secrets: secrets, Optional: apis, Fleet: fleet.New(p.release.Fleet),
+		Client:  cached,
+		Applier: nginxoperator.NewApplier(cached, mgr.GetAPIReader(), counts.ChildWritten),
+		// Without a channel it drops Events, because no invariant depends on them.
+		Recorder: &events.FakeRecorder{}, Metrics: counts, ConfigMaps: configMaps, Secrets: secrets, Optional: apis,
+		Fleet:   fleet.New(p.release.Fleet),
 		Release: operand.Release{Image: p.release.Image, ExporterImage: p.release.ExporterImage},
 	}
 	err = reconciler.SetupWithManager(mgr, 1, func(inner reconcile.Reconciler) reconcile.Reconciler { return inner })
@@ -152,12 +154,6 @@ func (p *process) newManager(listDelay time.Duration) (manager.Manager, error) {
 		Log: logr.Discard(),
 	})
 }
-
-// silent drops Events, because no invariant depends on them.
-type silent struct{}
-
-// Eventf implements events.EventRecorder.
-func (silent) Eventf(runtime.Object, runtime.Object, string, string, string, string, ...any) {}
 
 // handle queues a request, and waits for its answer.
 func (p *process) handle(request *storage.Request) (*http.Response, error) {
