@@ -9,7 +9,6 @@ require (
 	golang.org/x/mod v0.41.0
 	golang.org/x/sync v0.24.0
 	golang.org/x/sys v0.49.0
-	sigs.k8s.io/yaml v1.6.0
 )
 
 require (
@@ -19,6 +18,5 @@ require (
 	github.com/opencontainers/go-digest v1.0.0 // indirect
 	github.com/opencontainers/image-spec v1.1.1 // indirect
 	github.com/sirupsen/logrus v1.10.2 // indirect
-	go.yaml.in/yaml/v2 v2.4.4 // indirect
 	gotest.tools/v3 v3.5.2 // indirect
 )

@@ -14,12 +14,9 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/example/nginx-operator/test/cluster/internal/cluster"
-	"github.com/example/nginx-operator/test/cluster/internal/components"
 	"github.com/example/nginx-operator/test/cluster/internal/host"
 	"github.com/example/nginx-operator/test/cluster/internal/images"
 	"github.com/example/nginx-operator/test/cluster/internal/layout"
@@ -37,8 +34,7 @@ const usage = `Usage: cluster COMMAND
                         olm        OLM
                         olm-v1     OLM v1 and cert-manager
   down                stop and remove everything (changed tools take effect with the next up)
-  status              print what runs
-  logs                print where the logs are
+  status              print what runs, and its logs
   exec -- CMD ARG...  run a command in the cluster's network; a single argument is run by sh -c
   image build -t IMAGE [-t IMAGE] [-f DOCKERFILE] [--build-arg NAME=VALUE] [--timestamp SECONDS] CONTEXT
                       build an image; FROM can name scratch and every image that the cluster has
@@ -81,7 +77,7 @@ func run(ctx context.Context, args []string) error {
 	}
 	c := cluster.New(l, progress)
 	command, args := args[0], args[1:]
-	if plain, ok := plainCommands(l, c)[command]; ok {
+	if plain, ok := map[string]func(context.Context) error{"down": c.Down, "status": c.Status}[command]; ok {
 		if len(args) > 0 {
 			return fmt.Errorf("%s takes no arguments", command)
 		}
@@ -131,15 +127,6 @@ func oldest(value string) (bool, error) {
 	return false, fmt.Errorf("unknown CLUSTER_KUBERNETES %q: set newest or oldest", value)
 }
 
-// plainCommands returns the commands without arguments.
-func plainCommands(l layout.Layout, c *cluster.Cluster) map[string]func(context.Context) error {
-	return map[string]func(context.Context) error{
-		"down":   c.Down,
-		"status": c.Status,
-		"logs":   func(context.Context) error { return printLogs(l) },
-	}
-}
-
 // build installs the named tools, or those of the base.
 func build(ctx context.Context, l layout.Layout, names []string, progress *host.Progress) error {
 	if len(names) == 0 {
@@ -185,19 +172,4 @@ func appendTo(values *[]string) func(string) error {
 		*values = append(*values, value)
 		return nil
 	}
-}
-
-// printLogs prints the paths of the logs.
-func printLogs(l layout.Layout) error {
-	var out strings.Builder
-	fmt.Fprintln(&out, l.LogDir())
-	for _, component := range slices.Concat(components.First, components.Rest(l.WithStarted(nil))) {
-		fmt.Fprintf(&out, "%-24s %s\n", component.Name, l.Log(component.Name))
-	}
-	fmt.Fprintf(&out, "%-24s %s\n", "audit log", l.AuditLog())
-	fmt.Fprintf(&out, "%-24s %s\n", "Pods", l.LogDir("pods"))
-	if _, err := fmt.Print(out.String()); err != nil {
-		return fmt.Errorf("failed to print: %w", err)
-	}
-	return nil
 }

@@ -14,20 +14,32 @@ import (
 	"github.com/example/nginx-operator/test/cluster/internal/layout"
 )
 
-// A clone that was removed while its cluster ran leaves namespaces that the next clone at the same
-// path finds. They are recognized, and removed with their processes, but with no other process.
-func TestStaleNode(t *testing.T) {
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// newLayout returns the layout of a clone that does not exist yet. It skips the test if the caller
+// cannot create namespaces.
+func newLayout(t *testing.T) layout.Layout {
+	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("namespaces need root: run the tests as root")
 	}
-	l := layout.New(filepath.Join(t.TempDir(), "clone"))
+	return layout.New(filepath.Join(t.TempDir(), "clone"))
+}
+
+// A clone that was removed while its cluster ran leaves namespaces that the next clone at the same
+// path finds. They are recognized, and removed with their processes, but with no other process.
+func TestStaleNode(t *testing.T) {
+	l := newLayout(t)
 	n := New(l)
 	remove := func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		if err := n.Remove(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must(t, n.Remove(ctx))
 	}
 	wantStale := func(want bool) {
 		t.Helper()
@@ -35,35 +47,29 @@ func TestStaleNode(t *testing.T) {
 			t.Fatalf("stale: %v, %v, want %v", stale, err, want)
 		}
 	}
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	// sleep is a program in the clone's bin. It exists only while this directory does.
 	sleep := components.Component{Name: "sleep", Args: []string{layout.NodeBinDir + "/sleep", "600"}}
 	clone := func() {
 		t.Helper()
 		for _, dir := range []string{l.Bin(""), l.LogDir()} {
-			must(os.MkdirAll(dir, 0o755))
+			must(t, os.MkdirAll(dir, 0o755))
 		}
 		program, err := os.ReadFile("/bin/sleep")
-		must(err)
-		must(host.WriteFile(l.Bin("sleep"), program, 0o755))
+		must(t, err)
+		must(t, host.WriteFile(l.Bin("sleep"), program, 0o755))
 	}
 
 	clone()
 	t.Cleanup(remove)
 	wantStale(false)
-	must(n.Prepare(t.Context()))
-	must(n.Start(sleep))
+	must(t, n.Prepare(t.Context()))
+	must(t, n.Start(sleep))
 	first, err := n.PID(sleep.Name)
-	must(err)
+	must(t, err)
 	wantStale(false)
-	must(n.Running())
+	must(t, n.Running())
 
-	must(os.RemoveAll(l.Repo))
+	must(t, os.RemoveAll(l.Repo))
 	wantStale(true)
 	clone()
 	wantStale(true)
@@ -82,12 +88,12 @@ func TestStaleNode(t *testing.T) {
 	}
 
 	clone()
-	must(n.Prepare(t.Context()))
-	must(n.Start(sleep))
+	must(t, n.Prepare(t.Context()))
+	must(t, n.Start(sleep))
 	wantStale(false)
 
 	// The same is true if only the programs were replaced.
-	must(os.RemoveAll(l.Bin("")))
+	must(t, os.RemoveAll(l.Bin("")))
 	clone()
 	wantStale(true)
 }
@@ -95,35 +101,20 @@ func TestStaleNode(t *testing.T) {
 // TestOldestKubernetes verifies that the node of a cluster with the oldest Kubernetes sees its
 // components in place of the newest ones, and that a running cluster keeps its Kubernetes.
 func TestOldestKubernetes(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("namespaces need root: run the tests as root")
-	}
-	l := layout.New(filepath.Join(t.TempDir(), "clone"))
+	l := newLayout(t)
 	for _, name := range append([]string{"etcd"}, layout.KubernetesComponents...) {
 		for _, dir := range []string{"", layout.OldestKubernetes} {
-			if err := host.WriteFile(l.Bin(filepath.Join(dir, name)), []byte(dir), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			must(t, host.WriteFile(l.Bin(filepath.Join(dir, name)), []byte(dir), 0o755))
 		}
 	}
-	if err := os.MkdirAll(l.LogDir(), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(l.LogDir(), 0o755))
 	newest := New(l)
 	l.Oldest = true
 	oldest := New(l)
-	t.Cleanup(func() {
-		if err := oldest.Remove(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
-	if err := errors.Join(newest.HasKubernetes(), oldest.HasKubernetes()); err != nil {
-		t.Error(err)
-	}
-	if err := oldest.Prepare(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	err := oldest.inNode(func() error {
+	t.Cleanup(func() { must(t, oldest.Remove(context.Background())) })
+	must(t, errors.Join(newest.HasKubernetes(), oldest.HasKubernetes()))
+	must(t, oldest.Prepare(t.Context()))
+	must(t, oldest.inNode(func() error {
 		for _, name := range append([]string{"etcd"}, layout.KubernetesComponents...) {
 			want := layout.OldestKubernetes
 			if name == "etcd" {
@@ -134,13 +125,8 @@ func TestOldestKubernetes(t *testing.T) {
 			}
 		}
 		return nil
-	})
-	if err != nil {
-		t.Error(err)
-	}
-	if err := oldest.HasKubernetes(); err != nil {
-		t.Error(err)
-	}
+	}))
+	must(t, oldest.HasKubernetes())
 	if err := newest.HasKubernetes(); err == nil || !strings.Contains(err.Error(), "CLUSTER_KUBERNETES=oldest") {
 		t.Errorf("want an error with the remedy, got %v", err)
 	}

@@ -6,22 +6,6 @@ import (
 	"testing"
 )
 
-func TestRewriteRegistryPath(t *testing.T) {
-	for _, test := range []struct{ host, path, want string }{
-		{"ghcr.io", "/v2/example/app/manifests/v1", "/v2/ghcr.io/example/app/manifests/v1"},
-		{"quay.io:443", "/v2/x/blobs/sha256:1", "/v2/quay.io/x/blobs/sha256:1"},
-		{"registry-1.docker.io", "/v2/library/busybox/tags/list", "/v2/docker.io/library/busybox/tags/list"},
-		{"anything", "/v2/", "/v2/"},
-		{"example.com", "/v2/x/manifests/1", ""},
-		{"ghcr.io", "/token", ""},
-	} {
-		got, err := rewriteRegistryPath(test.host, test.path)
-		if got != test.want || (err == nil) != (test.want != "") {
-			t.Errorf("%s%s: got %q, %v", test.host, test.path, got, err)
-		}
-	}
-}
-
 // roundTripper returns the requested URL in a header of the response.
 type roundTripper struct{}
 
@@ -41,7 +25,10 @@ func TestGatewayHandler(t *testing.T) {
 		{http.MethodGet, "https://quay.io/v2/a/manifests/1", 200, "https://192.0.2.1:5000/v2/quay.io/a/manifests/1"},
 		{http.MethodHead, "https://registry-1.docker.io/v2/a/blobs/1", 200, "https://192.0.2.1:5000/v2/docker.io/a/blobs/1"},
 		{http.MethodPost, "https://quay.io/v2/a/blobs/uploads/", 405, ""},
+		{http.MethodGet, "https://quay.io:443/v2/a/blobs/1", 200, "https://192.0.2.1:5000/v2/quay.io/a/blobs/1"},
+		{http.MethodGet, "https://anything/v2/", 200, "https://192.0.2.1:5000/v2/"},
 		{http.MethodGet, "https://example.com/v2/a/manifests/1", 404, ""},
+		{http.MethodGet, "https://quay.io/token", 404, ""},
 	} {
 		recorder := httptest.NewRecorder()
 		handler.ServeHTTP(recorder, httptest.NewRequest(test.method, test.url, nil))
