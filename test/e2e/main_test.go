@@ -43,9 +43,9 @@ var suite struct {
 	releases []release
 	// first is the oldest release. published is the newest release before the current one. previous
 	// is the release from which the graph leads to the current one. It is older than published if
-	// the current release skips published. unmigrated is the last release that stores the older API
-	// version. next is a release after the current one with the same code. The upgrades end there.
-	first, previous, published, current, unmigrated, next release
+	// the current release skips published. next is a release after the current one with the same
+	// code. The upgrades end there.
+	first, previous, published, current, next release
 	// full is true in the part subscription, whose tests have more objects.
 	full bool
 	// auditLog is the path of the API server's audit log. Only the local cluster has a readable
