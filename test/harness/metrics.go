@@ -42,7 +42,8 @@ type Sample struct {
 	Value  float64
 }
 
-// Samples returns the values of a metric. If there are none, it returns an error.
+// Samples returns the values of a metric, or the value of a series as it is printed, for example
+// total{outcome="failed"}. If there are none, it returns an error.
 func Samples(metrics, name string) ([]Sample, error) {
 	// Parse only lines of this metric, because an API server has many. Without their types, the
 	// parts of a histogram are metrics of their own.
@@ -58,7 +59,8 @@ func Samples(metrics, name string) ([]Sample, error) {
 		return nil, fmt.Errorf("failed to read the values of %s: %w", name, err)
 	}
 	var out []Sample
-	for _, metric := range families[name].GetMetric() {
+	family, _, _ := strings.Cut(name, "{")
+	for _, metric := range families[family].GetMetric() {
 		sample := Sample{Labels: map[string]string{}, Value: metric.GetUntyped().GetValue()}
 		for _, label := range metric.GetLabel() {
 			sample.Labels[label.GetName()] = label.GetValue()
