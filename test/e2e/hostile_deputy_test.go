@@ -40,7 +40,7 @@ func deputySpecs(nodePort int32) []string {
 }
 
 // strangerDeputy posts reviews of objects in another namespace from a Pod without a token, in the
-// name of several users.
+// name of several users. The gate posts those to each path in the name of one user.
 func strangerDeputy(t *testing.T, from attack.Dial) {
 	t.Helper()
 	victim, empty := newNamespace(t, restricted), newNamespace(t, restricted)
@@ -59,8 +59,9 @@ func strangerDeputy(t *testing.T, from attack.Dial) {
 	}
 
 	user := operatorUser()
-	for _, path := range []string{webhook.PathValidate, webhook.PathDefault, webhook.PathV1alpha1} {
-		for _, as := range []string{"", user, "system:admin"} {
+	users := []string{user, "", "system:admin"}
+	for i, path := range []string{webhook.PathValidate, webhook.PathDefault, webhook.PathV1alpha1} {
+		for _, as := range scaled(users[i:i+1], users) {
 			var last string
 			about := deputySpecs(taken.Spec.Ports[0].NodePort)
 			for i, spec := range deputySpecs(free.Spec.Ports[0].NodePort) {
