@@ -37,7 +37,7 @@ func attackUntilEOF(attacks string) error {
 	if _, err := fmt.Sscan(attacks, &kind, &target, &addresses); err != nil {
 		return fmt.Errorf("failed to read %s: %w", attackVariable, err)
 	}
-	spec := `{"config":{"inline":"` + strings.Repeat(`# a\n`, attackReview/5) + `"}}`
+	spec := `{"config":{"inline":"` + strings.Repeat(`# a\n`, attackReview/5) + `server { listen 8080; }"}}`
 	attempt := map[string]func(context.Context, attack.Dial) error{
 		"handshakes": func(ctx context.Context, dial attack.Dial) error { return attack.Handshake(ctx, dial, target) },
 		"reviews":    func(ctx context.Context, dial attack.Dial) error { return review(ctx, dial, target, spec) },
