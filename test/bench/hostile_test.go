@@ -9,7 +9,6 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"math/big"
 	"net"
@@ -21,7 +20,6 @@ import (
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/keyutil"
@@ -29,7 +27,6 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/certificates"
-	"github.com/example/nginx-operator/internal/wellknown"
 	"github.com/example/nginx-operator/test/harness"
 	"github.com/example/nginx-operator/test/harness/apiserver"
 	"github.com/example/nginx-operator/test/stranger/attack"
@@ -141,7 +138,7 @@ func (b *bystander) measure(t *testing.T, during, bar string) map[string]time.Du
 			}
 		})
 	}
-	changes := b.timeChanges(t)
+	changes := b.timeChanges(t, b.object, func(_ int, since time.Duration) bool { return since < hostileTime })
 	group.Wait()
 	out := map[string]time.Duration{}
 	for what, durations := range took {
@@ -149,33 +146,6 @@ func (b *bystander) measure(t *testing.T, during, bar string) map[string]time.Du
 	}
 	reportHostile("changes", during, "no bar", changes)
 	reportHostile("leader-calls", during, "no bar", b.leaderCalls(t, began))
-	return out
-}
-
-// timeChanges changes the instance for hostileTime. It returns how long each change took to reach
-// the Deployment.
-func (b *bystander) timeChanges(t *testing.T) []time.Duration {
-	t.Helper()
-	var out []time.Duration
-	object := b.object
-	for first := time.Now(); time.Since(first) < hostileTime; {
-		value := time.Now().Format("150405.000000000")
-		before := object.DeepCopy()
-		object.Spec.ForceRedeploy = value
-		began := time.Now()
-		must(t, b.admin.Patch(t.Context(), object, client.MergeFrom(before)))
-		waitFor(t, time.Minute, func() error {
-			deployment := &appsv1.Deployment{}
-			if err := b.admin.Get(t.Context(), client.ObjectKeyFromObject(object), deployment); err != nil {
-				return err
-			}
-			if deployment.Spec.Template.Annotations[wellknown.AnnotationForceRedeploy] != value {
-				return errors.New("the change has not reached the Deployment")
-			}
-			return nil
-		})
-		out = append(out, time.Since(began))
-	}
 	return out
 }
 
