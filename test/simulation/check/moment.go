@@ -227,11 +227,13 @@ type Watcher struct{ before map[string]seen }
 type seen struct {
 	inputs     int
 	spec       string
+	generation int64
 	rolledBack bool
 }
 
 // Moment returns the instances that are no longer rolled back although only spec.paused has
-// changed.
+// changed. Of two changes since the previous moment, the second can revert the first, so they prove
+// nothing.
 func (w *Watcher) Moment(s *State) []string {
 	now := map[string]seen{}
 	var out []string
@@ -244,9 +246,10 @@ func (w *Watcher) Moment(s *State) []string {
 		}
 		degraded := conditionOf(instance, v1alpha2.ConditionDegraded)
 		rolledBack := degraded.Status == metav1.ConditionTrue && degraded.Reason == v1alpha2.ReasonRolledBack
-		one := seen{s.Inputs, string(instance.UID) + string(raw), rolledBack}
+		one := seen{s.Inputs, string(instance.UID) + string(raw), instance.Generation, rolledBack}
 		before := w.before[instance.Name]
-		if before.rolledBack && before.spec == one.spec && before.inputs == one.inputs && degraded.Status == metav1.ConditionFalse {
+		same := before.spec == one.spec && before.inputs == one.inputs && one.generation <= before.generation+1
+		if before.rolledBack && same && degraded.Status == metav1.ConditionFalse {
 			out = append(out, instance.Name+": no longer reported as rolled back, although at most spec.paused has changed")
 		}
 		now[instance.Name] = one

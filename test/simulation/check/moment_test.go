@@ -152,7 +152,8 @@ func TestWatcher(t *testing.T) {
 	})
 	paused := quiet(func(_ *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) { o.Spec.Paused = true })
 	changed := quiet(func(_ *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) { o.Spec.Image = "other" })
-	for next, want := range map[*State]int{rolledBack: 0, paused: 1, changed: 0} {
+	changedBack := quiet(func(_ *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) { o.Generation += 2 })
+	for next, want := range map[*State]int{rolledBack: 0, paused: 1, changed: 0, changedBack: 0} {
 		var watcher Watcher
 		if found := watcher.Moment(rolledBack); len(found) > 0 {
 			t.Errorf("found %v at first", found)
