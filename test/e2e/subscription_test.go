@@ -15,8 +15,9 @@ import (
 	"maps"
 	"testing"
 
+	operatorv2 "github.com/operator-framework/api/pkg/operators/v2"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -75,7 +76,7 @@ func TestSubscription(t *testing.T) {
 // TestLongSubscription has what takes longer than the gate allows.
 func TestLongSubscription(t *testing.T) {
 	installBySubscription(t)
-	t.Run("every field", testEveryField)
+	t.Run("fields", testAllFields)
 	if suite.local {
 		t.Run("versions of nginx", testNginxVersions)
 	}
@@ -116,11 +117,16 @@ func firstNode(t *testing.T) *corev1.Node {
 	return &nodes.Items[0]
 }
 
-func testUpgradeable(t *testing.T) {
-	waitFor(t, suite.operatorNamespace, "the operator to say that it may be upgraded", patience, func(ctx context.Context) error {
-		upgradeable, err := upgradeableOf(ctx, suite.operatorNamespace, csvName())
-		if err == nil && upgradeable.Status != metav1.ConditionTrue {
-			err = fmt.Errorf("the OperatorCondition has %v", upgradeable)
+func testUpgradeable(t *testing.T) { waitForUpgradeable(t, suite.operatorNamespace) }
+
+// waitForUpgradeable waits until OLM has taken over from the operator that it may be upgraded.
+func waitForUpgradeable(t *testing.T, operator string) {
+	t.Helper()
+	waitFor(t, operator, "the operator to say that it may be upgraded", patience, func(ctx context.Context) error {
+		condition := &operatorv2.OperatorCondition{}
+		err := suite.admin.Get(ctx, client.ObjectKey{Namespace: operator, Name: csvName()}, condition)
+		if err == nil && !meta.IsStatusConditionTrue(condition.Status.Conditions, operatorv2.Upgradeable) {
+			err = fmt.Errorf("the OperatorCondition has %v", condition.Status.Conditions)
 		}
 		return err
 	})

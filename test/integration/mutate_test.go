@@ -22,8 +22,8 @@ import (
 )
 
 // TestEveryFieldCanBeChanged verifies that test/harness/mutate finds another valid value for each
-// field of the schema. The part subscription of the nightly run uses these values, so it leaves out
-// no field. A new field without another valid value fails here.
+// field of the schema, which the part subscription of the nightly run uses. A new field without
+// another valid value fails here.
 func TestEveryFieldCanBeChanged(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
