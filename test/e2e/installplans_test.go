@@ -54,14 +54,19 @@ func resolving(operator string, check func(context.Context) error) func(context.
 	return func(ctx context.Context) error {
 		if time.Since(looked) > resolveInterval {
 			looked = time.Now()
-			patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"example.com/looked-at":%q}}}`, looked.Format(time.RFC3339))
-			err := suite.admin.Patch(ctx, olmObject("Subscription", operator, packageName), client.RawPatch(types.MergePatchType, patch))
-			if err != nil {
+			if err := touch(ctx, olmObject("Subscription", operator, packageName)); err != nil {
 				return err
 			}
 		}
 		return check(ctx)
 	}
+}
+
+// touch changes an annotation, so that controllers reconcile the object now instead of at their next
+// retry.
+func touch(ctx context.Context, object client.Object) error {
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"example.com/looked-at":%q}}}`, time.Now().Format(time.RFC3339Nano))
+	return suite.admin.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch))
 }
 
 // arrive waits until a release is installed and OLM has finished its InstallPlans. It approves
