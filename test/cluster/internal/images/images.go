@@ -56,6 +56,8 @@ func recipesOf(l layout.Layout, part layout.Part, nginxPackages []string) ([]rec
 			[]string{"quay.io/operator-framework/scorecard-test:" + version},
 			v1.Config{Entrypoint: []string{"/bin/scorecard-test"}},
 			"scorecard-test")}, nil
+	case layout.Catalogs:
+		return catalogImages(l)
 	case layout.OLM:
 		return olmImages(l)
 	case layout.OLMv1:
@@ -85,33 +87,34 @@ func baseImages(l layout.Layout, nginxPackages []string) []recipe {
 	}
 }
 
-// olmImages returns the recipes of the images of OLM.
+// olmImages returns the recipe of the image of OLM.
 func olmImages(l layout.Layout) ([]recipe, error) {
-	olmVersion, err := tools.OLM.Version(l)
+	version, err := tools.OLM.Version(l)
 	if err != nil {
 		return nil, err
 	}
-	opmVersion, err := tools.Registry.Version(l)
+	return []recipe{toolImage(l,
+		[]string{OLM + ":" + version},
+		v1.Config{Entrypoint: []string{"/bin/olm"}},
+		"olm", "catalog", "package-server", "copy-content", "cpb")}, nil
+}
+
+// catalogImages returns the recipe of the base image of catalogs. `operator-sdk run bundle` uses its
+// latest tag as the default index image. OLM finds the catalog by the label.
+func catalogImages(l layout.Layout) ([]recipe, error) {
+	version, err := tools.Registry.Version(l)
 	if err != nil {
 		return nil, err
 	}
-	return []recipe{
-		toolImage(l,
-			[]string{OLM + ":" + olmVersion},
-			v1.Config{Entrypoint: []string{"/bin/olm"}},
-			"olm", "catalog", "package-server", "copy-content", "cpb"),
-		// `operator-sdk run bundle` uses the latest tag as its default index image. OLM finds the
-		// catalog by the label.
-		toolImage(l,
-			[]string{OPM + ":" + opmVersion, OPM + ":latest"},
-			v1.Config{
-				Entrypoint: []string{"/bin/opm"},
-				Cmd:        []string{"serve", "/configs"},
-				WorkingDir: "/work",
-				Labels:     map[string]string{"operators.operatorframework.io.index.configs.v1": "/configs"},
-			},
-			"opm", "grpc_health_probe"),
-	}, nil
+	return []recipe{toolImage(l,
+		[]string{OPM + ":" + version, OPM + ":latest"},
+		v1.Config{
+			Entrypoint: []string{"/bin/opm"},
+			Cmd:        []string{"serve", "/configs"},
+			WorkingDir: "/work",
+			Labels:     map[string]string{"operators.operatorframework.io.index.configs.v1": "/configs"},
+		},
+		"opm", "grpc_health_probe")}, nil
 }
 
 // olmV1 has the repositories of the images of OLM v1 and of cert-manager, which signs its

@@ -66,21 +66,25 @@ const (
 	Metrics   Part = "metrics"
 	Exporter  Part = "exporter"
 	Scorecard Part = "scorecard"
-	OLM       Part = "olm"
-	OLMv1     Part = "olm-v1"
+	// Catalogs is the base image of catalogs. OLM and OLMv1 include it.
+	Catalogs Part = "catalogs"
+	OLM      Part = "olm"
+	OLMv1    Part = "olm-v1"
 )
 
 // Parts are the parts that can be requested, in the order in which they start.
-var Parts = []Part{Metrics, Exporter, Scorecard, OLM, OLMv1}
+var Parts = []Part{Metrics, Exporter, Scorecard, Catalogs, OLM, OLMv1}
 
-// ParseParts returns Base and the named parts, in the order in which they start.
+// ParseParts returns Base, the named parts, and those that they include, in the order in which they
+// start.
 func ParseParts(names []string) ([]Part, error) {
 	for _, name := range names {
 		if !slices.Contains(Parts, Part(name)) {
 			return nil, fmt.Errorf("unknown part %q: one of %v", name, Parts)
 		}
 	}
-	return withBase(func(p Part) bool { return slices.Contains(names, string(p)) }), nil
+	named := func(p Part) bool { return slices.Contains(names, string(p)) }
+	return withBase(func(p Part) bool { return named(p) || p == Catalogs && (named(OLM) || named(OLMv1)) }), nil
 }
 
 // withBase returns Base and the other parts that are selected.

@@ -9,10 +9,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestParts checks the order of the parts, and that a cluster keeps the parts that it has.
+// TestParts checks the order of the parts, that both versions of OLM include the base of catalogs,
+// and that a cluster keeps the parts that it has.
 func TestParts(t *testing.T) {
 	parts, err := ParseParts([]string{"olm", "metrics"})
-	if diff := cmp.Diff([]Part{Base, Metrics, OLM}, parts); err != nil || diff != "" {
+	if diff := cmp.Diff([]Part{Base, Metrics, Catalogs, OLM}, parts); err != nil || diff != "" {
+		t.Errorf("%v\n%s", err, diff)
+	}
+	withV1, err := ParseParts([]string{"olm-v1"})
+	if diff := cmp.Diff([]Part{Base, Catalogs, OLMv1}, withV1); err != nil || diff != "" {
 		t.Errorf("%v\n%s", err, diff)
 	}
 	if _, err := ParseParts([]string{"olm", "docker"}); err == nil || !strings.Contains(err.Error(), "olm-v1") {
@@ -27,7 +32,7 @@ func TestParts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if diff := cmp.Diff([]Part{Base, Metrics, Scorecard, OLM}, l.WithStarted(parts)); diff != "" {
+	if diff := cmp.Diff([]Part{Base, Metrics, Scorecard, Catalogs, OLM}, l.WithStarted(parts)); diff != "" {
 		t.Error(diff)
 	}
 }

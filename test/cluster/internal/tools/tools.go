@@ -81,8 +81,11 @@ var tools = slices.Concat(kubernetesComponents(Kubernetes.module), kubernetesCom
 	{name: "package-server", part: layout.OLM, module: "olm", pkg: OLM.path + "/cmd/package-server", tags: imageTags},
 	{name: "copy-content", part: layout.OLM, module: "olm", pkg: OLM.path + "/cmd/copy-content", tags: imageTags},
 	{name: "cpb", part: layout.OLM, module: "olm", pkg: OLM.path + "/util/cpb", tags: imageTags},
-	{name: "opm", part: layout.OLM, module: "olm", pkg: Registry.path + "/cmd/opm", tags: imageTags},
-	{name: "grpc_health_probe", part: layout.OLM, module: "grpc-health-probe", pkg: "github.com/grpc-ecosystem/grpc-health-probe"},
+	{name: "opm", part: layout.Catalogs, module: "olm", pkg: Registry.path + "/cmd/opm", tags: imageTags},
+	{
+		name: "grpc_health_probe", part: layout.Catalogs, module: "grpc-health-probe",
+		pkg: "github.com/grpc-ecosystem/grpc-health-probe",
+	},
 	{name: "catalogd", part: layout.OLMv1, module: "olm-v1", pkg: OLMv1.path + "/cmd/catalogd", tags: imageTags},
 	{name: "operator-controller", part: layout.OLMv1, module: "olm-v1", pkg: OLMv1.path + "/cmd/operator-controller", tags: imageTags},
 	{name: "cert-manager-controller", part: layout.OLMv1, module: "cert-manager", pkg: CertManager.path + "/cmd/controller"},
