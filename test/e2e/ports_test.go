@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -91,6 +92,7 @@ func changeUnderLoad(t *testing.T, field mutate.Field) {
 	namespace := newNamespace(t, restricted)
 	newConfigMap(t, namespace, mutate.InstanceContent, "index.html", mutate.InstancePage)
 	newSecret(t, namespace, mutate.InstanceSecret)
+	createOthers(t, namespace)
 	object := newObject(namespace, "web", 1)
 	object.Spec = mutate.InstanceSpec()
 	must(t, suite.admin.Create(t.Context(), object))
@@ -128,6 +130,16 @@ func changeUnderLoad(t *testing.T, field mutate.Field) {
 	for _, load := range loads {
 		load.finish(t, namespace, "load of "+load.url+" while "+field.Path+" changes")
 	}
+}
+
+// createOthers creates a ConfigMap and a Secret that every reference can use.
+func createOthers(t *testing.T, namespace string) {
+	t.Helper()
+	meta := metav1.ObjectMeta{Namespace: namespace, Name: mutate.InstanceOther}
+	must(t, suite.admin.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: meta, Data: mutate.InstanceOtherData()}))
+	must(t, suite.admin.Create(t.Context(), &corev1.Secret{
+		ObjectMeta: meta, Type: corev1.SecretTypeTLS, Data: newCertificate(t, "other.example.com"), StringData: mutate.InstanceOtherData(),
+	}))
 }
 
 // firstTaken returns the first candidate of a field that the API server accepts, for the object and

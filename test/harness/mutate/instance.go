@@ -20,6 +20,15 @@ const (
 	InstancePage    = "served throughout"
 )
 
+// InstanceOther is the name that is tried first in a reference to a ConfigMap or a Secret.
+const InstanceOther = "other"
+
+// InstanceOtherData is the content of objects with this name. An instance serves InstancePage,
+// whatever it uses them for.
+func InstanceOtherData() map[string]string {
+	return map[string]string{"index.html": InstancePage, v1alpha2.DefaultConfigKey: instanceConfig, InstanceOther: instanceConfig}
+}
+
 // ShortDrain is the smallest drainSeconds whose Pods keep listening for 5 seconds after their
 // deletion, as Pods with the default do. On a busy test cluster, kube-proxy takes more than the 4
 // seconds of the minimum for some changes.
@@ -111,7 +120,7 @@ func InstanceFields(schema *apiextensionsv1.JSONSchemaProps) ([]Field, error) {
 func InstancePool() Pool {
 	return Pool{
 		Strings: []string{
-			"other", "2", "192.0.2.0/24", "192.0.2.0/25", "16Mi", "Exists", "Equal", "In", "NotIn", "NoExecute", "NoSchedule", "DoNotSchedule",
+			InstanceOther, "2", "192.0.2.0/24", "192.0.2.0/25", "16Mi", "Exists", "Equal", "In", "NotIn", "NoExecute", "NoSchedule", "DoNotSchedule",
 			"ScheduleAnyway", "Honor", "Ignore", "example.com/other", instanceConfig, "/cache", "/other", "limits.cpu", "metadata.name",
 			instancePatch + "b", "90s",
 		},
