@@ -76,21 +76,54 @@ func serverText(text string) string {
 `, text)
 }
 
-func testChangesUnderLoad(t *testing.T) {
+// loadedInstance is an instance that uses a ConfigMap, content, and a certificate, with its load.
+type loadedInstance struct {
+	object          *v1alpha2.NginxOperator
+	config, content *corev1.ConfigMap
+	secret          *corev1.Secret
+	// plain is the URL of the Service.
+	plain string
+	loads []*load
+}
+
+func newLoaded(t *testing.T, configuration *v1alpha2.Config) *loadedInstance {
+	t.Helper()
 	namespace := newNamespace(t, restricted)
-	content := newConfigMap(t, namespace, "content", "index.html", page+" first")
-	secret := newSecret(t, namespace, "certificate")
-	config := newConfigMap(t, namespace, "config", v1alpha2.DefaultConfigKey, serverText("from a ConfigMap"))
 	object := newObject(namespace, "web", 2)
+	out := &loadedInstance{
+		object:  object,
+		config:  newConfigMap(t, namespace, "config", v1alpha2.DefaultConfigKey, serverText("from a ConfigMap")),
+		content: newConfigMap(t, namespace, "content", "index.html", page+" first"),
+		secret:  newSecret(t, namespace, "certificate"),
+		plain:   suite.reach.service(namespace, "web", 8080),
+	}
 	object.Spec.TLS = []v1alpha2.TLS{{SecretName: "certificate", Port: ptr.To[int32](8443)}}
 	object.Spec.Content = &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: "content"}}
-	object.Spec.Config = &v1alpha2.Config{Inline: serverText("inline")}
+	object.Spec.Config = configuration
 	object.Spec.DrainSeconds = ptr.To(mutate.ShortDrain)
 	must(t, suite.admin.Create(t.Context(), object))
 	waitForReady(t, object)
+	out.loads = []*load{startLoad(t, namespace, out.plain), startLoad(t, namespace, suite.reach.secure(namespace, "web", 8443))}
+	return out
+}
 
-	plain, secure := suite.reach.service(namespace, "web", 8080), suite.reach.secure(namespace, "web", 8443)
-	loads := []*load{startLoad(t, namespace, plain), startLoad(t, namespace, secure)}
+// finish waits until the last old Pod has drained, and requires that no request failed.
+func (l *loadedInstance) finish(t *testing.T, replicas int, during string) {
+	t.Helper()
+	waitForOnly(t, l.object, replicas)
+	for _, load := range l.loads {
+		load.finish(t, l.object.Namespace, "load of "+load.url+" through "+during)
+	}
+}
+
+// fromConfigMap is the configuration in the ConfigMap of loadedInstance.
+func fromConfigMap() *v1alpha2.Config {
+	return &v1alpha2.Config{ConfigMapRef: &v1alpha2.ConfigMapKeyReference{Name: "config"}}
+}
+
+func testChangesUnderLoad(t *testing.T) {
+	web := newLoaded(t, &v1alpha2.Config{Inline: serverText("inline")})
+	object, namespace := web.object, web.object.Namespace
 	change := func(what string, do func(), check func()) {
 		t.Helper()
 		pods, began := uidsOf(t, object), time.Now()
@@ -100,7 +133,7 @@ func testChangesUnderLoad(t *testing.T) {
 		check()
 	}
 	revision := func(want string) func() {
-		return func() { t.Helper(); answers(t, namespace, plain+"revision", want) }
+		return func() { t.Helper(); answers(t, namespace, web.plain+"revision", want) }
 	}
 	change("image", func() {
 		update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Image = otherImage })
@@ -113,18 +146,16 @@ func testChangesUnderLoad(t *testing.T) {
 		update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Config.Inline = serverText("inline, changed") })
 	}, revision("inline, changed"))
 	change("configuration to a ConfigMap", func() {
-		update(t, object, func(o *v1alpha2.NginxOperator) {
-			o.Spec.Config = &v1alpha2.Config{ConfigMapRef: &v1alpha2.ConfigMapKeyReference{Name: "config"}}
-		})
+		update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Config = fromConfigMap() })
 	}, revision("from a ConfigMap"))
 	change("the ConfigMap", func() {
-		update(t, config, func(c *corev1.ConfigMap) { c.Data[v1alpha2.DefaultConfigKey] = serverText("from a ConfigMap, changed") })
+		update(t, web.config, func(c *corev1.ConfigMap) { c.Data[v1alpha2.DefaultConfigKey] = serverText("from a ConfigMap, changed") })
 	}, revision("from a ConfigMap, changed"))
 	change("content", func() {
-		update(t, content, func(c *corev1.ConfigMap) { c.Data["index.html"] = page + " second" })
-	}, func() { answers(t, namespace, plain, page+" second") })
+		update(t, web.content, func(c *corev1.ConfigMap) { c.Data["index.html"] = page + " second" })
+	}, func() { answers(t, namespace, web.plain, page+" second") })
 	change("certificate", func() {
-		update(t, secret, func(s *corev1.Secret) { s.Data = newCertificate(t, "second.example.com") })
+		update(t, web.secret, func(s *corev1.Secret) { s.Data = newCertificate(t, "second.example.com") })
 	}, func() {
 		if suite.local {
 			waitFor(t, namespace, "the new certificate", serviceDelay, func(ctx context.Context) error {
@@ -132,33 +163,33 @@ func testChangesUnderLoad(t *testing.T) {
 			})
 		}
 	})
+	web.finish(t, 2, "all changes")
+}
 
-	// An invalid revision of a referenced object is blocked. The last good revision keeps running,
-	// even in new Pods.
+// testBlockedChanges makes the referenced ConfigMap invalid, and then deletes it. The last good
+// revision keeps running, even in new Pods.
+func testBlockedChanges(t *testing.T) {
+	web := newLoaded(t, fromConfigMap())
+	object, namespace := web.object, web.object.Namespace
 	pods := uidsOf(t, object)
-	update(t, config, func(c *corev1.ConfigMap) {
+	update(t, web.config, func(c *corev1.ConfigMap) {
 		c.Data[v1alpha2.DefaultConfigKey] = strings.Replace(serverText("bad"), "location / {", "daemon on; location / {", 1)
 	})
 	waitForDegraded(t, object, v1alpha2.ReasonInvalidConfiguration)
 	if message := object.Status.BlockedBy[0].Message; !strings.Contains(message, "line 7: daemon") {
 		t.Errorf("the bad line shows as %q", message)
 	}
-	must(t, suite.admin.Delete(t.Context(), config))
+	must(t, suite.admin.Delete(t.Context(), web.config))
 	waitForDegraded(t, object, v1alpha2.ReasonReferenceNotFound)
 	if now := uidsOf(t, object); !slices.Equal(now, pods) {
 		t.Errorf("Pods were replaced: %v, now %v", pods, now)
 	}
 	evictAll(t, object)
-	answers(t, namespace, plain+"revision", "from a ConfigMap, changed")
+	answers(t, namespace, web.plain+"revision", "from a ConfigMap")
 	newConfigMap(t, namespace, "config", v1alpha2.DefaultConfigKey, serverText("mended"))
 	waitForRecovery(t, object)
-	answers(t, namespace, plain+"revision", "mended")
-	// The change is complete only after the last old Pod has drained.
-	waitForOnly(t, object, 2)
-
-	for _, load := range loads {
-		load.finish(t, namespace, "load of "+load.url+" through all changes")
-	}
+	answers(t, namespace, web.plain+"revision", "mended")
+	web.finish(t, 2, "blocked changes")
 }
 
 func onePodOf(t *testing.T, object *v1alpha2.NginxOperator) *corev1.Pod {

@@ -63,17 +63,15 @@ func whileWell(selector monitoring.Selector) string {
 	return selector.Text
 }
 
-// testMonitoring installs the access to the metrics once.
-func testMonitoring(t *testing.T) {
+// metricsTokenFile installs the access to the metrics, and returns the file of a token with it.
+func metricsTokenFile(t *testing.T) string {
+	t.Helper()
 	token := filepath.Join(t.TempDir(), "token")
 	must(t, os.WriteFile(token, installAccess(t, suite.operatorNamespace), 0o600))
-	inParallel(t, "of", map[string]func(*testing.T){
-		"the operator": func(t *testing.T) { testOperatorMonitoring(t, token) },
-		"instances":    func(t *testing.T) { testInstanceMonitoring(t, token) },
-	})
+	return token
 }
 
-func testOperatorMonitoring(t *testing.T, token string) {
+func testMonitoring(t *testing.T, token string) {
 	operator := suite.operatorNamespace
 	namespace := newNamespace(t, restricted)
 	prometheus := startPrometheusWith(t, operatorScrape(t, operator, token), &harness.Must1(monitoring.Rules(suite.repository))(t).Spec)

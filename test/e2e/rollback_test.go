@@ -24,27 +24,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/test/harness/mutate"
 )
 
 // withoutNginx is an image without nginx.
 const withoutNginx = "docker.io/library/busybox:1.36"
 
 func testRollback(t *testing.T) {
-	namespace := newNamespace(t, restricted)
-	newConfigMap(t, namespace, "first", "index.html", page+" first")
+	web := newLoaded(t, &v1alpha2.Config{Inline: serverText("good")})
+	object, namespace, plain := web.object, web.object.Namespace, web.plain
 	newConfigMap(t, namespace, "second", "index.html", page+" second")
-	secret := newSecret(t, namespace, "certificate")
-	object := newObject(namespace, "web", 2)
-	object.Spec.TLS = []v1alpha2.TLS{{SecretName: "certificate", Port: ptr.To[int32](8443)}}
-	object.Spec.Content = &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: "first"}}
-	object.Spec.Config = &v1alpha2.Config{Inline: serverText("good")}
-	object.Spec.DrainSeconds = ptr.To(mutate.ShortDrain)
-	must(t, suite.admin.Create(t.Context(), object))
-	waitForReady(t, object)
 	good := object.Spec.DeepCopy()
-	plain, secure := suite.reach.service(namespace, "web", 8080), suite.reach.secure(namespace, "web", 8443)
-	loads := []*load{startLoad(t, namespace, plain), startLoad(t, namespace, secure)}
 
 	// fails makes a change that is rolled back, and checks the status.
 	fails := func(what string, words []string, change func(*v1alpha2.NginxOperatorSpec)) {
@@ -95,7 +84,7 @@ func testRollback(t *testing.T) {
 		}
 		return errors.New("the Pods are the same")
 	})
-	update(t, secret, func(s *corev1.Secret) { s.Data = newCertificate(t, "second.example.com") })
+	update(t, web.secret, func(s *corev1.Secret) { s.Data = newCertificate(t, "second.example.com") })
 	if suite.local {
 		waitFor(t, namespace, "the renewed certificate", 2*patience, func(ctx context.Context) error {
 			return presents(ctx, namespace, "second.example.com")
@@ -108,10 +97,7 @@ func testRollback(t *testing.T) {
 	waitForRecovery(t, object)
 	answers(t, namespace, plain+"revision", "mended")
 	answers(t, namespace, plain, page+" second")
-	waitForOnly(t, object, 3)
-	for _, load := range loads {
-		load.finish(t, namespace, "load of "+load.url+" through changes that are taken back")
-	}
+	web.finish(t, 3, "changes that are taken back")
 }
 
 // hasReady returns an error unless exactly count replicas exist and all of them are ready.

@@ -46,11 +46,15 @@ func TestSubscription(t *testing.T) {
 	// These tests mostly wait until Pods have drained. They do not run with the others, because
 	// their load clients would compete with them for CPU time.
 	underLoad := map[string]func(*testing.T){
-		"changes":  testChangesUnderLoad,
-		"rollback": testRollback,
-		"ports":    testFieldsOfPorts,
+		"changes":         testChangesUnderLoad,
+		"blocked changes": testBlockedChanges,
+		"rollback":        testRollback,
+		"ports":           testFieldsOfPorts,
 	}
+	token := ""
 	if suite.local { // other clusters may lack the images, the metrics API, or a readable audit log
+		token = metricsTokenFile(t)
+		underLoad["monitoring"] = func(t *testing.T) { testInstanceMonitoring(t, token) }
 		instances["requests"] = testRequests
 		underLoad["nginx of Debian"] = func(t *testing.T) { testNginxVersion(t, defaultSuite) }
 		underLoad["autoscaling"] = testAutoscaling
@@ -59,7 +63,7 @@ func TestSubscription(t *testing.T) {
 	inParallel(t, "under load", underLoad)
 	if suite.local {
 		t.Log("FIGURE " + proxyDelay(t.Context()))
-		t.Run("monitoring", testMonitoring)
+		t.Run("monitoring", func(t *testing.T) { testMonitoring(t, token) })
 	}
 	// These tests change the operator itself, so they run one after another.
 	t.Run("certificate of the webhooks", testWebhookCertificate)
