@@ -39,11 +39,23 @@ func (a *asker) asks(version *storage.Version) []check.Change {
 	return out
 }
 
+// pods has the number of Pods by the name of the Deployment.
+type pods map[string]int64
+
+// end reports whether the last Pod of a Deployment is gone. Ports have interim names only while Pods
+// use their own.
+func (p pods) end(version *storage.Version) bool {
+	now, _, _ := unstructured.NestedInt64(version.Object, "status", "replicas")
+	before := p[version.Name]
+	p[version.Name] = now
+	return now == 0 && before > 0
+}
+
 // History returns the requests for other children, and the specs that children got, in order.
 func (w *World) History() []check.Change {
 	var out []check.Change
 	asker := asker{map[string]int64{}, map[string]string{}}
-	released := w.Released
+	pods, released := pods{}, w.Released
 	for _, version := range w.Store.Since(0) {
 		for len(released) > 0 && !released[0].After(version.At) {
 			// The previous release may have deferred a change that the next release applies.
@@ -58,6 +70,9 @@ func (w *World) History() []check.Change {
 				out = append(out, check.Change{Asks: true, At: version.At})
 			}
 		case storage.Deployments:
+			if pods.end(version) {
+				out = append(out, check.Change{Instance: version.Name, Asks: true, At: version.At})
+			}
 			out = appendSpec(out, version, "spec", "template")
 		case storage.Services, storage.NetworkPolicies, storage.Ingresses:
 			out = appendSpec(out, version, "spec")
