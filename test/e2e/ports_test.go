@@ -95,6 +95,9 @@ func changeUnderLoad(t *testing.T, field mutate.Field) {
 	createOthers(t, namespace)
 	object := newObject(namespace, "web", 1)
 	object.Spec = mutate.InstanceSpec()
+	if field.Path == "rollout.maxUnavailable" { // it must leave a Pod that serves
+		object.Spec.Replicas = ptr.To[int32](3)
+	}
 	must(t, suite.admin.Create(t.Context(), object))
 	waitForReady(t, object)
 	before := object.Spec.DeepCopy()
@@ -126,7 +129,7 @@ func changeUnderLoad(t *testing.T, field mutate.Field) {
 		time.Sleep(settles) // the load in this time must not fail
 	}
 	waitForReady(t, object)
-	waitForOnly(t, object, 1)
+	waitForOnly(t, object, int(*object.Spec.Replicas))
 	for _, load := range loads {
 		load.finish(t, namespace, "load of "+load.url+" while "+field.Path+" changes")
 	}
