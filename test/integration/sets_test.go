@@ -35,7 +35,9 @@ var testSets = map[string][]string{
 	setAlone: {
 		"TestCertificateIsFollowedAndRenewed", "TestConversionCannotBeTakenAway", "TestConversionComesBack",
 		"TestFleetGoesOnWithTheNextImage", "TestFleetOfOneTenantStopsNoOther", "TestFleetRollsABoundedNumberAtATime",
-		"TestFleetRollsToAnotherPodTemplate", "TestKilledOperator", "TestKilledWhileItRenames", "TestReplicasAgreeOnACertificate",
+		"TestFleetRollsToAnotherPodTemplate", "TestHandoverAfterCleanStop", "TestKilledOperator", "TestKilledWhileItRenames",
+		"TestPatchesWhileAdmissionIsAway", "TestReplicasAgreeOnACertificate", "TestStandbyWatchesNothing",
+		"TestStoredValuesThatNewRulesRefuse",
 	},
 	// The results of these tests depend on the version of the API server: schemas and their rules,
 	// admission, conversion, pruning, server-side apply, dry runs, quotas. On the newest API server,
