@@ -97,7 +97,7 @@ func testRollback(t *testing.T) {
 	waitForRecovery(t, object)
 	answers(t, namespace, plain+"revision", "mended")
 	answers(t, namespace, plain, page+" second")
-	web.finish(t, 3, "changes that are taken back")
+	web.finish(t, 3, "changes that are rolled back")
 }
 
 // hasReady returns an error unless exactly count replicas exist and all of them are ready.

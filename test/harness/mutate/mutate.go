@@ -7,6 +7,7 @@
 package mutate
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -16,7 +17,10 @@ import (
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
+
+	"github.com/example/nginx-operator/internal/schema"
 )
 
 // Field is a field of a schema.
@@ -26,6 +30,18 @@ type Field struct {
 	// Candidates are objects in which the field differs from the original object, the most likely
 	// valid first.
 	Candidates iter.Seq[map[string]any]
+}
+
+// Valid returns the candidates that the schema allows. Thousands of candidates can violate it, and
+// the library of the API server finds that without a request.
+func (f Field) Valid(ctx context.Context) iter.Seq[map[string]any] {
+	return func(yield func(map[string]any) bool) {
+		for candidate := range f.Candidates {
+			if len(schema.AllViolations(ctx, candidate, field.NewPath("spec"))) == 0 && !yield(candidate) {
+				return
+			}
+		}
+	}
 }
 
 // Pool has the values to try if the schema does not list the allowed values.
