@@ -134,7 +134,7 @@ func newEnvironment(t *testing.T) *environment {
 	t.Cleanup(func() { must(t, server.Stop()) })
 	e := newClients(t, server.Admin, server.Operator)
 	e.server, e.service, e.dir = server, service, dir
-	must(t, apiserver.Apply(t.Context(), e.admin, "../../config/default"))
+	must(t, apiserver.ApplyUnchanged(t.Context(), e.admin, "../../config/default"))
 	waitFor(t, time.Minute, func() error { return e.admin.List(t.Context(), &v1alpha2.NginxOperatorList{}) })
 	return e
 }

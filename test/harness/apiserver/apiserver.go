@@ -22,7 +22,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
-	"sigs.k8s.io/yaml"
 
 	"github.com/example/nginx-operator/test/harness"
 )
@@ -122,7 +121,19 @@ func Start(dir, user string, args ...[2]string) (*Server, error) {
 func (s *Server) Stop() error { return s.environment.Stop() }
 
 // Apply creates the objects of a kustomization in the order of kubectl apply -k: namespaces first.
+// It raises the webhooks' timeouts of five seconds to the longest one that the API allows, because
+// integration tests share two processors with four other API servers, where a call can take longer.
+// Webhooks that may fail within two seconds keep their timeout.
 func Apply(ctx context.Context, c client.Client, kustomization string) error {
+	return apply(ctx, c, kustomization, raiseTimeouts)
+}
+
+// ApplyUnchanged is Apply with the webhooks' own timeouts.
+func ApplyUnchanged(ctx context.Context, c client.Client, kustomization string) error {
+	return apply(ctx, c, kustomization, func(*unstructured.Unstructured) {})
+}
+
+func apply(ctx context.Context, c client.Client, kustomization string, change func(*unstructured.Unstructured)) error {
 	options := krusty.MakeDefaultOptions()
 	options.Reorder = krusty.ReorderOptionLegacy
 	rendered, err := krusty.MakeKustomizer(options).Run(filesys.MakeFsOnDisk(), kustomization)
@@ -130,17 +141,27 @@ func Apply(ctx context.Context, c client.Client, kustomization string) error {
 		return fmt.Errorf("failed to render %s: %w", kustomization, err)
 	}
 	for _, resource := range rendered.Resources() {
-		raw, err := resource.AsYAML()
+		raw, err := resource.MarshalJSON()
 		if err != nil {
 			return err
 		}
 		object := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal(raw, &object.Object); err != nil {
+		if err := object.UnmarshalJSON(raw); err != nil {
 			return err
 		}
+		change(object)
 		if err := c.Create(ctx, object); err != nil {
 			return fmt.Errorf("failed to create %s %s: %w", object.GetKind(), object.GetName(), err)
 		}
 	}
 	return nil
+}
+
+func raiseTimeouts(object *unstructured.Unstructured) {
+	webhooks, _ := object.Object["webhooks"].([]any)
+	for _, webhook := range webhooks {
+		if webhook, ok := webhook.(map[string]any); ok && webhook["timeoutSeconds"] == int64(5) {
+			webhook["timeoutSeconds"] = int64(30)
+		}
+	}
 }
