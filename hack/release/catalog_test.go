@@ -10,6 +10,7 @@ import (
 
 // TestChannels checks the heads, the default channel, and the deprecations. The default channel does
 // not contain the vulnerable releases 0.4.0 and 0.5.0, and their users upgrade directly to 0.5.1.
+// 0.7.1 skips 0.7.0.
 // File-based catalogs have no channel aliases, so alpha, the former name of candidate, needs the same
 // entries.
 func TestChannels(t *testing.T) {
@@ -51,16 +52,27 @@ func TestChannels(t *testing.T) {
 		t.Errorf("alpha differs from candidate: %s", diff)
 	}
 	vulnerable := []string{"nginx-operator.v0.4.0", "nginx-operator.v0.5.0"}
+	fixes := map[string]release{
+		"nginx-operator.v0.5.1": {Replaces: "nginx-operator.v0.3.1", SkipRange: ">=0.3.1 <0.5.1", Skips: vulnerable},
+		"nginx-operator.v0.7.1": {Replaces: "nginx-operator.v0.6.0", SkipRange: ">=0.6.0 <0.7.1", Skips: []string{"nginx-operator.v0.7.0"}},
+	}
 	for _, name := range []string{"candidate", "stable"} {
 		releases := channels[name]
 		if want := operatorName + ".v" + p.version; len(releases) == 0 || releases[len(releases)-1].Name != want {
 			t.Errorf("the head of %s is not %s: %v", name, want, releases)
 		}
+		found := 0
 		for _, one := range releases {
-			if name == "stable" && slices.Contains(vulnerable, one.Name) || one.Name == "nginx-operator.v0.5.1" &&
-				(one.Replaces != "nginx-operator.v0.3.1" || !slices.Equal(one.Skips, vulnerable)) {
+			want, fixed := fixes[one.Name]
+			if want.Name = one.Name; fixed {
+				found++
+			}
+			if name == "stable" && slices.Contains(vulnerable, one.Name) || fixed && !cmp.Equal(want, one) {
 				t.Errorf("%s has %+v", name, one)
 			}
+		}
+		if found != len(fixes) {
+			t.Errorf("%s has %d of %d releases that skip others", name, found, len(fixes))
 		}
 	}
 	want := []string{"olm.channel alpha"}
