@@ -235,9 +235,8 @@ catalog: bundle chart bin/opm bin/release ## Generate the file-based catalog: th
 	$(RELEASE) catalog
 validate: bin/operator-sdk bin/opm ## Validate the bundle and the catalog like community-operators. A warning is a failure.
 	@hack/validate
-CRD := bundle/manifests/operator.example.com_nginxoperators.yaml
-compatible: bin/crdify bin/release ## Compare the API with the published release. A change that breaks clients is a failure.
-	published=$$($(RELEASE) tree published); crdify --config=hack/crdify.yaml file://$(CURDIR)/$$published/$(CRD) file://$(CURDIR)/$(CRD)
+compatible: bin/crdify bin/crdify-newest bin/release ## Check that OLM v1 accepts the CRD of each upgrade to this release.
+	@$(RELEASE) preflight
 
 RELEASE_IMAGES := operator-image bundle-image catalog-image scorecard-image
 images: $(RELEASE_IMAGES) bin/oci ## Build all images of this release and push them to the cluster's registry, with SBOM and provenance.
@@ -329,7 +328,7 @@ bin/e2e.test: FORCE
 	@$(GO_BUILD_ENV) go test -c -o $@ ./test/e2e
 
 # Tools in the versions of hack/tools. bin/cluster builds a tool unless it is up to date.
-TOOLS := controller-gen crd-ref-docs crdify etcd golangci-lint gotestsum helm helm4 kube-apiserver kube-controller-manager kubectl \
+TOOLS := controller-gen crd-ref-docs crdify crdify-newest etcd golangci-lint gotestsum helm helm4 kube-apiserver kube-controller-manager kubectl \
   operator-sdk opm prometheus promtool
 # kwok is for bench-cluster, hugo for the site, and the last two are for parts of nightly.
 $(TOOLS:%=bin/%) bin/kwok bin/hugo bin/prometheus-operator $(OLDEST): bin/cluster FORCE

@@ -11,7 +11,7 @@ const (
 
 // Autoscaling adjusts the number of Pods to the load, between minReplicas and maxReplicas.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.minReplicas) || self.minReplicas <= self.maxReplicas",message="autoscaling: minReplicas is greater than maxReplicas; lower minReplicas, or raise maxReplicas",fieldPath=".minReplicas",reason=FieldValueInvalid
+// +kubebuilder:validation:XValidation:rule="!has(self.minReplicas) || self.minReplicas <= self.maxReplicas",message="minReplicas must not be greater than maxReplicas; lower minReplicas, or raise maxReplicas",fieldPath=".minReplicas",reason=FieldValueInvalid
 type Autoscaling struct {
 	// minReplicas is the minimum number of Pods, 1 to 1000. Defaults to 1.
 	// +optional

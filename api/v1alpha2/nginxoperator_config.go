@@ -2,7 +2,7 @@ package v1alpha2
 
 // Config is nginx configuration from exactly one of two sources.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.inline) != has(self.configMapRef)",message="config takes exactly one of inline and configMapRef"
+// +kubebuilder:validation:XValidation:rule="has(self.inline) != has(self.configMapRef)",message="config must have exactly one of inline and configMapRef; set one and remove the other, or remove config"
 type Config struct {
 	// inline is the configuration text, at most 65536 characters. Use configMapRef for a longer
 	// text.
@@ -24,16 +24,17 @@ type ConfigMapKeyReference struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="name must contain only lower-case letters, digits, hyphens, and dots, and must start and end with a letter or digit"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="name must consist of lower-case letters, digits, hyphens, and dots, and each part between dots must start and end with a letter or digit; write for example web-config"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="ConfigMap",xDescriptors={"urn:alm:descriptor:io.kubernetes:ConfigMap"}
 	Name string `json:"name"`
 
-	// key is the key in the ConfigMap's data. Defaults to nginx.conf.
+	// key is the key in the ConfigMap's data. The character * is reserved for a later release.
+	// Defaults to nginx.conf.
 	// +optional
 	// +default="nginx.conf"
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[-._a-zA-Z0-9]+$') && self != '.' && !self.startsWith('..')",message="key must contain only letters, digits, hyphens, dots, and underscores, for example nginx.conf"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[-._a-zA-Z0-9]*[*]?[-._a-zA-Z0-9]*$') && self != '.' && !self.startsWith('..')",message="key must contain only letters, digits, hyphens, dots, underscores, and at most one *, and must not be a dot or start with two dots; write for example nginx.conf"
 	Key string `json:"key,omitempty"`
 }
 
@@ -81,7 +82,7 @@ type ConfigMapReference struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="name must contain only lower-case letters, digits, hyphens, and dots, and must start and end with a letter or digit"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="name must consist of lower-case letters, digits, hyphens, and dots, and each part between dots must start and end with a letter or digit; write for example web-pages"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="ConfigMap",xDescriptors={"urn:alm:descriptor:io.kubernetes:ConfigMap"}
 	Name string `json:"name"`
 }

@@ -1,7 +1,7 @@
 package v1alpha2
 
 // Expose makes the instance reachable from outside the cluster, in addition to the Service.
-// +kubebuilder:validation:XValidation:rule="has(self.ingress) != has(self.httpRoute)",message="expose takes exactly one of ingress and httpRoute"
+// +kubebuilder:validation:XValidation:rule="!has(self.ingress) || !has(self.httpRoute)",message="expose has both ingress and httpRoute; keep one, and remove the other"
 type Expose struct {
 	// ingress creates an Ingress for the Service. The cluster must run an Ingress controller.
 	// +optional
@@ -41,7 +41,7 @@ type GatewayReference struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="name must contain only lower-case letters, digits, hyphens, and dots, and must start and end with a letter or digit"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="name must consist of lower-case letters, digits, hyphens, and dots, and each part between dots must start and end with a letter or digit; write for example public"
 	Name string `json:"name"`
 
 	// namespace is the namespace of the Gateway. The Gateway must allow routes from the
@@ -49,7 +49,7 @@ type GatewayReference struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="namespace must contain only lower-case letters, digits, and hyphens, and must start and end with a letter or digit"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="namespace must contain only lower-case letters, digits, and hyphens, and must start and end with a letter or digit; write for example gateways"
 	Namespace string `json:"namespace,omitempty"`
 
 	// sectionName is the name of the listener to attach to. Defaults to all listeners that allow
@@ -57,7 +57,7 @@ type GatewayReference struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="sectionName must contain only lower-case letters, digits, hyphens, and dots, and must start and end with a letter or digit"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="sectionName must consist of lower-case letters, digits, hyphens, and dots, and each part between dots must start and end with a letter or digit; write for example https"
 	SectionName string `json:"sectionName,omitempty"`
 
 	// port is the port of the listeners to attach to, 1 to 65535. Defaults to the listeners of
@@ -75,7 +75,7 @@ type Ingress struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="className must contain only lower-case letters, digits, hyphens, and dots, and must start and end with a letter or digit"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="className must consist of lower-case letters, digits, hyphens, and dots, and each part between dots must start and end with a letter or digit; write for example nginx"
 	ClassName *string `json:"className,omitempty"`
 
 	// annotations of the Ingress, at most 64, for example to configure the Ingress controller.
@@ -122,6 +122,6 @@ type IngressHost struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="tlsSecretName must contain only lower-case letters, digits, hyphens, and dots, and must start and end with a letter or digit"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="tlsSecretName must consist of lower-case letters, digits, hyphens, and dots, and each part between dots must start and end with a letter or digit; write for example web-tls"
 	TLSSecretName string `json:"tlsSecretName,omitempty"`
 }

@@ -5,7 +5,7 @@ const DefaultCachePath = "/var/cache/nginx"
 
 // File is a key of a ConfigMap or Secret that is mounted as a file.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.configMapRef) != has(self.secretRef)",message="a file takes exactly one of configMapRef and secretRef"
+// +kubebuilder:validation:XValidation:rule="has(self.configMapRef) != has(self.secretRef)",message="an entry of files must have exactly one of configMapRef and secretRef; set one, and remove the other"
 type File struct {
 	// path is the file path below /etc/nginx/files: a name, or a directory and a name, at most
 	// 127 characters, for example snippets/headers.conf.
@@ -23,23 +23,41 @@ type File struct {
 	// secretRef references a key of a Secret in the same namespace. The Secret is mounted, never
 	// copied.
 	// +optional
-	SecretRef *FileReference `json:"secretRef,omitempty"`
+	SecretRef *SecretFileReference `json:"secretRef,omitempty"`
 }
 
-// FileReference references a key of a ConfigMap or Secret in the same namespace.
+// FileReference references a key of a ConfigMap in the same namespace.
 type FileReference struct {
-	// name is the name of the ConfigMap or Secret.
+	// name is the name of the ConfigMap.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="name must contain only lower-case letters, digits, hyphens, and dots, and must start and end with a letter or digit"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="name must consist of lower-case letters, digits, hyphens, and dots, and each part between dots must start and end with a letter or digit; write for example snippets"
 	Name string `json:"name"`
 
-	// key is the key of the file in the ConfigMap or Secret.
+	// key is the key of the file in the ConfigMap. The character * is reserved for a later
+	// release.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[-._a-zA-Z0-9]+$') && self != '.' && !self.startsWith('..')",message="key must contain only letters, digits, hyphens, dots, and underscores, for example htpasswd"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[-._a-zA-Z0-9]*[*]?[-._a-zA-Z0-9]*$') && self != '.' && !self.startsWith('..')",message="key must contain only letters, digits, hyphens, dots, underscores, and at most one *, and must not be a dot or start with two dots; write for example headers.conf"
+	Key string `json:"key"`
+}
+
+// SecretFileReference references a key of a Secret in the same namespace.
+type SecretFileReference struct {
+	// name is the name of the Secret.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="name must consist of lower-case letters, digits, hyphens, and dots, and each part between dots must start and end with a letter or digit; write for example readers"
+	Name string `json:"name"`
+
+	// key is the key of the file in the Secret.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[-._a-zA-Z0-9]+$') && self != '.' && !self.startsWith('..')",message="key must contain only letters, digits, hyphens, dots, and underscores, and must not be a dot or start with two dots; write for example htpasswd"
 	Key string `json:"key"`
 }
 

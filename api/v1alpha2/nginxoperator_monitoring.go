@@ -14,7 +14,7 @@ const (
 type ExporterMode string
 
 // Monitoring enables stub_status in nginx, and its export as Prometheus metrics.
-// +kubebuilder:validation:XValidation:rule="!has(self.exporter) || self.exporter != 'None' || !(has(self.image) || has(self.resources) || has(self.podMonitor) || has(self.alerts))",message="exporter None runs no exporter; remove image, resources, podMonitor, and alerts, or set exporter to Sidecar"
+// +kubebuilder:validation:XValidation:rule="!has(self.exporter) || self.exporter != 'None' || !(has(self.image) || has(self.resources) || has(self.podMonitor) || has(self.alerts))",message="exporter None runs no exporter, so image, resources, podMonitor, and alerts have no effect; remove them, or set exporter to Sidecar"
 type Monitoring struct {
 	// enabled turns monitoring on. Defaults to true if monitoring is set.
 	// +optional

@@ -57,13 +57,13 @@ type Port struct {
 
 // TLS is a certificate and the port that serves it.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.port) || !has(self.targetPort) && !has(self.nodePort)",message="targetPort and nodePort require port; set port, or remove them"
+// +kubebuilder:validation:XValidation:rule="has(self.port) || !has(self.targetPort) && !has(self.nodePort)",message="targetPort and nodePort in tls require port; set port, or remove them"
 type TLS struct {
 	// secretName references a Secret of type kubernetes.io/tls in the same namespace.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="secretName must contain only lower-case letters, digits, hyphens, and dots, and must start and end with a letter or digit"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="secretName must consist of lower-case letters, digits, hyphens, and dots, and each part between dots must start and end with a letter or digit; write for example web-tls"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Secret",xDescriptors={"urn:alm:descriptor:io.kubernetes:Secret"}
 	SecretName string `json:"secretName"`
 
@@ -95,10 +95,10 @@ type TLS struct {
 
 // Service configures the Service of the instance.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.loadBalancerClass) || self.type == 'LoadBalancer'",message="loadBalancerClass requires type LoadBalancer; set the type or remove loadBalancerClass",fieldPath=".loadBalancerClass"
-// +kubebuilder:validation:XValidation:rule="!has(self.externalTrafficPolicy) || self.type != 'ClusterIP'",message="externalTrafficPolicy requires type NodePort or LoadBalancer; set the type or remove externalTrafficPolicy",fieldPath=".externalTrafficPolicy"
+// +kubebuilder:validation:XValidation:rule="!has(self.loadBalancerClass) || self.type == 'LoadBalancer'",message="loadBalancerClass requires type LoadBalancer; set type to LoadBalancer, or remove loadBalancerClass",fieldPath=".loadBalancerClass"
+// +kubebuilder:validation:XValidation:rule="!has(self.externalTrafficPolicy) || self.type != 'ClusterIP'",message="externalTrafficPolicy requires type NodePort or LoadBalancer; set type to one of them, or remove externalTrafficPolicy",fieldPath=".externalTrafficPolicy"
 // +kubebuilder:validation:XValidation:rule=`self.type != 'LoadBalancer' || oldSelf.type != 'LoadBalancer' || (has(self.loadBalancerClass) ? self.loadBalancerClass : "") == (has(oldSelf.loadBalancerClass) ? oldSelf.loadBalancerClass : "")`,message="loadBalancerClass cannot be changed while type is LoadBalancer (Kubernetes forbids it); set type ClusterIP first, then type and class again",fieldPath=".loadBalancerClass"
-// +kubebuilder:validation:XValidation:rule="!has(self.loadBalancerSourceRanges) || self.type == 'LoadBalancer'",message="loadBalancerSourceRanges requires type LoadBalancer; set the type or remove loadBalancerSourceRanges",fieldPath=".loadBalancerSourceRanges"
+// +kubebuilder:validation:XValidation:rule="!has(self.loadBalancerSourceRanges) || self.type == 'LoadBalancer'",message="loadBalancerSourceRanges requires type LoadBalancer; set type to LoadBalancer, or remove loadBalancerSourceRanges",fieldPath=".loadBalancerSourceRanges"
 // +kubebuilder:validation:XValidation:rule="!has(self.ipFamilies) || (size(self.ipFamilies) == 2) == (has(self.ipFamilyPolicy) && self.ipFamilyPolicy != 'SingleStack')",message="ipFamilies must have two families with ipFamilyPolicy PreferDualStack or RequireDualStack, and one with SingleStack; correct ipFamilies or ipFamilyPolicy",fieldPath=".ipFamilies"
 // +kubebuilder:validation:XValidation:rule="!has(self.ipFamilies) || !has(oldSelf.ipFamilies) || self.ipFamilies[0] == oldSelf.ipFamilies[0]",message="the first entry of ipFamilies cannot be changed (Kubernetes forbids it); restore the first entry, or create another NginxOperator",fieldPath=".ipFamilies"
 type Service struct {
@@ -157,7 +157,7 @@ type Service struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=49
-	// +kubebuilder:validation:XValidation:rule="self.all(range, range.matches('^[0-9a-fA-F:.]{2,45}/[0-9]{1,3}$'))",message="each of loadBalancerSourceRanges must be a network in CIDR notation; write for example 192.0.2.0/24, or 192.0.2.7/32 for one address"
+	// +kubebuilder:validation:XValidation:rule="self.all(range, range.matches('^[0-9a-fA-F:.]{2,45}/[0-9]{1,3}$'))",message="loadBalancerSourceRanges must be networks in CIDR notation; write for example 192.0.2.0/24, or 192.0.2.7/32 for one address"
 	LoadBalancerSourceRanges []string `json:"loadBalancerSourceRanges,omitempty"`
 
 	// ipFamilyPolicy is SingleStack, PreferDualStack (both families if the cluster supports

@@ -4,8 +4,8 @@ import "k8s.io/apimachinery/pkg/util/intstr"
 
 // Rollout configures rolling updates and automatic rollback.
 //
-// +kubebuilder:validation:XValidation:rule="!(has(self.maxSurge) && has(self.maxUnavailable)) || !(string(self.maxSurge) in ['0', '0%'] && string(self.maxUnavailable) in ['0', '0%'])",message="rollout: maxSurge and maxUnavailable are both 0, so no Pod can be replaced; raise one of them",reason=FieldValueInvalid
-// +kubebuilder:validation:XValidation:rule="!has(self.maxSurge) || has(self.maxUnavailable) || !(string(self.maxSurge) in ['0', '0%'])",message="rollout: maxSurge 0 removes a Pod before its replacement is ready; set maxUnavailable to at least 1",reason=FieldValueInvalid,fieldPath=".maxSurge"
+// +kubebuilder:validation:XValidation:rule="!(has(self.maxSurge) && has(self.maxUnavailable)) || !(string(self.maxSurge) in ['0', '0%'] && string(self.maxUnavailable) in ['0', '0%'])",message="maxSurge and maxUnavailable are both 0, so no Pod can be replaced; raise one of them",reason=FieldValueInvalid
+// +kubebuilder:validation:XValidation:rule="!has(self.maxSurge) || has(self.maxUnavailable) || !(string(self.maxSurge) in ['0', '0%'])",message="maxSurge 0 removes a Pod before its replacement is ready; set maxUnavailable to at least 1",reason=FieldValueInvalid,fieldPath=".maxSurge"
 type Rollout struct {
 	// maxSurge is the number of Pods that can exist above replicas during a rollout: a number, 0
 	// to 1000, or a percentage of replicas, rounded up. Defaults to 25%.

@@ -8,7 +8,7 @@ import (
 // Volume is a volume of the Pods and its mount in the nginx container. Its fields correspond to
 // the volumes and volumeMounts of a Pod.
 //
-// +kubebuilder:validation:XValidation:rule="[has(self.configMap), has(self.secret), has(self.emptyDir), has(self.persistentVolumeClaim), has(self.csi), has(self.downwardAPI), has(self.projected)].filter(given, given).size() == 1",message="a volume takes exactly one of configMap, secret, emptyDir, persistentVolumeClaim, csi, downwardAPI, and projected"
+// +kubebuilder:validation:XValidation:rule="[has(self.configMap), has(self.secret), has(self.emptyDir), has(self.persistentVolumeClaim), has(self.csi), has(self.downwardAPI), has(self.projected)].filter(given, given).size() <= 1",message="an entry of volumes has more than one source, for example configMap and secret; keep one source, and remove the others"
 type Volume struct {
 	// name is the name of the volume, a DNS label. The names config, tmp, content, files, and
 	// cache and the prefixes tls- and operator- are reserved.

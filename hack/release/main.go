@@ -7,6 +7,7 @@
 //	                       dist/kubectl-nginx
 //	release catalog        render the catalog and the upgrade graph from bundle/ and
 //	                       catalog/template.yaml
+//	release preflight      compare the CRDs of each upgrade to this release as OLM v1 does
 //	release external       copy manifests, bundle, and catalog to dist/external, with images in
 //	                       IMAGE_REGISTRY
 //	release tree VERSION   check out an older release to dist/releases and print its directory;
@@ -102,7 +103,7 @@ func run(args []string) error {
 	}
 	padded := slices.Concat(args, []string{"", ""})
 	command, argument := padded[0], padded[1]
-	if p.registry == "" && !slices.Contains([]string{"build", "plugin", "catalog"}, command) {
+	if p.registry == "" && !slices.Contains([]string{"build", "plugin", "catalog", "preflight"}, command) {
 		return errors.New("CLUSTER=external needs IMAGE_REGISTRY, a registry that you can push to and the cluster can pull from, " +
 			"for example IMAGE_REGISTRY=quay.io/me")
 	}
@@ -113,6 +114,8 @@ func run(args []string) error {
 		return p.packPlugin()
 	case command == "catalog":
 		return p.renderGraph()
+	case command == "preflight":
+		return p.preflight()
 	case command == "external":
 		return p.copyForExternal()
 	case command == "tree" && argument != "":

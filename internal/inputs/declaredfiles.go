@@ -8,12 +8,14 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/failure"
 	"github.com/example/nginx-operator/internal/nginxconf"
 	"github.com/example/nginx-operator/internal/operand"
 	"github.com/example/nginx-operator/internal/reference"
+	"github.com/example/nginx-operator/internal/validation"
 )
 
 // keyed is the conclusion about one key of a ConfigMap or Secret.
@@ -44,7 +46,8 @@ func (r Resolver) resolveFiles(ctx context.Context, object *v1alpha2.NginxOperat
 		if err != nil {
 			return nil, nil, err
 		}
-		blockers = append(blockers, missing(i, "configMapRef", "ConfigMap", file.ConfigMapRef, exists, found)...)
+		at := operand.SpecPath.Child("files").Index(i).Child("configMapRef")
+		blockers = append(blockers, missing(at, "ConfigMap", file.ConfigMapRef.Name, key, exists, found)...)
 		digests[file.Path] = found.digest
 		size += found.size
 	}
@@ -75,7 +78,8 @@ func (r Resolver) resolveSecretFiles(ctx context.Context, object *v1alpha2.Nginx
 		if err != nil {
 			return "", nil, err
 		}
-		blockers = append(blockers, missing(i, "secretRef", "Secret", file.SecretRef, exists, found)...)
+		at := operand.SpecPath.Child("files").Index(i).Child("secretRef")
+		blockers = append(blockers, missing(at, "Secret", file.SecretRef.Name, key, exists, found)...)
 		digests[file.Path] = found.digest
 	}
 	if len(digests) == 0 {
@@ -97,22 +101,17 @@ func keyedIn(secret *corev1.Secret, key string) keyed {
 }
 
 // missing returns why a reference of spec.files cannot be mounted.
-func missing(i int, field, kind string, named *v1alpha2.FileReference, exists bool, found keyed) []failure.Failure {
-	at := operand.SpecPath.Child("files").Index(i).Child(field)
+func missing(at *field.Path, kind, name, key string, exists bool, found keyed) []failure.Failure {
 	switch {
 	case !exists:
-		return []failure.Failure{notFound(at.Child("name"), kind, named.Name)}
+		return []failure.Failure{notFound(at.Child("name"), kind, name)}
 	case found.refused != "":
 		return []failure.Failure{{
 			Reason:  v1alpha2.ReasonInvalidReference,
-			Message: fmt.Sprintf("%s: %s %q %s", at.Child("name"), kind, named.Name, found.refused),
+			Message: fmt.Sprintf("%s: %s %q %s", at.Child("name"), kind, name, found.refused),
 		}}
-	case !found.found:
-		return []failure.Failure{{
-			Reason: v1alpha2.ReasonReferenceNotFound,
-			Message: fmt.Sprintf("%s: %s %q has no key %q: add it, or name another key",
-				at.Child("key"), kind, named.Name, named.Key),
-		}}
+	case !found.found && !validation.IsMask(key): // the spec has an error for a mask
+		return []failure.Failure{noKey(at.Child("key"), kind, name, key, "", "key")}
 	}
 	return nil
 }

@@ -125,6 +125,12 @@ func configFrom(key string) func(*v1alpha2.NginxOperatorSpec) {
 	}
 }
 
+func fileFrom(key string) func(*v1alpha2.NginxOperatorSpec) {
+	return func(s *v1alpha2.NginxOperatorSpec) {
+		s.Files = []v1alpha2.File{{Path: "a", ConfigMapRef: &v1alpha2.FileReference{Name: "servers", Key: key}}}
+	}
+}
+
 func contentFrom(name string) func(*v1alpha2.NginxOperatorSpec) {
 	return func(s *v1alpha2.NginxOperatorSpec) {
 		s.Content = &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: name}}
@@ -172,6 +178,14 @@ func TestBlockers(t *testing.T) {
 			objects: []client.Object{newConfigMap("servers", map[string]string{"nginx.conf": goodConfig})},
 			want: []string{
 				`ReferenceNotFound spec.config.configMapRef.key: ConfigMap "servers" has no key "web.conf" in its data: add it, or name another key`,
+			},
+		},
+		"a mask": { // the spec has an error for it
+			change:  []func(*v1alpha2.NginxOperatorSpec){configFrom("*.conf"), fileFrom("*")},
+			objects: []client.Object{newConfigMap("servers", map[string]string{"nginx.conf": goodConfig})},
+			want: []string{
+				`InvalidConfiguration spec.config.configMapRef.key: Invalid value: "*.conf": has a *, which this release does not support`,
+				`InvalidConfiguration spec.files[0].configMapRef.key: Invalid value: "*": has a *, which this release does not support`,
 			},
 		},
 		"an empty configuration": {

@@ -6,7 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"sigs.k8s.io/yaml"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
@@ -69,16 +72,65 @@ func TestViolations(t *testing.T) {
 func TestAllViolations(t *testing.T) {
 	for name, test := range map[string]struct{ spec, want string }{
 		"a valid spec": {"{tls: [{secretName: web, port: 8443}], monitoring: {podMonitor: {interval: 5s}}}", ""},
-		"a rule":       {"{expose: {}}", "spec.expose: Invalid value"},
+		"a rule":       {"{files: [{path: a}]}", "spec.files[0]: Invalid value"},
 		"a type":       {"{expose: 1}", "spec.expose: Invalid value"},
 		"an interval":  {"{monitoring: {podMonitor: {interval: 4s}}}", "interval must be at least 5s"},
 		"a path":       {"{expose: {ingress: {hosts: [{host: a.example.com, paths: ['/a b']}]}}}", "paths must not have quotes"},
 		"a host":       {"{expose: {ingress: {hosts: [{host: 'a;b'}]}}}", "host must not have quotes"},
 		"a hostname":   {"{expose: {httpRoute: {parentRefs: [{name: a}], hostnames: ['a}']}}}", "hostnames must not have quotes"},
-		"a safe path":  {"{expose: {ingress: {hosts: [{host: a.example.com, paths: ['/a%20b/~c(d)*,=:@!$&+']}]}}}", ""},
+		"two sources":  {"{volumes: [{name: a, emptyDir: {}, secret: {secretName: b}}]}", "more than one source"},
+		"two masks":    {"{config: {configMapRef: {name: a, key: '*a*'}}}", "at most one *"},
+		"dots":         {"{files: [{path: a, configMapRef: {name: a, key: '..*'}}]}", "must not be a dot or start with two dots"},
+		"a mask of a Secret": {
+			"{files: [{path: a, secretRef: {name: a, key: '*'}}]}", "key must contain only letters, digits, hyphens, dots, and underscores",
+		},
+		"what later releases allow": {
+			"{config: {configMapRef: {name: a, key: '*.conf'}}, files: [{path: a, configMapRef: {name: a, key: '*'}}], volumes: [{name: a}], expose: {}}", "",
+		},
+		"a safe path": {"{expose: {ingress: {hosts: [{host: a.example.com, paths: ['/a%20b/~c(d)*,=:@!$&+']}]}}}", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			errs := AllViolations(t.Context(), specOf(t, test.spec), specPath)
+			wants(t, errs, test.want)
+		})
+	}
+}
+
+// TestPortRulesCompareProtocols verifies that the rules about port numbers already hold for a release
+// that adds UDP to the protocols. No release after 0.7.1 can change a rule.
+func TestPortRulesCompareProtocols(t *testing.T) {
+	schema, err := properties()
+	if err != nil {
+		t.Fatal(err)
+	}
+	later := schema.DeepCopy()
+	protocol := later.Properties["ports"].Items.Schema.Properties["protocol"]
+	protocol.Enum = append(protocol.Enum, "UDP")
+	later.Properties["ports"].Items.Schema.Properties["protocol"] = protocol
+	structural, err := structuralschema.NewStructural(later)
+	if err != nil {
+		t.Fatal(err)
+	}
+	validator := cel.NewValidator(structural, false, celconfig.PerCallLimit)
+	for name, test := range map[string]struct{ spec, want string }{
+		"one number":            {"{ports: [{name: a, port: 53}, {name: b, port: 53, protocol: UDP}]}", ""},
+		"one number of nginx":   {"{ports: [{name: a, port: 80}, {name: b, port: 81, targetPort: 80, protocol: UDP}]}", ""},
+		"beside a certificate":  {"{ports: [{name: a, port: 443, protocol: UDP}], tls: [{secretName: a, port: 443}]}", ""},
+		"beside its targetPort": {"{ports: [{name: a, port: 44, targetPort: 443, protocol: UDP}], tls: [{secretName: a, port: 443}]}", ""},
+		"beside the default":    {"{ports: [{name: a, port: 8443, protocol: UDP}], tls: [{secretName: a}]}", ""},
+		"UDP twice": {
+			"{ports: [{name: a, port: 53, protocol: UDP}, {name: b, port: 53, protocol: UDP}]}", "the same port and protocol twice",
+		},
+		"UDP twice for nginx": {
+			"{ports: [{name: a, port: 53, protocol: UDP}, {name: b, port: 54, targetPort: 53, protocol: UDP}]}", "change targetPort",
+		},
+		"TCP twice, once by default": {"{ports: [{name: a, port: 53, protocol: TCP}, {name: b, port: 53}]}", "the same port and protocol twice"},
+		"TCP beside a certificate":   {"{ports: [{name: a, port: 443, protocol: TCP}], tls: [{secretName: a, port: 443}]}", "change port in tls"},
+		"TCP beside the default":     {"{ports: [{name: a, port: 8443, protocol: TCP}], tls: [{secretName: a}]}", "set port in tls"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec := specOf(t, test.spec)
+			errs, _ := validator.Validate(t.Context(), specPath, structural, spec, nil, celconfig.RuntimeCELCostBudget)
 			wants(t, errs, test.want)
 		})
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/distribution/reference"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/sets"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -29,6 +30,29 @@ func validateName(name string, path *field.Path) field.ErrorList {
 	}
 	return errs
 }
+
+// validateKey validates a key of a ConfigMap or Secret.
+func validateKey(key string, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for _, message := range utilvalidation.IsConfigMapKey(key) {
+		errs = append(errs, field.Invalid(path, bounded(key), message))
+	}
+	return errs
+}
+
+// validateConfigMapKey is validateKey for a key whose schema allows a mask. The schema already has
+// the rule of a later release, because no release after 0.7.1 can change a rule
+// (docs/adr/0052-rules-are-frozen.md).
+func validateConfigMapKey(key string, path *field.Path) field.ErrorList {
+	if IsMask(key) {
+		return field.ErrorList{field.Invalid(path, bounded(key),
+			"has a *, which this release does not support; write one key, for example nginx.conf")}
+	}
+	return validateKey(key, path)
+}
+
+// IsMask reports whether a key is a mask, which matches several keys. This release refuses masks.
+func IsMask(key string) bool { return strings.Contains(key, "*") }
 
 func atMost(n, most int, path *field.Path) field.ErrorList {
 	if n > most {

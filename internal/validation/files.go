@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"strings"
 
-	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
@@ -45,19 +44,14 @@ func validateFiles(files []v1alpha2.File, path *field.Path) field.ErrorList {
 		if (file.ConfigMapRef == nil) == (file.SecretRef == nil) {
 			errs = append(errs, field.Invalid(at, field.OmitValueType{}, "takes exactly one of configMapRef and secretRef"))
 		}
-		errs = append(errs, validateKey(file.ConfigMapRef, at.Child("configMapRef"))...)
-		errs = append(errs, validateKey(file.SecretRef, at.Child("secretRef"))...)
-	}
-	return errs
-}
-
-func validateKey(reference *v1alpha2.FileReference, path *field.Path) field.ErrorList {
-	if reference == nil {
-		return nil
-	}
-	errs := validateName(reference.Name, path.Child("name"))
-	for _, message := range utilvalidation.IsConfigMapKey(reference.Key) {
-		errs = append(errs, field.Invalid(path.Child("key"), reference.Key, message))
+		if ref := file.ConfigMapRef; ref != nil {
+			errs = append(errs, validateName(ref.Name, at.Child("configMapRef", "name"))...)
+			errs = append(errs, validateConfigMapKey(ref.Key, at.Child("configMapRef", "key"))...)
+		}
+		if ref := file.SecretRef; ref != nil {
+			errs = append(errs, validateName(ref.Name, at.Child("secretRef", "name"))...)
+			errs = append(errs, validateKey(ref.Key, at.Child("secretRef", "key"))...)
+		}
 	}
 	return errs
 }

@@ -29,13 +29,15 @@ const (
 	unsafeInPath = "must not have quotes, semicolons, braces, backslashes, whitespace, or control characters; write them percent-encoded, " +
 		"for example %20 for a space"
 	unsafeInHost = "must not have quotes, semicolons, braces, backslashes, whitespace, or control characters; write a DNS name"
+	noSource     = "a volume requires a source; add one of configMap, secret, emptyDir, persistentVolumeClaim, csi, downwardAPI, and " +
+		"projected, or remove the volume"
 )
 
 // Refusals returns the values of a spec that this release rejects in a new write, but that 0.5.0
 // could store. They violate the schema, which the conversion from v1alpha1 did not check, or a rule
-// that 0.5.1 added. The spec must have passed Spec.
+// that 0.5.1 added, or are volumes without a source. The spec must have passed Spec.
 func Refusals(spec *v1alpha2.NginxOperatorSpec, path *field.Path) []ratchet.Refusal {
-	out := violations(spec, path)
+	out := append(violations(spec, path), withoutSource(spec.Volumes, path.Child("volumes"))...)
 
 	if spec.Monitoring != nil && spec.Monitoring.PodMonitor != nil {
 		if interval := spec.Monitoring.PodMonitor.Interval; scrapedTooOften.MatchString(interval) {
@@ -45,6 +47,22 @@ func Refusals(spec *v1alpha2.NginxOperatorSpec, path *field.Path) []ratchet.Refu
 
 	if spec.Expose != nil {
 		out = append(out, refusedOfExpose(spec.Expose, path.Child("expose"))...)
+	}
+	return out
+}
+
+// withoutSource returns the volumes without a source. The API server would turn such a volume of a
+// Pod into an emptyDir. The schema only rejects a second source, so that a later release can add
+// sources (docs/adr/0052-rules-are-frozen.md).
+func withoutSource(volumes []v1alpha2.Volume, path *field.Path) []ratchet.Refusal {
+	var out []ratchet.Refusal
+	for i := range volumes {
+		volume := &volumes[i]
+		hasSource := volume.ConfigMap != nil || volume.Secret != nil || volume.EmptyDir != nil || volume.PersistentVolumeClaim != nil ||
+			volume.CSI != nil || volume.DownwardAPI != nil || volume.Projected != nil
+		if !hasSource {
+			out = append(out, ratchet.Refusal{Err: field.Required(path.Index(i), noSource), Value: volume.Name})
+		}
 	}
 	return out
 }

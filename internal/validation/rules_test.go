@@ -2,6 +2,7 @@ package validation
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -57,5 +58,36 @@ func TestRulesOnTheOldestKubernetes(t *testing.T) {
 	}
 	if count < 20 {
 		t.Errorf("only %d rules were found", count)
+	}
+}
+
+// TestEveryRuleIsTried verifies that the tests on an API server see the message of each rule of
+// v1alpha2. A message cannot change after 0.7.1 (docs/adr/0052-rules-are-frozen.md).
+func TestEveryRuleIsTried(t *testing.T) {
+	// These rules compare metadata, or the object before the update. Other tests try them.
+	elsewhere := []string{
+		"metadata.name must be a DNS label", "loadBalancerClass cannot be changed", "the first entry of ipFamilies cannot be changed",
+	}
+	refusals, err := os.ReadFile("../../test/integration/testdata/refusals.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile("../../config/crd/bases/operator.example.com_nginxoperators.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := yaml.Unmarshal(raw, crd); err != nil {
+		t.Fatal(err)
+	}
+	for _, served := range crd.Spec.Versions {
+		schematest.Each(served.Schema.OpenAPIV3Schema, served.Name, func(path string, schema *apiextensionsv1.JSONSchemaProps) {
+			for _, rule := range schema.XValidations {
+				isElsewhere := slices.ContainsFunc(elsewhere, func(prefix string) bool { return strings.HasPrefix(rule.Message, prefix) })
+				if !isElsewhere && !strings.Contains(string(refusals), rule.Message) {
+					t.Errorf("%s: no test sees %q", path, rule.Message)
+				}
+			}
+		})
 	}
 }

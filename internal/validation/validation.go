@@ -87,9 +87,7 @@ func validateReferences(spec *v1alpha2.NginxOperatorSpec, path *field.Path) fiel
 		}
 		if ref := spec.Config.ConfigMapRef; ref != nil {
 			errs = append(errs, validateName(ref.Name, at.Child("configMapRef", "name"))...)
-			for _, message := range utilvalidation.IsConfigMapKey(defaults.ConfigKey(ref)) {
-				errs = append(errs, field.Invalid(at.Child("configMapRef", "key"), ref.Key, message))
-			}
+			errs = append(errs, validateConfigMapKey(defaults.ConfigKey(ref), at.Child("configMapRef", "key"))...)
 		}
 	}
 

@@ -169,6 +169,10 @@ podTemplate:
 			`spec.content.configMapRef.name: Invalid value: "a_b": ` + subdomain,
 			`spec.tls[0].secretName: Invalid value: "a..b": ` + subdomain,
 		}},
+		"mask": {spec: "config: {configMapRef: {name: a, key: '*.conf'}}", want: []string{
+			`spec.config.configMapRef.key: Invalid value: "*.conf": has a *, which this release does not support; write one key, for example ` +
+				`nginx.conf`,
+		}},
 		"labels and annotations of the operator": {spec: `
 service: {labels: {app.kubernetes.io/managed-by: me}, annotations: {operator.example.com/last-declared: "{}"}}
 podTemplate: {labels: {app.kubernetes.io/name: shop, operator.example.com/x: a}, annotations: {operator.example.com/force-redeploy: a}}

@@ -21,13 +21,14 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// acceptedBefore is a spec that 0.5.0 accepted, with a value for each rule that 0.5.1 adds. The log
-// level was set through the annotation of v1alpha1.
+// acceptedBefore is a spec that 0.5.0 accepted, with a value for each rule that 0.5.1 adds, and a
+// volume without a source. The log level and the volume were set through the annotation of v1alpha1.
 const acceptedBefore = `{
 	replicas: 1,
 	nginx: {errorLogLevel: "notice; load_module /x.so; env A"},
 	monitoring: {podMonitor: {interval: 1s}},
 	expose: {ingress: {hosts: [{host: a.example.com, paths: ["/a;b", /c]}]}},
+	volumes: [{name: old}],
 	patches: [
 	  {target: {kind: NetworkPolicy}, patch: "{spec: {policyTypes: [Ingress, Egress], egress: [{ports: [{port: 53, protocol: UDP}]}]}}"},
 	  {target: {kind: Deployment}, patch: "{spec: {template: {spec: {automountServiceAccountToken: true}}}}"}
@@ -40,6 +41,7 @@ var refusedFields = map[string]string{
 	"spec.nginx.errorLogLevel":                   "supported values",
 	"spec.monitoring.podMonitor.interval":        "at least 5s",
 	"spec.expose.ingress.hosts[0].paths[0]":      "percent-encoded",
+	"spec.volumes[0]":                            "add one of configMap",
 	"cannot change spec.egress":                  "create a NetworkPolicy of your own",
 	"cannot change spec.policyTypes":             "create a NetworkPolicy of your own",
 	"template.spec.automountServiceAccountToken": "declare the token in spec.volumes",
@@ -103,7 +105,7 @@ func TestStoredValuesThatNewRulesRefuse(t *testing.T) {
 	t.Run("refused in a new write", func(t *testing.T) { refusesNew(t, namespace, stored) })
 	t.Run("corrected", func(t *testing.T) {
 		update(t, newInstance(namespace, "web"), func(o *v1alpha2.NginxOperator) {
-			o.Spec.Patches, o.Spec.Nginx, o.Spec.Expose, o.Spec.Monitoring = nil, nil, nil, nil
+			o.Spec.Patches, o.Spec.Nginx, o.Spec.Expose, o.Spec.Monitoring, o.Spec.Volumes = nil, nil, nil, nil, nil
 		})
 		waitForStatus(t, namespace, "web", func(object *v1alpha2.NginxOperator) error {
 			if slices.ContainsFunc(object.Status.Conditions, func(c metav1.Condition) bool { return c.Type == v1alpha2.ConditionOutdated }) {
@@ -178,6 +180,9 @@ func refusesNew(t *testing.T, namespace, stored string) {
 		"rule": {func(s *v1alpha2.NginxOperatorSpec) {
 			s.Patches = append(s.Patches, patchOf("NetworkPolicy", "[{op: add, path: /spec/ingress/-, value: {}}]"))
 		}, "spec.patches[3].patch: Invalid value: NetworkPolicy: a patch cannot change spec.ingress: set spec.networkPolicy"},
+		"volume": {func(s *v1alpha2.NginxOperatorSpec) {
+			s.Volumes = append(s.Volumes, v1alpha2.Volume{Name: "new"})
+		}, "spec.volumes[1]: Required value: a volume requires a source"},
 		"wider egress": {func(s *v1alpha2.NginxOperatorSpec) {
 			s.Patches = append(s.Patches, patchOf("NetworkPolicy", "[{op: replace, path: /spec/egress, value: [{}]}]"))
 		}, "a patch cannot change spec.egress"},

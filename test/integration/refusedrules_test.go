@@ -57,7 +57,6 @@ var refusedByRules = map[string]refusal{
 	"two families in a single stack": {"service: {ipFamilies: [IPv4, IPv6]}", "spec.service.ipFamilies", invalid},
 	"one family in a dual stack":     {"service: {ipFamilyPolicy: PreferDualStack, ipFamilies: [IPv4]}", "spec.service.ipFamilies", invalid},
 	"peers of no NetworkPolicy":      {"networkPolicy: {mode: None, from: [{podSelector: {}}]}", "spec.networkPolicy.from", invalid},
-	"no way in":                      {"expose: {}", "spec.expose", invalid},
 	"two ways in": {
 		"expose: {ingress: {hosts: [{host: a}]}, httpRoute: {parentRefs: [{name: a}]}}",
 		"spec.expose", invalid,
@@ -117,11 +116,36 @@ var refusedByRules = map[string]refusal{
 		"{tls: [{secretName: a, port: 443, nodePort: 30090}], service: {type: ClusterIP}}",
 		"spec.tls", invalid,
 	},
-	"appProtocol": {"ports: [{name: a, port: 80, appProtocol: 'web socket'}]", "spec.ports[0].appProtocol", invalid},
+	"effects of no exporter": {"monitoring: {exporter: None, alerts: {}}", "spec.monitoring", invalid},
+	"hourly interval":        {"monitoring: {podMonitor: {interval: 1h}}", "spec.monitoring.podMonitor.interval", invalid},
+	"short interval":         {"monitoring: {podMonitor: {interval: 4s}}", "spec.monitoring.podMonitor.interval", invalid},
+	"spread that never happens": {
+		"podTemplate: {topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: Never}]}",
+		"spec.podTemplate.topologySpreadConstraints", invalid,
+	},
+	"host with a semicolon": {"expose: {ingress: {hosts: [{host: a;b}]}}", "spec.expose.ingress.hosts[0].host", invalid},
+	"path with a blank": {
+		"expose: {ingress: {hosts: [{host: a, paths: [/a b]}]}}",
+		"spec.expose.ingress.hosts[0].paths", invalid,
+	},
+	"hostname with a brace": {
+		"expose: {httpRoute: {parentRefs: [{name: a}], hostnames: ['a}']}}",
+		"spec.expose.httpRoute.hostnames", invalid,
+	},
+	"target of a patch":          {"patches: [{target: {kind: Deployment, name: A}, patch: '{}'}]", "spec.patches[0].target.name", invalid},
+	"volume of two things":       {"volumes: [{name: a, emptyDir: {}, configMap: {name: a}}]", "spec.volumes[0]", invalid},
+	"two masks of the ConfigMap": {"config: {configMapRef: {name: a, key: '*a*'}}", "spec.config.configMapRef.key", invalid},
+	"two masks of a file":        {"files: [{path: a, configMapRef: {name: a, key: '*a*'}}]", "spec.files[0].configMapRef.key", invalid},
+	"mask of a Secret":           {"files: [{path: a, secretRef: {name: a, key: 'a*'}}]", "spec.files[0].secretRef.key", invalid},
+	"appProtocol":                {"ports: [{name: a, port: 80, appProtocol: 'web socket'}]", "spec.ports[0].appProtocol", invalid},
 }
 
 // refusedByWebhook are refused by the webhook.
 var refusedByWebhook = map[string]refusal{
+	"no way in":                 {"expose: {}", "spec.expose", invalid},
+	"volume of nothing":         {"volumes: [{name: a}]", "spec.volumes[0]", required},
+	"mask of the ConfigMap":     {"config: {configMapRef: {name: a, key: '*.conf'}}", "spec.config.configMapRef.key", invalid},
+	"mask of a file":            {"files: [{path: a, configMapRef: {name: a, key: '*'}}]", "spec.files[0].configMapRef.key", invalid},
 	"file that is not declared": {inline("include /etc/nginx/files/a.conf;"), "spec.config.inline", invalid},
 	"autoscaling without a request": {
 		"{autoscaling: {maxReplicas: 2}, resources: {requests: {memory: 32Mi}}}",

@@ -24,8 +24,6 @@ func TestWorkloadIsRefused(t *testing.T) {
 		return list + ": [" + strings.Join(out, ", ") + "]"
 	}
 	const (
-		source = "Invalid value: a volume takes exactly one of configMap, secret, emptyDir, persistentVolumeClaim, csi, downwardAPI, and " +
-			"projected"
 		apart = "has files of the operator or the image; choose another directory"
 	)
 	for title, test := range map[string]struct{ spec, want string }{
@@ -35,11 +33,13 @@ func TestWorkloadIsRefused(t *testing.T) {
 		"long value": {
 			"env: [{name: A, value: " + strings.Repeat("a", 4097) + "}]", "spec.env[0].value: Too long: may not be more than 4096",
 		},
-		"17 volumes":           {many("volumes", "{name: a%d, emptyDir: {}}", 17), "spec.volumes: Too many: 17: must have at most 16 items"},
-		"volume of nothing":    {"volumes: [{name: a}]", "spec.volumes[0]: " + source},
-		"volume of two things": {"volumes: [{name: a, emptyDir: {}, configMap: {name: a}}]", "spec.volumes[0]: " + source},
-		"path on the host":     {"volumes: [{name: a, hostPath: {path: /}}]", `unknown field "spec.volumes[0].hostPath"`},
-		"medium":               {"volumes: [{name: a, emptyDir: {medium: Tape}}]", `spec.volumes[0].emptyDir.medium: Unsupported value: "Tape"`},
+		"17 volumes": {many("volumes", "{name: a%d, emptyDir: {}}", 17), "spec.volumes: Too many: 17: must have at most 16 items"},
+		"volume of two things": {
+			"volumes: [{name: a, emptyDir: {}, configMap: {name: a}}]",
+			"spec.volumes[0]: Invalid value: an entry of volumes has more than one source",
+		},
+		"path on the host": {"volumes: [{name: a, hostPath: {path: /}}]", `unknown field "spec.volumes[0].hostPath"`},
+		"medium":           {"volumes: [{name: a, emptyDir: {medium: Tape}}]", `spec.volumes[0].emptyDir.medium: Unsupported value: "Tape"`},
 		"endless volume": {
 			"volumes: [{name: a, emptyDir: {sizeLimit: 1e1.5}}]",
 			`spec.volumes[0].emptyDir.sizeLimit: Invalid value: "1e1.5": spec.volumes[0].emptyDir.sizeLimit in body should match`,
@@ -65,6 +65,7 @@ func TestWorkloadIsRefused(t *testing.T) {
 		},
 
 		// Rejected by the webhook.
+		"volume of nothing":  {"volumes: [{name: a}]", "spec.volumes[0]: Required value: a volume requires a source"},
 		"variable of nginx":  {"env: [{name: NGINX}]", "spec.env[0].name: Forbidden: nginx uses this variable internally"},
 		"name of a variable": {"env: [{name: 'A; daemon on'}]", `spec.env[0].name: Invalid value: "A; daemon on": must contain only letters`},
 		"ServiceAccount":     {"serviceAccountName: Web", `spec.serviceAccountName: Invalid value: "Web"`},

@@ -97,6 +97,7 @@ var tools = slices.Concat(kubernetesComponents(Kubernetes.module), kubernetesCom
 	{name: "controller-gen", module: "generate", pkg: "sigs.k8s.io/controller-tools/cmd/controller-gen"},
 	{name: "crd-ref-docs", module: "generate", pkg: "github.com/elastic/crd-ref-docs"},
 	{name: "crdify", module: "crdify", pkg: "sigs.k8s.io/crdify"},
+	{name: "crdify-newest", module: "crdify-newest", pkg: "sigs.k8s.io/crdify"},
 	{name: "gotestsum", module: "gotestsum", pkg: "gotest.tools/gotestsum"},
 	{name: "kwok", module: "kwok", pkg: "sigs.k8s.io/kwok/cmd/kwok"},
 	{name: "hugo", module: "hugo", pkg: "github.com/gohugoio/hugo"},
