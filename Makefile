@@ -42,6 +42,11 @@ RELEASE = CLUSTER=$(CLUSTER) USE_IMAGE_DIGESTS=$(USE_IMAGE_DIGESTS) bin/release
 help: ## List the targets.
 	@awk -F ':.*## ' '/^##@ / { print "\n" substr($$0, 5) } /^[a-z0-9-]+:.*## / { printf "  %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@printf '\nTo use your own cluster, set CLUSTER=external, KUBECONFIG, and IMAGE_REGISTRY. USE_IMAGE_DIGESTS=true references images by digest.\n'
+	@printf '\nNames of operator-sdk: docker-build, docker-push, docker-buildx (operator-image), bundle-build, bundle-push (bundle-image),\n'
+	@printf 'catalog-build, catalog-push (catalog-image), test-e2e (e2e), and install do the same here. Other names: fmt, vet, lint, and\n'
+	@printf 'lint-config are part of verify; lint-fix is golangci-lint run --fix; uninstall is undeploy; build-installer is release;\n'
+	@printf 'setup-test-e2e and cleanup-test-e2e are cluster-e2e and cluster-down; setup-envtest, envtest, controller-gen, golangci-lint,\n'
+	@printf 'operator-sdk, and opm are tools; kustomize is kubectl kustomize.\n'
 
 # bin/demo counts the steps here. The steps after the first one do not look for the cluster again.
 FIRST_TIME = $(if $(filter local,$(CLUSTER)), (the first time, this takes $1 on two cores))
@@ -242,6 +247,11 @@ RELEASE_IMAGES := operator-image bundle-image catalog-image scorecard-image
 images: $(RELEASE_IMAGES) bin/oci ## Build all images of this release and push them to the cluster's registry, with SBOM and provenance.
 	$(RELEASE) attest
 bundle-image catalog-image: $(DELIVERY)
+# Names of operator-sdk. An image target builds and pushes.
+docker-build docker-push docker-buildx: operator-image
+bundle-build bundle-push: bundle-image
+catalog-build catalog-push: catalog-image
+test-e2e: e2e
 $(RELEASE_IMAGES) examples-image stranger-image: %-image: bin/release $(REGISTRY_NEEDS)
 	@$(RELEASE) image $*
 release: images ## Write all files that users download to dist/release. RELEASE_KEY=FILE signs the checksums.
@@ -276,9 +286,10 @@ site-check: site ## Open each page of the site in Chromium. Overflow, a dead lin
 
 # The URL at which the API server reaches an operator on this machine. The local cluster has the same network.
 WEBHOOK_URL ?= https://127.0.0.1:9443
-run: bin/kubectl cluster-up ## Run the operator on this machine. The cluster calls its webhooks at WEBHOOK_URL.
-	$(GO_BUILD_ENV) go build -ldflags='-s -w -X main.version=$(VERSION)' -o bin/manager .
+install: bin/kubectl cluster-up ## Install the CRD only.
 	$(IN_CLUSTER) kubectl apply --server-side -f config/crd/bases
+run: install ## Run the operator on this machine. The cluster calls its webhooks at WEBHOOK_URL.
+	$(GO_BUILD_ENV) go build -ldflags='-s -w -X main.version=$(VERSION)' -o bin/manager .
 	$(IN_CLUSTER) bin/manager --leader-elect=false --metrics-bind-address=0 --operator-namespace=default --webhook-url=$(WEBHOOK_URL) \
 	  --nginx-image=$$(sed -n '/RELATED_IMAGE_NGINX$$/{n;s/ *value: //p;}' config/manager/manager.yaml) \
 	  --storage-migration-manifest=config/storagemigration/storageversionmigration.yaml

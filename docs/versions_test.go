@@ -3,7 +3,9 @@ package docs_test
 import (
 	"io/fs"
 	"path"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"golang.org/x/mod/modfile"
@@ -62,6 +64,23 @@ func TestOneVersion(t *testing.T) {
 	for exception, reason := range apart {
 		if !excused[exception] {
 			t.Errorf("%s needs no exception any more (%s)", exception, reason)
+		}
+	}
+}
+
+// TestNamesOfOperatorSDK checks that each target in the Makefile of an operator-sdk project is one
+// here, or that make help says what it is called here.
+func TestNamesOfOperatorSDK(t *testing.T) {
+	makefile := read(t, "Makefile")
+	help := makefile[strings.Index(makefile, "\nhelp:"):strings.Index(makefile, "\ndemo:")]
+	targets := strings.Fields(strings.Join(regexp.MustCompile(`(?m)^[a-z][a-z0-9 -]*:`).FindAllString(makefile, -1), " "))
+	names := "help manifests generate fmt vet test setup-test-e2e test-e2e cleanup-test-e2e lint lint-fix lint-config build run docker-build " +
+		"docker-push docker-buildx build-installer install uninstall deploy undeploy kustomize controller-gen setup-envtest envtest " +
+		"golangci-lint operator-sdk bundle bundle-build bundle-push opm catalog-build catalog-push"
+	for _, name := range strings.Fields(names) {
+		isTarget := slices.ContainsFunc(targets, func(target string) bool { return strings.TrimSuffix(target, ":") == name })
+		if !isTarget && !regexp.MustCompile(`[ (']`+name+`[ ,;.]`).MatchString(help) {
+			t.Errorf("make help does not say what %s is called here", name)
 		}
 	}
 }
