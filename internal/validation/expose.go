@@ -59,7 +59,7 @@ func validateExpose(expose *v1alpha2.Expose, path *field.Path) field.ErrorList {
 	}
 	switch {
 	case (expose.Ingress == nil) == (expose.HTTPRoute == nil):
-		return field.ErrorList{field.Invalid(path, field.OmitValueType{}, "takes exactly one of ingress and httpRoute")}
+		return field.ErrorList{field.Invalid(path, field.OmitValueType{}, "must have exactly one of ingress and httpRoute; set one, or remove expose")}
 	case expose.HTTPRoute != nil:
 		return validateHTTPRoute(expose.HTTPRoute, path.Child("httpRoute"))
 	}

@@ -14,6 +14,10 @@ var refusedByRules = map[string]refusal{
 		"files: [{path: a, secretRef: {name: a, key: b}}, {path: a/b, secretRef: {name: a, key: b}}]",
 		"spec.files", invalid,
 	},
+	"name of a file's ConfigMap": {
+		"files: [{path: a, configMapRef: {name: A, key: b}}]",
+		"spec.files[0].configMapRef.name", invalid,
+	},
 	"name of a file's Secret": {"files: [{path: a, secretRef: {name: A, key: b}}]", "spec.files[0].secretRef.name", invalid},
 	"key of a file": {
 		"files: [{path: a, configMapRef: {name: a, key: ../b}}]",
