@@ -58,7 +58,7 @@ func TestRefusedObjectsAreNamed(t *testing.T) {
 		}
 		return nil
 	})
-	p := pass{}
+	p := rewriteProgress{}
 	err := r.rewrite(t.Context(), &p)
 	if err != nil || p.rewritten != 28 || writes.Load() != 30 {
 		t.Errorf("%d of %d writes, %v", p.rewritten, writes.Load(), err)
@@ -74,11 +74,11 @@ func TestRefusedObjectsAreNamed(t *testing.T) {
 	}
 }
 
-// TestHopelessPassEnds verifies that a pass ends before it has tried all objects if the API server
+// TestHopelessRewriteEnds verifies that a rewrite ends before it has tried all objects if the API server
 // stores none.
-func TestHopelessPassEnds(t *testing.T) {
+func TestHopelessRewriteEnds(t *testing.T) {
 	r, writes := rewriterWith(t, 100, func(string) error { return apierrors.NewInternalError(errors.New("no webhook answers")) })
-	if err := r.rewrite(t.Context(), &pass{}); err == nil || !strings.Contains(err.Error(), "no webhook answers") {
+	if err := r.rewrite(t.Context(), &rewriteProgress{}); err == nil || !strings.Contains(err.Error(), "no webhook answers") {
 		t.Errorf("error %v", err)
 	}
 	if n := writes.Load(); n < hopelessAfter || n >= hopelessAfter+2*rewritesAtOnce {
@@ -86,7 +86,7 @@ func TestHopelessPassEnds(t *testing.T) {
 	}
 }
 
-// TestPassingFailures verifies that a few temporary failures do not end a pass.
+// TestPassingFailures verifies that a few temporary failures do not end a rewrite.
 func TestPassingFailures(t *testing.T) {
 	n := atomic.Int32{}
 	r, _ := rewriterWith(t, 100, func(string) error {
@@ -95,7 +95,7 @@ func TestPassingFailures(t *testing.T) {
 		}
 		return nil
 	})
-	p := pass{}
+	p := rewriteProgress{}
 	if err := r.rewrite(t.Context(), &p); err != nil || p.rewritten != 50 || len(p.failed) != 50 {
 		t.Errorf("%d objects, %d refused, %v", p.rewritten, len(p.failed), err)
 	}

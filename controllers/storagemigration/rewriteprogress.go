@@ -15,9 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// pass is the progress of a rewrite of all objects, for one generation of the CRD. It survives
-// errors, so the next call of rewrite continues. A new leader starts over.
-type pass struct {
+// rewriteProgress is the progress of a rewrite of all objects, for one generation of the CRD. It
+// survives errors, so the next call of rewrite continues. A new leader starts over.
+type rewriteProgress struct {
 	// todo are objects that were listed, but not tried yet.
 	todo []metav1.PartialObjectMetadata
 	// next is the continue token of the next page, and listed is true after the last page.
@@ -31,10 +31,11 @@ type pass struct {
 	reported []refused
 }
 
-// rewrite continues a pass: the remaining objects of the last call, the remaining pages, and then
-// the objects that failed in earlier calls. Each object is tried at most once per call. An error
-// means that objects are left that were not tried.
-func (r *rewriter) rewrite(ctx context.Context, p *pass) error {
+// rewrite continues where the last call ended: with the remaining objects of its page, then the
+// remaining pages, and then the objects that failed in earlier calls. It tries each object at most
+// once. It returns an error if it stops early, and nil if it has tried all objects. In that case,
+// p.failed has the objects that could not be rewritten.
+func (r *rewriter) rewrite(ctx context.Context, p *rewriteProgress) error {
 	earlier := len(p.failed)
 	inARow, logged := 0, time.Now()
 	var last error
@@ -77,19 +78,19 @@ func (r *rewriter) rewrite(ctx context.Context, p *pass) error {
 }
 
 // retry moves the first n failed objects to the objects that are not tried yet.
-func (p *pass) retry(n int) {
+func (p *rewriteProgress) retry(n int) {
 	for _, f := range p.failed[:n] {
 		p.todo = append(p.todo, *f.object)
 	}
 	p.failed = slices.Clone(p.failed[n:])
 }
 
-// list reads the next page of a pass.
-func (r *rewriter) list(ctx context.Context, p *pass) error {
+// list reads the next page of objects.
+func (r *rewriter) list(ctx context.Context, p *rewriteProgress) error {
 	page, err := r.page(ctx, pageSize, p.next)
 	if apierrors.IsResourceExpired(err) && renewedToken(err) == "" {
 		// The API server cannot continue, so only another list from the start can succeed.
-		*p = pass{reported: p.reported}
+		*p = rewriteProgress{reported: p.reported}
 	}
 	if err != nil {
 		return err

@@ -161,8 +161,8 @@ func expired(renewed string) error {
 	return err
 }
 
-// TestExpiredTokenCostsOnePage verifies that a continue token that expires twice in a pass neither
-// ends the pass nor repeats a write. Each time, it costs one more list request.
+// TestExpiredTokenCostsOnePage verifies that a continue token that expires twice in a rewrite neither
+// ends the rewrite nor repeats a write. Each time, it costs one more list request.
 func TestExpiredTokenCostsOnePage(t *testing.T) {
 	s := newPagedServer(t)
 	cut := 0
@@ -225,9 +225,9 @@ func TestExpiredTokenWithoutAnother(t *testing.T) {
 	}
 }
 
-// TestOutageIsNoNewPass verifies that a rewrite that the API server's failures have ended continues
+// TestOutageIsNoNewRewrite verifies that a rewrite that the API server's failures have ended continues
 // where it was, and reports no object, because none was refused.
-func TestOutageIsNoNewPass(t *testing.T) {
+func TestOutageIsNoNewRewrite(t *testing.T) {
 	s := newPagedServer(t)
 	outage := true
 	s.answer = func(name string) error {
@@ -279,9 +279,9 @@ func TestOnlyRefusedObjectIsRetried(t *testing.T) {
 	}
 }
 
-// TestChangedCRDStartsAnotherPass verifies that the objects are written again if the CRD changes
+// TestChangedCRDStartsAnotherRewrite verifies that the objects are written again if the CRD changes
 // before all are written: they may have been stored in another version.
-func TestChangedCRDStartsAnotherPass(t *testing.T) {
+func TestChangedCRDStartsAnotherRewrite(t *testing.T) {
 	s := newPagedServer(t)
 	change := make(chan struct{})
 	s.answer = func(name string) error {
@@ -321,9 +321,9 @@ func TestChangedCRDStartsAnotherPass(t *testing.T) {
 	}
 }
 
-// TestPruneIsNoNewPass verifies that a write of the CRD that fails after the last object repeats no
+// TestPruneIsNoNewRewrite verifies that a write of the CRD that fails after the last object repeats no
 // write of an object.
-func TestPruneIsNoNewPass(t *testing.T) {
+func TestPruneIsNoNewRewrite(t *testing.T) {
 	s := newPagedServer(t)
 	refusals := 2
 	s.Client = interceptor.NewClient(s.Client.(client.WithWatch), interceptor.Funcs{SubResourceUpdate: func(
