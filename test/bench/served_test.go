@@ -38,7 +38,8 @@ func (e *environment) compareServed(t *testing.T, leader *harness.Manager, objec
 	e.waitForBothIdle(t, leader, patience)
 	without := e.fillCaches(t, leader, false, 0, patience)
 	with := e.fillCaches(t, leader, true, objects, patience)
-	table := "| v1alpha1 | conversions | until all objects are converted | processor time of the API server | of the operator |\n|---|---|---|---|---|\n"
+	table := "| v1alpha1 | conversions | until all objects are converted | processor time of the API server | of the operator |\n" +
+		"|---|---|---|---|---|\n"
 	for _, row := range []struct {
 		name string
 		filled

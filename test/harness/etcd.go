@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -60,9 +61,11 @@ func StoredVersions(ctx context.Context, endpoint string) (map[string]string, er
 				return nil, fmt.Errorf("failed to decode %s of etcd: %w", kv.Key, err)
 			}
 			versions[strings.TrimPrefix(string(kv.Key), storedPrefix)] = object.APIVersion
-			request.Key = append(kv.Key, 0) // the next possible key
 		}
-		more = stored.More && len(stored.KVs) > 0
+		if more = stored.More && len(stored.KVs) > 0; more {
+			last := stored.KVs[len(stored.KVs)-1].Key
+			request.Key = slices.Concat(last, []byte{0}) // the next possible key
+		}
 	}
 	return versions, nil
 }
