@@ -221,6 +221,10 @@ BENCH_PAGE = $(CURDIR)/docs/performance.md
 bench-growth: $(API_SERVER) bin/gotestsum ## Measure processor time and memory up to 10,000 objects, and write the plots of docs/performance.md.
 	@mkdir -p dist
 	BENCH_PAGE=$(BENCH_PAGE) $(ON_API_SERVER) $(VERBOSE) -tags=bench -timeout=60m -run='^TestGrowth$$' ./test/bench
+bench-migration: $(API_SERVER) bin/gotestsum ## Measure the storage migration of 50,000 objects, and write the results to docs/performance.md. BY=operator or control-plane.
+	@mkdir -p dist
+	BENCH_PAGE=$(BENCH_PAGE) BENCH_OBJECTS=$(or $(BENCH_OBJECTS),50000) $(ON_API_SERVER) \
+	  $(VERBOSE) -tags=bench -timeout=4h -run='^TestStorageMigration$$/^$(or $(BY),.*)$$' ./test/bench
 bench-cluster: demo-olm bin/kwok ## Measure the cost of an object on the local cluster with OLM, and write the table of docs/performance.md.
 	BENCH_PAGE=$(CURDIR)/docs/performance.md $(IN_CLUSTER) go test -tags=bench -v -count=1 -timeout=60m -run=OnCluster ./test/bench
 soak: bin/kube-apiserver bin/etcd bin/kubectl ## Run the operator for hours, and check that its memory and goroutines do not grow.

@@ -117,7 +117,7 @@ func (r *Reconciler) wake(ctx context.Context) {
 	}
 	for range namespaces {
 		rewriter := &rewriter{client: r.Client, kind: r.Target, namespace: namespaces[r.wokenIn%len(namespaces)]}
-		page, err := rewriter.page(ctx, metav1.ListOptions{Limit: 1, Continue: r.woken})
+		page, err := rewriter.page(ctx, 1, r.woken)
 		if r.woken = page.Continue; r.woken == "" {
 			r.wokenIn++
 		}

@@ -72,10 +72,10 @@ type progress struct {
 	since      time.Time
 	// began is when this process first saw that there is something to migrate.
 	began time.Time
-	// left are the objects that could not be rewritten in this generation. All others were
-	// rewritten. problem is the last reported failure.
-	left    []refused
-	problem string
+	// ownRewrite is the progress of the operator's own rewrite of the objects for this generation.
+	// problem is the last reported failure.
+	ownRewrite rewriteProgress
+	problem    string
 	// heard is the last message of the control plane about its running migration.
 	heard string
 	// nudges limits how often the control plane is nudged. woken is the continue token of the
@@ -118,7 +118,7 @@ func (r *Reconciler) observe(ctx context.Context, name string) (*situation, erro
 		return nil, client.IgnoreNotFound(err)
 	}
 	if now := string(crd.UID) + "/" + generationOf(crd); now != r.generation {
-		r.generation, r.since, r.left = now, time.Now(), nil
+		r.generation, r.since, r.ownRewrite = now, time.Now(), rewriteProgress{}
 	}
 	s := &situation{crd: crd, settledFor: time.Since(r.since), target: r.Target.Version, unverified: !r.began.IsZero()}
 	if storedVersion(crd) != s.target || r.settled && s.pruned() {
@@ -179,23 +179,19 @@ func (r *Reconciler) restore(ctx context.Context, s *situation) error {
 
 func (r *Reconciler) rewrite(ctx context.Context, s *situation) error {
 	rewriter := &rewriter{client: r.Client, kind: r.Target}
-	from := rewriter.all
-	if len(r.left) > 0 {
-		from = only(r.left)
-	}
-	log.FromContext(ctx).Info("Rewriting the stored objects", "because", whyRewrite(s), "leftFromBefore", len(r.left))
-	total, failed, err := rewriter.rewrite(ctx, from)
-	if err != nil {
+	log.FromContext(ctx).Info("Rewriting the stored objects", "because", whyRewrite(s),
+		"alreadyRewritten", r.ownRewrite.rewritten, "failedBefore", len(r.ownRewrite.failed))
+	if err := rewriter.rewrite(ctx, &r.ownRewrite); err != nil {
 		return r.failed(ctx, s, r.withRemedy(err))
 	}
-	before := r.left
-	r.left = failed
+	failed, before := r.ownRewrite.failed, r.ownRewrite.reported
+	r.ownRewrite.reported = failed
 	r.Metrics.Unmigrated(len(failed))
 	if len(failed) > 0 {
 		r.nameRefused(ctx, failed, before)
 		return r.failed(ctx, s, describe(failed))
 	}
-	log.FromContext(ctx).Info("Rewrote the stored objects", "objects", total)
+	log.FromContext(ctx).Info("Rewrote the stored objects", "objects", r.ownRewrite.rewritten)
 	// Delete the StorageVersionMigration before pruning. If the process ends in between, the
 	// migration starts over. In the other order, the failed StorageVersionMigration would look as
 	// if it had pruned the versions.

@@ -4,26 +4,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
-	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/pager"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 const (
-	// pageSize is the number of objects per list request, and rewritesAtOnce the number of
-	// concurrent writes. The API server's flow control throttles the client if that is too much.
-	pageSize       = 500
+	// pageSize is the number of objects per list request. etcd stores objects of up to 1.5 MiB, and
+	// almost all of that can be metadata, for example labels. So the answer takes at most 75 MiB, and
+	// about the same again while it is decoded. The operator may use 512 MiB. A larger page would not
+	// save much: 50 objects need 50 writes.
+	pageSize = 50
+	// rewritesAtOnce is the number of concurrent writes. The API server's flow control throttles the
+	// client if that is too much.
 	rewritesAtOnce = 4
 	// hopelessAfter is the number of consecutive transient errors after which a rewrite stops. So
 	// many point to the API server and not to the objects.
@@ -51,85 +48,34 @@ func (r refused) String() string {
 	return fmt.Sprintf("%s: %v", client.ObjectKeyFromObject(r.object), r.err)
 }
 
-// source passes objects to the function, one at a time, until the function returns an error.
-type source func(ctx context.Context, each func(runtime.Object) error) error
-
-// all is the source of all objects in the cluster, page by page.
-func (r *rewriter) all(ctx context.Context, each func(runtime.Object) error) error {
-	lister := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		return r.page(ctx, options)
-	})
-	lister.PageSize = pageSize
-	if err := lister.EachListItem(ctx, metav1.ListOptions{}, each); err != nil {
-		return fmt.Errorf("failed to list the objects: %w", err)
+// page reads a page of objects with their identities and resource versions only. The token is "" for
+// the first page. If the token has expired, because etcd was compacted, page continues with the new
+// token that the API server returns.
+func (r *rewriter) page(ctx context.Context, limit int64, token string) (*metav1.PartialObjectMetadataList, error) {
+	read := func(token string) (*metav1.PartialObjectMetadataList, error) {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(r.kind.GroupVersion().WithKind(r.kind.Kind + "List"))
+		return list, r.client.List(ctx, list, &client.ListOptions{Namespace: r.namespace, Limit: limit, Continue: token})
 	}
-	return nil
-}
-
-// only is the source of objects whose rewrite failed before.
-func only(objects []refused) source {
-	return func(_ context.Context, each func(runtime.Object) error) error {
-		for _, o := range objects {
-			if err := each(o.object); err != nil {
-				return err
-			}
-		}
-		return nil
+	list, err := read(token)
+	if renewed := renewedToken(err); renewed != "" {
+		list, err = read(renewed)
 	}
-}
-
-// rewrite rewrites the objects of a source. It returns the number of objects that it tried and the
-// objects that it could not rewrite. An error means that it stopped before the end of the source.
-func (r *rewriter) rewrite(ctx context.Context, from source) (total int, failed []refused, err error) {
-	var mu sync.Mutex
-	inARow, reported := 0, time.Now()
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(rewritesAtOnce)
-	sourceErr := from(ctx, func(item runtime.Object) error {
-		object, ok := item.(*metav1.PartialObjectMetadata)
-		if !ok {
-			return fmt.Errorf("a list of metadata has a %T", item)
-		}
-		group.Go(func() error {
-			err := r.one(ctx, object)
-			mu.Lock()
-			defer mu.Unlock()
-			total++
-			if err != nil {
-				failed = append(failed, refused{object, err})
-			}
-			if inARow++; !passing(err) {
-				inARow = 0
-			}
-			if inARow >= hopelessAfter {
-				return fmt.Errorf("the API server stores nothing at the moment: %w", err)
-			}
-			if time.Since(reported) > progressInterval {
-				reported = time.Now()
-				log.FromContext(ctx).Info("Rewriting objects", "rewritten", total-len(failed), "refused", len(failed))
-			}
-			return nil
-		})
-		return ctx.Err()
-	})
-	// A failed write also cancels the source. Its error is more specific than the error of the
-	// source.
-	if err := group.Wait(); err != nil {
-		return total, failed, err
-	}
-	slices.SortFunc(failed, func(a, b refused) int { return strings.Compare(a.String(), b.String()) })
-	return total, failed, sourceErr
-}
-
-func (r *rewriter) page(ctx context.Context, options metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(r.kind.GroupVersion().WithKind(r.kind.Kind + "List"))
-	err := r.client.List(ctx, list, &client.ListOptions{Namespace: r.namespace, Limit: options.Limit, Continue: options.Continue})
-	// The items of a list have no apiVersion and kind.
 	for i := range list.Items {
-		list.Items[i].SetGroupVersionKind(r.kind)
+		list.Items[i] = identity(r.kind, &list.Items[i])
 	}
 	return list, err
+}
+
+// identity returns the fields of an object that a rewrite and an Event need. A failed object is kept
+// until it is rewritten, and other metadata can have hundreds of kilobytes. The items of a list have
+// no apiVersion and kind.
+func identity(kind schema.GroupVersionKind, object *metav1.PartialObjectMetadata) metav1.PartialObjectMetadata {
+	out := metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Namespace: object.Namespace, Name: object.Name, UID: object.UID, ResourceVersion: object.ResourceVersion,
+	}}
+	out.SetGroupVersionKind(kind)
+	return out
 }
 
 // one rewrites an object with a patch of its status that changes nothing. The operator needs the

@@ -58,26 +58,27 @@ func TestRefusedObjectsAreNamed(t *testing.T) {
 		}
 		return nil
 	})
-	total, failed, err := r.rewrite(t.Context(), r.all)
-	if err != nil || total != 30 || writes.Load() != 30 {
-		t.Errorf("%d of %d writes, %v", total, writes.Load(), err)
+	p := rewriteProgress{}
+	err := r.rewrite(t.Context(), &p)
+	if err != nil || p.rewritten != 28 || writes.Load() != 30 {
+		t.Errorf("%d of %d writes, %v", p.rewritten, writes.Load(), err)
 	}
-	if len(failed) != 2 || !strings.HasPrefix(failed[0].String(), "shop/web-004: ") ||
+	if failed := p.failed; len(failed) != 2 || !strings.HasPrefix(failed[0].String(), "shop/web-004: ") ||
 		!strings.Contains(failed[1].String(), "shop/web-007: ") || !strings.Contains(failed[1].String(), "a policy") {
 		t.Errorf("refused: %v", failed)
 	}
 	// Only the refused objects are retried.
-	total, failed, err = r.rewrite(t.Context(), only(failed))
-	if err != nil || total != 2 || len(failed) != 2 {
-		t.Errorf("the second time %d, %v, %v", total, failed, err)
+	err = r.rewrite(t.Context(), &p)
+	if err != nil || writes.Load() != 32 || len(p.failed) != 2 {
+		t.Errorf("the second time %d writes in all, %v, %v", writes.Load(), p.failed, err)
 	}
 }
 
-// TestHopelessPassEnds verifies that a pass ends before it has tried all objects if the API server
+// TestHopelessRewriteEnds verifies that a rewrite ends before it has tried all objects if the API server
 // stores none.
-func TestHopelessPassEnds(t *testing.T) {
+func TestHopelessRewriteEnds(t *testing.T) {
 	r, writes := rewriterWith(t, 100, func(string) error { return apierrors.NewInternalError(errors.New("no webhook answers")) })
-	if _, _, err := r.rewrite(t.Context(), r.all); err == nil || !strings.Contains(err.Error(), "no webhook answers") {
+	if err := r.rewrite(t.Context(), &rewriteProgress{}); err == nil || !strings.Contains(err.Error(), "no webhook answers") {
 		t.Errorf("error %v", err)
 	}
 	if n := writes.Load(); n < hopelessAfter || n >= hopelessAfter+2*rewritesAtOnce {
@@ -85,7 +86,7 @@ func TestHopelessPassEnds(t *testing.T) {
 	}
 }
 
-// TestPassingFailures verifies that a few temporary failures do not end a pass.
+// TestPassingFailures verifies that a few temporary failures do not end a rewrite.
 func TestPassingFailures(t *testing.T) {
 	n := atomic.Int32{}
 	r, _ := rewriterWith(t, 100, func(string) error {
@@ -94,9 +95,9 @@ func TestPassingFailures(t *testing.T) {
 		}
 		return nil
 	})
-	total, failed, err := r.rewrite(t.Context(), r.all)
-	if err != nil || total != 100 || len(failed) != 50 {
-		t.Errorf("%d objects, %d refused, %v", total, len(failed), err)
+	p := rewriteProgress{}
+	if err := r.rewrite(t.Context(), &p); err != nil || p.rewritten != 50 || len(p.failed) != 50 {
+		t.Errorf("%d objects, %d refused, %v", p.rewritten, len(p.failed), err)
 	}
 }
 

@@ -32,6 +32,14 @@ type step struct {
 
 func e2e(part string) step { return step{make: "nightly-e2e E2E_PART=" + part, e2e: part} }
 
+// migration measures the storage migration of 50,000 objects by the control plane or by the operator.
+func migration(by string) step {
+	return step{
+		make:     "bench-migration BENCH_PAGE= BENCH_OBJECTS=50000 BY=" + by,
+		packages: []string{"./test/bench"}, tag: "bench", only: "TestStorageMigration",
+	}
+}
+
 var onAPIServers = []string{"./test/integration/...", "./examples/test/integration"}
 
 var parts = []part{
@@ -56,6 +64,8 @@ var parts = []part{
 	{name: "growth", weekly: true, steps: []step{
 		{make: "bench-growth BENCH_PAGE=", packages: []string{"./test/bench"}, tag: "bench", only: "TestGrowth"},
 	}},
+	{name: "migration-control-plane", weekly: true, steps: []step{migration("control-plane")}},
+	{name: "migration-operator", weekly: true, steps: []step{migration("operator")}},
 }
 
 // want returns the tests that each step must run, with their packages.

@@ -50,13 +50,19 @@ func (m *migration) createObjects(t *testing.T) {
 			return client.IgnoreAlreadyExists(m.admin.Create(ctx, object.DeepCopy()))
 		})
 	}))
+	m.awaitStatus(t, metav1.NamespaceAll, migrated)
+}
+
+// awaitStatus waits until a number of objects in a namespace have a status of their generation.
+func (m *migration) awaitStatus(t *testing.T, namespace string, want int) {
+	t.Helper()
 	awaitEvery(t, 500*time.Millisecond, func() error {
 		list := &v1alpha2.NginxOperatorList{}
-		if err := m.admin.List(t.Context(), list); err != nil {
+		if err := m.admin.List(t.Context(), list, client.InNamespace(namespace)); err != nil {
 			return err
 		}
 		done := slices.DeleteFunc(list.Items, func(o v1alpha2.NginxOperator) bool { return o.Status.ObservedGeneration != o.Generation })
-		if len(done) < migrated {
+		if len(done) < want {
 			return fmt.Errorf("only %d objects have a status", len(done))
 		}
 		return nil
