@@ -49,7 +49,7 @@ var testSets = map[string][]string{
 		"TestApplyTwiceChangesNothing", "TestConversionCannotBeTakenAway", "TestConversionComesBack", "TestDefaultsInsideLists",
 		"TestDocumentationExamples", "TestDriftInEveryField", "TestFamiliesOfTheService", "TestFields",
 		"TestFieldsTakenOutWhileTheOperatorIsAway", "TestForeignFieldsStay", "TestFormsOfFields", "TestMetricsBehindAlertsOnWebhooks",
-		"TestMultiTenancy", "TestPatches", "TestPlanComesTrue", "TestPlanOfWhatIsNew", "TestPlanShowsEveryRefusal", "TestQuota",
+		"TestMultiTenancy", "TestOwnWebhooks", "TestPatches", "TestPlanComesTrue", "TestPlanOfWhatIsNew", "TestPlanShowsEveryRefusal", "TestQuota",
 		"TestRestoreAtV1alpha1", "TestSamples", "TestSchemaRefuses", "TestSchemaTakesTheBounds", "TestStatusOfRefusedChildren",
 		"TestStorageModel", "TestStoredValuesThatNewRulesRefuse", "TestUnreadableObjectsFailAlone", "TestV1alpha1Warning",
 		"TestV1alpha1WriteFailsWithoutAdmission", "TestV1alpha1WritesLoseNothing", "TestVerdictOfTheAPIServer", "TestWatchInBothVersions",

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apiserver/pkg/admission/plugin/cel"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"k8s.io/apiserver/pkg/authentication/user"
+	apiservercel "k8s.io/apiserver/pkg/cel"
 	"k8s.io/apiserver/pkg/cel/environment"
 )
 
@@ -42,6 +43,9 @@ func Compile(source *admissionregistrationv1.ValidatingAdmissionPolicy, kubernet
 	declared := cel.OptionalVariableDeclarations{}
 	var errs []error
 	for _, variable := range source.Spec.Variables {
+		if escaped, _ := apiservercel.Escape(variable.Name); escaped != variable.Name {
+			errs = append(errs, fmt.Errorf("variable %s: the name is reserved", variable.Name))
+		}
 		compiled := compiler.CompileAndStoreVariable(expression{variable.Name, variable.Expression, celgo.AnyType}, declared, environment.NewExpressions)
 		if compiled.Error != nil {
 			errs = append(errs, fmt.Errorf("variable %s: %s", variable.Name, compiled.Error.Detail))
@@ -101,25 +105,26 @@ func (p *Policy) Evaluate(ctx context.Context, request Request) (matches bool, r
 		results, _, failed := evaluator.ForInput(p.compiler.CreateContext(ctx), attributes, review,
 			cel.OptionalVariableBindings{}, cel.CreateNamespaceObject(request.Namespace), celconfig.RuntimeCELCostBudget)
 		err = errors.Join(err, failed)
-		for _, result := range results {
-			err = errors.Join(err, result.Error)
-		}
 		return results
 	}
 
 	for _, condition := range evaluate(p.conditions) {
-		if condition.EvalResult != celtypes.True {
+		if err = errors.Join(err, condition.Error); condition.EvalResult != celtypes.True {
 			return false, nil, err
 		}
 	}
-	results := evaluate(p.validations)
-	for i, validation := range results {
-		if validation.EvalResult == celtypes.True {
+	validations, messages := evaluate(p.validations), evaluate(p.messages)
+	if err != nil {
+		return true, nil, err
+	}
+	for i, validation := range validations {
+		if err = errors.Join(err, validation.Error); validation.EvalResult == celtypes.True {
 			continue
 		}
+		// The expression of a message may fail if its validation passes.
 		refusal := validation.ExpressionAccessor.(expression).name
-		if computed := evaluate(p.messages); len(computed) > i && computed[i].EvalResult != nil {
-			refusal, _ = computed[i].EvalResult.Value().(string)
+		if err = errors.Join(err, messages[i].Error); messages[i].EvalResult != nil {
+			refusal, _ = messages[i].EvalResult.Value().(string)
 		}
 		refusals = append(refusals, refusal)
 	}
