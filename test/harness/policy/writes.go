@@ -146,6 +146,7 @@ func WritesOfCRD(namespace string, ca []byte) []Write {
 		{Name: "a CA", Prepare: own, Change: set("caBundle", base64.StdEncoding.EncodeToString(ca), "spec", "conversion", "webhook", "clientConfig")},
 		{Name: "the own Service instead of none", Prepare: none, Change: own},
 		{Name: "the own Service instead of a url", Prepare: converts(toURL()), Change: own},
+		{Name: "OLM's Service", Change: converts(toService(namespace, "nginx-operator-controller-manager-service"))},
 		{Name: "no conversion", Prepare: own, Change: none, Refusal: call},
 		{Name: "a url", Change: converts(toURL()), Refusal: call},
 		{Name: "another Service", Change: converts(toService(namespace, "attacker")), Refusal: call},
