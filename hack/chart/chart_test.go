@@ -187,7 +187,8 @@ func TestPoliciesOfWatchNamespaces(t *testing.T) {
 			}
 
 			configuration := find[*admissionregistrationv1.MutatingWebhookConfiguration](t, objects, "nginx-operator-mutating-webhook-configuration")
-			compiled, err := policy.Compile(find[*admissionregistrationv1.ValidatingAdmissionPolicy](t, objects, "nginx-operator-own-webhooks"), policy.Newest())
+			source := find[*admissionregistrationv1.ValidatingAdmissionPolicy](t, objects, "nginx-operator-own-webhooks")
+			compiled, err := policy.Compile(source, policy.Newest())
 			must(t, err)
 			for user, applies := range map[string]bool{
 				"system:serviceaccount:somewhere:" + account: true, "system:serviceaccount:somewhere:default": false,

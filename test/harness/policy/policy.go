@@ -46,7 +46,8 @@ func Compile(source *admissionregistrationv1.ValidatingAdmissionPolicy, kubernet
 		if escaped, _ := apiservercel.Escape(variable.Name); escaped != variable.Name {
 			errs = append(errs, fmt.Errorf("variable %s: the name is reserved", variable.Name))
 		}
-		compiled := compiler.CompileAndStoreVariable(expression{variable.Name, variable.Expression, celgo.AnyType}, declared, environment.NewExpressions)
+		named := expression{variable.Name, variable.Expression, celgo.AnyType}
+		compiled := compiler.CompileAndStoreVariable(named, declared, environment.NewExpressions)
 		if compiled.Error != nil {
 			errs = append(errs, fmt.Errorf("variable %s: %s", variable.Name, compiled.Error.Detail))
 		}

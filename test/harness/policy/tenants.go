@@ -7,7 +7,13 @@ func TenantSpecs() map[string]string {
 	const (
 		domain, keys = "must be in the domain shop.example.com", " is not allowed in the namespace of a tenant"
 		route        = "parentRefs: [{name: public, namespace: gateways}]"
+		// Annotations from which controllers read names.
+		alias = "nginx.ingress.kubernetes.io/server-alias"
+		dns   = "external-dns.alpha.kubernetes.io/hostname"
+		label = "service.beta.kubernetes.io/azure-dns-label-name"
 	)
+	service := func(fields string) string { return "{service: {" + fields + "}}" }
+	pods := func(fields string) string { return "{podTemplate: {" + fields + "}}" }
 	return map[string]string{
 		"{}": "",
 
@@ -30,13 +36,15 @@ func TenantSpecs() map[string]string {
 		"{expose: {httpRoute: {hostnames: [], " + route + "}}}":                                       "needs hostnames",
 		"{expose: {httpRoute: {" + route + "}}}":                                                      "needs hostnames",
 
-		"{service: {annotations: {example.com/team: a}, labels: {example.com/team: a}}}":                                                       "",
-		"{podTemplate: {annotations: {example.com/team: a}, labels: {example.com/team: a}}}":                                                   "",
-		"{expose: {ingress: {hosts: [{host: shop.example.com}], annotations: {nginx.ingress.kubernetes.io/server-alias: other.example.com}}}}": "nginx.ingress.kubernetes.io/server-alias" + keys,
-		"{service: {annotations: {external-dns.alpha.kubernetes.io/hostname: other.example.com}}}":                                             "external-dns.alpha.kubernetes.io/hostname" + keys,
-		"{service: {type: LoadBalancer, annotations: {service.beta.kubernetes.io/azure-dns-label-name: other}}}":                               "service.beta.kubernetes.io/azure-dns-label-name" + keys,
-		"{service: {labels: {mirror.linkerd.io/exported: 'true'}}}":                                                                            "mirror.linkerd.io/exported" + keys,
-		"{podTemplate: {annotations: {external-dns.alpha.kubernetes.io/hostname: other.example.com}}}":                                         "external-dns.alpha.kubernetes.io/hostname" + keys,
-		"{podTemplate: {labels: {app: other}}}":                                                                                                "app" + keys,
+		service("annotations: {example.com/team: a}, labels: {example.com/team: a}"): "",
+		pods("annotations: {example.com/team: a}, labels: {example.com/team: a}"):    "",
+
+		"{expose: {ingress: {hosts: [{host: shop.example.com}], annotations: {" + alias + ": a.example.com}}}}": alias + keys,
+
+		service("annotations: {" + dns + ": a.example.com}"):               dns + keys,
+		service("type: LoadBalancer, annotations: {" + label + ": other}"): label + keys,
+		service("labels: {example.com/exported: 'true'}"):                  "example.com/exported" + keys,
+		pods("annotations: {" + dns + ": a.example.com}"):                  dns + keys,
+		pods("labels: {app: other}"):                                       "app" + keys,
 	}
 }

@@ -90,7 +90,10 @@ func WritesOfWebhooks(namespace string, ca []byte) []Write {
 		{Name: "nothing", Change: func(fields) {}},
 		{Name: "a CA", Change: client("caBundle", base64.StdEncoding.EncodeToString(ca))},
 		{Name: "the own Service instead of a url", Prepare: prepared, Change: hook("clientConfig", toService(namespace, ownService))},
-		{Name: "another Service instead of a url", Prepare: prepared, Change: hook("clientConfig", toService("default", "attacker")), Refusal: call},
+		{
+			Name: "another Service instead of a url", Prepare: prepared,
+			Change: hook("clientConfig", toService("default", "attacker")), Refusal: call,
+		},
 		{Name: "a CA for a url", Prepare: prepared, Change: client("caBundle", base64.StdEncoding.EncodeToString(ca)), Refusal: call},
 		{Name: "a url", Change: hook("clientConfig", toURL()), Refusal: call},
 		{Name: "another Service", Change: service("name", "attacker"), Refusal: call},
@@ -143,7 +146,10 @@ func WritesOfCRD(namespace string, ca []byte) []Write {
 	return append(writesOfMetadata(), []Write{
 		{Name: "nothing", Change: func(fields) {}},
 		{Name: "the own Service", Change: own},
-		{Name: "a CA", Prepare: own, Change: set("caBundle", base64.StdEncoding.EncodeToString(ca), "spec", "conversion", "webhook", "clientConfig")},
+		{
+			Name: "a CA", Prepare: own,
+			Change: set("caBundle", base64.StdEncoding.EncodeToString(ca), "spec", "conversion", "webhook", "clientConfig"),
+		},
 		{Name: "the own Service instead of none", Prepare: none, Change: own},
 		{Name: "the own Service instead of a url", Prepare: converts(toURL()), Change: own},
 		{Name: "OLM's Service", Change: converts(toService(namespace, "nginx-operator-controller-manager-service"))},
