@@ -7,16 +7,20 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/kustomize/api/types"
 
 	"github.com/example/nginx-operator/hack/kustomize"
+	"github.com/example/nginx-operator/test/harness/policy"
 )
 
 // TestChartEqualsConfig verifies that config/ is the only source. The rendered chart has the same
 // objects, except the Namespace, Helm's labels, and the annotation that keeps the CRD.
+// TestPoliciesOfWatchNamespaces compares the policies of a limited installation.
 func TestChartEqualsConfig(t *testing.T) {
 	installed, err := kustomize.Render(filepath.Join(repository, "config"), types.Kustomization{Resources: []string{"default"}})
 	must(t, err)
@@ -35,7 +39,7 @@ func TestChartEqualsConfig(t *testing.T) {
 		}
 		var texts []string
 		for _, object := range resources {
-			if object.GetKind() != "Namespace" {
+			if kind := object.GetKind(); kind != "Namespace" && kind != policyKind && kind != policyBindingKind {
 				texts = append(texts, object.MustYaml())
 			}
 		}
@@ -143,6 +147,65 @@ func TestWatchNamespaces(t *testing.T) {
 	}
 	// In the operator's own namespace, the binding of its Role has another name.
 	byKey(t, objects)
+}
+
+// TestPoliciesOfWatchNamespaces verifies that with watched namespaces the chart contains the
+// policies of config/, and that they apply to the operator's account and accept its Service.
+func TestPoliciesOfWatchNamespaces(t *testing.T) {
+	all, err := render(repository)
+	must(t, err)
+	var texts []string
+	for _, object := range all {
+		if kind := object.GetKind(); kind == policyKind || kind == policyBindingKind {
+			texts = append(texts, object.MustYaml())
+		}
+	}
+	want := byKey(t, decoded(t, strings.Join(texts, "---\n")))
+	if len(want) != 4 {
+		t.Fatalf("config/ has %d policies and bindings, want 4", len(want))
+	}
+	for _, program := range versions {
+		t.Run(program, func(t *testing.T) {
+			out, err := helm(t, program, "template", "other", filepath.Join(repository, chartDir), "--namespace", "somewhere",
+				"--kube-version", "1.37.0", "--values", valuesFile(t, "watchNamespaces: [team-a]\n"))
+			must(t, err)
+			objects := decoded(t, out)
+			account := find[*appsv1.Deployment](t, objects, "nginx-operator-controller-manager").Spec.Template.Spec.ServiceAccountName
+			var policies []client.Object
+			for _, object := range objects {
+				switch object := object.(type) {
+				case *admissionregistrationv1.ValidatingAdmissionPolicy:
+					withoutHelm(t, object)
+					policies = append(policies, object)
+				case *admissionregistrationv1.ValidatingAdmissionPolicyBinding:
+					withoutHelm(t, object)
+					policies = append(policies, object)
+				}
+			}
+			if diff := cmp.Diff(want, byKey(t, policies)); diff != "" {
+				t.Errorf("policies (-config +chart):\n%s", diff)
+			}
+
+			configuration := find[*admissionregistrationv1.MutatingWebhookConfiguration](t, objects, "nginx-operator-mutating-webhook-configuration")
+			source := find[*admissionregistrationv1.ValidatingAdmissionPolicy](t, objects, "nginx-operator-own-webhooks")
+			compiled, err := policy.Compile(source, policy.Newest())
+			must(t, err)
+			for user, applies := range map[string]bool{
+				"system:serviceaccount:somewhere:" + account: true, "system:serviceaccount:somewhere:default": false,
+			} {
+				matches, refusals, err := compiled.Evaluate(t.Context(), policy.Request{User: user, Object: configuration, OldObject: configuration})
+				if err != nil || matches != applies || len(refusals) > 0 {
+					t.Errorf("%s: the policy applies: %t, refusals %q, %v", user, matches, refusals, err)
+				}
+			}
+			moved := configuration.DeepCopy()
+			moved.Webhooks[0].ClientConfig.Service.Namespace = "elsewhere"
+			request := policy.Request{User: "system:serviceaccount:somewhere:" + account, Object: moved, OldObject: configuration}
+			if _, refusals, err := compiled.Evaluate(t.Context(), request); err != nil || len(refusals) == 0 {
+				t.Errorf("a Service of another namespace is allowed: %v", err)
+			}
+		})
+	}
 }
 
 // TestSwitches verifies that each part can be left out.

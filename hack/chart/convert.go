@@ -16,6 +16,12 @@ const (
 	manager         = "[name=manager]"
 )
 
+// policyKind and policyBindingKind are the kinds of the policies that a limited installation needs.
+const (
+	policyKind        = "ValidatingAdmissionPolicy"
+	policyBindingKind = "ValidatingAdmissionPolicyBinding"
+)
+
 // metricsSelector is the path to the namespaces whose Pods reach the metrics.
 var metricsSelector = []string{"spec", "ingress", "1", "from", "0", "namespaceSelector"}
 
@@ -31,7 +37,7 @@ func fileOf(object *resource.Resource) string {
 		return "networkpolicy"
 	case "ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding":
 		return "rbac"
-	case "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration":
+	case "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", policyKind, policyBindingKind:
 		return "webhooks"
 	default:
 		return "manager"
@@ -67,6 +73,8 @@ func editsOf(object *resource.Resource) conversion {
 			d.set("{{- toYaml .Values.networkPolicy.metricsNamespaces | nindent INDENT }}", metricsSelector...)
 			return ".Values.networkPolicy.enabled"
 		}
+	case object.GetKind() == policyKind, object.GetKind() == policyBindingKind:
+		return func(*document) string { return ".Values.watchNamespaces" }
 	case object.GetKind() == "Deployment":
 		return convertDeployment
 	}

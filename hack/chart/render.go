@@ -15,7 +15,7 @@ import (
 )
 
 // components are the optional parts of config/ that values add to the installation.
-var components = []string{"monitoring", "network-policy"}
+var components = []string{"monitoring", "network-policy", "components/own-webhooks"}
 
 // render returns the objects of config/default with the components.
 func render(repository string) ([]*resource.Resource, error) {

@@ -93,6 +93,8 @@ func desiredPodMonitor(object *v1alpha2.NginxOperator, in Inputs) *monitoringv1.
 			}},
 		},
 	}
+	// A tenant's exporter could redirect Prometheus to any address that Prometheus reaches.
+	monitor.Spec.PodMetricsEndpoints[0].FollowRedirects = ptr.To(false)
 	monitor.Labels = withUsers(form.Labels, monitor.Labels)
 	return monitor
 }

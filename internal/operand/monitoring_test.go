@@ -157,11 +157,16 @@ func TestPrometheusRule(t *testing.T) {
 }
 
 // requireScrapeLimits fails the test unless a scrape has the limits in
-// docs/guide/fields/monitoring.md.
+// docs/guide/fields/monitoring.md and follows no redirect.
 func requireScrapeLimits(t *testing.T, scrape monitoringv1.PodMonitorSpec) {
 	t.Helper()
 	if *scrape.SampleLimit != 10_000 || *scrape.LabelLimit != 32 || *scrape.LabelNameLengthLimit != 128 ||
 		*scrape.LabelValueLengthLimit != 1_024 || *scrape.BodySizeLimit != "4MB" {
 		t.Errorf("limits of a scrape: %+v", scrape)
+	}
+	for _, endpoint := range scrape.PodMetricsEndpoints {
+		if ptr.Deref(endpoint.FollowRedirects, true) {
+			t.Errorf("a scrape can leave the Pod: %+v", endpoint)
+		}
 	}
 }

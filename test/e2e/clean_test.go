@@ -234,7 +234,9 @@ func clusterScoped(ctx context.Context) ([]client.Object, error) {
 	// `make demo` installs the operator without OLM.
 	mutating := metadataList(admissionv1.SchemeGroupVersion.String(), "MutatingWebhookConfigurationList")
 	validating := metadataList(admissionv1.SchemeGroupVersion.String(), "ValidatingWebhookConfigurationList")
-	for _, list := range []*metav1.PartialObjectMetadataList{operators, roles, bindings, mutating, validating} {
+	policies := metadataList(admissionv1.SchemeGroupVersion.String(), "ValidatingAdmissionPolicyList")
+	policyBindings := metadataList(admissionv1.SchemeGroupVersion.String(), "ValidatingAdmissionPolicyBindingList")
+	for _, list := range []*metav1.PartialObjectMetadataList{operators, roles, bindings, mutating, validating, policies, policyBindings} {
 		if err := ignoreNoMatch(suite.admin.List(ctx, list)); err != nil {
 			return nil, fmt.Errorf("failed to list %s: %w", list.Kind, err)
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/test/harness/policy"
 )
 
 // tenantNamespace is the namespace in the manifests of docs/guide/multi-tenancy.md.
@@ -42,19 +43,7 @@ func TestMultiTenancy(t *testing.T) {
 		return nil
 	})
 
-	for spec, want := range map[string]string{
-		"{}": "",
-		"{image: 'docker.io/nginxinc/nginx-unprivileged:1.30.7'}":                              "",
-		"{sidecars: [{name: a, image: 'registry.example.com/a:1'}, {name: b}]}":                "",
-		"{expose: {ingress: {hosts: [{host: shop.example.com}, {host: a.shop.example.com}]}}}": "",
-		"{image: 'docker.io/library/nginx:1'}":                                                 "image docker.io/library/nginx:1 is not allowed",
-		"{monitoring: {image: 'docker.io/a/b:1'}}":                                             "image docker.io/a/b:1 is not allowed",
-		"{sidecars: [{name: a, image: 'registry.example.com.evil/a:1'}]}":                      "image registry.example.com.evil/a:1 is not",
-		"{initContainers: [{name: a, image: 'a:1'}]}":                                          "image a:1 is not allowed",
-		"{patches: [{target: {kind: Service}, patch: 'metadata: {labels: {a: b}}'}]}":          "spec.patches is not allowed",
-		"{expose: {ingress: {hosts: [{host: other.example.com}]}}}":                            "in the domain shop.example.com",
-		"{expose: {ingress: {hosts: [{host: workshop.example.com}]}}}":                         "in the domain shop.example.com",
-	} {
+	for spec, want := range policy.TenantSpecs() {
 		switch err := write(editor, tenantNamespace, spec); {
 		case want == "" && err != nil:
 			t.Errorf("%s: %v", spec, err)

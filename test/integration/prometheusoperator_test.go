@@ -69,6 +69,9 @@ func TestPrometheusOperator(t *testing.T) {
 		}
 		return nil
 	})
+	if !strings.Contains(config, "follow_redirects: false") {
+		t.Errorf("a scrape can leave the Pod: %s", config)
+	}
 	rule := must1(childrenOf(ctx, namespace, "web"))(t).rule
 	var loaded struct{ Groups []monitoringv1.RuleGroup }
 	must(t, yaml.Unmarshal([]byte(rules), &loaded))

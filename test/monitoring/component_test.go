@@ -95,6 +95,9 @@ func TestComponent(t *testing.T) {
 			if len(monitor.Spec.Endpoints) != 1 {
 				t.Fatalf("endpoints %+v", monitor.Spec.Endpoints)
 			}
+			if ptr.Deref(monitor.Spec.Endpoints[0].FollowRedirects, true) {
+				t.Error("a scrape can leave the operator")
+			}
 			selected := requireService(t, monitor, decode[corev1.Service](t, all["Service"]))
 			if !test.bundle {
 				requireServed(t, selected, decode[appsv1.Deployment](t, all["Deployment"]))
