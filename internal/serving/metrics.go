@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"net/http"
 	"path/filepath"
 	"time"
@@ -15,8 +14,9 @@ import (
 	"golang.org/x/sync/semaphore"
 	"golang.org/x/time/rate"
 	utilcache "k8s.io/apimachinery/pkg/util/cache"
-	certutil "k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
+
+	"github.com/example/nginx-operator/internal/certificates"
 )
 
 // A request with an unknown token costs the API server a TokenReview, and a SubjectAccessReview if
@@ -121,10 +121,10 @@ func MetricsTLS(ctx context.Context, dir string) (*tls.Config, error) {
 			return nil, fmt.Errorf("failed to read the certificate for the metrics: %w", err)
 		}
 	}
-	cert, key, err := certutil.GenerateSelfSignedCertKeyWithFixtures("localhost", []net.IP{{127, 0, 0, 1}}, nil, "")
+	data, err := certificates.New([]string{"localhost", "127.0.0.1"}, certificates.Lifetime)
 	if err != nil {
 		return nil, fmt.Errorf("failed to create a certificate for the metrics: %w", err)
 	}
-	pair, err := tls.X509KeyPair(cert, key)
-	return &tls.Config{Certificates: []tls.Certificate{pair}}, err
+	own, err := certificates.Load(data)
+	return &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return own, nil }}, err
 }
