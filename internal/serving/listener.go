@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -25,8 +26,8 @@ type listener struct {
 	open map[*connection]struct{}
 }
 
-// connection is busy while the operator processes its request and the request has memory. Otherwise
-// it is idle.
+// connection is busy while the operator processes its request. While the request waits for memory or
+// for its turn, the connection is idle.
 type connection struct {
 	net.Conn
 	of   *listener
@@ -34,6 +35,11 @@ type connection struct {
 	busy bool
 	// since is the start or the end of the last request.
 	since time.Time
+	// open ends when the connection is closed or replaced.
+	open  context.Context
+	leave context.CancelFunc
+	// turn ends the turn of a handshake. It is nil if there is none.
+	turn atomic.Pointer[func()]
 }
 
 func newListener(inner net.Listener) *listener {
@@ -49,7 +55,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		}
 		entered, replaced := l.enter(accepted)
 		if replaced != nil {
-			reset(replaced.Conn)
+			replaced.abort()
 		}
 		if entered != nil {
 			return entered, nil
@@ -62,6 +68,7 @@ func (l *listener) Accept() (net.Conn, error) {
 // busy, it adds nothing.
 func (l *listener) enter(accepted net.Conn) (entered, replaced *connection) {
 	entered = &connection{Conn: accepted, of: l, host: hostOf(accepted.RemoteAddr().String()), since: time.Now()}
+	entered.open, entered.leave = context.WithCancel(context.Background())
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	open, idle := map[string]int{}, map[string]int{}
@@ -96,7 +103,44 @@ func (c *connection) Close() error {
 	c.of.mu.Lock()
 	delete(c.of.open, c)
 	c.of.mu.Unlock()
+	c.leave()
+	c.endTurn()
 	return c.Conn.Close()
+}
+
+// abort resets the connection. The server then closes it.
+func (c *connection) abort() {
+	c.leave()
+	reset(c.Conn)
+}
+
+// takeTurn waits for a turn to compute a handshake, unless the connection has one.
+func (c *connection) takeTurn(turns *Turns) error {
+	if c.turn.Load() != nil {
+		return nil
+	}
+	end, err := turns.take(c.open, c.host)
+	if err != nil {
+		return err
+	}
+	c.turn.Store(&end)
+	if c.open.Err() != nil {
+		c.endTurn()
+	}
+	return nil
+}
+
+func (c *connection) endTurn() {
+	if end := c.turn.Swap(nil); end != nil {
+		(*end)()
+	}
+}
+
+// Read implements net.Conn. It ends the turn of a handshake, because the server now waits for the
+// client.
+func (c *connection) Read(p []byte) (int, error) {
+	c.endTurn()
+	return c.Conn.Read(p)
 }
 
 // note sets whether the connection is busy. The connection can be nil.

@@ -66,10 +66,10 @@ func NewMetrics(filter func(http.Handler) (http.Handler, error), metrics http.Ha
 		release, allowed := limit.acquire(r, token)
 		defer release()
 		if !allowed {
-			w.Header().Set("Retry-After", "1")
-			http.Error(w, "too many requests with unknown tokens; try again later", http.StatusTooManyRequests)
+			refuse(w, "too many requests with unknown tokens; try again later")
 			return
 		}
+		EndTurn(r.Context()) // for the API server's TokenReview
 		filtered.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), tokenKey{}, token)))
 	})))
 	return mux, nil

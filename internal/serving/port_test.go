@@ -28,12 +28,12 @@ var serverCertificate = func() tls.Certificate {
 }()
 
 func certified() *tls.Config {
-	return &tls.Config{Certificates: []tls.Certificate{serverCertificate}} //nolint:gosec // the port sets the version
+	return &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &serverCertificate, nil }}
 }
 
 // newWebhooks returns Webhooks with the handler at /validate and at /convert.
 func newWebhooks(handler http.HandlerFunc) *Webhooks {
-	webhooks := NewWebhooks("127.0.0.1:0", certified(), "/convert", 0)
+	webhooks := NewWebhooks("127.0.0.1:0", certified(), NewTurns(), "/convert", 0)
 	webhooks.Register("/validate", handler)
 	webhooks.Register("/convert", handler)
 	return webhooks
