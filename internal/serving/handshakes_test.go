@@ -1,12 +1,13 @@
 package serving
 
 import (
+	"context"
 	"crypto"
 	"crypto/tls"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -30,15 +31,7 @@ func (k watchedKey) Sign(random io.Reader, digest []byte, options crypto.SignerO
 // version of TLS, and also if it has requested a second hello. The turn ends before the client's
 // answer.
 func TestHandshakesTakeTurns(t *testing.T) {
-	data, err := certificates.New([]string{"localhost"}, certificates.Lifetime)
-	if err != nil {
-		t.Fatal(err)
-	}
-	own, err := certificates.Load(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, certificate := range map[string]tls.Certificate{"RSA": serverCertificate, "P-256": *own} {
+	for name, certificate := range map[string]tls.Certificate{"RSA": serverCertificate, "P-256": *ownCertificate(t)} {
 		for version, client := range map[string]*tls.Config{
 			"TLS 1.2":             {MaxVersion: tls.VersionTLS12},
 			"TLS 1.3":             {MinVersion: tls.VersionTLS13, CurvePreferences: []tls.CurveID{tls.CurveP256}},
@@ -73,6 +66,19 @@ func TestHandshakesTakeTurns(t *testing.T) {
 	}
 }
 
+func ownCertificate(t *testing.T) *tls.Certificate {
+	t.Helper()
+	data, err := certificates.New([]string{"localhost"}, certificates.Lifetime)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := certificates.Load(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return own
+}
+
 func (t *Turns) isTaken() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -92,14 +98,14 @@ func (m *mute) Write(p []byte) (int, error) {
 	return m.Conn.Write(p)
 }
 
-// TestIncompleteHandshakesHaveNoTurn verifies that as many clients as an address may have, which send
-// the start of a hello or end no handshake, delay no handshake and no request.
+// TestIncompleteHandshakesHaveNoTurn verifies that as many clients as an address may have, except for
+// one, delay no request if they send the start of a hello or end no handshake.
 func TestIncompleteHandshakesHaveNoTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		webhooks := newWebhooks(func(http.ResponseWriter, *http.Request) {})
 		turns := webhooks.port.Turns
 		connect, _, stop := pipedPort(t, webhooks.port)
-		for i := range maxPerAddress {
+		for i := range maxPerAddress - 1 {
 			conn := connect("192.0.2.1:1")
 			if i%2 == 0 {
 				_, _ = conn.Write([]byte("\x16\x03\x01\x02\x00\x01"))
@@ -160,32 +166,51 @@ func TestClosedConnectionsLeaveTheirTurns(t *testing.T) {
 }
 
 // TestManyHandshakesAtOnce verifies that all connections that an API server can have to a port make
-// their handshakes at the same time, next to an address that makes handshakes without end.
+// their handshakes at the same time, next to an address that makes handshakes without end. Only the
+// handshakes advance the time.
 func TestManyHandshakesAtOnce(t *testing.T) {
-	_, address := serveLocally(t, newWebhooks(func(http.ResponseWriter, *http.Request) {}).port)
-	config := &tls.Config{InsecureSkipVerify: true} //nolint:gosec // that of httptest
-	handshake := func(host string) error {
-		conn, err := (&tls.Dialer{NetDialer: from(host), Config: config}).DialContext(t.Context(), "tcp", address)
-		if err != nil {
-			return fmt.Errorf("%s: %w", host, err)
+	const takes = 10 * time.Millisecond
+	own := ownCertificate(t)
+	synctest.Test(t, func(t *testing.T) {
+		turns := NewTurns()
+		connect, _, stop := pipedPort(t, Port{Name: "metrics", Turns: turns, Handler: http.NotFoundHandler(), TLS: &tls.Config{
+			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+				time.Sleep(takes)
+				return own, nil
+			},
+		}})
+		client := func(address string) *tls.Conn {
+			return tls.Client(connect(address), &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12}) //nolint:gosec // that of httptest
 		}
-		t.Cleanup(func() { _ = conn.Close() })
-		return nil
-	}
-	results := make(chan error)
-	for range maxPerAddress / 2 {
-		go func() {
-			for range 2 {
-				_ = handshake("127.0.2.1") // it may be refused
-			}
-		}()
-	}
-	for range maxPerAddress {
-		go func() { results <- handshake("127.0.0.1") }()
-	}
-	for range maxPerAddress {
-		if err := <-results; err != nil {
-			t.Error(err)
+		ctx, end := context.WithCancel(t.Context())
+		var attackers, others sync.WaitGroup
+		for range maxPerAddress {
+			attackers.Go(func() {
+				for ctx.Err() == nil {
+					conn := client("192.0.2.1:1")
+					_ = conn.Handshake()
+					_ = conn.NetConn().Close()
+				}
+			})
 		}
-	}
+		time.Sleep(2 * unpaced)
+		if turns.all.at(time.Now()) <= unpaced {
+			t.Error("the attack uses too little time to delay others")
+		}
+		began := time.Now()
+		for range maxPerAddress {
+			others.Go(func() {
+				if err := client("192.0.2.2:1").Handshake(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		others.Wait()
+		if took := time.Since(began); took > maxPerAddress*(takes+longestPause)+longestTurn {
+			t.Errorf("they took %s", took)
+		}
+		end()
+		attackers.Wait()
+		stop()
+	})
 }

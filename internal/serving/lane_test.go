@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -90,10 +91,13 @@ func pipedPort(t *testing.T, port Port) (connect func(address string) net.Conn, 
 	all = newListener(inner)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { ended <- port.server(all).Start(ctx) }()
+	var mu sync.Mutex
 	var conns []net.Conn
 	connect = func(address string) net.Conn {
 		ours, theirs := net.Pipe()
+		mu.Lock()
 		conns = append(conns, ours)
+		mu.Unlock()
 		inner <- &addressed{Conn: theirs, address: address}
 		return ours
 	}

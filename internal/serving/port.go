@@ -47,7 +47,8 @@ type Port struct {
 
 // Listen opens the port. A manager starts the server before its caches and its webhooks.
 func (p Port) Listen(ctx context.Context) (*manager.Server, error) {
-	inner, err := (&net.ListenConfig{}).Listen(ctx, "tcp", p.Address)
+	// The server's own timeouts end idle connections. Keep-alive takes four system calls for each.
+	inner, err := (&net.ListenConfig{KeepAlive: -1}).Listen(ctx, "tcp", p.Address)
 	if err != nil {
 		return nil, fmt.Errorf("failed to listen for %s: %w", p.Name, err)
 	}
