@@ -205,6 +205,15 @@ func withConnection(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connectionKey{}, unwrap(conn))
 }
 
+// AddressOf returns the IP address of the client of a request, or "" if there is no connection, in
+// tests.
+func AddressOf(ctx context.Context) string {
+	if c, ok := ctx.Value(connectionKey{}).(*connection); ok {
+		return c.from.host
+	}
+	return ""
+}
+
 // noteState restarts the idle time when a request starts and when it ends.
 func noteState(conn net.Conn, state http.ConnState) {
 	if state == http.StateActive || state == http.StateIdle {

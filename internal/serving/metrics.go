@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 
 	"github.com/example/nginx-operator/internal/certificates"
+	"github.com/example/nginx-operator/internal/untrusted"
 )
 
 // A request with an unknown token costs the API server a TokenReview, and a SubjectAccessReview if
@@ -37,19 +38,20 @@ const (
 // authLimit bounds the requests that reach an authenticator. Many requests of one address block
 // neither a client with a known token nor a client at another address.
 type authLimit struct {
-	// known has the tokens and the addresses of allowed requests. limiters has the rate.Limiter of
-	// each address.
-	known, limiters *utilcache.LRUExpireCache
-	strangers       *rate.Limiter
-	atOnce          *semaphore.Weighted
+	// known has the tokens and the addresses of allowed requests.
+	known      *utilcache.LRUExpireCache
+	perAddress *untrusted.Rates
+	strangers  *rate.Limiter
+	atOnce     *semaphore.Weighted
 }
 
 // NewMetrics returns the handler of the port: GET /metrics for clients that a filter authenticates
 // and authorizes.
 func NewMetrics(filter func(http.Handler) (http.Handler, error), metrics http.Handler) (http.Handler, error) {
 	limit := &authLimit{
-		known: utilcache.NewLRUExpireCache(2 * rememberedAddresses), limiters: utilcache.NewLRUExpireCache(rememberedAddresses),
-		strangers: rate.NewLimiter(strangersRate, strangersBurst), atOnce: semaphore.NewWeighted(strangersAtOnce),
+		known:      utilcache.NewLRUExpireCache(2 * rememberedAddresses),
+		perAddress: untrusted.NewRates(addressRate, addressBurst, rememberedAddresses, addressKnown),
+		strangers:  rate.NewLimiter(strangersRate, strangersBurst), atOnce: semaphore.NewWeighted(strangersAtOnce),
 	}
 	filtered, err := filter(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		limit.known.Add(r.Context().Value(tokenKey{}), true, tokenKnown)
@@ -85,12 +87,7 @@ func (l *authLimit) acquire(r *http.Request, token [sha256.Size]byte) (release f
 		return release, true
 	}
 	host := hostOf(r.RemoteAddr)
-	limiter, found := l.limiters.Get(host)
-	if !found {
-		limiter = rate.NewLimiter(addressRate, addressBurst)
-		l.limiters.Add(host, limiter, addressKnown)
-	}
-	if !limiter.(*rate.Limiter).Allow() {
+	if !l.perAddress.Allow(host) {
 		return release, false
 	}
 	if _, known := l.known.Get(host); known {
