@@ -78,6 +78,11 @@ func testDefaultUpgrade(t *testing.T) {
 		from = to
 	}
 	refusesByAdmission(t, fleet.namespace)
+	if suite.local { // the test reaches Pods
+		prober := startNeighbour(t, fleet.web)
+		strangerWork(t, prober, newStrangers(t, 8))
+		prober.finish(t, "during work for strangers", 2)
+	}
 	must(t, deleteNamespace(t.Context(), fleet.namespace))
 	waitForNoNamespace(t, fleet.namespace)
 	kubectl(t, "delete", "--wait", "-k", filepath.Join(from.delivery, "config", "default"))
