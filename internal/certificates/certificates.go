@@ -4,15 +4,15 @@
 package certificates
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"net"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/util/cert"
 )
 
 const (
@@ -21,33 +21,6 @@ const (
 	// CAKey is the key of the CA in a Secret, as cert-manager and Kubernetes name it.
 	CAKey = "ca.crt"
 )
-
-// New returns the data of a Secret: a certificate for the hosts (at least one DNS name or IP
-// address), its key, and the CA that signed it. The CA's key is discarded, so each certificate has
-// a separate CA. A client that trusts both CAs accepts both certificates during a renewal.
-func New(hosts []string, lifetime time.Duration) (map[string][]byte, error) {
-	options := cert.SelfSignedCertKeyOptions{Host: hosts[0], MaxAge: lifetime}
-	for _, host := range hosts[1:] {
-		if ip := net.ParseIP(host); ip != nil {
-			options.AlternateIPs = append(options.AlternateIPs, ip)
-		} else {
-			options.AlternateDNS = append(options.AlternateDNS, host)
-		}
-	}
-	chain, key, err := cert.GenerateSelfSignedCertKeyWithOptions(options)
-	if err != nil {
-		return nil, fmt.Errorf("failed to create a certificate: %w", err)
-	}
-	certificates, err := cert.ParseCertsPEM(chain)
-	if err != nil || len(certificates) != 2 {
-		return nil, fmt.Errorf("failed to read the new certificate: %d parts: %w", len(certificates), err)
-	}
-	ca, err := cert.EncodeCertificates(certificates[1])
-	if err != nil {
-		return nil, fmt.Errorf("failed to encode the CA of a certificate: %w", err)
-	}
-	return map[string][]byte{corev1.TLSCertKey: chain, corev1.TLSPrivateKeyKey: key, CAKey: ca}, nil
-}
 
 // Load returns the certificate in a Secret's data.
 func Load(data map[string][]byte) (*tls.Certificate, error) {
@@ -70,6 +43,16 @@ func Renew(data map[string][]byte, hosts []string, now time.Time) error {
 		return fmt.Errorf("it expires at %s", certificate.Leaf.NotAfter.Format(time.RFC3339))
 	}
 	return Verify(certificate, data[CAKey], hosts, now)
+}
+
+// Outdated returns the reason to replace a certificate of an earlier release, or nil if there is
+// none. The certificate still works. A signature with RSA takes many times longer than one on
+// P-256, and any Pod can request signatures.
+func Outdated(certificate *x509.Certificate) error {
+	if key, ok := certificate.PublicKey.(*ecdsa.PublicKey); ok && key.Curve == elliptic.P256() {
+		return nil
+	}
+	return fmt.Errorf("its key is %s, not ECDSA on P-256", certificate.PublicKeyAlgorithm)
 }
 
 // Verify returns an error if a client that trusts a CA (PEM) does not accept a certificate for each

@@ -1,8 +1,14 @@
 package certificates
 
 import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
 	"crypto/x509"
 	"maps"
+	"math/big"
 	"strings"
 	"testing"
 	"time"
@@ -43,6 +49,9 @@ func TestNew(t *testing.T) {
 		if _, err := certificate.Leaf.Verify(x509.VerifyOptions{Roots: ca(other), DNSName: host}); err == nil {
 			t.Errorf("%s: another CA vouches for it", host)
 		}
+	}
+	if err := Outdated(certificate.Leaf); err != nil {
+		t.Error(err)
 	}
 	if certificate.Leaf.IsCA {
 		t.Error("it can sign others")
@@ -110,5 +119,32 @@ func TestRenewAt(t *testing.T) {
 	}
 	if days := time.Until(at).Hours() / 24; days < 59 || days > 61 {
 		t.Errorf("renewed after %.1f of 90 days", days)
+	}
+}
+
+// TestOutdated verifies that a certificate of another kind of key is outdated. Releases before 0.7.1
+// created RSA keys.
+func TestOutdated(t *testing.T) {
+	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	larger, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, key := range map[string]crypto.Signer{"its key is RSA": rsaKey, "its key is ECDSA, not ECDSA on P-256": larger} {
+		template := &x509.Certificate{SerialNumber: big.NewInt(1)}
+		der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		certificate, err := x509.ParseCertificate(der)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := Outdated(certificate); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("want %q, got %v", want, err)
+		}
 	}
 }

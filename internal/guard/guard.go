@@ -271,7 +271,9 @@ func (g *Guard) reconcile(ctx context.Context) (time.Duration, error) {
 	g.ready.Store(true)
 	if requeueAfter == 0 && !g.options.OLM {
 		requeueAfter = time.Until(certificates.RenewAt(next.Leaf))
-		if requeueAfter <= 0 {
+		if isOwn(secret) && certificates.Outdated(next.Leaf) != nil {
+			requeueAfter = propagation
+		} else if requeueAfter <= 0 {
 			requeueAfter = renewalOfOthers
 		}
 	}

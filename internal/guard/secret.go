@@ -99,10 +99,24 @@ func (g *Guard) secret(ctx context.Context) (*corev1.Secret, error) {
 		return g.createSecret(ctx)
 	}
 	reason := certificates.Renew(secret.Data, g.hosts(), time.Now())
+	if reason == nil && g.serving.Load() != nil {
+		// At the start, the webhooks trust only the stored certificate. Serve it first, so that its
+		// successor is served after its CA is trusted.
+		reason = outdated(secret)
+	}
 	if reason == nil {
 		return secret, nil
 	}
 	return g.renewSecret(ctx, secret, reason)
+}
+
+// outdated returns the reason to replace a usable certificate that an earlier release created.
+func outdated(secret *corev1.Secret) error {
+	certificate, err := certificates.Load(secret.Data)
+	if err != nil {
+		return err
+	}
+	return certificates.Outdated(certificate.Leaf)
 }
 
 // issuedByAnnotation is the annotation that cert-manager sets on each Secret that it writes,

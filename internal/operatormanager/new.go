@@ -64,6 +64,7 @@ type Manager struct {
 	Guard    *guard.Guard
 	options  *options.Options
 	webhooks *serving.Webhooks
+	turns    *serving.Turns
 	// live and ready are the checks of /healthz and /readyz. The probes of manager.Manager are
 	// disabled.
 	live, ready map[string]healthz.Checker
@@ -105,13 +106,14 @@ func New(cfg *rest.Config, c Config) (*Manager, error) {
 		return nil, err
 	}
 	certificate := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: lifecycleGuard.GetCertificate}
-	webhooks := serving.NewWebhooks(opts.WebhookBindAddress, certificate, c.Guard.ConversionPath, webhookLinger)
+	turns := serving.NewTurns()
+	webhooks := serving.NewWebhooks(opts.WebhookBindAddress, certificate, turns, c.Guard.ConversionPath, webhookLinger)
 	mgr, err := newManager(cfg, c, webhooks)
 	if err != nil {
 		return nil, fmt.Errorf("failed to make the manager: %w", err)
 	}
 	out := &Manager{
-		Manager: mgr, Guard: lifecycleGuard, options: opts, webhooks: webhooks,
+		Manager: mgr, Guard: lifecycleGuard, options: opts, webhooks: webhooks, turns: turns,
 		live: map[string]healthz.Checker{}, ready: map[string]healthz.Checker{},
 	}
 	if err := out.AddReadyzCheck("webhooks", lifecycleGuard.Readiness(webhooks.StartedChecker())); err != nil {

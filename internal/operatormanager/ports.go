@@ -28,6 +28,7 @@ func (m *Manager) addPorts(ctx context.Context) error {
 		ports = append(ports, port)
 	}
 	for _, port := range ports {
+		port.Turns = m.turns
 		if port.Address == disabled {
 			continue
 		}

@@ -33,7 +33,10 @@ const (
 type lane struct {
 	all        *semaphore.Weighted
 	perAddress int64
-	addresses  *lru.Cache
+	// addresses has the *share of each address.
+	addresses *lru.Cache
+	// turns share the processor between reviews with memory.
+	turns *Turns
 	// panics bounds the log lines of handlers that panic.
 	panics *untrusted.Limit
 
@@ -41,9 +44,13 @@ type lane struct {
 	transfers map[*transfer]struct{}
 }
 
-func newLane(total, perAddress int64) *lane {
+// share is the memory that an address can use. Only one of its reviews at a time waits for memory of
+// the lane, so that the addresses alternate.
+type share struct{ memory, first *semaphore.Weighted }
+
+func newLane(total, perAddress int64, turns *Turns) *lane {
 	return &lane{
-		all: semaphore.NewWeighted(total), perAddress: perAddress, addresses: lru.New(rememberedAddresses),
+		all: semaphore.NewWeighted(total), perAddress: perAddress, addresses: lru.New(rememberedAddresses), turns: turns,
 		panics: untrusted.NewLimit(), transfers: map[*transfer]struct{}{},
 	}
 }
@@ -54,30 +61,39 @@ func (l *lane) acquire(ctx context.Context, host string, weight int64) (release 
 	ctx, cancel := context.WithTimeout(ctx, waitForMemory)
 	defer cancel()
 	own := l.share(host)
-	if err := own.Acquire(ctx, weight); err != nil {
+	if err := own.memory.Acquire(ctx, weight); err != nil {
 		return nil, err
 	}
 	if !l.all.TryAcquire(weight) {
 		go wait.UntilWithContext(ctx, l.abortSlowest, lookAgain)
-		if err := l.all.Acquire(ctx, weight); err != nil {
-			own.Release(weight)
+		if err := l.waitFor(ctx, own, weight); err != nil {
+			own.memory.Release(weight)
 			return nil, err
 		}
 	}
 	return func() {
 		l.all.Release(weight)
-		own.Release(weight)
+		own.memory.Release(weight)
 	}, nil
 }
 
-// share returns the memory that an address can use.
-func (l *lane) share(host string) *semaphore.Weighted {
+// waitFor takes memory after the other reviews of the address that wait for it.
+func (l *lane) waitFor(ctx context.Context, own *share, weight int64) error {
+	if err := own.first.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	defer own.first.Release(1)
+	return l.all.Acquire(ctx, weight)
+}
+
+// share returns the share of an address.
+func (l *lane) share(host string) *share {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if own, found := l.addresses.Get(host); found {
-		return own.(*semaphore.Weighted)
+		return own.(*share)
 	}
-	own := semaphore.NewWeighted(l.perAddress)
+	own := &share{memory: semaphore.NewWeighted(l.perAddress), first: semaphore.NewWeighted(1)}
 	l.addresses.Add(host, own)
 	return own
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -77,21 +78,34 @@ func TestSlowClientsMakeRoom(t *testing.T) {
 // an address. stop closes the connections, and returns when the server has ended.
 func piped(t *testing.T, webhooks *Webhooks) (dial func(address string) *tls.Conn, stop func()) {
 	t.Helper()
-	listener, ended := make(pipes), make(chan error, 1)
+	connect, _, stop := pipedPort(t, webhooks.port)
+	return func(address string) *tls.Conn {
+		return tls.Client(connect(address), &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12}) //nolint:gosec // that of httptest
+	}, stop
+}
+
+// pipedPort is piped for any port, and without TLS on the client's side.
+func pipedPort(t *testing.T, port Port) (connect func(address string) net.Conn, all *listener, stop func()) {
+	t.Helper()
+	inner, ended := make(pipes), make(chan error, 1)
+	all = newListener(inner)
 	ctx, cancel := context.WithCancel(t.Context())
-	go func() { ended <- webhooks.port.server(newListener(listener)).Start(ctx) }()
+	go func() { ended <- port.server(all).Start(ctx) }()
+	var mu sync.Mutex
 	var conns []net.Conn
-	dial = func(address string) *tls.Conn {
+	connect = func(address string) net.Conn {
 		ours, theirs := net.Pipe()
+		mu.Lock()
 		conns = append(conns, ours)
-		listener <- &addressed{Conn: theirs, address: address}
-		return tls.Client(ours, &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12}) //nolint:gosec // that of httptest
+		mu.Unlock()
+		inner <- &addressed{Conn: theirs, address: address}
+		return ours
 	}
-	return dial, func() {
+	return connect, all, func() {
 		for _, conn := range conns {
 			_ = conn.Close()
 		}
-		close(listener)
+		close(inner)
 		cancel()
 		<-ended
 		// net/http keeps an answered connection open for half a second.

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -13,6 +14,11 @@ import (
 // address. Both include handshakes. A connection costs up to 60 KiB. An API server opens one for
 // each concurrent review and retains some.
 const maxConnections, maxPerAddress = 512, 192
+
+// replaceable is the time after which a connection can be replaced by another one of its address. A
+// client that opens connections all the time is refused instead, which costs less than a connection
+// that is replaced during its handshake.
+const replaceable = time.Second
 
 // listener accepts a bounded number of connections. At a limit, a new connection replaces the
 // longest-idle connection of the address with the most idle connections. Clients that open
@@ -23,21 +29,34 @@ type listener struct {
 
 	mu   sync.Mutex
 	open map[*connection]struct{}
+	// addresses has the addresses with open connections.
+	addresses map[string]*address
 }
 
-// connection is busy while the operator processes its request and the request has memory. Otherwise
-// it is idle.
+// address counts the connections of an address.
+type address struct {
+	host       string
+	open, idle int
+}
+
+// connection is busy while the operator processes its request. While the request waits for memory or
+// for its turn, the connection is idle.
 type connection struct {
 	net.Conn
 	of   *listener
-	host string
+	from *address
 	busy bool
 	// since is the start or the end of the last request.
 	since time.Time
+	// context ends when the connection is closed or replaced, by leave.
+	context context.Context
+	leave   context.CancelFunc
+	// turn ends the turn of a handshake. It is nil if there is none.
+	turn atomic.Pointer[func()]
 }
 
 func newListener(inner net.Listener) *listener {
-	return &listener{Listener: inner, open: map[*connection]struct{}{}}
+	return &listener{Listener: inner, open: map[*connection]struct{}{}, addresses: map[string]*address{}}
 }
 
 // Accept implements net.Listener.
@@ -49,7 +68,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		}
 		entered, replaced := l.enter(accepted)
 		if replaced != nil {
-			reset(replaced.Conn)
+			replaced.abort()
 		}
 		if entered != nil {
 			return entered, nil
@@ -58,45 +77,103 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// enter adds a connection. At a limit, it returns the connection to replace. If all connections are
-// busy, it adds nothing.
+// enter adds a connection. At a limit, it returns the connection to replace. If there is none, it
+// adds nothing.
 func (l *listener) enter(accepted net.Conn) (entered, replaced *connection) {
-	entered = &connection{Conn: accepted, of: l, host: hostOf(accepted.RemoteAddr().String()), since: time.Now()}
+	now, host := time.Now(), hostOf(accepted.RemoteAddr().String())
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	open, idle := map[string]int{}, map[string]int{}
-	for c := range l.open {
-		open[c.host]++
-		if !c.busy {
-			idle[c.host]++
-		}
+	from := l.addresses[host]
+	if from == nil {
+		from = &address{host: host}
 	}
-	own := open[entered.host] >= maxPerAddress
-	if own || len(l.open) >= maxConnections {
-		for c := range l.open {
-			if c.busy || own && c.host != entered.host {
-				continue
-			}
-			if replaced == nil || idle[c.host] > idle[replaced.host] ||
-				idle[c.host] == idle[replaced.host] && c.since.Before(replaced.since) {
-				replaced = c
-			}
-		}
-		if replaced == nil {
+	if own := from.open >= maxPerAddress; own || len(l.open) >= maxConnections {
+		replaced = l.longestIdle(func(c *connection) bool { return !own || c.from == from })
+		if replaced == nil || replaced.from == from && now.Sub(replaced.since) < replaceable {
 			return nil, nil
 		}
-		delete(l.open, replaced)
+		l.remove(replaced)
 	}
-	l.open[entered] = struct{}{}
+	entered = &connection{Conn: accepted, of: l, from: from, since: now}
+	entered.context, entered.leave = context.WithCancel(context.Background())
+	l.open[entered], l.addresses[host] = struct{}{}, from
+	from.open++
+	from.idle++
 	return entered, replaced
+}
+
+// longestIdle returns the longest-idle candidate of the address with the most idle connections, or
+// nil if all are busy. The caller holds the lock.
+func (l *listener) longestIdle(candidate func(*connection) bool) (longest *connection) {
+	for c := range l.open {
+		if c.busy || !candidate(c) {
+			continue
+		}
+		if longest == nil || c.from.idle > longest.from.idle || c.from.idle == longest.from.idle && c.since.Before(longest.since) {
+			longest = c
+		}
+	}
+	return longest
+}
+
+// remove removes a connection, unless it is removed already. The caller holds the lock.
+func (l *listener) remove(c *connection) {
+	if _, found := l.open[c]; !found {
+		return
+	}
+	delete(l.open, c)
+	c.from.open--
+	if !c.busy {
+		c.from.idle--
+	}
+	if c.from.open == 0 {
+		delete(l.addresses, c.from.host)
+	}
 }
 
 // Close implements net.Conn.
 func (c *connection) Close() error {
 	c.of.mu.Lock()
-	delete(c.of.open, c)
+	c.of.remove(c)
 	c.of.mu.Unlock()
+	c.leave()
+	c.endTurn()
 	return c.Conn.Close()
+}
+
+// abort resets the connection. The server then closes it.
+func (c *connection) abort() {
+	c.leave()
+	reset(c.Conn)
+}
+
+// takeTurn waits for a turn to compute a handshake, unless the connection has one.
+func (c *connection) takeTurn(turns *Turns) error {
+	if c.turn.Load() != nil {
+		return nil
+	}
+	end, err := turns.take(c.context, c.from.host)
+	if err != nil {
+		return err
+	}
+	c.turn.Store(&end)
+	if c.context.Err() != nil {
+		c.endTurn()
+	}
+	return nil
+}
+
+func (c *connection) endTurn() {
+	if end := c.turn.Swap(nil); end != nil {
+		(*end)()
+	}
+}
+
+// Read implements net.Conn. It ends the turn of a handshake, because the server now waits for the
+// client.
+func (c *connection) Read(p []byte) (int, error) {
+	c.endTurn()
+	return c.Conn.Read(p)
 }
 
 // note sets whether the connection is busy. The connection can be nil.
@@ -106,6 +183,13 @@ func (c *connection) note(busy bool) {
 	}
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
+	if _, open := c.of.open[c]; open && c.busy != busy {
+		if busy {
+			c.from.idle--
+		} else {
+			c.from.idle++
+		}
+	}
 	c.busy, c.since = busy, time.Now()
 }
 
@@ -119,6 +203,15 @@ func connectionOf(r *http.Request) *connection {
 
 func withConnection(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connectionKey{}, unwrap(conn))
+}
+
+// AddressOf returns the IP address of the client of a request, or "" if there is no connection, in
+// tests.
+func AddressOf(ctx context.Context) string {
+	if c, ok := ctx.Value(connectionKey{}).(*connection); ok {
+		return c.from.host
+	}
+	return ""
 }
 
 // noteState restarts the idle time when a request starts and when it ends.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"net/http"
 	"path/filepath"
 	"time"
@@ -15,8 +14,10 @@ import (
 	"golang.org/x/sync/semaphore"
 	"golang.org/x/time/rate"
 	utilcache "k8s.io/apimachinery/pkg/util/cache"
-	certutil "k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
+
+	"github.com/example/nginx-operator/internal/certificates"
+	"github.com/example/nginx-operator/internal/untrusted"
 )
 
 // A request with an unknown token costs the API server a TokenReview, and a SubjectAccessReview if
@@ -37,19 +38,20 @@ const (
 // authLimit bounds the requests that reach an authenticator. Many requests of one address block
 // neither a client with a known token nor a client at another address.
 type authLimit struct {
-	// known has the tokens and the addresses of allowed requests. limiters has the rate.Limiter of
-	// each address.
-	known, limiters *utilcache.LRUExpireCache
-	strangers       *rate.Limiter
-	atOnce          *semaphore.Weighted
+	// known has the tokens and the addresses of allowed requests.
+	known      *utilcache.LRUExpireCache
+	perAddress *untrusted.Rates
+	strangers  *rate.Limiter
+	atOnce     *semaphore.Weighted
 }
 
 // NewMetrics returns the handler of the port: GET /metrics for clients that a filter authenticates
 // and authorizes.
 func NewMetrics(filter func(http.Handler) (http.Handler, error), metrics http.Handler) (http.Handler, error) {
 	limit := &authLimit{
-		known: utilcache.NewLRUExpireCache(2 * rememberedAddresses), limiters: utilcache.NewLRUExpireCache(rememberedAddresses),
-		strangers: rate.NewLimiter(strangersRate, strangersBurst), atOnce: semaphore.NewWeighted(strangersAtOnce),
+		known:      utilcache.NewLRUExpireCache(2 * rememberedAddresses),
+		perAddress: untrusted.NewRates(addressRate, addressBurst, rememberedAddresses, addressKnown),
+		strangers:  rate.NewLimiter(strangersRate, strangersBurst), atOnce: semaphore.NewWeighted(strangersAtOnce),
 	}
 	filtered, err := filter(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		limit.known.Add(r.Context().Value(tokenKey{}), true, tokenKnown)
@@ -66,10 +68,10 @@ func NewMetrics(filter func(http.Handler) (http.Handler, error), metrics http.Ha
 		release, allowed := limit.acquire(r, token)
 		defer release()
 		if !allowed {
-			w.Header().Set("Retry-After", "1")
-			http.Error(w, "too many requests with unknown tokens; try again later", http.StatusTooManyRequests)
+			refuse(w, "too many requests with unknown tokens; try again later")
 			return
 		}
+		EndTurn(r.Context()) // for the API server's TokenReview
 		filtered.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), tokenKey{}, token)))
 	})))
 	return mux, nil
@@ -85,12 +87,7 @@ func (l *authLimit) acquire(r *http.Request, token [sha256.Size]byte) (release f
 		return release, true
 	}
 	host := hostOf(r.RemoteAddr)
-	limiter, found := l.limiters.Get(host)
-	if !found {
-		limiter = rate.NewLimiter(addressRate, addressBurst)
-		l.limiters.Add(host, limiter, addressKnown)
-	}
-	if !limiter.(*rate.Limiter).Allow() {
+	if !l.perAddress.Allow(host) {
 		return release, false
 	}
 	if _, known := l.known.Get(host); known {
@@ -121,10 +118,10 @@ func MetricsTLS(ctx context.Context, dir string) (*tls.Config, error) {
 			return nil, fmt.Errorf("failed to read the certificate for the metrics: %w", err)
 		}
 	}
-	cert, key, err := certutil.GenerateSelfSignedCertKeyWithFixtures("localhost", []net.IP{{127, 0, 0, 1}}, nil, "")
+	data, err := certificates.New([]string{"localhost", "127.0.0.1"}, certificates.Lifetime)
 	if err != nil {
 		return nil, fmt.Errorf("failed to create a certificate for the metrics: %w", err)
 	}
-	pair, err := tls.X509KeyPair(cert, key)
-	return &tls.Config{Certificates: []tls.Certificate{pair}}, err
+	own, err := certificates.Load(data)
+	return &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return own, nil }}, err
 }

@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/util/keyutil"
+
+	"github.com/example/nginx-operator/internal/certificates"
 )
 
 // authenticator is a filter that counts the requests that reach it, because each request can cost a
@@ -169,8 +171,12 @@ func TestOtherRequestsCostNoReview(t *testing.T) {
 // is self-signed if the directory has none.
 func TestMetricsTLS(t *testing.T) {
 	config, err := MetricsTLS(t.Context(), t.TempDir())
-	if err != nil || len(config.Certificates) != 1 {
-		t.Errorf("%v, %v", config, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := config.GetCertificate(nil)
+	if err != nil || certificates.Outdated(own.Leaf) != nil || own.Leaf.VerifyHostname("localhost") != nil {
+		t.Errorf("the self-signed certificate is %+v, %v", own, err)
 	}
 	dir := t.TempDir()
 	writePair(t, dir, 1)

@@ -38,14 +38,17 @@ const (
 type Port struct {
 	// Name is used in logs. Address is host:port.
 	Name, Address string
-	// TLS has the certificate. It is nil for plain HTTP.
+	// TLS has GetCertificate. It is nil for plain HTTP.
 	TLS     *tls.Config
 	Handler http.Handler
+	// Turns are shared with other ports. If they are nil, the port has its own.
+	Turns *Turns
 }
 
 // Listen opens the port. A manager starts the server before its caches and its webhooks.
 func (p Port) Listen(ctx context.Context) (*manager.Server, error) {
-	inner, err := (&net.ListenConfig{}).Listen(ctx, "tcp", p.Address)
+	// The server's own timeouts end idle connections. Keep-alive takes four system calls for each.
+	inner, err := (&net.ListenConfig{KeepAlive: -1}).Listen(ctx, "tcp", p.Address)
 	if err != nil {
 		return nil, fmt.Errorf("failed to listen for %s: %w", p.Name, err)
 	}
@@ -53,15 +56,19 @@ func (p Port) Listen(ctx context.Context) (*manager.Server, error) {
 }
 
 func (p Port) server(listener net.Listener) *manager.Server {
+	if p.Turns == nil {
+		p.Turns = NewTurns()
+	}
 	if p.TLS != nil {
-		config := p.TLS.Clone()
+		config := takeTurns(p.TLS, p.Turns)
 		config.MinVersion, config.NextProtos = tls.VersionTLS12, []string{"http/1.1"}
 		listener = tls.NewListener(listener, config)
 	}
+	inTurn := func(w http.ResponseWriter, r *http.Request) { p.Turns.serve(p.Handler, w, r) }
 	protocols, timeout, logger := &http.Protocols{}, drain, ctrl.Log.WithName(p.Name)
 	protocols.SetHTTP1(true)
 	return &manager.Server{Name: p.Name, Listener: listener, ShutdownTimeout: &timeout, Server: &http.Server{
-		Handler:           p.Handler,
+		Handler:           http.HandlerFunc(inTurn),
 		Protocols:         protocols,
 		BaseContext:       func(net.Listener) context.Context { return logr.NewContext(context.Background(), logger) },
 		ConnContext:       withConnection,
@@ -75,6 +82,23 @@ func (p Port) server(listener net.Listener) *manager.Server {
 		// logged at the debug level.
 		ErrorLog: slog.NewLogLogger(logr.ToSlogHandler(untrusted.NewLimit().Logger(logger)), slog.Level(-1)),
 	}}
+}
+
+// takeTurns returns a configuration whose handshakes take turns from the client's complete hello
+// until the server waits for its next message. A handshake that waits for its client has no turn.
+func takeTurns(config *tls.Config, turns *Turns) *tls.Config {
+	config = config.Clone()
+	take := func(hello *tls.ClientHelloInfo) error { return unwrap(hello.Conn).takeTurn(turns) }
+	config.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) { return nil, take(hello) }
+	certificate := config.GetCertificate
+	config.GetCertificate = func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+		// If the server requested a second hello, reading it has ended the turn before the signature.
+		if err := take(hello); err != nil {
+			return nil, err
+		}
+		return certificate(hello)
+	}
+	return config
 }
 
 // whileBusy marks the connection of a request as busy until the request is answered.

@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,12 +30,12 @@ var serverCertificate = func() tls.Certificate {
 }()
 
 func certified() *tls.Config {
-	return &tls.Config{Certificates: []tls.Certificate{serverCertificate}} //nolint:gosec // the port sets the version
+	return &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &serverCertificate, nil }}
 }
 
 // newWebhooks returns Webhooks with the handler at /validate and at /convert.
 func newWebhooks(handler http.HandlerFunc) *Webhooks {
-	webhooks := NewWebhooks("127.0.0.1:0", certified(), "/convert", 0)
+	webhooks := NewWebhooks("127.0.0.1:0", certified(), NewTurns(), "/convert", 0)
 	webhooks.Register("/validate", handler)
 	webhooks.Register("/convert", handler)
 	return webhooks
@@ -91,12 +93,16 @@ func ask(t *testing.T, client *http.Client, url, body string) int {
 	return response.StatusCode
 }
 
+// silence opens idle connections from some addresses. The operator may reset them.
 func silence(t *testing.T, to string, addresses, each int) {
 	t.Helper()
 	for i := range addresses {
 		dialer := from(fmt.Sprintf("127.0.1.%d", i+1))
 		for range each {
 			conn, err := dialer.Dial("tcp", to)
+			if errors.Is(err, syscall.ECONNRESET) {
+				continue
+			}
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -176,48 +182,119 @@ func eventually(t *testing.T, holds func() bool) {
 // TestWhoMakesRoom verifies that the clients of one address share its connections. Silent
 // connections are replaced, starting with the longest-idle one. Busy connections stay.
 func TestWhoMakesRoom(t *testing.T) {
-	all := newListener(nil)
-	enter := func(address string) (entered, replaced *connection) {
-		ours, theirs := net.Pipe()
-		t.Cleanup(func() { _, _ = ours.Close(), theirs.Close() })
-		return all.enter(&addressed{ours, address})
-	}
-	must := func(address string) *connection {
-		entered, replaced := enter(address)
-		if entered == nil || replaced != nil {
-			t.Fatalf("entered %v, replaced %v", entered, replaced)
+	synctest.Test(t, func(t *testing.T) {
+		all := newListener(nil)
+		must := func(address string) *connection {
+			entered, replaced := all.enter(&addressed{nil, address})
+			if entered == nil || replaced != nil {
+				t.Fatalf("entered %v, replaced %v", entered, replaced)
+			}
+			return entered
 		}
-		return entered
+		first, second := must("192.0.2.1:1"), must("192.0.2.1:2")
+		first.note(true)
+		for range maxPerAddress - 2 {
+			time.Sleep(time.Millisecond)
+			must("192.0.2.1:3")
+		}
+		time.Sleep(replaceable)
+		if _, replaced := all.enter(&addressed{nil, "192.0.2.1:4"}); replaced != second {
+			t.Errorf("%v was replaced by another one of its address", replaced)
+		}
+		for i := 0; all.count() < maxConnections; i++ {
+			must(fmt.Sprintf("192.0.2.%d:1", 2+i%100))
+		}
+		entered, replaced := all.enter(&addressed{nil, "192.0.3.1:1"})
+		if entered == nil || replaced == nil || replaced.from.host != "192.0.2.1" || replaced == first {
+			t.Errorf("%v was replaced by one of another address", replaced)
+		}
+		first.note(false)
+		for range 2 {
+			all.mu.Lock()
+			all.remove(first)
+			all.mu.Unlock()
+			if all.count() != maxConnections-1 {
+				t.Errorf("%d are open after one was closed", all.count())
+			}
+		}
+		for c := range all.open {
+			c.note(true)
+		}
+		must("192.0.3.2:1").note(true)
+		time.Sleep(replaceable)
+		if entered, replaced := all.enter(&addressed{nil, "192.0.3.3:1"}); entered != nil || replaced != nil {
+			t.Errorf("%v entered and %v was replaced, though all are busy", entered, replaced)
+		}
+		all.counted(t)
+	})
+}
+
+// counted fails the test unless the counts of the addresses are those of the open connections.
+func (l *listener) counted(t *testing.T) {
+	t.Helper()
+	want := map[string]address{}
+	for c := range l.open {
+		counts := want[c.from.host]
+		counts.host = c.from.host
+		if counts.open++; !c.busy {
+			counts.idle++
+		}
+		want[c.from.host] = counts
 	}
-	first, second := must("192.0.2.1:1"), must("192.0.2.1:2")
-	first.note(true)
-	for range maxPerAddress - 2 {
-		must("192.0.2.1:3")
+	got := map[string]address{}
+	for host, counts := range l.addresses {
+		got[host] = *counts
 	}
-	if _, replaced := enter("192.0.2.1:4"); replaced != second {
-		t.Errorf("%v was replaced by another one of its address", replaced)
+	if !maps.Equal(got, want) {
+		t.Errorf("the addresses have %v, want %v", got, want)
 	}
-	for i := 0; all.count() < maxConnections; i++ {
-		must(fmt.Sprintf("192.0.2.%d:1", 2+i%100))
-	}
-	if entered, replaced := enter("192.0.3.1:1"); entered == nil || replaced == nil || replaced.host != "192.0.2.1" || replaced == first {
-		t.Errorf("%v was replaced by one of another address", replaced)
-	}
-	first.note(false)
-	if err := first.Close(); err != nil || all.count() != maxConnections-1 {
-		t.Errorf("%d are open, %v", all.count(), err)
-	}
-	_ = first.Close()
-	if all.count() != maxConnections-1 {
-		t.Errorf("%d are open after it was closed twice", all.count())
-	}
-	for c := range all.open {
-		c.note(true)
-	}
-	must("192.0.3.2:1").note(true)
-	if entered, replaced := enter("192.0.3.3:1"); entered != nil || replaced != nil {
-		t.Errorf("%v entered and %v was replaced, though all are busy", entered, replaced)
-	}
+}
+
+// TestNewcomersAreRefused verifies that a client that opens connections all the time, at a limit,
+// replaces neither its own new connections nor those of others. Other clients replace its
+// connections at once, and it replaces its own ones later.
+func TestNewcomersAreRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newListener(nil)
+		enter := func(host string) (entered bool, replaced string) {
+			in, out := all.enter(&addressed{nil, host + ":1"})
+			if out != nil {
+				replaced = out.from.host
+			}
+			return in != nil, replaced
+		}
+		require := func(host string, wantEntered bool, wantReplaced string) {
+			t.Helper()
+			if entered, replaced := enter(host); entered != wantEntered || replaced != wantReplaced {
+				t.Errorf("%s entered: %t, replaced %q", host, entered, replaced)
+			}
+		}
+		for range maxPerAddress {
+			require("a", true, "")
+		}
+		require("a", false, "")
+		for range maxPerAddress - 10 {
+			require("b", true, "")
+		}
+		for all.count() < maxConnections {
+			require("c", true, "")
+		}
+		require("a", false, "")
+		require("c", true, "a")
+		require("d", true, "a")
+		require("a", false, "")
+		time.Sleep(replaceable)
+		require("a", true, "a")
+		all.counted(t)
+		for c := range all.open {
+			all.mu.Lock()
+			all.remove(c)
+			all.mu.Unlock()
+		}
+		if len(all.addresses) > 0 {
+			t.Errorf("%d addresses are remembered without a connection", len(all.addresses))
+		}
+	})
 }
 
 // TestTiesReplaceTheLongestIdle verifies that the longest-idle connection is replaced if all

@@ -29,6 +29,8 @@ func NewProbes(live, ready map[string]healthz.Checker) http.Handler {
 func Cached(check healthz.Checker) healthz.Checker {
 	free, until, result := make(chan struct{}, 1), time.Time{}, error(nil)
 	return func(r *http.Request) error {
+		// The check of the webhooks makes a handshake with this process, which needs a turn.
+		EndTurn(r.Context())
 		select {
 		case free <- struct{}{}:
 		case <-r.Context().Done():

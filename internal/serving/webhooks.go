@@ -61,20 +61,21 @@ type Webhooks struct {
 
 // NewWebhooks returns a server at an address (host:port). The configuration needs a certificate. A
 // handler at the conversion path gets a body of at most 60 MiB and can decode 32 MiB at a time. Any
-// other handler gets a body of at most 7 MiB.
-func NewWebhooks(address string, config *tls.Config, conversionPath string, linger time.Duration) *Webhooks {
-	mux := http.NewServeMux()
+// other handler gets a body of at most 7 MiB. Small reviews take the turns of all ports. Larger ones
+// have turns of their own, so that no small one waits for them.
+func NewWebhooks(address string, config *tls.Config, turns *Turns, conversionPath string, linger time.Duration) *Webhooks {
+	mux, slow := http.NewServeMux(), NewTurns()
 	s := &Webhooks{
 		Server:         webhook.NewServer(webhook.Options{WebhookMux: mux}),
 		conversionPath: conversionPath,
 		linger:         linger,
-		small:          newLane(32<<20, 16<<20),
-		admission:      newLane(decoded*largestAdmission, decoded*largestAdmission),
-		conversion:     newLane(2*residentConversion, residentConversion),
+		small:          newLane(32<<20, 16<<20, turns),
+		admission:      newLane(decoded*largestAdmission, decoded*largestAdmission, slow),
+		conversion:     newLane(2*residentConversion, residentConversion, slow),
 		started:        make(chan struct{}),
 		ended:          make(chan error, 1),
 	}
-	s.port = Port{Name: "webhook", Address: address, TLS: config, Handler: s.closeWhileItLingers(mux)}
+	s.port = Port{Name: "webhook", Address: address, TLS: config, Turns: turns, Handler: s.closeWhileItLingers(mux)}
 	return s
 }
 
@@ -117,6 +118,7 @@ func (s *Webhooks) limit(next http.Handler, large *lane, longest, resident int64
 				r.ContentLength, longest), http.StatusRequestEntityTooLarge)
 			return
 		}
+		EndTurn(r.Context())
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(timeout))
 		first := make([]byte, min(r.ContentLength, small))
 		if _, err := io.ReadFull(r.Body, first); err != nil {
@@ -129,8 +131,7 @@ func (s *Webhooks) limit(next http.Handler, large *lane, longest, resident int64
 		}
 		release, err := into.acquire(r.Context(), hostOf(r.RemoteAddr), weight)
 		if err != nil {
-			w.Header().Set("Retry-After", "1")
-			http.Error(w, "too many reviews are being answered; try again later", http.StatusTooManyRequests)
+			refuse(w, "too many reviews are being answered; try again later")
 			return
 		}
 		defer release()
@@ -140,7 +141,7 @@ func (s *Webhooks) limit(next http.Handler, large *lane, longest, resident int64
 
 // serve calls a handler for a review that has memory and whose first bytes were read.
 func (l *lane) serve(next http.Handler, w http.ResponseWriter, r *http.Request, first []byte) {
-	client, end := l.begin(w, r.Body, func() { reset(connectionOf(r).Conn) })
+	client, end := l.begin(w, r.Body, func() { connectionOf(r).abort() })
 	defer end()
 	defer func() {
 		if panicked := recover(); panicked != nil {
@@ -149,7 +150,7 @@ func (l *lane) serve(next http.Handler, w http.ResponseWriter, r *http.Request, 
 		}
 	}()
 	r.Body = io.NopCloser(io.MultiReader(bytes.NewReader(first), client))
-	whileBusy(next).ServeHTTP(client, r)
+	l.turns.serve(whileBusy(next), client, r)
 }
 
 // Start serves until the context ends or serving fails.

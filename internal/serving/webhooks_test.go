@@ -17,7 +17,7 @@ import (
 // serve returns Webhooks with a handler registered at a path, and the HTTP handler of the port.
 func serve(t *testing.T, path string, inner http.HandlerFunc) (*Webhooks, http.Handler) {
 	t.Helper()
-	webhooks := NewWebhooks("127.0.0.1:0", certified(), "/convert", 0)
+	webhooks := NewWebhooks("127.0.0.1:0", certified(), NewTurns(), "/convert", 0)
 	webhooks.Register(path, inner)
 	return webhooks, webhooks.port.Handler
 }
@@ -88,7 +88,7 @@ func released(t *testing.T, webhooks *Webhooks) {
 }
 
 // TestClientsDoNotStarveEachOther verifies that a client that posts as much as it can blocks
-// neither other clients nor its own small reviews.
+// neither other clients nor its own small reviews. These wait for the end of one turn.
 func TestClientsDoNotStarveEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ended sync.WaitGroup
@@ -112,7 +112,7 @@ func TestClientsDoNotStarveEachOther(t *testing.T) {
 			"a review of the same client":      {"192.0.2.1:3", 1},
 		} {
 			began := time.Now()
-			if got := post(handler, "/convert", test.address, test.size, 0).Code; got != http.StatusOK || time.Since(began) > 0 {
+			if got := post(handler, "/convert", test.address, test.size, 0).Code; got != http.StatusOK || time.Since(began) > longestTurn+longestPause {
 				t.Errorf("%s is answered with %d after %s", name, got, time.Since(began))
 			}
 		}
@@ -134,7 +134,7 @@ func TestWebhooksLinger(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	webhooks := NewWebhooks(listener.Addr().String(), certified(), "/convert", 200*time.Millisecond)
+	webhooks := NewWebhooks(listener.Addr().String(), certified(), NewTurns(), "/convert", 200*time.Millisecond)
 	webhooks.Register("/validate", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	check := func() error { return webhooks.StartedChecker()(httptest.NewRequest(http.MethodGet, "/readyz", nil)) }
 	if err := check(); err == nil {

@@ -2,6 +2,8 @@ package webhook
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -15,10 +17,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/ratchet"
+	"github.com/example/nginx-operator/internal/serving"
+	"github.com/example/nginx-operator/internal/untrusted"
 	"github.com/example/nginx-operator/internal/validation"
 )
 
@@ -30,7 +35,16 @@ const (
 	// than the webhook's timeoutSeconds.
 	waitForDryRun = 500 * time.Millisecond
 	dryRunTimeout = 3 * time.Second
+	// dryRunRate and dryRunBurst bound the dry runs of one address, per second and at once. All
+	// reviews of an API server are from one address: 500 objects at once, and retries, are below them.
+	// A limit for all addresses would let a stranger disable the API server's dry runs.
+	dryRunRate, dryRunBurst = 50, 600
+	// dryRunAddresses is the number of addresses whose rate is known, each for dryRunKnown.
+	dryRunAddresses, dryRunKnown = 1024, time.Minute
 )
+
+// unchecked is the warning that a Pod template was not validated, with the reason.
+const unchecked = "spec: the API server did not check the Pod template, because %s. If the template is invalid, the condition Ready reports it"
 
 // dryRunName is the name of the Deployment in every dry run.
 const dryRunName = "nginx-operator-admission-check"
@@ -53,6 +67,7 @@ type dryRun struct {
 	render    func(object *v1alpha2.NginxOperator) corev1.PodTemplateSpec
 	namespace string
 	slots     *semaphore.Weighted
+	rates     *untrusted.Rates
 }
 
 // The dry runs need a permission in the operator's namespace, which is not always a watched one.
@@ -65,27 +80,44 @@ func newDryRun(mgr manager.Manager, render Render, namespace string) (*dryRun, e
 	config := rest.CopyConfig(mgr.GetConfig())
 	config.WarningHandler, config.WarningHandlerWithContext = rest.NoWarnings{}, nil
 	c, err := client.New(config, client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient()})
-	return &dryRun{client: c, render: render.PodTemplate, namespace: namespace, slots: semaphore.NewWeighted(dryRuns)}, err
+	return newDryRunWith(c, render.PodTemplate, namespace), err
+}
+
+func newDryRunWith(c client.Client, render func(*v1alpha2.NginxOperator) corev1.PodTemplateSpec, namespace string) *dryRun {
+	return &dryRun{
+		client: c, render: render, namespace: namespace, slots: semaphore.NewWeighted(dryRuns),
+		rates: untrusted.NewRates(dryRunRate, dryRunBurst, dryRunAddresses, dryRunKnown),
+	}
 }
 
 // ask returns the errors that the API server's own validation finds in the Pod template of an
 // object. Every other answer, and no answer, admits the object: its status reports the failure
-// later.
-func (d *dryRun) ask(ctx context.Context, object *v1alpha2.NginxOperator) field.ErrorList {
+// later. If the API server was not asked or did not answer, ask returns a warning.
+func (d *dryRun) ask(ctx context.Context, object *v1alpha2.NginxOperator) (field.ErrorList, admission.Warnings) {
+	if !d.rates.Allow(serving.AddressOf(ctx)) {
+		return nil, admission.Warnings{fmt.Sprintf(unchecked, "the operator receives too many reviews from one address")}
+	}
+	question := d.question(object)
+	serving.EndTurn(ctx)
 	waiting, cancel := context.WithTimeout(ctx, waitForDryRun)
 	defer cancel()
 	if err := d.slots.Acquire(waiting, 1); err != nil {
-		return nil
+		return nil, admission.Warnings{fmt.Sprintf(unchecked, "too many checks are in progress")}
 	}
 	defer d.slots.Release(1)
 
 	ctx, cancel = context.WithTimeout(ctx, dryRunTimeout)
 	defer cancel()
-	err := d.client.Create(ctx, d.question(object), client.DryRunAll, apply.FieldOwner)
-	if err != nil {
-		log.FromContext(ctx).V(1).Info("A dry run failed", "reason", apierrors.ReasonForError(err))
+	err := d.client.Create(ctx, question, client.DryRunAll, apply.FieldOwner)
+	if err == nil {
+		return nil, nil
 	}
-	return validation.PodVerdict(err, &object.Spec, specPath)
+	log.FromContext(ctx).V(1).Info("A dry run failed", "reason", apierrors.ReasonForError(err))
+	var answered apierrors.APIStatus
+	if !errors.As(err, &answered) {
+		return nil, admission.Warnings{fmt.Sprintf(unchecked, "it did not answer")}
+	}
+	return validation.PodVerdict(err, &object.Spec, specPath), nil
 }
 
 // question returns a Deployment that has only the Pod template of an object.

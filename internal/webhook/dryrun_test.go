@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/sync/semaphore"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -53,7 +52,7 @@ func answering(t *testing.T, answer func(context.Context, client.Object, *client
 		template.Spec.Tolerations = object.Spec.PodTemplate.Tolerations
 		return template
 	}
-	return &dryRun{client: c, render: render, namespace: operatorNamespace, slots: semaphore.NewWeighted(dryRuns)}
+	return newDryRunWith(c, render, operatorNamespace)
 }
 
 // judged returns an object with a field that the API server validates in a dry run.
@@ -98,6 +97,8 @@ func TestDryRunRefusesOnlyWhatIsInvalid(t *testing.T) {
 		version string
 		answer  error
 		want    string
+		// warns is true if the API server did not answer.
+		warns bool
 	}{
 		"valid":   {version: "v1alpha2"},
 		"invalid": {version: "v1alpha2", answer: notSupported(), want: wrong},
@@ -105,11 +106,12 @@ func TestDryRunRefusesOnlyWhatIsInvalid(t *testing.T) {
 			version: "v1alpha1", answer: notSupported(), want: wrong + " (a field of v1alpha2; to change it, run kubectl edit " +
 				"nginxoperators.v1alpha2.operator.example.com web)",
 		},
-		"no namespace": {version: "v1alpha2", answer: apierrors.NewNotFound(corev1.Resource("namespaces"), operatorNamespace)},
-		"quota":        {version: "v1alpha2", answer: apierrors.NewForbidden(appsv1.Resource("deployments"), dryRunName, errors.New("quota"))},
-		"exists":       {version: "v1alpha2", answer: apierrors.NewAlreadyExists(appsv1.Resource("deployments"), dryRunName)},
-		"unreachable":  {version: "v1alpha2", answer: errors.New("connection refused")},
-		"a webhook":    {version: "v1alpha2", answer: denied(`admission webhook "a.example.com" denied the request: %s`)},
+		"no namespace":            {version: "v1alpha2", answer: apierrors.NewNotFound(corev1.Resource("namespaces"), operatorNamespace)},
+		"quota":                   {version: "v1alpha2", answer: apierrors.NewForbidden(appsv1.Resource("deployments"), dryRunName, errors.New("quota"))},
+		"exists":                  {version: "v1alpha2", answer: apierrors.NewAlreadyExists(appsv1.Resource("deployments"), dryRunName)},
+		"unreachable":             {version: "v1alpha2", answer: errors.New("connection refused"), warns: true},
+		"unreachable at v1alpha1": {version: "v1alpha1", answer: errors.New("connection refused"), warns: true},
+		"a webhook":               {version: "v1alpha2", answer: denied(`admission webhook "a.example.com" denied the request: %s`)},
 		"a policy": {
 			version: "v1alpha2",
 			answer:  denied(`deployments.apps "x" is forbidden: ValidatingAdmissionPolicy 'a' with binding 'b' denied request: %s`),
@@ -125,7 +127,10 @@ func TestDryRunRefusesOnlyWhatIsInvalid(t *testing.T) {
 				}
 				return test.answer
 			})
-			_, err := Validator{Verdict: dry.ask}.ValidateCreate(at(t, test.version), judged())
+			warnings, err := Validator{Verdict: dry.ask}.ValidateCreate(at(t, test.version), judged())
+			if warns := strings.Contains(strings.Join(warnings, "\n"), "did not check the Pod template"); warns != test.warns {
+				t.Errorf("the warnings are %q", warnings)
+			}
 			if (err != nil) != (test.want != "") || err != nil && (!apierrors.IsInvalid(err) || !strings.HasSuffix(err.Error(), test.want)) {
 				t.Errorf("want %q, got %v", test.want, err)
 			}
@@ -217,16 +222,53 @@ func TestDryRunsTakeBoundedTime(t *testing.T) {
 		}
 		synctest.Wait()
 		began := time.Now()
-		if errs := dry.ask(t.Context(), judged()); len(errs) > 0 || time.Since(began) != waitForDryRun || asked.Load() != dryRuns {
-			t.Errorf("the one too many took %s, and %d were asked: %v", time.Since(began), asked.Load(), errs)
+		errs, warnings := dry.ask(t.Context(), judged())
+		if len(errs) > 0 || len(warnings) != 1 || time.Since(began) != waitForDryRun || asked.Load() != dryRuns {
+			t.Errorf("the one too many took %s, and %d were asked: %v, %q", time.Since(began), asked.Load(), errs, warnings)
 		}
 		for range dryRuns {
 			if d := <-took; d != dryRunTimeout {
 				t.Errorf("took %s", d)
 			}
 		}
-		if dry.ask(t.Context(), judged()); asked.Load() != dryRuns+1 {
+		_, _ = dry.ask(t.Context(), judged())
+		if asked.Load() != dryRuns+1 {
 			t.Errorf("%d were asked after the others ended", asked.Load())
+		}
+	})
+}
+
+// TestDryRunsPerAddress verifies that more than 500 objects at once are validated, that a rate
+// follows, and that the API server gets no request beyond it. Such an object is admitted with a
+// warning.
+func TestDryRunsPerAddress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		dry := answering(t, func(context.Context, client.Object, *client.CreateOptions) error { asked++; return nil })
+		validator := Validator{Verdict: dry.ask}
+		for i := range dryRunBurst {
+			if warnings, err := validator.ValidateCreate(at(t, "v1alpha2"), judged()); len(warnings) > 0 || err != nil {
+				t.Fatalf("object %d: %q, %v", i, warnings, err)
+			}
+		}
+		for _, version := range []string{"v1alpha1", "v1alpha2"} {
+			warnings, err := validator.ValidateCreate(at(t, version), judged())
+			if len(warnings) != 1 || !strings.Contains(warnings[0], "too many reviews from one address") || err != nil {
+				t.Errorf("one too many at %s: %q, %v", version, warnings, err)
+			}
+		}
+		if asked != dryRunBurst {
+			t.Errorf("%d dry runs at once, want %d", asked, dryRunBurst)
+		}
+		if !dry.rates.Allow("192.0.2.1") {
+			t.Error("another address is refused")
+		}
+		time.Sleep(3 * time.Second)
+		for range dryRunBurst {
+			_, _ = dry.ask(t.Context(), judged())
+		}
+		if want := dryRunBurst + 3*dryRunRate; asked != want {
+			t.Errorf("%d dry runs after 3 seconds, want %d", asked, want)
 		}
 	})
 }

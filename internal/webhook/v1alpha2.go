@@ -73,9 +73,9 @@ var specPath = field.NewPath("spec")
 // Validator rejects specs that the operator cannot apply, and warns of probable mistakes. Each
 // reconcile validates again, because a write succeeds even if the webhook is unavailable.
 type Validator struct {
-	// Verdict returns the errors that the API server finds in the Pod template of an object. It is
-	// optional.
-	Verdict func(ctx context.Context, object *v1alpha2.NginxOperator) field.ErrorList
+	// Verdict returns the errors that the API server finds in the Pod template of an object, or a
+	// warning if the template was not checked. It is optional.
+	Verdict func(ctx context.Context, object *v1alpha2.NginxOperator) (field.ErrorList, admission.Warnings)
 	// Patches returns the errors and the warnings for the patches of an object. It may be nil.
 	Patches func(object *v1alpha2.NginxOperator) (field.ErrorList, []string)
 	// Refusals returns the values of an object that are rejected unless the stored object has them.
@@ -117,8 +117,9 @@ func (v Validator) validate(ctx context.Context, old, object *v1alpha2.NginxOper
 			errs, _ = ratchet.Split(v.Refusals(old), now)
 		}
 	}
+	var unverified admission.Warnings
 	if len(errs) == 0 && v.Verdict != nil && validation.NeedsPodVerdict(&old.Spec, &object.Spec) {
-		errs = v.Verdict(ctx, object)
+		errs, unverified = v.Verdict(ctx, object)
 	}
 
 	request, err := admission.RequestFromContext(ctx)
@@ -132,9 +133,9 @@ func (v Validator) validate(ctx context.Context, old, object *v1alpha2.NginxOper
 	case len(errs) > 0:
 		return nil, apierrors.NewInvalid(v1alpha2.GroupVersion.WithKind("NginxOperator").GroupKind(), object.Name, errs)
 	case fromV1alpha1:
-		return unwatched, nil
+		return slices.Concat(unwatched, unverified), nil
 	default:
-		return slices.Concat(unwatched, validation.Warnings(&object.Spec, old.Status.Certificates), warnings), nil
+		return slices.Concat(unwatched, unverified, validation.Warnings(&object.Spec, old.Status.Certificates), warnings), nil
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/example/nginx-operator/internal/webhook"
@@ -17,8 +18,8 @@ import (
 )
 
 // attackVariable makes this program attack an operator instead of running tests, so that the
-// attackers have a process of their own. Its value is the kind of the attack, the address of a port,
-// and the number of the attackers' addresses.
+// attackers have a process of their own. Its value is the kind of the attack, the number of the
+// attackers' addresses, and the addresses of the attacked ports.
 const attackVariable = "BENCH_ATTACK"
 
 const (
@@ -29,33 +30,50 @@ const (
 	attackReview = 3 << 10
 )
 
-// attackUntilEOF attacks until stdin ends. It prints the number of attempts that reached the
-// operator.
-func attackUntilEOF(attacks string) error {
-	var kind, target string
-	var addresses int
-	if _, err := fmt.Sscan(attacks, &kind, &target, &addresses); err != nil {
-		return fmt.Errorf("failed to read %s: %w", attackVariable, err)
-	}
+// attempts returns the attempt of each kind of attack at a port.
+func attempts() map[string]func(ctx context.Context, dial attack.Dial, target string) error {
 	spec := `{"config":{"inline":"` + strings.Repeat(`# a\n`, attackReview/5) + `server { listen 8080; }"}}`
-	attempt := map[string]func(context.Context, attack.Dial) error{
-		"handshakes": func(ctx context.Context, dial attack.Dial) error { return attack.Handshake(ctx, dial, target) },
-		"reviews":    func(ctx context.Context, dial attack.Dial) error { return review(ctx, dial, target, spec) },
-	}[kind]
-	if attempt == nil {
-		return fmt.Errorf("%s has the unknown kind %q", attackVariable, kind)
+	return map[string]func(context.Context, attack.Dial, string) error{
+		"handshakes": attack.Handshake,
+		"hellos":     attack.Hello,
+		"reviews": func(ctx context.Context, dial attack.Dial, target string) error {
+			return review(ctx, dial, target, spec)
+		},
+		"scrapes": func(ctx context.Context, dial attack.Dial, target string) error {
+			return attack.Requests(ctx, dial, http.MethodGet, "https", target, "/metrics")
+		},
+		"requests": func(ctx context.Context, dial attack.Dial, target string) error {
+			return attack.Requests(ctx, dial, http.MethodPost, "https", target, webhook.PathValidate)
+		},
+		"probes": func(ctx context.Context, dial attack.Dial, target string) error {
+			return attack.Requests(ctx, dial, http.MethodGet, "http", target, "/readyz")
+		},
+	}
+}
+
+// attackUntilEOF attacks until stdin ends. It prints the number of attempts that reached the
+// operator, and the number of those that failed.
+func attackUntilEOF(attacks string) error {
+	words := strings.Fields(attacks)
+	if len(words) < 3 {
+		return fmt.Errorf("%s is %q, want a kind, a number of addresses, and ports", attackVariable, attacks)
+	}
+	attempt, targets := attempts()[words[0]], words[2:]
+	addresses, err := strconv.Atoi(words[1])
+	if attempt == nil || err != nil {
+		return fmt.Errorf("%s has the unknown kind %q, or no number: %w", attackVariable, words[0], err)
 	}
 	var attackers []func(context.Context, int) error
 	for i := range addresses * attackersAt {
-		dial := attack.From(fmt.Sprintf("127.0.2.%d", i%addresses+1))
-		attackers = append(attackers, func(ctx context.Context, _ int) error { return attempt(ctx, dial) })
+		dial, target := attack.From(fmt.Sprintf("127.0.2.%d", i%addresses+1)), targets[i/addresses%len(targets)]
+		attackers = append(attackers, func(ctx context.Context, _ int) error { return attempt(ctx, dial, target) })
 	}
 	running := repeat.Start(context.Background(), 0, attackers...)
 	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
 		return err
 	}
 	counts := running.Counts()
-	fmt.Println(counts.Total - counts.Failed)
+	fmt.Println(counts.Total-counts.Failed, counts.Failed)
 	return nil
 }
 

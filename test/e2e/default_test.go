@@ -16,6 +16,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/internal/certificates"
 )
 
 // defaultNamespace is the namespace in config/default.
@@ -68,15 +70,41 @@ func testDefaultUpgrade(t *testing.T) {
 	fleet.useNewFields(t)
 	from := suite.published
 	for _, to := range []release{suite.current, suite.next} {
-		fleet.step(t, "from "+from.version+" to "+to.version+", without OLM", from, func(func()) { deploy(t, to.delivery) })
+		fleet.step(t, "from "+from.version+" to "+to.version+", without OLM", from, func(func()) {
+			deploy(t, to.delivery)
+			waitForKey(t)
+		})
 		storageMigratedAlready(t, fleet.namespace)
 		from = to
 	}
 	refusesByAdmission(t, fleet.namespace)
+	if suite.local { // the test reaches Pods
+		prober := startNeighbour(t, fleet.web)
+		strangerWork(t, prober, newStrangers(t, 8))
+		prober.finish(t, "during work for strangers", 2)
+	}
 	must(t, deleteNamespace(t.Context(), fleet.namespace))
 	waitForNoNamespace(t, fleet.namespace)
 	kubectl(t, "delete", "--wait", "-k", filepath.Join(from.delivery, "config", "default"))
 	waitForUninstall(t)
+}
+
+// waitForKey waits until the operator has replaced an RSA certificate that a release before 0.7.1
+// created.
+func waitForKey(t *testing.T) {
+	t.Helper()
+	waitFor(t, defaultNamespace, "a certificate with a key on P-256", patience, func(ctx context.Context) error {
+		secret := &corev1.Secret{}
+		name := client.ObjectKey{Namespace: defaultNamespace, Name: "nginx-operator-webhook-server-cert"}
+		if err := suite.admin.Get(ctx, name, secret); err != nil {
+			return err
+		}
+		certificate, err := certificates.Load(secret.Data)
+		if err != nil {
+			return err
+		}
+		return certificates.Outdated(certificate.Leaf)
+	})
 }
 
 // waitForNoNamespace waits until a deleted namespace and its instances are gone.

@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/example/nginx-operator/internal/conversion"
+	"github.com/example/nginx-operator/internal/webhook"
 	"github.com/example/nginx-operator/test/stranger/attack"
 )
 
@@ -42,7 +43,30 @@ func strangers(t *testing.T, prober *neighbour) {
 	strangers, prometheus := pods[:8], pods[8]
 	prober.endures(t, "connections of strangers", func() { strangerConnections(t, prober, strangers, prometheus) })
 	prober.endures(t, "reviews of strangers", func() { strangerReviews(t, prober, strangers) })
+	prober.endures(t, "work for strangers", func() { strangerWork(t, prober, strangers) })
 	strangerDeputy(t, pods[0])
+}
+
+// strangerWork makes the operator compute as much as it can: handshakes at webhooks and metrics of
+// all replicas, and small reviews that it answers, at the same time.
+func strangerWork(t *testing.T, prober *neighbour, strangers []attack.Dial) {
+	t.Helper()
+	webhooks := operatorPorts(t, webhookPort)
+	secured := slices.Concat(webhooks, operatorPorts(t, metricsPort))
+	body := attack.Review("default", "", `{"config":{"inline":"`+strings.Repeat(`# a\n`, 600)+`server { listen 8080; }"}}`)
+	siege(t, prober, "work",
+		repeated{what: "handshakes at once", workers: 180, least: scaled(2000, 20000), do: func(ctx context.Context, n int) error {
+			return attack.Handshake(ctx, of(strangers, n), of(secured, n/len(strangers)))
+		}},
+		repeated{what: "reviews at once", workers: 60, least: scaled(500, 5000), do: func(ctx context.Context, n int) error {
+			url := "https://" + of(webhooks, n/len(strangers)) + webhook.PathValidate
+			code, _, err := attack.Post(ctx, of(strangers, n), url, strings.NewReader(body), int64(len(body)))
+			if err == nil && code != http.StatusOK {
+				err = fmt.Errorf("a review is answered with %d", code)
+			}
+			return err
+		}},
+	)
 }
 
 // strangerConnections holds idle connections to each port of each replica, one Pod to the first

@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"os"
 	"os/exec"
@@ -27,6 +28,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/cert"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -272,6 +274,38 @@ func TestCertificateIsFollowedAndRenewed(t *testing.T) {
 		t.Errorf("the next one ends in %s", left)
 	}
 	reads.finish(t)
+}
+
+// TestOutdatedCertificateIsReplaced verifies that the operator serves an RSA certificate of an earlier
+// release when it starts, and then replaces it in all replicas. No read fails.
+func TestOutdatedCertificateIsReplaced(t *testing.T) {
+	suite.operator.Stop()
+	hosts := webhookHosts(t)
+	address := net.ParseIP(hosts[2])
+	chain, key, err := cert.GenerateSelfSignedCertKeyWithOptions(cert.SelfSignedCertKeyOptions{
+		Host: hosts[0], AlternateDNS: hosts[1:2], AlternateIPs: []net.IP{address}, MaxAge: certificates.Lifetime,
+	})
+	must(t, err)
+	ca := must1(cert.EncodeCertificates(must1(cert.ParseCertsPEM(chain))(t)[1]))(t)
+	outdated := map[string][]byte{corev1.TLSCertKey: chain, corev1.TLSPrivateKeyKey: key, certificates.CAKey: ca}
+	update(t, getSecret(t, ownSecret), func(s *corev1.Secret) { s.Data = outdated })
+
+	suite.operator = must1(startOperator())(t)
+	reads := startReader(t)
+	standby := must1(startOperator())(t)
+	defer standby.Kill()
+	for _, p := range []*harness.Manager{suite.operator, standby} {
+		waitFor(t, func() error {
+			if err := certificates.Outdated(served(t, p)); err != nil {
+				return err
+			}
+			return serves(t, p, getSecret(t, ownSecret).Data)
+		})
+	}
+	reads.finish(t)
+	if reason := "not ECDSA on P-256"; strings.Count(suite.operator.Log()+standby.Log(), reason) != 1 {
+		t.Errorf("the replicas did not replace the certificate once because it is %s", reason)
+	}
 }
 
 // TestReplicasAgreeOnACertificate verifies that replicas that start at the same time without a

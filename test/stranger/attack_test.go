@@ -26,6 +26,13 @@ var attacks = map[string]func(context.Context, attack.Dial, string) error{
 		return err
 	},
 	"handshake": attack.Handshake,
+	"hello":     attack.Hello,
+	"requests": func(ctx context.Context, dial attack.Dial, address string) error {
+		return attack.Requests(ctx, dial, http.MethodGet, "https", address, "/metrics")
+	},
+	"requests without a length": func(ctx context.Context, dial attack.Dial, address string) error {
+		return attack.Requests(ctx, dial, http.MethodPost, "https", address, "/convert")
+	},
 	"slow body": func(ctx context.Context, dial attack.Dial, address string) error {
 		return attack.SlowBody(ctx, dial, address, 300*time.Millisecond)
 	},
@@ -73,8 +80,8 @@ func TestAttacksNeedATarget(t *testing.T) {
 		"no CONNECT":        {attack.Through(notRelay), target, nil},
 		"no operator":       {relay, closed, nil},
 		"no operator here":  {attack.From("127.0.2.1"), closed, nil},
-		"no TLS":            {relay, notRelay, []string{"idle connections"}},
-		"no answer":         {relay, aborts, []string{"idle connections", "handshake"}},
+		"no TLS":            {relay, notRelay, []string{"idle connections", "hello"}},
+		"no answer":         {relay, aborts, []string{"idle connections", "handshake", "hello"}},
 		"not their address": {attack.From("192.0.2.1"), target, nil},
 	} {
 		for kind, attempt := range attacks {

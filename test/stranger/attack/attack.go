@@ -11,7 +11,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -89,8 +91,8 @@ func secured(ctx context.Context, dial Dial, address string) (*tls.Conn, error) 
 }
 
 // Idle opens TCP connections to an address and leaves them idle. The caller closes them. The operator
-// may reset a connection at once, so a tenth of the attempts may fail. If more fail, Idle returns an
-// error.
+// may reset a connection at once. If more than a tenth of the attempts fail for another reason, Idle
+// returns an error.
 func Idle(ctx context.Context, dials []Dial, address string, count, atOnce int) (opened []net.Conn, err error) {
 	var mu sync.Mutex
 	failed := 0
@@ -103,6 +105,8 @@ func Idle(ctx context.Context, dials []Dial, address string, count, atOnce int) 
 			defer mu.Unlock()
 			if err == nil {
 				opened = append(opened, conn)
+			} else if isReset(err) {
+				return nil
 			} else if failed++; failed > count/10 {
 				return fmt.Errorf("%d of %d connections failed: %w", failed, count, err)
 			}
@@ -111,6 +115,12 @@ func Idle(ctx context.Context, dials []Dial, address string, count, atOnce int) 
 	}
 	err = group.Wait()
 	return opened, err
+}
+
+// isReset reports whether the target reset a connection while it was opened, as far as the relay
+// reports that.
+func isReset(err error) bool {
+	return errors.Is(err, syscall.ECONNRESET) || strings.Contains(err.Error(), syscall.ECONNRESET.Error())
 }
 
 // Handshake makes a TLS handshake, and resets the connection.

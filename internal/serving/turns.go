@@ -1,0 +1,198 @@
+package serving
+
+import (
+	"context"
+	"math"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/utils/lru"
+)
+
+const (
+	// waitForTurn bounds the wait of a handshake or a request. The API server waits for 5 seconds.
+	waitForTurn = 5 * time.Second
+	// longestTurn is the time after which the next turn starts, even if this one continues. Go's
+	// scheduler then shares the processor. leastTurn is the time that the shortest turn counts.
+	longestTurn, leastTurn = 50 * time.Millisecond, 50 * time.Microsecond
+	// usageDecay is the time in which the usage of an address decays to a third.
+	usageDecay = 10 * time.Second
+	// unpaced is the usage of all addresses up to which turns follow each other immediately: a fifth
+	// of the processor.
+	unpaced = 2 * time.Second
+	// Go reads answers of the API server only while no goroutine is runnable. After turns of
+	// shortestPause or more, a pause of the same length follows, up to longestPause. Linux cannot wait
+	// for events for less than a millisecond.
+	shortestPause, longestPause = time.Millisecond, 2 * time.Millisecond
+)
+
+// Turns shares the processor between the clients of the ports, one turn at a time. The next turn
+// goes to the address that used the least time recently, so a client with much work delays only its
+// own.
+type Turns struct {
+	mu sync.Mutex
+	// taken is true during a turn and during the pause after it.
+	taken bool
+	// clients has the *client of each address. waiting has the clients with waiting turns.
+	clients *lru.Cache
+	waiting map[*client]struct{}
+	// all is the usage of all addresses. sincePause is the time of the turns since the last pause.
+	all        usage
+	sincePause time.Duration
+}
+
+// client is the usage of an address, and its waiting turns in their order.
+type client struct {
+	usage
+	waiting []chan struct{}
+}
+
+// usage is a time that decays, as of a point in time.
+type usage struct {
+	used time.Duration
+	asOf time.Time
+}
+
+func (u *usage) at(now time.Time) time.Duration {
+	return time.Duration(float64(u.used) * math.Exp(-float64(now.Sub(u.asOf))/float64(usageDecay)))
+}
+
+func (u *usage) add(now time.Time, took time.Duration) { u.used, u.asOf = u.at(now)+took, now }
+
+// NewTurns returns unused Turns.
+func NewTurns() *Turns {
+	return &Turns{clients: lru.New(rememberedAddresses), waiting: map[*client]struct{}{}}
+}
+
+// take waits for a turn of an address. The caller calls end once or more.
+func (t *Turns) take(ctx context.Context, host string) (end func(), err error) {
+	t.mu.Lock()
+	own := t.clientAt(host)
+	if !t.taken {
+		t.taken = true
+		t.mu.Unlock()
+		return t.begin(own), nil
+	}
+	ready := make(chan struct{})
+	own.waiting = append(own.waiting, ready)
+	t.waiting[own] = struct{}{}
+	t.mu.Unlock()
+
+	ctx, cancel := context.WithTimeout(ctx, waitForTurn)
+	defer cancel()
+	select {
+	case <-ready:
+		return t.begin(own), nil
+	case <-ctx.Done():
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if i := slices.Index(own.waiting, ready); i >= 0 {
+		t.remove(own, i)
+	} else {
+		t.next() // the turn started at the same moment
+	}
+	return nil, ctx.Err()
+}
+
+// clientAt returns the client at an address. The caller holds the lock.
+func (t *Turns) clientAt(host string) *client {
+	if found, ok := t.clients.Get(host); ok {
+		return found.(*client)
+	}
+	added := &client{}
+	t.clients.Add(host, added)
+	return added
+}
+
+// begin measures a turn. The time of a turn that exceeds longestTurn counts at once, and the rest of it
+// at its end.
+func (t *Turns) begin(own *client) (end func()) {
+	since, pass := time.Now(), sync.OnceFunc(t.pass)
+	count := func() {
+		t.mu.Lock()
+		now := time.Now()
+		took := max(now.Sub(since), leastTurn)
+		since = now
+		own.add(now, took)
+		t.all.add(now, took)
+		t.sincePause += took
+		t.mu.Unlock()
+		pass()
+	}
+	timer := time.AfterFunc(longestTurn, count)
+	return sync.OnceFunc(func() {
+		timer.Stop()
+		count()
+	})
+}
+
+// pass starts the next turn, after a pause if one is necessary.
+func (t *Turns) pass() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	pause := min(t.sincePause, longestPause)
+	if pause < shortestPause || t.all.at(time.Now()) <= unpaced {
+		t.next()
+		return
+	}
+	t.sincePause = 0
+	time.AfterFunc(pause, func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.next()
+	})
+}
+
+// next starts the turn of the waiting client with the least usage. The caller holds the lock.
+func (t *Turns) next() {
+	var least *client
+	now := time.Now()
+	for c := range t.waiting {
+		if least == nil || c.at(now) < least.at(now) {
+			least = c
+		}
+	}
+	if t.taken = least != nil; t.taken {
+		close(least.waiting[0])
+		t.remove(least, 0)
+	}
+}
+
+// remove removes a waiting turn. The caller holds the lock.
+func (t *Turns) remove(own *client, i int) {
+	own.waiting = slices.Delete(own.waiting, i, i+1)
+	if len(own.waiting) == 0 {
+		delete(t.waiting, own)
+	}
+}
+
+// serve calls a handler in a turn of the client. It answers with 429 if there is none in time.
+func (t *Turns) serve(next http.Handler, w http.ResponseWriter, r *http.Request) {
+	end, err := t.take(r.Context(), hostOf(r.RemoteAddr))
+	if err != nil {
+		refuse(w, "too many requests are being answered; try again later")
+		return
+	}
+	defer end()
+	next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), turnKey{}, end)))
+}
+
+// refuse answers a request that the client can repeat later.
+func refuse(w http.ResponseWriter, message string) {
+	w.Header().Set("Retry-After", "1")
+	http.Error(w, message, http.StatusTooManyRequests)
+}
+
+// turnKey is the key of the end of a request's turn in its context.
+type turnKey struct{}
+
+// EndTurn ends the turn of a request. A handler calls it before it waits, so that others do not wait
+// with it.
+func EndTurn(ctx context.Context) {
+	if end, ok := ctx.Value(turnKey{}).(func()); ok {
+		end()
+	}
+}
