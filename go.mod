@@ -1,6 +1,6 @@
 module github.com/example/nginx-operator
 
-go 1.26.0
+go 1.26.3
 
 require (
 	github.com/blang/semver/v4 v4.0.0
@@ -10,7 +10,7 @@ require (
 	github.com/google/go-cmp v0.7.0
 	github.com/nginx/nginx-prometheus-exporter v1.5.1
 	github.com/nginxinc/nginx-go-crossplane v0.4.84
-	github.com/operator-framework/api v0.42.0
+	github.com/operator-framework/api v0.45.0
 	github.com/operator-framework/operator-lib v0.19.0
 	github.com/pmezard/go-difflib v1.0.1-0.20181226105442-5d4384ee4fb2
 	github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring v0.94.1

@@ -31,7 +31,7 @@ import (
 
 const (
 	testImage = "ghcr.io/example/nginx-operator-catalog:v0.5.0"
-	testBase  = "quay.io/operator-framework/opm:v1.65.0"
+	testBase  = "quay.io/operator-framework/opm:v1.73.0"
 	// commitTime has a different time zone than the documents, which use UTC.
 	commitTime = "2026-11-23T11:29:15+01:00"
 	testCommit = "cc9760fcc9760fcc9760fcc9760fcc9760fcc976"

@@ -72,12 +72,12 @@ func baseImages(l layout.Layout, nginxPackages []string) []recipe {
 	return []recipe{
 		programImage(l, layout.PauseImage, "pause"),
 		{
-			// `operator-sdk run bundle` uses registry.access.redhat.com/ubi9/ubi:9.7 for its init
+			// `operator-sdk run bundle` uses registry.access.redhat.com/ubi9/ubi:9.8 for its init
 			// container, which needs a shell and gzip. A Pod in the document of an example
 			// (examples/foo) runs sleep in ubuntu.
 			names: []string{
 				"docker.io/library/busybox:1.36", "docker.io/library/busybox:latest", "docker.io/library/ubuntu:latest",
-				"registry.access.redhat.com/ubi9/ubi:9.7",
+				"registry.access.redhat.com/ubi9/ubi:9.8",
 			},
 			config: v1.Config{Env: []string{"PATH=/bin"}, Cmd: []string{"sh"}},
 			write:  writeBusybox,
