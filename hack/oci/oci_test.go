@@ -307,6 +307,26 @@ func TestProvenance(t *testing.T) {
 	}
 }
 
+// TestBaseByDigest checks that a base with tag and digest gives the same documents as its tag does.
+func TestBaseByDigest(t *testing.T) {
+	l := startRegistry(t, true)
+	l.pushCatalog(t)
+	digest, err := l.digest(t.Context(), testBase)
+	must(t, err)
+	tagged, pinned := t.TempDir(), t.TempDir()
+	must(t, l.attest(t, tagged, "-base", testBase))
+	must(t, l.attest(t, pinned, "-base", testBase+"@"+digest.String()))
+	for _, file := range []string{"provenance/nginx-operator-catalog.intoto.json", "sbom/nginx-operator-catalog.spdx.json"} {
+		if diff := cmp.Diff(string(readFile(t, filepath.Join(tagged, file))), string(readFile(t, filepath.Join(pinned, file)))); diff != "" {
+			t.Errorf("%s: %s", file, diff)
+		}
+	}
+	other := strings.Repeat("0", 64)
+	if err := l.attest(t, t.TempDir(), "-base", testBase+"@sha256:"+other); err == nil || !strings.Contains(err.Error(), other) {
+		t.Errorf("a digest that the registry does not have: got the error %v", err)
+	}
+}
+
 // TestImageFromScratch checks that a single-platform image contains its layers directly and has no
 // base image.
 func TestImageFromScratch(t *testing.T) {

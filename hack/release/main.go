@@ -34,6 +34,8 @@
 //   - USE_IMAGE_DIGESTS=true references images by digest in the files for an external cluster.
 //   - NGINX_IMAGE and EXPORTER_IMAGE replace the default operand images, for an external cluster
 //     that cannot pull the published images.
+//   - CATALOG_BASE replaces the base of the catalog's image, for a build that cannot pull the pinned
+//     one. It needs a tag, and can have a digest.
 //   - PLATFORMS lists the platforms to build for. The default is the platform of this machine for
 //     the local cluster, and linux/amd64 and linux/arm64 for an external cluster.
 //   - PLUGIN_PLATFORMS lists the platforms of the kubectl plugin. The default is all of them, which a
@@ -82,7 +84,9 @@ type project struct {
 	// operandImages replace the published operand images for an external cluster. The keys are
 	// names in the bundle's relatedImages.
 	operandImages map[string]string
-	platforms     []string
+	// catalogBase replaces the base of the catalog's image for an external cluster.
+	catalogBase string
+	platforms   []string
 	// pluginPlatforms are the platforms of the kubectl plugin.
 	pluginPlatforms []string
 	// delivery is the directory of the manifests, bundle, and catalog for the cluster.
@@ -158,7 +162,7 @@ func load() (*project, error) {
 	switch p.cluster {
 	case "local":
 	case "external":
-		p.operandImages = map[string]string{}
+		p.operandImages, p.catalogBase = map[string]string{}, os.Getenv("CATALOG_BASE")
 		for variable, name := range operandVariables {
 			if image := os.Getenv(variable); image != "" {
 				p.operandImages[name] = image
