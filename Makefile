@@ -254,7 +254,7 @@ catalog-build catalog-push: catalog-image
 test-e2e: e2e
 $(RELEASE_IMAGES) examples-image stranger-image: %-image: bin/release $(REGISTRY_NEEDS)
 	@$(RELEASE) image $*
-release: images ## Write all files that users download to dist/release. RELEASE_KEY=FILE signs the checksums.
+release: images ## Write all files that users download to dist/release.
 	$(RELEASE) files
 list-images: bin/release bin/oci ## List the images that a cluster pulls for this release.
 	@$(RELEASE) list-images

@@ -40,8 +40,6 @@
 //     the local cluster, and linux/amd64 and linux/arm64 for an external cluster.
 //   - PLUGIN_PLATFORMS lists the platforms of the kubectl plugin. The default is all of them, which a
 //     published release has.
-//   - RELEASE_KEY is the file of the key that signs the files of a release. The default is no
-//     signature.
 //   - CONTAINER_TOOL is the container engine. The default is the first engine that works.
 package main
 

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"regexp"
 	"strings"
@@ -14,7 +16,30 @@ func (p *project) noteFiles(string) (map[string][]byte, error) {
 		return nil, fmt.Errorf("failed to read the changelog: %w", err)
 	}
 	notes, err := releaseNotes(string(text), p.version)
-	return map[string][]byte{"release-notes.md": []byte(notes)}, err
+	if err != nil {
+		return nil, err
+	}
+	statement, err := signatureStatement(p.version)
+	return map[string][]byte{"release-notes.md": []byte(notes + statement)}, err
+}
+
+// publicKey is the file of the key that verifies the signatures of releases. If the repository has
+// it, the signing job of the release workflow signs SHA256SUMS.
+const publicKey = "cosign.pub"
+
+// signatureStatement says whether a release is signed.
+func signatureStatement(version string) (string, error) {
+	const verify = "/docs/guide/operations.md#verify-a-download)"
+	switch _, err := os.Stat(publicKey); {
+	case err == nil:
+		return fmt.Sprintf("\n**This release is signed**: `%s.sig` is the signature of `%[1]s` with [the key of the project](%[2]s/%[3]s). "+
+			"[Verify a download](%[2]s%s\n", sumsFile, sourceURL+"/blob/v"+version, publicKey, verify), nil
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Sprintf("\n**This release is not signed.** `%s` has the checksums of its files. [Verify a download](%s%s\n",
+			sumsFile, sourceURL+"/blob/v"+version, verify), nil
+	default:
+		return "", fmt.Errorf("failed to look for the public key: %w", err)
+	}
 }
 
 // relativeLink matches the destination of a Markdown link to a file of the repository.
