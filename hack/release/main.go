@@ -19,6 +19,7 @@
 //	                       scorecard, examples, or stranger
 //	release attest         create and push the SBOM and the provenance of each published image
 //	release list-images    print the images that a cluster pulls for this release
+//	release latest         move the tag latest of the catalog to this release
 //	release older-images [VERSION...]
 //	                       check out all older releases, and build and push the images of
 //	                       some or all of them
@@ -130,6 +131,8 @@ func run(args []string) error {
 		return p.publishImage(argument)
 	case command == "attest":
 		return p.attest()
+	case command == "latest":
+		return p.moveLatest()
 	case command == "older-images":
 		return p.publishOlder(args[1:])
 	case command == "next-images":
