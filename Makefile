@@ -238,7 +238,7 @@ chart: manifests ## Generate the Helm chart from config/ and hack/chart.
 	go run ./hack/chart
 catalog: bundle chart bin/opm bin/release ## Generate the file-based catalog: this release's bundle and the upgrade graph.
 	$(RELEASE) catalog
-validate: bin/operator-sdk bin/opm ## Validate the bundle and the catalog like community-operators. A warning is a failure.
+validate: bin/operator-sdk bin/opm bin/release ## Validate the bundle and the catalogs like community-operators. A warning is a failure.
 	@hack/validate
 compatible: bin/crdify bin/crdify-newest bin/release ## Check that OLM v1 accepts the CRD of each upgrade to this release.
 	@$(RELEASE) preflight

@@ -20,6 +20,8 @@
 //	release attest         create and push the SBOM and the provenance of each published image
 //	release list-images    print the images that a cluster pulls for this release
 //	release latest         move the tag latest of the catalog to this release
+//	release submission     render the catalogs of community-operators with this release to
+//	                       dist/submission, and validate them
 //	release older-images [VERSION...]
 //	                       check out all older releases, and build and push the images of
 //	                       some or all of them
@@ -106,7 +108,7 @@ func run(args []string) error {
 	}
 	padded := slices.Concat(args, []string{"", ""})
 	command, argument := padded[0], padded[1]
-	if p.registry == "" && !slices.Contains([]string{"build", "plugin", "catalog", "preflight"}, command) {
+	if p.registry == "" && !slices.Contains([]string{"build", "plugin", "catalog", "preflight", "submission"}, command) {
 		return errors.New("CLUSTER=external needs IMAGE_REGISTRY, a registry that you can push to and the cluster can pull from, " +
 			"for example IMAGE_REGISTRY=quay.io/me")
 	}
@@ -131,6 +133,8 @@ func run(args []string) error {
 		return p.publishImage(argument)
 	case command == "attest":
 		return p.attest()
+	case command == "submission":
+		return p.validateSubmission()
 	case command == "latest":
 		return p.moveLatest()
 	case command == "older-images":
