@@ -29,14 +29,14 @@ const publicKey = "cosign.pub"
 
 // signatureStatement says whether a release is signed.
 func signatureStatement(version string) (string, error) {
-	const verify = "/docs/guide/operations.md#verify-a-download)"
+	tree := sourceURL + "/blob/v" + version + "/"
+	verify := "[Verify a download](" + tree + "docs/guide/operations.md#verify-a-download).\n"
 	switch _, err := os.Stat(publicKey); {
 	case err == nil:
-		return fmt.Sprintf("\n**This release is signed**: `%s.sig` is the signature of `%[1]s` with [the key of the project](%[2]s/%[3]s). "+
-			"[Verify a download](%[2]s%s\n", sumsFile, sourceURL+"/blob/v"+version, publicKey, verify), nil
+		return "\n**This release is signed**: `" + sumsFile + ".sig` is the signature of `" + sumsFile + "` with [the key of the project](" +
+			tree + publicKey + "). " + verify, nil
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Sprintf("\n**This release is not signed.** `%s` has the checksums of its files. [Verify a download](%s%s\n",
-			sumsFile, sourceURL+"/blob/v"+version, verify), nil
+		return "\n**This release is not signed.** `" + sumsFile + "` has the checksums of its files. " + verify, nil
 	default:
 		return "", fmt.Errorf("failed to look for the public key: %w", err)
 	}
