@@ -211,7 +211,8 @@ func testReleaseConfig(t *testing.T, release releaseSchema, template string, ent
 	}
 	config := release.CatalogTemplates[0]
 	added := channelEntry{Name: entry.Name, Replaces: config.Replaces, SkipRange: config.SkipRange, Skips: config.Skips}
-	if diff := cmp.Diff(entry, added); diff != "" || config.TemplateName != template || !slices.Equal(config.Channels, []string{communityChannel}) {
+	inChannel := slices.Equal(config.Channels, []string{communityChannel})
+	if diff := cmp.Diff(entry, added); diff != "" || config.TemplateName != template || !inChannel {
 		t.Errorf("release-config.yaml has %+v: %s", config, diff)
 	}
 }

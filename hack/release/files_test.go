@@ -113,7 +113,8 @@ func TestSignatureStatement(t *testing.T) {
 		t.Errorf("without a public key: %s", diff)
 	}
 	files(t, map[string]string{publicKey: "a public key"})
-	want := "\n\n**This release is signed**: `SHA256SUMS.sig` is the signature of `SHA256SUMS` with [the key of the project](" + tree + "cosign.pub). " + verify
+	want := "\n\n**This release is signed**: `SHA256SUMS.sig` is the signature of `SHA256SUMS` with [the key of the project](" +
+		tree + "cosign.pub). " + verify
 	if diff := cmp.Diff(want, statement()); diff != "" {
 		t.Errorf("with a public key: %s", diff)
 	}

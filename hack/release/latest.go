@@ -20,7 +20,8 @@ func (p *project) moveLatest() error {
 	if len(p.older) > 0 {
 		newest := p.older[len(p.older)-1]
 		if version.MustParseSemantic(p.version).LessThan(version.MustParseSemantic(newest)) {
-			return fmt.Errorf("the catalog has release %s, which is newer than %s: the tag %s belongs to the newest release", newest, p.version, movingTag)
+			return fmt.Errorf("the catalog has release %s, which is newer than %s: the tag %s belongs to the newest release",
+				newest, p.version, movingTag)
 		}
 	}
 	return execute(p.inRegistry("tag", []string{p.image("catalog", p.version), movingTag}))

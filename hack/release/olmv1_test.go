@@ -49,7 +49,8 @@ func TestOLMv1Manifests(t *testing.T) {
 	}
 	const installer = "nginx-operator-installer"
 	want = []string{
-		"ClusterRole " + installer, "ClusterRoleBinding " + installer, "Role " + installer, "RoleBinding " + installer, "ServiceAccount " + installer,
+		"ClusterRole " + installer, "ClusterRoleBinding " + installer,
+		"Role " + installer, "RoleBinding " + installer, "ServiceAccount " + installer,
 	}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(added))); diff != "" {
 		t.Errorf("config/olm-v1-before-1.11 adds: %s", diff)

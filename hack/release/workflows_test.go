@@ -58,7 +58,10 @@ func TestWorkflows(t *testing.T) {
 	if count := strings.Count(string(text), "release-check"); count != 2 { // the target and its recipe
 		t.Errorf("the Makefile has release-check %d times: it must not be part of another target", count)
 	}
-	want := map[string][]string{"check.yaml": {"check"}, "nightly.yaml": {"nightly", "weekly"}, "publish.yaml": {"catalog-latest"}, "release.yaml": {"release-check", "release"}}
+	want := map[string][]string{
+		"check.yaml": {"check"}, "nightly.yaml": {"nightly", "weekly"},
+		"publish.yaml": {"catalog-latest"}, "release.yaml": {"release-check", "release"},
+	}
 	files, err := filepath.Glob(".github/workflows/*")
 	if err != nil || len(files) != len(want) {
 		t.Fatalf("got the workflows %q (%v)", files, err)

@@ -79,7 +79,8 @@ func testLifeUnderOLMv1(t *testing.T) {
 	fleet.useNewFields(t)
 }
 
-// applyExtension applies config/olm-v1-before-1.11, because the cluster has 1.5.1, with the catalog of a release, pinned to that release.
+// applyExtension applies config/olm-v1-before-1.11, because the cluster has operator-controller 1.5.1,
+// with the catalog of a release, pinned to that release.
 func applyExtension(t *testing.T, operator string, r release) {
 	t.Helper()
 	manifests := kubectl(t, "kustomize", filepath.Join(suite.repository, "config", "olm-v1-before-1.11"))

@@ -83,7 +83,9 @@ func documentedSubscription(t *testing.T, operator, image string) string {
 	_, section, _ := strings.Cut(string(page), "\n## OLM: a Subscription\n")
 	_, fence, _ := strings.Cut(section, "```yaml\n")
 	manifests, _, _ := strings.Cut(fence, "```\n")
-	for _, old := range []string{"namespace: olm\n", "namespace: operators\n", "sourceNamespace: olm\n", catalogOfRelease + "latest\n", documentedInterval} {
+	for _, old := range []string{
+		"namespace: olm\n", "namespace: operators\n", "sourceNamespace: olm\n", catalogOfRelease + "latest\n", documentedInterval,
+	} {
 		if !strings.Contains(manifests, old) {
 			t.Fatalf("docs/install.md does not have %q:\n%s", old, manifests)
 		}

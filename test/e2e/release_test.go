@@ -6,7 +6,8 @@ package e2e
 //
 //   - SHA256SUMS has the checksum of each file.
 //   - The plugin in the archive has the release's version.
-//   - A second run of the same commit and images gives the same files. krew's manifest has the checksum of the archive of each platform.
+//   - A second run of the same commit and images gives the same files. krew's manifest has the
+//     checksum of the archive of each platform.
 
 import (
 	"context"
