@@ -17,7 +17,6 @@ type workflow struct {
 	Permissions map[string]string
 	Jobs        map[string]struct {
 		Permissions map[string]string
-		Needs       any
 		Environment string
 		Env         map[string]string
 		Steps       []struct {
