@@ -195,7 +195,7 @@ func ourEntry(t *testing.T, version string) channelEntry {
 	text, err := os.ReadFile("catalog/template.yaml")
 	must(t, err)
 	var ours submittedTemplate
-	must(t, yaml.Unmarshal([]byte(text), &ours))
+	must(t, yaml.Unmarshal(text, &ours))
 	ours.Entries = slices.DeleteFunc(ours.Entries, func(blob submittedBlob) bool {
 		return blob.Schema == "olm.channel" && blob.Name != communityChannel
 	})

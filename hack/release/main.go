@@ -112,35 +112,22 @@ func run(args []string) error {
 		return errors.New("CLUSTER=external needs IMAGE_REGISTRY, a registry that you can push to and the cluster can pull from, " +
 			"for example IMAGE_REGISTRY=quay.io/me")
 	}
+	plain := map[string]func() error{
+		"build":  func() error { return p.build("operator", p.version, ".") },
+		"plugin": p.packPlugin, "catalog": p.renderGraph, "preflight": p.preflight, "submission": p.validateSubmission,
+		"external": p.copyForExternal, "next": p.makeNext, "list-images": p.printImages, "attest": p.attest, "latest": p.moveLatest,
+		"next-images": func() error { return p.publishRelease(p.next, ".", nextDir) },
+	}
+	if run, known := plain[command]; known {
+		return run()
+	}
 	switch {
-	case command == "build":
-		return p.build("operator", p.version, ".")
-	case command == "plugin":
-		return p.packPlugin()
-	case command == "catalog":
-		return p.renderGraph()
-	case command == "preflight":
-		return p.preflight()
-	case command == "external":
-		return p.copyForExternal()
 	case command == "tree" && argument != "":
 		return p.printTree(argument)
-	case command == "next":
-		return p.makeNext()
-	case command == "list-images":
-		return p.printImages()
 	case command == "image":
 		return p.publishImage(argument)
-	case command == "attest":
-		return p.attest()
-	case command == "submission":
-		return p.validateSubmission()
-	case command == "latest":
-		return p.moveLatest()
 	case command == "older-images":
 		return p.publishOlder(args[1:])
-	case command == "next-images":
-		return p.publishRelease(p.next, ".", nextDir)
 	case command == "files":
 		return p.packRelease(cmp.Or(argument, releaseDir))
 	case command == "exec" && argument != "":

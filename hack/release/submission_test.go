@@ -31,7 +31,7 @@ func TestSubmission(t *testing.T) {
 	repositories, err := readCommunity()
 	must(t, err)
 	for _, repository := range repositories {
-		testSubmittedBundle(t, p, files, repository.Name+"/operators/nginx-operator/"+p.version+"/", operator)
+		testSubmittedBundle(t, files, repository.Name+"/operators/nginx-operator/"+p.version+"/", operator)
 	}
 	roots := map[string]bool{}
 	for name := range files {
@@ -43,7 +43,7 @@ func TestSubmission(t *testing.T) {
 	}
 }
 
-func testSubmittedBundle(t *testing.T, p *project, files map[string]string, root, operator string) {
+func testSubmittedBundle(t *testing.T, files map[string]string, root, operator string) {
 	t.Helper()
 	text := files[root+csvFile]
 	var csv clusterServiceVersion
