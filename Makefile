@@ -82,13 +82,13 @@ generate: bin/controller-gen bin/crd-ref-docs ## Generate deep copies, the API r
 	go run ./hack/reasons > docs/reference/reasons.md
 	go run ./hack/nightly merge
 
-NAME_IMAGES := config/manager/kustomization.yaml examples/config/manager/kustomization.yaml config/scorecard/config.yaml config/olm-v1/catalog.yaml
+NAME_IMAGES := config/manager/kustomization.yaml examples/config/manager/kustomization.yaml config/scorecard/config.yaml
 manifests: bin/controller-gen ## Generate CRDs, RBAC, and webhook configurations from api/, controllers/, and internal/.
 	controller-gen crd rbac:roleName=manager-role webhook paths=./{api,controllers,internal/guard,internal/webhook}/... \
 	  output:crd:dir=config/crd/bases output:rbac:dir=config/rbac output:webhook:dir=config/webhook
 	controller-gen crd rbac:roleName=manager-role webhook paths=./examples/... \
 	  output:crd:dir=examples/config/crd output:rbac:dir=examples/config/rbac output:webhook:dir=examples/config/webhook
-	sed -i.bak -e 's/newTag: .*/newTag: v$(VERSION)/' -e 's/\(nginx-operator-\(scorecard\|catalog\)\):.*/\1:v$(VERSION)/' $(NAME_IMAGES)
+	sed -i.bak -e 's/newTag: .*/newTag: v$(VERSION)/' -e 's/\(nginx-operator-scorecard\):.*/\1:v$(VERSION)/' $(NAME_IMAGES)
 	rm $(NAME_IMAGES:%=%.bak)
 
 # Modules of this repository whose dependencies the operator's module must not have.
@@ -242,7 +242,7 @@ chart: manifests ## Generate the Helm chart from config/ and hack/chart.
 	go run ./hack/chart
 catalog: bundle chart bin/opm bin/release ## Generate the file-based catalog: this release's bundle and the upgrade graph.
 	$(RELEASE) catalog
-validate: bin/operator-sdk bin/opm ## Validate the bundle and the catalog like community-operators. A warning is a failure.
+validate: bin/operator-sdk bin/opm bin/release ## Validate the bundle and the catalogs like community-operators. A warning is a failure.
 	@hack/validate
 compatible: bin/crdify bin/crdify-newest bin/release ## Check that OLM v1 accepts the CRD of each upgrade to this release.
 	@$(RELEASE) preflight
@@ -258,8 +258,10 @@ catalog-build catalog-push: catalog-image
 test-e2e: e2e
 $(RELEASE_IMAGES) examples-image stranger-image: %-image: bin/release $(REGISTRY_NEEDS)
 	@$(RELEASE) image $*
-release: images ## Write all files that users download to dist/release. RELEASE_KEY=FILE signs the checksums.
+release: images ## Write all files that users download to dist/release.
 	$(RELEASE) files
+catalog-latest: bin/release bin/oci $(REGISTRY_NEEDS) ## Move the tag latest of the catalog to this release. Clusters that poll it upgrade.
+	$(RELEASE) latest
 list-images: bin/release bin/oci ## List the images that a cluster pulls for this release.
 	@$(RELEASE) list-images
 

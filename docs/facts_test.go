@@ -94,6 +94,16 @@ func TestCommandsQuoteQuestionMarks(t *testing.T) {
 	}
 }
 
+// The pages say that no release is signed exactly if the repository has no public key.
+func TestSignedReleases(t *testing.T) {
+	_, err := fs.Stat(repository, "cosign.pub")
+	for _, page := range []string{"SECURITY.md", "docs/guide/operations.md"} {
+		if unsigned := strings.Contains(read(t, page), "No release is signed yet."); unsigned != (err != nil) {
+			t.Errorf("%s says that no release is signed: %t; cosign.pub: %v", page, unsigned, err)
+		}
+	}
+}
+
 // Commands and manifests of the documentation reference images and directories of this release.
 func TestVersionsOfCommands(t *testing.T) {
 	version := strings.TrimSpace(read(t, "VERSION"))

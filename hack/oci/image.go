@@ -32,7 +32,7 @@ type image struct {
 	variants []variant
 }
 
-// baseImage is a base image, resolved to the current digest of its tag.
+// baseImage is a base image, with the digest in its name, or else the current digest of its tag.
 type baseImage struct {
 	tag    name.Tag
 	digest v1.Hash
@@ -148,7 +148,8 @@ func (l location) read(ctx context.Context, tag name.Tag, base string) (image, e
 }
 
 func (l location) findBase(ctx context.Context, base string) (*baseImage, error) {
-	tag, err := name.NewTag(base, name.StrictValidation)
+	tagged, _, _ := strings.Cut(base, "@")
+	tag, err := name.NewTag(tagged, name.StrictValidation)
 	if err != nil {
 		return nil, fmt.Errorf("failed to read the name of the base image: %w", err)
 	}

@@ -8,6 +8,10 @@
 //
 // prints the type and digest of each artifact that refers to an image, one per line.
 //
+//	oci tag [-registry REGISTRY] IMAGE TAG
+//
+// makes a tag of the image's repository refer to the image, with all its platforms.
+//
 //	oci attest [-registry REGISTRY] -commit COMMIT -time TIME [-modified] [-base IMAGE] \
 //		-parameter NAME=VALUE... -out DIR IMAGE
 //
@@ -54,7 +58,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return errors.New("a command is missing: digest, referrers, programs or attest")
+		return errors.New("a command is missing: digest, referrers, tag, programs or attest")
 	}
 	command := args[0]
 	flags := flag.NewFlagSet(command, flag.ContinueOnError)
@@ -62,12 +66,15 @@ func run(ctx context.Context, args []string) error {
 	flags.StringVar((*string)(&where), "registry", "", "the `registry` that keeps images under their full names; else that of each name")
 	b := build{parameters: map[string]any{}}
 	switch command {
-	case "digest", "referrers":
+	case "digest", "referrers", "tag":
 		if err := flags.Parse(args[1:]); err != nil {
 			return err
 		}
-		if command == "digest" {
+		switch command {
+		case "digest":
 			return printDigests(ctx, where, flags.Args())
+		case "tag":
+			return where.moveTag(ctx, flags.Arg(0), flags.Arg(1))
 		}
 		return printReferrers(ctx, where, flags.Arg(0))
 	case "programs":
@@ -90,7 +97,7 @@ func run(ctx context.Context, args []string) error {
 		}
 		return attest(ctx, where, flags.Arg(0), *base, b, *out)
 	}
-	return fmt.Errorf("unknown command %q: digest, referrers, programs or attest", command)
+	return fmt.Errorf("unknown command %q: digest, referrers, tag, programs or attest", command)
 }
 
 // addFlags adds the flags of the commit that was built.

@@ -307,6 +307,58 @@ func TestProvenance(t *testing.T) {
 	}
 }
 
+// TestMoveTag checks that a tag moves to another image, that the images keep their own tags, and that
+// an unknown image leaves the tag where it is.
+func TestMoveTag(t *testing.T) {
+	l := startRegistry(t, true)
+	l.push(t, testImage, newLayer(t, map[string][]byte{"configs/a": []byte("a")}))
+	const next, moving = "ghcr.io/example/nginx-operator-catalog:v0.6.0", "ghcr.io/example/nginx-operator-catalog:latest"
+	l.push(t, next, newLayer(t, map[string][]byte{"configs/b": []byte("b")}))
+	tag := func(image string) error {
+		return run(t.Context(), []string{"tag", "-registry", string(l), image, "latest"})
+	}
+	digest := func(image string) string {
+		found, err := l.digest(t.Context(), image)
+		must(t, err)
+		return found.String()
+	}
+	before := map[string]string{testImage: digest(testImage), next: digest(next)}
+	for _, image := range []string{testImage, next} {
+		must(t, tag(image))
+		if digest(moving) != before[image] || digest(image) != before[image] {
+			t.Errorf("latest is %s, want %s", digest(moving), before[image])
+		}
+	}
+	for _, arguments := range [][]string{{"ghcr.io/example/nginx-operator-catalog:v9.9.9", "latest"}, {testImage, "no tag"}, {testImage}} {
+		if err := run(t.Context(), append([]string{"tag", "-registry", string(l)}, arguments...)); err == nil {
+			t.Errorf("%q is accepted", arguments)
+		}
+	}
+	if digest(moving) != before[next] {
+		t.Errorf("latest moved to %s", digest(moving))
+	}
+}
+
+// TestBaseByDigest checks that a base with tag and digest gives the same documents as its tag does.
+func TestBaseByDigest(t *testing.T) {
+	l := startRegistry(t, true)
+	l.pushCatalog(t)
+	digest, err := l.digest(t.Context(), testBase)
+	must(t, err)
+	tagged, pinned := t.TempDir(), t.TempDir()
+	must(t, l.attest(t, tagged, "-base", testBase))
+	must(t, l.attest(t, pinned, "-base", testBase+"@"+digest.String()))
+	for _, file := range []string{"provenance/nginx-operator-catalog.intoto.json", "sbom/nginx-operator-catalog.spdx.json"} {
+		if diff := cmp.Diff(string(readFile(t, filepath.Join(tagged, file))), string(readFile(t, filepath.Join(pinned, file)))); diff != "" {
+			t.Errorf("%s: %s", file, diff)
+		}
+	}
+	other := strings.Repeat("0", 64)
+	if err := l.attest(t, t.TempDir(), "-base", testBase+"@sha256:"+other); err == nil || !strings.Contains(err.Error(), other) {
+		t.Errorf("a digest that the registry does not have: got the error %v", err)
+	}
+}
+
 // TestImageFromScratch checks that a single-platform image contains its layers directly and has no
 // base image.
 func TestImageFromScratch(t *testing.T) {

@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -50,13 +48,13 @@ func (p *project) attest() error {
 }
 
 func (p *project) attestImage(kind string, head checkout) error {
-	dockerfile, err := os.ReadFile(images[kind].dockerfile)
+	base, err := p.base(images[kind].dockerfile)
 	if err != nil {
-		return fmt.Errorf("failed to read the Dockerfile: %w", err)
+		return err
 	}
 	arguments := []string{
 		"-commit=" + head.commit, "-time=" + head.time.UTC().Format(time.RFC3339), "-modified=" + strconv.FormatBool(head.modified),
-		"-base=" + base(string(dockerfile)), "-out=dist",
+		"-base=" + base, "-out=dist",
 	}
 	for _, parameter := range p.parameters(kind) {
 		arguments = append(arguments, "-parameter="+parameter)
@@ -69,24 +67,10 @@ func (p *project) parameters(kind string) []string {
 	out := []string{"target=" + kind + "-image", "CLUSTER=" + p.cluster, "PLATFORMS=" + strings.Join(p.platforms, " ")}
 	if p.cluster == "external" {
 		out = append(out, "IMAGE_REGISTRY="+p.registry, "NGINX_IMAGE="+p.operandImages["nginx"],
-			"EXPORTER_IMAGE="+p.operandImages["nginx-prometheus-exporter"], "USE_IMAGE_DIGESTS="+strconv.FormatBool(p.digests))
+			"EXPORTER_IMAGE="+p.operandImages["nginx-prometheus-exporter"], "CATALOG_BASE="+p.catalogBase,
+			"USE_IMAGE_DIGESTS="+strconv.FormatBool(p.digests))
 	}
 	return out
-}
-
-// base returns the base image of the last stage of a Dockerfile, or "" for scratch.
-func base(dockerfile string) string {
-	from := ""
-	for line := range strings.Lines(dockerfile) {
-		words := slices.DeleteFunc(strings.Fields(line), func(word string) bool { return strings.HasPrefix(word, "--") })
-		if len(words) > 1 && words[0] == "FROM" {
-			from = words[1]
-		}
-	}
-	if from == "scratch" {
-		return ""
-	}
-	return from
 }
 
 // inRegistry returns the command line of bin/oci. The registry of the local cluster is reachable

@@ -69,16 +69,3 @@ func TestImagesByDigest(t *testing.T) {
 		t.Error("a bundle without the text to replace is accepted")
 	}
 }
-
-func TestBaseOfDockerfile(t *testing.T) {
-	got := map[string]string{}
-	want := map[string]string{"../../Dockerfile": "", "../../catalog.Dockerfile": "quay.io/operator-framework/opm"}
-	for file := range want {
-		text, err := os.ReadFile(file)
-		must(t, err)
-		got[file], _, _ = strings.Cut(base(string(text)), ":")
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
-}

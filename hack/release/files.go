@@ -43,17 +43,7 @@ func (p *project) packRelease(dir string) error {
 		}
 		maps.Copy(files, made)
 	}
-	sums := checksums(files)
-	files[sumsFile] = sums
-	signature, err := signed(sums, os.Getenv("RELEASE_KEY"))
-	if err != nil {
-		return err
-	}
-	if signature == nil {
-		fmt.Println(dir + " has no signature: set RELEASE_KEY to the file of the release's key to sign " + sumsFile)
-	} else {
-		files[sumsFile+".sig"] = signature
-	}
+	files[sumsFile] = checksums(files)
 	if err := os.RemoveAll(dir); err != nil {
 		return fmt.Errorf("failed to remove the files of an earlier release: %w", err)
 	}

@@ -140,8 +140,12 @@ func (p *project) publish(kind, release, tree string) error {
 	if err != nil {
 		return err
 	}
+	arguments, err := p.baseArguments(filepath.Join(tree, images[kind].dockerfile))
+	if err != nil {
+		return err
+	}
 	if p.cluster == "local" {
-		return execute(p.publishCommands("", kind, release, tree, head.time)...)
+		return execute(p.publishCommands("", kind, release, tree, head.time, arguments)...)
 	}
 	engine, err := engine()
 	if err != nil {
@@ -150,14 +154,14 @@ func (p *project) publish(kind, release, tree string) error {
 	// An existing manifest list would keep its entries. Usually there is none, so errors are
 	// ignored.
 	_ = exec.Command(engine, "manifest", "rm", p.image(kind, release)).Run()
-	return execute(p.publishCommands(engine, kind, release, tree, head.time)...)
+	return execute(p.publishCommands(engine, kind, release, tree, head.time, arguments)...)
 }
 
 // publishCommands returns the commands that build and push an image. For an external cluster, all
 // platforms share one tag. The image and its files have the time of the commit, so that builds are
-// reproducible.
-func (p *project) publishCommands(engine, kind, release, tree string, commit time.Time) [][]string {
-	image, from := p.image(kind, release), []string{"-f", filepath.Join(tree, images[kind].dockerfile), tree}
+// reproducible. arguments are options of each build.
+func (p *project) publishCommands(engine, kind, release, tree string, commit time.Time, arguments []string) [][]string {
+	image, from := p.image(kind, release), append(slices.Clone(arguments), "-f", filepath.Join(tree, images[kind].dockerfile), tree)
 	seconds := strconv.FormatInt(commit.Unix(), 10)
 	timestamp := "--timestamp=" + seconds
 	if p.cluster == "local" {

@@ -19,6 +19,9 @@
 //	                       scorecard, examples, or stranger
 //	release attest         create and push the SBOM and the provenance of each published image
 //	release list-images    print the images that a cluster pulls for this release
+//	release latest         move the tag latest of the catalog to this release
+//	release submission     render the catalogs of community-operators with this release to
+//	                       dist/submission, and validate them
 //	release older-images [VERSION...]
 //	                       check out all older releases, and build and push the images of
 //	                       some or all of them
@@ -34,12 +37,12 @@
 //   - USE_IMAGE_DIGESTS=true references images by digest in the files for an external cluster.
 //   - NGINX_IMAGE and EXPORTER_IMAGE replace the default operand images, for an external cluster
 //     that cannot pull the published images.
+//   - CATALOG_BASE replaces the base of the catalog's image, for a build that cannot pull the pinned
+//     one. It needs a tag, and can have a digest.
 //   - PLATFORMS lists the platforms to build for. The default is the platform of this machine for
 //     the local cluster, and linux/amd64 and linux/arm64 for an external cluster.
 //   - PLUGIN_PLATFORMS lists the platforms of the kubectl plugin. The default is all of them, which a
 //     published release has.
-//   - RELEASE_KEY is the file of the key that signs the files of a release. The default is no
-//     signature.
 //   - CONTAINER_TOOL is the container engine. The default is the first engine that works.
 package main
 
@@ -82,7 +85,9 @@ type project struct {
 	// operandImages replace the published operand images for an external cluster. The keys are
 	// names in the bundle's relatedImages.
 	operandImages map[string]string
-	platforms     []string
+	// catalogBase replaces the base of the catalog's image for an external cluster.
+	catalogBase string
+	platforms   []string
 	// pluginPlatforms are the platforms of the kubectl plugin.
 	pluginPlatforms []string
 	// delivery is the directory of the manifests, bundle, and catalog for the cluster.
@@ -103,35 +108,26 @@ func run(args []string) error {
 	}
 	padded := slices.Concat(args, []string{"", ""})
 	command, argument := padded[0], padded[1]
-	if p.registry == "" && !slices.Contains([]string{"build", "plugin", "catalog", "preflight"}, command) {
+	if p.registry == "" && !slices.Contains([]string{"build", "plugin", "catalog", "preflight", "submission"}, command) {
 		return errors.New("CLUSTER=external needs IMAGE_REGISTRY, a registry that you can push to and the cluster can pull from, " +
 			"for example IMAGE_REGISTRY=quay.io/me")
 	}
+	plain := map[string]func() error{
+		"build":  func() error { return p.build("operator", p.version, ".") },
+		"plugin": p.packPlugin, "catalog": p.renderGraph, "preflight": p.preflight, "submission": p.validateSubmission,
+		"external": p.copyForExternal, "next": p.makeNext, "list-images": p.printImages, "attest": p.attest, "latest": p.moveLatest,
+		"next-images": func() error { return p.publishRelease(p.next, ".", nextDir) },
+	}
+	if run, known := plain[command]; known {
+		return run()
+	}
 	switch {
-	case command == "build":
-		return p.build("operator", p.version, ".")
-	case command == "plugin":
-		return p.packPlugin()
-	case command == "catalog":
-		return p.renderGraph()
-	case command == "preflight":
-		return p.preflight()
-	case command == "external":
-		return p.copyForExternal()
 	case command == "tree" && argument != "":
 		return p.printTree(argument)
-	case command == "next":
-		return p.makeNext()
-	case command == "list-images":
-		return p.printImages()
 	case command == "image":
 		return p.publishImage(argument)
-	case command == "attest":
-		return p.attest()
 	case command == "older-images":
 		return p.publishOlder(args[1:])
-	case command == "next-images":
-		return p.publishRelease(p.next, ".", nextDir)
 	case command == "files":
 		return p.packRelease(cmp.Or(argument, releaseDir))
 	case command == "exec" && argument != "":
@@ -158,7 +154,7 @@ func load() (*project, error) {
 	switch p.cluster {
 	case "local":
 	case "external":
-		p.operandImages = map[string]string{}
+		p.operandImages, p.catalogBase = map[string]string{}, os.Getenv("CATALOG_BASE")
 		for variable, name := range operandVariables {
 			if image := os.Getenv(variable); image != "" {
 				p.operandImages[name] = image

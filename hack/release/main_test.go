@@ -51,6 +51,7 @@ func repository(t *testing.T) (calls func() string) {
 			files(t, map[string]string{
 				"VERSION": release + "\n", "main.go": state + " " + release, "config/manager.yaml": "ghcr.io/example/nginx-operator:v" + release,
 				"config/manifests/icon.svg": "<svg/>", "bundle/csv.yaml": "", "docs/reference/a.md": "ghcr.io/example/", "dist/linux_amd64/keep": "",
+				"Dockerfile": "FROM scratch\n", "bundle.Dockerfile": "FROM scratch\n", "catalog.Dockerfile": "FROM r/opm:v1\n",
 				"catalog/nginx-operator/bundles/v" + release + ".yaml": "", "catalog/template.yaml": testTemplate,
 			})
 			commit(t)
@@ -71,7 +72,7 @@ func inDirectory(t *testing.T, dir string) {
 	t.Helper()
 	t.Chdir(dir)
 	for _, name := range []string{
-		"CLUSTER", "IMAGE_REGISTRY", "PLATFORMS", "CONTAINER_TOOL", "USE_IMAGE_DIGESTS", "NGINX_IMAGE", "EXPORTER_IMAGE", "RELEASE_KEY",
+		"CLUSTER", "IMAGE_REGISTRY", "PLATFORMS", "CONTAINER_TOOL", "USE_IMAGE_DIGESTS", "NGINX_IMAGE", "EXPORTER_IMAGE", "CATALOG_BASE",
 	} {
 		t.Setenv(name, "")
 	}

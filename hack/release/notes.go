@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"regexp"
 	"strings"
@@ -14,7 +16,30 @@ func (p *project) noteFiles(string) (map[string][]byte, error) {
 		return nil, fmt.Errorf("failed to read the changelog: %w", err)
 	}
 	notes, err := releaseNotes(string(text), p.version)
-	return map[string][]byte{"release-notes.md": []byte(notes)}, err
+	if err != nil {
+		return nil, err
+	}
+	statement, err := signatureStatement(p.version)
+	return map[string][]byte{"release-notes.md": []byte(notes + statement)}, err
+}
+
+// publicKey is the file of the key that verifies the signatures of releases. If the repository has
+// it, the signing job of the release workflow signs SHA256SUMS.
+const publicKey = "cosign.pub"
+
+// signatureStatement says whether a release is signed.
+func signatureStatement(version string) (string, error) {
+	tree := sourceURL + "/blob/v" + version + "/"
+	verify := "[Verify a download](" + tree + "docs/guide/operations.md#verify-a-download).\n"
+	switch _, err := os.Stat(publicKey); {
+	case err == nil:
+		return "\n**This release is signed**: `" + sumsFile + ".sig` is the signature of `" + sumsFile + "` with [the key of the project](" +
+			tree + publicKey + "). " + verify, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return "\n**This release is not signed.** `" + sumsFile + "` has the checksums of its files. " + verify, nil
+	default:
+		return "", fmt.Errorf("failed to look for the public key: %w", err)
+	}
 }
 
 // relativeLink matches the destination of a Markdown link to a file of the repository.

@@ -2,11 +2,13 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"path"
 	"path/filepath"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/version"
+	"sigs.k8s.io/yaml"
 )
 
 const (
@@ -14,16 +16,50 @@ const (
 	submissionArchive = "community-operators.tar.gz"
 )
 
-// submissionFiles packs what a pull request to community-operators adds: ci.yaml, and the bundle with
-// the images of this project by digest and the range of OpenShift versions. The bundle has no
-// replaces, so it can be the first one there.
+// submissionFiles packs what a pull request to each repository of community-operators adds, below the
+// name of the repository: ci.yaml, the template of its catalogs, the bundle, and release-config.yaml.
 func (p *project) submissionFiles(operator string) (map[string][]byte, error) {
-	root, source := "operators/"+operatorName, filepath.Join(p.delivery, "bundle")
-	ci, err := readPacked(ciConfig, root+"/ci.yaml", 0o644)
+	bundle, err := p.submittedBundle(operator)
 	if err != nil {
 		return nil, err
 	}
-	bundle, err := readTree(source, root+"/"+p.version)
+	repositories, err := readCommunity()
+	if err != nil {
+		return nil, err
+	}
+	ours, err := readTemplate()
+	if err != nil {
+		return nil, err
+	}
+	ci := map[string]any{}
+	text, err := os.ReadFile(ciConfig)
+	if err == nil {
+		err = yaml.UnmarshalStrict(text, &ci)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("failed to read %s: %w", ciConfig, err)
+	}
+	var files []packed
+	for _, repository := range repositories {
+		root := path.Join(repository.Name, "operators", operatorName)
+		made, err := p.communityFiles(repository, root, ours, ci)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, made...)
+		for _, file := range bundle {
+			files = append(files, packed{path.Join(root, p.version, file.name), file.mode, file.content})
+		}
+	}
+	archive, err := tarball(files)
+	return map[string][]byte{submissionArchive: archive}, err
+}
+
+// submittedBundle returns the bundle with the images of this project by digest, and with the range of
+// OpenShift versions. It has no replaces: the graph is in the template of the catalogs.
+func (p *project) submittedBundle(operator string) ([]packed, error) {
+	source := filepath.Join(p.delivery, "bundle")
+	bundle, err := readTree(source, "")
 	if err != nil {
 		return nil, err
 	}
@@ -55,8 +91,7 @@ func (p *project) submissionFiles(operator string) (map[string][]byte, error) {
 		}
 		file.content = []byte(text)
 	}
-	archive, err := tarball(append([]packed{ci}, bundle...))
-	return map[string][]byte{submissionArchive: archive}, err
+	return bundle, nil
 }
 
 // openShiftVersions returns the range of OpenShift versions that a bundle supports. OpenShift 4.N

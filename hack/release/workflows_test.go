@@ -17,7 +17,12 @@ type workflow struct {
 	Permissions map[string]string
 	Jobs        map[string]struct {
 		Permissions map[string]string
-		Steps       []struct{ Uses, Run string }
+		Environment string
+		Env         map[string]string
+		Steps       []struct {
+			ID, Uses, Run string
+			Env           map[string]string
+		}
 	}
 }
 
@@ -26,6 +31,15 @@ var (
 	makeCall   = regexp.MustCompile(`\bmake ([a-z][a-z0-9-]*)`)
 	pinned     = regexp.MustCompile(`^[\w.-]+/[\w./-]+@[0-9a-f]{40}$`)
 )
+
+// wantPermissions are the permissions of jobs. The others have those of their workflow, which can only
+// read.
+var wantPermissions = map[string]map[string]string{
+	"publish.yaml catalog":   {"contents": "read", "packages": "write"},
+	"release.yaml release":   {"contents": "write", "packages": "write"},
+	"release.yaml sign":      {},
+	"release.yaml signature": {"contents": "write"},
+}
 
 // TestWorkflows checks that workflows run the make targets that contributors run, that only the
 // release runs release-check, that they can write only where they publish, and that actions are
@@ -43,7 +57,10 @@ func TestWorkflows(t *testing.T) {
 	if count := strings.Count(string(text), "release-check"); count != 2 { // the target and its recipe
 		t.Errorf("the Makefile has release-check %d times: it must not be part of another target", count)
 	}
-	want := map[string][]string{"check.yaml": {"check"}, "nightly.yaml": {"nightly", "weekly"}, "release.yaml": {"release-check", "release"}}
+	want := map[string][]string{
+		"check.yaml": {"check"}, "nightly.yaml": {"nightly", "weekly"},
+		"publish.yaml": {"catalog-latest"}, "release.yaml": {"release-check", "release"},
+	}
 	files, err := filepath.Glob(".github/workflows/*")
 	if err != nil || len(files) != len(want) {
 		t.Fatalf("got the workflows %q (%v)", files, err)
@@ -59,8 +76,8 @@ func TestWorkflows(t *testing.T) {
 		var called []string
 		for _, name := range slices.Sorted(maps.Keys(parsed.Jobs)) {
 			job := parsed.Jobs[name]
-			if len(job.Permissions) > 0 && filepath.Base(file) != "release.yaml" {
-				t.Errorf("%s: job %s has the permissions %v", file, name, job.Permissions)
+			if want, got := wantPermissions[filepath.Base(file)+" "+name], job.Permissions; !maps.Equal(want, got) || (want == nil) != (got == nil) {
+				t.Errorf("%s: job %s has the permissions %v, want %v", file, name, got, want)
 			}
 			for _, step := range job.Steps {
 				if step.Uses != "" && !pinned.MatchString(step.Uses) { // a tag can be moved

@@ -24,7 +24,8 @@ func TestMirror(t *testing.T) {
 	// The options of the make process that runs this test must not apply to this one.
 	_, err := command(t.Context(), "env", "--unset=MAKEFLAGS", "make", "--directory="+suite.repository, "images", "CLUSTER=external",
 		"IMAGE_REGISTRY="+mirror, "USE_IMAGE_DIGESTS=true", "NGINX_IMAGE="+registry+"/"+otherImage,
-		"EXPORTER_IMAGE="+registry+"/"+harness.ExporterImage, "CONTAINER_TOOL=buildah", "PLATFORMS=linux/"+runtime.GOARCH)
+		"EXPORTER_IMAGE="+registry+"/"+harness.ExporterImage, "CATALOG_BASE="+registry+"/quay.io/operator-framework/opm:latest",
+		"CONTAINER_TOOL=buildah", "PLATFORMS=linux/"+runtime.GOARCH)
 	must(t, err)
 
 	namespace := startIn(t, restricted)

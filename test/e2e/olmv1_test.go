@@ -1,7 +1,7 @@
 package e2e
 
 // OLM v1, on a cluster without OLM v0: the part olm-v1, which is only this file. The operator is
-// installed as config/olm-v1 describes. The test covers installation, certificate replacement,
+// installed as config/olm-v1-before-1.11 describes. The test covers installation, certificate replacement,
 // upgrade, uninstallation, and migration from OLM v0. It uses the same clients as the upgrades
 // through OLM v0.
 
@@ -65,7 +65,7 @@ func testLifeUnderOLMv1(t *testing.T) {
 	testConversionComesBack(t)
 	refusesByAdmission(t, fleet.namespace)
 	fleet.step(t, "from "+current.version+" to "+suite.next.version+", OLM v1", current, func(func()) {
-		extend(t, operator, suite.next)
+		extendByPoll(t, operator, suite.current, suite.next)
 		sets := &appsv1.ReplicaSetList{}
 		must(t, suite.admin.List(t.Context(), sets, client.InNamespace(operator)))
 		if len(sets.Items) != 2 {
@@ -79,19 +79,20 @@ func testLifeUnderOLMv1(t *testing.T) {
 	fleet.useNewFields(t)
 }
 
-// applyExtension applies config/olm-v1 with the catalog of a release, pinned to that release.
+// applyExtension applies config/olm-v1-before-1.11, because the cluster has operator-controller 1.5.1,
+// with the catalog of a release, pinned to that release.
 func applyExtension(t *testing.T, operator string, r release) {
 	t.Helper()
-	manifests := kubectl(t, "kustomize", filepath.Join(suite.repository, "config", "olm-v1"))
+	manifests := kubectl(t, "kustomize", filepath.Join(suite.repository, "config", "olm-v1-before-1.11"))
 	replaced := strings.NewReplacer(
 		"nginx-operator-system", operator,
-		"ghcr.io/example/nginx-operator-catalog:v"+suite.version, r.catalogImage,
+		catalogOfRelease+"latest", r.catalogImage,
 		"'>=0.5.0'", "'"+r.version+"'",
 		"\n  source:\n    catalog:", withoutSafety+"\n  source:\n    catalog:",
 	).Replace(manifests)
 	for _, want := range []string{r.catalogImage, "'" + r.version + "'", withoutSafety} {
 		if !strings.Contains(replaced, want) {
-			t.Fatalf("config/olm-v1 does not name what the test replaces by %s:\n%s", want, manifests)
+			t.Fatalf("config/olm-v1-before-1.11 does not name what the test replaces by %s:\n%s", want, manifests)
 		}
 	}
 	applyText(t, replaced)
@@ -101,6 +102,12 @@ func applyExtension(t *testing.T, operator string, r release) {
 func extend(t *testing.T, operator string, r release) {
 	t.Helper()
 	applyExtension(t, operator, r)
+	waitForExtension(t, operator, r)
+}
+
+// waitForExtension waits until OLM v1 has installed a release.
+func waitForExtension(t *testing.T, operator string, r release) {
+	t.Helper()
 	took := waitFor(t, operator, "release "+r.version, installPatience, func(ctx context.Context) error {
 		is, said, err := readExtension(ctx)
 		if err != nil || is != r.version {
@@ -115,6 +122,32 @@ func extend(t *testing.T, operator string, r release) {
 		return errors.Join(err, operatorRolledOut(ctx, operator))
 	})
 	t.Logf("FIGURE release %s is installed after %s, OLM v1", r.version, seconds(took))
+}
+
+// extendByPoll makes OLM v1 upgrade to a release because the tag of the catalog moves. The interval
+// is the shortest that a ClusterCatalog accepts.
+func extendByPoll(t *testing.T, operator string, from, to release) {
+	t.Helper()
+	image := movePolledTag(t, from)
+	kubectl(t, "patch", "clustercatalog", packageName, "--type=merge", "-p",
+		`{"spec":{"source":{"image":{"ref":"`+image+`","pollIntervalMinutes":1}}}}`)
+	// Otherwise catalogd could read the tag because of this change, after it has moved.
+	waitFor(t, operator, "catalogd to read the tag", patience, func(ctx context.Context) error {
+		catalog := objectOf(olmV1API, "ClusterCatalog", packageName)
+		if err := suite.admin.Get(ctx, client.ObjectKeyFromObject(catalog), catalog); err != nil {
+			return err
+		}
+		conditions, _, _ := unstructured.NestedSlice(catalog.Object, "status", "conditions")
+		for _, condition := range conditions {
+			if observed, _, _ := unstructured.NestedInt64(condition.(map[string]any), "observedGeneration"); observed == catalog.GetGeneration() {
+				return nil
+			}
+		}
+		return fmt.Errorf("generation %d is not in the conditions %v", catalog.GetGeneration(), conditions)
+	})
+	kubectl(t, "patch", "clusterextension", packageName, "--type=merge", "-p", `{"spec":{"source":{"catalog":{"version":"`+to.version+`"}}}}`)
+	movePolledTag(t, to)
+	waitForExtension(t, operator, to)
 }
 
 // readExtension returns the release that OLM v1 has installed, or "" if there is none, and the

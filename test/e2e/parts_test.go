@@ -26,7 +26,7 @@ var parts = map[string][]string{
 	"upgrades": {
 		"TestBundleUpgrade", "TestDefault", "TestHelmVersions", "TestUpgradeAutomatically", "TestUpgradeFromSkipped", "TestUpgradeGraph",
 	},
-	"subscription":   {"TestLongSubscription", "TestMirror", "TestWatchNamespaces"},
+	"subscription":   {"TestLongSubscription", "TestMirror", "TestPolledCatalog", "TestWatchNamespaces"},
 	"journeys":       {"TestCompleteRelease", "TestContributeJourney", "TestJourneys"},
 	"olm-v1":         {"TestOLMv1"},
 	"oldest-cluster": {"TestSubscription"},

@@ -99,6 +99,9 @@ func olmImages(l layout.Layout) ([]recipe, error) {
 		"olm", "catalog", "package-server", "copy-content", "cpb")}, nil
 }
 
+// baseTags are the tags of opm in catalog.Dockerfile: of the releases up to 0.7.0, and of this one.
+var baseTags = []string{"v1.65.0", "v1.73.0"}
+
 // catalogImages returns the recipe of the base image of catalogs. `operator-sdk run bundle` uses its
 // latest tag as the default index image. OLM finds the catalog by the label.
 func catalogImages(l layout.Layout) ([]recipe, error) {
@@ -106,8 +109,14 @@ func catalogImages(l layout.Layout) ([]recipe, error) {
 	if err != nil {
 		return nil, err
 	}
+	var names []string
+	for _, tag := range append([]string{version, "latest"}, baseTags...) {
+		if name := OPM + ":" + tag; !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
 	return []recipe{toolImage(l,
-		[]string{OPM + ":" + version, OPM + ":latest"},
+		names,
 		v1.Config{
 			Entrypoint: []string{"/bin/opm"},
 			Cmd:        []string{"serve", "/configs"},
