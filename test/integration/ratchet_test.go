@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
@@ -21,19 +22,22 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// acceptedBefore is a spec that 0.5.0 accepted, with a value for each rule that 0.5.1 adds, and a
-// volume without a source. The log level and the volume were set through the annotation of v1alpha1.
+// acceptedBefore is a spec that 0.5.0 accepted, with a value for each rule that 0.5.1 adds. The log
+// level was set through the annotation of v1alpha1.
 const acceptedBefore = `{
 	replicas: 1,
 	nginx: {errorLogLevel: "notice; load_module /x.so; env A"},
 	monitoring: {podMonitor: {interval: 1s}},
 	expose: {ingress: {hosts: [{host: a.example.com, paths: ["/a;b", /c]}]}},
-	volumes: [{name: old}],
 	patches: [
 	  {target: {kind: NetworkPolicy}, patch: "{spec: {policyTypes: [Ingress, Egress], egress: [{ports: [{port: 53, protocol: UDP}]}]}}"},
 	  {target: {kind: Deployment}, patch: "{spec: {template: {spec: {automountServiceAccountToken: true}}}}"}
 	]
 }`
+
+// withoutSource is a spec that releases before 0.5.1 accepted through the annotation of v1alpha1. The
+// API server turns its volume into an emptyDir.
+const withoutSource = `{"replicas":1,"volumes":[{"name":"old"}]}`
 
 // refusedFields are the fields of acceptedBefore that 0.5.1 rejects in a new write, each with a
 // word of its remedy.
@@ -41,7 +45,6 @@ var refusedFields = map[string]string{
 	"spec.nginx.errorLogLevel":                   "supported values",
 	"spec.monitoring.podMonitor.interval":        "at least 5s",
 	"spec.expose.ingress.hosts[0].paths[0]":      "percent-encoded",
-	"spec.volumes[0]":                            "add one of configMap",
 	"cannot change spec.egress":                  "create a NetworkPolicy of your own",
 	"cannot change spec.policyTypes":             "create a NetworkPolicy of your own",
 	"template.spec.automountServiceAccountToken": "declare the token in spec.volumes",
@@ -66,13 +69,18 @@ func TestStoredValuesThatNewRulesRefuse(t *testing.T) {
 	object := newInstance(namespace, "web")
 	object.Spec.Replicas, object.Spec.Monitoring = ptr.To[int32](1), &v1alpha2.Monitoring{PodMonitor: &v1alpha2.PodMonitor{}}
 	create(t, object)
-	create(t, newInstance(namespace, "new"))
+	for _, name := range []string{"new", "volume"} {
+		create(t, newInstance(namespace, name))
+		waitForChildren(t, namespace, name)
+	}
 	waitForChildren(t, namespace, "web")
-	waitForChildren(t, namespace, "new")
 	stored := string(must1(yaml.YAMLToJSON([]byte(acceptedBefore)))(t))
 
 	revisionOf(t, namespace, "web")
+	revisionOf(t, namespace, "volume")
 	suite.operator.Stop()
+	storeRecord(t, namespace, "volume", withoutSource)
+	storeSpec(t, namespace, "volume", withoutSource)
 	storeRecord(t, namespace, "web", stored)
 	storeSpec(t, namespace, "web", stored)
 	storeSpec(t, namespace, "new", stored) // a tenant writes while admission is unavailable
@@ -102,10 +110,11 @@ func TestStoredValuesThatNewRulesRefuse(t *testing.T) {
 			t.Errorf("it was applied: %+v", got.policy.Spec)
 		}
 	})
+	t.Run("a volume without a source", func(t *testing.T) { servesVolumeWithoutSource(t, namespace) })
 	t.Run("refused in a new write", func(t *testing.T) { refusesNew(t, namespace, stored) })
 	t.Run("corrected", func(t *testing.T) {
 		update(t, newInstance(namespace, "web"), func(o *v1alpha2.NginxOperator) {
-			o.Spec.Patches, o.Spec.Nginx, o.Spec.Expose, o.Spec.Monitoring, o.Spec.Volumes = nil, nil, nil, nil, nil
+			o.Spec.Patches, o.Spec.Nginx, o.Spec.Expose, o.Spec.Monitoring = nil, nil, nil, nil
 		})
 		waitForStatus(t, namespace, "web", func(object *v1alpha2.NginxOperator) error {
 			if slices.ContainsFunc(object.Status.Conditions, func(c metav1.Condition) bool { return c.Type == v1alpha2.ConditionOutdated }) {
@@ -117,6 +126,34 @@ func TestStoredValuesThatNewRulesRefuse(t *testing.T) {
 			return nil
 		})
 	})
+}
+
+// servesVolumeWithoutSource verifies that the object "volume" keeps its volume, and that the status
+// names it. The object stays editable, but gets no other such volume.
+func servesVolumeWithoutSource(t *testing.T, namespace string) {
+	found := waitForCondition(t, namespace, "volume", v1alpha2.ConditionOutdated, metav1.ConditionTrue, v1alpha2.ReasonValueRefused)
+	if !strings.Contains(found.Message, "spec.volumes[0]: Required value: a volume requires a source") {
+		t.Error(found.Message)
+	}
+	update(t, newInstance(namespace, "volume"), func(o *v1alpha2.NginxOperator) { o.Spec.ForceRedeploy = "now" })
+	waitFor(t, func() error {
+		got, err := childrenOf(t.Context(), namespace, "volume")
+		if err != nil {
+			return err
+		}
+		volumes := got.deployment.Spec.Template.Spec.Volumes
+		isEmpty := slices.ContainsFunc(volumes, func(v corev1.Volume) bool { return v.Name == "old" && v.EmptyDir != nil })
+		if !isEmpty || got.deployment.Spec.Template.Annotations[wellknown.AnnotationForceRedeploy] != "now" {
+			return fmt.Errorf("Pods %+v", got.deployment.Spec.Template)
+		}
+		return nil
+	})
+	object := readV1alpha2(t, namespace, "volume")
+	object.Spec.Volumes = append(object.Spec.Volumes, v1alpha2.Volume{Name: "new"})
+	err := suite.admin.Update(t.Context(), object, client.DryRunAll)
+	if err == nil || !strings.Contains(err.Error(), "spec.volumes[1]: Required value: a volume requires a source") {
+		t.Errorf("another volume without a source: %v", err)
+	}
 }
 
 // servesRefused returns an error unless the children match acceptedBefore.
@@ -180,9 +217,6 @@ func refusesNew(t *testing.T, namespace, stored string) {
 		"rule": {func(s *v1alpha2.NginxOperatorSpec) {
 			s.Patches = append(s.Patches, patchOf("NetworkPolicy", "[{op: add, path: /spec/ingress/-, value: {}}]"))
 		}, "spec.patches[3].patch: Invalid value: NetworkPolicy: a patch cannot change spec.ingress: set spec.networkPolicy"},
-		"volume": {func(s *v1alpha2.NginxOperatorSpec) {
-			s.Volumes = append(s.Volumes, v1alpha2.Volume{Name: "new"})
-		}, "spec.volumes[1]: Required value: a volume requires a source"},
 		"wider egress": {func(s *v1alpha2.NginxOperatorSpec) {
 			s.Patches = append(s.Patches, patchOf("NetworkPolicy", "[{op: replace, path: /spec/egress, value: [{}]}]"))
 		}, "a patch cannot change spec.egress"},
