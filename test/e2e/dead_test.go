@@ -88,6 +88,13 @@ func testDeadOperator(t *testing.T, operator string) {
 		strings.NewReplacer("-n operators", "-n "+operator))
 	t.Logf("the documented commands: %s", out)
 	must(t, err)
+	waitFor(t, operator, "the InstallPlans to be deleted with the Subscription", patience, func(ctx context.Context) error {
+		plans, err := installPlans(ctx, operator)
+		if err == nil && len(plans) > 0 {
+			err = fmt.Errorf("%d are left", len(plans))
+		}
+		return err
+	})
 	logOLM(t, operator, "the documented commands have run")
 	applyText(t, strings.ReplaceAll(harness.SubscriptionManifest, "NAMESPACE", operator))
 	arrive(t, operator, "Automatic", suite.version)
