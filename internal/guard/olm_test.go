@@ -41,9 +41,12 @@ func newSecret(t *testing.T, caKey string) *corev1.Secret {
 	}
 }
 
-func newCSV(name string) client.Object {
+// csvName is the name of newCSV, the ClusterServiceVersion of the release under test.
+const csvName = "nginx-operator.v0.2.0"
+
+func newCSV() client.Object {
 	csv := &metav1.PartialObjectMetadata{TypeMeta: csvKind}
-	csv.Namespace, csv.Name, csv.UID = "system", name, "2"
+	csv.Namespace, csv.Name, csv.UID = "system", csvName, "2"
 	return csv
 }
 
@@ -51,9 +54,8 @@ func newCSV(name string) client.Object {
 // of the Secret before it is ready, once, next to the previous one. It does not change the
 // certificate and the webhook configurations.
 func TestUnderOLM(t *testing.T) {
-	const name = "nginx-operator.v0.2.0"
-	c := newCluster(t, newCSV(name))
-	g := c.replica(name)
+	c := newCluster(t, newCSV())
+	g := c.replica(csvName)
 	if _, err := g.reconcile(t.Context()); err == nil || !strings.Contains(err.Error(), "waiting for OLM") {
 		t.Errorf("want that it waits, got %v", err)
 	}
@@ -63,7 +65,7 @@ func TestUnderOLM(t *testing.T) {
 		c.reconcile(g)
 		c.must(g.Ready())
 		want := slices.Concat(newOLMSecret(t).OwnerReferences, []metav1.OwnerReference{{
-			APIVersion: csvKind.APIVersion, Kind: csvKind.Kind, Name: name, UID: "2",
+			APIVersion: csvKind.APIVersion, Kind: csvKind.Kind, Name: csvName, UID: "2",
 			BlockOwnerDeletion: ptr.To(false), Controller: ptr.To(false),
 		}})
 		if diff := cmp.Diff(want, c.secret().OwnerReferences); diff != "" {
@@ -91,11 +93,10 @@ func TestUnderOLM(t *testing.T) {
 // Deployment is available. So the replicas have to become ready without that write. It is meant to have
 // the CA of the Secret. At that commit, it has none.
 func TestUnderOLMThatDefersTheConversion(t *testing.T) {
-	const name = "nginx-operator.v0.2.0"
 	for title, hasCA := range map[string]bool{"the CA of the Secret": true, "no CA": false} {
 		t.Run(title, func(t *testing.T) {
 			secret := newOLMSecret(t)
-			c := newCluster(t, secret, newCSV(name))
+			c := newCluster(t, secret, newCSV())
 			write := func(conversion *apiextensionsv1.CustomResourceConversion, admitted *Guard) {
 				t.Helper()
 				crd := c.crd()
@@ -113,7 +114,7 @@ func TestUnderOLMThatDefersTheConversion(t *testing.T) {
 
 			// The CRD of the InstallPlan has another Service. The CA is of an earlier certificate.
 			write(conversionTo(serviceConfig("other"), newCA(t, certificates.Lifetime)), nil)
-			g := c.replica(name)
+			g := c.replica(csvName)
 			c.reconcile(g)
 			c.must(g.Ready())
 			c.converts(g)
@@ -158,7 +159,7 @@ func (c *cluster) converts(g *Guard) {
 // Its Secret could be deleted with the previous release at any time.
 func TestUnderOLMWithoutCSV(t *testing.T) {
 	c := newCluster(t, newOLMSecret(t))
-	g := c.replica("nginx-operator.v0.2.0")
+	g := c.replica(csvName)
 	if _, err := g.reconcile(t.Context()); !apierrors.IsNotFound(err) || g.Ready() == nil {
 		t.Errorf("want that it is not found, got %v", err)
 	}
@@ -173,9 +174,9 @@ func TestSecretIsGone(t *testing.T) {
 		"without anything at all": func(c *cluster) { c.spoil("tls.key", "tls.crt", olmCAKey) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := newCluster(t, newOLMSecret(t), newCSV("nginx-operator.v0.2.0"))
+			c := newCluster(t, newOLMSecret(t), newCSV())
 			c.t = t
-			g := c.replica("nginx-operator.v0.2.0")
+			g := c.replica(csvName)
 			c.reconcile(g)
 			before, err := g.GetCertificate(nil)
 			c.must(err)
