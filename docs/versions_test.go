@@ -18,10 +18,12 @@ var together = []string{
 
 // apart are modules of hack/tools that require other versions, or only of one module, with reasons.
 var apart = map[string]string{
-	"cert-manager":      "1.11 is the last line of cert-manager that is one module, and needs Kubernetes 0.26",
-	"hugo":              "the newest Hugo that Go 1.26 builds",
-	"kubernetes-oldest": "the oldest supported Kubernetes",
-	"lint":              "golangci-lint pins the analyzers, which fail with other versions",
+	"cainjector gomodules.xyz/jsonpatch/v2": "cert-manager 1.21 requires 2.5",
+	"cainjector sigs.k8s.io/gateway-api":    "cert-manager 1.21 requires 1.6",
+	"cert-manager":                          "1.11 is the last line of cert-manager that is one module, and needs Kubernetes 0.26",
+	"hugo":                                  "the newest Hugo that Go 1.26 builds",
+	"kubernetes-oldest":                     "the oldest supported Kubernetes",
+	"lint":                                  "golangci-lint pins the analyzers, which fail with other versions",
 	"olm github.com/containerd/containerd/api":       "containerd 1.7, which opm uses, does not implement 1.12",
 	"olm gomodules.xyz/jsonpatch/v2":                 "2.5 would change the patches of the operator's webhook",
 	"olm-v1":                                         "operator-controller 1.5.1 needs Kubernetes 0.33",

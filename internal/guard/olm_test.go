@@ -41,9 +41,12 @@ func newSecret(t *testing.T, caKey string) *corev1.Secret {
 	}
 }
 
-func newCSV(name string) client.Object {
+// csvName is the name of newCSV, the ClusterServiceVersion of the release under test.
+const csvName = "nginx-operator.v0.2.0"
+
+func newCSV() client.Object {
 	csv := &metav1.PartialObjectMetadata{TypeMeta: csvKind}
-	csv.Namespace, csv.Name, csv.UID = "system", name, "2"
+	csv.Namespace, csv.Name, csv.UID = "system", csvName, "2"
 	return csv
 }
 
@@ -51,9 +54,8 @@ func newCSV(name string) client.Object {
 // of the Secret before it is ready, once, next to the previous one. It does not change the
 // certificate and the webhook configurations.
 func TestUnderOLM(t *testing.T) {
-	const name = "nginx-operator.v0.2.0"
-	c := newCluster(t, newCSV(name))
-	g := c.replica(name)
+	c := newCluster(t, newCSV())
+	g := c.replica(csvName)
 	if _, err := g.reconcile(t.Context()); err == nil || !strings.Contains(err.Error(), "waiting for OLM") {
 		t.Errorf("want that it waits, got %v", err)
 	}
@@ -63,7 +65,7 @@ func TestUnderOLM(t *testing.T) {
 		c.reconcile(g)
 		c.must(g.Ready())
 		want := slices.Concat(newOLMSecret(t).OwnerReferences, []metav1.OwnerReference{{
-			APIVersion: csvKind.APIVersion, Kind: csvKind.Kind, Name: name, UID: "2",
+			APIVersion: csvKind.APIVersion, Kind: csvKind.Kind, Name: csvName, UID: "2",
 			BlockOwnerDeletion: ptr.To(false), Controller: ptr.To(false),
 		}})
 		if diff := cmp.Diff(want, c.secret().OwnerReferences); diff != "" {
@@ -85,11 +87,79 @@ func TestUnderOLM(t *testing.T) {
 	owned()
 }
 
+// TestUnderOLMThatDefersTheConversion verifies the guard under a proposed change of OLM v0
+// (operator-lifecycle-manager #3892, commit 759758e8c0414809b79c96a269eb18401f457571). This OLM does
+// not write spec.conversion when it installs a release, but at each check of a release whose
+// Deployment is available. So the replicas have to become ready without that write. It is meant to have
+// the CA of the Secret. At that commit, it has none.
+func TestUnderOLMThatDefersTheConversion(t *testing.T) {
+	for title, hasCA := range map[string]bool{"the CA of the Secret": true, "no CA": false} {
+		t.Run(title, func(t *testing.T) {
+			secret := newOLMSecret(t)
+			c := newCluster(t, secret, newCSV())
+			write := func(conversion *apiextensionsv1.CustomResourceConversion, admitted *Guard) {
+				t.Helper()
+				crd := c.crd()
+				crd.Spec.Conversion = conversion
+				if admitted != nil {
+					crd = c.admitted(admitted, crd)
+				}
+				c.must(c.client.Update(t.Context(), crd))
+			}
+			var ca []byte
+			if hasCA {
+				ca = secret.Data[olmCAKey]
+			}
+			deferred := conversionTo(serviceConfig("webhooks"), ca)
+
+			// The CRD of the InstallPlan has another Service. The CA is of an earlier certificate.
+			write(conversionTo(serviceConfig("other"), newCA(t, certificates.Lifetime)), nil)
+			g := c.replica(csvName)
+			c.reconcile(g)
+			c.must(g.Ready())
+			c.converts(g)
+
+			before := c.writes
+			for checks := 1; checks <= 2; checks++ {
+				write(deferred, g)
+				c.converts(g)
+				c.reconcile(g)
+				if guard := c.writes - before - checks; guard != 0 {
+					t.Errorf("%d writes of the guard after %d writes of OLM", guard, checks)
+				}
+			}
+
+			// If the API server does not call the admission, the guard restores a missing CA.
+			write(deferred, nil)
+			c.reconcile(g)
+			c.converts(g)
+			want := map[string]int{RestoredOwner: 1, RestoredConversion: 1}
+			if !hasCA {
+				want[RestoredConversion]++
+			}
+			if diff := cmp.Diff(want, c.restores); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// converts requires that the API server can call a replica for the conversion.
+func (c *cluster) converts(g *Guard) {
+	c.t.Helper()
+	config := c.crd().Spec.Conversion.Webhook.ClientConfig
+	certificate, err := g.GetCertificate(nil)
+	c.must(err)
+	if err := verify(certificate.Leaf, config.CABundle); err != nil || config.Service.Name != "webhooks" {
+		c.t.Errorf("the conversion calls %+v: %v", config.Service, err)
+	}
+}
+
 // TestUnderOLMWithoutCSV verifies that a replica without its ClusterServiceVersion is not ready.
 // Its Secret could be deleted with the previous release at any time.
 func TestUnderOLMWithoutCSV(t *testing.T) {
 	c := newCluster(t, newOLMSecret(t))
-	g := c.replica("nginx-operator.v0.2.0")
+	g := c.replica(csvName)
 	if _, err := g.reconcile(t.Context()); !apierrors.IsNotFound(err) || g.Ready() == nil {
 		t.Errorf("want that it is not found, got %v", err)
 	}
@@ -104,9 +174,9 @@ func TestSecretIsGone(t *testing.T) {
 		"without anything at all": func(c *cluster) { c.spoil("tls.key", "tls.crt", olmCAKey) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := newCluster(t, newOLMSecret(t), newCSV("nginx-operator.v0.2.0"))
+			c := newCluster(t, newOLMSecret(t), newCSV())
 			c.t = t
-			g := c.replica("nginx-operator.v0.2.0")
+			g := c.replica(csvName)
 			c.reconcile(g)
 			before, err := g.GetCertificate(nil)
 			c.must(err)
@@ -175,12 +245,7 @@ func TestUnderOLMv1(t *testing.T) {
 				crd.Spec.Conversion = broken
 				c.must(c.client.Update(t.Context(), crd))
 				c.reconcile(g)
-				config := c.crd().Spec.Conversion.Webhook.ClientConfig
-				certificate, err := g.GetCertificate(nil)
-				c.must(err)
-				if err := verify(certificate.Leaf, config.CABundle); err != nil || config.Service.Name != "webhooks" {
-					t.Errorf("after %+v: %+v, %v", broken, config, err)
-				}
+				c.converts(g)
 			}
 			if c.writes != writes+6 {
 				t.Errorf("%d writes, want one for each that was broken", c.writes-writes-3)

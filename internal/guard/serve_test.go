@@ -18,13 +18,12 @@ import (
 // configuration trusts only that one, and not before. cert-manager and OLM v0 replace the CA there
 // without keeping the previous one.
 func TestAdmissionMovesOn(t *testing.T) {
-	const csv = "nginx-operator.v0.2.0"
 	for name, installed := range map[string]struct {
 		olm        bool
 		csv, caKey string
 	}{
 		"without OLM": {caKey: certificates.CAKey},
-		"OLM v0":      {olm: true, csv: csv, caKey: olmCAKey},
+		"OLM v0":      {olm: true, csv: csvName, caKey: olmCAKey},
 		"OLM v1":      {olm: true, caKey: certificates.CAKey},
 	} {
 		for kind, configuration := range map[string]client.Object{
@@ -33,7 +32,7 @@ func TestAdmissionMovesOn(t *testing.T) {
 		} {
 			t.Run(name+"/"+kind, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					c := newCluster(t, newSecret(t, installed.caKey), newCSV(csv))
+					c := newCluster(t, newSecret(t, installed.caKey), newCSV())
 					g := c.replica(installed.csv)
 					g.options.OLM = installed.olm
 					c.inject(configuration, c.secret().Data[installed.caKey])

@@ -1,8 +1,9 @@
 package e2e
 
-// OLM v1, on a cluster without OLM v0: the part olm-v1, which is only this file. The operator is
-// installed as config/olm-v1-before-1.11 describes. The test covers installation, certificate replacement,
-// upgrade, uninstallation, and migration from OLM v0. It uses the same clients as the upgrades
+// OLM v1, on a cluster without OLM v0: the part olm-v1, which is this file and
+// olmv1upgrades_test.go. The operator is installed as config/olm-v1-before-1.11 describes, because the
+// cluster has operator-controller 1.5.1. The test covers installation, certificate replacement,
+// upgrades, uninstallation, and migration from OLM v0. It uses the same clients as the upgrades
 // through OLM v0.
 
 import (
@@ -26,16 +27,10 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-const (
-	olmV1API = "olm.operatorframework.io/v1"
-	// withoutSafety disables OLM v1's check of CRD changes, as docs/guide/olm-v1.md describes for
-	// cert-manager before 1.13. The local cluster has such a version. It drops reason and fieldPath
-	// of validation rules when it writes its CA, and OLM v1 does not recognize the change that
-	// restores them.
-	withoutSafety = "\n  install:\n    preflight:\n      crdUpgradeSafety:\n        enforcement: None"
-)
+const olmV1API = "olm.operatorframework.io/v1"
 
 func TestOLMv1(t *testing.T) {
+	t.Run("upgrades", testUpgradesUnderOLMv1)
 	t.Run("life", testLifeUnderOLMv1)
 	t.Run("install with cert-manager", func(t *testing.T) {
 		serveRelease(t)
@@ -45,13 +40,7 @@ func TestOLMv1(t *testing.T) {
 
 func testLifeUnderOLMv1(t *testing.T) {
 	operator := startIn(t, restricted)
-	// OLM needs the ServiceAccount in this namespace to uninstall, so this runs before the
-	// namespace is deleted.
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
-		defer cancel()
-		must(t, removeExtension(ctx))
-	})
+	removeExtensionAtEnd(t)
 
 	current := suite.current
 	extend(t, operator, current)
@@ -79,18 +68,16 @@ func testLifeUnderOLMv1(t *testing.T) {
 	fleet.useNewFields(t)
 }
 
-// applyExtension applies config/olm-v1-before-1.11, because the cluster has operator-controller 1.5.1,
-// with the catalog of a release, pinned to that release.
-func applyExtension(t *testing.T, operator string, r release) {
+// applyExtension applies config/olm-v1-before-1.11 with a catalog image, pinned to a release.
+func applyExtension(t *testing.T, operator, catalogImage, version string) {
 	t.Helper()
 	manifests := kubectl(t, "kustomize", filepath.Join(suite.repository, "config", "olm-v1-before-1.11"))
 	replaced := strings.NewReplacer(
 		"nginx-operator-system", operator,
-		catalogOfRelease+"latest", r.catalogImage,
-		"'>=0.5.0'", "'"+r.version+"'",
-		"\n  source:\n    catalog:", withoutSafety+"\n  source:\n    catalog:",
+		catalogOfRelease+"latest", catalogImage,
+		"'>=0.5.0'", "'"+version+"'",
 	).Replace(manifests)
-	for _, want := range []string{r.catalogImage, "'" + r.version + "'", withoutSafety} {
+	for _, want := range []string{catalogImage, "'" + version + "'"} {
 		if !strings.Contains(replaced, want) {
 			t.Fatalf("config/olm-v1-before-1.11 does not name what the test replaces by %s:\n%s", want, manifests)
 		}
@@ -101,27 +88,43 @@ func applyExtension(t *testing.T, operator string, r release) {
 // extend applies the extension of a release, and waits until that release is installed.
 func extend(t *testing.T, operator string, r release) {
 	t.Helper()
-	applyExtension(t, operator, r)
-	waitForExtension(t, operator, r)
+	applyExtension(t, operator, r.catalogImage, r.version)
+	waitForExtension(t, operator, r.version)
 }
 
-// waitForExtension waits until OLM v1 has installed a release.
-func waitForExtension(t *testing.T, operator string, r release) {
+// waitForExtension waits until OLM v1 has installed a release, and both replicas run it. OLM v1 must
+// check CRDs by default.
+func waitForExtension(t *testing.T, operator, version string) {
 	t.Helper()
-	took := waitFor(t, operator, "release "+r.version, installPatience, func(ctx context.Context) error {
-		is, said, err := readExtension(ctx)
-		if err != nil || is != r.version {
-			return errors.Join(err, fmt.Errorf("release %q is installed; %s", is, said))
-		}
-		pods, err := operatorPods(ctx, operator)
-		for i := range pods {
-			if image := pods[i].Spec.Containers[0].Image; !strings.HasSuffix(image, ":v"+r.version) {
-				err = errors.Join(err, fmt.Errorf("%s runs %s", pods[i].Name, image))
-			}
-		}
-		return errors.Join(err, operatorRolledOut(ctx, operator))
+	took := waitFor(t, operator, "release "+version, installPatience, func(ctx context.Context) error {
+		return errors.Join(extendedTo(ctx, version), replicasRun(ctx, operator, version))
 	})
-	t.Logf("FIGURE release %s is installed after %s, OLM v1", r.version, seconds(took))
+	t.Logf("FIGURE release %s is installed after %s, OLM v1", version, seconds(took))
+	extension := objectOf(olmV1API, "ClusterExtension", packageName)
+	must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(extension), extension))
+	if install, found, _ := unstructured.NestedMap(extension.Object, "spec", "install"); found {
+		t.Errorf("the ClusterExtension has spec.install: %v", install)
+	}
+}
+
+// extendedTo returns an error unless OLM v1 reports that a release is installed.
+func extendedTo(ctx context.Context, version string) error {
+	is, said, err := readExtension(ctx)
+	if err != nil || is != version {
+		return errors.Join(err, fmt.Errorf("release %q is installed; %s", is, said))
+	}
+	return nil
+}
+
+// replicasRun returns an error unless both replicas of the operator run a release and are ready.
+func replicasRun(ctx context.Context, operator, version string) error {
+	pods, err := operatorPods(ctx, operator)
+	for i := range pods {
+		if image := pods[i].Spec.Containers[0].Image; !strings.HasSuffix(image, ":v"+version) {
+			err = errors.Join(err, fmt.Errorf("%s runs %s", pods[i].Name, image))
+		}
+	}
+	return errors.Join(err, operatorRolledOut(ctx, operator))
 }
 
 // extendByPoll makes OLM v1 upgrade to a release because the tag of the catalog moves. The interval
@@ -147,7 +150,7 @@ func extendByPoll(t *testing.T, operator string, from, to release) {
 	})
 	kubectl(t, "patch", "clusterextension", packageName, "--type=merge", "-p", `{"spec":{"source":{"catalog":{"version":"`+to.version+`"}}}}`)
 	movePolledTag(t, to)
-	waitForExtension(t, operator, to)
+	waitForExtension(t, operator, to.version)
 }
 
 // readExtension returns the release that OLM v1 has installed, or "" if there is none, and the
@@ -256,7 +259,7 @@ func takeOver(t *testing.T, operator string) {
 	t.Helper()
 	kubectl(t, "label", "crd", crdName, "app.kubernetes.io/managed-by-")
 	kubectl(t, "annotate", "crd", crdName, "meta.helm.sh/release-name-", "meta.helm.sh/release-namespace-")
-	applyExtension(t, operator, suite.next)
+	applyExtension(t, operator, suite.next.catalogImage, suite.next.version)
 	waitFor(t, operator, "OLM v1 to refuse a CRD that it did not make", patience, func(ctx context.Context) error {
 		_, said, err := readExtension(ctx)
 		if err != nil || !strings.Contains(said, "cannot be managed by operator-controller") {
@@ -266,6 +269,17 @@ func takeOver(t *testing.T, operator string) {
 	})
 	kubectl(t, "label", "crd", crdName, "app.kubernetes.io/managed-by=Helm")
 	kubectl(t, "annotate", "crd", crdName, "meta.helm.sh/release-name="+packageName, "meta.helm.sh/release-namespace="+operator)
+}
+
+// removeExtensionAtEnd uninstalls the operator from OLM v1 when the test ends. OLM needs the
+// ServiceAccount in the operator's namespace to uninstall, so call it after the namespace was created.
+func removeExtensionAtEnd(t *testing.T) {
+	t.Helper()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
+		defer cancel()
+		must(t, removeExtension(ctx))
+	})
 }
 
 // removeExtension uninstalls the operator from OLM v1, and waits until that is done. It does

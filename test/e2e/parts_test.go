@@ -24,7 +24,8 @@ var parts = map[string][]string{
 	"unit": {"TestParts", "TestReleaseURLs"},
 	"gate": {"TestBundle", "TestDocumentsBesideImages", "TestHelm", "TestReadme", "TestRelease", "TestSubscription", "TestUpgrade"},
 	"upgrades": {
-		"TestBundleUpgrade", "TestDefault", "TestHelmVersions", "TestUpgradeAutomatically", "TestUpgradeFromSkipped", "TestUpgradeGraph",
+		"TestBundleUpgrade", "TestDeadOperator", "TestDefault", "TestHelmVersions", "TestUpgradeAutomatically", "TestUpgradeFromSkipped",
+		"TestUpgradeGraph",
 	},
 	"subscription":   {"TestLongSubscription", "TestMirror", "TestPolledCatalog", "TestWatchNamespaces"},
 	"journeys":       {"TestCompleteRelease", "TestContributeJourney", "TestJourneys"},

@@ -13,34 +13,24 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	gocmp "github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/cert"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/example/nginx-operator/internal/certificates"
 	"github.com/example/nginx-operator/test/harness"
 )
 
-const (
-	ownSecret = "nginx-operator-webhook-server-cert"
-	olmSecret = "nginx-operator-controller-manager-service-cert"
-)
+const ownSecret = "nginx-operator-webhook-server-cert"
 
 // crd reads the CustomResourceDefinition.
 func crd(t *testing.T) *unstructured.Unstructured {
@@ -339,77 +329,4 @@ func TestReplicasAgreeOnACertificate(t *testing.T) {
 	}
 	stops.Wait()
 	reads.finish(t)
-}
-
-// TestOwnerOfTheCertificateUnderOLM verifies that under OLM, a new release adds its
-// ClusterServiceVersion to the owners of the Secret before it is ready. The previous release's
-// owner reference stays.
-func TestOwnerOfTheCertificateUnderOLM(t *testing.T) {
-	grantOnlyWithOLM(t)
-	installCSVCRD(t)
-	before, now := newCSV(t, "nginx-operator.v0.1.0"), newCSV(t, "nginx-operator.v0.2.0")
-	data := must1(certificates.New(webhookHosts(t), certificates.Lifetime))(t)
-	data["olmCAKey"] = data[certificates.CAKey]
-	delete(data, certificates.CAKey)
-	owner := func(csv *unstructured.Unstructured) metav1.OwnerReference {
-		return metav1.OwnerReference{
-			APIVersion: csv.GetAPIVersion(), Kind: csv.GetKind(), Name: csv.GetName(), UID: csv.GetUID(),
-			Controller: ptr.To(false), BlockOwnerDeletion: ptr.To(false),
-		}
-	}
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: operatorNamespace, Name: olmSecret, OwnerReferences: []metav1.OwnerReference{owner(before)}},
-		Type:       corev1.SecretTypeTLS,
-		Data:       data,
-	}
-	create(t, secret.DeepCopy())
-	t.Cleanup(func() { must(t, suite.admin.Delete(context.Background(), secret)) })
-
-	reads := startReader(t)
-	standby := must1(startOperator("OPERATOR_CONDITION_NAME=" + now.GetName()))(t)
-	defer standby.Kill()
-	owners := []metav1.OwnerReference{owner(before), owner(now)}
-	if diff := gocmp.Diff(owners, getSecret(t, olmSecret).OwnerReferences); diff != "" {
-		t.Errorf("when the operator is ready the owners are wrong:\n%s", diff)
-	}
-	must(t, serves(t, standby, data))
-
-	// OLM recreates the Secret.
-	must(t, suite.admin.Delete(t.Context(), getSecret(t, olmSecret)))
-	create(t, secret.DeepCopy())
-	waitFor(t, func() error {
-		if diff := gocmp.Diff(owners, getSecret(t, olmSecret).OwnerReferences); diff != "" {
-			return errors.New(diff)
-		}
-		return nil
-	})
-	reads.finish(t)
-}
-
-func installCSVCRD(t *testing.T) {
-	t.Helper()
-	module := must1(exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/operator-framework/api").Output())(t)
-	file := filepath.Join(strings.TrimSpace(string(module)), "crds", "operators.coreos.com_clusterserviceversions.yaml")
-	object := &unstructured.Unstructured{}
-	must(t, yaml.Unmarshal(must1(os.ReadFile(file))(t), &object.Object))
-	create(t, object)
-	t.Cleanup(func() { must(t, suite.admin.Delete(context.Background(), object)) })
-}
-
-func newCSV(t *testing.T, name string) *unstructured.Unstructured {
-	t.Helper()
-	csv := &unstructured.Unstructured{}
-	must(t, yaml.Unmarshal([]byte(`
-apiVersion: operators.coreos.com/v1alpha1
-kind: ClusterServiceVersion
-spec:
-  displayName: NGINX
-  install:
-    strategy: deployment
-    spec: {deployments: []}
-`), &csv.Object))
-	csv.SetNamespace(operatorNamespace)
-	csv.SetName(name)
-	waitFor(t, func() error { return suite.admin.Create(t.Context(), csv) })
-	return csv
 }

@@ -34,9 +34,9 @@ var testSets = map[string][]string{
 	// These tests restart the operator, run one after another, and mostly wait.
 	setAlone: {
 		"TestCertificateIsFollowedAndRenewed", "TestConversionCannotBeTakenAway", "TestConversionComesBack",
-		"TestFleetGoesOnWithTheNextImage", "TestFleetOfOneTenantStopsNoOther", "TestFleetRollsABoundedNumberAtATime",
-		"TestFleetRollsToAnotherPodTemplate", "TestHandoverAfterCleanStop", "TestKilledOperator", "TestKilledWhileItRenames",
-		"TestOutdatedCertificateIsReplaced", "TestPatchesWhileAdmissionIsAway", "TestReplicasAgreeOnACertificate",
+		"TestConversionThatOLMDefers", "TestFleetGoesOnWithTheNextImage", "TestFleetOfOneTenantStopsNoOther",
+		"TestFleetRollsABoundedNumberAtATime", "TestFleetRollsToAnotherPodTemplate", "TestHandoverAfterCleanStop", "TestKilledOperator",
+		"TestKilledWhileItRenames", "TestOutdatedCertificateIsReplaced", "TestPatchesWhileAdmissionIsAway", "TestReplicasAgreeOnACertificate",
 		"TestStandbyWatchesNothing", "TestStoredValuesThatNewRulesRefuse",
 	},
 	// The results of these tests depend on the version of the API server: schemas and their rules,

@@ -127,7 +127,8 @@ func catalogImages(l layout.Layout) ([]recipe, error) {
 }
 
 // olmV1 has the repositories of the images of OLM v1 and of cert-manager, which signs its
-// certificates. Each image has a program with the name of the image.
+// certificates. Each image has a program with the name of the image. The cainjector is of a later
+// release than the tag of its image (hack/tools/cainjector).
 var olmV1 = []struct {
 	source     tools.Dependency
 	repository string

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 
 	"github.com/example/nginx-operator/test/cluster/internal/host"
 	"github.com/example/nginx-operator/test/cluster/internal/images"
@@ -22,6 +23,12 @@ const certManagerName = "cert-manager"
 //
 //go:embed cert-manager.yaml
 var certManagerObjects []byte
+
+// cainjectorRole has the permissions of the cainjector in hack/tools/cainjector that the chart does
+// not grant, because it is of an earlier release.
+//
+//go:embed cainjector.yaml
+var cainjectorRole []byte
 
 // chartAction is an action of a template. The CRDs of cert-manager have them only in labels, whose
 // value is the name of the chart and of its release.
@@ -41,7 +48,7 @@ func withCRDs(source string) ([]byte, error) {
 		}
 		out = append(append(out, chartAction.ReplaceAll(data, []byte(certManagerName))...), "\n---\n"...)
 	}
-	return append(out, certManagerObjects...), nil
+	return slices.Concat(out, certManagerObjects, []byte("\n---\n"), cainjectorRole), nil
 }
 
 //go:embed kustomization.yaml

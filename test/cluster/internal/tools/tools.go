@@ -89,8 +89,11 @@ var tools = slices.Concat(kubernetesComponents(Kubernetes.module), kubernetesCom
 	{name: "catalogd", part: layout.OLMv1, module: "olm-v1", pkg: OLMv1.path + "/cmd/catalogd", tags: imageTags},
 	{name: "operator-controller", part: layout.OLMv1, module: "olm-v1", pkg: OLMv1.path + "/cmd/operator-controller", tags: imageTags},
 	{name: "cert-manager-controller", part: layout.OLMv1, module: "cert-manager", pkg: CertManager.path + "/cmd/controller"},
-	{name: "cert-manager-cainjector", part: layout.OLMv1, module: "cert-manager", pkg: CertManager.path + "/cmd/cainjector"},
 	{name: "cert-manager-webhook", part: layout.OLMv1, module: "cert-manager", pkg: CertManager.path + "/cmd/webhook"},
+	{
+		name: "cert-manager-cainjector", part: layout.OLMv1, module: "cainjector",
+		pkg: "github.com/example/nginx-operator/hack/tools/cainjector",
+	},
 	{name: "helm", module: "helm", pkg: "helm.sh/helm/v3/cmd/helm"},
 	{name: "helm4", module: "helm4", pkg: "helm.sh/helm/v4/cmd/helm"},
 	{name: "golangci-lint", module: "lint", pkg: "github.com/golangci/golangci-lint/v2/cmd/golangci-lint"},
