@@ -65,7 +65,7 @@ func (n *Namespaces) Usable(namespace string) bool {
 // usable is Usable. The caller holds the lock.
 func (n *Namespaces) usable(namespace string) bool {
 	for source := range n.sources[namespace] {
-		if source.denied || !source.settled() {
+		if !source.usable() {
 			return false
 		}
 	}

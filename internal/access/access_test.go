@@ -50,7 +50,7 @@ func (a *api) stream(_ context.Context, options metav1.ListOptions) (watch.Inter
 	return a.watch, a.answer("watch")
 }
 
-func (a *api) source() cache.ListerWatcher {
+func (a *api) source() *cache.ListWatch {
 	return &cache.ListWatch{ListWithContextFunc: a.list, WatchFuncWithContext: a.stream}
 }
 
@@ -61,6 +61,10 @@ type world struct {
 	store cache.Store
 	guard reconcile.Reconciler
 	logs  []string
+	// unsettled is true if the store does not have the last list.
+	unsettled bool
+	// remove removes the source.
+	remove func()
 	// inside is called in each reconcile.
 	inside func(ctx context.Context)
 }
@@ -72,8 +76,8 @@ func newWorld(t *testing.T, denied ...string) *world {
 		w.denied[verb] = true
 	}
 	w.Namespaces = New(funcr.New(func(_, args string) { w.logs = append(w.logs, args) }, funcr.Options{}))
-	source, remove := w.Add(w.source(), "a", "configmaps", func() bool { return true })
-	t.Cleanup(remove)
+	var source *cache.ListWatch
+	source, w.remove = w.Add(w.source(), "a", "configmaps", func() bool { return !w.unsettled })
 	w.guard = w.Guard(reconcile.Func(func(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 		w.inside(ctx)
 		return reconcile.Result{}, ctx.Err()
@@ -173,22 +177,26 @@ func TestLostPermission(t *testing.T) {
 	}
 }
 
-// TestUnsettledStore verifies that a namespace is not usable before the store has the last list, and
-// that a removed source does not count.
+// TestUnsettledStore verifies that a namespace that was denied is not usable before the store has the
+// last list, and that a slow first list and an ended source do not matter.
 func TestUnsettledStore(t *testing.T) {
-	n := New(funcr.New(func(string, string) {}, funcr.Options{}))
-	settled := false
-	_, remove := n.Add((&api{}).source(), "a", "pods", func() bool { return settled })
-	if n.Usable("a") {
-		t.Error("usable without a list")
-	}
-	if settled = true; !n.Usable("a") {
-		t.Error("not usable with a list")
-	}
-	settled = false
-	if remove(); !n.Usable("a") {
-		t.Error("not usable after the end of the source")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "list")
+		w.unsettled = true
+		clear(w.denied)
+		time.Sleep(time.Minute)
+		w.require(t, 1, false)
+		w.unsettled = false
+		w.require(t, 1, true)
+		w.unsettled = true
+		w.require(t, 1, true)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "list")
+		w.require(t, 0, false)
+		w.remove()
+		w.require(t, 0, true)
+	})
 }
 
 // TestAllNamespaces verifies that nothing is guarded if all namespaces are watched.

@@ -19,13 +19,14 @@ import (
 // the watch is denied, the watch ends when both are permitted again, and the reflector then lists
 // again.
 type source struct {
-	inner cache.ListerWatcherWithContext
+	inner *cache.ListWatch
 	// settled reports whether the store has the last list.
 	settled         func() bool
 	of              *Namespaces
 	namespace, kind string
-	// denied is true from the first denied request until a watch succeeds. of.mu guards it.
-	denied bool
+	// denied is true from the first denied request until a watch succeeds, and settling until the
+	// store has the list of that time. of.mu guards both.
+	denied, settling bool
 	// emptied is true if the last list was denied. Only the goroutine of the reflector uses it.
 	emptied bool
 }
@@ -33,12 +34,12 @@ type source struct {
 // Add adds a source of a kind in a namespace, and returns it, or the inner source if n is nil. settled
 // reports whether the store has the last list. Call the returned function after the last request.
 func (n *Namespaces) Add(
-	inner cache.ListerWatcher, namespace, kind string, settled func() bool,
-) (cache.ListerWatcher, func()) {
+	inner *cache.ListWatch, namespace, kind string, settled func() bool,
+) (*cache.ListWatch, func()) {
 	if n == nil {
 		return inner, func() {}
 	}
-	out := &source{inner: cache.ToListerWatcherWithContext(inner), of: n, namespace: namespace, kind: kind, settled: settled}
+	out := &source{inner: inner, of: n, namespace: namespace, kind: kind, settled: settled}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.sources[namespace] == nil {
@@ -86,16 +87,15 @@ func (s *source) watch(ctx context.Context, options metav1.ListOptions) (watch.I
 	return nil, s.await(ctx)
 }
 
-// await waits until the list and the watch are permitted. It returns an error after which a
-// reflector lists again.
+// await waits until the list and the watch are permitted, or until the context ends. It returns an
+// error after which a reflector lists again.
 func (s *source) await(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
 		case <-time.After(spread(s.of.probe)):
 		}
-		if s.probe(ctx) == nil {
+		if ctx.Err() != nil || s.probe(ctx) == nil {
 			return apierrors.NewResourceExpired("the permissions have changed")
 		}
 	}
@@ -119,6 +119,12 @@ func (s *source) probe(ctx context.Context) error {
 	return nil
 }
 
+// usable reports whether the store has the objects of the kind. The caller holds the lock.
+func (s *source) usable() bool {
+	s.settling = s.settling && (s.denied || !s.settled())
+	return !s.settling
+}
+
 func (s *source) isDenied() bool {
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()
@@ -132,7 +138,7 @@ func (s *source) deny(verb string, err error) {
 	if s.denied {
 		return
 	}
-	s.denied = true
+	s.denied, s.settling = true, true
 	for cancel := range s.of.running[s.namespace] {
 		(*cancel)(errLost)
 	}

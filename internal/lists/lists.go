@@ -8,6 +8,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -18,6 +19,9 @@ import (
 
 // bufferSize is the size in bytes of the buffer for reading a response.
 const bufferSize = 64 << 10
+
+// ErrIncomplete is the error of a list whose items could not all be read.
+var ErrIncomplete = errors.New("failed to read a list")
 
 // Items receives the items of a list.
 type Items struct {
@@ -63,7 +67,7 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 		rest, err = readJSON(from, func(raw []byte) error { return items.Each(raw, true) })
 	}
 	if err != nil {
-		return nil, fmt.Errorf("failed to read a list: %w", err)
+		return nil, fmt.Errorf("%w: %w", ErrIncomplete, err)
 	}
 	response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(rest)), int64(len(rest))
 	return response, nil
