@@ -114,11 +114,17 @@ type packing struct {
 	// index returns the index value of an object: the name of its instance, or the references of an
 	// NginxOperator. It is nil if the kind is not indexed.
 	index func(metav1.Object) string
+	// maxSize is the maximum size of the packed form in bytes. Of a larger object, it is a part.
+	maxSize int
 	recent
 }
 
 func newPacking(kind client.Object, known recent) packing {
-	return packing{reflect.TypeOf(kind).Elem(), instanceOf(kind), known}
+	out := packing{reflect.TypeOf(kind).Elem(), instanceOf(kind), maxChild, known}
+	if _, ok := kind.(*v1alpha2.NginxOperator); ok {
+		out.maxSize = maxInstance
+	}
+	return out
 }
 
 // recent has the most recently used objects of all kinds by packed form: an event has several
@@ -151,12 +157,12 @@ func (p packing) pack(in any) (any, error) {
 	}
 	instance, isInstance := in.(*v1alpha2.NginxOperator)
 	if !isInstance {
-		if stored.size() <= maxChild {
+		if stored.size() <= p.maxSize {
 			return stored, nil
 		}
 		return p.encode(partOf(object, stored), index)
 	}
-	if stored.size() > maxInstance {
+	if stored.size() > p.maxSize {
 		instance = partOfInstance(instance)
 		if stored, err = p.encode(instance, index); err != nil {
 			return nil, err
