@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/census"
 	"github.com/example/nginx-operator/internal/defaults"
 )
 
@@ -24,11 +25,10 @@ const (
 	// maxInstance and maxChild are the maximum sizes of an NginxOperator and of a child in the cache,
 	// in bytes (packed.size). With indexes, maps, and the census, an NginxOperator takes at most 4 KiB,
 	// and a child 2 KiB.
-	maxInstance = 3200
+	maxInstance = 3000
 	maxChild    = 1720
-	// maxReported bounds the reasons and the certificates of a part. An object has at most 16
-	// certificates.
-	maxReported = 16
+	// maxCertificates is the maximum number of certificates of an object.
+	maxCertificates = 16
 	// maxKind bounds the API version and the kind of the owner in a part.
 	maxKind = 64
 )
@@ -82,14 +82,13 @@ func partOfInstance(object *v1alpha2.NginxOperator) *v1alpha2.NginxOperator {
 	if ready := meta.FindStatusCondition(object.Status.Conditions, v1alpha2.ConditionReady); ready != nil {
 		out.Status.Conditions = []metav1.Condition{{Type: ready.Type, Status: ready.Status}}
 	}
-	for i := range object.Status.BlockedBy {
-		reason := object.Status.BlockedBy[i].Reason
-		known := slices.ContainsFunc(out.Status.BlockedBy, func(one v1alpha2.Blocker) bool { return one.Reason == reason })
-		if !known && len(out.Status.BlockedBy) < maxReported && len(reason) <= maxReason {
+	for _, reason := range census.BlockingReasons() {
+		blocks := func(one v1alpha2.Blocker) bool { return one.Reason == reason }
+		if slices.ContainsFunc(object.Status.BlockedBy, blocks) {
 			out.Status.BlockedBy = append(out.Status.BlockedBy, v1alpha2.Blocker{Reason: reason})
 		}
 	}
-	for i := range object.Status.Certificates[:min(len(object.Status.Certificates), maxReported)] {
+	for i := range object.Status.Certificates[:min(len(object.Status.Certificates), maxCertificates)] {
 		out.Status.Certificates = append(out.Status.Certificates, v1alpha2.Certificate{NotAfter: object.Status.Certificates[i].NotAfter})
 	}
 	return out
