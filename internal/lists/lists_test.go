@@ -154,12 +154,12 @@ func TestUnusualLists(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"items":[{"a":1},{}],"kind":"L","metadata":{"resourceVersion":"7"}}`: `{"kind":"L","metadata":{"resourceVersion":"7"}} [{"a":1} {}]`,
 		`{"items":null,"new":[{"items":[1]}]}`:                                 `{"new":[{"items":[1]}]} []`,
-		`{"items":[]}`: `{} []`,
-		`{}`:           `{} []`,
-		`{"items":{}}`: `error`,
-		`[]`:           `error`,
-		`{"a":1`:       `error`,
-		``:             `error`,
+		`{"items":[]}`:                                                         `{} []`,
+		`{}`:                                                                   `{} []`,
+		`{"items":{}}`:                                                         `error`,
+		`[]`:                                                                   `error`,
+		`{"a":1`:                                                               `error`,
+		``:                                                                     `error`,
 	} {
 		items := []string{}
 		rest, err := readJSON(strings.NewReader(text), func(raw []byte) error {
@@ -208,4 +208,3 @@ func FuzzLists(f *testing.F) {
 		_, _ = readProtobuf(bufio.NewReader(bytes.NewReader(raw)), each)
 	})
 }
-

@@ -59,7 +59,7 @@ func CacheOptions(namespaces ...string) cache.Options {
 		DefaultNamespaces:           byNamespace(namespaces),
 		DefaultTransform:            cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
-			&v1alpha2.NginxOperator{}: {Transform: keepUnreadable(slimNginxOperator)},
+			&v1alpha2.NginxOperator{}:                {Transform: keepUnreadable(slimNginxOperator)},
 			&appsv1.ControllerRevision{}:             narrow(slimControllerRevision),
 			&appsv1.Deployment{}:                     narrow(slimDeployment),
 			&autoscalingv2.HorizontalPodAutoscaler{}: narrow(slimAutoscaler),

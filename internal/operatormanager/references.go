@@ -64,7 +64,9 @@ func referenceHash(index, value string) uint32 {
 	return uint32(maphash.String(bucketSeed, index+" "+value) >> 32) //nolint:gosec // half of the hash
 }
 
-func referenceBucket(hash uint32) string { return strconv.FormatUint(uint64(hash%referenceBuckets), 10) }
+func referenceBucket(hash uint32) string {
+	return strconv.FormatUint(uint64(hash%referenceBuckets), 10)
+}
 
 // hashes returns the hashes of the references of an NginxOperator, and whether it has more.
 func (p *packed) hashes() (out []uint32, more bool) {

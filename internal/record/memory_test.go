@@ -12,7 +12,9 @@ import (
 func TestMemoryIsBounded(t *testing.T) {
 	t.Parallel()
 	m := &Memory{}
-	key := func(i int) types.NamespacedName { return types.NamespacedName{Namespace: "shop", Name: fmt.Sprint("web-", i)} }
+	key := func(i int) types.NamespacedName {
+		return types.NamespacedName{Namespace: "shop", Name: fmt.Sprint("web-", i)}
+	}
 	require := func(i int, uid types.UID, want bool) {
 		t.Helper()
 		if data, found := m.find(key(i), uid); found != want || found && data.Edition != i {

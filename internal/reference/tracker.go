@@ -36,9 +36,9 @@ type Referrers func(ctx context.Context, key types.NamespacedName) []reconcile.R
 // Tracker knows the existence and the resourceVersion of every object of one kind. Create it with
 // NewTracker.
 type Tracker struct {
-	client    metadata.Interface
-	resource  schema.GroupVersionResource
-	reader    client.Reader
+	client   metadata.Interface
+	resource schema.GroupVersionResource
+	reader   client.Reader
 	// access knows the namespaces without permissions. It is nil if all namespaces are watched.
 	access    *access.Namespaces
 	referrers Referrers
@@ -187,4 +187,3 @@ func (t *Tracker) note(key types.NamespacedName, version version) {
 		changed(key)
 	}
 }
-
