@@ -1,16 +1,19 @@
 package operatormanager
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"reflect"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/bounds"
@@ -97,8 +100,24 @@ func (w whole) read(ctx context.Context, key client.ObjectKey, part client.Objec
 		}
 		return bounds.ReadAlone(raw), nil
 	}
-	out := reflect.New(reflect.TypeOf(part).Elem()).Interface().(client.Object)
-	return out, w.live.Get(ctx, key, out)
+	// The operator has no permission to get Pods and ReplicaSets.
+	kind, err := apiutil.GVKForObject(part, w.Scheme())
+	if err != nil {
+		return nil, fmt.Errorf("failed to find the kind of a %T: %w", part, err)
+	}
+	created, err := w.Scheme().New(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	if err != nil {
+		return nil, fmt.Errorf("failed to create a list of %s: %w", kind.Kind, err)
+	}
+	list := created.(client.ObjectList)
+	if err := w.live.List(ctx, list, client.InNamespace(key.Namespace), client.MatchingFields{metav1.ObjectNameField: key.Name}); err != nil {
+		return nil, err
+	}
+	items, err := meta.ExtractList(list)
+	if err != nil || len(items) == 0 {
+		return nil, cmp.Or(err, error(apierrors.NewNotFound(kind.GroupVersion().WithResource(kind.Kind).GroupResource(), key.Name)))
+	}
+	return items[0].(client.Object), nil
 }
 
 // transforms returns the transforms of all kinds. Each returns objects of other kinds unchanged.

@@ -171,7 +171,8 @@ func TestWhole(t *testing.T) {
 	}
 	cached = append(cached, storedForm(t, newPod("small", 10)), storedForm(t, newPod("deleted", 3000)))
 	builder := func(objects []client.Object) client.Client {
-		return fake.NewClientBuilder().WithScheme(NewScheme()).WithObjects(objects...).Build()
+		byName := func(object client.Object) []string { return []string{object.GetName()} }
+		return fake.NewClientBuilder().WithScheme(NewScheme()).WithObjects(objects...).WithIndex(&corev1.Pod{}, metav1.ObjectNameField, byName).Build()
 	}
 	objects, err := Whole(&rest.Config{Host: server.URL}, builder(cached), builder(live))
 	if err != nil {
