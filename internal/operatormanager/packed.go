@@ -72,7 +72,7 @@ func (p *packed) instance() string {
 func (p *packed) index() string { return p.text[int(p.afterNamespace)+len("/") : p.afterIndex] }
 
 // raw returns a copy of the encoded object.
-func (p *packed) raw() []byte { return []byte(p.text[p.afterVersion:]) }
+func (p *packed) raw() ([]byte, error) { return inflate([]byte(p.text[p.afterVersion:])) }
 
 // message is an object with generated functions for protocol buffers.
 type message interface {
@@ -88,7 +88,11 @@ func (p packing) encode(object client.Object, index string) (*packed, error) {
 	if err != nil {
 		return nil, fmt.Errorf("failed to encode %T %s/%s: %w", object, object.GetNamespace(), object.GetName(), err)
 	}
-	return newPacked(object, index, raw), nil
+	out := newPacked(object, index, raw)
+	if out.size() > p.maxSize && len(raw) <= maxDeflated {
+		out = newPacked(object, index, deflate(raw))
+	}
+	return out, nil
 }
 
 // encoded returns the encoding of an object without the fields that newPacked adds.
@@ -131,7 +135,8 @@ func newPacking(kind client.Object, known recent) packing {
 // handlers, and starts a reconcile that reads the object.
 type recent struct{ objects *lru.Cache }
 
-// recentObjects is the number of recently used objects. They take about 0.5 MiB.
+// recentObjects is the number of recently used objects. They take about 0.5 MiB, and at most about
+// 8 MiB if all are compressed.
 const recentObjects = 256
 
 func newRecent() recent { return recent{lru.New(recentObjects)} }
@@ -186,11 +191,14 @@ func (p packing) newObject() client.Object { return reflect.New(p.kind).Interfac
 // decode reverses encode.
 func (p packing) decode(stored *packed) (client.Object, error) {
 	out := p.newObject()
-	var err error
+	raw, err := stored.raw()
+	if err != nil {
+		return out, fmt.Errorf("failed to inflate %T: %w", out, err)
+	}
 	if builtIn, ok := out.(message); ok {
-		err = builtIn.Unmarshal(stored.raw())
+		err = builtIn.Unmarshal(raw)
 	} else {
-		err = cbor.Unmarshal(stored.raw(), out)
+		err = cbor.Unmarshal(raw, out)
 	}
 	// The names are parts of one string: they become keys of maps, in which the garbage collector
 	// visits each string.

@@ -3,6 +3,7 @@ package operatormanager
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -45,6 +46,31 @@ func storedForm[T client.Object](t *testing.T, object T) T {
 	}
 	form.clear()
 	return form.unpack(stored).(T)
+}
+
+// TestCompressed verifies that the cache has the whole of an object that is too large, but repeats
+// itself, and not the whole of one that would be large again.
+func TestCompressed(t *testing.T) {
+	t.Parallel()
+	medium := storedForm(t, newInstance(3*maxInstance))
+	if IsPart(medium) || len(medium.Spec.Config.Inline) != 3*maxInstance {
+		t.Errorf("the cache has %+v", medium)
+	}
+	ports := newPod("web-1-a", 10)
+	ports.Spec.Containers = []corev1.Container{{Name: wellknown.OperandContainer}}
+	var numbers []string
+	for i := range int32(33) {
+		port := corev1.ContainerPort{Name: fmt.Sprintf("tls-%011d", i), ContainerPort: 60_000 + i}
+		ports.Spec.Containers[0].Ports = append(ports.Spec.Containers[0].Ports, port)
+		numbers = append(numbers, fmt.Sprintf("%s=%d", port.Name, 10_000+i))
+	}
+	ports.Annotations = map[string]string{wellknown.AnnotationServicePorts: strings.Join(numbers, ",")}
+	if pod := storedForm(t, ports); IsPart(pod) || len(pod.Spec.Containers[0].Ports) != 33 || len(pod.Annotations) != 1 {
+		t.Errorf("the cache has %+v", pod)
+	}
+	if !IsPart(storedForm(t, newInstance(maxDeflated))) {
+		t.Error("the cache has a large object that repeats itself")
+	}
 }
 
 // newInstance returns an NginxOperator with a configuration of this size.
@@ -106,6 +132,16 @@ func TestPartOfInstance(t *testing.T) {
 	}
 }
 
+// incompressible returns a text of this size that compresses little.
+func incompressible(size int) string {
+	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a test, to be repeated
+	out := make([]byte, size)
+	for i := range out {
+		out[i] = byte('!' + random.IntN(90))
+	}
+	return string(out)
+}
+
 // newPod returns a Pod with a message of this size.
 func newPod(name string, size int) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
@@ -114,7 +150,7 @@ func newPod(name string, size int) *corev1.Pod {
 		}},
 	}}
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
-		Name: "nginx", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Message: strings.Repeat("x", size)}},
+		Name: "nginx", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Message: incompressible(size)}},
 	}}
 	return pod
 }
