@@ -16,11 +16,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/example/nginx-operator/api/v1alpha1"
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/controllers/nginxoperator"
 	"github.com/example/nginx-operator/controllers/storagemigration"
+	"github.com/example/nginx-operator/internal/access"
 	"github.com/example/nginx-operator/internal/census"
 	"github.com/example/nginx-operator/internal/conversion"
 	"github.com/example/nginx-operator/internal/fleet"
@@ -74,28 +76,26 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	accessible, missing, err := operatormanager.Accessible(ctx, cfg, opts.WatchNamespaces)
-	if err != nil {
-		return err
+	var permissions *access.Namespaces
+	if len(opts.WatchNamespaces) > 0 {
+		permissions = access.New(ctrl.Log)
 	}
-	opts.WatchNamespaces = accessible
 	all := census.New(opts.WatchNamespaces...)
-	mgr, err := newManager(cfg, opts, all)
+	mgr, err := newManager(cfg, opts, all, permissions)
 	if err != nil {
 		return err
 	}
-	if err := mgr.Add(missing); err != nil {
-		return fmt.Errorf("failed to add the check of the watched namespaces: %w", err)
-	}
-	if err := setupControllers(mgr, opts, all); err != nil {
+	if err := setupControllers(mgr, opts, all, permissions); err != nil {
 		return err
 	}
 	ctrl.Log.Info("Starting", "version", version, "image", opts.NginxImage)
 	return mgr.Start(ctx)
 }
 
-func newManager(cfg *rest.Config, opts *options.Options, all *census.Census) (*operatormanager.Manager, error) {
-	newInformer, err := operatormanager.Informers(cfg, inputs.Indexes(), all)
+func newManager(
+	cfg *rest.Config, opts *options.Options, all *census.Census, permissions *access.Namespaces,
+) (*operatormanager.Manager, error) {
+	newInformer, err := operatormanager.Informers(cfg, inputs.Indexes(), all, permissions)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func newManager(cfg *rest.Config, opts *options.Options, all *census.Census) (*o
 }
 
 // setupControllers adds the controller, the webhooks and the liveness check to the manager.
-func setupControllers(mgr *operatormanager.Manager, opts *options.Options, all *census.Census) error {
+func setupControllers(mgr *operatormanager.Manager, opts *options.Options, all *census.Census, permissions *access.Namespaces) error {
 	counts, err := metrics.New(ctrlmetrics.Registry, all)
 	if err != nil {
 		return fmt.Errorf("failed to register metrics: %w", err)
@@ -128,7 +128,8 @@ func setupControllers(mgr *operatormanager.Manager, opts *options.Options, all *
 	if err != nil {
 		return fmt.Errorf("failed to make the uncached client: %w", err)
 	}
-	configMaps, secrets, err := reference.NewTrackers(mgr.GetConfig(), mgr.GetHTTPClient(), mgr.GetAPIReader(), opts.WatchNamespaces...)
+	configMaps, secrets, err := reference.NewTrackers(mgr.GetConfig(), mgr.GetHTTPClient(), mgr.GetAPIReader(),
+		permissions, opts.WatchNamespaces...)
 	if err != nil {
 		return err
 	}
@@ -139,8 +140,12 @@ func setupControllers(mgr *operatormanager.Manager, opts *options.Options, all *
 	})); err != nil {
 		return fmt.Errorf("failed to add the end of the lists: %w", err)
 	}
-	optionalAPIs := operatormanager.NewOptionalAPIs(mgr, opts.WatchNamespaces...)
-	cached := optional.NewClient(mgr.GetClient(), slices.Collect(maps.Values(optionalAPIs))...)
+	optionalAPIs := operatormanager.NewOptionalAPIs(mgr, permissions, opts.WatchNamespaces...)
+	cached, err := operatormanager.Whole(mgr.GetConfig(),
+		optional.NewClient(mgr.GetClient(), slices.Collect(maps.Values(optionalAPIs))...), mgr.GetAPIReader())
+	if err != nil {
+		return err
+	}
 	reconciler := &nginxoperator.Reconciler{
 		Client:     cached,
 		Applier:    nginxoperator.NewApplier(cached, mgr.GetAPIReader(), counts.ChildWritten),
@@ -154,7 +159,8 @@ func setupControllers(mgr *operatormanager.Manager, opts *options.Options, all *
 	}
 	watchdog := operatormanager.NewWatchdog(stuckAfter)
 	watchdog.WatchQueue(idleAfter, mgr.Elected(), all.Waiting)
-	if err := reconciler.SetupWithManager(mgr, opts.MaxConcurrentReconciles, watchdog.Watch); err != nil {
+	wrap := func(inner reconcile.Reconciler) reconcile.Reconciler { return watchdog.Watch(permissions.Guard(inner)) }
+	if err := reconciler.SetupWithManager(mgr, opts.MaxConcurrentReconciles, wrap); err != nil {
 		return fmt.Errorf("failed to set up the controller: %w", err)
 	}
 	upgradeable := olm.NewUpgradeable(uncached, ctrl.Log.WithName("olm"))
@@ -162,7 +168,7 @@ func setupControllers(mgr *operatormanager.Manager, opts *options.Options, all *
 		return fmt.Errorf("failed to set up the storage migration: %w", err)
 	}
 	if err := mgr.Add(&fleet.Reporter{
-		Gate: reconciler.Fleet, Names: operatormanager.Names(mgr.GetCache(), all),
+		Gate: reconciler.Fleet, Names: operatormanager.Names(mgr.GetCache(), all, permissions),
 		Condition: upgradeable.Part(), Metrics: metrics.NewFleet(ctrlmetrics.Registry),
 		Log: ctrl.Log.WithName("fleet"),
 	}); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/operand"
+	"github.com/example/nginx-operator/internal/operatormanager"
 	"github.com/example/nginx-operator/internal/optional"
 )
 
@@ -24,7 +25,7 @@ func (r *Reconciler) missingKinds() map[string]string {
 }
 
 // declaring returns a function that requests a reconcile of each object that declares a child of an
-// optional kind.
+// optional kind. An object of which the cache has only a part may declare it.
 func (r *Reconciler) declaring(child operand.OptionalKind) optional.Users {
 	return func(ctx context.Context) []reconcile.Request {
 		list := &v1alpha2.NginxOperatorList{}
@@ -34,7 +35,7 @@ func (r *Reconciler) declaring(child operand.OptionalKind) optional.Users {
 		}
 		var out []reconcile.Request
 		for i := range list.Items {
-			if child.IsDeclared(&list.Items[i].Spec) {
+			if operatormanager.IsPart(&list.Items[i]) || child.IsDeclared(&list.Items[i].Spec) {
 				out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
 			}
 		}

@@ -230,8 +230,9 @@ func (r *Reconciler) writeStatus(
 	if err != nil {
 		return 0, err
 	}
-	r.reports.wrote(object, &updated)
 	written := object.DeepCopy()
+	written.Status = updated
+	r.reports.wrote(written)
 	err = r.Client.Status().Patch(ctx, written, client.RawPatch(types.JSONPatchType, patch), apply.FieldOwner)
 	if apierrors.IsNotFound(err) {
 		return 0, nil
@@ -239,7 +240,7 @@ func (r *Reconciler) writeStatus(
 	if err != nil {
 		return 0, fmt.Errorf("failed to write status: %w", err)
 	}
-	r.reports.wrote(written, &written.Status) // the API server may prune or default a field
+	r.reports.wrote(written) // the API server may prune or default a field
 	for _, change := range status.Transitions(&object.Status, updated.Conditions) {
 		if change.Reason == v1alpha2.ReasonNamespaceTerminating {
 			continue // such a namespace accepts no Events

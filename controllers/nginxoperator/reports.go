@@ -1,17 +1,16 @@
 package nginxoperator
 
 import (
-	"encoding/json"
 	"hash/maphash"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/operatormanager"
 )
 
 // reports remembers the last status that this process wrote to each object. If an object has
@@ -25,19 +24,15 @@ type reports struct {
 
 var reportSeed = maphash.MakeSeed()
 
-// reportFor returns the hash of a status of an object, and false if the status cannot be encoded. A
-// later object with the same name has other hashes.
-func reportFor(object *v1alpha2.NginxOperator, status *v1alpha2.NginxOperatorStatus) (uint64, bool) {
-	raw, err := json.Marshal(status)
-	return maphash.Bytes(reportSeed, append(raw, object.UID...)), err == nil
+// reportFor returns the hash of the status of an object. A later object with the same name has other
+// hashes.
+func reportFor(object *v1alpha2.NginxOperator) uint64 {
+	return maphash.String(reportSeed, operatormanager.StatusHash(object)+string(object.UID))
 }
 
-// wrote remembers a status.
-func (r *reports) wrote(object *v1alpha2.NginxOperator, status *v1alpha2.NginxOperatorStatus) {
-	found, ok := reportFor(object, status)
-	if !ok {
-		return
-	}
+// wrote remembers the status of an object.
+func (r *reports) wrote(object *v1alpha2.NginxOperator) {
+	found := reportFor(object)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.statuses == nil {
@@ -71,12 +66,11 @@ func (r *reports) changedByOthers() predicate.Predicate {
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, isBefore := e.ObjectOld.(*v1alpha2.NginxOperator)
 			after, isAfter := e.ObjectNew.(*v1alpha2.NginxOperator)
-			if !isBefore || !isAfter || equality.Semantic.DeepEqual(before.Status, after.Status) {
+			if !isBefore || !isAfter || operatormanager.StatusHash(before) == operatormanager.StatusHash(after) {
 				return false
 			}
 			wrote, known := r.last(client.ObjectKeyFromObject(after))
-			found, ok := reportFor(after, &after.Status)
-			return ok && (!known || wrote != found)
+			return !known || wrote != reportFor(after)
 		},
 	}
 }

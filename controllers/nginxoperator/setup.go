@@ -30,7 +30,6 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha1"
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/apply"
-	"github.com/example/nginx-operator/internal/defaults"
 	"github.com/example/nginx-operator/internal/failure"
 	"github.com/example/nginx-operator/internal/health"
 	"github.com/example/nginx-operator/internal/inputs"
@@ -89,7 +88,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrency int, wrap
 	for _, child := range operand.OptionalKinds {
 		out.WatchesRawSource(r.Optional[child.Kind].Source(r.declaring(child), owned, childChanged(r.Applier.IsAsDeclared)))
 	}
-	return out.WithOptions(options).Complete(wrap(apply.AsReconciler(mgr.GetClient(), r, r.forget)))
+	return out.WithOptions(options).Complete(wrap(apply.AsReconciler(r.Client, r, r.forget)))
 }
 
 // ownMapper returns a mapper that knows only NginxOperators. The handler asks it for each event, and
@@ -139,7 +138,7 @@ func specChanged() predicate.Predicate {
 			_, wasUnreadable := before.Annotations[wellknown.AnnotationV1alpha2Unreadable]
 			_, isUnreadable := after.Annotations[wellknown.AnnotationV1alpha2Unreadable]
 			return wasUnreadable != isUnreadable || wellknown.IsCanary(before.Labels) != wellknown.IsCanary(after.Labels) ||
-				!defaults.SameSpec(&before.Spec, &after.Spec)
+				operatormanager.SpecsDiffer(before, after)
 		},
 	})
 }
@@ -174,8 +173,11 @@ func newOfKind(object client.Object) client.Object {
 }
 
 // reportChanged reports whether the status has changed that a reconcile reads of a Deployment,
-// Service, Ingress, or HTTPRoute.
+// Service, Ingress, or HTTPRoute, or anything else if the cache has only a part of the object.
 func reportChanged(old, now client.Object) bool {
+	if differ, isPart := operatormanager.PartsDiffer(old, now); isPart {
+		return differ
+	}
 	if service, isService := old.(*corev1.Service); isService {
 		after, remains := now.(*corev1.Service)
 		return remains && !sameIngress(service, after)
@@ -202,7 +204,10 @@ func revisionEnds() predicate.Predicate {
 	}
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },
-		UpdateFunc:  func(e event.UpdateEvent) bool { return wanted(e.ObjectOld) && !wanted(e.ObjectNew) },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			differ, isPart := operatormanager.PartsDiffer(e.ObjectOld, e.ObjectNew)
+			return isPart && differ || wanted(e.ObjectOld) && !wanted(e.ObjectNew)
+		},
 		GenericFunc: func(event.GenericEvent) bool { return false },
 	}
 }
@@ -224,9 +229,10 @@ func podFailureChanged() predicate.Predicate {
 		return ok && health.HasEnded(pod)
 	}
 	return predicate.Funcs{
-		CreateFunc: func(e event.CreateEvent) bool { return of(e.Object) != failure.Failure{} },
+		CreateFunc: func(e event.CreateEvent) bool { return operatormanager.IsPart(e.Object) || of(e.Object) != failure.Failure{} },
 		UpdateFunc: func(e event.UpdateEvent) bool {
-			return of(e.ObjectOld) != of(e.ObjectNew) || ended(e.ObjectOld) != ended(e.ObjectNew) ||
+			differ, isPart := operatormanager.PartsDiffer(e.ObjectOld, e.ObjectNew)
+			return isPart && differ || of(e.ObjectOld) != of(e.ObjectNew) || ended(e.ObjectOld) != ended(e.ObjectNew) ||
 				e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero()
 		},
 		GenericFunc: func(event.GenericEvent) bool { return false },

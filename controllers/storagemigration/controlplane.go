@@ -129,6 +129,7 @@ func (r *Reconciler) wake(ctx context.Context) {
 		}
 		if err != nil {
 			log.FromContext(ctx).V(1).Info("No object could be written to wake the control plane", "why", err.Error())
+			continue // the operator can lack the permission in one namespace
 		}
 		return
 	}

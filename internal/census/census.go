@@ -30,10 +30,26 @@ type Entry struct {
 	// Waiting reports whether the object waits for a reconcile: its status does not have its latest
 	// generation. An unreadable object and an object in deletion do not wait.
 	Waiting bool
-	// Blocking has the reasons in status.blockedBy, without duplicates, in ascending order.
+	// Blocking has the known reasons in status.blockedBy, without duplicates, in ascending order.
 	Blocking []string
 	// Expiries has the expiry of each certificate in status.certificates.
 	Expiries []time.Time
+}
+
+// maxCertificates is the maximum number of certificates of an object.
+const maxCertificates = 16
+
+// BlockingReasons returns all reasons that status.blockedBy can have.
+func BlockingReasons() []string {
+	return []string{
+		v1alpha2.ReasonReferenceNotFound, v1alpha2.ReasonInvalidReference, v1alpha2.ReasonInvalidConfiguration, v1alpha2.ReasonPaused,
+		v1alpha2.ReasonForgedContent, v1alpha2.ReasonRolledBack, v1alpha2.ReasonNameConflict, v1alpha2.ReasonQuotaExceeded,
+		v1alpha2.ReasonForbidden, v1alpha2.ReasonDeploymentPaused,
+		v1alpha2.ReasonInvalidChild, v1alpha2.ReasonNamespaceTerminating, v1alpha2.ReasonAPIError,
+		v1alpha2.ReasonImagePullFailed,
+		v1alpha2.ReasonContainerConfigError, v1alpha2.ReasonCrashLoop, v1alpha2.ReasonUnschedulable, v1alpha2.ReasonProgressDeadlineExceeded,
+		v1alpha2.ReasonAPIMissing, v1alpha2.ReasonRouteNotAccepted,
+	}
 }
 
 // Census has an entry for each object of its informers. It is a handler of their events. Create it
@@ -151,12 +167,14 @@ func entryOf(object *v1alpha2.NginxOperator) Entry {
 	}
 	_, out.Unreadable = bounds.Unreadable(object)
 	out.Waiting = !out.Unreadable && object.DeletionTimestamp.IsZero() && object.Status.ObservedGeneration != object.Generation
-	for i := range object.Status.BlockedBy {
-		out.Blocking = append(out.Blocking, object.Status.BlockedBy[i].Reason)
+	for _, reason := range BlockingReasons() { // not the object's text, which a client can write
+		blocks := func(one v1alpha2.Blocker) bool { return one.Reason == reason }
+		if slices.ContainsFunc(object.Status.BlockedBy, blocks) {
+			out.Blocking = append(out.Blocking, reason)
+		}
 	}
 	slices.Sort(out.Blocking)
-	out.Blocking = slices.Compact(out.Blocking)
-	for i := range object.Status.Certificates {
+	for i := range object.Status.Certificates[:min(len(object.Status.Certificates), maxCertificates)] {
 		out.Expiries = append(out.Expiries, object.Status.Certificates[i].NotAfter.Time)
 	}
 	return out

@@ -29,9 +29,9 @@ func TestEntryOf(t *testing.T) {
 	busy := newObject("shop", "busy", 2, 1)
 	busy.Status.Conditions = []metav1.Condition{{Type: v1alpha2.ConditionReady, Status: metav1.ConditionFalse}}
 	busy.Status.BlockedBy = []v1alpha2.Blocker{
-		{Reason: v1alpha2.ReasonRolledBack}, {Reason: v1alpha2.ReasonPaused}, {Reason: v1alpha2.ReasonRolledBack},
+		{Reason: v1alpha2.ReasonRolledBack}, {Reason: v1alpha2.ReasonPaused}, {Reason: v1alpha2.ReasonRolledBack}, {Reason: "Unknown"},
 	}
-	busy.Status.Certificates = []v1alpha2.Certificate{{SecretName: "tls", NotAfter: expiry}}
+	busy.Status.Certificates = slices.Repeat([]v1alpha2.Certificate{{SecretName: "tls", NotAfter: expiry}}, maxCertificates+1)
 	unreadable := newObject("shop", "unreadable", 2, 1)
 	bounds.MarkUnreadable(unreadable, "a number")
 	deleted := newObject("shop", "deleted", 2, 1)
@@ -43,7 +43,7 @@ func TestEntryOf(t *testing.T) {
 		{newObject("shop", "done", 2, 2), Entry{Ready: metav1.ConditionUnknown}},
 		{busy, Entry{
 			Ready: metav1.ConditionFalse, Waiting: true, Blocking: []string{v1alpha2.ReasonPaused, v1alpha2.ReasonRolledBack},
-			Expiries: []time.Time{expiry.Time},
+			Expiries: slices.Repeat([]time.Time{expiry.Time}, maxCertificates),
 		}},
 		{unreadable, Entry{Ready: metav1.ConditionUnknown, Unreadable: true}},
 		{deleted, Entry{Ready: metav1.ConditionUnknown}},

@@ -4,28 +4,12 @@ import (
 	"fmt"
 	"path"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/failure"
 	"github.com/example/nginx-operator/internal/nginxconf"
 )
-
-// tellingLine returns the line of a log that explains why nginx ended: the first line with [emerg],
-// or else the last line.
-func tellingLine(log string) string {
-	lines := strings.Split(strings.TrimSpace(log), "\n")
-	telling := lines[len(lines)-1]
-	if i := slices.IndexFunc(lines, func(line string) bool { return strings.Contains(line, "[emerg]") }); i >= 0 {
-		telling = lines[i]
-	}
-	telling = nginxLogPrefix.ReplaceAllString(telling, "$1 ")
-	if len(telling) > maxLogLine {
-		telling = strings.ToValidUTF8(telling[:maxLogLine], "") + "…"
-	}
-	return telling
-}
 
 // nginxVerdict returns why nginx refuses its configuration, or nil if it ended for another reason.
 // One exit proves a refusal, because nginx reads the same text at the next start. The file of
@@ -51,17 +35,10 @@ func nginxVerdict(exitCode int32, line string) *failure.Failure {
 	return &failure.Failure{Reason: v1alpha2.ReasonInvalidConfiguration, Message: "nginx refuses its configuration: " + verdict}
 }
 
-// maxLogLine is the limit in bytes for a line of nginx's log in a message. The line quotes the
-// user's configuration.
-const maxLogLine = 512
-
 var (
 	// randomPodName and podReference match the parts of messages that differ from Pod to Pod.
 	randomPodName = regexp.MustCompile(`pods "[^"]*" is `)
 	podReference  = regexp.MustCompile(` \(pod: ".*\)$`)
-	// nginxLogPrefix matches the start of a line of the error log. The time and the process differ
-	// from crash to crash.
-	nginxLogPrefix = regexp.MustCompile(`^(?:nginx: |\d{4}/\d{2}/\d{2} \d{2}:\d{2}:\d{2} )(\[\w+\]) (?:\d+#\d+: )?`)
 	// nginxLocation matches the file and the line of an error in a configuration.
 	nginxLocation = regexp.MustCompile(` in (/\S+):(\d+)$`)
 	// systemCall matches the start of a message about the node, such as "bind() to 0.0.0.0:80

@@ -12,6 +12,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/failure"
+	"github.com/example/nginx-operator/internal/nginxlog"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
@@ -97,7 +98,7 @@ func containerFailure(status *corev1.ContainerStatus, recovered bool, secrets wi
 	if ended == nil {
 		return nil
 	}
-	line, hint := secrets.fromLog(tellingLine(ended.Message), status.Name)
+	line, hint := secrets.fromLog(nginxlog.TellingLine(ended.Message), status.Name)
 	if refused := nginxVerdict(ended.ExitCode, line); refused != nil && status.Name == wellknown.OperandContainer {
 		refused.Message += hint
 		return refused

@@ -131,19 +131,6 @@ var waitingDesc = prometheus.NewDesc("nginx_operator_waiting_objects",
 var syncedDesc = prometheus.NewDesc("nginx_operator_cache_synced",
 	"1 if the cache of this replica holds all NginxOperators, else 0. Only the leader fills its cache and reconciles.", nil, nil)
 
-// BlockingReasons returns all reasons that status.blockedBy can have.
-func BlockingReasons() []string {
-	return []string{
-		v1alpha2.ReasonReferenceNotFound, v1alpha2.ReasonInvalidReference, v1alpha2.ReasonInvalidConfiguration, v1alpha2.ReasonPaused,
-		v1alpha2.ReasonForgedContent, v1alpha2.ReasonRolledBack, v1alpha2.ReasonNameConflict, v1alpha2.ReasonQuotaExceeded,
-		v1alpha2.ReasonForbidden, v1alpha2.ReasonDeploymentPaused,
-		v1alpha2.ReasonInvalidChild, v1alpha2.ReasonNamespaceTerminating, v1alpha2.ReasonAPIError,
-		v1alpha2.ReasonImagePullFailed,
-		v1alpha2.ReasonContainerConfigError, v1alpha2.ReasonCrashLoop, v1alpha2.ReasonUnschedulable, v1alpha2.ReasonProgressDeadlineExceeded,
-		v1alpha2.ReasonAPIMissing, v1alpha2.ReasonRouteNotAccepted,
-	}
-}
-
 // Describe implements prometheus.Collector.
 func (o *objects) Describe(descs chan<- *prometheus.Desc) {
 	descs <- objectsDesc
@@ -190,7 +177,7 @@ func (o *objects) Collect(metrics chan<- prometheus.Metric) {
 	for status, count := range counts {
 		metrics <- prometheus.MustNewConstMetric(objectsDesc, prometheus.GaugeValue, float64(count), string(status))
 	}
-	for _, reason := range BlockingReasons() {
+	for _, reason := range census.BlockingReasons() {
 		metrics <- prometheus.MustNewConstMetric(blockedDesc, prometheus.GaugeValue, float64(blocked[reason]), reason)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -70,7 +71,11 @@ func (v *Versions) read(ctx context.Context, kind schema.GroupVersionKind) {
 	for _, namespace := range v.namespaces {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(kind)
-		if err := v.reader.List(ctx, list, client.Limit(1), client.InNamespace(namespace)); err != nil {
+		err := v.reader.List(ctx, list, client.Limit(1), client.InNamespace(namespace))
+		if namespace != metav1.NamespaceAll && apierrors.IsForbidden(err) {
+			continue // a missing binding in one namespace says nothing about the API
+		}
+		if err != nil {
 			log.FromContext(ctx).Error(err, "Failed to read NginxOperators", "version", kind.Version, "namespace", namespace)
 			readable.Set(0)
 			return

@@ -42,8 +42,10 @@ func slimDeployment(in any) (any, error) {
 	certificates := only(deployment.Spec.Template.Annotations, wellknown.AnnotationCertificates, maxNumberText)
 	deployment.Spec = appsv1.DeploymentSpec{Replicas: deployment.Spec.Replicas, Paused: deployment.Spec.Paused}
 	deployment.Spec.Template.Annotations = certificates
-	conditions := deployment.Status.Conditions
-	deployment.Status.Conditions = slices.Clip(conditions[:min(len(conditions), maxConditions)])
+	conditions := slices.Clone(deployment.Status.Conditions[:min(len(deployment.Status.Conditions), maxConditions)])
+	deployment.Status.Conditions = slices.DeleteFunc(conditions, func(condition appsv1.DeploymentCondition) bool {
+		return condition.Type != appsv1.DeploymentProgressing && condition.Type != appsv1.DeploymentReplicaFailure
+	})
 	for i := range deployment.Status.Conditions {
 		condition := &deployment.Status.Conditions[i]
 		cut(&condition.Reason, &condition.Message)

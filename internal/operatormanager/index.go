@@ -10,9 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	toolscache "k8s.io/client-go/tools/cache"
 
-	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
@@ -46,24 +44,6 @@ var bucketSeed = maphash.MakeSeed()
 // bucketOf returns the value of the stored InstanceIndex for a value of the InstanceIndex.
 func bucketOf(value string) string {
 	return strconv.FormatUint(maphash.String(bucketSeed, value)%instanceBuckets, 10)
-}
-
-// indexSpecs adds indexes of NginxOperators by values of their specs. A list requires a namespace. A
-// FieldIndexer would start the informer in a standby.
-func indexSpecs(indexes map[string]func(*v1alpha2.NginxOperatorSpec) []string, indexers toolscache.Indexers) {
-	for index, values := range indexes {
-		indexers[fieldPrefix+index] = func(in any) ([]string, error) {
-			object, ok := in.(*v1alpha2.NginxOperator)
-			if !ok {
-				return nil, nil
-			}
-			var out []string
-			for _, value := range values(&object.Spec) {
-				out = append(out, object.Namespace+"/"+value)
-			}
-			return out, nil
-		}
-	}
 }
 
 func controllingInstance(child metav1.Object) string {

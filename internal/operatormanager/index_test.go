@@ -3,6 +3,7 @@ package operatormanager
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -16,20 +17,55 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// TestSpecIndex verifies that NginxOperators are indexed by namespace and value, and other objects
-// are not.
-func TestSpecIndex(t *testing.T) {
-	names := []string{"one", "two"}
-	indexers := toolscache.Indexers{}
-	indexSpecs(map[string]func(*v1alpha2.NginxOperatorSpec) []string{
-		"configMap": func(*v1alpha2.NginxOperatorSpec) []string { return names },
-	}, indexers)
-	for object, want := range map[any][]string{
-		&v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: "shop"}}: {"shop/one", "shop/two"},
-		"no object": nil,
+// TestReferrersAreFound verifies that an NginxOperator is found by each of its references, whatever
+// their number, and by nothing else. One with more references than the packed form has is found by
+// every name of its namespace.
+func TestReferrersAreFound(t *testing.T) {
+	t.Parallel()
+	form := newPacking(&v1alpha2.NginxOperator{}, newRecent())
+	form.index = referencesOf(map[string]func(*v1alpha2.NginxOperatorSpec) []string{
+		"configMap": func(spec *v1alpha2.NginxOperatorSpec) []string { return strings.Fields(spec.Image) },
+		"secret":    func(spec *v1alpha2.NginxOperatorSpec) []string { return strings.Fields(spec.ForceRedeploy) },
+	})
+	stored := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{referenceIndex: bucketsOfReferences})
+	names := func(count int) string {
+		var out []string
+		for i := range count {
+			out = append(out, fmt.Sprint("page-", i))
+		}
+		return strings.Join(out, " ")
+	}
+	for name, spec := range map[string]v1alpha2.NginxOperatorSpec{
+		"none": {}, "one": {Image: "page-0"}, "secret": {ForceRedeploy: "page-0"}, "few": {Image: names(maxBuckets)},
+		"many": {Image: names(maxHashes)}, "most": {Image: names(maxHashes), ForceRedeploy: "page-0"},
 	} {
-		if got, err := indexers[fieldPrefix+"configMap"](object); err != nil || !slices.Equal(got, want) {
-			t.Errorf("%v: got %q, %v, want %q", object, got, err, want)
+		object, err := form.pack(&v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}, Spec: spec})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := stored.Add(object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for query, want := range map[[2]string]string{
+		{"configMap", "shop/page-0"}:  "few many most one",
+		{"configMap", "shop/page-7"}:  "few many most",
+		{"configMap", "shop/page-8"}:  "many most",
+		{"configMap", "shop/other"}:   "most",
+		{"secret", "shop/page-0"}:     "most secret",
+		{"configMap", "other/page-0"}: "",
+	} {
+		items, err := packedIndexer{stored, form}.ByIndex(fieldPrefix+query[0], query[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, item := range items {
+			got = append(got, item.(*v1alpha2.NginxOperator).Name)
+		}
+		slices.Sort(got)
+		if strings.Join(got, " ") != want {
+			t.Errorf("%v: got %v, want %s", query, got, want)
 		}
 	}
 }

@@ -54,17 +54,12 @@ func narrow(transform toolscache.TransformFunc) cache.ByObject {
 // has no referenced ConfigMaps and Secrets (see internal/reference). It has the objects of the
 // namespaces, or of all namespaces if there are none.
 func CacheOptions(namespaces ...string) cache.Options {
-	return cache.Options{
+	out := cache.Options{
 		ReaderFailOnMissingInformer: true,
 		DefaultNamespaces:           byNamespace(namespaces),
 		DefaultTransform:            cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
-			&v1alpha2.NginxOperator{}: inNamespaces(keepUnreadable(slimNginxOperator), namespaces),
-			&apiextensionsv1.CustomResourceDefinition{}: {
-				Field:                 fields.OneTermEqualSelector("metadata.name", wellknown.CRDName),
-				Transform:             slimCRD,
-				UnsafeDisableDeepCopy: ptr.To(true),
-			},
+			&v1alpha2.NginxOperator{}:                {Transform: keepUnreadable(slimNginxOperator)},
 			&appsv1.ControllerRevision{}:             narrow(slimControllerRevision),
 			&appsv1.Deployment{}:                     narrow(slimDeployment),
 			&autoscalingv2.HorizontalPodAutoscaler{}: narrow(slimAutoscaler),
@@ -84,4 +79,13 @@ func CacheOptions(namespaces ...string) cache.Options {
 			&policyv1.PodDisruptionBudget{}: narrow(slimPodDisruptionBudget),
 		},
 	}
+	for kind, options := range out.ByObject {
+		out.ByObject[kind] = inNamespaces(options, namespaces)
+	}
+	out.ByObject[&apiextensionsv1.CustomResourceDefinition{}] = cache.ByObject{
+		Field:                 fields.OneTermEqualSelector("metadata.name", wellknown.CRDName),
+		Transform:             slimCRD,
+		UnsafeDisableDeepCopy: ptr.To(true),
+	}
+	return out
 }

@@ -17,12 +17,13 @@ func byNamespace(namespaces []string) map[string]cache.Config {
 	return out
 }
 
-// inNamespaces returns the cache settings of NginxOperators. Their informers list and watch in
-// their own way (Informers), so they need to know the namespace of the cache. A cache passes no
-// namespace to an informer, but its transform. Each namespace therefore has a transform of its own,
-// which returns the namespace for an inquiry.
-func inNamespaces(transform toolscache.TransformFunc, namespaces []string) cache.ByObject {
-	out := cache.ByObject{Transform: transform, Namespaces: byNamespace(namespaces)}
+// inNamespaces returns the cache settings of a kind in each namespace, or in all if there are none.
+// Informers list and watch in their own way (Informers), so they need to know the namespace of the
+// cache. A cache passes no namespace to an informer, but its transform. Each namespace therefore has
+// a transform of its own, which returns the namespace for an inquiry.
+func inNamespaces(out cache.ByObject, namespaces []string) cache.ByObject {
+	transform := out.Transform
+	out.Namespaces = byNamespace(namespaces)
 	for namespace, config := range out.Namespaces {
 		config.Transform = func(in any) (any, error) {
 			if asked, ok := in.(*inquiry); ok {

@@ -86,7 +86,7 @@ func TestCacheOfNamespaces(t *testing.T) {
 			server := httptest.NewServer(api)
 			t.Cleanup(server.Close)
 			config := &rest.Config{Host: server.URL}
-			newInformer, err := Informers(config, nil, census.New(watched...))
+			newInformer, err := Informers(config, nil, census.New(watched...), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

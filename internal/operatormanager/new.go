@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/example/nginx-operator/internal/guard"
+	"github.com/example/nginx-operator/internal/lists"
 	"github.com/example/nginx-operator/internal/options"
 	"github.com/example/nginx-operator/internal/serving"
 )
@@ -82,6 +83,7 @@ func Connect(opts *options.Options, userAgent string) (*rest.Config, error) {
 	cfg.QPS, cfg.Burst, cfg.UserAgent = opts.KubeAPIQPS, opts.KubeAPIBurst, userAgent
 	// Compression also applies to watches, and costs more than it saves in a cluster's network.
 	cfg.DisableCompression = true
+	cfg.Wrap(lists.Wrap)
 	hurried := rest.CopyConfig(cfg)
 	hurried.Timeout = reachPatience
 	discoveryClient, err := discovery.NewDiscoveryClientForConfig(hurried)

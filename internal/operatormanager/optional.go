@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"github.com/example/nginx-operator/internal/access"
 	"github.com/example/nginx-operator/internal/optional"
 )
 
@@ -32,14 +33,13 @@ func OptionalKinds() []schema.GroupVersionKind {
 }
 
 // NewOptionalAPIs returns the APIs of the optional kinds by kind. They have the objects of the
-// namespaces, or of all namespaces if there are none.
-func NewOptionalAPIs(to cluster.Cluster, namespaces ...string) map[string]*optional.API {
-	out, newInformer := map[string]*optional.API{}, packedInformers()
+// namespaces, or of all namespaces if there are none. Missing permissions are reported like those of
+// Informers.
+func NewOptionalAPIs(to cluster.Cluster, permissions *access.Namespaces, namespaces ...string) map[string]*optional.API {
+	out, newInformer := map[string]*optional.API{}, packedInformers(permissions)
 	for _, known := range optionalKinds {
-		narrowed := narrow(known.slim)
-		narrowed.Namespaces = byNamespace(namespaces)
 		out[known.kind.Kind] = optional.New(to, optional.Options{
-			Kind: known.kind, Resource: known.resource, Cache: narrowed, NewInformer: newInformer,
+			Kind: known.kind, Resource: known.resource, Cache: inNamespaces(narrow(known.slim), namespaces), NewInformer: newInformer,
 		})
 	}
 	return out

@@ -7,6 +7,8 @@ import (
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	cbor "k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -21,41 +23,56 @@ import (
 // Go's structures of the API types are empty, and the garbage collector visits them all. Everything
 // is one string, because it visits each string too.
 type packed struct {
-	// text has the namespace, a slash, the name of the instance (instanceOf), the name, the
-	// resourceVersion, and the encoded object.
+	// text has the namespace, a slash, the index value (packing.index), the name, the resourceVersion,
+	// and the encoded object without these.
 	text string
-	// afterNamespace, afterInstance, afterName, and afterVersion are the ends of these parts.
-	afterNamespace, afterInstance, afterName, afterVersion int
+	// afterNamespace, afterIndex, afterName, and afterVersion are the ends of these parts.
+	afterNamespace, afterIndex, afterName, afterVersion uint16
 }
 
 // newPacked returns the packed form of an object with this encoding.
-func newPacked(object metav1.Object, instance string, raw []byte) *packed {
-	out := &packed{afterNamespace: len(object.GetNamespace())}
-	out.afterInstance = out.afterNamespace + len("/") + len(instance)
-	out.afterName = out.afterInstance + len(object.GetName())
-	out.afterVersion = out.afterName + len(object.GetResourceVersion())
-	out.text = object.GetNamespace() + "/" + instance + object.GetName() + object.GetResourceVersion() + string(raw)
+func newPacked(object metav1.Object, index string, raw []byte) *packed {
+	out := &packed{text: object.GetNamespace() + "/" + index + object.GetName() + object.GetResourceVersion() + string(raw)}
+	end := func(length int) uint16 { return uint16(length) } //nolint:gosec // names have at most 253 bytes, and an index value 256
+	out.afterNamespace = end(len(object.GetNamespace()))
+	out.afterIndex = out.afterNamespace + end(len("/")+len(index))
+	out.afterName = out.afterIndex + end(len(object.GetName()))
+	out.afterVersion = out.afterName + end(len(object.GetResourceVersion()))
 	return out
 }
+
+// size returns the number of bytes of the object, and of its key in the store.
+func (p *packed) size() int {
+	return len(p.text) + int(p.afterNamespace) + len("/") + int(p.afterName-p.afterIndex)
+}
+
+// GetObjectKind implements runtime.Object, which the items of a list have to be.
+func (p *packed) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
+
+// DeepCopyObject implements runtime.Object. A packed object never changes.
+func (p *packed) DeepCopyObject() runtime.Object { return p }
 
 // GetObjectMeta implements metav1.ObjectMetaAccessor. It has what an informer reads.
 func (p *packed) GetObjectMeta() metav1.Object {
 	short := strings.Clone(p.text[:p.afterVersion]) // an index keeps a namespace longer than the object
 	return &metav1.ObjectMeta{
-		Namespace: short[:p.afterNamespace], Name: short[p.afterInstance:p.afterName], ResourceVersion: short[p.afterName:],
+		Namespace: short[:p.afterNamespace], Name: short[p.afterIndex:p.afterName], ResourceVersion: short[p.afterName:],
 	}
 }
 
 // instance returns the value of the InstanceIndex, or "" if there is none.
 func (p *packed) instance() string {
-	if p.afterInstance == p.afterNamespace+len("/") {
+	if p.index() == "" {
 		return ""
 	}
-	return p.text[:p.afterInstance]
+	return p.text[:p.afterIndex]
 }
 
+// index returns the index value.
+func (p *packed) index() string { return p.text[int(p.afterNamespace)+len("/") : p.afterIndex] }
+
 // raw returns a copy of the encoded object.
-func (p *packed) raw() []byte { return []byte(p.text[p.afterVersion:]) }
+func (p *packed) raw() ([]byte, error) { return inflate([]byte(p.text[p.afterVersion:])) }
 
 // message is an object with generated functions for protocol buffers.
 type message interface {
@@ -66,66 +83,66 @@ type message interface {
 
 // encode returns the packed form of an object: a protocol buffer, or CBOR if the kind does not support
 // protocol buffers.
-func (p packing) encode(object client.Object) (*packed, error) {
-	var raw []byte
-	var err error
-	if builtIn, ok := object.(message); ok {
-		raw, err = builtIn.Marshal()
-	} else {
-		raw, err = cbor.Marshal(object)
-	}
+func (p packing) encode(object client.Object, index string) (*packed, error) {
+	raw, err := encoded(object)
 	if err != nil {
 		return nil, fmt.Errorf("failed to encode %T %s/%s: %w", object, object.GetNamespace(), object.GetName(), err)
 	}
-	instance := ""
-	if p.instance != nil {
-		instance = p.instance(object)
+	out := newPacked(object, index, raw)
+	if out.size() > p.maxSize && len(raw) <= maxDeflated {
+		out = newPacked(object, index, deflate(raw))
 	}
-	return newPacked(object, instance, raw), nil
+	return out, nil
+}
+
+// encoded returns the encoding of an object without the fields that newPacked adds.
+func encoded(object client.Object) ([]byte, error) {
+	namespace, name, version := object.GetNamespace(), object.GetName(), object.GetResourceVersion()
+	rename := func(namespace, name, version string) {
+		object.SetNamespace(namespace)
+		object.SetName(name)
+		object.SetResourceVersion(version)
+	}
+	rename("", "", "")
+	defer rename(namespace, name, version)
+	if builtIn, ok := object.(message); ok {
+		return builtIn.Marshal()
+	}
+	return cbor.Marshal(object)
 }
 
 // packing converts objects of a kind to the packed form and back.
 type packing struct {
 	// kind is the Go structure of the kind.
 	kind reflect.Type
-	// instance returns the name of an object's instance. It is nil if the kind is not indexed.
-	instance func(metav1.Object) string
+	// index returns the index value of an object: the name of its instance, or the references of an
+	// NginxOperator. It is nil if the kind is not indexed.
+	index func(metav1.Object) string
+	// maxSize is the maximum size of the packed form in bytes. Of a larger object, it is a part.
+	maxSize int
 	recent
 }
 
 func newPacking(kind client.Object, known recent) packing {
-	return packing{reflect.TypeOf(kind).Elem(), instanceOf(kind), known}
+	out := packing{reflect.TypeOf(kind).Elem(), instanceOf(kind), maxChild, known}
+	if _, ok := kind.(*v1alpha2.NginxOperator); ok {
+		out.maxSize = maxInstance
+	}
+	return out
 }
 
 // recent has the most recently used objects of all kinds by packed form: an event has several
 // handlers, and starts a reconcile that reads the object.
-type recent struct{ small, large *lru.Cache }
+type recent struct{ objects *lru.Cache }
 
-const (
-	// maxSmall is the maximum size in bytes of the packed form of a small object. A user's object can
-	// be much larger than the operator's.
-	maxSmall = 4096
-	// smallObjects and largeObjects are the numbers of recently used objects. Small ones take about
-	// 0.5 MiB. An event of a large object has its old and its new form.
-	smallObjects = 256
-	largeObjects = 2
-)
+// recentObjects is the number of recently used objects. They take about 0.5 MiB, and at most about
+// 8 MiB if all are compressed.
+const recentObjects = 256
 
-func newRecent() recent { return recent{lru.New(smallObjects), lru.New(largeObjects)} }
-
-// like returns the cache of objects with the size of this one.
-func (r recent) like(stored *packed) *lru.Cache {
-	if len(stored.text) <= maxSmall {
-		return r.small
-	}
-	return r.large
-}
+func newRecent() recent { return recent{lru.New(recentObjects)} }
 
 // clear removes all objects.
-func (r recent) clear() {
-	r.small.Clear()
-	r.large.Clear()
-}
+func (r recent) clear() { r.objects.Clear() }
 
 // pack returns the packed form of an object, and anything else unchanged, for example a tombstone or
 // what is already packed. It does not retain the object, because its strings can be parts of much
@@ -135,35 +152,60 @@ func (p packing) pack(in any) (any, error) {
 	if !ok {
 		return in, nil
 	}
-	stored, err := p.encode(object)
-	instance, ok := in.(*v1alpha2.NginxOperator)
-	if err != nil || !ok {
-		return stored, err
+	index := ""
+	if p.index != nil {
+		index = p.index(object)
 	}
-	// A value can have no text that is readable again, for example a time in the year -1.
+	stored, err := p.encode(object, index)
+	if err != nil {
+		return nil, err
+	}
+	instance, isInstance := in.(*v1alpha2.NginxOperator)
+	if !isInstance {
+		if stored.size() <= p.maxSize {
+			return stored, nil
+		}
+		return p.encode(partOf(object, stored), index)
+	}
+	if stored.size() > p.maxSize {
+		instance = partOfInstance(instance)
+		if stored, err = p.encode(instance, index); err != nil {
+			return nil, err
+		}
+	}
+
+	// A text that the API server accepts may not be readable, for example of a time in the year -1.
 	known, err := p.decode(stored)
 	if err == nil {
-		p.like(stored).Add(stored, known)
+		p.objects.Add(stored, known)
 		return stored, nil
 	}
 	instance.Spec, instance.Status = v1alpha2.NginxOperatorSpec{}, v1alpha2.NginxOperatorStatus{}
 	bounds.MarkUnreadable(instance, err.Error())
-	return p.encode(instance)
+	return p.encode(instance, index)
 }
+
+// newObject returns an empty object of the kind.
+func (p packing) newObject() client.Object { return reflect.New(p.kind).Interface().(client.Object) }
 
 // decode reverses encode.
 func (p packing) decode(stored *packed) (client.Object, error) {
-	out := reflect.New(p.kind).Interface().(client.Object)
-	var err error
-	if builtIn, ok := out.(message); ok {
-		err = builtIn.Unmarshal(stored.raw())
-	} else {
-		err = cbor.Unmarshal(stored.raw(), out)
+	out := p.newObject()
+	raw, err := stored.raw()
+	if err != nil {
+		return out, fmt.Errorf("failed to inflate %T: %w", out, err)
 	}
-	// The names become keys of maps, in which the garbage collector visits each string.
-	both := out.GetNamespace() + out.GetName()
-	out.SetName(both[len(out.GetNamespace()):])
-	out.SetNamespace(both[:len(out.GetNamespace())])
+	if builtIn, ok := out.(message); ok {
+		err = builtIn.Unmarshal(raw)
+	} else {
+		err = cbor.Unmarshal(raw, out)
+	}
+	// The names are parts of one string: they become keys of maps, in which the garbage collector
+	// visits each string.
+	identity := stored.GetObjectMeta()
+	out.SetNamespace(identity.GetNamespace())
+	out.SetName(identity.GetName())
+	out.SetResourceVersion(identity.GetResourceVersion())
 	return out, err
 }
 
@@ -171,12 +213,12 @@ func (p packing) decode(stored *packed) (client.Object, error) {
 func (p packing) unpack(in any) any {
 	switch in := in.(type) {
 	case *packed:
-		if known, found := p.like(in).Get(in); found {
+		if known, found := p.objects.Get(in); found {
 			return known
 		}
 		out, err := p.decode(in)
 		utilruntime.Must(err) // the same type has encoded it
-		p.like(in).Add(in, out)
+		p.objects.Add(in, out)
 		return out
 	case toolscache.DeletedFinalStateUnknown:
 		in.Obj = p.unpack(in.Obj)

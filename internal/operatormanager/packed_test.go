@@ -45,6 +45,7 @@ func TestPackedFormHasEveryField(t *testing.T) {
 	}
 	for kind, transform := range transforms {
 		form := newPacking(kind, newRecent())
+		form.maxSize = 1 << 30
 		for range 200 {
 			object := reflect.New(form.kind).Interface()
 			if crd, ok := object.(*apiextensionsv1.CustomResourceDefinition); ok {
@@ -97,7 +98,7 @@ func TestPackedInformer(t *testing.T) {
 	source := fcache.NewFakeControllerSource()
 	t.Cleanup(source.Shutdown)
 	indexers := toolscache.Indexers{toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc}
-	informer := newPackedInformer(source, &corev1.ConfigMap{}, 0, indexers, newRecent())
+	informer := newPackedInformer(source, newPacking(&corev1.ConfigMap{}, newRecent()), 0, indexers, nil)
 	if err := informer.SetTransform(slimConfigMap); err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +181,7 @@ func TestSilentInformer(t *testing.T) {
 	source := fcache.NewFakeControllerSource()
 	t.Cleanup(source.Shutdown)
 	source.Add(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "first"}})
-	informer := newPackedInformer(source, &corev1.ConfigMap{}, 0, toolscache.Indexers{}, newRecent())
+	informer := newPackedInformer(source, newPacking(&corev1.ConfigMap{}, newRecent()), 0, toolscache.Indexers{}, nil)
 	informer.silent = true
 	if err := informer.SetTransform(slimConfigMap); err != nil {
 		t.Fatal(err)

@@ -1,12 +1,21 @@
 package operatormanager
 
 import (
+	"context"
+	"reflect"
 	"slices"
+	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/features"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/access"
 )
 
 // packedInformer stores objects of a kind in the packed form. Its readers, handlers, and indexes get
@@ -14,40 +23,84 @@ import (
 type packedInformer struct {
 	toolscache.SharedIndexInformer
 	packing
+	// source lists and watches the objects. SetTransform completes it.
+	source *sourceOfKind
 	// silent keeps the objects of the first list from the handlers (StartsSilently).
 	silent bool
 }
 
-// newPackedInformer creates an informer of a kind. It has the InstanceIndex if the kind is indexed.
+// sourceOfKind is the source of an informer, which knows its namespace only after its creation.
+type sourceOfKind struct {
+	toolscache.ListerWatcherWithContext
+	access *access.Namespaces
+	// ended is called after the end of the informer.
+	ended func()
+}
+
+// newPackedInformer creates an informer of a kind. It has the InstanceIndex if the kind is indexed,
+// and the NginxOperators' index of references.
 func newPackedInformer(
-	source toolscache.ListerWatcher, kind client.Object, resync time.Duration, indexers toolscache.Indexers, known recent,
+	source toolscache.ListerWatcher, of packing, resync time.Duration, indexers toolscache.Indexers, permissions *access.Namespaces,
 ) packedInformer {
-	of := newPacking(kind, known)
+	kind := of.newObject()
 	indexers = of.indexers(indexers)
-	if of.instance != nil {
+	switch {
+	case of.kind == reflect.TypeFor[v1alpha2.NginxOperator]():
+		indexers[referenceIndex] = bucketsOfReferences
+	case of.index != nil:
 		indexers[fieldPrefix+InstanceIndex] = bucketsOf
 	}
-	return packedInformer{toolscache.NewSharedIndexInformer(source, kind, resync, indexers), of, false}
+	later := &sourceOfKind{toolscache.ToListerWatcherWithContext(source), permissions, func() {}}
+	complete := &toolscache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return later.ListWithContext(ctx, options)
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			return later.WatchWithContext(ctx, options)
+		},
+	}
+	informer := toolscache.NewSharedIndexInformer(toolscache.ToListWatcherWithWatchListSemantics(complete, source), kind, resync, indexers)
+	return packedInformer{informer, of, later, false}
 }
 
 // packedInformers returns the function that creates the informers of a cache.
-func packedInformers() NewInformer {
+func packedInformers(permissions *access.Namespaces) NewInformer {
 	known := newRecent()
 	return func(source toolscache.ListerWatcher, kind runtime.Object, resync time.Duration, indexers toolscache.Indexers,
 	) toolscache.SharedIndexInformer {
-		return newPackedInformer(source, kind.(client.Object), resync, indexers, known)
+		return newPackedInformer(source, newPacking(kind.(client.Object), known), resync, indexers, permissions)
 	}
 }
 
 // SetTransform implements toolscache.SharedInformer.
 func (p packedInformer) SetTransform(transform toolscache.TransformFunc) error {
-	return p.SharedIndexInformer.SetTransform(func(in any) (any, error) {
+	asked := &inquiry{}
+	if _, err := transform(asked); err != nil {
+		return err
+	}
+	pack := func(in any) (any, error) {
 		out, err := transform(in)
 		if err != nil {
 			return nil, err
 		}
 		return p.pack(out)
-	})
+	}
+	packs := &lister{inner: p.source.ListerWatcherWithContext, kind: p.kind, pack: pack}
+	inner := &toolscache.ListWatch{ListWithContextFunc: packs.list, WatchFuncWithContext: packs.inner.WatchWithContext}
+	p.source.ListerWatcherWithContext, p.source.ended = p.source.access.Add(inner, asked.namespace, p.kind.Name(), p.isSettled)
+	return p.SharedIndexInformer.SetTransform(pack)
+}
+
+// isSettled reports whether the store has the last list, which has a resource version unless it was
+// denied. The store reports it only if it receives each list as a whole.
+func (p packedInformer) isSettled() bool {
+	return p.SharedIndexInformer.GetIndexer().LastStoreSyncResourceVersion() != "" || !features.FeatureGates().Enabled(features.AtomicFIFO)
+}
+
+// RunWithContext implements toolscache.SharedInformer.
+func (p packedInformer) RunWithContext(ctx context.Context) {
+	defer func() { p.source.ended() }()
+	p.SharedIndexInformer.RunWithContext(ctx)
 }
 
 // bucketsOf is the index function of the stored InstanceIndex.
@@ -128,6 +181,10 @@ func (p packedIndexer) Index(name string, object any) ([]any, error) {
 
 // ByIndex implements toolscache.Indexer.
 func (p packedIndexer) ByIndex(name, value string) ([]any, error) {
+	if p.kind == reflect.TypeFor[v1alpha2.NginxOperator]() && strings.HasPrefix(name, fieldPrefix) {
+		items, err := p.referrers(name, value)
+		return p.unpackAll(items), err
+	}
 	if name != fieldPrefix+InstanceIndex {
 		items, err := p.Indexer.ByIndex(name, value)
 		return p.unpackAll(items), err

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/example/nginx-operator/internal/nginxlog"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
@@ -47,20 +48,31 @@ func slimPod(in any) (any, error) {
 	}
 	identify(&pod.ObjectMeta, controllerOf(&pod.ObjectMeta))
 	pod.Labels, pod.Annotations = labels, annotations
-	pod.Spec = corev1.PodSpec{NodeName: pod.Spec.NodeName, Containers: servingContainer(pod.Spec.Containers)}
+	pod.Spec = corev1.PodSpec{Containers: servingContainer(pod.Spec.Containers)}
 	pod.Status = corev1.PodStatus{
 		Phase:                 pod.Status.Phase,
-		Reason:                pod.Status.Reason,
-		Message:               pod.Status.Message,
-		Conditions:            slices.Clip(pod.Status.Conditions[:min(len(pod.Status.Conditions), maxConditions)]),
+		Conditions:            slimConditions(pod.Status.Conditions),
 		ContainerStatuses:     slimContainers(pod.Status.ContainerStatuses),
 		InitContainerStatuses: slimContainers(pod.Status.InitContainerStatuses),
 	}
-	cut(&pod.Status.Reason, &pod.Status.Message)
-	for i := range pod.Status.Conditions {
-		cut(&pod.Status.Conditions[i].Reason, &pod.Status.Conditions[i].Message)
-	}
 	return in, nil
+}
+
+// slimConditions keeps whether a Pod is ready, and why it is not scheduled.
+func slimConditions(conditions []corev1.PodCondition) []corev1.PodCondition {
+	var out []corev1.PodCondition
+	for _, condition := range conditions[:min(len(conditions), maxConditions)] {
+		if condition.Type != corev1.PodReady && condition.Type != corev1.PodScheduled {
+			continue
+		}
+		kept := corev1.PodCondition{Type: condition.Type, Status: condition.Status}
+		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
+			kept.Reason, kept.Message = condition.Reason, condition.Message
+			cut(&kept.Reason, &kept.Message)
+		}
+		out = append(out, kept)
+	}
+	return out
 }
 
 func slimContainers(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
@@ -68,18 +80,30 @@ func slimContainers(statuses []corev1.ContainerStatus) []corev1.ContainerStatus 
 	for _, status := range statuses[:min(len(statuses), maxContainers)] {
 		kept := corev1.ContainerStatus{
 			Name: status.Name, Image: status.Image, Ready: status.Ready, Started: status.Started, RestartCount: status.RestartCount,
-			State: status.State, LastTerminationState: status.LastTerminationState,
+			State: slimState(status.State), LastTerminationState: slimState(status.LastTerminationState),
 		}
 		cut(&kept.Image)
-		for _, state := range []*corev1.ContainerState{&kept.State, &kept.LastTerminationState} {
-			if state.Waiting != nil {
-				cut(&state.Waiting.Reason, &state.Waiting.Message)
-			}
-			if state.Terminated != nil {
-				cut(&state.Terminated.Reason, &state.Terminated.Message)
-			}
-		}
 		out = append(out, kept)
+	}
+	return out
+}
+
+// slimState keeps the start of a running container, and why a container waits or has ended. Of a log,
+// it keeps the line that explains the end.
+func slimState(state corev1.ContainerState) corev1.ContainerState {
+	var out corev1.ContainerState
+	if state.Running != nil {
+		out.Running = &corev1.ContainerStateRunning{StartedAt: state.Running.StartedAt}
+	}
+	if waiting := state.Waiting; waiting != nil {
+		out.Waiting = &corev1.ContainerStateWaiting{Reason: waiting.Reason, Message: waiting.Message}
+		cut(&out.Waiting.Reason, &out.Waiting.Message)
+	}
+	if ended := state.Terminated; ended != nil {
+		message := ended.Message
+		cut(&message)
+		out.Terminated = &corev1.ContainerStateTerminated{ExitCode: ended.ExitCode, Reason: ended.Reason, Message: nginxlog.TellingLine(message)}
+		cut(&out.Terminated.Reason)
 	}
 	return out
 }

@@ -16,11 +16,12 @@ import (
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	kjson "sigs.k8s.io/json"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/access"
 	"github.com/example/nginx-operator/internal/bounds"
 	"github.com/example/nginx-operator/internal/census"
+	"github.com/example/nginx-operator/internal/lists"
 )
 
 // NewInformer creates an informer of a cache (cache.Options.NewInformer).
@@ -31,26 +32,29 @@ type NewInformer = func(toolscache.ListerWatcher, runtime.Object, time.Duration,
 // namespace is an error. The informer of NginxOperators has these indexes of its specs, and the
 // census follows it. An NginxOperator that cannot be decoded fails alone: a typed client decodes a
 // list as a whole, so one stored object would block the reconciles of all objects in all namespaces.
+// A missing permission of an informer is reported to permissions, which is nil if all namespaces are
+// watched.
 func Informers(
-	cfg *rest.Config, indexes map[string]func(*v1alpha2.NginxOperatorSpec) []string, followed *census.Census,
+	cfg *rest.Config, indexes map[string]func(*v1alpha2.NginxOperatorSpec) []string, followed *census.Census, permissions *access.Namespaces,
 ) (NewInformer, error) {
 	source, err := newLenientClient(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("failed to make the client that reads objects one by one: %w", err)
+		return nil, err
 	}
 	known := newRecent()
 	return func(typed toolscache.ListerWatcher, kind runtime.Object, resync time.Duration,
 		indexers toolscache.Indexers,
 	) toolscache.SharedIndexInformer {
+		of := newPacking(kind.(client.Object), known)
 		if _, ok := kind.(*v1alpha2.NginxOperator); !ok {
-			informer := newPackedInformer(typed, kind.(client.Object), resync, indexers, known)
+			informer := newPackedInformer(typed, of, resync, indexers, permissions)
 			informer.silent = StartsSilently(kind)
 			return informer
 		}
-		indexSpecs(indexes, indexers)
+		of.index = referencesOf(indexes)
 		lister := &oneByOne{source: source}
 		lenient := toolscache.ToListWatcherWithWatchListSemantics(lister.listWatch(), source)
-		informer := scopedInformer{newPackedInformer(lenient, &v1alpha2.NginxOperator{}, resync, indexers, known), lister}
+		informer := scopedInformer{newPackedInformer(lenient, of, resync, indexers, permissions), lister}
 		utilruntime.Must(followed.Follow(informer)) // it has not started
 		return informer
 	}, nil
@@ -77,26 +81,8 @@ func (l *lenient) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// lenientList is a list that decodes each item separately.
-type lenientList struct{ v1alpha2.NginxOperatorList }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (l *lenientList) UnmarshalJSON(raw []byte) error {
-	var list struct {
-		metav1.ListMeta `json:"metadata"`
-		Items           []lenient `json:"items"`
-	}
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &list); err != nil {
-		return err
-	}
-	l.ListMeta, l.Items = list.ListMeta, make([]v1alpha2.NginxOperator, len(list.Items))
-	for i := range list.Items {
-		l.Items[i] = list.Items[i].NginxOperator
-	}
-	return nil
-}
-
-// lenientClient is a client that decodes NginxOperators into lenient and lenientList.
+// lenientClient is a client that decodes NginxOperators into lenient, and lists item by item
+// (internal/lists).
 type lenientClient struct {
 	*rest.RESTClient
 	parameters runtime.ParameterCodec
@@ -108,14 +94,18 @@ func newLenientClient(cfg *rest.Config) (*lenientClient, error) {
 	cfg.APIPath, cfg.GroupVersion = "/apis", &v1alpha2.GroupVersion
 	cfg.ContentType, cfg.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
 	cfg.NegotiatedSerializer = newDirectly(scheme)
+	cfg.Wrap(lists.Wrap)
 	client, err := rest.RESTClientFor(cfg)
-	return &lenientClient{client, runtime.NewParameterCodec(scheme)}, err
+	if err != nil {
+		return nil, fmt.Errorf("failed to make the client that reads objects one by one: %w", err)
+	}
+	return &lenientClient{client, runtime.NewParameterCodec(scheme)}, nil
 }
 
 func newLenientScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	scheme.AddKnownTypeWithName(v1alpha2.GroupVersion.WithKind("NginxOperator"), &lenient{})
-	scheme.AddKnownTypeWithName(v1alpha2.GroupVersion.WithKind("NginxOperatorList"), &lenientList{})
+	scheme.AddKnownTypeWithName(v1alpha2.GroupVersion.WithKind("NginxOperatorList"), &v1alpha2.NginxOperatorList{})
 	metav1.AddToGroupVersion(scheme, v1alpha2.GroupVersion)
 	return scheme
 }
@@ -165,11 +155,8 @@ func (o *oneByOne) listWatch() *toolscache.ListWatch {
 	}
 	return &toolscache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			list := &lenientList{}
-			if err := ask(&options).Do(ctx).Into(list); err != nil {
-				return nil, err
-			}
-			return &list.NginxOperatorList, nil
+			list := &v1alpha2.NginxOperatorList{}
+			return list, ask(&options).Do(ctx).Into(list)
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			options.Watch, options.AllowWatchBookmarks = true, true

@@ -7,12 +7,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
@@ -22,15 +20,6 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// Memory remembers records of objects whose spec is not applied or rolls out, without their files.
-// The zero value is empty.
-type Memory struct {
-	records sync.Map
-}
-
-// Forget drops the records of an object.
-func (m *Memory) Forget(object types.NamespacedName) { m.records.Delete(object) }
-
 // Store reads the records of objects.
 type Store struct {
 	// Cache lists the records without their data.
@@ -39,12 +28,6 @@ type Store struct {
 	API client.Reader
 	// Memory has the data of the records that were read before.
 	Memory *Memory
-}
-
-// remembered is a record that was read, without its files.
-type remembered struct {
-	uid      types.UID
-	revision Data
 }
 
 // LastApplied returns the declaration that was applied last and has not failed. It is nil if
@@ -131,28 +114,19 @@ func (s Store) Restore(
 	return out, err
 }
 
-// maxRemembered is the number of records of an object that are remembered: the last good one, and
-// the applied one.
-const maxRemembered = 2
-
 // remember returns a record without its files. It reads the record only if it is not remembered.
 // The reconciles of one object do not overlap.
 func (s Store) remember(ctx context.Context, object *v1alpha2.NginxOperator, of *appsv1.ControllerRevision) (Data, error) {
 	key := client.ObjectKeyFromObject(object)
-	var known []remembered
-	if found, ok := s.Memory.records.Load(key); ok {
-		known = found.([]remembered)
+	if known, found := s.Memory.find(key, of.UID); found {
+		return known, nil
 	}
-	if at := slices.IndexFunc(known, func(one remembered) bool { return one.uid == of.UID }); at >= 0 {
-		return known[at].revision, nil
-	}
-	read, err := s.readRevision(ctx, object, of)
+	read, size, err := s.readSized(ctx, object, of)
 	if err != nil {
 		return Data{}, err
 	}
 	read.Files = nil
-	known = append([]remembered{{of.UID, read}}, known[:min(len(known), maxRemembered-1)]...)
-	s.Memory.records.Store(key, known)
+	s.Memory.add(key, remembered{of.UID, read, size})
 	return read, nil
 }
 
@@ -188,6 +162,12 @@ func (s Store) ListWith(
 
 // readRevision reads the data of a record from the API server.
 func (s Store) readRevision(ctx context.Context, object *v1alpha2.NginxOperator, of *appsv1.ControllerRevision) (Data, error) {
+	out, _, err := s.readSized(ctx, object, of)
+	return out, err
+}
+
+// readSized is readRevision, and returns the size of the data in bytes.
+func (s Store) readSized(ctx context.Context, object *v1alpha2.NginxOperator, of *appsv1.ControllerRevision) (Data, int, error) {
 	live, err := &appsv1.ControllerRevision{}, error(nil)
 	if of.Kind == carrier {
 		live, err = s.readCarried(ctx, of, object.Name)
@@ -195,17 +175,17 @@ func (s Store) readRevision(ctx context.Context, object *v1alpha2.NginxOperator,
 		err = s.API.Get(ctx, client.ObjectKeyFromObject(of), live)
 	}
 	if apierrors.IsNotFound(err) || err == nil && live.UID != of.UID {
-		return Data{}, apierrors.NewConflict(appsv1.Resource("controllerrevisions"), of.Name, errors.New("it was replaced a moment ago"))
+		return Data{}, 0, apierrors.NewConflict(appsv1.Resource("controllerrevisions"), of.Name, errors.New("it was replaced a moment ago"))
 	}
 	if err != nil {
-		return Data{}, fmt.Errorf("failed to read ControllerRevision %q: %w", of.Name, err)
+		return Data{}, 0, fmt.Errorf("failed to read ControllerRevision %q: %w", of.Name, err)
 	}
 	if !isRecord(live) {
-		return Data{}, Unusable{&apply.Forged{Kind: "ControllerRevision", Child: live}}
+		return Data{}, 0, Unusable{&apply.Forged{Kind: "ControllerRevision", Child: live}}
 	}
 	out, err := Decode(live.Data.Raw)
 	if err != nil {
-		return Data{}, Unusable{fmt.Errorf("failed to read ControllerRevision %q: %w", of.Name, err)}
+		return Data{}, 0, Unusable{fmt.Errorf("failed to read ControllerRevision %q: %w", of.Name, err)}
 	}
-	return out, nil
+	return out, len(live.Data.Raw), nil
 }

@@ -17,10 +17,8 @@ import (
 	"golang.org/x/sync/singleflight"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
@@ -28,6 +26,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/example/nginx-operator/internal/access"
 )
 
 // Referrers returns a request for every object that references the object with that key.
@@ -36,9 +36,11 @@ type Referrers func(ctx context.Context, key types.NamespacedName) []reconcile.R
 // Tracker knows the existence and the resourceVersion of every object of one kind. Create it with
 // NewTracker.
 type Tracker struct {
-	client    metadata.Interface
-	resource  schema.GroupVersionResource
-	reader    client.Reader
+	client   metadata.Interface
+	resource schema.GroupVersionResource
+	reader   client.Reader
+	// access knows the namespaces without permissions. It is nil if all namespaces are watched.
+	access    *access.Namespaces
 	referrers Referrers
 	after     func(context.Context)
 	// direct is true if the tracker watches and caches nothing.
@@ -62,9 +64,9 @@ type Tracker struct {
 }
 
 // NewTrackers returns the trackers of all ConfigMaps and of all Secrets in the namespaces, or in all
-// namespaces if there are none.
+// namespaces if there are none. They report missing permissions in a namespace.
 func NewTrackers(
-	config *rest.Config, http *http.Client, reader client.Reader, namespaces ...string,
+	config *rest.Config, http *http.Client, reader client.Reader, permissions *access.Namespaces, namespaces ...string,
 ) (configMaps, secrets *Tracker, err error) {
 	watcher, err := metadata.NewForConfigAndClient(config, http)
 	if err != nil {
@@ -73,7 +75,9 @@ func NewTrackers(
 	core := corev1.SchemeGroupVersion
 	configMaps = NewTracker(watcher, core.WithResource("configmaps"), reader, namespaces...)
 	configMaps.recent.limit = keptBytes
-	return configMaps, NewTracker(watcher, core.WithResource("secrets"), reader, namespaces...), nil
+	secrets = NewTracker(watcher, core.WithResource("secrets"), reader, namespaces...)
+	configMaps.access, secrets.access = permissions, permissions
+	return configMaps, secrets, nil
 }
 
 // NewTracker returns a tracker of all objects of a resource in the namespaces, or in all namespaces
@@ -129,10 +133,11 @@ func (t *Tracker) Start(ctx context.Context, queue workqueue.TypedRateLimitingIn
 		}
 	}
 	for _, s := range t.stores {
-		reflector := cache.NewReflectorWithOptions(s.listWatch(), &metav1.PartialObjectMetadata{}, s, cache.ReflectorOptions{
-			Name: "reference", TypeDescription: t.resource.Resource,
-		})
+		source, ended := t.access.Add(s.listWatch(), s.namespace, t.resource.Resource, func() bool { return true })
+		reflector := cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(source, t.client),
+			&metav1.PartialObjectMetadata{}, s, cache.ReflectorOptions{Name: "reference", TypeDescription: t.resource.Resource})
 		go func() {
+			defer ended()
 			t.after(ctx)
 			reflector.RunWithContext(ctx)
 		}()
@@ -181,34 +186,4 @@ func (t *Tracker) note(key types.NamespacedName, version version) {
 	if differs {
 		changed(key)
 	}
-}
-
-// pageSize is the page size of a list. Servers that stream lists (Kubernetes 1.34 and later) ignore
-// it.
-const pageSize = 500
-
-func (s *store) listWatch() cache.ListerWatcher {
-	objects := s.client.Resource(s.resource).Namespace(s.namespace)
-	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			// From the watch cache ("0"), an older server sends all objects at once and ignores the
-			// limit.
-			if options.ResourceVersion == "0" {
-				options.ResourceVersion = ""
-			}
-			options.Limit = pageSize
-			list, err := objects.List(ctx, options)
-			if err != nil {
-				return nil, err
-			}
-			for i := range list.Items {
-				listed := &list.Items[i].ObjectMeta
-				*listed = metav1.ObjectMeta{Namespace: listed.Namespace, Name: listed.Name, ResourceVersion: listed.ResourceVersion}
-			}
-			return list, nil
-		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			return objects.Watch(ctx, options)
-		},
-	}, s.client)
 }

@@ -64,6 +64,7 @@ func testHostileTenant(t *testing.T) {
 	}
 	scaleOperator(t, 2)
 	waitForInstall(t, suite.operatorNamespace)
+	survivesLargeObjects(t, attacker, object)
 	before := operatorProcesses(t)
 	prober := startNeighbour(t, object)
 	prober.endures(t, "what was stored without admission", func() {})

@@ -104,7 +104,7 @@ func start(release Release, view int64, listDelay time.Duration) (*process, erro
 func (p *process) newManager(listDelay time.Duration) (manager.Manager, error) {
 	cfg := storage.Config(&storage.Transport{Handle: p.handle})
 	all := census.New()
-	newInformer, err := operatormanager.Informers(cfg, inputs.Indexes(), all)
+	newInformer, err := operatormanager.Informers(cfg, inputs.Indexes(), all, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -126,16 +126,19 @@ func (p *process) newManager(listDelay time.Duration) (manager.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	configMaps, secrets, err := reference.NewTrackers(cfg, mgr.GetHTTPClient(), mgr.GetAPIReader())
+	configMaps, secrets, err := reference.NewTrackers(cfg, mgr.GetHTTPClient(), mgr.GetAPIReader(), nil)
 	if err != nil {
 		return nil, err
 	}
-	apis := operatormanager.NewOptionalAPIs(mgr)
+	apis := operatormanager.NewOptionalAPIs(mgr, nil)
 	var list []*optional.API
 	for _, kind := range operatormanager.OptionalKinds() {
 		list = append(list, apis[kind.Kind])
 	}
-	cached := optional.NewClient(mgr.GetClient(), list...)
+	cached, err := operatormanager.Whole(cfg, optional.NewClient(mgr.GetClient(), list...), mgr.GetAPIReader())
+	if err != nil {
+		return nil, err
+	}
 	reconciler := &nginxoperator.Reconciler{
 		Client:  cached,
 		Applier: nginxoperator.NewApplier(cached, mgr.GetAPIReader(), counts.ChildWritten),
@@ -149,7 +152,7 @@ func (p *process) newManager(listDelay time.Duration) (manager.Manager, error) {
 		return nil, err
 	}
 	return mgr, mgr.Add(&fleet.Reporter{
-		Gate: reconciler.Fleet, Names: slow(operatormanager.Names(mgr.GetCache(), all), listDelay),
+		Gate: reconciler.Fleet, Names: slow(operatormanager.Names(mgr.GetCache(), all, nil), listDelay),
 		Condition: p.fleet, Metrics: metrics.NewFleet(registry),
 		Log: logr.Discard(),
 	})

@@ -1,0 +1,120 @@
+package lists
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// The response is the prefix and a message runtime.Unknown, whose field raw is the list. A list has
+// its metadata in field 1, and an item in each field 2. All fields of both are messages, bytes, or
+// texts.
+const (
+	prefix    = "k8s\x00"
+	fieldRaw  = 2
+	fieldItem = 2
+	// wireBytes is the wire type of messages, bytes, and texts.
+	wireBytes = 2
+	// maxItem bounds the length that a response can claim for an item, in bytes. The API server
+	// accepts objects of a few MiB.
+	maxItem = 64 << 20
+)
+
+// readProtobuf calls a function with each item of a list, and returns the list without items.
+func readProtobuf(from *bufio.Reader, each func(raw []byte) error) ([]byte, error) {
+	out := make([]byte, len(prefix))
+	if _, err := io.ReadFull(from, out); err != nil {
+		return nil, unexpected(err)
+	}
+	if string(out) != prefix {
+		return nil, fmt.Errorf("it starts with %q instead of %q", out, prefix)
+	}
+	hasList := false
+	err := readFields(from, func(number, length uint64) error {
+		if number != fieldRaw {
+			value, err := readValue(from, length, nil)
+			out = appendField(out, number, value)
+			return err
+		}
+		hasList = true
+		rest, err := readList(from, length, each)
+		out = appendField(out, number, rest)
+		return err
+	})
+	if err == nil && !hasList {
+		err = io.ErrUnexpectedEOF
+	}
+	return out, err
+}
+
+// readList reads a list of this length.
+func readList(from io.Reader, length uint64, each func(raw []byte) error) ([]byte, error) {
+	limited := &io.LimitedReader{R: from, N: int64(length)} //nolint:gosec // a length above int64 reads nothing and fails
+	list := bufio.NewReaderSize(limited, bufferSize)
+	var rest, item []byte
+	err := readFields(list, func(number, length uint64) error {
+		var err error
+		if item, err = readValue(list, length, item); err != nil {
+			return err
+		}
+		if number == fieldItem {
+			return each(item)
+		}
+		rest = appendField(rest, number, item)
+		return nil
+	})
+	if err == nil && limited.N != 0 {
+		err = io.ErrUnexpectedEOF
+	}
+	return rest, err
+}
+
+// readFields calls a function with the number and the length of each field, up to the end. The
+// function reads the value.
+func readFields(from io.ByteReader, value func(number, length uint64) error) error {
+	for {
+		tag, err := binary.ReadUvarint(from)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil && tag&7 != wireBytes {
+			err = fmt.Errorf("field %d has wire type %d", tag>>3, tag&7)
+		}
+		if err != nil {
+			return err
+		}
+		length, err := binary.ReadUvarint(from)
+		if err != nil {
+			return unexpected(err)
+		}
+		if err := value(tag>>3, length); err != nil {
+			return err
+		}
+	}
+}
+
+// readValue reads a value into the buffer, or into a larger one.
+func readValue(from io.Reader, length uint64, buffer []byte) ([]byte, error) {
+	if length > maxItem {
+		return nil, fmt.Errorf("a field has %d bytes", length)
+	}
+	out := slices.Grow(buffer[:0], int(length))[:length]
+	_, err := io.ReadFull(from, out)
+	return out, unexpected(err)
+}
+
+func appendField(to []byte, number uint64, value []byte) []byte {
+	to = binary.AppendUvarint(binary.AppendUvarint(to, number<<3|wireBytes), uint64(len(value)))
+	return append(to, value...)
+}
+
+// unexpected returns the error of a response that has ended too early instead of io.EOF.
+func unexpected(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}

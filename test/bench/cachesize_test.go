@@ -1,0 +1,197 @@
+//go:build bench
+
+package bench
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/census"
+	"github.com/example/nginx-operator/internal/fleet"
+	"github.com/example/nginx-operator/internal/inputs"
+	"github.com/example/nginx-operator/internal/lists"
+	"github.com/example/nginx-operator/internal/operatormanager"
+)
+
+const (
+	// maxInstanceBytes and maxChildBytes are the limits of the memory that an NginxOperator and any
+	// other object take in the cache.
+	maxInstanceBytes = 4 << 10
+	maxChildBytes    = 2 << 10
+	// sharedBytes is the limit of the memory that does not depend on the number of objects: buffers, and
+	// the 256 objects that were used most recently.
+	sharedBytes = 2 << 20
+	// maxListing is the limit of the memory in MiB that a list takes in addition to what it leaves.
+	// The garbage collector lets the heap grow by a tenth between two collections.
+	maxListing = 64
+)
+
+// TestCacheSize fills the cache of each kind with many small objects, and with some of the largest that
+// a client can create, by an ordinary list and by a streamed one. It measures the memory of an object,
+// and the peak. BENCH_SMALL and BENCH_LARGEST are the numbers of objects.
+func TestCacheSize(t *testing.T) {
+	small, largest := intFromEnv(t, "BENCH_SMALL", 50_000), intFromEnv(t, "BENCH_LARGEST", 2_500)
+	defer debug.SetGCPercent(debug.SetGCPercent(10))
+	samples := sampleObjects()
+	for _, name := range slices.Sorted(maps.Keys(samples)) {
+		kind := samples[name]
+		for _, streams := range []bool{false, true} {
+			how := map[bool]string{false: "listed", true: "streamed"}[streams]
+			t.Run(fmt.Sprintf("%s/small/%s", name, how), func(t *testing.T) { measureCache(t, name, kind.small, small, streams) })
+			t.Run(fmt.Sprintf("%s/largest/%s", name, how), func(t *testing.T) { measureCache(t, name, kind.largest, largest, streams) })
+		}
+	}
+}
+
+func measureCache(t *testing.T, resource string, sample client.Object, objects int, streams bool) {
+	api := newListServer(t, resource, sample, objects, streams)
+	if streams && api.message != nil {
+		api.objects /= 10 // this server's events are JSON, which is slow to decode
+	}
+	objects = api.objects
+	server := httptest.NewServer(api)
+	t.Cleanup(server.Close)
+	config := &rest.Config{Host: server.URL, QPS: -1, DisableCompression: true}
+	config.Wrap(lists.Wrap)
+	all, gate := census.New(), fleet.New(fleet.Policy{})
+
+	before := liveHeap()
+	peak := highest(t, before)
+	fill := fillCache
+	if slices.Contains(operatormanager.OptionalKinds(), api.kind) {
+		fill = fillOptional
+	}
+	filled := fill(t, config, sample, all)
+	most := peak()
+	if _, ok := sample.(*v1alpha2.NginxOperator); ok {
+		if all.Wait(t.Context()); len(all.Names()) != objects {
+			t.Errorf("the census has %d objects, want %d", len(all.Names()), objects)
+		}
+		gate.Listed(all.Names())
+	}
+	after := liveHeap()
+
+	each, limit := (after-before)/float64(objects), maxChildBytes+sharedBytes/float64(objects)
+	if _, ok := sample.(*v1alpha2.NginxOperator); ok {
+		limit = maxInstanceBytes + sharedBytes/float64(objects)
+	}
+	listing := (most - after) / (1 << 20)
+	fmt.Printf("cache of %d %s with %d bytes each: %.0f bytes of memory each, and %.0f MiB for the list\n",
+		objects, resource, len(api.text), each, max(listing, 0))
+	if each > limit || each < 200 {
+		t.Errorf("an object takes %.0f bytes, the limit is %.0f", each, limit)
+	}
+	if listing > maxListing {
+		t.Errorf("the list takes %.0f MiB, the limit is %d", listing, maxListing)
+	}
+	for _, kept := range []any{filled, gate, all} {
+		runtime.KeepAlive(kept)
+	}
+}
+
+// fillCache fills the cache of a kind.
+func fillCache(t *testing.T, config *rest.Config, sample client.Object, all *census.Census) any {
+	t.Helper()
+	options := operatormanager.CacheOptions()
+	options.Scheme = operatormanager.NewScheme()
+	options.NewInformer = must1(operatormanager.Informers(config, inputs.Indexes(), all, nil))(t)
+	options.Mapper = mapperOf(t, sample)
+	for object := range options.ByObject {
+		if reflect.TypeOf(object) != reflect.TypeOf(sample) {
+			delete(options.ByObject, object)
+		}
+	}
+	out := must1(cache.New(config, options))(t)
+	must1(out.GetInformer(t.Context(), sample, cache.BlockUntilSynced(false)))(t)
+	go func() { _ = out.Start(t.Context()) }()
+	if !out.WaitForCacheSync(t.Context()) {
+		t.Fatal("the cache is not filled")
+	}
+	return out
+}
+
+// fillOptional fills the cache of an optional kind.
+func fillOptional(t *testing.T, config *rest.Config, sample client.Object, _ *census.Census) any {
+	t.Helper()
+	connection := must1(cluster.New(config, func(options *cluster.Options) {
+		options.Scheme = operatormanager.NewScheme()
+		options.MapperProvider = func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return mapperOf(t, sample), nil }
+	}))(t)
+	api := operatormanager.NewOptionalAPIs(connection, nil)[sample.GetObjectKind().GroupVersionKind().Kind]
+	queue := priorityqueue.New[reconcile.Request]("bench")
+	source := api.Source(func(context.Context) []reconcile.Request { return nil }, &handler.EnqueueRequestForObject{})
+	must(t, source.Start(t.Context(), queue))
+	for api.Problem() != "" { // the source waits for half a minute only
+		must(t, source.WaitForSync(t.Context()))
+	}
+	return api
+}
+
+// mapperOf knows the kind of a sample.
+func mapperOf(t *testing.T, sample client.Object) meta.RESTMapper {
+	t.Helper()
+	out := meta.NewDefaultRESTMapper(nil)
+	out.Add(must1(apiutil.GVKForObject(sample, operatormanager.NewScheme()))(t), meta.RESTScopeNamespace)
+	return out
+}
+
+// liveHeap returns the number of bytes on the heap that are in use.
+func liveHeap() float64 {
+	for range 3 {
+		runtime.GC()
+	}
+	return readHeap()
+}
+
+func readHeap() float64 {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(sample)
+	return float64(sample[0].Value.Uint64())
+}
+
+// highest samples the heap, from the floor on, until the returned function is called, which returns
+// the highest value.
+func highest(t *testing.T, floor float64) func() float64 {
+	t.Helper()
+	var bits atomic.Uint64
+	bits.Store(math.Float64bits(floor))
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for ctx.Err() == nil {
+			if now := readHeap(); now > math.Float64frombits(bits.Load()) {
+				bits.Store(math.Float64bits(now))
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+	}()
+	return func() float64 {
+		cancel()
+		<-ended
+		return math.Float64frombits(bits.Load())
+	}
+}
