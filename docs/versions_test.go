@@ -76,9 +76,9 @@ func TestNamesOfOperatorSDK(t *testing.T) {
 	makefile := read(t, "Makefile")
 	help := makefile[strings.Index(makefile, "\nhelp:"):strings.Index(makefile, "\ndemo:")]
 	targets := strings.Fields(strings.Join(regexp.MustCompile(`(?m)^[a-z][a-z0-9 -]*:`).FindAllString(makefile, -1), " "))
-	names := "help manifests generate fmt vet test setup-test-e2e test-e2e cleanup-test-e2e lint lint-fix lint-config build run docker-build " +
-		"docker-push docker-buildx build-installer install uninstall deploy undeploy kustomize controller-gen setup-envtest envtest " +
-		"golangci-lint operator-sdk bundle bundle-build bundle-push opm catalog-build catalog-push"
+	names := "help manifests generate fmt vet test setup-test-e2e test-e2e cleanup-test-e2e lint lint-fix lint-config build run " +
+		"docker-build docker-push docker-buildx build-installer install uninstall deploy undeploy kustomize controller-gen " +
+		"setup-envtest envtest golangci-lint operator-sdk bundle bundle-build bundle-push opm catalog-build catalog-push"
 	for _, name := range strings.Fields(names) {
 		isTarget := slices.ContainsFunc(targets, func(target string) bool { return strings.TrimSuffix(target, ":") == name })
 		if !isTarget && !regexp.MustCompile(`[ (']`+name+`[ ,;.]`).MatchString(help) {

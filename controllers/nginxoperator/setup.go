@@ -203,7 +203,7 @@ func revisionEnds() predicate.Predicate {
 		return ok && health.WantsPods(replicaSet)
 	}
 	return predicate.Funcs{
-		CreateFunc:  func(event.CreateEvent) bool { return false },
+		CreateFunc: func(event.CreateEvent) bool { return false },
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			differ, isPart := operatormanager.PartsDiffer(e.ObjectOld, e.ObjectNew)
 			return isPart && differ || wanted(e.ObjectOld) && !wanted(e.ObjectNew)
@@ -229,7 +229,9 @@ func podFailureChanged() predicate.Predicate {
 		return ok && health.HasEnded(pod)
 	}
 	return predicate.Funcs{
-		CreateFunc: func(e event.CreateEvent) bool { return operatormanager.IsPart(e.Object) || of(e.Object) != failure.Failure{} },
+		CreateFunc: func(e event.CreateEvent) bool {
+			return operatormanager.IsPart(e.Object) || of(e.Object) != failure.Failure{}
+		},
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			differ, isPart := operatormanager.PartsDiffer(e.ObjectOld, e.ObjectNew)
 			return isPart && differ || of(e.ObjectOld) != of(e.ObjectNew) || ended(e.ObjectOld) != ended(e.ObjectNew) ||

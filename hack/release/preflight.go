@@ -89,7 +89,8 @@ func (p *project) preflight() error {
 		}
 		fmt.Printf("from %s to %s: %d errors in the oldest OLM v1, %d in the newest\n", e.from, e.to, found[0], found[1])
 		if want := refusedEdges[e]; want != found {
-			errs = append(errs, fmt.Errorf("from %s to %s: want %v errors. A new one needs another solution, and an edge without errors no exception", e.from, e.to, want))
+			errs = append(errs, fmt.Errorf("from %s to %s: want %v errors. A new one needs another solution, and an edge without errors "+
+				"no exception", e.from, e.to, want))
 		}
 	}
 	return errors.Join(errs...)

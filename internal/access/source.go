@@ -111,7 +111,8 @@ func (s *source) probe(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("failed to read a list: %w", err)
 	}
-	events, err := s.inner.WatchWithContext(ctx, metav1.ListOptions{ResourceVersion: accessor.GetResourceVersion(), TimeoutSeconds: ptr.To[int64](1)})
+	options := metav1.ListOptions{ResourceVersion: accessor.GetResourceVersion(), TimeoutSeconds: ptr.To[int64](1)}
+	events, err := s.inner.WatchWithContext(ctx, options)
 	if err != nil {
 		return err
 	}
@@ -143,7 +144,8 @@ func (s *source) deny(verb string, err error) {
 		(*cancel)(errLost)
 	}
 	s.of.log.Info("Not reconciling a namespace without permissions: bind ClusterRole nginx-operator-manager-role to the operator's "+
-		"ServiceAccount in it, or remove it from --watch-namespaces", "namespace", s.namespace, "verb", verb, "kind", s.kind, "error", err.Error())
+		"ServiceAccount in it, or remove it from --watch-namespaces",
+		"namespace", s.namespace, "verb", verb, "kind", s.kind, "error", err.Error())
 }
 
 // permit records that a watch succeeded after a list.

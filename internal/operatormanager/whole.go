@@ -65,7 +65,8 @@ func (w whole) List(ctx context.Context, list client.ObjectList, options ...clie
 			return nil
 		}
 		if read++; read > maxWhole {
-			return fmt.Errorf("more than %d objects of type %T are too large for the cache, for example %q: delete those that the operator has not created",
+			return fmt.Errorf("more than %d objects of type %T are too large for the cache, for example %q: "+
+				"delete those that the operator has not created",
 				maxWhole, object, object.GetName())
 		}
 		err := w.complete(ctx, client.ObjectKeyFromObject(object), object)
@@ -124,6 +125,7 @@ func (w whole) read(ctx context.Context, key client.ObjectKey, part client.Objec
 func transforms() []toolscache.TransformFunc {
 	return []toolscache.TransformFunc{
 		keepUnreadable(slimNginxOperator), slimControllerRevision, slimDeployment, slimAutoscaler, slimReplicaSet, slimConfigMap, slimPod,
-		slimService, slimEndpointSlice, slimIngress, slimNetworkPolicy, slimPodDisruptionBudget, slimHTTPRoute, slimPodMonitor, slimPrometheusRule,
+		slimService, slimEndpointSlice, slimIngress, slimNetworkPolicy, slimPodDisruptionBudget, slimHTTPRoute, slimPodMonitor,
+		slimPrometheusRule,
 	}
 }

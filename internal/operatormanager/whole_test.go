@@ -135,11 +135,12 @@ func TestPartOfInstance(t *testing.T) {
 // incompressible returns a text of this size that compresses little.
 func incompressible(size int) string {
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a test, to be repeated
-	out := make([]byte, size)
-	for i := range out {
-		out[i] = byte('!' + random.IntN(90))
+	const letters = 90
+	var out strings.Builder
+	for range size {
+		out.WriteRune('!' + random.Int32N(letters))
 	}
-	return string(out)
+	return out.String()
 }
 
 // newPod returns a Pod with a message of this size.
@@ -172,7 +173,9 @@ func TestPartOfChild(t *testing.T) {
 		now            client.Object
 		differ, isPart bool
 	}{
-		"unchanged": {storedForm(t, later), false, true}, "changed": {storedForm(t, newPod("web-1-a", 2999)), true, true}, "small": {small, true, true},
+		"unchanged": {storedForm(t, later), false, true},
+		"changed":   {storedForm(t, newPod("web-1-a", 2999)), true, true},
+		"small":     {small, true, true},
 	} {
 		if differ, isPart := PartsDiffer(large, test.now); differ != test.differ || isPart != test.isPart {
 			t.Errorf("%s: differ %t, part %t", name, differ, isPart)
@@ -183,10 +186,20 @@ func TestPartOfChild(t *testing.T) {
 	}
 }
 
-// TestWhole verifies that a client reads parts from the API server in the form of the cache, and
-// everything else from the cache.
-func TestWhole(t *testing.T) {
-	t.Parallel()
+// newCluster returns a client of these objects, with the index that reads of a single Pod need.
+func newCluster(objects []client.Object) client.Client {
+	byName := func(object client.Object) []string { return []string{object.GetName()} }
+	return fake.NewClientBuilder().WithScheme(NewScheme()).WithObjects(objects...).
+		WithIndex(&corev1.Pod{}, metav1.ObjectNameField, byName).Build()
+}
+
+// nameOfGone is the instance that the cache has and the API server has not.
+const nameOfGone = "gone"
+
+// newWhole returns a client of a cache with parts: of two instances, of which one is deleted, and of
+// one Pod more than a list may have.
+func newWhole(t *testing.T) client.Client {
+	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		if request.URL.Path != "/apis/operator.example.com/v1alpha2/namespaces/shop/nginxoperators/web" {
@@ -198,7 +211,7 @@ func TestWhole(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	gone := newInstance(200_000)
-	gone.Name = "gone"
+	gone.Name = nameOfGone
 	cached := []client.Object{storedForm(t, newInstance(200_000)), storedForm(t, gone)}
 	live := []client.Object{}
 	for i := range maxWhole + 1 {
@@ -206,15 +219,18 @@ func TestWhole(t *testing.T) {
 		cached = append(cached, storedForm(t, newPod(fmt.Sprintf("web-%02d", i), 3000)))
 	}
 	cached = append(cached, storedForm(t, newPod("small", 10)), storedForm(t, newPod("deleted", 3000)))
-	builder := func(objects []client.Object) client.Client {
-		byName := func(object client.Object) []string { return []string{object.GetName()} }
-		return fake.NewClientBuilder().WithScheme(NewScheme()).WithObjects(objects...).WithIndex(&corev1.Pod{}, metav1.ObjectNameField, byName).Build()
-	}
-	objects, err := Whole(&rest.Config{Host: server.URL}, builder(cached), builder(live))
+	objects, err := Whole(&rest.Config{Host: server.URL}, newCluster(cached), newCluster(live))
 	if err != nil {
 		t.Fatal(err)
 	}
+	return objects
+}
 
+// TestWholeInstance verifies that a client reads a part of an instance from the API server, in the
+// form of the cache.
+func TestWholeInstance(t *testing.T) {
+	t.Parallel()
+	objects := newWhole(t)
 	instance := &v1alpha2.NginxOperator{}
 	if err := objects.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "web"}, instance); err != nil {
 		t.Fatal(err)
@@ -222,18 +238,24 @@ func TestWhole(t *testing.T) {
 	if IsPart(instance) || len(instance.Spec.Config.Inline) != 200_000 || !wellknown.IsCanary(instance.Labels) {
 		t.Errorf("read %+v", instance)
 	}
-	if err := objects.Get(t.Context(), client.ObjectKeyFromObject(gone), instance); !apierrors.IsNotFound(err) {
+	if err := objects.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: nameOfGone}, instance); !apierrors.IsNotFound(err) {
 		t.Errorf("a deleted object: %v", err)
 	}
 	instances := &v1alpha2.NginxOperatorList{}
 	if err := objects.List(t.Context(), instances); err != nil || len(instances.Items) != 2 {
 		t.Errorf("%d instances, %v", len(instances.Items), err)
 	}
+}
+
+// TestWholePods verifies that a client reads parts of Pods from the API server, up to a number, and
+// everything else from the cache.
+func TestWholePods(t *testing.T) {
+	t.Parallel()
+	objects := newWhole(t)
 	pod := &corev1.Pod{}
 	if err := objects.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "web-00"}, pod); err != nil || IsPart(pod) {
 		t.Errorf("read %+v, %v", pod, err)
 	}
-
 	pods := &corev1.PodList{}
 	if err := objects.List(t.Context(), pods); err == nil || !strings.Contains(err.Error(), "too large for the cache") {
 		t.Errorf("too many parts: %v", err)

@@ -85,7 +85,8 @@ func TestAllViolations(t *testing.T) {
 			"{files: [{path: a, secretRef: {name: a, key: '*'}}]}", "key must contain only letters, digits, hyphens, dots, and underscores",
 		},
 		"what later releases allow": {
-			"{config: {configMapRef: {name: a, key: '*.conf'}}, files: [{path: a, configMapRef: {name: a, key: '*'}}], volumes: [{name: a}], expose: {}}", "",
+			"{config: {configMapRef: {name: a, key: '*.conf'}}, files: [{path: a, configMapRef: {name: a, key: '*'}}], " +
+				"volumes: [{name: a}], expose: {}}", "",
 		},
 		"a safe path": {"{expose: {ingress: {hosts: [{host: a.example.com, paths: ['/a%20b/~c(d)*,=:@!$&+']}]}}}", ""},
 	} {

@@ -180,7 +180,8 @@ func TestManyHandshakesAtOnce(t *testing.T) {
 			},
 		}})
 		client := func(address string) *tls.Conn {
-			return tls.Client(connect(address), &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12}) //nolint:gosec // that of httptest
+			config := &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12} //nolint:gosec // that of httptest
+			return tls.Client(connect(address), config)
 		}
 		ctx, end := context.WithCancel(t.Context())
 		var attackers, others sync.WaitGroup

@@ -80,7 +80,8 @@ func piped(t *testing.T, webhooks *Webhooks) (dial func(address string) *tls.Con
 	t.Helper()
 	connect, _, stop := pipedPort(t, webhooks.port)
 	return func(address string) *tls.Conn {
-		return tls.Client(connect(address), &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12}) //nolint:gosec // that of httptest
+		config := &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12} //nolint:gosec // that of httptest
+		return tls.Client(connect(address), config)
 	}, stop
 }
 

@@ -216,7 +216,7 @@ func TestPauses(t *testing.T) {
 // TestRequestsTakeTurns verifies that a request waits for its turn, and is refused if there is none.
 func TestRequestsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		turns, other, began := NewTurns(), time.Duration(0), time.Now()
+		turns, other := NewTurns(), time.Duration(0)
 		handler := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/waits" {
 				EndTurn(r.Context())
@@ -235,7 +235,7 @@ func TestRequestsTakeTurns(t *testing.T) {
 			t.Errorf("another turn starts %s after that of a request has ended", other)
 		}
 		turns.taken = true
-		began = time.Now()
+		began := time.Now()
 		answer := ask("/")
 		if answer.Code != http.StatusTooManyRequests || answer.Header().Get("Retry-After") == "" || time.Since(began) != waitForTurn {
 			t.Errorf("answered with %d after %s", answer.Code, time.Since(began))
@@ -248,13 +248,14 @@ func TestRequestsTakeTurns(t *testing.T) {
 func TestWaitingHandlersHaveNoTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns, waited := NewTurns(), []time.Duration(nil)
+		wait := func() { waited = append(waited, work(t, turns, "127.0.0.1", 0)) }
 		check := func(*http.Request) error {
-			waited = append(waited, work(t, turns, "127.0.0.1", 0))
+			wait()
 			return nil
 		}
 		metrics, err := NewMetrics(func(next http.Handler) (http.Handler, error) {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				_ = check(r)
+				wait()
 				next.ServeHTTP(w, r)
 			}), nil
 		}, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))

@@ -112,7 +112,8 @@ func TestClientsDoNotStarveEachOther(t *testing.T) {
 			"a review of the same client":      {"192.0.2.1:3", 1},
 		} {
 			began := time.Now()
-			if got := post(handler, "/convert", test.address, test.size, 0).Code; got != http.StatusOK || time.Since(began) > longestTurn+longestPause {
+			got := post(handler, "/convert", test.address, test.size, 0).Code
+			if got != http.StatusOK || time.Since(began) > longestTurn+longestPause {
 				t.Errorf("%s is answered with %d after %s", name, got, time.Since(began))
 			}
 		}

@@ -59,7 +59,8 @@ func validateExpose(expose *v1alpha2.Expose, path *field.Path) field.ErrorList {
 	}
 	switch {
 	case (expose.Ingress == nil) == (expose.HTTPRoute == nil):
-		return field.ErrorList{field.Invalid(path, field.OmitValueType{}, "must have exactly one of ingress and httpRoute; set one, or remove expose")}
+		const detail = "must have exactly one of ingress and httpRoute; set one, or remove expose"
+		return field.ErrorList{field.Invalid(path, field.OmitValueType{}, detail)}
 	case expose.HTTPRoute != nil:
 		return validateHTTPRoute(expose.HTTPRoute, path.Child("httpRoute"))
 	}

@@ -13,7 +13,8 @@ import (
 // TestExpose verifies the bounds of fields that no schema validates, because v1alpha1 stores them
 // in an annotation.
 func TestExpose(t *testing.T) {
-	const at, neither = "spec.expose.ingress.hosts", "spec.expose: Invalid value: must have exactly one of ingress and httpRoute; set one, or remove expose"
+	const at = "spec.expose.ingress.hosts"
+	const neither = "spec.expose: Invalid value: must have exactly one of ingress and httpRoute; set one, or remove expose"
 	hosts := func(hosts ...v1alpha2.IngressHost) *v1alpha2.Expose {
 		return &v1alpha2.Expose{Ingress: &v1alpha2.Ingress{Hosts: hosts}}
 	}

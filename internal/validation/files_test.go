@@ -35,7 +35,8 @@ func TestFilesAndCache(t *testing.T) {
 		"from nowhere": {spec: "files: [{path: a}]", want: []string{one}},
 		"from both":    {spec: "files: [{path: a, secretRef: {name: a, key: b}" + from[:len(from)-1] + "}]", want: []string{one}},
 		"mask": {spec: "files: [{path: a, configMapRef: {name: a, key: '*'}}]", want: []string{
-			`spec.files[0].configMapRef.key: Invalid value: "*": has a *, which this release does not support; write one key, for example nginx.conf`,
+			`spec.files[0].configMapRef.key: Invalid value: "*": has a *, which this release does not support; ` +
+				`write one key, for example nginx.conf`,
 		}},
 		"mask of a Secret": {spec: "files: [{path: a, secretRef: {name: a, key: '*'}}]", want: []string{
 			`spec.files[0].secretRef.key: Invalid value: "*": a valid config key must consist of alphanumeric characters, '-', ` +

@@ -44,7 +44,8 @@ const (
 )
 
 // unchecked is the warning that a Pod template was not validated, with the reason.
-const unchecked = "spec: the API server did not check the Pod template, because %s. If the template is invalid, the condition Ready reports it"
+const unchecked = "spec: the API server did not check the Pod template, because %s. If the template is invalid, the condition " +
+	"Ready reports it"
 
 // dryRunName is the name of the Deployment in every dry run.
 const dryRunName = "nginx-operator-admission-check"

@@ -93,6 +93,7 @@ func isQuestion(got client.Object, options *client.CreateOptions) error {
 
 func TestDryRunRefusesOnlyWhatIsInvalid(t *testing.T) {
 	const wrong = `spec.podTemplate.tolerations[0].operator: Unsupported value: "Is": supported values: "Equal", "Exists"`
+	resource := appsv1.Resource("deployments")
 	for name, test := range map[string]struct {
 		version string
 		answer  error
@@ -107,8 +108,8 @@ func TestDryRunRefusesOnlyWhatIsInvalid(t *testing.T) {
 				"nginxoperators.v1alpha2.operator.example.com web)",
 		},
 		"no namespace":            {version: "v1alpha2", answer: apierrors.NewNotFound(corev1.Resource("namespaces"), operatorNamespace)},
-		"quota":                   {version: "v1alpha2", answer: apierrors.NewForbidden(appsv1.Resource("deployments"), dryRunName, errors.New("quota"))},
-		"exists":                  {version: "v1alpha2", answer: apierrors.NewAlreadyExists(appsv1.Resource("deployments"), dryRunName)},
+		"quota":                   {version: "v1alpha2", answer: apierrors.NewForbidden(resource, dryRunName, errors.New("quota"))},
+		"exists":                  {version: "v1alpha2", answer: apierrors.NewAlreadyExists(resource, dryRunName)},
 		"unreachable":             {version: "v1alpha2", answer: errors.New("connection refused"), warns: true},
 		"unreachable at v1alpha1": {version: "v1alpha1", answer: errors.New("connection refused"), warns: true},
 		"a webhook":               {version: "v1alpha2", answer: denied(`admission webhook "a.example.com" denied the request: %s`)},

@@ -177,7 +177,8 @@ func largestService() *corev1.Service {
 	out := &corev1.Service{Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer}}
 	for i := range int32(100) {
 		out.Spec.Ports = append(out.Spec.Ports, corev1.ServicePort{
-			Name: fmt.Sprintf("%s-%03d", strings.Repeat("p", 59), i), Port: 60_000 + i, NodePort: 30_000 + i, AppProtocol: ptr.To(strings.Repeat("x", 253)),
+			Name: fmt.Sprintf("%s-%03d", strings.Repeat("p", 59), i), Port: 60_000 + i, NodePort: 30_000 + i,
+			AppProtocol: ptr.To(strings.Repeat("x", 253)),
 		})
 		out.Status.LoadBalancer.Ingress = append(out.Status.LoadBalancer.Ingress, corev1.LoadBalancerIngress{Hostname: strings.Repeat("x", 253)})
 	}
@@ -188,7 +189,8 @@ func largestSlice() *discoveryv1.EndpointSlice {
 	out := &discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4}
 	for i := range int32(100) {
 		out.Ports = append(out.Ports, discoveryv1.EndpointPort{
-			Name: ptr.To(fmt.Sprintf("%s-%03d", strings.Repeat("p", 59), i)), Port: ptr.To(60_000 + i), AppProtocol: ptr.To(strings.Repeat("x", 253)),
+			Name: ptr.To(fmt.Sprintf("%s-%03d", strings.Repeat("p", 59), i)), Port: ptr.To(60_000 + i),
+			AppProtocol: ptr.To(strings.Repeat("x", 253)),
 		})
 	}
 	return out

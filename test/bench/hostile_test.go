@@ -113,7 +113,8 @@ func TestHostile(t *testing.T) {
 func startAttack(t *testing.T, operator *harness.Manager, attacked hostileAttack, addresses int) (stop func(what string)) {
 	t.Helper()
 	attackers := exec.Command(os.Args[0])
-	attackers.Env = append(os.Environ(), fmt.Sprintf("%s=%s %d %s", attackVariable, attacked.kind, addresses, strings.Join(attacked.targets, " ")))
+	attack := fmt.Sprintf("%s=%s %d %s", attackVariable, attacked.kind, addresses, strings.Join(attacked.targets, " "))
+	attackers.Env = append(os.Environ(), attack)
 	attackers.Stderr = os.Stderr
 	in := must1(attackers.StdinPipe())(t)
 	out := must1(attackers.StdoutPipe())(t)
@@ -196,7 +197,8 @@ func (b *bystander) burst(t *testing.T, during string) {
 		}
 		group.Wait()
 		slowest := slices.Max(took)
-		harness.Report(fmt.Sprintf("hostile-burst-%s-%s", step.what, during), milliseconds(slowest), fmt.Sprintf("ms for the slowest of %d", atOnce))
+		name, unit := fmt.Sprintf("hostile-burst-%s-%s", step.what, during), fmt.Sprintf("ms for the slowest of %d", atOnce)
+		harness.Report(name, milliseconds(slowest), unit)
 		if slowest > burstBar {
 			t.Errorf("%s: the slowest of %d %s at once took %s", during, atOnce, step.what, slowest)
 		}

@@ -72,7 +72,8 @@ func (s *listServer) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 
 // definition sends the CustomResourceDefinition of the kind.
 func (s *listServer) definition(w io.Writer) {
-	_, _ = fmt.Fprintf(w, `{"kind":"CustomResourceDefinitionList","apiVersion":"apiextensions.k8s.io/v1","metadata":{"resourceVersion":"7"},"items":[
+	_, _ = fmt.Fprintf(w, `{"kind":"CustomResourceDefinitionList","apiVersion":"apiextensions.k8s.io/v1",
+		"metadata":{"resourceVersion":"7"},"items":[
 		{"metadata":{"name":"%s.%s","uid":"u"},"spec":{"versions":[{"name":%q,"served":true}]},
 		"status":{"conditions":[{"type":"Established","status":"True"}]}}]}`, s.resource, s.kind.Group, s.kind.Version)
 }

@@ -52,7 +52,7 @@ func survivesLargeObjects(t *testing.T, attacker *tenant, object *v1alpha2.Nginx
 	const annotation = "example.com/next-leader"
 	patch := fmt.Appendf(nil, `{"spec":{"service":{"annotations":{%q:"1"}}}}`, annotation)
 	must(t, suite.admin.Patch(t.Context(), newObject(object.Namespace, object.Name, 1), client.RawPatch(types.MergePatchType, patch)))
-	waitFor(t, operator, "a change in another namespace, by a leader that lists many large objects", patience, func(ctx context.Context) error {
+	waitFor(t, operator, "a change by a leader that lists many large objects", patience, func(ctx context.Context) error {
 		service := &corev1.Service{}
 		err := suite.admin.Get(ctx, client.ObjectKeyFromObject(object), service)
 		if err == nil && service.Annotations[annotation] != "1" {
