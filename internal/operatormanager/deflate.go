@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/flate"
 	"io"
+	"strings"
 	"sync"
 )
 
@@ -12,8 +13,8 @@ import (
 // API server.
 
 const (
-	// maxDeflated is the maximum size in bytes of an encoding that is compressed. It also bounds what
-	// the recently used objects take, and the time to read one.
+	// maxDeflated is the maximum size in bytes of an encoding that is compressed. It bounds the time to
+	// read one.
 	maxDeflated = 12 << 10
 	// deflated is the first byte of a compressed encoding. No protocol buffer and no CBOR of an object
 	// starts with it.
@@ -40,10 +41,13 @@ func deflate(raw []byte) []byte {
 	return out.Bytes()
 }
 
+// isDeflated reports whether an encoding is compressed.
+func isDeflated(raw string) bool { return raw != "" && raw[0] == deflated }
+
 // inflate reverses deflate. It returns an encoding that is not compressed unchanged.
-func inflate(raw []byte) ([]byte, error) {
-	if len(raw) == 0 || raw[0] != deflated {
-		return raw, nil
+func inflate(raw string) ([]byte, error) {
+	if !isDeflated(raw) {
+		return []byte(raw), nil
 	}
-	return io.ReadAll(flate.NewReader(bytes.NewReader(raw[1:])))
+	return io.ReadAll(flate.NewReader(strings.NewReader(raw[1:])))
 }

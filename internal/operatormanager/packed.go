@@ -72,7 +72,7 @@ func (p *packed) instance() string {
 func (p *packed) index() string { return p.text[int(p.afterNamespace)+len("/") : p.afterIndex] }
 
 // raw returns a copy of the encoded object.
-func (p *packed) raw() ([]byte, error) { return inflate([]byte(p.text[p.afterVersion:])) }
+func (p *packed) raw() ([]byte, error) { return inflate(p.text[p.afterVersion:]) }
 
 // message is an object with generated functions for protocol buffers.
 type message interface {
@@ -135,11 +135,18 @@ func newPacking(kind client.Object, known recent) packing {
 // handlers, and starts a reconcile that reads the object.
 type recent struct{ objects *lru.Cache }
 
-// recentObjects is the number of recently used objects. They take about 0.5 MiB, and at most about
-// 8 MiB if all are compressed.
+// recentObjects is the number of recently used objects. They take about 0.5 MiB.
 const recentObjects = 256
 
 func newRecent() recent { return recent{lru.New(recentObjects)} }
+
+// add adds an object. One that is stored compressed is not added: it takes so much more than its
+// packed form that 256 of them would be an attack of their own.
+func (r recent) add(stored *packed, object client.Object) {
+	if !isDeflated(stored.text[stored.afterVersion:]) {
+		r.objects.Add(stored, object)
+	}
+}
 
 // clear removes all objects.
 func (r recent) clear() { r.objects.Clear() }
@@ -177,7 +184,7 @@ func (p packing) pack(in any) (any, error) {
 	// A text that the API server accepts may not be readable, for example of a time in the year -1.
 	known, err := p.decode(stored)
 	if err == nil {
-		p.objects.Add(stored, known)
+		p.add(stored, known)
 		return stored, nil
 	}
 	instance.Spec, instance.Status = v1alpha2.NginxOperatorSpec{}, v1alpha2.NginxOperatorStatus{}
@@ -218,7 +225,7 @@ func (p packing) unpack(in any) any {
 		}
 		out, err := p.decode(in)
 		utilruntime.Must(err) // the same type has encoded it
-		p.objects.Add(in, out)
+		p.add(in, out)
 		return out
 	case toolscache.DeletedFinalStateUnknown:
 		in.Obj = p.unpack(in.Obj)

@@ -48,6 +48,23 @@ func storedForm[T client.Object](t *testing.T, object T) T {
 	return form.unpack(stored).(T)
 }
 
+// TestRecentObjectsAreSmall verifies that a compressed object is not retained after its use, because it
+// takes more memory than the cache may.
+func TestRecentObjectsAreSmall(t *testing.T) {
+	t.Parallel()
+	for size, want := range map[int]int{10: 1, 3 * maxInstance: 0} {
+		form := newPacking(&v1alpha2.NginxOperator{}, newRecent())
+		stored, err := form.pack(newInstance(size))
+		if err != nil {
+			t.Fatal(err)
+		}
+		form.unpack(stored)
+		if got := form.objects.Len(); got != want {
+			t.Errorf("%d objects of %d bytes are retained, want %d", got, size, want)
+		}
+	}
+}
+
 // TestCompressed verifies that the cache has the whole of an object that is too large, but repeats
 // itself, and not the whole of one that would be large again.
 func TestCompressed(t *testing.T) {
