@@ -13,6 +13,7 @@ import (
 
 	operatorv2 "github.com/operator-framework/api/pkg/operators/v2"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -80,10 +81,13 @@ func storageMigrated(t *testing.T, operator, namespace, csv string) {
 		// the migration.
 		if csv != "" {
 			upgradeable, err := upgradeableOf(ctx, operator, csv)
-			if err != nil {
+			switch {
+			case apierrors.IsNotFound(err):
+				// OLM has already replaced the release by the next one, if it upgrades automatically.
+				blocked = true
+			case err != nil:
 				return err
-			}
-			if upgradeable.Status != metav1.ConditionTrue {
+			case upgradeable.Status != metav1.ConditionTrue:
 				blocked = blocked || upgradeable.Reason == "MigratingStorage"
 				return fmt.Errorf("the OperatorCondition says %s, %s: %s", upgradeable.Status, upgradeable.Reason, upgradeable.Message)
 			}
