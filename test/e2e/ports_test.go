@@ -102,6 +102,9 @@ func changeUnderLoad(t *testing.T, field mutate.Field) {
 	if err != nil {
 		fatal(t, namespace, "%s cannot be changed: %v", field.Path, err)
 	}
+	if field.Path != "replicas" {
+		changed.Replicas = before.Replicas
+	}
 	broken := changed.DeepCopy()
 	broken.Image = missingImage
 	var loads []*load
