@@ -16,9 +16,9 @@ import (
 	"github.com/example/nginx-operator/test/harness"
 )
 
-// patience bounds a wait for the operator and the operands. OLM takes longer to install, and so does
-// the API server to store the large objects of a hostile tenant. The control plane takes longer to
-// migrate hundreds of objects while readers, writers, and a load use the same CPU.
+// patience bounds a wait for the operator and the operands. OLM takes longer to install. The
+// control plane takes longer to migrate hundreds of objects while readers, writers, and a load use
+// the same CPU.
 const (
 	patience          = 2 * time.Minute
 	installPatience   = 6 * time.Minute
