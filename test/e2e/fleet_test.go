@@ -51,6 +51,9 @@ func newFleet(t *testing.T, size int32) *fleet {
 	return f
 }
 
+// leastWrites is the number of writes, at each version, without which a step shows nothing.
+const leastWrites = 3
+
 // step runs one step of an upgrade from a release while clients keep reading and writing. If that
 // release does not have v1alpha2, upgrade calls introduced as soon as v1alpha2 is served.
 func (f *fleet) step(t *testing.T, name string, from release, upgrade func(introduced func())) {
@@ -71,6 +74,15 @@ func (f *fleet) step(t *testing.T, name string, from release, upgrade func(intro
 	}
 
 	upgrade(introduced)
+	// A fast upgrade ends shortly after it has introduced a version.
+	waitFor(t, f.namespace, "the first writes", patience, func(context.Context) error {
+		for _, started := range slices.Concat(writers, []*background{created.background}) {
+			if total := started.Counts().Total; total < leastWrites {
+				return fmt.Errorf("%s: only %d", started.what, total)
+			}
+		}
+		return nil
+	})
 	// The upgrade ends only after OLM has deleted the previous release, which can be later than the
 	// success of the installation.
 	waitFor(t, suite.operatorNamespace, "the release before to be gone", installPatience, func(ctx context.Context) error {
@@ -78,7 +90,7 @@ func (f *fleet) step(t *testing.T, name string, from release, upgrade func(intro
 	})
 
 	for _, writer := range writers {
-		writer.finish(t, name, 3)
+		writer.finish(t, name, leastWrites)
 	}
 	created.finish(t, f.namespace, name, f.ports)
 	deleteWritten(t, f.namespace, older, newer)

@@ -52,7 +52,7 @@ func TestUpgradeAutomatically(t *testing.T) {
 				}))
 				introduced()
 				if from.stored != to.stored {
-					storageMigrated(t, operator, fleet.namespace, csvNameOf(to.version))
+					storageMigrated(t, operator, fleet.namespace, csvNameOf(to.version), to.after()...)
 				}
 			}
 			arrive(t, operator, "Automatic", suite.version)

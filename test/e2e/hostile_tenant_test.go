@@ -51,7 +51,7 @@ func newTenant(t *testing.T) *tenant {
 // createAll requires that the API server stores each object. A busy one may need several attempts.
 func (a *tenant) createAll(t *testing.T, writers int, objects []client.Object) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
 	defer cancel()
 	err := harness.InParallel(ctx, writers, len(objects), func(ctx context.Context, i int) error {
 		objects[i].SetNamespace(a.namespace)

@@ -92,15 +92,20 @@ func changeUnderLoad(t *testing.T, field mutate.Field) {
 	createOthers(t, namespace)
 	object := newObject(namespace, "web", 1)
 	object.Spec = mutate.InstanceSpec()
+	pods := int32(1)
 	if field.Path == "rollout.maxUnavailable" { // it must leave a Pod that serves
-		object.Spec.Replicas = ptr.To[int32](3)
+		pods = 3
 	}
+	object.Spec.Replicas = ptr.To(pods)
 	must(t, suite.admin.Create(t.Context(), object))
 	waitForReady(t, object)
 	before := object.Spec.DeepCopy()
 	changed, err := firstTaken(t.Context(), object, field)
 	if err != nil {
 		fatal(t, namespace, "%s cannot be changed: %v", field.Path, err)
+	}
+	if pods > 1 { // the candidates have one
+		changed.Replicas = ptr.To(pods)
 	}
 	broken := changed.DeepCopy()
 	broken.Image = missingImage

@@ -21,7 +21,7 @@ import (
 // the same CPU.
 const (
 	patience          = 2 * time.Minute
-	installPatience   = 3 * time.Minute
+	installPatience   = 6 * time.Minute
 	migrationPatience = 10 * time.Minute
 	pollInterval      = 50 * time.Millisecond
 )
