@@ -152,6 +152,9 @@ func Build(ctx context.Context, l layout.Layout, names []string, progress *host.
 // compile builds tools from source.
 func compile(ctx context.Context, l layout.Layout, selected []tool, goVersion string, progress *host.Progress) error {
 	groups := byModule(selected)
+	downloads, stop := context.WithCancel(ctx)
+	defer stop()
+	go download(downloads, l, groups)
 	for i, group := range groups {
 		names := make([]string, len(group))
 		for i, t := range group {
@@ -169,6 +172,18 @@ func compile(ctx context.Context, l layout.Layout, selected []tool, goVersion st
 		}
 	}
 	return nil
+}
+
+// download downloads the modules of groups of tools after the first one, while the compiler works. It
+// ignores errors, because the build reports them.
+func download(ctx context.Context, l layout.Layout, groups [][]tool) {
+	for _, group := range groups[min(1, len(groups)):] {
+		args := []string{"list", "-deps", "-tags", group[0].tags}
+		for _, t := range group {
+			args = append(args, t.pkg)
+		}
+		_ = goCommand(ctx, l.ToolModule(group[0].module), args...).Run()
+	}
 }
 
 // build uses go run, because Go caches the executables that it runs. go build would link them again
