@@ -72,9 +72,9 @@ func onlyIn(counts map[string]int, version string) error {
 
 // storageMigrated waits until the API server reports that all objects are stored at the newer
 // version, and verifies that in etcd. Under OLM, the migration must block upgrades and release them
-// at its end. An empty csv means that there is no OLM. If OLM upgrades automatically, one of the later
-// releases may already have replaced that of csv.
-func storageMigrated(t *testing.T, operator, namespace, csv string, later ...release) {
+// at its end. An empty csv means that there is no OLM. replaceable is true if OLM upgrades
+// automatically and may already have replaced the release of csv.
+func storageMigrated(t *testing.T, operator, namespace, csv string, replaceable bool) {
 	t.Helper()
 	blocked := csv == ""
 	took := waitFor(t, operator, "the storage migration", migrationPatience, func(ctx context.Context) error {
@@ -83,7 +83,7 @@ func storageMigrated(t *testing.T, operator, namespace, csv string, later ...rel
 		if csv != "" {
 			upgradeable, err := upgradeableOf(ctx, operator, csv)
 			switch {
-			case apierrors.IsNotFound(err) && len(later) > 0:
+			case apierrors.IsNotFound(err) && replaceable:
 				blocked = true
 			case err != nil:
 				return err

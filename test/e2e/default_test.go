@@ -47,7 +47,7 @@ func testDefaultLeavingOut(t *testing.T) {
 	load := startLoad(t, fleet.namespace, suite.reach.service(fleet.namespace, "web", 8080))
 	reads := []*reader{startReader(t, fleet.namespace, older, fleet.ports), startReader(t, fleet.namespace, newer, fleet.ports)}
 	deploy(t, suite.delivery)
-	storageMigrated(t, defaultNamespace, fleet.namespace, "")
+	storageMigrated(t, defaultNamespace, fleet.namespace, "", false)
 	must(t, errors.Join(fleet.asCreated(t.Context(), older), fleet.asCreated(t.Context(), newer)))
 	during := "from " + suite.first.version + " straight to " + suite.version
 	for _, reader := range reads {

@@ -89,7 +89,7 @@ func testMigrationKilled(t *testing.T) {
 	f.running(t, operator)
 	killed := time.Now()
 	killLeader(t, operator, before)
-	storageMigrated(t, operator, f.namespace, csvName())
+	storageMigrated(t, operator, f.namespace, csvName(), false)
 	after, _ := waitForOtherLeader(t, operator, before)
 	lease, err := readLease(t.Context(), operator)
 	must(t, err)
@@ -116,7 +116,7 @@ func testMigrationWithoutWebhook(t *testing.T) {
 	f.staysUnconverted(t, 5*time.Second)
 	scaleOperator(t, 2)
 	waitForInstall(t, operator)
-	storageMigrated(t, operator, f.namespace, csvName())
+	storageMigrated(t, operator, f.namespace, csvName(), false)
 	must(t, errors.Join(f.asCreated(t.Context(), older), f.asCreated(t.Context(), newer)))
 	f.samePods(t, "without webhooks")
 }

@@ -102,7 +102,7 @@ func (f *fleet) walk(t *testing.T, operator string, from, last release) {
 			arrive(t, operator, "Manual", to.version)
 			introduced()
 			if from.stored != to.stored {
-				storageMigrated(t, operator, f.namespace, csvNameOf(to.version))
+				storageMigrated(t, operator, f.namespace, csvNameOf(to.version), false)
 			}
 		})
 		if !from.converts() {

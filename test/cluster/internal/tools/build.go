@@ -107,8 +107,8 @@ func hasStamp(l layout.Layout, name, stamp string) bool {
 	return err == nil
 }
 
-// Build installs the named tools that are not up to date. While the compiler works, it calls
-// prepare and then unpacks Debian's programs.
+// Build installs the named tools that are not up to date. While the compiler works, it downloads the
+// modules of later tools, calls prepare, and then unpacks Debian's programs.
 func Build(ctx context.Context, l layout.Layout, names []string, progress *host.Progress, prepare func(context.Context) error) error {
 	selected, err := selectTools(names)
 	if err != nil {
@@ -136,6 +136,10 @@ func Build(ctx context.Context, l layout.Layout, names []string, progress *host.
 	tasks, tasksCtx := errgroup.WithContext(ctx)
 	tasks.Go(func() error { return compile(tasksCtx, l, fromSource, goVersion, progress) })
 	tasks.Go(func() error {
+		download(tasksCtx, l, fromSource)
+		return nil
+	})
+	tasks.Go(func() error {
 		if err := prepare(tasksCtx); err != nil {
 			return err
 		}
@@ -152,9 +156,6 @@ func Build(ctx context.Context, l layout.Layout, names []string, progress *host.
 // compile builds tools from source.
 func compile(ctx context.Context, l layout.Layout, selected []tool, goVersion string, progress *host.Progress) error {
 	groups := byModule(selected)
-	downloads, stop := context.WithCancel(ctx)
-	defer stop()
-	go download(downloads, l, groups)
 	for i, group := range groups {
 		names := make([]string, len(group))
 		for i, t := range group {
@@ -174,10 +175,11 @@ func compile(ctx context.Context, l layout.Layout, selected []tool, goVersion st
 	return nil
 }
 
-// download downloads the modules of groups of tools after the first one, while the compiler works. It
-// ignores errors, because the build reports them.
-func download(ctx context.Context, l layout.Layout, groups [][]tool) {
-	for _, group := range groups[min(1, len(groups)):] {
+// download downloads the modules of tools in the order in which compile needs them. It ignores errors,
+// because compile reports them.
+func download(ctx context.Context, l layout.Layout, selected []tool) {
+	groups := byModule(selected)
+	for _, group := range groups[min(1, len(groups)):] { // compile begins with the first group itself
 		args := []string{"list", "-deps", "-tags", group[0].tags}
 		for _, t := range group {
 			args = append(args, t.pkg)
