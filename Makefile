@@ -95,7 +95,7 @@ manifests: bin/controller-gen ## Generate CRDs, RBAC, and webhook configurations
 MODULES = hack/oci hack/site test/cluster
 
 verify: bin/golangci-lint bin/operator-sdk bin/opm ## Check that generated files are up to date, and that linters and validators find nothing.
-	@hack/verify $(MODULES)
+	@RACED="$(RACED)" hack/verify $(MODULES)
 
 # Tests on API servers need the programs of the API server, and managers. -count=1: Go does not notice when these programs change.
 # GOGC=300: API servers that collect garbage a third as often use less processor time.
