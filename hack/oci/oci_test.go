@@ -289,7 +289,7 @@ func TestProvenance(t *testing.T) {
 					"uri": "git+" + source, "digest": map[string]any{"gitCommit": testCommit}, "annotations": map[string]any{"modified": true},
 				},
 				map[string]any{
-					"uri":    "pkg:oci/opm@sha256:" + digest(testBase) + "?repository_url=quay.io%2Foperator-framework%2Fopm&tag=v1.65.0",
+					"uri":    "pkg:oci/opm@sha256:" + digest(testBase) + "?repository_url=quay.io%2Foperator-framework%2Fopm&tag=v1.73.0",
 					"digest": map[string]any{"sha256": digest(testBase)},
 				},
 			},

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
@@ -22,15 +25,32 @@ import (
 
 // api is an API server with one ConfigMap.
 type api struct {
+	mu sync.Mutex
 	// denied are the denied verbs.
-	denied   map[string]bool
-	requests []string
+	denied   sets.Set[string]
+	requests int
 	watch    *watch.FakeWatcher
 }
 
+// deny makes verbs the denied ones.
+func (a *api) deny(verbs ...string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.denied = sets.New(verbs...)
+}
+
+// received returns the number of requests until now.
+func (a *api) received() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.requests
+}
+
 func (a *api) answer(verb string) error {
-	a.requests = append(a.requests, verb)
-	if a.denied[verb] {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.requests++
+	if a.denied.Has(verb) {
 		return apierrors.NewForbidden(corev1.Resource("configmaps"), "", errors.New("no binding"))
 	}
 	return nil
@@ -62,7 +82,7 @@ type world struct {
 	guard reconcile.Reconciler
 	logs  []string
 	// unsettled is true if the store does not have the last list.
-	unsettled bool
+	unsettled atomic.Bool
 	// remove removes the source.
 	remove func()
 	// inside is called in each reconcile.
@@ -71,13 +91,11 @@ type world struct {
 
 func newWorld(t *testing.T, denied ...string) *world {
 	t.Helper()
-	w := &world{api: &api{denied: map[string]bool{}}, store: cache.NewStore(cache.MetaNamespaceKeyFunc), inside: func(context.Context) {}}
-	for _, verb := range denied {
-		w.denied[verb] = true
-	}
+	w := &world{api: &api{}, store: cache.NewStore(cache.MetaNamespaceKeyFunc), inside: func(context.Context) {}}
+	w.deny(denied...)
 	w.Namespaces = New(funcr.New(func(_, args string) { w.logs = append(w.logs, args) }, funcr.Options{}))
 	var source *cache.ListWatch
-	source, w.remove = w.Add(w.source(), "a", "configmaps", func() bool { return !w.unsettled })
+	source, w.remove = w.Add(w.source(), "a", "configmaps", func() bool { return !w.unsettled.Load() })
 	w.guard = w.Guard(reconcile.Func(func(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 		w.inside(ctx)
 		return reconcile.Result{}, ctx.Err()
@@ -128,13 +146,13 @@ func TestMissingPermission(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, verb)
 			w.require(t, objects, false)
-			requests := len(w.requests)
+			requests := w.received()
 			time.Sleep(10 * time.Minute)
 			w.require(t, objects, false)
-			if sent := len(w.requests) - requests; sent > 60 {
+			if sent := w.received() - requests; sent > 60 {
 				t.Errorf("%s: %d requests in ten minutes", verb, sent)
 			}
-			w.denied[verb] = false
+			w.deny()
 			time.Sleep(time.Minute)
 			w.require(t, 1, true)
 			if len(w.logs) != 2 || !strings.Contains(w.logs[0], "no binding") {
@@ -162,7 +180,7 @@ func TestLostPermission(t *testing.T) {
 			}()
 			synctest.Wait()
 
-			w.denied[verb], w.denied["watch"] = true, true // an expired watch lists again only if it cannot be repeated
+			w.deny(verb, "watch") // an expired watch lists again only if it cannot be repeated
 			w.watch.Error(&metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonExpired, Code: 410})
 			time.Sleep(time.Minute)
 			if result := <-ended; result.RequeueAfter == 0 {
@@ -170,7 +188,7 @@ func TestLostPermission(t *testing.T) {
 			}
 			w.require(t, objects, false)
 
-			clear(w.denied)
+			w.deny()
 			time.Sleep(time.Minute + 10*time.Second)
 			w.require(t, 1, true)
 		})
@@ -182,13 +200,13 @@ func TestLostPermission(t *testing.T) {
 func TestUnsettledStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, "list")
-		w.unsettled = true
-		clear(w.denied)
+		w.unsettled.Store(true)
+		w.deny()
 		time.Sleep(time.Minute)
 		w.require(t, 1, false)
-		w.unsettled = false
+		w.unsettled.Store(false)
 		w.require(t, 1, true)
-		w.unsettled = true
+		w.unsettled.Store(true)
 		w.require(t, 1, true)
 	})
 	synctest.Test(t, func(t *testing.T) {

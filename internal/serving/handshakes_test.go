@@ -5,8 +5,10 @@ import (
 	"crypto"
 	"crypto/tls"
 	"io"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -148,7 +150,10 @@ func TestClosedConnectionsLeaveTheirTurns(t *testing.T) {
 				if len(turns.waiting) != 1 || all.count() != 1 {
 					t.Fatalf("%d clients wait on %d connections", len(turns.waiting), all.count())
 				}
-				for c := range all.open {
+				all.mu.Lock()
+				open := slices.Collect(maps.Keys(all.open))
+				all.mu.Unlock()
+				for _, c := range open {
 					end(c)
 				}
 				if err := <-failed; err == nil {
@@ -195,7 +200,10 @@ func TestManyHandshakesAtOnce(t *testing.T) {
 			})
 		}
 		time.Sleep(2 * unpaced)
-		if turns.all.at(time.Now()) <= unpaced {
+		turns.mu.Lock()
+		used := turns.all.at(time.Now())
+		turns.mu.Unlock()
+		if used <= unpaced {
 			t.Error("the attack uses too little time to delay others")
 		}
 		began := time.Now()
