@@ -21,7 +21,7 @@ func largeObjects() []client.Object {
 	for i := range out {
 		object := newObject("", fmt.Sprintf("large-%04d", i), 0)
 		object.Spec.Paused = true
-		object.Spec.Config = &v1alpha2.Config{Inline: strings.Repeat("# a comment in a long configuration\n", 1700)}
+		object.Spec.Config = &v1alpha2.Config{Inline: "server { listen 8080; }\n" + strings.Repeat("# a comment in a long configuration\n", 1700)}
 		for n := range 31 {
 			object.Spec.Env = append(object.Spec.Env, v1alpha2.EnvVar{Name: fmt.Sprintf("VARIABLE_%d", n), Value: strings.Repeat("x", 4096)})
 		}

@@ -1,12 +1,14 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"testing"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -55,7 +57,15 @@ func (a *tenant) createAll(t *testing.T, writers int, objects []client.Object) {
 	defer cancel()
 	err := harness.InParallel(ctx, writers, len(objects), func(ctx context.Context, i int) error {
 		objects[i].SetNamespace(a.namespace)
-		return eventually(ctx, func(ctx context.Context) error { return client.IgnoreAlreadyExists(a.Create(ctx, objects[i])) })
+		var refusal error
+		err := eventually(ctx, func(ctx context.Context) error {
+			err := client.IgnoreAlreadyExists(a.Create(ctx, objects[i]))
+			if apierrors.IsInvalid(err) {
+				refusal, err = err, nil
+			}
+			return err
+		})
+		return cmp.Or(refusal, err)
 	})
 	if err != nil {
 		fatal(t, a.namespace, "the tenant cannot store an object, that shows nothing: %v", err)
