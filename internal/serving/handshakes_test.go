@@ -174,7 +174,7 @@ func TestClosedConnectionsLeaveTheirTurns(t *testing.T) {
 // their handshakes at the same time, next to an address that makes handshakes without end. Only the
 // handshakes advance the time.
 func TestManyHandshakesAtOnce(t *testing.T) {
-	const takes = 10 * time.Millisecond
+	const takes = 2 * time.Millisecond // an RSA signature on a slow processor
 	own := ownCertificate(t)
 	synctest.Test(t, func(t *testing.T) {
 		turns := NewTurns()
@@ -215,7 +215,7 @@ func TestManyHandshakesAtOnce(t *testing.T) {
 			})
 		}
 		others.Wait()
-		if took := time.Since(began); took > maxPerAddress*(takes+longestPause)+longestTurn {
+		if took := time.Since(began); took > 2*maxPerAddress*(takes+longestPause)+longestTurn {
 			t.Errorf("they took %s", took)
 		}
 		end()

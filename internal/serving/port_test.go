@@ -286,15 +286,61 @@ func TestNewcomersAreRefused(t *testing.T) {
 		time.Sleep(replaceable)
 		require("a", true, "a")
 		all.counted(t)
-		for c := range all.open {
-			all.mu.Lock()
-			all.remove(c)
-			all.mu.Unlock()
+		all.clear(t)
+
+		// Many addresses that share the connections replace none of each other's.
+		for i := range maxConnections {
+			require(fmt.Sprint(i%10), true, "")
+			time.Sleep(time.Microsecond)
 		}
-		if len(all.addresses) > 0 {
-			t.Errorf("%d addresses are remembered without a connection", len(all.addresses))
+		for i := range 20 {
+			require(fmt.Sprint(i%10), false, "")
+		}
+		require("e", true, "0")
+		require("e", true, "1")
+		all.clear(t)
+	})
+}
+
+// TestRefusedConnectionsAreHeld verifies that a refused connection is closed after a while, and at
+// once if too many are held.
+func TestRefusedConnectionsAreHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newListener(nil)
+		refused := func() (heldFor time.Duration) {
+			ours, theirs := net.Pipe()
+			began := time.Now()
+			all.refuse(theirs)
+			_, _ = ours.Read(make([]byte, 1)) // until it is closed
+			return time.Since(began)
+		}
+		if heldFor := refused(); heldFor != holdRefused {
+			t.Errorf("it is closed after %s", heldFor)
+		}
+		var clients sync.WaitGroup
+		for range maxRefused {
+			clients.Go(func() { refused() })
+		}
+		synctest.Wait()
+		if heldFor := refused(); heldFor != 0 {
+			t.Errorf("one of too many is closed after %s", heldFor)
+		}
+		clients.Wait()
+		if heldFor := refused(); heldFor != holdRefused {
+			t.Errorf("after the others, one is closed after %s", heldFor)
 		}
 	})
+}
+
+// clear removes all connections.
+func (l *listener) clear(t *testing.T) {
+	t.Helper()
+	for c := range l.open {
+		l.remove(c)
+	}
+	if len(l.addresses) > 0 {
+		t.Errorf("%d addresses are remembered without a connection", len(l.addresses))
+	}
 }
 
 // TestTiesReplaceTheLongestIdle verifies that the longest-idle connection is replaced if all

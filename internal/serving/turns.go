@@ -1,7 +1,9 @@
 package serving
 
 import (
+	"cmp"
 	"context"
+	"maps"
 	"math"
 	"net/http"
 	"slices"
@@ -17,7 +19,12 @@ const (
 	// longestTurn is the time after which the next turn starts, even if this one continues. Go's
 	// scheduler then shares the processor. leastTurn is the time that the shortest turn counts.
 	longestTurn, leastTurn = 50 * time.Millisecond, 50 * time.Microsecond
-	// usageDecay is the time in which the usage of an address decays to a third.
+	// credit is the time that an address can use before others, after it used so much less than its
+	// share. 192 handshakes with RSA take about as long.
+	credit = 500 * time.Millisecond
+	// roundEvery is the number of turns of which one goes round the addresses.
+	roundEvery = 8
+	// usageDecay is the time in which the usage of all addresses decays to a third.
 	usageDecay = 10 * time.Second
 	// unpaced is the usage of all addresses up to which turns follow each other immediately: a fifth
 	// of the processor.
@@ -28,9 +35,11 @@ const (
 	shortestPause, longestPause = time.Millisecond, 2 * time.Millisecond
 )
 
-// Turns shares the processor between the clients of the ports, one turn at a time. The next turn
-// goes to the address that used the least time recently, so a client with much work delays only its
-// own.
+// Turns shares the processor between the clients of the ports, one turn at a time. It is start-time
+// fair queueing (Goyal, Vin, and Cheng, 1996): a turn adds its time to the tag of its address, and the
+// next turn goes to the address with the least tag. So addresses with much work get the same time, and
+// an address with little work is the next one. One of roundEvery turns goes round all addresses, so none
+// waits for the credit of all others.
 type Turns struct {
 	mu sync.Mutex
 	// taken is true during a turn and during the pause after it.
@@ -38,14 +47,20 @@ type Turns struct {
 	// clients has the *client of each address. waiting has the clients with waiting turns.
 	clients *lru.Cache
 	waiting map[*client]struct{}
+	// virtual is the virtual time: the greatest tag at the start of a turn. passed is the number of
+	// turns that waited.
+	virtual time.Duration
+	passed  int
 	// all is the usage of all addresses. sincePause is the time of the turns since the last pause.
 	all        usage
 	sincePause time.Duration
 }
 
-// client is the usage of an address, and its waiting turns in their order.
+// client has the tag of an address, the number of its last turn in the round of all addresses, and its
+// waiting turns in their order. A new or idle address is at most credit behind the virtual time.
 type client struct {
-	usage
+	tag     time.Duration
+	last    int
 	waiting []chan struct{}
 }
 
@@ -70,8 +85,11 @@ func NewTurns() *Turns {
 func (t *Turns) take(ctx context.Context, host string) (end func(), err error) {
 	t.mu.Lock()
 	own := t.clientAt(host)
+	if len(own.waiting) == 0 {
+		own.tag = max(own.tag, t.virtual-credit)
+	}
 	if !t.taken {
-		t.taken = true
+		t.taken, t.virtual = true, max(t.virtual, own.tag)
 		t.mu.Unlock()
 		return t.begin(own), nil
 	}
@@ -116,7 +134,7 @@ func (t *Turns) begin(own *client) (end func()) {
 		now := time.Now()
 		took := max(now.Sub(since), leastTurn)
 		since = now
-		own.add(now, took)
+		own.tag += took
 		t.all.add(now, took)
 		t.sincePause += took
 		t.mu.Unlock()
@@ -146,19 +164,25 @@ func (t *Turns) pass() {
 	})
 }
 
-// next starts the turn of the waiting client with the least usage. The caller holds the lock.
+// next starts the turn of a waiting client. The caller holds the lock.
 func (t *Turns) next() {
-	var least *client
-	now := time.Now()
-	for c := range t.waiting {
-		if least == nil || c.at(now) < least.at(now) {
-			least = c
+	if t.taken = len(t.waiting) > 0; !t.taken {
+		return
+	}
+	t.passed++
+	round := t.passed%roundEvery == 0
+	first := slices.MinFunc(slices.Collect(maps.Keys(t.waiting)), func(a, b *client) int {
+		if round {
+			return cmp.Compare(a.last, b.last)
 		}
+		return cmp.Compare(a.tag, b.tag)
+	})
+	if round {
+		first.last = t.passed
 	}
-	if t.taken = least != nil; t.taken {
-		close(least.waiting[0])
-		t.remove(least, 0)
-	}
+	t.virtual = max(t.virtual, first.tag)
+	close(first.waiting[0])
+	t.remove(first, 0)
 }
 
 // remove removes a waiting turn. The caller holds the lock.

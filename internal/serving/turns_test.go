@@ -30,8 +30,8 @@ func work(t *testing.T, turns *Turns, host string, lasts time.Duration) (waited 
 	return waited
 }
 
-// TestLeastUsedFirst verifies that the next turn is that of a client that used little time, however
-// many turns of how many other addresses wait.
+// TestLeastUsedFirst verifies that one of the next two turns is that of a client that used little time,
+// however many turns of how many other addresses wait.
 func TestLeastUsedFirst(t *testing.T) {
 	for _, addresses := range []string{"a", "abcdefghij"} {
 		t.Run(addresses, func(t *testing.T) {
@@ -42,7 +42,7 @@ func TestLeastUsedFirst(t *testing.T) {
 				}
 				for range 20 {
 					time.Sleep(23 * time.Millisecond)
-					if waited := work(t, turns, "light", 100*time.Microsecond); waited > 2*time.Millisecond+longestPause {
+					if waited := work(t, turns, "light", 100*time.Microsecond); waited > 2*(2*time.Millisecond+longestPause) {
 						t.Errorf("a light client waits for %s", waited)
 					}
 				}
@@ -99,6 +99,42 @@ func TestTurnsShareTime(t *testing.T) {
 	})
 }
 
+// TestBusyClientsAlternate verifies that a client that uses more than its share waits for at most
+// roundEvery turns of each other client with as much work, also if it used much time before and they
+// did not, and for two turns of each after they have used their credit.
+func TestBusyClientsAlternate(t *testing.T) {
+	const lasts, others = 2 * time.Millisecond, 10
+	synctest.Test(t, func(t *testing.T) {
+		turns, group := NewTurns(), sync.WaitGroup{}
+		for i := range others {
+			work(t, turns, string(rune('a'+i)), lasts)
+		}
+		for range 500 {
+			work(t, turns, "busy", lasts)
+		}
+		stopped, stop := context.WithTimeout(t.Context(), 2*others*credit+2*time.Second)
+		defer stop()
+		for i := range others * 20 {
+			group.Go(func() {
+				for stopped.Err() == nil {
+					work(t, turns, string(rune('a'+i%others)), lasts)
+				}
+			})
+		}
+		began := time.Now()
+		for stopped.Err() == nil {
+			rounds := time.Duration(2)
+			if time.Since(began) < 2*others*credit {
+				rounds = roundEvery
+			}
+			if waited := work(t, turns, "busy", lasts); waited > rounds*(others+1)*(lasts+longestPause) {
+				t.Errorf("a busy client waits for %s", waited)
+			}
+		}
+		group.Wait()
+	})
+}
+
 // TestLongTurnsPass verifies that a turn that is stuck blocks no other for longer than longestTurn,
 // and that its client has used that time.
 func TestLongTurnsPass(t *testing.T) {
@@ -117,7 +153,7 @@ func TestLongTurnsPass(t *testing.T) {
 		if got := <-waited; got != longestTurn {
 			t.Errorf("the next turn starts after %s", got)
 		}
-		if used := turns.clientAt("stuck").at(time.Now()); used < longestTurn*99/100 {
+		if used := turns.clientAt("stuck").tag; used < longestTurn*99/100 {
 			t.Errorf("the stuck turn has used %s", used)
 		}
 		close(stuck)

@@ -217,13 +217,19 @@ type bystander struct {
 // a change until it receives the leader's next request for the same object.
 func (b *bystander) measure(t *testing.T, during string) {
 	t.Helper()
-	dial, began := attack.From("127.0.0.1"), time.Now()
+	began := time.Now()
 	var mu sync.Mutex
 	var group sync.WaitGroup
 	took := map[string][]time.Duration{}
 	for what, do := range map[string]func(ctx context.Context) error{
-		"handshakes": func(ctx context.Context) error { return attack.Handshake(ctx, dial, b.operator.Webhooks) },
-		"reviews":    func(ctx context.Context) error { return review(ctx, dial, b.operator.Webhooks, "{}") },
+		// Such as a kubelet's, for readiness.
+		"handshakes": func(ctx context.Context) error {
+			return attack.Handshake(ctx, attack.From("127.0.3.1"), b.operator.Webhooks)
+		},
+		// Such as another API server's. That of this test has 127.0.0.1.
+		"reviews": func(ctx context.Context) error {
+			return review(ctx, attack.From("127.0.3.2"), b.operator.Webhooks, "{}")
+		},
 	} {
 		group.Go(func() {
 			for time.Since(began) < hostileTime {
