@@ -101,7 +101,7 @@ func TestTurnsShareTime(t *testing.T) {
 
 // TestBusyClientsAlternate verifies that a client that uses more than its share waits for at most
 // roundEvery turns of each other client with as much work, also if it used much time before and they
-// did not, and for two turns of each after they have used their credit.
+// did not, and for three turns of each after they have used their credit.
 func TestBusyClientsAlternate(t *testing.T) {
 	const lasts, others = 2 * time.Millisecond, 10
 	synctest.Test(t, func(t *testing.T) {
@@ -123,7 +123,7 @@ func TestBusyClientsAlternate(t *testing.T) {
 		}
 		began := time.Now()
 		for stopped.Err() == nil {
-			rounds := time.Duration(2)
+			rounds := time.Duration(3)
 			if time.Since(began) < 2*others*credit {
 				rounds = roundEvery
 			}

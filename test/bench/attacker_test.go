@@ -63,8 +63,12 @@ func attackUntilEOF(attacks string) error {
 	if attempt == nil || err != nil {
 		return fmt.Errorf("%s has the unknown kind %q, or no number: %w", attackVariable, words[0], err)
 	}
+	each := attackersAt
+	if words[0] == "reviews" {
+		each /= addresses // a review takes two turns, for which more attackers would wait longer than their timeout
+	}
 	var attackers []func(context.Context, int) error
-	for i := range addresses * attackersAt {
+	for i := range addresses * each {
 		dial, target := attack.From(fmt.Sprintf("127.0.2.%d", i%addresses+1)), targets[i/addresses%len(targets)]
 		attackers = append(attackers, func(ctx context.Context, _ int) error { return attempt(ctx, dial, target) })
 	}
