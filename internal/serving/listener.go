@@ -52,6 +52,7 @@ type address struct {
 
 // isBehind reports whether the address has so few idle connections that it still has fewer than the
 // other one after it has replaced one of them. Otherwise both could replace each other's all the time.
+// An address without idle connections always is.
 func (a *address) isBehind(other *address) bool {
 	return a != other && (a.idle == 0 || a.idle+1 < other.idle)
 }
