@@ -63,13 +63,13 @@ func startWatching(t *testing.T) *harness.Manager {
 	// tests them.
 	must(t, suite.admin.DeleteAllOf(t.Context(), &admissionregistrationv1.ValidatingAdmissionPolicyBinding{}))
 	must(t, installOptionalKinds())
-	return startWatcher(t)
+	return startWatcher(t, laterNamespace, watchedNamespace)
 }
 
-// startWatcher starts the operator for two namespaces. It ends with the test.
-func startWatcher(t *testing.T) *harness.Manager {
+// startWatcher starts the operator for these namespaces. It ends with the test.
+func startWatcher(t *testing.T, namespaces ...string) *harness.Manager {
 	t.Helper()
-	operator := must1(startOperator("NGINX_OPERATOR_WATCH_NAMESPACES=" + laterNamespace + "," + watchedNamespace))(t)
+	operator := must1(startOperator("NGINX_OPERATOR_WATCH_NAMESPACES=" + strings.Join(namespaces, ",")))(t)
 	t.Cleanup(func() {
 		operator.Kill()
 		if t.Failed() {
