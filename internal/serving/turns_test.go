@@ -112,7 +112,7 @@ func TestBusyClientsAlternate(t *testing.T) {
 		for range 500 {
 			work(t, turns, "busy", lasts)
 		}
-		stopped, stop := context.WithTimeout(t.Context(), 2*others*credit+2*time.Second)
+		stopped, stop := context.WithTimeout(t.Context(), 3*others*credit+2*time.Second)
 		defer stop()
 		for i := range others * 20 {
 			group.Go(func() {
@@ -124,7 +124,7 @@ func TestBusyClientsAlternate(t *testing.T) {
 		began := time.Now()
 		for stopped.Err() == nil {
 			rounds := time.Duration(3)
-			if time.Since(began) < 2*others*credit {
+			if time.Since(began) < 3*others*credit {
 				rounds = roundEvery
 			}
 			if waited := work(t, turns, "busy", lasts); waited > rounds*(others+1)*(lasts+longestPause) {
