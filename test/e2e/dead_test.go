@@ -20,6 +20,7 @@ import (
 	"time"
 
 	operatorv2 "github.com/operator-framework/api/pkg/operators/v2"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -127,17 +128,23 @@ func killRelease(t *testing.T, operator string, dead release) {
 			}
 		}
 	})
-	// The policy takes effect late, so the first Pods may be replaced.
+	// The policy takes effect late, so the first Pods may be replaced. Then no Pod exists for a moment,
+	// and the Deployment has not failed.
 	selector, err := metav1.ParseToLabelSelector(operatorSelector)
 	must(t, err)
 	waitFor(t, operator, "the operator to be dead", patience, func(ctx context.Context) error {
 		err := suite.admin.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(operator), client.MatchingLabels(selector.MatchLabels),
 			client.GracePeriodSeconds(0))
 		pods, listErr := operatorPods(ctx, operator)
-		if len(pods) > 0 {
-			err = errors.Join(err, fmt.Errorf("%d Pods are left", len(pods)))
+		deployment := &appsv1.Deployment{}
+		getErr := suite.admin.Get(ctx, client.ObjectKey{Namespace: operator, Name: operatorName}, deployment)
+		rejected := slices.ContainsFunc(deployment.Status.Conditions, func(condition appsv1.DeploymentCondition) bool {
+			return condition.Type == appsv1.DeploymentReplicaFailure && strings.Contains(condition.Message, "no replica of")
+		})
+		if len(pods) > 0 || !rejected {
+			err = errors.Join(err, fmt.Errorf("%d Pods are left, and rejected is %t", len(pods), rejected))
 		}
-		return errors.Join(err, listErr)
+		return errors.Join(err, listErr, getErr)
 	})
 	waitFor(t, operator, "OLM to see it", patience, func(ctx context.Context) error {
 		if succeeded(ctx, operator, dead.version) == nil {
