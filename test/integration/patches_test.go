@@ -168,7 +168,7 @@ func TestAdmissionRefusesPatches(t *testing.T) {
 		"a kind":      {one("ConfigMap", "{}"), `spec.patches[0].target.kind: Unsupported value: "ConfigMap"`},
 		"a name": {
 			"patches: [{target: {kind: Service, name: A}, patch: '{}'}]",
-			"name must consist of lower-case letters, digits, hyphens, and dots",
+			`spec.patches[0].target.name: Invalid value: "A": name must consist of lower-case`,
 		},
 		"no YAML":       {one("Service", "a: ["), "spec.patches[0].patch: Invalid value: is no YAML"},
 		"replicas":      {one("Deployment", "spec: {replicas: 3}"), "a patch cannot change spec.replicas: set spec.replicas"},
