@@ -66,7 +66,7 @@ func (r *reports) changedByOthers() predicate.Predicate {
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, isBefore := e.ObjectOld.(*v1alpha2.NginxOperator)
 			after, isAfter := e.ObjectNew.(*v1alpha2.NginxOperator)
-			if !isBefore || !isAfter || operatormanager.StatusHash(before) == operatormanager.StatusHash(after) {
+			if !isBefore || !isAfter || !operatormanager.StatusesDiffer(before, after) {
 				return false
 			}
 			wrote, known := r.last(client.ObjectKeyFromObject(after))

@@ -161,21 +161,38 @@ func (c *Census) set(object any) {
 }
 
 func entryOf(object *v1alpha2.NginxOperator) Entry {
-	out := Entry{Ready: metav1.ConditionUnknown}
-	if ready := meta.FindStatusCondition(object.Status.Conditions, v1alpha2.ConditionReady); ready != nil {
-		out.Ready = ready.Status
+	out, status := Entry{Ready: metav1.ConditionUnknown}, Known(&object.Status)
+	if len(status.Conditions) > 0 {
+		out.Ready = status.Conditions[0].Status
 	}
 	_, out.Unreadable = bounds.Unreadable(object)
-	out.Waiting = !out.Unreadable && object.DeletionTimestamp.IsZero() && object.Status.ObservedGeneration != object.Generation
-	for _, reason := range BlockingReasons() { // not the object's text, which a client can write
-		blocks := func(one v1alpha2.Blocker) bool { return one.Reason == reason }
-		if slices.ContainsFunc(object.Status.BlockedBy, blocks) {
-			out.Blocking = append(out.Blocking, reason)
-		}
+	out.Waiting = !out.Unreadable && object.DeletionTimestamp.IsZero() && status.ObservedGeneration != object.Generation
+	for i := range status.BlockedBy {
+		out.Blocking = append(out.Blocking, status.BlockedBy[i].Reason)
 	}
 	slices.Sort(out.Blocking)
-	for i := range object.Status.Certificates[:min(len(object.Status.Certificates), maxCertificates)] {
-		out.Expiries = append(out.Expiries, object.Status.Certificates[i].NotAfter.Time)
+	for i := range status.Certificates {
+		out.Expiries = append(out.Expiries, status.Certificates[i].NotAfter.Time)
+	}
+	return out
+}
+
+// Known returns what the census reads of a status: the generation, whether the object is ready, each
+// known reason in status.blockedBy once, and the expiry of up to maxCertificates certificates. Its size
+// is bounded, and it has no text of a client.
+func Known(status *v1alpha2.NginxOperatorStatus) v1alpha2.NginxOperatorStatus {
+	out := v1alpha2.NginxOperatorStatus{ObservedGeneration: status.ObservedGeneration}
+	if ready := meta.FindStatusCondition(status.Conditions, v1alpha2.ConditionReady); ready != nil {
+		out.Conditions = []metav1.Condition{{Type: ready.Type, Status: ready.Status}}
+	}
+	for _, reason := range BlockingReasons() {
+		blocks := func(one v1alpha2.Blocker) bool { return one.Reason == reason }
+		if slices.ContainsFunc(status.BlockedBy, blocks) {
+			out.BlockedBy = append(out.BlockedBy, v1alpha2.Blocker{Reason: reason})
+		}
+	}
+	for i := range status.Certificates[:min(len(status.Certificates), maxCertificates)] {
+		out.Certificates = append(out.Certificates, v1alpha2.Certificate{NotAfter: status.Certificates[i].NotAfter})
 	}
 	return out
 }

@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"hash/maphash"
 	"reflect"
-	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -27,8 +26,6 @@ const (
 	// and a child 2 KiB.
 	maxInstance = 3000
 	maxChild    = 1720
-	// maxCertificates is the maximum number of certificates of an object.
-	maxCertificates = 16
 	// maxKind bounds the API version and the kind of the owner in a part.
 	maxKind = 64
 )
@@ -78,19 +75,7 @@ func partOfInstance(object *v1alpha2.NginxOperator) *v1alpha2.NginxOperator {
 	out := &v1alpha2.NginxOperator{ObjectMeta: *object.ObjectMeta.DeepCopy()}
 	metav1.SetMetaDataAnnotation(&out.ObjectMeta, annotationPart, specHash(object)+" "+StatusHash(object))
 	out.GenerateName = ""
-	out.Status.ObservedGeneration = object.Status.ObservedGeneration
-	if ready := meta.FindStatusCondition(object.Status.Conditions, v1alpha2.ConditionReady); ready != nil {
-		out.Status.Conditions = []metav1.Condition{{Type: ready.Type, Status: ready.Status}}
-	}
-	for _, reason := range census.BlockingReasons() {
-		blocks := func(one v1alpha2.Blocker) bool { return one.Reason == reason }
-		if slices.ContainsFunc(object.Status.BlockedBy, blocks) {
-			out.Status.BlockedBy = append(out.Status.BlockedBy, v1alpha2.Blocker{Reason: reason})
-		}
-	}
-	for i := range object.Status.Certificates[:min(len(object.Status.Certificates), maxCertificates)] {
-		out.Status.Certificates = append(out.Status.Certificates, v1alpha2.Certificate{NotAfter: object.Status.Certificates[i].NotAfter})
-	}
+	out.Status = census.Known(&object.Status)
 	return out
 }
 
@@ -101,6 +86,15 @@ func SpecsDiffer(before, now *v1alpha2.NginxOperator) bool {
 		return specHash(before) != specHash(now)
 	}
 	return !defaults.SameSpec(&before.Spec, &now.Spec)
+}
+
+// StatusesDiffer reports whether the statuses of two versions of an NginxOperator differ. It accepts
+// whole objects and parts.
+func StatusesDiffer(before, now *v1alpha2.NginxOperator) bool {
+	if IsPart(before) || IsPart(now) {
+		return StatusHash(before) != StatusHash(now)
+	}
+	return !equality.Semantic.DeepEqual(before.Status, now.Status)
 }
 
 // specHash returns a hash of the spec of an NginxOperator, or of its part.
