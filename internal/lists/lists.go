@@ -23,48 +23,48 @@ const bufferSize = 64 << 10
 // ErrIncomplete is the error of a list whose items could not all be read.
 var ErrIncomplete = errors.New("failed to read a list")
 
-// Items receives the items of a list.
-type Items struct {
-	// Reset is called before the first item, also if the request is repeated.
-	Reset func()
-	// Each is called with each item: a protocol buffer if isJSON is false. raw is valid until Each
+// items receives the items of a list.
+type items struct {
+	// reset is called before the first item, also if the request is repeated.
+	reset func()
+	// each is called with each item: a protocol buffer if isJSON is false. raw is valid until each
 	// returns.
-	Each func(raw []byte, isJSON bool) error
+	each func(raw []byte, isJSON bool) error
 }
 
 type key struct{}
 
-// WithItems returns a context for a list request of a client with the transport of Wrap. The client
+// withItems returns a context for a list request of a client with the transport of Wrap. The client
 // receives the list without items.
-func WithItems(ctx context.Context, items Items) context.Context {
-	return context.WithValue(ctx, key{}, &items)
+func withItems(ctx context.Context, receiver items) context.Context {
+	return context.WithValue(ctx, key{}, &receiver)
 }
 
-// Wrap returns a transport that passes the items of lists to the Items of their context. Other
-// requests and responses do not change.
+// Wrap returns a transport that passes the items of a list to Collect. Other requests and responses do
+// not change.
 func Wrap(inner http.RoundTripper) http.RoundTripper { return transport{inner} }
 
 type transport struct{ http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
 func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
-	items, _ := request.Context().Value(key{}).(*Items)
-	if items == nil {
+	receiver, _ := request.Context().Value(key{}).(*items)
+	if receiver == nil {
 		return t.RoundTripper.RoundTrip(request)
 	}
 	// A second transport of Wrap would find no items.
-	response, err := t.RoundTripper.RoundTrip(request.WithContext(context.WithValue(request.Context(), key{}, (*Items)(nil))))
+	response, err := t.RoundTripper.RoundTrip(request.WithContext(context.WithValue(request.Context(), key{}, (*items)(nil))))
 	if err != nil || response.StatusCode != http.StatusOK {
 		return response, err
 	}
 	defer func() { _ = response.Body.Close() }()
-	items.Reset()
+	receiver.reset()
 	from := bufio.NewReaderSize(response.Body, bufferSize)
 	var rest []byte
 	if strings.HasPrefix(response.Header.Get("Content-Type"), runtime.ContentTypeProtobuf) {
-		rest, err = readProtobuf(from, func(raw []byte) error { return items.Each(raw, false) })
+		rest, err = readProtobuf(from, func(raw []byte) error { return receiver.each(raw, false) })
 	} else {
-		rest, err = readJSON(from, func(raw []byte) error { return items.Each(raw, true) })
+		rest, err = readJSON(from, func(raw []byte) error { return receiver.each(raw, true) })
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrIncomplete, err)

@@ -6,14 +6,11 @@ import (
 	"fmt"
 	"reflect"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	kjson "sigs.k8s.io/json"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/bounds"
@@ -41,60 +38,38 @@ func (l *lister) list(ctx context.Context, options metav1.ListOptions) (runtime.
 	if l.paged && options.Limit == 0 {
 		options.Limit = pageSize
 	}
-	out := &internalversion.List{}
-	add := func(object runtime.Object) error {
-		stored, err := l.pack(object)
-		if err != nil {
-			return err
-		}
-		item, ok := stored.(runtime.Object)
-		if !ok {
-			return fmt.Errorf("a list has a %T", stored)
-		}
-		out.Items = append(out.Items, item)
-		return nil
-	}
-	list, err := l.inner.ListWithContext(lists.WithItems(ctx, lists.Items{
-		Reset: func() { out.Items = nil },
-		Each: func(raw []byte, isJSON bool) error {
-			object, err := l.decode(raw, isJSON)
-			if err != nil {
-				return err
-			}
-			return add(object)
-		},
-	}), options)
+	out, err := lists.Collect(ctx, func(ctx context.Context) (runtime.Object, error) {
+		return l.inner.ListWithContext(ctx, options)
+	}, l.decode, l.keep)
 	if err != nil {
 		l.paged = l.paged || errors.Is(err, lists.ErrIncomplete)
 		return nil, err
 	}
-	if err := meta.EachListItem(list, add); err != nil { // without the transport of internal/lists
-		return nil, fmt.Errorf("failed to read a list: %w", err)
-	}
-	of, err := meta.ListAccessor(list)
+	return out, nil
+}
+
+// keep returns the packed form of an item.
+func (l *lister) keep(item runtime.Object) (runtime.Object, error) {
+	stored, err := l.pack(item)
 	if err != nil {
-		return nil, fmt.Errorf("failed to read the metadata of a list: %w", err)
+		return nil, err
 	}
-	out.ResourceVersion, out.Continue = of.GetResourceVersion(), of.GetContinue()
+	out, ok := stored.(runtime.Object)
+	if !ok {
+		return nil, fmt.Errorf("a list has a %T", stored)
+	}
 	return out, nil
 }
 
 // decode decodes an item.
-func (l *lister) decode(raw []byte, isJSON bool) (client.Object, error) {
+func (l *lister) decode(raw []byte, isJSON bool) (runtime.Object, error) {
 	if l.kind == reflect.TypeFor[v1alpha2.NginxOperator]() {
 		return bounds.ReadAlone(raw), nil
 	}
 	out := reflect.New(l.kind).Interface().(client.Object)
-	if isJSON {
-		if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, out); err != nil {
-			return nil, err
-		}
-		out.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
-		return out, nil
+	if err := lists.Decode(raw, isJSON, out); err != nil {
+		return nil, err
 	}
-	builtIn, ok := out.(message)
-	if !ok {
-		return nil, fmt.Errorf("a %T has no protocol buffers", out)
-	}
-	return out, builtIn.Unmarshal(raw)
+	out.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{}) // those of a custom resource
+	return out, nil
 }

@@ -2,9 +2,9 @@ package reference
 
 import (
 	"context"
-	"encoding/json"
+	"fmt"
 
-	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
@@ -31,35 +31,26 @@ func (s *store) listWatch() *cache.ListWatch {
 			if options.Limit == 0 {
 				options.Limit = pageSize
 			}
-			out := &internalversion.List{}
-			add := func(listed *metav1.PartialObjectMetadata) {
-				out.Items = append(out.Items, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-					Namespace: listed.Namespace, Name: listed.Name, ResourceVersion: listed.ResourceVersion,
-				}})
-			}
-			list, err := objects.List(lists.WithItems(ctx, lists.Items{
-				Reset: func() { out.Items = nil },
-				Each: func(raw []byte, isJSON bool) error {
-					listed, decode := &metav1.PartialObjectMetadata{}, (*metav1.PartialObjectMetadata).Unmarshal
-					if isJSON {
-						decode = func(into *metav1.PartialObjectMetadata, raw []byte) error { return json.Unmarshal(raw, into) }
-					}
-					err := decode(listed, raw)
-					add(listed)
-					return err
-				},
-			}), options)
-			if err != nil {
-				return nil, err
-			}
-			for i := range list.Items { // without the transport of internal/lists
-				add(&list.Items[i])
-			}
-			out.ResourceVersion, out.Continue = list.ResourceVersion, list.Continue
-			return out, nil
+			return lists.Collect(ctx, func(ctx context.Context) (runtime.Object, error) { return objects.List(ctx, options) }, decode, identity)
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			return objects.Watch(ctx, options)
 		},
 	}
+}
+
+func decode(raw []byte, isJSON bool) (runtime.Object, error) {
+	out := &metav1.PartialObjectMetadata{}
+	return out, lists.Decode(raw, isJSON, out)
+}
+
+// identity returns the namespace, the name, and the resource version of an item.
+func identity(item runtime.Object) (runtime.Object, error) {
+	listed, err := meta.Accessor(item)
+	if err != nil {
+		return nil, fmt.Errorf("failed to read the metadata of an item: %w", err)
+	}
+	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Namespace: listed.GetNamespace(), Name: listed.GetName(), ResourceVersion: listed.GetResourceVersion(),
+	}}, nil
 }
