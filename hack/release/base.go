@@ -14,30 +14,22 @@ const baseArgument = "ARG BASE="
 
 // base returns the base image of the last stage of a Dockerfile for the cluster, or "" for scratch.
 func (p *project) base(dockerfile string) (string, error) {
-	text, err := os.ReadFile(dockerfile)
-	if err != nil {
-		return "", fmt.Errorf("failed to read the Dockerfile: %w", err)
-	}
-	from, argument := baseOf(string(text))
+	from, argument, err := readBase(dockerfile)
 	if from == "$BASE" {
 		return p.argumentBase(argument), nil
 	}
-	return from, nil
+	return from, err
 }
 
 // baseArguments returns the option that sets BASE in a build with a Dockerfile. It returns nothing if
 // the default is right, or if the Dockerfile has no such argument: earlier releases named the base
 // by its tag.
 func (p *project) baseArguments(dockerfile string) ([]string, error) {
-	text, err := os.ReadFile(dockerfile)
-	if err != nil {
-		return nil, fmt.Errorf("failed to read the Dockerfile: %w", err)
-	}
-	_, argument := baseOf(string(text))
+	_, argument, err := readBase(dockerfile)
 	if base := p.argumentBase(argument); argument != "" && base != argument {
 		return []string{"--build-arg=BASE=" + base}, nil
 	}
-	return nil, nil
+	return nil, err
 }
 
 // argumentBase returns the value of BASE for the cluster. The local cluster builds its base images
@@ -48,6 +40,16 @@ func (p *project) argumentBase(pinned string) string {
 		return tagged
 	}
 	return cmp.Or(p.catalogBase, pinned)
+}
+
+// readBase is baseOf for the text of a file.
+func readBase(dockerfile string) (from, argument string, err error) {
+	text, err := os.ReadFile(dockerfile)
+	if err != nil {
+		return "", "", fmt.Errorf("failed to read the Dockerfile: %w", err)
+	}
+	from, argument = baseOf(string(text))
+	return from, argument, nil
 }
 
 // baseOf returns the base image of the last stage of a Dockerfile, or "" for scratch, and the default

@@ -32,14 +32,6 @@ type communityRepository struct {
 // image.
 type publishedBundle struct{ Version, Image string }
 
-// channelEntry is a release in a channel, in the catalog and in release-config.yaml.
-type channelEntry struct {
-	Name      string   `json:"name,omitempty"`
-	Replaces  string   `json:"replaces,omitempty"`
-	SkipRange string   `json:"skipRange,omitempty"`
-	Skips     []string `json:"skips,omitempty"`
-}
-
 // releaseConfig is what the pipeline of a repository adds to a template when it has merged a bundle.
 type releaseConfig struct {
 	CatalogTemplates []releaseTemplate `json:"catalog_templates"`
@@ -60,14 +52,20 @@ type catalogMapping struct {
 }
 
 func readCommunity() (repositories []communityRepository, err error) {
-	text, err := os.ReadFile(communityFile)
+	err = readYAML(communityFile, &repositories)
+	return repositories, err
+}
+
+// readYAML reads a file, which must have no unknown fields.
+func readYAML(file string, into any) error {
+	text, err := os.ReadFile(file)
 	if err == nil {
-		err = yaml.UnmarshalStrict(text, &repositories)
+		err = yaml.UnmarshalStrict(text, into)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("failed to read the repositories of community-operators: %w", err)
+		return fmt.Errorf("failed to read %s: %w", file, err)
 	}
-	return repositories, nil
+	return nil
 }
 
 // communityCatalog returns the template of a repository's catalogs with this release, and this
@@ -112,14 +110,11 @@ func (p *project) communityCatalog(repository communityRepository, ours catalogC
 // channelEntries returns the entries of a channel whose releases are present. Only the first one may
 // replace a release that is not.
 func channelEntries(channel map[string]any, present map[string]bool) ([]channelEntry, error) {
-	text, err := yaml.Marshal(channel["entries"])
+	all, err := entriesIn(channel)
 	if err != nil {
-		return nil, fmt.Errorf("failed to read the channel %s: %w", communityChannel, err)
+		return nil, err
 	}
-	var all, out []channelEntry
-	if err := yaml.UnmarshalStrict(text, &all); err != nil {
-		return nil, fmt.Errorf("failed to read the channel %s: %w", communityChannel, err)
-	}
+	var out []channelEntry
 	for _, entry := range all {
 		if !present[entry.Name] {
 			continue
@@ -228,13 +223,4 @@ func (p *project) validateSubmission() error {
 		}
 	}
 	return nil
-}
-
-// readTemplate reads the template of our own catalog.
-func readTemplate() (catalogContent, error) {
-	text, err := template()
-	if err != nil {
-		return catalogContent{}, fmt.Errorf("failed to read the template of the catalog: %w", err)
-	}
-	return parseTemplate(text)
 }

@@ -45,11 +45,7 @@ var excusable = []string{"maximum", "minimum", "pattern", "unhandled"}
 // preflight compares the CRDs of releases as OLM v1 does before an upgrade: those of each upgrade to
 // this release, and of the upgrades whose result is known.
 func (p *project) preflight() error {
-	text, err := template()
-	if err != nil {
-		return err
-	}
-	content, err := parseTemplate(text)
+	content, err := readTemplate()
 	if err != nil {
 		return err
 	}
@@ -104,34 +100,29 @@ func incoming(content catalogContent, release string, older []string) ([]edge, e
 			out = append(out, e)
 		}
 	}
-	for _, channel := range content.Entries {
-		releases, _ := channel["entries"].([]any)
-		for _, entry := range releases {
-			if channel["schema"] != "olm.channel" || field(entry, "name") != operatorName+".v"+release {
-				continue
-			}
-			add(field(entry, "replaces"))
-			fields, _ := entry.(map[string]any)
-			skips, _ := fields["skips"].([]any)
-			for _, skipped := range skips {
-				add(fmt.Sprint(skipped))
-			}
-			text := field(entry, "skipRange")
-			if text == "" {
-				continue
-			}
-			isSkipped, err := semver.ParseRange(text)
+	entries, err := content.entriesOf(release)
+	if err != nil {
+		return nil, err
+	}
+	for _, entry := range entries {
+		add(entry.Replaces)
+		for _, skipped := range entry.Skips {
+			add(skipped)
+		}
+		if entry.SkipRange == "" {
+			continue
+		}
+		isSkipped, err := semver.ParseRange(entry.SkipRange)
+		if err != nil {
+			return nil, fmt.Errorf("failed to read the skipRange of %s: %w", release, err)
+		}
+		for _, from := range older {
+			version, err := semver.Parse(from)
 			if err != nil {
-				return nil, fmt.Errorf("failed to read the skipRange of %s: %w", release, err)
+				return nil, err
 			}
-			for _, from := range older {
-				version, err := semver.Parse(from)
-				if err != nil {
-					return nil, err
-				}
-				if isSkipped(version) {
-					add(from)
-				}
+			if isSkipped(version) {
+				add(from)
 			}
 		}
 	}

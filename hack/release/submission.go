@@ -2,13 +2,11 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"path"
 	"path/filepath"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/version"
-	"sigs.k8s.io/yaml"
 )
 
 const (
@@ -32,12 +30,8 @@ func (p *project) submissionFiles(operator string) (map[string][]byte, error) {
 		return nil, err
 	}
 	ci := map[string]any{}
-	text, err := os.ReadFile(ciConfig)
-	if err == nil {
-		err = yaml.UnmarshalStrict(text, &ci)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("failed to read %s: %w", ciConfig, err)
+	if err := readYAML(ciConfig, &ci); err != nil {
+		return nil, err
 	}
 	var files []packed
 	for _, repository := range repositories {

@@ -2,16 +2,12 @@ package main
 
 import (
 	"bytes"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
-
-	"sigs.k8s.io/yaml"
 )
 
 // copyDelivery returns the commands that fill a new directory with everything that a cluster gets,
@@ -86,21 +82,16 @@ func (p *project) resolve(release string) (string, error) {
 	case "published":
 		return p.older[len(p.older)-1], nil
 	case "previous":
-		text, err := template()
+		content, err := readTemplate()
 		if err != nil {
 			return "", err
 		}
-		content, err := parseTemplate(text)
+		entries, err := content.entriesOf(p.version)
 		if err != nil {
 			return "", err
 		}
-		for _, channel := range content.Entries {
-			entries, _ := channel["entries"].([]any)
-			for _, entry := range entries {
-				if field(entry, "name") == operatorName+".v"+p.version {
-					return strings.TrimPrefix(field(entry, "replaces"), operatorName+".v"), nil
-				}
-			}
+		if len(entries) > 0 {
+			return strings.TrimPrefix(entries[0].Replaces, operatorName+".v"), nil
 		}
 		return "", fmt.Errorf("no channel of the catalog template has release %s", p.version)
 	}
@@ -178,58 +169,6 @@ func (p *project) makeNext() error {
 		err = renderCatalog(nextDir, p.image("bundle", p.next), p.next, text)
 	}
 	return err
-}
-
-// template returns the catalog template with the icon filled in.
-func template() (string, error) {
-	text, err := os.ReadFile("catalog/template.yaml")
-	icon, iconErr := os.ReadFile("config/manifests/icon.svg")
-	return strings.ReplaceAll(string(text), "@ICON@", base64.StdEncoding.EncodeToString(icon)), errors.Join(err, iconErr)
-}
-
-// catalogContent has the parts of a catalog template.
-type catalogContent struct {
-	Schema  string           `json:"schema"`
-	Entries []map[string]any `json:"entries"`
-}
-
-func parseTemplate(template string) (content catalogContent, err error) {
-	if err := yaml.UnmarshalStrict([]byte(template), &content); err != nil {
-		return content, fmt.Errorf("failed to read the template of the catalog: %w", err)
-	}
-	return content, nil
-}
-
-// withRelease appends a release to each channel of a catalog template that has the release it
-// replaces.
-func withRelease(template, release, replaces string) (string, error) {
-	content, err := parseTemplate(template)
-	if err != nil {
-		return "", err
-	}
-
-	predecessor := operatorName + ".v" + replaces
-	appended := false
-	for _, entry := range content.Entries {
-		releases, _ := entry["entries"].([]any)
-		if entry["schema"] != "olm.channel" || !slices.ContainsFunc(releases, func(r any) bool { return field(r, "name") == predecessor }) {
-			continue
-		}
-		entry["entries"] = append(releases, map[string]string{"name": operatorName + ".v" + release, "replaces": predecessor})
-		appended = true
-	}
-	if !appended {
-		return "", fmt.Errorf("no channel of the catalog template has release %s", replaces)
-	}
-	out, err := yaml.Marshal(content)
-	return string(out), err
-}
-
-// field returns a field of a channel entry, or "" if the entry does not have it.
-func field(entry any, name string) string {
-	fields, _ := entry.(map[string]any)
-	text, _ := fields[name].(string)
-	return text
 }
 
 // renderGraph renders the catalog of this release and the upgrade graph for the documentation.
