@@ -17,6 +17,7 @@ import (
 var (
 	tryItSection = regexp.MustCompile(`(?ms)^## Try it\n(.*?)(?:^## |\z)`)
 	shellFence   = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
+	yamlFence    = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$")
 	textFence    = regexp.MustCompile("(?ms)^```text\n(.*?)^```$")
 )
 
@@ -34,16 +35,23 @@ func TryIt(readme string) (script, answer string, err error) {
 }
 
 // Section returns the lines that a section tells readers to run, in the only sh block under its heading.
-func Section(page, heading string) (string, error) {
+func Section(page, heading string) (string, error) { return onlyBlock(page, heading, "sh", shellFence) }
+
+// Manifests returns the manifests that a section tells readers to apply, in the only yaml block under its heading.
+func Manifests(page, heading string) (string, error) {
+	return onlyBlock(page, heading, "yaml", yamlFence)
+}
+
+func onlyBlock(page, heading, language string, fence *regexp.Regexp) (string, error) {
 	section, err := sectionOf(page, heading)
 	if err != nil {
 		return "", err
 	}
-	scripts := shellFence.FindAllStringSubmatch(section, -1)
-	if len(scripts) != 1 {
-		return "", fmt.Errorf("the section %q has %d sh blocks, want one", heading, len(scripts))
+	blocks := fence.FindAllStringSubmatch(section, -1)
+	if len(blocks) != 1 {
+		return "", fmt.Errorf("the section %q has %d %s blocks, want one", heading, len(blocks), language)
 	}
-	return scripts[0][1], nil
+	return blocks[0][1], nil
 }
 
 // sectionOf returns the text below a heading of the second level or deeper, up to the next one. A line of a block that

@@ -308,6 +308,17 @@ func TestHandoverCommands(t *testing.T) {
 	}
 }
 
+// An end-to-end test applies the manifests of a Subscription.
+func TestManifestsOfASubscription(t *testing.T) {
+	manifests, err := docs.Manifests(read(t, "docs/install.md"), "OLM: a Subscription")
+	if err != nil || !strings.Contains(manifests, "kind: CatalogSource\n") || !strings.Contains(manifests, "kind: Subscription\n") {
+		t.Errorf("%v: %s", err, manifests)
+	}
+	if manifests, err := docs.Manifests(read(t, "docs/install.md"), "kubectl"); err == nil {
+		t.Errorf("a section without manifests has %q", manifests)
+	}
+}
+
 // clusterRoles returns the operator's ClusterRoles by name.
 func clusterRoles(t *testing.T) map[string]*rbacv1.ClusterRole {
 	t.Helper()

@@ -116,12 +116,17 @@ func (e *environment) crd(ctx context.Context) (*apiextensionsv1.CustomResourceD
 // store changes the storage version of the CRD.
 func (e *environment) store(t *testing.T, version string) {
 	t.Helper()
+	e.updateCRD(t, func(crd *apiextensionsv1.CustomResourceDefinition) { harness.SetStorageVersion(crd, version) })
+}
+
+func (e *environment) updateCRD(t *testing.T, change func(*apiextensionsv1.CustomResourceDefinition)) {
+	t.Helper()
 	must(t, harness.RetryOnConflict(func() error {
 		crd, err := e.crd(t.Context())
 		if err != nil {
 			return err
 		}
-		harness.SetStorageVersion(crd, version)
+		change(crd)
 		return e.admin.Update(t.Context(), crd)
 	}))
 }

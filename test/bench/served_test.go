@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha1"
@@ -102,18 +103,13 @@ func (e *environment) conversions(t *testing.T) (n int) {
 // serve sets served of v1alpha1 in the CRD.
 func (e *environment) serve(t *testing.T, served bool) {
 	t.Helper()
-	must(t, harness.RetryOnConflict(func() error {
-		crd, err := e.crd(t.Context())
-		if err != nil {
-			return err
-		}
+	e.updateCRD(t, func(crd *apiextensionsv1.CustomResourceDefinition) {
 		for i := range crd.Spec.Versions {
 			if crd.Spec.Versions[i].Name == v1alpha1.GroupVersion.Version {
 				crd.Spec.Versions[i].Served = served
 			}
 		}
-		return e.admin.Update(t.Context(), crd)
-	}))
+	})
 }
 
 // waitForBothIdle waits until the API server and the operator have used less than a tenth of a

@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,11 +36,8 @@ func largeObjects() []client.Object {
 // restarts.
 func survivesLargeObjects(t *testing.T, attacker *tenant, object *v1alpha2.NginxOperator) {
 	t.Helper()
-	objects := largeObjects()
-	for len(objects) > 0 { // the time for each part is limited
-		part := objects[:min(250, len(objects))]
+	for part := range slices.Chunk(largeObjects(), 250) { // the time for each part is limited
 		attacker.createAll(t, largeWriters, part)
-		objects = objects[len(part):]
 	}
 	operator := suite.operatorNamespace
 	before, err := leader(t.Context(), operator)

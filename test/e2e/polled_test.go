@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/example/nginx-operator/docs"
 	"github.com/example/nginx-operator/test/harness"
 )
 
@@ -80,9 +81,8 @@ func documentedSubscription(t *testing.T, operator, image string) string {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join(suite.repository, "docs", "install.md"))
 	must(t, err)
-	_, section, _ := strings.Cut(string(page), "\n## OLM: a Subscription\n")
-	_, fence, _ := strings.Cut(section, "```yaml\n")
-	manifests, _, _ := strings.Cut(fence, "```\n")
+	manifests, err := docs.Manifests(string(page), "OLM: a Subscription")
+	must(t, err)
 	for _, old := range []string{
 		"namespace: olm\n", "namespace: operators\n", "sourceNamespace: olm\n", catalogOfRelease + "latest\n", documentedInterval,
 	} {

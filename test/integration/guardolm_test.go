@@ -32,12 +32,7 @@ const olmSecret = "nginx-operator-controller-manager-service-cert"
 // ClusterServiceVersion to the owners of the Secret before it is ready. The previous release's
 // owner reference stays.
 func TestOwnerOfTheCertificateUnderOLM(t *testing.T) {
-	grantOnlyWithOLM(t)
-	installCSVCRD(t)
-	before, now := newCSV(t, "nginx-operator.v0.1.0"), newCSV(t, "nginx-operator.v0.2.0")
-	secret := newOLMSecret(t, before)
-	create(t, secret.DeepCopy())
-	t.Cleanup(func() { must(t, suite.admin.Delete(context.Background(), secret)) })
+	before, now, secret := installedByOLM(t)
 
 	reads := startReader(t)
 	standby := must1(startOperator("OPERATOR_CONDITION_NAME=" + now.GetName()))(t)
@@ -67,12 +62,7 @@ func TestOwnerOfTheCertificateUnderOLM(t *testing.T) {
 // write is meant to have the CA of the Secret, and then no read fails. At that commit, it has no CA.
 // The admission for the CRD, which corrects both writes, is away.
 func TestConversionThatOLMDefers(t *testing.T) {
-	grantOnlyWithOLM(t)
-	installCSVCRD(t)
-	before, now := newCSV(t, "nginx-operator.v0.1.0"), newCSV(t, "nginx-operator.v0.2.0")
-	secret := newOLMSecret(t, before)
-	create(t, secret.DeepCopy())
-	t.Cleanup(func() { must(t, suite.admin.Delete(context.Background(), secret)) })
+	before, now, secret := installedByOLM(t)
 	withoutAdmission(t)
 	reads := startReader(t)
 	previous := must1(startOperator("OPERATOR_CONDITION_NAME=" + before.GetName()))(t)
@@ -113,6 +103,19 @@ func TestConversionThatOLMDefers(t *testing.T) {
 	if reads.stop(t); reads.wrong > 0 {
 		t.Errorf("%d reads were wrong", reads.wrong)
 	}
+}
+
+// installedByOLM creates the ClusterServiceVersions of a release and of the next one, and the Secret that
+// OLM created for the first one, until the test ends.
+func installedByOLM(t *testing.T) (before, now *unstructured.Unstructured, secret *corev1.Secret) {
+	t.Helper()
+	grantOnlyWithOLM(t)
+	installCSVCRD(t)
+	before, now = newCSV(t, "nginx-operator.v0.1.0"), newCSV(t, "nginx-operator.v0.2.0")
+	secret = newOLMSecret(t, before)
+	create(t, secret.DeepCopy())
+	t.Cleanup(func() { must(t, suite.admin.Delete(context.Background(), secret)) })
+	return before, now, secret
 }
 
 // conversionConfig returns the clientConfig of the conversion webhook.

@@ -8,10 +8,8 @@ import (
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
@@ -21,31 +19,20 @@ import (
 	"github.com/example/nginx-operator/internal/certificates"
 	"github.com/example/nginx-operator/internal/guard"
 	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/internal/wellknown"
 	"github.com/example/nginx-operator/test/harness"
 	"github.com/example/nginx-operator/test/harness/apiserver"
 	"github.com/example/nginx-operator/test/harness/policy"
 )
 
-const ownCRD = "nginxoperators.operator.example.com"
-
 // TestOwnWebhooks verifies the policies of a limited installation on an API server of its own: a
 // holder of the operator's token can change only what the operator changes, an administrator can
 // change everything, and the operator starts and repairs its webhooks without a refusal.
 func TestOwnWebhooks(t *testing.T) {
-	before := suite
-	t.Cleanup(func() { suite = before })
-	suite.dir = t.TempDir()
-	server := must1(apiserver.Start(suite.dir, operatorUser))(t)
-	t.Cleanup(func() { must(t, server.Stop()) })
-	suite.config, suite.kubeconfig, suite.auditLog = server.Admin, server.Kubeconfig, server.AuditLog
-	suite.admin = must1(client.New(server.Admin, client.Options{Scheme: operatormanager.NewScheme()}))(t)
-	for _, namespace := range []string{watchedNamespace, laterNamespace} {
-		create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
-	}
-	must(t, apiserver.Apply(t.Context(), suite.admin, guideOverlay(t)))
+	useServerOfItsOwn(t, watchedNamespace, laterNamespace)
 
 	// The group allows every request, so that only the policies refuse one.
-	config := rest.CopyConfig(server.Admin)
+	config := rest.CopyConfig(suite.config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: operatorUser, Groups: []string{"system:masters", "system:serviceaccounts"}}
 	operator := must1(client.New(config, client.Options{Scheme: operatormanager.NewScheme()}))(t)
 	// The API server cannot reach the Service of the webhooks here. It would wait for two seconds in
@@ -87,7 +74,7 @@ var (
 // awaitPolicies waits until both policies refuse. The API server reads new policies with a delay.
 func awaitPolicies(t *testing.T, operator client.Client) {
 	t.Helper()
-	for kind, name := range map[schema.GroupVersionKind]string{mutatingKind: guard.MutatingName, crdKind: ownCRD} {
+	for kind, name := range map[schema.GroupVersionKind]string{mutatingKind: guard.MutatingName, crdKind: wellknown.CRDName} {
 		waitFor(t, func() error {
 			object := guardedObject(t, kind, name)
 			object.SetLabels(map[string]string{"a": "b"})
@@ -111,8 +98,8 @@ func refusedWrites(t *testing.T, operator client.Client) {
 	}{
 		{mutatingKind, guard.MutatingName, false, append(policy.WritesOfWebhooks(operatorNamespace, ca), policy.WritesOfMutatingWebhooks()...)},
 		{validatingKind, guard.ValidatingName, false, policy.WritesOfWebhooks(operatorNamespace, ca)},
-		{crdKind, ownCRD, false, policy.WritesOfCRD(operatorNamespace, ca)},
-		{crdKind, ownCRD, true, policy.WritesOfStatus()},
+		{crdKind, wellknown.CRDName, false, policy.WritesOfCRD(operatorNamespace, ca)},
+		{crdKind, wellknown.CRDName, true, policy.WritesOfStatus()},
 	} {
 		for _, write := range test.writes {
 			original := guardedObject(t, test.kind, test.name)
@@ -167,7 +154,7 @@ func operatorRepairs(t *testing.T) {
 	t.Cleanup(operator.Kill)
 	waitFor(t, func() error { return repaired(t) })
 
-	updateGuarded(t, crdKind, ownCRD, func(crd map[string]any) {
+	updateGuarded(t, crdKind, wellknown.CRDName, func(crd map[string]any) {
 		crd["spec"].(map[string]any)["conversion"] = map[string]any{"strategy": "None"}
 	})
 	for kind, name := range map[schema.GroupVersionKind]string{mutatingKind: guard.MutatingName, validatingKind: guard.ValidatingName} {
@@ -201,7 +188,8 @@ func operatorRepairs(t *testing.T) {
 func repaired(t *testing.T) error {
 	t.Helper()
 	var clients []any
-	conversion, _, _ := unstructured.NestedMap(guardedObject(t, crdKind, ownCRD).Object, "spec", "conversion", "webhook", "clientConfig")
+	crd := guardedObject(t, crdKind, wellknown.CRDName).Object
+	conversion, _, _ := unstructured.NestedMap(crd, "spec", "conversion", "webhook", "clientConfig")
 	clients = append(clients, conversion)
 	for kind, name := range map[schema.GroupVersionKind]string{mutatingKind: guard.MutatingName, validatingKind: guard.ValidatingName} {
 		for _, webhook := range guardedObject(t, kind, name).Object["webhooks"].([]any) {

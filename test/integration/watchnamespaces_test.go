@@ -45,6 +45,20 @@ const watchedNamespace, laterNamespace = "team-a", "team-b"
 // its permissions. It makes them those of the suite until the test ends.
 func startWatching(t *testing.T) *harness.Manager {
 	t.Helper()
+	useServerOfItsOwn(t, watchedNamespace, laterNamespace, "foreign")
+	suite.service = must1(harness.NewService())(t)
+	t.Cleanup(suite.service.Close)
+	// The API server calls the operator at a URL here, which the policies refuse. TestOwnWebhooks
+	// tests them.
+	must(t, suite.admin.DeleteAllOf(t.Context(), &admissionregistrationv1.ValidatingAdmissionPolicyBinding{}))
+	must(t, installOptionalKinds())
+	return startWatcher(t, laterNamespace, watchedNamespace)
+}
+
+// useServerOfItsOwn gives the test an API server with these namespaces and the guide's overlay, and
+// without an operator. The other tests get theirs back when it ends.
+func useServerOfItsOwn(t *testing.T, namespaces ...string) {
+	t.Helper()
 	before := suite
 	t.Cleanup(func() { suite = before })
 	suite.dir = t.TempDir()
@@ -52,18 +66,10 @@ func startWatching(t *testing.T) *harness.Manager {
 	t.Cleanup(func() { must(t, server.Stop()) })
 	suite.config, suite.kubeconfig, suite.auditLog = server.Admin, server.Kubeconfig, server.AuditLog
 	suite.admin = must1(client.New(server.Admin, client.Options{Scheme: operatormanager.NewScheme()}))(t)
-	suite.service = must1(harness.NewService())(t)
-	t.Cleanup(suite.service.Close)
-
-	for _, namespace := range []string{watchedNamespace, laterNamespace, "foreign"} {
+	for _, namespace := range namespaces {
 		create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 	}
 	must(t, apiserver.Apply(t.Context(), suite.admin, guideOverlay(t)))
-	// The API server calls the operator at a URL here, which the policies refuse. TestOwnWebhooks
-	// tests them.
-	must(t, suite.admin.DeleteAllOf(t.Context(), &admissionregistrationv1.ValidatingAdmissionPolicyBinding{}))
-	must(t, installOptionalKinds())
-	return startWatcher(t, laterNamespace, watchedNamespace)
 }
 
 // startWatcher starts the operator for these namespaces. It ends with the test.
