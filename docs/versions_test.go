@@ -70,8 +70,8 @@ func TestOneVersion(t *testing.T) {
 	}
 }
 
-// TestNamesOfOperatorSDK checks that each target in the Makefile of an operator-sdk project is one
-// here, or that make help says what it is called here.
+// TestNamesOfOperatorSDK checks that each target in the Makefile of an operator-sdk project exists
+// here, or that make help has its name in this Makefile.
 func TestNamesOfOperatorSDK(t *testing.T) {
 	makefile := read(t, "Makefile")
 	help := makefile[strings.Index(makefile, "\nhelp:"):strings.Index(makefile, "\ndemo:")]

@@ -69,7 +69,7 @@ type connection struct {
 	// context ends when the connection is closed or replaced, by leave.
 	context context.Context
 	leave   context.CancelFunc
-	// turn ends the turn of a handshake. It is nil if there is none.
+	// turn ends the turn of a handshake. It is nil if the connection has no turn.
 	turn atomic.Pointer[func()]
 }
 
@@ -111,8 +111,8 @@ func (l *listener) refuse(accepted net.Conn) {
 	})
 }
 
-// enter adds a connection. At a limit, it returns the connection to replace. If there is none, it
-// adds nothing.
+// enter adds a connection. At a limit, it also returns the connection to replace, or adds nothing if no
+// connection can be replaced.
 func (l *listener) enter(accepted net.Conn) (entered, replaced *connection) {
 	now, host := time.Now(), hostOf(accepted.RemoteAddr().String())
 	l.mu.Lock()

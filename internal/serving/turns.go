@@ -193,7 +193,8 @@ func (t *Turns) remove(own *client, i int) {
 	}
 }
 
-// serve calls a handler in a turn of the client. It answers with 429 if there is none in time.
+// serve calls a handler in a turn of the client. It answers with 429 if the client gets no turn in
+// time.
 func (t *Turns) serve(next http.Handler, w http.ResponseWriter, r *http.Request) {
 	end, err := t.take(r.Context(), hostOf(r.RemoteAddr))
 	if err != nil {

@@ -249,7 +249,8 @@ func TestPauses(t *testing.T) {
 	})
 }
 
-// TestRequestsTakeTurns verifies that a request waits for its turn, and is refused if there is none.
+// TestRequestsTakeTurns verifies that a request waits for its turn, and is refused if it gets no turn
+// in time.
 func TestRequestsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns, other := NewTurns(), time.Duration(0)

@@ -44,7 +44,7 @@ const (
 	// sharedBytes is the limit of the memory that does not depend on the number of objects: buffers, and
 	// the 256 objects that were used most recently.
 	sharedBytes = 2 << 20
-	// maxListing is the limit of the memory in MiB that a list takes in addition to what it leaves.
+	// maxListing is the limit in MiB of the memory that a list takes in addition to the filled cache.
 	// The garbage collector lets the heap grow by a tenth between two collections.
 	maxListing = 64
 )
