@@ -14,6 +14,7 @@ import (
 	"sync"
 	"testing"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/test/harness/apiserver"
 )
 
 // watchedResources are the resources that the operator lists and watches in a watched namespace.
@@ -98,6 +100,14 @@ func TestOneNamespaceWithoutAccess(t *testing.T) {
 	for _, lack := range lacks {
 		update(t, lack.role, func(role *rbacv1.Role) { role.Rules = without(all, lack.resource, lack.verb) })
 	}
+	// A watch that begins again while the API server still allows it would outlive the permission, too.
+	for namespace, lack := range lacks {
+		access := authorizationv1.ResourceAttributes{
+			Namespace: namespace, Verb: lack.verb, Resource: lack.resource, Group: groupOf(all, lack.resource),
+		}
+		review := authorizationv1.SubjectAccessReviewSpec{User: operatorUser, ResourceAttributes: &access}
+		must(t, apiserver.AwaitAccess(t.Context(), suite.admin, review, false))
+	}
 	proxy.cut()
 	reported(lost)
 	applied(lost, watchedNamespace)
@@ -147,6 +157,11 @@ func without(rules []rbacv1.PolicyRule, resource, verb string) []rbacv1.PolicyRu
 		}
 	}
 	return out
+}
+
+// groupOf returns the API group of a resource that the rules have.
+func groupOf(rules []rbacv1.PolicyRule, resource string) string {
+	return rules[slices.IndexFunc(rules, func(rule rbacv1.PolicyRule) bool { return slices.Contains(rule.Resources, resource) })].APIGroups[0]
 }
 
 // cutter forwards connections to the API server, and can cut all of them. A watch outlives its
