@@ -113,7 +113,8 @@ func TestHostile(t *testing.T) {
 // enough.
 func startAttack(t *testing.T, operator *harness.Manager, attacked hostileAttack, addresses int) (stop func(what string)) {
 	t.Helper()
-	attackers := exec.Command(os.Args[0])
+	// In a cluster, strangers and the API server do not share processors.
+	attackers := exec.Command("nice", "-n", "10", os.Args[0])
 	attack := fmt.Sprintf("%s=%s %d %s", attackVariable, attacked.kind, addresses, strings.Join(attacked.targets, " "))
 	attackers.Env = append(os.Environ(), attack)
 	attackers.Stderr = os.Stderr
