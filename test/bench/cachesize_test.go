@@ -41,9 +41,9 @@ const (
 	// other object take in the cache.
 	maxInstanceBytes = 4 << 10
 	maxChildBytes    = 2 << 10
-	// sharedBytes is the limit of the memory that does not depend on the number of objects: the 256 objects
-	// that were used most recently, and two buffers of a watch, which fit the largest object.
-	sharedBytes = 4 << 20
+	// sharedBytes is the limit of the memory that does not depend on the number of objects: buffers, and
+	// the 256 objects that were used most recently.
+	sharedBytes = 2 << 20
 	// maxListing is the limit in MiB of the memory that a list takes in addition to the filled cache.
 	// The garbage collector lets the heap grow by a tenth between two collections.
 	maxListing = 64
