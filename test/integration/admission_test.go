@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/example/nginx-operator/api/v1alpha1"
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/test/harness"
 )
 
 // specManifest returns an object from the YAML of its spec.
@@ -142,12 +142,7 @@ func TestAdmissionOfV1alpha1KnowsTheRest(t *testing.T) {
 	object.Spec.Config = &v1alpha2.Config{Inline: "server { listen 8080; }"}
 	create(t, object)
 	old := newObject(namespace, "web")
-	// Retry, because the operator writes the status at the same time.
-	err := harness.RetryOnConflict(func() error {
-		must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(old), old))
-		old.Spec.Port = ptr.To[int32](9090)
-		return suite.admin.Update(t.Context(), old)
-	})
+	err := tryUpdate(t, old, func(o *v1alpha1.NginxOperator) { o.Spec.Port = ptr.To[int32](9090) })
 	// The message has the command that opens the field.
 	const edit = "kubectl edit nginxoperators.v1alpha2.operator.example.com web"
 	if message := must1(refusal{field: "spec.config.inline", reason: invalid}.messageOf(err))(t); !strings.Contains(message, edit) {
@@ -203,11 +198,7 @@ func TestAdmissionIsAway(t *testing.T) {
 	waitForChildren(t, namespace, "judged")
 	stored := newInstance(namespace, "bad")
 	update(t, stored, func(object *v1alpha2.NginxOperator) { object.Labels = map[string]string{"team": "shop"} })
-	err = harness.RetryOnConflict(func() error {
-		must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(stored), stored))
-		stored.Spec.DrainSeconds = ptr.To[int32](30)
-		return suite.admin.Update(t.Context(), stored)
-	})
+	err = tryUpdate(t, stored, func(o *v1alpha2.NginxOperator) { o.Spec.DrainSeconds = ptr.To[int32](30) })
 	if !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) {
 		t.Errorf("a change that leaves the rest as wrong as it was is taken: %v", err)
 	}

@@ -78,6 +78,17 @@ func update[T client.Object](t *testing.T, object T, change func(T)) {
 	})
 }
 
+// tryUpdate changes an object once, and returns the API server's refusal. It retries on a conflict only,
+// because the operator writes the status at the same time.
+func tryUpdate[T client.Object](t *testing.T, object T, change func(T), options ...client.UpdateOption) error {
+	t.Helper()
+	return harness.RetryOnConflict(func() error {
+		must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(object), object))
+		change(object)
+		return suite.admin.Update(t.Context(), object, options...)
+	})
+}
+
 // children are the child objects of one NginxOperator. A field is nil if the object does not exist.
 type children struct {
 	deployment *appsv1.Deployment

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/internal/certificates"
@@ -58,7 +57,7 @@ func guardedObject(t *testing.T, kind schema.GroupVersionKind, name string) *uns
 // updateGuarded changes one of the operator's own objects as an administrator.
 func updateGuarded(t *testing.T, kind schema.GroupVersionKind, name string, change func(object map[string]any)) {
 	t.Helper()
-	must(t, retry.RetryOnConflict(retry.DefaultRetry, func() error {
+	must(t, harness.RetryOnConflict(func() error {
 		object := guardedObject(t, kind, name)
 		change(object.Object)
 		return suite.admin.Update(t.Context(), object)
@@ -108,7 +107,7 @@ func refusedWrites(t *testing.T, operator client.Client) {
 			}
 			// Controllers of the API server write the status of a CRD, too.
 			try := func(c client.Client) error {
-				return retry.RetryOnConflict(retry.DefaultRetry, func() error {
+				return harness.RetryOnConflict(func() error {
 					changed := guardedObject(t, test.kind, test.name)
 					write.Change(changed.Object)
 					if test.status {

@@ -20,7 +20,6 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha1"
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/wellknown"
-	"github.com/example/nginx-operator/test/harness"
 )
 
 // acceptedBefore is a spec that 0.5.0 accepted, with a value for each rule that 0.5.1 adds. The log
@@ -149,23 +148,12 @@ func servesVolumeWithoutSource(t *testing.T, namespace string) {
 		}
 		return nil
 	})
-	err := tryUpdate(t, namespace, "volume", func(s *v1alpha2.NginxOperatorSpec) {
-		s.Volumes = append(s.Volumes, v1alpha2.Volume{Name: "new"})
-	})
+	err := tryUpdate(t, newInstance(namespace, "volume"), func(o *v1alpha2.NginxOperator) {
+		o.Spec.Volumes = append(o.Spec.Volumes, v1alpha2.Volume{Name: "new"})
+	}, client.DryRunAll)
 	if err == nil || !strings.Contains(err.Error(), "spec.volumes[1]: Required value: a volume requires a source") {
 		t.Errorf("another volume without a source: %v", err)
 	}
-}
-
-// tryUpdate returns the error of an update that the API server does not store. The operator can write
-// the status at the same time.
-func tryUpdate(t *testing.T, namespace, name string, change func(*v1alpha2.NginxOperatorSpec)) error {
-	t.Helper()
-	return harness.RetryOnConflict(func() error {
-		object := readV1alpha2(t, namespace, name)
-		change(&object.Spec)
-		return suite.admin.Update(t.Context(), object, client.DryRunAll)
-	})
 }
 
 // servesRefused returns an error unless the children match acceptedBefore.
@@ -233,7 +221,8 @@ func refusesNew(t *testing.T, namespace, stored string) {
 			s.Patches = append(s.Patches, patchOf("NetworkPolicy", "[{op: replace, path: /spec/egress, value: [{}]}]"))
 		}, "a patch cannot change spec.egress"},
 	} {
-		if err := tryUpdate(t, namespace, "web", test.change); err == nil || !strings.Contains(err.Error(), test.want) {
+		err := tryUpdate(t, newInstance(namespace, "web"), func(o *v1alpha2.NginxOperator) { test.change(&o.Spec) }, client.DryRunAll)
+		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: want %q, got: %v", name, test.want, err)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/test/harness"
@@ -39,11 +39,8 @@ func TestAdmissionRefusesTransitionsOfTheService(t *testing.T) {
 			name := fmt.Sprintf("web-%d", i)
 			object := specManifest(t, v1alpha2.GroupVersion.Version, namespace, name, test.before)
 			must(t, suite.admin.Create(t.Context(), object))
-			err := harness.RetryOnConflict(func() error {
-				must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(object), object))
-				object.Object["spec"] = specManifest(t, v1alpha2.GroupVersion.Version, namespace, name, test.after).Object["spec"]
-				return suite.admin.Update(t.Context(), object)
-			})
+			after := specManifest(t, v1alpha2.GroupVersion.Version, namespace, name, test.after)
+			err := tryUpdate(t, object, func(o *unstructured.Unstructured) { o.Object["spec"] = after.Object["spec"] })
 			if !harness.Says(err, test.want) {
 				t.Errorf("want a refusal with\n%s\ngot\n%v", test.want, err)
 			}
