@@ -115,8 +115,9 @@ const (
 	// ReasonNamespaceTerminating: the namespace is being deleted, so the operator cannot create
 	// objects. Remedy: use another namespace.
 	ReasonNamespaceTerminating = "NamespaceTerminating"
-	// ReasonAPIError: requests to the API server keep failing for another reason. The operator
-	// retries with back-off. Remedy: check the API server, or the webhook in the message.
+	// ReasonAPIError: requests to the API server for a child object or a Pod keep failing for
+	// another reason, and are retried with back-off. Remedy: check the API server, or the webhook
+	// in the message.
 	ReasonAPIError = "APIError"
 	// ReasonImagePullFailed: a container image cannot be pulled. Remedy: correct the image, or
 	// add imagePullSecrets.

@@ -41,7 +41,8 @@ type Port struct {
 	// appProtocol is the application protocol of the port, for load balancers, gateways, and
 	// meshes: http, https, kubernetes.io/h2c (HTTP/2 without TLS), kubernetes.io/ws (WebSocket),
 	// or a name with a vendor's prefix, at most 317 characters. If it is https, nginx serves TLS
-	// on the port: with the first certificate of tls, or as config specifies. Defaults to http.
+	// on the port: with the first certificate of tls, or as config specifies. If it is not set, the
+	// Service has none, and nginx serves plain HTTP.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=317

@@ -25,7 +25,7 @@ type Rollout struct {
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 
 	// progressDeadlineSeconds is the time, in seconds, after which a rollout without progress
-	// fails, 10 to 3600. Defaults to 120.
+	// fails, 10 to 3600. Defaults to 600.
 	// +optional
 	// +kubebuilder:validation:Minimum=10
 	// +kubebuilder:validation:Maximum=3600

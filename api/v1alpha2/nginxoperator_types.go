@@ -28,7 +28,7 @@ const (
 	DefaultErrorLogLevel = "notice"
 	// DefaultProgressDeadlineSeconds is the time, in seconds, after which a rollout without
 	// progress fails if spec.rollout.progressDeadlineSeconds is not set.
-	DefaultProgressDeadlineSeconds int32 = 120
+	DefaultProgressDeadlineSeconds int32 = 600
 )
 
 // NginxOperator is an NGINX instance. The operator creates a Deployment, a Service, a ConfigMap,

@@ -3,9 +3,10 @@
 package nginxoperator
 
 // Permissions of the operator. They are the verbs that it uses, and no more: a test on a real API server compares
-// them with the audit log. OwnerReferencesPermissionEnforcement (OpenShift) requires two more: updates of finalizers,
-// for owner references that block the deletion of the owner, and deletions of Deployments and Services, for the
-// write that changes the owner reference of children of release 0.1.0 to v1alpha2.
+// them with the audit log. OpenShift requires three more. OwnerReferencesPermissionEnforcement requires updates of
+// finalizers, for owner references that block the deletion of the owner, and deletions of Deployments and Services, for
+// the write that changes the owner reference of children of release 0.1.0 to v1alpha2. RestrictedEndpointsAdmission
+// requires endpointslices/restricted for EndpointSlices with the addresses of Pods.
 //
 // The ClusterRole manager-role has the permissions on objects of watched namespaces. With --watch-namespaces, it is
 // bound in these namespaces only. The ClusterRole manager-cluster-role is always bound in all namespaces: it has the
@@ -29,6 +30,7 @@ package nginxoperator
 // +kubebuilder:rbac:groups=apps,resources=replicasets,verbs=list;watch
 // +kubebuilder:rbac:groups="",resources=pods,verbs=list;watch
 // +kubebuilder:rbac:groups=discovery.k8s.io,resources=endpointslices,verbs=list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=discovery.k8s.io,resources=endpointslices/restricted,verbs=create
 // +kubebuilder:rbac:roleName=manager-cluster-role,groups=events.k8s.io,resources=events,verbs=create;patch
 // +kubebuilder:rbac:roleName=manager-cluster-role,groups=authentication.k8s.io,resources=tokenreviews,verbs=create
 // +kubebuilder:rbac:roleName=manager-cluster-role,groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create

@@ -78,8 +78,8 @@ func (a *Applier) Apply(ctx context.Context, owner client.Object, content Conten
 	return applied.RequeueAfter, err
 }
 
-// Pending returns the children that Apply would change, regardless of earlier declarations. It
-// writes nothing. Content can be nil.
+// Pending returns the children that Apply would change, regardless of earlier declarations. A child
+// that admission would change back does not count. It writes nothing. Content can be nil.
 func (a *Applier) Pending(ctx context.Context, owner client.Object, content Content, children ...client.Object) ([]client.Object, error) {
 	var out []client.Object
 	for _, child := range children {

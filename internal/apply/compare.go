@@ -92,8 +92,8 @@ func (a *Applier) backoff(owner client.Object, found comparison) time.Duration {
 	return a.memory.spend(owner, found.uid, time.Now())
 }
 
-// look compares a child with its declaration without writing it. It reports whether both match, and
-// remembers whether Apply has to write the child.
+// look compares a child with its declaration without writing it. It reports whether Apply would
+// leave the child as it is, and remembers whether Apply has to write the child.
 func (a *Applier) look(ctx context.Context, owner client.Object, content Content, child client.Object, found comparison) (bool, error) {
 	live, err := a.read(ctx, owner, child, found)
 	if err == nil {
@@ -109,8 +109,13 @@ func (a *Applier) look(ctx context.Context, owner client.Object, content Content
 	if err != nil {
 		return false, fmt.Errorf("failed to encode %s %q: %w", found.gvk.Kind, child.GetName(), err)
 	}
-	patch, _, err := difference(live, sanitizeRecord(live, a.recordOf(live)), declared)
+	patch, patchType, err := difference(live, sanitizeRecord(live, a.recordOf(live)), declared)
 	same := err == nil && patch == nil
+	if err == nil && patch != nil {
+		if same, err = a.isUndone(ctx, patchType, patch, live, declared); err != nil {
+			return false, fmt.Errorf("failed to try a patch of %s %q: %w", found.gvk.Kind, child.GetName(), err)
+		}
+	}
 	a.note(owner, live, found, same && a.recordOf(live) == string(a.record(declared)))
 	return same, nil
 }

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -84,6 +86,40 @@ func (a *Applier) send(ctx context.Context, patchType types.PatchType, patch []b
 		return fmt.Errorf("failed to encode: %w", err)
 	}
 	return a.Client.Patch(ctx, live, client.RawPatch(patchType, patch), FieldOwner)
+}
+
+// isUndone reports whether a patch would leave the live object as it is, because admission changes
+// what the patch declares. Only the API server knows that, so it is asked with a dry run. A refused
+// patch counts as one that changes the object.
+func (a *Applier) isUndone(
+	ctx context.Context, patchType types.PatchType, patch []byte, live client.Object, declared []byte,
+) (bool, error) {
+	patch, err := a.complete(patch, live, declared)
+	if err != nil {
+		return false, err
+	}
+
+	// The response is decoded into an empty object: decoding retains the keys of maps.
+	patched := emptyOf(live)
+	patched.SetNamespace(live.GetNamespace())
+	patched.SetName(live.GetName())
+	err = a.Client.Patch(ctx, patched, client.RawPatch(patchType, patch), FieldOwner, client.DryRunAll, client.DisableReadYourWritesConsistency)
+	if isRefused(err) || apierrors.IsForbidden(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return equality.Semantic.DeepEqual(a.withoutRecord(live), a.withoutRecord(patched)), nil
+}
+
+// withoutRecord returns the content of an object without the record of its declaration.
+func (a *Applier) withoutRecord(object client.Object) client.Object {
+	out := content(object)
+	annotations := maps.Clone(out.GetAnnotations())
+	delete(annotations, a.Annotation)
+	out.SetAnnotations(annotations)
+	return out
 }
 
 // complete adds the record of the declaration to a patch, which can be nil. It also adds the UID

@@ -24,6 +24,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/apply"
@@ -203,7 +204,8 @@ func (b Bridges) Settle(ctx context.Context, object *v1alpha2.NginxOperator) (ag
 	return again, err
 }
 
-// build writes the bridge. If the API server refuses it, the change is not held.
+// build writes the bridge. If the API server refuses it, the change is not held, and the log has the
+// reason.
 func (b Bridges) build(
 	ctx context.Context, object *v1alpha2.NginxOperator, from []discoveryv1.EndpointSlice, live []corev1.ServicePort, names map[int32]string,
 ) (hold bool, again time.Duration, err error) {
@@ -223,6 +225,8 @@ func (b Bridges) build(
 		_, err := b.Applier.Apply(ctx, object, nil, slice)
 		switch {
 		case isRefused(err):
+			log.FromContext(ctx).Error(err, "Failed to bridge a renamed port, its new connections can fail for about a second",
+				"endpointSlice", slice.Name)
 		case err != nil:
 			return false, 0, err
 		default:

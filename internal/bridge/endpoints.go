@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/apply"
@@ -138,8 +139,10 @@ func (b Bridges) refresh(
 				}
 				continue
 			}
-			err := b.Applier.Client.Patch(ctx, current, client.MergeFrom(stored), apply.FieldOwner)
-			if client.IgnoreNotFound(err) != nil && !isRefused(err) {
+			switch err := b.Applier.Client.Patch(ctx, current, client.MergeFrom(stored), apply.FieldOwner); {
+			case isRefused(err):
+				log.FromContext(ctx).Error(err, "Failed to update the endpoints of a renamed port", "endpointSlice", stored.Name)
+			case client.IgnoreNotFound(err) != nil:
 				return nil, fmt.Errorf("failed to update EndpointSlice %q: %w", stored.Name, err)
 			}
 		}

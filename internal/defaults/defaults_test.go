@@ -35,7 +35,7 @@ func TestEmptySpec(t *testing.T) {
 	if got := Resources(spec); got.Requests.Cpu().String() != "10m" || got.Requests.Memory().String() != "32Mi" || got.Limits != nil {
 		t.Errorf("resources %+v", got)
 	}
-	if got, want := RolloutOf(spec), (Rollout{intstr.FromString("25%"), intstr.FromInt32(0), 120, true}); got != want {
+	if got, want := RolloutOf(spec), (Rollout{intstr.FromString("25%"), intstr.FromInt32(0), 600, true}); got != want {
 		t.Errorf("rollout %+v", got)
 	}
 	if got := ConfigKey(&v1alpha2.ConfigMapKeyReference{}); got != "nginx.conf" {

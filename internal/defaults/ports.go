@@ -1,19 +1,14 @@
 package defaults
 
 import (
-	"cmp"
-
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// Values of a Service port's appProtocol.
-const (
-	protocolHTTP  = "http"
-	protocolHTTPS = "https"
-)
+// protocolHTTPS is the appProtocol of a declared port with TLS.
+const protocolHTTPS = "https"
 
 // IsTLS reports whether nginx serves TLS on a port.
 func IsTLS(port v1alpha2.Port) bool { return port.AppProtocol == protocolHTTPS }
@@ -52,7 +47,9 @@ type ServicePort struct {
 	// the port on each node, or 0 if it is not set.
 	Number, Listens, NodePort int32
 	TLS                       bool
-	AppProtocol               string
+	// AppProtocol is the declared protocol, or "". There is no default, because load balancers act
+	// on it: Azure's probes GET / on a port with http or https, and routes only if the answer is 200.
+	AppProtocol string
 }
 
 // ServicePorts returns the named ports, then the ports of certificates. Certificates on the same port
@@ -62,7 +59,7 @@ func ServicePorts(spec *v1alpha2.NginxOperatorSpec) []ServicePort {
 	for _, port := range Ports(spec) {
 		out = append(out, ServicePort{
 			Name: port.Name, Number: port.Port, Listens: PortListens(port), NodePort: ptr.Deref(port.NodePort, 0),
-			TLS: IsTLS(port), AppProtocol: cmp.Or(port.AppProtocol, protocolHTTP),
+			TLS: IsTLS(port), AppProtocol: port.AppProtocol,
 		})
 	}
 	shared := map[int32]bool{}
@@ -72,7 +69,7 @@ func ServicePorts(spec *v1alpha2.NginxOperatorSpec) []ServicePort {
 		}
 		shared[*tls.Port] = true
 		out = append(out, ServicePort{
-			Number: *tls.Port, Listens: TLSListens(tls), NodePort: ptr.Deref(tls.NodePort, 0), TLS: true, AppProtocol: protocolHTTPS,
+			Number: *tls.Port, Listens: TLSListens(tls), NodePort: ptr.Deref(tls.NodePort, 0), TLS: true,
 		})
 	}
 	return out

@@ -9,9 +9,11 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
+// TestServicePorts verifies the ports of the Service. A port has an appProtocol only if the spec
+// declares one.
 func TestServicePorts(t *testing.T) {
 	port := ptr.To[int32]
-	plain := ServicePort{Name: "http", Number: 8080, Listens: 8080, AppProtocol: "http"}
+	plain := ServicePort{Name: "http", Number: 8080, Listens: 8080}
 	for name, test := range map[string]struct {
 		spec    v1alpha2.NginxOperatorSpec
 		want    []ServicePort
@@ -20,7 +22,7 @@ func TestServicePorts(t *testing.T) {
 		"nothing given": {want: []ServicePort{plain}, listens: []int32{8080}},
 		"no plain HTTP": {
 			spec:    v1alpha2.NginxOperatorSpec{Ports: []v1alpha2.Port{}, TLS: []v1alpha2.TLS{{SecretName: "a"}}},
-			want:    []ServicePort{{Number: 8443, Listens: 8443, TLS: true, AppProtocol: "https"}},
+			want:    []ServicePort{{Number: 8443, Listens: 8443, TLS: true}},
 			listens: []int32{8443},
 		},
 		"targets": {
@@ -34,7 +36,7 @@ func TestServicePorts(t *testing.T) {
 			want: []ServicePort{
 				{Name: "web", Number: 80, Listens: 8080, NodePort: 30080, AppProtocol: "kubernetes.io/ws"},
 				{Name: "https", Number: 9443, Listens: 9443, TLS: true, AppProtocol: "https"},
-				{Number: 443, Listens: 8443, NodePort: 30443, TLS: true, AppProtocol: "https"},
+				{Number: 443, Listens: 8443, NodePort: 30443, TLS: true},
 			},
 			listens: []int32{8080, 9443, 8443},
 		},
@@ -42,7 +44,7 @@ func TestServicePorts(t *testing.T) {
 			spec: v1alpha2.NginxOperatorSpec{
 				TLS: []v1alpha2.TLS{{SecretName: "a", Port: port(443)}, {SecretName: "b", Port: port(443)}},
 			},
-			want:    []ServicePort{plain, {Number: 443, Listens: 443, TLS: true, AppProtocol: "https"}},
+			want:    []ServicePort{plain, {Number: 443, Listens: 443, TLS: true}},
 			listens: []int32{8080, 443, 443},
 		},
 	} {

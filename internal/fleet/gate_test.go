@@ -275,7 +275,7 @@ func TestSlotExpires(t *testing.T) {
 		g.Report(shop[0], Outside, false)
 		slow := []types.NamespacedName{next(t, queue), next(t, queue)}
 		g.Report(shop[0], Waiting, false)
-		for minute := range 10 {
+		for minute := range int(SlotTime.Minutes()) {
 			for _, object := range slow {
 				g.Report(object, Rolling, false)
 			}

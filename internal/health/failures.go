@@ -4,6 +4,7 @@ package health
 
 import (
 	"fmt"
+	"regexp"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -34,8 +35,7 @@ func Failures(deployment *appsv1.Deployment, pods []*corev1.Pod) []failure.Failu
 	}
 	failing := deploymentCondition(deployment, appsv1.DeploymentReplicaFailure)
 	if failing != nil && failing.Status == corev1.ConditionTrue {
-		message := randomPodName.ReplaceAllString(failing.Message, "Pods are ")
-		out = append(out, failure.Failure{Reason: RefusalReason(message), Message: message})
+		out = append(out, notCreated(failing.Message))
 	}
 	for _, pod := range pods {
 		if found := PodFailure(pod); found != nil {
@@ -47,4 +47,18 @@ func Failures(deployment *appsv1.Deployment, pods []*corev1.Pod) []failure.Failu
 		out = append(out, failure.Failure{Reason: v1alpha2.ReasonProgressDeadlineExceeded, Message: progressing.Message})
 	}
 	return out
+}
+
+// refusedPod matches the start of the API server's message that it refuses a Pod. Any other message
+// is about a request that failed, for example because an admission webhook did not answer.
+var refusedPod = regexp.MustCompile(`^(Pods are forbidden|Pod "[^"]*" is invalid|admission webhook "[^"]+" denied the request)`)
+
+// notCreated returns the failure for the message of the ReplicaSet controller about a Pod that it
+// could not create.
+func notCreated(message string) failure.Failure {
+	message = randomPodName.ReplaceAllString(message, "Pods are ")
+	if reason := RefusalReason(message); reason != v1alpha2.ReasonForbidden || refusedPod.MatchString(message) {
+		return failure.Failure{Reason: reason, Message: message}
+	}
+	return failure.Failure{Reason: v1alpha2.ReasonAPIError, Message: "failed to create Pods: " + message + "; Kubernetes retries"}
 }

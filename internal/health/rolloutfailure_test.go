@@ -4,11 +4,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/failure"
 	"github.com/example/nginx-operator/internal/fixture"
 )
 
@@ -49,5 +51,40 @@ func TestRolloutFailure(t *testing.T) {
 				t.Errorf("%q, want %q", got, test.want)
 			}
 		})
+	}
+}
+
+// TestPodsThatAreNotCreated verifies that only an answer of the API server counts as a refusal. The
+// failure of an admission webhook can pass, and so can a request that was not answered.
+func TestPodsThatAreNotCreated(t *testing.T) {
+	for message, want := range map[string]failure.Failure{
+		`pods "web-5f-abcde" is forbidden: exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1`: {
+			Reason: v1alpha2.ReasonQuotaExceeded, Message: "Pods are forbidden: exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1",
+		},
+		`pods "web-5f-abcde" is forbidden: violates PodSecurity "restricted:latest": runAsNonRoot != true`: {
+			Reason: v1alpha2.ReasonForbidden, Message: `Pods are forbidden: violates PodSecurity "restricted:latest": runAsNonRoot != true`,
+		},
+		`admission webhook "images.example.com" denied the request: failed calling webhook of the registry`: {
+			Reason: v1alpha2.ReasonForbidden, Message: `admission webhook "images.example.com" denied the request: failed calling webhook of the registry`,
+		},
+		`Pod "web" is invalid: spec.containers[1].name: Duplicate value: "proxy"`: {
+			Reason: v1alpha2.ReasonForbidden, Message: `Pod "web" is invalid: spec.containers[1].name: Duplicate value: "proxy"`,
+		},
+		`Internal error occurred: failed calling webhook "inject.example.com": failed to call webhook: Post "https://a": context deadline exceeded`: {
+			Reason: v1alpha2.ReasonAPIError,
+			Message: `failed to create Pods: Internal error occurred: failed calling webhook "inject.example.com": failed to call webhook: ` +
+				`Post "https://a": context deadline exceeded; Kubernetes retries`,
+		},
+		"etcdserver: request timed out": {
+			Reason: v1alpha2.ReasonAPIError, Message: "failed to create Pods: etcdserver: request timed out; Kubernetes retries",
+		},
+	} {
+		deployment := fixture.NewDeployment(2)
+		deployment.Status.Conditions = append(deployment.Status.Conditions, appsv1.DeploymentCondition{
+			Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Message: message,
+		})
+		if diff := cmp.Diff([]failure.Failure{want}, Failures(deployment, nil)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", message, diff)
+		}
 	}
 }

@@ -12,11 +12,8 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -230,46 +227,6 @@ func TestPodsHoldNoVersion(t *testing.T) {
 		if deployment.Spec.Template.Labels[key] != value {
 			t.Errorf("the selector asks for %s=%s, the Pods have %q", key, value, deployment.Spec.Template.Labels[key])
 		}
-	}
-}
-
-// TestNetworkPolicyFrom verifies that only the declared peers reach the served ports, and that the
-// kubelet always reaches its port.
-func TestNetworkPolicyFrom(t *testing.T) {
-	object := fixture.NewObject(fixture.OnPort(80))
-	peers := []networkingv1.NetworkPolicyPeer{{PodSelector: &metav1.LabelSelector{}}, {IPBlock: &networkingv1.IPBlock{CIDR: "192.0.2.0/24"}}}
-	object.Spec.NetworkPolicy = &v1alpha2.NetworkPolicy{From: peers}
-	port := func(name string) []networkingv1.NetworkPolicyPort {
-		return []networkingv1.NetworkPolicyPort{{Protocol: ptr.To(corev1.ProtocolTCP), Port: ptr.To(intstr.FromString(name))}}
-	}
-	want := []networkingv1.NetworkPolicyIngressRule{{Ports: port("http"), From: peers}, {Ports: port("health")}}
-	if diff := gocmp.Diff(want, desiredNetworkPolicy(object, Inputs{}).Spec.Ingress); diff != "" {
-		t.Error(diff)
-	}
-}
-
-// TestNamedPorts verifies that the Service and the NetworkPolicy reference the ports of Pods by
-// name.
-func TestNamedPorts(t *testing.T) {
-	for name, object := range map[string]*v1alpha2.NginxOperator{"defaults": fixture.NewObject(), "all fields": fullObject()} {
-		t.Run(name, func(t *testing.T) {
-			var names, targets, allowed []string
-			for _, port := range DesiredDeployment(object, Inputs{Image: fixture.Image}).Spec.Template.Spec.Containers[0].Ports {
-				names = append(names, port.Name)
-			}
-			for _, port := range DesiredService(object, Inputs{}).Spec.Ports {
-				targets = append(targets, port.TargetPort.StrVal)
-			}
-			for _, port := range desiredNetworkPolicy(object, Inputs{}).Spec.Ingress[0].Ports {
-				allowed = append(allowed, port.Port.StrVal)
-			}
-			if diff := gocmp.Diff(names, allowed); diff != "" {
-				t.Errorf("ports of the Pods and those that the NetworkPolicy lets in (-Pods +policy):\n%s", diff)
-			}
-			if diff := gocmp.Diff(names, append(targets, "health")); diff != "" {
-				t.Errorf("ports of the Pods and those of the Service (-Pods +Service):\n%s", diff)
-			}
-		})
 	}
 }
 

@@ -29,6 +29,7 @@ var (
 		"config.inline":                 "configMapRef is given in its place",
 		"forceRedeploy":                 "no redeployment",
 		"podTemplate.priorityClassName": "no priority class",
+		"ports[].appProtocol":           "the Service has none",
 	}
 	// defaultsElsewhere has the fields whose default no example's children show, with the reason.
 	defaultsElsewhere = map[string]string{ //nolint:gosec // the Secret of a volume is no credential

@@ -1,6 +1,7 @@
 package operand
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -95,8 +96,9 @@ func TestExporter(t *testing.T) {
 			requireScrapeLimits(t, desiredPodMonitor(object, in).Spec)
 			rules := desiredNetworkPolicy(object, in).Spec.Ingress
 			forAll := rules[len(rules)-1]
-			if last := forAll.Ports[len(forAll.Ports)-1]; len(forAll.From) > 0 || last.Port.IntVal != number {
-				t.Errorf("the NetworkPolicy lets all reach %+v", last.Port)
+			isMetrics := func(port networkingv1.NetworkPolicyPort) bool { return port.Port.IntVal == number }
+			if len(forAll.From) > 0 || !slices.ContainsFunc(forAll.Ports, isMetrics) {
+				t.Errorf("the NetworkPolicy lets all reach %+v", forAll.Ports)
 			}
 		})
 	}
@@ -109,8 +111,8 @@ func TestMetricsBehindANetworkPolicy(t *testing.T) {
 		s.NetworkPolicy = &v1alpha2.NetworkPolicy{From: []networkingv1.NetworkPolicyPeer{{IPBlock: &networkingv1.IPBlock{CIDR: "192.0.2.0/24"}}}}
 	})
 	rules := desiredNetworkPolicy(object, Inputs{}).Spec.Ingress
-	if len(rules) != 2 || len(rules[0].Ports) != 1 || len(rules[1].Ports) != 2 || rules[1].Ports[1].Port.IntVal != 9113 {
-		t.Errorf("rules %+v", rules)
+	if diff := gocmp.Diff(portsOf(9113, 18080), rules[len(rules)-1].Ports); len(rules) != 2 || diff != "" {
+		t.Errorf("%d rules, the last one (-want +got):\n%s", len(rules), diff)
 	}
 }
 

@@ -13,9 +13,8 @@ import (
 	"github.com/example/nginx-operator/internal/defaults"
 )
 
-// portHealth is the name of the container port for probes. The Service, the NetworkPolicy, and the
-// probes use names of container ports, so that Pods with different port numbers can serve at the
-// same time.
+// portHealth is the name of the container port for probes. The Service and the probes use names of
+// container ports, so that Pods with different port numbers can serve at the same time.
 const portHealth = "health"
 
 // Port is a port of the Service.
@@ -124,7 +123,7 @@ func leavingPorts(declared []Port, now Running) []Port {
 		name := freeName(port.Name, port.Port, names.Has)
 		numbers.Insert(port.Port)
 		names.Insert(name)
-		out = append(out, Port{Name: name, target: target, Number: port.Port, appProtocol: ptr.Deref(port.AppProtocol, "http")})
+		out = append(out, Port{Name: name, target: target, Number: port.Port, appProtocol: ptr.Deref(port.AppProtocol, "")})
 	}
 	return out
 }

@@ -3,6 +3,8 @@ package operand
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -35,18 +37,30 @@ func settled(object *v1alpha2.NginxOperator, now Running) Running {
 
 // shapeOf returns the final ports of the Service and of the NetworkPolicy of an object, and the
 // ports of its new Pods.
-func shapeOf(object *v1alpha2.NginxOperator, now Running) (service, policy, pods []string) {
+func shapeOf(object *v1alpha2.NginxOperator, now Running) (service []string, policy []int, pods []string) {
 	in := Inputs{Image: fixture.Image, Running: settled(object, now)}
 	for _, port := range DesiredService(object, in).Spec.Ports {
 		service = append(service, fmt.Sprintf("%s %d->%s", port.Name, port.Port, port.TargetPort.StrVal))
 	}
 	for _, port := range desiredNetworkPolicy(object, in).Spec.Ingress[0].Ports {
-		policy = append(policy, port.Port.StrVal)
+		policy = append(policy, port.Port.IntValue())
 	}
 	for _, port := range DesiredDeployment(object, in).Spec.Template.Spec.Containers[0].Ports {
 		pods = append(pods, fmt.Sprintf("%s=%d", port.Name, port.ContainerPort))
 	}
 	return service, policy, pods
+}
+
+// numbersOf returns the sorted numbers of container ports in the form of shapeOf.
+func numbersOf(pods []string) []int {
+	var out []int
+	for _, port := range pods {
+		_, text, _ := strings.Cut(port, "=")
+		number, _ := strconv.Atoi(text)
+		out = append(out, number)
+	}
+	slices.Sort(out)
+	return out
 }
 
 // TestPortsFollowNumbers verifies the ports of the children while Pods of an earlier declaration
@@ -59,154 +73,156 @@ func TestPortsFollowNumbers(t *testing.T) {
 	}
 	type declaration = []func(*v1alpha2.NginxOperatorSpec)
 	for name, test := range map[string]struct {
-		before, after         declaration
-		service, policy, pods []string
+		before, after declaration
+		service       []string
+		policy        []int
+		pods          []string
 	}{
 		"nothing": {
 			declaration{fixture.Ports("http", 8080)},
 			declaration{fixture.Ports("http", 8080)},
 			[]string{"http 8080->http"},
-			[]string{"http", "health"},
+			[]int{8080, 18080},
 			[]string{"http=8080", "health=18080"},
 		},
 		"rename": {
 			declaration{fixture.Ports("http", 8080)},
 			declaration{fixture.Ports("web", 8080)},
 			[]string{"web 8080->http"},
-			[]string{"http", "health"},
+			[]int{8080, 18080},
 			[]string{"http=8080", "health=18080"},
 		},
 		"renumber": {
 			declaration{fixture.Ports("http", 8080)},
 			declaration{fixture.Ports("http", 9090)},
 			[]string{"http 9090->p-9090", "p-8080 8080->http"},
-			[]string{"p-9090", "http", "health"},
+			[]int{8080, 9090, 18080},
 			[]string{"p-9090=9090", "health=18080"},
 		},
 		"reorder": {
 			declaration{fixture.Ports("http", 8080, "admin", 9000)},
 			declaration{fixture.Ports("admin", 9000, "http", 8080)},
 			[]string{"admin 9000->admin", "http 8080->http"},
-			[]string{"admin", "http", "health"},
+			[]int{8080, 9000, 18080},
 			[]string{"admin=9000", "http=8080", "health=18080"},
 		},
 		"add": {
 			declaration{fixture.Ports("http", 8080)},
 			declaration{fixture.Ports("http", 8080, "admin", 9000)},
 			[]string{"http 8080->http", "admin 9000->admin"},
-			[]string{"http", "admin", "health"},
+			[]int{8080, 9000, 18080},
 			[]string{"http=8080", "admin=9000", "health=18080"},
 		},
 		"remove": {
 			declaration{fixture.Ports("http", 8080, "admin", 9000)},
 			declaration{fixture.Ports("http", 8080)},
 			[]string{"http 8080->http", "admin 9000->admin"},
-			[]string{"http", "admin", "health"},
+			[]int{8080, 9000, 18080},
 			[]string{"http=8080", "health=18080"},
 		},
 		"remove one and give its name to another": {
 			declaration{fixture.Ports("http", 8080, "admin", 9000)},
 			declaration{fixture.Ports("admin", 8080)},
 			[]string{"admin 8080->http", "p-9000 9000->admin"},
-			[]string{"http", "admin", "health"},
+			[]int{8080, 9000, 18080},
 			[]string{"http=8080", "health=18080"},
 		},
 		"a name like one that is made of a number": {
 			declaration{fixture.Ports("http", 8080)},
 			declaration{fixture.Ports("p-9090", 8080, "http", 9090)},
 			[]string{"p-9090 8080->http", "http 9090->p-9090"},
-			[]string{"http", "p-9090", "health"},
+			[]int{8080, 9090, 18080},
 			[]string{"http=8080", "p-9090=9090", "health=18080"},
 		},
 		"a certificate more": {
 			declaration{fixture.Ports("http", 8080)},
 			declaration{fixture.Ports("http", 8080), tls("a", 8443)},
 			[]string{"http 8080->http", "tls-8443 8443->tls-8443"},
-			[]string{"http", "tls-8443", "health"},
+			[]int{8080, 8443, 18080},
 			[]string{"http=8080", "tls-8443=8443", "health=18080"},
 		},
 		"a certificate less": {
 			declaration{fixture.Ports("http", 8080), tls("a", 8443)},
 			declaration{fixture.Ports("http", 8080)},
 			[]string{"http 8080->http", "tls-8443 8443->tls-8443"},
-			[]string{"http", "tls-8443", "health"},
+			[]int{8080, 8443, 18080},
 			[]string{"http=8080", "health=18080"},
 		},
 		"the number of the probes": {
 			declaration{fixture.Ports("http", 8080)},
 			declaration{fixture.Ports("http", 18080)},
 			[]string{"http 18080->p-18080", "p-8080 8080->http"},
-			[]string{"p-18080", "http", "health"},
+			[]int{8080, 18080, 18081},
 			[]string{"p-18080=18080", "health=18081"},
 		},
 		"another target": {
 			declaration{fixture.Ports("http", 8080)},
 			declaration{fixture.Ports("http", "8080 to 9090")},
 			[]string{"http 8080->http"},
-			[]string{"http", "health"},
+			[]int{8080, 9090, 18080},
 			[]string{"http=9090", "health=18080"},
 		},
 		"another target of a port that had one": {
 			declaration{fixture.Ports("http", "80 to 8080")},
 			declaration{fixture.Ports("web", "80 to 9090")},
 			[]string{"web 80->http"},
-			[]string{"http", "health"},
+			[]int{8080, 9090, 18080},
 			[]string{"http=9090", "health=18080"},
 		},
 		"no target any more": {
 			declaration{fixture.Ports("http", "80 to 8080")},
 			declaration{fixture.Ports("http", 80)},
 			[]string{"http 80->http"},
-			[]string{"http", "health"},
+			[]int{80, 8080, 18080},
 			[]string{"http=80", "health=18080"},
 		},
 		"another number to the same target": {
 			declaration{fixture.Ports("http", 8080)},
 			declaration{fixture.Ports("http", "80 to 8080")},
 			[]string{"http 80->p-80", "p-8080 8080->http"},
-			[]string{"p-80", "http", "health"},
+			[]int{8080, 18080},
 			[]string{"p-80=8080", "health=18080"},
 		},
 		"two targets change places": {
 			declaration{fixture.Ports("http", "80 to 8080", "admin", "81 to 8081")},
 			declaration{fixture.Ports("http", "80 to 8081", "admin", "81 to 8080")},
 			[]string{"http 80->http", "admin 81->admin"},
-			[]string{"http", "admin", "health"},
+			[]int{8080, 8081, 18080},
 			[]string{"http=8081", "admin=8080", "health=18080"},
 		},
 		"a target that is the number of another port": {
 			declaration{fixture.Ports("http", 8080)},
 			declaration{fixture.Ports("web", "80 to 8080", "http", "8080 to 80")},
 			[]string{"web 80->web", "http 8080->http"},
-			[]string{"web", "http", "health"},
+			[]int{80, 8080, 18080},
 			[]string{"web=8080", "http=80", "health=18080"},
 		},
 		"no plain HTTP any more": {
 			declaration{fixture.Ports("http", 8080), tls("a", 8443)},
 			declaration{fixture.Ports(), tls("a", 8443)},
 			[]string{"tls-8443 8443->tls-8443", "http 8080->http"},
-			[]string{"tls-8443", "http", "health"},
+			[]int{8080, 8443, 18080},
 			[]string{"tls-8443=8443", "health=18080"},
 		},
 		"plain HTTP again": {
 			declaration{fixture.Ports(), tls("a", 8443)},
 			declaration{fixture.Ports("http", 8080), tls("a", 8443)},
 			[]string{"http 8080->http", "tls-8443 8443->tls-8443"},
-			[]string{"http", "tls-8443", "health"},
+			[]int{8080, 8443, 18080},
 			[]string{"http=8080", "tls-8443=8443", "health=18080"},
 		},
 		"the target of the probes": {
 			declaration{fixture.Ports("http", 80)},
 			declaration{fixture.Ports("http", "80 to 18080")},
 			[]string{"http 80->http"},
-			[]string{"http", "health"},
+			[]int{80, 18080, 18081},
 			[]string{"http=18080", "health=18081"},
 		},
 		"a number to the probes": {
 			declaration{fixture.Ports("http", 18080)},
 			declaration{fixture.Ports("http", 8080)},
 			[]string{"http 8080->p-8080", "p-18080 18080->http"},
-			[]string{"p-8080", "http", "health"},
+			[]int{8080, 18080, 18081},
 			[]string{"p-8080=8080", "health=18080"},
 		},
 	} {
@@ -229,9 +245,12 @@ func TestPortsFollowNumbers(t *testing.T) {
 			// Once the old Pods are gone, only the declared ports are left. This must not change
 			// the Pod template.
 			alone := Running{Containers: both.Containers[len(first.Containers):], Service: both.Service}
-			last, _, podsLast := shapeOf(fixture.NewObject(test.after...), alone)
+			last, policyLast, podsLast := shapeOf(fixture.NewObject(test.after...), alone)
 			if diff := cmp.Diff(pods, podsLast); diff != "" {
 				t.Errorf("the end of the old Pods changes the new ones:\n%s", diff)
+			}
+			if diff := cmp.Diff(numbersOf(podsLast), policyLast); diff != "" {
+				t.Errorf("at the end, the NetworkPolicy does not have the numbers of the Pods (-Pods +NetworkPolicy):\n%s", diff)
 			}
 			if declared := declaredPorts(&fixture.NewObject(test.after...).Spec, alone); len(last) != len(declared) {
 				t.Errorf("at the end the Service has %v", last)

@@ -91,6 +91,17 @@ func (now *Running) addPod(ports []ContainerPort, ready bool, seenReady sets.Set
 	}
 }
 
+// health returns the numbers of the ports for probes of the Pods.
+func (now Running) health() sets.Set[int32] {
+	out := sets.New[int32]()
+	for _, port := range now.Containers {
+		if port.Name == portHealth {
+			out.Insert(port.Listens)
+		}
+	}
+	return out
+}
+
 // ContainerPort is a port of Pods: its name, the number in the Service that it serves, and the
 // number that the Pods listen on. The latter may differ between revisions.
 type ContainerPort struct {

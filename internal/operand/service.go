@@ -6,7 +6,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/defaults"
@@ -25,7 +24,7 @@ func DesiredService(object *v1alpha2.NginxOperator, in Inputs) *corev1.Service {
 	for _, port := range ServedPorts(&object.Spec, in.Running) {
 		service.Spec.Ports = append(service.Spec.Ports, corev1.ServicePort{
 			Name: port.Name, Port: port.Number, TargetPort: intstr.FromString(port.target),
-			Protocol: corev1.ProtocolTCP, AppProtocol: ptr.To(port.appProtocol), NodePort: port.nodePort,
+			Protocol: corev1.ProtocolTCP, AppProtocol: orNil(port.appProtocol), NodePort: port.nodePort,
 		})
 	}
 	if form := object.Spec.Service; form != nil {

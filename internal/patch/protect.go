@@ -185,7 +185,7 @@ func within(inner, directory string) bool {
 }
 
 // takenPorts returns a message for each port of nginx that another container declares. The Service
-// and the NetworkPolicy reference ports by name.
+// references ports by name, and the NetworkPolicy by number.
 func takenPorts(own []corev1.ContainerPort, others []corev1.Container) []string {
 	names, numbers := sets.New[string](), sets.New[int32]()
 	for _, port := range own {

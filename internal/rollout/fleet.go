@@ -243,7 +243,7 @@ func PlaceOfFailure(found *failure.Failure) fleet.Place {
 func placeOfRolledBack(reason string) fleet.Place {
 	switch reason {
 	case v1alpha2.ReasonQuotaExceeded, v1alpha2.ReasonForbidden, v1alpha2.ReasonNameConflict, v1alpha2.ReasonNamespaceTerminating,
-		v1alpha2.ReasonForgedContent, v1alpha2.ReasonDeploymentPaused, v1alpha2.ReasonReferenceNotFound:
+		v1alpha2.ReasonForgedContent, v1alpha2.ReasonDeploymentPaused, v1alpha2.ReasonReferenceNotFound, v1alpha2.ReasonAPIError:
 		return fleet.Outside
 	}
 	return fleet.Failed

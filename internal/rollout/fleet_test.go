@@ -220,6 +220,10 @@ func TestPlaceOfFailure(t *testing.T) {
 			t.Errorf("%s: a rollout that was rolled back keeps its slot", reason)
 		}
 	}
+	// The release does not cause the failure of an admission webhook for Pods.
+	if got := placeOfRolledBack(v1alpha2.ReasonAPIError); got != fleet.Outside {
+		t.Errorf("a rollout that requests failed for until its deadline: %d, want %d", got, fleet.Outside)
+	}
 }
 
 // TestExporterImageOfARelease verifies that the record has the exporter's image. If a release

@@ -134,14 +134,19 @@ func refuseDeployments(t *testing.T) {
 		t.Cleanup(func() { must(t, suite.admin.Delete(context.Background(), one)) })
 	}
 	waitFor(t, func() error {
-		deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: operatorNamespace, Name: "refused"}}
-		deployment.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}
-		deployment.Spec.Template.Labels = deployment.Spec.Selector.MatchLabels
-		deployment.Spec.Template.Spec.Containers = []corev1.Container{{Name: "a", Image: "a"}}
-		err := suite.admin.Create(t.Context(), deployment, client.DryRunAll)
+		err := suite.admin.Create(t.Context(), minimalDeployment(operatorNamespace), client.DryRunAll)
 		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "denied request") {
 			return fmt.Errorf("a Deployment is answered with: %w", err)
 		}
 		return nil
 	})
+}
+
+// minimalDeployment returns a valid Deployment with one container.
+func minimalDeployment(namespace string) *appsv1.Deployment {
+	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "minimal"}}
+	deployment.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}
+	deployment.Spec.Template.Labels = deployment.Spec.Selector.MatchLabels
+	deployment.Spec.Template.Spec.Containers = []corev1.Container{{Name: "a", Image: "a"}}
+	return deployment
 }

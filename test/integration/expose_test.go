@@ -149,8 +149,8 @@ func TestExposureFollowsReadyPods(t *testing.T) {
 				t.Helper()
 				update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Ports = []v1alpha2.Port{{Name: name, Port: 9090}} })
 				waitForShape(t, namespace, shape{
-					map[string]string{name: "9090 http web", "http": "8080 http http"},
-					[]string{"web", "http", "health"},
+					map[string]string{name: "9090 web", "http": "8080 http"},
+					[]string{"8080", "9090", "18080"},
 					map[string]int32{"web": 9090, "health": 18080},
 				})
 			}

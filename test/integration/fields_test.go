@@ -21,11 +21,11 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// servedBy returns the ports of a Service with their protocols and targets, by name.
+// servedBy returns the numbers of the ports of a Service, with their targets and protocols, by name.
 func servedBy(service *corev1.Service) map[string]string {
 	out := map[string]string{}
 	for _, port := range service.Spec.Ports {
-		out[port.Name] = fmt.Sprintf("%d %s %s", port.Port, ptr.Deref(port.AppProtocol, ""), port.TargetPort.String())
+		out[port.Name] = strings.TrimSpace(fmt.Sprintf("%d %s %s", port.Port, port.TargetPort.String(), ptr.Deref(port.AppProtocol, "")))
 	}
 	return out
 }
@@ -194,10 +194,10 @@ func TestFormsOfFields(t *testing.T) {
 			equal(func(c children) []string {
 				var out []string
 				for _, port := range c.policy.Spec.Ingress[0].Ports {
-					out = append(out, port.Port.StrVal)
+					out = append(out, port.Port.String())
 				}
 				return out
-			}, []string{"web", "health"}),
+			}, []string{"80", "18080"}),
 		},
 		"type of the Service": {
 			service(v1alpha2.Service{Type: corev1.ServiceTypeNodePort, ExternalTrafficPolicy: corev1.ServiceExternalTrafficPolicyLocal}),

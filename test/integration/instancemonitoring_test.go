@@ -32,7 +32,7 @@ func TestMonitoringOfInstances(t *testing.T) {
 	if got := first.deployment.Spec.Template.Spec.InitContainers; len(got) != 1 || got[0].Image != harness.ExporterImage {
 		t.Errorf("containers beside nginx: %+v", got)
 	}
-	if got := first.policy.Spec.Ingress[0].Ports; len(got) != 3 || got[2].Port.IntVal != 9113 {
+	if got := first.policy.Spec.Ingress[0].Ports; len(got) != 3 || got[1].Port.IntVal != 9113 {
 		t.Errorf("the NetworkPolicy lets in %+v", got)
 	}
 	for _, child := range []client.Object{first.monitor, first.rule} {

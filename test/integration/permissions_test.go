@@ -45,11 +45,11 @@ func checkPermissions(ctx context.Context) error {
 	if selected && os.Getenv(setVariable) != setRest {
 		return errors.Join(errs...)
 	}
-	// The audit log does not show these permissions. Admission checks the first four on the
-	// operator's behalf (OwnerReferencesPermissionEnforcement). The fifth is for an Event that
-	// repeats within minutes.
+	// The audit log does not show these permissions. Admission checks the first five on the
+	// operator's behalf (OwnerReferencesPermissionEnforcement, and OpenShift's
+	// RestrictedEndpointsAdmission). The last one is for an Event that repeats within minutes.
 	used.Insert("update operator.example.com/nginxoperators/finalizers",
-		"delete /secrets", "delete apps/deployments", "delete /services",
+		"delete /secrets", "delete apps/deployments", "delete /services", "create discovery.k8s.io/endpointslices/restricted",
 		"patch events.k8s.io/events")
 	// No test here migrates objects. test/integration/migration checks these permissions.
 	used.Insert(harness.MigrationPermissions...)

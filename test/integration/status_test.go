@@ -83,6 +83,10 @@ func TestFailuresOfOperands(t *testing.T) {
 		v1alpha2.ReasonForbidden: {
 			deployment: replicaFailure(`pods "web-5d-x7" is forbidden: violates PodSecurity "restricted:latest"`), want: "violates PodSecurity",
 		},
+		v1alpha2.ReasonAPIError: {
+			deployment: replicaFailure(`Internal error occurred: failed calling webhook "inject.example.com": context deadline exceeded`),
+			want:       `failed to create Pods: Internal error occurred: failed calling webhook "inject.example.com"`,
+		},
 		v1alpha2.ReasonProgressDeadlineExceeded: {
 			deployment: appsv1.DeploymentStatus{Conditions: []appsv1.DeploymentCondition{{
 				Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse,

@@ -40,14 +40,15 @@ func toCreate() modelOperation {
 }
 
 // toPatch sends a patch. It replaces UID and VERSION in the text with the object's values.
-func toPatch(name string, kind types.PatchType, text string) modelOperation {
+func toPatch(name string, kind types.PatchType, text string, options ...client.PatchOption) modelOperation {
 	return modelOperation{name, func(ctx context.Context, api client.Client, object client.Object) error {
 		live := object.DeepCopyObject().(client.Object)
 		if err := api.Get(ctx, client.ObjectKeyFromObject(object), live); err != nil {
 			return err
 		}
 		text := strings.NewReplacer("UID", string(live.GetUID()), "VERSION", live.GetResourceVersion()).Replace(text)
-		return api.Patch(ctx, object.DeepCopyObject().(client.Object), client.RawPatch(kind, []byte(text)), client.FieldOwner("second"))
+		options := append(options, client.FieldOwner("second"))
+		return api.Patch(ctx, object.DeepCopyObject().(client.Object), client.RawPatch(kind, []byte(text)), options...)
 	}}
 }
 
@@ -95,6 +96,8 @@ func commonOperations() []modelOperation {
 			`{"metadata":{"uid":"UID","resourceVersion":"VERSION","annotations":{"p":"q"}}}`),
 		toPatch("patch with another UID", types.MergePatchType, `{"metadata":{"uid":"other","annotations":{"p":"r"}}}`),
 		toPatch("patch with an old version", types.MergePatchType, `{"metadata":{"resourceVersion":"1","annotations":{"p":"r"}}}`),
+		toPatch("dry run of a patch", types.MergePatchType, `{"metadata":{"resourceVersion":"VERSION","annotations":{"p":"r"}}}`, client.DryRunAll),
+		toPatch("dry run with an old version", types.MergePatchType, `{"metadata":{"resourceVersion":"1"}}`, client.DryRunAll),
 		toUpdate("update labels", label), toUpdate("update annotations", annotate), toUpdate("update nothing", func(client.Object) {}),
 		toUpdate("update with another UID", otherUID), toUpdate("update with an old version", oldVersion),
 		toDelete("delete with another UID", client.Preconditions{UID: ptr.To[types.UID]("other")}),

@@ -41,7 +41,7 @@ func useOwnNodePorts(t *testing.T, object *unstructured.Unstructured) {
 
 // only is the shape of an instance without plain HTTP.
 var only = shape{
-	map[string]string{"tls-443": "443 https tls-443"}, []string{"tls-443", "health"}, map[string]int32{"tls-443": 8443, "health": 18080},
+	map[string]string{"tls-443": "443 tls-443"}, []string{"8443", "18080"}, map[string]int32{"tls-443": 8443, "health": 18080},
 }
 
 // TestWithoutPlainHTTP verifies that an instance without plain HTTP stays without it, no matter how

@@ -62,7 +62,7 @@ func (r *Result) deploymentSpec(from source, podLabels map[string]string) {
 	if defaulted(rollout.MaxSurge, rollout.MaxSurge != nil, "25%") && defaulted(rollout.MaxUnavailable, rollout.MaxUnavailable != nil, "25%") {
 		rollout.MaxSurge, rollout.MaxUnavailable = nil, nil
 	}
-	if ptr.Deref(rollout.ProgressDeadlineSeconds, 0) == 600 {
+	if ptr.Deref(rollout.ProgressDeadlineSeconds, 0) == v1alpha2.DefaultProgressDeadlineSeconds {
 		rollout.ProgressDeadlineSeconds = nil
 	}
 	if rollout != (v1alpha2.Rollout{}) {

@@ -40,7 +40,7 @@ func withPortNames(value any, names map[string]string) any {
 		for key, element := range value {
 			text, isText := element.(string)
 			switch {
-			case isText && names[text] != "" && (key == "targetPort" || key == "port" || key == "name" && isContainerPort):
+			case isText && names[text] != "" && (key == "targetPort" || key == "name" && isContainerPort):
 				out[key] = names[text]
 			case isText && key == servicePortsAnnotation:
 				name, number, _ := strings.Cut(text, "=")

@@ -44,7 +44,12 @@ func (r *Request) String() string {
 }
 
 // IsWrite reports whether the request changes the storage.
-func (r *Request) IsWrite() bool { return r.Verb != "get" && r.Verb != "list" && r.Verb != "watch" }
+func (r *Request) IsWrite() bool {
+	return r.Verb != "get" && r.Verb != "list" && r.Verb != "watch" && !r.isDryRun()
+}
+
+// isDryRun reports whether the request only asks for the object that a write would store.
+func (r *Request) isDryRun() bool { return r.Query.Get("dryRun") == metav1.DryRunAll }
 
 // requestInfos parses paths and methods like the API server.
 var requestInfos = &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
@@ -105,6 +110,8 @@ func (s *Store) Serve(r *Request) *http.Response {
 }
 
 func (s *Store) write(r *Request) (*Version, error) {
+	s.dryRun = r.isDryRun()
+	defer func() { s.dryRun = false }()
 	switch r.Verb {
 	case "create":
 		object := decode(r.Body)

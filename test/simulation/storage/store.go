@@ -66,6 +66,8 @@ type Store struct {
 	// Skew is the time by which the clock of the API server is ahead of the operator's.
 	Skew time.Duration
 
+	// dryRun is true during a request that stores nothing.
+	dryRun    bool
 	revision  int64
 	uids      int
 	addresses int
@@ -136,8 +138,11 @@ func (s *Store) before(key Key, revision int64) *Version {
 	return nil
 }
 
-// put stores an object at a new resource version.
+// put stores an object at a new resource version. In a dry run, it only returns the object.
 func (s *Store) put(key Key, object map[string]any, deleted bool) *Version {
+	if s.dryRun {
+		return &Version{Key: key, Revision: s.revision, At: time.Now(), Object: object, Raw: encode(object), Deleted: deleted}
+	}
 	s.revision++
 	(&unstructured.Unstructured{Object: object}).SetResourceVersion(strconv.FormatInt(s.revision, 10))
 	raw, err := json.Marshal(object)

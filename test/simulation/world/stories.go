@@ -51,10 +51,10 @@ func stories() []Action {
 			name, image := someName(r), ownImage(r)
 			w.Kube.Faults.Unpullable = map[string]string{image: "i/o timeout"}
 			w.Edit(name, func(s *v1alpha2.NginxOperatorSpec) {
-				s.Rollout, s.Image = &v1alpha2.Rollout{AutomaticRollback: ptr.To(false)}, image
+				s.Rollout, s.Image = rollout(false), image
 			})
 			w.Run(4 * time.Minute)
-			w.Edit(name, func(s *v1alpha2.NginxOperatorSpec) { s.Rollout = nil })
+			w.Edit(name, func(s *v1alpha2.NginxOperatorSpec) { s.Rollout = rollout(true) })
 			w.Run(time.Minute)
 		}},
 		{"pause after a rollback", func(w *World, r *rand.Rand) {

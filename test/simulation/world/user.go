@@ -46,8 +46,8 @@ func specActions() []Action {
 		change("unpause", func(s *spec, _ *rand.Rand) { s.Paused = false }),
 		change("use an image", func(s *spec, r *rand.Rand) { s.Image = ownImage(r) }),
 		change("use the default image", func(s *spec, _ *rand.Rand) { s.Image = "" }),
-		change("do not roll back", func(s *spec, _ *rand.Rand) { s.Rollout = &v1alpha2.Rollout{AutomaticRollback: ptr.To(false)} }),
-		change("roll back", func(s *spec, _ *rand.Rand) { s.Rollout = nil }),
+		change("do not roll back", func(s *spec, _ *rand.Rand) { s.Rollout = rollout(false) }),
+		change("roll back", func(s *spec, _ *rand.Rand) { s.Rollout = rollout(true) }),
 		change("name the port", func(s *spec, r *rand.Rand) { port(s).Name = []string{"http", "web", "main"}[r.IntN(3)] }),
 		change("number the port", func(s *spec, r *rand.Rand) {
 			port(s).Port, port(s).TargetPort = 8080+r.Int32N(3), ptr.To[int32](8080)
@@ -58,6 +58,12 @@ func specActions() []Action {
 		change("mount many ConfigMaps", func(s *spec, _ *rand.Rand) { mountMany(s) }),
 		change("mount no ConfigMaps", func(s *spec, _ *rand.Rand) { s.Volumes = nil }),
 	}
+}
+
+// rollout returns the settings of rollouts. Their deadline is shorter than the default, so that runs
+// of a few minutes reach it.
+func rollout(automaticRollback bool) *v1alpha2.Rollout {
+	return &v1alpha2.Rollout{ProgressDeadlineSeconds: ptr.To[int32](120), AutomaticRollback: &automaticRollback}
 }
 
 func ownImage(r *rand.Rand) string { return fmt.Sprintf("registry.example/own:%d", r.IntN(3)) }

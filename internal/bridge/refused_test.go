@@ -1,0 +1,79 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr/funcr"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/apply"
+	"github.com/example/nginx-operator/internal/fixture"
+	"github.com/example/nginx-operator/internal/operand"
+	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/internal/snapshot"
+	"github.com/example/nginx-operator/internal/wellknown"
+)
+
+// TestRefusedBridgeIsLogged verifies that a refused bridge, and a refused update of one, does not
+// hold the rename, and is logged with the reason of the API server.
+func TestRefusedBridgeIsLogged(t *testing.T) {
+	const reason = "endpoint address 10.128.0.7 is not allowed"
+	object := fixture.NewObject()
+	refused := apierrors.NewForbidden(schema.GroupResource{Group: discoveryv1.GroupName, Resource: "endpointslices"}, "web-1",
+		errors.New(reason))
+	controllers := sliceWith("http", 8080)
+	controllers.Labels = map[string]string{discoveryv1.LabelServiceName: object.Name, discoveryv1.LabelManagedBy: endpointSliceController}
+	before := sliceWith("web", 8080)
+	before.Name += "-renamed"
+	before.Labels = map[string]string{discoveryv1.LabelServiceName: object.Name, discoveryv1.LabelManagedBy: wellknown.OperatorName}
+	before.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(object, v1alpha2.GroupVersion.WithKind("NginxOperator"))}
+	before.Endpoints = append(before.Endpoints, discoveryv1.Endpoint{
+		Addresses: []string{"192.0.2.8"}, TargetRef: &corev1.ObjectReference{Kind: "Pod", Name: "gone", UID: "gone"},
+	})
+	now := operand.Running{
+		Service:    []corev1.ServicePort{{Name: "http", Port: 8080}},
+		Containers: []operand.ContainerPort{{Name: "http", Number: 8080, Listens: 8080}},
+	}
+
+	for name, test := range map[string]struct {
+		stored []client.Object
+		want   string
+	}{
+		"create": {[]client.Object{&controllers}, "Failed to bridge a renamed port"},
+		"update": {[]client.Object{&controllers, &before}, "Failed to update the endpoints of a renamed port"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var lines []string
+			logger := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
+			api := fake.NewClientBuilder().WithScheme(operatormanager.NewScheme()).WithObjects(test.stored...).
+				WithIndex(&corev1.Pod{}, operatormanager.InstanceIndex, func(client.Object) []string { return nil }).
+				WithInterceptorFuncs(interceptor.Funcs{
+					Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return refused },
+					Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
+						return refused
+					},
+				}).Build()
+			r := Bridges{Live: snapshot.Reader{Client: api}, Applier: &apply.Applier{Client: api, Reader: api}}
+
+			hold, _, err := r.Ensure(log.IntoContext(t.Context(), logger), object, now, []operand.Port{{Name: "web", Number: 8080}})
+			if isHeld := len(test.stored) > 1; hold != isHeld || err != nil {
+				t.Errorf("the rename is held: %t, %v", hold, err)
+			}
+			if len(lines) != 1 || !strings.Contains(lines[0], test.want) || !strings.Contains(lines[0], reason) {
+				t.Errorf("log %q, want one line with %q and the reason", lines, test.want)
+			}
+		})
+	}
+}

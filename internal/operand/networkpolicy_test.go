@@ -1,0 +1,107 @@
+package operand
+
+import (
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/defaults"
+	"github.com/example/nginx-operator/internal/fixture"
+)
+
+// portsOf returns the ports of a rule of a NetworkPolicy.
+func portsOf(numbers ...int32) []networkingv1.NetworkPolicyPort {
+	var out []networkingv1.NetworkPolicyPort
+	for _, number := range numbers {
+		out = append(out, networkingv1.NetworkPolicyPort{Protocol: ptr.To(corev1.ProtocolTCP), Port: ptr.To(intstr.FromInt32(number))})
+	}
+	return out
+}
+
+// TestNetworkPolicyFrom verifies that only the declared peers reach the served ports, also while
+// Pods listen on other numbers, and that the kubelet always reaches its port. A number that some
+// Pods serve and others have for their probes is for the peers. No rule is without ports, because
+// such a rule opens all of them.
+func TestNetworkPolicyFrom(t *testing.T) {
+	peers := []networkingv1.NetworkPolicyPeer{{PodSelector: &metav1.LabelSelector{}}, {IPBlock: &networkingv1.IPBlock{CIDR: "192.0.2.0/24"}}}
+	container := func(name string, number, listens int32) ContainerPort { return ContainerPort{name, number, listens} }
+	health := container(portHealth, 18080, 18080)
+	for name, test := range map[string]struct {
+		ports      []any
+		containers []ContainerPort
+		service    []corev1.ServicePort
+		want       []networkingv1.NetworkPolicyIngressRule
+	}{
+		"new": {[]any{"http", 80}, nil, nil, []networkingv1.NetworkPolicyIngressRule{{Ports: portsOf(80), From: peers}, {Ports: portsOf(18080)}}},
+		"another target": {
+			[]any{"http", "80 to 9090"}, []ContainerPort{container("http", 80, 8080), health}, []corev1.ServicePort{{Name: "http", Port: 80}},
+			[]networkingv1.NetworkPolicyIngressRule{{Ports: portsOf(8080, 9090), From: peers}, {Ports: portsOf(18080)}},
+		},
+		"a number of the probes is served": {
+			[]any{"http", 18080}, []ContainerPort{container("http", 80, 80), health}, []corev1.ServicePort{{Name: "http", Port: 80}},
+			[]networkingv1.NetworkPolicyIngressRule{{Ports: portsOf(80, 18080), From: peers}, {Ports: portsOf(18081)}},
+		},
+		"a served number is of the probes": {
+			[]any{"http", 80}, []ContainerPort{container("http", 18080, 18080)}, []corev1.ServicePort{{Name: "http", Port: 18080}},
+			[]networkingv1.NetworkPolicyIngressRule{{Ports: portsOf(80, 18080), From: peers}},
+		},
+		"a port that the Service does not have": {
+			[]any{"http", 80}, []ContainerPort{container("other", 22, 22), health}, []corev1.ServicePort{{Name: "http", Port: 80}},
+			[]networkingv1.NetworkPolicyIngressRule{{Ports: portsOf(80), From: peers}, {Ports: portsOf(18080)}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			object := fixture.NewObject(fixture.Ports(test.ports...))
+			object.Spec.NetworkPolicy = &v1alpha2.NetworkPolicy{From: peers}
+			in := Inputs{Running: Running{Containers: test.containers, Service: test.service}}
+			if diff := gocmp.Diff(test.want, desiredNetworkPolicy(object, in).Spec.Ingress); diff != "" {
+				t.Errorf("rules (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestPortsOfPods verifies that the Service references the ports of Pods by name, and that the
+// NetworkPolicy has their numbers: OVN-Kubernetes opens all ports for a rule with names only, and
+// none of the names for a rule that also has a number.
+func TestPortsOfPods(t *testing.T) {
+	monitored := fixture.NewObject(fixture.Monitored())
+	for name, object := range map[string]*v1alpha2.NginxOperator{
+		"defaults": fixture.NewObject(), "all fields": fullObject(), "monitored": monitored,
+	} {
+		t.Run(name, func(t *testing.T) {
+			var names, targets []string
+			numbers, allowed := sets.New[int32](), sets.New[int32]()
+			in := Inputs{Image: fixture.Image, Exporter: defaults.ExporterImage(&object.Spec, fixture.ExporterImage)}
+			pod := DesiredDeployment(object, in).Spec.Template.Spec
+			for _, port := range pod.Containers[0].Ports {
+				names = append(names, port.Name)
+				numbers.Insert(port.ContainerPort)
+			}
+			if port := defaults.MetricsPort(&object.Spec); port != 0 {
+				numbers.Insert(port)
+			}
+			for _, port := range DesiredService(object, Inputs{}).Spec.Ports {
+				targets = append(targets, port.TargetPort.StrVal)
+			}
+			for _, rule := range desiredNetworkPolicy(object, Inputs{}).Spec.Ingress {
+				for _, port := range rule.Ports {
+					allowed.Insert(port.Port.IntVal)
+				}
+			}
+			if diff := gocmp.Diff(sets.List(numbers), sets.List(allowed)); diff != "" {
+				t.Errorf("ports of the Pods and those that the NetworkPolicy lets in (-Pods +policy):\n%s", diff)
+			}
+			if diff := gocmp.Diff(names, append(targets, "health")); diff != "" {
+				t.Errorf("ports of the Pods and those of the Service (-Pods +Service):\n%s", diff)
+			}
+		})
+	}
+}
