@@ -64,6 +64,7 @@ var rules = []func(*checker){
 	(*checker).checkFiles,
 	(*checker).checkExposed,
 	(*checker).checkIncludes,
+	(*checker).checkMaps,
 	(*checker).checkDeclaredFiles,
 	(*checker).checkIncludedDefaults,
 	(*checker).checkListens,
