@@ -34,6 +34,10 @@ type checker struct {
 	spec               *v1alpha2.NginxOperatorSpec
 	release            release
 	problems, warnings findings
+	// mounts are the volumes in the nginx container. mountsKnown is false if the mounts of patches
+	// are unknown.
+	mounts      []mount
+	mountsKnown bool
 
 	// all are the valid directives in the order of the text. named has them by name, and inBlock by
 	// their block and name.
@@ -112,6 +116,7 @@ func inspect(
 		spec: spec, release: releaseOf(spec.Image), texts: texts, names: names, read: reading{len(servers), r.directives, r.words},
 		named: map[string][]*directive{}, inBlock: map[blockAndName][]*directive{},
 	}
+	c.mounts, c.mountsKnown = mountsOf(spec)
 	c.collect(tree, nil, contextHTTP)
 	for _, rule := range rules {
 		rule(c)

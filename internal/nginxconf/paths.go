@@ -77,9 +77,9 @@ func (c *checker) checkInclude(d *directive, file string) {
 		c.refuse(d, "nginx looks for %s in %s, where it does not exist; write include %s", file, Directory, inImage)
 	case !path.IsAbs(file):
 		c.refuse(d, "nginx looks for %s in %s, where it does not exist; put its text here", file, Directory)
-	case c.volumeAt(file) != nil:
+	case c.mountAt(file) != nil:
 		c.unseen = true
-		c.warn(d, "%s is in volume %s, so that it is not checked before nginx reads it", file, c.volumeAt(file).Name)
+		c.warn(d, "%s is in volume %s, so that it is not checked before nginx reads it", file, c.mountAt(file).volume)
 	case isBelow(file, Directory), isBelow(file, "/tmp"):
 		c.refuse(d, "%s does not exist when nginx starts; put its text here", file)
 	case c.inFiles(file):
