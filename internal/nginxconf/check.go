@@ -32,6 +32,7 @@ func Warnings(spec *v1alpha2.NginxOperatorSpec, servers string, names map[string
 // checker checks one configuration.
 type checker struct {
 	spec               *v1alpha2.NginxOperatorSpec
+	text               string
 	release            release
 	problems, warnings findings
 	// mounts are the volumes in the nginx container. mountsKnown is false if the mounts of patches
@@ -47,6 +48,9 @@ type checker struct {
 	// unseen reports whether the content of an included file is unknown, for example because the
 	// file exists only in the image. Such a file can have any directive.
 	unseen bool
+	// unseenEntries reports whether the content of a file that is included in a block such as map is
+	// unknown.
+	unseenEntries bool
 	// texts are the known files of spec.files, by path. including is the chain of included files,
 	// and its last element is the current file. read is the size of all text so far.
 	texts     map[string]string
@@ -76,6 +80,7 @@ var rules = []func(*checker){
 	(*checker).checkCertificates,
 	(*checker).checkServerNames,
 	(*checker).checkRewrites,
+	(*checker).checkUnused,
 }
 
 // inspect never panics: a bug in a rule affects one object only.
@@ -113,7 +118,7 @@ func inspect(
 	}
 
 	c := &checker{
-		spec: spec, release: releaseOf(spec.Image), texts: texts, names: names, read: reading{len(servers), r.directives, r.words},
+		spec: spec, text: servers, release: releaseOf(spec.Image), texts: texts, names: names, read: reading{len(servers), r.directives, r.words},
 		named: map[string][]*directive{}, inBlock: map[blockAndName][]*directive{},
 	}
 	c.mounts, c.mountsKnown = mountsOf(spec)

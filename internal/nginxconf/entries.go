@@ -47,7 +47,11 @@ func (c *checker) checkIncludedEntries(block, include *directive) {
 			c.refuse(include, includesItself)
 			continue
 		}
-		entries, _ := c.readFile(file)
+		entries, complete := c.readFile(file)
+		if !complete {
+			c.unseenEntries = true
+			continue
+		}
 		c.including = append(c.including, file)
 		c.checkEntries(block, entries, file)
 		c.including = c.including[:len(c.including)-1]

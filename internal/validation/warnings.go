@@ -1,9 +1,9 @@
 package validation
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 
@@ -58,7 +58,7 @@ func Warnings(spec *v1alpha2.NginxOperatorSpec, certificates []v1alpha2.Certific
 	out = append(out, warnFiles(spec)...)
 	if spec.Config != nil && spec.Config.Inline != "" {
 		for _, problem := range nginxconf.Warnings(spec, spec.Config.Inline, dnsNames(certificates)) {
-			add("spec.config.inline: %s", problem)
+			add("%s: %s", cmp.Or(problem.Field, "spec.config.inline"), problem)
 		}
 	}
 	if spec.Paused {
@@ -79,26 +79,16 @@ func dnsNames(certificates []v1alpha2.Certificate) map[string][]string {
 	return out
 }
 
-// unused returns warnings about content and certificates that no server block serves.
+// unused returns warnings about certificates that the default servers do not use. For a
+// configuration, see nginxconf.Warnings.
 func unused(spec *v1alpha2.NginxOperatorSpec) []string {
+	if spec.Config != nil {
+		return nil
+	}
 	var out []string
-	switch {
-	case spec.Config == nil:
-		for i, tls := range defaults.TLS(spec) {
-			if tls.Port == nil {
-				out = append(out, fmt.Sprintf("spec.tls[%d]: a certificate without a port has no effect without spec.config; set a port", i))
-			}
-		}
-	case spec.Config.Inline != "":
-		if spec.Content != nil && !strings.Contains(spec.Config.Inline, nginxconf.ContentDirectory) {
-			out = append(out, fmt.Sprintf("spec.content: spec.config.inline does not reference %s, so the content is not served; add `root %s;`",
-				nginxconf.ContentDirectory, nginxconf.ContentDirectory))
-		}
-		for i, tls := range spec.TLS {
-			directory := path.Join(nginxconf.TLSDirectory, tls.SecretName)
-			if !strings.Contains(spec.Config.Inline, directory+"/") && !strings.Contains(spec.Config.Inline, nginxconf.TLSDirectory+"/$") {
-				out = append(out, fmt.Sprintf("spec.tls[%d]: spec.config.inline does not reference %s, so the certificate is not served", i, directory))
-			}
+	for i, tls := range defaults.TLS(spec) {
+		if tls.Port == nil {
+			out = append(out, fmt.Sprintf("spec.tls[%d]: a certificate without a port has no effect without spec.config; set a port", i))
 		}
 	}
 	return out
