@@ -80,6 +80,7 @@ var rules = []func(*checker){
 	(*checker).checkCertificates,
 	(*checker).checkServerNames,
 	(*checker).checkRewrites,
+	(*checker).checkPasses,
 	(*checker).checkUnused,
 }
 
