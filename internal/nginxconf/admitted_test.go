@@ -48,6 +48,12 @@ var admitted = map[string]struct {
 		image: "registry.example.com/nginx:1.28.0-brotli", text: inServer("brotli on;"),
 		want: []string{"line 2: brotli: nginx does not know it; correct the name, or set spec.image to an image that has its module compiled in"},
 	},
+	"OpenTelemetry in an own image": {
+		image: "registry.example.com/nginx:1.28.0-otel", text: inServer("otel_trace on;"),
+		want: []string{
+			"line 2: otel_trace: OpenTelemetry's module cannot be compiled into nginx, only loaded, and the operator loads no modules; remove it",
+		},
+	},
 	"types of all servers": {
 		text: "include /etc/nginx/mime.types;\n" + inServer("include /etc/nginx/mime.types;"),
 		want: []string{

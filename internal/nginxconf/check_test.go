@@ -144,6 +144,14 @@ var refusedConfigurations = map[string]refused{
 		"line 1: load_module: cannot be set here: the operator loads no modules; remove it, " +
 			"and set spec.image to an image that has the module compiled in",
 	}},
+	"OpenTelemetry": {text: inHTTP(
+		"load_module modules/ngx_otel_module.so;", "otel_exporter { endpoint a:4317; }", "otel_trace on;",
+	), want: []string{
+		"line 1: load_module: cannot be set here: OpenTelemetry's module cannot be compiled into nginx, only loaded, and the operator " +
+			"loads no modules; remove it",
+		"line 2: otel_exporter: OpenTelemetry's module cannot be compiled into nginx, only loaded, and the operator loads no modules; remove it",
+		"line 3: otel_trace: OpenTelemetry's module cannot be compiled into nginx, only loaded, and the operator loads no modules; remove it",
+	}},
 	"events": {text: inHTTP("events { worker_connections 1024; }"), want: []string{
 		"line 1: events: cannot be set here: the operator owns the events context; remove the block",
 	}},
