@@ -122,8 +122,8 @@ const (
 	// add imagePullSecrets.
 	ReasonImagePullFailed = "ImagePullFailed"
 	// ReasonContainerConfigError: the kubelet cannot create a container. For example, the image
-	// runs as root. Remedy: use an image that meets the requirements, or create the object that
-	// the message reports as missing.
+	// runs as root. Remedy: set spec.securityContext.runAsUser, use an image that meets the
+	// requirements, or create the object that the message reports as missing.
 	ReasonContainerConfigError = "ContainerConfigError"
 	// ReasonCrashLoop: nginx keeps crashing. The message has its exit code and the end of its
 	// log. Remedy: correct the image, or raise the memory limit if the message says OOMKilled.

@@ -45,6 +45,7 @@ func Warnings(spec *v1alpha2.NginxOperatorSpec, certificates []v1alpha2.Certific
 			add("spec.resources.limits[memory]: nginx may not start with %s; set %s or more", limit.String(), leastMemory.String())
 		}
 	}
+	out = append(out, rootImages(spec)...)
 	if spec.PodTemplate != nil {
 		for _, key := range slices.Sorted(maps.Keys(spec.PodTemplate.Annotations)) {
 			for _, prefix := range deadAnnotations {
