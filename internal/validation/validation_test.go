@@ -343,6 +343,11 @@ func TestWarnings(t *testing.T) {
 			spec: "config: {inline: 'server { listen 8080; include /etc/nginx/files/a.conf; }'}\n" +
 				"files: [{path: a.conf, configMapRef: {name: a, key: b}}]\ncontent: {configMapRef: {name: pages}}\ntls: [{secretName: shop}]",
 		},
+		"connections": {spec: "nginx: {workerConnections: 1025}", want: []string{
+			"spec.nginx.workerConnections: a connection is an open file, and with the usual limit of 1024 open files (ulimit -n in the " +
+				"container) a worker gets at most that many; raise the limit of the container runtime on the nodes, or add workers or replicas",
+		}},
+		"usual connections": {spec: "nginx: {workerConnections: 1024}"},
 		"configuration": {spec: "config: {inline: 'server { listen 8080 http2; }'}", want: []string{
 			"spec.config.inline: line 1: listen: the parameter http2 is deprecated; remove it and write `http2 on;` in the server",
 		}},

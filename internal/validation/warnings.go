@@ -45,6 +45,11 @@ func Warnings(spec *v1alpha2.NginxOperatorSpec, certificates []v1alpha2.Certific
 			add("spec.resources.limits[memory]: nginx may not start with %s; set %s or more", limit.String(), leastMemory.String())
 		}
 	}
+	if n := *defaults.Nginx(spec).WorkerConnections; n > nginxconf.UsualOpenFiles {
+		add("spec.nginx.workerConnections: a connection is an open file, and with the usual limit of %d open files (ulimit -n in the container) "+
+			"a worker gets at most that many; raise the limit of the container runtime on the nodes, or add workers or replicas",
+			nginxconf.UsualOpenFiles)
+	}
 	out = append(out, rootImages(spec)...)
 	if spec.PodTemplate != nil {
 		for _, key := range slices.Sorted(maps.Keys(spec.PodTemplate.Annotations)) {
