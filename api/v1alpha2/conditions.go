@@ -72,7 +72,9 @@ const (
 // its cause. status.blockedBy lists every failure, and Paused.
 const (
 	// ReasonReferenceNotFound: a referenced ConfigMap or Secret, or its key, does not exist.
-	// Running Pods are unchanged. Remedy: create it, or correct the reference.
+	// Running Pods are unchanged. Remedy: create it, correct the reference, or set the annotation
+	// cert-manager.io/issue-temporary-certificate on the Certificate if the instance answers the
+	// ACME challenge for it.
 	ReasonReferenceNotFound = "ReferenceNotFound"
 	// ReasonInvalidReference: a referenced ConfigMap or Secret cannot be used. For example, the
 	// Secret has the wrong type, or the certificate does not match its key. Running Pods are
@@ -123,8 +125,8 @@ const (
 	// add imagePullSecrets.
 	ReasonImagePullFailed = "ImagePullFailed"
 	// ReasonContainerConfigError: the kubelet cannot create a container. For example, the image
-	// runs as root. Remedy: use an image that meets the requirements, or create the object that
-	// the message reports as missing.
+	// runs as root. Remedy: set spec.securityContext.runAsUser, use an image that meets the
+	// requirements, or create the object that the message reports as missing.
 	ReasonContainerConfigError = "ContainerConfigError"
 	// ReasonCrashLoop: nginx keeps crashing. The message has its exit code and the end of its
 	// log. Remedy: correct the image, or raise the memory limit if the message says OOMKilled.

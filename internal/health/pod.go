@@ -85,8 +85,11 @@ func containerFailure(status *corev1.ContainerStatus, recovered bool, secrets wi
 			raw := podReference.ReplaceAllString(waiting.Message, "")
 			message, hint := secrets.fromKubelet(raw)
 			passes := kubeletPasses.MatchString(raw)
-			if passes {
+			switch {
+			case passes:
 				message, hint = raw, kubeletRetries
+			case runsAsRoot.MatchString(raw):
+				hint += runAsUserRemedy
 			}
 			return &failure.Failure{
 				Reason:  v1alpha2.ReasonContainerConfigError,

@@ -62,7 +62,9 @@ func TestPodFailure(t *testing.T) {
 		"root image": {
 			fixture.Waiting("CreateContainerConfigError",
 				`container has runAsNonRoot and image will run as root (pod: "web-1_shop(uid)", container: nginx)`),
-			v1alpha2.ReasonContainerConfigError, `cannot start container "nginx": container has runAsNonRoot and image will run as root`,
+			v1alpha2.ReasonContainerConfigError,
+			`cannot start container "nginx": container has runAsNonRoot and image will run as root` +
+				`; set spec.securityContext.runAsUser, for example 101, or use an image with a numeric USER that is not 0`,
 		},
 
 		"first crash": {status: ended(1, running, 1, bind)},

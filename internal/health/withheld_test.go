@@ -131,6 +131,9 @@ func TestMessagesOfTheKubeletAreReported(t *testing.T) {
 		"container has runAsNonRoot and image has non-numeric user (nginx), cannot verify user is non-root",
 	} {
 		want := failure.Failure{Reason: v1alpha2.ReasonContainerConfigError, Message: `cannot start container "nginx": ` + message}
+		if strings.Contains(message, "runAsNonRoot") {
+			want.Message += runAsUserRemedy
+		}
 		found := PodFailure(seeing(secretVolume, "nginx", fixture.Waiting("CreateContainerConfigError", message)))
 		if found == nil || *found != want {
 			t.Errorf("reported %+v", found)

@@ -23,6 +23,12 @@ type resolvedCertificates struct {
 	blockers []failure.Failure
 }
 
+// temporaryCertificate ends the message about a missing Secret. An instance that answers the ACME
+// challenge for its own certificate has no Pod until the Secret exists, so without a temporary
+// certificate, cert-manager would never write it.
+const temporaryCertificate = `; if cert-manager writes it after an HTTP-01 challenge that this instance answers, set the annotation ` +
+	`cert-manager.io/issue-temporary-certificate: "true" on the Certificate`
+
 // resolveCertificates reads the Secrets of spec.tls.
 func (r Resolver) resolveCertificates(ctx context.Context, object *v1alpha2.NginxOperator) (resolvedCertificates, error) {
 	var out resolvedCertificates
@@ -35,7 +41,9 @@ func (r Resolver) resolveCertificates(ctx context.Context, object *v1alpha2.Ngin
 		case err != nil:
 			return out, err
 		case !exists:
-			out.blockers = append(out.blockers, notFound(path, "Secret", declared.SecretName))
+			blocker := notFound(path, "Secret", declared.SecretName)
+			blocker.Message += temporaryCertificate
+			out.blockers = append(out.blockers, blocker)
 		case found.problem != "":
 			message := fmt.Sprintf("%s: Secret %q %s", path, declared.SecretName, found.problem)
 			out.blockers = append(out.blockers, failure.Failure{Reason: found.reason, Message: message})

@@ -148,6 +148,8 @@ func certificateFrom(names ...string) func(*v1alpha2.NginxOperatorSpec) {
 // TestBlockers verifies that blockers are in the order of the fields, and that each has the field,
 // the object, the problem, and the remedy.
 func TestBlockers(t *testing.T) {
+	const temporary = `; if cert-manager writes it after an HTTP-01 challenge that this instance answers, set the annotation ` +
+		`cert-manager.io/issue-temporary-certificate: "true" on the Certificate`
 	good, other := newCertificate(t), newCertificate(t)
 	opaque := newSecret("shop-tls", good)
 	opaque.Type = corev1.SecretTypeOpaque
@@ -169,8 +171,8 @@ func TestBlockers(t *testing.T) {
 			want: []string{
 				`ReferenceNotFound spec.config.configMapRef.name: ConfigMap "servers" does not exist in this namespace: create it, or name another`,
 				`ReferenceNotFound spec.content.configMapRef.name: ConfigMap "pages" does not exist in this namespace: create it, or name another`,
-				`ReferenceNotFound spec.tls[0].secretName: Secret "a" does not exist in this namespace: create it, or name another`,
-				`ReferenceNotFound spec.tls[1].secretName: Secret "b" does not exist in this namespace: create it, or name another`,
+				`ReferenceNotFound spec.tls[0].secretName: Secret "a" does not exist in this namespace: create it, or name another` + temporary,
+				`ReferenceNotFound spec.tls[1].secretName: Secret "b" does not exist in this namespace: create it, or name another` + temporary,
 			},
 		},
 		"no such key": {

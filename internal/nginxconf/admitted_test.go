@@ -34,6 +34,7 @@ var admitted = map[string]struct {
 	"headers of a map": {
 		text: inHTTP("map $http_upgrade $upgrade {", "default upgrade;", `"" close;`, "~^a(b) $1;", `"if" x;`, "}"),
 	},
+	"more words than nginx reads":     {text: inHTTP("split_clients $uri $x {", "5% a b;", "* c;", "}")},
 	"types":                           {text: inHTTP("types {", "text/html html htm;", "}")},
 	"names of variables of modules":   {text: inServer("return 200 $cookie_a$arg_b$http_c$sent_http_d;")},
 	"named locations":                 {text: inServer("try_files $uri @app;", "location @app { proxy_pass http://127.0.0.1:3000; }")},
@@ -46,6 +47,18 @@ var admitted = map[string]struct {
 	"directive of another module": {
 		image: "registry.example.com/nginx:1.28.0-brotli", text: inServer("brotli on;"),
 		want: []string{"line 2: brotli: nginx does not know it; correct the name, or set spec.image to an image that has its module compiled in"},
+	},
+	"OpenTelemetry in an own image": {
+		image: "registry.example.com/nginx:1.28.0-otel", text: inServer("otel_trace on;"),
+		want: []string{
+			"line 2: otel_trace: OpenTelemetry's module cannot be compiled into nginx, only loaded, and the operator loads no modules; remove it",
+		},
+	},
+	"types of all servers": {
+		text: "include /etc/nginx/mime.types;\n" + inServer("include /etc/nginx/mime.types;"),
+		want: []string{
+			"line 1: include: the operator includes it already, and nginx warns of each type that it reads again; remove it",
+		},
 	},
 	"directive of another version": {image: "nginx:1.24", text: inServer("http2 on;")},
 

@@ -72,6 +72,12 @@ func hostile() map[string]string {
 		"rewrites with classes": "server {" + many("rewrite (("+strings.Repeat("[", 4000)+" a?$1$2$3;") + "}",
 		"short rewrites":        "server {" + many("rewrite ((a)) a?$1$2;") + "}",
 		"sets in ifs":           "server {" + strings.Repeat("if ($a) {", maxDepth-1) + sets + strings.Repeat("}", maxDepth),
+		"values of URLs": "server {" + strings.Repeat("set $a "+strings.Repeat("$a", 1000)+"b;", 16) +
+			"location / {" + bounded("proxy_pass $a;") + "} }",
+		"URLs with a resolver elsewhere": "server { resolver a; } server { set $a b;" +
+			strings.Repeat("location / {", maxDepth-1) + bounded("proxy_pass http://$a;") + strings.Repeat("}", maxDepth),
+		"many names of servers": "server { location / {" + many("proxy_pass http://a$uri;") + "} }",
+		"maps":                  many("map $uri $x { a b; a { b; } include /etc/nginx/files/a; }"),
 		"emoji":                 many("allow " + strings.Repeat("😀", 1000) + ";"),
 		"entries":               "map $uri $x {" + bounded("a b;") + "}",
 		"not UTF-8":             many("\xff\xfe;"),

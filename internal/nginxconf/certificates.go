@@ -32,11 +32,12 @@ func (c *checker) checkMounted(d *directive) {
 		return
 	}
 	secret, key, mounted := mountedFile(file)
+	mounted = mounted && c.mountAt(file) == nil
 	switch {
 	case !path.IsAbs(file):
 		c.refuse(d, "nginx looks for %s in %s, where it does not exist; write %s/NAME/%s with a NAME of spec.tls",
 			file, Directory, TLSDirectory, usualKey(d))
-	case mounted && !slices.Contains(c.tlsNames(), secret):
+	case mounted && !slices.Contains(c.tlsNames(), secret) && c.mountsKnown:
 		c.refuse(d, "spec.tls has no Secret %s; add `- secretName: %s` to spec.tls", secret, secret)
 	case mounted && key != corev1.TLSCertKey && key != corev1.TLSPrivateKeyKey:
 		c.warn(d, "nginx does not start where the Secret %s has no key %s; be sure that it has", secret, key)

@@ -32,8 +32,13 @@ func Warnings(spec *v1alpha2.NginxOperatorSpec, servers string, names map[string
 // checker checks one configuration.
 type checker struct {
 	spec               *v1alpha2.NginxOperatorSpec
+	text               string
 	release            release
 	problems, warnings findings
+	// mounts are the volumes in the nginx container. mountsKnown is false if the mounts of patches
+	// are unknown.
+	mounts      []mount
+	mountsKnown bool
 
 	// all are the valid directives in the order of the text. named has them by name, and inBlock by
 	// their block and name.
@@ -43,6 +48,9 @@ type checker struct {
 	// unseen reports whether the content of an included file is unknown, for example because the
 	// file exists only in the image. Such a file can have any directive.
 	unseen bool
+	// unseenEntries reports whether the content of a file that is included in a block such as map is
+	// unknown.
+	unseenEntries bool
 	// texts are the known files of spec.files, by path. including is the chain of included files,
 	// and its last element is the current file. read is the size of all text so far.
 	texts     map[string]string
@@ -64,6 +72,7 @@ var rules = []func(*checker){
 	(*checker).checkFiles,
 	(*checker).checkExposed,
 	(*checker).checkIncludes,
+	(*checker).checkMaps,
 	(*checker).checkDeclaredFiles,
 	(*checker).checkIncludedDefaults,
 	(*checker).checkListens,
@@ -71,6 +80,8 @@ var rules = []func(*checker){
 	(*checker).checkCertificates,
 	(*checker).checkServerNames,
 	(*checker).checkRewrites,
+	(*checker).checkPasses,
+	(*checker).checkUnused,
 }
 
 // inspect never panics: a bug in a rule affects one object only.
@@ -108,9 +119,10 @@ func inspect(
 	}
 
 	c := &checker{
-		spec: spec, release: releaseOf(spec.Image), texts: texts, names: names, read: reading{len(servers), r.directives, r.words},
+		spec: spec, text: servers, release: releaseOf(spec.Image), texts: texts, names: names, read: reading{len(servers), r.directives, r.words},
 		named: map[string][]*directive{}, inBlock: map[blockAndName][]*directive{},
 	}
+	c.mounts, c.mountsKnown = mountsOf(spec)
 	c.collect(tree, nil, contextHTTP)
 	for _, rule := range rules {
 		rule(c)

@@ -144,6 +144,14 @@ var refusedConfigurations = map[string]refused{
 		"line 1: load_module: cannot be set here: the operator loads no modules; remove it, " +
 			"and set spec.image to an image that has the module compiled in",
 	}},
+	"OpenTelemetry": {text: inHTTP(
+		"load_module modules/ngx_otel_module.so;", "otel_exporter { endpoint a:4317; }", "otel_trace on;",
+	), want: []string{
+		"line 1: load_module: cannot be set here: OpenTelemetry's module cannot be compiled into nginx, only loaded, and the operator " +
+			"loads no modules; remove it",
+		"line 2: otel_exporter: OpenTelemetry's module cannot be compiled into nginx, only loaded, and the operator loads no modules; remove it",
+		"line 3: otel_trace: OpenTelemetry's module cannot be compiled into nginx, only loaded, and the operator loads no modules; remove it",
+	}},
 	"events": {text: inHTTP("events { worker_connections 1024; }"), want: []string{
 		"line 1: events: cannot be set here: the operator owns the events context; remove the block",
 	}},
@@ -188,6 +196,18 @@ var refusedConfigurations = map[string]refused{
 	"relative include": {text: inServer("location / { include fastcgi_params; }"), want: []string{
 		"line 2: include: nginx looks for fastcgi_params in /etc/nginx-operator, where it does not exist; " +
 			"write include /etc/nginx/fastcgi_params",
+	}},
+	"types of all servers": {text: "include mime.types;\n" + inServer("include conf/mime.types;"), want: []string{
+		"line 1: include: nginx looks for mime.types in /etc/nginx-operator, where it does not exist; remove it, because the operator " +
+			"includes /etc/nginx/mime.types already",
+		"line 3: include: nginx looks for conf/mime.types in /etc/nginx-operator, where it does not exist; " +
+			"write include /etc/nginx/mime.types",
+	}},
+	"block in a map": {text: inHTTP("map $uri $x {", "/a b;", "/c { d e; }", "}"), want: []string{
+		"line 3: /c: unexpected \"{\" in a map block; put a regular expression or a text with braces in quotes",
+	}},
+	"missing semicolon in a map": {text: inHTTP("map $uri $x {", "/a 1", "/b 2;", "}"), want: []string{
+		"line 2: /a: an entry of a map block has two words, not 4; a semicolon may be missing at the end of a line",
 	}},
 	"relative include of ours": {text: inServer("include snippets/tls.conf;"), want: []string{
 		"line 2: include: nginx looks for snippets/tls.conf in /etc/nginx-operator, where it does not exist; put its text here",

@@ -14,7 +14,7 @@ var owned = map[string]string{
 	"user":                    "nginx runs without privileges and cannot change its user; remove it",
 	"worker_processes":        "the operator sets it; remove it and set spec.nginx.workerProcesses",
 	"worker_shutdown_timeout": "the operator sets it; remove it and set spec.drainSeconds",
-	"load_module":             "the operator loads no modules; remove it, and set spec.image to an image that has the module compiled in",
+	"load_module":             noModules,
 	"events":                  "the operator owns the events context; remove the block",
 	"worker_connections":      "the operator owns the events context; remove it and set spec.nginx.workerConnections",
 	"http":                    "the text is inside the http context already; keep what is in the block and remove `http {` and its `}`",
@@ -23,6 +23,21 @@ var owned = map[string]string{
 	"env":                     "the operator sets it; remove it and declare the variable in spec.env",
 	"lock_file":               "the operator owns the main context; remove it",
 	"thread_pool":             "the operator owns the main context; remove it",
+}
+
+// Messages about modules. OpenTelemetry's module exists only as a dynamic one.
+const (
+	noModules  = "the operator loads no modules; remove it, and set spec.image to an image that has the module compiled in"
+	onlyLoaded = "OpenTelemetry's module cannot be compiled into nginx, only loaded, and the operator loads no modules; remove it"
+)
+
+// isOpenTelemetry reports whether a directive belongs to one of OpenTelemetry's modules, or loads
+// one.
+func isOpenTelemetry(d *directive) bool {
+	if d.name == "load_module" {
+		return strings.Contains(d.first(), "otel") || strings.Contains(d.first(), "opentelemetry")
+	}
+	return strings.HasPrefix(d.name, "otel_") || strings.HasPrefix(d.name, "opentelemetry")
 }
 
 // innerContext returns the context of the block of a directive, or 0 if it has no block, or if the
@@ -54,12 +69,21 @@ func innerContext(d *directive) uint {
 func (c *checker) checkPlace(d *directive) bool {
 	name := d.name
 	if instead, ok := owned[name]; ok {
+		if isOpenTelemetry(d) {
+			instead = onlyLoaded
+		}
 		c.problems.add(Problem{File: fileOf(d), Line: d.line, Directive: name, Message: "cannot be set here: " + instead})
 		return false
 	}
 
 	masks := c.release.masksOf(name)
-	if len(masks) == 0 {
+	switch {
+	case isOpenTelemetry(d):
+		c.refuseIfKnown(d, onlyLoaded)
+		if c.release.certain || len(masks) == 0 {
+			return false
+		}
+	case len(masks) == 0:
 		c.refuseIfKnown(d, "nginx does not know it; correct the name, or set spec.image to an image that has its module compiled in")
 		return false
 	}

@@ -24,17 +24,17 @@ var everyPod = []secretPlace{
 	{"/run/secrets", "tokens of ServiceAccounts"},
 }
 
-// secretPlaces returns the secret places in the Pods of a spec.
-func secretPlaces(spec *v1alpha2.NginxOperatorSpec) []secretPlace {
+// secretPlaces returns the secret places in the Pods of the spec.
+func (c *checker) secretPlaces() []secretPlace {
 	out := everyPod[:len(everyPod):len(everyPod)]
-	for i := range spec.Files {
-		if spec.Files[i].SecretRef != nil {
-			out = append(out, secretPlace{path.Join(FilesDirectory, spec.Files[i].Path), "a key of a Secret"})
+	for i := range c.spec.Files {
+		if c.spec.Files[i].SecretRef != nil {
+			out = append(out, secretPlace{path.Join(FilesDirectory, c.spec.Files[i].Path), "a key of a Secret"})
 		}
 	}
-	for i := range spec.Volumes {
-		if volume := &spec.Volumes[i]; volume.MountPath != "" && holdsSecrets(volume) {
-			out = append(out, secretPlace{path.Clean(volume.MountPath), "volume " + volume.Name + ", which has a Secret or a token"})
+	for _, mount := range c.mounts {
+		if mount.secret {
+			out = append(out, secretPlace{path.Clean(mount.path), "volume " + mount.volume + ", which has a Secret or a token"})
 		}
 	}
 	return out
@@ -57,7 +57,7 @@ func holdsSecrets(volume *v1alpha2.Volume) bool {
 
 // checkExposed warns of a root or an alias that lets clients read a secret place.
 func (c *checker) checkExposed() {
-	places := secretPlaces(c.spec)
+	places := c.secretPlaces()
 	for _, name := range []string{"root", "alias"} {
 		for _, d := range c.named[name] {
 			for _, place := range places {

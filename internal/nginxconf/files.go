@@ -20,7 +20,9 @@ const maxMasks = 64
 func (c *checker) ownsFiles() bool { return len(c.spec.Files) > 0 || c.release.certain }
 
 // inFiles reports whether only spec.files can have a file.
-func (c *checker) inFiles(file string) bool { return c.ownsFiles() && isBelow(file, FilesDirectory) }
+func (c *checker) inFiles(file string) bool {
+	return c.ownsFiles() && isBelow(file, FilesDirectory) && c.mountAt(file) == nil
+}
 
 // checkDeclaredFiles finds references to files that spec.files does not have.
 func (c *checker) checkDeclaredFiles() {
@@ -54,6 +56,10 @@ func (c *checker) checkIncludedFiles(d *directive, file string) {
 }
 
 func (c *checker) refuseUndeclared(d *directive, file string) {
+	if !c.mountsKnown { // a patch may mount the file
+		c.unseen = c.unseen || isInclude(d)
+		return
+	}
 	c.refuse(d, "%s is not among spec.files; add `- path: %s` there, with a configMapRef or a secretRef", file, below(file))
 }
 
@@ -91,10 +97,10 @@ func isMask(file string) bool { return strings.ContainsAny(file, "*?[") }
 // isWritable reports whether nginx can write a file. A path that starts with a variable is unknown,
 // and accepted.
 func (c *checker) isWritable(file string) bool {
-	if volume := c.volumeAt(file); volume != nil {
-		return isWritableVolume(volume)
+	if found := c.mountAt(file); found != nil {
+		return found.writable
 	}
-	return isBelow(file, "/tmp") || isBelow(file, "/dev/shm") || strings.HasPrefix(file, "$") || c.inCache(file)
+	return !c.mountsKnown || isBelow(file, "/tmp") || isBelow(file, "/dev/shm") || strings.HasPrefix(file, "$") || c.inCache(file)
 }
 
 // inCache reports whether a file is in the volume of spec.cache.

@@ -16,39 +16,44 @@ func (c *checker) collectIncluded(d *directive, parent *directive, context uint)
 		return
 	}
 	for _, file := range c.filesOf(d.args[0]) {
-		text, known := c.texts[file]
-		switch {
-		case !known:
-			c.unseen = true
-		case slices.Contains(c.including, file):
-			c.refuse(d, "the file includes itself; remove it")
-		default:
-			c.including = append(c.including, file)
-			c.collectText(file, text, parent, context)
-			c.including = c.including[:len(c.including)-1]
+		if slices.Contains(c.including, file) {
+			c.refuse(d, includesItself)
+			continue
 		}
+		tree, complete := c.readFile(file)
+		if !complete {
+			c.unseen = true
+			continue
+		}
+		c.including = append(c.including, file)
+		c.collect(tree, parent, context)
+		c.including = c.including[:len(c.including)-1]
 	}
 }
 
-func (c *checker) collectText(file, text string, parent *directive, context uint) {
-	r := &reader{text: text, line: 1, directives: c.read.directives, words: c.read.words}
-	if c.read.bytes += len(text); c.read.bytes > MaxBytes {
-		c.unseen = true
-		return
+const includesItself = "the file includes itself; remove it"
+
+// readFile returns the directives of a file of spec.files, or none if it has a syntax error.
+// complete is false if the text is unknown, or is beyond the bounds of a configuration.
+func (c *checker) readFile(file string) (tree []*directive, complete bool) {
+	text, known := c.texts[file]
+	if c.read.bytes += len(text); !known || c.read.bytes > MaxBytes {
+		return nil, false
 	}
 
+	r := &reader{text: text, line: 1, directives: c.read.directives, words: c.read.words}
 	tree, problem := r.parse()
 	c.read.directives, c.read.words = r.directives, r.words
 
 	switch {
 	case r.tooMany() != nil:
-		c.unseen = true
+		return nil, false
 	case problem != nil:
 		problem.File, problem.Directive = path.Join(FilesDirectory, file), quoted(problem.Directive)
 		c.problems.add(*problem)
-	default:
-		c.collect(tree, parent, context)
+		return nil, true
 	}
+	return tree, true
 }
 
 // ownDefaults are the directives that the operator adds to the http context unless the user's text

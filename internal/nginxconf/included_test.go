@@ -61,6 +61,46 @@ func TestIncludedFiles(t *testing.T) {
 					"with a configMapRef or a secretRef",
 			},
 		},
+		"map": {
+			text: inHTTP("map $uri $a { include /etc/nginx/files/*.conf; }"), texts: map[string]string{
+				"a.conf": "default 0;\n~^/p/\\d{4}$ 1;", "b.conf": "/a 1;\n/b 2\n/c 3;\n",
+			}, want: []string{
+				"/etc/nginx/files/a.conf, line 2: ~^/p/\\d: a regular expression with braces has to be in quotes",
+				"/etc/nginx/files/b.conf, line 2: /b: an entry of a map block has two words, not 4; a semicolon may be missing at the end of a line",
+			},
+		},
+		"end of a map": {
+			text: inHTTP("geo $a { include /etc/nginx/files/a.conf; }"), texts: map[string]string{"a.conf": "10.0.0.0/8 1"}, want: []string{
+				"/etc/nginx/files/a.conf, line 1: 10.0.0.0/8: the text ends before the directive does; end it with \";\" and close every quote",
+			},
+		},
+		"block in a map": {
+			text: inHTTP("map $uri $a { include /etc/nginx/files/a.conf; }"), texts: map[string]string{"a.conf": "\n/a { b c; }"}, want: []string{
+				"/etc/nginx/files/a.conf, line 2: /a: unexpected \"{\" in a map block; put a regular expression or a text with braces in quotes",
+			},
+		},
+		"map of a file of a map": {
+			text:  inHTTP("map $uri $a { include /etc/nginx/files/a.conf; }"),
+			texts: map[string]string{"a.conf": "include /etc/nginx/files/b.conf;", "b.conf": "/a b c;"}, want: []string{
+				"/etc/nginx/files/b.conf, line 1: /a: an entry of a map block has two words, not 3; a semicolon may be missing at the end of a line",
+			},
+		},
+		"circle of a map": {
+			text:  inHTTP("map $uri $a { include /etc/nginx/files/a.conf; }"),
+			texts: map[string]string{"a.conf": "include /etc/nginx/files/a.conf;"},
+			want:  []string{"/etc/nginx/files/a.conf, line 1: include: the file includes itself; remove it"},
+		},
+		"right maps": {
+			text: inHTTP(
+				"map $uri $a { hostnames; include /etc/nginx/files/a.conf; }", "types { include /etc/nginx/files/b.conf; }",
+				"geo $b { ranges; 10.0.0.0-10.0.0.9 1; }",
+			), texts: map[string]string{
+				"a.conf": "\"~^/p/\\d{4}$\" a;\nserver listen;\ninclude b;\n# c d e\n'a b' \"{}\";", "b.conf": "text/html html htm shtml;",
+			}, want: []string{
+				"/etc/nginx/files/a.conf, line 3: include: nginx looks for b in /etc/nginx-operator, where it does not exist; put its text here",
+			},
+		},
+		"map of an unknown file": {text: inHTTP("map $uri $a { include /etc/nginx/files/a.conf; }")},
 		"circle": {
 			text:  inServer(include),
 			texts: map[string]string{"a.conf": "include /etc/nginx/files/b.conf;", "b.conf": "\n" + include},
@@ -80,6 +120,20 @@ func TestIncludedFiles(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// TestLargeMaps verifies that a file of a map that exceeds the bounds of a configuration is left to
+// nginx.
+func TestLargeMaps(t *testing.T) {
+	spec := withFiles("a.conf")
+	text := inHTTP("map $uri $a { include /etc/nginx/files/a.conf; }")
+	for name, large := range map[string]string{
+		"entries": strings.Repeat("a b;\n", maxDirectives+1) + "a b c;", "bytes": "a b;#" + strings.Repeat("-", MaxBytes) + "\na b c;",
+	} {
+		if problems := CheckIncluding(&spec, text, map[string]string{"a.conf": large}); len(problems) > 0 {
+			t.Errorf("%s: %v", name, problems)
+		}
 	}
 }
 
@@ -111,9 +165,12 @@ func TestIncludesAreCheap(t *testing.T) {
 	empty := map[string]string{"0.conf": ""}
 	text := inServer(strings.Repeat("include /etc/nginx/files/0.conf;\n", 25_000))
 	spec := withFiles(paths...)
+	entries := inHTTP("map $uri $a {" + strings.Repeat("include /etc/nginx/files/0.conf;\n", 25_000) + "}")
 	for name, texts := range map[string]map[string]string{"deep": known, "wide": wide, "empty": empty} {
-		t.Run(name, func(t *testing.T) {
-			boundstest.Cheap(t, func() { CheckIncluding(&spec, text, texts) })
-		})
+		for place, text := range map[string]string{"server": text, "map": entries} {
+			t.Run(name+" in a "+place, func(t *testing.T) {
+				boundstest.Cheap(t, func() { CheckIncluding(&spec, text, texts) })
+			})
+		}
 	}
 }

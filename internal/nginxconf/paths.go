@@ -58,34 +58,28 @@ func standardLog(d *directive) string {
 
 // checkIncludes finds includes of files that do not exist.
 func (c *checker) checkIncludes() {
-	for _, d := range c.all {
-		if isInclude(d) {
-			c.checkInclude(d, d.first())
-			continue
-		}
-		if !slices.Contains(mapBlocks, d.name) {
-			continue
-		}
-		for _, line := range d.block {
-			if isInclude(line) && len(line.args) == 1 {
-				line.file = d.file
-				c.checkInclude(line, line.args[0])
-			}
-		}
+	for _, d := range c.named["include"] {
+		c.checkInclude(d, d.first())
 	}
 }
 
 func (c *checker) checkInclude(d *directive, file string) {
-	inImage := path.Join("/etc/nginx", path.Base(file))
+	inImage := path.Join(imageDirectory, path.Base(file))
+	again := d.context == contextHTTP && inImage == MimeTypes
 	switch {
+	case again && file == MimeTypes:
+		c.warn(d, "the operator includes it already, and nginx warns of each type that it reads again; remove it")
+	case again && !path.IsAbs(file):
+		c.refuse(d, "nginx looks for %s in %s, where it does not exist; remove it, because the operator includes %s already",
+			file, Directory, MimeTypes)
 	case slices.Contains(imageFiles, file):
 	case !path.IsAbs(file) && slices.Contains(imageFiles, inImage):
 		c.refuse(d, "nginx looks for %s in %s, where it does not exist; write include %s", file, Directory, inImage)
 	case !path.IsAbs(file):
 		c.refuse(d, "nginx looks for %s in %s, where it does not exist; put its text here", file, Directory)
-	case c.volumeAt(file) != nil:
+	case c.mountAt(file) != nil:
 		c.unseen = true
-		c.warn(d, "%s is in volume %s, so that it is not checked before nginx reads it", file, c.volumeAt(file).Name)
+		c.warn(d, "%s is in volume %s, so that it is not checked before nginx reads it", file, c.mountAt(file).volume)
 	case isBelow(file, Directory), isBelow(file, "/tmp"):
 		c.refuse(d, "%s does not exist when nginx starts; put its text here", file)
 	case c.inFiles(file):

@@ -5,6 +5,8 @@ import "fmt"
 // Problem is a finding about the user's configuration: nginx would not start with it, or would not
 // work as an operand.
 type Problem struct {
+	// Field is the field of the spec that the finding is about, or empty if it is about the text.
+	Field string
 	// File is the path of the included file of spec.files, or empty for the user's text itself.
 	File string
 	// Line is the line in the text, or 0 if the problem has no single line.
@@ -15,7 +17,7 @@ type Problem struct {
 	Message string
 }
 
-// String returns the problem in one line.
+// String returns the problem in one line, without the field.
 func (p Problem) String() string {
 	text := p.Message
 	if p.Directive != "" {

@@ -130,10 +130,14 @@ func workers(spec *v1alpha2.NginxOperatorSpec) int {
 	return int(max(1, math.Ceil(min(processors, maxWorkers)-1e-6)))
 }
 
-// Connections returns the maximum number of connections of all workers of a Pod, or 0 if it depends
-// on the node.
+// UsualOpenFiles is the usual limit of open files of a container. Each connection of a worker is an
+// open file, so nginx gets fewer connections than spec.nginx.workerConnections above this number.
+const UsualOpenFiles = 1024
+
+// Connections returns the maximum number of connections of all workers of a Pod with a limit of
+// UsualOpenFiles, or 0 if it depends on the node.
 func Connections(spec *v1alpha2.NginxOperatorSpec) int64 {
-	return int64(workers(spec)) * int64(*defaults.Nginx(spec).WorkerConnections)
+	return int64(workers(spec)) * int64(min(*defaults.Nginx(spec).WorkerConnections, UsualOpenFiles))
 }
 
 // CertificateFiles returns the paths of the certificate and the key of a Secret.

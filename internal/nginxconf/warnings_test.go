@@ -77,6 +77,46 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
+// TestUnused verifies that content and certificates cause a warning only if no directive, and no file
+// whose text is unknown, can serve them.
+func TestUnused(t *testing.T) {
+	all := []string{"spec.content", "spec.tls[0]"}
+	for name, test := range map[string]struct {
+		text string
+		want []string
+	}{
+		"nothing":     {text: inServer(), want: all},
+		"other files": {text: inServer("root /srv/$host;", "location /a { alias /usr/share/nginx/other/; }"), want: all},
+		"both": {text: inServer(
+			"root /usr/share/nginx/html;", "ssl_certificate /etc/nginx/tls/shop/tls.crt;", "ssl_certificate_key /etc/nginx/tls/shop/tls.key;",
+		)},
+		"directory above":            {text: inServer("location /html/ { root /usr/share/nginx; }"), want: all[1:]},
+		"variable":                   {text: inServer("root $root;"), want: all[1:]},
+		"variable below a directory": {text: inServer("root /usr/share/nginx/$host;"), want: all[1:]},
+		"certificate of a variable":  {text: inServer("ssl_certificate /etc/nginx/tls/$ssl_server_name/tls.crt;"), want: all[:1]},
+		"file of spec.files":         {text: inServer("include /etc/nginx/files/a.conf;")},
+		"file of the image":          {text: inServer("include /etc/nginx/conf.d/*.conf;")},
+		"file in a map":              {text: inHTTP("map $host $root { include /etc/nginx/files/a.conf; }")},
+		"file of the image in a map": {text: inHTTP("map $host $root { include /opt/roots.map; }")},
+		"file with a known content":  {text: inServer("include /etc/nginx/mime.types;"), want: all},
+		"mask that matches no file":  {text: inServer("include /etc/nginx/files/*.inc;"), want: all},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec := withFiles("a.conf")
+			spec.Content, spec.TLS = &v1alpha2.Content{}, []v1alpha2.TLS{{SecretName: "shop"}}
+			var got []string
+			for _, warning := range Warnings(&spec, test.text, nil) {
+				if warning.Field != "" {
+					got = append(got, warning.Field)
+				}
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
 func TestNoConfiguration(t *testing.T) {
 	if problems, warnings := inspect(&v1alpha2.NginxOperatorSpec{}, "", nil, nil); len(problems)+len(warnings) > 0 {
 		t.Error(problems, warnings)

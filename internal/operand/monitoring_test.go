@@ -130,6 +130,9 @@ func TestPrometheusRule(t *testing.T) {
 		"workers": {func(s *v1alpha2.NginxOperatorSpec) {
 			s.Nginx = &v1alpha2.Nginx{WorkerProcesses: ptr.To[int32](3), WorkerConnections: ptr.To[int32](100)}
 		}, "/ 300"},
+		"more connections than the usual limit of open files": {func(s *v1alpha2.NginxOperatorSpec) {
+			s.Nginx = &v1alpha2.Nginx{WorkerProcesses: ptr.To[int32](2), WorkerConnections: ptr.To[int32](65535)}
+		}, "/ 2048 >"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			object := fixture.NewObject(test.change, fixture.Monitored(func(m *v1alpha2.Monitoring) {

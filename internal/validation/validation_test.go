@@ -300,7 +300,7 @@ func TestWarnings(t *testing.T) {
 	}{
 		"empty": {spec: "{}"},
 		"nothing unused": {
-			spec: "{tls: [{secretName: shop}], content: {configMapRef: {name: pages}}, image: 'nginx:1.28.0', drainSeconds: 600}",
+			spec: "{tls: [{secretName: shop}], content: {configMapRef: {name: pages}}, image: 'registry.example.com/nginx:1', drainSeconds: 600}",
 		},
 		"moving tag": {
 			spec: "image: quay.io/me/nginx:latest",
@@ -334,10 +334,20 @@ func TestWarnings(t *testing.T) {
 			"spec.tls[1]: a certificate without a port has no effect without spec.config; set a port",
 		}},
 		"unused with a configuration": {spec: servers + "content: {configMapRef: {name: pages}}\ntls: [{secretName: shop}]", want: []string{
-			"spec.content: spec.config.inline does not reference /usr/share/nginx/html, so the content is not served; add `root " +
+			"spec.content: the configuration does not reference /usr/share/nginx/html, so the content is not served; add `root " +
 				"/usr/share/nginx/html;`",
-			"spec.tls[0]: spec.config.inline does not reference /etc/nginx/tls/shop, so the certificate is not served",
+			"spec.tls[0]: the configuration does not reference /etc/nginx/tls/shop, so the certificate is not served; " +
+				"set ssl_certificate and ssl_certificate_key",
 		}},
+		"unused as far as is known": {
+			spec: "config: {inline: 'server { listen 8080; include /etc/nginx/files/a.conf; }'}\n" +
+				"files: [{path: a.conf, configMapRef: {name: a, key: b}}]\ncontent: {configMapRef: {name: pages}}\ntls: [{secretName: shop}]",
+		},
+		"connections": {spec: "nginx: {workerConnections: 1025}", want: []string{
+			"spec.nginx.workerConnections: a connection is an open file, and with the usual limit of 1024 open files (ulimit -n in the " +
+				"container) a worker gets at most that many; raise the limit of the container runtime on the nodes, or add workers or replicas",
+		}},
+		"usual connections": {spec: "nginx: {workerConnections: 1024}"},
 		"configuration": {spec: "config: {inline: 'server { listen 8080 http2; }'}", want: []string{
 			"spec.config.inline: line 1: listen: the parameter http2 is deprecated; remove it and write `http2 on;` in the server",
 		}},

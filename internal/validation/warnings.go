@@ -1,9 +1,9 @@
 package validation
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 
@@ -45,6 +45,12 @@ func Warnings(spec *v1alpha2.NginxOperatorSpec, certificates []v1alpha2.Certific
 			add("spec.resources.limits[memory]: nginx may not start with %s; set %s or more", limit.String(), leastMemory.String())
 		}
 	}
+	if n := *defaults.Nginx(spec).WorkerConnections; n > nginxconf.UsualOpenFiles {
+		add("spec.nginx.workerConnections: a connection is an open file, and with the usual limit of %d open files (ulimit -n in the container) "+
+			"a worker gets at most that many; raise the limit of the container runtime on the nodes, or add workers or replicas",
+			nginxconf.UsualOpenFiles)
+	}
+	out = append(out, rootImages(spec)...)
 	if spec.PodTemplate != nil {
 		for _, key := range slices.Sorted(maps.Keys(spec.PodTemplate.Annotations)) {
 			for _, prefix := range deadAnnotations {
@@ -58,7 +64,7 @@ func Warnings(spec *v1alpha2.NginxOperatorSpec, certificates []v1alpha2.Certific
 	out = append(out, warnFiles(spec)...)
 	if spec.Config != nil && spec.Config.Inline != "" {
 		for _, problem := range nginxconf.Warnings(spec, spec.Config.Inline, dnsNames(certificates)) {
-			add("spec.config.inline: %s", problem)
+			add("%s: %s", cmp.Or(problem.Field, "spec.config.inline"), problem)
 		}
 	}
 	if spec.Paused {
@@ -79,26 +85,16 @@ func dnsNames(certificates []v1alpha2.Certificate) map[string][]string {
 	return out
 }
 
-// unused returns warnings about content and certificates that no server block serves.
+// unused returns warnings about certificates that the default servers do not use. For a
+// configuration, see nginxconf.Warnings.
 func unused(spec *v1alpha2.NginxOperatorSpec) []string {
+	if spec.Config != nil {
+		return nil
+	}
 	var out []string
-	switch {
-	case spec.Config == nil:
-		for i, tls := range defaults.TLS(spec) {
-			if tls.Port == nil {
-				out = append(out, fmt.Sprintf("spec.tls[%d]: a certificate without a port has no effect without spec.config; set a port", i))
-			}
-		}
-	case spec.Config.Inline != "":
-		if spec.Content != nil && !strings.Contains(spec.Config.Inline, nginxconf.ContentDirectory) {
-			out = append(out, fmt.Sprintf("spec.content: spec.config.inline does not reference %s, so the content is not served; add `root %s;`",
-				nginxconf.ContentDirectory, nginxconf.ContentDirectory))
-		}
-		for i, tls := range spec.TLS {
-			directory := path.Join(nginxconf.TLSDirectory, tls.SecretName)
-			if !strings.Contains(spec.Config.Inline, directory+"/") && !strings.Contains(spec.Config.Inline, nginxconf.TLSDirectory+"/$") {
-				out = append(out, fmt.Sprintf("spec.tls[%d]: spec.config.inline does not reference %s, so the certificate is not served", i, directory))
-			}
+	for i, tls := range defaults.TLS(spec) {
+		if tls.Port == nil {
+			out = append(out, fmt.Sprintf("spec.tls[%d]: a certificate without a port has no effect without spec.config; set a port", i))
 		}
 	}
 	return out

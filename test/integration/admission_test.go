@@ -92,9 +92,37 @@ func TestAdmissionTakes(t *testing.T) {
 		"directives of nginx 1.30": {spec: inline("max_headers 100;", "location / {", "  early_hints 1;", "  add_header_inherit merge;", "}")},
 		"rewrite that exposes a vulnerability": {
 			spec: "image: nginx:1.28.3\n" + inline("rewrite ^/(.*)$ /new?c=$1;", "set $old $1;"),
-			want: []string{"spec.config.inline: line 3: rewrite: CVE-2026-42945 "},
+			want: []string{"spec.image: docker.io/library/nginx runs as root, ", "spec.config.inline: line 3: rewrite: CVE-2026-42945 "},
 		},
-		"pause": {spec: "paused: true", want: []string{"spec.paused: "}},
+		"host name of a variable": {
+			spec: inline("set $app app;", "location / {", "  proxy_pass http://$app;", "}"),
+			want: []string{"spec.config.inline: line 5: proxy_pass: nginx answers 502 (no resolver defined to resolve app)"},
+		},
+		"content that an included file serves": {
+			spec: "content: {configMapRef: {name: pages}}\nfiles: [{path: a.conf, configMapRef: {name: a, key: b}}]\n" +
+				inline("include /etc/nginx/files/a.conf;"),
+		},
+		"cache in a volume of a patch": {
+			spec: `patches:
+- target: {kind: Deployment}
+  patch: |
+    spec:
+      template:
+        spec:
+          containers:
+          - name: nginx
+            volumeMounts: [{name: big, mountPath: /var/cache/big}]
+          volumes:
+          - name: big
+            ephemeral: {volumeClaimTemplate: {spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 200Gi}}}}}
+` + inline("location / {", "  proxy_temp_path /var/cache/big;", "}"),
+		},
+		"image that runs as root": {
+			spec: "sidecars: [{name: ship, image: 'busybox:1.36'}]",
+			want: []string{"spec.sidecars[0].image: docker.io/library/busybox runs as root, "},
+		},
+		"connections beyond the usual limit": {spec: "nginx: {workerConnections: 65535}", want: []string{"spec.nginx.workerConnections: "}},
+		"pause":                              {spec: "paused: true", want: []string{"spec.paused: "}},
 	} {
 		i++
 		t.Run(title, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
@@ -55,6 +56,73 @@ func TestCertificatesAreReported(t *testing.T) {
 	waitForStatus(t, namespace, "web", func(got *v1alpha2.NginxOperator) error {
 		if len(got.Status.Certificates) > 0 || meta.FindStatusCondition(got.Status.Conditions, condition) != nil {
 			return fmt.Errorf("without certificates the status says %+v, %+v", got.Status.Certificates, got.Status.Conditions)
+		}
+		return nil
+	})
+}
+
+// challenged is a configuration that answers ACME challenges, and serves the certificate that they
+// are for.
+const challenged = `server {
+    listen 8080;
+    location ^~ /.well-known/acme-challenge/ { proxy_pass http://127.0.0.1:8089; }
+    location / { return 301 https://$host$request_uri; }
+}
+server {
+    listen 8443 ssl;
+    server_name web.example.com;
+    ssl_certificate /etc/nginx/tls/site/tls.crt;
+    ssl_certificate_key /etc/nginx/tls/site/tls.key;
+    root /usr/share/nginx/html;
+}
+`
+
+// TestTemporaryCertificate verifies that an instance that answers the ACME challenge for its own
+// certificate is blocked with the remedy until a temporary certificate exists. It becomes ready with
+// the temporary one, and rolls out the issued one. The test writes the Secret as cert-manager does.
+func TestTemporaryCertificate(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	createWeb(t, namespace, func(s *v1alpha2.NginxOperatorSpec) {
+		s.TLS = []v1alpha2.TLS{{SecretName: "site", Port: ptr.To[int32](443), TargetPort: ptr.To[int32](8443)}}
+		s.Config = &v1alpha2.Config{Inline: challenged}
+	})
+	waitForBlocker(t, namespace, v1alpha2.ReasonReferenceNotFound, `cert-manager.io/issue-temporary-certificate: "true"`)
+
+	// cert-manager may create the Secret before it has a certificate.
+	secret := newSecret(namespace, "site", map[string][]byte{corev1.TLSCertKey: {}, corev1.TLSPrivateKeyKey: {}})
+	create(t, secret)
+	waitForBlocker(t, namespace, v1alpha2.ReasonInvalidReference, "spec.tls[0].secretName: ")
+	if got := must1(childrenOf(t.Context(), namespace, "web"))(t); got.deployment != nil {
+		t.Error("a Deployment exists without a certificate")
+	}
+
+	end := time.Now().Add(time.Hour).Truncate(time.Second)
+	update(t, secret, func(s *corev1.Secret) { s.Data = newCertificateOf(t, time.Now(), end) })
+	waitForNoBlocker(t, namespace)
+	first := waitForChildren(t, namespace, "web")
+	makeReady(t, namespace, "web")
+	servesUntil(t, namespace, end)
+
+	update(t, secret, func(s *corev1.Secret) { s.Data = newCertificateOf(t, time.Now(), end.Add(time.Hour)) })
+	second := waitForGeneration(t, namespace, first.deployment.Generation+1)
+	const digest = "operator.example.com/certificates"
+	before, after := first.deployment.Spec.Template.Annotations[digest], second.deployment.Spec.Template.Annotations[digest]
+	if before == after || after == "" {
+		t.Errorf("the Pod template has the certificates %q, had %q", after, before)
+	}
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionFalse, v1alpha2.ReasonRolloutInProgress)
+	makeReady(t, namespace, "web")
+	servesUntil(t, namespace, end.Add(time.Hour))
+	waitForNoBlocker(t, namespace)
+}
+
+// servesUntil waits until the status lists one certificate, which expires at a time.
+func servesUntil(t *testing.T, namespace string, end time.Time) {
+	t.Helper()
+	waitForStatus(t, namespace, "web", func(got *v1alpha2.NginxOperator) error {
+		if list := got.Status.Certificates; len(list) != 1 || !list[0].NotAfter.Time.Equal(end) {
+			return fmt.Errorf("certificates %+v, want one until %s", list, end)
 		}
 		return nil
 	})

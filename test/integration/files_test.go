@@ -206,11 +206,15 @@ func TestCopyOfFilesIsRestored(t *testing.T) {
 }
 
 // TestIncludedFileIsChecked verifies that the operator finds errors in an included file before the
-// file reaches a Pod. The configuration is either inline or in a ConfigMap.
+// file reaches a Pod. The configuration is either inline or in a ConfigMap, and includes the file as
+// directives or as entries of a map.
 func TestIncludedFileIsChecked(t *testing.T) {
 	t.Parallel()
-	for name, where := range map[string]string{
-		"inline": "spec.config.inline: ", "ConfigMap": `spec.config.configMapRef: ConfigMap "routes", key "nginx.conf": `,
+	const ofDirectives, ofEntries = "\nlissten 1;\n", "\n~^/p/\\d{4}$ 1;\n"
+	for name, test := range map[string]struct{ where, broken, directive string }{
+		"inline":    {"spec.config.inline: ", ofDirectives, "lissten"},
+		"ConfigMap": {`spec.config.configMapRef: ConfigMap "routes", key "nginx.conf": `, ofDirectives, "lissten"},
+		"map":       {"spec.config.inline: ", ofEntries, `~^/p/\d`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			namespace := newNamespace(t)
@@ -219,13 +223,17 @@ func TestIncludedFileIsChecked(t *testing.T) {
 			create(t, newConfigMap(namespace, "routes", map[string]string{"nginx.conf": includes}))
 			object := newInstance(namespace, "web")
 			namesFile(&object.Spec)
-			if name == "ConfigMap" {
+			switch name {
+			case "ConfigMap":
 				object.Spec.Config = &v1alpha2.Config{ConfigMapRef: &v1alpha2.ConfigMapKeyReference{Name: "routes"}}
+			case "map":
+				object.Spec.Config.Inline = "map $uri $page {\n    include /etc/nginx/files/snippets/a.conf;\n}\n" + servers
 			}
 			create(t, object)
 			before := waitForMountedFile(t, namespace, "# one\n")
-			update(t, source, func(c *corev1.ConfigMap) { c.Data["a"] = "\nlissten 1;\n" })
-			waitForBlocker(t, namespace, v1alpha2.ReasonInvalidConfiguration, where+"/etc/nginx/files/snippets/a.conf, line 2: lissten: ")
+			update(t, source, func(c *corev1.ConfigMap) { c.Data["a"] = test.broken })
+			waitForBlocker(t, namespace, v1alpha2.ReasonInvalidConfiguration,
+				test.where+"/etc/nginx/files/snippets/a.conf, line 2: "+test.directive+": ")
 			waitForGeneration(t, namespace, before.deployment.Generation)
 			update(t, source, func(c *corev1.ConfigMap) { c.Data["a"] = "# two\n" })
 			waitForMountedFile(t, namespace, "# two\n")

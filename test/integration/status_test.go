@@ -61,7 +61,8 @@ func TestFailuresOfOperands(t *testing.T) {
 			pod: waitingPod("ImagePullBackOff", `Back-off pulling image "nginx:none": ErrImagePull: manifest unknown`), want: "manifest unknown",
 		},
 		v1alpha2.ReasonContainerConfigError: {
-			pod: waitingPod("CreateContainerConfigError", "container has runAsNonRoot and image will run as root"), want: "image will run as root",
+			pod:  waitingPod("CreateContainerConfigError", "container has runAsNonRoot and image will run as root"),
+			want: "image will run as root; set spec.securityContext.runAsUser",
 		},
 		v1alpha2.ReasonCrashLoop: {
 			pod:  crashingPod("2026/01/01 00:00:00 [emerg] 1#1: bind() to 0.0.0.0:80 failed (13: Permission denied)\n"),

@@ -1,0 +1,59 @@
+package nginxconf
+
+import "slices"
+
+// simpleEntries are the blocks of mapBlocks in which nginx accepts no block. entryWords are those
+// whose entries have at most two words. nginx ignores more words in split_clients.
+var (
+	simpleEntries = []string{"map", "geo", "split_clients", "types", "charset_map"}
+	entryWords    = []string{"map", "geo", "charset_map"}
+)
+
+// checkMaps checks the entries of blocks such as map, and of the files that they include.
+func (c *checker) checkMaps() {
+	for _, d := range c.all {
+		if d.isBlock && slices.Contains(mapBlocks, d.name) {
+			c.checkEntries(d, d.block, d.file)
+		}
+	}
+}
+
+// checkEntries checks entries of a block. file is their file of spec.files, or "" for the user's
+// text itself.
+func (c *checker) checkEntries(block *directive, entries []*directive, file string) {
+	for _, entry := range entries {
+		entry.file = file
+		switch {
+		case entry.isBlock && slices.Contains(simpleEntries, block.name):
+			c.refuse(entry, `unexpected "{" in a %s block; put a regular expression or a text with braces in quotes`, block.name)
+		case isInclude(entry) && len(entry.args) == 1:
+			c.checkInclude(entry, entry.args[0])
+			c.checkIncludedEntries(block, entry)
+		case len(entry.args) > 1 && slices.Contains(entryWords, block.name):
+			c.refuse(entry, "an entry of a %s block has two words, not %d; a semicolon may be missing at the end of a line",
+				block.name, len(entry.args)+1)
+		}
+	}
+}
+
+// checkIncludedEntries checks the files of spec.files that an include in a block matches. Such a
+// file has entries of the block, and no directives.
+func (c *checker) checkIncludedEntries(block, include *directive) {
+	if !c.inFiles(include.args[0]) {
+		return
+	}
+	for _, file := range c.filesOf(include.args[0]) {
+		if slices.Contains(c.including, file) {
+			c.refuse(include, includesItself)
+			continue
+		}
+		entries, complete := c.readFile(file)
+		if !complete {
+			c.unseenEntries = true
+			continue
+		}
+		c.including = append(c.including, file)
+		c.checkEntries(block, entries, file)
+		c.including = c.including[:len(c.including)-1]
+	}
+}

@@ -1,0 +1,37 @@
+package nginxconf
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// checkUnused warns of content and certificates that the configuration does not serve. A file whose
+// text is unknown may serve them, so it prevents these warnings.
+func (c *checker) checkUnused() {
+	if c.unseen || c.unseenEntries {
+		return
+	}
+
+	if c.spec.Content != nil && !strings.Contains(c.text, ContentDirectory) && !c.mayServe(ContentDirectory) {
+		c.warnings.add(Problem{Field: "spec.content", Message: fmt.Sprintf(
+			"the configuration does not reference %s, so the content is not served; add `root %s;`", ContentDirectory, ContentDirectory)})
+	}
+	for i, tls := range c.spec.TLS {
+		directory := path.Join(TLSDirectory, tls.SecretName)
+		if !strings.Contains(c.text, directory+"/") && !strings.Contains(c.text, TLSDirectory+"/$") {
+			c.warnings.add(Problem{Field: fmt.Sprintf("spec.tls[%d]", i), Message: fmt.Sprintf(
+				"the configuration does not reference %s, so the certificate is not served; set ssl_certificate and ssl_certificate_key", directory)})
+		}
+	}
+}
+
+// mayServe reports whether a root or an alias serves a directory, or can do so because it has a
+// variable.
+func (c *checker) mayServe(directory string) bool {
+	return slices.ContainsFunc(slices.Concat(c.named["root"], c.named["alias"]), func(d *directive) bool {
+		literal, _, hasVariable := strings.Cut(d.first(), "$")
+		return exposes(d.first(), directory) || hasVariable && strings.HasPrefix(directory, literal)
+	})
+}
