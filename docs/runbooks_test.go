@@ -17,7 +17,7 @@ var runbookPattern = regexp.MustCompile(
 
 // alert has the tested fields of an alert in a PrometheusRule.
 type alert struct {
-	Alert               string
+	Alert, For          string
 	Labels, Annotations map[string]string
 }
 

@@ -36,7 +36,8 @@ type NginxOperatorStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Selector"
 	Selector string `json:"selector,omitempty"`
 
-	// image is the container image of the running Pods.
+	// image is the container image of the applied revision. During a rollout, older Pods can run
+	// another image.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Image"
 	Image string `json:"image,omitempty"`

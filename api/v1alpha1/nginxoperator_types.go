@@ -16,8 +16,8 @@ const (
 // NginxOperatorSpec is the desired state of one NGINX instance.
 type NginxOperatorSpec struct {
 	// port is the TCP port of the Service, and the port that nginx listens on, 1 to 65535.
-	// Defaults to 8080. The Service changes to a new port immediately, and routes to each Pod on
-	// the port that the Pod listens on, so no request is lost during the rollout.
+	// Defaults to 8080. After a change, the new port answers as soon as a Pod listens on it, and
+	// the old port until the last Pod that listens on it is gone.
 	// +optional
 	// +default=8080
 	// +kubebuilder:validation:Minimum=1
@@ -59,7 +59,7 @@ type NginxOperatorSpec struct {
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether all replicas serve the current spec"
 // +kubebuilder:printcolumn:name="Desired",type=integer,JSONPath=`.spec.replicas`,description="Number of Pods in the spec"
 // +kubebuilder:printcolumn:name="Available",type=integer,JSONPath=`.status.readyReplicas`,description="Number of ready Pods"
-// +kubebuilder:printcolumn:name="Image",type=string,JSONPath=`.status.image`,description="Container image of the running Pods"
+// +kubebuilder:printcolumn:name="Image",type=string,JSONPath=`.status.image`,description="Container image of the applied revision"
 // +kubebuilder:printcolumn:name="URL",type=string,JSONPath=`.status.url`,description="URL of the instance"
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,priority=1,description="Reason of the Ready condition"
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1,description="Message of the Ready condition"

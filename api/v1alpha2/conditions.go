@@ -5,7 +5,8 @@ package v1alpha2
 // one.
 const (
 	// ConditionReady is True if all desired replicas serve the current generation, and no Pod
-	// serves an older one.
+	// serves an older one. The probes use a server of the operator, so it does not depend on the
+	// answers of the user's servers.
 	ConditionReady = "Ready"
 	// ConditionProgressing is True while the operator rolls out the current generation.
 	ConditionProgressing = "Progressing"
@@ -26,7 +27,8 @@ const (
 
 // Reasons of conditions when nothing is wrong.
 const (
-	// ReasonAllReplicasReady (Ready=True): all desired replicas serve the current spec.
+	// ReasonAllReplicasReady (Ready=True): all desired replicas serve the current spec. This says
+	// nothing about the answers of its servers.
 	ReasonAllReplicasReady = "AllReplicasReady"
 	// ReasonScaledToZero (Ready=True): replicas is 0, so no Pod runs.
 	ReasonScaledToZero = "ScaledToZero"
@@ -128,8 +130,9 @@ const (
 	// runs as root. Remedy: set spec.securityContext.runAsUser, use an image that meets the
 	// requirements, or create the object that the message reports as missing.
 	ReasonContainerConfigError = "ContainerConfigError"
-	// ReasonCrashLoop: nginx keeps crashing. The message has its exit code and the end of its
-	// log. Remedy: correct the image, or raise the memory limit if the message says OOMKilled.
+	// ReasonCrashLoop: nginx or another container keeps crashing. The message has its exit code
+	// and the end of its log. Remedy: correct the image, or raise the memory limit if the message
+	// says OOMKilled.
 	ReasonCrashLoop = "CrashLoop"
 	// ReasonUnschedulable: no node can run a Pod. Remedy: add capacity, or relax podTemplate or
 	// resources.

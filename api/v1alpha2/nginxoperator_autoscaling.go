@@ -42,7 +42,7 @@ type Autoscaling struct {
 	TargetMemoryUtilizationPercentage *int32 `json:"targetMemoryUtilizationPercentage,omitempty"`
 
 	// behavior limits how fast the number of Pods changes. Defaults to the Kubernetes behavior:
-	// scale up immediately, scale down over five minutes.
+	// scale up immediately, scale down after five minutes of lower load.
 	// +optional
 	Behavior *AutoscalingBehavior `json:"behavior,omitempty"`
 }

@@ -12,8 +12,8 @@ type Config struct {
 	Inline string `json:"inline,omitempty"`
 
 	// configMapRef references a ConfigMap key in the same namespace. A change of its content
-	// starts a rollout. The operator does not roll out an invalid configuration and reports it
-	// in the status.
+	// starts a rollout. The operator does not roll out a configuration that it rejects, and rolls
+	// back a change that nginx rejects. The status reports both.
 	// +optional
 	ConfigMapRef *ConfigMapKeyReference `json:"configMapRef,omitempty"`
 }

@@ -73,8 +73,8 @@ type Cache struct {
 	Path string `json:"path,omitempty"`
 
 	// size is the size of the volume: a number of one to five digits with the unit M, G, Mi, or
-	// Gi. A Pod that writes more is evicted, so keep the total max_size of all nginx caches
-	// below this size.
+	// Gi. A Pod that writes more is evicted. With inMemory, the write fails instead. Keep the
+	// total max_size of all nginx caches below this size.
 	// +required
 	// +kubebuilder:validation:MaxLength=7
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[1-9][0-9]{0,4}[MG]i?$')",message="size must be a number of one to five digits with the unit M, G, Mi, or Gi, for example 500Mi or 2Gi"

@@ -28,7 +28,7 @@ type Monitoring struct {
 	Exporter ExporterMode `json:"exporter,omitempty"`
 
 	// image is the container image of the exporter, at most 512 characters. Defaults to the
-	// image that the operator release pins.
+	// image that the operator is configured with (RELATED_IMAGE_NGINX_PROMETHEUS_EXPORTER).
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Image string `json:"image,omitempty"`

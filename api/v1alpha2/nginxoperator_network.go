@@ -201,8 +201,8 @@ type NetworkPolicy struct {
 	Mode NetworkPolicyMode `json:"mode,omitempty"`
 
 	// from are the peers that can reach the served ports, 1 to 16: Pods, namespaces, or
-	// networks, as in a NetworkPolicy. The port for the kubelet's probes stays open to all.
-	// Defaults to all peers.
+	// networks, as in a NetworkPolicy. The ports for the kubelet's probes and for the metrics of
+	// monitoring stay open to all. Defaults to all peers.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1

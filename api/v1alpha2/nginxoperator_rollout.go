@@ -32,9 +32,10 @@ type Rollout struct {
 	ProgressDeadlineSeconds *int32 `json:"progressDeadlineSeconds,omitempty"`
 
 	// automaticRollback rolls back a change if its rollout fails. Image, configuration, content,
-	// and Pod settings return to the last good revision (status.lastGoodRevision). The operator
-	// retries the change when the spec or a referenced object changes. If false, the operator
-	// only reports the failure. Defaults to true.
+	// ports, and Pod settings return to the last good revision (status.lastGoodRevision). The
+	// operator retries the change when the spec or a referenced object changes. A configuration
+	// with which nginx starts does not fail, whatever it answers. If false, the operator only
+	// reports the failure. Defaults to true.
 	// +optional
 	AutomaticRollback *bool `json:"automaticRollback,omitempty"`
 }

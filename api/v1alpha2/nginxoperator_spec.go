@@ -32,9 +32,9 @@ type NginxOperatorSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Autoscaling"
 	Autoscaling *Autoscaling `json:"autoscaling,omitempty"`
 
-	// image is the container image of NGINX, at most 512 characters. It must run as a non-root
-	// user and have nginx in its PATH. Defaults to the image that this operator release was
-	// tested with.
+	// image is the container image of NGINX, at most 512 characters. It must have nginx in its
+	// PATH. Its user must be numeric and not root, unless securityContext.runAsUser is set.
+	// Defaults to the image that the operator is configured with (RELATED_IMAGE_NGINX).
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
@@ -150,7 +150,8 @@ type NginxOperatorSpec struct {
 	Env []EnvVar `json:"env,omitempty"`
 
 	// volumes are additional volumes of the Pods, at most 16, with their mount paths in the
-	// nginx container. They are in addition to the volumes of config, content, and tls.
+	// nginx container. They are in addition to the volumes of config, content, files, cache, and
+	// tls.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -182,8 +183,8 @@ type NginxOperatorSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Monitoring"
 	Monitoring *Monitoring `json:"monitoring,omitempty"`
 
-	// serviceAccountName is the ServiceAccount of the Pods. Its token is not mounted. Defaults
-	// to the ServiceAccount named default.
+	// serviceAccountName is the ServiceAccount of the Pods. Its token is not mounted unless
+	// volumes or patches declare one. Defaults to the ServiceAccount named default.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Service account",xDescriptors={"urn:alm:descriptor:io.kubernetes:ServiceAccount","urn:alm:descriptor:com.tectonic.ui:advanced"}

@@ -49,7 +49,7 @@ const (
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether all replicas serve the current spec"
 // +kubebuilder:printcolumn:name="Desired",type=integer,JSONPath=`.spec.replicas`,description="Number of Pods in the spec"
 // +kubebuilder:printcolumn:name="Available",type=integer,JSONPath=`.status.readyReplicas`,description="Number of ready Pods"
-// +kubebuilder:printcolumn:name="Image",type=string,JSONPath=`.status.image`,description="Container image of the running Pods"
+// +kubebuilder:printcolumn:name="Image",type=string,JSONPath=`.status.image`,description="Container image of the applied revision"
 // +kubebuilder:printcolumn:name="URL",type=string,JSONPath=`.status.url`,description="URL of the instance"
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,priority=1,description="Reason of the Ready condition"
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1,description="Message of the Ready condition"

@@ -137,8 +137,8 @@ type EmptyDirVolume struct {
 	// +kubebuilder:validation:Enum=Memory
 	Medium corev1.StorageMedium `json:"medium,omitempty"`
 
-	// sizeLimit is the maximum size of the volume. A Pod that writes more is evicted. Defaults
-	// to no limit.
+	// sizeLimit is the maximum size of the volume. A Pod that writes more is evicted. With medium
+	// Memory, the write fails instead. Defaults to no limit.
 	// +optional
 	SizeLimit *resource.Quantity `json:"sizeLimit,omitempty"`
 }
