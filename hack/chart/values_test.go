@@ -85,7 +85,8 @@ func testValuesOfPods(t *testing.T, deployment *appsv1.Deployment) {
 	if got := container.Args[len(container.Args)-2:]; !slices.Equal(got, args) || !slices.Contains(container.Args, "--leader-elect") {
 		t.Errorf("the flags are %q", container.Args)
 	}
-	if strategy := deployment.Spec.Strategy.RollingUpdate; !pod.HostNetwork || strategy.MaxSurge.IntValue() != 0 || strategy.MaxUnavailable.IntValue() != 1 {
+	strategy := deployment.Spec.Strategy.RollingUpdate
+	if !pod.HostNetwork || strategy.MaxSurge.IntValue() != 0 || strategy.MaxUnavailable.IntValue() != 1 {
 		t.Errorf("on the network of the nodes: %t, with the strategy %v", pod.HostNetwork, strategy)
 	}
 	if memory := container.Resources.Limits.Memory().String(); *deployment.Spec.Replicas != 3 || memory != "1Gi" {
