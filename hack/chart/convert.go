@@ -25,6 +25,14 @@ const (
 // metricsSelector is the path to the namespaces whose Pods reach the metrics.
 var metricsSelector = []string{"spec", "ingress", "1", "from", "0", "namespaceSelector"}
 
+// portNames are the names of the ports of the operator's container.
+var portNames = []string{"metrics", "probes", "webhooks"}
+
+// port returns the expression for the number of a port of the operator's container.
+func port(name string) string {
+	return `{{ include "nginx-operator.port" (dict "root" $ "name" "` + name + `") }}`
+}
+
 // fileOf returns the name of the template that contains an object.
 func fileOf(object *resource.Resource) string {
 	if object.GetLabels()["app.kubernetes.io/component"] == "monitoring" {
@@ -71,6 +79,8 @@ func editsOf(object *resource.Resource) conversion {
 	case object.GetKind() == "NetworkPolicy":
 		return func(d *document) string {
 			d.set("{{- toYaml .Values.networkPolicy.metricsNamespaces | nindent INDENT }}", metricsSelector...)
+			d.set(port("webhooks"), "spec", "ingress", "0", "ports", "0", "port")
+			d.set(port("metrics"), "spec", "ingress", "1", "ports", "0", "port")
 			return ".Values.networkPolicy.enabled"
 		}
 	case object.GetKind() == policyKind, object.GetKind() == policyBindingKind:
@@ -106,13 +116,20 @@ func convertDeployment(d *document) string {
 	pod := func(path ...string) []string { return append([]string{"spec", "template", "spec"}, path...) }
 	container := func(path ...string) []string { return pod(append([]string{"containers", manager}, path...)...) }
 	d.set("{{ .Values.replicas }}", "spec", "replicas")
+	// On the network of the nodes, a further Pod needs a further node.
+	d.set("{{ if .Values.hostNetwork }}0{{ else }}1{{ end }}", "spec", "strategy", "rollingUpdate", "maxSurge")
+	d.set("{{ if .Values.hostNetwork }}1{{ else }}0{{ end }}", "spec", "strategy", "rollingUpdate", "maxUnavailable")
 	d.add("{{- with .Values.commonLabels }}\n{{- toYaml . | nindent INDENT }}\n{{- end }}", "spec", "template", "metadata", "labels")
 	d.add("{{- with .Values.podAnnotations }}\n{{- toYaml . | nindent INDENT }}\n{{- end }}", "spec", "template", "metadata", "annotations")
 	d.set(`{{ include "nginx-operator.image" . | quote }}`, container("image")...)
 	d.set("{{ .Values.image.pullPolicy }}", container("imagePullPolicy")...)
 	d.set("{{ .Values.operands.nginx.image | quote }}", container("env", "[name=RELATED_IMAGE_NGINX]", "value")...)
 	d.set("{{ .Values.operands.exporter.image | quote }}", container("env", "[name=RELATED_IMAGE_NGINX_PROMETHEUS_EXPORTER]", "value")...)
-	d.add("{{- with .Values.watchNamespaces }}\n- {{ join \",\" . | printf \"--watch-namespaces=%s\" | quote }}\n{{- end }}\n"+
+	for _, name := range portNames {
+		d.set(port(name), container("ports", "[name="+name+"]", "containerPort")...)
+	}
+	d.add("{{- with include \"nginx-operator.portFlags\" . | trim }}\n{{- . | nindent INDENT }}\n{{- end }}\n"+
+		"{{- with .Values.watchNamespaces }}\n- {{ join \",\" . | printf \"--watch-namespaces=%s\" | quote }}\n{{- end }}\n"+
 		"{{- range .Values.extraArgs }}\n- {{ . | quote }}\n{{- end }}", container("args")...)
 	d.set("{{- toYaml .Values.resources | nindent INDENT }}", container("resources")...)
 	d.set("{{- toYaml .Values.affinity | nindent INDENT }}", pod("affinity")...)
@@ -120,6 +137,7 @@ func convertDeployment(d *document) string {
 		d.add("{{- with .Values."+name+" }}\n"+name+":\n  {{- toYaml . | nindent INDENT }}\n{{- end }}", pod()...)
 	}
 	d.add("{{- with .Values.priorityClassName }}\npriorityClassName: {{ . | quote }}\n{{- end }}", pod()...)
+	d.add("{{- if .Values.hostNetwork }}\nhostNetwork: true\n{{- end }}", pod()...)
 	return ""
 }
 

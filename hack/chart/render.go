@@ -37,6 +37,8 @@ type defaults struct {
 	NginxImage, ExporterImage string
 	Replicas                  string
 	Resources, Affinity       string
+	// Ports are the numbers of the ports of the operator's container, by name.
+	Ports map[string]string
 	// Selector selects the namespaces whose Pods reach the metrics.
 	Selector string
 	// Table is the table of all values.
@@ -90,6 +92,10 @@ func readDefaults(repository string, objects []*resource.Resource) (values defau
 			values.PullPolicy, values.Resources = pod("containers", manager, "imagePullPolicy"), pod("containers", manager, "resources")
 			values.NginxImage = pod("containers", manager, "env", "[name=RELATED_IMAGE_NGINX]", "value")
 			values.ExporterImage = pod("containers", manager, "env", "[name=RELATED_IMAGE_NGINX_PROMETHEUS_EXPORTER]", "value")
+			values.Ports = map[string]string{}
+			for _, name := range portNames {
+				values.Ports[name] = pod("containers", manager, "ports", "[name="+name+"]", "containerPort")
+			}
 		case "NetworkPolicy":
 			values.Selector = read(&object.RNode, metricsSelector...)
 		}

@@ -32,6 +32,8 @@ operands:
   exporter: {image: registry.example.com/exporter:2}
 watchNamespaces: [team-a, "1234", nginx-operator-system]
 extraArgs: [--log-level=debug]
+hostNetwork: true
+ports: {webhooks: 10250, metrics: 18443, probes: 18081}
 resources: {limits: {memory: 1Gi}}
 nodeSelector: {example.com/pool: system}
 tolerations: [{key: example.com/system, operator: Exists}]
@@ -82,6 +84,10 @@ func testValuesOfPods(t *testing.T, deployment *appsv1.Deployment) {
 	args := []string{"--watch-namespaces=team-a,1234,nginx-operator-system", "--log-level=debug"}
 	if got := container.Args[len(container.Args)-2:]; !slices.Equal(got, args) || !slices.Contains(container.Args, "--leader-elect") {
 		t.Errorf("the flags are %q", container.Args)
+	}
+	strategy := deployment.Spec.Strategy.RollingUpdate
+	if !pod.HostNetwork || strategy.MaxSurge.IntValue() != 0 || strategy.MaxUnavailable.IntValue() != 1 {
+		t.Errorf("on the network of the nodes: %t, with the strategy %v", pod.HostNetwork, strategy)
 	}
 	if memory := container.Resources.Limits.Memory().String(); *deployment.Spec.Replicas != 3 || memory != "1Gi" {
 		t.Errorf("%d replicas with %s", *deployment.Spec.Replicas, memory)
@@ -138,6 +144,9 @@ func TestSchema(t *testing.T) {
 		"watchNamespaces: [A]":                "watchNamespaces",
 		"watchNamespaces: [a, a]":             "watchNamespaces",
 		"extraArgs: [log-level=debug]":        "extraArgs",
+		"ports: {webhooks: 443}":              "webhooks",
+		"ports: {webhook: 10250}":             "ports",
+		"hostNetwork: 'yes'":                  "hostNetwork",
 		"imagePullSecrets: [registry]":        "imagePullSecrets",
 		"commonLabels: {helm.sh/chart: x}":    "helm.sh/chart",
 		"commonLabels: {team: a b}":           "team",

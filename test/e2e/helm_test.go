@@ -4,7 +4,7 @@ package e2e
 //
 //   - After an uninstallation, the CRD and the instances are there, and the instances serve.
 //   - TestHelmVersions has both versions of Helm: an upgrade to the next release has the invariants
-//     of an upgrade through OLM. The CA that the operator writes stays in the CRD and in the webhook
+//     of an upgrade through OLM, with another port for the webhooks. The CA that the operator writes stays in the CRD and in the webhook
 //     configurations, under the three-way merge of Helm 3 and the server-side apply of Helm 4.
 //   - A new installation adopts the instances. A release continues as an installation by kubectl, and
 //     the other way around. No Pod of an instance is replaced.
@@ -53,6 +53,8 @@ func installWithHelm(t *testing.T, program string, pushed ...release) chartComma
 
 func testHelm(t *testing.T, name, program string) {
 	charts := installWithHelm(t, program, suite.current, suite.next)
+	// The upgrade keeps the port, so the reads and writes during it use it.
+	charts.documented(t, "Another port", suite.version)
 	fleet := newFleet(t, helmObjects)
 	during := "from " + suite.version + " to " + suite.next.version + " with Helm"
 	fleet.step(t, during, suite.current, func(func()) { charts.documented(t, "Upgrade", suite.next.version) })

@@ -113,7 +113,7 @@ func TestSamples(t *testing.T) {
 }
 
 // foreign matches the versions of APIs that this API server does not have.
-var foreign = regexp.MustCompile(`^(cert-manager\.io|kustomize\.toolkit\.fluxcd\.io)/`)
+var foreign = regexp.MustCompile(`^(autoscaling\.k8s\.io|cert-manager\.io|kustomize\.toolkit\.fluxcd\.io)/`)
 
 // decode returns the objects of a manifest whose APIs this API server has.
 func decode(t *testing.T, manifest string) []*unstructured.Unstructured {

@@ -6,6 +6,7 @@ package integration
 //   - An upgrade replaces the objects of a release. The CA that the operator writes stays in the CRD
 //     and in the webhook configurations, under the three-way merge of Helm 3 and the server-side
 //     apply of Helm 4.
+//   - The values for the port of the webhooks and the network of the nodes reach the operator.
 //   - After an uninstallation, only the CRD and the instances are there. A new installation adopts
 //     them.
 //   - A release continues as an installation by kubectl, and the other way around. Another release is
@@ -20,6 +21,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -105,6 +107,14 @@ func (r *chartRelease) test(t *testing.T, config *rest.Config) {
 			t.Errorf("the upgrade replaced the CA by %q", *bundle)
 		}
 	})
+	r.documented(t, "Another port")
+	r.documented(t, "The network of the nodes")
+	deployment := &appsv1.Deployment{}
+	must(t, r.admin.Get(t.Context(), client.ObjectKey{Namespace: operatorNamespace, Name: "nginx-operator-controller-manager"}, deployment))
+	pod := deployment.Spec.Template.Spec
+	if args := pod.Containers[0].Args; !pod.HostNetwork || !slices.Contains(args, "--webhook-bind-address=:10250") {
+		t.Errorf("on the network of the nodes: %t, with the flags %q", pod.HostNetwork, args)
+	}
 	if label := r.crd(t).Labels["helm.sh/chart"]; !strings.HasPrefix(label, wellknown.OperatorName+"-1.") {
 		t.Errorf("the CRD is that of chart %q", label)
 	}
