@@ -96,7 +96,7 @@ func TestMigrateAsksNoCluster(t *testing.T) {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	file := filepath.Join(t.TempDir(), "nginx.yaml")
 	const manifest = "apiVersion: nginx.tsuru.io/v1alpha1\nkind: Nginx\nmetadata: {name: a}\n" +
-		"spec: {replicas: 2, podTemplate: {hostNetwork: true}}\n"
+		"spec: {image: docker.io/nginxinc/nginx-unprivileged:1.30.7, podTemplate: {hostNetwork: true}}\n"
 	if err := os.WriteFile(file, []byte(manifest+"---\n"+manifest), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -107,12 +107,20 @@ func TestMigrateAsksNoCluster(t *testing.T) {
 	const one = `# Replaces Nginx a. To migrate without downtime, see docs/guide/coming-from.md.
 # Fields without an equivalent:
 # - Nginx a.spec.podTemplate.hostNetwork: Pod Security restricted forbids it; use spec.service.type NodePort or LoadBalancer
+# Check before you apply:
+# - the Pods have app.kubernetes.io/instance: a-web instead of the labels nginx.tsuru.io/app=nginx and nginx.tsuru.io/resource-name=a.` +
+		` If another object selects the Pods by them, for example a NetworkPolicy, a monitor, or an affinity, change it
+# - port 443 of tsuru's Service is omitted, because spec.tls has no certificate; if nginx listens on its targetPort 443, add the port to` +
+		` spec.ports, with appProtocol https if nginx serves TLS
 apiVersion: operator.example.com/v1alpha2
 kind: NginxOperator
 metadata:
   name: a-web
 spec:
-  replicas: 2
+  image: docker.io/nginxinc/nginx-unprivileged:1.30.7
+  ports:
+  - name: http
+    port: 80
 `
 	if diff := cmp.Diff(one+"---\n"+one, out.String()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
