@@ -35,6 +35,7 @@ func TestImagesOfRoot(t *testing.T) {
 	)
 	for name, test := range map[string]struct{ pod, nginx, want string }{
 		"the official image":                 {"", "image: docker.io/library/nginx:1.30", "spec.image: " + official + " " + root + ":1.30"},
+		"with other containers":              {sidecar, "image: nginx:1.30", ":1.30\n" + others},
 		"its short name":                     {"", "image: nginx", "spec.image: nginx " + root},
 		"its digest":                         {"", "image: 'nginx@sha256:" + strings.Repeat("a", 64) + "'", root},
 		"with a user":                        {"securityContext: {runAsUser: 101}, ", "image: nginx:1.30", ""},

@@ -92,7 +92,6 @@ func (r *Result) checkUsers() {
 		r.check("spec.image: %s runs as root, and the operator's Pods do not start with such an image (runAsNonRoot), unless "+
 			"the cluster sets a user, as OpenShift does. Set spec.securityContext.runAsUser to %d, the user nginx of the image, "+
 			"or use %s%s", spec.Image, officialUser, unprivilegedImage, tag)
-		return
 	}
 	var unknown []string
 	add := func(field, image string, isNonRoot bool) {
@@ -100,7 +99,7 @@ func (r *Result) checkUsers() {
 			unknown = append(unknown, fmt.Sprintf("%s (%s)", field, image))
 		}
 	}
-	add("spec.image", spec.Image, r.nginxIsNonRoot)
+	add("spec.image", spec.Image, r.nginxIsNonRoot || name == officialImage)
 	for i := range spec.InitContainers {
 		add(fmt.Sprintf("spec.initContainers[%d].image", i), spec.InitContainers[i].Image, r.podIsNonRoot)
 	}
