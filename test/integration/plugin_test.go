@@ -94,7 +94,7 @@ func TestStatusOfInstances(t *testing.T) {
 		`ReferenceNotFound: spec.content.configMapRef.name: ConfigMap "none" does not exist`, "remedy: create it, or correct the reference.")
 	wantAnswer(t, nginx(t, "default", "", "status", "-A"), 0, namespace+"/web  Ready", namespace+"/blocked  NotReady")
 	wantAnswer(t, nginx(t, namespace, "", "status", "-l", "no=such"), 0, "No resources found in "+namespace+" namespace.")
-	wantAnswer(t, nginx(t, namespace, "", "status", "none"), 2,
+	wantAnswer(t, nginx(t, namespace, "", "status", "none"), 1,
 		`Error from server (NotFound): nginxoperators.operator.example.com "none" not found`)
 
 	var report tree.Report
@@ -138,13 +138,13 @@ func TestRestartPauseResume(t *testing.T) {
 	if object.Spec.ForceRedeploy == "" {
 		t.Error("spec.forceRedeploy is not set")
 	}
-	wantAnswer(t, nginx(t, namespace, "", "restart", "web", "--wait", "--timeout=1s"), 2,
+	wantAnswer(t, nginx(t, namespace, "", "restart", "web", "--wait", "--timeout=1s"), 1,
 		"error: timed out waiting for NginxOperator \"web\" to be ready: ")
 
-	wantAnswer(t, nginx(t, namespace, "", "resume", "web"), 2, `error: NginxOperator "web" is not paused`)
+	wantAnswer(t, nginx(t, namespace, "", "resume", "web"), 1, `error: NginxOperator "web" is not paused`)
 	wantAnswer(t, nginx(t, namespace, "", "pause", "web"), 0, "nginxoperator.operator.example.com/web paused\n")
-	wantAnswer(t, nginx(t, namespace, "", "pause", "web"), 2, `error: NginxOperator "web" is already paused`)
-	wantAnswer(t, nginx(t, namespace, "", "restart", "web"), 2,
+	wantAnswer(t, nginx(t, namespace, "", "pause", "web"), 1, `error: NginxOperator "web" is already paused`)
+	wantAnswer(t, nginx(t, namespace, "", "restart", "web"), 1,
 		"is paused, so Pods cannot be restarted. Resume it first: kubectl nginx resume web")
 	must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(object), object))
 	if !object.Spec.Paused {
@@ -162,14 +162,14 @@ func TestRestartPauseResume(t *testing.T) {
 func TestConfigAndRollback(t *testing.T) {
 	t.Parallel()
 	namespace, object, _ := newWeb(t, func(s *v1alpha2.NginxOperatorSpec) { s.Config = &v1alpha2.Config{Inline: servers} })
-	wantAnswer(t, nginx(t, namespace, "", "rollback", "web", "--yes"), 2, "has no last good revision: its replicas have never all been ready")
+	wantAnswer(t, nginx(t, namespace, "", "rollback", "web", "--yes"), 1, "has no last good revision: its replicas have never all been ready")
 	wantAnswer(t, nginx(t, namespace, "", "config", "web"), 2, `error: NginxOperator "web" has no Pods`)
-	wantAnswer(t, nginx(t, namespace, "", "logs", "web"), 2, `error: NginxOperator "web" has no Pods`)
+	wantAnswer(t, nginx(t, namespace, "", "logs", "web"), 1, `error: NginxOperator "web" has no Pods`)
 	makeReady(t, namespace, "web")
 	runPod(t, object)
 	wantAnswer(t, nginx(t, namespace, "", "config", "web"), 0, "# configuration file /etc/nginx-operator/servers.conf:\n"+servers)
 	wantAnswer(t, nginx(t, namespace, "", "config", "web", "--diff"), 0)
-	wantAnswer(t, nginx(t, namespace, "", "rollback", "web", "--yes"), 2, "already has the spec of the last good revision")
+	wantAnswer(t, nginx(t, namespace, "", "rollback", "web", "--yes"), 1, "already has the spec of the last good revision")
 
 	update(t, object, func(o *v1alpha2.NginxOperator) {
 		o.Spec.Config.Inline, o.Spec.Replicas = strings.Replace(servers, "204", "200", 1), ptr.To[int32](3)
@@ -178,7 +178,7 @@ func TestConfigAndRollback(t *testing.T) {
 	wantAnswer(t, nginx(t, namespace, "", "config", "web", "--diff"), 1, "-    return 204;\n+    return 200;\n")
 	wantAnswer(t, nginx(t, namespace, "", "rollback", "web", "--dry-run"), 0,
 		"-          return 200;\n+          return 204;\n", "(server dry run)")
-	wantAnswer(t, nginx(t, namespace, "no\n", "rollback", "web"), 2, "Roll back to this spec? [y/N]", "nothing was changed")
+	wantAnswer(t, nginx(t, namespace, "no\n", "rollback", "web"), 1, "Roll back to this spec? [y/N]", "nothing was changed")
 	must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(object), object))
 	if object.Generation != 2 {
 		t.Fatalf("a dry run, or one that was not confirmed, made generation %d", object.Generation)

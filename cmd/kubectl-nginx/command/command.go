@@ -19,21 +19,25 @@ import (
 	"github.com/example/nginx-operator/cmd/kubectl-nginx/printer"
 )
 
-// Exit codes, as in kubectl diff.
+// Exit codes. Errors have the code of kubectl. Commands that compare have the codes of kubectl diff.
 const (
-	exitDifferences = 1
-	exitError       = 2
+	exitError          = 1
+	exitDifferences    = 1
+	exitComparingError = 2
 )
 
-// Run runs the command in the arguments and returns the exit code: 0 for success, 1 if plan or
-// config --diff found differences, or 2 after an error. It prints errors as kubectl does. All
-// output goes through a printer.Writer.
+// comparing is the annotation of commands that exit with exitDifferences if they find differences.
+const comparing = "comparing"
+
+// Run runs the command in the arguments and returns the exit code: 0 for success, 1 after an error.
+// plan and config return 1 if they found differences, and 2 after an error. It prints errors as
+// kubectl does. All output goes through a printer.Writer.
 func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams, version string) int {
 	klog.SetLogger(logr.Discard()) // client-go logs unescaped text to the terminal, and returns the errors too
 	streams.Out, streams.ErrOut = printer.NewWriter(streams.Out), printer.NewWriter(streams.ErrOut)
 	root := newRoot(&cli{IOStreams: streams, kube: genericclioptions.NewConfigFlags(true), version: version})
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	switch {
 	case err == nil:
 		return 0
@@ -41,6 +45,9 @@ func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams,
 		return exitDifferences
 	}
 	_, _ = fmt.Fprintln(streams.ErrOut, message(err))
+	if cmd.Annotations[comparing] != "" {
+		return exitComparingError
+	}
 	return exitError
 }
 

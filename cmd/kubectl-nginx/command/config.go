@@ -22,15 +22,18 @@ func newConfig(c *cli) *cobra.Command {
 	var differs bool
 	planner := &preview.Planner{}
 	cmd := &cobra.Command{
-		Use:   "config NAME",
-		Short: "Show the running nginx configuration",
+		Use:         "config NAME",
+		Annotations: map[string]string{comparing: "true"},
+		Short:       "Show the running nginx configuration",
 		Long: `Show the nginx configuration of the running Pods in the format of nginx -T. It comes from the
 immutable ConfigMap that the Pods mount. During a rollout, Pods can run different
 configurations, and the command shows all of them.
 
 With --diff, show the difference between the running configuration and the spec. They differ
-during a rollout, and while a change is paused, blocked, or rolled back. The exit status is
-that of kubectl diff: 0 if nothing differs, 1 if something differs, 2 after an error.`,
+during a rollout, and while a change is paused, blocked, or rolled back.
+
+The exit status is that of kubectl diff: 0 if nothing differs, 1 if something differs, 2 after
+an error.`,
 		Example: "  kubectl nginx config web\n  kubectl nginx config web --diff",
 	}
 	c.onInstance(cmd, func(ctx context.Context, connected *connection, object *v1alpha2.NginxOperator) error {

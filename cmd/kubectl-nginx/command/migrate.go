@@ -18,7 +18,8 @@ func newMigrate(c *cli) *cobra.Command {
 		Short: "Convert a Deployment or tsuru's Nginx into an NginxOperator",
 		Long: `Print an NginxOperator that replaces a Deployment, or an Nginx of tsuru/nginx-operator. Include
 the ConfigMaps and the Service of the Deployment in the manifests. Comments list the fields
-that have no equivalent. The command does not connect to a cluster.`,
+that have no equivalent, and the differences to check. The command does not connect to a
+cluster.`,
 		Example: "  kubectl nginx migrate -f shop.yaml > shop-web.yaml\n" +
 			"  kubectl get deployment/shop configmap/shop service/shop -o yaml | kubectl nginx migrate -f -",
 		Args: cobra.NoArgs,
@@ -30,17 +31,11 @@ that have no equivalent. The command does not connect to a cluster.`,
 			if err != nil {
 				return err
 			}
-			results, err := migrate.From(manifests)
+			results, err := migrate.From(manifests, name)
 			if err != nil {
 				return err
 			}
-			if name != "" && len(results) > 1 {
-				return errors.New("--name requires manifests with exactly one workload. Remove --name, or convert one workload at a time")
-			}
 			for i := range results {
-				if name != "" {
-					results[i].Object.Name = name
-				}
 				if err := c.writeResult(&results[i], i > 0); err != nil {
 					return err
 				}

@@ -17,8 +17,9 @@ func newPlan(c *cli) *cobra.Command {
 	planner := &preview.Planner{}
 	var files []string
 	cmd := &cobra.Command{
-		Use:   "plan -f FILENAME",
-		Short: "Preview what applying a manifest would change, and whether it replaces Pods",
+		Use:         "plan -f FILENAME",
+		Annotations: map[string]string{comparing: "true"},
+		Short:       "Preview what applying a manifest would change, and whether it replaces Pods",
 		Long: `Preview what "kubectl apply -f FILENAME" would change, without writing anything. The preview has
 the warnings and errors of admission, the changed fields, the child objects that the operator
 would create, change, and delete, and whether running Pods are replaced. ConfigMaps and Secrets

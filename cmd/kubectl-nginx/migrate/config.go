@@ -2,7 +2,6 @@ package migrate
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -17,18 +16,39 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
+const (
+	mainFile      = "/etc/nginx/nginx.conf"
+	confDirectory = "/etc/nginx/conf.d"
+	// bitnami is the directory of the configuration in Bitnami's image.
+	bitnami = "/opt/bitnami/nginx/conf"
+)
+
+// Places of the configuration in the official image and in Bitnami's: nginx.conf, and the directory
+// whose files it includes in its http block.
+var (
+	mainFiles   = []string{mainFile, bitnami + "/nginx.conf"}
+	directories = []string{confDirectory, bitnami + "/server_blocks"}
+)
+
+// isConfiguration reports whether nginx in an image reads a mount as its configuration.
+func isConfiguration(one mounted) bool {
+	at := path.Clean(one.at)
+	return slices.Contains(mainFiles, at) || at == path.Dir(mainFile) || slices.Contains(directories, at) ||
+		slices.Contains(directories, path.Dir(at)) && one.subPath != ""
+}
+
 // wholeFile has the parts of a complete nginx.conf.
 type wholeFile struct {
-	// http is the content of the http block.
-	http string
+	// block is the content of the http block.
+	block crossplane.Directives
 	// nginx has the directives that spec.nginx can set.
 	nginx v1alpha2.Nginx
 	// lost lists the directives without an equivalent.
 	lost []string
 }
 
-// operators are the directives of the main and events contexts that the operator sets.
-var operators = []string{"user", "pid", "daemon", "master_process", "use", "multi_accept"}
+// ownDirectives are the directives of the main and events contexts that the operator sets.
+var ownDirectives = []string{"user", "pid", "daemon", "master_process"}
 
 // read parses a complete nginx.conf.
 func read(text string) (wholeFile, error) {
@@ -46,11 +66,7 @@ func read(text string) (wholeFile, error) {
 	for _, directive := range payload.Config[0].Parsed {
 		switch directive.Directive {
 		case "http":
-			var built bytes.Buffer
-			if err := crossplane.Build(&built, crossplane.Config{Parsed: directive.Block}, &crossplane.BuildOptions{Indent: 2}); err != nil {
-				return wholeFile{}, fmt.Errorf("failed to write the http block: %w", err)
-			}
-			out.http = strings.TrimSpace(built.String()) + "\n"
+			out.block = directive.Block
 		case "events":
 			for _, inner := range directive.Block {
 				out.main(inner)
@@ -73,7 +89,7 @@ func (f *wholeFile) main(directive *crossplane.Directive) {
 		return &out
 	}
 	switch name := directive.Directive; {
-	case directive.IsComment(), slices.Contains(operators, name):
+	case directive.IsComment(), slices.Contains(ownDirectives, name):
 	case name == "worker_processes":
 		f.nginx.WorkerProcesses = number() // nil for auto, which is the default
 	case name == "worker_connections":
@@ -87,9 +103,27 @@ func (f *wholeFile) main(directive *crossplane.Directive) {
 	}
 }
 
+// http returns the content of the http block. Unless keepIncludes is true, it omits the includes of
+// directories, and reports whether there was one.
+func (f *wholeFile) http(keepIncludes bool) (text string, included bool, err error) {
+	block := slices.DeleteFunc(slices.Clone(f.block), func(directive *crossplane.Directive) bool {
+		if keepIncludes || directive.Directive != "include" || len(directive.Args) != 1 {
+			return false
+		}
+		directory := path.Dir(directive.Args[0])
+		omitted := slices.Contains(directories, directory) || slices.Contains(directories, path.Join(path.Dir(mainFile), directory))
+		included = included || omitted
+		return omitted
+	})
+	var built bytes.Buffer
+	if err := crossplane.Build(&built, crossplane.Config{Parsed: block}, &crossplane.BuildOptions{Indent: 2}); err != nil {
+		return "", false, fmt.Errorf("failed to write the http block: %w", err)
+	}
+	return strings.TrimSpace(built.String()) + "\n", included, nil
+}
+
 // config converts a configuration in a ConfigMap: server blocks, or a complete nginx.conf.
 func (r *Result) config(name string, one mounted, manifests []*unstructured.Unstructured, namespace string) error {
-	isWhole := one.at == mainFile || one.at == path.Dir(mainFile)
 	at := slices.IndexFunc(manifests, func(other *unstructured.Unstructured) bool {
 		return other.GetKind() == "ConfigMap" && other.GetName() == name && other.GetNamespace() == namespace
 	})
@@ -100,42 +134,106 @@ func (r *Result) config(name string, one mounted, manifests []*unstructured.Unst
 	if err != nil {
 		return fmt.Errorf("failed to read ConfigMap %q: %w", name, err)
 	}
-	if isWhole {
-		key := cmp.Or(one.subPath, path.Base(mainFile))
-		if _, found := data[key]; !found {
-			return fmt.Errorf("ConfigMap %q has no key %q", name, key)
-		}
-		for other := range data {
-			if other != key && one.subPath == "" {
-				r.Lost = append(r.Lost, fmt.Sprintf(
-					"ConfigMap %s, key %s: if nginx.conf includes it, move it to spec.config or spec.files", name, other))
+	files, err := filesOf(data, one)
+	if err != nil {
+		return fmt.Errorf("ConfigMap %q %w", name, err)
+	}
+
+	for _, file := range slices.Sorted(maps.Keys(files)) {
+		switch {
+		case slices.Contains(mainFiles, file):
+			found, err := read(files[file])
+			if err != nil {
+				return err
 			}
+			r.whole = &found
+		case slices.Contains(directories, path.Dir(file)) && path.Ext(file) == ".conf":
+			if r.included == nil {
+				r.included = map[string]string{}
+			}
+			r.included[file] = files[file]
+		default:
+			r.Lost = append(r.Lost, fmt.Sprintf("ConfigMap %s, %s: if the configuration includes it, move it to spec.config or spec.files",
+				name, file))
 		}
-		return r.setWhole(data[key])
 	}
-	var texts []string
-	for _, key := range slices.Sorted(maps.Keys(data)) {
-		if strings.HasSuffix(key, ".conf") && (one.subPath == "" || one.subPath == key) {
-			texts = append(texts, data[key])
-		}
-	}
-	if r.Object.Spec.Config == nil {
-		r.Object.Spec.Config = &v1alpha2.Config{}
-	}
-	r.Object.Spec.Config.Inline += strings.Join(texts, "\n")
 	return nil
 }
 
-// setWhole converts a complete nginx.conf.
-func (r *Result) setWhole(text string) error {
-	found, err := read(text)
-	if err != nil {
-		return err
+// filesOf returns the texts of a mounted ConfigMap by the path of their file.
+func filesOf(data map[string]string, one mounted) (map[string]string, error) {
+	texts := data
+	if items := itemsOf(one.volume); items != nil {
+		texts = map[string]string{}
+		for file, key := range items {
+			text, found := data[key]
+			if !found {
+				return nil, fmt.Errorf("has no key %q", key)
+			}
+			texts[file] = text
+		}
 	}
-	r.Object.Spec.Config = &v1alpha2.Config{Inline: found.http}
-	r.Lost = append(r.Lost, found.lost...)
-	if found.nginx != (v1alpha2.Nginx{}) {
-		r.Object.Spec.Nginx = &found.nginx
+	if one.subPath != "" {
+		text, found := texts[path.Clean(one.subPath)]
+		if !found {
+			return nil, fmt.Errorf("has no key %q", one.subPath)
+		}
+		return map[string]string{path.Clean(one.at): text}, nil
+	}
+	out := map[string]string{}
+	for file, text := range texts {
+		out[path.Join(one.at, file)] = text
+	}
+	if at := path.Clean(one.at); at == path.Dir(mainFile) && out[mainFile] == "" {
+		return nil, fmt.Errorf("has no key %q", path.Base(mainFile))
+	}
+	return out, nil
+}
+
+// assemble writes the configuration that was found to the spec.
+func (r *Result) assemble() error {
+	var texts []string
+	for _, file := range slices.Sorted(maps.Keys(r.included)) {
+		texts = append(texts, r.included[file])
+	}
+	text := strings.Join(texts, "\n")
+
+	if r.whole != nil {
+		whole, includes, err := r.whole.http(len(texts) == 0)
+		if err != nil {
+			return err
+		}
+		if includes {
+			text = whole + text
+		} else {
+			for _, file := range slices.Sorted(maps.Keys(r.included)) {
+				r.Lost = append(r.Lost, file+": nginx.conf does not include it; if another file does, move it to spec.files")
+			}
+			text = whole
+		}
+		r.Lost = append(r.Lost, r.whole.lost...)
+		if r.whole.nginx != (v1alpha2.Nginx{}) {
+			r.Object.Spec.Nginx = &r.whole.nginx
+		}
+	}
+	// The nginx.conf of an image includes these directories, and the operator's does not.
+	if text == "" {
+		for _, volume := range r.Object.Spec.Volumes {
+			if at := path.Clean(volume.MountPath); slices.Contains(directories, at) || slices.Contains(directories, path.Dir(at)) {
+				text += fmt.Sprintf("include %s;\n", includeOf(at))
+			}
+		}
+	}
+	if text != "" {
+		r.Object.Spec.Config = &v1alpha2.Config{Inline: text}
 	}
 	return nil
+}
+
+// includeOf returns the files that nginx includes of a mount: a directory, or a file in it.
+func includeOf(at string) string {
+	if slices.Contains(directories, at) {
+		return at + "/*.conf"
+	}
+	return at
 }

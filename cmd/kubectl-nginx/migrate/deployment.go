@@ -2,7 +2,6 @@ package migrate
 
 import (
 	"fmt"
-	"maps"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
@@ -11,34 +10,42 @@ import (
 )
 
 // fromDeployment converts a Deployment, with its ConfigMaps and its Service from the manifests.
-func fromDeployment(manifest *unstructured.Unstructured, manifests []*unstructured.Unstructured) (Result, error) {
-	out := newResult(manifest)
-	from := newSource(manifest, &out.Lost)
+func fromDeployment(out *Result, manifest *unstructured.Unstructured, manifests []*unstructured.Unstructured) error {
+	from := newSource(manifest, &out.notes)
 	template := from.in("spec", "template")
 	podLabels := map[string]string{}
 	template.into(&podLabels, "metadata", "labels")
-	service := findService(manifests, manifest.GetNamespace(), podLabels)
 	out.deploymentSpec(from, podLabels)
+
 	pod := template.in("spec")
-	nginx, err := out.containers(pod)
+	nginx, others, err := findNginx(pod)
 	if err != nil {
-		return out, err
+		return err
 	}
 	out.podSpec(template, pod)
+	out.securityContext(pod.in("securityContext"), nginx.in("securityContext"))
 	ports := nginx.list("ports")
-	nginx.into(&out.Object.Spec.Image, "image")
-	nginx.into(&out.Object.Spec.Resources, "resources")
-	nginx.into(&out.Object.Spec.Env, "env")
-	nginx.in("lifecycle").drop("preStop")
-	nginx.drop("name", "imagePullPolicy", "terminationMessagePath", "terminationMessagePolicy")
-	nginx.drop("livenessProbe", "readinessProbe", "startupProbe") // the operator's probes use a separate server
-	if err := out.volumes(pod, nginx, manifests, manifest.GetNamespace()); err != nil {
-		return out, err
+	out.nginxContainer(nginx)
+	out.otherContainers(pod.list("initContainers"), others)
+	known := func(one mounted) (bool, error) { return out.knownMount(one, manifests, manifest.GetNamespace()) }
+	if err := out.volumes(pod.list("volumes"), nginx.list("volumeMounts"), known); err != nil {
+		return err
 	}
+	if err := out.assemble(); err != nil {
+		return err
+	}
+
+	service := findService(manifests, manifest.GetNamespace(), podLabels)
 	out.service(service, ports)
 	nginx.rest()
 	from.rest()
-	return out, nil
+
+	related := dependents{podLabels: podLabels, kind: "Deployment", name: manifest.GetName()}
+	if service != nil {
+		related.service, related.serviceLabels = service.GetName(), service.GetLabels()
+	}
+	out.others(manifests, related)
+	return nil
 }
 
 func (r *Result) deploymentSpec(from source, podLabels map[string]string) {
@@ -46,8 +53,8 @@ func (r *Result) deploymentSpec(from source, podLabels map[string]string) {
 	deployment.into(&spec.Replicas, "replicas")
 	selected := map[string]string{}
 	deployment.into(&selected, "selector", "matchLabels")
-	deployment.drop("selector", "revisionHistoryLimit")
-	maps.DeleteFunc(podLabels, func(key, value string) bool { return selected[key] == value })
+	deployment.drop("selector")
+	deployment.dropDefault(map[string]any{"revisionHistoryLimit": int64(10)})
 	rollout := v1alpha2.Rollout{}
 	deployment.into(&rollout.MaxSurge, "strategy", "rollingUpdate", "maxSurge")
 	deployment.into(&rollout.MaxUnavailable, "strategy", "rollingUpdate", "maxUnavailable")
@@ -68,8 +75,6 @@ func (r *Result) deploymentSpec(from source, podLabels map[string]string) {
 	if rollout != (v1alpha2.Rollout{}) {
 		spec.Rollout = &rollout
 	}
-	from.in("metadata").drop("labels", "annotations")
-	if len(podLabels) > 0 {
-		r.podTemplate().Labels = podLabels
-	}
+	r.ownMetadata(from)
+	r.podLabels(from.path+".spec.template.metadata.labels", podLabels, selected)
 }

@@ -50,7 +50,7 @@ func TestHostileManifests(t *testing.T) {
 		evil := binding("web", lineBreak)
 		for name, manifests := range hostileManifests(evil) {
 			t.Run(fmt.Sprintf("%s %q", name, lineBreak), func(t *testing.T) {
-				results, err := From(manifests)
+				results, err := From(manifests, "")
 				if err != nil || len(results) != 1 {
 					t.Fatalf("%d results, %v", len(results), err)
 				}

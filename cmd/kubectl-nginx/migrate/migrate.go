@@ -1,36 +1,36 @@
 package migrate
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/validation/field"
-
-	"github.com/example/nginx-operator/internal/validation"
 )
 
-// From returns the replacement of each workload in the manifests.
-func From(manifests []*unstructured.Unstructured) ([]Result, error) {
+// converter converts a workload with the objects in the manifests that belong to it.
+type converter func(out *Result, workload *unstructured.Unstructured, manifests []*unstructured.Unstructured) error
+
+var converters = map[string]converter{"Deployment.apps": fromDeployment, "Nginx.nginx.tsuru.io": fromTsuru}
+
+// From returns the replacement of each workload in the manifests. name is the name of the only
+// replacement, or "" for the name of the workload with a suffix.
+func From(manifests []*unstructured.Unstructured, name string) ([]Result, error) {
 	var out []Result
 	for _, manifest := range manifests {
-		var one Result
-		var err error
-		switch kind := manifest.GroupVersionKind().GroupKind().String(); kind {
-		case "Deployment.apps":
-			one, err = fromDeployment(manifest, manifests)
-		case "Nginx.nginx.tsuru.io":
-			one, err = fromTsuru(manifest)
-		default:
+		convert := converters[manifest.GroupVersionKind().GroupKind().String()]
+		if convert == nil {
 			continue
 		}
-		if err != nil {
+		if name != "" && len(out) > 0 {
+			return nil, errors.New("--name requires manifests with exactly one workload. Remove --name, or convert one workload at a time")
+		}
+		result := newResult(manifest, cmp.Or(name, manifest.GetName()+suffix))
+		if err := convert(&result, manifest, manifests); err != nil {
 			return nil, fmt.Errorf("%s %s: %w", manifest.GetKind(), manifest.GetName(), err)
 		}
-		for _, problem := range validation.Spec(&one.Object.Spec, field.NewPath("spec")) {
-			one.Lost = append(one.Lost, "the result is not valid yet, correct it: "+problem.Error())
-		}
-		out = append(out, one)
+		result.finish(manifests)
+		out = append(out, result)
 	}
 	if len(out) == 0 {
 		return nil, errors.New("the manifests have neither a Deployment (apps/v1) nor an Nginx (nginx.tsuru.io/v1alpha1)")

@@ -35,7 +35,7 @@ func parse(t *testing.T, text string) []*unstructured.Unstructured {
 // only returns the result of manifests with one workload.
 func only(t *testing.T, text string) Result {
 	t.Helper()
-	results, err := From(parse(t, text))
+	results, err := From(parse(t, text), "")
 	if err != nil || len(results) != 1 {
 		t.Fatalf("%d results, %v", len(results), err)
 	}
@@ -62,8 +62,8 @@ func TestSamplesOfTheDocumentation(t *testing.T) {
 			if err := yaml.UnmarshalStrict([]byte(example.Documents[len(example.Documents)-1]), want); err != nil {
 				t.Fatal(err)
 			}
-			if len(got.Lost) > 0 {
-				t.Errorf("lost: %q", got.Lost)
+			if len(got.Lost) > 0 || len(got.Check) != 1 || !strings.HasPrefix(got.Check[0], "the Pods have app.kubernetes.io/instance: ") {
+				t.Errorf("lost: %q, check: %q", got.Lost, got.Check)
 			}
 			if diff := cmp.Diff(want, got.Object); !equality.Semantic.DeepEqual(want, got.Object) {
 				t.Errorf("-page +got:\n%s", diff)
@@ -172,14 +172,27 @@ func TestExportedDeployment(t *testing.T) {
 	}
 	const want = `# Replaces Deployment old. To migrate without downtime, see docs/guide/coming-from.md.
 # Keep ConfigMap pages: the spec references it.
+# Keep Secret key: the spec references it.
 # Fields without an equivalent:
+# - Deployment old.spec.template.spec.containers[0].imagePullPolicy: the operator sets IfNotPresent; use an image with a version or` +
+		` a digest, or see spec.patches
 # - Deployment old.spec.template.spec.containers[0].stdin: no field supports it; see spec.patches
-# - nginx.conf, line 4: load_module is outside the http block, and the operator manages that part
 # - Deployment old.spec.template.spec.volumes[4].hostPath: Pod Security restricted forbids it; for alternatives, see spec.volumes
+# - nginx.conf, line 4: load_module is outside the http block, and the operator manages that part
 # - Service old.spec.loadBalancerIP: Kubernetes deprecated it; use an annotation of your load balancer in spec.service.annotations
 # - Deployment old.spec.template.spec.containers[1].args: the operator starts nginx; move settings to spec.nginx or spec.config
 # - Deployment old.spec.template.spec.hostAliases: no field supports it; see spec.patches
-# - Deployment old.spec.template.spec.securityContext: the operator sets its own; for user and group IDs, see spec.securityContext
+# Check before you apply:
+# - the Pods have app.kubernetes.io/instance: old-web instead of the labels app=old. If another object selects the Pods by them, for` +
+		` example a NetworkPolicy, a monitor, or an affinity, change it
+# - Deployment old.spec.template.spec.containers[1]: the operator's probes replace livenessProbe. They ask a server of the operator, so` +
+		` a Pod is ready as soon as nginx runs
+# - Service old.spec.ports[0].nodePort: 30080 is in use until the old Service is deleted. To create the new one before, remove the nodePort
+# - container port 443 is not a port of Service old, and the operator's NetworkPolicy closes it; if clients use it, add it to spec.ports
+# - Service old.spec.clusterIP: the new Service has another address. To keep the Service and its address, see` +
+		` docs/journeys/move-a-deployment.md
+# - spec.image (example.com/nginx:1), spec.sidecars[0].image (example.com/sidecar:1): the operator's Pods do not start with an image` +
+		` that runs as root (runAsNonRoot). If the USER of an image is not the number of another user, set spec.securityContext.runAsUser
 apiVersion: operator.example.com/v1alpha2
 kind: NginxOperator
 metadata:
@@ -209,6 +222,8 @@ spec:
     port: 8000
     targetPort: 80
   replicas: 1
+  securityContext:
+    fsGroup: 1
   service:
     type: LoadBalancer
   sidecars:
@@ -242,7 +257,7 @@ func TestErrors(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := From(parse(t, test.text)); err == nil || !strings.Contains(err.Error(), test.want) {
+			if _, err := From(parse(t, test.text), ""); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}
 		})

@@ -3,9 +3,11 @@ package migrate
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
@@ -19,27 +21,35 @@ func (r *Result) podSpec(template, pod source) {
 	var placed v1alpha2.PodTemplate
 	template.into(&placed.Annotations, "metadata", "annotations")
 	delete(placed.Annotations, "kubectl.kubernetes.io/restartedAt")
+	placed.Annotations = r.usersOwn(template.path+".metadata.annotations", placed.Annotations)
 	pod.into(&placed.NodeSelector, "nodeSelector")
 	pod.into(&placed.Tolerations, "tolerations")
 	pod.into(&placed.Affinity, "affinity")
 	pod.into(&placed.TopologySpreadConstraints, "topologySpreadConstraints")
 	pod.into(&placed.PriorityClassName, "priorityClassName")
 	pod.into(&placed.ImagePullSecrets, "imagePullSecrets")
+	r.place(placed)
+	older := pod.text("serviceAccount") // the API server copies each of the two fields to the other
+	spec.ServiceAccountName = older
+	pod.into(&spec.ServiceAccountName, "serviceAccountName")
+	pod.drop("enableServiceLinks") // nginx has no use for the variables
+	pod.dropDefault(map[string]any{"restartPolicy": "Always", "dnsPolicy": "ClusterFirst", "schedulerName": "default-scheduler"})
+	if pod.fields["hostUsers"] == false {
+		pod.lose("hostUsers", whyNot("hostUsers"))
+	}
+	r.drain(pod, "terminationGracePeriodSeconds")
+}
+
+// place adds scheduling and annotations to the labels of the Pod template.
+func (r *Result) place(placed v1alpha2.PodTemplate) {
+	if affinity := placed.Affinity; affinity != nil && *affinity == (corev1.Affinity{}) {
+		placed.Affinity = nil
+	}
 	if len(placed.Annotations)+len(placed.NodeSelector)+len(placed.Tolerations)+len(placed.TopologySpreadConstraints)+
 		len(placed.ImagePullSecrets)+len(placed.PriorityClassName) > 0 || placed.Affinity != nil {
 		placed.Labels = r.podTemplate().Labels
-		spec.PodTemplate = &placed
+		r.Object.Spec.PodTemplate = &placed
 	}
-	pod.into(&spec.ServiceAccountName, "serviceAccountName")
-	pod.drop("serviceAccount", "automountServiceAccountToken", "enableServiceLinks")
-	for field, byDefault := range map[string]string{
-		"restartPolicy": "Always", "dnsPolicy": "ClusterFirst", "schedulerName": "default-scheduler",
-	} {
-		if pod.fields[field] == byDefault {
-			pod.drop(field)
-		}
-	}
-	r.drain(pod, "terminationGracePeriodSeconds")
 }
 
 func (r *Result) podTemplate() *v1alpha2.PodTemplate {
@@ -47,6 +57,54 @@ func (r *Result) podTemplate() *v1alpha2.PodTemplate {
 		r.Object.Spec.PodTemplate = &v1alpha2.PodTemplate{}
 	}
 	return r.Object.Spec.PodTemplate
+}
+
+// podLabels converts the labels of the Pods. It omits the labels of the selector, because otherwise
+// the Service of the workload would select the new Pods, too.
+func (r *Result) podLabels(path string, labels, selected map[string]string) {
+	labels = maps.Clone(labels)
+	if len(selected) > 0 {
+		r.check("the Pods have app.kubernetes.io/instance: %s instead of the labels %s. If another object selects the Pods by them, for example "+
+			"a NetworkPolicy, a monitor, or an affinity, change it", r.Object.Name, strings.Join(pairs(selected), " and "))
+	}
+	maps.DeleteFunc(labels, func(key, value string) bool { return selected[key] == value })
+	if labels = r.usersOwn(path, labels); len(labels) > 0 {
+		r.podTemplate().Labels = labels
+	}
+}
+
+// usersOwn removes the labels or annotations of the operator and of Helm, which does not manage the
+// new objects.
+func (r *Result) usersOwn(path string, all map[string]string) map[string]string {
+	var removed []string
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		if wellknown.IsReserved(key) || strings.HasPrefix(key, "app.kubernetes.io/") || strings.Contains(key, "helm.sh/") {
+			delete(all, key)
+			removed = append(removed, key)
+		}
+	}
+	if len(removed) > 0 {
+		r.Lost = append(r.Lost, fmt.Sprintf("%s: the operator sets its own instead of %s", path, strings.Join(removed, ", ")))
+	}
+	return all
+}
+
+// ownMetadata records the labels and annotations of a workload that are not copied.
+func (r *Result) ownMetadata(from source) {
+	for _, name := range []string{"labels", "annotations"} {
+		if all := from.in("metadata", name); len(all.fields) > 0 {
+			r.check("%s: they are not copied; add those that you need to the NginxOperator, or to its children with spec.patches", all.path)
+		}
+	}
+	from.in("metadata").drop("labels", "annotations")
+}
+
+func pairs(of map[string]string) []string {
+	var out []string
+	for _, key := range slices.Sorted(maps.Keys(of)) {
+		out = append(out, key+"="+of[key])
+	}
+	return out
 }
 
 // drain converts a grace period, which is 5 seconds longer than drainSeconds. 30 seconds is the
@@ -57,11 +115,15 @@ func (r *Result) drain(pod source, field string) {
 	if grace == nil || *grace == int64(v1alpha2.DefaultDrainSeconds)+5 {
 		return
 	}
-	r.Object.Spec.DrainSeconds = ptr.To(int32(min(max(*grace-5, 5), 3600))) //nolint:gosec // it is bounded
+	drain := min(max(*grace-5, 5), 3600)
+	if drain != *grace-5 {
+		pod.lose(field, fmt.Sprintf("it is %d, and spec.drainSeconds is between 5 and 3600", *grace))
+	}
+	r.Object.Spec.DrainSeconds = ptr.To(int32(drain)) //nolint:gosec // it is bounded
 }
 
-// containers converts all containers except the nginx container, which it returns.
-func (r *Result) containers(pod source) (source, error) {
+// findNginx returns the nginx container and the other containers of a Pod.
+func findNginx(pod source) (nginx source, others []source, err error) {
 	all := pod.list("containers")
 	at := slices.IndexFunc(all, func(one source) bool { return one.fields["name"] == wellknown.OperandContainer })
 	if at < 0 {
@@ -71,22 +133,7 @@ func (r *Result) containers(pod source) (source, error) {
 		at = 0
 	}
 	if at < 0 {
-		return source{}, errors.New("cannot find the nginx container: no container is named nginx or has nginx in its image name")
+		return source{}, nil, errors.New("cannot find the nginx container: no container is named nginx or has nginx in its image name")
 	}
-	for i, one := range all {
-		if i != at {
-			r.Object.Spec.Sidecars = append(r.Object.Spec.Sidecars, other(one))
-		}
-	}
-	for _, one := range pod.list("initContainers") {
-		r.Object.Spec.InitContainers = append(r.Object.Spec.InitContainers, other(one))
-	}
-	return all[at], nil
-}
-
-// other converts a container other than the nginx container.
-func other(from source) (out v1alpha2.Container) {
-	from.drop("imagePullPolicy", "terminationMessagePath", "terminationMessagePolicy", "securityContext")
-	from.all(&out)
-	return out
+	return all[at], slices.Delete(slices.Clone(all), at, at+1), nil
 }

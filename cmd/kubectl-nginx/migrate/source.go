@@ -3,7 +3,6 @@
 package migrate
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -14,34 +13,23 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// hints are the advice for fields without an equivalent.
-var hints = map[string]string{
-	"command":         "the operator starts nginx; move settings to spec.nginx or spec.config",
-	"args":            "the operator starts nginx; move settings to spec.nginx or spec.config",
-	"envFrom":         "list each variable in spec.env",
-	"hostNetwork":     "Pod Security restricted forbids it; use spec.service.type NodePort or LoadBalancer",
-	"hostPort":        "Pod Security restricted forbids it; use spec.service.type NodePort or LoadBalancer",
-	"securityContext": "the operator sets its own; for user and group IDs, see spec.securityContext",
-	"loadBalancerIP":  "Kubernetes deprecated it; use an annotation of your load balancer in spec.service.annotations",
-	"hostPath":        "Pod Security restricted forbids it; for alternatives, see spec.volumes",
-	"postStart":       "use spec.initContainers or spec.sidecars",
-}
-
 // source is an object or a part of it. The conversion takes fields from it. Fields that remain at
 // the end have no equivalent.
 type source struct {
 	path   string
 	fields map[string]any
-	// lost collects the fields without an equivalent.
-	lost *[]string
+	// notes collects the fields without an equivalent.
+	notes *notes
 }
 
-func newSource(object *unstructured.Unstructured, lost *[]string) source {
-	out := source{fmt.Sprintf("%s %s", object.GetKind(), object.GetName()), object.DeepCopy().Object, lost}
-	// These fields identify the object or record its history.
+// newSource returns the source of a manifest without the fields that identify the object or record
+// its history.
+func newSource(object *unstructured.Unstructured, notes *notes) source {
+	out := source{fmt.Sprintf("%s %s", object.GetKind(), object.GetName()), object.DeepCopy().Object, notes}
 	out.drop("apiVersion", "kind", "status")
 	for _, field := range []string{
 		"name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "ownerReferences",
+		"finalizers", // of controllers, for example for the load balancer of a Service
 	} {
 		out.take("metadata", field)
 	}
@@ -74,15 +62,25 @@ func (s source) drop(names ...string) {
 	}
 }
 
+// dropDefault removes fields that have the value in a map, which is the API server's default or the
+// operator's value.
+func (s source) dropDefault(values map[string]any) {
+	for name, value := range values {
+		if s.fields[name] == value {
+			delete(s.fields, name)
+		}
+	}
+}
+
 // in returns an inner object, without removing it.
 func (s source) in(path ...string) source {
-	out := source{s.path, s.fields, s.lost}
+	out := s
 	for _, name := range path {
 		next, isMap := out.fields[name].(map[string]any)
 		if !isMap {
 			next = map[string]any{}
 		}
-		out = source{out.path + "." + name, next, s.lost}
+		out = source{out.path + "." + name, next, s.notes}
 	}
 	return out
 }
@@ -93,7 +91,7 @@ func (s source) list(name string) []source {
 	var out []source
 	for i, item := range list {
 		if fields, isMap := item.(map[string]any); isMap {
-			out = append(out, source{fmt.Sprintf("%s.%s[%d]", s.path, name, i), fields, s.lost})
+			out = append(out, source{fmt.Sprintf("%s.%s[%d]", s.path, name, i), fields, s.notes})
 		}
 	}
 	return out
@@ -113,7 +111,7 @@ func (s source) all(target any) {
 }
 
 func (s source) decode(value, target any, field string) {
-	raw, err := json.Marshal(value)
+	raw, err := json.Marshal(withoutUnset(value))
 	var unknown []error
 	if err == nil {
 		unknown, err = kjson.UnmarshalStrict(raw, target)
@@ -131,9 +129,31 @@ func (s source) decode(value, target any, field string) {
 	}
 }
 
+// withoutUnset returns a value without the inner fields that are null or false. In the fields that
+// are decoded, both mean that the field is not set.
+func withoutUnset(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		out := map[string]any{}
+		for name, inner := range value {
+			if inner != nil && inner != false {
+				out[name] = withoutUnset(inner)
+			}
+		}
+		return out
+	case []any:
+		out := make([]any, len(value))
+		for i, inner := range value {
+			out[i] = withoutUnset(inner)
+		}
+		return out
+	}
+	return value
+}
+
 // lose records a field without an equivalent.
 func (s source) lose(field, why string) {
-	*s.lost = append(*s.lost, strings.TrimSuffix(s.path+"."+field, ".")+": "+why)
+	s.notes.Lost = append(s.notes.Lost, strings.TrimSuffix(s.path+"."+field, ".")+": "+why)
 }
 
 // text takes a string.
@@ -143,26 +163,28 @@ func (s source) text(path ...string) string {
 }
 
 // rest records all remaining fields as lost.
-func (s source) rest() {
+func (s source) rest() { s.restBecause("") }
+
+// restBecause is rest with the advice for fields that have no hint.
+func (s source) restBecause(why string) {
 	for _, name := range slices.Sorted(maps.Keys(s.fields)) {
 		value := s.fields[name]
 		if inner, isMap := value.(map[string]any); isMap && hints[name] == "" {
-			source{s.path + "." + name, inner, s.lost}.rest()
+			source{s.path + "." + name, inner, s.notes}.restBecause(why)
 			continue
 		}
 		if isNothing(value) {
+			continue
+		}
+		if hints[name] == "" && why != "" {
+			s.lose(name, why)
 			continue
 		}
 		s.lose(name, whyNot(name))
 	}
 }
 
-// whyNot returns the advice for a field without an equivalent.
-func whyNot(name string) string {
-	return cmp.Or(hints[name], "no field supports it; see spec.patches")
-}
-
-// isNothing reports whether a value is empty.
+// isNothing reports whether a value has the same meaning as no value.
 func isNothing(value any) bool {
 	switch value := value.(type) {
 	case nil:
@@ -173,6 +195,8 @@ func isNothing(value any) bool {
 		return len(value) == 0
 	case string:
 		return value == ""
+	case bool:
+		return !value
 	}
 	return false
 }

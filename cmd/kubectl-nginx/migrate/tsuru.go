@@ -6,142 +6,195 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/nginxconf"
 )
 
-// Mount paths of tsuru's operator.
+// Comments with file:line refer to tsuru/nginx-operator at commit 77f209d1101e.
+
+// Mount paths of tsuru's operator (pkg/k8s/k8s.go:55 and 58).
 const (
-	tsuruFiles        = "/etc/nginx/extra_files"
 	tsuruCertificates = "/etc/nginx/certs"
+	tsuruFiles        = "/etc/nginx/extra_files"
 )
 
+// tsuruCacheFactor is the size of the volume of tsuru's cache, relative to cache.size
+// (pkg/k8s/k8s.go:44 and 587).
+const tsuruCacheFactor = 1.05
+
 // fromTsuru converts an Nginx of tsuru/nginx-operator.
-func fromTsuru(manifest *unstructured.Unstructured) (Result, error) {
-	out := newResult(manifest)
-	from := newSource(manifest, &out.Lost)
-	from.in("metadata").drop("labels", "annotations")
+func fromTsuru(out *Result, manifest *unstructured.Unstructured, manifests []*unstructured.Unstructured) error {
+	from := newSource(manifest, &out.notes)
+	out.ownMetadata(from)
 	spec, nginx := &out.Object.Spec, from.in("spec")
 	nginx.into(&spec.Replicas, "replicas")
 	nginx.into(&spec.Image, "image")
+	if spec.Image == "" {
+		out.check("spec.image: tsuru's default is nginx:latest, and the operator's default is the image of its release")
+	}
 	nginx.into(&spec.Resources, "resources")
-	nginx.drop("healthcheckPath") // the operator's probes use a separate server
-	if err := out.tsuruConfig(nginx.in("config")); err != nil {
-		return out, err
+	if path := nginx.text("healthcheckPath"); path != "" {
+		out.check("%s.healthcheckPath: the operator's probes ask a server of the operator instead of %s, so a Pod is ready as soon as nginx runs",
+			nginx.path, path)
+	}
+	listening, err := out.tsuruConfig(nginx.in("config"), manifests)
+	if err != nil {
+		return err
+	}
+	out.tsuruCache(nginx.in("cache"))
+
+	pod := nginx.in("podTemplate")
+	selected := map[string]string{ // pkg/k8s/k8s.go:311
+		"nginx.tsuru.io/resource-name": manifest.GetName(), "nginx.tsuru.io/app": "nginx",
+	}
+	labels := map[string]string{}
+	pod.into(&labels, "labels")
+	maps.Copy(labels, selected)
+	if err := out.tsuruPod(pod, labels, selected); err != nil {
+		return err
 	}
 	out.tsuruFiles(nginx.in("extraFiles"))
-	out.tsuruCertificates(nginx.list("tls"))
-	out.tsuruCache(nginx.in("cache"))
+	hosts := out.tsuruCertificates(nginx.list("tls"))
+	service := manifest.GetName() + "-service" // pkg/k8s/k8s.go:228
+	out.tsuruPorts(nginx, service, listening)
 	out.tsuruService(nginx.in("service"))
-	nginx.in("lifecycle").drop("preStop")
-	out.tsuruPod(nginx.in("podTemplate"))
+	if nginx.fields["ingress"] != nil {
+		out.tsuruIngress(nginx.in("ingress"), hosts)
+	}
 	from.rest()
-	return out, nil
+	out.others(manifests, dependents{
+		podLabels: labels, serviceLabels: selected, kind: manifest.GetKind(), name: manifest.GetName(), service: service,
+	})
+	return nil
 }
 
-func (r *Result) tsuruConfig(config source) error {
-	kind, name, value := config.text("kind"), config.text("name"), config.text("value")
+// tsuruConfig converts the configuration. It returns the ports on which its servers listen, as
+// nginxconf.Listening does, or nil if they are unknown.
+func (r *Result) tsuruConfig(config source, manifests []*unstructured.Unstructured) (map[int32]bool, error) {
+	kind, name, text := config.text("kind"), config.text("name"), config.text("value")
 	switch kind {
 	case "":
-		return nil
+		return nil, nil
 	case "Inline":
-		return r.setWhole(value)
+		found, err := read(text)
+		if err != nil {
+			return nil, err
+		}
+		r.whole = &found
+		if err := r.assemble(); err != nil {
+			return nil, err
+		}
+		return nginxconf.Listening(r.Object.Spec.Config.Inline), nil
 	case "ConfigMap":
 		r.Object.Spec.Config = &v1alpha2.Config{ConfigMapRef: &v1alpha2.ConfigMapKeyReference{Name: name}}
-		r.Keep = append(r.Keep, "ConfigMap "+name)
-		config.lose("name", fmt.Sprintf(
-			"key %s of ConfigMap %s must have only the content of the http block; move the rest to spec.nginx", v1alpha2.DefaultConfigKey, name))
-		return nil
+		r.check("%s: key %s of ConfigMap %s must have only the content of the http block; move the rest to spec.nginx. Its paths below %s "+
+			"change to %s, and below %s to %s", config.path, v1alpha2.DefaultConfigKey, name, tsuruFiles, nginxconf.FilesDirectory,
+			tsuruCertificates, nginxconf.TLSDirectory)
+		return listeningIn(manifests, r.Object.Namespace, name), nil
 	}
-	return fmt.Errorf("spec.config.kind is %q, must be Inline or ConfigMap", kind)
+	return nil, fmt.Errorf("spec.config.kind is %q, must be Inline or ConfigMap", kind)
 }
 
+// listeningIn returns the ports on which the servers of a complete nginx.conf in a ConfigMap listen,
+// or nil if the manifests do not have it.
+func listeningIn(manifests []*unstructured.Unstructured, namespace, name string) map[int32]bool {
+	for _, manifest := range manifests {
+		if manifest.GetKind() != "ConfigMap" || manifest.GetNamespace() != namespace || manifest.GetName() != name {
+			continue
+		}
+		text, _, _ := unstructured.NestedString(manifest.Object, "data", v1alpha2.DefaultConfigKey)
+		found, err := read(text)
+		if err != nil {
+			return nil
+		}
+		http, _, err := found.http(true)
+		if err != nil {
+			return nil
+		}
+		return nginxconf.Listening(http)
+	}
+	return nil
+}
+
+// tsuruFiles converts the additional files. Without files, tsuru mounts all keys of the ConfigMap
+// (pkg/k8s/k8s.go:532).
 func (r *Result) tsuruFiles(from source) {
 	name, files := from.text("name"), map[string]string{}
 	from.into(&files, "files")
+	if name != "" && len(files) == 0 {
+		r.Object.Spec.Volumes = append(r.Object.Spec.Volumes, v1alpha2.Volume{
+			Name: "extra-files", MountPath: tsuruFiles, ReadOnly: true, ConfigMap: &v1alpha2.ConfigMapVolume{Name: name},
+		})
+		return
+	}
 	for _, key := range slices.Sorted(maps.Keys(files)) {
 		r.Object.Spec.Files = append(r.Object.Spec.Files, v1alpha2.File{
 			Path: files[key], ConfigMapRef: &v1alpha2.FileReference{Name: name, Key: key},
 		})
 	}
 	if len(files) > 0 {
-		r.Keep = append(r.Keep, "ConfigMap "+name)
 		r.moveFiles(tsuruFiles)
 	}
 }
 
-func (r *Result) tsuruCertificates(certificates []source) {
+// tsuruCertificates converts the certificates, and returns the Secrets by their host names.
+func (r *Result) tsuruCertificates(certificates []source) map[string]string {
+	hosts := map[string]string{}
 	for _, one := range certificates {
 		name := one.text("secretName")
-		r.Object.Spec.TLS = append(r.Object.Spec.TLS, v1alpha2.TLS{SecretName: name})
-		r.Keep = append(r.Keep, "Secret "+name)
-		one.drop("hosts") // server_name in the configuration
+		var named []string
+		one.into(&named, "hosts") // server_name in the configuration
+		for _, host := range named {
+			hosts[host] = name
+		}
 		one.rest()
+		r.Object.Spec.TLS = append(r.Object.Spec.TLS, v1alpha2.TLS{SecretName: name})
 		r.movePath(tsuruCertificates+"/"+name, nginxconf.TLSDirectory+"/"+name)
 	}
 	if config := r.Object.Spec.Config; config != nil && strings.Contains(config.Inline, tsuruCertificates+"/") {
-		r.Lost = append(r.Lost, fmt.Sprintf(
-			"spec.config: certificates are in %s/SECRET instead of %s; correct the paths", nginxconf.TLSDirectory, tsuruCertificates))
+		r.check("spec.config: certificates are in %s/SECRET instead of %s; correct the paths", nginxconf.TLSDirectory, tsuruCertificates)
 	}
+	return hosts
 }
 
+// tsuruCache converts the cache. tsuru ignores it without a path (pkg/k8s/k8s.go:566).
 func (r *Result) tsuruCache(from source) {
-	var cache v1alpha2.Cache
-	from.all(&cache)
+	path, inMemory, size := from.text("path"), from.take("inMemory") == true, resource.Quantity{}
+	isSized := from.fields["size"] != nil
+	from.into(&size, "size")
 	switch {
-	case cache.Path == "":
-	case cache.Size == "":
+	case path == "":
+	case !isSized || size.Sign() <= 0:
 		from.lose("size", "a cache requires a size; set spec.cache")
 	default:
-		r.Object.Spec.Cache = &cache
+		r.Object.Spec.Cache = &v1alpha2.Cache{Path: path, Size: cacheSize("", size, tsuruCacheFactor), InMemory: inMemory}
 	}
 }
 
-func (r *Result) tsuruService(from source) {
-	if use, found := from.fields["usePodSelector"]; found && use == true {
-		from.drop("usePodSelector")
+// tsuruPod converts the Pod template (pkg/k8s/k8s.go:143), except for its ports.
+func (r *Result) tsuruPod(pod source, labels, selected map[string]string) error {
+	spec := &r.Object.Spec
+	r.podLabels(pod.path+".labels", labels, selected)
+	var placed v1alpha2.PodTemplate
+	pod.into(&placed.Annotations, "annotations")
+	placed.Annotations = r.usersOwn(pod.path+".annotations", placed.Annotations)
+	pod.into(&placed.NodeSelector, "nodeSelector")
+	pod.into(&placed.Affinity, "affinity")
+	pod.into(&placed.Tolerations, "toleration")
+	pod.into(&placed.TopologySpreadConstraints, "topologySpreadConstraints")
+	r.place(placed)
+	pod.into(&spec.ServiceAccountName, "serviceAccountName")
+	var rollout v1alpha2.Rollout
+	pod.into(&rollout.MaxSurge, "rollingUpdate", "maxSurge")
+	pod.into(&rollout.MaxUnavailable, "rollingUpdate", "maxUnavailable")
+	if rollout != (v1alpha2.Rollout{}) {
+		spec.Rollout = &rollout
 	}
-	service := v1alpha2.Service{}
-	from.into(&service.Type, "type")
-	from.into(&service.Labels, "labels")
-	from.into(&service.Annotations, "annotations")
-	from.into(&service.ExternalTrafficPolicy, "externalTrafficPolicy")
-	if len(service.Type)+len(service.Labels)+len(service.Annotations)+len(service.ExternalTrafficPolicy) > 0 {
-		r.Object.Spec.Service = &service
-	}
-}
-
-func (r *Result) tsuruPod(from source) {
-	spec, pod := &r.Object.Spec, v1alpha2.PodTemplate{}
-	from.into(&pod.Labels, "labels")
-	from.into(&pod.Annotations, "annotations")
-	from.into(&pod.NodeSelector, "nodeSelector")
-	from.into(&pod.Affinity, "affinity")
-	if len(pod.Labels)+len(pod.Annotations)+len(pod.NodeSelector) > 0 || pod.Affinity != nil {
-		spec.PodTemplate = &pod
-	}
-	r.drain(from, "terminationGracePeriodSeconds")
-	for i, port := range from.list("ports") {
-		one := v1alpha2.Port{}
-		port.into(&one.Port, "containerPort")
-		one.Name = nameOf(port.text("name"), one.Port, 1+i)
-		port.drop("protocol")
-		port.rest()
-		spec.Ports = append(spec.Ports, one)
-	}
-	for _, container := range from.list("initContainers") {
-		spec.InitContainers = append(spec.InitContainers, other(container))
-	}
-	mounts := from.list("volumeMounts")
-	for _, volume := range from.list("volumes") {
-		target, name := v1alpha2.Volume{}, volume.text("name")
-		for _, mount := range mounts {
-			if mount.fields["name"] == name {
-				target.MountPath, target.SubPath, target.ReadOnly = mount.text("mountPath"), mount.text("subPath"), mount.take("readOnly") == true
-			}
-		}
-		r.addVolume(target, name, volume)
-	}
+	r.drain(pod, "terminationGracePeriodSeconds")
+	r.securityContext(pod.in("podSecurityContext"), pod.in("containerSecurityContext"))
+	r.otherContainers(pod.list("initContainers"), pod.list("containers"))
+	return r.volumes(pod.list("volumes"), pod.list("volumeMounts"), func(one mounted) (bool, error) { return isTemporary(one), nil })
 }

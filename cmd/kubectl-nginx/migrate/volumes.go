@@ -1,23 +1,33 @@
 package migrate
 
 import (
+	"fmt"
 	"maps"
+	"math"
 	"path"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/defaults"
 )
 
 const (
-	confDirectory = "/etc/nginx/conf.d"
-	mainFile      = "/etc/nginx/nginx.conf"
 	htmlDirectory = "/usr/share/nginx/html"
 	cacheRoot     = "/var/cache"
 )
+
+// unread are directories whose files have no effect in the operator's Pods, with the reason.
+var unread = map[string]string{
+	"/etc/nginx/templates":            noEntry,
+	"/docker-entrypoint.d":            noEntry,
+	bitnami + "/context.d":            notIncluded,
+	bitnami + "/stream_server_blocks": "the operator serves HTTP only",
+}
 
 // mounted is a volume of a Pod, and its mount path in the nginx container.
 type mounted struct {
@@ -25,43 +35,56 @@ type mounted struct {
 	name, at, subPath string
 }
 
-// volumes converts the volumes of the nginx container.
-func (r *Result) volumes(pod, nginx source, manifests []*unstructured.Unstructured, namespace string) error {
+// volumes converts the volumes of the nginx container. known converts a mount that has its own
+// field, and returns false for other mounts.
+func (r *Result) volumes(declared, mounts []source, known func(mounted) (bool, error)) error {
 	volumes := map[string]source{}
-	for _, volume := range pod.list("volumes") {
+	for _, volume := range declared {
 		volumes[volume.text("name")] = volume
 	}
-	for _, mount := range nginx.list("volumeMounts") {
+	used, added := map[string]bool{}, map[string]bool{}
+	for _, mount := range mounts {
 		name := mount.text("name")
 		volume, found := volumes[name]
 		if !found {
+			mount.lose("name", fmt.Sprintf("the Pod has no volume %q", name))
 			continue
 		}
 		one := mounted{volume, name, mount.text("mountPath"), mount.text("subPath")}
-		if one.at == "/tmp" && volume.fields["emptyDir"] != nil {
-			delete(volumes, name) // the operator mounts its own
-			continue
-		}
-		known, err := r.knownMount(one, manifests, namespace)
+		isKnown, err := known(one)
 		if err != nil {
 			return err
 		}
-		if !known {
-			target := v1alpha2.Volume{MountPath: one.at, SubPath: one.subPath, ReadOnly: mount.take("readOnly") == true}
-			r.addVolume(target, name, volume)
+		readOnly := mount.take("readOnly") == true
+		used[name] = true
+		switch {
+		case isKnown:
+		case added[name]:
+			mount.lose("", fmt.Sprintf("%s: spec.volumes mounts a volume only once; add a volume with another name", one.at))
+		default:
+			added[name] = true
+			r.addVolume(v1alpha2.Volume{MountPath: one.at, SubPath: one.subPath, ReadOnly: readOnly}, name, volume)
 		}
-		mount.drop("readOnly")
+		for directory, why := range unread {
+			if one.at == directory || strings.HasPrefix(one.at, directory+"/") {
+				mount.lose("", fmt.Sprintf("%s: %s", one.at, why))
+			}
+		}
 		mount.rest()
-		delete(volumes, name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(volumes)) {
-		r.addVolume(v1alpha2.Volume{}, name, volumes[name])
+		if !added[name] && (!used[name] || r.mounts(name)) {
+			r.addVolume(v1alpha2.Volume{}, name, volumes[name])
+		}
 	}
 	return nil
 }
 
 // addVolume adds a volume, unless spec.volumes does not support its source.
 func (r *Result) addVolume(target v1alpha2.Volume, name string, from source) {
+	if _, isEmptyDir := from.fields["emptyDir"]; isEmptyDir && from.fields["emptyDir"] == nil {
+		from.fields["emptyDir"] = map[string]any{}
+	}
 	from.all(&target)
 	target.Name = name
 	without := v1alpha2.Volume{Name: name, MountPath: target.MountPath, SubPath: target.SubPath, ReadOnly: target.ReadOnly}
@@ -70,25 +93,74 @@ func (r *Result) addVolume(target v1alpha2.Volume, name string, from source) {
 	}
 }
 
+// isTemporary reports whether a mount replaces /tmp, for which the operator mounts a volume of its
+// own.
+func isTemporary(one mounted) bool {
+	emptyDir, isEmptyDir := one.volume.fields["emptyDir"].(map[string]any)
+	if one.at != "/tmp" || !isEmptyDir {
+		return false
+	}
+	for _, name := range slices.Sorted(maps.Keys(emptyDir)) {
+		one.volume.lose("emptyDir."+name, "the operator mounts its own volume at /tmp, which has no settings")
+	}
+	return true
+}
+
 // knownMount converts a mount that has its own field: configuration, static files, or a cache.
 func (r *Result) knownMount(one mounted, manifests []*unstructured.Unstructured, namespace string) (bool, error) {
 	spec := &r.Object.Spec
 	configMap, _, _ := unstructured.NestedString(one.volume.fields, "configMap", "name")
 	emptyDir, isEmptyDir := one.volume.fields["emptyDir"].(map[string]any)
 	switch {
-	case configMap != "" && slices.Contains([]string{mainFile, path.Dir(mainFile), confDirectory, confDirectory + "/" + one.subPath}, one.at):
-		return true, r.config(configMap, one, manifests, namespace)
-	case configMap != "" && one.at == htmlDirectory && one.subPath == "":
-		spec.Content = &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: configMap}}
-		r.Keep = append(r.Keep, "ConfigMap "+configMap)
+	case isTemporary(one):
 		return true, nil
-	case isEmptyDir && spec.Cache == nil && strings.HasPrefix(one.at, cacheRoot+"/"):
-		size, _ := emptyDir["sizeLimit"].(string)
-		if size == "" {
-			return false, nil
+	case configMap != "" && isConfiguration(one):
+		return true, r.config(configMap, one, manifests, namespace)
+	case configMap != "" && one.at == htmlDirectory && one.subPath == "" && spec.Content == nil && len(itemsOf(one.volume)) == 0:
+		spec.Content = &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: configMap}}
+		return true, nil
+	case isEmptyDir && spec.Cache == nil && strings.HasPrefix(one.at, cacheRoot+"/") && one.subPath == "":
+		if isNothing(emptyDir["sizeLimit"]) {
+			return false, nil // spec.cache requires a size
 		}
-		spec.Cache = &v1alpha2.Cache{Path: one.at, Size: size, InMemory: emptyDir["medium"] == string(corev1.StorageMediumMemory)}
+		limit := fmt.Sprint(emptyDir["sizeLimit"])
+		size, err := resource.ParseQuantity(limit)
+		if err != nil {
+			return false, fmt.Errorf("failed to read sizeLimit %q of volume %q: %w", limit, one.name, err)
+		}
+		spec.Cache = &v1alpha2.Cache{
+			Path: path.Clean(one.at), Size: cacheSize(limit, size, 1), InMemory: emptyDir["medium"] == string(corev1.StorageMediumMemory),
+		}
 		return true, nil
 	}
 	return false, nil
+}
+
+// cacheSize returns the size of spec.cache for a quantity, multiplied by a factor and rounded up.
+func cacheSize(text string, size resource.Quantity, factor float64) string {
+	if _, valid := defaults.CacheSize(&v1alpha2.Cache{Size: text}); valid && factor == 1 {
+		return text
+	}
+	const mebibyte, most = 1 << 20, 99_999
+	if number := math.Ceil(size.AsApproximateFloat64() * factor / mebibyte); number <= most {
+		return fmt.Sprintf("%.0fMi", number)
+	}
+	return fmt.Sprintf("%.0fGi", math.Ceil(size.AsApproximateFloat64()*factor/(mebibyte<<10)))
+}
+
+// itemsOf returns the keys of a ConfigMap by their path in a volume, or nil if the volume has all
+// keys.
+func itemsOf(volume source) map[string]string {
+	items, _, _ := unstructured.NestedSlice(volume.fields, "configMap", "items")
+	var out map[string]string
+	for _, item := range items {
+		fields, _ := item.(map[string]any)
+		key, _ := fields["key"].(string)
+		file, _ := fields["path"].(string)
+		if out == nil {
+			out = map[string]string{}
+		}
+		out[file] = key
+	}
+	return out
 }

@@ -1,0 +1,129 @@
+package migrate
+
+import (
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// dependents identifies the objects that belong to a workload.
+type dependents struct {
+	// podLabels are the labels of the Pods of the workload, and serviceLabels those of its Service.
+	podLabels, serviceLabels map[string]string
+	// kind and name are those of the workload, and service is the name of its converted Service.
+	kind, name, service string
+}
+
+// notConverted are the kinds of objects that belong to a workload and have a field of the
+// NginxOperator, or none. The other kinds, for example ConfigMaps, stay as they are.
+var notConverted = map[string]struct {
+	advice    string
+	belongsTo func(object map[string]any, workload dependents) bool
+}{
+	"Service": {
+		"it selects the Pods, too, and spec.service describes one Service; create it yourself with the selector of the new Pods",
+		selectsPods("selector"),
+	},
+	"HorizontalPodAutoscaler": {"it scales the old workload; use spec.autoscaling", scales},
+	"ScaledObject":            {"it scales the old workload; let it scale the NginxOperator instead", scales},
+	"VerticalPodAutoscaler":   {"it changes the old workload; let it change the NginxOperator instead", scales},
+	"PodDisruptionBudget":     {"the operator creates one for two or more replicas", selectsPods("selector")},
+	"PodMonitor":              {"use spec.monitoring", selectsPods("selector")},
+	"ServiceMonitor":          {"use spec.monitoring", selectsService},
+	"NetworkPolicy":           {"use spec.networkPolicy.from for the peers of its ingress rules", selectsPods("podSelector")},
+	"Ingress":                 {"it routes to the old Service; use spec.expose.ingress", routes},
+	"HTTPRoute":               {"it routes to the old Service; use spec.expose.httpRoute", routes},
+}
+
+// others records the objects of the workload that are not converted.
+func (r *Result) others(manifests []*unstructured.Unstructured, workload dependents) {
+	for _, manifest := range manifests {
+		kind, isKnown := notConverted[manifest.GetKind()]
+		isConverted := manifest.GetKind() == "Service" && manifest.GetName() == workload.service
+		if !isKnown || isConverted || manifest.GetNamespace() != r.Object.Namespace || !kind.belongsTo(manifest.Object, workload) {
+			continue
+		}
+		path := manifest.GetKind() + " " + manifest.GetName()
+		r.Lost = append(r.Lost, path+": "+kind.advice)
+		if manifest.GetKind() == "NetworkPolicy" && limitsEgress(manifest.Object) {
+			r.Lost = append(r.Lost, fmt.Sprintf("%s.spec.egress: the operator's NetworkPolicy has no egress rules; move them to a NetworkPolicy "+
+				"of your own that selects app.kubernetes.io/instance: %s", path, r.Object.Name))
+		}
+	}
+}
+
+// selectsPods returns a function that reports whether the selector in a field of spec selects the
+// Pods.
+func selectsPods(field string) func(map[string]any, dependents) bool {
+	return func(object map[string]any, workload dependents) bool {
+		return selects(object, field, workload.podLabels)
+	}
+}
+
+// selectsService reports whether a ServiceMonitor selects the Service.
+func selectsService(object map[string]any, workload dependents) bool {
+	return selects(object, "selector", workload.serviceLabels)
+}
+
+// selects reports whether the selector in a field of spec selects an object with these labels. An
+// empty selector selects all objects, also those of the NginxOperator.
+func selects(object map[string]any, field string, of map[string]string) bool {
+	if simple, found, err := unstructured.NestedStringMap(object, "spec", field); err == nil && found { // of a Service
+		return len(simple) > 0 && labels.SelectorFromSet(simple).Matches(labels.Set(of))
+	}
+	value, _, _ := unstructured.NestedMap(object, "spec", field)
+	decoded := &metav1.LabelSelector{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(value, decoded); err != nil {
+		return false
+	}
+	selector, err := metav1.LabelSelectorAsSelector(decoded)
+	return err == nil && !selector.Empty() && selector.Matches(labels.Set(of))
+}
+
+// scales reports whether an autoscaler scales the workload.
+func scales(object map[string]any, workload dependents) bool {
+	return slices.ContainsFunc([]string{"scaleTargetRef", "targetRef"}, func(field string) bool {
+		target, _, _ := unstructured.NestedMap(object, "spec", field)
+		kind, found := target["kind"]
+		return target["name"] == workload.name && (kind == workload.kind || !found)
+	})
+}
+
+// routes reports whether an Ingress or a route has the Service as a backend.
+func routes(object map[string]any, workload dependents) bool {
+	return workload.service != "" && names(object["spec"], workload.service)
+}
+
+// names reports whether a value has an object with a name.
+func names(value any, name string) bool {
+	switch value := value.(type) {
+	case map[string]any:
+		if value["name"] == name {
+			return true
+		}
+		for _, inner := range value {
+			if names(inner, name) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(value, func(inner any) bool { return names(inner, name) })
+	}
+	return false
+}
+
+// limitsEgress reports whether a NetworkPolicy limits the connections of the Pods to others. A rule
+// without peers and ports allows all.
+func limitsEgress(policy map[string]any) bool {
+	rules, found, _ := unstructured.NestedSlice(policy, "spec", "egress")
+	types, _, _ := unstructured.NestedStringSlice(policy, "spec", "policyTypes")
+	allowsAll := slices.ContainsFunc(rules, func(rule any) bool {
+		fields, isMap := rule.(map[string]any)
+		return isMap && len(fields) == 0
+	})
+	return (found || slices.Contains(types, "Egress")) && !allowsAll
+}

@@ -1,0 +1,125 @@
+package migrate
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+)
+
+// deployment returns a Deployment with fields of the Pod, and of its nginx container, in the flow
+// style of YAML.
+func deployment(pod, nginx string) string {
+	return "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec:\n  template:\n    spec: {" + pod +
+		"containers: [{name: nginx, " + nginx + "}]}\n"
+}
+
+const unprivileged = "image: docker.io/nginxinc/nginx-unprivileged:1.30.7"
+
+// TestImagesOfRoot verifies that an image that runs as root is listed with the remedy, because the
+// kubelet does not start it in the operator's Pods. An image with an unknown user is listed, unless
+// the source proves that it has one.
+func TestImagesOfRoot(t *testing.T) {
+	const (
+		root = "runs as root, and the operator's Pods do not start with such an image (runAsNonRoot), unless the cluster sets a user, as " +
+			"OpenShift does. Set spec.securityContext.runAsUser to 101, the user nginx of the image, or use " +
+			"docker.io/nginxinc/nginx-unprivileged"
+		unknown = "the operator's Pods do not start with an image that runs as root (runAsNonRoot). If the USER of an image is not the number " +
+			"of another user, set spec.securityContext.runAsUser"
+		official = "docker.io/library/nginx:1.30"
+		others   = "spec.initContainers[0].image (docker.io/library/busybox:1.36), spec.sidecars[0].image (alpine/git): " + unknown
+		sidecar  = "initContainers: [{name: b, image: docker.io/library/busybox:1.36}, {name: c, restartPolicy: Always, image: alpine/git}], "
+	)
+	for name, test := range map[string]struct{ pod, nginx, want string }{
+		"the official image":                 {"", "image: docker.io/library/nginx:1.30", "spec.image: " + official + " " + root + ":1.30"},
+		"with other containers":              {sidecar, "image: nginx:1.30", ":1.30\n" + others},
+		"its short name":                     {"", "image: nginx", "spec.image: nginx " + root},
+		"its digest":                         {"", "image: 'nginx@sha256:" + strings.Repeat("a", 64) + "'", root},
+		"with a user":                        {"securityContext: {runAsUser: 101}, ", "image: nginx:1.30", ""},
+		"with a user of the container":       {"", "image: nginx:1.30, securityContext: {runAsUser: 101}", ""},
+		"with root":                          {"securityContext: {runAsUser: 0}, ", "image: nginx:1.30", root},
+		"the unprivileged image":             {"", unprivileged, ""},
+		"another image":                      {"", "image: example.com/nginx:1", "spec.image (example.com/nginx:1): " + unknown},
+		"another image that is not root":     {"", "image: example.com/nginx:1, securityContext: {runAsNonRoot: true}", ""},
+		"other containers":                   {sidecar, unprivileged, others},
+		"other containers that are not root": {"securityContext: {runAsNonRoot: true}, " + sidecar, unprivileged, ""},
+		"other containers with a user":       {"securityContext: {runAsUser: 7}, " + sidecar, unprivileged, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			said := strings.Join(only(t, deployment(test.pod, test.nginx)).Check, "\n")
+			if !strings.Contains(said, test.want) || strings.Contains(said, "runAsNonRoot") != (test.want != "") {
+				t.Errorf("want %q in:\n%s", test.want, said)
+			}
+		})
+	}
+}
+
+// TestSecurityContext verifies that user and group IDs are converted, that settings of Pod Security
+// restricted are not listed, and that all others are.
+func TestSecurityContext(t *testing.T) {
+	result := only(t, deployment("securityContext: {runAsUser: 0, runAsGroup: 5, fsGroup: 6, fsGroupChangePolicy: OnRootMismatch, "+
+		"supplementalGroups: [7], runAsNonRoot: true, seccompProfile: {type: RuntimeDefault}, sysctls: [{name: a, value: b}]}, "+
+		"initContainers: [{name: i, "+unprivileged+", securityContext: {runAsUser: 9, runAsGroup: 8, privileged: true}}], ",
+		unprivileged+", securityContext: {runAsUser: 101, runAsGroup: 8, allowPrivilegeEscalation: false, privileged: false, "+
+			"readOnlyRootFilesystem: true, capabilities: {drop: [ALL], add: [NET_BIND_SERVICE]}}"))
+	want := &v1alpha2.PodSecurityContext{
+		RunAsUser: ptr.To[int64](101), RunAsGroup: ptr.To[int64](8), FSGroup: ptr.To[int64](6), FSGroupChangePolicy: "OnRootMismatch",
+		SupplementalGroups: []int64{7},
+	}
+	if diff := cmp.Diff(want, result.Object.Spec.SecurityContext); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	const (
+		at      = "Deployment a.spec.template.spec."
+		ofNginx = "all containers have the security context of nginx; see spec.securityContext and spec.patches"
+	)
+	wantLost := []string{
+		at + "securityContext.runAsUser: nginx must not run as root; set another user in spec.securityContext.runAsUser",
+		at + "securityContext.sysctls: " + restricted,
+		at + "initContainers[0].securityContext.privileged: " + ofNginx,
+		at + "initContainers[0].securityContext.runAsUser: " + ofNginx,
+	}
+	if diff := cmp.Diff(wantLost, result.Lost); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestDefaultsOfTheServer verifies that values that the API server adds to every Deployment and
+// Service are not listed.
+func TestDefaultsOfTheServer(t *testing.T) {
+	result := only(t, deployment("restartPolicy: Always, dnsPolicy: ClusterFirst, schedulerName: default-scheduler, securityContext: {}, "+
+		"terminationGracePeriodSeconds: 30, enableServiceLinks: true, serviceAccount: b, serviceAccountName: b, hostNetwork: false, ",
+		unprivileged+", imagePullPolicy: IfNotPresent, terminationMessagePath: /dev/termination-log, terminationMessagePolicy: File, "+
+			"resources: {}, env: [{name: A, valueFrom: {fieldRef: {apiVersion: v1, fieldPath: metadata.name}}}, "+
+			"{name: B, valueFrom: {resourceFieldRef: {resource: limits.cpu, divisor: '0'}}}], ports: [{name: a, containerPort: 80, protocol: TCP}]")+
+		"  progressDeadlineSeconds: 600\n  revisionHistoryLimit: 10\n"+
+		"  strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 25%, maxUnavailable: 25%}}\n")
+	if len(result.Lost)+len(result.Check) > 0 {
+		t.Errorf("lost %q, check %q", result.Lost, result.Check)
+	}
+	result = Result{Object: &v1alpha2.NginxOperator{}}
+	result.service(parse(t, `apiVersion: v1
+kind: Service
+metadata: {name: a, finalizers: [service.kubernetes.io/load-balancer-cleanup]}
+spec:
+  allocateLoadBalancerNodePorts: true
+  clusterIPs: [192.0.2.1]
+  externalTrafficPolicy: Cluster
+  healthCheckNodePort: 30000
+  internalTrafficPolicy: Cluster
+  ipFamilies: [IPv4]
+  ipFamilyPolicy: SingleStack
+  selector: {app: a}
+  sessionAffinity: ClientIP
+  sessionAffinityConfig: {clientIP: {timeoutSeconds: 10800}}
+  type: LoadBalancer
+status: {loadBalancer: {ingress: [{ip: 192.0.2.2}]}}
+`)[0], nil)
+	want := &v1alpha2.Service{Type: "LoadBalancer", SessionAffinity: "ClientIP"}
+	if diff := cmp.Diff(want, result.Object.Spec.Service); diff != "" || len(result.Lost)+len(result.Check) > 0 {
+		t.Errorf("lost %q, check %q, -want +got:\n%s", result.Lost, result.Check, diff)
+	}
+}

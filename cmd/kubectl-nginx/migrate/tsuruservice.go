@@ -1,0 +1,160 @@
+package migrate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+)
+
+const (
+	// Names of ports in tsuru's operator (pkg/k8s/k8s.go:35 to 42).
+	tsuruHTTP       = "http"
+	tsuruHTTPS      = "https"
+	tsuruProxyHTTP  = "proxy-http"
+	tsuruProxyHTTPS = "proxy-https"
+	// tsuruOverHTTP is the annotation of the Service that sends port 443 to the port for plain HTTP
+	// (pkg/k8s/k8s.go:63 and 297).
+	tsuruOverHTTP = "nginx.tsuru.io/https-over-http"
+	// tsuruIPv6 is the annotation of the Ingress that adds an Ingress for IPv6
+	// (controllers/nginx_controller.go:40 and 322).
+	tsuruIPv6 = "nginx.tsuru.io/allocate-gcp-ipv6"
+)
+
+// Ports of tsuru's Service (pkg/k8s/k8s.go:255).
+const (
+	plainPort  int32 = 80
+	securePort int32 = 443
+)
+
+// tsuruPorts converts the ports. tsuru's Service always has ports 80 and 443. The ports of the Pod
+// template only select the numbers on which nginx listens. listening are the ports on which the
+// servers of the configuration listen, or nil if they are unknown.
+func (r *Result) tsuruPorts(nginx source, service string, listening map[int32]bool) {
+	pod := nginx.in("podTemplate")
+	numbers := map[string]int32{tsuruHTTP: 8080, tsuruHTTPS: 8443} // pkg/k8s/k8s.go:640
+	if pod.fields["hostNetwork"] == true {
+		numbers = map[string]int32{tsuruHTTP: 80, tsuruHTTPS: 443}
+	}
+	declared := containerPorts(pod.list("ports"))
+	for _, port := range declared {
+		numbers[port.Name] = port.ContainerPort
+	}
+	plain, secure := tsuruHTTP, tsuruHTTPS
+	isLoadBalancer := nginx.in("service").fields["type"] == string(corev1.ServiceTypeLoadBalancer)
+	if isLoadBalancer && numbers[tsuruProxyHTTP]+numbers[tsuruProxyHTTPS] > 0 { // pkg/k8s/k8s.go:256
+		plain, secure = tsuruProxyHTTP, tsuruProxyHTTPS
+	}
+	if nginx.take("service", "annotations", tsuruOverHTTP) == "true" && secure == tsuruHTTPS {
+		nginx.lose("service.annotations."+tsuruOverHTTP, fmt.Sprintf("two ports of the Service cannot have the same targetPort, so port %d is "+
+			"omitted; let a server listen on another number than %d, too, and add it to spec.ports", securePort, numbers[plain]))
+		delete(numbers, secure)
+	}
+
+	if numbers[plain] != 0 {
+		r.tsuruPlain(plain, numbers[plain], numbers[secure], listening)
+	}
+	if numbers[secure] != 0 {
+		r.tsuruSecure(secure, numbers[secure], listening)
+	}
+	r.closedPorts(slices.DeleteFunc(declared, func(port corev1.ContainerPort) bool {
+		return port.Name == plain || port.Name == secure
+	}), service)
+}
+
+// tsuruPlain converts port 80 of the Service.
+func (r *Result) tsuruPlain(name string, number, secure int32, listening map[int32]bool) {
+	_, listens := listening[number]
+	if _, listensSecure := listening[secure]; listensSecure && !listens {
+		r.Object.Spec.Ports = []v1alpha2.Port{}
+		r.omitted(plainPort, number)
+		return
+	}
+	r.tsuruPort(name, plainPort, number, listening[number])
+}
+
+// tsuruSecure converts port 443 of the Service.
+func (r *Result) tsuruSecure(name string, number int32, listening map[int32]bool) {
+	spec := &r.Object.Spec
+	isTLS, listens := listening[number]
+	switch {
+	case listening != nil && !listens:
+		r.omitted(securePort, number)
+	case len(spec.TLS) > 0 && (isTLS || listening == nil):
+		for i := range spec.TLS {
+			if i == 0 || spec.Config != nil { // without config, each port has one certificate
+				spec.TLS[i].Port, spec.TLS[i].TargetPort = ptr.To(securePort), ptr.To(number)
+			}
+		}
+	case listening == nil:
+		r.check("port %d of tsuru's Service is omitted, because spec.tls has no certificate; if nginx listens on its targetPort %d, add the "+
+			"port to spec.ports, with appProtocol https if nginx serves TLS", securePort, number)
+	default:
+		r.tsuruPort(name, securePort, number, isTLS)
+	}
+}
+
+func (r *Result) tsuruPort(name string, port, target int32, isTLS bool) {
+	out := v1alpha2.Port{Name: name, Port: port}
+	if target != port {
+		out.TargetPort = ptr.To(target)
+	}
+	if isTLS {
+		out.AppProtocol = "https"
+	}
+	r.Object.Spec.Ports = append(r.Object.Spec.Ports, out)
+}
+
+func (r *Result) omitted(port, target int32) {
+	r.check("port %d of tsuru's Service is omitted, because no server of the configuration listens on its targetPort %d", port, target)
+}
+
+// tsuruService converts the Service, except for its ports (pkg/k8s/k8s.go:202).
+func (r *Result) tsuruService(from source) {
+	from.dropDefault(map[string]any{"usePodSelector": true})
+	if from.fields["usePodSelector"] == false {
+		from.lose("usePodSelector", whyNot("usePodSelector"))
+	}
+	service := v1alpha2.Service{}
+	from.into(&service.Type, "type")
+	from.into(&service.Labels, "labels")
+	from.into(&service.Annotations, "annotations")
+	service.Labels = r.usersOwn(from.path+".labels", service.Labels)
+	service.Annotations = r.usersOwn(from.path+".annotations", service.Annotations)
+	from.into(&service.ExternalTrafficPolicy, "externalTrafficPolicy")
+	if service.Type == "" || service.Type == corev1.ServiceTypeClusterIP {
+		service.Type, service.ExternalTrafficPolicy = "", "" // tsuru ignores it, too
+	}
+	if len(service.Type)+len(service.Labels)+len(service.Annotations)+len(service.ExternalTrafficPolicy) > 0 {
+		r.Object.Spec.Service = &service
+	}
+}
+
+// tsuruIngress converts the Ingress (pkg/k8s/k8s.go:353), with the Secrets of the certificates by
+// their host names.
+func (r *Result) tsuruIngress(from source, hosts map[string]string) {
+	var ingress v1alpha2.Ingress
+	from.into(&ingress.ClassName, "ingressClassName")
+	if from.take("annotations", tsuruIPv6) == "true" {
+		from.lose("annotations."+tsuruIPv6, "the operator creates one Ingress; create the one for IPv6 yourself")
+	}
+	from.into(&ingress.Annotations, "annotations")
+	ingress.Annotations = r.usersOwn(from.path+".annotations", ingress.Annotations)
+	if labels := from.take("labels"); !isNothing(labels) {
+		from.lose("labels", "spec.expose.ingress has no labels")
+	}
+	for _, host := range slices.Sorted(maps.Keys(hosts)) {
+		ingress.Hosts = append(ingress.Hosts, v1alpha2.IngressHost{Host: host, TLSSecretName: hosts[host]})
+	}
+	if len(ingress.Hosts) == 0 {
+		from.lose("", "an Ingress requires host names, and spec.tls has none; set spec.expose.ingress")
+		clear(from.fields)
+		return
+	}
+	from.lose("", "tsuru's Ingress also routes the requests for all other hosts; spec.expose.ingress.hosts has only those of spec.tls")
+	r.Object.Spec.Expose = &v1alpha2.Expose{Ingress: &ingress}
+}

@@ -1,0 +1,122 @@
+package migrate
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+)
+
+const configMaps = `
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: main}
+data:
+  nginx.conf: "http { gzip on; include /etc/nginx/conf.d/*.conf; }"
+  relative: "http { include conf.d/*.conf; }"
+  alone: "http { server { listen 8080; } }"
+  mime: "types {}"
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: sites}
+data:
+  b.conf: "server { listen 8080; }"
+  a.conf: "map $host $a { default 1; }"
+  common.inc: "expires 1h;"
+`
+
+// TestMounts verifies that each mount is converted or listed, whatever the order of the mounts.
+func TestMounts(t *testing.T) {
+	for name, test := range map[string]struct {
+		mounts, volumes, spec string
+		says                  []string
+	}{
+		"a directory of server blocks": {
+			"{name: s, mountPath: /etc/nginx/conf.d}", "{name: s, configMap: {name: sites}}",
+			`config: {inline: "map $host $a { default 1; }\nserver { listen 8080; }"}`,
+			[]string{"ConfigMap sites, /etc/nginx/conf.d/common.inc: if the configuration includes it, move it to spec.config or spec.files"},
+		},
+		"server blocks before nginx.conf": {
+			"{name: s, mountPath: /etc/nginx/conf.d/b.conf, subPath: b.conf}, {name: m, mountPath: /etc/nginx/nginx.conf, subPath: nginx.conf}",
+			"{name: s, configMap: {name: sites}}, {name: m, configMap: {name: main}}",
+			`config: {inline: "gzip on;\nserver { listen 8080; }"}`, nil,
+		},
+		"nginx.conf before server blocks": {
+			"{name: m, mountPath: /etc/nginx/nginx.conf, subPath: relative}, {name: s, mountPath: /etc/nginx/conf.d}",
+			"{name: s, configMap: {name: sites, items: [{key: b.conf, path: z.conf}]}}, {name: m, configMap: {name: main}}",
+			`config: {inline: "\nserver { listen 8080; }"}`, nil,
+		},
+		"server blocks that nginx.conf does not include": {
+			"{name: m, mountPath: /etc/nginx/nginx.conf, subPath: alone}, {name: s, mountPath: /etc/nginx/conf.d/b.conf, subPath: b.conf}",
+			"{name: s, configMap: {name: sites}}, {name: m, configMap: {name: main}}",
+			`config: {inline: "server {\n  listen 8080;\n}\n"}`,
+			[]string{"/etc/nginx/conf.d/b.conf: nginx.conf does not include it; if another file does, move it to spec.files"},
+		},
+		"keys with other paths": {
+			"{name: m, mountPath: /etc/nginx}",
+			"{name: m, configMap: {name: main, items: [{key: alone, path: nginx.conf}, {key: mime, path: mime.types}]}}",
+			`config: {inline: "server {\n  listen 8080;\n}\n"}`, []string{"ConfigMap main, /etc/nginx/mime.types: if the configuration includes it"},
+		},
+		"server blocks that are not in a ConfigMap": {
+			"{name: s, mountPath: /etc/nginx/conf.d}", "{name: s, secret: {secretName: sites}}",
+			`{config: {inline: "include /etc/nginx/conf.d/*.conf;\n"},
+			volumes: [{name: s, mountPath: /etc/nginx/conf.d, secret: {secretName: sites}}]}`, nil,
+		},
+		"templates": {
+			"{name: s, mountPath: /etc/nginx/templates}", "{name: s, configMap: {name: sites}}",
+			`{volumes: [{name: s, mountPath: /etc/nginx/templates, configMap: {name: sites}}]}`,
+			[]string{"volumeMounts[0]: /etc/nginx/templates: the operator does not run the entry point of the image"},
+		},
+		"a volume at two paths": {
+			"{name: v, mountPath: /a, subPath: x}, {name: v, mountPath: /b, readOnly: true}", "{name: v, persistentVolumeClaim: {claimName: c}}",
+			`{volumes: [{name: v, mountPath: /a, subPath: x, persistentVolumeClaim: {claimName: c}}]}`,
+			[]string{"volumeMounts[1]: /b: spec.volumes mounts a volume only once; add a volume with another name"},
+		},
+		"a volume that does not exist": {
+			"{name: v, mountPath: /a}", "", `{}`, []string{`volumeMounts[0].name: the Pod has no volume "v"`},
+		},
+		"temporary files": {
+			"{name: t, mountPath: /tmp}, {name: u, mountPath: /tmp/u}", "{name: t, emptyDir: {sizeLimit: 1Gi}}, {name: u, emptyDir: {}}",
+			`{volumes: [{name: u, mountPath: /tmp/u, emptyDir: {}}]}`,
+			[]string{"emptyDir.sizeLimit: the operator mounts its own volume at /tmp, which has no settings", "not valid"},
+		},
+		"some static files": {
+			"{name: v, mountPath: /usr/share/nginx/html}", "{name: v, configMap: {name: c, items: [{key: a, path: index.html}]}}",
+			`{volumes: [{name: v, mountPath: /usr/share/nginx/html, configMap: {name: c, items: [{key: a, path: index.html}]}}]}`, nil,
+		},
+		"a cache": {
+			"{name: v, mountPath: /var/cache/nginx}", "{name: v, emptyDir: {sizeLimit: 1.5Gi}}",
+			`{cache: {path: /var/cache/nginx, size: 1536Mi}}`, nil,
+		},
+		"a cache without a size": {
+			"{name: v, mountPath: /var/cache/nginx}", "{name: v, emptyDir: {}}",
+			`{volumes: [{name: v, mountPath: /var/cache/nginx, emptyDir: {}}]}`, nil,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			result := only(t, deployment("volumes: ["+test.volumes+"], ", unprivileged+", volumeMounts: ["+test.mounts+"]")+configMaps)
+			var want v1alpha2.NginxOperatorSpec
+			if err := yaml.UnmarshalStrict([]byte(strings.ReplaceAll(test.spec, "\t", "")), &want); err != nil {
+				t.Fatal(err)
+			}
+			want.Image = result.Object.Spec.Image
+			if diff := cmp.Diff(want, result.Object.Spec); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			said := append(result.Lost, result.Check...)
+			for _, text := range test.says {
+				if !strings.Contains(strings.Join(said, "\n"), text) {
+					t.Errorf("no comment says %q: %q", text, said)
+				}
+			}
+			if len(said) != len(test.says) {
+				t.Errorf("%d comments, want %d: %q", len(said), len(test.says), said)
+			}
+		})
+	}
+}
