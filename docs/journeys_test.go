@@ -102,6 +102,17 @@ func TestParseJourneyRefuses(t *testing.T) {
 	}
 }
 
+// An end-to-end test runs the commands of the page on backups like those of a journey.
+func TestBackupPage(t *testing.T) {
+	journey, err := docs.ParseJourney(read(t, "docs/guide/backup.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if journey.Tested != journey.Commands {
+		t.Errorf("the tests run %d of %d commands", journey.Tested, journey.Commands)
+	}
+}
+
 // Every page of docs/journeys states its number of commands and lists those that no test runs. The
 // index links to every page.
 func TestJourneys(t *testing.T) {

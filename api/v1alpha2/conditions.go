@@ -102,9 +102,9 @@ const (
 	// ReasonDeploymentPaused: the Deployment is paused, so its rollout does not continue. Remedy:
 	// run kubectl rollout resume.
 	ReasonDeploymentPaused = "DeploymentPaused"
-	// ReasonNameConflict: an object that the operator must create already exists and belongs to
-	// another owner. The operator does not change it. Remedy: delete or rename that object, or
-	// rename the NginxOperator.
+	// ReasonNameConflict: objects that the operator must create already exist and are not its
+	// own. The operator does not change them. Remedy: create the NginxOperator under another
+	// name, or delete all objects in the message if nothing needs them.
 	ReasonNameConflict = "NameConflict"
 	// ReasonQuotaExceeded: a ResourceQuota of the namespace rejected a child object or a Pod.
 	// Remedy: raise the quota, or lower replicas or resources.

@@ -3,10 +3,10 @@
 package nginxoperator
 
 // Permissions of the operator. They are the verbs that it uses, and no more: a test on a real API server compares
-// them with the audit log. OpenShift requires three more. OwnerReferencesPermissionEnforcement requires updates of
-// finalizers, for owner references that block the deletion of the owner, and deletions of Deployments and Services, for
-// the write that changes the owner reference of children of release 0.1.0 to v1alpha2. RestrictedEndpointsAdmission
-// requires endpointslices/restricted for EndpointSlices with the addresses of Pods.
+// them with the audit log. OpenShift requires more. OwnerReferencesPermissionEnforcement requires updates of finalizers,
+// for owner references that block the deletion of the owner, and deletions of all kinds of children, for writes that
+// change owner references: of children of release 0.1.0, and of orphans. RestrictedEndpointsAdmission requires
+// endpointslices/restricted for EndpointSlices with the addresses of Pods.
 //
 // The ClusterRole manager-role has the permissions on objects of watched namespaces. With --watch-namespaces, it is
 // bound in these namespaces only. The ClusterRole manager-cluster-role is always bound in all namespaces: it has the

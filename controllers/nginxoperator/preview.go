@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/failure"
 	"github.com/example/nginx-operator/internal/record"
 	"github.com/example/nginx-operator/internal/status"
@@ -42,7 +43,7 @@ func (r *Reconciler) Preview(ctx context.Context, object *v1alpha2.NginxOperator
 	if err != nil || decided.Apply == nil {
 		return out, err
 	}
-	rendered, err := r.renderChildren(ctx, object, decided.Apply, "")
+	rendered, err := r.renderAdopted(ctx, object, decided.Apply)
 	if err != nil {
 		out.Failures, err = refusalOf(err, decided.Apply)
 		return out, err
@@ -56,6 +57,30 @@ func (r *Reconciler) Preview(ctx context.Context, object *v1alpha2.NginxOperator
 		err = r.deleteStale(ctx, object, written)
 	}
 	return out, err
+}
+
+// maxAdoptions is the limit of renderings for a preview. The names of ConfigMaps depend on the
+// Deployment, so an adoption of the Deployment can be followed by another one.
+const maxAdoptions = 3
+
+// renderAdopted returns the children of a declaration for the state after the adoption of orphans.
+// tryAll reports the names that are taken.
+func (r *Reconciler) renderAdopted(ctx context.Context, object *v1alpha2.NginxOperator, of *record.Declaration) (record.Rendering, error) {
+	for range maxAdoptions {
+		rendered, err := r.renderChildren(ctx, object, of, "")
+		if err != nil {
+			return rendered, err
+		}
+		ordered, independent := inOrder(rendered, []client.Object{rendered.Revision})
+		adopted, err := r.Applier.Adopt(ctx, object, rendered.Contents(), ordered, independent)
+		if !adopted && (err == nil || apply.IsNotOurs(err) != nil) {
+			return rendered, nil
+		}
+		if err != nil {
+			return rendered, err
+		}
+	}
+	return r.renderChildren(ctx, object, of, "")
 }
 
 // tryAll writes each child, even if the API server refuses others, and returns the refusals.

@@ -104,19 +104,30 @@ func (r *Reconciler) apply(ctx context.Context, object *v1alpha2.NginxOperator, 
 // inOrder returns the children that Pods depend on, the records, and the Deployment, in the order of
 // their writes, and the other children, which are independent of each other. The records precede
 // the Deployment, so that the declaration of all Pods is recorded.
+//
+// An existing Service precedes the NetworkPolicy: its version refuses names of ports that come from
+// an older Service. A new one follows it, so that no Service without Pods is created if the name of
+// the NetworkPolicy is taken.
 func inOrder(of record.Rendering, records []client.Object) (ordered, independent []client.Object) {
-	var deployments []client.Object
+	var services, policies, deployments []client.Object
 	for _, child := range of.Children {
 		switch child.(type) {
-		case *corev1.ConfigMap, *corev1.Service, *networkingv1.NetworkPolicy:
+		case *corev1.ConfigMap:
 			ordered = append(ordered, child)
+		case *corev1.Service:
+			services = append(services, child)
+		case *networkingv1.NetworkPolicy:
+			policies = append(policies, child)
 		case *appsv1.Deployment:
 			deployments = append(deployments, child)
 		default:
 			independent = append(independent, child)
 		}
 	}
-	return slices.Concat(ordered, records, deployments), independent
+	if of.Inputs.Running.ServiceVersion == "" {
+		return slices.Concat(ordered, policies, services, records, deployments), independent
+	}
+	return slices.Concat(ordered, services, policies, records, deployments), independent
 }
 
 // retryOf returns the delay of the next write after an error, or the error if it is retried with

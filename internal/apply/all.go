@@ -1,11 +1,14 @@
 package apply
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -31,31 +34,45 @@ type Failure struct {
 // if other independent children fail. The error is the first error of the ordered children. It is
 // the error of an independent child if the reconcile has to start over: a conflict, a kind that is
 // no longer served, or the end of the context.
+//
+// If the name of an ordered child is taken, the error has all taken names. Before the first child is
+// created, the last ordered child is read, so nothing is created while its name is taken. If there
+// are orphans, ApplyAll adopts them, writes nothing else, and returns a conflict.
 func (a *Applier) ApplyAll(
 	ctx context.Context, owner client.Object, content Content, ordered, independent []client.Object,
 ) (Applied, error) {
+	children, adopted, err := a.claim(ctx, owner, content, ordered, independent)
+	if err != nil {
+		return Applied{}, err
+	}
+	if adopted {
+		return Applied{}, apierrors.NewConflict(schema.GroupResource{}, owner.GetName(), errors.New("children were adopted"))
+	}
 	var out Applied
-	uids := make([]types.UID, 0, len(ordered)+len(independent))
+	uids := make([]types.UID, 0, len(children))
 
-	for _, child := range ordered {
-		found, wait, err := a.applyOne(ctx, owner, content, child)
+	for i := range children[:len(ordered)] {
+		one := &children[i]
+		wait, err := a.applyOne(ctx, owner, content, one)
 		if err != nil {
-			return Applied{}, err
+			one.err = err
+			return Applied{}, cmp.Or(a.taken(ctx, owner, content, children, len(ordered)), err)
 		}
 		out.RequeueAfter = max(out.RequeueAfter, wait)
-		uids = append(uids, found.uid)
+		uids = append(uids, one.found.uid)
 	}
 
-	for _, child := range independent {
-		found, wait, err := a.applyOne(ctx, owner, content, child)
+	for i := range children[len(ordered):] {
+		one := &children[len(ordered)+i]
+		wait, err := a.applyOne(ctx, owner, content, one)
 		if StartsOver(err) || ctx.Err() != nil {
 			return Applied{}, err
 		}
 		if err != nil {
-			out.Failures = append(out.Failures, Failure{Child: child, Err: err})
+			out.Failures = append(out.Failures, Failure{Child: one.child, Err: err})
 		}
 		out.RequeueAfter = max(out.RequeueAfter, wait)
-		uids = append(uids, found.uid)
+		uids = append(uids, one.found.uid)
 	}
 
 	a.memory.keep(owner, uids)
@@ -64,20 +81,18 @@ func (a *Applier) ApplyAll(
 
 // applyOne writes one child, unless another client keeps changing it. Then it does not change the
 // child and returns the remaining time of the back-off.
-func (a *Applier) applyOne(
-	ctx context.Context, owner client.Object, content Content, child client.Object,
-) (found comparison, wait time.Duration, err error) {
-	if found, err = a.compare(ctx, owner, child); err != nil {
-		return found, 0, err
+func (a *Applier) applyOne(ctx context.Context, owner client.Object, content Content, one *candidate) (wait time.Duration, err error) {
+	if one.err != nil {
+		return 0, one.err
 	}
-	if wait = a.backoff(owner, found); wait > 0 {
-		return found, wait, nil
+	if wait = a.backoff(owner, one.found); wait > 0 {
+		return wait, nil
 	}
-	uid, err := a.bring(ctx, owner, content, child, found)
+	uid, err := a.bring(ctx, owner, content, one.child, one.found)
 	if err == nil {
-		found.uid = uid
+		one.found.uid, one.found.match = uid, asDeclared
 	}
-	return found, 0, err
+	return 0, err
 }
 
 // StartsOver reports whether an error means that the declaration comes from an old state of the

@@ -7,6 +7,8 @@
 // difference or if the declaration changed. Fingerprints of the child and of its declaration are
 // remembered afterwards. While both are unchanged, the child is neither read nor written.
 //
+// A child that has lost its owner reference is adopted first, by a patch of its owner references.
+//
 // Fields that were never declared belong to others and are not changed. Fields that are no longer
 // declared are removed. Drift in a declared field is restored. A child that the owner does not
 // control is not merged.
@@ -53,7 +55,8 @@ type Applier struct {
 	Annotation string
 	// Wrote is called after each successful write.
 	Wrote func(kind string, verb Verb)
-	// ConfirmOwners enables Confirm. It requires the permission to get owners.
+	// ConfirmOwners enables Confirm, and a read of the owner before its orphans are adopted. It
+	// requires the permission to get owners.
 	ConfirmOwners bool
 	// Unrecorded lists the keys of labels that the annotation of the last declaration leaves out. A
 	// change of such a label alone changes no annotation. That matters for a Deployment, because

@@ -61,7 +61,7 @@ func (a *Applier) compare(ctx context.Context, owner, child client.Object) (comp
 	case err != nil:
 		return comparison{}, fmt.Errorf("failed to read %s %q: %w", gvk.Kind, child.GetName(), err)
 	case !metav1.IsControlledBy(cached, owner):
-		return comparison{}, notOurs(gvk, child, cached)
+		return out, notOurs(gvk, child, cached)
 	}
 	out.uid = cached.GetUID()
 	known, found := a.memory.find(client.ObjectKeyFromObject(owner), owner.GetUID(), out.uid)
@@ -95,7 +95,7 @@ func (a *Applier) backoff(owner client.Object, found comparison) time.Duration {
 // look compares a child with its declaration without writing it. It reports whether Apply would
 // leave the child as it is, and remembers whether Apply has to write the child.
 func (a *Applier) look(ctx context.Context, owner client.Object, content Content, child client.Object, found comparison) (bool, error) {
-	live, err := a.read(ctx, owner, child, found)
+	live, err := a.read(ctx, owner, content, child, found)
 	if err == nil {
 		err = verify(ctx, content, found.gvk, child, live)
 	}
@@ -120,9 +120,11 @@ func (a *Applier) look(ctx context.Context, owner client.Object, content Content
 	return same, nil
 }
 
-// read reads the whole child from the API server. It returns a conflict if the child is gone, or if
-// the declaration was made from another version of the child.
-func (a *Applier) read(ctx context.Context, owner, child client.Object, found comparison) (client.Object, error) {
+// read reads the whole child from the API server. It returns a conflict if the child is gone or an
+// orphan, or if the declaration was made from another version of the child.
+func (a *Applier) read(
+	ctx context.Context, owner client.Object, content Content, child client.Object, found comparison,
+) (client.Object, error) {
 	live := emptyOf(child)
 	stale := func(why string) error { return conflict(found.gvk, child, why) }
 	err := a.Reader.Get(ctx, client.ObjectKeyFromObject(child), live)
@@ -132,7 +134,10 @@ func (a *Applier) read(ctx context.Context, owner, child client.Object, found co
 	case err != nil:
 		return nil, fmt.Errorf("failed to read %s %q: %w", found.gvk.Kind, child.GetName(), err)
 	case !metav1.IsControlledBy(live, owner):
-		return nil, notOurs(found.gvk, child, live)
+		if err := a.refuse(ctx, owner, content, found.gvk, child, live); err != nil {
+			return nil, err
+		}
+		return nil, stale("it has no owner reference")
 	}
 	if from := child.GetResourceVersion(); from != "" && from != live.GetResourceVersion() {
 		return nil, stale("it changed after the declaration was made from it")
@@ -151,9 +156,10 @@ func isCarrier(child client.Object) bool {
 	return child.GetAnnotations()[wellknown.AnnotationFirstDeclaration] != ""
 }
 
-// hasLabels reports whether a stored child has the labels by which the cache selects it.
-func hasLabels(live, child client.Object) bool {
-	for key, value := range wellknown.Selector(child.GetName()) {
+// hasLabels reports whether a stored child has the labels that every child of an instance has, and
+// by which the cache selects it.
+func hasLabels(live client.Object, instance string) bool {
+	for key, value := range wellknown.Selector(instance) {
 		if live.GetLabels()[key] != value {
 			return false
 		}

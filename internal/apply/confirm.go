@@ -2,7 +2,6 @@ package apply
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,22 +19,32 @@ func (a *Applier) Confirm(ctx context.Context, owner client.Object) error {
 	if !a.ConfirmOwners || a.memory.isConfirmed(key, owner.GetUID()) {
 		return nil
 	}
-	gvk, err := apiutil.GVKForObject(owner, a.Client.Scheme())
+	gvk, live, err := a.readOwner(ctx, owner)
 	if err != nil {
-		return fmt.Errorf("failed to find kind of %s: %w", owner.GetName(), err)
+		return err
 	}
-
-	live := emptyOf(owner)
-	err = a.Reader.Get(ctx, key, live)
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("failed to read %s %q: %w", gvk.Kind, owner.GetName(), err)
-	}
-	if err != nil || live.GetUID() != owner.GetUID() || live.GetGeneration() > owner.GetGeneration() {
-		resource := schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}
-		return apierrors.NewConflict(resource, owner.GetName(), errors.New("the cache has an older version of it"))
+	if live == nil || live.GetUID() != owner.GetUID() || live.GetGeneration() > owner.GetGeneration() {
+		return conflict(gvk, owner, "the cache has an older version of it")
 	}
 	a.memory.confirm(key, owner.GetUID())
 	return nil
+}
+
+// readOwner reads an owner from the API server. It returns nil if the owner does not exist.
+func (a *Applier) readOwner(ctx context.Context, owner client.Object) (schema.GroupVersionKind, client.Object, error) {
+	gvk, err := apiutil.GVKForObject(owner, a.Client.Scheme())
+	if err != nil {
+		return gvk, nil, fmt.Errorf("failed to find kind of %s: %w", owner.GetName(), err)
+	}
+	live := emptyOf(owner)
+	err = a.Reader.Get(ctx, client.ObjectKeyFromObject(owner), live)
+	if apierrors.IsNotFound(err) {
+		return gvk, nil, nil
+	}
+	if err != nil {
+		return gvk, nil, fmt.Errorf("failed to read %s %q: %w", gvk.Kind, owner.GetName(), err)
+	}
+	return gvk, live, nil
 }
 
 // confirmUnlessNew is Confirm for a child that is not in the cache. An owner that never changed has

@@ -17,33 +17,57 @@ type NotOurs struct {
 	Kind, Name string
 	// Controller describes the controlling owner of that object, or is "" if it has none.
 	Controller string
+	// Why is why that object is not adopted, or "" if it does not have the operator's labels.
+	Why string
 	// Predecessor is true if that object belongs to an earlier object with the owner's kind and
-	// name. The garbage collector will delete it.
+	// name. It is about to be deleted.
 	Predecessor bool
+	// Others are the other children whose names are taken.
+	Others []*NotOurs
 }
 
-// Error names the conflicting object and the remedy.
+// Error names all conflicting objects and the remedy. The deletion of one of them alone would not
+// help, and can end what the object serves.
 func (e *NotOurs) Error() string {
 	if e.Predecessor {
 		return fmt.Sprintf("waiting for the deletion of %s %q, which belongs to an earlier object of this name", e.Kind, e.Name)
 	}
-	owner := "nothing controls it"
-	if e.Controller != "" {
-		owner = "it is controlled by " + e.Controller
+	if len(e.Others) == 0 {
+		return fmt.Sprintf("%s %q exists and is not controlled by this NginxOperator (%s): "+
+			"create the NginxOperator under another name, or delete that object if nothing needs it", e.Kind, e.Name, e.owner())
 	}
-	return fmt.Sprintf("%s %q exists and is not controlled by this NginxOperator (%s): delete or rename it, or choose another name",
-		e.Kind, e.Name, owner)
+	taken := make([]string, 0, 1+len(e.Others))
+	for _, one := range append([]*NotOurs{e}, e.Others...) {
+		taken = append(taken, fmt.Sprintf("%s %q (%s)", one.Kind, one.Name, one.owner()))
+	}
+	return fmt.Sprintf("%s exist and are not controlled by this NginxOperator: "+
+		"create the NginxOperator under another name, or delete all of these objects if nothing needs them", strings.Join(taken, ", "))
+}
+
+// owner describes the owner of the conflicting object.
+func (e *NotOurs) owner() string {
+	switch {
+	case e.Controller != "":
+		return "it is controlled by " + e.Controller
+	case e.Why != "":
+		return "nothing controls it, and " + e.Why
+	}
+	return "nothing controls it"
 }
 
 // notOurs returns the error for a live object. The declared child must have its owner reference.
-func notOurs(gvk schema.GroupVersionKind, child, live client.Object) error {
+func notOurs(gvk schema.GroupVersionKind, child, live client.Object) *NotOurs {
 	err := &NotOurs{Kind: gvk.Kind, Name: live.GetName()}
 	if controller := metav1.GetControllerOf(live); controller != nil {
-		ours := metav1.GetControllerOf(child)
 		err.Controller = fmt.Sprintf("%s %q", controller.Kind, controller.Name)
-		err.Predecessor = groupOf(controller) == groupOf(ours) && controller.Kind == ours.Kind && controller.Name == ours.Name
+		err.Predecessor = sameOwner(controller, metav1.GetControllerOf(child))
 	}
 	return err
+}
+
+// sameOwner reports whether two owners have the same kind and name.
+func sameOwner(a, b *metav1.OwnerReference) bool {
+	return groupOf(a) == groupOf(b) && a.Kind == b.Kind && a.Name == b.Name
 }
 
 // groupOf returns the API group of an owner. The version of an owner reference is not part of its

@@ -19,8 +19,8 @@ import (
 func (a *Applier) patch(
 	ctx context.Context, owner client.Object, content Content, child client.Object, found comparison,
 ) (types.UID, error) {
-	live, err := a.read(ctx, owner, child, found)
-	if err == nil && found.match == missing && isCarrier(child) && hasLabels(live, child) {
+	live, err := a.read(ctx, owner, content, child, found)
+	if err == nil && found.match == missing && isCarrier(child) && hasLabels(live, owner.GetName()) {
 		err = conflict(found.gvk, child, "the cache does not have it yet")
 	}
 	if err == nil {

@@ -49,6 +49,9 @@ func TestStatus(t *testing.T) {
 	tookBack := failure.Failure{
 		Reason: v1alpha2.ReasonRolledBack, Message: `rolled back generation 3 (image "nginx:none"): cannot pull image`,
 	}
+	taken := &apply.NotOurs{
+		Kind: "Service", Name: "web", Others: []*apply.NotOurs{{Kind: "Deployment", Name: "web", Controller: `Shop "web"`}},
+	}
 	paused := func(s *v1alpha2.NginxOperatorSpec) { s.Paused = true }
 	for name, test := range map[string]struct {
 		state    snapshot.Observed
@@ -81,7 +84,7 @@ func TestStatus(t *testing.T) {
 		"zero":          {state: snapshot.Observed{Deployment: fixture.NewDeployment(0)}},
 		"rolling":       {state: snapshot.Observed{Deployment: fixture.NewDeployment(2, rolling)}},
 		"lost-a-pod":    {state: snapshot.Observed{Deployment: fixture.NewDeployment(2, half)}},
-		"name-conflict": {applying: WriteFailure(&apply.NotOurs{Kind: "Service", Name: "web"}, nil)},
+		"name-conflict": {applying: WriteFailure(taken, nil)},
 		"predecessor":   {applying: WriteFailure(&apply.NotOurs{Kind: "Service", Name: "web", Predecessor: true}, nil)},
 		"image-missing": {
 			state: snapshot.Observed{Deployment: fixture.NewDeployment(2, failing), Pods: noImage},

@@ -1,8 +1,8 @@
 package e2e
 
-// The pages of docs/journeys. Their commands run as they are written, with the published names of
-// images, releases, and the repository, so these tests require the local cluster. The journeys
-// share one installation of the operator.
+// The pages of docs/journeys, and the page on backups. Their commands run as they are written, with
+// the published names of images, releases, and the repository, so these tests require the local
+// cluster. The journeys share one installation of the operator.
 //
 //   - The way between three releases and back loses no request to an instance.
 //   - The journeys of an instance run in parallel, each in the namespaces of its page.
@@ -19,7 +19,9 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/docs"
@@ -43,6 +45,7 @@ func TestJourneys(t *testing.T) {
 			"move a Deployment":    testMoveADeployment,
 			"static site by HTTPS": testStaticSite,
 			"alerts":               testAlertsJourney,
+			"backup":               testBackup,
 		} {
 			t.Run(name, func(t *testing.T) { t.Parallel(); test(t) })
 		}
@@ -50,7 +53,7 @@ func TestJourneys(t *testing.T) {
 	t.Run("uninstall", testUninstallJourney)
 }
 
-// journey is a page of docs/journeys with the directory in which its commands run.
+// journey is a page in the form of docs/journeys, with the directory in which its commands run.
 type journey struct {
 	*docs.Journey
 	name, namespace string
@@ -65,11 +68,17 @@ type journey struct {
 // journeyPatience bounds the commands of a step.
 const journeyPatience = 8 * time.Minute
 
-// newJourney reads a page. After the test, every step of the page must have run, and the namespace
-// that the page creates is deleted.
+// newJourney reads a page of docs/journeys.
 func newJourney(t *testing.T, name, namespace string) *journey {
 	t.Helper()
-	page, err := os.ReadFile(filepath.Join(suite.repository, "docs", "journeys", name+".md"))
+	return newPage(t, "journeys", name, namespace)
+}
+
+// newPage reads a page in a directory below docs. After the test, every step of the page must have
+// run, and the namespace that the page creates is deleted.
+func newPage(t *testing.T, directory, name, namespace string) *journey {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join(suite.repository, "docs", directory, name+".md"))
 	must(t, err)
 	parsed, err := docs.ParseJourney(string(page))
 	must(t, err)
@@ -210,6 +219,41 @@ func testStaticSite(t *testing.T) {
 		must(t, os.WriteFile(filepath.Join(j.dir, name), data, 0o600))
 	}
 	j.through(t, "")
+	j.done(t, began)
+}
+
+// testBackup requires that the new NginxOperator controls the children of the deleted one, that no
+// Pod is replaced, and that no request fails. After the loss of the namespace, the instance serves
+// again.
+func testBackup(t *testing.T) {
+	const namespace, content = "store", "Hello from the store"
+	began := time.Now()
+	j := newPage(t, "guide", "backup", namespace)
+	j.through(t, "Save the objects")
+	object := newObject(namespace, "web", 2)
+	must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(object), object))
+	first, pods := object.UID, uidsOf(t, object)
+	load := startLoadOf(t, namespace, suite.reach.service(namespace, "web", 8080), content)
+
+	j.through(t, "Replace an NginxOperator and keep its Pods")
+	load.finish(t, namespace, "load while an NginxOperator is replaced")
+	must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(object), object))
+	children, err := childrenOf(t.Context(), object)
+	must(t, err)
+	if object.UID == first || len(children) != 5 {
+		t.Errorf("the object is not another one, or children are missing: %v", children)
+	}
+	for kind, child := range children {
+		if !metav1.IsControlledBy(child, object) {
+			t.Errorf("the owners of the %s are %v", kind, child.GetOwnerReferences())
+		}
+	}
+	if now := uidsOf(t, object); !slices.Equal(now, pods) {
+		t.Errorf("the Pods were %v and are %v", pods, now)
+	}
+
+	j.through(t, "")
+	answers(t, namespace, suite.reach.service(namespace, "web", 8080), content)
 	j.done(t, began)
 }
 

@@ -167,7 +167,7 @@ func TestPlanOfWhatIsNew(t *testing.T) {
 	configMap := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: servers}\ndata: {a: " + fmt.Sprintf("%q", servers) + "}\n---\n"
 	got = nginx(t, namespace, configMap+fromConfigMap, "plan", "-f", "-", "-o", "yaml")
 	plan := planOf(t, got)
-	want := []string{"create ConfigMap", "create Service", "create NetworkPolicy", "create Deployment"}
+	want := []string{"create ConfigMap", "create NetworkPolicy", "create Service", "create Deployment"}
 	if diff := cmp.Diff(want, changed(plan.Objects[1])); diff != "" || *plan.Objects[1].Pods != (preview.Pods{After: 1}) {
 		t.Errorf("Pods %+v, changes (-want +got):\n%s", plan.Objects[1].Pods, diff)
 	}

@@ -11,6 +11,7 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -111,10 +112,30 @@ func (d *dryRuns) Patch(ctx context.Context, object client.Object, patch client.
 	if err == nil && unchecked {
 		err = merge(before, patch, object)
 	}
+	if err == nil && metav1.GetControllerOf(before) == nil && metav1.GetControllerOf(object) != nil {
+		err = d.plan(object) // the children are rendered again after an adoption
+	}
 	if err == nil {
 		d.keep(write{before: before, after: object, unchecked: unchecked})
 	}
 	return err
+}
+
+// plan stores an object, so that later reads return it.
+func (d *dryRuns) plan(object client.Object) error {
+	id, err := d.identityOf(object, client.ObjectKeyFromObject(object))
+	if err != nil {
+		return err
+	}
+	planned, err := d.toUnstructured(object)
+	if err != nil {
+		return err
+	}
+	if d.planned == nil {
+		d.planned = map[identity]*unstructured.Unstructured{}
+	}
+	d.planned[id] = planned
+	return nil
 }
 
 // Delete implements client.Writer. It sends no request, because the operator has the permission.

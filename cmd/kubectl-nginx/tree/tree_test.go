@@ -191,7 +191,8 @@ func TestRender(t *testing.T) {
 
 // TestRemedy verifies that a reason has the remedy from the table of reasons.
 func TestRemedy(t *testing.T) {
-	if got := reference.Remedy(v1alpha2.ReasonNameConflict); got != "delete or rename that object, or rename the NginxOperator." {
+	const want = "create the NginxOperator under another name, or delete all objects in the message if nothing needs them."
+	if got := reference.Remedy(v1alpha2.ReasonNameConflict); got != want {
 		t.Errorf("got %q", got)
 	}
 	if got := reference.Remedy("NoSuchReason"); got != "" {

@@ -1,7 +1,10 @@
 package world
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -64,14 +67,30 @@ func (w *World) checkQuiet() {
 	w.OnQuiet()
 }
 
-// noteForeign records a write of the operator to an existing object that no NginxOperator controls.
+// noteForeign records a write of the operator to an existing object that no NginxOperator controls,
+// unless it adopts an orphan.
 func (w *World) noteForeign(request *storage.Request) {
 	live := w.Store.Get(request.Key)
 	if !request.IsWrite() || live == nil || request.Resource == storage.NginxOperators || request.Verb == "create" {
 		return
 	}
 	owner := metav1.GetControllerOf(live.Meta())
+	if owner == nil && adopts(request, live.Meta()) {
+		return
+	}
 	if owner == nil || owner.Kind != storage.NginxOperators.Kind {
 		w.Problems = append(w.Problems, fmt.Sprintf("the operator writes a foreign object: %s", request))
 	}
+}
+
+// adopts reports whether a patch changes only the owner references of an object that has a record of
+// the operator.
+func adopts(request *storage.Request, live metav1.Object) bool {
+	var patch map[string]map[string]any
+	if request.Verb != "patch" || json.Unmarshal(request.Body, &patch) != nil {
+		return false
+	}
+	fields := slices.Sorted(maps.Keys(patch["metadata"]))
+	return len(patch) == 1 && slices.Equal(fields, []string{"ownerReferences", "resourceVersion", "uid"}) &&
+		live.GetAnnotations()["operator.example.com/last-declared"] != ""
 }
