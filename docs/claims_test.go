@@ -18,6 +18,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/assets"
+	"github.com/example/nginx-operator/internal/fleet"
 	"github.com/example/nginx-operator/internal/options"
 	"github.com/example/nginx-operator/internal/validation"
 )
@@ -63,7 +64,7 @@ func TestDefaultsOfFields(t *testing.T) {
 			"docs/guide/fields/rollout.md": "The default is %d seconds.", "docs/reference/api.md": "5 to 3600. Defaults to %d.",
 		}},
 		{v1alpha2.DefaultWorkerConnections, map[string]string{
-			"docs/guide/fields/image-and-config.md": "including connections to upstreams | %d |",
+			"docs/guide/fields/image-and-config.md": "Above 1024, see [open files](#open-files) | %d |",
 			"docs/reference/api.md":                 "both count. Defaults to %d.",
 		}},
 		{v1alpha2.DefaultTLSPort, map[string]string{
@@ -76,6 +77,9 @@ func TestDefaultsOfFields(t *testing.T) {
 		{v1alpha2.DefaultTargetCPUUtilization, map[string]string{
 			"docs/guide/fields/replicas-and-autoscaling.md": "the CPU target is %d.",
 			"docs/reference/api.md":                         "Defaults to %d if targetMemoryUtilizationPercentage",
+		}},
+		{int32(fleet.SlotTime.Minutes()), map[string]string{
+			"docs/guide/operations.md": "lost the slot after %d minutes,", "docs/guide/fields/rollout.md": "not Ready %d minutes after its start",
 		}},
 	} {
 		for page, form := range test.at {

@@ -73,11 +73,11 @@ func (r *Reconciler) renderAdopted(ctx context.Context, object *v1alpha2.NginxOp
 		}
 		ordered, independent := inOrder(rendered, []client.Object{rendered.Revision})
 		adopted, err := r.Applier.Adopt(ctx, object, rendered.Contents(), ordered, independent)
-		if !adopted && (err == nil || apply.IsNotOurs(err) != nil) {
-			return rendered, nil
-		}
-		if err != nil {
+		if err != nil && apply.IsNotOurs(err) == nil {
 			return rendered, err
+		}
+		if !adopted {
+			return rendered, nil
 		}
 	}
 	return r.renderChildren(ctx, object, of, "")

@@ -109,7 +109,8 @@ func TestRefusedPorts(t *testing.T) {
 		"extraArgs: ['--webhook-bind-address=:10250']":      "set ports.webhooks instead",
 		"extraArgs: ['--metrics-bind-address=:18443']":      "set ports.metrics instead",
 		"extraArgs: ['--health-probe-bind-address=:18081']": "set ports.probes instead",
-		"ports: {webhooks: 8443}":                           "ports.webhooks: another port has the number 8443",
+		"hostNetwork: true\nports: {webhooks: 10250}":       "the kubelet uses 10250",
+		"ports: {webhooks: 8443}":                           "ports.webhooks: another entry of ports also has the number 8443",
 	} {
 		for _, program := range versions {
 			if _, err := templated(t, program, values); err == nil || !strings.Contains(err.Error(), want) {

@@ -33,7 +33,7 @@ operands:
 watchNamespaces: [team-a, "1234", nginx-operator-system]
 extraArgs: [--log-level=debug]
 hostNetwork: true
-ports: {webhooks: 10250, metrics: 18443, probes: 18081}
+ports: {webhooks: 10251, metrics: 18443, probes: 18081}
 resources: {limits: {memory: 1Gi}}
 nodeSelector: {example.com/pool: system}
 tolerations: [{key: example.com/system, operator: Exists}]
@@ -92,17 +92,22 @@ func testValuesOfPods(t *testing.T, deployment *appsv1.Deployment) {
 	if memory := container.Resources.Limits.Memory().String(); *deployment.Spec.Replicas != 3 || memory != "1Gi" {
 		t.Errorf("%d replicas with %s", *deployment.Spec.Replicas, memory)
 	}
-	if pod.NodeSelector["example.com/pool"] != "system" || pod.Tolerations[0].Key != "example.com/system" ||
-		pod.Affinity.PodAntiAffinity != nil || pod.Affinity.NodeAffinity == nil || pod.PriorityClassName != "system-cluster-critical" ||
-		pod.TopologySpreadConstraints[0].MaxSkew != 1 {
-		t.Errorf("the Pods are placed by %+v", pod)
-	}
+	testPlacementOfPods(t, pod)
 	template := deployment.Spec.Template
 	if template.Annotations["example.com/scrape"] != "false" || template.Labels["team"] != "platform" {
 		t.Errorf("the Pods have %v and %v", template.Annotations, template.Labels)
 	}
 	if _, selected := deployment.Spec.Selector.MatchLabels["team"]; selected {
 		t.Error("a common label is in the selector, which cannot change")
+	}
+}
+
+func testPlacementOfPods(t *testing.T, pod corev1.PodSpec) {
+	t.Helper()
+	if pod.NodeSelector["example.com/pool"] != "system" || pod.Tolerations[0].Key != "example.com/system" ||
+		pod.Affinity.PodAntiAffinity != nil || pod.Affinity.NodeAffinity == nil || pod.PriorityClassName != "system-cluster-critical" ||
+		pod.TopologySpreadConstraints[0].MaxSkew != 1 {
+		t.Errorf("the Pods are placed by %+v", pod)
 	}
 }
 

@@ -89,7 +89,6 @@ func TestOrphans(t *testing.T) {
 // TestForeignObjectsAreNoOrphans verifies that Apply leaves an object alone if anything is missing
 // that the operator writes into its children, and that the message has the difference.
 func TestForeignObjectsAreNoOrphans(t *testing.T) {
-	type change = func(*appsv1.Deployment, *metav1.OwnerReference)
 	const unlabelled, unrecorded = "(nothing controls it)", "its annotation example.com/last is not"
 	for name, test := range map[string]struct {
 		live *appsv1.Deployment
@@ -103,19 +102,19 @@ func TestForeignObjectsAreNoOrphans(t *testing.T) {
 		"no valid record":   {restored(t, labelled()), func(d *appsv1.Deployment) { d.Annotations[annotation] = "[]" }, unrecorded},
 		"an empty record":   {restored(t, labelled()), func(d *appsv1.Deployment) { d.Annotations[annotation] = "{}" }, unrecorded},
 		"a copy of another child": {
-			restored(t, labelled(), change(func(d *appsv1.Deployment, _ *metav1.OwnerReference) { d.Name = "other" })), nil,
+			restored(t, labelled(), func(d *appsv1.Deployment, _ *metav1.OwnerReference) { d.Name = "other" }), nil,
 			unrecorded,
 		},
 		"a child of another owner": {
-			restored(t, labelled(), change(func(_ *appsv1.Deployment, o *metav1.OwnerReference) { o.Name = "other" })), nil,
+			restored(t, labelled(), func(_ *appsv1.Deployment, o *metav1.OwnerReference) { o.Name = "other" }), nil,
 			unrecorded,
 		},
 		"a child of another kind": {
-			restored(t, labelled(), change(func(_ *appsv1.Deployment, o *metav1.OwnerReference) { o.Kind = "Secret" })), nil,
+			restored(t, labelled(), func(_ *appsv1.Deployment, o *metav1.OwnerReference) { o.Kind = "Secret" }), nil,
 			unrecorded,
 		},
 		"a child without a controller": {
-			restored(t, labelled(), change(func(_ *appsv1.Deployment, o *metav1.OwnerReference) { o.Controller = nil })), nil,
+			restored(t, labelled(), func(_ *appsv1.Deployment, o *metav1.OwnerReference) { o.Controller = nil }), nil,
 			unrecorded,
 		},
 		"another selector": {

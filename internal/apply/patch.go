@@ -103,7 +103,8 @@ func (a *Applier) isUndone(
 	patched := emptyOf(live)
 	patched.SetNamespace(live.GetNamespace())
 	patched.SetName(live.GetName())
-	err = a.Client.Patch(ctx, patched, client.RawPatch(patchType, patch), FieldOwner, client.DryRunAll, client.DisableReadYourWritesConsistency)
+	err = a.Client.Patch(ctx, patched, client.RawPatch(patchType, patch),
+		FieldOwner, client.DryRunAll, client.DisableReadYourWritesConsistency)
 	if isRefused(err) || apierrors.IsForbidden(err) {
 		return false, nil
 	}

@@ -65,12 +65,14 @@ func TestPodsThatAreNotCreated(t *testing.T) {
 			Reason: v1alpha2.ReasonForbidden, Message: `Pods are forbidden: violates PodSecurity "restricted:latest": runAsNonRoot != true`,
 		},
 		`admission webhook "images.example.com" denied the request: failed calling webhook of the registry`: {
-			Reason: v1alpha2.ReasonForbidden, Message: `admission webhook "images.example.com" denied the request: failed calling webhook of the registry`,
+			Reason:  v1alpha2.ReasonForbidden,
+			Message: `admission webhook "images.example.com" denied the request: failed calling webhook of the registry`,
 		},
 		`Pod "web" is invalid: spec.containers[1].name: Duplicate value: "proxy"`: {
 			Reason: v1alpha2.ReasonForbidden, Message: `Pod "web" is invalid: spec.containers[1].name: Duplicate value: "proxy"`,
 		},
-		`Internal error occurred: failed calling webhook "inject.example.com": failed to call webhook: Post "https://a": context deadline exceeded`: {
+		`Internal error occurred: failed calling webhook "inject.example.com": failed to call webhook: ` +
+			`Post "https://a": context deadline exceeded`: {
 			Reason: v1alpha2.ReasonAPIError,
 			Message: `failed to create Pods: Internal error occurred: failed calling webhook "inject.example.com": failed to call webhook: ` +
 				`Post "https://a": context deadline exceeded; Kubernetes retries`,

@@ -124,6 +124,7 @@ func (c *checker) checkCachePath(d *directive) {
 	case !c.isWritable(file):
 		c.refuse(d, "%s is on a read-only file system; write below /tmp, for example %s", file, path.Join("/tmp", path.Base(file)))
 	case isCache && c.inCache(file) && !hasMaxSize:
-		c.warn(d, "it has no max_size, and a Pod is evicted once the volume of spec.cache is full; add one that is less than its size")
+		c.warn(d, "it has no max_size, and once the volume of spec.cache is full, the Pod is evicted, or with inMemory its writes fail; "+
+			"add one that is less than its size")
 	}
 }

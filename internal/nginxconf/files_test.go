@@ -92,7 +92,8 @@ func TestDeclaredFiles(t *testing.T) {
 }
 
 func TestCache(t *testing.T) {
-	const evicted = "it has no max_size, and a Pod is evicted once the volume of spec.cache is full; add one that is less than its size"
+	const evicted = "it has no max_size, and once the volume of spec.cache is full, the Pod is evicted, or with inMemory its writes fail; " +
+		"add one that is less than its size"
 	for name, test := range map[string]struct {
 		cache          v1alpha2.Cache
 		text           string

@@ -11,7 +11,7 @@ func TestListening(t *testing.T) {
 		"":                  {},
 		"server { listen 8": nil,
 		"server { listen 8080; listen [::]:8443 ssl; listen 127.0.0.1:9000; listen 8443 quic; listen unix:/a; }": {8080: false, 8443: true},
-		"server { listen 80; } server { listen *:9000-9001 ssl; } upstream a { server b:81; }":                   {80: false, 9000: true, 9001: true},
+		"server { listen 80; } server { listen *:90-91 ssl; } upstream a { server b:81; }":                       {80: false, 90: true, 91: true},
 		"map $host $a { listen 1; } include /a.conf; no_such_directive; server { listen 0.0.0.0; }":              {80: false},
 	} {
 		if diff := cmp.Diff(want, Listening(text)); diff != "" {

@@ -12,49 +12,49 @@ import (
 // answers 502 for each host that is expected here, and its log names the same host. It answers the
 // others, as far as it can be tried without a name server.
 func TestHostsWithoutResolver(t *testing.T) {
-	const pass = "location / { proxy_pass http://$b; }"
+	const location = "location / { proxy_pass http://$b; }"
 	for name, test := range map[string]struct {
 		// text is in a server, from line 2 on. want is the line and the host of the warning.
 		before, text, want string
 	}{
-		"host name":              {text: "set $b app;\n" + pass, want: "3 app"},
-		"with a port":            {text: "set $b app:8080;\n" + pass, want: "3 app"},
+		"host name":              {text: "set $b app;\n" + location, want: "3 app"},
+		"with a port":            {text: "set $b app:8080;\n" + location, want: "3 app"},
 		"with a URI":             {text: "set $b app;\nlocation / { proxy_pass http://$b:80/x$uri; }", want: "3 app"},
 		"whole URL":              {text: "set $b http://app.shop.svc/;\nlocation / { proxy_pass $b; }", want: "3 app.shop.svc"},
 		"braces and upper case":  {text: "set $Back app;\nlocation / { proxy_pass http://${back}; }", want: "3 app"},
-		"of another variable":    {text: "set $n shop;\nset $b app.$n.svc;\n" + pass, want: "4 app.shop.svc"},
+		"of another variable":    {text: "set $n shop;\nset $b app.$n.svc;\n" + location, want: "4 app.shop.svc"},
 		"variable of the URI":    {text: "location / { proxy_pass http://app:3000$request_uri; }", want: "2 app"},
 		"without a port":         {text: "location / { proxy_pass http://app$request_uri; }", want: "2 app"},
 		"variable after a port":  {text: "location ~ ^/a(?<rest>/.*)$ { proxy_pass http://app:3000$rest$is_args$args; }", want: "2 app"},
-		"localhost":              {text: "set $b localhost;\n" + pass, want: "3 localhost"},
+		"localhost":              {text: "set $b localhost;\n" + location, want: "3 localhost"},
 		"in an if":               {text: "location / {\nset $b app;\nif ($arg_a) { proxy_pass http://$b; }\n}", want: "4 app"},
 		"in a limit_except":      {text: "set $b app;\nlocation / { limit_except GET { proxy_pass http://$b; } }", want: "3 app"},
-		"one of two values":      {text: "set $b 10.0.0.1;\nif ($arg_a) { set $b app; }\n" + pass, want: "4 app"},
+		"one of two values":      {text: "set $b 10.0.0.1;\nif ($arg_a) { set $b app; }\n" + location, want: "4 app"},
 		"after a redirect":       {text: "location / { set $b app; try_files $uri @b; }\nlocation @b { proxy_pass http://$b; }", want: "3 app"},
 		"FastCGI":                {text: "set $b php:9000;\nlocation / { fastcgi_pass $b; }", want: "3 php"},
 		"gRPC":                   {text: "set $b app;\nlocation / { grpc_pass grpcs://$b:443; }", want: "3 app"},
-		"resolver of others":     {before: "server { listen 8081; resolver 10.0.0.10; }", text: "set $b app;\n" + pass, want: "3 app"},
-		"upstream with a port":   {before: "upstream app { server 10.0.0.1; }", text: "set $b app:80;\n" + pass, want: "3 app"},
+		"resolver of others":     {before: "server { listen 8081; resolver 10.0.0.10; }", text: "set $b app;\n" + location, want: "3 app"},
+		"upstream with a port":   {before: "upstream app { server 10.0.0.1; }", text: "set $b app:80;\n" + location, want: "3 app"},
 		"another port elsewhere": {text: "location /a { proxy_pass http://app:81; }\nlocation / { proxy_pass http://app$uri; }", want: "3 app"},
 
 		"upstream":                 {before: "upstream app { server 10.0.0.1; }", text: "set $b App;\nlocation / { proxy_pass http://$b$uri; }"},
 		"literal URL elsewhere":    {text: "location /a { proxy_pass http://app/; }\nlocation / { proxy_pass http://app:80$uri; }"},
-		"IPv4":                     {text: "set $b 10.0.0.1:80;\n" + pass},
-		"IPv6":                     {text: "set $b [::1];\n" + pass + "\nlocation /a { proxy_pass http://[::1]:80$uri; }"},
-		"socket":                   {text: "set $b unix:/tmp/a;\n" + pass + "\n" + "location /a { fastcgi_pass $b; }"},
-		"resolver of the server":   {text: "resolver 10.0.0.10;\nset $b app;\n" + pass},
+		"IPv4":                     {text: "set $b 10.0.0.1:80;\n" + location},
+		"IPv6":                     {text: "set $b [::1];\n" + location + "\nlocation /a { proxy_pass http://[::1]:80$uri; }"},
+		"socket":                   {text: "set $b unix:/tmp/a;\n" + location + "\n" + "location /a { fastcgi_pass $b; }"},
+		"resolver of the server":   {text: "resolver 10.0.0.10;\nset $b app;\n" + location},
 		"resolver of the location": {text: "set $b app;\nlocation / { resolver 10.0.0.10; if ($arg_a) { proxy_pass http://$b; } }"},
-		"resolver of all":          {before: "resolver 10.0.0.10;", text: "set $b app;\n" + pass},
+		"resolver of all":          {before: "resolver 10.0.0.10;", text: "set $b app;\n" + location},
 		"own value":                {text: "set $b app;\nlocation / { set $b 10.0.0.1; proxy_pass http://$b; }"},
-		"value of another server":  {before: "server { listen 8081; set $b app; }", text: pass},
-		"unknown value":            {text: "set $b $arg_b;\n" + pass + "\n" + "location /a { proxy_pass http://$host; }"},
-		"unknown part":             {text: "set $b blue-$arg_b;\n" + pass},
+		"value of another server":  {before: "server { listen 8081; set $b app; }", text: location},
+		"unknown value":            {text: "set $b $arg_b;\n" + location + "\n" + "location /a { proxy_pass http://$host; }"},
+		"unknown part":             {text: "set $b blue-$arg_b;\n" + location},
 		"unknown end":              {text: "location ~ ^/a(?<rest>.*)$ { proxy_pass http://app$rest; }"},
 		"unknown scheme":           {before: "upstream app { server 10.0.0.1; }", text: "location / { proxy_pass $scheme://app; }"},
-		"no value":                 {text: `set $b "";` + "\n" + pass},
-		"value of itself":          {text: "set $b $b;\n" + pass},
+		"no value":                 {text: `set $b "";` + "\n" + location},
+		"value of itself":          {text: "set $b $b;\n" + location},
 		"no variable":              {text: "location / { proxy_pass http://app; }"},
-		"unknown file":             {before: "include /etc/nginx/conf.d/*.conf;", text: "set $b app;\n" + pass},
+		"unknown file":             {before: "include /etc/nginx/conf.d/*.conf;", text: "set $b app;\n" + location},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text, spec := test.before+inServer(test.text), v1alpha2.NginxOperatorSpec{Config: &v1alpha2.Config{}}

@@ -41,19 +41,27 @@ func TestNetworkPolicyFrom(t *testing.T) {
 	}{
 		"new": {[]any{"http", 80}, nil, nil, []networkingv1.NetworkPolicyIngressRule{{Ports: portsOf(80), From: peers}, {Ports: portsOf(18080)}}},
 		"another target": {
-			[]any{"http", "80 to 9090"}, []ContainerPort{container("http", 80, 8080), health}, []corev1.ServicePort{{Name: "http", Port: 80}},
+			[]any{"http", "80 to 9090"},
+			[]ContainerPort{container("http", 80, 8080), health},
+			[]corev1.ServicePort{{Name: "http", Port: 80}},
 			[]networkingv1.NetworkPolicyIngressRule{{Ports: portsOf(8080, 9090), From: peers}, {Ports: portsOf(18080)}},
 		},
 		"a number of the probes is served": {
-			[]any{"http", 18080}, []ContainerPort{container("http", 80, 80), health}, []corev1.ServicePort{{Name: "http", Port: 80}},
+			[]any{"http", 18080},
+			[]ContainerPort{container("http", 80, 80), health},
+			[]corev1.ServicePort{{Name: "http", Port: 80}},
 			[]networkingv1.NetworkPolicyIngressRule{{Ports: portsOf(80, 18080), From: peers}, {Ports: portsOf(18081)}},
 		},
 		"a served number is of the probes": {
-			[]any{"http", 80}, []ContainerPort{container("http", 18080, 18080)}, []corev1.ServicePort{{Name: "http", Port: 18080}},
+			[]any{"http", 80},
+			[]ContainerPort{container("http", 18080, 18080)},
+			[]corev1.ServicePort{{Name: "http", Port: 18080}},
 			[]networkingv1.NetworkPolicyIngressRule{{Ports: portsOf(80, 18080), From: peers}},
 		},
 		"a port that the Service does not have": {
-			[]any{"http", 80}, []ContainerPort{container("other", 22, 22), health}, []corev1.ServicePort{{Name: "http", Port: 80}},
+			[]any{"http", 80},
+			[]ContainerPort{container("other", 22, 22), health},
+			[]corev1.ServicePort{{Name: "http", Port: 80}},
 			[]networkingv1.NetworkPolicyIngressRule{{Ports: portsOf(80), From: peers}, {Ports: portsOf(18080)}},
 		},
 	} {

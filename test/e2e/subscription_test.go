@@ -83,7 +83,7 @@ func TestLongSubscription(t *testing.T) {
 	t.Run("fields", testAllFields)
 	if suite.local {
 		t.Run("versions of nginx", testNginxVersions)
-		t.Run("uploads", testUploads) // it fills the disk of the node
+		t.Run("uploads", testUploads) // it waits for an eviction
 	}
 	t.Run("no webhook in a migration", testMigrationWithoutWebhook)
 	t.Run("bad image", testBadImage)

@@ -137,6 +137,10 @@ func TestReplaceWithoutReplicas(t *testing.T) {
 		return suite.admin.Update(t.Context(), declared)
 	})
 	if replicas := ptr.Deref(declared.Spec.Replicas, 0); replicas != v1alpha2.DefaultReplicas {
-		t.Errorf("%d replicas, and the page says %d", replicas, v1alpha2.DefaultReplicas)
+		t.Errorf("%d replicas, want %d", replicas, v1alpha2.DefaultReplicas)
+	}
+	page := must1(os.ReadFile("../../docs/guide/gitops.md"))(t)
+	if want := fmt.Sprintf("every sync sets the default, %d,", v1alpha2.DefaultReplicas); !strings.Contains(string(page), want) {
+		t.Errorf("gitops.md does not say %q", want)
 	}
 }

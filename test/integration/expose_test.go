@@ -89,7 +89,7 @@ func TestIngress(t *testing.T) {
 		return nil
 	})
 	update(t, before.ingress, func(o *networkingv1.Ingress) { o.Finalizers = nil })
-	rollOutUntilReady(t, namespace, "web")
+	rollOutUntilReady(t, namespace)
 	requireSamePods(t, before, waitForChildren(t, namespace, "web"))
 }
 

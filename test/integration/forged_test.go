@@ -218,7 +218,7 @@ func TestSecondDeclaration(t *testing.T) {
 			t.Errorf("the record is %s, the Deployment carried %s", record.Data.Raw, data)
 		}
 	}
-	rollOutUntilReady(t, namespace, "web")
+	rollOutUntilReady(t, namespace)
 
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Service = &v1alpha2.Service{Type: corev1.ServiceTypeNodePort} })
 	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)

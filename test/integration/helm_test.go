@@ -21,7 +21,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -108,13 +107,9 @@ func (r *chartRelease) test(t *testing.T, config *rest.Config) {
 		}
 	})
 	r.documented(t, "Another port")
+	r.requirePods(t, false, "--webhook-bind-address=:10250")
 	r.documented(t, "The network of the nodes")
-	deployment := &appsv1.Deployment{}
-	must(t, r.admin.Get(t.Context(), client.ObjectKey{Namespace: operatorNamespace, Name: "nginx-operator-controller-manager"}, deployment))
-	pod := deployment.Spec.Template.Spec
-	if args := pod.Containers[0].Args; !pod.HostNetwork || !slices.Contains(args, "--webhook-bind-address=:10250") {
-		t.Errorf("on the network of the nodes: %t, with the flags %q", pod.HostNetwork, args)
-	}
+	r.requirePods(t, true, "")
 	if label := r.crd(t).Labels["helm.sh/chart"]; !strings.HasPrefix(label, wellknown.OperatorName+"-1.") {
 		t.Errorf("the CRD is that of chart %q", label)
 	}
@@ -183,6 +178,24 @@ func (r *chartRelease) try(t *testing.T, heading string) (string, error) {
 		"HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
+}
+
+// requirePods compares the operator's Pods with the values hostNetwork and ports.webhooks: the flag, or
+// "" for the default port.
+func (r *chartRelease) requirePods(t *testing.T, hostNetwork bool, flag string) {
+	t.Helper()
+	deployment := &appsv1.Deployment{}
+	must(t, r.admin.Get(t.Context(), client.ObjectKey{Namespace: operatorNamespace, Name: "nginx-operator-controller-manager"}, deployment))
+	pod := deployment.Spec.Template.Spec
+	found := ""
+	for _, arg := range pod.Containers[0].Args {
+		if strings.HasPrefix(arg, "--webhook-bind-address=") {
+			found = arg
+		}
+	}
+	if pod.HostNetwork != hostNetwork || found != flag {
+		t.Errorf("hostNetwork is %t, with the flag %q, want %t and %q", pod.HostNetwork, found, hostNetwork, flag)
+	}
 }
 
 func (r *chartRelease) crd(t *testing.T) *apiextensionsv1.CustomResourceDefinition {

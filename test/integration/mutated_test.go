@@ -78,7 +78,8 @@ func mirrorImages(t *testing.T, namespace string) {
 	configuration := &admissionregistrationv1.MutatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: "mirror-images-" + namespace},
 		Webhooks: []admissionregistrationv1.MutatingWebhook{{
-			Name: "mirror-images.example.com", AdmissionReviewVersions: []string{"v1"}, SideEffects: ptr.To(admissionregistrationv1.SideEffectClassNone),
+			Name: "mirror-images.example.com", AdmissionReviewVersions: []string{"v1"},
+			SideEffects: ptr.To(admissionregistrationv1.SideEffectClassNone),
 			ClientConfig: admissionregistrationv1.WebhookClientConfig{
 				URL: &server.URL, CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
 			},

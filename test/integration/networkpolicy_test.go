@@ -32,7 +32,7 @@ func TestModesOfTheNetworkPolicy(t *testing.T) {
 	}
 
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Paused = false })
-	rollOutUntilReady(t, namespace, "web")
+	rollOutUntilReady(t, namespace)
 	requireSamePods(t, before, waitForChildren(t, namespace, "web"))
 	isPolicy := func(related v1alpha2.RelatedObject) bool { return related.Kind == "NetworkPolicy" }
 	waitFor(t, func() error {

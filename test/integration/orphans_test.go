@@ -79,10 +79,10 @@ func TestOrphansAreAdopted(t *testing.T) {
 	namespace, object, _ := newReadyWeb(t, set)
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.DrainSeconds = ptr.To[int32](7) }) // its record is a ControllerRevision
 	waitForStatus(t, namespace, "web", func(*v1alpha2.NginxOperator) error { return nil })
-	rollOutUntilReady(t, namespace, "web")
+	rollOutUntilReady(t, namespace)
 	scaled := must1(childrenOf(t.Context(), namespace, "web"))(t).deployment
 	update(t, scaled, func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](4) })
-	rollOutUntilReady(t, namespace, "web")
+	rollOutUntilReady(t, namespace)
 	before := must1(childrenOf(t.Context(), namespace, "web"))(t)
 	if before.autoscaler == nil || before.route == nil || before.monitor == nil || before.rule == nil || before.budget == nil {
 		t.Fatalf("children are missing: %+v", before)
@@ -106,7 +106,7 @@ func TestOrphansAreAdopted(t *testing.T) {
 	object.Spec = spec
 	create(t, object)
 	after := waitForAdoption(t, object, before)
-	rollOutUntilReady(t, namespace, "web")
+	rollOutUntilReady(t, namespace)
 	waitForStatus(t, namespace, "web", func(o *v1alpha2.NginxOperator) error {
 		if len(o.Status.BlockedBy) > 0 || len(o.Status.RelatedObjects) != len(after.all()) {
 			return fmt.Errorf("status %+v", o.Status)
@@ -155,7 +155,7 @@ func TestRestoredNamespace(t *testing.T) {
 	restored.service = created
 	after := waitForAdoption(t, back, restored)
 	requireSamePods(t, before, after)
-	rollOutUntilReady(t, to, "web")
+	rollOutUntilReady(t, to)
 	if after.deployment.Labels["velero.io/restore-name"] != "monday" {
 		t.Errorf("the labels of the Deployment are %v", after.deployment.Labels)
 	}

@@ -19,13 +19,13 @@ func requireSamePods(t *testing.T, before, after children) {
 	}
 }
 
-// rollOutUntilReady plays the Deployment controller until the instance is Ready. No Deployment
+// rollOutUntilReady plays the Deployment controller until the instance web is Ready. No Deployment
 // controller observes a new generation.
-func rollOutUntilReady(t *testing.T, namespace, name string) {
+func rollOutUntilReady(t *testing.T, namespace string) {
 	t.Helper()
 	waitFor(t, func() error {
-		rollOut(t, namespace, name)
-		object, err := waitForStatusOnce(t.Context(), namespace, name)
+		rollOut(t, namespace, "web")
+		object, err := waitForStatusOnce(t.Context(), namespace, "web")
 		if err != nil {
 			return err
 		}

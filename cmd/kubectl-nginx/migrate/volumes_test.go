@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -60,7 +61,8 @@ func TestMounts(t *testing.T) {
 		"keys with other paths": {
 			"{name: m, mountPath: /etc/nginx}",
 			"{name: m, configMap: {name: main, items: [{key: alone, path: nginx.conf}, {key: mime, path: mime.types}]}}",
-			`config: {inline: "server {\n  listen 8080;\n}\n"}`, []string{"ConfigMap main, /etc/nginx/mime.types: if the configuration includes it"},
+			`config: {inline: "server {\n  listen 8080;\n}\n"}`,
+			[]string{"ConfigMap main, /etc/nginx/mime.types: if the configuration includes it"},
 		},
 		"server blocks that are not in a ConfigMap": {
 			"{name: s, mountPath: /etc/nginx/conf.d}", "{name: s, secret: {secretName: sites}}",
@@ -108,7 +110,7 @@ func TestMounts(t *testing.T) {
 			if diff := cmp.Diff(want, result.Object.Spec); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
-			said := append(result.Lost, result.Check...)
+			said := slices.Concat(result.Lost, result.Check)
 			for _, text := range test.says {
 				if !strings.Contains(strings.Join(said, "\n"), text) {
 					t.Errorf("no comment says %q: %q", text, said)

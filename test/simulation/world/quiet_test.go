@@ -29,8 +29,13 @@ func TestForeignWrites(t *testing.T) {
 		name, verb, body string
 		want             int
 	}{
-		{"foreign", "delete", "", 1}, {"foreign", "patch", adoption, 1}, {"owned", "delete", "", 0}, {"new", "delete", "", 0},
-		{"orphan", "delete", "", 1}, {"orphan", "patch", more, 1}, {"orphan", "patch", adoption, 0},
+		{"foreign", "delete", "", 1},
+		{"foreign", "patch", adoption, 1},
+		{"owned", "delete", "", 0},
+		{"new", "delete", "", 0},
+		{"orphan", "delete", "", 1},
+		{"orphan", "patch", more, 1},
+		{"orphan", "patch", adoption, 0},
 	} {
 		w.Problems = nil
 		key := storage.Key{Resource: storage.ConfigMaps, Namespace: Namespace, Name: test.name}

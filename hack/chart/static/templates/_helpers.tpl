@@ -36,9 +36,12 @@
 {{- range $name, $flag := $flags -}}
 {{- $port := include "nginx-operator.port" (dict "root" $root "name" $name) -}}
 {{- if has $port $numbers -}}
-{{- fail (printf "ports.%s: another port has the number %s, too; set another one" $name $port) -}}
+{{- fail (printf "ports.%s: another entry of ports also has the number %s; set a different number" $name $port) -}}
 {{- end -}}
 {{- $numbers = append $numbers $port -}}
+{{- if and $root.Values.hostNetwork (eq $port "10250") -}}
+{{- fail (printf "ports.%s: the kubelet uses 10250 on the network of the nodes; set another number" $name) -}}
+{{- end -}}
 {{- range $root.Values.extraArgs -}}
 {{- if and (hasPrefix (print $flag "=") .) (not (hasSuffix (print ":" $port) .)) (ne "--metrics-bind-address=0" .) -}}
 {{- fail (printf "extraArgs: nothing connects to the port of %q: set ports.%s instead" . $name) -}}
