@@ -5,15 +5,25 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/defaults"
 	"github.com/example/nginx-operator/internal/operand"
 	"github.com/example/nginx-operator/internal/record"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// pending describes the writes that apply would make.
-func (r *Reconciler) pending(ctx context.Context, of record.Rendering) ([]string, error) {
+// pending describes the writes of apply that a pause blocks.
+func (r *Reconciler) pending(ctx context.Context, paused *v1alpha2.NginxOperator, of record.Rendering) ([]string, error) {
 	object, in, children := of.Object, of.Inputs, of.Children
-	differ, err := r.Applier.Pending(ctx, object, of.Contents(), children...)
+	compare := r.Applier.Pending
+	if isSettled(paused, of) {
+		compare = r.Applier.Drifted
+	}
+	differ, err := compare(ctx, object, of.Contents(), children...)
 	if err != nil {
 		return nil, err
 	}
@@ -38,4 +48,19 @@ func (r *Reconciler) pending(ctx context.Context, of record.Rendering) ([]string
 		out = append(out, fmt.Sprintf("the deletion of %s %q", gvk.Kind, child.GetName()))
 	}
 	return out, nil
+}
+
+// isSettled reports whether no change of a paused object waits, according to its status, and neither
+// its spec nor a referenced object has changed since. A release of the operator that declares
+// children differently is no reason to report that the object is not Ready.
+func isSettled(paused *v1alpha2.NginxOperator, of record.Rendering) bool {
+	live := of.Inputs.Deployment
+	if live == nil || paused.Status.ObservedGeneration != paused.Generation ||
+		of.Revision.Name != record.Name(paused, live.Labels[wellknown.LabelRecord]) {
+		return false
+	}
+	reasonOf := func(condition string) string {
+		return ptr.Deref(meta.FindStatusCondition(paused.Status.Conditions, condition), metav1.Condition{}).Reason
+	}
+	return reasonOf(v1alpha2.ConditionProgressing) == v1alpha2.ReasonPaused && reasonOf(v1alpha2.ConditionReady) != v1alpha2.ReasonPaused
 }

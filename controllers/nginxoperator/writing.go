@@ -59,7 +59,7 @@ func (r *Reconciler) change(ctx context.Context, object *v1alpha2.NginxOperator,
 	if object.Spec.Paused {
 		var err error
 		if _, out.again, err = r.bridges().Ensure(ctx, object, running, nil); err == nil {
-			out.Waiting, err = r.pending(ctx, of.WithLiveRecord())
+			out.Waiting, err = r.pending(ctx, object, of.WithLiveRecord())
 		}
 		return out, err
 	}
@@ -105,9 +105,9 @@ func (r *Reconciler) apply(ctx context.Context, object *v1alpha2.NginxOperator, 
 // their writes, and the other children, which are independent of each other. The records precede
 // the Deployment, so that the declaration of all Pods is recorded.
 //
-// An existing Service precedes the NetworkPolicy: its version refuses names of ports that come from
-// an older Service. A new one follows it, so that no Service without Pods is created if the name of
-// the NetworkPolicy is taken.
+// An existing Service precedes the NetworkPolicy: its version refuses ports that come from an older
+// Service. A new one follows it and the records, so that no Service without Pods is created if one
+// of their names is taken.
 func inOrder(of record.Rendering, records []client.Object) (ordered, independent []client.Object) {
 	var services, policies, deployments []client.Object
 	for _, child := range of.Children {
@@ -125,7 +125,7 @@ func inOrder(of record.Rendering, records []client.Object) (ordered, independent
 		}
 	}
 	if of.Inputs.Running.ServiceVersion == "" {
-		return slices.Concat(ordered, policies, services, records, deployments), independent
+		return slices.Concat(ordered, policies, records, services, deployments), independent
 	}
 	return slices.Concat(ordered, services, policies, records, deployments), independent
 }

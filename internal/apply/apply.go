@@ -84,12 +84,25 @@ func (a *Applier) Apply(ctx context.Context, owner client.Object, content Conten
 // Pending returns the children that Apply would change, regardless of earlier declarations. A child
 // that admission would change back does not count. It writes nothing. Content can be nil.
 func (a *Applier) Pending(ctx context.Context, owner client.Object, content Content, children ...client.Object) ([]client.Object, error) {
+	return a.pending(ctx, owner, content, children, false)
+}
+
+// Drifted is Pending for a declaration that Apply has written before, perhaps by another release: a
+// child that is missing or differs from its last declaration counts, and a child does not count if
+// only this release declares it differently.
+func (a *Applier) Drifted(ctx context.Context, owner client.Object, content Content, children ...client.Object) ([]client.Object, error) {
+	return a.pending(ctx, owner, content, children, true)
+}
+
+func (a *Applier) pending(
+	ctx context.Context, owner client.Object, content Content, children []client.Object, ofRecord bool,
+) ([]client.Object, error) {
 	var out []client.Object
 	for _, child := range children {
 		found, err := a.compare(ctx, owner, child)
-		same := found.match == asDeclared
-		if err == nil && (found.match == unknown || found.match == differs) && a.backoff(owner, found) == 0 {
-			same, err = a.look(ctx, owner, content, child, found)
+		same := found.match == asDeclared || found.match == settled
+		if err == nil && found.match == unknown && a.backoff(owner, found) == 0 {
+			same, err = a.look(ctx, owner, content, child, found, ofRecord)
 		}
 		if err != nil && IsNotOurs(err) == nil {
 			return nil, err
@@ -113,7 +126,7 @@ func (a *Applier) IsAsDeclared(child client.Object) bool {
 		return false
 	}
 	known, found := a.memory.find(types.NamespacedName{Namespace: child.GetNamespace(), Name: owner.Name}, owner.UID, child.GetUID())
-	return found && known.asDeclared && known.isOf(child)
+	return found && known.match == asDeclared && known.isOf(child)
 }
 
 // Delete removes a child. A child that does not exist, or that another object of its name has
@@ -177,7 +190,7 @@ func (a *Applier) create(ctx context.Context, owner, child client.Object, found 
 	if err != nil {
 		return "", fmt.Errorf("failed to create %s %q: %w", found.gvk.Kind, child.GetName(), err)
 	}
-	a.note(owner, child, found, true)
+	a.note(owner, child, found, asDeclared)
 	a.wrote(ctx, found.gvk, child, VerbCreate)
 	return child.GetUID(), nil
 }

@@ -96,7 +96,10 @@ func (a *Applier) adoptAll(ctx context.Context, owner client.Object, children []
 		if one.err != nil && (i < ordered || StartsOver(one.err)) {
 			return false, one.err
 		}
-		adopted = adopted || one.err == nil
+		if one.err == nil {
+			adopted = true
+			a.note(owner, one.orphan, one.found, unknown) // the limit of adoptions counts known children
+		}
 	}
 	return adopted, nil
 }

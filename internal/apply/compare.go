@@ -19,13 +19,16 @@ import (
 )
 
 // match is the relation of a child to its declaration.
-type match int
+type match uint8
 
 const (
 	// unknown: the child was not compared since it or its declaration changed.
 	unknown match = iota
 	missing
-	differs
+	// waits and settled are results of Pending and Drifted: the child counts, or does not although
+	// its declaration is another one.
+	waits
+	settled
 	asDeclared
 )
 
@@ -66,13 +69,8 @@ func (a *Applier) compare(ctx context.Context, owner, child client.Object) (comp
 	out.uid = cached.GetUID()
 	known, found := a.memory.find(client.ObjectKeyFromObject(owner), owner.GetUID(), out.uid)
 	if found && known.declared == out.declared && out.declared != unreadable {
-		out.drifted = !known.isOf(cached)
-		switch {
-		case out.drifted:
-		case known.asDeclared:
-			out.match = asDeclared
-		default:
-			out.match = differs
+		if out.drifted = !known.isOf(cached); !out.drifted {
+			out.match = known.match
 		}
 	}
 	return out, nil
@@ -92,9 +90,11 @@ func (a *Applier) backoff(owner client.Object, found comparison) time.Duration {
 	return a.memory.spend(owner, found.uid, time.Now())
 }
 
-// look compares a child with its declaration without writing it. It reports whether Apply would
-// leave the child as it is, and remembers whether Apply has to write the child.
-func (a *Applier) look(ctx context.Context, owner client.Object, content Content, child client.Object, found comparison) (bool, error) {
+// look compares a child without writing it. It reports whether Apply would leave the child as it is,
+// and remembers the result. With ofRecord, the child is compared with its last declaration instead.
+func (a *Applier) look(
+	ctx context.Context, owner client.Object, content Content, child client.Object, found comparison, ofRecord bool,
+) (bool, error) {
 	live, err := a.read(ctx, owner, content, child, found)
 	if err == nil {
 		err = verify(ctx, content, found.gvk, child, live)
@@ -109,14 +109,31 @@ func (a *Applier) look(ctx context.Context, owner client.Object, content Content
 	if err != nil {
 		return false, fmt.Errorf("failed to encode %s %q: %w", found.gvk.Kind, child.GetName(), err)
 	}
-	patch, patchType, err := difference(live, sanitizeRecord(live, a.recordOf(live)), declared)
+	last := sanitizeRecord(live, a.recordOf(live))
+	wanted := declared
+	if ofRecord {
+		wanted = last
+	}
+	patch, patchType, err := difference(live, last, wanted)
 	same := err == nil && patch == nil
 	if err == nil && patch != nil {
-		if same, err = a.isUndone(ctx, patchType, patch, live, declared); err != nil {
+		same, err = a.isUndone(ctx, patchType, patch, live, wanted)
+		switch {
+		case err != nil && (StartsOver(err) || ctx.Err() != nil):
 			return false, fmt.Errorf("failed to try a patch of %s %q: %w", found.gvk.Kind, child.GetName(), err)
+		case err != nil:
+			// For example, a webhook does not answer. The next reconcile tries again.
+			return false, nil
 		}
 	}
-	a.note(owner, live, found, same && a.recordOf(live) == string(a.record(declared)))
+	switch {
+	case !same:
+		a.note(owner, live, found, waits)
+	case a.recordOf(live) == string(a.record(declared)):
+		a.note(owner, live, found, asDeclared)
+	default:
+		a.note(owner, live, found, settled)
+	}
 	return same, nil
 }
 
@@ -167,9 +184,7 @@ func hasLabels(live client.Object, instance string) bool {
 	return true
 }
 
-// note remembers whether a child is as declared.
-func (a *Applier) note(owner, live client.Object, found comparison, asDeclared bool) {
-	a.memory.note(owner, look{
-		child: hashOf(live.GetUID()), stored: fingerprint(live), declared: found.declared, asDeclared: asDeclared,
-	})
+// note remembers the relation of a child to its declaration.
+func (a *Applier) note(owner, live client.Object, found comparison, result match) {
+	a.memory.note(owner, look{child: hashOf(live.GetUID()), stored: fingerprint(live), declared: found.declared, match: result})
 }

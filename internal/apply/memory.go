@@ -46,8 +46,8 @@ type look struct {
 	child uint64
 	// stored and declared are the fingerprints of the child and of its declaration.
 	stored, declared uint64
-	// asDeclared reports whether the child was as declared.
-	asDeclared bool
+	// match is the relation of both.
+	match match
 }
 
 // isOf reports whether the child in the cache is unchanged since the comparison.

@@ -20,7 +20,7 @@ import (
 // An orphan is a child that has lost its owner reference: a backup tool restored it without one, or
 // its owner was deleted with --cascade=orphan. Its labels, its record with the kind and name of the
 // owner, its selector, and its content show that it is a child. An object that lacks one of them is
-// foreign, and is never changed. See docs/adr/0054-orphans.md.
+// foreign, and is never changed. See docs/adr/0054-orphans-are-adopted.md.
 
 // refuse returns *NotOurs for a live object without the owner's reference, unless the object is an
 // orphan of an owner with this kind and name. Other errors are errors of the content.
@@ -33,15 +33,15 @@ func (a *Applier) refuse(
 	}
 	switch {
 	case !a.isRecorded(child, live):
-		refusal.Why = fmt.Sprintf("its annotation %s is not that of a child of this NginxOperator", a.Annotation)
+		refusal.Why = fmt.Sprintf("its annotation %s does not name this NginxOperator", a.Annotation)
 		return refusal
 	case !sameSelector(child, live):
-		refusal.Why = "its selector is another one"
+		refusal.Why = "its selector differs"
 		return refusal
 	}
 	switch err := verify(ctx, content, gvk, child, live); {
 	case IsForged(err) != nil:
-		refusal.Why = "its content is another one"
+		refusal.Why = "its content differs"
 		return refusal
 	case err != nil:
 		return err

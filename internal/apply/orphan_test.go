@@ -89,7 +89,7 @@ func TestOrphans(t *testing.T) {
 // TestForeignObjectsAreNoOrphans verifies that Apply leaves an object alone if anything is missing
 // that the operator writes into its children, and that the message has the difference.
 func TestForeignObjectsAreNoOrphans(t *testing.T) {
-	const unlabelled, unrecorded = "(nothing controls it)", "its annotation example.com/last is not"
+	const unlabelled, unrecorded = "(nothing controls it)", "its annotation example.com/last does not name"
 	for name, test := range map[string]struct {
 		live *appsv1.Deployment
 		set  func(*appsv1.Deployment)
@@ -118,7 +118,7 @@ func TestForeignObjectsAreNoOrphans(t *testing.T) {
 			unrecorded,
 		},
 		"another selector": {
-			restored(t, labelled()), func(d *appsv1.Deployment) { d.Spec.Selector.MatchLabels["app"] = "theirs" }, "its selector is another one",
+			restored(t, labelled()), func(d *appsv1.Deployment) { d.Spec.Selector.MatchLabels["app"] = "theirs" }, "its selector differs",
 		},
 		"a controller": {
 			restored(t, labelled()), func(d *appsv1.Deployment) {
@@ -145,7 +145,7 @@ func TestForeignObjectsAreNoOrphans(t *testing.T) {
 		}
 		live := restored(t, declared)
 		live.Data = map[string]string{"k": "theirs"}
-		requireForeign(t, testContent{}, live, declared, "its content is another one")
+		requireForeign(t, testContent{}, live, declared, "its content differs")
 	})
 }
 
@@ -319,12 +319,18 @@ func TestOrphansNextToATakenName(t *testing.T) {
 }
 
 // TestFightOverAnOwnerReference verifies that a client that keeps removing the owner reference does
-// not make the operator write without end.
+// not make the operator write without end, whether it waits for the reconcile or not.
 func TestFightOverAnOwnerReference(t *testing.T) {
+	t.Run("after each reconcile", func(t *testing.T) { testFightOverAnOwnerReference(t, false) })
+	t.Run("after each adoption", func(t *testing.T) { testFightOverAnOwnerReference(t, true) })
+}
+
+func testFightOverAnOwnerReference(t *testing.T, atOnce bool) {
+	t.Helper()
 	applier, counted := newApplier(interceptor.Funcs{}, restored(t, labelled()))
 	var err error
 	for range 3 * maxLooks {
-		if _, err = applier.Apply(t.Context(), owner, nil, labelled()); err != nil {
+		if _, err = applier.Apply(t.Context(), owner, nil, labelled()); err != nil && !atOnce {
 			continue // adopted, or refused
 		}
 		live := labelled()

@@ -37,7 +37,7 @@ func (a *Applier) patch(
 	if err != nil {
 		return "", fmt.Errorf("failed to patch %s %q: %w", found.gvk.Kind, child.GetName(), err)
 	}
-	a.note(owner, live, found, true)
+	a.note(owner, live, found, asDeclared)
 	if wrote {
 		a.wrote(ctx, found.gvk, live, VerbPatch)
 	}

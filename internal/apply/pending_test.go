@@ -8,6 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
@@ -27,30 +28,31 @@ func TestPendingUnderAdmission(t *testing.T) {
 		declare func(*appsv1.Deployment)
 		answer  func(patched *appsv1.Deployment) error
 		pending bool
-		err     error
+		// again is the number of tries in the next reconcile.
+		again int
 	}{
-		"only the policy's change": {func(*appsv1.Deployment) {}, func(*appsv1.Deployment) error { return nil }, false, nil},
+		"only the policy's change": {func(*appsv1.Deployment) {}, func(*appsv1.Deployment) error { return nil }, false, 0},
 		"a label is added": {
 			func(d *appsv1.Deployment) { d.Labels["b"] = "1" },
-			func(d *appsv1.Deployment) error { d.Labels["b"] = "1"; return nil }, true, nil,
+			func(d *appsv1.Deployment) error { d.Labels["b"] = "1"; return nil }, true, 0,
 		},
 		"an annotation is removed": {
 			func(d *appsv1.Deployment) { d.Spec.Template.Annotations = nil },
-			func(d *appsv1.Deployment) error { d.Spec.Template.Annotations = nil; return nil }, true, nil,
+			func(d *appsv1.Deployment) error { d.Spec.Template.Annotations = nil; return nil }, true, 0,
 		},
 		"the policy is gone": {
 			func(*appsv1.Deployment) {},
-			func(d *appsv1.Deployment) error { d.Spec.Template.Spec.Containers[0].Image = "nginx:1"; return nil }, true, nil,
+			func(d *appsv1.Deployment) error { d.Spec.Template.Spec.Containers[0].Image = "nginx:1"; return nil }, true, 0,
 		},
 		"refused": {
 			func(*appsv1.Deployment) {},
-			func(*appsv1.Deployment) error { return apierrors.NewForbidden(resource, "web", errors.New("policy")) }, true, nil,
+			func(*appsv1.Deployment) error { return apierrors.NewForbidden(resource, "web", errors.New("policy")) }, true, 0,
 		},
 		"a webhook without dry runs": {
 			func(*appsv1.Deployment) {},
-			func(*appsv1.Deployment) error { return apierrors.NewBadRequest("the webhook does not support dry run") }, true, nil,
+			func(*appsv1.Deployment) error { return apierrors.NewBadRequest("the webhook does not support dry run") }, true, 0,
 		},
-		"not answered": {func(*appsv1.Deployment) {}, func(*appsv1.Deployment) error { return unanswered }, true, unanswered},
+		"not answered": {func(*appsv1.Deployment) {}, func(*appsv1.Deployment) error { return unanswered }, true, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tries := 0
@@ -79,16 +81,52 @@ func TestPendingUnderAdmission(t *testing.T) {
 			applier.memory = memory{} // a restart
 			clear(counted)
 
-			pending, err := applier.Pending(t.Context(), owner, nil, deployment(test.declare))
-			if !errors.Is(err, test.err) || (len(pending) > 0) != test.pending && err == nil || tries != 1 || len(counted) > 0 {
-				t.Errorf("pending %v, %v, after %d tries; writes %v", pending, err, tries, counted)
-			}
-			if test.pending {
-				return
-			}
-			if pending, err := applier.Pending(t.Context(), owner, nil, deployment(test.declare)); len(pending) > 0 || err != nil || tries != 1 {
-				t.Errorf("the next reconcile: pending %v, %v, after %d tries", pending, err, tries)
+			for _, want := range []int{1, test.again} {
+				tries = 0
+				pending, err := applier.Pending(t.Context(), owner, nil, deployment(test.declare))
+				if err != nil || (len(pending) > 0) != test.pending || tries != want || len(counted) > 0 {
+					t.Errorf("pending %v, %v, after %d tries, want %d; writes %v", pending, err, tries, want, counted)
+				}
 			}
 		})
+	}
+}
+
+// TestDrifted verifies that a declaration of another release is no drift, and a change by another
+// client is. Apply writes the new declaration afterwards.
+func TestDrifted(t *testing.T) {
+	applier, counted := newApplier(interceptor.Funcs{})
+	if _, err := applier.Apply(t.Context(), owner, nil, deployment()); err != nil {
+		t.Fatal(err)
+	}
+	applier.memory = memory{} // another release starts
+	next := func(d *appsv1.Deployment) { d.Spec.ProgressDeadlineSeconds = ptr.To[int32](600) }
+	require := func(want int) {
+		t.Helper()
+		for range 2 {
+			drifted, err := applier.Drifted(t.Context(), owner, nil, deployment(next))
+			if err != nil || len(drifted) != want {
+				t.Errorf("drifted %v, %v", drifted, err)
+			}
+		}
+	}
+	require(0)
+	live := deployment()
+	if err := applier.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
+		t.Fatal(err)
+	}
+	live.Spec.Replicas = ptr.To[int32](7)
+	if err := applier.Client.Update(t.Context(), live); err != nil {
+		t.Fatal(err)
+	}
+	require(1)
+	clear(counted)
+	if _, err := applier.Apply(t.Context(), owner, nil, deployment(next)); err != nil || counted["patch Deployment"] != 1 {
+		t.Errorf("%v, writes %v", err, counted)
+	}
+	require(0)
+	if err := applier.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil ||
+		ptr.Deref(live.Spec.ProgressDeadlineSeconds, 0) != 600 || *live.Spec.Replicas != 2 {
+		t.Errorf("%v, %+v", err, live.Spec)
 	}
 }

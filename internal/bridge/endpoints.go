@@ -82,9 +82,10 @@ func (b Bridges) stored(ctx context.Context, object *v1alpha2.NginxOperator) (br
 	return bridges, controllers, nil
 }
 
-// isBridgeOf reports whether an EndpointSlice of the operator belongs to the object and stays.
+// isBridgeOf reports whether an EndpointSlice of the operator is one of the object's Service, and
+// stays. It has no controller if the object was deleted with --cascade=orphan in between.
 func isBridgeOf(object *v1alpha2.NginxOperator, slice *discoveryv1.EndpointSlice) bool {
-	return metav1.IsControlledBy(slice, object) && slice.DeletionTimestamp == nil
+	return slice.DeletionTimestamp == nil && (metav1.IsControlledBy(slice, object) || metav1.GetControllerOfNoCopy(slice) == nil)
 }
 
 // pods returns the Pods of the object by their UID.

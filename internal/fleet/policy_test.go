@@ -2,9 +2,12 @@ package fleet
 
 import (
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
 // tenPercent is the default policy.
@@ -120,5 +123,13 @@ func TestParseBound(t *testing.T) {
 		if got := Limit(bound, 200); got != want {
 			t.Errorf("%q lets %d roll, want %d", text, got, want)
 		}
+	}
+}
+
+// TestSlotTime verifies that the failure of an instance with the default deadline is known before its
+// slot is free for another one.
+func TestSlotTime(t *testing.T) {
+	if SlotTime <= time.Duration(v1alpha2.DefaultProgressDeadlineSeconds)*time.Second {
+		t.Errorf("a slot is free after %s", SlotTime)
 	}
 }

@@ -75,10 +75,10 @@ func TestPodsThatAreNotCreated(t *testing.T) {
 			`Post "https://a": context deadline exceeded`: {
 			Reason: v1alpha2.ReasonAPIError,
 			Message: `failed to create Pods: Internal error occurred: failed calling webhook "inject.example.com": failed to call webhook: ` +
-				`Post "https://a": context deadline exceeded; Kubernetes retries`,
+				`Post "https://a": context deadline exceeded; Kubernetes retries, so check the webhook or the API server if it lasts`,
 		},
 		"etcdserver: request timed out": {
-			Reason: v1alpha2.ReasonAPIError, Message: "failed to create Pods: etcdserver: request timed out; Kubernetes retries",
+			Reason: v1alpha2.ReasonAPIError, Message: "failed to create Pods: etcdserver: request timed out; Kubernetes retries, so check the webhook or the API server if it lasts",
 		},
 	} {
 		deployment := fixture.NewDeployment(2)

@@ -18,7 +18,7 @@ import (
 // and any source to the ports for probes and metrics: no peer selects the node address of the
 // kubelet, and the location of Prometheus is unknown. All ports are numbers, because OVN-Kubernetes
 // takes the name of a port for the number 0. While Pods with different numbers run, the
-// NetworkPolicy has the numbers of all of them.
+// NetworkPolicy has the numbers of all of them, but none of Pods that only have the labels.
 func desiredNetworkPolicy(object *v1alpha2.NginxOperator, in Inputs) *networkingv1.NetworkPolicy {
 	policy := assets.NetworkPolicy()
 	policy.ObjectMeta = ObjectMeta(object, in)
@@ -49,7 +49,7 @@ func listening(ports []Port, now Running) sets.Set[int32] {
 			out.Insert(port.listens)
 		}
 	}
-	for _, port := range now.Containers {
+	for _, port := range now.own {
 		if port.Name != portHealth && served.Has(port.Number) {
 			out.Insert(port.Listens)
 		}

@@ -68,7 +68,7 @@ func TestNetworkPolicyFrom(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			object := fixture.NewObject(fixture.Ports(test.ports...))
 			object.Spec.NetworkPolicy = &v1alpha2.NetworkPolicy{From: peers}
-			in := Inputs{Running: Running{Containers: test.containers, Service: test.service}}
+			in := Inputs{Running: Running{Containers: test.containers, own: test.containers, Service: test.service}}
 			if diff := gocmp.Diff(test.want, desiredNetworkPolicy(object, in).Spec.Ingress); diff != "" {
 				t.Errorf("rules (-want +got):\n%s", diff)
 			}

@@ -20,10 +20,8 @@ import (
 func applied(object *v1alpha2.NginxOperator, before Running) Running {
 	in := Inputs{Image: fixture.Image, Running: settled(object, before)}
 	template := DesiredDeployment(object, in).Spec.Template
-	return Running{
-		Containers: slices.Concat(before.Containers, ContainerPortsOf(template.Annotations, &template.Spec)),
-		Service:    DesiredService(object, in).Spec.Ports,
-	}
+	ports := slices.Concat(before.Containers, ContainerPortsOf(template.Annotations, &template.Spec))
+	return Running{Containers: ports, own: ports, Service: DesiredService(object, in).Spec.Ports}
 }
 
 // settled returns the running state after the names of the Service's ports have reached their final
@@ -244,7 +242,8 @@ func TestPortsFollowNumbers(t *testing.T) {
 			}
 			// Once the old Pods are gone, only the declared ports are left. This must not change
 			// the Pod template.
-			alone := Running{Containers: both.Containers[len(first.Containers):], Service: both.Service}
+			left := both.Containers[len(first.Containers):]
+			alone := Running{Containers: left, own: left, Service: both.Service}
 			last, policyLast, podsLast := shapeOf(fixture.NewObject(test.after...), alone)
 			if diff := cmp.Diff(pods, podsLast); diff != "" {
 				t.Errorf("the end of the old Pods changes the new ones:\n%s", diff)

@@ -8,22 +8,35 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/example/nginx-operator/internal/health"
 )
 
 // NewRunning returns the running ports of an object. service has the ports of its Service. exposed
-// is the port number that its HTTPRoute or Ingress references, or 0. replicaSets and pods belong to
-// the object. A Pod that is being deleted serves until it has ended.
-func NewRunning(service []corev1.ServicePort, exposed int32, replicaSets []appsv1.ReplicaSet, pods []corev1.Pod) Running {
+// is the port number that its HTTPRoute or Ingress references, or 0. replicaSets and pods have the
+// labels of the object, which every user can set who may create them. Those of its Deployment, which
+// can be nil, have the controller as well. A Pod that is being deleted serves until it has ended.
+func NewRunning(
+	service []corev1.ServicePort, exposed int32, deployment *appsv1.Deployment, replicaSets []appsv1.ReplicaSet, pods []corev1.Pod,
+) Running {
 	out := Running{Service: service, exposed: exposed}
+	own := sets.New[types.UID]()
+	for i := range replicaSets {
+		if deployment != nil && metav1.IsControlledBy(&replicaSets[i], deployment) {
+			own.Insert(replicaSets[i].UID)
+		}
+	}
 	replicaSets = slices.SortedFunc(slices.Values(replicaSets), func(a, b appsv1.ReplicaSet) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
 	})
 	pods = slices.SortedFunc(slices.Values(pods), func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
 	seen, ready := sets.New[ContainerPort](), sets.New[int32]()
-	add := func(ports []ContainerPort) {
+	add := func(ports []ContainerPort, own bool) {
+		if own {
+			out.own = append(out.own, ports...)
+		}
 		for _, port := range ports {
 			if !seen.Has(port) {
 				seen.Insert(port)
@@ -33,7 +46,7 @@ func NewRunning(service []corev1.ServicePort, exposed int32, replicaSets []appsv
 	}
 	for i := range replicaSets {
 		if template := &replicaSets[i].Spec.Template; health.WantsPods(&replicaSets[i]) {
-			add(ContainerPortsOf(template.Annotations, &template.Spec))
+			add(ContainerPortsOf(template.Annotations, &template.Spec), own.Has(replicaSets[i].UID))
 		}
 	}
 	for i := range pods {
@@ -42,8 +55,9 @@ func NewRunning(service []corev1.ServicePort, exposed int32, replicaSets []appsv
 			continue
 		}
 		ports := ContainerPortsOf(pod.Annotations, &pod.Spec)
-		add(ports)
-		if pod.DeletionTimestamp == nil && metav1.GetControllerOfNoCopy(pod) != nil {
+		controller := metav1.GetControllerOfNoCopy(pod)
+		add(ports, controller != nil && own.Has(controller.UID))
+		if pod.DeletionTimestamp == nil && controller != nil {
 			out.addPod(ports, health.IsReady(pod), ready)
 		}
 	}
@@ -57,6 +71,8 @@ type Running struct {
 	// Containers has the container ports of all Pods and of all ReplicaSets that request Pods, the
 	// oldest first.
 	Containers []ContainerPort
+	// own has the container ports of the Pods and ReplicaSets of the instance's Deployment.
+	own []ContainerPort
 	// Service has the ports of the Service, or nil if it does not exist.
 	Service []corev1.ServicePort
 	// ServiceVersion is the resource version of the Service, or "". Port names are computed from
@@ -91,10 +107,10 @@ func (now *Running) addPod(ports []ContainerPort, ready bool, seenReady sets.Set
 	}
 }
 
-// health returns the numbers of the ports for probes of the Pods.
+// health returns the numbers of the ports for probes of the instance's Pods.
 func (now Running) health() sets.Set[int32] {
 	out := sets.New[int32]()
-	for _, port := range now.Containers {
+	for _, port := range now.own {
 		if port.Name == portHealth {
 			out.Insert(port.Listens)
 		}

@@ -127,6 +127,10 @@ func (r Reader) Running(ctx context.Context, object *v1alpha2.NginxOperator) (op
 	if err != nil {
 		return operand.Running{}, err
 	}
+	deployment, err := r.Deployment(ctx, object)
+	if err != nil {
+		return operand.Running{}, err
+	}
 	replicaSets, pods := &appsv1.ReplicaSetList{}, &corev1.PodList{}
 	for _, list := range []client.ObjectList{replicaSets, pods} {
 		if err := r.List(ctx, list, Owned(object)...); err != nil {
@@ -134,7 +138,7 @@ func (r Reader) Running(ctx context.Context, object *v1alpha2.NginxOperator) (op
 		}
 	}
 	exposed := cmp.Or(operatormanager.RoutePort(route), operatormanager.BackendPort(ingress))
-	out := operand.NewRunning(service.Spec.Ports, exposed, replicaSets.Items, pods.Items)
+	out := operand.NewRunning(service.Spec.Ports, exposed, deployment, replicaSets.Items, pods.Items)
 	out.ServiceVersion = service.ResourceVersion
 	return out, nil
 }

@@ -119,6 +119,7 @@ func replicaSet(deployment *appsv1.Deployment) *appsv1.ReplicaSet {
 	set.Namespace, set.Name, set.Labels = deployment.Namespace, deployment.Name+"-1", deployment.Spec.Template.Labels
 	set.Spec.Selector, set.Spec.Template = deployment.Spec.Selector, *deployment.Spec.Template.DeepCopy()
 	set.Spec.Replicas = ptr.To[int32](0)
+	set.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(deployment, appsv1.SchemeGroupVersion.WithKind("Deployment"))}
 	return set
 }
 

@@ -22,7 +22,7 @@ import (
 func Moment(s *State) []string {
 	out := Truthful(s)
 	for _, invariant := range []func(*State, *v1alpha2.NginxOperator) string{
-		reported, valid, loud, unstalled, mended, patient, renewed, free, awaited, numbered, recorded,
+		reported, valid, loud, unstalled, mended, patient, renewed, free, awaited, numbered, recorded, admitted,
 	} {
 		for _, instance := range s.Instances {
 			if problem := invariant(s, instance); problem != "" {

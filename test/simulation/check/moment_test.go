@@ -8,6 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
@@ -63,6 +64,14 @@ func TestMoment(t *testing.T) {
 	for want, broken := range map[string]func(*State, *v1alpha2.NginxOperator, *appsv1.Deployment){
 		"the status is empty": func(_ *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) { o.Status.Conditions = nil },
 		"has 3":               func(_ *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) { o.Generation = 3 },
+		"listens on 8081": func(s *State, _ *v1alpha2.NginxOperator, _ *appsv1.Deployment) {
+			s.Children = []*unstructured.Unstructured{{Object: map[string]any{
+				"kind": "NetworkPolicy", "metadata": map[string]any{"name": "web"},
+				"spec": map[string]any{"ingress": []any{map[string]any{"ports": []any{map[string]any{"port": int64(8080)}}}}},
+			}}}
+			s.Pods[0].Status.Phase = corev1.PodRunning
+			s.Pods[0].Spec.Containers = []corev1.Container{{Ports: []corev1.ContainerPort{{ContainerPort: 8080}, {ContainerPort: 8081}}}}
+		},
 		"invalid child": func(_ *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) {
 			block(o, v1alpha2.ReasonInvalidChild, "denied")
 		},

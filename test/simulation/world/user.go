@@ -50,7 +50,7 @@ func specActions() []Action {
 		change("roll back", func(s *spec, _ *rand.Rand) { s.Rollout = rollout(true) }),
 		change("name the port", func(s *spec, r *rand.Rand) { port(s).Name = []string{"http", "web", "main"}[r.IntN(3)] }),
 		change("number the port", func(s *spec, r *rand.Rand) {
-			port(s).Port, port(s).TargetPort = 8080+r.Int32N(3), ptr.To[int32](8080)
+			port(s).Port, port(s).TargetPort = 8080+r.Int32N(3), ptr.To(8080+r.Int32N(3))
 		}),
 		change("use a token", func(s *spec, _ *rand.Rand) { useToken(s) }),
 		change("use no token", func(s *spec, _ *rand.Rand) { s.Env = nil }),
