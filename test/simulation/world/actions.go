@@ -34,7 +34,7 @@ func Actions() []Action {
 
 // Furnish creates the referenced ConfigMaps and Secrets, a ConfigMap of a user, and the instances.
 func (w *World) Furnish(r *rand.Rand) {
-	w.Must(w.Write(ConfigMap("conf", "nginx.conf", "server { listen 8080; return 200; }")))
+	w.Must(w.Write(ConfigMap("conf", "nginx.conf", server("return 200;"))))
 	w.Must(w.Write(ConfigMap("pages", "index.html", "first")))
 	w.Must(w.Write(token()))
 	w.RenewCertificate()

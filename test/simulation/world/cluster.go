@@ -134,7 +134,7 @@ func (w *World) Heal() {
 func (w *World) Recover() {
 	w.Heal()
 	w.resume()
-	w.Must(w.Write(ConfigMap("conf", "nginx.conf", "server { listen 8080; return 200; }")))
+	w.Must(w.Write(ConfigMap("conf", "nginx.conf", server("return 200;"))))
 	w.Must(w.Write(ConfigMap("pages", "index.html", "last")))
 	w.Must(w.Write(token()))
 }

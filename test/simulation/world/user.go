@@ -29,7 +29,7 @@ func specActions() []Action {
 			s.PodTemplate = &v1alpha2.PodTemplate{Annotations: map[string]string{"example.com/note": fmt.Sprint(r.IntN(100))}}
 		}),
 		change("configure inline", func(s *spec, r *rand.Rand) {
-			s.Config = &v1alpha2.Config{Inline: fmt.Sprintf("server { listen 8080; location /%d { return 204; } }", r.IntN(9))}
+			s.Config = &v1alpha2.Config{Inline: server(fmt.Sprintf("location /%d { return 204; }", r.IntN(9)))}
 		}),
 		change("configure by ConfigMap", func(s *spec, _ *rand.Rand) { s.Config = byConfigMap() }),
 		change("serve content", func(s *spec, _ *rand.Rand) {
@@ -67,6 +67,9 @@ func rollout(automaticRollback bool) *v1alpha2.Rollout {
 }
 
 func ownImage(r *rand.Rand) string { return fmt.Sprintf("registry.example/own:%d", r.IntN(3)) }
+
+// server returns a configuration that listens on every number that "number the port" can choose.
+func server(text string) string { return "server { listen 8080; listen 8081; listen 8082; " + text + " }" }
 
 func byConfigMap() *v1alpha2.Config {
 	return &v1alpha2.Config{ConfigMapRef: &v1alpha2.ConfigMapKeyReference{Name: "conf", Key: "nginx.conf"}}
@@ -123,7 +126,7 @@ func objectActions() []Action {
 	return []Action{
 		{"delete an instance", func(w *World, r *rand.Rand) { w.Remove(storage.NginxOperators, someName(r)) }},
 		{"write the configuration", func(w *World, r *rand.Rand) {
-			w.Must(w.Write(ConfigMap("conf", "nginx.conf", fmt.Sprintf("server { listen 8080; return 20%d; }", r.IntN(5)))))
+			w.Must(w.Write(ConfigMap("conf", "nginx.conf", server(fmt.Sprintf("return 20%d;", r.IntN(5))))))
 		}},
 		{"write the content", func(w *World, r *rand.Rand) { w.writeContent(r) }},
 		{"delete the configuration", func(w *World, _ *rand.Rand) { w.Remove(storage.ConfigMaps, "conf") }},
