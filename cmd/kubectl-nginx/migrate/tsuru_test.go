@@ -93,6 +93,8 @@ func TestEveryFieldOfTsuru(t *testing.T) {
 # - the Pods have app.kubernetes.io/instance: blog-web instead of the labels nginx.tsuru.io/app=nginx and` +
 		` nginx.tsuru.io/resource-name=blog. If another object selects the Pods by them, for example a NetworkPolicy, a monitor, or an` +
 		` affinity, change it
+# - Nginx blog.spec.podTemplate.containers[0]: it gets runAsGroup 102 of the nginx container, because spec.securityContext applies to` +
+		` all containers; check that it works with it
 # - container port 9113 is not a port of Service blog-service, and the operator's NetworkPolicy closes it; if clients use it, add it to` +
 		` spec.ports
 apiVersion: operator.example.com/v1alpha2
