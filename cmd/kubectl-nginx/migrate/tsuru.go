@@ -77,7 +77,9 @@ func (r *Result) tsuruConfig(config source, manifests []*unstructured.Unstructur
 	kind, name, text := config.text("kind"), config.text("name"), config.text("value")
 	switch kind {
 	case "":
-		return nil, nil
+		if name+text == "" {
+			return nil, nil
+		}
 	case "Inline":
 		found, err := read(text)
 		if err != nil {
@@ -110,7 +112,7 @@ func listeningIn(manifests []*unstructured.Unstructured, namespace, name string)
 		if err != nil {
 			return nil
 		}
-		http, _, err := found.http(true)
+		http, _, err := found.http(nil)
 		if err != nil {
 			return nil
 		}

@@ -310,6 +310,14 @@ func TestConfigMapOfTsuru(t *testing.T) {
 	}
 }
 
+// TestConfigOfTsuruWithoutKind verifies that a configuration without a kind is not dropped.
+func TestConfigOfTsuruWithoutKind(t *testing.T) {
+	_, err := From(parse(t, "apiVersion: nginx.tsuru.io/v1alpha1\nkind: Nginx\nmetadata: {name: a}\nspec: {config: {name: conf}}"), "")
+	if err == nil || !strings.Contains(err.Error(), `spec.config.kind is "", must be Inline or ConfigMap`) {
+		t.Error(err)
+	}
+}
+
 // TestCacheOfTsuru verifies that the volume has at least the size of tsuru's, which is 5 percent
 // larger than the declared size (pkg/k8s/k8s.go:587 at commit 77f209d1101e).
 func TestCacheOfTsuru(t *testing.T) {
