@@ -229,7 +229,8 @@ func TestPortsOfTsuru(t *testing.T) {
 			[]string{inline("server { listen 8443 ssl; }")},
 			[]v1alpha2.Port{secure},
 			nil,
-			[]string{"port 80 of tsuru's Service is omitted, because no server of the configuration listens on its targetPort 8080"},
+			[]string{"port 80 of tsuru's Service is omitted, because no server in the text of the configuration listens on its targetPort 8080; " +
+				"if an included file has one, set the port in spec.tls or spec.ports"},
 		},
 		"the host's network": {
 			[]string{inline("server { listen 80; listen 443; }"), "podTemplate: {hostNetwork: true}"},
