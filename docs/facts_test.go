@@ -17,7 +17,9 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/docs"
+	"github.com/example/nginx-operator/internal/images"
 	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/internal/validation"
 )
 
 // jsonNames returns the names of the fields of a structure.
@@ -319,13 +321,18 @@ func TestObjectsThatExamplesNeed(t *testing.T) {
 	}
 }
 
-// No example uses a volume name that a field reserves, including in patches.
-func TestExamplesLeaveReservedVolumeNames(t *testing.T) {
+// Each example can start: no image runs as root, and no patch uses a volume name that a field reserves.
+func TestExamplesCanStart(t *testing.T) {
 	for _, example := range docs.Examples(fieldsPage(t)) {
 		for _, document := range example.Documents {
 			object := &v1alpha2.NginxOperator{}
 			if yaml.Unmarshal([]byte(document), object) != nil || object.Kind != "NginxOperator" {
 				continue
+			}
+			for _, warning := range validation.Warnings(&object.Spec, nil) {
+				if strings.Contains(warning, "runs as root") {
+					t.Errorf("%s: %s", object.Name, warning)
+				}
 			}
 			for _, patch := range object.Spec.Patches {
 				if regexp.MustCompile(`(?m)^ *- name: (cache|config|content|files|tmp)$`).MatchString(patch.Patch) {
@@ -333,5 +340,20 @@ func TestExamplesLeaveReservedVolumeNames(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// The page about containers lists the images that admission knows to run as root.
+func TestImagesThatRunAsRoot(t *testing.T) {
+	text := strings.Join(strings.Fields(read(t, "docs/guide/fields/containers.md")), " ")
+	_, list, _ := strings.Cut(text, "Admission warns about ")
+	list, _, _ = strings.Cut(list, ". ")
+	var listed []string
+	for _, name := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(list, -1) {
+		repository, _ := images.Parse(name[1])
+		listed = append(listed, repository)
+	}
+	if want := slices.Sorted(slices.Values(images.Root)); !slices.Equal(slices.Sorted(slices.Values(listed)), want) {
+		t.Errorf("the page lists %v, want %v", listed, want)
 	}
 }

@@ -74,9 +74,7 @@ const (
 // its cause. status.blockedBy lists every failure, and Paused.
 const (
 	// ReasonReferenceNotFound: a referenced ConfigMap or Secret, or its key, does not exist.
-	// Running Pods are unchanged. Remedy: create it, correct the reference, or set the annotation
-	// cert-manager.io/issue-temporary-certificate on the Certificate if the instance answers the
-	// ACME challenge for it.
+	// Running Pods are unchanged. Remedy: create it, or correct the reference.
 	ReasonReferenceNotFound = "ReferenceNotFound"
 	// ReasonInvalidReference: a referenced ConfigMap or Secret cannot be used. For example, the
 	// Secret has the wrong type, or the certificate does not match its key. Running Pods are

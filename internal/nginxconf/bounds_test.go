@@ -61,6 +61,7 @@ func hostile() map[string]string {
 		"lua, strings":            "a_by_lua_block {" + many(`"\\`),
 		"set_by_lua":              "set_by_lua_block " + many("$") + " {}",
 		"listens":                 "server {" + bounded("listen 8080 ssl;") + "}",
+		"ranges of listens":       "server {" + bounded("listen 1-65535;") + "}",
 		"options of a listen":     "server { listen 8080" + strings.Repeat(" a", maxWords-10) + "; }",
 		"listens of servers":      bounded("server{}"),
 		"includes":                bounded("include a;"),
@@ -105,6 +106,11 @@ func TestHostileTextsCostLittle(t *testing.T) {
 			}
 			assertShort(t, problems)
 			assertShort(t, warnings)
+			boundstest.Cheap(t, func() {
+				if listening := Listening(text); listening != nil {
+					listening(8080)
+				}
+			})
 		})
 	}
 }

@@ -46,8 +46,10 @@ type checker struct {
 	named   map[string][]*directive
 	inBlock map[blockAndName][]*directive
 	// unseen reports whether the content of an included file is unknown, for example because the
-	// file exists only in the image. Such a file can have any directive.
-	unseen bool
+	// file exists only in the image. Such a file can have any directive. unseenIn are the blocks that
+	// include such files. A nil block is the http context.
+	unseen   bool
+	unseenIn map[*directive]bool
 	// unseenEntries reports whether the content of a file that is included in a block such as map is
 	// unknown.
 	unseenEntries bool
@@ -120,7 +122,7 @@ func inspect(
 
 	c := &checker{
 		spec: spec, text: servers, release: releaseOf(spec.Image), texts: texts, names: names, read: reading{len(servers), r.directives, r.words},
-		named: map[string][]*directive{}, inBlock: map[blockAndName][]*directive{},
+		named: map[string][]*directive{}, inBlock: map[blockAndName][]*directive{}, unseenIn: map[*directive]bool{},
 	}
 	c.mounts, c.mountsKnown = mountsOf(spec)
 	c.collect(tree, nil, contextHTTP)

@@ -57,7 +57,9 @@ func (c *checker) checkIncludedFiles(d *directive, file string) {
 
 func (c *checker) refuseUndeclared(d *directive, file string) {
 	if !c.mountsKnown { // a patch may mount the file
-		c.unseen = c.unseen || isInclude(d)
+		if isInclude(d) {
+			c.setUnseen(d)
+		}
 		return
 	}
 	c.refuse(d, "%s is not among spec.files; add `- path: %s` there, with a configMapRef or a secretRef", file, below(file))

@@ -22,12 +22,21 @@ func (c *checker) collectIncluded(d *directive, parent *directive, context uint)
 		}
 		tree, complete := c.readFile(file)
 		if !complete {
-			c.unseen = true
+			c.setUnseen(d)
 			continue
 		}
 		c.including = append(c.including, file)
 		c.collect(tree, parent, context)
 		c.including = c.including[:len(c.including)-1]
+	}
+}
+
+// setUnseen records that the content of an included file is unknown. The entries of a block such as
+// map, which have no context, are not directives.
+func (c *checker) setUnseen(include *directive) {
+	c.unseen = true
+	if include.context != 0 {
+		c.unseenIn[include.parent] = true
 	}
 }
 

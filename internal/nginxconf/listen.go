@@ -215,8 +215,11 @@ func (c *checker) checkPorts() {
 
 func (c *checker) checkDeclared(port declared, all []listen) {
 	add, otherwise := fmt.Sprintf("listen %d;", port.port), "declare the ports that the servers listen on"
+	// All servers can listen on all ports of the spec, so the message is formatted once.
+	mismatch := port.label + " is for plain HTTP; set its appProtocol to https, declare the port in spec.tls instead, or remove ssl"
 	if port.tls {
 		add = fmt.Sprintf("listen %d ssl;", port.port)
+		mismatch = fmt.Sprintf("%s is for TLS; write `%s`", port.label, add)
 	}
 	if port.certificate {
 		otherwise = "remove the port, so that the certificate is only mounted"
@@ -229,12 +232,8 @@ func (c *checker) checkDeclared(port declared, all []listen) {
 			continue
 		}
 		reached = true
-		switch {
-		case port.tls && !l.tls:
-			c.refuse(l.directive, "%s is for TLS; write `%s`", port.label, add)
-		case !port.tls && l.tls:
-			c.refuse(l.directive, "%s is for plain HTTP; set its appProtocol to https, declare the port in spec.tls instead, or remove ssl",
-				port.label)
+		if port.tls != l.tls {
+			c.problems.add(Problem{File: fileOf(l.directive), Line: l.line, Directive: l.name, Message: mismatch})
 		}
 	}
 

@@ -2,28 +2,30 @@ package nginxconf
 
 import "github.com/example/nginx-operator/api/v1alpha2"
 
-// Listening returns the TCP ports on which the servers of a configuration listen for clients
-// outside the Pod, and whether they serve TLS on a port. It returns nil if the configuration has a
-// syntax error. It does not read included files.
-func Listening(servers string) map[int32]bool {
+// Listening returns a function that reports whether the servers of a configuration listen on a TCP
+// port for clients outside the Pod, and whether they serve TLS there. The function is nil if the
+// configuration has a syntax error. Listening does not read included files.
+func Listening(servers string) func(port int32) (listens, tls bool) {
 	tree, problem := parse(servers)
 	if problem != nil {
 		return nil
 	}
 	c := &checker{
 		spec: &v1alpha2.NginxOperatorSpec{}, named: map[string][]*directive{}, inBlock: map[blockAndName][]*directive{},
+		unseenIn: map[*directive]bool{},
 	}
 	c.collect(tree, nil, contextHTTP)
 
-	out := map[int32]bool{}
+	var all []listen
 	for _, server := range c.topServers() {
-		for _, l := range c.listens(server) {
-			for port := l.from; port <= l.to; port++ {
-				if l.reaches(port) {
-					out[port] = out[port] || l.tls
-				}
+		all = append(all, c.listens(server)...)
+	}
+	return func(port int32) (listens, tls bool) {
+		for i := range all {
+			if all[i].reaches(port) {
+				listens, tls = true, tls || all[i].tls
 			}
 		}
+		return listens, tls
 	}
-	return out
 }

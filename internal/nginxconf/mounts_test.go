@@ -28,21 +28,15 @@ func TestFilesOfVolumes(t *testing.T) {
 		"ssl_trusted_certificate /etc/nginx/snippets/ca.crt;",
 	)
 	const readOnly = "is on a read-only file system; write below /tmp, for example /tmp/a"
-	told := func(problems []Problem) (out []string) {
-		for _, problem := range problems {
-			out = append(out, problem.String())
-		}
-		return out
-	}
 	want := []string{
 		"line 2: proxy_temp_path: /var/cache/nginx/fixed/a " + readOnly,
 		"line 3: client_body_temp_path: /etc/nginx/snippets/a " + readOnly,
 	}
-	if diff := cmp.Diff(want, told(Check(spec, text))); diff != "" {
+	if diff := cmp.Diff(want, texts(Check(spec, text))); diff != "" {
 		t.Error(diff)
 	}
 	want = []string{"line 5: include: /etc/nginx/snippets/*.conf is in volume snippets, so that it is not checked before nginx reads it"}
-	if diff := cmp.Diff(want, told(Warnings(spec, text, nil))); diff != "" {
+	if diff := cmp.Diff(want, texts(Warnings(spec, text, nil))); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -46,8 +46,10 @@ type passes struct {
 // starts, and answers each such request with 502. It resolves the host of each URL with a variable
 // unless the host is an address or an upstream.
 func (c *checker) checkPasses() {
-	if c.unseen {
-		return
+	for block := range c.unseenIn {
+		if !c.hasPass(block) {
+			return // the file can have a URL, a location with one, or an upstream
+		}
 	}
 	var variable []*directive
 	for _, name := range passDirectives {
@@ -62,11 +64,30 @@ func (c *checker) checkPasses() {
 		if p.budget -= passCost; p.budget < 0 {
 			return
 		}
+		if c.isInUnseen(d) {
+			continue // the file can have a resolver, or set the variable
+		}
 		if host := p.unresolved(d); host != "" && !c.hasResolver(d) {
 			c.warn(d, "nginx answers 502 (no resolver defined to resolve %s), because it resolves a value with a variable for each request; "+
 				"write the name of an upstream block, without a port, or add a resolver and write the full name of the host", host)
 		}
 	}
+}
+
+// hasPass reports whether a block has a URL of its own. nginx then rejects another one in an included
+// file.
+func (c *checker) hasPass(block *directive) bool {
+	return slices.ContainsFunc(passDirectives, func(name string) bool { return len(c.children(block, name)) > 0 })
+}
+
+// isInUnseen reports whether a block around a directive includes a file whose content is unknown.
+func (c *checker) isInUnseen(d *directive) bool {
+	for block := d.parent; block != nil; block = block.parent {
+		if c.unseenIn[block] {
+			return true
+		}
+	}
+	return false
 }
 
 // isLiteral reports whether the first argument of a directive has no variable.
@@ -148,7 +169,7 @@ func (p *passes) unresolved(d *directive) string {
 }
 
 // needsResolver reports whether the host of a URL is a name that nginx has not resolved at startup.
-// The name of an upstream block stands for the block only without a port.
+// The name of an upstream block represents the block only without a port.
 func (p *passes) needsResolver(server server) bool {
 	if server.port == "" && strings.Contains(server.scheme, "$") {
 		return false // the port is unknown

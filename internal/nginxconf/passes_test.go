@@ -54,7 +54,17 @@ func TestHostsWithoutResolver(t *testing.T) {
 		"no value":                 {text: `set $b "";` + "\n" + location},
 		"value of itself":          {text: "set $b $b;\n" + location},
 		"no variable":              {text: "location / { proxy_pass http://app; }"},
-		"unknown file":             {before: "include /etc/nginx/conf.d/*.conf;", text: "set $b app;\n" + location},
+		"unknown file elsewhere": {
+			text: "set $b app;\nlocation /a { proxy_pass http://c; include /opt/headers.conf; }\n" + location, want: "4 app",
+		},
+		"unknown file of a map":      {before: "map $host $c { include /opt/a.map; }", text: "set $b app;\n" + location, want: "3 app"},
+		"unknown file of the server": {text: "set $b app;\ninclude /opt/a.conf;\n" + location},
+		"unknown file of the location": {
+			text: "set $b app;\nlocation / { include /opt/a.conf; if ($arg_a) { proxy_pass http://$b; } }",
+		},
+		"unknown file next to the URL": {text: "set $b app;\nlocation / { include /opt/a.conf; proxy_pass http://$b; }"},
+		"unknown file with a URL":      {text: "set $b app;\nlocation /a { include /opt/a.conf; }\n" + location},
+		"unknown file":                 {before: "include /etc/nginx/conf.d/*.conf;", text: "set $b app;\n" + location},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text, spec := test.before+inServer(test.text), v1alpha2.NginxOperatorSpec{Config: &v1alpha2.Config{}}

@@ -78,17 +78,17 @@ func (c *checker) checkInclude(d *directive, file string) {
 	case !path.IsAbs(file):
 		c.refuse(d, "nginx looks for %s in %s, where it does not exist; put its text here", file, Directory)
 	case c.mountAt(file) != nil:
-		c.unseen = true
+		c.setUnseen(d)
 		c.warn(d, "%s is in volume %s, so that it is not checked before nginx reads it", file, c.mountAt(file).volume)
 	case isBelow(file, Directory), isBelow(file, "/tmp"):
 		c.refuse(d, "%s does not exist when nginx starts; put its text here", file)
 	case c.inFiles(file):
 		c.checkIncludedFiles(d, file)
 	case isBelow(file, ContentDirectory) && c.spec.Content != nil:
-		c.unseen = true
+		c.setUnseen(d)
 		c.warn(d, "%s is not checked before nginx reads it, and is served as a static file; put its text here", file)
 	default:
-		c.unseen = true
+		c.setUnseen(d)
 		c.warn(d, "%s is in the image, so that it is not checked before nginx reads it", file)
 	}
 }

@@ -7,8 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/distribution/reference"
 	crossplane "github.com/nginxinc/nginx-go-crossplane"
+
+	"github.com/example/nginx-operator/internal/images"
 )
 
 // release describes the nginx in an image, as far as the name and the tag of the image show it.
@@ -41,7 +42,7 @@ const (
 
 // officialImages are the images with known content. Copies in other registries can have other
 // modules.
-var officialImages = []string{"docker.io/library/nginx", "docker.io/nginxinc/nginx-unprivileged"}
+var officialImages = []string{images.Nginx, images.Unprivileged}
 
 var (
 	versionTag = regexp.MustCompile(`^1\.([0-9]{2})(?:\.([0-9]{1,4}))?(?:-(?:alpine|perl|otel|slim|bookworm|trixie|alpine[0-9.]+))*$`)
@@ -55,25 +56,21 @@ func releaseOf(image string) release {
 		return release{certain: true, minor: defaultMinor, patch: defaultPatch}
 	}
 
-	named, err := reference.ParseNormalizedNamed(image)
-	if err != nil {
-		return release{patch: unknownPatch}
-	}
-	tagged, ok := named.(reference.Tagged)
-	if !ok {
+	repository, tag := images.Parse(image)
+	if tag == "" {
 		return release{patch: unknownPatch}
 	}
 
-	if !slices.Contains(officialImages, named.Name()) {
-		if !strings.Contains(path.Base(named.Name()), "nginx") {
+	if !slices.Contains(officialImages, repository) {
+		if !strings.Contains(path.Base(repository), "nginx") {
 			return release{patch: unknownPatch}
 		}
-		r := versionIn(versionStart, tagged.Tag())
+		r := versionIn(versionStart, tag)
 		r.guessed = r.minor > 0
 		return r
 	}
 
-	r := versionIn(versionTag, tagged.Tag())
+	r := versionIn(versionTag, tag)
 	r.certain = r.minor > 0 && (r.minor <= stableMinor || r.minor == mainlineMinor && r.patch != unknownPatch && r.patch <= mainlinePatch)
 	return r
 }

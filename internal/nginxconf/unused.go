@@ -20,7 +20,7 @@ func (c *checker) checkUnused() {
 	}
 	for i, tls := range c.spec.TLS {
 		directory := path.Join(TLSDirectory, tls.SecretName)
-		if !strings.Contains(c.text, directory+"/") && !strings.Contains(c.text, TLSDirectory+"/$") {
+		if !strings.Contains(c.text, directory+"/") && !c.mayReadFrom(directory) {
 			c.warnings.add(Problem{Field: fmt.Sprintf("spec.tls[%d]", i), Message: fmt.Sprintf(
 				"the configuration does not reference %s, so the certificate is not served; set ssl_certificate and ssl_certificate_key", directory)})
 		}
@@ -33,5 +33,16 @@ func (c *checker) mayServe(directory string) bool {
 	return slices.ContainsFunc(slices.Concat(c.named["root"], c.named["alias"]), func(d *directive) bool {
 		literal, _, hasVariable := strings.Cut(d.first(), "$")
 		return exposes(d.first(), directory) || hasVariable && strings.HasPrefix(directory, literal)
+	})
+}
+
+// mayReadFrom reports whether a certificate or a key has a path with a variable that can be in a
+// directory.
+func (c *checker) mayReadFrom(directory string) bool {
+	return slices.ContainsFunc(readAtStart, func(name string) bool {
+		return slices.ContainsFunc(c.named[name], func(d *directive) bool {
+			literal, _, hasVariable := strings.Cut(d.first(), "$")
+			return hasVariable && strings.HasPrefix(directory+"/", literal)
+		})
 	})
 }

@@ -5,20 +5,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/distribution/reference"
-
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/images"
 )
 
-// rootRepositories are widely used images without a USER, which run as root. Admission knows no
-// image, and copies in other registries may differ.
-var rootRepositories = []string{
-	"docker.io/library/nginx", "docker.io/library/busybox", "docker.io/library/alpine", "docker.io/library/debian", "docker.io/library/ubuntu",
-	"docker.io/alpine/git",
-}
-
-// rootImages returns warnings about images that run as root if the spec sets no user. The kubelet
-// does not start such a container, because the Pods have runAsNonRoot.
+// rootImages returns warnings about images that are known to run as root if the spec sets no user.
+// The kubelet does not start such a container, because the Pods have runAsNonRoot.
 func rootImages(spec *v1alpha2.NginxOperatorSpec) []string {
 	if spec.SecurityContext != nil && spec.SecurityContext.RunAsUser != nil || slices.ContainsFunc(spec.Patches, setsUser) {
 		return nil
@@ -26,9 +18,11 @@ func rootImages(spec *v1alpha2.NginxOperatorSpec) []string {
 
 	var out []string
 	add := func(field, image string) {
-		if name, isRoot := rootRepository(image); isRoot {
-			out = append(out, fmt.Sprintf("%s: %s runs as root, and the kubelet does not start such a container (runAsNonRoot); "+
-				"set spec.securityContext.runAsUser, for example 101, unless the cluster sets a user, as OpenShift does", field, name))
+		if images.RunsAsRoot(image) {
+			repository, _ := images.Parse(image)
+			out = append(out, fmt.Sprintf("%s: %s runs as root, and the kubelet does not start such a container (runAsNonRoot); set "+
+				"spec.securityContext.runAsUser, for example %d, unless the cluster sets a user, as OpenShift does",
+				field, repository, images.NginxUser))
 		}
 	}
 	add("spec.image", spec.Image)
@@ -44,13 +38,4 @@ func rootImages(spec *v1alpha2.NginxOperatorSpec) []string {
 // setsUser reports whether a patch may set the user of a container.
 func setsUser(patch v1alpha2.Patch) bool {
 	return patch.Target.Kind == "Deployment" && strings.Contains(patch.Patch, "runAsUser")
-}
-
-// rootRepository returns the repository of an image, and whether it is one of rootRepositories.
-func rootRepository(image string) (string, bool) {
-	named, err := reference.ParseNormalizedNamed(image)
-	if err != nil {
-		return "", false
-	}
-	return named.Name(), slices.Contains(rootRepositories, named.Name())
 }

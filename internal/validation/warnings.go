@@ -7,12 +7,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/distribution/reference"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/defaults"
+	"github.com/example/nginx-operator/internal/images"
 	"github.com/example/nginx-operator/internal/keypair"
 	"github.com/example/nginx-operator/internal/nginxconf"
 )
@@ -102,17 +102,14 @@ func unused(spec *v1alpha2.NginxOperatorSpec) []string {
 
 // movingTag reports whether the tag of an image can move, and describes the problem.
 func movingTag(image string) (string, bool) {
-	named, err := reference.ParseNormalizedNamed(image)
-	if image == "" || err != nil {
+	repository, tag := images.Parse(image)
+	isPinned := strings.Contains(image, "@") // by a digest
+	switch {
+	case repository == "" || isPinned:
 		return "", false
-	}
-	if _, ok := named.(reference.Digested); ok {
-		return "", false
-	}
-	switch tagged, ok := named.(reference.Tagged); {
-	case !ok:
+	case tag == "":
 		return "the image has no tag, which means latest", true
-	case tagged.Tag() == "latest":
+	case tag == "latest":
 		return "the tag is latest", true
 	}
 	return "", false

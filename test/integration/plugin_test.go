@@ -91,8 +91,7 @@ func TestStatusOfInstances(t *testing.T) {
 	wantAnswer(t, nginx(t, namespace, "", "status", "web"), 0,
 		"NginxOperator "+namespace+"/web  Ready  1/1", "├─ Conditions", "Deployment web  1 of 1 ready, 1 updated", "last good")
 	wantAnswer(t, nginx(t, namespace, "", "status"), 0, namespace+"/web  Ready", namespace+"/blocked  NotReady",
-		`ReferenceNotFound: spec.content.configMapRef.name: ConfigMap "none" does not exist`,
-		"remedy: create it, correct the reference, or set the annotation")
+		`ReferenceNotFound: spec.content.configMapRef.name: ConfigMap "none" does not exist`, "remedy: create it, or correct the reference.")
 	wantAnswer(t, nginx(t, "default", "", "status", "-A"), 0, namespace+"/web  Ready", namespace+"/blocked  NotReady")
 	wantAnswer(t, nginx(t, namespace, "", "status", "-l", "no=such"), 0, "No resources found in "+namespace+" namespace.")
 	wantAnswer(t, nginx(t, namespace, "", "status", "none"), 1,

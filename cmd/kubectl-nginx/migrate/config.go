@@ -39,6 +39,8 @@ func isConfiguration(one mounted) bool {
 
 // wholeFile has the parts of a complete nginx.conf.
 type wholeFile struct {
+	// directory is the directory of the file, to which nginx resolves relative includes.
+	directory string
 	// block is the content of the http block.
 	block crossplane.Directives
 	// nginx has the directives that spec.nginx can set.
@@ -62,7 +64,7 @@ func read(text string) (wholeFile, error) {
 	if err != nil {
 		return wholeFile{}, fmt.Errorf("failed to read nginx.conf: %w", err)
 	}
-	var out wholeFile
+	out := wholeFile{directory: path.Dir(mainFile)}
 	for _, directive := range payload.Config[0].Parsed {
 		switch directive.Directive {
 		case "http":
@@ -103,23 +105,36 @@ func (f *wholeFile) main(directive *crossplane.Directive) {
 	}
 }
 
-// http returns the content of the http block. Unless keepIncludes is true, it omits the includes of
-// directories, and reports whether there was one.
-func (f *wholeFile) http(keepIncludes bool) (text string, included bool, err error) {
+// http returns the content of the http block. It omits the includes that match one of the files, and
+// returns their masks.
+func (f *wholeFile) http(files []string) (text string, masks []string, err error) {
 	block := slices.DeleteFunc(slices.Clone(f.block), func(directive *crossplane.Directive) bool {
-		if keepIncludes || directive.Directive != "include" || len(directive.Args) != 1 {
+		if directive.Directive != "include" || len(directive.Args) != 1 {
 			return false
 		}
-		directory := path.Dir(directive.Args[0])
-		omitted := slices.Contains(directories, directory) || slices.Contains(directories, path.Join(path.Dir(mainFile), directory))
-		included = included || omitted
+		mask := directive.Args[0]
+		if !path.IsAbs(mask) {
+			mask = path.Join(f.directory, mask)
+		}
+		omitted := slices.ContainsFunc(files, func(file string) bool { return matches([]string{mask}, file) })
+		if omitted {
+			masks = append(masks, mask)
+		}
 		return omitted
 	})
 	var built bytes.Buffer
 	if err := crossplane.Build(&built, crossplane.Config{Parsed: block}, &crossplane.BuildOptions{Indent: 2}); err != nil {
-		return "", false, fmt.Errorf("failed to write the http block: %w", err)
+		return "", nil, fmt.Errorf("failed to write the http block: %w", err)
 	}
-	return strings.TrimSpace(built.String()) + "\n", included, nil
+	return strings.TrimSpace(built.String()) + "\n", masks, nil
+}
+
+// matches reports whether one of the masks of includes matches a file.
+func matches(masks []string, file string) bool {
+	return slices.ContainsFunc(masks, func(mask string) bool {
+		matched, err := path.Match(mask, file)
+		return matched && err == nil
+	})
 }
 
 // config converts a configuration in a ConfigMap: server blocks, or a complete nginx.conf.
@@ -146,6 +161,7 @@ func (r *Result) config(name string, one mounted, manifests []*unstructured.Unst
 			if err != nil {
 				return err
 			}
+			found.directory = path.Dir(file)
 			r.whole = &found
 		case slices.Contains(directories, path.Dir(file)) && path.Ext(file) == ".conf":
 			if r.included == nil {
@@ -192,37 +208,36 @@ func filesOf(data map[string]string, one mounted) (map[string]string, error) {
 
 // assemble writes the configuration that was found to the spec.
 func (r *Result) assemble() error {
-	var texts []string
-	for _, file := range slices.Sorted(maps.Keys(r.included)) {
-		texts = append(texts, r.included[file])
-	}
-	text := strings.Join(texts, "\n")
-
+	files := slices.Sorted(maps.Keys(r.included))
+	var text string
+	// The nginx.conf of an image includes these files, and the operator's does not.
+	masks := []string{directories[0] + "/*.conf", directories[1] + "/*.conf"}
 	if r.whole != nil {
-		whole, includes, err := r.whole.http(len(texts) == 0)
-		if err != nil {
+		var err error
+		if text, masks, err = r.whole.http(files); err != nil {
 			return err
-		}
-		if includes {
-			text = whole + text
-		} else {
-			for _, file := range slices.Sorted(maps.Keys(r.included)) {
-				r.Lost = append(r.Lost, file+": nginx.conf does not include it; if another file does, move it to spec.files")
-			}
-			text = whole
 		}
 		r.Lost = append(r.Lost, r.whole.lost...)
 		if r.whole.nginx != (v1alpha2.Nginx{}) {
 			r.Object.Spec.Nginx = &r.whole.nginx
 		}
 	}
-	// The nginx.conf of an image includes these directories, and the operator's does not.
-	if text == "" {
-		for _, volume := range r.Object.Spec.Volumes {
-			if at := path.Clean(volume.MountPath); slices.Contains(directories, at) || slices.Contains(directories, path.Dir(at)) {
-				text += fmt.Sprintf("include %s;\n", includeOf(at))
-			}
+
+	var texts []string
+	for _, file := range files {
+		if matches(masks, file) {
+			texts = append(texts, r.included[file])
+			continue
 		}
+		r.Lost = append(r.Lost, file+": the http block of nginx.conf does not include it; if another block or file does, move it to spec.files")
+	}
+	text += strings.Join(texts, "\n")
+	for _, include := range r.volumeIncludes(masks) {
+		text = strings.TrimSuffix(text, "\n")
+		if text != "" {
+			text += "\n"
+		}
+		text += fmt.Sprintf("include %s;\n", include)
 	}
 	if text != "" {
 		r.Object.Spec.Config = &v1alpha2.Config{Inline: text}
@@ -230,10 +245,19 @@ func (r *Result) assemble() error {
 	return nil
 }
 
-// includeOf returns the files that nginx includes of a mount: a directory, or a file in it.
-func includeOf(at string) string {
-	if slices.Contains(directories, at) {
-		return at + "/*.conf"
+// volumeIncludes returns the files of volumes that nginx includes by masks.
+func (r *Result) volumeIncludes(masks []string) []string {
+	var out []string
+	for i := range r.Object.Spec.Volumes {
+		at := path.Clean(r.Object.Spec.Volumes[i].MountPath)
+		if matches(masks, at) {
+			out = append(out, at)
+		}
+		for _, mask := range masks {
+			if path.Dir(mask) == at {
+				out = append(out, mask)
+			}
+		}
 	}
-	return at
+	return out
 }

@@ -11,6 +11,7 @@ const (
 	noEntry     = "the operator does not run the entry point of the image, which reads these files; write the result to spec.config"
 	byPatch     = "no field supports it; mount the volume with spec.patches instead of spec.volumes"
 	operators   = "the operator sets its own"
+	ownMain     = "the operator has its own nginx.conf; copy the content of the http block to spec.config, and the rest to spec.nginx"
 	notIncluded = "the operator's nginx.conf does not include files of this directory; move them to spec.config"
 )
 

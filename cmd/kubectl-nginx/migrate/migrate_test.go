@@ -82,6 +82,27 @@ func TestSamplesOfTheDocumentation(t *testing.T) {
 	}
 }
 
+// TestSampleOfThePlugin verifies that the sample output on the page about the plugin is true.
+func TestSampleOfThePlugin(t *testing.T) {
+	raw, err := os.ReadFile("../../../docs/guide/kubectl-nginx.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, sample, _ := strings.Cut(string(raw), "\n$ head -5 shop-web.yaml\n")
+	sample, _, _ = strings.Cut(sample, "```")
+	shop := strings.NewReplacer("metadata: {name: a}", "metadata: {name: shop, labels: {app: shop}}", "template:\n",
+		"selector: {matchLabels: {app: shop}}\n  template:\n    metadata: {labels: {app: shop}}\n").
+		Replace(deployment("hostAliases: [{ip: 192.0.2.7, hostnames: [a]}], ", "image: nginx:1.30"))
+	result := only(t, shop)
+	text, err := result.YAML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(sample) < 100 || !strings.HasPrefix(string(text), sample) {
+		t.Errorf("the page has\n%sand the command prints\n%s", sample, text)
+	}
+}
+
 const exported = `apiVersion: apps/v1
 kind: Deployment
 metadata:
@@ -183,6 +204,8 @@ func TestExportedDeployment(t *testing.T) {
 # - Deployment old.spec.template.spec.containers[1].args: the operator starts nginx; move settings to spec.nginx or spec.config
 # - Deployment old.spec.template.spec.hostAliases: no field supports it; see spec.patches
 # Check before you apply:
+# - spec.image (example.com/nginx:1), spec.sidecars[0].image (example.com/sidecar:1): the operator's Pods do not start with an image` +
+		` that runs as root (runAsNonRoot). If the USER of an image is not the number of another user, set spec.securityContext.runAsUser
 # - the Pods have app.kubernetes.io/instance: old-web instead of the labels app=old. If another object selects the Pods by them, for` +
 		` example a NetworkPolicy, a monitor, or an affinity, change it
 # - Deployment old.spec.template.spec.containers[1]: the operator's probes replace livenessProbe. They ask a server of the operator, so` +
@@ -191,8 +214,6 @@ func TestExportedDeployment(t *testing.T) {
 # - container port 443 is not a port of Service old, and the operator's NetworkPolicy closes it; if clients use it, add it to spec.ports
 # - Service old.spec.clusterIP: the new Service has another address. To keep the Service and its address, see` +
 		` docs/journeys/move-a-deployment.md
-# - spec.image (example.com/nginx:1), spec.sidecars[0].image (example.com/sidecar:1): the operator's Pods do not start with an image` +
-		` that runs as root (runAsNonRoot). If the USER of an image is not the number of another user, set spec.securityContext.runAsUser
 apiVersion: operator.example.com/v1alpha2
 kind: NginxOperator
 metadata:

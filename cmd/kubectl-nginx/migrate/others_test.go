@@ -155,6 +155,8 @@ func TestChart(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	wantCheck := []string{
+		"spec.image: nginx does not start with docker.io/bitnami/nginx:1.29.1-debian-12-r0, because the operator's nginx.conf includes " +
+			"/etc/nginx/mime.types, which the image does not have; use docker.io/nginxinc/nginx-unprivileged",
 		"Deployment www.metadata.labels: they are not copied; add those that you need to the NginxOperator, or to its children with spec.patches",
 		"the Pods have app.kubernetes.io/instance: www-web instead of the labels app.kubernetes.io/instance=www and app.kubernetes.io/name=" +
 			"nginx. If another object selects the Pods by them, for example a NetworkPolicy, a monitor, or an affinity, change it",

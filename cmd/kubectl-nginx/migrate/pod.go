@@ -67,7 +67,10 @@ func (r *Result) podLabels(path string, labels, selected map[string]string) {
 		r.check("the Pods have app.kubernetes.io/instance: %s instead of the labels %s. If another object selects the Pods by them, for example "+
 			"a NetworkPolicy, a monitor, or an affinity, change it", r.Object.Name, strings.Join(pairs(selected), " and "))
 	}
-	maps.DeleteFunc(labels, func(key, value string) bool { return selected[key] == value })
+	maps.DeleteFunc(labels, func(key, value string) bool {
+		of, isSelected := selected[key]
+		return isSelected && of == value
+	})
 	if labels = r.usersOwn(path, labels); len(labels) > 0 {
 		r.podTemplate().Labels = labels
 	}

@@ -25,13 +25,15 @@ const unprivileged = "image: docker.io/nginxinc/nginx-unprivileged:1.30.7"
 func TestImagesOfRoot(t *testing.T) {
 	const (
 		root = "runs as root, and the operator's Pods do not start with such an image (runAsNonRoot), unless the cluster sets a user, as " +
-			"OpenShift does. Set spec.securityContext.runAsUser to 101, the user nginx of the image, or use " +
+			"OpenShift does; set spec.securityContext.runAsUser to 101, the user nginx of the image, or use " +
 			"docker.io/nginxinc/nginx-unprivileged"
 		unknown = "the operator's Pods do not start with an image that runs as root (runAsNonRoot). If the USER of an image is not the number " +
 			"of another user, set spec.securityContext.runAsUser"
 		official = "docker.io/library/nginx:1.30"
-		others   = "spec.initContainers[0].image (docker.io/library/busybox:1.36), spec.sidecars[0].image (alpine/git): " + unknown
-		sidecar  = "initContainers: [{name: b, image: docker.io/library/busybox:1.36}, {name: c, restartPolicy: Always, image: alpine/git}], "
+		others   = "spec.initContainers[0].image (example.com/a:1), spec.sidecars[0].image (example.com/b): " + unknown
+		sidecar  = "initContainers: [{name: b, image: example.com/a:1}, {name: c, restartPolicy: Always, image: example.com/b}], "
+		known    = "spec.initContainers[0].image: alpine/git runs as root, and the operator's Pods do not start with such an image " +
+			"(runAsNonRoot), unless the cluster sets a user, as OpenShift does; set spec.securityContext.runAsUser, for example to 101"
 	)
 	for name, test := range map[string]struct{ pod, nginx, want string }{
 		"the official image":                 {"", "image: docker.io/library/nginx:1.30", "spec.image: " + official + " " + root + ":1.30"},
@@ -47,6 +49,18 @@ func TestImagesOfRoot(t *testing.T) {
 		"other containers":                   {sidecar, unprivileged, others},
 		"other containers that are not root": {"securityContext: {runAsNonRoot: true}, " + sidecar, unprivileged, ""},
 		"other containers with a user":       {"securityContext: {runAsUser: 7}, " + sidecar, unprivileged, ""},
+		"another container of root":          {"initContainers: [{name: b, image: alpine/git}], ", unprivileged, known},
+		"a container that is not root": {
+			"initContainers: [{name: b, image: example.com/a, securityContext: {runAsNonRoot: true}}], ", unprivileged, "",
+		},
+		"a container that can be root": {
+			"securityContext: {runAsNonRoot: true}, initContainers: [{name: b, image: example.com/a, securityContext: {runAsNonRoot: false}}], ",
+			unprivileged, "spec.initContainers[0].image (example.com/a): " + unknown,
+		},
+		"a container with a user of its own": {
+			"securityContext: {runAsNonRoot: true}, initContainers: [{name: b, image: example.com/a, securityContext: {runAsUser: 7}}], ",
+			unprivileged, "spec.initContainers[0].image (example.com/a): " + unknown,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			said := strings.Join(only(t, deployment(test.pod, test.nginx)).Check, "\n")
@@ -84,6 +98,35 @@ func TestSecurityContext(t *testing.T) {
 	}
 	if diff := cmp.Diff(wantLost, result.Lost); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestLabelsWithoutValue verifies that a label with an empty value is converted, although it equals
+// that of a label that the selector does not have.
+func TestLabelsWithoutValue(t *testing.T) {
+	result := only(t, strings.Replace(deployment("", unprivileged), "template:\n",
+		"selector: {matchLabels: {app: a}}\n  template:\n    metadata: {labels: {app: a, edge: ''}}\n", 1))
+	if diff := cmp.Diff(&v1alpha2.PodTemplate{Labels: map[string]string{"edge": ""}}, result.Object.Spec.PodTemplate); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestUserOfNginx verifies that a container that gets the user or the group of the nginx container is
+// listed.
+func TestUserOfNginx(t *testing.T) {
+	const containers = "initContainers: [{name: a, " + unprivileged + "}, {name: b, " + unprivileged + ", securityContext: {runAsUser: 101}}], "
+	for name, test := range map[string]struct{ pod, nginx, want string }{
+		"user":          {"", "{runAsUser: 101}", "initContainers[0]: it gets runAsUser 101 of the nginx container, because spec.securityContext"},
+		"another user":  {"securityContext: {runAsUser: 7}, ", "{runAsUser: 101}", "initContainers[0]: it gets runAsUser 101 of the nginx"},
+		"the same user": {"securityContext: {runAsUser: 101}, ", "{runAsUser: 101}", ""},
+		"user of all":   {"securityContext: {runAsUser: 101}, ", "{}", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			said := strings.Join(only(t, deployment(test.pod+containers, unprivileged+", securityContext: "+test.nginx)).Check, "\n")
+			if !strings.Contains(said, test.want) || strings.Count(said, "it gets ") != min(len(test.want), 1) {
+				t.Errorf("want %q in:\n%s", test.want, said)
+			}
+		})
 	}
 }
 

@@ -45,10 +45,14 @@ type Result struct {
 	// in directories, by path.
 	whole    *wholeFile
 	included map[string]string
-	// podIsNonRoot and nginxIsNonRoot report whether the workload proves that all its images, or the
-	// image of nginx, do not run as root: it has runAsNonRoot.
-	podIsNonRoot, nginxIsNonRoot bool
+	// ofPod is the security context of the Pod. isNonRoot reports whether the workload proves that the
+	// image of a container does not run as root, by the name of the container, or mainContainer.
+	ofPod     map[string]any
+	isNonRoot map[string]bool
 }
+
+// mainContainer is the nginx container in Result.isNonRoot. Another container can have its name.
+const mainContainer = ""
 
 // suffix is added to the name of the workload, because the operator does not adopt existing
 // objects.
@@ -66,7 +70,8 @@ func newResult(manifest *unstructured.Unstructured, name string) Result {
 
 // finish checks the NginxOperator, and lists the objects that it references.
 func (r *Result) finish(manifests []*unstructured.Unstructured) {
-	r.checkUsers()
+	// An image with which no Pod starts is more important than all other differences.
+	r.Check = append(r.checkImages().Check, r.Check...)
 	r.checkBuiltIn()
 	spec := &r.Object.Spec
 	for _, manifest := range manifests {

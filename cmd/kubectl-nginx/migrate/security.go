@@ -2,31 +2,28 @@ package migrate
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
-	"github.com/distribution/reference"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/images"
+	"github.com/example/nginx-operator/internal/nginxconf"
 )
 
-const (
-	// officialImage starts as root. Its user nginx has the ID officialUser.
-	officialImage = "docker.io/library/nginx"
-	officialUser  = 101
-	// unprivilegedImage is the same with a user other than root.
-	unprivilegedImage = "docker.io/nginxinc/nginx-unprivileged"
-)
+// bitnamiImages have their files in other directories than the official image.
+var bitnamiImages = []string{"docker.io/bitnami/nginx", "docker.io/bitnamilegacy/nginx"}
 
 // securityContext converts the security contexts of the Pod and of the nginx container: user and
 // group IDs. All other settings are those of Pod Security restricted.
 func (r *Result) securityContext(pod, nginx source) {
 	var context v1alpha2.PodSecurityContext
-	r.podIsNonRoot = pod.fields["runAsNonRoot"] == true
-	r.nginxIsNonRoot = r.podIsNonRoot || nginx.fields["runAsNonRoot"] == true
+	r.ofPod = maps.Clone(pod.fields)
+	r.isNonRoot = map[string]bool{mainContainer: r.provesNonRoot(nginx)}
 	for _, from := range []source{pod, nginx} {
 		from.into(&context.RunAsUser, "runAsUser") // the container's value has precedence
 		from.into(&context.RunAsGroup, "runAsGroup")
@@ -65,71 +62,93 @@ func takeRestricted(context source) {
 	}
 }
 
+// provesNonRoot reports whether a container of the workload runs, and its image therefore has a user
+// other than root: it has runAsNonRoot, and no user that the operator replaces.
+func (r *Result) provesNonRoot(context source) bool {
+	own, isSet := context.fields["runAsNonRoot"].(bool)
+	if !isSet {
+		own = r.ofPod["runAsNonRoot"] == true
+	}
+	return own && context.fields["runAsUser"] == nil
+}
+
 // sameSecurityContext records the differences of the security context of a container other than
 // nginx, which gets the one of nginx.
 func (r *Result) sameSecurityContext(container source) {
 	context := container.in("securityContext")
-	own := ptr.Deref(r.Object.Spec.SecurityContext, v1alpha2.PodSecurityContext{})
-	for name, value := range map[string]*int64{"runAsUser": own.RunAsUser, "runAsGroup": own.RunAsGroup} {
-		if declared, found := context.fields[name].(int64); found && value != nil && *value == declared {
-			context.drop(name)
+	name, _ := container.fields["name"].(string)
+	r.isNonRoot[name] = r.provesNonRoot(context)
+	ofNginx := ptr.Deref(r.Object.Spec.SecurityContext, v1alpha2.PodSecurityContext{})
+	var changed []string
+	for _, id := range []struct {
+		name  string
+		value *int64
+	}{{"runAsUser", ofNginx.RunAsUser}, {"runAsGroup", ofNginx.RunAsGroup}} {
+		switch declared := context.fields[id.name]; {
+		case id.value == nil:
+		case declared == *id.value:
+			context.drop(id.name)
+		case declared == nil && r.ofPod[id.name] != *id.value:
+			changed = append(changed, fmt.Sprintf("%s %d", id.name, *id.value))
 		}
+	}
+	if len(changed) > 0 {
+		r.check("%s: it gets %s of the nginx container, because spec.securityContext applies to all containers; check that it works with it",
+			container.path, strings.Join(changed, " and "))
 	}
 	takeRestricted(context)
 	context.restBecause("all containers have the security context of nginx; see spec.securityContext and spec.patches")
 	container.drop("securityContext")
 }
 
-// checkUsers warns of images that run as root, or may do so. The kubelet does not start them,
-// because the operator's Pods have runAsNonRoot.
-func (r *Result) checkUsers() {
-	spec := &r.Object.Spec
+// checkImages returns warnings about images with which the operator's Pods do not start, or may not
+// start.
+func (r *Result) checkImages() notes {
+	spec, out := &r.Object.Spec, notes{}
+	if repository, _ := images.Parse(spec.Image); slices.Contains(bitnamiImages, repository) {
+		out.check("spec.image: nginx does not start with %s, because the operator's nginx.conf includes %s, which the image does not have; "+
+			"use %s", spec.Image, nginxconf.MimeTypes, images.Unprivileged)
+	}
 	if spec.SecurityContext != nil && spec.SecurityContext.RunAsUser != nil {
-		return
+		return out
 	}
-	name, tag := imageName(spec.Image)
-	if name == officialImage {
-		r.check("spec.image: %s runs as root, and the operator's Pods do not start with such an image (runAsNonRoot), unless "+
-			"the cluster sets a user, as OpenShift does. Set spec.securityContext.runAsUser to %d, the user nginx of the image, "+
-			"or use %s%s", spec.Image, officialUser, unprivilegedImage, tag)
-	}
+
 	var unknown []string
-	add := func(field, image string, isNonRoot bool) {
-		if name, _ := imageName(image); image != "" && name != unprivilegedImage && !isNonRoot {
+	add := func(field, name, image string) {
+		switch repository, tag := images.Parse(image); {
+		case image == "", repository == images.Unprivileged, r.isNonRoot[name]:
+		case !images.RunsAsRoot(image):
 			unknown = append(unknown, fmt.Sprintf("%s (%s)", field, image))
+		default:
+			remedy := fmt.Sprintf("set spec.securityContext.runAsUser, for example to %d", images.NginxUser)
+			if repository == images.Nginx {
+				remedy = fmt.Sprintf("set spec.securityContext.runAsUser to %d, the user nginx of the image, or use %s",
+					images.NginxUser, strings.TrimSuffix(images.Unprivileged+":"+tag, ":"))
+			}
+			out.check("%s: %s runs as root, and the operator's Pods do not start with such an image (runAsNonRoot), unless the cluster sets a "+
+				"user, as OpenShift does; %s", field, image, remedy)
 		}
 	}
-	add("spec.image", spec.Image, r.nginxIsNonRoot || name == officialImage)
+	add("spec.image", mainContainer, spec.Image)
 	for i := range spec.InitContainers {
-		add(fmt.Sprintf("spec.initContainers[%d].image", i), spec.InitContainers[i].Image, r.podIsNonRoot)
+		add(fmt.Sprintf("spec.initContainers[%d].image", i), spec.InitContainers[i].Name, spec.InitContainers[i].Image)
 	}
 	for i := range spec.Sidecars {
-		add(fmt.Sprintf("spec.sidecars[%d].image", i), spec.Sidecars[i].Image, r.podIsNonRoot)
+		add(fmt.Sprintf("spec.sidecars[%d].image", i), spec.Sidecars[i].Name, spec.Sidecars[i].Image)
 	}
 	if len(unknown) > 0 {
-		r.check("%s: the operator's Pods do not start with an image that runs as root (runAsNonRoot). If the USER of an image is not the "+
+		out.check("%s: the operator's Pods do not start with an image that runs as root (runAsNonRoot). If the USER of an image is not the "+
 			"number of another user, set spec.securityContext.runAsUser", strings.Join(unknown, ", "))
 	}
-}
-
-// imageName returns the full name of an image, and its tag with the colon, if it has one.
-func imageName(image string) (name, tag string) {
-	named, err := reference.ParseNormalizedNamed(image)
-	if err != nil {
-		return image, ""
-	}
-	if tagged, ok := named.(reference.Tagged); ok {
-		tag = ":" + tagged.Tag()
-	}
-	return named.Name(), tag
+	return out
 }
 
 // checkBuiltIn warns that the configuration in the image is not used, if no other configuration was
 // found.
 func (r *Result) checkBuiltIn() {
 	spec := &r.Object.Spec
-	name, _ := imageName(spec.Image)
-	if spec.Config != nil || spec.Image == "" || slices.Contains([]string{officialImage, unprivilegedImage}, name) {
+	repository, _ := images.Parse(spec.Image)
+	if spec.Config != nil || spec.Image == "" || slices.Contains([]string{images.Nginx, images.Unprivileged}, repository) {
 		return // the configuration of these images is nginx's default
 	}
 	r.check("spec.config: the manifests have no configuration of nginx, and the operator does not use the one in the image (%s). If it is "+

@@ -168,7 +168,11 @@ func (r *Result) setProtocols() {
 	}
 	listening := nginxconf.Listening(spec.Config.Inline)
 	for i := range spec.Ports {
-		if port := &spec.Ports[i]; port.AppProtocol == "" && listening[defaults.PortListens(*port)] {
+		port := &spec.Ports[i]
+		if listening == nil || port.AppProtocol != "" {
+			continue
+		}
+		if _, isTLS := listening(defaults.PortListens(*port)); isTLS {
 			port.AppProtocol = "https"
 		}
 	}

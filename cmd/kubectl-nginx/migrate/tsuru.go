@@ -40,7 +40,7 @@ func fromTsuru(out *Result, manifest *unstructured.Unstructured, manifests []*un
 		out.check("%s.healthcheckPath: the operator's probes ask a server of the operator instead of %s, so a Pod is ready as soon as nginx runs",
 			nginx.path, path)
 	}
-	listening, err := out.tsuruConfig(nginx.in("config"), manifests)
+	listens, err := out.tsuruConfig(nginx.in("config"), manifests)
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func fromTsuru(out *Result, manifest *unstructured.Unstructured, manifests []*un
 	out.tsuruFiles(nginx.in("extraFiles"))
 	hosts := out.tsuruCertificates(nginx.list("tls"))
 	service := manifest.GetName() + "-service" // pkg/k8s/k8s.go:228
-	out.tsuruPorts(nginx, service, listening)
+	out.tsuruPorts(nginx, service, listens)
 	out.tsuruService(nginx.in("service"))
 	if nginx.fields["ingress"] != nil {
 		out.tsuruIngress(nginx.in("ingress"), hosts)
@@ -71,13 +71,18 @@ func fromTsuru(out *Result, manifest *unstructured.Unstructured, manifests []*un
 	return nil
 }
 
-// tsuruConfig converts the configuration. It returns the ports on which its servers listen, as
-// nginxconf.Listening does, or nil if they are unknown.
-func (r *Result) tsuruConfig(config source, manifests []*unstructured.Unstructured) (map[int32]bool, error) {
+// listening reports whether the servers of a configuration listen on a port, and serve TLS there, as
+// nginxconf.Listening returns it. It is nil if the configuration is unknown.
+type listening func(port int32) (listens, tls bool)
+
+// tsuruConfig converts the configuration, and returns on which ports its servers listen.
+func (r *Result) tsuruConfig(config source, manifests []*unstructured.Unstructured) (listening, error) {
 	kind, name, text := config.text("kind"), config.text("name"), config.text("value")
 	switch kind {
 	case "":
-		return nil, nil
+		if name+text == "" {
+			return nil, nil
+		}
 	case "Inline":
 		found, err := read(text)
 		if err != nil {
@@ -98,9 +103,9 @@ func (r *Result) tsuruConfig(config source, manifests []*unstructured.Unstructur
 	return nil, fmt.Errorf("spec.config.kind is %q, must be Inline or ConfigMap", kind)
 }
 
-// listeningIn returns the ports on which the servers of a complete nginx.conf in a ConfigMap listen,
-// or nil if the manifests do not have it.
-func listeningIn(manifests []*unstructured.Unstructured, namespace, name string) map[int32]bool {
+// listeningIn returns on which ports the servers of a complete nginx.conf in a ConfigMap listen, or
+// nil if the manifests do not have it.
+func listeningIn(manifests []*unstructured.Unstructured, namespace, name string) listening {
 	for _, manifest := range manifests {
 		if manifest.GetKind() != "ConfigMap" || manifest.GetNamespace() != namespace || manifest.GetName() != name {
 			continue
@@ -110,7 +115,7 @@ func listeningIn(manifests []*unstructured.Unstructured, namespace, name string)
 		if err != nil {
 			return nil
 		}
-		http, _, err := found.http(true)
+		http, _, err := found.http(nil)
 		if err != nil {
 			return nil
 		}

@@ -93,6 +93,8 @@ func TestEveryFieldOfTsuru(t *testing.T) {
 # - the Pods have app.kubernetes.io/instance: blog-web instead of the labels nginx.tsuru.io/app=nginx and` +
 		` nginx.tsuru.io/resource-name=blog. If another object selects the Pods by them, for example a NetworkPolicy, a monitor, or an` +
 		` affinity, change it
+# - Nginx blog.spec.podTemplate.containers[0]: it gets runAsGroup 102 of the nginx container, because spec.securityContext applies to` +
+		` all containers; check that it works with it
 # - container port 9113 is not a port of Service blog-service, and the operator's NetworkPolicy closes it; if clients use it, add it to` +
 		` spec.ports
 apiVersion: operator.example.com/v1alpha2
@@ -227,7 +229,8 @@ func TestPortsOfTsuru(t *testing.T) {
 			[]string{inline("server { listen 8443 ssl; }")},
 			[]v1alpha2.Port{secure},
 			nil,
-			[]string{"port 80 of tsuru's Service is omitted, because no server of the configuration listens on its targetPort 8080"},
+			[]string{"port 80 of tsuru's Service is omitted, because no server in the text of the configuration listens on its targetPort 8080; " +
+				"if an included file has one, set the port in spec.tls or spec.ports"},
 		},
 		"the host's network": {
 			[]string{inline("server { listen 80; listen 443; }"), "podTemplate: {hostNetwork: true}"},
@@ -305,6 +308,14 @@ func TestConfigMapOfTsuru(t *testing.T) {
 		if !strings.Contains(strings.Join(result.Check, "\n"), want) {
 			t.Errorf("no comment says %q: %q", want, result.Check)
 		}
+	}
+}
+
+// TestConfigOfTsuruWithoutKind verifies that a configuration without a kind is not dropped.
+func TestConfigOfTsuruWithoutKind(t *testing.T) {
+	_, err := From(parse(t, "apiVersion: nginx.tsuru.io/v1alpha1\nkind: Nginx\nmetadata: {name: a}\nspec: {config: {name: conf}}"), "")
+	if err == nil || !strings.Contains(err.Error(), `spec.config.kind is "", must be Inline or ConfigMap`) {
+		t.Error(err)
 	}
 }
 

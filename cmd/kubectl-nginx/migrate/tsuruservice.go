@@ -32,9 +32,8 @@ const (
 )
 
 // tsuruPorts converts the ports. tsuru's Service always has ports 80 and 443. The ports of the Pod
-// template only select the numbers on which nginx listens. listening are the ports on which the
-// servers of the configuration listen, or nil if they are unknown.
-func (r *Result) tsuruPorts(nginx source, service string, listening map[int32]bool) {
+// template only select the numbers on which nginx listens.
+func (r *Result) tsuruPorts(nginx source, service string, known listening) {
 	pod := nginx.in("podTemplate")
 	numbers := map[string]int32{tsuruHTTP: 8080, tsuruHTTPS: 8443} // pkg/k8s/k8s.go:640
 	if pod.fields["hostNetwork"] == true {
@@ -56,10 +55,10 @@ func (r *Result) tsuruPorts(nginx source, service string, listening map[int32]bo
 	}
 
 	if numbers[plain] != 0 {
-		r.tsuruPlain(plain, numbers[plain], numbers[secure], listening)
+		r.tsuruPlain(plain, numbers[plain], numbers[secure], known)
 	}
 	if numbers[secure] != 0 {
-		r.tsuruSecure(secure, numbers[secure], listening)
+		r.tsuruSecure(secure, numbers[secure], known)
 	}
 	r.closedPorts(slices.DeleteFunc(declared, func(port corev1.ContainerPort) bool {
 		return port.Name == plain || port.Name == secure
@@ -67,30 +66,37 @@ func (r *Result) tsuruPorts(nginx source, service string, listening map[int32]bo
 }
 
 // tsuruPlain converts port 80 of the Service.
-func (r *Result) tsuruPlain(name string, number, secure int32, listening map[int32]bool) {
-	_, listens := listening[number]
-	if _, listensSecure := listening[secure]; listensSecure && !listens {
-		r.Object.Spec.Ports = []v1alpha2.Port{}
-		r.omitted(plainPort, number)
-		return
+func (r *Result) tsuruPlain(name string, number, secure int32, known listening) {
+	isTLS := false
+	if known != nil {
+		var listens bool
+		listens, isTLS = known(number)
+		if listensSecure, _ := known(secure); listensSecure && !listens {
+			r.Object.Spec.Ports = []v1alpha2.Port{}
+			r.omitted(plainPort, number)
+			return
+		}
 	}
-	r.tsuruPort(name, plainPort, number, listening[number])
+	r.tsuruPort(name, plainPort, number, isTLS)
 }
 
 // tsuruSecure converts port 443 of the Service.
-func (r *Result) tsuruSecure(name string, number int32, listening map[int32]bool) {
+func (r *Result) tsuruSecure(name string, number int32, known listening) {
 	spec := &r.Object.Spec
-	isTLS, listens := listening[number]
+	var listens, isTLS bool
+	if known != nil {
+		listens, isTLS = known(number)
+	}
 	switch {
-	case listening != nil && !listens:
+	case known != nil && !listens:
 		r.omitted(securePort, number)
-	case len(spec.TLS) > 0 && (isTLS || listening == nil):
+	case len(spec.TLS) > 0 && (isTLS || known == nil):
 		for i := range spec.TLS {
 			if i == 0 || spec.Config != nil { // without config, each port has one certificate
 				spec.TLS[i].Port, spec.TLS[i].TargetPort = ptr.To(securePort), ptr.To(number)
 			}
 		}
-	case listening == nil:
+	case known == nil:
 		r.check("port %d of tsuru's Service is omitted, because spec.tls has no certificate; if nginx listens on its targetPort %d, add the "+
 			"port to spec.ports, with appProtocol https if nginx serves TLS", securePort, number)
 	default:
@@ -110,7 +116,8 @@ func (r *Result) tsuruPort(name string, port, target int32, isTLS bool) {
 }
 
 func (r *Result) omitted(port, target int32) {
-	r.check("port %d of tsuru's Service is omitted, because no server of the configuration listens on its targetPort %d", port, target)
+	r.check("port %d of tsuru's Service is omitted, because no server in the text of the configuration listens on its targetPort %d; if an "+
+		"included file has one, set the port in spec.tls or spec.ports", port, target)
 }
 
 // tsuruService converts the Service, except for its ports (pkg/k8s/k8s.go:202).

@@ -19,10 +19,14 @@ import (
 const (
 	htmlDirectory = "/usr/share/nginx/html"
 	cacheRoot     = "/var/cache"
+	temporary     = "/tmp"
 )
 
-// unread are directories whose files have no effect in the operator's Pods, with the reason.
+// unread are files, and directories whose files have no effect in the operator's Pods, with the
+// reason.
 var unread = map[string]string{
+	mainFile:                          ownMain,
+	bitnami + "/nginx.conf":           ownMain,
 	"/etc/nginx/templates":            noEntry,
 	"/docker-entrypoint.d":            noEntry,
 	bitnami + "/context.d":            notIncluded,
@@ -51,6 +55,7 @@ func (r *Result) volumes(declared, mounts []source, known func(mounted) (bool, e
 			continue
 		}
 		one := mounted{volume, name, mount.text("mountPath"), mount.text("subPath")}
+		at := path.Clean(one.at)
 		isKnown, err := known(one)
 		if err != nil {
 			return err
@@ -65,9 +70,15 @@ func (r *Result) volumes(declared, mounts []source, known func(mounted) (bool, e
 			added[name] = true
 			r.addVolume(v1alpha2.Volume{MountPath: one.at, SubPath: one.subPath, ReadOnly: readOnly}, name, volume)
 		}
-		for directory, why := range unread {
-			if one.at == directory || strings.HasPrefix(one.at, directory+"/") {
-				mount.lose("", fmt.Sprintf("%s: %s", one.at, why))
+		if isKnown && at == temporary && r.mounts(name) {
+			mount.lose("", fmt.Sprintf("%s: the operator mounts its own volume here, which other containers do not share; use another path", at))
+		}
+		for file, why := range unread {
+			if isKnown {
+				break
+			}
+			if at == file || strings.HasPrefix(at, file+"/") || file == mainFile && at == path.Dir(file) {
+				mount.lose("", fmt.Sprintf("%s: %s", at, why))
 			}
 		}
 		mount.rest()
@@ -93,11 +104,11 @@ func (r *Result) addVolume(target v1alpha2.Volume, name string, from source) {
 	}
 }
 
-// isTemporary reports whether a mount replaces /tmp, for which the operator mounts a volume of its
-// own.
+// isTemporary reports whether a mount replaces temporary, for which the operator mounts a volume of
+// its own.
 func isTemporary(one mounted) bool {
 	emptyDir, isEmptyDir := one.volume.fields["emptyDir"].(map[string]any)
-	if one.at != "/tmp" || !isEmptyDir {
+	if path.Clean(one.at) != temporary || !isEmptyDir {
 		return false
 	}
 	for _, name := range slices.Sorted(maps.Keys(emptyDir)) {
@@ -119,7 +130,8 @@ func (r *Result) knownMount(one mounted, manifests []*unstructured.Unstructured,
 	case configMap != "" && one.at == htmlDirectory && one.subPath == "" && spec.Content == nil && len(itemsOf(one.volume)) == 0:
 		spec.Content = &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: configMap}}
 		return true, nil
-	case isEmptyDir && spec.Cache == nil && strings.HasPrefix(one.at, cacheRoot+"/") && one.subPath == "":
+	// spec.volumes can share a volume with other containers, and spec.cache cannot.
+	case isEmptyDir && spec.Cache == nil && strings.HasPrefix(one.at, cacheRoot+"/") && one.subPath == "" && !r.mounts(one.name):
 		if isNothing(emptyDir["sizeLimit"]) {
 			return false, nil // spec.cache requires a size
 		}

@@ -19,6 +19,7 @@ metadata: {name: main}
 data:
   nginx.conf: "http { gzip on; include /etc/nginx/conf.d/*.conf; }"
   relative: "http { include conf.d/*.conf; }"
+  one: "http { include conf.d/b.conf; }"
   alone: "http { server { listen 8080; } }"
   mime: "types {}"
 ---
@@ -56,7 +57,7 @@ func TestMounts(t *testing.T) {
 			"{name: m, mountPath: /etc/nginx/nginx.conf, subPath: alone}, {name: s, mountPath: /etc/nginx/conf.d/b.conf, subPath: b.conf}",
 			"{name: s, configMap: {name: sites}}, {name: m, configMap: {name: main}}",
 			`config: {inline: "server {\n  listen 8080;\n}\n"}`,
-			[]string{"/etc/nginx/conf.d/b.conf: nginx.conf does not include it; if another file does, move it to spec.files"},
+			[]string{"/etc/nginx/conf.d/b.conf: the http block of nginx.conf does not include it; if another block or file does, move it to spec.files"},
 		},
 		"keys with other paths": {
 			"{name: m, mountPath: /etc/nginx}",
@@ -68,6 +69,48 @@ func TestMounts(t *testing.T) {
 			"{name: s, mountPath: /etc/nginx/conf.d}", "{name: s, secret: {secretName: sites}}",
 			`{config: {inline: "include /etc/nginx/conf.d/*.conf;\n"},
 			volumes: [{name: s, mountPath: /etc/nginx/conf.d, secret: {secretName: sites}}]}`, nil,
+		},
+		"server blocks of two sources": {
+			"{name: s, mountPath: /etc/nginx/conf.d/b.conf, subPath: b.conf}, {name: a, mountPath: /etc/nginx/conf.d/auth.conf, subPath: auth.conf}",
+			"{name: s, configMap: {name: sites}}, {name: a, secret: {secretName: auth}}",
+			`{config: {inline: "server { listen 8080; }\ninclude /etc/nginx/conf.d/auth.conf;\n"},
+			volumes: [{name: a, mountPath: /etc/nginx/conf.d/auth.conf, subPath: auth.conf, secret: {secretName: auth}}]}`, nil,
+		},
+		"server blocks of two sources that nginx.conf includes": {
+			"{name: m, mountPath: /etc/nginx/nginx.conf, subPath: nginx.conf}, {name: a, mountPath: /etc/nginx/conf.d}, " +
+				"{name: s, mountPath: /etc/nginx/conf.d/b.conf, subPath: b.conf}",
+			"{name: m, configMap: {name: main}}, {name: s, configMap: {name: sites}}, {name: a, secret: {secretName: auth}}",
+			`{config: {inline: "gzip on;\nserver { listen 8080; }\ninclude /etc/nginx/conf.d/*.conf;\n"},
+			volumes: [{name: a, mountPath: /etc/nginx/conf.d, secret: {secretName: auth}}]}`, nil,
+		},
+		"an include that stays in nginx.conf": {
+			"{name: m, mountPath: /etc/nginx/nginx.conf, subPath: nginx.conf}, {name: a, mountPath: /etc/nginx/conf.d}",
+			"{name: m, configMap: {name: main}}, {name: a, secret: {secretName: auth}}",
+			`{config: {inline: "gzip on;\ninclude /etc/nginx/conf.d/*.conf;\n"},
+			volumes: [{name: a, mountPath: /etc/nginx/conf.d, secret: {secretName: auth}}]}`, nil,
+		},
+		"a file that nginx.conf includes by name": {
+			"{name: m, mountPath: /etc/nginx/nginx.conf, subPath: one}, {name: s, mountPath: /etc/nginx/conf.d}",
+			"{name: s, configMap: {name: sites, items: [{key: a.conf, path: a.conf}, {key: b.conf, path: b.conf}]}}, " +
+				"{name: m, configMap: {name: main}}",
+			`config: {inline: "\nserver { listen 8080; }"}`,
+			[]string{"/etc/nginx/conf.d/a.conf: the http block of nginx.conf does not include it"},
+		},
+		"files that nginx does not include": {
+			"{name: a, mountPath: /etc/nginx/conf.d/htpasswd, subPath: htpasswd}, {name: b, mountPath: /etc/nginx/conf.d/certs}",
+			"{name: a, secret: {secretName: users}}, {name: b, secret: {secretName: tls}}",
+			`{volumes: [{name: a, mountPath: /etc/nginx/conf.d/htpasswd, subPath: htpasswd, secret: {secretName: users}},
+			{name: b, mountPath: /etc/nginx/conf.d/certs, secret: {secretName: tls}}]}`, nil,
+		},
+		"nginx.conf in a Secret": {
+			"{name: s, mountPath: /etc/nginx/nginx.conf, subPath: nginx.conf}", "{name: s, secret: {secretName: main}}",
+			`{volumes: [{name: s, mountPath: /etc/nginx/nginx.conf, subPath: nginx.conf, secret: {secretName: main}}]}`,
+			[]string{"volumeMounts[0]: /etc/nginx/nginx.conf: " + ownMain},
+		},
+		"nginx.conf in an emptyDir": {
+			"{name: s, mountPath: /etc/nginx}", "{name: s, emptyDir: {}}",
+			`{volumes: [{name: s, mountPath: /etc/nginx, emptyDir: {}}]}`,
+			[]string{"volumeMounts[0]: /etc/nginx: " + ownMain, "spec.volumes[0].mountPath: Forbidden"},
 		},
 		"templates": {
 			"{name: s, mountPath: /etc/nginx/templates}", "{name: s, configMap: {name: sites}}",
@@ -94,6 +137,14 @@ func TestMounts(t *testing.T) {
 		"a cache": {
 			"{name: v, mountPath: /var/cache/nginx}", "{name: v, emptyDir: {sizeLimit: 1.5Gi}}",
 			`{cache: {path: /var/cache/nginx, size: 1536Mi}}`, nil,
+		},
+		"volumes that a sidecar shares": {
+			"{name: v, mountPath: /var/cache/nginx}, {name: t, mountPath: /tmp}",
+			"{name: v, emptyDir: {sizeLimit: 1Gi}}, {name: t, emptyDir: {}}], initContainers: [{name: i, " + unprivileged +
+				", volumeMounts: [{name: v, mountPath: /a}, {name: t, mountPath: /b}]}",
+			`{volumes: [{name: v, mountPath: /var/cache/nginx, emptyDir: {sizeLimit: 1Gi}}, {name: t, emptyDir: {}}],
+			initContainers: [{name: i, ` + unprivileged + `, volumeMounts: [{name: v, mountPath: /a}, {name: t, mountPath: /b}]}]}`,
+			[]string{"/tmp: the operator mounts its own volume here, which other containers do not share; use another path"},
 		},
 		"a cache without a size": {
 			"{name: v, mountPath: /var/cache/nginx}", "{name: v, emptyDir: {}}",
