@@ -114,9 +114,10 @@ func TestLabelsWithoutValue(t *testing.T) {
 // TestUserOfNginx verifies that a container that gets the user or the group of the nginx container is
 // listed.
 func TestUserOfNginx(t *testing.T) {
-	const containers = "initContainers: [{name: a, " + unprivileged + "}, {name: b, " + unprivileged + ", securityContext: {runAsUser: 101}}], "
+	const containers = "initContainers: [{name: a, " + unprivileged + "}, " +
+		"{name: b, securityContext: {runAsUser: 101}, " + unprivileged + "}], "
 	for name, test := range map[string]struct{ pod, nginx, want string }{
-		"user":          {"", "{runAsUser: 101}", "initContainers[0]: it gets runAsUser 101 of the nginx container, because spec.securityContext"},
+		"user":          {"", "{runAsUser: 101}", "initContainers[0]: it gets runAsUser 101 of the nginx container, because"},
 		"another user":  {"securityContext: {runAsUser: 7}, ", "{runAsUser: 101}", "initContainers[0]: it gets runAsUser 101 of the nginx"},
 		"the same user": {"securityContext: {runAsUser: 101}, ", "{runAsUser: 101}", ""},
 		"user of all":   {"securityContext: {runAsUser: 101}, ", "{}", ""},

@@ -57,7 +57,7 @@ func TestMounts(t *testing.T) {
 			"{name: m, mountPath: /etc/nginx/nginx.conf, subPath: alone}, {name: s, mountPath: /etc/nginx/conf.d/b.conf, subPath: b.conf}",
 			"{name: s, configMap: {name: sites}}, {name: m, configMap: {name: main}}",
 			`config: {inline: "server {\n  listen 8080;\n}\n"}`,
-			[]string{"/etc/nginx/conf.d/b.conf: the http block of nginx.conf does not include it; if another block or file does, move it to spec.files"},
+			[]string{"/etc/nginx/conf.d/b.conf: the http block of nginx.conf does not include it; if another block or file does"},
 		},
 		"keys with other paths": {
 			"{name: m, mountPath: /etc/nginx}",
