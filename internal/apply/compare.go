@@ -122,8 +122,7 @@ func (a *Applier) look(
 		case err != nil && (StartsOver(err) || ctx.Err() != nil):
 			return false, fmt.Errorf("failed to try a patch of %s %q: %w", found.gvk.Kind, child.GetName(), err)
 		case err != nil:
-			// For example, a webhook does not answer. The next reconcile tries again.
-			return false, nil
+			return false, nil //nolint:nilerr // for example, a webhook does not answer; the next reconcile tries again
 		}
 	}
 	switch {

@@ -60,5 +60,8 @@ func notCreated(message string) failure.Failure {
 	if reason := RefusalReason(message); reason != v1alpha2.ReasonForbidden || refusedPod.MatchString(message) {
 		return failure.Failure{Reason: reason, Message: message}
 	}
-	return failure.Failure{Reason: v1alpha2.ReasonAPIError, Message: "failed to create Pods: " + message + "; Kubernetes retries, so check the webhook or the API server if it lasts"}
+	return failure.Failure{
+		Reason:  v1alpha2.ReasonAPIError,
+		Message: "failed to create Pods: " + message + "; Kubernetes retries, so check the webhook or the API server if it lasts",
+	}
 }

@@ -78,7 +78,9 @@ func TestPodsThatAreNotCreated(t *testing.T) {
 				`Post "https://a": context deadline exceeded; Kubernetes retries, so check the webhook or the API server if it lasts`,
 		},
 		"etcdserver: request timed out": {
-			Reason: v1alpha2.ReasonAPIError, Message: "failed to create Pods: etcdserver: request timed out; Kubernetes retries, so check the webhook or the API server if it lasts",
+			Reason: v1alpha2.ReasonAPIError,
+			Message: "failed to create Pods: etcdserver: request timed out; Kubernetes retries, " +
+				"so check the webhook or the API server if it lasts",
 		},
 	} {
 		deployment := fixture.NewDeployment(2)

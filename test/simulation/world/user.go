@@ -69,7 +69,9 @@ func rollout(automaticRollback bool) *v1alpha2.Rollout {
 func ownImage(r *rand.Rand) string { return fmt.Sprintf("registry.example/own:%d", r.IntN(3)) }
 
 // server returns a configuration that listens on every number that "number the port" can choose.
-func server(text string) string { return "server { listen 8080; listen 8081; listen 8082; " + text + " }" }
+func server(text string) string {
+	return "server { listen 8080; listen 8081; listen 8082; " + text + " }"
+}
 
 func byConfigMap() *v1alpha2.Config {
 	return &v1alpha2.Config{ConfigMapRef: &v1alpha2.ConfigMapKeyReference{Name: "conf", Key: "nginx.conf"}}
