@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -9,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -111,8 +113,10 @@ func (a *Applier) look(
 	}
 	last := sanitizeRecord(live, a.recordOf(live))
 	wanted := declared
-	if ofRecord {
-		wanted = last
+	if ofRecord && string(last) != noRecord {
+		if wanted, err = withReplicas(last, declared); err != nil {
+			return false, fmt.Errorf("failed to decode %s %q: %w", found.gvk.Kind, child.GetName(), err)
+		}
 	}
 	patch, patchType, err := difference(live, last, wanted)
 	same := err == nil && patch == nil
@@ -134,6 +138,23 @@ func (a *Applier) look(
 		a.note(owner, live, found, settled)
 	}
 	return same, nil
+}
+
+// withReplicas returns the last declaration with the replicas of the current one, which has the live
+// number while an autoscaler sets it.
+func withReplicas(last, declared []byte) ([]byte, error) {
+	var was, is map[string]any
+	if err := errors.Join(json.Unmarshal(last, &was), json.Unmarshal(declared, &is)); err != nil {
+		return nil, err
+	}
+	replicas, found, err := unstructured.NestedFieldNoCopy(is, "spec", "replicas")
+	if !found || err != nil {
+		return last, err
+	}
+	if err := unstructured.SetNestedField(was, replicas, "spec", "replicas"); err != nil {
+		return nil, err
+	}
+	return json.Marshal(was)
 }
 
 // read reads the whole child from the API server. It returns a conflict if the child is gone or an

@@ -120,6 +120,10 @@ func TestDrifted(t *testing.T) {
 		t.Fatal(err)
 	}
 	require(1)
+	scaled := deployment(next, func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](7) })
+	if drifted, err := applier.Drifted(t.Context(), owner, nil, scaled); err != nil || len(drifted) > 0 {
+		t.Errorf("declared with the live number: drifted %v, %v", drifted, err)
+	}
 	clear(counted)
 	if _, err := applier.Apply(t.Context(), owner, nil, deployment(next)); err != nil || counted["patch Deployment"] != 1 {
 		t.Errorf("%v, writes %v", err, counted)

@@ -4,9 +4,11 @@ import (
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
@@ -14,6 +16,7 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/defaults"
 	"github.com/example/nginx-operator/internal/fixture"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // portsOf returns the ports of a rule of a NetworkPolicy.
@@ -73,6 +76,49 @@ func TestNetworkPolicyFrom(t *testing.T) {
 				t.Errorf("rules (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestForeignPorts verifies that a Pod or a ReplicaSet opens no port if it only has the labels of the
+// instance: neither by the name of the port for probes, nor by the annotation with the ports of the
+// Service.
+func TestForeignPorts(t *testing.T) {
+	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "own"}}
+	kind := appsv1.SchemeGroupVersion.WithKind("Deployment")
+	template := func(port, health int32) corev1.PodTemplateSpec {
+		return corev1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{wellknown.AnnotationServicePorts: "http=8080"}},
+			Spec: corev1.PodSpec{Containers: []corev1.Container{{
+				Name: wellknown.OperandContainer, Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: port}, {Name: portHealth, ContainerPort: health}},
+			}}},
+		}
+	}
+	replicaSet := func(uid types.UID, of *appsv1.Deployment, port int32) appsv1.ReplicaSet {
+		out := appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: string(uid), UID: uid}}
+		out.Spec = appsv1.ReplicaSetSpec{Replicas: ptr.To[int32](1), Template: template(port, port+1)}
+		if of != nil {
+			out.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(of, kind)}
+		}
+		return out
+	}
+	pod := func(of *appsv1.ReplicaSet, port int32) corev1.Pod {
+		made := template(port, port+1)
+		out := corev1.Pod{ObjectMeta: made.ObjectMeta, Spec: made.Spec}
+		if of != nil {
+			out.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(of, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"))}
+		}
+		return out
+	}
+	other := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "other"}}
+	sets := []appsv1.ReplicaSet{
+		replicaSet("own-set", deployment, 8090), replicaSet("foreign", nil, 1000), replicaSet("of another", other, 2000),
+	}
+	pods := []corev1.Pod{pod(&sets[0], 8092), pod(&sets[1], 3000), pod(nil, 4000)}
+	service := []corev1.ServicePort{{Name: "http", Port: 8080}}
+	in := Inputs{Running: NewRunning(service, 0, deployment, sets, pods)}
+	want := []networkingv1.NetworkPolicyIngressRule{{Ports: portsOf(8080, 8090, 8091, 8092, 8093, 18080)}}
+	if diff := gocmp.Diff(want, desiredNetworkPolicy(fixture.NewObject(), in).Spec.Ingress); diff != "" {
+		t.Errorf("rules (-want +got):\n%s", diff)
 	}
 }
 

@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // revision is a revision of a Deployment with one Pod, as kube-controller-manager creates it.
@@ -247,7 +246,6 @@ func TestForeignPodsAddNoPorts(t *testing.T) {
 	template := first.deployment.Spec.Template
 	foreign := &corev1.Pod{Spec: *template.Spec.DeepCopy()}
 	foreign.Namespace, foreign.Name, foreign.Labels = namespace, "foreign", template.Labels
-	foreign.Annotations = map[string]string{wellknown.AnnotationServicePorts: "other=8080"}
 	foreign.Spec.Containers[0].Ports = []corev1.ContainerPort{{Name: "other", ContainerPort: 9999}, {Name: "health", ContainerPort: 9998}}
 	create(t, foreign)
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Ports = []v1alpha2.Port{{Name: "web", Port: 8080}} })

@@ -78,8 +78,11 @@ func TestStatusWithoutAService(t *testing.T) {
 	create(t, newInstance(namespace, "web"))
 	waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonQuotaExceeded)
 	status := must1(waitForStatusOnce(t.Context(), namespace, "web"))(t).Status
-	isConfigMap := func(o v1alpha2.RelatedObject) bool { return o.Kind == "ConfigMap" }
-	if status.URL != "" || status.Image != "" || len(status.RelatedObjects) != 1 || !slices.ContainsFunc(status.RelatedObjects, isConfigMap) {
+	var kinds []string
+	for _, related := range status.RelatedObjects {
+		kinds = append(kinds, related.Kind)
+	}
+	if status.URL != "" || status.Image != "" || !slices.Equal(kinds, []string{"ConfigMap", "NetworkPolicy"}) {
 		t.Errorf("url %q, image %q, objects %+v", status.URL, status.Image, status.RelatedObjects)
 	}
 }
