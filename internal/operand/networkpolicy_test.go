@@ -89,7 +89,8 @@ func TestForeignPorts(t *testing.T) {
 		return corev1.PodTemplateSpec{
 			ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{wellknown.AnnotationServicePorts: "http=8080"}},
 			Spec: corev1.PodSpec{Containers: []corev1.Container{{
-				Name: wellknown.OperandContainer, Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: port}, {Name: portHealth, ContainerPort: health}},
+				Name:  wellknown.OperandContainer,
+				Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: port}, {Name: portHealth, ContainerPort: health}},
 			}}},
 		}
 	}
