@@ -257,9 +257,10 @@ func testBackup(t *testing.T) {
 	j.done(t, began)
 }
 
-// testUpgradeJourney starts from the published release. Conversion and admission work after each
-// step. The Pods of an instance do not change, and its answers do not either. The same applies to an
-// instance that only this release has seen before the way back.
+// testUpgradeJourney starts from the published release, and goes back to the release that this one
+// replaces. Conversion and admission work after each step. The Pods of an instance do not change, and
+// its answers do not either. The same applies to an instance that only this release has seen before
+// the way back.
 func testUpgradeJourney(t *testing.T) {
 	deploy(t, suite.published.delivery)
 	namespace := newNamespace(t, restricted)
@@ -269,7 +270,7 @@ func testUpgradeJourney(t *testing.T) {
 	began := time.Now()
 	j := newJourney(t, "upgrade", "")
 	for _, step := range []struct{ section, version string }{
-		{"Check that it succeeded", suite.version}, {"Go back", suite.published.version}, {"", "0.5.1"},
+		{"Check that it succeeded", suite.version}, {"Go back", suite.previous.version}, {"", "0.5.1"},
 	} {
 		if step.section == "Go back" {
 			j.first(t, step.section)
