@@ -33,8 +33,8 @@ const (
 	// manifestVariable sets --storage-migration-manifest. Without it, the operator rewrites objects
 	// itself.
 	manifestVariable = "NGINX_OPERATOR_STORAGE_MIGRATION_MANIFEST"
-	// pollEvery is the time between two looks at a migration. They decode the CRD and all stored
-	// objects, which took most of a processor from the migration at 20 ms.
+	// pollEvery is the time between two looks at a migration. Each look decodes the CRD, and later all
+	// stored objects: every 20 ms, that used most of a processor.
 	pollEvery = time.Second
 	// pageObjects is the number of objects for which docs/performance.md has the results.
 	pageObjects = 50_000
