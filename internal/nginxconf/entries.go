@@ -39,21 +39,6 @@ func (c *checker) checkEntries(block *directive, entries []*directive, file stri
 // checkIncludedEntries checks the files of spec.files that an include in a block matches. Such a
 // file has entries of the block, and no directives.
 func (c *checker) checkIncludedEntries(block, include *directive) {
-	if !c.inFiles(include.args[0]) {
-		return
-	}
-	for _, file := range c.filesOf(include.args[0]) {
-		if slices.Contains(c.including, file) {
-			c.refuse(include, includesItself)
-			continue
-		}
-		entries, complete := c.readFile(file)
-		if !complete {
-			c.unseenEntries = true
-			continue
-		}
-		c.including = append(c.including, file)
-		c.checkEntries(block, entries, file)
-		c.including = c.including[:len(c.including)-1]
-	}
+	check := func(file string, entries []*directive) { c.checkEntries(block, entries, file) }
+	c.eachIncluded(include, func() { c.unseenEntries = true }, check)
 }

@@ -12,21 +12,30 @@ type reading struct{ bytes, directives, words int }
 // collectIncluded adds the directives of the files of spec.files that an include matches. It sets
 // unseen if a file is unknown, or is beyond the bounds of a configuration.
 func (c *checker) collectIncluded(d *directive, parent *directive, context uint) {
-	if len(d.args) != 1 || !c.inFiles(d.args[0]) {
+	if len(d.args) != 1 {
 		return
 	}
-	for _, file := range c.filesOf(d.args[0]) {
+	c.eachIncluded(d, func() { c.setUnseen(d) }, func(_ string, tree []*directive) { c.collect(tree, parent, context) })
+}
+
+// eachIncluded reads the files of spec.files that an include matches. It calls unknown for a file
+// whose text is unknown or is beyond the bounds of a configuration, and visit for each other file.
+func (c *checker) eachIncluded(include *directive, unknown func(), visit func(file string, tree []*directive)) {
+	if !c.inFiles(include.args[0]) {
+		return
+	}
+	for _, file := range c.filesOf(include.args[0]) {
 		if slices.Contains(c.including, file) {
-			c.refuse(d, includesItself)
+			c.refuse(include, includesItself)
 			continue
 		}
 		tree, complete := c.readFile(file)
 		if !complete {
-			c.setUnseen(d)
+			unknown()
 			continue
 		}
 		c.including = append(c.including, file)
-		c.collect(tree, parent, context)
+		visit(file, tree)
 		c.including = c.including[:len(c.including)-1]
 	}
 }

@@ -31,18 +31,21 @@ func (c *checker) checkUnused() {
 // variable.
 func (c *checker) mayServe(directory string) bool {
 	return slices.ContainsFunc(slices.Concat(c.named["root"], c.named["alias"]), func(d *directive) bool {
-		literal, _, hasVariable := strings.Cut(d.first(), "$")
-		return exposes(d.first(), directory) || hasVariable && strings.HasPrefix(directory, literal)
+		return exposes(d.first(), directory) || mayBegin(d.first(), directory)
 	})
+}
+
+// mayBegin reports whether a file has a variable in its path, and the text before the variable is the
+// beginning of a directory.
+func mayBegin(file, directory string) bool {
+	literal, _, hasVariable := strings.Cut(file, "$")
+	return hasVariable && strings.HasPrefix(directory, literal)
 }
 
 // mayReadFrom reports whether a certificate or a key has a path with a variable that can be in a
 // directory.
 func (c *checker) mayReadFrom(directory string) bool {
 	return slices.ContainsFunc(readAtStart, func(name string) bool {
-		return slices.ContainsFunc(c.named[name], func(d *directive) bool {
-			literal, _, hasVariable := strings.Cut(d.first(), "$")
-			return hasVariable && strings.HasPrefix(directory+"/", literal)
-		})
+		return slices.ContainsFunc(c.named[name], func(d *directive) bool { return mayBegin(d.first(), directory+"/") })
 	})
 }
