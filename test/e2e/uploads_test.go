@@ -168,7 +168,7 @@ func timeout(t *testing.T, duration time.Duration) context.Context {
 	return ctx
 }
 
-// evicted returns the message of an evicted Pod of an object, or an error if there is none.
+// evicted returns the message of an evicted Pod of an object, or an error if no Pod is evicted.
 func evicted(ctx context.Context, object *v1alpha2.NginxOperator) (string, error) {
 	pods, err := podsOf(ctx, object)
 	for i := range pods {

@@ -4,7 +4,7 @@ import "cmp"
 
 // Advice for more than one field.
 const (
-	restricted  = "the operator's Pods comply with Pod Security restricted; spec.patches can change only what it allows"
+	restricted  = "the operator's Pods comply with Pod Security restricted; set values that restricted allows with spec.patches"
 	noHost      = "Pod Security restricted forbids it; use spec.service.type NodePort or LoadBalancer"
 	ownCommand  = "the operator starts nginx; move settings to spec.nginx or spec.config"
 	onlyTCP     = "the operator serves HTTP over TCP only"

@@ -74,7 +74,7 @@ func TestEveryFieldOfTsuru(t *testing.T) {
 # Fields without an equivalent:
 # - nginx.conf, line 1: use is outside the http block, and the operator manages that part
 # - Nginx blog.spec.podTemplate.containerSecurityContext.capabilities.add: the operator's Pods comply with Pod Security restricted;` +
-		` spec.patches can change only what it allows
+		` set values that restricted allows with spec.patches
 # - Nginx blog.spec.podTemplate.volumeMounts[2]: /srv/b: spec.volumes mounts a volume only once; add a volume with another name
 # - Nginx blog.spec.podTemplate.ports[1].protocol: UDP: the operator serves HTTP over TCP only, so port 5353 is omitted
 # - Nginx blog.spec.service.usePodSelector: the operator's Service always selects the Pods
