@@ -124,15 +124,7 @@ func refuseDeployments(t *testing.T) {
 			Expression: fmt.Sprintf("object.metadata.namespace != %q", operatorNamespace), Message: "spec.template.spec.priorityClassName is none",
 		}},
 	}}
-	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
-		ObjectMeta: name, Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
-			PolicyName: name.Name, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
-		},
-	}
-	for _, one := range []client.Object{policy, binding} {
-		create(t, one)
-		t.Cleanup(func() { must(t, suite.admin.Delete(context.Background(), one)) })
-	}
+	enforce(t, policy)
 	waitFor(t, func() error {
 		err := suite.admin.Create(t.Context(), minimalDeployment(operatorNamespace), client.DryRunAll)
 		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "denied request") {
@@ -149,4 +141,18 @@ func minimalDeployment(namespace string) *appsv1.Deployment {
 	deployment.Spec.Template.Labels = deployment.Spec.Selector.MatchLabels
 	deployment.Spec.Template.Spec.Containers = []corev1.Container{{Name: "a", Image: "a"}}
 	return deployment
+}
+
+// enforce creates a policy that denies, and deletes it when the test ends.
+func enforce(t *testing.T, policy *admissionregistrationv1.ValidatingAdmissionPolicy) {
+	t.Helper()
+	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: policy.Name}, Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName: policy.Name, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
+		},
+	}
+	for _, one := range []client.Object{policy, binding} {
+		create(t, one)
+		t.Cleanup(func() { must(t, suite.admin.Delete(context.Background(), one)) })
+	}
 }

@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -83,15 +82,7 @@ func restrictEndpoints(t *testing.T, namespace, allowed string) {
 			Expression: allowed, Message: endpointsRefusal, Reason: ptr.To(metav1.StatusReasonForbidden),
 		}},
 	}}
-	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
-		ObjectMeta: name, Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
-			PolicyName: name.Name, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
-		},
-	}
-	for _, one := range []client.Object{policy, binding} {
-		create(t, one)
-		t.Cleanup(func() { must(t, suite.admin.Delete(context.Background(), one)) })
-	}
+	enforce(t, policy)
 
 	other := creatorOfEndpoints(t, namespace)
 	waitFor(t, func() error {
