@@ -97,7 +97,6 @@ func changeUnderLoad(t *testing.T, field mutate.Field) {
 		pods = 3
 	}
 	object.Spec.Replicas = ptr.To(pods)
-	stallSoon(&object.Spec)
 	must(t, suite.admin.Create(t.Context(), object))
 	waitForReady(t, object)
 	before := object.Spec.DeepCopy()
@@ -108,7 +107,6 @@ func changeUnderLoad(t *testing.T, field mutate.Field) {
 	if pods > 1 { // the candidates have one
 		changed.Replicas = ptr.To(pods)
 	}
-	stallSoon(changed)
 	broken := changed.DeepCopy()
 	broken.Image = missingImage
 	var loads []*load
@@ -136,18 +134,6 @@ func changeUnderLoad(t *testing.T, field mutate.Field) {
 	waitForOnly(t, object, int(*object.Spec.Replicas))
 	for _, load := range loads {
 		load.finish(t, namespace, "load of "+load.url+" while "+field.Path+" changes")
-	}
-}
-
-// stallSoon sets a short progress deadline, unless the spec has one. Some accepted values can only
-// end there: for runAsGroup without runAsUser, containerd refuses the sandbox of the Pod, and no
-// status reports that.
-func stallSoon(spec *v1alpha2.NginxOperatorSpec) {
-	if spec.Rollout == nil {
-		spec.Rollout = &v1alpha2.Rollout{}
-	}
-	if spec.Rollout.ProgressDeadlineSeconds == nil {
-		spec.Rollout.ProgressDeadlineSeconds = ptr.To[int32](60)
 	}
 }
 
