@@ -24,6 +24,7 @@ import (
 	"github.com/example/nginx-operator/internal/guard"
 	"github.com/example/nginx-operator/internal/operatormanager"
 	"github.com/example/nginx-operator/internal/wellknown"
+	"github.com/example/nginx-operator/test/harness"
 	"github.com/example/nginx-operator/test/harness/apiserver"
 )
 
@@ -102,16 +103,20 @@ func callNobody(t *testing.T, admin client.Client) {
 	t.Cleanup(func() { _ = listener.Close() })
 	url := ptr.To("https://" + listener.Addr().String())
 
-	crd := &apiextensionsv1.CustomResourceDefinition{}
+	// The webhook for the CRD would delay the update of the CRD, so the CRD is first. The API server
+	// writes the status of a new CRD at the same time.
+	must(t, harness.RetryOnConflict(func() error {
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		if err := admin.Get(t.Context(), client.ObjectKey{Name: wellknown.CRDName}, crd); err != nil {
+			return err
+		}
+		crd.Spec.Conversion.Webhook.ClientConfig = &apiextensionsv1.WebhookClientConfig{URL: url}
+		return admin.Update(t.Context(), crd)
+	}))
+
 	mutating, validating := &admissionv1.MutatingWebhookConfiguration{}, &admissionv1.ValidatingWebhookConfiguration{}
-	for name, object := range map[string]client.Object{
-		wellknown.CRDName: crd, guard.MutatingName: mutating, guard.ValidatingName: validating,
-	} {
-		must(t, admin.Get(t.Context(), client.ObjectKey{Name: name}, object))
-	}
-	// The webhook for the CRD would delay the update of the CRD.
-	crd.Spec.Conversion.Webhook.ClientConfig = &apiextensionsv1.WebhookClientConfig{URL: url}
-	must(t, admin.Update(t.Context(), crd))
+	must(t, admin.Get(t.Context(), client.ObjectKey{Name: guard.MutatingName}, mutating))
+	must(t, admin.Get(t.Context(), client.ObjectKey{Name: guard.ValidatingName}, validating))
 	for i := range mutating.Webhooks {
 		mutating.Webhooks[i].ClientConfig = admissionv1.WebhookClientConfig{URL: url}
 	}
