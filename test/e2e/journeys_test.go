@@ -270,7 +270,7 @@ func testUpgradeJourney(t *testing.T) {
 	began := time.Now()
 	j := newJourney(t, "upgrade", "")
 	for _, step := range []struct{ section, version string }{
-		{"Check that it succeeded", suite.version}, {"Go back", suite.previous.version}, {"", "0.5.1"},
+		{"Check that it succeeded", suite.version}, {"Go back", suite.previous.version}, {"", "0.6.0"},
 	} {
 		if step.section == "Go back" {
 			j.first(t, step.section)
