@@ -35,6 +35,7 @@ import (
 	"github.com/example/nginx-operator/internal/optional"
 	"github.com/example/nginx-operator/internal/options"
 	"github.com/example/nginx-operator/internal/reference"
+	"github.com/example/nginx-operator/internal/scheme"
 	operatorwebhook "github.com/example/nginx-operator/internal/webhook"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
@@ -104,7 +105,7 @@ func newManager(
 	return operatormanager.New(cfg, operatormanager.Config{
 		Name:    wellknown.OperatorName,
 		Options: opts,
-		Scheme:  operatormanager.NewScheme(),
+		Scheme:  scheme.New(),
 		Cache:   cacheOptions,
 		Guard: guard.Options{
 			ConversionPath: conversion.Path,
@@ -160,7 +161,9 @@ func setupControllers(mgr *operatormanager.Manager, opts *options.Options, all *
 	watchdog := operatormanager.NewWatchdog(stuckAfter)
 	watchdog.WatchQueue(idleAfter, mgr.Elected(), all.Waiting)
 	wrap := func(inner reconcile.Reconciler) reconcile.Reconciler { return watchdog.Watch(permissions.Guard(inner)) }
-	if err := reconciler.SetupWithManager(mgr, opts.MaxConcurrentReconciles, wrap); err != nil {
+	controllerOptions := operatormanager.ControllerOptions()
+	controllerOptions.MaxConcurrentReconciles = opts.MaxConcurrentReconciles
+	if err := reconciler.SetupWithManager(mgr, controllerOptions, wrap); err != nil {
 		return fmt.Errorf("failed to set up the controller: %w", err)
 	}
 	upgradeable := olm.NewUpgradeable(uncached, ctrl.Log.WithName("olm"))

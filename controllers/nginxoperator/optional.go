@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/cached"
 	"github.com/example/nginx-operator/internal/operand"
-	"github.com/example/nginx-operator/internal/operatormanager"
 	"github.com/example/nginx-operator/internal/optional"
 )
 
@@ -35,7 +35,7 @@ func (r *Reconciler) declaring(child operand.OptionalKind) optional.Users {
 		}
 		var out []reconcile.Request
 		for i := range list.Items {
-			if operatormanager.IsPart(&list.Items[i]) || child.IsDeclared(&list.Items[i].Spec) {
+			if cached.IsPart(&list.Items[i]) || child.IsDeclared(&list.Items[i].Spec) {
 				out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
 			}
 		}

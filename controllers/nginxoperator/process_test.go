@@ -25,15 +25,16 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/apply"
+	"github.com/example/nginx-operator/internal/cached"
 	"github.com/example/nginx-operator/internal/census"
 	"github.com/example/nginx-operator/internal/fixture"
 	"github.com/example/nginx-operator/internal/fleet"
 	"github.com/example/nginx-operator/internal/health"
 	"github.com/example/nginx-operator/internal/metrics"
 	"github.com/example/nginx-operator/internal/operand"
-	"github.com/example/nginx-operator/internal/operatormanager"
 	"github.com/example/nginx-operator/internal/optional"
 	"github.com/example/nginx-operator/internal/reference"
+	"github.com/example/nginx-operator/internal/scheme"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
@@ -56,13 +57,13 @@ var instance = types.NamespacedName{Namespace: "shop", Name: "web"}
 
 func newProcess(t *testing.T, change ...func(*v1alpha2.NginxOperatorSpec)) *process {
 	t.Helper()
-	scheme := operatormanager.NewScheme()
+	scheme := scheme.New()
 	p := &process{T: t, refuse: func(client.Object) error { return nil }}
 	builder := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha2.NginxOperator{})
 	for _, kind := range []client.Object{
 		&appsv1.ControllerRevision{}, &corev1.ConfigMap{}, &policyv1.PodDisruptionBudget{}, &appsv1.ReplicaSet{}, &corev1.Pod{},
 	} {
-		builder.WithIndex(kind, operatormanager.InstanceIndex, func(object client.Object) []string {
+		builder.WithIndex(kind, cached.InstanceIndex, func(object client.Object) []string {
 			return []string{object.GetLabels()[wellknown.LabelInstance]}
 		})
 	}
@@ -218,7 +219,7 @@ func (p *process) rollOut(status corev1.PodStatus, change ...func(*appsv1.Deploy
 		progress.Reason = "NewReplicaSetAvailable"
 	}
 	progress.LastUpdateTime = metav1.Now()
-	deployment.Annotations[operatormanager.AnnotationRevision] = fmt.Sprint(p.revision)
+	deployment.Annotations[wellknown.AnnotationRevision] = fmt.Sprint(p.revision)
 	deployment.Status = appsv1.DeploymentStatus{
 		ObservedGeneration: deployment.Generation, Replicas: replicas, UpdatedReplicas: replicas, ReadyReplicas: ready,
 		AvailableReplicas: ready, Conditions: []appsv1.DeploymentCondition{progress},
@@ -254,7 +255,7 @@ func (p *process) replicaSet(deployment *appsv1.Deployment) *appsv1.ReplicaSet {
 		set.Spec = appsv1.ReplicaSetSpec{Replicas: deployment.Spec.Replicas, Template: deployment.Spec.Template}
 		p.make(set)
 	}
-	set.Annotations = map[string]string{operatormanager.AnnotationRevision: fmt.Sprint(p.revision)}
+	set.Annotations = map[string]string{wellknown.AnnotationRevision: fmt.Sprint(p.revision)}
 	if err := p.Update(p.Context(), set); err != nil {
 		p.Fatal(err)
 	}

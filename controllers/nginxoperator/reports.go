@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/internal/cached"
 )
 
 // reports remembers the last status that this process wrote to each object. If an object has
@@ -27,7 +27,7 @@ var reportSeed = maphash.MakeSeed()
 // reportFor returns the hash of the status of an object. A later object with the same name has other
 // hashes.
 func reportFor(object *v1alpha2.NginxOperator) uint64 {
-	return maphash.String(reportSeed, operatormanager.StatusHash(object)+string(object.UID))
+	return maphash.String(reportSeed, cached.StatusHash(object)+string(object.UID))
 }
 
 // wrote remembers the status of an object.
@@ -66,7 +66,7 @@ func (r *reports) changedByOthers() predicate.Predicate {
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, isBefore := e.ObjectOld.(*v1alpha2.NginxOperator)
 			after, isAfter := e.ObjectNew.(*v1alpha2.NginxOperator)
-			if !isBefore || !isAfter || !operatormanager.StatusesDiffer(before, after) {
+			if !isBefore || !isAfter || !cached.StatusesDiffer(before, after) {
 				return false
 			}
 			wrote, known := r.last(client.ObjectKeyFromObject(after))

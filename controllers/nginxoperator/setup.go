@@ -19,6 +19,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -30,11 +31,11 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha1"
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/apply"
+	"github.com/example/nginx-operator/internal/cached"
 	"github.com/example/nginx-operator/internal/failure"
 	"github.com/example/nginx-operator/internal/health"
 	"github.com/example/nginx-operator/internal/inputs"
 	"github.com/example/nginx-operator/internal/operand"
-	"github.com/example/nginx-operator/internal/operatormanager"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
@@ -51,11 +52,8 @@ func NewApplier(cached client.Client, reader client.Reader, wrote func(kind stri
 	}
 }
 
-// SetupWithManager adds the controller to the manager. concurrency is the number of objects that
-// are reconciled at the same time.
-func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrency int, wrap Wrap) error {
-	options := operatormanager.ControllerOptions()
-	options.MaxConcurrentReconciles = concurrency
+// SetupWithManager adds the controller to the manager.
+func (r *Reconciler) SetupWithManager(mgr manager.Manager, options controller.Options, wrap Wrap) error {
 	children := builder.WithPredicates(childChanged(r.Applier.IsAsDeclared))
 	owned := handler.EnqueueRequestForOwner(mgr.GetScheme(), ownMapper(), &v1alpha2.NginxOperator{}, handler.OnlyControllerOwner())
 	cachesFilled := func(ctx context.Context) {
@@ -138,7 +136,7 @@ func specChanged() predicate.Predicate {
 			_, wasUnreadable := before.Annotations[wellknown.AnnotationV1alpha2Unreadable]
 			_, isUnreadable := after.Annotations[wellknown.AnnotationV1alpha2Unreadable]
 			return wasUnreadable != isUnreadable || wellknown.IsCanary(before.Labels) != wellknown.IsCanary(after.Labels) ||
-				operatormanager.SpecsDiffer(before, after)
+				cached.SpecsDiffer(before, after)
 		},
 	})
 }
@@ -175,7 +173,7 @@ func newOfKind(object client.Object) client.Object {
 // reportChanged reports whether the status has changed that a reconcile reads of a Deployment,
 // Service, Ingress, or HTTPRoute, or anything else if the cache has only a part of the object.
 func reportChanged(old, now client.Object) bool {
-	if differ, isPart := operatormanager.PartsDiffer(old, now); isPart {
+	if differ, isPart := cached.PartsDiffer(old, now); isPart {
 		return differ
 	}
 	if service, isService := old.(*corev1.Service); isService {
@@ -205,7 +203,7 @@ func revisionEnds() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false },
 		UpdateFunc: func(e event.UpdateEvent) bool {
-			differ, isPart := operatormanager.PartsDiffer(e.ObjectOld, e.ObjectNew)
+			differ, isPart := cached.PartsDiffer(e.ObjectOld, e.ObjectNew)
 			return isPart && differ || wanted(e.ObjectOld) && !wanted(e.ObjectNew)
 		},
 		GenericFunc: func(event.GenericEvent) bool { return false },
@@ -230,10 +228,10 @@ func podFailureChanged() predicate.Predicate {
 	}
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool {
-			return operatormanager.IsPart(e.Object) || of(e.Object) != failure.Failure{}
+			return cached.IsPart(e.Object) || of(e.Object) != failure.Failure{}
 		},
 		UpdateFunc: func(e event.UpdateEvent) bool {
-			differ, isPart := operatormanager.PartsDiffer(e.ObjectOld, e.ObjectNew)
+			differ, isPart := cached.PartsDiffer(e.ObjectOld, e.ObjectNew)
 			return isPart && differ || of(e.ObjectOld) != of(e.ObjectNew) || ended(e.ObjectOld) != ended(e.ObjectNew) ||
 				e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero()
 		},
@@ -243,7 +241,7 @@ func podFailureChanged() predicate.Predicate {
 
 // sameIngress reports whether two Services have the same load balancer addresses.
 func sameIngress(a, b *corev1.Service) bool {
-	before, after := operatormanager.BalancerAddresses(a), operatormanager.BalancerAddresses(b)
+	before, after := cached.BalancerAddresses(a), cached.BalancerAddresses(b)
 	if len(before) != len(after) {
 		return false
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/fixture"
 	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/internal/scheme"
 )
 
 // TestStatusLater verifies that several changes of a Deployment's status start one reconcile, and that
@@ -50,7 +51,7 @@ func TestStatusLater(t *testing.T) {
 				options := operatormanager.ControllerOptions()
 				queue := options.NewQueue("status", options.RateLimiter)
 				defer queue.ShutDown()
-				owned := handler.EnqueueRequestForOwner(operatormanager.NewScheme(), ownMapper(), object, handler.OnlyControllerOwner())
+				owned := handler.EnqueueRequestForOwner(scheme.New(), ownMapper(), object, handler.OnlyControllerOwner())
 				began := time.Now()
 				go func() {
 					for _, change := range test.changes {

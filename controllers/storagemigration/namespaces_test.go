@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/internal/scheme"
 )
 
 // TestWakeInNamespaces verifies that an operator for some namespaces wakes the migrator with an
@@ -28,7 +28,7 @@ func TestWakeInNamespaces(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var lists, writes []string
-			objects := fake.NewClientBuilder().WithScheme(operatormanager.NewScheme()).
+			objects := fake.NewClientBuilder().WithScheme(scheme.New()).
 				WithObjects(&v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}).
 				WithInterceptorFuncs(interceptor.Funcs{
 					List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {

@@ -16,14 +16,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/internal/scheme"
 )
 
 // rewriterWith returns a rewriter for a number of objects, and the number of writes. Each write
 // gets the result of answer.
 func rewriterWith(t *testing.T, objects int, answer func(name string) error) (*rewriter, *atomic.Int32) {
 	t.Helper()
-	builder := fake.NewClientBuilder().WithScheme(operatormanager.NewScheme())
+	builder := fake.NewClientBuilder().WithScheme(scheme.New())
 	for i := range objects {
 		builder = builder.WithObjects(&v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: fmt.Sprintf("web-%03d", i)}})
 	}

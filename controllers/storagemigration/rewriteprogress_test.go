@@ -27,7 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/internal/scheme"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
@@ -56,7 +56,7 @@ func newPagedServer(t *testing.T) *pagedServer {
 	s := &pagedServer{writes: map[string]int{}}
 	crd := crdOf(newer, older, newer)
 	crd.Name = wellknown.CRDName
-	objects := fake.NewClientBuilder().WithScheme(operatormanager.NewScheme()).WithObjects(crd).WithStatusSubresource(crd).
+	objects := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(crd).WithStatusSubresource(crd).
 		WithInterceptorFuncs(interceptor.Funcs{
 			List: func(_ context.Context, _ client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
 				return s.list(list, (&client.ListOptions{}).ApplyOptions(options))
@@ -361,7 +361,7 @@ func TestRenewedTokenOfAnswer(t *testing.T) {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	kind := v1alpha2.GroupVersion.WithKind("NginxOperator")
 	mapper.Add(kind, meta.RESTScopeNamespace)
-	c, err := client.New(&rest.Config{Host: server.URL}, client.Options{Scheme: operatormanager.NewScheme(), Mapper: mapper})
+	c, err := client.New(&rest.Config{Host: server.URL}, client.Options{Scheme: scheme.New(), Mapper: mapper})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,9 +14,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/example/nginx-operator/internal/apply"
+	"github.com/example/nginx-operator/internal/cached"
 	"github.com/example/nginx-operator/internal/fixture"
 	"github.com/example/nginx-operator/internal/operand"
-	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/internal/scheme"
 	"github.com/example/nginx-operator/internal/snapshot"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
@@ -39,8 +40,8 @@ func TestBridgeHoldsByItsOwnClock(t *testing.T) {
 					AddressType: discoveryv1.AddressTypeIPv4,
 					Ports:       []discoveryv1.EndpointPort{{Name: ptr.To("web"), Port: ptr.To[int32](8080)}},
 				}
-				api := fake.NewClientBuilder().WithScheme(operatormanager.NewScheme()).WithObjects(slice).
-					WithIndex(&corev1.Pod{}, operatormanager.InstanceIndex, func(client.Object) []string { return nil }).Build()
+				api := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(slice).
+					WithIndex(&corev1.Pod{}, cached.InstanceIndex, func(client.Object) []string { return nil }).Build()
 				r := Bridges{Live: snapshot.Reader{Client: api}, Applier: &apply.Applier{Client: api, Reader: api}}
 				now := operand.Running{
 					Service:    []corev1.ServicePort{{Name: "http", Port: 80}},

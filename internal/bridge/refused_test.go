@@ -19,9 +19,10 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/apply"
+	"github.com/example/nginx-operator/internal/cached"
 	"github.com/example/nginx-operator/internal/fixture"
 	"github.com/example/nginx-operator/internal/operand"
-	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/internal/scheme"
 	"github.com/example/nginx-operator/internal/snapshot"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
@@ -57,8 +58,8 @@ func TestRefusedBridgeIsLogged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var lines []string
 			logger := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
-			api := fake.NewClientBuilder().WithScheme(operatormanager.NewScheme()).WithObjects(test.stored...).
-				WithIndex(&corev1.Pod{}, operatormanager.InstanceIndex, func(client.Object) []string { return nil }).
+			api := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(test.stored...).
+				WithIndex(&corev1.Pod{}, cached.InstanceIndex, func(client.Object) []string { return nil }).
 				WithInterceptorFuncs(interceptor.Funcs{
 					Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return refused },
 					Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {

@@ -9,8 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/example/nginx-operator/internal/cached"
 	"github.com/example/nginx-operator/internal/nginxconf"
-	"github.com/example/nginx-operator/internal/operatormanager"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
@@ -28,7 +28,7 @@ type withheld struct {
 
 // withheldFrom returns what to withhold from messages about a Pod.
 func withheldFrom(pod *corev1.Pod) withheld {
-	return withheld{operatormanager.MaySeeSecrets(pod), pod.Namespace, pod.Labels[wellknown.LabelInstance]}
+	return withheld{cached.MaySeeSecrets(pod), pod.Namespace, pod.Labels[wellknown.LabelInstance]}
 }
 
 // fromLog returns a line of a container's log without words that may quote a Secret, and a hint to

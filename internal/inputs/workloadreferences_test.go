@@ -14,7 +14,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/fixture"
-	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/internal/scheme"
 )
 
 // everyReference sets each field of a spec, and returns the names that reference ConfigMaps and
@@ -74,7 +74,7 @@ func TestEveryReferenceIsIndexed(t *testing.T) {
 		}
 	}
 
-	c := fake.NewClientBuilder().WithScheme(operatormanager.NewScheme()).WithObjects(object).
+	c := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(object).
 		WithIndex(&v1alpha2.NginxOperator{}, ConfigMapIndex, func(o client.Object) []string {
 			return namedConfigMaps(&o.(*v1alpha2.NginxOperator).Spec)
 		}).

@@ -9,8 +9,8 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/assets"
+	"github.com/example/nginx-operator/internal/cached"
 	"github.com/example/nginx-operator/internal/defaults"
-	"github.com/example/nginx-operator/internal/operatormanager"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
@@ -60,5 +60,5 @@ func deploymentAnnotations(replicas Replicas, in Inputs) map[string]string {
 
 // mountedConfigMaps returns the names of the ConfigMaps that a Pod template mounts.
 func mountedConfigMaps(template *corev1.PodTemplateSpec) []string {
-	return operatormanager.MountedConfigMaps(template)
+	return cached.MountedConfigMaps(template)
 }

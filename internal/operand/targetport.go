@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"github.com/example/nginx-operator/internal/operatormanager"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
@@ -28,7 +27,7 @@ func servicePorts(ports []Port) string {
 // ContainerPortsOf returns the ports of the nginx container in a Pod or Pod template.
 func ContainerPortsOf(annotations map[string]string, spec *corev1.PodSpec) []ContainerPort {
 	numbers := map[string]int32{}
-	if text := annotations[wellknown.AnnotationServicePorts]; len(text) <= operatormanager.MaxServicePorts {
+	if text := annotations[wellknown.AnnotationServicePorts]; len(text) <= wellknown.MaxServicePorts {
 		for pair := range strings.SplitSeq(text, ",") {
 			name, number, _ := strings.Cut(pair, "=")
 			if n, err := strconv.ParseUint(number, 10, 16); err == nil && n > 0 {

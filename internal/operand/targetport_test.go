@@ -11,7 +11,6 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/fixture"
-	"github.com/example/nginx-operator/internal/operatormanager"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
@@ -45,7 +44,7 @@ func TestServicePortsAreBounded(t *testing.T) {
 	for range 32 {
 		all = append(all, Port{target: "fifteen-letters", Number: 65535, listens: 1})
 	}
-	if n := len(servicePorts(all)); n > operatormanager.MaxServicePorts {
+	if n := len(servicePorts(all)); n > wellknown.MaxServicePorts {
 		t.Errorf("%d bytes", n)
 	}
 }

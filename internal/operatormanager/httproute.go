@@ -7,6 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/example/nginx-operator/internal/cached"
 )
 
 const (
@@ -25,7 +27,7 @@ func slimHTTPRoute(in any) (any, error) {
 	}
 	slimChild(route, &route.ObjectMeta)
 	spec := gatewayv1.HTTPRouteSpec{}
-	if number := RoutePort(route); number != 0 {
+	if number := cached.RoutePort(route); number != 0 {
 		spec.Rules = ruleTo(number)
 	}
 	var parents []gatewayv1.RouteParentStatus
@@ -72,13 +74,4 @@ func ruleTo(number int32) []gatewayv1.HTTPRouteRule {
 	backend := gatewayv1.HTTPBackendRef{}
 	backend.Port = &number
 	return []gatewayv1.HTTPRouteRule{{BackendRefs: []gatewayv1.HTTPBackendRef{backend}}}
-}
-
-// RoutePort returns the port of the Service in the first rule of an HTTPRoute, or 0 if the rule has
-// none. It accepts a whole HTTPRoute and the form in the cache.
-func RoutePort(route *gatewayv1.HTTPRoute) int32 {
-	if rules := route.Spec.Rules; len(rules) > 0 && len(rules[0].BackendRefs) > 0 {
-		return ptr.Deref(rules[0].BackendRefs[0].Port, 0)
-	}
-	return 0
 }

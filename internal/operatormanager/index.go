@@ -14,11 +14,6 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// InstanceIndex is the cache's index (client.MatchingFields) of objects by NginxOperator: by the
-// controlling NginxOperator, or by the label if another controller creates the objects. Without the
-// index, each list would visit all objects of the namespace. A list requires a namespace.
-const InstanceIndex = "instance"
-
 // fieldPrefix is the prefix of a field's index in the cache's reader.
 const fieldPrefix = "field:"
 

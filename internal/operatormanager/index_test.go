@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/cached"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
@@ -115,7 +116,7 @@ func TestInstancesShareBuckets(t *testing.T) {
 		buckets[bucketOf("shop/"+name)] = name
 	}
 	form := newPacking(&corev1.Pod{}, newRecent())
-	stored := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{fieldPrefix + InstanceIndex: bucketsOf})
+	stored := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{fieldPrefix + cached.InstanceIndex: bucketsOf})
 	for _, instance := range append(instances, "") {
 		meta := metav1.ObjectMeta{Namespace: "shop", Name: "pod-of-" + instance, Labels: wellknown.Selector(instance)}
 		pod, err := form.pack(&corev1.Pod{ObjectMeta: meta})
@@ -126,16 +127,16 @@ func TestInstancesShareBuckets(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if keys, err := stored.IndexKeys(fieldPrefix+InstanceIndex, bucketOf("shop/"+instances[0])); len(keys) != 2 || err != nil {
+	if keys, err := stored.IndexKeys(fieldPrefix+cached.InstanceIndex, bucketOf("shop/"+instances[0])); len(keys) != 2 || err != nil {
 		t.Errorf("the bucket has %v, %v", keys, err)
 	}
 	for _, instance := range instances {
-		items, err := packedIndexer{stored, form}.ByIndex(fieldPrefix+InstanceIndex, "shop/"+instance)
+		items, err := packedIndexer{stored, form}.ByIndex(fieldPrefix+cached.InstanceIndex, "shop/"+instance)
 		if len(items) != 1 || items[0].(*corev1.Pod).Name != "pod-of-"+instance || err != nil {
 			t.Errorf("%s has %v, %v", instance, items, err)
 		}
 	}
-	if items, err := (packedIndexer{stored, form}).ByIndex(fieldPrefix+InstanceIndex, "shop/"); len(items) != 0 || err != nil {
+	if items, err := (packedIndexer{stored, form}).ByIndex(fieldPrefix+cached.InstanceIndex, "shop/"); len(items) != 0 || err != nil {
 		t.Errorf("no instance has %v, %v", items, err)
 	}
 }

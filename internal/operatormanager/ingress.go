@@ -2,6 +2,8 @@ package operatormanager
 
 import (
 	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/example/nginx-operator/internal/cached"
 )
 
 // maxBalancers is the maximum number of load balancers of an Ingress in the cache.
@@ -27,11 +29,11 @@ func slimIngress(in any) (any, error) {
 
 // slimRules keeps the port of the backend, in the field from which BackendPort reads it.
 func slimRules(ingress *networkingv1.Ingress) networkingv1.IngressSpec {
-	number := BackendPort(ingress)
+	number := cached.BackendPort(ingress)
 	switch {
 	case number == 0:
 		return networkingv1.IngressSpec{}
-	case firstPath(ingress) == nil:
+	case cached.FirstPath(ingress) == nil:
 		return networkingv1.IngressSpec{DefaultBackend: backendOn(number)}
 	}
 	paths := []networkingv1.HTTPIngressPath{{Backend: *backendOn(number)}}
@@ -40,30 +42,8 @@ func slimRules(ingress *networkingv1.Ingress) networkingv1.IngressSpec {
 	}}}
 }
 
-// firstPath returns the first path of an Ingress, or nil if its first rule has none.
-func firstPath(ingress *networkingv1.Ingress) *networkingv1.HTTPIngressPath {
-	rules := ingress.Spec.Rules
-	if len(rules) == 0 || rules[0].HTTP == nil || len(rules[0].HTTP.Paths) == 0 {
-		return nil
-	}
-	return &rules[0].HTTP.Paths[0]
-}
-
 func backendOn(number int32) *networkingv1.IngressBackend {
 	return &networkingv1.IngressBackend{
 		Service: &networkingv1.IngressServiceBackend{Port: networkingv1.ServiceBackendPort{Number: number}},
 	}
-}
-
-// BackendPort returns the port of the Service in the first path of an Ingress, or 0 if the Ingress
-// has none. It accepts a whole Ingress and the form in the cache.
-func BackendPort(ingress *networkingv1.Ingress) int32 {
-	backend := ingress.Spec.DefaultBackend
-	if path := firstPath(ingress); path != nil {
-		backend = &path.Backend
-	}
-	if backend == nil || backend.Service == nil {
-		return 0
-	}
-	return backend.Service.Port.Number
 }

@@ -33,6 +33,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/cached"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
@@ -344,7 +345,7 @@ func TestTransforms(t *testing.T) {
 		},
 		"Pod with files of Secrets": {
 			slimPod, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{wellknown.AnnotationFiles: "1", "theirs": "{}"}}},
-			&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{}, Annotations: map[string]string{annotationSecrets: ""}}},
+			&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{}, Annotations: map[string]string{cached.AnnotationSecrets: ""}}},
 			false,
 		},
 		"ports of a Service": {
@@ -366,7 +367,7 @@ func TestTransforms(t *testing.T) {
 				ObjectMeta: slim(foreign), Spec: corev1.ServiceSpec{Type: "LoadBalancer"},
 				Status: corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{Ingress: append([]corev1.LoadBalancerIngress{
 					{IP: "192.0.2.1"},
-				}, slices.Repeat([]corev1.LoadBalancerIngress{{Hostname: "lb.example.com"}}, maxIngress-2)...)}},
+				}, slices.Repeat([]corev1.LoadBalancerIngress{{Hostname: "lb.example.com"}}, 16-2)...)}},
 			}, false,
 		},
 		"addresses of what is no load balancer any more": {
@@ -386,7 +387,7 @@ func TestTransforms(t *testing.T) {
 		},
 		"too many numbers of the Service on a Pod": {
 			slimPod, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-				Labels: podLabels, Annotations: map[string]string{wellknown.AnnotationServicePorts: strings.Repeat("x", MaxServicePorts+1)},
+				Labels: podLabels, Annotations: map[string]string{wellknown.AnnotationServicePorts: strings.Repeat("x", wellknown.MaxServicePorts+1)},
 			}},
 			&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: podLabels}}, false,
 		},

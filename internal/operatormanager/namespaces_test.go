@@ -19,6 +19,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/census"
+	"github.com/example/nginx-operator/internal/scheme"
 )
 
 // namespaceServer is an API server with one NginxOperator in each of three namespaces. It records
@@ -91,7 +92,7 @@ func TestCacheOfNamespaces(t *testing.T) {
 				t.Fatal(err)
 			}
 			options := CacheOptions(watched...)
-			options.NewInformer, options.Scheme = newInformer, NewScheme()
+			options.NewInformer, options.Scheme = newInformer, scheme.New()
 			options.Mapper = mapperOf(t, options)
 			objects, err := cache.New(config, options)
 			if err != nil {

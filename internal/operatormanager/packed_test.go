@@ -26,18 +26,20 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/bounds"
+	"github.com/example/nginx-operator/internal/cached"
+	"github.com/example/nginx-operator/internal/scheme"
 )
 
 // TestPackedFormHasEveryField verifies that the packed form of an object in the cache loses nothing.
 func TestPackedFormHasEveryField(t *testing.T) {
 	t.Parallel()
-	random := fuzzer.FuzzerFor(metafuzzer.Funcs, rand.NewSource(1), serializer.NewCodecFactory(NewScheme()))
+	random := fuzzer.FuzzerFor(metafuzzer.Funcs, rand.NewSource(1), serializer.NewCodecFactory(scheme.New()))
 	transforms := map[client.Object]toolscache.TransformFunc{}
 	for kind, options := range CacheOptions().ByObject {
 		transforms[kind] = options.Transform
 	}
 	for _, known := range optionalKinds {
-		kind, err := NewScheme().New(known.kind)
+		kind, err := scheme.New().New(known.kind)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,7 +141,7 @@ func TestPackedInformer(t *testing.T) {
 		t.Helper()
 		got := map[string]int{}
 		for value := range want {
-			items, err := store.ByIndex(fieldPrefix+InstanceIndex, value)
+			items, err := store.ByIndex(fieldPrefix+cached.InstanceIndex, value)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/access"
+	"github.com/example/nginx-operator/internal/cached"
 )
 
 // packedInformer stores objects of a kind in the packed form. Its readers, handlers, and indexes get
@@ -48,7 +49,7 @@ func newPackedInformer(
 	case of.kind == reflect.TypeFor[v1alpha2.NginxOperator]():
 		indexers[referenceIndex] = bucketsOfReferences
 	case of.index != nil:
-		indexers[fieldPrefix+InstanceIndex] = bucketsOf
+		indexers[fieldPrefix+cached.InstanceIndex] = bucketsOf
 	}
 	later := &sourceOfKind{toolscache.ToListerWatcherWithContext(source), permissions, func() {}}
 	complete := &toolscache.ListWatch{
@@ -185,7 +186,7 @@ func (p packedIndexer) ByIndex(name, value string) ([]any, error) {
 		items, err := p.referrers(name, value)
 		return p.unpackAll(items), err
 	}
-	if name != fieldPrefix+InstanceIndex {
+	if name != fieldPrefix+cached.InstanceIndex {
 		items, err := p.Indexer.ByIndex(name, value)
 		return p.unpackAll(items), err
 	}

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/example/nginx-operator/internal/cached"
 	"github.com/example/nginx-operator/internal/nginxlog"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
@@ -40,11 +41,11 @@ func slimPod(in any) (any, error) {
 		return in, nil
 	}
 	labels, annotations := selectorOf(pod.Labels), servicePortsOf(pod.Annotations)
-	if MaySeeSecrets(pod) {
+	if cached.MaySeeSecrets(pod) {
 		if annotations == nil {
 			annotations = map[string]string{}
 		}
-		annotations[annotationSecrets] = ""
+		annotations[cached.AnnotationSecrets] = ""
 	}
 	identify(&pod.ObjectMeta, controllerOf(&pod.ObjectMeta))
 	pod.Labels, pod.Annotations = labels, annotations
@@ -125,7 +126,7 @@ func servingContainer(containers []corev1.Container) []corev1.Container {
 // servicePortsOf keeps the annotation with the container ports that have another number in the
 // Service.
 func servicePortsOf(annotations map[string]string) map[string]string {
-	return only(annotations, wellknown.AnnotationServicePorts, MaxServicePorts)
+	return only(annotations, wellknown.AnnotationServicePorts, wellknown.MaxServicePorts)
 }
 
 // only keeps one annotation. It returns nil if the annotation does not exist, or if its value has

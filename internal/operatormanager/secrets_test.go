@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/example/nginx-operator/internal/cached"
 )
 
 // TestMaySeeSecrets verifies that each way to give a Pod secret data is detected, in every kind of
@@ -57,14 +59,14 @@ func TestMaySeeSecrets(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := &corev1.Pod{Spec: test.spec}
-			if got := MaySeeSecrets(pod); got != test.want {
+			if got := cached.MaySeeSecrets(pod); got != test.want {
 				t.Errorf("whole: %t", got)
 			}
-			cached, err := slimPod(pod)
+			stripped, err := slimPod(pod)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := MaySeeSecrets(cached.(*corev1.Pod)); got != test.want {
+			if got := cached.MaySeeSecrets(stripped.(*corev1.Pod)); got != test.want {
 				t.Errorf("in the cache: %t", got)
 			}
 		})

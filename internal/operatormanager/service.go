@@ -5,11 +5,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-)
 
-// maxIngress is the maximum number of load balancer addresses in the cache, which is also the limit
-// of our status.
-const maxIngress = 16
+	"github.com/example/nginx-operator/internal/cached"
+)
 
 // slimService keeps the names and numbers of the ports, and the addresses of the load balancer.
 func slimService(in any) (any, error) {
@@ -23,7 +21,7 @@ func slimService(in any) (any, error) {
 			}
 			ports = append(ports, corev1.ServicePort{Name: port.Name, Port: port.Port, NodePort: port.NodePort, AppProtocol: protocol})
 		}
-		ingress := BalancerAddresses(service)
+		ingress := cached.BalancerAddresses(service)
 		spec := corev1.ServiceSpec{Ports: slices.Clip(ports)}
 		if ingress != nil {
 			spec.Type = corev1.ServiceTypeLoadBalancer
@@ -31,23 +29,6 @@ func slimService(in any) (any, error) {
 		service.Spec, service.Status = spec, corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{Ingress: ingress}}
 	}
 	return in, nil
-}
-
-// BalancerAddresses returns the addresses of a Service's load balancer, or nil if the Service
-// requests no load balancer or has no address yet. A Service that was of type LoadBalancer can
-// still have addresses. It accepts a whole Service and the form in the cache.
-func BalancerAddresses(service *corev1.Service) []corev1.LoadBalancerIngress {
-	all := service.Status.LoadBalancer.Ingress
-	if service.Spec.Type != corev1.ServiceTypeLoadBalancer {
-		return nil
-	}
-	var out []corev1.LoadBalancerIngress
-	for _, at := range all[:min(len(all), maxIngress)] {
-		if max(len(at.IP), len(at.Hostname)) <= maxName {
-			out = append(out, corev1.LoadBalancerIngress{IP: at.IP, Hostname: at.Hostname})
-		}
-	}
-	return slices.Clip(out)
 }
 
 // slimEndpointSlice keeps the ports and the name of the Service.

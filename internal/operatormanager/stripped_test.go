@@ -11,6 +11,8 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/utils/ptr"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/example/nginx-operator/internal/cached"
 )
 
 // oneOf returns a random one of the values.
@@ -144,17 +146,17 @@ func TestReadersOfStrippedObjects(t *testing.T) {
 		}
 		replicaSet := &appsv1.ReplicaSet{Spec: appsv1.ReplicaSetSpec{Replicas: ptr.To(random.Int32N(2)), Template: *template.DeepCopy()}}
 		strip(slimReplicaSet, replicaSet)
-		same("ConfigMaps of a ReplicaSet", set(MountedConfigMaps(&template)), set(MountedConfigMaps(&replicaSet.Spec.Template)))
+		same("ConfigMaps of a ReplicaSet", set(cached.MountedConfigMaps(&template)), set(cached.MountedConfigMaps(&replicaSet.Spec.Template)))
 
 		whole := &corev1.Pod{Spec: template.Spec}
 		pod := whole.DeepCopy()
 		strip(slimPod, pod)
-		same("whether a Pod may see Secrets", MaySeeSecrets(whole), MaySeeSecrets(pod))
+		same("whether a Pod may see Secrets", cached.MaySeeSecrets(whole), cached.MaySeeSecrets(pod))
 
 		ingress := randomIngress(random)
 		stripped := ingress.DeepCopy()
 		strip(slimIngress, stripped)
-		same("the port of an Ingress", BackendPort(ingress), BackendPort(stripped))
+		same("the port of an Ingress", cached.BackendPort(ingress), cached.BackendPort(stripped))
 		if backend := stripped.Spec.DefaultBackend; backend != nil {
 			same("the default backend", ingress.Spec.DefaultBackend.Service.Port.Number, backend.Service.Port.Number)
 		}
@@ -162,12 +164,12 @@ func TestReadersOfStrippedObjects(t *testing.T) {
 		route := randomRoute(random)
 		strippedRoute := route.DeepCopy()
 		strip(slimHTTPRoute, strippedRoute)
-		same("the port of an HTTPRoute", RoutePort(route), RoutePort(strippedRoute))
+		same("the port of an HTTPRoute", cached.RoutePort(route), cached.RoutePort(strippedRoute))
 
 		service := randomService(random)
 		strippedService := service.DeepCopy()
 		strip(slimService, strippedService)
-		same("the addresses of a Service", BalancerAddresses(service), BalancerAddresses(strippedService))
+		same("the addresses of a Service", cached.BalancerAddresses(service), cached.BalancerAddresses(strippedService))
 	}
 }
 
@@ -192,7 +194,7 @@ func TestOwnVolumesAreKept(t *testing.T) {
 		}})
 	}
 	template := corev1.PodTemplateSpec{Spec: corev1.PodSpec{Volumes: slimVolumes(volumes)}}
-	kept := MountedConfigMaps(&template)
+	kept := cached.MountedConfigMaps(&template)
 	if len(kept) != 3+maxSources {
 		t.Errorf("%d ConfigMaps are kept, want %d", len(kept), 3+maxSources)
 	}

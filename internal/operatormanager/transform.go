@@ -35,19 +35,12 @@ const (
 	// ports with a certificate, and one for probes. During a rollout it can have the ports of two
 	// declarations.
 	maxPorts = 66
-	// MaxServicePorts bounds the annotation with the port numbers of the Service in bytes: 32
-	// container ports, each with a name and a number.
-	MaxServicePorts = 1024
 )
-
-// AnnotationRevision is the annotation in which the Deployment controller counts revisions. It is
-// on a Deployment and on its ReplicaSets, and shows the newest ReplicaSet.
-const AnnotationRevision = "deployment.kubernetes.io/revision"
 
 // numbersOf returns the annotations that the operator reads, or nil if there are none.
 func numbersOf(annotations map[string]string) map[string]string {
 	var out map[string]string
-	for _, key := range []string{wellknown.AnnotationReplicas, wellknown.AnnotationContent, AnnotationRevision} {
+	for _, key := range []string{wellknown.AnnotationReplicas, wellknown.AnnotationContent, wellknown.AnnotationRevision} {
 		if value, found := annotations[key]; found && len(value) <= maxNumberText {
 			if out == nil {
 				out = map[string]string{}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/bounds"
+	"github.com/example/nginx-operator/internal/cached"
 )
 
 // maxWhole is the maximum number of objects of a list that are read from the API server. The
@@ -32,7 +33,7 @@ type whole struct {
 }
 
 // Whole returns a client of cached objects that reads an object from the reader of the API server if
-// the cache has only a part of it (IsPart). The result has the same fields as other objects of the
+// the cache has only a part of it (cached.IsPart). The result has the same fields as other objects of the
 // cache. A list of NginxOperators can have parts.
 func Whole(cfg *rest.Config, cached client.Client, live client.Reader) (client.Client, error) {
 	lenient, err := newLenientClient(cfg)
@@ -44,7 +45,7 @@ func Whole(cfg *rest.Config, cached client.Client, live client.Reader) (client.C
 
 // Get implements client.Reader.
 func (w whole) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
-	if err := w.Client.Get(ctx, key, object, options...); err != nil || !IsPart(object) {
+	if err := w.Client.Get(ctx, key, object, options...); err != nil || !cached.IsPart(object) {
 		return err
 	}
 	return w.complete(ctx, key, object)
@@ -61,7 +62,7 @@ func (w whole) List(ctx context.Context, list client.ObjectList, options ...clie
 	read := 0
 	return meta.EachListItem(list, func(item runtime.Object) error {
 		object, ok := item.(client.Object)
-		if !ok || !IsPart(object) {
+		if !ok || !cached.IsPart(object) {
 			return nil
 		}
 		if read++; read > maxWhole {

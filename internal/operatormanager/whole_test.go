@@ -22,6 +22,8 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/bounds"
+	"github.com/example/nginx-operator/internal/cached"
+	"github.com/example/nginx-operator/internal/scheme"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
@@ -70,7 +72,7 @@ func TestRecentObjectsAreSmall(t *testing.T) {
 func TestCompressed(t *testing.T) {
 	t.Parallel()
 	medium := storedForm(t, newInstance(3*maxInstance))
-	if IsPart(medium) || len(medium.Spec.Config.Inline) != 3*maxInstance {
+	if cached.IsPart(medium) || len(medium.Spec.Config.Inline) != 3*maxInstance {
 		t.Errorf("the cache has %+v", medium)
 	}
 	ports := newPod("web-1-a", 10)
@@ -82,10 +84,10 @@ func TestCompressed(t *testing.T) {
 		numbers = append(numbers, fmt.Sprintf("%s=%d", port.Name, 10_000+i))
 	}
 	ports.Annotations = map[string]string{wellknown.AnnotationServicePorts: strings.Join(numbers, ",")}
-	if pod := storedForm(t, ports); IsPart(pod) || len(pod.Spec.Containers[0].Ports) != 33 || len(pod.Annotations) != 1 {
+	if pod := storedForm(t, ports); cached.IsPart(pod) || len(pod.Spec.Containers[0].Ports) != 33 || len(pod.Annotations) != 1 {
 		t.Errorf("the cache has %+v", pod)
 	}
-	if !IsPart(storedForm(t, newInstance(maxDeflated))) {
+	if !cached.IsPart(storedForm(t, newInstance(maxDeflated))) {
 		t.Error("the cache has a large object that repeats itself")
 	}
 }
@@ -113,7 +115,7 @@ func newInstance(size int) *v1alpha2.NginxOperator {
 func TestPartOfInstance(t *testing.T) {
 	t.Parallel()
 	small := storedForm(t, newInstance(10))
-	if IsPart(small) || small.Spec.Config.Inline != strings.Repeat("x", 10) {
+	if cached.IsPart(small) || small.Spec.Config.Inline != strings.Repeat("x", 10) {
 		t.Errorf("the cache has %+v of a small object", small)
 	}
 	large := storedForm(t, newInstance(200_000))
@@ -121,7 +123,7 @@ func TestPartOfInstance(t *testing.T) {
 	want.Annotations, want.Spec = large.Annotations, v1alpha2.NginxOperatorSpec{}
 	want.Status.Conditions[0].Message = ""
 	want.Status.BlockedBy = want.Status.BlockedBy[:2]
-	if diff := cmp.Diff(want, large); diff != "" || !IsPart(large) {
+	if diff := cmp.Diff(want, large); diff != "" || !cached.IsPart(large) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 
@@ -135,10 +137,10 @@ func TestPartOfInstance(t *testing.T) {
 		"another message": {func() *v1alpha2.NginxOperator { o := newInstance(200_000); o.Status.URL = "x"; return o }(), false, true},
 	} {
 		whole := test.now.DeepCopy()
-		if now := storedForm(t, test.now); SpecsDiffer(large, now) != test.spec || StatusesDiffer(large, now) != test.status {
-			t.Errorf("%s: the spec differs %t, the status %t", name, SpecsDiffer(large, now), StatusesDiffer(large, now))
+		if now := storedForm(t, test.now); cached.SpecsDiffer(large, now) != test.spec || cached.StatusesDiffer(large, now) != test.status {
+			t.Errorf("%s: the spec differs %t, the status %t", name, cached.SpecsDiffer(large, now), cached.StatusesDiffer(large, now))
 		}
-		if SpecsDiffer(large, whole) != test.spec || StatusesDiffer(large, whole) != test.status {
+		if cached.SpecsDiffer(large, whole) != test.spec || cached.StatusesDiffer(large, whole) != test.status {
 			t.Errorf("%s: a whole object differs otherwise", name)
 		}
 	}
@@ -178,7 +180,7 @@ func newPod(name string, size int) *corev1.Pod {
 func TestPartOfChild(t *testing.T) {
 	t.Parallel()
 	small, large := storedForm(t, newPod("web-1-a", 10)), storedForm(t, newPod("web-1-a", 3000))
-	if IsPart(small) || !IsPart(large) || large.Status.ContainerStatuses != nil {
+	if cached.IsPart(small) || !cached.IsPart(large) || large.Status.ContainerStatuses != nil {
 		t.Fatalf("the cache has %+v and %+v", small, large)
 	}
 	if large.UID != "u" || large.Labels[wellknown.LabelInstance] != "web" || metav1.GetControllerOf(large).Name != "web-1" {
@@ -194,11 +196,11 @@ func TestPartOfChild(t *testing.T) {
 		"changed":   {storedForm(t, newPod("web-1-a", 2999)), true, true},
 		"small":     {small, true, true},
 	} {
-		if differ, isPart := PartsDiffer(large, test.now); differ != test.differ || isPart != test.isPart {
+		if differ, isPart := cached.PartsDiffer(large, test.now); differ != test.differ || isPart != test.isPart {
 			t.Errorf("%s: differ %t, part %t", name, differ, isPart)
 		}
 	}
-	if _, isPart := PartsDiffer(small, small); isPart {
+	if _, isPart := cached.PartsDiffer(small, small); isPart {
 		t.Error("a small child counts as a part")
 	}
 }
@@ -206,7 +208,7 @@ func TestPartOfChild(t *testing.T) {
 // newCluster returns a client of these objects, with the index that reads of a single Pod need.
 func newCluster(objects []client.Object) client.Client {
 	byName := func(object client.Object) []string { return []string{object.GetName()} }
-	return fake.NewClientBuilder().WithScheme(NewScheme()).WithObjects(objects...).
+	return fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(objects...).
 		WithIndex(&corev1.Pod{}, metav1.ObjectNameField, byName).Build()
 }
 
@@ -252,7 +254,7 @@ func TestWholeInstance(t *testing.T) {
 	if err := objects.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "web"}, instance); err != nil {
 		t.Fatal(err)
 	}
-	if IsPart(instance) || len(instance.Spec.Config.Inline) != 200_000 || !wellknown.IsCanary(instance.Labels) {
+	if cached.IsPart(instance) || len(instance.Spec.Config.Inline) != 200_000 || !wellknown.IsCanary(instance.Labels) {
 		t.Errorf("read %+v", instance)
 	}
 	if err := objects.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: nameOfGone}, instance); !apierrors.IsNotFound(err) {
@@ -270,7 +272,7 @@ func TestWholePods(t *testing.T) {
 	t.Parallel()
 	objects := newWhole(t)
 	pod := &corev1.Pod{}
-	if err := objects.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "web-00"}, pod); err != nil || IsPart(pod) {
+	if err := objects.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "web-00"}, pod); err != nil || cached.IsPart(pod) {
 		t.Errorf("read %+v, %v", pod, err)
 	}
 	pods := &corev1.PodList{}
@@ -287,7 +289,7 @@ func TestWholePods(t *testing.T) {
 	if err := objects.List(t.Context(), pods); err != nil || len(pods.Items) != maxWhole+1 {
 		t.Errorf("%d Pods, %v", len(pods.Items), err)
 	}
-	parts := slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool { return !IsPart(&pod) })
+	parts := slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool { return !cached.IsPart(&pod) })
 	if len(parts) != 1 || parts[0].Name != "deleted" {
 		t.Errorf("parts %+v", parts)
 	}

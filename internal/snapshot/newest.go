@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // NewestReplicaSet has the Pods of the newest ReplicaSet of a Deployment.
@@ -31,9 +31,9 @@ func (r Reader) NewestPods(ctx context.Context, object *v1alpha2.NginxOperator, 
 	if err := r.List(ctx, list, Owned(object)...); err != nil {
 		return NewestReplicaSet{}, fmt.Errorf("failed to list ReplicaSets: %w", err)
 	}
-	number := state.Deployment.Annotations[operatormanager.AnnotationRevision]
+	number := state.Deployment.Annotations[wellknown.AnnotationRevision]
 	at := slices.IndexFunc(list.Items, func(one appsv1.ReplicaSet) bool {
-		return metav1.IsControlledBy(&one, state.Deployment) && one.Annotations[operatormanager.AnnotationRevision] == number
+		return metav1.IsControlledBy(&one, state.Deployment) && one.Annotations[wellknown.AnnotationRevision] == number
 	})
 	if at < 0 {
 		return NewestReplicaSet{}, nil

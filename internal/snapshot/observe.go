@@ -19,8 +19,8 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/cached"
 	"github.com/example/nginx-operator/internal/operand"
-	"github.com/example/nginx-operator/internal/operatormanager"
 )
 
 // Observed is the live state of the children at the end of a reconcile.
@@ -49,7 +49,7 @@ type Reader struct {
 // Written selects the cached children of an object. The list waits until the cache has all of the
 // operator's writes of the kind.
 func Written(object *v1alpha2.NginxOperator) []client.ListOption {
-	return []client.ListOption{client.InNamespace(object.Namespace), client.MatchingFields{operatormanager.InstanceIndex: object.Name}}
+	return []client.ListOption{client.InNamespace(object.Namespace), client.MatchingFields{cached.InstanceIndex: object.Name}}
 }
 
 // Owned is Written without the wait. It is for kinds that only other controllers write, and for
@@ -137,7 +137,7 @@ func (r Reader) Running(ctx context.Context, object *v1alpha2.NginxOperator) (op
 			return operand.Running{}, fmt.Errorf("failed to list what runs: %w", err)
 		}
 	}
-	exposed := cmp.Or(operatormanager.RoutePort(route), operatormanager.BackendPort(ingress))
+	exposed := cmp.Or(cached.RoutePort(route), cached.BackendPort(ingress))
 	out := operand.NewRunning(service.Spec.Ports, exposed, deployment, replicaSets.Items, pods.Items)
 	out.ServiceVersion = service.ResourceVersion
 	return out, nil
@@ -163,7 +163,7 @@ func (r Reader) Observe(ctx context.Context, object *v1alpha2.NginxOperator, dec
 		return Observed{}, err
 	}
 	out := Observed{
-		Service: service.Spec.Ports, Balancer: operatormanager.BalancerAddresses(service), Addresses: ingressAddresses(ingress), Route: route,
+		Service: service.Spec.Ports, Balancer: cached.BalancerAddresses(service), Addresses: ingressAddresses(ingress), Route: route,
 		Related: related,
 	}
 	deployment, err := r.Deployment(ctx, object)

@@ -16,10 +16,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/cached"
 	"github.com/example/nginx-operator/internal/fixture"
 	"github.com/example/nginx-operator/internal/health"
 	"github.com/example/nginx-operator/internal/operand"
 	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/internal/scheme"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
@@ -154,10 +156,10 @@ func TestMountedConfigMapIsNotStale(t *testing.T) {
 	for name, replicaSet := range map[string]*appsv1.ReplicaSet{"the plugin": whole, "the operator": stripped(t, whole)} {
 		t.Run(name, func(t *testing.T) {
 			byInstance := func(child client.Object) []string { return []string{child.GetLabels()[wellknown.LabelInstance]} }
-			builder := fake.NewClientBuilder().WithScheme(operatormanager.NewScheme()).WithObjects(copied, unmounted, replicaSet)
+			builder := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(copied, unmounted, replicaSet)
 			kinds := []client.Object{&appsv1.ControllerRevision{}, &appsv1.ReplicaSet{}, &corev1.ConfigMap{}, &policyv1.PodDisruptionBudget{}}
 			for _, kind := range kinds {
-				builder.WithIndex(kind, operatormanager.InstanceIndex, byInstance)
+				builder.WithIndex(kind, cached.InstanceIndex, byInstance)
 			}
 			stale, err := Reader{builder.Build()}.Stale(t.Context(), object, nil)
 			if err != nil {

@@ -73,6 +73,14 @@ const (
 	AnnotationV1alpha2Unreadable = "operator.example.com/v1alpha2-unreadable"
 )
 
+// AnnotationRevision is the annotation in which the Deployment controller counts revisions. It is
+// on a Deployment and on its ReplicaSets, and shows the newest ReplicaSet.
+const AnnotationRevision = "deployment.kubernetes.io/revision"
+
+// MaxServicePorts is the maximum size of AnnotationServicePorts in bytes: 32 container ports, each with
+// a name and a number.
+const MaxServicePorts = 1024
+
 // domain is that of the operator's own annotations.
 const domain = "operator.example.com/"
 

@@ -34,6 +34,7 @@ import (
 	"github.com/example/nginx-operator/internal/inputs"
 	"github.com/example/nginx-operator/internal/lists"
 	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/internal/scheme"
 )
 
 const (
@@ -116,7 +117,7 @@ func measureCache(t *testing.T, resource string, sample client.Object, objects i
 func fillCache(t *testing.T, config *rest.Config, sample client.Object, all *census.Census) any {
 	t.Helper()
 	options := operatormanager.CacheOptions()
-	options.Scheme = operatormanager.NewScheme()
+	options.Scheme = scheme.New()
 	options.NewInformer = must1(operatormanager.Informers(config, inputs.Indexes(), all, nil))(t)
 	options.Mapper = mapperOf(t, sample)
 	for object := range options.ByObject {
@@ -137,7 +138,7 @@ func fillCache(t *testing.T, config *rest.Config, sample client.Object, all *cen
 func fillOptional(t *testing.T, config *rest.Config, sample client.Object, _ *census.Census) any {
 	t.Helper()
 	connection := must1(cluster.New(config, func(options *cluster.Options) {
-		options.Scheme = operatormanager.NewScheme()
+		options.Scheme = scheme.New()
 		options.MapperProvider = func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return mapperOf(t, sample), nil }
 	}))(t)
 	api := operatormanager.NewOptionalAPIs(connection, nil)[sample.GetObjectKind().GroupVersionKind().Kind]
@@ -154,7 +155,7 @@ func fillOptional(t *testing.T, config *rest.Config, sample client.Object, _ *ce
 func mapperOf(t *testing.T, sample client.Object) meta.RESTMapper {
 	t.Helper()
 	out := meta.NewDefaultRESTMapper(nil)
-	out.Add(must1(apiutil.GVKForObject(sample, operatormanager.NewScheme()))(t), meta.RESTScopeNamespace)
+	out.Add(must1(apiutil.GVKForObject(sample, scheme.New()))(t), meta.RESTScopeNamespace)
 	return out
 }
 

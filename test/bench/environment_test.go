@@ -25,7 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/internal/scheme"
 	"github.com/example/nginx-operator/test/harness"
 	"github.com/example/nginx-operator/test/harness/apiserver"
 )
@@ -143,7 +143,7 @@ func newEnvironment(t *testing.T) *environment {
 func newClients(t *testing.T, admin, operator *rest.Config) *environment {
 	t.Helper()
 	admin.QPS, operator.QPS = -1, -1
-	options := client.Options{Scheme: operatormanager.NewScheme()}
+	options := client.Options{Scheme: scheme.New()}
 	return &environment{
 		admin:   must1(client.NewWithWatch(admin, options))(t),
 		bare:    must1(client.NewWithWatch(operator, options))(t),

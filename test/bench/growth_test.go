@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/internal/wellknown"
 	"github.com/example/nginx-operator/test/harness"
 )
 
@@ -233,7 +233,7 @@ func (e *environment) addReplicaSets(t *testing.T, namespace string) {
 		selector := deployment.Spec.Selector.DeepCopy()
 		selector.MatchLabels[appsv1.DefaultDeploymentUniqueLabelKey] = hash
 		annotations := maps.Clone(deployment.Annotations)
-		annotations[operatormanager.AnnotationRevision] = "1"
+		annotations[wellknown.AnnotationRevision] = "1"
 		return e.admin.Create(ctx, &appsv1.ReplicaSet{
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: namespace, Name: deployment.Name + "-" + hash, Labels: template.Labels, Annotations: annotations,

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
-	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/internal/scheme"
 )
 
 // listServer is an API server with many objects of one kind, which it creates while it sends them. It
@@ -33,7 +33,7 @@ type listServer struct {
 
 func newListServer(t *testing.T, resource string, sample client.Object, objects int, streams bool) *listServer {
 	t.Helper()
-	kind := must1(apiutil.GVKForObject(sample, operatormanager.NewScheme()))(t)
+	kind := must1(apiutil.GVKForObject(sample, scheme.New()))(t)
 	sample.GetObjectKind().SetGroupVersionKind(kind)
 	out := &listServer{kind: kind, resource: resource, objects: objects, streams: streams, text: must1(json.Marshal(sample))(t)}
 	if builtIn, ok := sample.(interface{ Marshal() ([]byte, error) }); ok {

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/internal/scheme"
 	"github.com/example/nginx-operator/test/harness"
 )
 
@@ -41,7 +41,7 @@ func newTenant(t *testing.T) *tenant {
 	must(t, err)
 	config = rest.AnonymousClientConfig(config)
 	config.BearerToken, config.QPS, config.WarningHandler = token.Status.Token, -1, rest.NoWarnings{}
-	api, err := client.New(config, client.Options{Scheme: operatormanager.NewScheme()})
+	api, err := client.New(config, client.Options{Scheme: scheme.New()})
 	must(t, err)
 	me := &tenant{api, namespace}
 	waitFor(t, namespace, "the RBAC permissions of the tenant", patience, func(ctx context.Context) error {

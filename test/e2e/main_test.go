@@ -22,7 +22,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/internal/scheme"
 )
 
 // suite is the state that all tests share.
@@ -126,7 +126,7 @@ func newSuite() error {
 	}
 	// Many tests share this client.
 	config.QPS, config.Burst = 200, 400
-	if suite.admin, err = client.New(config, client.Options{Scheme: operatormanager.NewScheme()}); err != nil {
+	if suite.admin, err = client.New(config, client.Options{Scheme: scheme.New()}); err != nil {
 		return fmt.Errorf("failed to make a client: %w", err)
 	}
 	if suite.reach, err = newReach(config, suite.local); err != nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/docs"
 	"github.com/example/nginx-operator/internal/guard"
-	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/internal/scheme"
 	"github.com/example/nginx-operator/internal/wellknown"
 	"github.com/example/nginx-operator/test/harness"
 	"github.com/example/nginx-operator/test/harness/apiserver"
@@ -60,7 +60,7 @@ func TestUnreachableWebhooks(t *testing.T) {
 	t.Parallel()
 	server := must1(apiserver.Start(t.TempDir(), operatorUser))(t)
 	t.Cleanup(func() { must(t, server.Stop()) })
-	admin := must1(client.New(server.Admin, client.Options{Scheme: operatormanager.NewScheme()}))(t)
+	admin := must1(client.New(server.Admin, client.Options{Scheme: scheme.New()}))(t)
 	must(t, apiserver.ApplyUnchanged(t.Context(), admin, "../../config/default"))
 	callNobody(t, admin)
 

@@ -40,7 +40,7 @@ import (
 
 	"github.com/example/nginx-operator/docs"
 	"github.com/example/nginx-operator/internal/guard"
-	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/internal/scheme"
 	"github.com/example/nginx-operator/internal/wellknown"
 	"github.com/example/nginx-operator/test/harness/apiserver"
 )
@@ -65,7 +65,7 @@ func TestHelm(t *testing.T) {
 		Append("disable-admission-plugins", "MutatingAdmissionWebhook", "ValidatingAdmissionWebhook")
 	config := must1(environment.Start())(t)
 	t.Cleanup(func() { must(t, environment.Stop()) })
-	admin := must1(client.New(config, client.Options{Scheme: operatormanager.NewScheme()}))(t)
+	admin := must1(client.New(config, client.Options{Scheme: scheme.New()}))(t)
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	must(t, os.WriteFile(kubeconfig, environment.KubeConfig, 0o600))
 	for _, namespace := range []string{"team-a", "foreign"} {

@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha1"
-	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/internal/scheme"
 	"github.com/example/nginx-operator/test/harness"
 	"github.com/example/nginx-operator/test/harness/apiserver"
 )
@@ -125,7 +125,7 @@ func startAPIServer() (*apiserver.Server, error) {
 	}
 	suite.config, suite.operatorConfig, suite.kubeconfig, suite.auditLog = server.Admin, server.Operator, server.Kubeconfig, server.AuditLog
 	suite.etcd = server.Etcd
-	if suite.admin, err = client.New(server.Admin, client.Options{Scheme: operatormanager.NewScheme()}); err != nil {
+	if suite.admin, err = client.New(server.Admin, client.Options{Scheme: scheme.New()}); err != nil {
 		return server, err
 	}
 	return server, logVersion()

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/internal/scheme"
 	"github.com/example/nginx-operator/test/harness/policy"
 )
 
@@ -98,7 +98,7 @@ func groupClient(t *testing.T, group string) client.Client {
 	t.Helper()
 	config := rest.CopyConfig(suite.config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: "jane", Groups: []string{group}}
-	return must1(client.New(config, client.Options{Scheme: operatormanager.NewScheme()}))(t)
+	return must1(client.New(config, client.Options{Scheme: scheme.New()}))(t)
 }
 
 // tenantCannotUseV1alpha1 verifies that the policy also evaluates fields in the annotation of

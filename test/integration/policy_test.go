@@ -17,7 +17,7 @@ import (
 
 	"github.com/example/nginx-operator/internal/certificates"
 	"github.com/example/nginx-operator/internal/guard"
-	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/internal/scheme"
 	"github.com/example/nginx-operator/internal/wellknown"
 	"github.com/example/nginx-operator/test/harness"
 	"github.com/example/nginx-operator/test/harness/apiserver"
@@ -33,7 +33,7 @@ func TestOwnWebhooks(t *testing.T) {
 	// The group allows every request, so that only the policies refuse one.
 	config := rest.CopyConfig(suite.config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: operatorUser, Groups: []string{"system:masters", "system:serviceaccounts"}}
-	operator := must1(client.New(config, client.Options{Scheme: operatormanager.NewScheme()}))(t)
+	operator := must1(client.New(config, client.Options{Scheme: scheme.New()}))(t)
 	// The API server cannot reach the Service of the webhooks here. It would wait for two seconds in
 	// each write of the CRD.
 	updateGuarded(t, mutatingKind, guard.MutatingName, func(configuration map[string]any) {

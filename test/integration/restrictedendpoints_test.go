@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/internal/scheme"
 	"github.com/example/nginx-operator/test/harness/apiserver"
 )
 
@@ -116,5 +116,5 @@ func creatorOfEndpoints(t *testing.T, namespace string) client.Client {
 	}, true))
 	config := rest.CopyConfig(suite.config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: user}
-	return must1(client.New(config, client.Options{Scheme: operatormanager.NewScheme()}))(t)
+	return must1(client.New(config, client.Options{Scheme: scheme.New()}))(t)
 }

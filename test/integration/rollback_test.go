@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 const noSuchImage = "registry.example.com/nginx:none"
@@ -30,7 +30,7 @@ func newestFailsOf(t *testing.T, namespace, name, number string, status corev1.P
 	t.Helper()
 	deployment := must1(childrenOf(t.Context(), namespace, name))(t).deployment
 	set := replicaSet(deployment)
-	set.Name, set.Annotations = name+"-"+number, map[string]string{operatormanager.AnnotationRevision: number}
+	set.Name, set.Annotations = name+"-"+number, map[string]string{wellknown.AnnotationRevision: number}
 	set.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(deployment, appsv1.SchemeGroupVersion.WithKind("Deployment"))}
 	create(t, set)
 	pod := &corev1.Pod{Spec: *set.Spec.Template.Spec.DeepCopy()}
@@ -40,7 +40,7 @@ func newestFailsOf(t *testing.T, namespace, name, number string, status corev1.P
 	pod.Status = status
 	must(t, suite.admin.Status().Update(t.Context(), pod))
 	update(t, deployment, func(d *appsv1.Deployment) {
-		metav1.SetMetaDataAnnotation(&d.ObjectMeta, operatormanager.AnnotationRevision, number)
+		metav1.SetMetaDataAnnotation(&d.ObjectMeta, wellknown.AnnotationRevision, number)
 	})
 	setDeploymentStatus(t, namespace, name, func(d *appsv1.Deployment) {
 		n := *d.Spec.Replicas

@@ -19,7 +19,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/internal/scheme"
 	"github.com/example/nginx-operator/test/harness/apiserver"
 	"github.com/example/nginx-operator/test/simulation/storage"
 )
@@ -114,7 +114,7 @@ func TestStorageModel(t *testing.T) {
 	namespace := newNamespace(t)
 	store := storage.New()
 	model := must1(client.New(storage.Config(storage.Direct(store)),
-		client.Options{Scheme: operatormanager.NewScheme(), Mapper: storage.Mapper()}))(t)
+		client.Options{Scheme: scheme.New(), Mapper: storage.Mapper()}))(t)
 	must(t, model.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))
 	for name, sequence := range modelSequences() {
 		t.Run(name, func(t *testing.T) {

@@ -21,7 +21,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha1"
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/internal/scheme"
 	"github.com/example/nginx-operator/internal/wellknown"
 	"github.com/example/nginx-operator/test/harness"
 )
@@ -270,7 +270,7 @@ func TestRestoreAtV1alpha1(t *testing.T) {
 func TestWatchInBothVersions(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
-	watching := must1(client.NewWithWatch(suite.config, client.Options{Scheme: operatormanager.NewScheme()}))(t)
+	watching := must1(client.NewWithWatch(suite.config, client.Options{Scheme: scheme.New()}))(t)
 	old := must1(watching.Watch(t.Context(), &v1alpha1.NginxOperatorList{}, client.InNamespace(namespace)))(t)
 	defer old.Stop()
 	current := must1(watching.Watch(t.Context(), &v1alpha2.NginxOperatorList{}, client.InNamespace(namespace)))(t)

@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/internal/scheme"
 )
 
 // recordedWarnings records the warnings that the API server sends to a client. It only counts the
@@ -43,5 +43,5 @@ func warningClient(t *testing.T, warnings rest.WarningHandler) client.Client {
 	t.Helper()
 	config := rest.CopyConfig(suite.config)
 	config.WarningHandler = warnings
-	return must1(client.New(config, client.Options{Scheme: operatormanager.NewScheme()}))(t)
+	return must1(client.New(config, client.Options{Scheme: scheme.New()}))(t)
 }

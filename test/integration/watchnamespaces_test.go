@@ -32,7 +32,7 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha1"
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/docs"
-	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/internal/scheme"
 	"github.com/example/nginx-operator/test/harness"
 	"github.com/example/nginx-operator/test/harness/apiserver"
 )
@@ -65,7 +65,7 @@ func useServerOfItsOwn(t *testing.T, namespaces ...string) {
 	server := must1(apiserver.Start(suite.dir, operatorUser))(t)
 	t.Cleanup(func() { must(t, server.Stop()) })
 	suite.config, suite.kubeconfig, suite.auditLog = server.Admin, server.Kubeconfig, server.AuditLog
-	suite.admin = must1(client.New(server.Admin, client.Options{Scheme: operatormanager.NewScheme()}))(t)
+	suite.admin = must1(client.New(server.Admin, client.Options{Scheme: scheme.New()}))(t)
 	for _, namespace := range namespaces {
 		create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 	}

@@ -23,7 +23,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/internal/scheme"
 	"github.com/example/nginx-operator/test/harness"
 )
 
@@ -97,7 +97,7 @@ func newRun(name string) (*run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("failed to find the cluster: %w", err)
 	}
-	api, err := client.New(config, client.Options{Scheme: operatormanager.NewScheme()})
+	api, err := client.New(config, client.Options{Scheme: scheme.New()})
 	if err != nil {
 		return nil, fmt.Errorf("failed to make a client: %w", err)
 	}

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/internal/scheme"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
@@ -41,7 +41,7 @@ func (c *cli) connect(warnings rest.WarningHandler) (*connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := client.New(config, client.Options{Scheme: operatormanager.NewScheme(), Mapper: mapper})
+	found, err := client.New(config, client.Options{Scheme: scheme.New(), Mapper: mapper})
 	return &connection{found, config, namespace, enforced}, err
 }
 

@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/internal/cached"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
@@ -78,7 +78,7 @@ func (d *dryRuns) Get(ctx context.Context, key types.NamespacedName, object clie
 func (d *dryRuns) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
 	all := (&client.ListOptions{}).ApplyOptions(options)
 	if all.FieldSelector != nil {
-		if instance, found := all.FieldSelector.RequiresExactMatch(operatormanager.InstanceIndex); found {
+		if instance, found := all.FieldSelector.RequiresExactMatch(cached.InstanceIndex); found {
 			all.FieldSelector, all.LabelSelector = nil, labels.SelectorFromSet(wellknown.Selector(instance))
 		}
 	}

@@ -20,7 +20,6 @@ import (
 	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/conversion"
 	"github.com/example/nginx-operator/internal/operand"
-	"github.com/example/nginx-operator/internal/operatormanager"
 	"github.com/example/nginx-operator/internal/optional"
 	"github.com/example/nginx-operator/internal/reference"
 )
@@ -175,7 +174,11 @@ func (p *Planner) reconciler(
 		return nil, nil, err
 	}
 	kinds := map[string]*optional.API{}
-	for _, kind := range operatormanager.OptionalKinds() {
+	for _, child := range operand.OptionalKinds {
+		kind, err := p.Client.GroupVersionKindFor(operand.New(child.Kind))
+		if err != nil {
+			return nil, nil, err
+		}
 		missing := ""
 		if _, err := p.Client.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version); meta.IsNoMatchError(err) {
 			missing = fmt.Sprintf("the cluster has no %s of %s", kind.Kind, kind.GroupVersion())

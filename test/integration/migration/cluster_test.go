@@ -22,7 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/internal/scheme"
 	"github.com/example/nginx-operator/test/harness"
 	"github.com/example/nginx-operator/test/harness/apiserver"
 	"github.com/example/nginx-operator/test/harness/repeat"
@@ -70,7 +70,7 @@ func startMigration(t *testing.T, program string, args ...[2]string) *migration 
 	m.Server = harness.Must1(apiserver.Start(m.dir, harness.OperatorUser, args...))(t)
 	t.Cleanup(func() { harness.Must(t, m.Stop()) })
 	m.Admin.QPS = -1
-	m.admin = harness.Must1(client.New(m.Admin, client.Options{Scheme: operatormanager.NewScheme()}))(t)
+	m.admin = harness.Must1(client.New(m.Admin, client.Options{Scheme: scheme.New()}))(t)
 	harness.Must(t, apiserver.Apply(t.Context(), m.admin, "../../../config/default"))
 	t.Cleanup(func() {
 		if t.Failed() {

@@ -25,7 +25,7 @@ func objectMeta(namespace, name string) metav1.ObjectMeta {
 func Meta(name string) metav1.ObjectMeta { return objectMeta(Namespace, name) }
 
 func keyOf(object client.Object) storage.Key {
-	kind, err := apiutil.GVKForObject(object, scheme)
+	kind, err := apiutil.GVKForObject(object, knownTypes)
 	if err != nil {
 		panic(err)
 	}

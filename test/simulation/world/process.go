@@ -36,6 +36,7 @@ import (
 	"github.com/example/nginx-operator/internal/operatormanager"
 	"github.com/example/nginx-operator/internal/optional"
 	"github.com/example/nginx-operator/internal/reference"
+	"github.com/example/nginx-operator/internal/scheme"
 	"github.com/example/nginx-operator/test/simulation/storage"
 )
 
@@ -80,8 +81,8 @@ type process struct {
 
 var errKilled = errors.New("the process was killed")
 
-// scheme is the scheme of all processes. It never changes.
-var scheme = operatormanager.NewScheme()
+// knownTypes is the scheme of all processes. It never changes.
+var knownTypes = scheme.New()
 
 // start starts an operator. The caller must serve the requests of the process.
 func start(release Release, view int64, listDelay time.Duration) (*process, error) {
@@ -111,7 +112,7 @@ func (p *process) newManager(listDelay time.Duration) (manager.Manager, error) {
 	cacheOptions := operatormanager.CacheOptions()
 	cacheOptions.NewInformer = sorted(newInformer)
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
-		Scheme: scheme, Cache: cacheOptions, Logger: logr.Discard(),
+		Scheme: knownTypes, Cache: cacheOptions, Logger: logr.Discard(),
 		Client:                 client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: ptr.To(true)}},
 		MapperProvider:         func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return storage.Mapper(), nil },
 		Metrics:                metricsserver.Options{BindAddress: "0"},
@@ -147,7 +148,7 @@ func (p *process) newManager(listDelay time.Duration) (manager.Manager, error) {
 		Fleet:   fleet.New(p.release.Fleet),
 		Release: operand.Release{Image: p.release.Image, ExporterImage: p.release.ExporterImage},
 	}
-	err = reconciler.SetupWithManager(mgr, 1, func(inner reconcile.Reconciler) reconcile.Reconciler { return inner })
+	err = reconciler.SetupWithManager(mgr, operatormanager.ControllerOptions(), func(inner reconcile.Reconciler) reconcile.Reconciler { return inner })
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package operatormanager
+package cached
 
 import (
 	"slices"
@@ -9,9 +9,9 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// annotationSecrets marks a Pod in the cache that can read a Secret. The operator never writes it
+// AnnotationSecrets marks a Pod in the cache that can read a Secret. The operator never writes it
 // to the API server.
-const annotationSecrets = "operator.example.com/may-see-secrets"
+const AnnotationSecrets = "operator.example.com/may-see-secrets"
 
 // MaySeeSecrets reports whether a container of a Pod can read data that is not public. It accepts a
 // whole Pod and the form in the cache.
@@ -21,7 +21,7 @@ const annotationSecrets = "operator.example.com/may-see-secrets"
 // and sources that this release does not know. The result applies to the Pod, because its
 // containers share directories and the network.
 func MaySeeSecrets(pod *corev1.Pod) bool {
-	for _, key := range []string{annotationSecrets, wellknown.AnnotationFiles} {
+	for _, key := range []string{AnnotationSecrets, wellknown.AnnotationFiles} {
 		if _, marked := pod.Annotations[key]; marked {
 			return true
 		}
