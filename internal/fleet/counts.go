@@ -5,8 +5,6 @@
 // see docs/adr/0030-fleet-rollout.md and docs/adr/0042-fleet-rollout-fairness.md.
 package fleet
 
-import "maps"
-
 // Place is the place of an instance in the rollout of a release.
 type Place int
 
@@ -76,6 +74,18 @@ func (c *Counts) add(of member, step int) {
 	}
 }
 
+// plus adds the counts of other instances, or subtracts them if step is -1.
+func (c *Counts) plus(other Counts, step int) {
+	c.Canaries += step * other.Canaries
+	c.Ready += step * other.Ready
+	c.Unready += step * other.Unready
+	c.Rolling += step * other.Rolling
+	c.RollingCanaries += step * other.RollingCanaries
+	c.Overdue += step * other.Overdue
+	c.Failed += step * other.Failed
+	c.FailedCanaries += step * other.FailedCanaries
+}
+
 // stuck reports whether the waiting instances of a namespace are blocked by a failed or overdue
 // instance of the same namespace.
 func (c Counts) stuck() bool { return c.Overdue+c.Failed > 0 }
@@ -100,34 +110,3 @@ func (c Counts) next() Place {
 
 // takesPart reports whether a namespace holds slots, or waits for slots and is not stuck.
 func (c Counts) takesPart() bool { return c.Rolling > 0 || !c.stuck() && c.Waiting() > 0 }
-
-// State is the rollout of a release to all instances.
-type State struct {
-	// All is the number of instances with replicas. Unseen is the number of objects that were not
-	// reconciled since this process started.
-	All, Unseen int
-	// Namespaces has the namespaces with instances in a place other than Outside.
-	Namespaces map[string]Counts
-}
-
-// clone returns a copy that shares no data with the state.
-func (s State) clone() State {
-	s.Namespaces = maps.Clone(s.Namespaces)
-	return s
-}
-
-// Sum returns the sum of the counts of all namespaces.
-func (s State) Sum() Counts {
-	var sum Counts
-	for _, c := range s.Namespaces {
-		sum.Canaries += c.Canaries
-		sum.Ready += c.Ready
-		sum.Unready += c.Unready
-		sum.Rolling += c.Rolling
-		sum.RollingCanaries += c.RollingCanaries
-		sum.Overdue += c.Overdue
-		sum.Failed += c.Failed
-		sum.FailedCanaries += c.FailedCanaries
-	}
-	return sum
-}

@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"sync"
@@ -13,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// Gate admits instances to the rollout. An admission costs time for each namespace that takes part,
-// and for each waiting instance of one of them. Create it with New.
+// Gate admits instances to the rollout. The cost of a report grows with the logarithm of the number
+// of instances. Create it with New.
 type Gate struct {
 	policy  Policy
 	changed chan struct{}
@@ -25,13 +24,11 @@ type Gate struct {
 	mu     sync.Mutex
 	all    sets.Set[types.NamespacedName]
 	unseen sets.Set[types.NamespacedName]
-	// members has the instances that are not Outside. namespaces has their counts.
-	members    map[types.NamespacedName]member
-	namespaces map[string]Counts
-	// waiting has the waiting members by namespace and place. at has the started members by place,
-	// except for failures that do not count.
-	waiting map[waiters]sets.Set[types.NamespacedName]
-	at      map[Place]sets.Set[types.NamespacedName]
+	// members has the instances that are not Outside, order finds them by place, and state counts
+	// them.
+	members map[types.NamespacedName]member
+	order   order
+	state   State
 	queue   workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
 
@@ -45,19 +42,12 @@ type member struct {
 	since time.Time
 }
 
-// waiters is the key of the instances of a namespace that wait in the same place.
-type waiters struct {
-	namespace string
-	place     Place
-}
-
 // New returns a Gate with a policy.
 func New(policy Policy) *Gate {
 	return &Gate{
 		policy: policy, changed: make(chan struct{}, 1), listed: make(chan struct{}),
 		all: sets.New[types.NamespacedName](), unseen: sets.New[types.NamespacedName](),
-		members: map[types.NamespacedName]member{}, namespaces: map[string]Counts{},
-		waiting: map[waiters]sets.Set[types.NamespacedName]{}, at: map[Place]sets.Set[types.NamespacedName]{},
+		members: map[types.NamespacedName]member{}, order: newOrder(), state: newState(),
 	}
 }
 
@@ -140,13 +130,7 @@ func (g *Gate) Forget(object types.NamespacedName) {
 func (g *Gate) Expire(now time.Time) (overdue []types.NamespacedName, next time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for object := range g.at[Rolling] {
-		if due := g.members[object].since.Add(SlotTime); !due.After(now) {
-			overdue = append(overdue, object)
-		} else if next.IsZero() || due.Before(next) {
-			next = due
-		}
-	}
+	overdue, next = g.order.expired(now)
 	for _, object := range overdue {
 		late := g.members[object]
 		late.place = Overdue
@@ -158,18 +142,12 @@ func (g *Gate) Expire(now time.Time) (overdue []types.NamespacedName, next time.
 	return overdue, next
 }
 
-// State returns a copy of the current state.
-func (g *Gate) State() State {
+// look returns the number of instances in each place, and the verdict on the rollout.
+func (g *Gate) look(alone holds, now time.Time) (Counts, timed) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.state().clone()
-}
-
-// Failing returns the names of some failed instances, or "" if there are none.
-func (g *Gate) Failing() string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return some(g.at[Failed].UnsortedList())
+	state := g.update()
+	return state.Sum, g.policy.verdict(state, some(g.order.failed()), alone, now)
 }
 
 // maxNamed is the maximum number of instances or namespaces that a message names.
@@ -195,12 +173,13 @@ func firstOf(names []string) string {
 
 // The caller of the functions below holds the lock.
 
-func (g *Gate) state() State {
-	out := State{All: len(g.all), Unseen: len(g.unseen), Namespaces: g.namespaces}
+// update returns the state with the current numbers of all and of unseen instances.
+func (g *Gate) update() *State {
+	g.state.All, g.state.Unseen = len(g.all), len(g.unseen)
 	if !g.isListed() {
-		out.Unseen++
+		g.state.Unseen++
 	}
-	return out
+	return &g.state
 }
 
 func (g *Gate) see(object types.NamespacedName) {
@@ -232,42 +211,23 @@ func (g *Gate) set(object types.NamespacedName, now member) {
 
 // count adds an instance to the counts, or removes it if step is -1.
 func (g *Gate) count(object types.NamespacedName, of member, step int) {
-	counts := g.namespaces[object.Namespace]
+	counts := g.state.Namespaces[object.Namespace]
 	counts.add(of, step)
-	g.namespaces[object.Namespace] = counts
-	if counts == (Counts{}) {
-		delete(g.namespaces, object.Namespace)
-	}
-	switch {
-	case of.place.waits():
-		move(g.waiting, waiters{object.Namespace, of.place}, object, step)
-	case of.place != Failed || !of.unproven:
-		move(g.at, of.place, object, step)
-	}
-}
-
-// move adds an object to the set of a key, or deletes it if step is -1. It keeps no empty sets.
-func move[K comparable](groups map[K]sets.Set[types.NamespacedName], key K, object types.NamespacedName, step int) {
-	switch group := groups[key]; {
-	case step < 0 && len(group) == 1:
-		delete(groups, key)
-	case step < 0:
-		group.Delete(object)
-	case group == nil:
-		groups[key] = sets.New(object)
-	default:
-		group.Insert(object)
-	}
+	g.state.set(object.Namespace, counts)
+	g.order.put(object, of, step)
 }
 
 // admit starts the instances that the policy allows, and requests reconciles of all but the asking.
 func (g *Gate) admit(asking types.NamespacedName) {
 	for {
-		namespace, from := g.policy.Next(g.state())
+		namespace, from := g.policy.Next(g.update())
 		if from == Outside {
 			return
 		}
-		next, found := pick(g.waiting[waiters{namespace, from}], asking)
+		next, found := g.order.first(namespace, from)
+		if asked, isMember := g.members[asking]; isMember && asked.place == from && asking.Namespace == namespace {
+			next = asking // it starts in this reconcile
+		}
 		if !found {
 			return
 		}
@@ -276,18 +236,4 @@ func (g *Gate) admit(asking types.NamespacedName) {
 			g.queue.Add(reconcile.Request{NamespacedName: next})
 		}
 	}
-}
-
-// pick returns the asking instance if it is in the group, or the first of the group by name.
-func pick(group sets.Set[types.NamespacedName], asking types.NamespacedName) (types.NamespacedName, bool) {
-	if group.Has(asking) {
-		return asking, true
-	}
-	first, found := types.NamespacedName{}, false
-	for object := range group {
-		if !found || cmp.Or(strings.Compare(object.Namespace, first.Namespace), strings.Compare(object.Name, first.Name)) < 0 {
-			first, found = object, true
-		}
-	}
-	return first, found
 }

@@ -44,6 +44,13 @@ func newGateOf(t *testing.T, listed ...[]types.NamespacedName) (*Gate, workqueue
 	return g, queue
 }
 
+// stateNow returns the current state while other goroutines use the Gate.
+func stateNow(g *Gate) State {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return *g.update()
+}
+
 // next returns the next object in the queue. It fails the test if the queue is empty.
 func next(t *testing.T, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) types.NamespacedName {
 	t.Helper()
@@ -83,7 +90,7 @@ func TestRollout(t *testing.T) {
 	g.Report(objectOf(0), Outside, true)
 	began := []types.NamespacedName{next(t, queue), next(t, queue), next(t, queue)}
 	for done := 1; ; done++ {
-		if now := g.State().Sum(); now.Rolling != len(began) || now.Rolling > 3 || now.Waiting() != objects-done-now.Rolling {
+		if now := g.state.Sum; now.Rolling != len(began) || now.Rolling > 3 || now.Waiting() != objects-done-now.Rolling {
 			t.Fatalf("%+v after %d", now, done)
 		}
 		if len(began) == 0 {
@@ -123,8 +130,8 @@ func TestFailureStops(t *testing.T) {
 			began = append(began, next(t, queue))
 			g.Report(began[0], Failed, false)
 			g.Report(began[1], Outside, false)
-			if now := g.State().Sum(); queue.Len() != 0 || now.Failed != 1 || g.Failing() != began[0].String() {
-				t.Fatalf("%+v, %d are reconciled, %s fails", now, queue.Len(), g.Failing())
+			if now := g.state.Sum; queue.Len() != 0 || now.Failed != 1 || some(g.order.failed()) != began[0].String() {
+				t.Fatalf("%+v, %d are reconciled, %s fails", now, queue.Len(), some(g.order.failed()))
 			}
 			mend(g, began[0])
 			if next := next(t, queue); slices.Contains(began, next) {
@@ -147,8 +154,8 @@ func TestUnprovenFailure(t *testing.T) {
 		t.Fatal("two roll at a time")
 	}
 	g.Report(first, Failed, false)
-	if second := next(t, queue); second == first || g.State().Sum().Failed != 0 {
-		t.Errorf("%s begins, %+v", second, g.State())
+	if second := next(t, queue); second == first || g.state.Sum.Failed != 0 {
+		t.Errorf("%s begins, %+v", second, g.state)
 	}
 }
 
@@ -162,8 +169,8 @@ func TestReportBehindTurn(t *testing.T) {
 		t.Fatal("it does not begin")
 	}
 	g.Report(objectOf(0), Waiting, false)
-	if !g.Ask(objectOf(0), Waiting) || g.State().Sum().Rolling != 1 {
-		t.Errorf("its turn was lost: %+v", g.State())
+	if !g.Ask(objectOf(0), Waiting) || g.state.Sum.Rolling != 1 {
+		t.Errorf("its turn was lost: %+v", g.state)
 	}
 }
 
@@ -228,7 +235,7 @@ func TestTenantHoldsUpNoOther(t *testing.T) {
 				g.Report(started, Outside, false)
 			}
 			if rolled["shop"] != others || rolled["bank"] != others {
-				t.Errorf("rolled %v, want all of shop and bank; %+v", rolled, g.State())
+				t.Errorf("rolled %v, want all of shop and bank; %+v", rolled, g.state)
 			}
 		})
 	}
@@ -252,13 +259,13 @@ func TestFailuresOfTwoNamespacesStop(t *testing.T) {
 	for queue.Len() > 0 { // a third instance may start after the first failure
 		g.Report(next(t, queue), Outside, false)
 	}
-	if now := g.State(); !tenPercent.Stopped(now) || now.Sum().Waiting() < 6 {
+	if now := g.state; !tenPercent.Stopped(&now) || now.Sum.Waiting() < 6 {
 		t.Errorf("%+v", now)
 	}
 	g.Forget(first) // a user repairs one of the two namespaces
 	rolled := rollAll(t, g, queue, func(types.NamespacedName) bool { return true })
-	if now := g.State().Sum(); now.Waiting() != 2 || now.Failed != 1 || rolled[second.Namespace] > 0 {
-		t.Errorf("rolled %v, %+v", rolled, g.State())
+	if now := g.state.Sum; now.Waiting() != 2 || now.Failed != 1 || rolled[second.Namespace] > 0 {
+		t.Errorf("rolled %v, %+v", rolled, g.state)
 	}
 }
 
@@ -297,7 +304,7 @@ func TestSlotExpires(t *testing.T) {
 			}
 			g.Report(object, Rolling, false)
 		}
-		if now := g.State().Sum(); now.Overdue != 2 || now.Rolling != 1 || now.Failed != 0 {
+		if now := g.state.Sum; now.Overdue != 2 || now.Rolling != 1 || now.Failed != 0 {
 			t.Errorf("%+v", now)
 		}
 		g.Report(shop[0], Outside, false)
@@ -308,8 +315,8 @@ func TestSlotExpires(t *testing.T) {
 			g.Report(object, Outside, false)
 		}
 		rolled := rollAll(t, g, queue, func(types.NamespacedName) bool { return true })
-		if rolled["mallory"] != 2 || len(g.State().Namespaces) > 0 {
-			t.Errorf("rolled %v, %+v", rolled, g.State())
+		if rolled["mallory"] != 2 || len(g.state.Namespaces) > 0 {
+			t.Errorf("rolled %v, %+v", rolled, g.state)
 		}
 	})
 }

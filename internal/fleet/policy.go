@@ -41,49 +41,46 @@ type Policy struct {
 
 // Next returns the namespace that may start an instance now and the place of that instance, or
 // Outside if none may start. It prefers the namespace with the fewest rolling instances, and of
-// equals the first by name.
-func (p Policy) Next(s State) (namespace string, from Place) {
+// equals the first by name. Its cost grows with the logarithm of the number of namespaces.
+func (p Policy) Next(s *State) (namespace string, from Place) {
 	slots, limit := p.slots(s)
-	held := 0
-	for _, counts := range s.Namespaces {
-		held += min(counts.Rolling, limit)
-	}
-	from = Outside
-	if s.Unseen > 0 || p.Stopped(s) || held >= slots {
-		return "", from
+	if s.Unseen > 0 || p.Stopped(s) || s.held(limit) >= slots {
+		return "", Outside
 	}
 
-	canaries := p.awaitsCanaries(s)
-	for name, counts := range s.Namespaces {
-		place := counts.next()
-		if place == Outside || counts.Rolling >= limit || canaries && (place != WaitingCanary || !p.CanaryNamespaces.Has(name)) {
-			continue
-		}
-		// The order by name makes a simulation repeatable.
-		rolling := s.Namespaces[namespace].Rolling
-		if from == Outside || counts.Rolling < rolling || counts.Rolling == rolling && name < namespace {
-			namespace, from = name, place
+	next, found := s.ready.Min()
+	if p.awaitsCanaries(s) {
+		next, found = p.nextCanary(s)
+	}
+	if !found || next.rolling >= limit {
+		return "", Outside
+	}
+	return next.namespace, s.Namespaces[next.namespace].next()
+}
+
+// nextCanary returns the namespace of CanaryNamespaces that starts the next canary.
+func (p Policy) nextCanary(s *State) (next load, found bool) {
+	for name := range p.CanaryNamespaces {
+		counts := s.Namespaces[name]
+		candidate := load{counts.Rolling, name}
+		if counts.next() == WaitingCanary && (!found || candidate.before(next)) {
+			next, found = candidate, true
 		}
 	}
-	return namespace, from
+	return next, found
 }
 
 // Stopped reports whether failures stop the rollout for all namespaces.
-func (p Policy) Stopped(s State) bool {
-	failing, canaries := 0, 0
-	for name, counts := range s.Namespaces {
-		if counts.Failed > 0 {
-			failing++
-		}
-		if p.CanaryNamespaces.Has(name) {
-			canaries += counts.FailedCanaries
-		}
+func (p Policy) Stopped(s *State) bool {
+	canaries := 0
+	for name := range p.CanaryNamespaces {
+		canaries += s.Namespaces[name].FailedCanaries
 	}
-	return p.FailureThreshold > 0 && (failing >= p.FailureThreshold || canaries > 0)
+	return p.FailureThreshold > 0 && (s.failing >= p.FailureThreshold || canaries > 0)
 }
 
 // awaitsCanaries reports whether all namespaces wait for canaries in CanaryNamespaces.
-func (p Policy) awaitsCanaries(s State) bool {
+func (p Policy) awaitsCanaries(s *State) bool {
 	for name := range p.CanaryNamespaces {
 		if counts := s.Namespaces[name]; counts.RollingCanaries > 0 || !counts.stuck() && counts.Canaries > 0 {
 			return true
@@ -95,15 +92,9 @@ func (p Policy) awaitsCanaries(s State) bool {
 // slots returns the number of instances that may roll at a time, and the limit of a single
 // namespace. If several namespaces take part, the limit is one less, so that a slow namespace never
 // blocks the others.
-func (p Policy) slots(s State) (slots, limit int) {
+func (p Policy) slots(s *State) (slots, limit int) {
 	slots = Limit(p.MaxUnavailable, s.All)
-	parts := 0
-	for _, counts := range s.Namespaces {
-		if counts.takesPart() {
-			parts++
-		}
-	}
-	if parts < minSlots {
+	if s.parts < minSlots {
 		return slots, slots
 	}
 	slots = max(slots, minSlots)

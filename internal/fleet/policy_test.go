@@ -45,7 +45,7 @@ func TestNextInOneNamespace(t *testing.T) {
 			if test.all == 0 {
 				test.all = all
 			}
-			state := State{All: test.all, Unseen: test.unseen, Namespaces: map[string]Counts{"shop": test.counts}}
+			state := stateOf(test.all, test.unseen, by{"shop": test.counts})
 			if _, got := tenPercent.Next(state); got != test.want {
 				t.Errorf("starts one from %d, want %d", got, test.want)
 			}
@@ -55,6 +55,16 @@ func TestNextInOneNamespace(t *testing.T) {
 
 // by has the counts of instances by namespace.
 type by = map[string]Counts
+
+// stateOf returns the state for the counts of instances by namespace.
+func stateOf(all, unseen int, namespaces by) *State {
+	out := newState()
+	out.All, out.Unseen = all, unseen
+	for namespace, counts := range namespaces {
+		out.set(namespace, counts)
+	}
+	return &out
+}
 
 // TestNextBetweenNamespaces verifies the order between namespaces. A namespace gets at most all
 // slots except one if others wait. A namespace with a failed or slow instance stops only itself. A
@@ -99,7 +109,7 @@ func TestNextBetweenNamespaces(t *testing.T) {
 		"canary that nobody chose":    {chosen, 100, by{"mallory": {Ready: 1, Rolling: 1}, "shop": {Canaries: 1}}, "shop"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			state := State{All: test.all, Namespaces: test.namespaces}
+			state := stateOf(test.all, 0, test.namespaces)
 			got, from := test.policy.Next(state)
 			if got != test.want || from != test.namespaces[got].next() {
 				t.Errorf("starts one of %q from %d, want %q from %d", got, from, test.want, test.namespaces[test.want].next())

@@ -95,10 +95,9 @@ func (r *Reporter) list(ctx context.Context) error {
 
 // look updates the metrics and returns the current verdict on the rollout.
 func (r *Reporter) look(alone holds) timed {
-	failing, state := r.Gate.Failing(), r.Gate.State()
-	sum := state.Sum()
+	sum, now := r.Gate.look(alone, time.Now())
 	r.Metrics.Instances(sum.Waiting(), sum.Rolling, sum.Overdue, sum.Failed)
-	return r.Gate.policy.verdict(state, failing, alone, time.Now())
+	return now
 }
 
 // until returns a channel that receives at the earliest of some times. It ignores zero times, and

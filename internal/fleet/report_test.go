@@ -125,13 +125,13 @@ func TestDeletedSinceList(t *testing.T) {
 		f.keep(2) // web-2 is gone
 		time.Sleep(3 * retryAfter)
 		if g.Ask(objectOf(1), Waiting) {
-			t.Errorf("an instance starts before web-0 was seen: %+v", g.State())
+			t.Errorf("an instance starts before web-0 was seen: %+v", stateNow(g))
 		}
 		g.Report(objectOf(0), Outside, false)
 		if !g.Ask(objectOf(1), Waiting) {
-			t.Errorf("no instance starts: %+v", g.State())
+			t.Errorf("no instance starts: %+v", stateNow(g))
 		}
-		if state := g.State(); state.All != 2 || g.Waits() {
+		if state := stateNow(g); state.All != 2 || g.Waits() {
 			t.Errorf("state %+v", state)
 		}
 		cancel()

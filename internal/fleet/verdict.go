@@ -2,6 +2,8 @@ package fleet
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -54,22 +56,22 @@ func (h holds) end(namespaces []string, now time.Time) time.Time {
 // continue the rollout, or while failures stop the rollout for all. The last namespace that
 // continues, and each namespace with a failed or overdue instance, block OLM for at most HoldTime.
 // Messages contain no counts, because each change causes a write.
-func (p Policy) verdict(s State, failing string, alone holds, now time.Time) timed {
+func (p Policy) verdict(s *State, failing string, alone holds, now time.Time) timed {
 	no := func(reason, message string, ends time.Time) timed {
 		return timed{verdict{metav1.ConditionFalse, reason, message}, true, ends}
 	}
-	left, going := s.left()
 	switch {
 	case p.Stopped(s):
 		return no(ReasonStopped, "the rollout of this release has stopped in all namespaces because it failed for "+failing+
 			". Correct, pause, or delete these instances, or set --fleet-rollout-failure-threshold", time.Time{})
-	case going > 1:
+	case s.going > 1:
 		return no(ReasonRolling, "instances are being rolled to the changes of this release", time.Time{})
-	case len(left) == 0:
+	case len(s.Namespaces) == 0:
 		idle := verdict{metav1.ConditionTrue, ReasonIdle, "no instance waits for a rollout, the operator may be upgraded"}
 		return timed{idle, s.Unseen == 0, time.Time{}}
 	}
 
+	left := slices.Collect(maps.Keys(s.Namespaces))
 	end := alone.end(left, now)
 	switch {
 	case !end.After(now):
@@ -80,16 +82,4 @@ func (p Policy) verdict(s State, failing string, alone holds, now time.Time) tim
 		return no(ReasonStopped, "the rollout of this release failed for "+failing+", so no other instance of that namespace starts", end)
 	}
 	return no(ReasonRolling, "instances of one namespace are being rolled to the changes of this release", end)
-}
-
-// left returns the namespaces that have not completed the rollout, and how many of them continue
-// it.
-func (s State) left() (namespaces []string, going int) {
-	for namespace, counts := range s.Namespaces {
-		namespaces = append(namespaces, namespace)
-		if !counts.stuck() {
-			going++
-		}
-	}
-	return namespaces, going
 }

@@ -39,9 +39,9 @@ func TestVerdict(t *testing.T) {
 		"not all were seen":         {tenPercent, by{"mallory": waits}, 1, false, ReasonRolling, ReasonReleased},
 	} {
 		t.Run(name, func(t *testing.T) {
-			state := State{All: 20, Unseen: test.unseen, Namespaces: test.namespaces}
+			state := stateOf(20, test.unseen, test.namespaces)
 			failing := ""
-			if state.Sum().Failed > 0 {
+			if state.Sum.Failed > 0 {
 				failing = "mallory/web"
 			}
 			alone, now := holds{}, time.Now()
@@ -64,7 +64,7 @@ func TestVerdict(t *testing.T) {
 			}
 
 			// An interruption gives the namespace no additional time.
-			idle := test.policy.verdict(State{}, "", alone, now.Add(HoldTime))
+			idle := test.policy.verdict(stateOf(0, 0, nil), "", alone, now.Add(HoldTime))
 			if again := at(HoldTime + time.Second); idle.reason != ReasonIdle || again.reason != test.after {
 				t.Errorf("%+v, and again %+v", idle, again)
 			}

@@ -1,0 +1,101 @@
+package fleet
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/google/btree"
+)
+
+// degree is the degree of the B-trees.
+const degree = 32
+
+// State is the rollout of a release to all instances. Its sums and orders follow each instance that
+// moves, so that a decision visits no namespaces except the one that it returns. Create it with
+// newState.
+type State struct {
+	// All is the number of instances with replicas. Unseen is the number of objects that were not
+	// reconciled since this process started.
+	All, Unseen int
+	// Namespaces has the namespaces with instances in a place other than Outside. Only set changes
+	// it.
+	Namespaces map[string]Counts
+	// Sum is the sum of the counts of all namespaces.
+	Sum Counts
+
+	// parts, going, and failing are the numbers of namespaces that take part, that are not stuck,
+	// and that have failures.
+	parts, going, failing int
+	// rolling has the namespaces that hold slots, and ready has those that can start an instance,
+	// both in the order of load.
+	rolling, ready *btree.BTreeG[load]
+}
+
+// load is the number of slots that a namespace holds.
+type load struct {
+	rolling   int
+	namespace string
+}
+
+// before orders namespaces by the slots that they hold, and then by name, which makes a simulation
+// repeatable.
+func (l load) before(other load) bool {
+	return cmp.Or(cmp.Compare(l.rolling, other.rolling), strings.Compare(l.namespace, other.namespace)) < 0
+}
+
+func newState() State {
+	return State{
+		Namespaces: map[string]Counts{},
+		rolling:    btree.NewG(degree, load.before), ready: btree.NewG(degree, load.before),
+	}
+}
+
+// set changes the counts of a namespace.
+func (s *State) set(namespace string, counts Counts) {
+	if before, found := s.Namespaces[namespace]; found {
+		s.index(namespace, before, -1)
+		delete(s.Namespaces, namespace)
+	}
+	if counts != (Counts{}) {
+		s.index(namespace, counts, 1)
+		s.Namespaces[namespace] = counts
+	}
+}
+
+// index adds a namespace to the sums and orders, or removes it if step is -1.
+func (s *State) index(namespace string, counts Counts, step int) {
+	s.Sum.plus(counts, step)
+	if counts.takesPart() {
+		s.parts += step
+	}
+	if !counts.stuck() {
+		s.going += step
+	}
+	if counts.Failed > 0 {
+		s.failing += step
+	}
+	key := load{counts.Rolling, namespace}
+	if counts.Rolling > 0 {
+		put(s.rolling, key, step)
+	}
+	if counts.next() != Outside {
+		put(s.ready, key, step)
+	}
+}
+
+// put adds a key to a tree, or deletes it if step is -1.
+func put[K any](tree *btree.BTreeG[K], key K, step int) {
+	if step < 0 {
+		tree.Delete(key)
+	} else {
+		tree.ReplaceOrInsert(key)
+	}
+}
+
+// held returns the number of slots that are not free. A namespace holds at most limit slots,
+// however many instances it has started without a slot. If one namespace exceeds the limit, which is
+// at least all slots but one, any other that rolls holds the last slot. So the others need no limit.
+func (s *State) held(limit int) int {
+	most, _ := s.rolling.Max()
+	return min(most.rolling, limit) + s.Sum.Rolling - most.rolling
+}
