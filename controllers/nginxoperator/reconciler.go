@@ -21,6 +21,7 @@ import (
 	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/bounds"
 	"github.com/example/nginx-operator/internal/bridge"
+	"github.com/example/nginx-operator/internal/denied"
 	"github.com/example/nginx-operator/internal/fleet"
 	"github.com/example/nginx-operator/internal/health"
 	"github.com/example/nginx-operator/internal/inputs"
@@ -234,7 +235,7 @@ func (r *Reconciler) writeStatus(
 	written.Status = updated
 	r.reports.wrote(written)
 	err = r.Client.Status().Patch(ctx, written, client.RawPatch(types.JSONPatchType, patch), apply.FieldOwner)
-	if apierrors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) && !denied.Is(err) {
 		return 0, nil
 	}
 	if err != nil {

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/internal/denied"
 )
 
 const (
@@ -81,16 +83,17 @@ func identity(kind schema.GroupVersionKind, object *metav1.PartialObjectMetadata
 // one rewrites an object with a patch of its status that changes nothing. The operator needs the
 // permission for that anyway. The patch skips the validation of the spec, so an object that would
 // be rejected today can still be migrated. A changed or deleted object needs no rewrite, because a
-// change is stored in the current storage version.
+// change is stored in the current storage version. A denied patch rewrites nothing, whatever its
+// code.
 func (r *rewriter) one(ctx context.Context, object *metav1.PartialObjectMetadata) error {
 	patch := fmt.Appendf(nil, `{"metadata":{"resourceVersion":%q}}`, object.ResourceVersion)
 	target := &metav1.PartialObjectMetadata{TypeMeta: object.TypeMeta}
 	target.Namespace, target.Name = object.Namespace, object.Name
 	err := r.client.Status().Patch(ctx, target, client.RawPatch(types.MergePatchType, patch))
-	if apierrors.IsConflict(err) {
+	if (apierrors.IsConflict(err) || apierrors.IsNotFound(err)) && !denied.Is(err) {
 		return nil
 	}
-	return client.IgnoreNotFound(err)
+	return err
 }
 
 // passing reports whether an error is about the API server rather than about the object.

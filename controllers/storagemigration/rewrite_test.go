@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -44,13 +45,17 @@ func rewriterWith(t *testing.T, objects int, answer func(name string) error) (*r
 }
 
 // TestRefusedObjectsAreNamed verifies that a refused object does not stop the others. An object
-// that changed or was deleted counts as rewritten.
+// that changed or was deleted counts as rewritten, and a denial does not, whatever its code.
 func TestRefusedObjectsAreNamed(t *testing.T) {
 	resource := schema.GroupResource{Group: "operator.example.com", Resource: "nginxoperators"}
 	r, writes := rewriterWith(t, 30, func(name string) error {
 		switch name {
-		case "web-004", "web-007":
+		case "web-004":
 			return apierrors.NewForbidden(resource, name, errors.New("a policy"))
+		case "web-007":
+			return &apierrors.StatusError{ErrStatus: metav1.Status{
+				Code: http.StatusConflict, Message: `admission webhook "policy.example.com" denied the request: a policy`,
+			}}
 		case "web-011":
 			return apierrors.NewConflict(resource, name, errors.New("it changed"))
 		case "web-012":

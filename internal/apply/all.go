@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/internal/denied"
 )
 
 // Applied is the result of ApplyAll.
@@ -98,7 +100,7 @@ func (a *Applier) applyOne(ctx context.Context, owner client.Object, content Con
 // StartsOver reports whether an error means that the declaration comes from an old state of the
 // cluster. The owner is reconciled again then, and its status does not report the error. The API
 // server does not support the creation of a custom resource while its CustomResourceDefinition is
-// being deleted.
+// being deleted. Admission can deny a request with the same codes.
 func StartsOver(err error) bool {
-	return apierrors.IsConflict(err) || meta.IsNoMatchError(err) || apierrors.IsMethodNotSupported(err)
+	return meta.IsNoMatchError(err) || (apierrors.IsConflict(err) || apierrors.IsMethodNotSupported(err)) && !denied.Is(err)
 }

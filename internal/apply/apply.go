@@ -29,6 +29,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/example/nginx-operator/internal/denied"
 )
 
 // FieldOwner is the field manager of the operator.
@@ -138,7 +140,7 @@ func (a *Applier) Delete(ctx context.Context, child client.Object) error {
 	}
 	uid := child.GetUID()
 	err = a.Client.Delete(ctx, child, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+	if (apierrors.IsNotFound(err) || apierrors.IsConflict(err)) && !denied.Is(err) {
 		return nil
 	}
 	if err != nil {
@@ -184,7 +186,7 @@ func (a *Applier) create(ctx context.Context, owner, child client.Object, found 
 		return "", err
 	}
 	err = a.Client.Create(ctx, child, FieldOwner)
-	if apierrors.IsAlreadyExists(err) || isRefused(err) && a.exists(ctx, child) {
+	if apierrors.IsAlreadyExists(err) && !denied.Is(err) || isRefused(err) && a.exists(ctx, child) {
 		return "", nil
 	}
 	if err != nil {

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/internal/denied"
 )
 
 // patch compares the declaration with the stored child, and writes the difference.
@@ -72,10 +74,13 @@ func (a *Applier) write(ctx context.Context, owner, live client.Object, declared
 	return err == nil, err
 }
 
-// isRefused reports whether the API server rejected the content of a write. For two ports with the
-// same node port, only the message shows that (pkg/registry/core/service/storage/alloc.go).
+// isRefused reports whether the API server's own validation rejected the content of a write. For two
+// ports with the same node port, only the message shows that
+// (pkg/registry/core/service/storage/alloc.go). A denial by admission is no reason to write
+// something else: the denied change must stay visible and be retried.
 func isRefused(err error) bool {
-	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || err != nil && strings.Contains(err.Error(), "duplicate nodePort")
+	return (apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || err != nil && strings.Contains(err.Error(), "duplicate nodePort")) &&
+		!denied.Is(err)
 }
 
 // send sends a patch with the record of the declaration. The patch can be nil. The live object gets
@@ -105,7 +110,7 @@ func (a *Applier) isUndone(
 	patched.SetName(live.GetName())
 	err = a.Client.Patch(ctx, patched, client.RawPatch(patchType, patch),
 		FieldOwner, client.DryRunAll, client.DisableReadYourWritesConsistency)
-	if isRefused(err) || apierrors.IsForbidden(err) {
+	if isRefused(err) || apierrors.IsForbidden(err) || denied.Is(err) {
 		return false, nil
 	}
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/apply"
+	"github.com/example/nginx-operator/internal/denied"
 	"github.com/example/nginx-operator/internal/health"
 	"github.com/example/nginx-operator/internal/snapshot"
 	"github.com/example/nginx-operator/internal/wellknown"
@@ -122,7 +123,9 @@ func updated(endpoints []discoveryv1.Endpoint, pods map[types.UID]*corev1.Pod) [
 
 // isRefused reports whether the API server will not accept a bridge. A change of ports does not
 // wait for it then.
-func isRefused(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) }
+func isRefused(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || denied.Is(err)
+}
 
 // refresh updates the endpoints of bridges. It returns the bridges that still have endpoints, and
 // deletes the others.

@@ -3,7 +3,6 @@ package status
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/apply"
+	"github.com/example/nginx-operator/internal/denied"
 	"github.com/example/nginx-operator/internal/failure"
 	"github.com/example/nginx-operator/internal/health"
 	"github.com/example/nginx-operator/internal/operand"
@@ -39,7 +39,7 @@ func WriteFailure(err error, spec *v1alpha2.NginxOperatorSpec) *failure.Failure 
 	if forged := apply.IsForged(err); forged != nil {
 		return &failure.Failure{Reason: v1alpha2.ReasonForgedContent, Message: forgedMessage(forged, record.IsUnusable(err))}
 	}
-	if policy := deniedBy(err); policy != "" && !InTerminatingNamespace(err) {
+	if policy := denied.By(err); policy != "" && !InTerminatingNamespace(err) {
 		return &failure.Failure{
 			Reason:  v1alpha2.ReasonForbidden,
 			Message: fmt.Sprintf("%s. Change the spec to comply with %s, or change its rules", err, policy),
@@ -79,33 +79,6 @@ func isNodePortTaken(faults field.ErrorList) bool {
 	return len(faults) > 0 && !slices.ContainsFunc(faults, func(fault *field.Error) bool {
 		return !strings.HasSuffix(fault.Detail, nodePortTaken)
 	})
-}
-
-var (
-	// deniedByWebhook matches the message of a denial by an admission webhook. The webhook chooses
-	// the status code. The default is 400.
-	deniedByWebhook = regexp.MustCompile(`^admission webhook "([^"]+)" denied the request`)
-	// deniedByPolicy matches the message of a denial by an admission policy. The policy chooses the
-	// reason. The default is Invalid (422).
-	deniedByPolicy = regexp.MustCompile(
-		`^[a-z0-9./-]+ "[^"]*" is forbidden: ((?:Validating|Mutating)AdmissionPolicy '[^']+' with binding '[^']+') denied request`)
-)
-
-// deniedBy returns the admission webhook or policy that denied a request, or "" if the error has
-// another cause.
-func deniedBy(err error) string {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
-		return ""
-	}
-	message := status.Status().Message
-	if found := deniedByWebhook.FindStringSubmatch(message); found != nil {
-		return fmt.Sprintf("admission webhook %q", found[1])
-	}
-	if found := deniedByPolicy.FindStringSubmatch(message); found != nil {
-		return found[1]
-	}
-	return ""
 }
 
 // forgedMessage names a forged child and the operator's reaction.

@@ -105,7 +105,8 @@ func TestDenialsOfPolicies(t *testing.T) {
 		"a webhook without a code": {deniedAs(webhook, metav1.StatusReasonBadRequest, http.StatusBadRequest), theWebhook, ""},
 		"a webhook, forbidden":     {deniedAs(webhook, metav1.StatusReasonForbidden, http.StatusForbidden), theWebhook, ""},
 		"a webhook, invalid":       {deniedAs(webhook, metav1.StatusReasonInvalid, http.StatusUnprocessableEntity), theWebhook, ""},
-		"a webhook, conflict":      {deniedAs(webhook, metav1.StatusReasonUnknown, http.StatusTeapot), theWebhook, ""},
+		"a webhook, conflict":      {deniedAs(webhook, metav1.StatusReasonConflict, http.StatusConflict), theWebhook, ""},
+		"a webhook, another code":  {deniedAs(webhook, metav1.StatusReasonUnknown, http.StatusTeapot), theWebhook, ""},
 		"a policy":                 {deniedAs(policy, metav1.StatusReasonInvalid, http.StatusUnprocessableEntity), thePolicy, ""},
 		"a policy, forbidden":      {deniedAs(policy, metav1.StatusReasonForbidden, http.StatusForbidden), thePolicy, ""},
 		"the API server": {
