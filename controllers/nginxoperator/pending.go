@@ -27,7 +27,7 @@ func (r *Reconciler) pending(ctx context.Context, paused *v1alpha2.NginxOperator
 	if err != nil {
 		return nil, err
 	}
-	stale, err := r.reader().Stale(ctx, object, children)
+	stale, err := r.reader().Stale(ctx, object, children, operand.Unrendered(&object.Spec, in))
 	if err != nil {
 		return nil, err
 	}

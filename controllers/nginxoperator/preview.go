@@ -54,7 +54,7 @@ func (r *Reconciler) Preview(ctx context.Context, object *v1alpha2.NginxOperator
 	written := slices.Concat(ordered, independent)
 	out.Failures, err = r.tryAll(ctx, rendered, written, refused)
 	if err == nil && len(out.Failures) == 0 {
-		err = r.deleteStale(ctx, object, written)
+		err = r.deleteStale(ctx, object, rendered, written)
 	}
 	return out, err
 }

@@ -98,7 +98,7 @@ func (r *Reconciler) apply(ctx context.Context, object *v1alpha2.NginxOperator, 
 	if err != nil {
 		return apply.Applied{}, err
 	}
-	return applied, r.deleteStale(ctx, object, slices.Concat(ordered, independent, []client.Object{of.Revision}))
+	return applied, r.deleteStale(ctx, object, of, slices.Concat(ordered, independent, []client.Object{of.Revision}))
 }
 
 // inOrder returns the children that Pods depend on, the records, and the Deployment, in the order of
@@ -148,8 +148,10 @@ func retryOf(err error, spec *v1alpha2.NginxOperatorSpec) (time.Duration, error)
 }
 
 // deleteStale deletes the children that are no longer declared.
-func (r *Reconciler) deleteStale(ctx context.Context, object *v1alpha2.NginxOperator, children []client.Object) error {
-	stale, err := r.reader().Stale(ctx, object, children)
+func (r *Reconciler) deleteStale(
+	ctx context.Context, object *v1alpha2.NginxOperator, of record.Rendering, children []client.Object,
+) error {
+	stale, err := r.reader().Stale(ctx, object, children, operand.Unrendered(&of.Object.Spec, of.Inputs))
 	if err != nil {
 		return err
 	}

@@ -15,8 +15,9 @@ import (
 )
 
 // Stale reads the children of an object, and returns copies of those that are no longer declared.
+// unrendered are the kinds of declared children that could not be rendered.
 func (r Reader) Stale(
-	ctx context.Context, object *v1alpha2.NginxOperator, declared []client.Object,
+	ctx context.Context, object *v1alpha2.NginxOperator, declared []client.Object, unrendered []operand.OptionalKind,
 ) ([]client.Object, error) {
 	revisions, replicaSets := &appsv1.ControllerRevisionList{}, &appsv1.ReplicaSetList{}
 	budgets, configMaps := &policyv1.PodDisruptionBudgetList{}, &corev1.ConfigMapList{}
@@ -30,7 +31,8 @@ func (r Reader) Stale(
 		existing = append(existing, &budgets.Items[i])
 	}
 	for _, kind := range operand.DispensableKinds() {
-		if slices.ContainsFunc(declared, func(one client.Object) bool { return one.GetObjectKind().GroupVersionKind().Kind == kind }) {
+		if slices.ContainsFunc(declared, func(one client.Object) bool { return one.GetObjectKind().GroupVersionKind().Kind == kind }) ||
+			slices.ContainsFunc(unrendered, func(one operand.OptionalKind) bool { return one.Kind == kind }) {
 			continue
 		}
 		child := operand.New(kind)

@@ -161,7 +161,7 @@ func TestMountedConfigMapIsNotStale(t *testing.T) {
 			for _, kind := range kinds {
 				builder.WithIndex(kind, cached.InstanceIndex, byInstance)
 			}
-			stale, err := Reader{builder.Build()}.Stale(t.Context(), object, nil)
+			stale, err := Reader{builder.Build()}.Stale(t.Context(), object, nil, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

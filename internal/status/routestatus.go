@@ -94,11 +94,9 @@ func MissingFailures(applied *record.Rendering) []failure.Failure {
 		return nil
 	}
 	var out []failure.Failure
-	for _, child := range operand.OptionalKinds {
-		if missing := applied.Inputs.Missing[child.Kind]; missing != "" && child.IsDeclared(&applied.Object.Spec) {
-			message := fmt.Sprintf("%s: %s, so there is no %s: %s", child.At, missing, child.Kind, child.Remedy)
-			out = append(out, failure.Failure{Reason: v1alpha2.ReasonAPIMissing, Message: message})
-		}
+	for _, child := range operand.Unrendered(&applied.Object.Spec, applied.Inputs) {
+		message := fmt.Sprintf("%s: %s, so there is no %s: %s", child.At, applied.Inputs.Missing[child.Kind], child.Kind, child.Remedy)
+		out = append(out, failure.Failure{Reason: v1alpha2.ReasonAPIMissing, Message: message})
 	}
 	return out
 }
