@@ -136,6 +136,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha2.NginxOperat
 	r.forgetRecords(object, state, result.State, place)
 
 	delay, statusErr := r.writeStatus(ctx, object, updated)
+	if apply.StartsOver(statusErr) {
+		return reconcile.Result{Requeue: true}, nil //nolint:staticcheck // an error would be logged
+	}
 	afterError, retryErr := retryOf(applyErr, &object.Spec)
 	if result.Replaced {
 		afterError, retryErr = 0, nil
@@ -219,13 +222,20 @@ func (r *Reconciler) forgetRecords(object *v1alpha2.NginxOperator, state snapsho
 }
 
 // writeStatus writes a changed status with one patch, and then reports its transitions. It returns
-// the delay of a deferred write, or 0 if nothing is left to write.
+// the delay of a deferred write, or 0 if nothing is left to write. It returns a conflict if the
+// status was computed from an old view of the object: the patch would remove a failed revision. An
+// object that never changed has no old view with another result.
 func (r *Reconciler) writeStatus(
 	ctx context.Context, object *v1alpha2.NginxOperator, updated v1alpha2.NginxOperatorStatus,
 ) (time.Duration, error) {
 	now := time.Now()
 	if delay := status.WriteDelay(&object.Status, &updated, now); delay != 0 {
 		return max(delay, 0), nil
+	}
+	if object.Generation > 1 {
+		if err := r.Applier.Confirm(ctx, object); err != nil {
+			return 0, err
+		}
 	}
 	patch, err := statusPatch(object, operation{"add", "/status", updated})
 	if err != nil {

@@ -3,7 +3,9 @@ package apply
 import (
 	"context"
 	"fmt"
+	"reflect"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -12,8 +14,9 @@ import (
 
 // Confirm reads the owner from the API server before the first write to its children, once per
 // owner and process. Without it, a process that starts with an old view of the cluster would write
-// an old declaration. Confirm returns a conflict if the stored owner is newer than this one or does
-// not exist. It does nothing if ConfirmOwners is false.
+// an old declaration, or one that the status reports as failed. Confirm returns a conflict if the
+// stored owner has another spec or status than this one, or does not exist. It does nothing if
+// ConfirmOwners is false.
 func (a *Applier) Confirm(ctx context.Context, owner client.Object) error {
 	key := client.ObjectKeyFromObject(owner)
 	if !a.ConfirmOwners || a.memory.isConfirmed(key, owner.GetUID()) {
@@ -23,11 +26,18 @@ func (a *Applier) Confirm(ctx context.Context, owner client.Object) error {
 	if err != nil {
 		return err
 	}
-	if live == nil || live.GetUID() != owner.GetUID() || live.GetGeneration() > owner.GetGeneration() {
+	if live == nil || live.GetUID() != owner.GetUID() || live.GetGeneration() > owner.GetGeneration() || !sameStatus(live, owner) {
 		return conflict(gvk, owner, "the cache has an older version of it")
 	}
 	a.memory.confirm(key, owner.GetUID())
 	return nil
+}
+
+// sameStatus reports whether two objects of a kind have the same status, or none. A resourceVersion
+// also changes with labels and annotations, which other clients may write at any time.
+func sameStatus(a, b client.Object) bool {
+	one, other := reflect.ValueOf(a).Elem().FieldByName("Status"), reflect.ValueOf(b).Elem().FieldByName("Status")
+	return !one.IsValid() || equality.Semantic.DeepEqual(one.Interface(), other.Interface())
 }
 
 // readOwner reads an owner from the API server. It returns nil if the owner does not exist.
