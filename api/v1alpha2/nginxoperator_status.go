@@ -82,8 +82,8 @@ type NginxOperatorStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="First declaration hash"
 	FirstDeclarationHash string `json:"firstDeclarationHash,omitempty"`
 
-	// failedRevisions are the revisions that were rolled back, at most 4. The operator does not
-	// retry a revision in this list.
+	// failedRevisions are the revisions that were rolled back, at most 4. The operator attempts a
+	// revision again, with increasing delays, unless nginx refuses its text.
 	// +optional
 	// +listType=map
 	// +listMapKey=revision
@@ -181,6 +181,22 @@ type FailedRevision struct {
 	// time is the time when the operator detected the failure.
 	// +required
 	Time metav1.Time `json:"time"`
+
+	// attempts is the number of rollouts of the revision that failed. It is absent if that was
+	// counted by a release before 0.8.0, which made one.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	Attempts int32 `json:"attempts,omitempty"`
+
+	// nextAttemptTime is the time when the operator rolls the revision out again: 2, 4, 8, ... 60
+	// minutes after a failure. It is absent during an attempt, and if only a change of the spec or of
+	// a referenced object can help.
+	// +optional
+	NextAttemptTime *metav1.Time `json:"nextAttemptTime,omitempty"`
+
+	// attemptTime is the time when the current attempt started. It is absent if there is none.
+	// +optional
+	AttemptTime *metav1.Time `json:"attemptTime,omitempty"`
 }
 
 // Certificate describes a certificate in use, with the data that TLS clients can see.

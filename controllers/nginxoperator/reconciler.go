@@ -123,7 +123,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha2.NginxOperat
 	}
 	result, applyErr = r.evaluate(ctx, object, state, result, applyErr)
 	updated, again := status.Compute(object, state, result.Outcome, time.Now())
-	again = requeue.MinNonZero(result.again, again)
+	again = requeue.MinNonZero(result.UntilAttempt, requeue.MinNonZero(result.again, again))
 	if status.IsNewGood(object.Status.LastGoodRevision, updated.LastGoodRevision, result.Outcome) {
 		again = requeue.Soon // the earlier record is deleted then, and a rollout slot may be free
 	}

@@ -37,16 +37,26 @@ func Failures(deployment *appsv1.Deployment, pods []*corev1.Pod) []failure.Failu
 	if failing != nil && failing.Status == corev1.ConditionTrue {
 		out = append(out, notCreated(failing.Message))
 	}
+	progressing := deploymentCondition(deployment, appsv1.DeploymentProgressing)
+	if lacksReplicaSet(progressing) {
+		out = append(out, notCreated(progressing.Message))
+	}
 	for _, pod := range pods {
 		if found := PodFailure(pod); found != nil {
 			out = append(out, *found)
 		}
 	}
-	progressing := deploymentCondition(deployment, appsv1.DeploymentProgressing)
 	if len(out) == 0 && progressing != nil && progressing.Status == corev1.ConditionFalse {
 		out = append(out, failure.Failure{Reason: v1alpha2.ReasonProgressDeadlineExceeded, Message: progressing.Message})
 	}
 	return out
+}
+
+// lacksReplicaSet reports whether the Deployment controller could not create the ReplicaSet of the
+// Pod template (ReplicaSetCreateError of pkg/controller/deployment/util). It retries, and does not
+// observe the generation before that.
+func lacksReplicaSet(progressing *appsv1.DeploymentCondition) bool {
+	return progressing != nil && progressing.Status == corev1.ConditionFalse && progressing.Reason == "ReplicaSetCreateError"
 }
 
 // refusedPod matches the start of the API server's message that it refuses a Pod. Any other message

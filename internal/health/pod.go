@@ -3,6 +3,7 @@ package health
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -80,7 +81,7 @@ func containerFailure(status *corev1.ContainerStatus, recovered bool, secrets wi
 				whose = fmt.Sprintf(" of container %q", status.Name)
 			}
 			message := fmt.Sprintf("cannot pull image %q%s: %s", status.Image, whose, cmp.Or(cause, waiting.Reason))
-			return &failure.Failure{Reason: v1alpha2.ReasonImagePullFailed, Message: message}
+			return &failure.Failure{Reason: v1alpha2.ReasonImagePullFailed, Message: message, Certain: missingImage.MatchString(message)}
 		case "CreateContainerConfigError", "CreateContainerError", "RunContainerError":
 			raw := podReference.ReplaceAllString(waiting.Message, "")
 			message, hint := secrets.fromKubelet(raw)
@@ -104,6 +105,7 @@ func containerFailure(status *corev1.ContainerStatus, recovered bool, secrets wi
 	line, hint := secrets.fromLog(nginxlog.TellingLine(ended.Message), status.Name)
 	if refused := nginxVerdict(ended.ExitCode, line); refused != nil && status.Name == wellknown.OperandContainer {
 		refused.Message += hint
+		refused.Certain = refused.Certain || crashes(status) >= enoughCrashes
 		return refused
 	}
 	if looping := status.RestartCount > 1 || status.State.Waiting != nil && status.State.Waiting.Reason == "CrashLoopBackOff"; !looping {
@@ -113,8 +115,23 @@ func containerFailure(status *corev1.ContainerStatus, recovered bool, secrets wi
 	if line != "" {
 		message += ": " + line + hint
 	}
-	return &failure.Failure{Reason: v1alpha2.ReasonCrashLoop, Message: message}
+	return &failure.Failure{Reason: v1alpha2.ReasonCrashLoop, Message: message, Certain: crashes(status) >= enoughCrashes}
 }
+
+// enoughCrashes is the number of crashes of a container after which its Pod template has failed.
+const enoughCrashes = 3
+
+// crashes returns how often a container has ended.
+func crashes(status *corev1.ContainerStatus) int32 {
+	if status.State.Terminated != nil || status.State.Waiting != nil && status.LastTerminationState.Terminated != nil {
+		return status.RestartCount + 1 // the restart has not happened yet
+	}
+	return status.RestartCount
+}
+
+// missingImage matches messages of registries and container runtimes about an image that does not
+// exist or whose name is invalid. A registry that does not answer may do so a moment later.
+var missingImage = regexp.MustCompile(`not found|not exist|manifest unknown|InvalidImageName|invalid reference`)
 
 // HasEnded reports whether all containers of a Pod have ended for good. Such a Pod may exist for a
 // long time, for example after an eviction.

@@ -35,7 +35,9 @@ func ProgressOf(deployment *appsv1.Deployment) Progress {
 		// observed it.
 		return Progress{Complete: true, Reason: v1alpha2.ReasonRolloutInProgress, Message: "0 of 0 replicas are ready"}
 	}
-	if status.ObservedGeneration < deployment.Generation {
+	progressing := deploymentCondition(deployment, appsv1.DeploymentProgressing)
+	observed := status.ObservedGeneration >= deployment.Generation
+	if !observed && !lacksReplicaSet(progressing) {
 		return Progress{Desired: desired, Reason: v1alpha2.ReasonRolloutInProgress, Message: "the Deployment was changed, its rollout starts"}
 	}
 	out := Progress{
@@ -47,13 +49,13 @@ func ProgressOf(deployment *appsv1.Deployment) Progress {
 		out.Reason = v1alpha2.ReasonDeploymentPaused
 	}
 	rolledOut := status.UpdatedReplicas == desired && status.Replicas == desired
-	if progressing := deploymentCondition(deployment, appsv1.DeploymentProgressing); progressing != nil {
+	if progressing != nil {
 		out.Stalled = progressing.Status == corev1.ConditionFalse
 		if progressing.Reason == "NewReplicaSetAvailable" && rolledOut {
 			out.Reason = v1alpha2.ReasonReplicasUnavailable
 		}
 	}
-	out.Complete = rolledOut && status.AvailableReplicas >= desired
+	out.Complete = observed && rolledOut && status.AvailableReplicas >= desired
 	if out.Complete {
 		out.Message = fmt.Sprintf("%d of %d replicas are ready", status.ReadyReplicas, desired)
 	}
@@ -72,7 +74,11 @@ func deploymentCondition(deployment *appsv1.Deployment, conditionType appsv1.Dep
 // RollsOut reports whether a Deployment has started the rollout of its Pod template, and has not
 // completed it.
 func RollsOut(deployment *appsv1.Deployment) bool {
-	return deployment != nil && deployment.Status.ObservedGeneration >= deployment.Generation && !ProgressOf(deployment).Complete
+	if deployment == nil || ProgressOf(deployment).Complete {
+		return false
+	}
+	observed := deployment.Status.ObservedGeneration >= deployment.Generation
+	return observed || lacksReplicaSet(deploymentCondition(deployment, appsv1.DeploymentProgressing))
 }
 
 // WantsPods reports whether a ReplicaSet requests Pods.

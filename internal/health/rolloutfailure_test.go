@@ -14,43 +14,97 @@ import (
 	"github.com/example/nginx-operator/internal/fixture"
 )
 
-// TestRolloutFailure verifies that a persistent failure counts immediately, and any other failure
-// after the progress deadline of this rollout. The deadline of an earlier rollout does not count.
+// TestRolloutFailure verifies which failures of Pods count immediately, and that any other failure
+// counts after the progress deadline of this rollout. The deadline of an earlier rollout does not
+// count. Only what follows from the text of the change is final.
 func TestRolloutFailure(t *testing.T) {
 	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	verdict := corev1.ContainerStatus{LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
-		ExitCode: 1, Message: `2026/01/01 00:00:00 [emerg] 7#7: host not found in upstream "api" in /etc/nginx-operator/servers.conf:3`,
-	}}}
+	const servers = " in /etc/nginx-operator/servers.conf:3"
+	nginx := func(restarts int32, words string) corev1.ContainerStatus {
+		return corev1.ContainerStatus{
+			RestartCount: restarts,
+			State:        fixture.Waiting("CrashLoopBackOff", "").State,
+			LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+				ExitCode: 1, Message: "2026/01/01 00:00:00 [emerg] 7#7: " + words,
+			}},
+		}
+	}
+	unresolved := `host not found in upstream "api"` + servers
+	const final = " (final)"
 	for name, test := range map[string]struct {
 		status   corev1.ContainerStatus
-		exceeded time.Time
+		exceeded time.Duration
+		paused   bool
 		want     string
 	}{
-		"nothing is wrong":         {},
-		"nginx's verdict":          {status: verdict, want: v1alpha2.ReasonInvalidConfiguration},
+		"nothing is wrong":           {},
+		"unknown directive":          {status: nginx(0, `unknown directive "a"`+servers), want: v1alpha2.ReasonInvalidConfiguration + final},
+		"unexpected end":             {status: nginx(0, `unexpected end of file, expecting ";" or "}"`+servers), want: v1alpha2.ReasonInvalidConfiguration + final},
+		"wrong place":                {status: nginx(0, `"root" directive is not allowed here`+servers), want: v1alpha2.ReasonInvalidConfiguration + final},
+		"wrong number":               {status: nginx(0, `invalid number of arguments in "root" directive`+servers), want: v1alpha2.ReasonInvalidConfiguration + final},
+		"withheld words":             {status: nginx(0, `unknown "…" variable`), want: v1alpha2.ReasonInvalidConfiguration + final},
+		"host not found":             {status: nginx(0, unresolved)},
+		"host not found twice":       {status: nginx(1, unresolved)},
+		"host not found three times": {status: nginx(2, unresolved), want: v1alpha2.ReasonInvalidConfiguration},
+		"host not found until the deadline": {
+			status: nginx(0, unresolved), exceeded: time.Minute, want: v1alpha2.ReasonInvalidConfiguration,
+		},
+		"two crashes":              {status: nginx(1, "bind() to 0.0.0.0:80 failed (13: Permission denied)")},
+		"three crashes":            {status: nginx(2, "bind() to 0.0.0.0:80 failed (13: Permission denied)"), want: v1alpha2.ReasonCrashLoop},
 		"no such image":            {status: fixture.Waiting("ErrImagePull", "nginx:none: not found"), want: v1alpha2.ReasonImagePullFailed},
 		"registry does not answer": {status: fixture.Waiting("ErrImagePull", "dial tcp: i/o timeout")},
 		"registry does not answer for long": {
-			status: fixture.Waiting("ErrImagePull", "dial tcp: i/o timeout"), exceeded: began.Add(time.Minute), want: v1alpha2.ReasonImagePullFailed,
+			status: fixture.Waiting("ErrImagePull", "dial tcp: i/o timeout"), exceeded: time.Minute, want: v1alpha2.ReasonImagePullFailed,
 		},
-		"deadline of an earlier rollout": {exceeded: began.Add(-time.Minute)},
-		"deadline":                       {exceeded: began.Add(time.Minute), want: v1alpha2.ReasonProgressDeadlineExceeded},
+		"the runtime is slow": {status: fixture.Waiting("CreateContainerError", "failed to reserve container name")},
+		"the runtime is slow for long": {
+			status:   fixture.Waiting("CreateContainerError", "failed to reserve container name"),
+			exceeded: time.Minute, want: v1alpha2.ReasonContainerConfigError,
+		},
+		"deadline of an earlier rollout": {exceeded: -time.Minute},
+		"deadline":                       {exceeded: time.Minute, want: v1alpha2.ReasonProgressDeadlineExceeded},
+		"paused by hand":                 {status: nginx(9, `unknown directive "a"`+servers), paused: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			deployment := fixture.NewDeployment(2)
-			if !test.exceeded.IsZero() {
+			deployment.Spec.Paused = test.paused
+			if test.exceeded != 0 {
 				deployment.Status.Conditions = []appsv1.DeploymentCondition{{
-					Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, LastUpdateTime: metav1.NewTime(test.exceeded),
+					Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, LastUpdateTime: metav1.NewTime(began.Add(test.exceeded)),
 				}}
 			}
 			got := ""
 			if found := RolloutFailure(deployment, []*corev1.Pod{fixture.NewPod(test.status)}, began); found != nil {
 				got = found.Reason
+				if found.Final {
+					got += final
+				}
 			}
 			if got != test.want {
 				t.Errorf("%q, want %q", got, test.want)
 			}
 		})
+	}
+}
+
+// TestReplicaSetIsNotCreated verifies that a quota on ReplicaSets is reported as such, although the
+// Deployment controller does not observe the generation then, and that it does not fail a rollout.
+func TestReplicaSetIsNotCreated(t *testing.T) {
+	deployment := fixture.NewDeployment(2)
+	deployment.Generation = deployment.Status.ObservedGeneration + 1
+	deployment.Status.Conditions = []appsv1.DeploymentCondition{{
+		Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Reason: "ReplicaSetCreateError", LastUpdateTime: metav1.Now(),
+		Message: `Failed to create new replica set "web-5f": replicasets.apps "web-5f" is forbidden: exceeded quota: q`,
+	}}
+	if !RollsOut(deployment) || ProgressOf(deployment).Complete {
+		t.Errorf("progress is %+v", ProgressOf(deployment))
+	}
+	found := Worst(deployment, nil)
+	if found == nil || found.Reason != v1alpha2.ReasonQuotaExceeded {
+		t.Errorf("found %+v", found)
+	}
+	if found := RolloutFailure(deployment, nil, time.Time{}); found != nil {
+		t.Errorf("failed: %+v", found)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/assets"
@@ -30,6 +31,9 @@ func DesiredDeployment(object *v1alpha2.NginxOperator, in Inputs) *appsv1.Deploy
 	}
 	deployment.Spec.Selector = &metav1.LabelSelector{MatchLabels: wellknown.Selector(object.Name)}
 	rollout := defaults.RolloutOf(&object.Spec)
+	if in.Attempt {
+		rollout = careful(rollout)
+	}
 	deployment.Spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{
 		MaxSurge: &rollout.MaxSurge, MaxUnavailable: &rollout.MaxUnavailable,
 	}
@@ -37,6 +41,15 @@ func DesiredDeployment(object *v1alpha2.NginxOperator, in Inputs) *appsv1.Deploy
 	deployment.Spec.ProgressDeadlineSeconds = &rollout.ProgressDeadlineSeconds
 	setPodTemplate(&deployment.Spec.Template, object, in)
 	return deployment
+}
+
+// careful returns a rollout in which every running Pod stays until a new one is ready.
+func careful(rollout defaults.Rollout) defaults.Rollout {
+	rollout.MaxUnavailable = intstr.FromInt32(0)
+	if surge := rollout.MaxSurge; surge == intstr.FromInt32(0) || surge == intstr.FromString("0%") {
+		rollout.MaxSurge = intstr.FromInt32(1)
+	}
+	return rollout
 }
 
 // deploymentAnnotations returns the operator's annotations of a Deployment, or nil if it needs

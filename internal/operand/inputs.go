@@ -26,6 +26,9 @@ type Inputs struct {
 	Record string
 	// Carried is the head of the record that the Deployment carries, or "" if it carries none.
 	Carried string
+	// Attempt means that the Pod template is rolled out again after a failure. No running Pod ends
+	// before a new one is ready then.
+	Attempt bool
 	// Suffix ends the names of the ConfigMaps. It is "" unless a ConfigMap was forged.
 	Suffix string
 	// Edition is the edition of the Pod template.

@@ -6,6 +6,7 @@ package rollout
 import (
 	"context"
 	"slices"
+	"time"
 
 	"k8s.io/utils/ptr"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/example/nginx-operator/internal/fleet"
 	"github.com/example/nginx-operator/internal/inputs"
 	"github.com/example/nginx-operator/internal/record"
+	"github.com/example/nginx-operator/internal/requeue"
 	"github.com/example/nginx-operator/internal/snapshot"
 )
 
@@ -89,6 +91,10 @@ type Decision struct {
 	WaitsFor string
 	// Place is the place of the object in the fleet rollout, or nil if it is not known.
 	Place *fleet.Place
+	// Attempt is the failed revision that is rolled out again in StateCurrent, or nil.
+	Attempt *v1alpha2.FailedRevision
+	// UntilAttempt is the time until the next attempt, or 0 if none is planned.
+	UntilAttempt time.Duration
 }
 
 // IsRolledBack reports whether a revision that the object requests has failed.
@@ -116,7 +122,7 @@ func (r Decider) Decide(
 		waiting := Decision{
 			State: facts{waits: true}.state(), Candidates: []string{declared.Revision.Name}, WaitsFor: found.changes, Place: found.place,
 		}
-		return r.stayWith(ctx, found.waits, waiting)
+		return r.stayWith(ctx, object, found.waits, waiting)
 	}
 
 	out, err := r.DecideWithoutFleet(ctx, object, declared, nil)
@@ -136,12 +142,16 @@ func (r Decider) DecideWithoutFleet(
 		if err != nil {
 			return Decision{}, err
 		}
-		known.failed = failed != nil && !mended
+		known.failed = failed != nil && !mended && !attempts(object, failed, time.Now())
 	}
 
 	state := known.state()
 	if state == StateCurrent {
-		return Decision{Apply: declared, Candidates: []string{declared.Revision.Name}}, nil
+		out := Decision{Apply: declared, Candidates: []string{declared.Revision.Name}}
+		if known.automaticRollback {
+			out.Attempt = failed
+		}
+		return out, nil
 	}
 	last, err := r.Records.LastApplied(ctx, object)
 	switch {
@@ -150,33 +160,40 @@ func (r Decider) DecideWithoutFleet(
 	case state == StateBlocked && last == nil:
 		return Decision{State: state, Blockers: blockers}, nil
 	case state == StateBlocked:
-		out, err := r.stayWith(ctx, last, Decision{State: state, Blockers: blockers})
+		out, err := r.stayWith(ctx, object, last, Decision{State: state, Blockers: blockers})
 		out.Candidates = nil // the object may ask for any revision once nothing blocks it
 		return out, err
 	case last == nil:
 		return Decision{Apply: declared, Candidates: []string{declared.Revision.Name}}, nil
 	}
-	return r.stayWith(ctx, last, Decision{
-		State: state, Candidates: []string{declared.Revision.Name}, Blockers: []failure.Failure{{
+	return r.stayWith(ctx, object, last, Decision{
+		State: state, Candidates: []string{declared.Revision.Name}, UntilAttempt: untilAttempt(failed, time.Now()),
+		Blockers: []failure.Failure{{
 			Reason:  v1alpha2.ReasonRolledBack,
-			Message: failed.Message,
+			Message: RolledBackMessage(failed),
 		}},
 	})
 }
 
 // stayWith completes a decision to apply the last declaration with the current content of its
 // Secrets. If the rollout of that content has failed, the last declaration is applied unchanged.
-func (r Decider) stayWith(ctx context.Context, last *record.Declaration, as Decision) (Decision, error) {
+func (r Decider) stayWith(
+	ctx context.Context, object *v1alpha2.NginxOperator, last *record.Declaration, as Decision,
+) (Decision, error) {
 	renewed, err := r.withSecrets(ctx, last)
 	if err != nil {
 		return as, err
 	}
 	as.Apply = renewed
 	as.Candidates = append(slices.Clip(as.Candidates), renewed.Revision.Name)
-	if failed := record.Failed(&last.Object.Status, renewed.Revision.Name); failed != nil {
-		as.Apply = last
+	switch failed := record.Failed(&last.Object.Status, renewed.Revision.Name); {
+	case failed == nil:
+	case attempts(object, failed, time.Now()):
+		as.Attempt = failed
+	default:
+		as.Apply, as.UntilAttempt = last, requeue.MinNonZero(as.UntilAttempt, untilAttempt(failed, time.Now()))
 		if as.State == StateWaiting {
-			as.Blockers = []failure.Failure{{Reason: v1alpha2.ReasonRolledBack, Message: failed.Message}}
+			as.Blockers = []failure.Failure{{Reason: v1alpha2.ReasonRolledBack, Message: RolledBackMessage(failed)}}
 		}
 	}
 	return as, nil

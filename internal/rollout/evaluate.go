@@ -10,7 +10,6 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/defaults"
@@ -24,7 +23,7 @@ import (
 
 // A failed rollout is rolled back: its revision is written to status.failedRevisions, and the
 // children are rendered from the last revision that has not failed. The status survives restarts of
-// the operator. To retry a change, delete its entry.
+// the operator.
 
 // maxTried is the limit in bytes for an image in a message.
 const maxTried = 256
@@ -38,7 +37,11 @@ func (r Decider) Evaluate(
 ) (*v1alpha2.FailedRevision, time.Duration, error) {
 	good := object.Status.LastGoodRevision
 	if good == nil || applied == nil || object.Spec.Paused || !defaults.RolloutOf(&object.Spec).AutomaticRollback ||
-		applied.Revision.Name == good.Revision || record.HasFailed(&object.Status, applied.Revision.Name) || !health.RollsOut(state.Deployment) {
+		applied.Revision.Name == good.Revision || !health.RollsOut(state.Deployment) {
+		return nil, 0, nil
+	}
+	before := record.Failed(&object.Status, applied.Revision.Name)
+	if before != nil && before.AttemptTime == nil { // the status does not have the attempt yet
 		return nil, 0, nil
 	}
 	revisions, err := r.Records.List(ctx, object)
@@ -63,35 +66,32 @@ func (r Decider) Evaluate(
 	if !newest.Known {
 		return nil, requeue.UntilObserved, nil
 	}
-	found := health.RolloutFailure(state.Deployment, newest.Pods, newest.Began)
+	began := newest.Began
+	if before != nil {
+		began = before.AttemptTime.Time
+	}
+	found := health.RolloutFailure(state.Deployment, newest.Pods, began)
 	if found == nil {
 		return nil, 0, nil
 	}
-	reason, err := r.reasonToRollBack(ctx, object, found, health.ProgressOf(state.Deployment).Stalled)
-	if err != nil || reason == "" {
+	reason, err := r.reasonToRollBack(ctx, object, found)
+	if err != nil {
 		return nil, 0, err
 	}
 	message := fmt.Sprintf("rolled back %s: %s", tried(applied.Declaration, good), found.Message)
-	return &v1alpha2.FailedRevision{
-		Revision: applied.Revision.Name, Reason: reason, Message: failure.Truncate(message), Time: metav1.Now(),
-	}, requeue.Soon, nil
+	return failedAgain(applied.Revision.Name, reason, message, found.Final, before, time.Now()), requeue.Soon, nil
 }
 
-// reasonToRollBack returns the reason for a failed rollout. It is "" if the kubelet reports a
-// missing object that exists by now, until the rollout is stalled.
-func (r Decider) reasonToRollBack(
-	ctx context.Context, object *v1alpha2.NginxOperator, found *failure.Failure, stalled bool,
-) (string, error) {
+// reasonToRollBack returns the reason for a failed rollout: ReferenceNotFound if the kubelet reports
+// an object that is still missing.
+func (r Decider) reasonToRollBack(ctx context.Context, object *v1alpha2.NginxOperator, found *failure.Failure) (string, error) {
 	missing, ok := health.MissingReference(found.Message)
 	if !ok {
 		return found.Reason, nil
 	}
 	exists, err := r.Inputs.Exists(ctx, object, missing)
-	switch {
-	case err != nil || exists && !stalled:
-		return "", err
-	case exists:
-		return found.Reason, nil
+	if err != nil || exists {
+		return found.Reason, err
 	}
 	return v1alpha2.ReasonReferenceNotFound, nil
 }

@@ -224,7 +224,10 @@ func (r Decider) EvaluateForFleet(
 	if err != nil || !newest.Known {
 		return decided.Place, err
 	}
-	if failing := health.Worst(state.Deployment, newest.Pods); failing != nil {
+	if failing := health.Worst(state.Deployment, newest.Pods); failing != nil && PlaceOfFailure(failing) == fleet.Outside {
+		return ptr.To(fleet.Outside), nil
+	}
+	if failing := health.RolloutFailure(state.Deployment, newest.Pods, newest.Began); failing != nil {
 		return ptr.To(PlaceOfFailure(failing)), nil
 	}
 	return decided.Place, nil

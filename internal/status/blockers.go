@@ -36,17 +36,18 @@ func blockedBy(state snapshot.Observed, result Outcome, beside []failure.Failure
 		}
 	}
 	var out []v1alpha2.Blocker
-	seen, bytes := sets.New[failure.Failure](), 0
-	for _, blocker := range found {
+	seen, bytes := sets.New[v1alpha2.Blocker](), 0
+	for _, one := range found {
+		blocker := v1alpha2.Blocker{Reason: one.Reason, Message: one.Message}
 		if seen.Has(blocker) {
 			continue
 		}
 		seen.Insert(blocker)
-		message := failure.Truncate(blocker.Message)
-		if bytes += len(message); len(out) == maxBlockers || bytes > maxBlockerBytes {
+		blocker.Message = failure.Truncate(blocker.Message)
+		if bytes += len(blocker.Message); len(out) == maxBlockers || bytes > maxBlockerBytes {
 			break
 		}
-		out = append(out, v1alpha2.Blocker{Reason: blocker.Reason, Message: message})
+		out = append(out, blocker)
 	}
 	if len(result.Waiting) > 0 {
 		out = append(out, v1alpha2.Blocker{Reason: v1alpha2.ReasonPaused, Message: failure.Truncate(pausedMessage(result))})

@@ -42,6 +42,10 @@ func conditions(object *v1alpha2.NginxOperator, state snapshot.Observed, result 
 		return rolledBack(state, result)
 	}
 	out := withIndependentFailures(whileReplacing(object, operandConditions(state)), beside, result)
+	if failed := result.Attempt; failed != nil && out[2].Status == metav1.ConditionFalse && !health.ProgressOf(state.Deployment).Complete {
+		message := fmt.Sprintf("%s; attempt %d is in progress", failed.Message, max(failed.Attempts, 1)+1)
+		out[2] = condition(v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonRolledBack, message)
+	}
 	if result.WaitsFor != "" && out[1].Status == metav1.ConditionFalse && out[0].Status == metav1.ConditionTrue {
 		message := rollout.WaitingMessage(result.WaitsFor)
 		out[1] = condition(v1alpha2.ConditionProgressing, metav1.ConditionTrue, v1alpha2.ReasonWaitingForFleet, message)

@@ -2,8 +2,10 @@ package status
 
 import (
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/carried"
@@ -41,19 +43,33 @@ func IsNewGood(before, now *v1alpha2.GoodRevision, result Outcome) bool {
 	return before.Revision != now.Revision
 }
 
-// failedRevisions returns the revisions that must not be retried: those that were rolled back,
-// while the object requests them.
-func failedRevisions(object *v1alpha2.NginxOperator, result Outcome) []v1alpha2.FailedRevision {
+// failedRevisions returns the revisions that were rolled back, while the object requests them. A
+// revision that is attempted again stays until it is good.
+func failedRevisions(
+	object *v1alpha2.NginxOperator, good *v1alpha2.GoodRevision, result Outcome, now time.Time,
+) []v1alpha2.FailedRevision {
 	out := slices.Clone(object.Status.FailedRevisions)
 	if result.Candidates != nil && !object.Spec.Paused {
 		out = slices.DeleteFunc(out, func(failed v1alpha2.FailedRevision) bool {
-			return !slices.Contains(result.Candidates, failed.Revision) || result.Applied != nil && failed.Revision == result.Applied.Revision.Name
+			isGood := good != nil && good.Revision == failed.Revision
+			return !slices.Contains(result.Candidates, failed.Revision) || isGood || isApplied(failed, result) && result.Attempt == nil
 		})
 	}
-	if result.Failed != nil {
-		out = append(out, *result.Failed)
+	for i := range out {
+		if isApplied(out[i], result) && result.Failure == nil && out[i].AttemptTime == nil && !object.Spec.Paused {
+			out[i].AttemptTime, out[i].NextAttemptTime = ptr.To(metav1.NewTime(now.Truncate(time.Second))), nil
+		}
+	}
+	if failed := result.Failed; failed != nil {
+		out = slices.DeleteFunc(out, func(one v1alpha2.FailedRevision) bool { return one.Revision == failed.Revision })
+		out = append(out, *failed)
 	}
 	return out[max(0, len(out)-maxFailed):]
+}
+
+// isApplied reports whether a failed revision is applied.
+func isApplied(failed v1alpha2.FailedRevision, result Outcome) bool {
+	return result.Applied != nil && failed.Revision == result.Applied.Revision.Name
 }
 
 // firstDeclarationHash returns the hash of the record that the Deployment carries, or "" if it

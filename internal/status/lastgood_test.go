@@ -7,8 +7,10 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/failure"
 	"github.com/example/nginx-operator/internal/fixture"
 	"github.com/example/nginx-operator/internal/snapshot"
 )
@@ -49,7 +51,7 @@ func TestFailedRevisions(t *testing.T) {
 	object := fixture.NewObject()
 	result := newOutcome(t, object)
 	names := func() (out []string) {
-		for _, failed := range failedRevisions(object, result) {
+		for _, failed := range failedRevisions(object, nil, result, time.Now()) {
 			out = append(out, failed.Revision)
 		}
 		return out
@@ -69,5 +71,43 @@ func TestFailedRevisions(t *testing.T) {
 	object.Spec.Paused = true
 	if got := names(); len(got) != 4 {
 		t.Errorf("paused: %v", got)
+	}
+}
+
+// TestAttempt verifies the status of a failed revision that is rolled out again: it has the start of
+// the attempt, and is gone when the revision is good.
+func TestAttempt(t *testing.T) {
+	object, now := fixture.NewObject(), time.Unix(1000, 0)
+	result := newOutcome(t, object)
+	name := result.Applied.Revision.Name
+	due := v1alpha2.FailedRevision{Revision: name, Attempts: 2, NextAttemptTime: ptr.To(metav1.NewTime(now))}
+	object.Status.FailedRevisions = []v1alpha2.FailedRevision{due}
+	result.Candidates, result.Attempt = []string{name}, &due
+
+	result.Failure = &failure.Failure{Reason: v1alpha2.ReasonAPIError}
+	if got := failedRevisions(object, nil, result, now); got[0].AttemptTime != nil || got[0].NextAttemptTime == nil {
+		t.Errorf("not written: %+v", got)
+	}
+	result.Failure = nil
+	got := failedRevisions(object, nil, result, now)
+	if len(got) != 1 || got[0].Attempts != 2 || got[0].NextAttemptTime != nil || !got[0].AttemptTime.Equal(ptr.To(metav1.NewTime(now))) {
+		t.Errorf("started: %+v", got)
+	}
+	object.Status.FailedRevisions = got
+	if later := failedRevisions(object, nil, result, now.Add(time.Minute)); !later[0].AttemptTime.Equal(got[0].AttemptTime) {
+		t.Errorf("later: %+v", later)
+	}
+
+	result.Failed = &v1alpha2.FailedRevision{Revision: name, Attempts: 3}
+	if failed := failedRevisions(object, nil, result, now); len(failed) != 1 || failed[0].Attempts != 3 || failed[0].AttemptTime != nil {
+		t.Errorf("failed again: %+v", failed)
+	}
+	result.Failed = nil
+	if good := failedRevisions(object, &v1alpha2.GoodRevision{Revision: name}, result, now); len(good) != 0 {
+		t.Errorf("good: %+v", good)
+	}
+	result.Attempt = nil // spec.rollout.automaticRollback is false
+	if kept := failedRevisions(object, nil, result, now); len(kept) != 0 {
+		t.Errorf("without rollbacks: %+v", kept)
 	}
 }

@@ -49,7 +49,7 @@ func (w Written) Children() []client.Object {
 func (o Outcome) reasons() []failure.Failure {
 	out := slices.Clone(o.Blockers)
 	if o.Failed != nil {
-		out = append(out, failure.Failure{Reason: v1alpha2.ReasonRolledBack, Message: o.Failed.Message})
+		out = append(out, failure.Failure{Reason: v1alpha2.ReasonRolledBack, Message: rollout.RolledBackMessage(o.Failed)})
 	}
 	return out
 }

@@ -29,12 +29,12 @@ func Compute(
 		RelatedObjects:     related(object, state, result),
 		BlockedBy:          blockedBy(state, result, beside),
 		LastGoodRevision:   lastGood(object, state, result),
-		FailedRevisions:    failedRevisions(object, result),
 		Certificates:       object.Status.Certificates,
 		PatchedKinds:       object.Status.PatchedKinds,
 
 		FirstDeclarationHash: firstDeclarationHash(object, state, result),
 	}
+	status.FailedRevisions = failedRevisions(object, status.LastGoodRevision, result, now)
 	applied := result.Applied
 	if len(result.Waiting) > 0 {
 		applied = nil

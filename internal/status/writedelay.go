@@ -33,6 +33,9 @@ func WriteDelay(old, updated *v1alpha2.NginxOperatorStatus, now time.Time) time.
 		return -1
 	}
 	elapsed := now.Sub(progressing.LastTransitionTime.Time)
+	if elapsed < 0 { // the clock of the process that wrote the status was ahead
+		return 0
+	}
 	if sinceSlot := elapsed % statusSlot; elapsed < statusSlot || sinceSlot > time.Second {
 		return statusSlot - sinceSlot
 	}

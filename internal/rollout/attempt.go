@@ -1,0 +1,77 @@
+package rollout
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/defaults"
+	"github.com/example/nginx-operator/internal/failure"
+)
+
+// What made a rollout fail may pass: a host name that did not resolve, a registry, or a quota. So a
+// revision that failed is attempted again, unless nginx refuses its text.
+
+const (
+	// firstDelay is the time between the first failure of a revision and the next attempt. It
+	// doubles with each failure, up to maxDelay.
+	firstDelay = 2 * time.Minute
+	maxDelay   = time.Hour
+)
+
+// failedAgain returns the status of a revision whose rollout has just failed. before is its status
+// from an earlier attempt, or nil.
+func failedAgain(revision, reason, message string, final bool, before *v1alpha2.FailedRevision, now time.Time) *v1alpha2.FailedRevision {
+	out := &v1alpha2.FailedRevision{
+		Revision: revision, Reason: reason, Message: failure.Truncate(message), Time: metav1.NewTime(now), Attempts: 1,
+	}
+	if before != nil {
+		out.Attempts = max(before.Attempts, 1) + 1
+	}
+	if !final {
+		out.NextAttemptTime = ptr.To(metav1.NewTime(now.Add(delayAfter(out.Attempts)).Truncate(time.Second)))
+	}
+	return out
+}
+
+// delayAfter returns the time between the last of a number of failures and the next attempt.
+func delayAfter(attempts int32) time.Duration {
+	delay := firstDelay
+	for range attempts - 1 {
+		if delay *= 2; delay >= maxDelay {
+			return maxDelay
+		}
+	}
+	return delay
+}
+
+// attempts reports whether a failed revision of an object is rolled out again: an attempt has
+// started or is due. Without Pods there is nothing to attempt.
+func attempts(object *v1alpha2.NginxOperator, failed *v1alpha2.FailedRevision, now time.Time) bool {
+	if failed.AttemptTime != nil {
+		return true
+	}
+	return failed.NextAttemptTime != nil && !now.Before(failed.NextAttemptTime.Time) &&
+		!object.Spec.Paused && defaults.Replicas(&object.Spec) > 0
+}
+
+// untilAttempt returns the time until the next attempt, or 0 if none is planned or it is due.
+func untilAttempt(failed *v1alpha2.FailedRevision, now time.Time) time.Duration {
+	if failed.NextAttemptTime == nil {
+		return 0
+	}
+	return max(failed.NextAttemptTime.Sub(now), 0)
+}
+
+// RolledBackMessage returns the message about a revision that was rolled back, with its next
+// attempt.
+func RolledBackMessage(failed *v1alpha2.FailedRevision) string {
+	if failed.NextAttemptTime == nil {
+		return failed.Message
+	}
+	return fmt.Sprintf("%s; attempt %d starts at %s", failed.Message, max(failed.Attempts, 1)+1,
+		failed.NextAttemptTime.UTC().Format(time.RFC3339))
+}

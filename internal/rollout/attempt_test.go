@@ -1,0 +1,80 @@
+package rollout
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/fixture"
+)
+
+// TestDelayAfter verifies that the delay doubles up to its limit, and that many failures do not
+// overflow it.
+func TestDelayAfter(t *testing.T) {
+	for failures, want := range map[int32]time.Duration{
+		1: 2 * time.Minute, 2: 4 * time.Minute, 3: 8 * time.Minute, 5: 32 * time.Minute, 6: time.Hour, 1 << 30: time.Hour,
+	} {
+		if got := delayAfter(failures); got != want {
+			t.Errorf("after %d failures: %s, want %s", failures, got, want)
+		}
+	}
+}
+
+// TestFailedAgain verifies that a final failure plans no attempt, and that an entry of 0.7.1, which
+// has no number, counts as one failure.
+func TestFailedAgain(t *testing.T) {
+	now := time.Unix(1000, 0)
+	first := failedAgain("a", "CrashLoop", "crashes", false, nil, now)
+	if first.Attempts != 1 || first.NextAttemptTime.Sub(now) != 2*time.Minute {
+		t.Errorf("first: %+v", first)
+	}
+	if got := RolledBackMessage(first); got != "crashes; attempt 2 starts at 1970-01-01T00:18:40Z" {
+		t.Error(got)
+	}
+	second := failedAgain("a", "CrashLoop", strings.Repeat("x", 5000), false, &v1alpha2.FailedRevision{Revision: "a"}, now)
+	if second.Attempts != 2 || second.NextAttemptTime.Sub(now) != 4*time.Minute || len(second.Message) > 1024 {
+		t.Errorf("second: %+v", second)
+	}
+	if final := failedAgain("a", "InvalidConfiguration", "refused", true, first, now); final.Attempts != 2 || final.NextAttemptTime != nil ||
+		RolledBackMessage(final) != "refused" {
+		t.Errorf("final: %+v", final)
+	}
+}
+
+// TestAttempts verifies when a failed revision is rolled out again.
+func TestAttempts(t *testing.T) {
+	now := time.Unix(1000, 0)
+	at := func(offset time.Duration) *metav1.Time { return ptr.To(metav1.NewTime(now.Add(offset))) }
+	for name, test := range map[string]struct {
+		failed v1alpha2.FailedRevision
+		spec   func(*v1alpha2.NginxOperatorSpec)
+		want   bool
+		until  time.Duration
+	}{
+		"final":         {},
+		"planned":       {failed: v1alpha2.FailedRevision{NextAttemptTime: at(time.Minute)}, until: time.Minute},
+		"due":           {failed: v1alpha2.FailedRevision{NextAttemptTime: at(0)}, want: true},
+		"overdue":       {failed: v1alpha2.FailedRevision{NextAttemptTime: at(-time.Hour)}, want: true},
+		"in progress":   {failed: v1alpha2.FailedRevision{AttemptTime: at(-time.Hour)}, want: true},
+		"due, paused":   {failed: v1alpha2.FailedRevision{NextAttemptTime: at(0)}, spec: func(s *v1alpha2.NginxOperatorSpec) { s.Paused = true }},
+		"due, no Pods":  {failed: v1alpha2.FailedRevision{NextAttemptTime: at(0)}, spec: func(s *v1alpha2.NginxOperatorSpec) { s.Replicas = ptr.To[int32](0) }},
+		"begun, paused": {failed: v1alpha2.FailedRevision{AttemptTime: at(0)}, spec: func(s *v1alpha2.NginxOperatorSpec) { s.Paused = true }, want: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			object := fixture.NewObject()
+			if test.spec != nil {
+				test.spec(&object.Spec)
+			}
+			if got := attempts(object, &test.failed, now); got != test.want {
+				t.Errorf("attempts: %t", got)
+			}
+			if got := untilAttempt(&test.failed, now); got != test.until {
+				t.Errorf("until the next attempt: %s, want %s", got, test.until)
+			}
+		})
+	}
+}
