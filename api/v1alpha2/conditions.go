@@ -95,7 +95,8 @@ const (
 	// permission.
 	ReasonForgedContent = "ForgedContent"
 	// ReasonRolledBack: the rollout of the change failed, and the operator rolled it back. The
-	// last good revision is running. Remedy: change the spec or a referenced object.
+	// last good revision is running. The message has the time of the next attempt. Remedy: change
+	// the spec or a referenced object.
 	ReasonRolledBack = "RolledBack"
 	// ReasonDeploymentPaused: the Deployment is paused, so its rollout does not continue. Remedy:
 	// run kubectl rollout resume.

@@ -45,7 +45,7 @@ func nginxVerdict(exitCode int32, line string) *failure.Failure {
 // (src/core/ngx_conf_file.c, ngx_http_core_module.c, ngx_http_variables.c, and ngx_http.c of nginx
 // 1.29). They depend on nothing but the text.
 var refusedText = regexp.MustCompile(`^(?:unknown (?:directive|parameter|log format|"[^"]*" variable)` +
-	`|unexpected (?:"|end of (?:file|parameter))` +
+	`|unexpected (?:"|end of (?:file|parameter))|value must be ` +
 	`|too (?:long|many|few) (?:parameter|arguments|values)` +
 	`|directive "[^"]*" (?:is not terminated by|has no opening)` +
 	`|"[^"]*" directive (?:is (?:not allowed here|duplicate)|invalid value)` +

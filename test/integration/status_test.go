@@ -138,7 +138,7 @@ func waitingPod(reason, message string) corev1.PodStatus {
 
 func crashingPod(log string) corev1.PodStatus {
 	status := waitingPod("CrashLoopBackOff", "back-off 10s restarting failed container")
-	status.ContainerStatuses[0].RestartCount = 1
+	status.ContainerStatuses[0].RestartCount = 2
 	status.ContainerStatuses[0].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", Message: log}
 	return status
 }
