@@ -10,6 +10,7 @@ import (
 	"github.com/example/nginx-operator/internal/operand"
 	"github.com/example/nginx-operator/internal/record"
 	"github.com/example/nginx-operator/internal/requeue"
+	"github.com/example/nginx-operator/internal/rollout"
 )
 
 // A client that may delete and create ConfigMaps can replace an immutable one by another with the
@@ -26,7 +27,7 @@ import (
 // replace applies a declaration despite a forged child, and then deletes that child. It returns the
 // forged child as the error, which the status reports until the next reconcile.
 func (r *Reconciler) replace(
-	ctx context.Context, object *v1alpha2.NginxOperator, applied record.Rendering, forged *apply.Forged,
+	ctx context.Context, object *v1alpha2.NginxOperator, applied record.Rendering, forged *apply.Forged, state rollout.State,
 ) (out writing, err error) {
 	out.Applied = &applied
 	found := []*apply.Forged{forged}
@@ -34,7 +35,7 @@ func (r *Reconciler) replace(
 		again, err := r.renderChildren(ctx, object, applied.Declaration, operand.NewSuffix())
 		if err == nil {
 			again.Recorded = again.Recorded || applied.Recorded
-			out, err = r.change(ctx, object, again)
+			out, err = r.change(ctx, object, again, state)
 		}
 		if other := apply.IsForged(err); other != nil && !record.IsUnusable(err) {
 			found, err = append(found, other), nil

@@ -2,6 +2,7 @@ package nginxoperator
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -54,7 +55,11 @@ func (r *Reconciler) Preview(ctx context.Context, object *v1alpha2.NginxOperator
 	written := slices.Concat(ordered, independent)
 	out.Failures, err = r.tryAll(ctx, rendered, written, refused)
 	if err == nil && len(out.Failures) == 0 {
-		err = r.deleteStale(ctx, object, rendered, written)
+		var failed []apply.Failure
+		failed, err = r.deleteStale(ctx, object, rendered, written)
+		for _, one := range failed {
+			err = errors.Join(err, one.Err)
+		}
 	}
 	return out, err
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,6 +35,7 @@ import (
 	"github.com/example/nginx-operator/internal/rollout"
 	"github.com/example/nginx-operator/internal/snapshot"
 	"github.com/example/nginx-operator/internal/status"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // Reconciler reconciles NginxOperators. All fields are required.
@@ -156,13 +158,21 @@ func (r *Reconciler) evaluate(
 	ctx context.Context, object *v1alpha2.NginxOperator, state snapshot.Observed, result reconciled, applyErr error,
 ) (reconciled, error) {
 	result.Persistent = status.Persists(object.Status.Conditions, time.Now())
-	if applyErr != nil {
+	if applyErr != nil && !isWritten(state.Deployment, result.Applied) {
 		return result, applyErr
 	}
 	failed, again, err := r.rollouts().Evaluate(ctx, object, state, result.Applied)
-	result.Failed, result.Failure = failed, status.WriteFailure(err, &object.Spec)
-	result.again = requeue.MinNonZero(result.again, again)
-	return result, err
+	result.Failed, result.again = failed, requeue.MinNonZero(result.again, again)
+	if applyErr == nil {
+		result.Failure = status.WriteFailure(err, &object.Spec)
+	}
+	return result, errors.Join(applyErr, err)
+}
+
+// isWritten reports whether a Deployment has the Pod template of a declaration. Then its rollout is
+// evaluated, whatever became of the other children.
+func isWritten(deployment *appsv1.Deployment, of *record.Rendering) bool {
+	return deployment != nil && of != nil && of.Inputs.Record != "" && deployment.Labels[wellknown.LabelRecord] == of.Inputs.Record
 }
 
 // reconciled is an outcome with the time of the next reconcile.

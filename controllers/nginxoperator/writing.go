@@ -1,6 +1,7 @@
 package nginxoperator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -44,16 +45,18 @@ func (r *Reconciler) carryOut(ctx context.Context, object *v1alpha2.NginxOperato
 	// The annotation of a Deployment is gone with it. The record of a spec that is not applied must
 	// not be.
 	rendered.Recorded = rendered.Recorded || decided.State != rollout.StateCurrent
-	out, err := r.change(ctx, object, rendered)
+	out, err := r.change(ctx, object, rendered, decided.State)
 	if forged := apply.IsForged(err); forged != nil && !record.IsUnusable(err) {
-		out, err = r.replace(ctx, object, rendered, forged)
+		out, err = r.replace(ctx, object, rendered, forged, decided.State)
 	}
 	out.Failure = status.WriteFailure(err, spec)
 	return out, err
 }
 
 // change applies the children, or describes the changes if the object is paused.
-func (r *Reconciler) change(ctx context.Context, object *v1alpha2.NginxOperator, of record.Rendering) (writing, error) {
+func (r *Reconciler) change(
+	ctx context.Context, object *v1alpha2.NginxOperator, of record.Rendering, state rollout.State,
+) (writing, error) {
 	out := writing{Written: status.Written{Applied: &of}}
 	spec, running := &of.Object.Spec, of.Inputs.Running
 	if object.Spec.Paused {
@@ -69,7 +72,7 @@ func (r *Reconciler) change(ctx context.Context, object *v1alpha2.NginxOperator,
 	if err != nil || out.hold {
 		return out, err
 	}
-	applied, err := r.apply(ctx, object, of)
+	applied, err := r.apply(ctx, object, of, state)
 	out.again = requeue.MinNonZero(out.again, applied.RequeueAfter)
 	if operand.HasInterimNames(spec, running) {
 		out.again = requeue.MinNonZero(out.again, requeue.Soon) // no event follows the operator's own writes
@@ -83,9 +86,11 @@ func (r *Reconciler) change(ctx context.Context, object *v1alpha2.NginxOperator,
 }
 
 // apply writes the children that differ, and deletes those that are no longer declared. It writes
-// the record before the Deployment that names it. A refused child that no Pod depends on does not
-// stop the other writes and deletions.
-func (r *Reconciler) apply(ctx context.Context, object *v1alpha2.NginxOperator, of record.Rendering) (apply.Applied, error) {
+// the record before the Deployment that names it. A refused child that no Pod depends on, or a
+// refused deletion, does not stop the other writes and deletions. No refused child stops a rollback.
+func (r *Reconciler) apply(
+	ctx context.Context, object *v1alpha2.NginxOperator, of record.Rendering, state rollout.State,
+) (apply.Applied, error) {
 	records, err := r.store().Earlier(ctx, object, of)
 	if err != nil {
 		return apply.Applied{}, err
@@ -95,10 +100,34 @@ func (r *Reconciler) apply(ctx context.Context, object *v1alpha2.NginxOperator, 
 	}
 	ordered, independent := inOrder(of, records)
 	applied, err := r.Applier.ApplyAll(ctx, object, of.Contents(), ordered, independent)
+	if err != nil && state == rollout.StateRolledBack && !apply.StartsOver(err) && apply.IsForged(err) == nil {
+		_, again := r.Applier.ApplyAll(ctx, object, of.Contents(), slices.DeleteFunc(ordered, isEntrance), nil)
+		return apply.Applied{}, cmp.Or(startingOver(again), err)
+	}
 	if err != nil {
 		return apply.Applied{}, err
 	}
-	return applied, r.deleteStale(ctx, object, of, slices.Concat(ordered, independent, []client.Object{of.Revision}))
+	failed, err := r.deleteStale(ctx, object, of, slices.Concat(ordered, independent, []client.Object{of.Revision}))
+	applied.Failures = append(applied.Failures, failed...)
+	return applied, err
+}
+
+// isEntrance reports whether a child lets clients reach the Pods. The Pods of the last good revision
+// need no change of it.
+func isEntrance(child client.Object) bool {
+	switch child.(type) {
+	case *corev1.Service, *networkingv1.NetworkPolicy:
+		return true
+	}
+	return false
+}
+
+// startingOver returns an error after which the reconcile starts over, and nil for any other.
+func startingOver(err error) error {
+	if apply.StartsOver(err) {
+		return err
+	}
+	return nil
 }
 
 // inOrder returns the children that Pods depend on, the records, and the Deployment, in the order of
@@ -147,23 +176,27 @@ func retryOf(err error, spec *v1alpha2.NginxOperatorSpec) (time.Duration, error)
 	}
 }
 
-// deleteStale deletes the children that are no longer declared.
+// deleteStale deletes the children that are no longer declared, and returns the refused deletions.
 func (r *Reconciler) deleteStale(
 	ctx context.Context, object *v1alpha2.NginxOperator, of record.Rendering, children []client.Object,
-) error {
+) (failed []apply.Failure, err error) {
 	stale, err := r.reader().Stale(ctx, object, children, operand.Unrendered(&of.Object.Spec, of.Inputs))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if len(stale) > 0 {
 		if err := r.Applier.Confirm(ctx, object); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	for _, child := range stale {
-		if err := r.Applier.Delete(ctx, child); err != nil {
-			return err
+		err := r.Applier.Delete(ctx, child)
+		if apply.StartsOver(err) || ctx.Err() != nil {
+			return nil, err
+		}
+		if err != nil {
+			failed = append(failed, apply.Failure{Child: child, Err: err})
 		}
 	}
-	return nil
+	return failed, nil
 }

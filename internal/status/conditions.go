@@ -42,7 +42,7 @@ func conditions(object *v1alpha2.NginxOperator, state snapshot.Observed, result 
 		return rolledBack(state, result)
 	}
 	out := withIndependentFailures(whileReplacing(object, operandConditions(state)), beside, result)
-	if failed := result.Attempt; failed != nil && out[2].Status == metav1.ConditionFalse && !health.ProgressOf(state.Deployment).Complete {
+	if failed := result.Attempt; failed != nil && !health.ProgressOf(state.Deployment).Complete {
 		message := fmt.Sprintf("%s; attempt %d is in progress", failed.Message, max(failed.Attempts, 1)+1)
 		out[2] = condition(v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonRolledBack, message)
 	}

@@ -232,8 +232,8 @@ type seen struct {
 }
 
 // Moment returns the instances that are no longer rolled back although only spec.paused has
-// changed. Of two changes since the previous moment, the second can revert the first, so they prove
-// nothing.
+// changed, unless a later attempt has succeeded. Of two changes since the previous moment, the
+// second can revert the first, so they prove nothing.
 func (w *Watcher) Moment(s *State) []string {
 	now := map[string]seen{}
 	var out []string
@@ -249,7 +249,8 @@ func (w *Watcher) Moment(s *State) []string {
 		one := seen{s.Inputs, string(instance.UID) + string(raw), instance.Generation, rolledBack}
 		before := w.before[instance.Name]
 		same := before.spec == one.spec && before.inputs == one.inputs && one.generation <= before.generation+1
-		if before.rolledBack && same && degraded.Status == metav1.ConditionFalse {
+		served := conditionOf(instance, v1alpha2.ConditionReady).Status == metav1.ConditionTrue
+		if before.rolledBack && same && degraded.Status == metav1.ConditionFalse && !served {
 			out = append(out, instance.Name+": no longer reported as rolled back, although at most spec.paused has changed")
 		}
 		now[instance.Name] = one

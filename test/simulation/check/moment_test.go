@@ -159,10 +159,13 @@ func TestWatcher(t *testing.T) {
 	rolledBack := quiet(func(_ *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) {
 		degrade(o, v1alpha2.ReasonRolledBack, "")
 	})
-	paused := quiet(func(_ *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) { o.Spec.Paused = true })
+	paused := quiet(func(_ *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) {
+		o.Spec.Paused, o.Status.Conditions[0].Status = true, metav1.ConditionFalse
+	})
+	attempted := quiet(func(*State, *v1alpha2.NginxOperator, *appsv1.Deployment) {})
 	changed := quiet(func(_ *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) { o.Spec.Image = "other" })
 	changedBack := quiet(func(_ *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) { o.Generation += 2 })
-	for next, want := range map[*State]int{rolledBack: 0, paused: 1, changed: 0, changedBack: 0} {
+	for next, want := range map[*State]int{rolledBack: 0, paused: 1, attempted: 0, changed: 0, changedBack: 0} {
 		var watcher Watcher
 		if found := watcher.Moment(rolledBack); len(found) > 0 {
 			t.Errorf("found %v at first", found)

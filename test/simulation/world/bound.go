@@ -27,7 +27,7 @@ type fleetMember struct {
 // allows. It counts an instance only if nothing else explains the change of its image.
 func (w *World) Unbounded() []string {
 	members := map[string]*fleetMember{}
-	asker := asker{map[string]int64{}, map[string]string{}}
+	asker := newAsker()
 	released := w.Released
 	var out []string
 	all := func(change func(*fleetMember)) {
@@ -39,6 +39,11 @@ func (w *World) Unbounded() []string {
 		for len(released) > 0 && !released[0].After(version.At) {
 			all(func(m *fleetMember) { m.rolls = false })
 			released = released[1:]
+		}
+		for _, attempt := range asker.due(version.At) {
+			if m := members[attempt.Instance]; m != nil {
+				m.asked, m.rolls = true, false
+			}
 		}
 		member := members[version.Name]
 		switch version.Resource {

@@ -18,6 +18,22 @@ import (
 type asker struct {
 	generations map[string]int64
 	failures    map[string]string
+	// attempts has the time of the next attempt of a failed revision.
+	attempts map[string]time.Time
+}
+
+func newAsker() asker { return asker{map[string]int64{}, map[string]string{}, map[string]time.Time{}} }
+
+// due returns the attempts that start until a time.
+func (a *asker) due(now time.Time) []check.Change {
+	var out []check.Change
+	for name, at := range a.attempts {
+		if !at.After(now) {
+			out = append(out, check.Change{Instance: name, Asks: true, At: at})
+			delete(a.attempts, name)
+		}
+	}
+	return out
 }
 
 func (a *asker) asks(version *storage.Version) []check.Change {
@@ -29,7 +45,10 @@ func (a *asker) asks(version *storage.Version) []check.Change {
 	}
 	var failed []string
 	for _, one := range instance.Status.FailedRevisions {
-		failed = append(failed, one.Revision)
+		failed = append(failed, fmt.Sprint(one.Revision, one.Attempts))
+		if one.NextAttemptTime != nil {
+			a.attempts[version.Name] = one.NextAttemptTime.Time
+		}
 	}
 	if text := strings.Join(failed, " "); text != a.failures[version.Name] {
 		out = append(out, ask)
@@ -54,9 +73,10 @@ func (p pods) end(version *storage.Version) bool {
 // History returns the requests for other children, and the specs that children got, in order.
 func (w *World) History() []check.Change {
 	var out []check.Change
-	asker := asker{map[string]int64{}, map[string]string{}}
+	asker := newAsker()
 	pods, released := pods{}, w.Released
 	for _, version := range w.Store.Since(0) {
+		out = append(out, asker.due(version.At)...)
 		for len(released) > 0 && !released[0].After(version.At) {
 			// The previous release may have deferred a change that the next release applies.
 			out = append(out, check.Change{Asks: true, At: released[0]})
