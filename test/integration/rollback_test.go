@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
@@ -60,7 +61,7 @@ func runsImage(t *testing.T, namespace, image string, replicas int32) {
 }
 
 // TestFailedChangeIsTakenBack verifies that the operator rolls back a failed change as a whole and
-// does not retry it, even after a restart. The last good revision still scales. The operator tries
+// does not retry a text that nginx refuses, even after a restart. The last good revision still scales. The operator tries
 // another change, and tries the same one again after the object has changed.
 func TestFailedChangeIsTakenBack(t *testing.T) {
 	namespace, object, before := newReadyWeb(t, func(s *v1alpha2.NginxOperatorSpec) { s.Config = &v1alpha2.Config{Inline: servers} })
@@ -74,9 +75,9 @@ func TestFailedChangeIsTakenBack(t *testing.T) {
 	}
 	update(t, object, failing)
 	runsImage(t, namespace, noSuchImage, 1)
-	newestFails(t, namespace, "2", waitingPod("ErrImagePull", noSuchImage+": not found"))
+	newestFails(t, namespace, "2", crashingPod(`2026/01/01 00:00:00 [emerg] 7#7: unknown directive "gzip" in /etc/nginx-operator/servers.conf:1`))
 	degraded := waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonRolledBack)
-	for _, words := range []string{"generation 2", noSuchImage, "configuration", "not found", "The last good revision is running"} {
+	for _, words := range []string{"generation 2", noSuchImage, "configuration", "unknown directive", "The last good revision is running"} {
 		if !strings.Contains(degraded.Message, words) {
 			t.Errorf("the message does not say %q: %s", words, degraded.Message)
 		}
@@ -107,6 +108,69 @@ func TestFailedChangeIsTakenBack(t *testing.T) {
 	makeReady(t, namespace, "web")
 	if now := must1(waitForStatusOnce(t.Context(), namespace, "web"))(t).Status.LastGoodRevision; now.Image != noSuchImage {
 		t.Errorf("last good revision %+v", now)
+	}
+}
+
+// TestFailedChangeIsAttemptedAgain verifies that a change whose failure may pass is rolled out again
+// at its time, that no running Pod ends for the attempt, and that the status counts the failures. It
+// moves the time of the attempt instead of waiting for it.
+func TestFailedChangeIsAttemptedAgain(t *testing.T) {
+	t.Parallel()
+	namespace, object, _ := newReadyWeb(t, func(s *v1alpha2.NginxOperatorSpec) {
+		s.Rollout = &v1alpha2.Rollout{MaxSurge: ptr.To(intstr.FromInt32(0)), MaxUnavailable: ptr.To(intstr.FromInt32(1))}
+	})
+	failed := func(attempts int32) {
+		t.Helper()
+		degraded := waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonRolledBack)
+		waitForStatus(t, namespace, "web", func(got *v1alpha2.NginxOperator) error {
+			if now := got.Status.FailedRevisions; len(now) != 1 || now[0].Attempts != attempts || now[0].NextAttemptTime == nil {
+				return fmt.Errorf("failed revisions %+v", now)
+			}
+			return nil
+		})
+		if want := fmt.Sprintf("attempt %d ", attempts+1); !strings.Contains(degraded.Message, want) {
+			t.Errorf("the message does not say %q: %s", want, degraded.Message)
+		}
+		runsImage(t, namespace, operandImage, 1)
+		rollOut(t, namespace, "web")
+	}
+	strategy := func(surge, unavailable int) {
+		t.Helper()
+		waitForWeb(t, namespace, func(got children) error {
+			now := got.deployment.Spec.Strategy.RollingUpdate
+			if now.MaxSurge.IntValue() != surge || now.MaxUnavailable.IntValue() != unavailable {
+				return fmt.Errorf("surge %s, unavailable %s", now.MaxSurge, now.MaxUnavailable)
+			}
+			return nil
+		})
+	}
+	attempt := func() {
+		t.Helper()
+		waitFor(t, func() error {
+			got := must1(waitForStatusOnce(t.Context(), namespace, "web"))(t)
+			if len(got.Status.FailedRevisions) == 1 {
+				got.Status.FailedRevisions[0].NextAttemptTime = ptr.To(metav1.Now())
+			}
+			return suite.admin.Status().Update(t.Context(), got)
+		})
+		runsImage(t, namespace, noSuchImage, 1)
+		strategy(1, 0)
+	}
+
+	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Image = noSuchImage })
+	runsImage(t, namespace, noSuchImage, 1)
+	newestFails(t, namespace, "2", waitingPod("ErrImagePull", noSuchImage+": not found"))
+	failed(1)
+	strategy(0, 1)
+	attempt()
+	newestFails(t, namespace, "4", waitingPod("ErrImagePull", noSuchImage+": not found"))
+	failed(2)
+	attempt()
+	rollOutUntilReady(t, namespace)
+	strategy(0, 1)
+	if got := must1(waitForStatusOnce(t.Context(), namespace, "web"))(t); len(got.Status.FailedRevisions) > 0 ||
+		got.Status.LastGoodRevision.Image != noSuchImage {
+		t.Errorf("status %+v", got.Status)
 	}
 }
 
