@@ -1,0 +1,216 @@
+package simulation
+
+import (
+	_ "embed"
+	"fmt"
+	globalrand "math/rand"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/test/simulation/world"
+)
+
+type spec = v1alpha2.NginxOperatorSpec
+
+// tale is a story that TestStories tells: what happens in a world, and what a user must observe.
+// Names start with the row or the history that they come from, for example "row-05" or "history-3a",
+// and have no colon.
+type tale struct {
+	name string
+	tell func(*story)
+}
+
+// chapters has all stories. A file with stories adds its table here.
+var chapters = [][]tale{basics}
+
+// redList has the stories that the current operator fails, with the failure: one line each, the
+// name, a colon, and one short sentence. The list may only shrink.
+//
+//go:embed testdata/red.txt
+var redList string
+
+// story is a world while a tale is told. Its instance is "web", unless a tale needs several.
+type story struct {
+	*world.World
+	t        *testing.T
+	failures []string
+}
+
+// TestStories tells all stories. To run the stories of a row: -run 'TestStories/row-05'
+func TestStories(t *testing.T) {
+	red, err := parseRed(redList)
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := map[string]bool{}
+	for _, chapter := range chapters {
+		for _, one := range chapter {
+			if told[one.name] {
+				t.Errorf("two stories have the name %q", one.name)
+			}
+			told[one.name] = true
+			t.Run(one.name, func(t *testing.T) {
+				failures := tell(t, one.tell)
+				if problem := verdict(red[one.name], failures); problem != "" {
+					t.Error(problem)
+				}
+				t.Logf("%d failures: %s", len(failures), strings.Join(failures, "\n"))
+			})
+		}
+	}
+	for name := range red {
+		if !told[name] {
+			t.Errorf("testdata/red.txt has %q, and there is no such story", name)
+		}
+	}
+}
+
+// tell returns what a user must not observe, but did.
+func tell(t *testing.T, of func(*story)) (failures []string) {
+	inWorld(t, func(t *testing.T, w *world.World) {
+		globalrand.Seed(1) //nolint:staticcheck // the jitter of libraries comes from there
+		s := &story{World: w, t: t}
+		of(s)
+		failures = append(s.failures, w.Problems...)
+	})
+	return failures
+}
+
+// verdict returns why the run fails, or "". The reason is that of a story in the list, or "".
+func verdict(reason string, failures []string) string {
+	switch {
+	case reason == "":
+		return strings.Join(failures, "\n")
+	case len(failures) == 0:
+		return "the story passes: remove it from testdata/red.txt"
+	}
+	return ""
+}
+
+// parseRed returns the reasons by the names of the stories.
+func parseRed(text string) (map[string]string, error) {
+	out := map[string]string{}
+	for line := range strings.Lines(text) {
+		name, reason, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		if name == "" || reason == "" || out[name] != "" {
+			return nil, fmt.Errorf("testdata/red.txt: %q has no reason, or is there twice", line)
+		}
+		out[name] = reason
+	}
+	return out, nil
+}
+
+func TestVerdict(t *testing.T) {
+	for _, tc := range []struct {
+		reason   string
+		failures []string
+		wantOK   bool
+	}{
+		{"", nil, true},
+		{"", []string{"open"}, false},
+		{"it is open", []string{"open"}, true},
+		{"it is open", nil, false},
+	} {
+		if problem := verdict(tc.reason, tc.failures); (problem == "") != tc.wantOK {
+			t.Errorf("verdict(%q, %q) = %q", tc.reason, tc.failures, problem)
+		}
+	}
+	for text, wantOK := range map[string]bool{"": true, "a: b\nc: d\n": true, "a\n": false, "a: b\na: c\n": false} {
+		if _, err := parseRed(text); (err == nil) != wantOK {
+			t.Errorf("parseRed(%q): %v", text, err)
+		}
+	}
+}
+
+// errorf records what a user must not observe. Use it for what the story is about.
+func (s *story) errorf(format string, args ...any) {
+	s.failures = append(s.failures, fmt.Sprintf(format, args...))
+}
+
+// need ends the test unless a condition of the story holds. It fails a listed story, too, because
+// the story would otherwise fail for another reason than the listed one.
+func (s *story) need(holds bool, format string, args ...any) {
+	s.t.Helper()
+	if !holds {
+		s.t.Fatalf(format, args...)
+	}
+}
+
+// serve creates the instance with two replicas, and runs until a minute after it is ready.
+func (s *story) serve(changes ...func(*spec)) {
+	s.t.Helper()
+	serve(s.t, s.World, "web", func(of *spec) {
+		for _, change := range changes {
+			change(of)
+		}
+	})
+	s.Run(time.Minute)
+}
+
+// edit changes the spec of the instance. The API server must accept the change.
+func (s *story) edit(change func(*spec)) {
+	s.t.Helper()
+	instance := s.Instance("web")
+	change(&instance.Spec)
+	err := s.Write(instance)
+	s.need(err == nil, "the spec was refused: %v", err)
+}
+
+// badImage is the image that losesImage makes unavailable.
+const badImage = "registry.example/missing:1"
+
+func useBadImage(of *spec) { of.Image = badImage }
+
+// lose makes badImage unavailable. The registry says why: "not found" fails a change at once, and
+// "i/o timeout" at its deadline.
+func (s *story) lose(why string) {
+	s.Kube.Faults.Unpullable = map[string]string{badImage: why}
+	s.Kube.Changed()
+}
+
+// image returns the image of the Deployment.
+func (s *story) image() string {
+	containers := s.Deployment("web").Spec.Template.Spec.Containers
+	s.need(len(containers) > 0, "there is no Deployment")
+	return containers[0].Image
+}
+
+// condition returns a condition of the instance, or an empty one.
+func (s *story) condition(name string) metav1.Condition {
+	return ptr.Deref(meta.FindStatusCondition(s.Instance("web").Status.Conditions, name), metav1.Condition{})
+}
+
+// explained returns all text of the status that says why the running state differs from the spec.
+func (s *story) explained() string {
+	degraded := s.condition(v1alpha2.ConditionDegraded)
+	out := degraded.Message
+	for _, blocker := range s.Instance("web").Status.BlockedBy {
+		out += fmt.Sprintf("\n%s: %s", blocker.Reason, blocker.Message)
+	}
+	return out
+}
+
+// basics are stories of what every release did.
+var basics = []tale{
+	{"basic a failed image is rolled back, and a good one is applied", func(s *story) {
+		s.serve()
+		good := s.image()
+		s.lose("not found")
+		s.edit(useBadImage)
+		s.Run(5 * time.Minute)
+		if s.image() != good || s.condition(v1alpha2.ConditionDegraded).Reason != v1alpha2.ReasonRolledBack {
+			s.errorf("not rolled back: image %s, %s", s.image(), s.explained())
+		}
+		s.edit(func(of *spec) { of.Image = "registry.example/own:1" })
+		s.Run(5 * time.Minute)
+		if s.image() != "registry.example/own:1" || s.condition(v1alpha2.ConditionReady).Status != metav1.ConditionTrue {
+			s.errorf("not applied: image %s, %s", s.image(), s.explained())
+		}
+	}},
+}
