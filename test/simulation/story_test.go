@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/test/simulation/storage"
 	"github.com/example/nginx-operator/test/simulation/world"
 )
 
@@ -27,7 +28,7 @@ type tale struct {
 }
 
 // chapters has all stories. A file with stories adds its table here.
-var chapters = [][]tale{basics}
+var chapters = [][]tale{basics, rolloutRows, childRows}
 
 // redList has the stories that the current operator fails, with the failure: one line each, the
 // name, a colon, and one short sentence. The list may only shrink.
@@ -59,8 +60,9 @@ func TestStories(t *testing.T) {
 				failures := tell(t, one.tell)
 				if problem := verdict(red[one.name], failures); problem != "" {
 					t.Error(problem)
+				} else if len(failures) > 0 {
+					t.Logf("red: %s", strings.Join(failures, "\n"))
 				}
-				t.Logf("%d failures: %s", len(failures), strings.Join(failures, "\n"))
 			})
 		}
 	}
@@ -176,9 +178,26 @@ func (s *story) lose(why string) {
 
 // image returns the image of the Deployment.
 func (s *story) image() string {
+	s.t.Helper()
 	containers := s.Deployment("web").Spec.Template.Spec.Containers
 	s.need(len(containers) > 0, "there is no Deployment")
 	return containers[0].Image
+}
+
+// exists reports whether there is an object of a kind with the name of the instance.
+func (s *story) exists(of *storage.Resource) bool {
+	return s.Store.Get(keyOf(of)) != nil
+}
+
+// keyOf returns the key of the instance, or of its child.
+func keyOf(of *storage.Resource) storage.Key {
+	return storage.Key{Resource: of, Namespace: world.Namespace, Name: "web"}
+}
+
+// isReady reports whether the instance is ready with its current spec.
+func (s *story) isReady() bool {
+	ready := s.condition(v1alpha2.ConditionReady)
+	return ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == s.Instance("web").Generation
 }
 
 // condition returns a condition of the instance, or an empty one.
@@ -209,7 +228,7 @@ var basics = []tale{
 		}
 		s.edit(func(of *spec) { of.Image = "registry.example/own:1" })
 		s.Run(5 * time.Minute)
-		if s.image() != "registry.example/own:1" || s.condition(v1alpha2.ConditionReady).Status != metav1.ConditionTrue {
+		if s.image() != "registry.example/own:1" || !s.isReady() {
 			s.errorf("not applied: image %s, %s", s.image(), s.explained())
 		}
 	}},

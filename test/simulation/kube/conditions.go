@@ -2,10 +2,13 @@ package kube
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/example/nginx-operator/test/simulation/storage"
 )
 
 func conditionOf(d *appsv1.Deployment, kind appsv1.DeploymentConditionType) *appsv1.DeploymentCondition {
@@ -63,6 +66,21 @@ func (k *Kube) progressing(d *appsv1.Deployment, status *appsv1.DeploymentStatus
 	}
 	out.Status, out.Reason, out.Message = corev1.ConditionFalse, "ProgressDeadlineExceeded", late(newest)
 	return k.stamped(d, out, true)
+}
+
+// reportRefusal writes why there is no new ReplicaSet. Like the real controller, it changes nothing
+// else of the status, not even the observed generation.
+func (k *Kube) reportRefusal(d *appsv1.Deployment, message string) {
+	refused := k.stamped(d, appsv1.DeploymentCondition{
+		Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Reason: "ReplicaSetCreateError", Message: message,
+	}, false)
+	before := conditionOf(d, appsv1.DeploymentProgressing)
+	if before != nil && *before == refused {
+		return
+	}
+	d.Status.Conditions = slices.DeleteFunc(d.Status.Conditions, func(c appsv1.DeploymentCondition) bool { return c.Type == refused.Type })
+	d.Status.Conditions = append(d.Status.Conditions, refused)
+	k.write(storage.Deployments, d, "status")
 }
 
 func updating(rs *appsv1.ReplicaSet) string {

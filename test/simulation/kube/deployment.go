@@ -82,6 +82,12 @@ func hashOf(template *corev1.PodTemplateSpec) string {
 
 func (k *Kube) newReplicaSet(d *appsv1.Deployment, sets []*appsv1.ReplicaSet) {
 	hash := hashOf(&d.Spec.Template)
+	if k.Faults.NoReplicaSet != nil {
+		if refused := k.Faults.NoReplicaSet(d); refused != "" {
+			k.reportRefusal(d, fmt.Sprintf("Failed to create new replica set %q: %s", d.Name+"-"+hash, refused))
+			return
+		}
+	}
 	rs := &appsv1.ReplicaSet{}
 	rs.Namespace, rs.Name = d.Namespace, d.Name+"-"+hash
 	rs.Labels = maps.Clone(d.Spec.Template.Labels)

@@ -6,6 +6,7 @@ package kube
 import (
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,8 +29,13 @@ type Faults struct {
 	Crashes func(*corev1.Pod) bool
 	// Unschedulable is true if no node accepts new Pods.
 	Unschedulable bool
-	// ConfigError is the error that the kubelet reports for containers that it starts, or "".
-	ConfigError string
+	// StartError is the reason and the message with which the kubelet fails to start containers.
+	StartError corev1.ContainerStateWaiting
+	// Exits returns the error message with which nginx exits when it starts in a Pod, or "".
+	Exits func(*corev1.Pod) string
+	// NoReplicaSet returns the error with which the API server refuses new ReplicaSets of a
+	// Deployment, or "".
+	NoReplicaSet func(*appsv1.Deployment) string
 }
 
 // Kube is the controllers and kubelets of a cluster.

@@ -144,15 +144,18 @@ func (k *Kube) container(pod *corev1.Pod, spec *corev1.Container) corev1.Contain
 		return wait("ContainerCreating", "")
 	case missing.env != "":
 		return wait("CreateContainerConfigError", missing.env)
-	case k.Faults.ConfigError != "":
-		return wait("CreateContainerConfigError", k.Faults.ConfigError)
+	case k.Faults.StartError.Reason != "":
+		return wait(k.Faults.StartError.Reason, k.Faults.StartError.Message)
+	case spec.Name == "nginx" && k.exits(pod, &before, &out):
+		return out
 	}
 	if spec.Name == "nginx" && k.Faults.Crashes != nil && k.Faults.Crashes(pod) {
 		out.RestartCount = max(before.RestartCount, 3)
 		out.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 139, Reason: "Error", Message: "segmentation fault"}
 		return wait("CrashLoopBackOff", "back-off restarting failed container")
 	}
-	out.RestartCount, out.LastTerminationState = before.RestartCount, before.LastTerminationState
+	out.RestartCount = max(out.RestartCount, before.RestartCount)
+	out.LastTerminationState = cmp.Or(out.LastTerminationState, before.LastTerminationState)
 	started := at(k.Store.Now())
 	if runs {
 		started = before.State.Running.StartedAt
@@ -164,6 +167,63 @@ func (k *Kube) container(pod *corev1.Pod, spec *corev1.Container) corev1.Contain
 		out.Ready, out.Started = true, ptr.To(true)
 	}
 	return out
+}
+
+const (
+	// endedTime is the time for which the kubelet reports an ended container before it waits.
+	// firstBackOff is its first delay before a restart, which doubles up to maxBackOff.
+	endedTime    = time.Second
+	firstBackOff = 10 * time.Second
+	maxBackOff   = 5 * time.Minute
+	// exitCode is the exit code of nginx after an error message.
+	exitCode = 1
+)
+
+// exits sets the status of a container that has exited when it started, and reports whether it
+// does not run.
+func (k *Kube) exits(pod *corev1.Pod, before, out *corev1.ContainerStatus) bool {
+	message := ""
+	if k.Faults.Exits != nil {
+		message = k.Faults.Exits(pod)
+	}
+	now, ended := k.Store.Now(), cmp.Or(before.State.Terminated, before.LastTerminationState.Terminated)
+	if ended != nil && ended.ExitCode != exitCode {
+		ended = nil // a crash of Faults.Crashes
+	}
+	out.RestartCount = before.RestartCount
+	switch {
+	case ended == nil && message == "":
+		return false
+	case ended == nil:
+		out.State.Terminated = k.exit(message)
+		return true
+	}
+	waits := ended.FinishedAt.Add(endedTime)
+	restarts := ended.FinishedAt.Add(min(firstBackOff<<before.RestartCount, maxBackOff))
+	switch {
+	case now.Before(waits):
+		out.State.Terminated = ended
+		k.after(waits)
+		return true
+	case now.Before(restarts):
+		out.State.Waiting = &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: "back-off restarting failed container"}
+		out.LastTerminationState.Terminated = ended
+		k.after(restarts)
+		return true
+	}
+	out.RestartCount++
+	out.LastTerminationState.Terminated = ended
+	if message != "" {
+		out.State.Terminated = k.exit(message)
+	}
+	return message != ""
+}
+
+// exit returns the state of a container that exits now.
+func (k *Kube) exit(message string) *corev1.ContainerStateTerminated {
+	now := at(k.Store.Now())
+	k.after(now.Add(endedTime))
+	return &corev1.ContainerStateTerminated{ExitCode: exitCode, Reason: "Error", Message: message, StartedAt: now, FinishedAt: now}
 }
 
 // absent is a missing ConfigMap or Secret of a container.

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"encoding/json"
+	"maps"
 	"time"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
@@ -75,7 +76,7 @@ func decode(raw []byte) map[string]any {
 func canonical(of *Resource, object map[string]any) (map[string]any, error) {
 	typed, err := clientgoscheme.Scheme.New(of.GroupVersionKind())
 	if err != nil {
-		return object, nil //nolint:nilerr // a custom resource
+		return maps.Clone(object), nil //nolint:nilerr // a custom resource
 	}
 	raw, err := json.Marshal(object)
 	if err != nil {

@@ -82,6 +82,9 @@ func NewRequest(from *http.Request) (*Request, error) {
 
 // Serve executes a request.
 func (s *Store) Serve(r *Request) *http.Response {
+	if !s.Serves(r.Resource) {
+		return answer(http.StatusNotFound, []byte("404 page not found\n"))
+	}
 	switch r.Verb {
 	case "watch":
 		return s.watch(r)
@@ -110,8 +113,8 @@ func (s *Store) Serve(r *Request) *http.Response {
 }
 
 func (s *Store) write(r *Request) (*Version, error) {
-	s.dryRun = r.isDryRun()
-	defer func() { s.dryRun = false }()
+	s.dryRun, s.requested = r.isDryRun(), true
+	defer func() { s.dryRun, s.requested = false, false }()
 	switch r.Verb {
 	case "create":
 		object := decode(r.Body)

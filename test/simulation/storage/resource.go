@@ -16,6 +16,8 @@ type Resource struct {
 	Counts bool
 	// Cluster is true if the kind is cluster-scoped.
 	Cluster bool
+	// Optional is true if the kind is served only while its CustomResourceDefinition exists.
+	Optional bool
 }
 
 // GroupVersionKind returns the group, the version, and the kind.
@@ -50,10 +52,11 @@ var (
 	PodDisruptionBudgets = resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", true, true)
 	CustomResourceDefs   = clusterWide(
 		resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", true, true))
+	HTTPRoutes     = optional(resource("gateway.networking.k8s.io", "v1", "httproutes", "HTTPRoute", true, true))
 	NginxOperators = resource("operator.example.com", "v1alpha2", "nginxoperators", "NginxOperator", true, true)
 	allResources   = []*Resource{
 		Namespaces, ConfigMaps, Secrets, Services, Pods, Deployments, ReplicaSets, ControllerRevisions, Autoscalers, EndpointSlices,
-		Ingresses, NetworkPolicies, PodDisruptionBudgets, CustomResourceDefs, NginxOperators,
+		Ingresses, NetworkPolicies, PodDisruptionBudgets, CustomResourceDefs, NginxOperators, HTTPRoutes,
 	}
 )
 
@@ -62,8 +65,15 @@ func clusterWide(r *Resource) *Resource {
 	return r
 }
 
-// Resources returns all kinds that the model serves.
-func Resources() []*Resource { return slices.Clone(allResources) }
+func optional(r *Resource) *Resource {
+	r.Optional = true
+	return r
+}
+
+// Resources returns all kinds that the model always serves.
+func Resources() []*Resource {
+	return slices.DeleteFunc(slices.Clone(allResources), func(r *Resource) bool { return r.Optional })
+}
 
 // find returns the kind for a path, or nil if the model does not serve it.
 func find(group, version, plural string) *Resource {

@@ -65,9 +65,13 @@ func As[T any, P Typed[T]](v *Version) P {
 type Store struct {
 	// Skew is the time by which the clock of the API server is ahead of the operator's.
 	Skew time.Duration
+	// Admit, if set, is the admission policy for the requests of clients. It gets the object before
+	// and after the write: before is nil for a creation, and after is nil for a deletion.
+	Admit func(of *Resource, before, after map[string]any) error
 
-	// dryRun is true during a request that stores nothing.
+	// dryRun is true during a request that stores nothing. requested is true during any request.
 	dryRun    bool
+	requested bool
 	revision  int64
 	uids      int
 	addresses int
@@ -136,6 +140,20 @@ func (s *Store) before(key Key, revision int64) *Version {
 		}
 	}
 	return nil
+}
+
+// admit returns the error with which the admission policy denies a write.
+func (s *Store) admit(of *Resource, before, after map[string]any) error {
+	if s.Admit == nil || !s.requested {
+		return nil
+	}
+	return s.Admit(of, before, after)
+}
+
+// Serves reports whether a kind is served. An optional kind is served while its
+// CustomResourceDefinition exists.
+func (s *Store) Serves(of *Resource) bool {
+	return !of.Optional || s.Get(Key{CustomResourceDefs, "", of.Name()}) != nil
 }
 
 // put stores an object at a new resource version. In a dry run, it only returns the object.

@@ -55,6 +55,9 @@ func (s *Store) Create(key Key, object map[string]any) (*Version, error) {
 	if err := s.complete(key, nil, object); err != nil {
 		return nil, err
 	}
+	if err := s.admit(key.Resource, nil, object); err != nil {
+		return nil, err
+	}
 	if s.live[key] != nil {
 		return nil, apierrors.NewAlreadyExists(key.Resource.GroupResource(), key.Name)
 	}
@@ -97,6 +100,9 @@ func (s *Store) replace(live *Version, object map[string]any, subresource string
 	object = merged(key.Resource, live.Object, object, subresource)
 	if subresource == "" {
 		if err := s.complete(key, live.Object, object); err != nil {
+			return nil, err
+		}
+		if err := s.admit(key.Resource, live.Object, object); err != nil {
 			return nil, err
 		}
 	}
@@ -181,6 +187,9 @@ func (s *Store) Delete(key Key, options DeleteOptions) (*Version, error) {
 		return nil, conflict(key, fmt.Errorf( //nolint:staticcheck // the API server's words
 			"Precondition failed: ResourceVersion in precondition: %v, ResourceVersion in object meta: %v",
 			options.ResourceVersion, object.GetResourceVersion()))
+	}
+	if err := s.admit(key.Resource, live.Object, nil); err != nil {
+		return nil, err
 	}
 	node, _, _ := unstructured.NestedString(object.Object, "spec", "nodeName")
 	graceful := key.Resource == Pods && node != "" && !options.Now

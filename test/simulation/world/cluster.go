@@ -117,15 +117,21 @@ func (w *World) refuse(of *storage.Resource, policy bool) {
 // Denied returns the error of a ValidatingAdmissionPolicy that denies an object. The API server
 // returns it with the status code of an invalid object.
 func Denied(of *storage.Resource, name string) error {
-	err := apierrors.NewForbidden(of.GroupResource(), name,
-		errors.New("ValidatingAdmissionPolicy 'labels' with binding 'labels' denied request: the label team is missing"))
-	err.ErrStatus.Reason, err.ErrStatus.Code = metav1.StatusReasonInvalid, http.StatusUnprocessableEntity
+	return DeniedWith(of, name, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
+		"ValidatingAdmissionPolicy 'labels' with binding 'labels' denied request: the label team is missing")
+}
+
+// DeniedWith returns the error of an admission policy or webhook with its own code, reason, and
+// message.
+func DeniedWith(of *storage.Resource, name string, code int32, reason metav1.StatusReason, message string) error {
+	err := apierrors.NewForbidden(of.GroupResource(), name, errors.New(message))
+	err.ErrStatus.Reason, err.ErrStatus.Code = reason, code
 	return err
 }
 
 // Heal ends all faults.
 func (w *World) Heal() {
-	w.Faults = Faults{}
+	w.Faults, w.Store.Admit = Faults{}, nil
 	w.Kube.Faults = kube.Faults{}
 	w.Kube.Changed()
 }

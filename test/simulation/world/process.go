@@ -18,7 +18,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -70,6 +69,9 @@ type process struct {
 	watches []*storage.Watch
 	// elected is closed when the caches are synced and the controllers start.
 	elected <-chan struct{}
+	// events and registry get the Events and the metrics of the process.
+	events   *eventLog
+	registry *prometheus.Registry
 	// fleet has the report of the process on the rollout of its release.
 	fleet *fleetReport
 
@@ -85,11 +87,11 @@ var errKilled = errors.New("the process was killed")
 var knownTypes = scheme.New()
 
 // start starts an operator. The caller must serve the requests of the process.
-func start(release Release, view int64, listDelay time.Duration) (*process, error) {
+func start(release Release, view int64, listDelay time.Duration, log *eventLog) (*process, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	p := &process{
 		started: time.Now(), view: view, release: release, cancel: cancel, ended: make(chan error, 1), wake: make(chan struct{}, 1),
-		fleet: &fleetReport{},
+		fleet: &fleetReport{}, events: log, registry: prometheus.NewRegistry(),
 	}
 	mgr, err := p.newManager(listDelay)
 	if err != nil {
@@ -122,8 +124,7 @@ func (p *process) newManager(listDelay time.Duration) (manager.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("failed to make the manager: %w", err)
 	}
-	registry := prometheus.NewRegistry()
-	counts, err := metrics.New(registry, all)
+	counts, err := metrics.New(p.registry, all)
 	if err != nil {
 		return nil, err
 	}
@@ -141,10 +142,9 @@ func (p *process) newManager(listDelay time.Duration) (manager.Manager, error) {
 		return nil, err
 	}
 	reconciler := &nginxoperator.Reconciler{
-		Client:  cached,
-		Applier: nginxoperator.NewApplier(cached, mgr.GetAPIReader(), counts.ChildWritten),
-		// Without a channel it drops Events, because no invariant depends on them.
-		Recorder: &events.FakeRecorder{}, Metrics: counts, ConfigMaps: configMaps, Secrets: secrets, Optional: apis,
+		Client:   cached,
+		Applier:  nginxoperator.NewApplier(cached, mgr.GetAPIReader(), counts.ChildWritten),
+		Recorder: p.events, Metrics: counts, ConfigMaps: configMaps, Secrets: secrets, Optional: apis,
 		Fleet:   fleet.New(p.release.Fleet),
 		Release: operand.Release{Image: p.release.Image, ExporterImage: p.release.ExporterImage},
 	}
@@ -154,7 +154,7 @@ func (p *process) newManager(listDelay time.Duration) (manager.Manager, error) {
 	}
 	return mgr, mgr.Add(&fleet.Reporter{
 		Gate: reconciler.Fleet, Names: slow(operatormanager.Names(mgr.GetCache(), all, nil), listDelay),
-		Condition: p.fleet, Metrics: metrics.NewFleet(registry),
+		Condition: p.fleet, Metrics: metrics.NewFleet(p.registry),
 		Log: logr.Discard(),
 	})
 }

@@ -47,6 +47,13 @@ type World struct {
 	OnQuiet func()
 	// Trace, if set, gets one line for each write and each fault.
 	Trace func(string)
+	// Hold, if set, reports whether a request of the operator is not answered yet.
+	Hold func(*storage.Request) bool
+	// OldKind, if set, is the only kind of which a process that starts on an older view sees that
+	// view.
+	OldKind *storage.Resource
+	// Events has the Events of the operator.
+	Events eventLog
 
 	operator *process
 	random   *rand.Rand
@@ -80,7 +87,7 @@ func (w *World) Start(view int64) {
 	if w.operator != nil {
 		return
 	}
-	started, err := start(w.Release, view, w.ListDelay)
+	started, err := start(w.Release, view, w.ListDelay, &w.Events)
 	w.Must(err)
 	w.operator = started
 }
@@ -183,6 +190,9 @@ func (w *World) serve() bool {
 		return false
 	}
 	calls := w.operator.waiting()
+	if w.Hold != nil {
+		calls = slices.DeleteFunc(calls, func(c *call) bool { return w.Hold(c.Request) })
+	}
 	if len(calls) == 0 {
 		return false
 	}
@@ -209,7 +219,7 @@ func (w *World) serve() bool {
 		w.operator.reply(next, failure(fault.err))
 		return true
 	}
-	if w.operator.view > 0 && time.Since(w.operator.started) < viewTime {
+	if w.seesOld(next.Resource) && time.Since(w.operator.started) < viewTime {
 		next.View = w.operator.view
 	}
 	w.noteForeign(next.Request)
@@ -231,6 +241,11 @@ func (w *World) serve() bool {
 		w.operator.reply(next, response)
 	}
 	return true
+}
+
+// seesOld reports whether the operator started on an older view of a kind.
+func (w *World) seesOld(of *storage.Resource) bool {
+	return w.operator.view > 0 && (w.OldKind == nil || w.OldKind == of)
 }
 
 func failure(err error) *http.Response { return storage.Failure(err) }
@@ -268,7 +283,7 @@ func (w *World) due(watch *storage.Watch) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	due := written.Add(w.Faults.Lag[watch.Resource])
-	if w.operator.view > 0 {
+	if w.seesOld(watch.Resource) {
 		if sees := w.operator.started.Add(viewTime); sees.After(due) {
 			due = sees
 		}

@@ -68,10 +68,12 @@ func stories() []Action {
 		{"fail to sync Secrets for a moment", func(w *World, r *rand.Rand) {
 			w.Heal()
 			w.Run(10 * time.Second)
-			w.Kube.Faults.ConfigError = "failed to sync secret cache: timed out waiting for the condition"
+			w.Kube.Faults.StartError = corev1.ContainerStateWaiting{
+				Reason: "CreateContainerConfigError", Message: "failed to sync secret cache: timed out waiting for the condition",
+			}
 			w.Edit(someName(r), func(s *v1alpha2.NginxOperatorSpec) { s.ForceRedeploy = fmt.Sprint(r.IntN(1000)) })
 			w.Run(time.Duration(1+r.IntN(20)) * time.Second)
-			w.Kube.Faults.ConfigError = ""
+			w.Kube.Faults.StartError = corev1.ContainerStateWaiting{}
 			w.Kube.Changed()
 		}},
 		{"create a missing token", func(w *World, r *rand.Rand) {

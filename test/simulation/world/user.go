@@ -139,7 +139,7 @@ func objectActions() []Action {
 		{"delete a Service", func(w *World, r *rand.Rand) { w.Remove(storage.Services, someName(r)) }},
 		{"pause a Deployment", func(w *World, r *rand.Rand) { w.pauseDeployment(someName(r), true) }},
 		{"resume Deployments", func(w *World, _ *rand.Rand) { w.resume() }},
-		{"wipe a status", func(w *World, r *rand.Rand) { w.wipeStatus(someName(r)) }},
+		{"wipe a status", func(w *World, r *rand.Rand) { w.WipeStatus(someName(r)) }},
 	}
 }
 
@@ -162,8 +162,8 @@ func (w *World) resume() {
 	}
 }
 
-// wipeStatus removes the status of an instance, like a client that restores objects from a backup.
-func (w *World) wipeStatus(name string) {
+// WipeStatus removes the status of an instance, like a client that restores objects from a backup.
+func (w *World) WipeStatus(name string) {
 	found := w.Store.Get(storage.Key{Resource: storage.NginxOperators, Namespace: Namespace, Name: name})
 	if found == nil {
 		return
