@@ -280,7 +280,8 @@ func denies(code int32) func(*story) {
 		s.edit(func(of *spec) { of.ForceRedeploy = "x" })
 		s.Run(30 * time.Minute)
 		s.mustReport(v1alpha2.ReasonForbidden)
-		if events := s.Events.All(); !slices.ContainsFunc(events, func(e string) bool { return contains(e, corev1.EventTypeWarning, "denied the request") }) {
+		warns := func(event string) bool { return contains(event, corev1.EventTypeWarning, "denied the request") }
+		if events := s.Events.All(); !slices.ContainsFunc(events, warns) {
 			s.errorf("the Events are %q", events)
 		}
 	}

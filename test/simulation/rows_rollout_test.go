@@ -56,11 +56,11 @@ var rolloutRows = slices.Concat([]tale{
 		s.serve()
 		good := s.image()
 		s.Kube.Faults.Exits = func(*corev1.Pod) string { return hostNotFound }
-		s.edit(useOwnImage)
+		s.edit(useOtherImage)
 		s.mustFailWithin(15*time.Minute, good)
 		s.heal()
 		s.Run(3 * time.Hour)
-		s.mustServeOwnImage()
+		s.mustServeOtherImage()
 	}},
 	{"row-04 an unknown directive is final", func(s *story) {
 		s.serve()
@@ -68,11 +68,11 @@ var rolloutRows = slices.Concat([]tale{
 		s.Kube.Faults.Exits = func(*corev1.Pod) string {
 			return `2026/01/01 00:00:00 [emerg] 7#7: unknown directive "retrun" in /etc/nginx-operator/servers.conf:3`
 		}
-		s.edit(useOwnImage)
+		s.edit(useOtherImage)
 		s.mustFailWithin(time.Minute, good)
 		rolledBack := s.Store.Revision()
 		s.Run(6 * time.Hour)
-		s.mustNotWrite(rolledBack, ownImage)
+		s.mustNotWrite(rolledBack, otherImage)
 	}},
 	{"row-04 a name that resolves later stops no fleet", func(s *story) {
 		s.serveFleet()
@@ -135,11 +135,11 @@ var rolloutRows = slices.Concat([]tale{
 		s.serve(ingress)
 		s.denyDeletion(storage.Ingresses)
 		s.edit(func(of *spec) {
-			useOwnImage(of)
+			useOtherImage(of)
 			of.Expose, of.Replicas = nil, ptr.To[int32](3)
 		})
 		s.Run(10 * time.Minute)
-		if d := s.Deployment("web"); s.image() != ownImage || d.Status.UpdatedReplicas != 3 {
+		if d := s.Deployment("web"); s.image() != otherImage || d.Status.UpdatedReplicas != 3 {
 			s.errorf("image %s, %d Pods updated", s.image(), d.Status.UpdatedReplicas)
 		}
 	}},
@@ -191,9 +191,9 @@ var rolloutRows = slices.Concat([]tale{
 		if s.condition(v1alpha2.ConditionDegraded).Status != metav1.ConditionTrue {
 			s.errorf("the status does not say that the spec is not applied")
 		}
-		s.edit(useOwnImage)
+		s.edit(useOtherImage)
 		s.Run(10 * time.Minute)
-		s.mustServeOwnImage()
+		s.mustServeOtherImage()
 	}},
 	{"row-10 an older view of the object repeats no failed rollout", func(s *story) {
 		s.serve()
@@ -343,11 +343,11 @@ func passing() (out []tale) {
 			s.serve()
 			one.fails(s)
 			edited := s.Store.Revision()
-			s.edit(useOwnImage)
+			s.edit(useOtherImage)
 			s.Run(25 * time.Second)
 			s.heal()
 			s.Run(10 * time.Minute)
-			s.mustServeOwnImage()
+			s.mustServeOtherImage()
 			for _, version := range s.Store.Since(edited) {
 				if version.Resource == storage.NginxOperators && len(storage.As[v1alpha2.NginxOperator](version).Status.FailedRevisions) > 0 {
 					s.errorf("at %s, the change has failed", version.At.Format(time.TimeOnly))
@@ -359,13 +359,13 @@ func passing() (out []tale) {
 	return out
 }
 
-const ownImage = "registry.example/own:1"
+const otherImage = "registry.example/own:1"
 
-func useOwnImage(of *spec) { of.Image = ownImage }
+func useOtherImage(of *spec) { of.Image = otherImage }
 
-func (s *story) mustServeOwnImage() {
+func (s *story) mustServeOtherImage() {
 	s.t.Helper()
-	if s.image() != ownImage || !s.isReady() {
+	if s.image() != otherImage || !s.isReady() {
 		s.errorf("the change is not applied: image %s, %s", s.image(), s.explained())
 	}
 }
@@ -377,10 +377,10 @@ func (s *story) mustBeRolledBack() {
 	}
 }
 
-// mustFailWithin records a failure unless the Deployment gets the own image, and then the good one.
+// mustFailWithin records a failure unless the Deployment gets otherImage, and then the good one.
 func (s *story) mustFailWithin(timeout time.Duration, good string) {
 	s.t.Helper()
-	s.need(s.Until(time.Minute, func() bool { return s.image() == ownImage }), "the change is not applied: %s", s.explained())
+	s.need(s.Until(time.Minute, func() bool { return s.image() == otherImage }), "the change is not applied: %s", s.explained())
 	if !s.Until(timeout, func() bool { return s.image() == good }) {
 		s.errorf("not rolled back after %s: %s", timeout, s.explained())
 	}
