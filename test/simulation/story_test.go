@@ -28,7 +28,7 @@ type tale struct {
 }
 
 // chapters has all stories. A file with stories adds its table here.
-var chapters = [][]tale{basics, rolloutRows, childRows}
+var chapters = [][]tale{basics, rolloutRows, childRows, entrances, fleets, failures, byHand}
 
 // redList has the stories that the current operator fails, with the failure: one line each, the
 // name, a colon, and one short sentence. The list may only shrink.
