@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -154,8 +155,8 @@ func TestTheGatewayAPIComesAndGoes(t *testing.T) {
 
 // TestHTTPRoute verifies that the status reports the conditions that Gateways set on the HTTPRoute.
 // The operator does not correct a controller's changes. An HTTPRoute that a Gateway rejects does
-// not prevent Ready. Without spec.expose, or with an Ingress instead, the operator deletes the
-// HTTPRoute.
+// not prevent Ready. Without spec.expose, the operator deletes the HTTPRoute. With an Ingress
+// instead, and in the reverse direction, the old one stays until the new one works.
 func TestHTTPRoute(t *testing.T) {
 	t.Parallel()
 	namespace, object, before := newReadyWeb(t, func(s *v1alpha2.NginxOperatorSpec) { s.Expose = routed("shop.example.com") })
@@ -194,21 +195,32 @@ func TestHTTPRoute(t *testing.T) {
 	waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionFalse, v1alpha2.ReasonAsExpected)
 
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Expose = exposedAs("shop.example.com") })
-	waitForOnly := func(way string) {
+	waitForOnly := func(ways ...string) {
 		t.Helper()
 		waitFor(t, func() error {
 			got := must1(childrenOf(t.Context(), namespace, "web"))(t)
-			if (got.route != nil) != (way == "HTTPRoute") || (got.ingress != nil) != (way == "Ingress") {
-				return fmt.Errorf("want only %q: %v, %v", way, got.route, got.ingress)
+			if (got.route != nil) != slices.Contains(ways, "HTTPRoute") || (got.ingress != nil) != slices.Contains(ways, "Ingress") {
+				return fmt.Errorf("want only %q: %v, %v", ways, got.route, got.ingress)
 			}
 			return nil
 		})
 	}
+	waitForOnly("Ingress", "HTTPRoute")
+	waitForMarker(t, namespace)
+	waitForOnly("Ingress", "HTTPRoute")
+	writeAddress(t, namespace, networkingv1.IngressLoadBalancerIngress{IP: "192.0.2.1"})
 	waitForOnly("Ingress")
+
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Expose = routed("shop.example.com") })
+	waitForOnly("Ingress", "HTTPRoute")
+	answer(t, namespace, said(accepted, metav1.ConditionFalse, "NotAllowedByListeners", "not from this namespace"))
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonRouteNotAccepted)
+	waitForOnly("Ingress", "HTTPRoute")
+	answer(t, namespace, said(accepted, metav1.ConditionTrue, "Accepted", ""))
 	waitForOnly("HTTPRoute")
+
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Expose = nil })
-	waitForOnly("")
+	waitForOnly()
 	after := waitForChildren(t, namespace, "web")
 	requireSamePods(t, before, after)
 }
