@@ -147,4 +147,9 @@ const (
 	// cannot resolve its references. Pods serve. Remedy: correct spec.expose.httpRoute, or the
 	// Gateway in the message.
 	ReasonRouteNotAccepted = "RouteNotAccepted"
+	// ReasonChildContested (Ready stays True): another client keeps changing a child object. The
+	// operator has restored it at least five times, at most 15 minutes apart, and keeps restoring
+	// it. This is reported until 15 minutes after the last time. Remedy: stop the client with the
+	// field manager in the message, or declare its change in the spec.
+	ReasonChildContested = "ChildContested"
 )

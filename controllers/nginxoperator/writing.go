@@ -77,6 +77,10 @@ func (r *Reconciler) change(
 	if operand.HasInterimNames(spec, running) {
 		out.again = requeue.MinNonZero(out.again, requeue.Soon) // no event follows the operator's own writes
 	}
+	for _, contested := range applied.Contested {
+		out.Independent = append(out.Independent, status.ContestedFailure(contested))
+		out.again = requeue.MinNonZero(out.again, contested.Left)
+	}
 	for _, failed := range applied.Failures {
 		out.Independent = append(out.Independent, *status.WriteFailure(failed.Err, spec))
 		again, err := retryOf(failed.Err, spec)

@@ -22,6 +22,8 @@ type Applied struct {
 	RequeueAfter time.Duration
 	// Failures are the errors of independent children, in the order of these children.
 	Failures []Failure
+	// Contested are the children that another client keeps changing, in the order of the children.
+	Contested []Contested
 }
 
 // Failure is an independent child that could not be written.
@@ -78,6 +80,11 @@ func (a *Applier) ApplyAll(
 	}
 
 	a.memory.keep(owner, uids)
+	for _, one := range children {
+		if manager, left := a.memory.contest(owner, one.found.uid, time.Now()); left > 0 {
+			out.Contested = append(out.Contested, Contested{Child: one.child, Manager: manager, Left: left})
+		}
+	}
 	return out, nil
 }
 
@@ -102,5 +109,6 @@ func (a *Applier) applyOne(ctx context.Context, owner client.Object, content Con
 // server does not support the creation of a custom resource while its CustomResourceDefinition is
 // being deleted. Admission can deny a request with the same codes.
 func StartsOver(err error) bool {
-	return meta.IsNoMatchError(err) || (apierrors.IsConflict(err) || apierrors.IsMethodNotSupported(err)) && !denied.Is(err)
+	isOld := apierrors.IsConflict(err) || apierrors.IsMethodNotSupported(err)
+	return meta.IsNoMatchError(err) || isOld && !denied.Is(err)
 }

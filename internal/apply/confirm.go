@@ -26,7 +26,8 @@ func (a *Applier) Confirm(ctx context.Context, owner client.Object) error {
 	if err != nil {
 		return err
 	}
-	if live == nil || live.GetUID() != owner.GetUID() || live.GetGeneration() > owner.GetGeneration() || !sameStatus(live, owner) {
+	if live == nil || live.GetUID() != owner.GetUID() || live.GetGeneration() > owner.GetGeneration() ||
+		!sameStatus(live, owner) {
 		return conflict(gvk, owner, "the cache has an older version of it")
 	}
 	a.memory.confirm(key, owner.GetUID())

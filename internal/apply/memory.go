@@ -56,10 +56,14 @@ func (l look) isOf(cached client.Object) bool {
 }
 
 // changes has the number of spent comparisons, and the time since which some of them are earned
-// back.
+// back. It also has the number of consecutive corrections, the time of the last one, and the field
+// manager of the other client.
 type changes struct {
-	spent int
-	since time.Time
+	spent       int
+	since       time.Time
+	corrections int
+	corrected   time.Time
+	manager     string
 }
 
 // hashOf returns the hash of a UID.

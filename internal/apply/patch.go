@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -35,27 +36,34 @@ func (a *Applier) patch(
 	if err != nil {
 		return "", fmt.Errorf("failed to encode %s %q: %w", found.gvk.Kind, child.GetName(), err)
 	}
-	wrote, err := a.write(ctx, owner, live, declared)
+	wrote, rival, err := a.write(ctx, owner, live, declared)
 	if err != nil {
 		return "", fmt.Errorf("failed to patch %s %q: %w", found.gvk.Kind, child.GetName(), err)
 	}
 	a.note(owner, live, found, asDeclared)
+	if wrote && found.drifted {
+		a.memory.corrected(owner, live.GetUID(), rival, time.Now())
+	}
 	if wrote {
 		a.wrote(ctx, found.gvk, live, VerbPatch)
 	}
 	return live.GetUID(), nil
 }
 
-// write changes the live object to the declaration, and reports whether it sent a request.
-func (a *Applier) write(ctx context.Context, owner, live client.Object, declared []byte) (bool, error) {
+// write changes the live object to the declaration, and reports whether it sent a request. The rival
+// is the field manager of the client whose change the request undoes.
+func (a *Applier) write(
+	ctx context.Context, owner, live client.Object, declared []byte,
+) (wrote bool, rival string, err error) {
 	last := sanitizeRecord(live, a.recordOf(live))
 	patch, patchType, err := difference(live, last, declared)
 	if err == nil && patch == nil && a.recordOf(live) == string(a.record(declared)) {
-		return false, nil
+		return false, "", nil
 	}
 	if err := a.Confirm(ctx, owner); err != nil {
-		return false, err
+		return false, "", err
 	}
+	rival = rivalOf(live, patch)
 	if err == nil {
 		err = a.send(ctx, patchType, patch, live, declared)
 	}
@@ -71,7 +79,7 @@ func (a *Applier) write(ctx context.Context, owner, live client.Object, declared
 			err = a.send(ctx, types.MergePatchType, patch, live, declared)
 		}
 	}
-	return err == nil, err
+	return err == nil, rival, err
 }
 
 // isRefused reports whether the API server's own validation rejected the content of a write. For two
@@ -79,8 +87,10 @@ func (a *Applier) write(ctx context.Context, owner, live client.Object, declared
 // (pkg/registry/core/service/storage/alloc.go). A denial by admission is no reason to write
 // something else: the denied change must stay visible and be retried.
 func isRefused(err error) bool {
-	return (apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || err != nil && strings.Contains(err.Error(), "duplicate nodePort")) &&
-		!denied.Is(err)
+	if err == nil || denied.Is(err) {
+		return false
+	}
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || strings.Contains(err.Error(), "duplicate nodePort")
 }
 
 // send sends a patch with the record of the declaration. The patch can be nil. The live object gets

@@ -48,7 +48,7 @@ func BlockingReasons() []string {
 		v1alpha2.ReasonInvalidChild, v1alpha2.ReasonNamespaceTerminating, v1alpha2.ReasonAPIError,
 		v1alpha2.ReasonImagePullFailed,
 		v1alpha2.ReasonContainerConfigError, v1alpha2.ReasonCrashLoop, v1alpha2.ReasonUnschedulable, v1alpha2.ReasonProgressDeadlineExceeded,
-		v1alpha2.ReasonAPIMissing, v1alpha2.ReasonRouteNotAccepted,
+		v1alpha2.ReasonAPIMissing, v1alpha2.ReasonRouteNotAccepted, v1alpha2.ReasonChildContested,
 	}
 }
 

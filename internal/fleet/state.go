@@ -11,8 +11,8 @@ import (
 const degree = 32
 
 // State is the rollout of a release to all instances. Its sums and orders follow each instance that
-// moves, so that a decision visits no namespaces except the one that it returns. Create it with
-// newState.
+// moves, so that a decision visits only the namespace that it returns, and those of the
+// administrator's list of canaries. Create it with newState.
 type State struct {
 	// All is the number of instances with replicas. Unseen is the number of objects that were not
 	// reconciled since this process started.

@@ -70,6 +70,7 @@ func TestObjectsAndWrites(t *testing.T) {
 # TYPE nginx_operator_blocked_objects gauge
 nginx_operator_blocked_objects{reason="APIError"} 0
 nginx_operator_blocked_objects{reason="APIMissing"} 0
+nginx_operator_blocked_objects{reason="ChildContested"} 0
 nginx_operator_blocked_objects{reason="ContainerConfigError"} 0
 nginx_operator_blocked_objects{reason="CrashLoop"} 0
 nginx_operator_blocked_objects{reason="DeploymentPaused"} 0

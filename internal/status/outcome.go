@@ -29,7 +29,8 @@ type Written struct {
 	Applied *record.Rendering
 	// Failure is why a child that Pods depend on could not be written, or nil if all could.
 	Failure *failure.Failure
-	// Independent are the failures of children that no Pod depends on.
+	// Independent are the failures that do not affect Ready: children that no Pod depends on and that
+	// could not be written, and children that another client keeps changing.
 	Independent []failure.Failure
 	// Waiting describes the changes that spec.paused blocks.
 	Waiting []string

@@ -95,7 +95,8 @@ func MissingFailures(applied *record.Rendering) []failure.Failure {
 	}
 	var out []failure.Failure
 	for _, child := range operand.Unrendered(&applied.Object.Spec, applied.Inputs) {
-		message := fmt.Sprintf("%s: %s, so there is no %s: %s", child.At, applied.Inputs.Missing[child.Kind], child.Kind, child.Remedy)
+		missing := applied.Inputs.Missing[child.Kind]
+		message := fmt.Sprintf("%s: %s, so there is no %s: %s", child.At, missing, child.Kind, child.Remedy)
 		out = append(out, failure.Failure{Reason: v1alpha2.ReasonAPIMissing, Message: message})
 	}
 	return out

@@ -62,6 +62,20 @@ func WriteFailure(err error, spec *v1alpha2.NginxOperatorSpec) *failure.Failure 
 	return &failure.Failure{Reason: reason, Message: err.Error()}
 }
 
+// ContestedFailure returns the failure for a child that another client keeps changing.
+func ContestedFailure(contested apply.Contested) failure.Failure {
+	client := "another client"
+	if contested.Manager != "" {
+		client = fmt.Sprintf("field manager %q", contested.Manager)
+	}
+	return failure.Failure{
+		Reason: v1alpha2.ReasonChildContested,
+		Message: fmt.Sprintf("%s keeps changing %s %q, and the operator restores it each time. "+
+			"Stop that client, or declare its change in the spec",
+			client, contested.Child.GetObjectKind().GroupVersionKind().Kind, contested.Child.GetName()),
+	}
+}
+
 // InTerminatingNamespace reports whether the API server refused a child because its namespace is
 // being deleted.
 func InTerminatingNamespace(err error) bool {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/failure"
 	"github.com/example/nginx-operator/internal/fixture"
 	"github.com/example/nginx-operator/internal/fleet"
@@ -149,5 +150,19 @@ func TestPatchThatFitsNoMore(t *testing.T) {
 	if found := WriteFailure(err, nil); children != nil || found == nil || found.Reason != v1alpha2.ReasonInvalidConfiguration ||
 		!strings.HasPrefix(found.Message, "spec.patches[0].patch: ") {
 		t.Errorf("got %v, %v", found, children)
+	}
+}
+
+// TestContestedFailure verifies that the message names the child, the field manager if it is known,
+// and the remedy.
+func TestContestedFailure(t *testing.T) {
+	child := &appsv1.Deployment{TypeMeta: metav1.TypeMeta{Kind: "Deployment"}, ObjectMeta: metav1.ObjectMeta{Name: "web"}}
+	for manager, want := range map[string]string{"argocd": `field manager "argocd"`, "": "another client"} {
+		found := ContestedFailure(apply.Contested{Child: child, Manager: manager})
+		want += ` keeps changing Deployment "web", and the operator restores it each time. ` +
+			"Stop that client, or declare its change in the spec"
+		if found.Reason != v1alpha2.ReasonChildContested || found.Message != want || found.CanPass() {
+			t.Errorf("%+v", found)
+		}
 	}
 }
