@@ -111,6 +111,9 @@ func (p *process) patch(
 	if err := p.refuse(object); err != nil {
 		return err
 	}
+	if dryRun := (&client.PatchOptions{}).ApplyOptions(options).DryRun; len(dryRun) > 0 {
+		return to.Patch(ctx, object, patch, options...)
+	}
 	p.writes = append(p.writes, fmt.Sprintf("patch %T", object))
 	before := object.DeepCopyObject().(client.Object)
 	if err := to.Get(ctx, client.ObjectKeyFromObject(object), before); err != nil {
