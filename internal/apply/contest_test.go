@@ -127,7 +127,8 @@ func TestRival(t *testing.T) {
 		},
 		"of a label": {restoresLabel, []metav1.ManagedFieldsEntry{controller, entryOf("flux", "", label, 7), ours}, "flux"},
 		"of another label": {
-			`{"metadata":{"labels":{"b":"1"}}}`, []metav1.ManagedFieldsEntry{entryOf("flux", "", label, 7), controller},
+			`{"metadata":{"labels":{"b":"1"}}}`,
+			[]metav1.ManagedFieldsEntry{entryOf("flux", "", label, 7), controller},
 			"kube-controller-manager",
 		},
 		"the newest": {
@@ -137,7 +138,8 @@ func TestRival(t *testing.T) {
 		},
 		"of the scale": {
 			`{"spec":{"replicas":2}}`,
-			[]metav1.ManagedFieldsEntry{entryOf("autoscaler", "scale", `{"f:spec":{"f:replicas":{}}}`, 7), controller}, "autoscaler",
+			[]metav1.ManagedFieldsEntry{entryOf("autoscaler", "scale", `{"f:spec":{"f:replicas":{}}}`, 7), controller},
+			"autoscaler",
 		},
 		"removed":         {restoresLabel, []metav1.ManagedFieldsEntry{ours, entryOf("remover", "", revision, 8), status}, "remover"},
 		"no patch":        {"", []metav1.ManagedFieldsEntry{ours, entryOf("breaker", "", image, 8)}, "breaker"},

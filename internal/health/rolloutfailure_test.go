@@ -30,7 +30,7 @@ func TestRolloutFailure(t *testing.T) {
 		}
 	}
 	unresolved := `host not found in upstream "api"` + servers
-	const final = " (final)"
+	const final, refused = " (final)", v1alpha2.ReasonInvalidConfiguration + " (final)"
 	for name, test := range map[string]struct {
 		status   corev1.ContainerStatus
 		exceeded time.Duration
@@ -38,11 +38,11 @@ func TestRolloutFailure(t *testing.T) {
 		want     string
 	}{
 		"nothing is wrong":           {},
-		"unknown directive":          {status: nginx(0, `unknown directive "a"`+servers), want: v1alpha2.ReasonInvalidConfiguration + final},
-		"unexpected end":             {status: nginx(0, `unexpected end of file, expecting ";" or "}"`+servers), want: v1alpha2.ReasonInvalidConfiguration + final},
-		"wrong place":                {status: nginx(0, `"root" directive is not allowed here`+servers), want: v1alpha2.ReasonInvalidConfiguration + final},
-		"wrong number":               {status: nginx(0, `invalid number of arguments in "root" directive`+servers), want: v1alpha2.ReasonInvalidConfiguration + final},
-		"withheld words":             {status: nginx(0, `unknown "…" variable`), want: v1alpha2.ReasonInvalidConfiguration + final},
+		"unknown directive":          {status: nginx(0, `unknown directive "a"`+servers), want: refused},
+		"unexpected end":             {status: nginx(0, `unexpected end of file, expecting ";" or "}"`+servers), want: refused},
+		"wrong place":                {status: nginx(0, `"root" directive is not allowed here`+servers), want: refused},
+		"wrong number":               {status: nginx(0, `invalid number of arguments in "root" directive`+servers), want: refused},
+		"withheld words":             {status: nginx(0, `unknown "…" variable`), want: refused},
 		"host not found":             {status: nginx(0, unresolved)},
 		"host not found twice":       {status: nginx(1, unresolved)},
 		"host not found three times": {status: nginx(2, unresolved), want: v1alpha2.ReasonInvalidConfiguration},

@@ -49,6 +49,8 @@ func TestFailedAgain(t *testing.T) {
 func TestAttempts(t *testing.T) {
 	now := time.Unix(1000, 0)
 	at := func(offset time.Duration) *metav1.Time { return ptr.To(metav1.NewTime(now.Add(offset))) }
+	paused := func(s *v1alpha2.NginxOperatorSpec) { s.Paused = true }
+	noPods := func(s *v1alpha2.NginxOperatorSpec) { s.Replicas = ptr.To[int32](0) }
 	for name, test := range map[string]struct {
 		failed v1alpha2.FailedRevision
 		spec   func(*v1alpha2.NginxOperatorSpec)
@@ -60,9 +62,9 @@ func TestAttempts(t *testing.T) {
 		"due":           {failed: v1alpha2.FailedRevision{NextAttemptTime: at(0)}, want: true},
 		"overdue":       {failed: v1alpha2.FailedRevision{NextAttemptTime: at(-time.Hour)}, want: true},
 		"in progress":   {failed: v1alpha2.FailedRevision{AttemptTime: at(-time.Hour)}, want: true},
-		"due, paused":   {failed: v1alpha2.FailedRevision{NextAttemptTime: at(0)}, spec: func(s *v1alpha2.NginxOperatorSpec) { s.Paused = true }},
-		"due, no Pods":  {failed: v1alpha2.FailedRevision{NextAttemptTime: at(0)}, spec: func(s *v1alpha2.NginxOperatorSpec) { s.Replicas = ptr.To[int32](0) }},
-		"begun, paused": {failed: v1alpha2.FailedRevision{AttemptTime: at(0)}, spec: func(s *v1alpha2.NginxOperatorSpec) { s.Paused = true }, want: true},
+		"due, paused":   {failed: v1alpha2.FailedRevision{NextAttemptTime: at(0)}, spec: paused},
+		"due, no Pods":  {failed: v1alpha2.FailedRevision{NextAttemptTime: at(0)}, spec: noPods},
+		"begun, paused": {failed: v1alpha2.FailedRevision{AttemptTime: at(0)}, spec: paused, want: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			object := fixture.NewObject()

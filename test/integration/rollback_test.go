@@ -75,7 +75,8 @@ func TestFailedChangeIsTakenBack(t *testing.T) {
 	}
 	update(t, object, failing)
 	runsImage(t, namespace, noSuchImage, 1)
-	newestFails(t, namespace, "2", crashingPod(`2026/01/01 00:00:00 [emerg] 7#7: unknown directive "gzip" in /etc/nginx-operator/servers.conf:1`))
+	const refused = `2026/01/01 00:00:00 [emerg] 7#7: unknown directive "gzip" in /etc/nginx-operator/servers.conf:1`
+	newestFails(t, namespace, "2", crashingPod(refused))
 	degraded := waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonRolledBack)
 	for _, words := range []string{"generation 2", noSuchImage, "configuration", "unknown directive", "The last good revision is running"} {
 		if !strings.Contains(degraded.Message, words) {

@@ -136,7 +136,8 @@ func (h *history) seen() string {
 	for _, pod := range h.now().ready() {
 		images[pod.Spec.Containers[0].Image]++
 	}
-	return fmt.Sprintf("Deployment %q, ready Pods %v, entrance %s, status %q", imageOf(h.Deployment("web")), images, h.now().edition(), h.explained())
+	return fmt.Sprintf("Deployment %q, ready Pods %v, entrance %s, status %q",
+		imageOf(h.Deployment("web")), images, h.now().edition(), h.explained())
 }
 
 // within requires that something holds before a limit.

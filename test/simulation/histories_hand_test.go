@@ -106,7 +106,8 @@ func restarted(h *history, in state) {
 	isRestarted := func(of map[string]string) bool { return of[restartAnnotation] == "now" }
 	if in.name != "rolling" {
 		h.within(5*time.Minute, "restarted Pods", func() bool {
-			return len(h.now().ready()) > 0 && !slices.ContainsFunc(h.now().ready(), func(pod *corev1.Pod) bool { return !isRestarted(pod.Annotations) })
+			ready := h.now().ready()
+			return len(ready) > 0 && !slices.ContainsFunc(ready, func(pod *corev1.Pod) bool { return !isRestarted(pod.Annotations) })
 		})
 	}
 	h.during(5*time.Minute, "the annotation of the restart", func() bool { return isRestarted(h.Deployment("web").Spec.Template.Annotations) })

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"fmt"
 	globalrand "math/rand"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -79,7 +80,7 @@ func tell(t *testing.T, of func(*story)) (failures []string) {
 		globalrand.Seed(1) //nolint:staticcheck // the jitter of libraries comes from there
 		s := &story{World: w, t: t}
 		of(s)
-		failures = append(s.failures, w.Problems...)
+		failures = slices.Concat(s.failures, w.Problems)
 	})
 	return failures
 }

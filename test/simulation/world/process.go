@@ -148,7 +148,8 @@ func (p *process) newManager(listDelay time.Duration) (manager.Manager, error) {
 		Fleet:   fleet.New(p.release.Fleet),
 		Release: operand.Release{Image: p.release.Image, ExporterImage: p.release.ExporterImage},
 	}
-	err = reconciler.SetupWithManager(mgr, operatormanager.ControllerOptions(), func(inner reconcile.Reconciler) reconcile.Reconciler { return inner })
+	unchanged := func(inner reconcile.Reconciler) reconcile.Reconciler { return inner }
+	err = reconciler.SetupWithManager(mgr, operatormanager.ControllerOptions(), unchanged)
 	if err != nil {
 		return nil, err
 	}
