@@ -126,6 +126,9 @@ func Denied(of *storage.Resource, name string) error {
 func DeniedWith(of *storage.Resource, name string, code int32, reason metav1.StatusReason, message string) error {
 	err := apierrors.NewForbidden(of.GroupResource(), name, errors.New(message))
 	err.ErrStatus.Reason, err.ErrStatus.Code = reason, code
+	if strings.HasPrefix(message, "admission webhook ") {
+		err.ErrStatus.Message = message // ToStatusErr of k8s.io/apiserver/pkg/admission/plugin/webhook/errors
+	}
 	return err
 }
 
