@@ -33,9 +33,9 @@ type Rollout struct {
 
 	// automaticRollback rolls back a change if its rollout fails. Image, configuration, content,
 	// ports, and Pod settings return to the last good revision (status.lastGoodRevision). The
-	// operator retries the change when the spec or a referenced object changes. A configuration
-	// with which nginx starts does not fail, whatever it answers. If false, the operator only
-	// reports the failure. Defaults to true.
+	// operator attempts the change again later, unless nginx refuses its text, and at once when the
+	// spec or a referenced object changes. A configuration with which nginx starts does not fail,
+	// whatever it answers. If false, the operator only reports the failure. Defaults to true.
 	// +optional
 	AutomaticRollback *bool `json:"automaticRollback,omitempty"`
 }
