@@ -182,10 +182,11 @@ type FailedRevision struct {
 	// +required
 	Time metav1.Time `json:"time"`
 
-	// attempts is the number of rollouts of the revision that failed. It is absent if that was
-	// counted by a release before 0.8.0, which made one.
+	// attempts is the number of rollouts of the revision that failed, up to 1000000. It is absent if
+	// a release before 0.8.0 made the only one.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
 	Attempts int32 `json:"attempts,omitempty"`
 
 	// nextAttemptTime is the time when the operator rolls the revision out again: 2, 4, 8, ... 60

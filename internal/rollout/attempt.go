@@ -20,6 +20,8 @@ const (
 	// doubles with each failure, up to maxDelay.
 	firstDelay = 2 * time.Minute
 	maxDelay   = time.Hour
+	// maxAttempts is the schema's limit of attempts in status.failedRevisions.
+	maxAttempts = 1_000_000
 )
 
 // failedAgain returns the status of a revision whose rollout has just failed. before is its status
@@ -29,7 +31,7 @@ func failedAgain(revision, reason, message string, final bool, before *v1alpha2.
 		Revision: revision, Reason: reason, Message: failure.Truncate(message), Time: metav1.NewTime(now), Attempts: 1,
 	}
 	if before != nil {
-		out.Attempts = max(before.Attempts, 1) + 1
+		out.Attempts = min(max(before.Attempts, 1)+1, maxAttempts)
 	}
 	if !final {
 		out.NextAttemptTime = ptr.To(metav1.NewTime(now.Add(delayAfter(out.Attempts)).Truncate(time.Second)))
