@@ -59,7 +59,10 @@ func testRollback(t *testing.T) {
 			t.Errorf("%s: the status says image %s", what, object.Status.Image)
 		}
 	}
-	fails("an image without nginx", []string{withoutNginx, "nginx"}, func(s *v1alpha2.NginxOperatorSpec) { s.Image = withoutNginx })
+	fails("an image without nginx", []string{withoutNginx, "nginx"}, func(s *v1alpha2.NginxOperatorSpec) {
+		s.Rollout = &v1alpha2.Rollout{ProgressDeadlineSeconds: ptr.To[int32](30)}
+		s.Image = withoutNginx
+	})
 	fails("no node", []string{"no node can take a Pod"}, func(s *v1alpha2.NginxOperatorSpec) {
 		s.Rollout = &v1alpha2.Rollout{ProgressDeadlineSeconds: ptr.To[int32](10)}
 		s.PodTemplate = &v1alpha2.PodTemplate{NodeSelector: map[string]string{"example.com/nowhere": "yes"}}
