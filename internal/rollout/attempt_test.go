@@ -39,7 +39,8 @@ func TestFailedAgain(t *testing.T) {
 	if second.Attempts != 2 || second.NextAttemptTime.Sub(now) != 4*time.Minute || len(second.Message) > 1024 {
 		t.Errorf("second: %+v", second)
 	}
-	if last := failedAgain("a", "CrashLoop", "crashes", false, &v1alpha2.FailedRevision{Attempts: maxAttempts}, now); last.Attempts != maxAttempts {
+	last := failedAgain("a", "CrashLoop", "crashes", false, &v1alpha2.FailedRevision{Attempts: maxAttempts}, now)
+	if last.Attempts != maxAttempts {
 		t.Errorf("at the limit: %+v", last)
 	}
 	if final := failedAgain("a", "InvalidConfiguration", "refused", true, first, now); final.Attempts != 2 || final.NextAttemptTime != nil ||
