@@ -195,7 +195,7 @@ type FailedRevision struct {
 	// +optional
 	NextAttemptTime *metav1.Time `json:"nextAttemptTime,omitempty"`
 
-	// attemptTime is the time when the current attempt started. It is absent if there is none.
+	// attemptTime is the start of the current attempt. It is absent between attempts.
 	// +optional
 	AttemptTime *metav1.Time `json:"attemptTime,omitempty"`
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// TestDenialWithAnyCode verifies that the status reports a denied child as Forbidden for every code
-// of the denial, and that the change is applied once admission allows it.
+// TestDenialWithAnyCode verifies that the status reports a denied child as Forbidden, whatever the
+// code of the denial, and that the change is applied once admission allows it.
 func TestDenialWithAnyCode(t *testing.T) {
 	for name, denial := range map[string]metav1.Status{
 		"400": {Code: http.StatusBadRequest, Reason: metav1.StatusReasonBadRequest},

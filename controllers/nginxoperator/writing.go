@@ -1,7 +1,6 @@
 package nginxoperator
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -106,7 +105,9 @@ func (r *Reconciler) apply(
 	applied, err := r.Applier.ApplyAll(ctx, object, of.Contents(), ordered, independent)
 	if err != nil && state == rollout.StateRolledBack && !apply.StartsOver(err) && apply.IsForged(err) == nil {
 		_, again := r.Applier.ApplyAll(ctx, object, of.Contents(), slices.DeleteFunc(ordered, isEntrance), nil)
-		return apply.Applied{}, cmp.Or(startingOver(again), err)
+		if apply.StartsOver(again) {
+			err = again
+		}
 	}
 	if err != nil {
 		return apply.Applied{}, err
@@ -124,14 +125,6 @@ func isEntrance(child client.Object) bool {
 		return true
 	}
 	return false
-}
-
-// startingOver returns an error after which the reconcile starts over, and nil for any other.
-func startingOver(err error) error {
-	if apply.StartsOver(err) {
-		return err
-	}
-	return nil
 }
 
 // inOrder returns the children that Pods depend on, the records, and the Deployment, in the order of

@@ -36,7 +36,7 @@ func (a *Applier) patch(
 	if err != nil {
 		return "", fmt.Errorf("failed to encode %s %q: %w", found.gvk.Kind, child.GetName(), err)
 	}
-	wrote, rival, err := a.write(ctx, owner, live, declared)
+	wrote, rival, err := a.write(ctx, owner, live, declared, found.drifted)
 	if err != nil {
 		return "", fmt.Errorf("failed to patch %s %q: %w", found.gvk.Kind, child.GetName(), err)
 	}
@@ -50,10 +50,10 @@ func (a *Applier) patch(
 	return live.GetUID(), nil
 }
 
-// write changes the live object to the declaration, and reports whether it sent a request. The rival
-// is the field manager of the client whose change the request undoes.
+// write changes the live object to the declaration, and reports whether it sent a request. If the
+// request corrects a drift, the rival is the field manager of the client whose change it undoes.
 func (a *Applier) write(
-	ctx context.Context, owner, live client.Object, declared []byte,
+	ctx context.Context, owner, live client.Object, declared []byte, corrects bool,
 ) (wrote bool, rival string, err error) {
 	last := sanitizeRecord(live, a.recordOf(live))
 	patch, patchType, err := difference(live, last, declared)
@@ -63,7 +63,9 @@ func (a *Applier) write(
 	if err := a.Confirm(ctx, owner); err != nil {
 		return false, "", err
 	}
-	rival = rivalOf(live, patch)
+	if corrects {
+		rival = rivalOf(live, patch)
+	}
 	if err == nil {
 		err = a.send(ctx, patchType, patch, live, declared)
 	}

@@ -63,3 +63,15 @@ func given[T ~string](text T) *T {
 	}
 	return &text
 }
+
+// CurrentConditions returns the conditions that a controller reports for an HTTPRoute, without those
+// of an earlier generation.
+func CurrentConditions(route *gatewayv1.HTTPRoute, reported []metav1.Condition) []metav1.Condition {
+	var current []metav1.Condition
+	for _, condition := range reported {
+		if condition.ObservedGeneration == 0 || condition.ObservedGeneration >= route.Generation {
+			current = append(current, condition)
+		}
+	}
+	return current
+}

@@ -12,8 +12,8 @@ import (
 	"github.com/example/nginx-operator/internal/failure"
 )
 
-// What made a rollout fail may pass: a host name that did not resolve, a registry, or a quota. So a
-// revision that failed is attempted again, unless nginx refuses its text.
+// The cause of a failed rollout may pass: a host name that did not resolve, a registry, or a quota.
+// So a failed revision is attempted again, unless nginx refuses its text.
 
 const (
 	// firstDelay is the time between the first failure of a revision and the next attempt. It
@@ -31,13 +31,17 @@ func failedAgain(revision, reason, message string, final bool, before *v1alpha2.
 		Revision: revision, Reason: reason, Message: failure.Truncate(message), Time: metav1.NewTime(now), Attempts: 1,
 	}
 	if before != nil {
-		out.Attempts = min(max(before.Attempts, 1)+1, maxAttempts)
+		out.Attempts = min(nextAttempt(before), maxAttempts)
 	}
 	if !final {
 		out.NextAttemptTime = ptr.To(metav1.NewTime(now.Add(delayAfter(out.Attempts)).Truncate(time.Second)))
 	}
 	return out
 }
+
+// nextAttempt returns the number of the attempt after the failures of a revision. Releases before
+// 0.8.0 made one attempt, and did not count it.
+func nextAttempt(failed *v1alpha2.FailedRevision) int32 { return max(failed.Attempts, 1) + 1 }
 
 // delayAfter returns the time between the last of a number of failures and the next attempt.
 func delayAfter(attempts int32) time.Duration {
@@ -74,6 +78,10 @@ func RolledBackMessage(failed *v1alpha2.FailedRevision) string {
 	if failed.NextAttemptTime == nil {
 		return failed.Message
 	}
-	return fmt.Sprintf("%s; attempt %d starts at %s", failed.Message, max(failed.Attempts, 1)+1,
-		failed.NextAttemptTime.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("%s; attempt %d starts at %s", failed.Message, nextAttempt(failed), failed.NextAttemptTime.UTC().Format(time.RFC3339))
+}
+
+// AttemptMessage returns the message about a failed revision during its next attempt.
+func AttemptMessage(failed *v1alpha2.FailedRevision) string {
+	return fmt.Sprintf("%s; attempt %d is in progress", failed.Message, nextAttempt(failed))
 }

@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -88,8 +87,7 @@ const ingressKind = "Ingress"
 // isAccepted reports whether a Gateway has accepted the current HTTPRoute.
 func isAccepted(route *gatewayv1.HTTPRoute) bool {
 	return slices.ContainsFunc(route.Status.Parents, func(parent gatewayv1.RouteParentStatus) bool {
-		accepted := meta.FindStatusCondition(parent.Conditions, string(gatewayv1.RouteConditionAccepted))
-		return accepted != nil && accepted.Status == metav1.ConditionTrue &&
-			(accepted.ObservedGeneration == 0 || accepted.ObservedGeneration >= route.Generation)
+		current := operand.CurrentConditions(route, parent.Conditions)
+		return meta.IsStatusConditionTrue(current, string(gatewayv1.RouteConditionAccepted))
 	})
 }

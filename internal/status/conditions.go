@@ -42,8 +42,8 @@ func conditions(object *v1alpha2.NginxOperator, state snapshot.Observed, result 
 		return rolledBack(state, result)
 	}
 	out := withIndependentFailures(whileReplacing(object, operandConditions(state)), beside, result)
-	if failed := result.Attempt; failed != nil && !health.ProgressOf(state.Deployment).Complete {
-		message := fmt.Sprintf("%s; attempt %d is in progress", failed.Message, max(failed.Attempts, 1)+1)
+	if result.Attempt != nil && !health.ProgressOf(state.Deployment).Complete {
+		message := rollout.AttemptMessage(result.Attempt)
 		out[2] = condition(v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonRolledBack, message)
 	}
 	if result.WaitsFor != "" && out[1].Status == metav1.ConditionFalse && out[0].Status == metav1.ConditionTrue {

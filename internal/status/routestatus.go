@@ -43,8 +43,7 @@ func routeFailures(applied *record.Rendering, route *gatewayv1.HTTPRoute) []fail
 	return out
 }
 
-// conditionsFor returns the conditions of each controller for the HTTPRoute at a Gateway, without
-// those of an earlier generation.
+// conditionsFor returns the current conditions of each controller for the HTTPRoute at a Gateway.
 func conditionsFor(parent v1alpha2.GatewayReference, namespace string, route *gatewayv1.HTTPRoute) [][]metav1.Condition {
 	if route == nil {
 		return nil
@@ -57,13 +56,7 @@ func conditionsFor(parent v1alpha2.GatewayReference, namespace string, route *ga
 			string(ptr.Deref(of.SectionName, "")) != parent.SectionName || ptr.Deref(of.Port, 0) != ptr.Deref(parent.Port, 0) {
 			continue
 		}
-		var now []metav1.Condition
-		for _, condition := range status.Conditions {
-			if condition.ObservedGeneration == 0 || condition.ObservedGeneration >= route.Generation {
-				now = append(now, condition)
-			}
-		}
-		out = append(out, now)
+		out = append(out, operand.CurrentConditions(route, status.Conditions))
 	}
 	return out
 }

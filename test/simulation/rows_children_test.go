@@ -140,24 +140,18 @@ var childRows = []tale{
 	}},
 	{"row-12 the Ingress stays while Gateway API is not installed", func(s *story) {
 		s.serve(ingress)
-		s.edit(route)
-		s.Run(10 * time.Minute)
-		s.mustExist(storage.Ingresses)
+		s.mustKeepIngress()
 	}},
 	{"row-12 the Ingress stays while the route is refused", func(s *story) {
 		s.Install(storage.HTTPRoutes)
 		s.serve(ingress)
 		s.Faults.Refuse = map[*storage.Resource]error{storage.HTTPRoutes: world.Denied(storage.HTTPRoutes, "web")}
-		s.edit(route)
-		s.Run(10 * time.Minute)
-		s.mustExist(storage.Ingresses)
+		s.mustKeepIngress()
 	}},
 	{"row-12 the Ingress stays until a Gateway accepts the route", func(s *story) {
 		s.Install(storage.HTTPRoutes)
 		s.serve(ingress)
-		s.edit(route)
-		s.Run(10 * time.Minute)
-		s.mustExist(storage.Ingresses)
+		s.mustKeepIngress()
 		s.need(s.exists(storage.HTTPRoutes), "there is no HTTPRoute: %s", s.explained())
 		s.SetStatus(keyOf(storage.HTTPRoutes), map[string]any{"parents": []any{map[string]any{
 			"parentRef":      map[string]any{"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": "gw"},
@@ -215,6 +209,14 @@ func accepted(condition string) map[string]any {
 	return map[string]any{
 		"type": condition, "status": "True", "reason": condition, "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z",
 	}
+}
+
+// mustKeepIngress declares an HTTPRoute instead of the Ingress, and records a failure if the Ingress
+// is gone 10 minutes later.
+func (s *story) mustKeepIngress() {
+	s.edit(route)
+	s.Run(10 * time.Minute)
+	s.mustExist(storage.Ingresses)
 }
 
 func (s *story) mustExist(of *storage.Resource) {
