@@ -24,13 +24,17 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/cert"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/internal/certificates"
 	"github.com/example/nginx-operator/test/harness"
 )
 
-const ownSecret = "nginx-operator-webhook-server-cert"
+const (
+	ownSecret         = "nginx-operator-webhook-server-cert"
+	conversionWebhook = "conversion.nginxoperators.operator.example.com"
+)
 
 // crd reads the CustomResourceDefinition.
 func crd(t *testing.T) *unstructured.Unstructured {
@@ -99,6 +103,7 @@ var withoutConversion = map[string]string{
 // OLM's in each upgrade, is stored with the working conversion. No read fails or is wrong at any
 // time.
 func TestConversionCannotBeTakenAway(t *testing.T) {
+	waitForAdmission(t)
 	reads := startReader(t)
 	for name, patch := range withoutConversion {
 		for range 5 {
@@ -112,13 +117,24 @@ func TestConversionCannotBeTakenAway(t *testing.T) {
 	reads.finish(t)
 }
 
+// waitForAdmission makes the API server wait longer for the webhook that restores the conversion,
+// until the test ends. On a busy machine the webhook may need more than its 2 seconds.
+func waitForAdmission(t *testing.T) {
+	t.Helper()
+	change := func(seconds int32) {
+		changeWebhook(t, conversionWebhook, func(webhook *admissionregistrationv1.MutatingWebhook) { webhook.TimeoutSeconds = ptr.To(seconds) })
+	}
+	change(30)
+	t.Cleanup(func() { change(2) })
+}
+
 // withoutAdmission disables the webhook that restores the conversion in writes of the CRD, until
 // the test ends. If the API server fails to call the webhook, the guard restores the conversion
 // after the write.
 func withoutAdmission(t *testing.T) {
 	t.Helper()
 	change := func(operations ...admissionregistrationv1.OperationType) {
-		changeWebhook(t, "conversion.nginxoperators.operator.example.com", func(webhook *admissionregistrationv1.MutatingWebhook) {
+		changeWebhook(t, conversionWebhook, func(webhook *admissionregistrationv1.MutatingWebhook) {
 			webhook.Rules[0].Operations = operations
 		})
 	}

@@ -122,16 +122,17 @@ func TestFailedChangeIsAttemptedAgain(t *testing.T) {
 	})
 	failed := func(attempts int32) {
 		t.Helper()
-		degraded := waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonRolledBack)
+		want := fmt.Sprintf("attempt %d ", attempts+1)
 		waitForStatus(t, namespace, "web", func(got *v1alpha2.NginxOperator) error {
+			degraded := meta.FindStatusCondition(got.Status.Conditions, v1alpha2.ConditionDegraded)
 			if now := got.Status.FailedRevisions; len(now) != 1 || now[0].Attempts != attempts || now[0].NextAttemptTime == nil {
 				return fmt.Errorf("failed revisions %+v", now)
 			}
+			if degraded == nil || degraded.Reason != v1alpha2.ReasonRolledBack || !strings.Contains(degraded.Message, want) {
+				return fmt.Errorf("the condition %+v does not say %q", degraded, want)
+			}
 			return nil
 		})
-		if want := fmt.Sprintf("attempt %d ", attempts+1); !strings.Contains(degraded.Message, want) {
-			t.Errorf("the message does not say %q: %s", want, degraded.Message)
-		}
 		runsImage(t, namespace, operandImage, 1)
 		rollOut(t, namespace, "web")
 	}
