@@ -78,8 +78,12 @@ func testMetrics(t *testing.T) {
 		as     *corev1.ServiceAccount
 		status int
 	}{{"without a token", nil, http.StatusUnauthorized}, {"without the permission", stranger, http.StatusForbidden}} {
-		status, body, err := scrape(t.Context(), test.as)
-		must(t, err)
+		var status int
+		var body string
+		waitFor(t, suite.operatorNamespace, "metrics", patience, func(ctx context.Context) (err error) { // a forwarded connection may end
+			status, body, err = scrape(ctx, test.as)
+			return err
+		})
 		if status != test.status || strings.Contains(body, "nginx_operator") {
 			t.Errorf("%s: the answer is %d instead of %d: %.200s", test.who, status, test.status, body)
 		}
