@@ -68,11 +68,6 @@ func run(ctx context.Context, args []string) error {
 		fmt.Println(version)
 		return nil
 	}
-	if err := operatormanager.LimitMemory(os.LookupEnv); err != nil {
-		return err
-	}
-	operatormanager.PaceGC(os.LookupEnv)
-	operatormanager.LimitProcessors(os.LookupEnv)
 	cfg, err := operatormanager.Connect(opts, wellknown.OperatorName+"/"+version)
 	if err != nil {
 		return err
@@ -133,13 +128,6 @@ func setupControllers(mgr *operatormanager.Manager, opts *options.Options, all *
 		permissions, opts.WatchNamespaces...)
 	if err != nil {
 		return err
-	}
-	// The lists of the trackers are the last ones.
-	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		operatormanager.FillCaches(func() { secrets.Await(ctx) })
-		return nil
-	})); err != nil {
-		return fmt.Errorf("failed to add the end of the lists: %w", err)
 	}
 	optionalAPIs := operatormanager.NewOptionalAPIs(mgr, permissions, opts.WatchNamespaces...)
 	cached, err := operatormanager.Whole(mgr.GetConfig(),

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	maxMemory = 200 // MiB
+	maxMemory = 300 // MiB
 	// maxGrowth is the limit of the processor time of an object among all objects, as a multiple of
 	// that among few.
 	maxGrowth = 1.2

@@ -202,6 +202,10 @@ func StartManager(options ManagerOptions) (*Manager, error) {
 	}
 }
 
+// runtimeSettings are the settings of the Go runtime in config/manager/manager.yaml, so that the
+// manager behaves like a released one. The memory limit is that of the container.
+var runtimeSettings = []string{"GOMEMLIMIT=536870912", "GOGC=75", "GOMAXPROCS=2"}
+
 func startManager(options ManagerOptions) (*Manager, error) {
 	m := &Manager{service: options.Service}
 	var err error
@@ -214,10 +218,7 @@ func startManager(options ManagerOptions) (*Manager, error) {
 		"--health-probe-bind-address=" + m.Health, "--metrics-bind-address=" + m.Metrics, "--operator-namespace=" + options.Namespace,
 		"--webhook-bind-address=" + m.Webhooks, "--webhook-url=" + options.Service.URL(),
 	}, options.Args...)...)
-	// GOGC is set for the API servers. It would change the garbage collection of the manager, which
-	// must behave like a released manager.
-	cmd.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, "GOGC=") })
-	cmd.Env = append(append(cmd.Env, "KUBECONFIG="+options.Kubeconfig), options.Env...)
+	cmd.Env = slices.Concat(os.Environ(), runtimeSettings, []string{"KUBECONFIG=" + options.Kubeconfig}, options.Env)
 	if m.Process, err = startServer(context.Background(), cmd, options.Dir, "manager", "http://"+m.Health+"/readyz"); err != nil {
 		return nil, err
 	}

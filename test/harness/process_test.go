@@ -1,9 +1,11 @@
 package harness
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -25,6 +27,21 @@ func TestSummary(t *testing.T) {
 				t.Errorf("want\n%s\ngot\n%s", test.want, got)
 			}
 		})
+	}
+}
+
+// TestRuntimeSettings checks that tests start the manager with the settings of its manifest.
+func TestRuntimeSettings(t *testing.T) {
+	manifest := string(Must1(os.ReadFile("../../config/manager/manager.yaml"))(t))
+	for _, setting := range runtimeSettings {
+		name, value, _ := strings.Cut(setting, "=")
+		want := fmt.Sprintf("- name: %s\n          value: %q\n", name, value)
+		if name == "GOMEMLIMIT" {
+			want = fmt.Sprintf("memory: %dMi\n        securityContext:", Must1(strconv.Atoi(value))(t)>>20)
+		}
+		if !strings.Contains(manifest, want) {
+			t.Errorf("%s: the manifest does not have %q", setting, want)
+		}
 	}
 }
 
