@@ -152,21 +152,23 @@ func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha2.NginxOperat
 	return reconcile.Result{RequeueAfter: again}, errors.Join(retryErr, result.retry, statusErr)
 }
 
-// evaluate returns a result with the evaluation of the rollout, unless the children could not be written. The
-// error is the one to retry.
+// evaluate returns a result with the evaluation of the rollout, unless the children could not be written, and
+// with the missing objects that the Pods need. The error is the one to retry.
 func (r *Reconciler) evaluate(
 	ctx context.Context, object *v1alpha2.NginxOperator, state snapshot.Observed, result reconciled, applyErr error,
 ) (reconciled, error) {
 	result.Persistent = status.Persists(object.Status.Conditions, time.Now())
+	var unreadable error
+	result.Unusable, unreadable = r.rollouts().Unusable(ctx, object, state.Deployment, result.State)
 	if applyErr != nil && !isWritten(state.Deployment, result.Applied) {
-		return result, applyErr
+		return result, errors.Join(applyErr, unreadable)
 	}
 	failed, again, err := r.rollouts().Evaluate(ctx, object, state, result.Applied)
 	result.Failed, result.again = failed, requeue.MinNonZero(result.again, again)
 	if applyErr == nil {
 		result.Failure = status.WriteFailure(err, &object.Spec)
 	}
-	return result, errors.Join(applyErr, err)
+	return result, errors.Join(applyErr, unreadable, err)
 }
 
 // isWritten reports whether a Deployment has the Pod template of a declaration. Then its rollout is

@@ -2,28 +2,46 @@ package inputs
 
 import (
 	"context"
-	"slices"
-	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/cached"
 	"github.com/example/nginx-operator/internal/reference"
 )
 
-// ConfigMapIndex and SecretIndex are indexes of the cached NginxOperators by the names of the
-// referenced ConfigMaps and Secrets.
+// ConfigMapIndex and SecretIndex are indexes of the cached NginxOperators and Deployments by the names
+// of ConfigMaps and Secrets: of those that a spec references, and of those that running Pods need. They
+// differ while the spec is not applied.
 const (
 	ConfigMapIndex = "configMap"
 	SecretIndex    = "secret"
 )
 
 // Indexes returns ConfigMapIndex and SecretIndex with the functions that return the names.
-func Indexes() map[string]func(*v1alpha2.NginxOperatorSpec) []string {
-	return map[string]func(*v1alpha2.NginxOperatorSpec) []string{ConfigMapIndex: namedConfigMaps, SecretIndex: namedSecrets}
+func Indexes() map[string]func(client.Object) []string {
+	return map[string]func(client.Object) []string{
+		ConfigMapIndex: indexOf(namedConfigMaps, func(needed cached.References) []string { return needed.ConfigMaps }),
+		SecretIndex:    indexOf(namedSecrets, cached.References.AllSecrets),
+	}
+}
+
+// indexOf returns a function that returns the names in a spec, or in a Pod template.
+func indexOf(ofSpec func(*v1alpha2.NginxOperatorSpec) []string, ofPods func(cached.References) []string) func(client.Object) []string {
+	return func(object client.Object) []string {
+		switch object := object.(type) {
+		case *v1alpha2.NginxOperator:
+			return ofSpec(&object.Spec)
+		case *appsv1.Deployment:
+			return ofPods(cached.ReferencesOf(&object.Spec.Template.Spec))
+		}
+		return nil
+	}
 }
 
 // namedConfigMaps returns the names of all ConfigMaps that a spec references.
@@ -59,21 +77,33 @@ func namedSecrets(spec *v1alpha2.NginxOperatorSpec) []string {
 	return append(out, secrets...)
 }
 
-// Referrers returns a function that finds the NginxOperators that reference an object, by an index.
+// Referrers returns a function that finds the NginxOperators that reference an object, or whose Pods
+// need it, by an index.
 func Referrers(reader client.Reader, index string) reference.Referrers {
 	return func(ctx context.Context, key types.NamespacedName) []reconcile.Request {
-		list := &v1alpha2.NginxOperatorList{}
-		err := reader.List(ctx, list, client.InNamespace(key.Namespace), client.MatchingFields{index: key.Name},
-			client.UnsafeDisableDeepCopy, client.DisableReadYourWritesConsistency)
-		if err != nil {
-			log.FromContext(ctx).Error(err, "Failed to find who names an object", "index", index, "name", key)
-			return nil
+		specs, deployments := &v1alpha2.NginxOperatorList{}, &appsv1.DeploymentList{}
+		for _, list := range []client.ObjectList{specs, deployments} {
+			err := reader.List(ctx, list, client.InNamespace(key.Namespace), client.MatchingFields{index: key.Name},
+				client.UnsafeDisableDeepCopy, client.DisableReadYourWritesConsistency)
+			if err != nil {
+				log.FromContext(ctx).Error(err, "Failed to find who names an object", "index", index, "name", key)
+				return nil
+			}
+		}
+
+		var names []string
+		for i := range specs.Items {
+			names = append(names, specs.Items[i].Name)
+		}
+		for i := range deployments.Items {
+			if owner := metav1.GetControllerOfNoCopy(&deployments.Items[i]); owner != nil && owner.Kind == "NginxOperator" {
+				names = append(names, owner.Name)
+			}
 		}
 		var out []reconcile.Request
-		for i := range list.Items {
-			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+		for _, name := range distinct(names) {
+			out = append(out, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: key.Namespace, Name: name}})
 		}
-		slices.SortFunc(out, func(a, b reconcile.Request) int { return strings.Compare(a.Name, b.Name) })
 		return out
 	}
 }

@@ -6,14 +6,18 @@ import (
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/cached"
 	"github.com/example/nginx-operator/internal/fixture"
+	"github.com/example/nginx-operator/internal/operand"
 	"github.com/example/nginx-operator/internal/scheme"
 )
 
@@ -74,13 +78,7 @@ func TestEveryReferenceIsIndexed(t *testing.T) {
 		}
 	}
 
-	c := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(object).
-		WithIndex(&v1alpha2.NginxOperator{}, ConfigMapIndex, func(o client.Object) []string {
-			return namedConfigMaps(&o.(*v1alpha2.NginxOperator).Spec)
-		}).
-		WithIndex(&v1alpha2.NginxOperator{}, SecretIndex, func(o client.Object) []string {
-			return namedSecrets(&o.(*v1alpha2.NginxOperator).Spec)
-		}).Build()
+	c := newIndexed(object)
 	want := []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(object)}}
 	for index, names := range map[string][]string{ConfigMapIndex: configMaps, SecretIndex: secrets} {
 		for _, name := range names {
@@ -91,6 +89,42 @@ func TestEveryReferenceIsIndexed(t *testing.T) {
 	}
 	if got := namedSecrets(&fixture.NewObject().Spec); len(got) > 0 {
 		t.Errorf("an object without references is found by %v", got)
+	}
+}
+
+// newIndexed returns a client with the indexes of the cache.
+func newIndexed(objects ...client.Object) client.Client {
+	builder := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(objects...)
+	for index, names := range Indexes() {
+		builder.WithIndex(&v1alpha2.NginxOperator{}, index, names).WithIndex(&appsv1.Deployment{}, index, names)
+	}
+	return builder.Build()
+}
+
+// TestNeedsOfRunningPodsAreIndexed verifies that an object whose spec references nothing is found by
+// each object that its running Pods need, also in the form of the cache. The Pods mount copies of some
+// ConfigMaps.
+func TestNeedsOfRunningPodsAreIndexed(t *testing.T) {
+	object, before := fixture.NewObject(), fixture.NewObject()
+	configMaps, secrets := everyReference(&before.Spec)
+	configMaps = slices.DeleteFunc(configMaps, func(path string) bool {
+		return slices.Contains([]string{"config.configMapRef.name", "content.configMapRef.name", "files.configMapRef.name"}, path)
+	})
+	whole := operand.DesiredDeployment(before, operand.Inputs{})
+	whole.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(object, v1alpha2.GroupVersion.WithKind("NginxOperator"))}
+	stored := whole.DeepCopy()
+	stored.Spec.Template.Spec = cached.ReferencesOf(&whole.Spec.Template.Spec).PodSpec()
+	want := []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(object)}}
+	for form, deployment := range map[string]client.Object{"whole": whole, "cached": stored} {
+		c := newIndexed(object, deployment)
+		for index, names := range map[string][]string{ConfigMapIndex: configMaps, SecretIndex: secrets} {
+			for _, name := range names {
+				key := types.NamespacedName{Namespace: object.Namespace, Name: name}
+				if got := Referrers(c, index)(t.Context(), key); !slices.Equal(got, want) {
+					t.Errorf("%s: the object is not found by the %s of spec.%s", form, index, name)
+				}
+			}
+		}
 	}
 }
 

@@ -10,13 +10,14 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/example/nginx-operator/internal/cached"
 	"github.com/example/nginx-operator/internal/carried"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // slimDeployment keeps the number of replicas, the number of the revision, the name of the record,
 // the head and the hash of a record that it carries, the hash of the certificates that Pods mount,
-// whether the rollout is paused, and the status.
+// the names of the objects that Pods need, whether the rollout is paused, and the status.
 func slimDeployment(in any) (any, error) {
 	deployment, ok := in.(*appsv1.Deployment)
 	if !ok {
@@ -40,8 +41,10 @@ func slimDeployment(in any) (any, error) {
 		deployment.Labels = map[string]string{wellknown.LabelRecord: record}
 	}
 	certificates := only(deployment.Spec.Template.Annotations, wellknown.AnnotationCertificates, maxNumberText)
+	needed := cached.ReferencesOf(&deployment.Spec.Template.Spec)
 	deployment.Spec = appsv1.DeploymentSpec{Replicas: deployment.Spec.Replicas, Paused: deployment.Spec.Paused}
 	deployment.Spec.Template.Annotations = certificates
+	deployment.Spec.Template.Spec = needed.PodSpec()
 	conditions := slices.Clone(deployment.Status.Conditions[:min(len(deployment.Status.Conditions), maxConditions)])
 	deployment.Status.Conditions = slices.DeleteFunc(conditions, func(condition appsv1.DeploymentCondition) bool {
 		return condition.Type != appsv1.DeploymentProgressing && condition.Type != appsv1.DeploymentReplicaFailure

@@ -24,9 +24,14 @@ import (
 func TestReferrersAreFound(t *testing.T) {
 	t.Parallel()
 	form := newPacking(&v1alpha2.NginxOperator{}, newRecent())
-	form.index = referencesOf(map[string]func(*v1alpha2.NginxOperatorSpec) []string{
-		"configMap": func(spec *v1alpha2.NginxOperatorSpec) []string { return strings.Fields(spec.Image) },
-		"secret":    func(spec *v1alpha2.NginxOperatorSpec) []string { return strings.Fields(spec.ForceRedeploy) },
+	fieldsOf := func(text func(*v1alpha2.NginxOperatorSpec) string) func(client.Object) []string {
+		return func(object client.Object) []string {
+			return strings.Fields(text(&object.(*v1alpha2.NginxOperator).Spec))
+		}
+	}
+	form.index = referencesOf(Indexes{
+		"configMap": fieldsOf(func(spec *v1alpha2.NginxOperatorSpec) string { return spec.Image }),
+		"secret":    fieldsOf(func(spec *v1alpha2.NginxOperatorSpec) string { return spec.ForceRedeploy }),
 	})
 	stored := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{referenceIndex: bucketsOfReferences})
 	names := func(count int) string {

@@ -2,9 +2,10 @@ package operatormanager
 
 import (
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/example/nginx-operator/internal/cached"
 )
 
 const (
@@ -24,7 +25,7 @@ func slimVolumes(volumes []corev1.Volume) []corev1.Volume {
 	sources := maxSources
 	for _, own := range []bool{true, false} {
 		for i := range volumes {
-			if isOwnVolume(volumes[i].Name) != own || len(out) == maxVolumes {
+			if cached.IsOwnVolume(volumes[i].Name) != own || len(out) == maxVolumes {
 				continue
 			}
 			if kept, ok := slimVolume(&volumes[i], &sources); ok {
@@ -39,7 +40,7 @@ func slimVolumes(volumes []corev1.Volume) []corev1.Volume {
 // ConfigMaps of a projected volume from sources, the number that the cache can still keep.
 func slimVolume(volume *corev1.Volume, sources *int) (corev1.Volume, bool) {
 	out := corev1.Volume{}
-	if isOwnVolume(volume.Name) {
+	if cached.IsOwnVolume(volume.Name) {
 		out.Name = volume.Name
 	}
 	if volume.ConfigMap != nil && len(volume.ConfigMap.Name) <= maxName {
@@ -61,9 +62,4 @@ func slimVolume(volume *corev1.Volume, sources *int) (corev1.Volume, bool) {
 	}
 	out.Projected = &corev1.ProjectedVolumeSource{Sources: slices.Clip(kept)}
 	return out, len(kept) > 0
-}
-
-// isOwnVolume reports whether a name belongs to a ConfigMap volume of the operator.
-func isOwnVolume(name string) bool {
-	return name == "config" || name == "content" || name == "files" || strings.HasPrefix(name, "operator-")
 }

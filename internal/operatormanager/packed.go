@@ -115,8 +115,8 @@ func encoded(object client.Object) ([]byte, error) {
 type packing struct {
 	// kind is the Go structure of the kind.
 	kind reflect.Type
-	// index returns the index value of an object: the name of its instance, or the references of an
-	// NginxOperator. It is nil if the kind is not indexed.
+	// index returns the index value of an object: the name of its instance, or its references. It is
+	// nil if the kind is not indexed.
 	index func(metav1.Object) string
 	// maxSize is the maximum size of the packed form in bytes. Of a larger object, it is a part.
 	maxSize int

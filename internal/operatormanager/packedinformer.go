@@ -2,7 +2,6 @@ package operatormanager
 
 import (
 	"context"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -14,7 +13,6 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/access"
 	"github.com/example/nginx-operator/internal/cached"
 )
@@ -38,15 +36,15 @@ type sourceOfKind struct {
 	ended func()
 }
 
-// newPackedInformer creates an informer of a kind. It has the InstanceIndex if the kind is indexed,
-// and the NginxOperators' index of references.
+// newPackedInformer creates an informer of a kind. It has the InstanceIndex if the kind is indexed, or
+// the index of references.
 func newPackedInformer(
 	source toolscache.ListerWatcher, of packing, resync time.Duration, indexers toolscache.Indexers, permissions *access.Namespaces,
 ) packedInformer {
 	kind := of.newObject()
 	indexers = of.indexers(indexers)
 	switch {
-	case of.kind == reflect.TypeFor[v1alpha2.NginxOperator]():
+	case hasReferences(kind):
 		indexers[referenceIndex] = bucketsOfReferences
 	case of.index != nil:
 		indexers[fieldPrefix+cached.InstanceIndex] = bucketsOf
@@ -182,7 +180,7 @@ func (p packedIndexer) Index(name string, object any) ([]any, error) {
 
 // ByIndex implements toolscache.Indexer.
 func (p packedIndexer) ByIndex(name, value string) ([]any, error) {
-	if p.kind == reflect.TypeFor[v1alpha2.NginxOperator]() && strings.HasPrefix(name, fieldPrefix) {
+	if hasReferences(p.newObject()) && strings.HasPrefix(name, fieldPrefix) {
 		items, err := p.referrers(name, value)
 		return p.unpackAll(items), err
 	}

@@ -29,14 +29,12 @@ type NewInformer = func(toolscache.ListerWatcher, runtime.Object, time.Duration,
 
 // Informers returns the function that creates the informers of the cache. The informers have the
 // InstanceIndex. Only that of EndpointSlices has the index of namespaces, without which a list of a
-// namespace is an error. The informer of NginxOperators has these indexes of its specs, and the
-// census follows it. An NginxOperator that cannot be decoded fails alone: a typed client decodes a
-// list as a whole, so one stored object would block the reconciles of all objects in all namespaces.
-// A missing permission of an informer is reported to permissions, which is nil if all namespaces are
-// watched.
-func Informers(
-	cfg *rest.Config, indexes map[string]func(*v1alpha2.NginxOperatorSpec) []string, followed *census.Census, permissions *access.Namespaces,
-) (NewInformer, error) {
+// namespace is an error. The informers of NginxOperators and Deployments have these indexes, and the
+// census follows that of NginxOperators. An NginxOperator that cannot be decoded fails alone: a typed
+// client decodes a list as a whole, so one stored object would block the reconciles of all objects in
+// all namespaces. A missing permission of an informer is reported to permissions, which is nil if all
+// namespaces are watched.
+func Informers(cfg *rest.Config, indexes Indexes, followed *census.Census, permissions *access.Namespaces) (NewInformer, error) {
 	source, err := newLenientClient(cfg)
 	if err != nil {
 		return nil, err
@@ -46,12 +44,14 @@ func Informers(
 		indexers toolscache.Indexers,
 	) toolscache.SharedIndexInformer {
 		of := newPacking(kind.(client.Object), known)
+		if hasReferences(kind.(client.Object)) {
+			of.index = referencesOf(indexes)
+		}
 		if _, ok := kind.(*v1alpha2.NginxOperator); !ok {
 			informer := newPackedInformer(typed, of, resync, indexers, permissions)
 			informer.silent = StartsSilently(kind)
 			return informer
 		}
-		of.index = referencesOf(indexes)
 		lister := &oneByOne{source: source}
 		lenient := toolscache.ToListWatcherWithWatchListSemantics(lister.listWatch(), source)
 		informer := scopedInformer{newPackedInformer(lenient, of, resync, indexers, permissions), lister}

@@ -7,13 +7,16 @@ import (
 	"strconv"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// An NginxOperator is found by the names that its spec references. An index of the names would take
-// 0.3 KiB for each name, and a spec can have more than a thousand. Therefore the packed form has the
+// An NginxOperator is found by the names that its spec references, and a Deployment by those that its
+// Pods need. An index of the names would take 0.3 KiB for each name, and a spec can have more than a
+// thousand. Therefore the packed form has the
 // hashes of its references, and the store has one index with buckets of hashes.
 
 const (
@@ -32,18 +35,30 @@ const (
 	anyReference = "*"
 )
 
-// referencesOf returns the function that returns the index value of an NginxOperator: the hashes of
-// its references.
-func referencesOf(indexes map[string]func(*v1alpha2.NginxOperatorSpec) []string) func(metav1.Object) string {
+// Indexes has functions that return the names of referenced objects, by the names of indexes.
+type Indexes = map[string]func(client.Object) []string
+
+// hasReferences reports whether a kind has the index of references.
+func hasReferences(kind client.Object) bool {
+	switch kind.(type) {
+	case *v1alpha2.NginxOperator, *appsv1.Deployment:
+		return true
+	}
+	return false
+}
+
+// referencesOf returns the function that returns the index value of an object: the hashes of its
+// references.
+func referencesOf(indexes Indexes) func(metav1.Object) string {
 	return func(in metav1.Object) string {
-		object, ok := in.(*v1alpha2.NginxOperator)
+		object, ok := in.(client.Object)
 		if !ok {
 			return ""
 		}
 		var hashes []uint32
 		for index, names := range indexes {
-			for _, name := range names(&object.Spec) {
-				hashes = append(hashes, referenceHash(fieldPrefix+index, object.Namespace+"/"+name))
+			for _, name := range names(object) {
+				hashes = append(hashes, referenceHash(fieldPrefix+index, object.GetNamespace()+"/"+name))
 			}
 		}
 		slices.Sort(hashes)
@@ -68,7 +83,7 @@ func referenceBucket(hash uint32) string {
 	return strconv.FormatUint(uint64(hash%referenceBuckets), 10)
 }
 
-// hashes returns the hashes of the references of an NginxOperator, and whether it has more.
+// hashes returns the hashes of the references of an object, and whether it has more.
 func (p *packed) hashes() (out []uint32, more bool) {
 	value := p.index()
 	if value == anyReference {
@@ -97,7 +112,7 @@ func bucketsOfReferences(in any) ([]string, error) {
 	return out, nil
 }
 
-// referrers returns the NginxOperators that reference a value of an index, packed.
+// referrers returns the objects that reference a value of an index, packed.
 func (p packedIndexer) referrers(index, value string) ([]any, error) {
 	hash := referenceHash(index, value)
 	namespace, _, _ := strings.Cut(value, "/")

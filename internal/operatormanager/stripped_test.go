@@ -148,6 +148,10 @@ func TestReadersOfStrippedObjects(t *testing.T) {
 		strip(slimReplicaSet, replicaSet)
 		same("ConfigMaps of a ReplicaSet", set(cached.MountedConfigMaps(&template)), set(cached.MountedConfigMaps(&replicaSet.Spec.Template)))
 
+		deployment := &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Template: *template.DeepCopy()}}
+		strip(slimDeployment, deployment)
+		same("what Pods need", cached.ReferencesOf(&template.Spec), cached.ReferencesOf(&deployment.Spec.Template.Spec))
+
 		whole := &corev1.Pod{Spec: template.Spec}
 		pod := whole.DeepCopy()
 		strip(slimPod, pod)

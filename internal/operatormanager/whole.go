@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 
+	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,7 +35,7 @@ type whole struct {
 
 // Whole returns a client of cached objects that reads an object from the reader of the API server if
 // the cache has only a part of it (cached.IsPart). The result has the same fields as other objects of the
-// cache. A list of NginxOperators can have parts.
+// cache. A list of NginxOperators or Deployments can have parts.
 func Whole(cfg *rest.Config, cached client.Client, live client.Reader) (client.Client, error) {
 	lenient, err := newLenientClient(cfg)
 	if err != nil {
@@ -56,7 +57,8 @@ func (w whole) List(ctx context.Context, list client.ObjectList, options ...clie
 	if err := w.Client.List(ctx, list, options...); err != nil {
 		return err
 	}
-	if _, ok := list.(*v1alpha2.NginxOperatorList); ok {
+	switch list.(type) {
+	case *v1alpha2.NginxOperatorList, *appsv1.DeploymentList:
 		return nil
 	}
 	read := 0

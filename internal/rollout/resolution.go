@@ -3,10 +3,12 @@ package rollout
 import (
 	"context"
 
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/failure"
+	"github.com/example/nginx-operator/internal/inputs"
 	"github.com/example/nginx-operator/internal/operand"
 	"github.com/example/nginx-operator/internal/ratchet"
 	"github.com/example/nginx-operator/internal/record"
@@ -67,6 +69,17 @@ func (r Decider) ratchet(
 		blockers = append(blockers, failure.Failure{Reason: v1alpha2.ReasonInvalidConfiguration, Message: problem.Error()})
 	}
 	return blockers, stored, nil
+}
+
+// Unusable returns the missing and unusable objects that the Pods of a Deployment need while its Pod
+// template is not that of the spec. Those that a spec references are found by its resolution.
+func (r Decider) Unusable(
+	ctx context.Context, object *v1alpha2.NginxOperator, deployment *appsv1.Deployment, applied State,
+) ([]inputs.Unusable, error) {
+	if deployment == nil || applied != StateBlocked && applied != StateRolledBack {
+		return nil, nil
+	}
+	return r.Inputs.Unusable(ctx, object, &deployment.Spec.Template)
 }
 
 // withSecrets returns an earlier declaration with the current content of its Secrets. So an

@@ -8,6 +8,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/failure"
+	"github.com/example/nginx-operator/internal/inputs"
 	"github.com/example/nginx-operator/internal/record"
 	"github.com/example/nginx-operator/internal/rollout"
 )
@@ -17,6 +18,8 @@ type Outcome struct {
 	rollout.Resolution
 	rollout.Decision
 	Written
+	// Unusable are the missing and unusable objects that the running Pods need.
+	Unusable []inputs.Unusable
 	// Failed is the applied revision if its rollout has just failed, or nil.
 	Failed *v1alpha2.FailedRevision
 	// Persistent reports whether the API server has refused requests for a while.
@@ -46,9 +49,17 @@ func (w Written) Children() []client.Object {
 	return w.Applied.Children
 }
 
-// reasons returns the reasons why the spec is not applied.
+// reasons returns the reasons why the spec is not applied, and why no Pod of the applied declaration
+// can start. The latter come first, and only if no other reason names the object.
 func (o Outcome) reasons() []failure.Failure {
-	out := slices.Clone(o.Blockers)
+	var out []failure.Failure
+	for _, one := range o.Unusable {
+		names := func(other failure.Failure) bool { return strings.Contains(other.Message, one.Object) }
+		if !slices.ContainsFunc(o.Blockers, names) {
+			out = append(out, one.Failure)
+		}
+	}
+	out = append(out, o.Blockers...)
 	if o.Failed != nil {
 		out = append(out, failure.Failure{Reason: v1alpha2.ReasonRolledBack, Message: rollout.RolledBackMessage(o.Failed)})
 	}

@@ -90,7 +90,7 @@ func (r *Result) finish(manifests []*unstructured.Unstructured) {
 
 	names := map[string][]string{}
 	for kind, index := range map[string]string{"ConfigMap": inputs.ConfigMapIndex, "Secret": inputs.SecretIndex} {
-		names[kind] = inputs.Indexes()[index](spec)
+		names[kind] = inputs.Indexes()[index](r.Object)
 	}
 	if spec.Expose != nil && spec.Expose.Ingress != nil {
 		for _, host := range spec.Expose.Ingress.Hosts {

@@ -1,0 +1,149 @@
+package cached
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+)
+
+// CertificateVolume is the prefix of the names of the volumes with the Secrets of spec.tls. No volume
+// of a user has it.
+const CertificateVolume = "tls-"
+
+// IsOwnVolume reports whether a name belongs to a ConfigMap volume of the operator.
+func IsOwnVolume(name string) bool {
+	return name == "config" || name == "content" || name == "files" || strings.HasPrefix(name, "operator-")
+}
+
+// References are the names of the users' objects that the Pods of a template need, sorted, each once.
+// Optional objects are not among them, because a Pod starts without them.
+type References struct {
+	// Certificates are the Secrets of spec.tls.
+	Certificates []string
+	// Secrets and ConfigMaps are those of other volumes, and of environment variables.
+	Secrets, ConfigMaps []string
+	// PullSecrets are the Secrets for the registries of images.
+	PullSecrets []string
+}
+
+// ReferencesOf returns the references of the Pods of a template. It accepts a whole template and the
+// form in the cache.
+func ReferencesOf(pod *corev1.PodSpec) References {
+	var out References
+	for i := range pod.Volumes {
+		out.addVolume(&pod.Volumes[i])
+	}
+	for _, containers := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
+		for i := range containers {
+			out.addContainer(&containers[i])
+		}
+	}
+	for _, reference := range pod.ImagePullSecrets {
+		out.PullSecrets = append(out.PullSecrets, reference.Name)
+	}
+	for _, names := range []*[]string{&out.Certificates, &out.Secrets, &out.ConfigMaps, &out.PullSecrets} {
+		slices.Sort(*names)
+		*names = slices.Compact(*names)
+	}
+	return out
+}
+
+// AllSecrets returns the names of all Secrets.
+func (r References) AllSecrets() []string {
+	return slices.Concat(r.Certificates, r.Secrets, r.PullSecrets)
+}
+
+// PodSpec returns the form of the references in the cache. ReferencesOf reverses it.
+func (r References) PodSpec() corev1.PodSpec {
+	var out corev1.PodSpec
+	for _, name := range r.Certificates {
+		out.Volumes = append(out.Volumes, corev1.Volume{
+			Name: CertificateVolume, VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: name}},
+		})
+	}
+	var others []corev1.VolumeProjection
+	for _, name := range r.Secrets {
+		others = append(others, corev1.VolumeProjection{Secret: &corev1.SecretProjection{LocalObjectReference: named(name)}})
+	}
+	for _, name := range r.ConfigMaps {
+		others = append(others, corev1.VolumeProjection{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: named(name)}})
+	}
+	if len(others) > 0 {
+		out.Volumes = append(out.Volumes, corev1.Volume{
+			VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: others}},
+		})
+	}
+	for _, name := range r.PullSecrets {
+		out.ImagePullSecrets = append(out.ImagePullSecrets, named(name))
+	}
+	return out
+}
+
+func named(name string) corev1.LocalObjectReference { return corev1.LocalObjectReference{Name: name} }
+
+func (r *References) addSecret(name string, optional *bool) {
+	if !ptr.Deref(optional, false) {
+		r.Secrets = append(r.Secrets, name)
+	}
+}
+
+func (r *References) addConfigMap(name string, optional *bool) {
+	if !ptr.Deref(optional, false) {
+		r.ConfigMaps = append(r.ConfigMaps, name)
+	}
+}
+
+// addVolume adds the references of a volume. It ignores the ConfigMaps of the operator.
+func (r *References) addVolume(volume *corev1.Volume) {
+	isOwn := IsOwnVolume(volume.Name)
+	switch secret := volume.Secret; {
+	case secret == nil:
+	case strings.HasPrefix(volume.Name, CertificateVolume):
+		r.Certificates = append(r.Certificates, secret.SecretName)
+	default:
+		r.addSecret(secret.SecretName, secret.Optional)
+	}
+	if source := volume.ConfigMap; source != nil && !isOwn {
+		r.addConfigMap(source.Name, source.Optional)
+	}
+	if csi := volume.CSI; csi != nil && csi.NodePublishSecretRef != nil {
+		r.addSecret(csi.NodePublishSecretRef.Name, nil)
+	}
+	if volume.Projected == nil {
+		return
+	}
+	for _, source := range volume.Projected.Sources {
+		if source.Secret != nil {
+			r.addSecret(source.Secret.Name, source.Secret.Optional)
+		}
+		if source.ConfigMap != nil && !isOwn {
+			r.addConfigMap(source.ConfigMap.Name, source.ConfigMap.Optional)
+		}
+	}
+}
+
+// addContainer adds the references of the environment variables of a container.
+func (r *References) addContainer(container *corev1.Container) {
+	for _, from := range container.EnvFrom {
+		if from.SecretRef != nil {
+			r.addSecret(from.SecretRef.Name, from.SecretRef.Optional)
+		}
+		if from.ConfigMapRef != nil {
+			r.addConfigMap(from.ConfigMapRef.Name, from.ConfigMapRef.Optional)
+		}
+	}
+	for _, variable := range container.Env {
+		from := variable.ValueFrom
+		if from == nil {
+			continue
+		}
+		if from.SecretKeyRef != nil {
+			r.addSecret(from.SecretKeyRef.Name, from.SecretKeyRef.Optional)
+		}
+		if from.ConfigMapKeyRef != nil {
+			r.addConfigMap(from.ConfigMapKeyRef.Name, from.ConfigMapKeyRef.Optional)
+		}
+	}
+}
