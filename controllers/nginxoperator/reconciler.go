@@ -207,9 +207,8 @@ func (r *Reconciler) bring(ctx context.Context, object *v1alpha2.NginxOperator) 
 		failed := status.Written{Failure: status.WriteFailure(err, &object.Spec)}
 		return reconciled{status.Outcome{Resolution: found, Decision: decided, Written: failed}, next{again: again}}, err
 	}
-	if decided.Apply != nil {
-		// The status reports the certificates that Pods mount.
-		found.Certificates, found.CertificatesHash = decided.Apply.Inputs.Certificates, decided.Apply.Inputs.CertificatesHash
+	if secrets := decided.Secrets; secrets != nil { // the status reports the certificates that Pods mount
+		found.Certificates, found.CertificatesHash = secrets.Certificates, secrets.CertificatesHash
 	}
 	written, err := r.carryOut(ctx, object, decided)
 	return reconciled{status.Outcome{Resolution: found, Decision: decided, Written: written.Written}, written.next}, err

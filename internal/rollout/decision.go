@@ -15,6 +15,7 @@ import (
 	"github.com/example/nginx-operator/internal/failure"
 	"github.com/example/nginx-operator/internal/fleet"
 	"github.com/example/nginx-operator/internal/inputs"
+	"github.com/example/nginx-operator/internal/operand"
 	"github.com/example/nginx-operator/internal/record"
 	"github.com/example/nginx-operator/internal/requeue"
 	"github.com/example/nginx-operator/internal/snapshot"
@@ -81,6 +82,9 @@ type Decision struct {
 	State State
 	// Apply is the declaration to apply, or nil if there is none.
 	Apply *record.Declaration
+	// Secrets are the inputs of Apply with the current content of its Secrets, or nil in StateCurrent.
+	// The Pods may have an earlier content.
+	Secrets *operand.Inputs
 	// Blockers are the reasons why the spec is not applied. StateWaiting has none, unless the
 	// declaration that stays has failed.
 	Blockers []failure.Failure
@@ -180,11 +184,11 @@ func (r Decider) DecideWithoutFleet(
 func (r Decider) stayWith(
 	ctx context.Context, object *v1alpha2.NginxOperator, last *record.Declaration, as Decision,
 ) (Decision, error) {
-	renewed, err := r.withSecrets(ctx, last)
+	renewed, current, err := r.withSecrets(ctx, last)
 	if err != nil {
 		return as, err
 	}
-	as.Apply = renewed
+	as.Apply, as.Secrets = renewed, &current
 	as.Candidates = append(slices.Clip(as.Candidates), renewed.Revision.Name)
 	switch failed := record.Failed(&last.Object.Status, renewed.Revision.Name); {
 	case failed == nil:

@@ -82,18 +82,17 @@ func (r Decider) Unusable(
 	return r.Inputs.Unusable(ctx, object, &deployment.Spec.Template)
 }
 
-// withSecrets returns an earlier declaration with the current content of its Secrets. So an
-// instance whose spec is not applied still gets renewed certificates. If a Secret cannot be used,
-// the earlier content stays.
-func (r Decider) withSecrets(ctx context.Context, of *record.Declaration) (*record.Declaration, error) {
+// withSecrets returns an earlier declaration with the current content of its Secrets, and its inputs
+// with this content. So an instance whose spec is not applied still gets renewed certificates. If a
+// Secret cannot be used, no Pod could start, so the declaration stays as it is.
+func (r Decider) withSecrets(ctx context.Context, of *record.Declaration) (*record.Declaration, operand.Inputs, error) {
 	in, blockers, err := r.Inputs.CurrentSecrets(ctx, of.Object, of.Inputs)
 	if err != nil {
-		return nil, err
+		return nil, in, err
 	}
 	if len(blockers) > 0 || in.CertificatesHash == of.Inputs.CertificatesHash && in.SecretsHash == of.Inputs.SecretsHash {
-		same := *of
-		same.Inputs.Certificates = in.Certificates
-		return &same, nil
+		return of, in, nil
 	}
-	return record.NewDeclaration(of.Object, in, of.Files)
+	out, err := record.NewDeclaration(of.Object, in, of.Files)
+	return out, in, err
 }

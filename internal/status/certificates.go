@@ -3,6 +3,7 @@ package status
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -10,10 +11,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/failure"
 	"github.com/example/nginx-operator/internal/keypair"
 	"github.com/example/nginx-operator/internal/operand"
 	"github.com/example/nginx-operator/internal/requeue"
-	"github.com/example/nginx-operator/internal/rollout"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
@@ -34,27 +35,47 @@ func reportOf(certificates []operand.Certificate) []v1alpha2.Certificate {
 	return out
 }
 
+// notMounted separates the parts of a message: the certificates that Pods mount, and those that they do
+// not mount yet.
+const notMounted = "; no Pod has the new certificate of Secret "
+
 // mountedCertificates returns the certificates that Pods mount, or will mount if there is no
 // Deployment, the condition about them, and the delay until that may change. While the Deployment
-// has other certificates than those of the resolution, because its write was refused or waits,
-// these are the ones reported before, and the condition changes only if one of them expires.
+// has other certificates than the Secrets, because its write was refused or waits, or because no Pod
+// could start, these are the ones reported before. The condition then changes only if one of them
+// expires, and names the reason why a renewed one is not mounted.
 func mountedCertificates(
-	reported v1alpha2.NginxOperatorStatus, deployment *appsv1.Deployment, found rollout.Resolution, now time.Time,
+	reported v1alpha2.NginxOperatorStatus, deployment *appsv1.Deployment, result Outcome, now time.Time,
 ) ([]v1alpha2.Certificate, *metav1.Condition, time.Duration) {
+	found := result.Resolution
 	if deployment == nil || deployment.Spec.Template.Annotations[wellknown.AnnotationCertificates] == found.CertificatesHash {
 		valid, again := certificatesValid(found.Certificates, now)
 		return reportOf(found.Certificates), valid, again
 	}
 
 	var earlier []operand.Certificate
+	renewed := ""
 	for _, one := range reported.Certificates {
+		at := slices.IndexFunc(found.Certificates, func(current operand.Certificate) bool { return current.Secret == one.SecretName })
+		if at >= 0 && found.Certificates[at].NotAfter.Equal(one.NotAfter.Time) {
+			earlier = append(earlier, found.Certificates[at])
+			continue
+		}
 		// The start of the lifetime is unknown, so such a certificate expires without a warning.
 		known := keypair.Certificate{NotBefore: one.NotAfter.Time, NotAfter: one.NotAfter.Time}
 		earlier = append(earlier, operand.Certificate{Secret: one.SecretName, Certificate: known})
+		if at >= 0 && renewed == "" {
+			renewed = one.SecretName
+		}
 	}
 	valid, again := certificatesValid(earlier, now)
-	if valid != nil && valid.Reason != v1alpha2.ReasonCertificateExpired {
-		valid = meta.FindStatusCondition(reported.Conditions, v1alpha2.ConditionCertificatesValid)
+	if before := meta.FindStatusCondition(reported.Conditions, v1alpha2.ConditionCertificatesValid); before != nil &&
+		valid != nil && valid.Reason == v1alpha2.ReasonCertificatesValid {
+		valid = before.DeepCopy()
+		valid.Message, _, _ = strings.Cut(valid.Message, notMounted)
+	}
+	if why := result.whyUnchanged(); valid != nil && renewed != "" && why != "" {
+		valid.Message = failure.Truncate(fmt.Sprintf("%s%s%q: %s", valid.Message, notMounted, renewed, why))
 	}
 	return reported.Certificates, valid, again
 }

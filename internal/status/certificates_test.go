@@ -5,13 +5,20 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/failure"
 	"github.com/example/nginx-operator/internal/fixture"
+	"github.com/example/nginx-operator/internal/inputs"
 	"github.com/example/nginx-operator/internal/keypair"
 	"github.com/example/nginx-operator/internal/operand"
+	"github.com/example/nginx-operator/internal/rollout"
 	"github.com/example/nginx-operator/internal/snapshot"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // TestCertificatesValid verifies that the condition changes when three tenths of a certificate's
@@ -65,4 +72,46 @@ func TestStatusOfCertificates(t *testing.T) {
 	has(1)
 	result.Resolved = true
 	has(0)
+}
+
+// TestCertificatesOfRunningPods verifies that the status has the certificates that Pods mount while a
+// missing Secret keeps a renewed certificate from them, and that the condition names both Secrets.
+func TestCertificatesOfRunningPods(t *testing.T) {
+	object, end := fixture.NewObject(), time.Now().Add(time.Hour).Truncate(time.Second)
+	certificate := func(secret string, notAfter time.Time) operand.Certificate {
+		return operand.Certificate{Secret: secret, Certificate: keypair.Certificate{NotBefore: end.Add(-24 * time.Hour), NotAfter: notAfter}}
+	}
+	state := snapshot.Observed{Deployment: fixture.NewDeployment(1, func(d *appsv1.Deployment) {
+		d.Spec.Template.Annotations = map[string]string{wellknown.AnnotationCertificates: "mounted"}
+	})}
+	result := newOutcome(t, object)
+	result.CertificatesHash = "mounted"
+	result.Certificates = []operand.Certificate{certificate("a", end.Add(40*time.Hour)), certificate("b", end.Add(50*time.Hour))}
+	object.Status = statusOf(object, state, result)
+	before := object.Status.DeepCopy()
+
+	result.CertificatesHash, result.Certificates = "current", []operand.Certificate{certificate("a", end.Add(100*time.Hour))}
+	result.State, result.Blockers = rollout.StateBlocked, []failure.Failure{{Reason: v1alpha2.ReasonReferenceNotFound, Message: "other"}}
+	result.Unusable = []inputs.Unusable{{
+		Failure: failure.Failure{Reason: v1alpha2.ReasonReferenceNotFound, Message: `Secret "b" does not exist`}, Object: `Secret "b"`,
+	}}
+	for range 2 {
+		object.Status = statusOf(object, state, result)
+		valid := meta.FindStatusCondition(object.Status.Conditions, v1alpha2.ConditionCertificatesValid)
+		if !equality.Semantic.DeepEqual(object.Status.Certificates, before.Certificates) || valid.Reason != v1alpha2.ReasonCertificatesValid ||
+			strings.Count(valid.Message, `"a"`) != 2 || strings.Count(valid.Message, `"b"`) != 1 {
+			t.Errorf("%+v, %+v", object.Status.Certificates, valid)
+		}
+		if blocked := object.Status.BlockedBy; len(blocked) != 2 || blocked[0].Message != result.Unusable[0].Message {
+			t.Errorf("blocked by %+v", blocked)
+		}
+	}
+
+	result.Unusable = nil
+	object.Status = statusOf(object, state, result)
+	object.Status.Certificates[0].NotAfter = metav1.NewTime(time.Now().Add(-time.Minute))
+	valid := meta.FindStatusCondition(statusOf(object, state, result).Conditions, v1alpha2.ConditionCertificatesValid)
+	if valid.Reason != v1alpha2.ReasonCertificateExpired || !strings.HasSuffix(valid.Message, "other") {
+		t.Errorf("after its end: %+v", valid)
+	}
 }

@@ -66,6 +66,22 @@ func (o Outcome) reasons() []failure.Failure {
 	return out
 }
 
+// whyUnchanged returns the reason why the running Pods do not have the current Secrets, or "".
+func (o Outcome) whyUnchanged() string {
+	reasons := o.reasons()
+	switch {
+	case len(o.Unusable) > 0:
+		return o.Unusable[0].Message
+	case o.Failure != nil:
+		return o.Failure.Message
+	case len(o.Waiting) > 0:
+		return pausedMessage(o)
+	case len(reasons) > 0:
+		return reasons[len(reasons)-1].Message
+	}
+	return ""
+}
+
 // pausedMessage returns the message for changes that spec.paused blocks.
 func pausedMessage(result Outcome) string {
 	return "spec.paused blocks: " + strings.Join(result.Waiting, ", ")

@@ -69,7 +69,7 @@ func Compute(
 	}
 	if result.Resolved {
 		var valid *metav1.Condition
-		status.Certificates, valid, again = mountedCertificates(object.Status, state.Deployment, result.Resolution, now)
+		status.Certificates, valid, again = mountedCertificates(object.Status, state.Deployment, result, now)
 		if valid != nil {
 			updated = append(updated, *valid)
 		} else {
