@@ -17,7 +17,7 @@ func (r *Reconciler) renderChildren(
 ) (out record.Rendering, err error) {
 	made := *of
 	out = record.Rendering{Declaration: &made}
-	made.Inputs.Attempt = record.HasFailed(&object.Status, of.Revision.Name)
+	made.Inputs.Attempt = of.Inputs.Attempt || record.HasFailed(&object.Status, of.Revision.Name)
 	made.Inputs.Missing, made.Inputs.Record = r.missingKinds(), strings.TrimPrefix(of.Revision.Name, record.Name(object, ""))
 	if made.Inputs.Deployment, err = r.reader().Deployment(ctx, object); err != nil {
 		return out, err

@@ -20,6 +20,7 @@ import (
 func TestStale(t *testing.T) {
 	object := fixture.NewObject()
 	object.Status.LastGoodRevision = &v1alpha2.GoodRevision{Revision: "web-good"}
+	object.Status.FailedRevisions = []v1alpha2.FailedRevision{{Revision: "web-failed"}}
 	named := func(child client.Object, name string) client.Object {
 		child.SetName(name)
 		child.SetOwnerReferences([]metav1.OwnerReference{{Name: object.Name, UID: object.UID, Controller: ptr.To(true)}})
@@ -33,7 +34,7 @@ func TestStale(t *testing.T) {
 		named(&policyv1.PodDisruptionBudget{}, "web"), foreign, ending, named(&corev1.ConfigMap{}, "web-mounted"),
 		named(&corev1.ConfigMap{}, "web-old"), named(&corev1.ConfigMap{}, "web-new"),
 		named(&appsv1.ControllerRevision{}, "web-good"), named(&appsv1.ControllerRevision{}, "web-old"),
-		named(&appsv1.ControllerRevision{}, "web-new"),
+		named(&appsv1.ControllerRevision{}, "web-new"), named(&appsv1.ControllerRevision{}, "web-failed"),
 	}
 	replicaSets := []appsv1.ReplicaSet{{}}
 	replicaSets[0].Spec.Template.Spec.Volumes = []corev1.Volume{{VolumeSource: corev1.VolumeSource{

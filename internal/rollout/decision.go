@@ -97,6 +97,8 @@ type Decision struct {
 	Place *fleet.Place
 	// Attempt is the failed revision that is rolled out again in StateCurrent, or nil.
 	Attempt *v1alpha2.FailedRevision
+	// Retries is the failed revision of an earlier release that the object rolls out again, or nil.
+	Retries *v1alpha2.FailedRevision
 	// UntilAttempt is the time until the next attempt, or 0 if none is planned.
 	UntilAttempt time.Duration
 }
@@ -126,11 +128,21 @@ func (r Decider) Decide(
 		waiting := Decision{
 			State: facts{waits: true}.state(), Candidates: []string{declared.Revision.Name}, WaitsFor: found.changes, Place: found.place,
 		}
+		if failed := found.retries; failed != nil {
+			waiting.State, waiting.Candidates = StateRolledBack, append(waiting.Candidates, failed.Revision)
+			waiting.Blockers = []failure.Failure{{Reason: v1alpha2.ReasonRolledBack, Message: waitingAttemptMessage(failed)}}
+		}
 		return r.stayWith(ctx, object, found.waits, waiting)
 	}
 
 	out, err := r.DecideWithoutFleet(ctx, object, declared, nil)
 	out.Place = found.place
+	if err == nil && found.retries != nil && out.State == StateCurrent { // it stays in the status until its retry ends
+		out.Retries, out.Attempt, out.Candidates = found.retries, found.retries, append(out.Candidates, found.retries.Revision)
+		attempt := *out.Apply
+		attempt.Inputs.Attempt = true
+		out.Apply = &attempt
+	}
 	return out, err
 }
 

@@ -33,6 +33,8 @@ type slot struct {
 	// waits is the declaration that stays while the object waits for a rollout slot, or nil if it
 	// does not wait.
 	waits *record.Declaration
+	// retries is the failed revision of an earlier release that the object rolls out again, or nil.
+	retries *v1alpha2.FailedRevision
 	// changes describes what the release changes.
 	changes string
 }
@@ -60,8 +62,10 @@ func (r Decider) slotOf(ctx context.Context, declared *record.Declaration) (slot
 		return slot{}, err
 	}
 	switch {
-	case last == nil, operand.ReplicasOf(object, deployment).Number == 0: // without Pods nothing rolls out
+	case operand.ReplicasOf(object, deployment).Number == 0: // without Pods nothing rolls out
 		return slot{place: ptr.To(fleet.Outside)}, nil
+	case last == nil:
+		return r.slotOfRetry(ctx, declared, revisions, deployment, begun)
 	case begun:
 		if failed := record.Failed(&object.Status, name); failed != nil {
 			return slot{place: ptr.To(placeOfRolledBack(failed.Reason))}, nil
@@ -200,10 +204,23 @@ func WaitingMessage(changes string) string {
 	return fmt.Sprintf("waiting for a rollout slot: the operator upgrade changes %s; the running Pods serve the spec", changes)
 }
 
-// EvaluateForFleet returns the place of an object after its children were written. A rollout that
-// has started is evaluated by the Pods of its newest ReplicaSet. failed is the revision that was
-// just rolled back, and refused the failure to write, or nil.
+// EvaluateForFleet returns the place of an object after its children were written. failed is the
+// revision that was just rolled back, and refused the failure to write, or nil. A change that failed
+// under an earlier release shows nothing about this one.
 func (r Decider) EvaluateForFleet(
+	ctx context.Context, object *v1alpha2.NginxOperator, state snapshot.Observed, good *v1alpha2.GoodRevision, decided Decision,
+	failed *v1alpha2.FailedRevision, refused *failure.Failure,
+) (*fleet.Place, error) {
+	place, err := r.placeOf(ctx, object, state, good, decided, failed, refused)
+	if decided.Retries != nil && place != nil && *place == fleet.Failed {
+		place = ptr.To(fleet.Outside)
+	}
+	return place, err
+}
+
+// placeOf returns the place of an object. A rollout that has started is evaluated by the Pods of its
+// newest ReplicaSet.
+func (r Decider) placeOf(
 	ctx context.Context, object *v1alpha2.NginxOperator, state snapshot.Observed, good *v1alpha2.GoodRevision, decided Decision,
 	failed *v1alpha2.FailedRevision, refused *failure.Failure,
 ) (*fleet.Place, error) {

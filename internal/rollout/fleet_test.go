@@ -147,6 +147,42 @@ func TestReleaseWithoutReadableRecord(t *testing.T) {
 	}
 }
 
+// TestFailedBefore verifies that a change that failed under an earlier release is recognized, unless the
+// user has changed it since.
+func TestFailedBefore(t *testing.T) {
+	const raw = `{"spec":{},"image":"before"}`
+	revisions := []appsv1.ControllerRevision{
+		{ObjectMeta: metav1.ObjectMeta{Name: "web-good"}}, {ObjectMeta: metav1.ObjectMeta{Name: "web-" + operand.ShortHash(raw)}},
+	}
+	for name, test := range map[string]struct {
+		image, failed string
+		edited, want  bool
+	}{
+		"another image of the release":   {image: "next", failed: revisions[1].Name, want: true},
+		"the same release":               {image: "before", failed: revisions[1].Name},
+		"a change of the user":           {image: "next", failed: revisions[1].Name, edited: true},
+		"nothing has failed":             {image: "next"},
+		"the record of the failure lost": {image: "next", failed: "web-lost"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			object := fixture.NewObject()
+			if test.failed != "" {
+				object.Status.FailedRevisions = []v1alpha2.FailedRevision{{Revision: test.failed}}
+			}
+			revisions[1].Revision = object.Generation
+			if test.edited {
+				object.Generation++
+				object.Spec.ForceRedeploy = "now"
+			}
+			r := Decider{Records: record.Store{API: reader{raw: raw}, Memory: &record.Memory{}}}
+			failed, err := r.failedBefore(t.Context(), asDeclared(t, object, operand.Inputs{Image: test.image}, nil), revisions)
+			if err != nil || (failed != nil) != test.want {
+				t.Errorf("failed before: %+v, %v", failed, err)
+			}
+		})
+	}
+}
+
 // TestPredecessor verifies that the predecessor of a started revision is the last good revision,
 // and that the predecessor of any other revision is the last applied one that has not failed.
 func TestPredecessor(t *testing.T) {
