@@ -37,7 +37,7 @@ func conditions(object *v1alpha2.NginxOperator, state snapshot.Observed, result 
 	case failed != nil:
 		return Stopped(failed.Reason, failed.Message, "stopped by a failure, see Degraded")
 	case result.State == rollout.StateBlocked:
-		return Stopped(result.Blockers[0].Reason, blockedMessage(state, result.Blockers), "changes are blocked, see Degraded")
+		return Stopped(result.Blockers[0].Reason, blockedMessage(object, state, result.Blockers), "changes are blocked, see Degraded")
 	case result.IsRolledBack() || result.Failed != nil:
 		return rolledBack(state, result)
 	}
@@ -95,13 +95,16 @@ func operandConditions(state snapshot.Observed) []metav1.Condition {
 }
 
 // blockedMessage returns the message of Degraded for a blocked object.
-func blockedMessage(state snapshot.Observed, blockers []failure.Failure) string {
+func blockedMessage(object *v1alpha2.NginxOperator, state snapshot.Observed, blockers []failure.Failure) string {
 	message := blockers[0].Message
 	if more := len(blockers) - 1; more > 0 {
 		message += fmt.Sprintf("; and %d more in status.blockedBy", more)
 	}
-	if state.Deployment == nil {
-		return message + "; nothing is created before that"
+	switch {
+	case state.Deployment != nil:
+		return message + "; running Pods are unchanged"
+	case object.Status.LastGoodRevision != nil:
+		return message + "; the Deployment does not exist, and is created again after that"
 	}
-	return message + "; running Pods are unchanged"
+	return message + "; nothing is created before that"
 }

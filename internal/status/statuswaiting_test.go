@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/failure"
 	"github.com/example/nginx-operator/internal/fixture"
 	"github.com/example/nginx-operator/internal/rollout"
 	"github.com/example/nginx-operator/internal/snapshot"
@@ -44,5 +45,23 @@ func TestStatusWhileWaiting(t *testing.T) {
 	status = statusOf(object, scaling, result)
 	if reason := meta.FindStatusCondition(status.Conditions, v1alpha2.ConditionProgressing).Reason; reason == v1alpha2.ReasonWaitingForFleet {
 		t.Error("it waits while its Pods are not ready")
+	}
+}
+
+// TestBlockedWithoutDeployment verifies that a blocked object reports that its Deployment was deleted.
+func TestBlockedWithoutDeployment(t *testing.T) {
+	object := fixture.NewObject()
+	result := Outcome{Decision: rollout.Decision{
+		State: rollout.StateBlocked, Blockers: []failure.Failure{{Reason: v1alpha2.ReasonReferenceNotFound, Message: "no ConfigMap"}},
+	}}
+	for want, good := range map[string]*v1alpha2.GoodRevision{
+		"no ConfigMap; nothing is created before that":                                 nil,
+		"no ConfigMap; the Deployment does not exist, and is created again after that": {Revision: "web-1"},
+	} {
+		object.Status.LastGoodRevision = good
+		status := statusOf(object, snapshot.Observed{}, result)
+		if got := meta.FindStatusCondition(status.Conditions, v1alpha2.ConditionDegraded).Message; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }
