@@ -45,8 +45,8 @@ const (
 	// StateWaiting means that a new release renders another Pod template of the same spec, and that
 	// the object waits for a rollout slot. The last applied declaration stays.
 	StateWaiting
-	// StateRolledBack means that the rollout of the spec failed. The last good declaration is
-	// applied.
+	// StateRolledBack means that the rollout of the declared Pod template failed, whatever the spec has
+	// become since. The last good declaration is applied.
 	StateRolledBack
 )
 
@@ -178,6 +178,10 @@ func (r Decider) DecideWithoutFleet(
 	case state == StateBlocked:
 		out, err := r.stayWith(ctx, object, last, Decision{State: state, Blockers: blockers})
 		out.Candidates = nil // the object may ask for any revision once nothing blocks it
+		if failed := lastFailed(object); err == nil && failed != nil && known.automaticRollback && failed.Revision != out.Apply.Revision.Name {
+			out.State = StateRolledBack
+			out.Blockers = append(slices.Clip(blockers), failure.Failure{Reason: v1alpha2.ReasonRolledBack, Message: failed.Message})
+		}
 		return out, err
 	case last == nil:
 		return Decision{Apply: declared, Candidates: []string{declared.Revision.Name}}, nil
@@ -189,6 +193,16 @@ func (r Decider) DecideWithoutFleet(
 			Message: RolledBackMessage(failed),
 		}},
 	})
+}
+
+// lastFailed returns the revision that was declared last if it was rolled back, or nil. While an object
+// is paused, no change is rolled back.
+func lastFailed(object *v1alpha2.NginxOperator) *v1alpha2.FailedRevision {
+	failed := object.Status.FailedRevisions
+	if len(failed) == 0 || object.Spec.Paused {
+		return nil
+	}
+	return &failed[len(failed)-1]
 }
 
 // stayWith completes a decision to apply the last declaration with the current content of its
