@@ -158,7 +158,11 @@ func (r Decider) DecideWithoutFleet(
 		if err != nil {
 			return Decision{}, err
 		}
-		known.failed = failed != nil && !mended && !attempts(object, failed, time.Now())
+		retries, err := r.mayAttempt(ctx, object, failed)
+		if err != nil {
+			return Decision{}, err
+		}
+		known.failed = failed != nil && !mended && !retries
 	}
 
 	state := known.state()
@@ -184,7 +188,7 @@ func (r Decider) DecideWithoutFleet(
 		}
 		return out, err
 	case last == nil:
-		return Decision{Apply: declared, Candidates: []string{declared.Revision.Name}}, nil
+		return r.withoutRecord(ctx, object, declared, failed)
 	}
 	return r.stayWith(ctx, object, last, Decision{
 		State: state, Candidates: []string{declared.Revision.Name}, UntilAttempt: untilAttempt(failed, time.Now()),
@@ -203,6 +207,32 @@ func lastFailed(object *v1alpha2.NginxOperator) *v1alpha2.FailedRevision {
 		return nil
 	}
 	return &failed[len(failed)-1]
+}
+
+// mayAttempt reports whether a failed revision, or nil, is rolled out again. Without a record, another
+// failure could not be rolled back.
+func (r Decider) mayAttempt(ctx context.Context, object *v1alpha2.NginxOperator, failed *v1alpha2.FailedRevision) (bool, error) {
+	if failed == nil || !attempts(object, failed, time.Now()) {
+		return false, nil
+	}
+	last, err := r.Records.LastApplied(ctx, object)
+	return last != nil, err
+}
+
+// withoutRecord returns the decision for an object whose spec has failed, and whose other records are
+// lost. The running Pods stay. Without a Deployment there are none, so the spec is applied.
+func (r Decider) withoutRecord(
+	ctx context.Context, object *v1alpha2.NginxOperator, declared *record.Declaration, failed *v1alpha2.FailedRevision,
+) (Decision, error) {
+	candidates := []string{declared.Revision.Name}
+	live, err := r.Live.Deployment(ctx, object)
+	if err != nil || live == nil {
+		return Decision{Apply: declared, Candidates: candidates}, err
+	}
+	return Decision{State: StateRolledBack, Candidates: candidates, Blockers: []failure.Failure{{
+		Reason:  v1alpha2.ReasonRolledBack,
+		Message: failed.Message + "; the record of the last good revision does not exist, so nothing is written",
+	}}}, nil
 }
 
 // stayWith completes a decision to apply the last declaration with the current content of its
