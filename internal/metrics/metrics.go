@@ -109,7 +109,7 @@ var unreadableDesc = prometheus.NewDesc("nginx_operator_unreadable_objects",
 	"NginxOperators that are stored with an unreadable value. Only the leader reports them.", nil, nil)
 
 var certificatesDesc = prometheus.NewDesc("nginx_operator_certificates",
-	"Usable certificates that NginxOperators reference, by remaining time: expired, 7d (at most seven days), 30d, more. "+
+	"Certificates that the Pods of NginxOperators mount, by remaining time: expired, 7d (at most seven days), 30d, more. "+
 		"Only the leader reports them.", []string{"left"}, nil)
 
 // leftOf returns the label of a certificate with this expiry.

@@ -89,7 +89,7 @@ nginx_operator_blocked_objects{reason="ReferenceNotFound"} 1
 nginx_operator_blocked_objects{reason="RolledBack"} 0
 nginx_operator_blocked_objects{reason="RouteNotAccepted"} 0
 nginx_operator_blocked_objects{reason="Unschedulable"} 0
-# HELP nginx_operator_certificates Usable certificates that NginxOperators reference, by remaining time: ` +
+# HELP nginx_operator_certificates Certificates that the Pods of NginxOperators mount, by remaining time: ` +
 		`expired, 7d (at most seven days), 30d, more. Only the leader reports them.
 # TYPE nginx_operator_certificates gauge
 nginx_operator_certificates{left="30d"} 1

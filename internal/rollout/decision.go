@@ -180,13 +180,7 @@ func (r Decider) DecideWithoutFleet(
 	case state == StateBlocked && last == nil:
 		return Decision{State: state, Blockers: blockers}, nil
 	case state == StateBlocked:
-		out, err := r.stayWith(ctx, object, last, Decision{State: state, Blockers: blockers})
-		out.Candidates = nil // the object may ask for any revision once nothing blocks it
-		if failed := lastFailed(object); err == nil && failed != nil && known.automaticRollback && failed.Revision != out.Apply.Revision.Name {
-			out.State = StateRolledBack
-			out.Blockers = append(slices.Clip(blockers), failure.Failure{Reason: v1alpha2.ReasonRolledBack, Message: failed.Message})
-		}
-		return out, err
+		return r.whileBlocked(ctx, object, last, blockers)
 	case last == nil:
 		return r.withoutRecord(ctx, object, declared, failed)
 	}
@@ -199,14 +193,24 @@ func (r Decider) DecideWithoutFleet(
 	})
 }
 
-// lastFailed returns the revision that was declared last if it was rolled back, or nil. While an object
-// is paused, no change is rolled back.
-func lastFailed(object *v1alpha2.NginxOperator) *v1alpha2.FailedRevision {
+// whileBlocked returns the decision for an object whose spec cannot be used. A change that failed before
+// stays failed.
+func (r Decider) whileBlocked(
+	ctx context.Context, object *v1alpha2.NginxOperator, last *record.Declaration, blockers []failure.Failure,
+) (Decision, error) {
+	out, err := r.stayWith(ctx, object, last, Decision{State: StateBlocked, Blockers: blockers})
+	out.Candidates = nil // the object may ask for any revision once nothing blocks it
 	failed := object.Status.FailedRevisions
-	if len(failed) == 0 || object.Spec.Paused {
-		return nil
+	if err != nil || len(failed) == 0 || object.Spec.Paused || !defaults.RolloutOf(&object.Spec).AutomaticRollback {
+		return out, err
 	}
-	return &failed[len(failed)-1]
+	latest := &failed[len(failed)-1]
+	mended, err := r.Inputs.IsMended(ctx, object, latest)
+	if err == nil && !mended && latest.Revision != out.Apply.Revision.Name {
+		out.State = StateRolledBack
+		out.Blockers = append(slices.Clip(blockers), failure.Failure{Reason: v1alpha2.ReasonRolledBack, Message: latest.Message})
+	}
+	return out, err
 }
 
 // mayAttempt reports whether a failed revision, or nil, is rolled out again. Without a record, another

@@ -23,6 +23,9 @@ func (r Decider) slotOfRetry(
 	if err != nil || failed == nil || record.HasFailed(&object.Status, declared.Revision.Name) {
 		return outside, err
 	}
+	if mended, err := r.Inputs.IsMended(ctx, object, failed); err != nil || mended {
+		return outside, err
+	}
 	if begun {
 		return slot{place: ptr.To(fleet.Rolling), retries: failed}, nil
 	}
