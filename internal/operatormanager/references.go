@@ -16,8 +16,8 @@ import (
 
 // An NginxOperator is found by the names that its spec references, and a Deployment by those that its
 // Pods need. An index of the names would take 0.3 KiB for each name, and a spec can have more than a
-// thousand. Therefore the packed form has the
-// hashes of its references, and the store has one index with buckets of hashes.
+// thousand. Therefore the packed form has the hashes of its references, and the store has one index with
+// buckets of hashes.
 
 const (
 	// referenceIndex is the name of the index in the store.

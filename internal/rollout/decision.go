@@ -4,6 +4,7 @@
 package rollout
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -99,6 +100,8 @@ type Decision struct {
 	Attempt *v1alpha2.FailedRevision
 	// Retries is the failed revision of an earlier release that the object rolls out again, or nil.
 	Retries *v1alpha2.FailedRevision
+	// Forgotten is a failed revision that the status has lost, or nil.
+	Forgotten *v1alpha2.FailedRevision
 	// UntilAttempt is the time until the next attempt, or 0 if none is planned.
 	UntilAttempt time.Duration
 }
@@ -151,9 +154,13 @@ func (r Decider) DecideWithoutFleet(
 	ctx context.Context, object *v1alpha2.NginxOperator, declared *record.Declaration, blockers []failure.Failure,
 ) (Decision, error) {
 	known := facts{blocked: declared == nil, automaticRollback: defaults.RolloutOf(&object.Spec).AutomaticRollback}
-	var failed *v1alpha2.FailedRevision
+	var failed, forgotten *v1alpha2.FailedRevision
 	if declared != nil {
-		failed = record.Failed(&object.Status, declared.Revision.Name)
+		var err error
+		if forgotten, err = r.forgotten(ctx, object, declared); err != nil {
+			return Decision{}, err
+		}
+		failed = cmp.Or(record.Failed(&object.Status, declared.Revision.Name), forgotten)
 		mended, err := r.Inputs.IsMended(ctx, object, failed)
 		if err != nil {
 			return Decision{}, err
@@ -185,7 +192,7 @@ func (r Decider) DecideWithoutFleet(
 		return r.withoutRecord(ctx, object, declared, failed)
 	}
 	return r.stayWith(ctx, object, last, Decision{
-		State: state, Candidates: []string{declared.Revision.Name}, UntilAttempt: untilAttempt(failed, time.Now()),
+		State: state, Candidates: []string{declared.Revision.Name}, UntilAttempt: untilAttempt(failed, time.Now()), Forgotten: forgotten,
 		Blockers: []failure.Failure{{
 			Reason:  v1alpha2.ReasonRolledBack,
 			Message: RolledBackMessage(failed),

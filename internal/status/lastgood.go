@@ -1,6 +1,7 @@
 package status
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -60,7 +61,7 @@ func failedRevisions(
 			out[i].AttemptTime, out[i].NextAttemptTime = ptr.To(metav1.NewTime(now.Truncate(time.Second))), nil
 		}
 	}
-	if failed := result.Failed; failed != nil {
+	if failed := cmp.Or(result.Failed, result.Forgotten); failed != nil {
 		out = slices.DeleteFunc(out, func(one v1alpha2.FailedRevision) bool { return one.Revision == failed.Revision })
 		out = append(out, *failed)
 	}

@@ -1,0 +1,58 @@
+package rollout
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/record"
+	"github.com/example/nginx-operator/internal/snapshot"
+	"github.com/example/nginx-operator/internal/wellknown"
+)
+
+// forgotten returns the failure of a declaration whose object has lost its status, or nil. Such a
+// declaration has a record, the Deployment was made from another one, and an older ReplicaSet was
+// created after the record. So it was rolled out, and then replaced without a change of the spec.
+func (r Decider) forgotten(
+	ctx context.Context, object *v1alpha2.NginxOperator, declared *record.Declaration,
+) (*v1alpha2.FailedRevision, error) {
+	if object.Status.ObservedGeneration != 0 || object.Status.LastGoodRevision != nil {
+		return nil, nil
+	}
+	live, err := r.Live.Deployment(ctx, object)
+	if err != nil || live == nil {
+		return nil, err
+	}
+	applied := record.Name(object, live.Labels[wellknown.LabelRecord])
+	revisions, err := r.Records.List(ctx, object)
+	if err != nil {
+		return nil, err
+	}
+	has := func(name string) int {
+		return slices.IndexFunc(revisions, func(one appsv1.ControllerRevision) bool { return one.Name == name })
+	}
+	at := has(declared.Revision.Name)
+	if at < 0 || has(applied) < 0 || applied == declared.Revision.Name {
+		return nil, nil
+	}
+
+	replicaSets := &appsv1.ReplicaSetList{}
+	if err := r.Live.List(ctx, replicaSets, snapshot.Owned(object)...); err != nil {
+		return nil, fmt.Errorf("failed to list ReplicaSets: %w", err)
+	}
+	if !slices.ContainsFunc(replicaSets.Items, func(one appsv1.ReplicaSet) bool {
+		return metav1.IsControlledBy(&one, live) && !one.CreationTimestamp.Before(&revisions[at].CreationTimestamp) &&
+			one.Annotations[wellknown.AnnotationRevision] != live.Annotations[wellknown.AnnotationRevision]
+	}) {
+		return nil, nil
+	}
+	message := fmt.Sprintf("generation %d was rolled back before the status of the object was lost", declared.Object.Generation)
+	return &v1alpha2.FailedRevision{
+		Revision: declared.Revision.Name, Reason: v1alpha2.ReasonRolledBack, Message: message, Time: metav1.NewTime(time.Now()),
+	}, nil
+}
