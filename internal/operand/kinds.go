@@ -61,8 +61,8 @@ func keyOfChild(child client.Object) childKey {
 
 // Stale returns copies of the children that exist, belong to the object, and are no longer
 // declared. A ConfigMap stays while a ReplicaSet mounts it, because Pods of that ReplicaSet may
-// still start. The records of the last good revision and of the last failed one stay. If no record is
-// declared, all records stay.
+// still start. The records of the last good revision and of failed ones stay. If no record is declared,
+// all records stay.
 func Stale(
 	object *v1alpha2.NginxOperator, declared, existing []client.Object, replicaSets []appsv1.ReplicaSet,
 ) []client.Object {
@@ -79,8 +79,8 @@ func Stale(
 	if good := object.Status.LastGoodRevision; good != nil {
 		needed.Insert(childKey{record, good.Revision})
 	}
-	if failed := object.Status.FailedRevisions; len(failed) > 0 {
-		needed.Insert(childKey{record, failed[len(failed)-1].Revision})
+	for _, failed := range object.Status.FailedRevisions {
+		needed.Insert(childKey{record, failed.Revision})
 	}
 
 	var out []client.Object

@@ -133,20 +133,30 @@ func (r Decider) Decide(
 		}
 		if failed := found.retries; failed != nil {
 			waiting.State, waiting.Candidates = StateRolledBack, append(waiting.Candidates, failed.Revision)
-			waiting.Blockers = []failure.Failure{{Reason: v1alpha2.ReasonRolledBack, Message: waitingAttemptMessage(failed)}}
+			latest := cmp.Or(record.Failed(&object.Status, declared.Revision.Name), failed)
+			waiting.Blockers = []failure.Failure{{Reason: v1alpha2.ReasonRolledBack, Message: waitingAttemptMessage(latest)}}
 		}
 		return r.stayWith(ctx, object, found.waits, waiting)
 	}
 
 	out, err := r.DecideWithoutFleet(ctx, object, declared, nil)
 	out.Place = found.place
-	if err == nil && found.retries != nil && out.State == StateCurrent { // it stays in the status until its retry ends
-		out.Retries, out.Attempt, out.Candidates = found.retries, found.retries, append(out.Candidates, found.retries.Revision)
-		attempt := *out.Apply
-		attempt.Inputs.Attempt = true
-		out.Apply = &attempt
+	if err == nil && found.retries != nil {
+		out = out.retrying(found.retries)
 	}
 	return out, err
+}
+
+// retrying returns the decision for a change that failed under an earlier release. The failed revision
+// stays in the status until the change is good.
+func (d Decision) retrying(failed *v1alpha2.FailedRevision) Decision {
+	d.Retries, d.Candidates = failed, append(d.Candidates, failed.Revision)
+	if d.State == StateCurrent {
+		attempt := *d.Apply
+		attempt.Inputs.Attempt = true
+		d.Apply, d.Attempt = &attempt, cmp.Or(d.Attempt, failed)
+	}
+	return d
 }
 
 // DecideWithoutFleet is Decide for an object that needs no rollout slot. It is for previews.

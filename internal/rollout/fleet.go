@@ -212,10 +212,13 @@ func (r Decider) EvaluateForFleet(
 	failed *v1alpha2.FailedRevision, refused *failure.Failure,
 ) (*fleet.Place, error) {
 	place, err := r.placeOf(ctx, object, state, good, decided, failed, refused)
-	if decided.Retries != nil && place != nil && *place == fleet.Failed {
-		place = ptr.To(fleet.Outside)
+	switch {
+	case decided.Retries == nil || place == nil || *place != fleet.Failed:
+		return place, err
+	case failed != nil: // the rollback follows, and then frees the slot
+		return decided.Place, err
 	}
-	return place, err
+	return ptr.To(fleet.Outside), err
 }
 
 // placeOf returns the place of an object. A rollout that has started is evaluated by the Pods of its

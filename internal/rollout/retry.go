@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"context"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/utils/ptr"
@@ -13,20 +14,24 @@ import (
 )
 
 // slotOfRetry returns the place of an object that the user has changed. If the change has failed under
-// an earlier release, this release rolls it out again, and it needs a slot like other changes of the
-// release. Its failure is not the release's.
+// an earlier release, each attempt needs a slot like other changes of the release. Its failure is not
+// the release's.
 func (r Decider) slotOfRetry(
 	ctx context.Context, declared *record.Declaration, revisions []appsv1.ControllerRevision, deployment *appsv1.Deployment, begun bool,
 ) (slot, error) {
 	object, outside := declared.Object, slot{place: ptr.To(fleet.Outside)}
 	failed, err := r.failedBefore(ctx, declared, revisions)
-	if err != nil || failed == nil || record.HasFailed(&object.Status, declared.Revision.Name) {
+	if err != nil || failed == nil {
 		return outside, err
 	}
 	if mended, err := r.Inputs.IsMended(ctx, object, failed); err != nil || mended {
 		return outside, err
 	}
-	if begun {
+	again := record.Failed(&object.Status, declared.Revision.Name)
+	switch {
+	case again != nil && !attempts(object, again, time.Now()):
+		return slot{place: ptr.To(fleet.Outside), retries: failed}, nil
+	case again != nil && again.AttemptTime != nil, again == nil && begun:
 		return slot{place: ptr.To(fleet.Rolling), retries: failed}, nil
 	}
 
@@ -51,6 +56,9 @@ func (r Decider) failedBefore(
 	ctx context.Context, declared *record.Declaration, revisions []appsv1.ControllerRevision,
 ) (*v1alpha2.FailedRevision, error) {
 	for i := range revisions {
+		if revisions[i].Name == declared.Revision.Name {
+			continue
+		}
 		failed := record.Failed(&declared.Object.Status, revisions[i].Name)
 		if failed == nil {
 			continue
