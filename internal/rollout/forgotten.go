@@ -10,14 +10,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/health"
 	"github.com/example/nginx-operator/internal/record"
 	"github.com/example/nginx-operator/internal/snapshot"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // forgotten returns the failure of a declaration whose object has lost its status, or nil. Such a
-// declaration has a record, the Deployment was made from another one, and an older ReplicaSet was
-// created after the record. So it was rolled out, and then replaced without a change of the spec.
+// declaration has a record of the current generation, the Deployment serves another one, and an older
+// ReplicaSet was created after the record. So it was rolled out, and then replaced without a change of
+// the spec.
 func (r Decider) forgotten(
 	ctx context.Context, object *v1alpha2.NginxOperator, declared *record.Declaration,
 ) (*v1alpha2.FailedRevision, error) {
@@ -25,7 +27,7 @@ func (r Decider) forgotten(
 		return nil, nil
 	}
 	live, err := r.Live.Deployment(ctx, object)
-	if err != nil || live == nil {
+	if err != nil || !health.ProgressOf(live).Complete {
 		return nil, err
 	}
 	applied := record.Name(object, live.Labels[wellknown.LabelRecord])
@@ -37,7 +39,7 @@ func (r Decider) forgotten(
 		return slices.IndexFunc(revisions, func(one appsv1.ControllerRevision) bool { return one.Name == name })
 	}
 	at := has(declared.Revision.Name)
-	if at < 0 || has(applied) < 0 || applied == declared.Revision.Name {
+	if at < 0 || has(applied) < 0 || applied == declared.Revision.Name || revisions[at].Revision != object.Generation {
 		return nil, nil
 	}
 
